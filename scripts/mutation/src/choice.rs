@@ -1,0 +1,54 @@
+//! Which of the mutants are tried.
+
+use crate::mutant::Mutant;
+
+/// What the command line asks for.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Choice {
+    /// By id; all where there is none.
+    pub(crate) ids: Vec<String>,
+    /// By rule; all where there is none.
+    pub(crate) rules: Vec<String>,
+    /// So many of them, by chance.
+    pub(crate) random: Option<usize>,
+}
+
+impl Choice {
+    /// The chosen ones, in their order.
+    ///
+    /// # Errors
+    /// The id that no mutant has.
+    pub(crate) fn of<'a>(&self, all: &'a [Mutant], seed: u64) -> anyhow::Result<Vec<&'a Mutant>> {
+        for id in &self.ids {
+            let known = all.iter().any(|mutant| &mutant.id == id);
+            anyhow::ensure!(known, "there is no mutant `{id}`; see --list");
+        }
+        let is_wanted = |mutant: &&Mutant| {
+            let of_rule = |rule| self.rules.iter().any(|wanted| wanted == rule);
+            (self.ids.is_empty() || self.ids.contains(&mutant.id))
+                && (self.rules.is_empty() || mutant.rules().any(of_rule))
+        };
+        let mut chosen: Vec<_> = all.iter().filter(is_wanted).collect();
+        if let Some(count) = self.random {
+            let mut chance = Chance(seed);
+            while chosen.len() > count {
+                let out = chance.below(chosen.len());
+                chosen.remove(out);
+            }
+        }
+        Ok(chosen)
+    }
+}
+
+/// splitmix64.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ z >> 31) % bound as u64) as usize
+    }
+}

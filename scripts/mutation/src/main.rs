@@ -1,0 +1,238 @@
+//! A test that cannot fail proves nothing. A mutant is a source edit that breaks one promise; the
+//! tests that it names must notice.
+//!
+//! `scripts/mutants` starts this program. Mutants are made in a copy of the tree, one at a time:
+//! built, tested, judged. First the copy passes the same tests unmutated.
+//!
+//! `mutant` reads the lists, `check` holds them to their form, `choice` picks, `tree` copies,
+//! `trial` builds and judges, `child` runs programs with a limit.
+
+#![forbid(unsafe_code)]
+
+mod check;
+mod child;
+mod choice;
+mod mutant;
+mod test_index;
+mod tree;
+mod trial;
+
+use anyhow::{Context, bail};
+use choice::Choice;
+use mutant::Mutant;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use test_index::TestIndex;
+use trial::{Row, Workshop};
+
+const HELP: &str = "\
+Breaks native-fence on purpose and looks whether its tests notice.
+
+Usage: scripts/mutants [options]
+
+Tries every mutant of tests/mutants.toml and tests/mutants/*.toml that the options leave, in a copy
+of the tree in target/mutants. Exit code 1 where one survives or is not valid.
+
+Options:
+  --id ID...       only these
+  --rule RULE...   only those of these rules, such as NF-05
+  --random N       only N of them, by chance
+  --seed S         the chance, to have the same ones again
+  --list           list them and try none
+  --check          hold the lists to their form and build nothing
+  -h, --help       print this";
+
+#[derive(Debug, Default)]
+struct Options {
+    root: PathBuf,
+    target: PathBuf,
+    choice: Choice,
+    seed: Option<u64>,
+    list: bool,
+    check: bool,
+    help: bool,
+}
+
+fn main() -> ExitCode {
+    let options = match parse(std::env::args().skip(1)) {
+        Ok(options) => options,
+        Err(error) => {
+            eprintln!("scripts/mutants: {error:#}; see --help");
+            return ExitCode::from(2);
+        }
+    };
+    if options.help {
+        println!("{HELP}");
+        return ExitCode::SUCCESS;
+    }
+    match run(&options) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("scripts/mutants: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn parse(arguments: impl Iterator<Item = String>) -> anyhow::Result<Options> {
+    let mut options = Options::default();
+    let mut arguments = arguments.peekable();
+    while let Some(argument) = arguments.next() {
+        let mut value = || {
+            let next = arguments.next_if(|next| !next.starts_with("--"));
+            next.with_context(|| format!("{argument} needs a value"))
+        };
+        match argument.as_str() {
+            "--root" => options.root = value()?.into(),
+            "--target" => options.target = value()?.into(),
+            "--random" => options.choice.random = Some(value()?.parse().context("--random")?),
+            "--seed" => options.seed = Some(value()?.parse().context("--seed")?),
+            "--id" | "--rule" => {
+                let list = if argument == "--id" {
+                    &mut options.choice.ids
+                } else {
+                    &mut options.choice.rules
+                };
+                list.push(value()?);
+                while let Ok(more) = value() {
+                    list.push(more);
+                }
+            }
+            "--list" => options.list = true,
+            "--check" => options.check = true,
+            "-h" | "--help" => options.help = true,
+            _ => bail!("unknown argument `{argument}`"),
+        }
+    }
+    Ok(options)
+}
+
+/// Whether all is well.
+fn run(options: &Options) -> anyhow::Result<bool> {
+    let root = &options.root;
+    let mutants = mutant::load(root)?;
+    let index = TestIndex::read(root)?;
+    if options.list {
+        list(
+            &options
+                .choice
+                .of(&mutants, options.seed.unwrap_or_default())?,
+        );
+        return Ok(true);
+    }
+    let complaints = check::complaints(root, &mutants, &index);
+    for complaint in &complaints {
+        eprintln!("{complaint}");
+    }
+    if options.check || !complaints.is_empty() {
+        println!(
+            "{} mutants, {} tests named after rules, {} complaints",
+            mutants.len(),
+            index.rule_tests().count(),
+            complaints.len()
+        );
+        return Ok(complaints.is_empty());
+    }
+    let seed = match options.seed {
+        Some(seed) => seed,
+        None => SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs(),
+    };
+    let chosen = options.choice.of(&mutants, seed)?;
+    if options.choice.random.is_some() {
+        println!(
+            "{} of {} mutants, --seed {seed}",
+            chosen.len(),
+            mutants.len()
+        );
+    }
+    try_all(options, &index, &chosen)
+}
+
+fn list(mutants: &[&Mutant]) {
+    for mutant in mutants {
+        let rules: Vec<_> = mutant.rules().collect();
+        println!("{:<45} {:<12} {}", mutant.id, rules.join(" "), mutant.why);
+    }
+}
+
+fn try_all(options: &Options, index: &TestIndex, chosen: &[&Mutant]) -> anyhow::Result<bool> {
+    if chosen.is_empty() {
+        println!("no mutant was chosen");
+        return Ok(true);
+    }
+    let workshop = Workshop {
+        root: &options.root,
+        target: &options.target,
+        folder: options.target.join("mutants"),
+        index,
+        runner: child::Runner::new()?,
+        has_nextest: has_nextest(&options.root),
+    };
+    let start = Instant::now();
+    let tests = chosen.iter().flat_map(|mutant| mutant.tests()).collect();
+    workshop.prove_unmutated(&tests)?;
+    println!(
+        "the tree as it is passes the {} tests ({:.1} s)\n",
+        tests.len(),
+        start.elapsed().as_secs_f64()
+    );
+    println!(
+        "{:<45} {:<12} {:<13} {:>7}  test",
+        "mutant", "rule", "verdict", "seconds"
+    );
+    let mut bad = 0;
+    for mutant in chosen {
+        let tried = workshop.try_mutant(mutant);
+        // An interrupted one leaves the copy as if it had never been.
+        if tried.is_err() {
+            workshop.restore()?;
+        }
+        for row in tried? {
+            print_row(mutant, &row);
+            if !row.verdict.is_good() {
+                bad += 1;
+                println!(
+                    "    {}; see {}",
+                    mutant.why,
+                    workshop.log(&mutant.id).display()
+                );
+            }
+        }
+    }
+    workshop.restore()?;
+    println!(
+        "\n{} mutants in {:.0} s: {}",
+        chosen.len(),
+        start.elapsed().as_secs_f64(),
+        if bad == 0 {
+            "all killed".to_owned()
+        } else {
+            format!("{bad} lines are NOT good")
+        }
+    );
+    Ok(bad == 0)
+}
+
+fn print_row(mutant: &Mutant, row: &Row) {
+    let rules: Vec<_> = mutant.rules().collect();
+    println!(
+        "{:<45} {:<12} {:<13} {:>7.1}  {}",
+        mutant.id,
+        rules.join(" "),
+        row.verdict,
+        row.took.as_secs_f64(),
+        row.test
+    );
+}
+
+fn has_nextest(root: &Path) -> bool {
+    Command::new("cargo")
+        .args(["nextest", "--version"])
+        .current_dir(root)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}

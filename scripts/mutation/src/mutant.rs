@@ -1,0 +1,101 @@
+//! A mutant: one edit of the source that breaks one promise, and the tests that must notice.
+
+use anyhow::Context;
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+
+/// One `[[mutant]]` of tests/mutants.toml or tests/mutants/*.toml.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Mutant {
+    pub(crate) id: String,
+    /// None for what holds the house together and no rule of the contract.
+    #[serde(default)]
+    rule: Option<String>,
+    #[serde(default)]
+    rules: Vec<String>,
+    #[serde(default)]
+    test: Option<String>,
+    #[serde(default)]
+    tests: Vec<String>,
+    /// Path from the root of the repository.
+    pub(crate) file: String,
+    /// What is replaced; stands exactly once in the file.
+    pub(crate) find: String,
+    pub(crate) replace: String,
+    /// What it breaks, in one line.
+    pub(crate) why: String,
+    /// The file that lists it, for messages.
+    #[serde(skip)]
+    pub(crate) listed_in: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct List {
+    #[serde(default)]
+    mutant: Vec<Mutant>,
+}
+
+impl Mutant {
+    pub(crate) fn rules(&self) -> impl Iterator<Item = &str> {
+        self.rule.iter().chain(&self.rules).map(String::as_str)
+    }
+
+    /// Names of the test functions, each of which must fail.
+    pub(crate) fn tests(&self) -> impl Iterator<Item = &str> {
+        self.test.iter().chain(&self.tests).map(String::as_str)
+    }
+
+    /// Whether the SPIR-V has to be rebuilt for it.
+    pub(crate) fn is_of_shader(&self) -> bool {
+        self.file.starts_with("shaders/")
+    }
+
+    /// Edits the file under `tree`.
+    pub(crate) fn apply(&self, tree: &Path) -> anyhow::Result<()> {
+        let path = tree.join(&self.file);
+        let text = std::fs::read_to_string(&path).with_context(|| self.file.clone())?;
+        std::fs::write(&path, text.replacen(&self.find, &self.replace, 1))
+            .with_context(|| self.file.clone())
+    }
+}
+
+/// All mutants, in the order of their files and of their places there.
+pub(crate) fn load(root: &Path) -> anyhow::Result<Vec<Mutant>> {
+    let mut mutants = Vec::new();
+    for file in lists(root)? {
+        let path = root.join(&file);
+        let name = file.display().to_string();
+        let text = std::fs::read_to_string(&path).with_context(|| name.clone())?;
+        let list: List = toml::from_str(&text).with_context(|| name.clone())?;
+        mutants.extend(list.mutant.into_iter().map(|mut mutant| {
+            mutant.listed_in.clone_from(&name);
+            mutant
+        }));
+    }
+    Ok(mutants)
+}
+
+fn lists(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    let first = PathBuf::from("tests/mutants.toml");
+    if root.join(&first).exists() {
+        files.push(first);
+    }
+    let folder = root.join("tests/mutants");
+    if folder.is_dir() {
+        let mut names: Vec<_> = folder
+            .read_dir()?
+            .map(|entry| Ok(entry?.file_name()))
+            .collect::<std::io::Result<_>>()?;
+        names.sort();
+        let lists = names.into_iter().map(PathBuf::from);
+        files.extend(
+            lists
+                .filter(|name| name.extension().is_some_and(|e| e == "toml"))
+                .map(|name| Path::new("tests/mutants").join(name)),
+        );
+    }
+    Ok(files)
+}

@@ -1,0 +1,241 @@
+//! A trial: the copy is put right, one mutant is made, and its tests run.
+
+use crate::child::{Ended, Runner};
+use crate::mutant::Mutant;
+use crate::test_index::{Program, TestIndex};
+use crate::tree;
+use anyhow::ensure;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// Builds that take longer are given up; the first one builds every dependency.
+const BUILD_LIMIT: Duration = Duration::from_secs(900);
+/// A test that takes longer hangs; nextest's profile `mutants` is quicker to find that.
+const TEST_LIMIT: Duration = Duration::from_secs(90);
+/// For all tests together on the tree as it is.
+const FIRST_LIMIT: Duration = Duration::from_secs(600);
+/// Of a log, printed where something is not as it should be.
+const TAIL_LINES: usize = 25;
+/// What nextest ends with when no test matched.
+const NEXTEST_NO_TESTS: i32 = 4;
+
+/// What came of one test under one mutant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Killed,
+    /// Killed by the time limit.
+    Hung,
+    Survived,
+    /// It does not build, so no test has shown anything.
+    Invalid,
+}
+
+impl Verdict {
+    pub(crate) fn is_good(self) -> bool {
+        match self {
+            Self::Killed | Self::Hung => true,
+            Self::Survived | Self::Invalid => false,
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Killed => "killed",
+            Self::Hung => "killed (hung)",
+            Self::Survived => "SURVIVED",
+            Self::Invalid => "INVALID",
+        })
+    }
+}
+
+/// One line of the matrix.
+#[derive(Debug)]
+pub(crate) struct Row {
+    pub(crate) test: String,
+    pub(crate) verdict: Verdict,
+    pub(crate) took: Duration,
+}
+
+/// The last lines of a log, which say most.
+pub(crate) fn tail(log: &Path) -> String {
+    let text = std::fs::read_to_string(log).unwrap_or_default();
+    let lines: Vec<_> = text.lines().collect();
+    let last = &lines[lines.len().saturating_sub(TAIL_LINES)..];
+    format!("{}\n({})", last.join("\n"), log.display())
+}
+
+/// The copy, and what is needed to build and test it.
+#[derive(Debug)]
+pub(crate) struct Workshop<'a> {
+    pub(crate) root: &'a Path,
+    /// The target folder of the tree itself: the shader compiler is built there already.
+    pub(crate) target: &'a Path,
+    /// `target/mutants`.
+    pub(crate) folder: PathBuf,
+    pub(crate) index: &'a TestIndex,
+    pub(crate) runner: Runner,
+    pub(crate) has_nextest: bool,
+}
+
+impl Workshop<'_> {
+    fn tree(&self) -> PathBuf {
+        self.folder.join("tree")
+    }
+
+    /// Where a mutant's builds and tests say what they say.
+    pub(crate) fn log(&self, id: &str) -> PathBuf {
+        self.folder.join("logs").join(format!("{id}.log"))
+    }
+
+    /// The tree as it was when the run began: it may be edited meanwhile.
+    fn original(&self) -> PathBuf {
+        self.folder.join("original")
+    }
+
+    /// Makes the copy the tree again, whatever was done to it.
+    pub(crate) fn restore(&self) -> anyhow::Result<()> {
+        tree::copy_all(&self.original(), &self.tree())
+    }
+
+    /// Proves that the tree passes these tests as it is.
+    pub(crate) fn prove_unmutated(&self, tests: &BTreeSet<&str>) -> anyhow::Result<()> {
+        std::fs::create_dir_all(self.folder.join("logs"))?;
+        tree::copy_tracked(self.root, &self.original())?;
+        self.restore()?;
+        let log = self.fresh_log("unmutated")?;
+        let programs = self.programs(tests.iter().copied());
+        let says = |what: &str| format!("{what}:\n{}", tail(&log));
+        ensure!(
+            self.build(&programs, &log)?.succeeded(),
+            says("the tree does not build as it is")
+        );
+        let ended = self.test(tests, &programs, FIRST_LIMIT, &log)?;
+        ensure!(
+            ended.succeeded(),
+            says("the tests of the mutants do not pass on the tree as it is")
+        );
+        Ok(())
+    }
+
+    /// Makes the mutant and runs each of its tests by itself.
+    pub(crate) fn try_mutant(&self, mutant: &Mutant) -> anyhow::Result<Vec<Row>> {
+        self.restore()?;
+        mutant.apply(&self.tree())?;
+        let log = self.fresh_log(&mutant.id)?;
+        let start = Instant::now();
+        let builds = (!mutant.is_of_shader() || self.build_shaders(&log)?.succeeded())
+            && self
+                .build(&self.programs(mutant.tests()), &log)?
+                .succeeded();
+        let mut took = start.elapsed();
+        let mut rows = Vec::new();
+        for test in mutant.tests() {
+            let start = Instant::now();
+            let verdict = if builds {
+                let one = BTreeSet::from([test]);
+                self.verdict(self.test(&one, &self.programs([test]), TEST_LIMIT, &log)?)
+            } else {
+                Verdict::Invalid
+            };
+            // The build is counted to the first test.
+            took += start.elapsed();
+            rows.push(Row {
+                test: test.to_owned(),
+                verdict,
+                took: std::mem::take(&mut took),
+            });
+        }
+        Ok(rows)
+    }
+
+    fn verdict(&self, ended: Ended) -> Verdict {
+        if self.has_nextest && ended.code() == Some(NEXTEST_NO_TESTS) {
+            Verdict::Invalid
+        } else if ended.succeeded() {
+            Verdict::Survived
+        } else if ended == Ended::TimeLimit {
+            Verdict::Hung
+        } else {
+            Verdict::Killed
+        }
+    }
+
+    fn fresh_log(&self, id: &str) -> anyhow::Result<PathBuf> {
+        let log = self.log(id);
+        std::fs::write(&log, "")?;
+        Ok(log)
+    }
+
+    fn programs<'t>(&self, tests: impl IntoIterator<Item = &'t str>) -> BTreeSet<Program> {
+        let of = |test| self.index.programs(test).into_iter().flatten().cloned();
+        tests.into_iter().flat_map(of).collect()
+    }
+
+    fn cargo(&self, arguments: &[&str], target: &Path) -> Command {
+        let mut cargo = Command::new("cargo");
+        cargo
+            .args(arguments)
+            .current_dir(self.tree())
+            .env("CARGO_TARGET_DIR", target)
+            .env("CARGO_INCREMENTAL", "1")
+            .env("CARGO_TERM_COLOR", "never")
+            // A mutant's warnings are nobody's.
+            .env_remove("RUSTFLAGS");
+        cargo
+    }
+
+    fn build_shaders(&self, log: &Path) -> anyhow::Result<Ended> {
+        // The tree's own program, told of the copy. Built in the copy into the same folder, cargo
+        // would take it for the tree's from then on.
+        let mut rebuild = Command::new(self.target.join("debug/nfence-shaders"));
+        rebuild
+            .current_dir(self.tree())
+            .env("CARGO_MANIFEST_DIR", self.tree().join("scripts/shaders"));
+        self.runner.run(&mut rebuild, BUILD_LIMIT, log)
+    }
+
+    fn tests_of(&self, arguments: &[&str], programs: &BTreeSet<Program>) -> Command {
+        let mut cargo = self.cargo(arguments, &self.folder.join("build"));
+        // Links faster; where a panic came from is not asked.
+        cargo.env("CARGO_PROFILE_DEV_DEBUG", "0");
+        if !programs.contains(&Program::Unknown) {
+            cargo.args(programs.iter().flat_map(Program::arguments));
+        }
+        cargo
+    }
+
+    fn build(&self, programs: &BTreeSet<Program>, log: &Path) -> anyhow::Result<Ended> {
+        let arguments = if self.has_nextest {
+            &["nextest", "run", "--locked", "--no-run", "--cargo-quiet"][..]
+        } else {
+            &["test", "--locked", "--no-run", "--quiet"]
+        };
+        self.runner
+            .run(&mut self.tests_of(arguments, programs), BUILD_LIMIT, log)
+    }
+
+    fn test(
+        &self,
+        tests: &BTreeSet<&str>,
+        programs: &BTreeSet<Program>,
+        limit: Duration,
+        log: &Path,
+    ) -> anyhow::Result<Ended> {
+        if !self.has_nextest {
+            let mut cargo = self.tests_of(&["test", "--locked", "--quiet"], programs);
+            cargo.arg("--").args(tests);
+            return self.runner.run(&mut cargo, limit, log);
+        }
+        let arguments = ["nextest", "run", "--locked", "--profile", "mutants"];
+        let mut cargo = self.tests_of(&arguments, programs);
+        let exactly = tests.iter().map(|test| format!("test(/(^|::){test}$/)"));
+        let filter = exactly.collect::<Vec<_>>().join(" | ");
+        cargo.args(["--filterset", &filter]);
+        self.runner.run(&mut cargo, limit, log)
+    }
+}

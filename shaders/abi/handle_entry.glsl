@@ -1,0 +1,22 @@
+// What one handle of one process means here. Twin of src/abi/handle_entry.rs.
+
+#ifndef NF_ABI_HANDLE_ENTRY
+#define NF_ABI_HANDLE_ENTRY
+
+layout(buffer_reference, scalar, buffer_reference_align = 8) buffer HandleEntry {
+    uint64_t current_value_va;
+    uint64_t fence_entry_va;
+    uint64_t meta; // low half generation (0: never opened), high half access bits
+    uint64_t reserved;
+};
+
+const uint64_t HANDLE_ENTRY_BYTES = 32ul;
+const uint HANDLE_LEAF_BITS = 10u;
+const uint HANDLE_SLOT_BITS = 20u;
+
+const uint ACCESS_ALWAYS_SIGNALED = 1u;
+const uint ACCESS_NO_SIGNAL = 2u;
+const uint ACCESS_NO_WAIT = 4u;
+const uint ACCESS_CLOSED = 8u;
+
+#endif

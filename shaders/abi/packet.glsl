@@ -1,0 +1,21 @@
+// Packets: the commands of a hardware queue. Twin of src/abi/packet.rs.
+
+#ifndef NF_ABI_PACKET
+#define NF_ABI_PACKET
+
+layout(buffer_reference, scalar, buffer_reference_align = 8) buffer Packet {
+    uint64_t control;    // 0..8 opcode, 8..16 length in 64 bytes, 16..32 zero, 32..64 handle
+    uint64_t log_number; // running number in the log that it writes to
+    uint64_t value;
+    uint64_t operands[5];
+};
+
+const uint64_t PACKET_BYTES = 64ul;
+
+const uint OPCODE_NONE = 0u; // no packet at hand
+const uint OPCODE_NOP = 1u;
+const uint OPCODE_WAIT = 2u;
+const uint OPCODE_SIGNAL = 3u;
+const uint OPCODE_PROGRESS = 4u;
+
+#endif

@@ -1,0 +1,46 @@
+// Words in memory that several parties share, and the only ways to touch them.
+//
+// Every access is atomic, so that no word is torn and none is kept in a register; structures are
+// buffer references at addresses of this engine's own mapping. Each name says what it orders.
+//
+// Between invocations of this device the Vulkan memory model gives these orders. Between a running
+// shader and the host they are practice on coherent memory, not promise; the end of a slice, with
+// its barrier to the host, is the backstop.
+
+#ifndef NF_ABI_WORD
+#define NF_ABI_WORD
+
+// Reads a word; orders nothing.
+#define PEEK(word) atomicLoad(word, gl_ScopeDevice, 0, gl_SemanticsRelaxed)
+
+// Reads a word; all that its writer stored before it published the word is visible afterwards.
+#define OBSERVE(word) \
+    atomicLoad(word, gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsAcquire)
+
+// Stores a word; orders nothing.
+#define PUT(word, content) atomicStore(word, content, gl_ScopeDevice, 0, gl_SemanticsRelaxed)
+
+// Stores a word; all that this lane stored before is visible to whoever observes it.
+#define PUBLISH(word, content) \
+    atomicStore(word, content, gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsRelease)
+
+// A word by itself, in an array or at an address that a structure holds.
+layout(buffer_reference, scalar, buffer_reference_align = 8) buffer Word {
+    uint64_t value;
+};
+
+// Orders what this lane stored before against what it loads and stores after: the one barrier of a
+// signal, between the log index and the comparison with the monitored value (IN-01, LG-05).
+void order_log_before_comparison() {
+    memoryBarrier(gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsAcquireRelease);
+}
+
+// Orders the lanes of the engine: what any lane did before is done for every lane after
+// (decisions.md 2: adopt | execute | adopt). Plain barrier() would order shared memory only.
+void meet() {
+    controlBarrier(gl_ScopeWorkgroup, gl_ScopeWorkgroup,
+                   gl_StorageSemanticsBuffer | gl_StorageSemanticsShared,
+                   gl_SemanticsAcquireRelease);
+}
+
+#endif

@@ -1,0 +1,64 @@
+// The bare control of a hand-off: what two words and nothing else cost on this device.
+//
+// Two invocations of one subgroup pass a value to and fro: each waits for its own word and answers
+// in the other's. No queue, no packet, no log, no handle. What a native fence takes above this is
+// the price of being a fence.
+//
+// One bounded loop without an inner one: both invocations may run in lockstep, where a spin of one
+// would never let the other answer; and a driver may end long loops.
+//
+//! variant: narrow NARROW
+
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_buffer_reference : require
+#extension GL_EXT_buffer_reference_uvec2 : require
+#ifndef NARROW
+#extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
+#extension GL_EXT_shader_atomic_int64 : require
+#endif
+#extension GL_KHR_memory_scope_semantics : require
+#pragma use_vulkan_memory_model
+
+// A whole subgroup, of which two invocations take part: lavapipe lets the lanes that a smaller
+// workgroup leaves empty run the loop to its bound.
+layout(local_size_x_id = 0, local_size_y = 1, local_size_z = 1) in;
+// Hand-offs of one dispatch, an even number: half of them by each invocation.
+layout(constant_id = 1) const uint HANDOFFS = 256u;
+// Passes of the loop, after which an unanswered invocation gives up.
+layout(constant_id = 2) const uint MOST_PASSES = 20000u;
+
+#include "bare/word.glsl"
+
+layout(push_constant) uniform Push {
+    uvec2 words; // four lines: the invocations' words, then how often each was answered
+} push;
+
+void main() {
+    Words words = Words(push.words);
+    uint me = gl_LocalInvocationIndex;
+    bool plays = me < 2u;
+    uint mine = me * LINE_WORDS;
+    uint other = (1u - me) * LINE_WORDS;
+    uint rounds = HANDOFFS / 2u;
+    // Only the second invocation changes this word, and not before the first has begun.
+    WORD_T base = OBSERVE(words.at[0]);
+    uint answered = plays ? 0u : rounds;
+    // The first invocation begins, and has one answer to wait for when the last round is over.
+    if (me == 0u) {
+        PUBLISH(words.at[other], base + WORD_T(1u));
+    }
+    for (uint pass = 0u; pass < MOST_PASSES && answered < rounds; pass++) {
+        WORD_T expected = base + WORD_T(answered + 1u);
+        if (OBSERVE(words.at[mine]) >= expected) {
+            answered++;
+            WORD_T next = me == 0u ? expected + WORD_T(1u) : expected;
+            if (me == 1u || answered < rounds) {
+                PUBLISH(words.at[other], next);
+            }
+        }
+    }
+    if (plays) {
+        PUBLISH(words.at[(2u + me) * LINE_WORDS], WORD_T(answered));
+    }
+}

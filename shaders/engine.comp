@@ -1,0 +1,60 @@
+// The engine: one workgroup that executes the hardware queues of its run list for one slice.
+//
+// The OS submits slices; each invocation (a lane) serves the queues of its places in the run list,
+// one step of one packet at a time. A blocked queue costs a look, never the engine. The slice ends
+// after a budget, when nothing can go on, when an interrupt must be raised, or when the OS asks;
+// the state of the queues is saved and the next slice goes on.
+//
+// The engine writes CurrentValues, logs, progress words, saved states and its report; it reads
+// everything else. It never writes a ring, a descriptor, a handle table or a MonitoredValue.
+
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_buffer_reference : require
+#extension GL_EXT_scalar_block_layout : require
+#extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
+#extension GL_EXT_shader_atomic_int64 : require
+#extension GL_EXT_shader_realtime_clock : require
+#extension GL_KHR_memory_scope_semantics : require
+#pragma use_vulkan_memory_model
+
+// Lanes: the subgroup size of the device, never more than one subgroup.
+layout(local_size_x_id = 0, local_size_y = 1, local_size_z = 1) in;
+// Steps of each lane between two adoptions.
+layout(constant_id = 1) const uint ROUNDS = 32u;
+// Iterations that a queue may keep its lane while another of the lane's queues can go on.
+layout(constant_id = 2) const uint QUANTUM = 8u;
+// Whether a lane can have more than one queue: without, it never switches.
+layout(constant_id = 3) const bool MANY_QUEUES = true;
+// Looks in a row that find nothing after which a lane leaves the iteration.
+const uint PATIENCE = 8u;
+
+layout(push_constant, scalar) uniform Slice {
+    uint64_t control_va;
+    uint64_t slot; // slot of arguments, run list and result
+} push;
+
+#include "abi/word.glsl"
+#include "abi/packet.glsl"
+#include "abi/ring.glsl"
+#include "abi/log_buffer.glsl"
+#include "abi/interrupt_record.glsl"
+#include "abi/fence_entry.glsl"
+#include "abi/handle_entry.glsl"
+#include "abi/fault.glsl"
+#include "abi/hw_queue.glsl"
+#include "abi/slice.glsl"
+#include "abi/engine_control.glsl"
+#include "abi/engine_report.glsl"
+#include "engine/lane.glsl"
+#include "engine/clock.glsl"
+#include "engine/resolve.glsl"
+#include "engine/switch.glsl"
+#include "engine/step.glsl"
+#include "engine/raise.glsl"
+#include "engine/adopt.glsl"
+#include "engine/slice.glsl"
+
+void main() {
+    run_slice();
+}

@@ -1,0 +1,95 @@
+// A lane and the queue that it has in its registers.
+//
+// One invocation serves the queues of its own places in the run list, one at a time. Everything
+// about that queue is in registers while it runs; switch.glsl moves it to and from memory.
+
+const uint NO_QUEUE = ~0u;
+
+// Room in the run list of the slice, and where each queue is looked at while it is not in registers:
+// it can go on when the word at look_va is at least look_value.
+shared uint64_t s_look_va[MAX_HW_QUEUES];
+shared uint64_t s_look_value[MAX_HW_QUEUES];
+
+// Votes and records of one iteration; who writes them when stands in slice.glsl.
+shared uint s_backward;      // signals below the value before, in the slice
+shared uint s_end;           // REASON_* once the slice is to end
+shared uint s_progress;      // some lane took a step
+shared uint s_raised;        // records that lanes stored in this iteration
+shared uint s_record_room;   // 1 if the record ring has room for one record of every lane
+shared uint64_t s_record_base; // running index of the first of them
+
+// The engine.
+EngineControl g_control;
+uint64_t g_control_va;
+uint64_t g_report_va;
+uint64_t g_run_list_va;
+uint g_queue_count;
+bool g_clock_is_short;
+
+// The lane.
+uint l_places;     // queues of this lane
+uint l_cursor;     // which of them is in registers
+uint l_quantum;    // iterations that it has had
+uint64_t l_ticks;  // the whole clock as last read
+bool l_stepped;    // the lane took a step in this iteration
+bool l_holding;    // it can do no more in this iteration
+uint l_fruitless;  // looks in a row that found nothing
+uint l_backward;   // signals below the value before, in this iteration
+
+// The queue in registers: what the descriptor says.
+uint q_ordinal;
+uint64_t q_descriptor_va;
+uint64_t q_ring_va;
+uint64_t q_ring_control_va;
+uint64_t q_ring_capacity;
+uint64_t q_wait_log_va;
+uint64_t q_signal_log_va;
+uint q_wait_log_entries;
+uint q_signal_log_entries;
+uint64_t q_handle_directory_va;
+uint64_t q_state_va;
+uint64_t q_progress_va;
+uint q_progress_handle;
+
+// What its state says.
+uint64_t q_sequence;
+uint64_t q_read;
+uint64_t q_write; // last write index that was seen and can be
+uint64_t q_wait_number;
+uint64_t q_signal_number;
+uint64_t q_wait_log_index;
+uint64_t q_signal_log_index;
+uint64_t q_observed;
+uint64_t q_progress_value;
+uint q_status;
+uint q_fault;
+
+// The packet at its head, copied once: what is checked is what is executed (HQ-04).
+bool p_fetched;
+uint p_handle_fault; // its handle names no open fence
+uint64_t p_control;
+uint64_t p_log_number;
+uint64_t p_value;
+
+// Handles resolved last, one for waits and one for signals; the progress fence is always known.
+// A shadow is read once an iteration: it changes only while the lanes adopt, and when another lane
+// raises the same fence, after which a second raise is spurious and allowed (NF-06).
+uint c_wait_handle;
+uint c_wait_access;
+uint64_t c_wait_cv;
+uint c_signal_handle;
+uint c_signal_access;
+uint64_t c_signal_cv;
+uint64_t c_signal_entry;
+uint64_t c_signal_shadow;
+uint64_t c_progress_cv;
+uint64_t c_progress_entry;
+uint64_t c_progress_shadow;
+
+// What the lane raised in this iteration: at most RAISES, then it holds.
+const uint RAISES = 2u;
+uint i_raised;
+bool i_faults[RAISES];
+uint64_t i_fence_entry[RAISES];
+uint64_t i_value[RAISES];
+uint64_t i_log_number[RAISES];

@@ -1,0 +1,246 @@
+// The slice: adopt | execute | adopt, until the lanes vote for an end.
+//
+// Lane 0 alone does the control part, between the meeting that ends an execution and the one that
+// begins the next: publish the records that lanes stored, adopt posts, vote. The shared words obey
+// these turns: s_end, s_record_base and s_record_room are written in the control part only; s_raised,
+// s_progress and s_backward are added to in the execution only and reset in the control part.
+
+const uint ADOPTIONS = 8u; // posts taken in one control part
+
+// What lane 0 remembers between control parts.
+uint64_t k_record_write;
+uint64_t k_record_read;
+uint64_t k_mailbox_read;
+uint64_t k_rescan;       // fence slot at which a rescan stands
+uint64_t k_rescan_end;   // 0: none under way
+uint64_t k_rescan_seen;
+uint64_t k_collapsed;
+uint64_t k_backward;
+uint64_t k_last_step;    // ticks of the last step of any lane
+uint k_idle_iterations;
+uint k_passes;
+uint k_iterations;       // executions so far
+bool k_raised;           // a record was published, or lost
+uint k_most_places;      // queues of the lane that has most
+uint64_t k_began;
+uint64_t k_request;
+uint64_t k_pass_budget;
+uint64_t k_time_budget;
+
+bool record_ring_has(uint64_t records) {
+    if (k_record_write + records - k_record_read > RECORD_RING_CAPACITY) {
+        k_record_read = OBSERVE(g_control.record_read);
+    }
+    // A read index that cannot be is taken for a full ring.
+    return k_record_write - k_record_read + records <= RECORD_RING_CAPACITY;
+}
+
+// Publishes what the lanes raised; then adopts, which may raise in turn. True if anything was.
+bool publish_and_adopt() {
+    EngineReport report = EngineReport(g_report_va);
+    uint64_t published = k_record_write;
+    bool lost = false;
+    if (s_raised != 0u) {
+        lost = s_record_room == 0u;
+        k_record_write += lost ? 0ul : uint64_t(s_raised);
+    }
+    bool raised = s_raised != 0u;
+    s_raised = 0u;
+
+    uint64_t written = OBSERVE(g_control.mailbox_write);
+    uint64_t rescan = PEEK(g_control.rescan);
+    if (rescan != k_rescan_seen && k_rescan_end == 0ul) {
+        k_rescan = 0ul;
+        k_rescan_end = PEEK(g_control.fence_slots);
+        k_rescan_seen = rescan;
+        if (k_rescan_end == 0ul) {
+            PUBLISH(report.rescan_seen, k_rescan_seen);
+        }
+    }
+    uint64_t taken = k_mailbox_read;
+    for (uint i = 0u; i < ADOPTIONS; ++i) {
+        bool scans = k_rescan_end != 0ul;
+        if (!scans && k_mailbox_read == written) {
+            break;
+        }
+        uint64_t slot = k_rescan;
+        if (!scans) {
+            slot = PEEK(Word(g_control_va + CONTROL_MAILBOX
+                             + (k_mailbox_read % MAILBOX_CAPACITY) * 8ul).value);
+        }
+        uint64_t fence_id = 0ul;
+        uint64_t value = 0ul;
+        if (adopt(uint(slot), fence_id, value)) {
+            raised = true;
+            if (record_ring_has(1ul)) {
+                store_record(k_record_write, fence_id, value, RECORD_NO_QUEUE, 0ul);
+                k_record_write += 1ul;
+            } else {
+                lost = true;
+            }
+        }
+        if (scans) {
+            k_rescan += 1ul;
+            if (k_rescan >= k_rescan_end) {
+                k_rescan_end = 0ul;
+                PUBLISH(report.rescan_seen, k_rescan_seen);
+            }
+        } else {
+            k_mailbox_read += 1ul;
+        }
+        k_passes += 1u;
+    }
+    if (lost) {
+        k_collapsed += 1ul;
+        PUBLISH(report.collapsed, k_collapsed);
+    }
+    if (k_record_write != published) {
+        PUBLISH(report.record_write, k_record_write);
+    }
+    if (k_mailbox_read != taken) {
+        PUBLISH(report.mailbox_read, k_mailbox_read);
+    }
+    uint64_t most = uint64_t(gl_WorkGroupSize.x * RAISES);
+    s_record_room = record_ring_has(most) ? 1u : 0u;
+    s_record_base = k_record_write;
+    return raised;
+}
+
+// Votes: the reason why the slice ends now, or REASON_CUT for none.
+uint vote(bool raised, uint64_t window, uint passes_a_turn) {
+    uint64_t ticks = now();
+    if (s_progress != 0u) {
+        k_last_step = ticks;
+        k_idle_iterations = 0u;
+    } else {
+        k_idle_iterations += 1u;
+    }
+    s_progress = 0u;
+    k_passes += passes_a_turn;
+    k_raised = k_raised || raised;
+    uint reason = REASON_CUT;
+    if (k_iterations == 0u) {
+        // Every slice executes at least once: a slice time of nothing, or one request after another,
+        // would starve the queues.
+    } else if (k_raised) {
+        reason = REASON_INTERRUPT;
+    } else if (OBSERVE(g_control.request) != k_request) {
+        reason = REASON_REQUEST;
+    } else if (uint64_t(k_passes) >= k_pass_budget || ticks - k_began >= k_time_budget) {
+        reason = REASON_BUDGET;
+    } else if (k_idle_iterations > k_most_places + 1u && ticks - k_last_step >= window) {
+        reason = REASON_IDLE;
+    }
+    return reason;
+}
+
+void run_slice() {
+    uint lane = gl_LocalInvocationID.x;
+    bool leads = lane == 0u;
+    g_control_va = push.control_va;
+    g_control = EngineControl(g_control_va);
+    g_report_va = PEEK(g_control.report_va);
+    g_clock_is_short = PEEK(g_control.clock_bits) == 32ul;
+    EngineReport report = EngineReport(g_report_va);
+    SliceArgs args = SliceArgs(g_control_va + CONTROL_SLICE_ARGS + push.slot * SLICE_ARGS_BYTES);
+    g_run_list_va = g_control_va + CONTROL_RUN_LISTS + push.slot * uint64_t(MAX_HW_QUEUES) * 8ul;
+    g_queue_count = min(uint(PEEK(args.queue_count)), MAX_HW_QUEUES);
+    l_ticks = PEEK(args.base_ticks);
+    uint64_t began = now();
+
+    // A queue that is not in registers is looked at once in any case: its handle may have been
+    // closed since, which its look does not show.
+    l_places = lane < g_queue_count
+             ? (g_queue_count - lane + gl_WorkGroupSize.x - 1u) / gl_WorkGroupSize.x : 0u;
+    uint most_places = (g_queue_count + gl_WorkGroupSize.x - 1u) / gl_WorkGroupSize.x;
+    for (uint place = 0u; place < l_places; ++place) {
+        uint64_t at = PEEK(Word(g_run_list_va + uint64_t(ordinal_of(place)) * 8ul).value);
+        s_look_va[ordinal_of(place)] = PEEK(QueueDescriptor(at).ring_control_va);
+        s_look_value[ordinal_of(place)] = 0ul;
+    }
+    // Slices begin at the lane's queues by turns, or one that ends every slice starved the others.
+    l_cursor = l_places > 1u ? uint(PEEK(args.slice)) % l_places : 0u;
+    l_backward = 0u;
+    i_raised = 0u;
+    q_ordinal = NO_QUEUE;
+    p_fetched = false;
+    c_wait_handle = 0u;
+    c_signal_handle = 0u;
+    if (l_places != 0u) {
+        load_queue(l_cursor);
+    }
+    uint passes_a_turn = 1u + ROUNDS + most_places + RAISES + 1u;
+    uint64_t window = PEEK(args.idle_window);
+    if (leads) {
+        k_record_write = PEEK(report.record_write);
+        k_record_read = PEEK(g_control.record_read);
+        k_mailbox_read = PEEK(report.mailbox_read);
+        k_rescan_seen = PEEK(report.rescan_seen);
+        k_collapsed = PEEK(report.collapsed);
+        k_backward = PEEK(report.backward_signals);
+        k_rescan = 0ul;
+        k_rescan_end = 0ul;
+        k_last_step = began;
+        k_idle_iterations = 0u;
+        k_passes = most_places;
+        k_iterations = 0u;
+        k_raised = false;
+        k_most_places = most_places;
+        k_began = began;
+        k_request = PEEK(args.request);
+        k_pass_budget = PEEK(args.pass_budget);
+        k_time_budget = PEEK(args.time_budget);
+        // The one before found nothing to do: look once and leave.
+        if (PEEK(report.last_reason) == uint64_t(REASON_IDLE)) {
+            window = 0ul;
+        }
+        s_raised = 0u;
+        s_progress = 0u;
+        s_backward = 0u;
+        s_end = REASON_CUT;
+    }
+
+    uint reason = REASON_CUT;
+    for (;;) {
+        if (leads) {
+            bool raised = publish_and_adopt();
+            s_end = vote(raised, window, passes_a_turn);
+        }
+        meet();
+        reason = s_end;
+        if (reason != REASON_CUT) {
+            break;
+        }
+        choose_queue();
+        l_stepped = false;
+        step_rounds();
+        raise_what_was_noted();
+        if (l_stepped) {
+            s_progress = 1u;
+        }
+        if (l_backward != 0u) {
+            atomicAdd(s_backward, l_backward);
+            l_backward = 0u;
+        }
+        k_iterations += 1u;
+        meet();
+    }
+
+    save_queue();
+    if (leads) {
+        // A loop that the driver cut left records unpublished: the next slice's control part
+        // cannot know them, so the OS is told to look at every waiter.
+        if (s_raised != 0u) {
+            PUBLISH(report.collapsed, k_collapsed + 1ul);
+        }
+        PUT(report.backward_signals, k_backward + uint64_t(s_backward));
+        SliceResult result = SliceResult(g_report_va + REPORT_SLICE_RESULTS
+                                         + push.slot * SLICE_RESULT_BYTES);
+        PUT(result.passes, uint64_t(k_passes));
+        PUT(result.iterations, uint64_t(k_iterations));
+        PUT(result.begin_ticks, began);
+        PUT(result.end_ticks, now());
+        PUT(report.last_reason, uint64_t(reason));
+        PUBLISH(result.reason, uint64_t(reason));
+    }
+}

@@ -1,0 +1,232 @@
+// One step of a queue: a packet checked, executed and logged, and the signal behind it if there is
+// one: a wait and the signal that follows it are one step.
+//
+// The parts of all opcodes stand in one line, without loops, and are masked: on a CPU device a
+// step costs its number of memory operations whatever branch is taken (decisions.md 22), so WAIT,
+// SIGNAL and PROGRESS share the look at CurrentValue, the log stores and the index store.
+//
+// Order of a signal (IN-01): CurrentValue, log entry, log index, barrier, comparison with the
+// shadow. The shadow is stored by the adopting lane between two meetings of all lanes, and read
+// by this one after the second of them: either this signal compares with the new one, or the
+// adoption reads this signal's CurrentValue (NF-07).
+
+// Notes that the lane must raise; with RAISES notes it holds.
+void note_raise(bool faults, uint64_t fence_entry, uint64_t value, uint64_t log_number) {
+    if (i_raised == 0u) {
+        i_faults[0] = faults;
+        i_fence_entry[0] = fence_entry;
+        i_value[0] = value;
+        i_log_number[0] = log_number;
+    } else {
+        i_faults[1] = faults;
+        i_fence_entry[1] = fence_entry;
+        i_value[1] = value;
+        i_log_number[1] = log_number;
+    }
+    i_raised += 1u;
+    l_holding = l_holding || faults || i_raised == RAISES;
+}
+
+// What a packet at hand asks for, with the registers that its kind uses.
+struct Request {
+    uint opcode;
+    uint handle;
+    bool is_wait;
+    bool is_progress;
+    bool stores;
+    bool names_fence;
+    bool known;  // its fence is resolved
+    uint access;
+    uint64_t cv;
+    uint fault;
+};
+
+// Reads the packet at the head and checks it, all but its fence where that is not resolved.
+Request request_at_head() {
+    Request r;
+    bool have = q_read != q_write;
+    r.opcode = have ? uint(p_control) & 0xffu : OPCODE_NONE;
+    r.handle = uint(p_control >> 32);
+    r.is_wait = r.opcode == OPCODE_WAIT;
+    r.is_progress = r.opcode == OPCODE_PROGRESS;
+    r.stores = r.opcode == OPCODE_SIGNAL || r.is_progress;
+    r.names_fence = r.is_wait || r.stores;
+    r.access = r.is_wait ? c_wait_access : r.is_progress ? 0u : c_signal_access;
+    r.cv = r.is_wait ? c_wait_cv : r.is_progress ? c_progress_cv : c_signal_cv;
+    uint known_handle =
+        r.is_wait ? c_wait_handle : r.is_progress ? q_progress_handle : c_signal_handle;
+    // Generation 0 is no handle, and what nothing was resolved into.
+    r.known = !r.names_fence
+              || (r.handle == known_handle && (r.handle >> HANDLE_SLOT_BITS) != 0u);
+    uint64_t number = r.is_wait ? q_wait_number : q_signal_number;
+    r.fault = FAULT_NONE;
+    if (have && !r.names_fence && r.opcode != OPCODE_NOP) {
+        r.fault = FAULT_OPCODE;
+    } else if (have && (uint(p_control) >> 8) != 1u) {
+        r.fault = FAULT_LENGTH;
+    } else if (r.is_progress && (!r.known || p_value <= q_progress_value)) {
+        r.fault = FAULT_PROGRESS;
+    } else if (!r.known) {
+        r.fault = p_handle_fault;
+    } else if (r.names_fence && p_log_number != number) {
+        r.fault = FAULT_LOG_NUMBER;
+    } else if (r.names_fence && (r.access & (r.is_wait ? ACCESS_NO_WAIT : ACCESS_NO_SIGNAL)) != 0u) {
+        r.fault = FAULT_ACCESS_DENIED;
+    }
+    return r;
+}
+
+// Writes the log entry of a wait or a signal, then publishes the log's index.
+void log_packet(Request r, uint64_t ticks) {
+    uint64_t log = r.is_wait ? q_wait_log_va : q_signal_log_va;
+    uint64_t index = r.is_wait ? q_wait_log_index : q_signal_log_index;
+    uint entries = r.is_wait ? q_wait_log_entries : q_signal_log_entries;
+    uint64_t entry = log + LOG_HEADER_BYTES + uint64_t(uint(index)) * LOG_ENTRY_BYTES;
+    PUT(LogEntry(entry).fence_value, p_value);
+    PUT(LogEntry(entry).fence_and_operation,
+        uint64_t(r.handle) | ((r.is_wait ? LOG_WAIT_UNBLOCKED : LOG_SIGNAL_EXECUTED) << 32));
+    if (r.is_wait) {
+        PUT(LogEntry(entry).observed_ticks, q_observed == 0ul ? ticks : q_observed);
+    }
+    PUT(LogEntry(entry).end_ticks, ticks);
+    index = uint(index) + 1u < entries ? index + 1ul : ((index >> 32) + 1ul) << 32;
+    PUBLISH(LogHeader(log).index, index);
+    if (r.is_wait) {
+        q_wait_log_index = index;
+        q_wait_number += 1ul;
+    } else {
+        q_signal_log_index = index;
+        q_signal_number += 1ul;
+    }
+}
+
+// Stores CurrentValue; `seen` is what stood there before.
+void store_value(Request r, uint64_t seen) {
+    PUBLISH(Word(r.cv).value, p_value);
+    l_backward += seen > p_value ? 1u : 0u;
+}
+
+// Compares with the shadow, after the log: the conditional interrupt.
+void compare_with_shadow(Request r) {
+    order_log_before_comparison();
+    if (p_value > (r.is_progress ? c_progress_shadow : c_signal_shadow)) {
+        note_raise(false, r.is_progress ? c_progress_entry : c_signal_entry, p_value,
+                   p_log_number);
+        // Unanswered from here on: the lane raises it no more (NF-05).
+        if (r.is_progress) {
+            c_progress_shadow = ~0ul;
+        } else {
+            c_signal_shadow = ~0ul;
+        }
+    }
+}
+
+void leave_head(Request r) {
+    q_progress_value = r.is_progress ? p_value : q_progress_value;
+    q_observed = 0ul;
+    q_read += 1ul;
+    p_fetched = false;
+    l_stepped = true;
+}
+
+// The packet at the head, of any kind; or the write index, if there is none. True if it was taken,
+// at `ticks`: the clock is read after the look, so a wait ends no earlier than the signal that
+// released it, and before a signal stores (LG-10).
+bool step_head(out uint64_t ticks) {
+    fetch_packet();
+    bool have = q_read != q_write;
+    Request r = request_at_head();
+    bool goes = r.fault == FAULT_NONE && r.known;
+
+    // One look serves all: the write index of an empty queue, CurrentValue of a fence packet.
+    uint64_t seen = 0ul;
+    if (goes && r.opcode != OPCODE_NOP) {
+        seen = OBSERVE(Word(have ? r.cv : q_ring_control_va).value);
+    }
+    ticks = now();
+    if (!have) {
+        if (seen - q_read > q_ring_capacity) {
+            r.fault = FAULT_WRITE_INDEX;
+        } else {
+            q_write = seen;
+        }
+    }
+    bool always_signaled = (r.access & ACCESS_ALWAYS_SIGNALED) != 0u;
+    bool waits_on = r.is_wait && !always_signaled && seen < p_value;
+    bool takes = have && goes && !waits_on;
+    bool stores_now = takes && r.stores && !always_signaled;
+    if (stores_now) {
+        store_value(r, seen);
+    }
+    if (takes && r.names_fence) {
+        log_packet(r, ticks);
+    }
+    if (stores_now) {
+        compare_with_shadow(r);
+    }
+    if (takes) {
+        leave_head(r);
+    }
+    if (waits_on && goes && q_observed == 0ul) {
+        q_observed = ticks;
+    }
+    q_status = r.fault != FAULT_NONE ? STATUS_FAULTED
+             : takes || !r.known ? STATUS_READY
+             : have ? STATUS_BLOCKED
+             : q_read == q_write ? STATUS_EMPTY : STATUS_READY;
+    // An unknown fence is resolved at the head of the next iteration, or found there to be none.
+    l_holding = l_holding || !r.known;
+    if (r.fault != FAULT_NONE) {
+        q_fault = r.fault;
+        note_raise(true, 0ul, q_read, have ? p_control : 0ul);
+    }
+    return takes;
+}
+
+// The packet behind the one that was taken, if it is a signal with nothing wrong; everything else
+// is left to the next step. It saves that step's part of what a step costs by itself.
+void step_signal(uint64_t ticks) {
+    if (!l_holding) {
+        fetch_packet();
+        Request r = request_at_head();
+        bool always_signaled = (r.access & ACCESS_ALWAYS_SIGNALED) != 0u;
+        if (r.stores && r.known && r.fault == FAULT_NONE && !always_signaled) {
+            store_value(r, OBSERVE(Word(r.cv).value));
+            log_packet(r, ticks);
+            compare_with_shadow(r);
+            leave_head(r);
+        }
+    }
+}
+
+// One step; true if the lane may do more in this iteration.
+bool step_queue() {
+    uint64_t ticks;
+    bool takes = step_head(ticks);
+    if (takes) {
+        step_signal(ticks);
+        // After the effects, once a step: a packet that was executed and is not covered yet is
+        // known by its log number, so a redo takes effect once (decisions.md 13).
+        PUBLISH(QueueProgress(q_progress_va).read_index, q_read);
+    }
+    l_fruitless = takes ? 0u : l_fruitless + 1u;
+    // A lane that raised lets the slice end as soon as its queue stands still.
+    return !l_holding && l_fruitless < (i_raised != 0u ? 1u : PATIENCE);
+}
+
+// The steps of one iteration. A lane that can do no more leaves; the others go on without it.
+void step_rounds() {
+    fetch_packet();
+    resolve_head();
+    l_fruitless = 0u;
+    i_raised = 0u;
+    l_holding = q_ordinal == NO_QUEUE || q_status == STATUS_FAULTED;
+    for (uint round = 0u; round < ROUNDS; ++round) {
+        if (l_holding) {
+            break;
+        }
+        if (!step_queue()) {
+            break;
+        }
+    }
+}

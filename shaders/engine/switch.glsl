@@ -1,0 +1,108 @@
+// Moving a queue between registers and memory.
+//
+// A save goes to the older of the two copies and its sequence word is published last, so a torn
+// save is never taken for the state.
+
+uint ordinal_of(uint place) {
+    return place * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
+}
+
+void save_queue() {
+    if (q_ordinal != NO_QUEUE) {
+        // Where it will be seen that the queue can go on. A faulted queue never can.
+        bool blocked = q_status == STATUS_BLOCKED;
+        uint64_t look_va = blocked ? c_wait_cv : q_ring_control_va;
+        uint64_t look_value = blocked ? p_value
+                            : q_status == STATUS_FAULTED ? ~0ul
+                            : q_status == STATUS_READY ? 0ul
+                            : q_read + 1ul;
+        q_sequence += 1ul;
+        QueueState state = QueueState(q_state_va + (q_sequence & 1ul) * QUEUE_STATE_BYTES);
+        PUT(state.read_index, q_read);
+        PUT(state.wait_number, q_wait_number);
+        PUT(state.signal_number, q_signal_number);
+        PUT(state.wait_log_index, q_wait_log_index);
+        PUT(state.signal_log_index, q_signal_log_index);
+        PUT(state.observed_ticks, q_observed);
+        PUT(state.progress_value, q_progress_value);
+        PUT(state.look_va, look_va);
+        PUT(state.look_value, look_value);
+        PUT(state.status, uint64_t(q_status));
+        PUT(state.fault, uint64_t(q_fault));
+        PUT(state.head_control, p_fetched ? p_control : 0ul);
+        PUT(state.head_value, p_fetched ? p_value : 0ul);
+        PUBLISH(state.sequence, q_sequence);
+        s_look_va[q_ordinal] = look_va;
+        s_look_value[q_ordinal] = look_value;
+    }
+}
+
+void load_queue(uint place) {
+    q_ordinal = ordinal_of(place);
+    uint64_t at = PEEK(Word(g_run_list_va + uint64_t(q_ordinal) * 8ul).value);
+    QueueDescriptor descriptor = QueueDescriptor(at);
+    q_descriptor_va = at;
+    q_ring_va = PEEK(descriptor.ring_va);
+    q_ring_control_va = PEEK(descriptor.ring_control_va);
+    q_ring_capacity = PEEK(descriptor.ring_capacity);
+    q_wait_log_va = PEEK(descriptor.wait_log_va);
+    q_wait_log_entries = uint(PEEK(descriptor.wait_log_entries));
+    q_signal_log_va = PEEK(descriptor.signal_log_va);
+    q_signal_log_entries = uint(PEEK(descriptor.signal_log_entries));
+    q_handle_directory_va = PEEK(descriptor.handle_directory_va);
+    q_state_va = PEEK(descriptor.state_va);
+    q_progress_va = PEEK(descriptor.progress_va);
+    q_progress_handle = uint(PEEK(descriptor.progress_handle));
+    c_progress_cv = PEEK(descriptor.progress_current_value_va);
+    c_progress_entry = PEEK(descriptor.progress_fence_entry_va);
+
+    uint64_t even = OBSERVE(QueueState(q_state_va).sequence);
+    uint64_t odd = OBSERVE(QueueState(q_state_va + QUEUE_STATE_BYTES).sequence);
+    q_sequence = max(even, odd);
+    QueueState state = QueueState(q_state_va + (odd > even ? QUEUE_STATE_BYTES : 0ul));
+    q_read = PEEK(state.read_index);
+    // An index that cannot be is found so by the first step's look.
+    uint64_t written = OBSERVE(RingControl(q_ring_control_va).write_index);
+    q_write = written - q_read <= q_ring_capacity ? written : q_read;
+    q_wait_number = PEEK(state.wait_number);
+    q_signal_number = PEEK(state.signal_number);
+    q_wait_log_index = PEEK(state.wait_log_index);
+    q_signal_log_index = PEEK(state.signal_log_index);
+    q_observed = PEEK(state.observed_ticks);
+    q_progress_value = PEEK(state.progress_value);
+    q_fault = uint(PEEK(state.fault));
+    // It is stepped at least once before it is saved again, which finds out where it stands.
+    q_status = q_fault != FAULT_NONE ? STATUS_FAULTED : STATUS_READY;
+
+    p_fetched = false;
+    p_handle_fault = FAULT_NONE;
+    p_control = 0ul;
+    p_value = 0ul;
+    c_wait_handle = 0u;
+    c_signal_handle = 0u;
+    l_quantum = 0u;
+}
+
+// Chooses the queue that runs in this iteration: the one in registers while it can go on and has
+// not had its quantum, else the lane's next one that can.
+void choose_queue() {
+    bool stays = q_ordinal != NO_QUEUE && q_status == STATUS_READY && l_quantum < QUANTUM;
+    l_quantum += 1u;
+    if (MANY_QUEUES && l_places > 1u && !stays) {
+        uint place = l_cursor;
+        bool found = false;
+        for (uint i = 1u; i < l_places; ++i) {
+            place = place + 1u < l_places ? place + 1u : 0u;
+            uint ordinal = ordinal_of(place);
+            if (OBSERVE(Word(s_look_va[ordinal]).value) >= s_look_value[ordinal]) {
+                found = true;
+                break;
+            }
+        }
+        if (found) {
+            save_queue();
+            load_queue(place);
+            l_cursor = place;
+        }
+    }
+}

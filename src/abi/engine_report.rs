@@ -1,0 +1,55 @@
+//! Engine report: the page block that the engine writes and the OS reads.
+//!
+//! Mirrors `shaders/abi/engine_report.glsl`.
+
+use super::{InterruptRecord, RECORD_RING_CAPACITY, SLICE_SLOTS, SliceResult, offsets};
+use bytemuck::{Pod, Zeroable};
+
+/// Header of the block; slice results and the record ring follow it.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub struct EngineReport {
+    /// Posts adopted: the acknowledged index. Writer: engine; the OS while no slice is in flight.
+    pub mailbox_read: u64,
+    /// Rescan count adopted. Writer as above.
+    pub rescan_seen: u64,
+    /// Records published. Writer: one lane of the engine.
+    pub record_write: u64,
+    /// Counted up when a record found no room: the set is no longer exactly known (IN-06).
+    pub collapsed: u64,
+    /// Signals whose value was below the one before, by the same engine (NF-21).
+    pub backward_signals: u64,
+    /// Why the last slice ended; read by the next one.
+    pub last_reason: u64,
+    reserved: [u64; 2],
+}
+
+offsets!(EngineReport, size 64, {
+    MAILBOX_READ = mailbox_read @ 0,
+    RESCAN_SEEN = rescan_seen @ 8,
+    RECORD_WRITE = record_write @ 16,
+    COLLAPSED = collapsed @ 24,
+    BACKWARD_SIGNALS = backward_signals @ 32,
+    LAST_REASON = last_reason @ 40,
+});
+
+impl EngineReport {
+    /// First slice's result.
+    pub const SLICE_RESULTS: u64 = Self::BYTES;
+    /// First interrupt record.
+    pub const RECORDS: u64 = Self::SLICE_RESULTS + SLICE_SLOTS * SliceResult::BYTES;
+    /// Bytes of the whole block.
+    pub const BLOCK_BYTES: u64 = Self::RECORDS + RECORD_RING_CAPACITY * InterruptRecord::BYTES;
+
+    /// Offset of the result of `slice`.
+    #[must_use]
+    pub const fn slice_result(slice: u64) -> u64 {
+        Self::SLICE_RESULTS + slice % SLICE_SLOTS * SliceResult::BYTES
+    }
+
+    /// Offset of the record with running index `index`.
+    #[must_use]
+    pub const fn record(index: u64) -> u64 {
+        Self::RECORDS + index % RECORD_RING_CAPACITY * InterruptRecord::BYTES
+    }
+}

@@ -1,0 +1,51 @@
+//! Why an engine stopped a queue: the first packet, or index, that it could not accept.
+
+/// Code of a fault, as the engine reports it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+#[repr(u32)]
+pub enum FaultCode {
+    /// No opcode of this number.
+    #[error("the opcode is not one")]
+    Opcode = 1,
+    /// Length or reserved bits of the control word are wrong.
+    #[error("the length or a reserved bit of the control word is wrong")]
+    Length = 2,
+    /// The handle names no fence that this process has open.
+    #[error("the handle is not open in this process")]
+    Handle = 3,
+    /// The handle's slot was closed, or is used again by another fence.
+    #[error("the handle was closed")]
+    StaleHandle = 4,
+    /// The write index is behind the read index, or more than one ring ahead of it.
+    #[error("the ring's write index cannot be")]
+    WriteIndex = 5,
+    /// The log number is not the next one.
+    #[error("the log number is not the next one")]
+    LogNumber = 6,
+    /// The handle's flags forbid the operation (NoSignal, NoWait).
+    #[error("access denied by the fence's flags")]
+    AccessDenied = 7,
+    /// A progress packet that names another fence than the queue's, or whose value does not rise.
+    #[error("the progress fence is not the queue's, or its value does not rise")]
+    Progress = 8,
+}
+
+impl FaultCode {
+    /// Every code.
+    pub const ALL: [Self; 8] = [
+        Self::Opcode,
+        Self::Length,
+        Self::Handle,
+        Self::StaleHandle,
+        Self::WriteIndex,
+        Self::LogNumber,
+        Self::AccessDenied,
+        Self::Progress,
+    ];
+
+    /// The code of these bits, if it is one.
+    #[must_use]
+    pub fn from_bits(bits: u32) -> Option<Self> {
+        Self::ALL.into_iter().find(|code| *code as u32 == bits)
+    }
+}

@@ -1,0 +1,58 @@
+//! Handle entry: what one handle of one process means to one engine.
+//!
+//! The table is two-level like that of the fences. The OS alone writes it: a handle that a process
+//! has not opened has no entry, so a packet cannot name a fence of another process (HQ-05).
+//!
+//! Mirrors `shaders/abi/handle_entry.glsl`.
+
+use super::offsets;
+use bytemuck::{Pod, Zeroable};
+
+/// Entry of the handle table of a (process, engine).
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub struct HandleEntry {
+    /// The engine's address of CurrentValue.
+    pub current_value_va: u64,
+    /// The engine's address of its [`FenceEntry`](super::FenceEntry).
+    pub fence_entry_va: u64,
+    /// Low half generation (0: never opened), high half [`HandleAccess`]. Published last.
+    pub meta: u64,
+    reserved: u64,
+}
+
+offsets!(HandleEntry, size 32, {
+    CURRENT_VALUE_VA = current_value_va @ 0,
+    FENCE_ENTRY_VA = fence_entry_va @ 8,
+    META = meta @ 16,
+});
+
+impl HandleEntry {
+    /// Entries of a leaf.
+    pub const LEAF_ENTRIES: u64 = 1024;
+    /// Leaves of a directory.
+    pub const LEAVES: u64 = 1024;
+
+    /// The meta word of a handle.
+    #[must_use]
+    pub const fn meta(generation: u32, access: HandleAccess) -> u64 {
+        (access.0 as u64) << 32 | generation as u64
+    }
+}
+
+/// What a handle may do; bits of the entry, written by the OS only (`decisions.md` 20).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HandleAccess(pub u32);
+
+impl HandleAccess {
+    /// Wait and signal.
+    pub const FULL: Self = Self(0);
+    /// GPU waits pass at once and signals leave the storage alone (NF-19).
+    pub const ALWAYS_SIGNALED: Self = Self(1);
+    /// A signal is refused (NF-23).
+    pub const NO_SIGNAL: Self = Self(2);
+    /// A wait is refused (NF-23).
+    pub const NO_WAIT: Self = Self(4);
+    /// The handle was closed; the entry keeps its generation, so that an old packet can be told so.
+    pub const CLOSED: Self = Self(8);
+}

@@ -1,0 +1,197 @@
+//! Native fence log buffer: what the engine writes when a wait unblocks or a signal executes.
+//!
+//! Each user-mode queue has two logs of 4,096 bytes, one for waits and one for signals. The
+//! packet carries the running number of its entry (LG-04); the engine turns it into the entry and
+//! the index word, writes the entry, then publishes index and wrap count by one 64-bit store. The
+//! GPU never waits for a reader: the reader finds out what it missed.
+//!
+//! Mirrors `shaders/abi/log_buffer.glsl`; the public names are `DXGK_NATIVE_FENCE_LOG_HEADER` and
+//! `DXGK_NATIVE_FENCE_LOG_ENTRY` (d3dukmdt.h; `layouts.md` 1.1).
+
+use super::offsets;
+use bytemuck::{Pod, Zeroable};
+
+/// Size of a log as the OS makes it while nothing is traced.
+pub const LOG_BUFFER_BYTES: u64 = 4096;
+/// Entries of such a log.
+pub const LOG_BUFFER_ENTRIES: u64 = (LOG_BUFFER_BYTES - LogHeader::BYTES) / LogEntry::BYTES;
+const _: () = assert!(
+    LOG_BUFFER_ENTRIES == 84,
+    "84 entries of 48 bytes and a header of 40"
+);
+
+/// `DXGK_NATIVE_FENCE_LOG_TYPE`: which of the two logs a header heads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum LogType {
+    /// `DXGK_NATIVE_FENCE_LOG_TYPE_WAITS`.
+    Waits = 1,
+    /// `DXGK_NATIVE_FENCE_LOG_TYPE_SIGNALS`.
+    Signals = 2,
+}
+
+/// `DXGK_NATIVE_FENCE_LOG_OPERATION`: what an entry tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum LogOperation {
+    /// `DXGK_NATIVE_FENCE_LOG_OPERATION_SIGNAL_EXECUTED`.
+    SignalExecuted = 0,
+    /// `DXGK_NATIVE_FENCE_LOG_OPERATION_WAIT_UNBLOCKED`.
+    WaitUnblocked = 1,
+}
+
+impl LogOperation {
+    /// The operation of these bits, if it is one.
+    #[must_use]
+    pub const fn from_bits(bits: u32) -> Option<Self> {
+        match bits {
+            0 => Some(Self::SignalExecuted),
+            1 => Some(Self::WaitUnblocked),
+            _ => None,
+        }
+    }
+}
+
+/// `DXGK_NATIVE_FENCE_LOG_HEADER`, 40 bytes.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub struct LogHeader {
+    /// `AtomicWraparoundAndEntryIndex`: low half first free entry, high half wrap count.
+    pub index: u64,
+    /// [`LogType`].
+    pub log_type: u32,
+    /// Padding of the published structure.
+    pub padding: u32,
+    /// Entries that follow.
+    pub number_of_entries: u64,
+    /// "Reserved for system use".
+    pub reserved: [u64; 2],
+}
+
+offsets!(LogHeader, size 40, {
+    INDEX = index @ 0,
+    LOG_TYPE = log_type @ 8,
+    NUMBER_OF_ENTRIES = number_of_entries @ 16,
+    RESERVED = reserved @ 24,
+});
+
+/// `DXGK_NATIVE_FENCE_LOG_ENTRY`, 48 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct LogEntry {
+    /// "newly signaled/unblocked fence value".
+    pub fence_value: u64,
+    /// The user's handle of the fence.
+    pub native_fence: u32,
+    /// [`LogOperation`].
+    pub operation: u32,
+    /// "Reserved for alignment".
+    pub reserved0: u64,
+    /// GPU time at which an unresolved wait was first seen, in engine ticks; waits only.
+    pub observed_ticks: u64,
+    /// "Reserved for alignment".
+    pub reserved1: u64,
+    /// GPU time at which the operation completed, in engine ticks.
+    pub end_ticks: u64,
+}
+
+offsets!(LogEntry, size 48, {
+    FENCE_VALUE = fence_value @ 0,
+    NATIVE_FENCE = native_fence @ 8,
+    OPERATION = operation @ 12,
+    OBSERVED_TICKS = observed_ticks @ 24,
+    END_TICKS = end_ticks @ 40,
+});
+
+/// The index word of a log header, taken apart: first free entry and wrap count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogIndex {
+    /// First free entry.
+    pub first_free_entry_index: u32,
+    /// Times the log has wrapped; itself modulo 2^32.
+    pub wraparound_count: u32,
+}
+
+impl LogIndex {
+    /// Takes the word apart.
+    #[must_use]
+    pub const fn from_word(word: u64) -> Self {
+        Self {
+            first_free_entry_index: word as u32,
+            wraparound_count: (word >> 32) as u32,
+        }
+    }
+
+    /// The word that one 64-bit store publishes (LG-03).
+    #[must_use]
+    pub const fn word(self) -> u64 {
+        (self.wraparound_count as u64) << 32 | self.first_free_entry_index as u64
+    }
+
+    /// After one more entry in a log of `entries` entries: after the last one index 0, count one more.
+    #[must_use]
+    pub const fn next(self, entries: u32) -> Self {
+        if self.first_free_entry_index + 1 < entries {
+            Self {
+                first_free_entry_index: self.first_free_entry_index + 1,
+                ..self
+            }
+        } else {
+            Self {
+                first_free_entry_index: 0,
+                wraparound_count: self.wraparound_count.wrapping_add(1),
+            }
+        }
+    }
+
+    /// Entries written since `earlier`, for a log of `entries` entries; `None` where the word
+    /// cannot be (an index past the end: the writer is not trusted). The wrap count itself wraps,
+    /// so the difference is taken modulo 2^32 of it.
+    #[must_use]
+    pub const fn since(self, earlier: Self, entries: u32) -> Option<u64> {
+        if self.first_free_entry_index >= entries {
+            return None;
+        }
+        let wraps = self.wraparound_count.wrapping_sub(earlier.wraparound_count) as u64;
+        let ahead = wraps * entries as u64 + self.first_free_entry_index as u64;
+        ahead.checked_sub(earlier.first_free_entry_index as u64)
+    }
+
+    /// Byte offset of entry `index` in a log.
+    #[must_use]
+    pub const fn entry_offset(index: u32) -> u64 {
+        LogHeader::BYTES + LogEntry::BYTES * index as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(first_free_entry_index: u32, wraparound_count: u32) -> LogIndex {
+        LogIndex {
+            first_free_entry_index,
+            wraparound_count,
+        }
+    }
+
+    #[test]
+    fn the_last_entry_wraps() {
+        assert_eq!(at(82, 7).next(84), at(83, 7));
+        assert_eq!(at(83, 7).next(84), at(0, 8));
+        assert_eq!(at(83, u32::MAX).next(84), at(0, 0));
+    }
+
+    #[test]
+    fn distance_counts_wraps() {
+        assert_eq!(at(3, 1).since(at(80, 0), 84), Some(7));
+        assert_eq!(at(0, 0).since(at(83, u32::MAX), 84), Some(1));
+        assert_eq!(at(84, 0).since(at(0, 0), 84), None);
+        assert_eq!(at(1, 0).since(at(2, 0), 84), None);
+    }
+
+    #[test]
+    fn a_log_page_holds_84_entries() {
+        assert_eq!(LogIndex::entry_offset(83) + LogEntry::BYTES, 4072);
+    }
+}

@@ -1,0 +1,47 @@
+//! The bytes that both sides agree on: plain data, constants, compile-time layout assertions.
+//!
+//! Every file here has a twin of the same name under `shaders/abi/`; a test reads the shipped
+//! SPIR-V and compares the offsets. Nothing here touches memory: rooms that do are handed offsets.
+#![forbid(unsafe_code)]
+
+mod doorbell;
+mod engine_control;
+mod engine_report;
+mod fault;
+mod fence_entry;
+mod fence_page;
+mod handle;
+mod handle_entry;
+mod hw_queue;
+mod interrupt_record;
+mod layout;
+mod log_buffer;
+mod mailbox;
+mod packet;
+mod placement;
+mod ring;
+mod slice;
+
+pub use doorbell::DoorbellStatus;
+pub use engine_control::EngineControl;
+pub use engine_report::EngineReport;
+pub use fault::FaultCode;
+pub use fence_entry::{FenceEntry, FenceId};
+pub use fence_page::{
+    CURRENT_VALUE_STRIDE, MONITORED_VALUE_STRIDE, NO_CPU_WAITER, OpenerSlot, PAGE_BYTES,
+};
+pub use handle::{FenceHandle, HandleError};
+pub use handle_entry::{HandleAccess, HandleEntry};
+pub use hw_queue::{
+    MAX_HW_QUEUES, QueueDescriptor, QueueProgress, QueueState, QueueStatus, STATE_COPIES,
+};
+pub use interrupt_record::{InterruptRecord, RECORD_RING_CAPACITY};
+pub(crate) use layout::offsets;
+pub use log_buffer::{
+    LOG_BUFFER_BYTES, LOG_BUFFER_ENTRIES, LogEntry, LogHeader, LogIndex, LogOperation, LogType,
+};
+pub use mailbox::MAILBOX_CAPACITY;
+pub use packet::{Opcode, PACKET_BYTES, Packet};
+pub use placement::{Home, Party, Placement, WordGroup};
+pub use ring::{RingControl, RingIndex};
+pub use slice::{SLICE_SLOTS, SliceArgs, SliceReason, SliceResult};

@@ -1,0 +1,101 @@
+//! Slice: one dispatch of an engine.
+//!
+//! The OS writes the arguments before it submits, the engine the result before it ends. There are
+//! as many slots of each as slices can be in flight and looked at; slice `n` uses slot
+//! `n % SLICE_SLOTS`, and every slot has a run list of its own, so nothing that a slice in flight
+//! reads is written.
+//!
+//! Mirrors `shaders/abi/slice.glsl`.
+
+use super::offsets;
+use bytemuck::{Pod, Zeroable};
+
+/// Slots of arguments and results.
+pub const SLICE_SLOTS: u64 = 4;
+
+/// Arguments of one slice. Writer: OS, before the submission.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub struct SliceArgs {
+    /// Number of the slice, from 1.
+    pub slice: u64,
+    /// Queues in the slot's run list.
+    pub queue_count: u64,
+    /// The whole GPU clock at submission, from which a clock of 32 bits is extended.
+    pub base_ticks: u64,
+    /// GPU time after which the slice ends, in ticks.
+    pub time_budget: u64,
+    /// Loop passes of one invocation after which the slice ends (lavapipe 22 cuts loops silently).
+    pub pass_budget: u64,
+    /// GPU time without a step of any queue after which the slice ends as idle, in ticks.
+    pub idle_window: u64,
+    /// Request word at submission; the slice ends when it changes.
+    pub request: u64,
+    reserved: u64,
+}
+
+offsets!(SliceArgs, size 64, {
+    SLICE = slice @ 0,
+    QUEUE_COUNT = queue_count @ 8,
+    BASE_TICKS = base_ticks @ 16,
+    TIME_BUDGET = time_budget @ 24,
+    PASS_BUDGET = pass_budget @ 32,
+    IDLE_WINDOW = idle_window @ 40,
+    REQUEST = request @ 48,
+});
+
+/// Why a slice ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u64)]
+pub enum SliceReason {
+    /// The driver cut a loop: written by the OS before the slice, and left if no vote ended it.
+    Cut = 0,
+    /// Passes or time were spent.
+    Budget = 1,
+    /// No queue could go on for the whole window.
+    Idle = 2,
+    /// An interrupt record was published.
+    Interrupt = 3,
+    /// The OS asked for it.
+    Request = 4,
+}
+
+impl SliceReason {
+    /// The reason of a word, if it is one.
+    #[must_use]
+    pub const fn from_word(word: u64) -> Option<Self> {
+        match word {
+            0 => Some(Self::Cut),
+            1 => Some(Self::Budget),
+            2 => Some(Self::Idle),
+            3 => Some(Self::Interrupt),
+            4 => Some(Self::Request),
+            _ => None,
+        }
+    }
+}
+
+/// Result of one slice. Writer: the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct SliceResult {
+    /// [`SliceReason`].
+    pub reason: u64,
+    /// Loop passes of lane 0.
+    pub passes: u64,
+    /// Iterations (adopt, execute) of the workgroup.
+    pub iterations: u64,
+    /// GPU time at the start, in ticks.
+    pub begin_ticks: u64,
+    /// GPU time at the end, in ticks.
+    pub end_ticks: u64,
+    reserved: [u64; 3],
+}
+
+offsets!(SliceResult, size 64, {
+    REASON = reason @ 0,
+    PASSES = passes @ 8,
+    ITERATIONS = iterations @ 16,
+    BEGIN_TICKS = begin_ticks @ 24,
+    END_TICKS = end_ticks @ 32,
+});

@@ -1,0 +1,39 @@
+//! Driver settings: what `nfence` asks of a software driver before it is loaded.
+//!
+//! lavapipe runs shaders on a pool of threads. An engine is one workgroup, which one thread runs;
+//! handing it to a pool costs each slice two thread switches and gives it nothing. With
+//! `LP_NUM_THREADS=0` the thread that executes submissions runs the shader itself. The driver
+//! reads it from the environment, so the program starts itself once more with it set; a value of
+//! the user's own is left alone, and other drivers know nothing of it.
+
+use std::collections::BTreeMap;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+const LAVAPIPE_THREADS: &str = "LP_NUM_THREADS";
+
+/// Starts the program again with the settings, unless they are set. Returns where nothing is to be
+/// done, or the program cannot be started again: then it runs with the driver's own settings.
+pub(super) fn apply() {
+    if std::env::var_os(LAVAPIPE_THREADS).is_some() {
+        return;
+    }
+    if let Ok(program) = std::env::current_exe() {
+        let mut args = std::env::args_os();
+        let mut again = Command::new(program);
+        if let Some(name) = args.next() {
+            again.arg0(name);
+        }
+        // Returns only if it failed.
+        let _ = again.args(args).env(LAVAPIPE_THREADS, "0").exec();
+    }
+}
+
+/// The settings in force, for the report: figures are compared with it in mind.
+pub(super) fn in_force() -> BTreeMap<String, String> {
+    std::env::var(LAVAPIPE_THREADS)
+        .ok()
+        .map(|value| (LAVAPIPE_THREADS.to_owned(), value))
+        .into_iter()
+        .collect()
+}

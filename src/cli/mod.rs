@@ -1,0 +1,75 @@
+//! The command line of `nfence`.
+//!
+//! Results go to stdout, everything about the run (progress, what went wrong) to stderr. An exit
+//! code says how it ended: 0 well, 1 not, 2 the command line was not understood, 130 by Ctrl-C.
+#![forbid(unsafe_code)]
+
+mod compare;
+mod devices;
+mod doctor;
+mod driver_settings;
+mod interrupt;
+mod output;
+mod progress;
+mod self_test;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Native GPU fences, as WDDM 3.2 defines them, on any Vulkan 1.2+ device.
+#[derive(Debug, Parser)]
+#[command(
+    name = "nfence",
+    version,
+    max_term_width = 100,
+    arg_required_else_help = true
+)]
+struct Nfence {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Compare(compare::Compare),
+    Doctor(doctor::Doctor),
+}
+
+/// What came of a command that could be carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    Well,
+    NotWell,
+    Interrupted,
+}
+
+/// Runs the program.
+#[must_use]
+pub fn main() -> ExitCode {
+    let command = Nfence::parse().command;
+    driver_settings::apply();
+    let ending = match command {
+        Command::Compare(compare) => compare.run(),
+        Command::Doctor(doctor) => doctor.run(),
+    };
+    match ending {
+        Ok(Ending::Well) => ExitCode::SUCCESS,
+        Ok(Ending::NotWell) => ExitCode::FAILURE,
+        Ok(Ending::Interrupted) => ExitCode::from(130),
+        Err(error) => {
+            eprintln!("nfence: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Nfence::command().debug_assert();
+    }
+}

@@ -1,0 +1,85 @@
+//! Output: where JSON goes, opened before anything is measured.
+
+use anyhow::Context;
+use std::fs::File;
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+/// A file, or `-` for stdout.
+#[derive(Debug)]
+pub(super) enum JsonOutput {
+    Stdout,
+    File { path: PathBuf, file: File },
+}
+
+impl JsonOutput {
+    /// Opens it. What is in the file stays there until something new is written.
+    pub(super) fn open(path: &Path) -> anyhow::Result<Self> {
+        if path.as_os_str() == "-" {
+            return Ok(Self::Stdout);
+        }
+        let file = File::options()
+            .create(true)
+            .write(true)
+            .truncate(false)
+            .open(path)
+            .with_context(|| {
+                format!(
+                    "cannot write {}; name a file in a folder that you may write to",
+                    path.display()
+                )
+            })?;
+        let path = path.to_owned();
+        Ok(Self::File { path, file })
+    }
+
+    /// Whether stdout is taken, so that text for people belongs on stderr.
+    pub(super) fn takes_stdout(&self) -> bool {
+        matches!(self, Self::Stdout)
+    }
+
+    pub(super) fn write(self, value: &impl serde::Serialize) -> anyhow::Result<()> {
+        let mut text = serde_json::to_string_pretty(value)?;
+        text.push('\n');
+        match self {
+            Self::Stdout => std::io::stdout()
+                .write_all(text.as_bytes())
+                .context("cannot write to stdout"),
+            Self::File { path, mut file } => {
+                let written = file.set_len(0).or_else(|error| {
+                    // A pipe or a device has no length, and keeps nothing either.
+                    if file.metadata()?.is_file() {
+                        Err(error)
+                    } else {
+                        Ok(())
+                    }
+                });
+                written
+                    .and_then(|()| file.write_all(text.as_bytes()))
+                    .with_context(|| format!("cannot write {}", path.display()))
+            }
+        }
+    }
+}
+
+/// Prints text for people: to stdout, or to stderr where stdout is taken. A reader that has seen
+/// enough and closed the pipe is no error.
+pub(super) fn print(text: &str, to_stderr: bool) {
+    let _ = if to_stderr {
+        std::io::stderr().write_all(text.as_bytes())
+    } else {
+        std::io::stdout().write_all(text.as_bytes())
+    };
+}
+
+/// Whether text for people may have colours.
+pub(super) fn colour(to_stderr: bool) -> bool {
+    let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+    wanted
+        && if to_stderr {
+            std::io::stderr().is_terminal()
+        } else {
+            std::io::stdout().is_terminal()
+        }
+}

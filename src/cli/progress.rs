@@ -1,0 +1,42 @@
+//! Progress: a bar on stderr, where that is a terminal.
+
+use crate::workload::Progress;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::IsTerminal;
+
+/// The bar; invisible where nobody looks.
+#[derive(Debug)]
+pub(super) struct Bar(ProgressBar);
+
+impl Bar {
+    pub(super) fn new(steps: u64) -> Self {
+        let target = if std::io::stderr().is_terminal() {
+            ProgressDrawTarget::stderr_with_hz(10)
+        } else {
+            ProgressDrawTarget::hidden()
+        };
+        let bar = ProgressBar::with_draw_target(Some(steps), target);
+        if let Ok(style) =
+            ProgressStyle::with_template("{bar:30} {percent:>3} %  {msg}  {eta} left")
+        {
+            bar.set_style(style);
+        }
+        Self(bar)
+    }
+
+    pub(super) fn show(&self, progress: Progress) {
+        match progress {
+            Progress::Group { scenario, form } => self.0.set_message(match form {
+                Some(form) => format!("{scenario}, {form}"),
+                None => scenario.to_string(),
+            }),
+            Progress::Batch => self.0.inc(1),
+        }
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}

@@ -1,0 +1,94 @@
+//! Engine: what executes slices.
+
+use crate::shared::{Block, Region, RegionError};
+use crate::sync::Arc;
+use std::any::Any;
+use std::fmt::Debug;
+use std::time::Duration;
+
+/// An address in one engine's own address space. Never mixed with another engine's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GpuVa(pub u64);
+
+impl GpuVa {
+    /// The address `bytes` further on.
+    #[must_use]
+    pub const fn offset(self, bytes: u64) -> Self {
+        Self(self.0 + bytes)
+    }
+}
+
+/// A region in an engine's address space, over a mapping of the engine's own (`decisions.md` 15).
+#[derive(Debug)]
+pub struct EngineMapping {
+    /// The host's view of the same pages, through the engine's mapping.
+    pub host: Block,
+    /// Where the engine sees the first byte.
+    pub va: GpuVa,
+    /// Unmaps on drop.
+    pub keep: Box<dyn Any + Send + Sync>,
+}
+
+/// Why a region could not be given an address.
+#[derive(Debug, thiserror::Error)]
+pub enum MapError {
+    /// The host could not map it.
+    #[error(transparent)]
+    Region(#[from] RegionError),
+    /// The device did not take it.
+    #[error("the device refused to import host memory: {0}")]
+    Refused(String),
+}
+
+/// The engine executes no more: its device is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the engine's device is lost")]
+pub struct EngineLost;
+
+/// What gives regions addresses.
+pub trait AddressSpace {
+    /// Gives a region an address in this engine's space, by a host mapping of its own.
+    ///
+    /// # Errors
+    /// When the host or the device refuses.
+    fn map(&self, region: &Arc<Region>) -> Result<EngineMapping, MapError>;
+}
+
+/// Executes slices, one after another, on whatever it is made of.
+pub trait Engine: AddressSpace + Send + Sync + Debug {
+    /// Tells the engine where its control block lies; called once, before the first slice.
+    ///
+    /// # Errors
+    /// When the engine cannot prepare its slices.
+    fn attach(&mut self, control: GpuVa) -> Result<(), MapError>;
+
+    /// Starts slice `slice`, whose arguments are written and whose run list has `queues` queues; it
+    /// runs after the one before. Callers take turns (the node's lock).
+    ///
+    /// # Errors
+    /// [`EngineLost`].
+    fn start(&self, slice: u64, queues: u64) -> Result<(), EngineLost>;
+
+    /// Sleeps until slice `slice` has ended and all that it wrote is visible to the host; `false`
+    /// when the time-out came first.
+    ///
+    /// # Errors
+    /// [`EngineLost`].
+    fn wait(&self, slice: u64, timeout: Option<Duration>) -> Result<bool, EngineLost>;
+
+    /// Whether slice `slice` has ended and all that it wrote is visible to the host; never sleeps.
+    ///
+    /// # Errors
+    /// [`EngineLost`].
+    fn has_ended(&self, slice: u64) -> Result<bool, EngineLost>;
+
+    /// The whole GPU clock now, from which a short clock is extended; 0 where the shader's clock
+    /// is whole.
+    fn base_ticks(&self) -> u64;
+
+    /// Bits of the clock that the engine reads: 32 or 64.
+    fn clock_bits(&self) -> u64;
+
+    /// Ticks of the clock in a time.
+    fn ticks_in(&self, time: Duration) -> u64;
+}

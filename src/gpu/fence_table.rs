@@ -1,0 +1,73 @@
+//! Fence table: what an engine knows of every fence of its adapter.
+
+use super::table::Table;
+use super::{AddressSpace, GpuVa, MapError};
+use crate::abi::{EngineControl, FenceEntry, FenceId, NO_CPU_WAITER, WordGroup};
+use crate::shared::{Block, Word};
+
+/// The host's half of the table.
+#[derive(Debug)]
+pub(super) struct FenceTable {
+    table: Table,
+    control: Block,
+    slots: u64,
+}
+
+impl FenceTable {
+    /// In the control block of an engine.
+    pub(super) fn new(control: &Block) -> Self {
+        let directory = control.part(EngineControl::FENCE_DIRECTORY, FenceEntry::LEAVES * 8);
+        Self {
+            table: Table::new(
+                WordGroup::FenceTable,
+                directory,
+                FenceEntry::LEAF_ENTRIES,
+                FenceEntry::BYTES,
+            ),
+            control: control.clone(),
+            slots: 0,
+        }
+    }
+
+    /// Enters a fence; gives the engine's address of the entry. Nothing names the entry yet, so
+    /// the engine does not touch it.
+    pub(super) fn enter(
+        &mut self,
+        space: &(impl AddressSpace + ?Sized),
+        id: FenceId,
+        current_value: GpuVa,
+        monitored_value: GpuVa,
+    ) -> Result<GpuVa, MapError> {
+        let (entry, va) = self.table.entry(space, id.slot)?;
+        entry
+            .word(FenceEntry::CURRENT_VALUE_VA)
+            .put(current_value.0);
+        entry.word(FenceEntry::SHADOW).put(NO_CPU_WAITER);
+        entry.word(FenceEntry::ID).put(id.word());
+        // Last: an adoption by a rescan takes the entry from here on.
+        entry
+            .word(FenceEntry::MONITORED_VALUE_VA)
+            .publish(monitored_value.0);
+        self.slots = self.slots.max(u64::from(id.slot) + 1);
+        self.control
+            .word(EngineControl::FENCE_SLOTS)
+            .publish(self.slots);
+        Ok(va)
+    }
+
+    /// Takes a fence out: no adoption looks at it any more. Slices in flight may still.
+    pub(super) fn remove(&mut self, id: FenceId) {
+        if let Some(entry) = self.table.existing(id.slot) {
+            entry.word(FenceEntry::MONITORED_VALUE_VA).publish(0);
+        }
+    }
+
+    /// Adopts for an engine that has no slice in flight: the shadow is the host's then.
+    pub(super) fn adopt(&self, slot: u32, monitored_value: Word<'_>) {
+        if let Some(entry) = self.table.existing(slot) {
+            entry
+                .word(FenceEntry::SHADOW)
+                .put(monitored_value.observe());
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! The hardware that we are: engines, and the node that keeps one supplied with slices.
+//!
+//! An [`Engine`] executes one slice after another and knows nothing but addresses. A [`Node`] is
+//! the engine's host half, as a GPU's firmware would be: run list, mailbox, tables, slices in
+//! flight, parking. Nothing here knows a waiter; what a slice reported goes up as a
+//! [`SliceReport`].
+#![forbid(unsafe_code)]
+
+mod engine;
+mod engine_unit;
+mod engine_word;
+mod fence_table;
+mod handle_table;
+mod mailbox;
+mod model;
+mod model_engine;
+mod node;
+mod queue_scan;
+mod queue_slot;
+mod report;
+mod run_list;
+mod shader_engine;
+mod table;
+
+pub use engine::{AddressSpace, Engine, EngineLost, EngineMapping, GpuVa, MapError};
+pub use engine_unit::{EngineUnit, EngineUnitError};
+pub use engine_word::{EngineState, EngineWord, Wake};
+pub use model::{
+    CutPlan, MemoryAccess, MemoryObserver, ModelClock, ModelMemory, MonotonicClock, Violation,
+};
+pub use model_engine::{ModelEngine, ModelOptions};
+pub use node::{Node, NodeCounters, NodeError, NodePolicy};
+pub use queue_scan::{QueueScan, QueueStanding};
+pub use queue_slot::{QueueFault, QueuePlaces, QueueSlot};
+pub use report::{RaisedFence, SliceReport};
+pub use shader_engine::{ShaderEngine, ShaderTuning};

@@ -1,0 +1,41 @@
+//! The engine's clock, in ticks of the device: nanoseconds here.
+//!
+//! As `shaders/engine/clock.glsl`: a clock of 32 bits is extended from the last reading, the first
+//! of which the OS took from the whole clock before it started the slice. It never goes back.
+
+use super::lane::Globals;
+use std::fmt::Debug;
+
+/// What the model reads for `clockRealtimeEXT`.
+pub trait ModelClock: Send + Sync + Debug {
+    /// Ticks now.
+    fn ticks(&self) -> u64;
+}
+
+/// CLOCK_MONOTONIC in nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MonotonicClock;
+
+impl ModelClock for MonotonicClock {
+    fn ticks(&self) -> u64 {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+        now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
+    }
+}
+
+/// `l_ticks`: the whole clock as a lane last read it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ticks(pub(super) u64);
+
+impl Ticks {
+    pub(super) fn now(&mut self, g: &Globals<'_>) -> u64 {
+        let raw = g.clock.ticks();
+        if g.clock_is_short {
+            let step = (raw as u32).wrapping_sub(self.0 as u32).cast_signed();
+            self.0 += u64::from(step.max(0).cast_unsigned());
+        } else {
+            self.0 = self.0.max(raw);
+        }
+        self.0
+    }
+}

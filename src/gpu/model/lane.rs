@@ -1,0 +1,279 @@
+//! A lane and the queue that it has in its registers.
+//!
+//! As `shaders/engine/lane.glsl`: `g_…` is [`Globals`], `s_…` [`Shared`], and a lane's `q_…`,
+//! `p_…`, `c_…` and `i_…` are the parts of [`Lane`].
+
+use super::bounds::Bounds;
+use super::clock::{ModelClock, Ticks};
+use super::cut::Passes;
+use super::memory::ModelMemory;
+use super::violation::Checked;
+use crate::abi::{FaultCode, QueueStatus};
+use crate::sync::{AtomicU64, Ordering};
+
+/// No queue is in registers.
+pub(super) const NO_QUEUE: u32 = u32::MAX;
+
+/// A word that the lanes share. Who writes it when stands in `slice.rs`; the meetings of all lanes
+/// order it, not its accesses.
+#[derive(Debug, Default)]
+pub(super) struct SharedWord(AtomicU64);
+
+impl SharedWord {
+    pub(super) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set(&self, value: u64) {
+        self.0.store(value, Ordering::Relaxed);
+    }
+
+    /// Adds by read-modify-write; gives the value before.
+    pub(super) fn add(&self, value: u64) -> u64 {
+        self.0.fetch_add(value, Ordering::Relaxed)
+    }
+}
+
+/// Votes, records and looks of one slice.
+#[derive(Debug)]
+pub(in crate::gpu) struct Shared {
+    pub(super) look_va: Vec<SharedWord>,
+    pub(super) look_value: Vec<SharedWord>,
+    pub(super) end: SharedWord,
+    pub(super) progress: SharedWord,
+    pub(super) raised: SharedWord,
+    pub(super) record_room: SharedWord,
+    pub(super) record_base: SharedWord,
+    pub(super) backward: SharedWord,
+}
+
+impl Shared {
+    pub(in crate::gpu) fn new() -> Self {
+        let words = || {
+            (0..crate::abi::MAX_HW_QUEUES)
+                .map(|_| SharedWord::default())
+                .collect()
+        };
+        Self {
+            look_va: words(),
+            look_value: words(),
+            end: SharedWord::default(),
+            progress: SharedWord::default(),
+            raised: SharedWord::default(),
+            record_room: SharedWord::default(),
+            record_base: SharedWord::default(),
+            backward: SharedWord::default(),
+        }
+    }
+}
+
+/// The engine, as every lane of one slice knows it.
+#[derive(Debug)]
+pub(in crate::gpu) struct Globals<'a> {
+    pub(in crate::gpu) memory: &'a ModelMemory,
+    pub(in crate::gpu) clock: &'a dyn ModelClock,
+    pub(in crate::gpu) passes: Passes,
+    /// `gl_WorkGroupSize.x`.
+    pub(in crate::gpu) lanes: u32,
+    /// `ROUNDS`.
+    pub(in crate::gpu) rounds: u32,
+    /// `QUANTUM`.
+    pub(in crate::gpu) quantum: u32,
+    pub(in crate::gpu) control_va: u64,
+    pub(super) report_va: u64,
+    pub(super) run_list_va: u64,
+    pub(super) queue_count: u32,
+    pub(super) clock_is_short: bool,
+}
+
+impl<'a> Globals<'a> {
+    pub(in crate::gpu) fn new(
+        memory: &'a ModelMemory,
+        clock: &'a dyn ModelClock,
+        passes: Passes,
+        control_va: u64,
+        (lanes, rounds, quantum): (u32, u32, u32),
+    ) -> Self {
+        Self {
+            memory,
+            clock,
+            passes,
+            lanes,
+            rounds,
+            quantum,
+            control_va,
+            report_va: 0,
+            run_list_va: 0,
+            queue_count: 0,
+            clock_is_short: false,
+        }
+    }
+
+    // The control part's accesses, for no queue.
+
+    pub(super) fn peek(&self, va: u64) -> Checked<u64> {
+        self.memory.peek(va, None)
+    }
+
+    pub(super) fn observe(&self, va: u64) -> Checked<u64> {
+        self.memory.observe(va, None)
+    }
+
+    pub(super) fn put(&self, va: u64, value: u64) -> Checked<()> {
+        self.memory.put(va, value, None)
+    }
+
+    pub(super) fn publish(&self, va: u64, value: u64) -> Checked<()> {
+        self.memory.publish(va, value, None)
+    }
+}
+
+/// `q_…`: what the descriptor and the state of the queue say.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct QueueRegisters {
+    pub(super) ordinal: u32,
+    pub(super) descriptor_va: u64,
+    pub(super) ring_va: u64,
+    pub(super) ring_control_va: u64,
+    pub(super) ring_capacity: u64,
+    pub(super) wait_log_va: u64,
+    pub(super) signal_log_va: u64,
+    pub(super) wait_log_entries: u32,
+    pub(super) signal_log_entries: u32,
+    pub(super) handle_directory_va: u64,
+    pub(super) state_va: u64,
+    pub(super) progress_va: u64,
+    pub(super) progress_handle: u32,
+
+    pub(super) sequence: u64,
+    pub(super) read: u64,
+    /// Last write index that was seen and can be.
+    pub(super) write: u64,
+    pub(super) wait_number: u64,
+    pub(super) signal_number: u64,
+    pub(super) wait_log_index: u64,
+    pub(super) signal_log_index: u64,
+    pub(super) observed: u64,
+    pub(super) progress_value: u64,
+    pub(super) status: QueueStatus,
+    pub(super) fault: Option<FaultCode>,
+}
+
+/// `p_…`: the packet at the queue's head, copied once: what is checked is what is executed (HQ-04).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct PacketRegisters {
+    pub(super) fetched: bool,
+    /// Its handle names no open fence.
+    pub(super) handle_fault: Option<FaultCode>,
+    pub(super) control: u64,
+    pub(super) log_number: u64,
+    pub(super) value: u64,
+}
+
+/// `c_wait_…`, `c_signal_…` or `c_progress_…`: the handle resolved last; the progress fence is
+/// always known. A shadow is read once an iteration.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Resolved {
+    pub(super) handle: u32,
+    pub(super) access: u32,
+    pub(super) cv: u64,
+    pub(super) entry: u64,
+    pub(super) shadow: u64,
+}
+
+/// Notes after which a lane holds.
+pub(super) const RAISES: usize = 2;
+
+/// `i_…`: what the lane raised in this iteration.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Raised {
+    pub(super) faults: bool,
+    pub(super) fence_entry: u64,
+    pub(super) value: u64,
+    pub(super) log_number: u64,
+}
+
+/// One invocation.
+#[derive(Debug)]
+pub(super) struct Lane<'a> {
+    pub(super) g: &'a Globals<'a>,
+    pub(super) s: &'a Shared,
+    /// `gl_LocalInvocationID.x`.
+    pub(super) id: u32,
+    /// Queues of this lane.
+    pub(super) places: u32,
+    /// Which of them is in registers.
+    pub(super) cursor: u32,
+    /// Iterations that it has had.
+    pub(super) quantum: u32,
+    pub(super) ticks: Ticks,
+    /// The lane took a step in this iteration.
+    pub(super) stepped: bool,
+    /// It can do no more in this iteration.
+    pub(super) holding: bool,
+    /// It has left the loop of this iteration's steps.
+    pub(super) leaves: bool,
+    /// Looks in a row that found nothing.
+    pub(super) fruitless: u32,
+    /// Signals below the value before, in this iteration.
+    pub(super) backward: u64,
+    pub(super) q: QueueRegisters,
+    pub(super) p: PacketRegisters,
+    pub(super) c_wait: Resolved,
+    pub(super) c_signal: Resolved,
+    pub(super) c_progress: Resolved,
+    /// At most [`RAISES`].
+    pub(super) i: Vec<Raised>,
+    /// What the queue in registers may touch.
+    pub(super) bounds: Option<Bounds>,
+}
+
+impl Lane<'_> {
+    // Accesses for the queue in registers.
+
+    pub(super) fn peek(&self, va: u64) -> Checked<u64> {
+        self.g.memory.peek(va, self.bounds.as_ref())
+    }
+
+    pub(super) fn observe(&self, va: u64) -> Checked<u64> {
+        self.g.memory.observe(va, self.bounds.as_ref())
+    }
+
+    pub(super) fn put(&self, va: u64, value: u64) -> Checked<()> {
+        self.g.memory.put(va, value, self.bounds.as_ref())
+    }
+
+    pub(super) fn publish(&self, va: u64, value: u64) -> Checked<()> {
+        self.g.memory.publish(va, value, self.bounds.as_ref())
+    }
+}
+
+impl QueueRegisters {
+    /// No queue. The shader's registers hold anything then; nothing reads them.
+    pub(super) const NONE: Self = Self {
+        ordinal: NO_QUEUE,
+        descriptor_va: 0,
+        ring_va: 0,
+        ring_control_va: 0,
+        ring_capacity: 0,
+        wait_log_va: 0,
+        signal_log_va: 0,
+        wait_log_entries: 0,
+        signal_log_entries: 0,
+        handle_directory_va: 0,
+        state_va: 0,
+        progress_va: 0,
+        progress_handle: 0,
+        sequence: 0,
+        read: 0,
+        write: 0,
+        wait_number: 0,
+        signal_number: 0,
+        wait_log_index: 0,
+        signal_log_index: 0,
+        observed: 0,
+        progress_value: 0,
+        status: QueueStatus::Empty,
+        fault: None,
+    };
+}

@@ -1,0 +1,32 @@
+//! The model: the instruction set of `shaders/engine.comp` in plain Rust.
+//!
+//! The shader is what runs; the model is what it must mean. Files and names are those of
+//! `shaders/engine/`, so that the two are read side by side, line by line, and the wrapping
+//! arithmetic of GLSL is spelled out. Where the shader would reach outside what the OS mapped, the
+//! model records a [`Violation`] and its engine is lost: memory safety can be asserted (HQ-04).
+//!
+//! Lanes are stepped by turns, round by round, which is one of the orders a device may take. All
+//! that they share is in words of [`lane::Shared`] and in mapped memory, so threads can take their
+//! place.
+
+mod adopt;
+mod bounds;
+mod clock;
+mod cut;
+mod lane;
+mod memory;
+mod raise;
+mod resolve;
+mod slice;
+mod step;
+mod switch;
+mod violation;
+
+pub use clock::{ModelClock, MonotonicClock};
+pub use cut::CutPlan;
+pub(super) use cut::Passes;
+pub(super) use lane::{Globals, Shared};
+pub use memory::{MemoryObserver, ModelMemory};
+pub(super) use slice::run_slice;
+pub(super) use violation::Checked;
+pub use violation::{MemoryAccess, Violation};

@@ -1,0 +1,347 @@
+//! The slice: adopt | execute | adopt, until the lanes vote for an end.
+//!
+//! As `shaders/engine/slice.glsl`; `|` is a meeting of all lanes. `end`, `record_base` and
+//! `record_room` are written in the control part only; `raised`, `progress` and `backward` are
+//! added to in the execution only and reset in the control part.
+
+use super::adopt::adopt;
+use super::clock::Ticks;
+use super::lane::{Globals, Lane, PacketRegisters, QueueRegisters, RAISES, Resolved, Shared};
+use super::raise::store_record;
+use super::violation::Checked;
+use crate::abi::{
+    EngineControl, EngineReport, InterruptRecord, MAILBOX_CAPACITY, MAX_HW_QUEUES, QueueDescriptor,
+    RECORD_RING_CAPACITY, SliceArgs, SliceReason, SliceResult,
+};
+
+/// Posts taken in one control part.
+const ADOPTIONS: u32 = 8;
+
+/// What lane 0 remembers between control parts: `k_…`.
+#[derive(Debug)]
+struct Leader<'a> {
+    g: &'a Globals<'a>,
+    s: &'a Shared,
+    record_write: u64,
+    record_read: u64,
+    mailbox_read: u64,
+    /// Fence slot at which a rescan stands.
+    rescan: u64,
+    /// 0: none under way.
+    rescan_end: u64,
+    rescan_seen: u64,
+    collapsed: u64,
+    backward: u64,
+    /// Ticks of the last step of any lane.
+    last_step: u64,
+    idle_iterations: u32,
+    /// Executions so far.
+    iterations: u64,
+    /// A record was published, or lost.
+    raised: bool,
+    passes: u64,
+    /// Queues of the lane that has most.
+    most_places: u32,
+    began: u64,
+    request: u64,
+    pass_budget: u64,
+    time_budget: u64,
+}
+
+impl Leader<'_> {
+    fn record_ring_has(&mut self, records: u64) -> Checked<bool> {
+        let unread = |leader: &Self| leader.record_write.wrapping_sub(leader.record_read);
+        if unread(self).wrapping_add(records) > RECORD_RING_CAPACITY {
+            self.record_read = self
+                .g
+                .observe(self.g.control_va + EngineControl::RECORD_READ)?;
+        }
+        // A read index that cannot be is taken for a full ring.
+        Ok(unread(self).wrapping_add(records) <= RECORD_RING_CAPACITY)
+    }
+
+    /// Publishes what the lanes raised; then adopts, which may raise in turn. True if anything was.
+    fn publish_and_adopt(&mut self) -> Checked<bool> {
+        let (g, s) = (self.g, self.s);
+        let published = self.record_write;
+        let mut lost = false;
+        if s.raised.get() != 0 {
+            lost = s.record_room.get() == 0;
+            self.record_write += if lost { 0 } else { s.raised.get() };
+        }
+        let mut raised = s.raised.get() != 0;
+        s.raised.set(0);
+
+        let written = g.observe(g.control_va + EngineControl::MAILBOX_WRITE)?;
+        let rescan = g.peek(g.control_va + EngineControl::RESCAN)?;
+        if rescan != self.rescan_seen && self.rescan_end == 0 {
+            self.rescan = 0;
+            self.rescan_end = g.peek(g.control_va + EngineControl::FENCE_SLOTS)?;
+            self.rescan_seen = rescan;
+            if self.rescan_end == 0 {
+                g.publish(g.report_va + EngineReport::RESCAN_SEEN, self.rescan_seen)?;
+            }
+        }
+        let taken = self.mailbox_read;
+        for _ in 0..ADOPTIONS {
+            let scans = self.rescan_end != 0;
+            if !scans && self.mailbox_read == written {
+                break;
+            }
+            let mut slot = self.rescan;
+            if !scans {
+                let place = self.mailbox_read % MAILBOX_CAPACITY * 8;
+                slot = g.peek(g.control_va + EngineControl::MAILBOX + place)?;
+            }
+            if let Some((fence_id, value)) = adopt(g, slot as u32)? {
+                raised = true;
+                if self.record_ring_has(1)? {
+                    let record = InterruptRecord {
+                        fence_id,
+                        value,
+                        hw_queue: u64::from(InterruptRecord::NO_QUEUE),
+                        log_number: 0,
+                    };
+                    store_record(g, self.record_write, &record)?;
+                    self.record_write += 1;
+                } else {
+                    lost = true;
+                }
+            }
+            if scans {
+                self.rescan += 1;
+                if self.rescan >= self.rescan_end {
+                    self.rescan_end = 0;
+                    g.publish(g.report_va + EngineReport::RESCAN_SEEN, self.rescan_seen)?;
+                }
+            } else {
+                self.mailbox_read = self.mailbox_read.wrapping_add(1);
+            }
+            self.passes += 1;
+            if g.passes.end_loop() {
+                break;
+            }
+        }
+        if lost {
+            self.collapsed += 1;
+            g.publish(g.report_va + EngineReport::COLLAPSED, self.collapsed)?;
+        }
+        if self.record_write != published {
+            g.publish(g.report_va + EngineReport::RECORD_WRITE, self.record_write)?;
+        }
+        if self.mailbox_read != taken {
+            g.publish(g.report_va + EngineReport::MAILBOX_READ, self.mailbox_read)?;
+        }
+        let room = self.record_ring_has(u64::from(g.lanes) * RAISES as u64)?;
+        s.record_room.set(u64::from(room));
+        s.record_base.set(self.record_write);
+        Ok(raised)
+    }
+
+    /// Votes: the reason why the slice ends now, or `Cut` for none.
+    fn vote(
+        &mut self,
+        lane: &mut Lane<'_>,
+        raised: bool,
+        window: u64,
+        passes_a_turn: u64,
+    ) -> Checked<SliceReason> {
+        let (g, s) = (self.g, self.s);
+        let ticks = lane.ticks.now(g);
+        if s.progress.get() != 0 {
+            self.last_step = ticks;
+            self.idle_iterations = 0;
+        } else {
+            self.idle_iterations += 1;
+        }
+        s.progress.set(0);
+        self.passes += passes_a_turn;
+        self.raised |= raised;
+        Ok(if self.iterations == 0 {
+            // Every slice executes at least once: a slice time of nothing, or one request after
+            // another, would starve the queues.
+            SliceReason::Cut
+        } else if self.raised {
+            SliceReason::Interrupt
+        } else if g.observe(g.control_va + EngineControl::REQUEST)? != self.request {
+            SliceReason::Request
+        } else if self.passes >= self.pass_budget || ticks - self.began >= self.time_budget {
+            SliceReason::Budget
+        } else if self.idle_iterations > self.most_places + 1 && ticks - self.last_step >= window {
+            SliceReason::Idle
+        } else {
+            SliceReason::Cut
+        })
+    }
+}
+
+impl<'a> Lane<'a> {
+    fn begin(
+        g: &'a Globals<'a>,
+        s: &'a Shared,
+        id: u32,
+        slice: u64,
+        base_ticks: u64,
+    ) -> Checked<Self> {
+        let places = if id < g.queue_count {
+            (g.queue_count - id).div_ceil(g.lanes)
+        } else {
+            0
+        };
+        let mut lane = Self {
+            g,
+            s,
+            id,
+            places,
+            cursor: 0,
+            quantum: 0,
+            ticks: Ticks(base_ticks),
+            stepped: false,
+            holding: false,
+            leaves: false,
+            fruitless: 0,
+            backward: 0,
+            q: QueueRegisters::NONE,
+            p: PacketRegisters::default(),
+            c_wait: Resolved::default(),
+            c_signal: Resolved::default(),
+            c_progress: Resolved::default(),
+            i: Vec::with_capacity(RAISES),
+            bounds: None,
+        };
+        lane.ticks.now(g);
+        // A queue that is not in registers is looked at once in any case: its handle may have been
+        // closed since, which its look does not show.
+        for place in 0..places {
+            let ordinal = lane.ordinal_of(place);
+            let at = g.peek(g.run_list_va + u64::from(ordinal) * 8)?;
+            let ring_control = g.peek(at + QueueDescriptor::RING_CONTROL_VA)?;
+            s.look_va[ordinal as usize].set(ring_control);
+            s.look_value[ordinal as usize].set(0);
+        }
+        if places != 0 {
+            // Slices begin at the lane's queues by turns, or one that ends every slice starved the
+            // others.
+            lane.cursor = slice as u32 % places;
+            lane.load_queue(lane.cursor)?;
+        }
+        Ok(lane)
+    }
+}
+
+/// Runs a slice whose arguments lie in slot `slot`. An access that is no engine's ends it at once.
+pub(in crate::gpu) fn run_slice(mut globals: Globals<'_>, s: &Shared, slot: u64) -> Checked<()> {
+    globals.report_va = globals.peek(globals.control_va + EngineControl::REPORT_VA)?;
+    globals.clock_is_short = globals.peek(globals.control_va + EngineControl::CLOCK_BITS)? == 32;
+    let report = globals.report_va;
+    let args = globals.control_va + EngineControl::slice_args(slot);
+    globals.run_list_va = globals.control_va + EngineControl::run_list(slot, 0);
+    globals.queue_count =
+        (globals.peek(args + SliceArgs::QUEUE_COUNT)? as u32).min(MAX_HW_QUEUES as u32);
+    let g = &globals;
+    let slice = g.peek(args + SliceArgs::SLICE)?;
+    let base_ticks = g.peek(args + SliceArgs::BASE_TICKS)?;
+    let mut lanes = (0..g.lanes)
+        .map(|id| Lane::begin(g, s, id, slice, base_ticks))
+        .collect::<Checked<Vec<_>>>()?;
+
+    let began = lanes[0].ticks.0;
+    let most_places = g.queue_count.div_ceil(g.lanes);
+    let passes_a_turn = u64::from(1 + g.rounds + most_places) + RAISES as u64 + 1;
+    let mut window = g.peek(args + SliceArgs::IDLE_WINDOW)?;
+    let mut leader = Leader {
+        g,
+        s,
+        record_write: g.peek(report + EngineReport::RECORD_WRITE)?,
+        record_read: g.peek(g.control_va + EngineControl::RECORD_READ)?,
+        mailbox_read: g.peek(report + EngineReport::MAILBOX_READ)?,
+        rescan_seen: g.peek(report + EngineReport::RESCAN_SEEN)?,
+        collapsed: g.peek(report + EngineReport::COLLAPSED)?,
+        backward: g.peek(report + EngineReport::BACKWARD_SIGNALS)?,
+        rescan: 0,
+        rescan_end: 0,
+        last_step: began,
+        idle_iterations: 0,
+        iterations: 0,
+        raised: false,
+        passes: u64::from(most_places),
+        most_places,
+        began,
+        request: g.peek(args + SliceArgs::REQUEST)?,
+        pass_budget: g.peek(args + SliceArgs::PASS_BUDGET)?,
+        time_budget: g.peek(args + SliceArgs::TIME_BUDGET)?,
+    };
+    // The one before found nothing to do: look once and leave.
+    if g.peek(report + EngineReport::LAST_REASON)? == SliceReason::Idle as u64 {
+        window = 0;
+    }
+    s.raised.set(0);
+    s.progress.set(0);
+    s.backward.set(0);
+    s.end.set(SliceReason::Cut as u64);
+
+    let reason = loop {
+        let raised = leader.publish_and_adopt()?;
+        let vote = leader.vote(&mut lanes[0], raised, window, passes_a_turn)?;
+        s.end.set(vote as u64);
+        // meet
+        if vote != SliceReason::Cut {
+            break vote;
+        }
+        execute(g, &mut lanes)?;
+        leader.iterations += 1;
+        // meet
+        if g.passes.end_loop() {
+            break SliceReason::Cut;
+        }
+    };
+
+    for lane in &mut lanes {
+        lane.save_queue()?;
+    }
+    // A loop that the driver cut left records unpublished: the next slice's control part cannot
+    // know them, so the OS is told to look at every waiter.
+    if s.raised.get() != 0 {
+        g.publish(report + EngineReport::COLLAPSED, leader.collapsed + 1)?;
+    }
+    g.put(
+        report + EngineReport::BACKWARD_SIGNALS,
+        leader.backward + s.backward.get(),
+    )?;
+    let result = report + EngineReport::slice_result(slot);
+    g.put(result + SliceResult::PASSES, leader.passes)?;
+    g.put(result + SliceResult::ITERATIONS, leader.iterations)?;
+    g.put(result + SliceResult::BEGIN_TICKS, began)?;
+    g.put(result + SliceResult::END_TICKS, lanes[0].ticks.now(g))?;
+    g.put(report + EngineReport::LAST_REASON, reason as u64)?;
+    g.publish(result + SliceResult::REASON, reason as u64)
+}
+
+/// One execution, the lanes by turns: round by round, as a subgroup does it.
+fn execute(g: &Globals<'_>, lanes: &mut [Lane<'_>]) -> Checked<()> {
+    for lane in lanes.iter_mut() {
+        lane.choose_queue()?;
+        lane.stepped = false;
+        lane.begin_rounds()?;
+    }
+    for _ in 0..g.rounds {
+        let mut any = false;
+        for lane in lanes.iter_mut() {
+            any |= lane.step_round()?;
+        }
+        if !any || g.passes.end_loop() {
+            break;
+        }
+    }
+    for lane in lanes.iter_mut() {
+        lane.raise_what_was_noted()?;
+        if lane.stepped {
+            lane.s.progress.set(1);
+        }
+        if lane.backward != 0 {
+            lane.s.backward.add(lane.backward);
+            lane.backward = 0;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,317 @@
+//! One step of a queue: a packet checked, executed and logged, and the signal behind it if there is
+//! one.
+//!
+//! As `shaders/engine/step.glsl`, in its order: of the checks, of the stores, and of a signal
+//! (IN-01): CurrentValue, log entry, log index, barrier, comparison with the shadow.
+
+use super::lane::{Lane, NO_QUEUE, RAISES, Raised, Resolved};
+use super::violation::Checked;
+use crate::abi::{
+    FaultCode, FenceHandle, HandleAccess, LogEntry, LogHeader, LogOperation, Opcode, Packet,
+    QueueProgress, QueueStatus,
+};
+use crate::sync::{Ordering, fence};
+
+/// Looks in a row that find nothing after which a lane leaves the iteration.
+const PATIENCE: u32 = 8;
+
+/// What a packet at hand asks for, with the registers that its kind uses.
+#[derive(Clone, Copy, Debug)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "the shader's masks, one a name"
+)]
+struct Request {
+    opcode: Option<Opcode>,
+    handle: u32,
+    is_wait: bool,
+    is_progress: bool,
+    stores: bool,
+    names_fence: bool,
+    /// Its fence is resolved.
+    known: bool,
+    /// `access`, `cv`, and what the comparison needs.
+    fence: Resolved,
+    fault: Option<FaultCode>,
+}
+
+impl Request {
+    fn always_signaled(&self) -> bool {
+        self.fence.access & HandleAccess::ALWAYS_SIGNALED.0 != 0
+    }
+}
+
+impl Lane<'_> {
+    /// Notes that the lane must raise; with `RAISES` notes it holds.
+    fn note_raise(&mut self, raised: Raised) {
+        self.i.push(raised);
+        self.holding = self.holding || raised.faults || self.i.len() == RAISES;
+    }
+
+    /// Reads the packet at the head and checks it, all but its fence where that is not resolved.
+    fn request_at_head(&self) -> Request {
+        let p = self.p;
+        let have = self.q.read != self.q.write;
+        let opcode = if have {
+            Opcode::from_bits(p.control & 0xff)
+        } else {
+            None
+        };
+        let handle = (p.control >> 32) as u32;
+        let is_wait = opcode == Some(Opcode::Wait);
+        let is_progress = opcode == Some(Opcode::Progress);
+        let stores = opcode == Some(Opcode::Signal) || is_progress;
+        let names_fence = is_wait || stores;
+        let fence = if is_wait {
+            self.c_wait
+        } else if is_progress {
+            self.c_progress
+        } else {
+            self.c_signal
+        };
+        // Generation 0 is no handle, and what nothing was resolved into.
+        let known = !names_fence
+            || (handle == fence.handle && FenceHandle::from_raw(handle).generation() != 0);
+        let (number, denied) = if is_wait {
+            (self.q.wait_number, HandleAccess::NO_WAIT)
+        } else {
+            (self.q.signal_number, HandleAccess::NO_SIGNAL)
+        };
+        let mut fault = None;
+        if have && opcode.is_none() {
+            fault = Some(FaultCode::Opcode);
+        } else if have && u64::from(p.control as u32 >> 8) != Packet::LENGTH_UNITS {
+            fault = Some(FaultCode::Length);
+        } else if is_progress && (!known || p.value <= self.q.progress_value) {
+            fault = Some(FaultCode::Progress);
+        } else if !known {
+            fault = p.handle_fault;
+        } else if names_fence && p.log_number != number {
+            fault = Some(FaultCode::LogNumber);
+        } else if names_fence && fence.access & denied.0 != 0 {
+            fault = Some(FaultCode::AccessDenied);
+        }
+        Request {
+            opcode,
+            handle,
+            is_wait,
+            is_progress,
+            stores,
+            names_fence,
+            known,
+            fence,
+            fault,
+        }
+    }
+
+    /// Writes the log entry of a wait or a signal, then publishes the log's index.
+    fn log_packet(&mut self, r: &Request, ticks: u64) -> Checked<()> {
+        let (log, index, entries, operation) = if r.is_wait {
+            (
+                self.q.wait_log_va,
+                self.q.wait_log_index,
+                self.q.wait_log_entries,
+                LogOperation::WaitUnblocked,
+            )
+        } else {
+            (
+                self.q.signal_log_va,
+                self.q.signal_log_index,
+                self.q.signal_log_entries,
+                LogOperation::SignalExecuted,
+            )
+        };
+        let entry = log + LogHeader::BYTES + u64::from(index as u32) * LogEntry::BYTES;
+        self.put(entry + LogEntry::FENCE_VALUE, self.p.value)?;
+        self.put(
+            entry + LogEntry::NATIVE_FENCE,
+            u64::from(r.handle) | (operation as u64) << 32,
+        )?;
+        if r.is_wait {
+            let observed = if self.q.observed == 0 {
+                ticks
+            } else {
+                self.q.observed
+            };
+            self.put(entry + LogEntry::OBSERVED_TICKS, observed)?;
+        }
+        self.put(entry + LogEntry::END_TICKS, ticks)?;
+        let index = if (index as u32).wrapping_add(1) < entries {
+            index + 1
+        } else {
+            (index >> 32).wrapping_add(1) << 32
+        };
+        self.publish(log + LogHeader::INDEX, index)?;
+        if r.is_wait {
+            self.q.wait_log_index = index;
+            self.q.wait_number = self.q.wait_number.wrapping_add(1);
+        } else {
+            self.q.signal_log_index = index;
+            self.q.signal_number = self.q.signal_number.wrapping_add(1);
+        }
+        Ok(())
+    }
+
+    /// What stands in CurrentValue. The oracle looks first whether the process has it open.
+    fn look_at_current_value(&self, r: &Request) -> Checked<u64> {
+        if let Some(bounds) = &self.bounds {
+            bounds.meet_current_value(self.g.memory, r.fence.cv)?;
+        }
+        self.observe(r.fence.cv)
+    }
+
+    /// Stores CurrentValue; `seen` is what stood there before.
+    fn store_value(&mut self, r: &Request, seen: u64) -> Checked<()> {
+        self.publish(r.fence.cv, self.p.value)?;
+        self.backward += u64::from(seen > self.p.value);
+        Ok(())
+    }
+
+    /// Compares with the shadow, after the log: the conditional interrupt.
+    fn compare_with_shadow(&mut self, r: &Request) {
+        fence(Ordering::AcqRel); // order_log_before_comparison
+        if self.p.value > r.fence.shadow {
+            self.note_raise(Raised {
+                faults: false,
+                fence_entry: r.fence.entry,
+                value: self.p.value,
+                log_number: self.p.log_number,
+            });
+            // Unanswered from here on: the lane raises it no more (NF-05).
+            if r.is_progress {
+                self.c_progress.shadow = u64::MAX;
+            } else {
+                self.c_signal.shadow = u64::MAX;
+            }
+        }
+    }
+
+    fn leave_head(&mut self, r: &Request) {
+        if r.is_progress {
+            self.q.progress_value = self.p.value;
+        }
+        self.q.observed = 0;
+        self.q.read = self.q.read.wrapping_add(1);
+        self.p.fetched = false;
+        self.stepped = true;
+    }
+
+    /// The packet at the head, of any kind; or the write index, if there is none. True if it was
+    /// taken, and when: the clock is read after the look and before a signal stores (LG-10).
+    fn step_head(&mut self) -> Checked<(bool, u64)> {
+        self.fetch_packet()?;
+        let have = self.q.read != self.q.write;
+        let mut r = self.request_at_head();
+        let goes = r.fault.is_none() && r.known;
+
+        // One look serves all: the write index of an empty queue, CurrentValue of a fence packet.
+        let mut seen = 0;
+        if goes && r.opcode != Some(Opcode::Nop) {
+            seen = if have {
+                self.look_at_current_value(&r)?
+            } else {
+                self.observe(self.q.ring_control_va)?
+            };
+        }
+        let ticks = self.ticks.now(self.g);
+        if !have {
+            if seen.wrapping_sub(self.q.read) > self.q.ring_capacity {
+                r.fault = Some(FaultCode::WriteIndex);
+            } else {
+                self.q.write = seen;
+            }
+        }
+        let waits_on = r.is_wait && !r.always_signaled() && seen < self.p.value;
+        let takes = have && goes && !waits_on;
+        let stores_now = takes && r.stores && !r.always_signaled();
+        if stores_now {
+            self.store_value(&r, seen)?;
+        }
+        if takes && r.names_fence {
+            self.log_packet(&r, ticks)?;
+        }
+        if stores_now {
+            self.compare_with_shadow(&r);
+        }
+        if takes {
+            self.leave_head(&r);
+        }
+        if waits_on && goes && self.q.observed == 0 {
+            self.q.observed = ticks;
+        }
+        self.q.status = if r.fault.is_some() {
+            QueueStatus::Faulted
+        } else if takes || !r.known {
+            QueueStatus::Ready
+        } else if have {
+            QueueStatus::Blocked
+        } else if self.q.read == self.q.write {
+            QueueStatus::Empty
+        } else {
+            QueueStatus::Ready
+        };
+        // An unknown fence is resolved at the head of the next iteration, or found there to be none.
+        self.holding = self.holding || !r.known;
+        if r.fault.is_some() {
+            self.q.fault = r.fault;
+            self.note_raise(Raised {
+                faults: true,
+                fence_entry: 0,
+                value: self.q.read,
+                log_number: if have { self.p.control } else { 0 },
+            });
+        }
+        Ok((takes, ticks))
+    }
+
+    /// The packet behind the one that was taken, if it is a signal with nothing wrong; everything
+    /// else is left to the next step.
+    fn step_signal(&mut self, ticks: u64) -> Checked<()> {
+        if !self.holding {
+            self.fetch_packet()?;
+            let r = self.request_at_head();
+            if r.stores && r.known && r.fault.is_none() && !r.always_signaled() {
+                let seen = self.look_at_current_value(&r)?;
+                self.store_value(&r, seen)?;
+                self.log_packet(&r, ticks)?;
+                self.compare_with_shadow(&r);
+                self.leave_head(&r);
+            }
+        }
+        Ok(())
+    }
+
+    /// One step; true if the lane may do more in this iteration.
+    fn step_queue(&mut self) -> Checked<bool> {
+        let (takes, ticks) = self.step_head()?;
+        if takes {
+            self.step_signal(ticks)?;
+            // After the effects, once a step: a packet that was executed and is not covered yet is
+            // known by its log number, so a redo takes effect once (decisions.md 13).
+            self.publish(self.q.progress_va + QueueProgress::READ_INDEX, self.q.read)?;
+        }
+        self.fruitless = if takes { 0 } else { self.fruitless + 1 };
+        // A lane that raised lets the slice end as soon as its queue stands still.
+        let patience = if self.i.is_empty() { PATIENCE } else { 1 };
+        Ok(!self.holding && self.fruitless < patience)
+    }
+
+    /// `step_rounds` up to its loop.
+    pub(super) fn begin_rounds(&mut self) -> Checked<()> {
+        self.fetch_packet()?;
+        self.resolve_head()?;
+        self.fruitless = 0;
+        self.i.clear();
+        self.holding = self.q.ordinal == NO_QUEUE || self.q.status == QueueStatus::Faulted;
+        self.leaves = false;
+        Ok(())
+    }
+
+    /// One pass of its loop; false when the lane has left it.
+    pub(super) fn step_round(&mut self) -> Checked<bool> {
+        if !self.leaves {
+            self.leaves = self.holding || !self.step_queue()?;
+        }
+        Ok(!self.leaves)
+    }
+}

@@ -1,0 +1,159 @@
+//! Moving a queue between registers and memory.
+//!
+//! As `shaders/engine/switch.glsl`: a save goes to the older of the two copies and its sequence
+//! word is published last, so a torn save is never taken for the state.
+
+use super::bounds::Bounds;
+use super::lane::{Lane, NO_QUEUE, PacketRegisters, QueueRegisters, Resolved};
+use super::violation::Checked;
+use crate::abi::{FaultCode, HandleAccess, QueueDescriptor, QueueState, QueueStatus, RingControl};
+
+impl Lane<'_> {
+    pub(super) fn ordinal_of(&self, place: u32) -> u32 {
+        place * self.g.lanes + self.id
+    }
+
+    pub(super) fn save_queue(&mut self) -> Checked<()> {
+        if self.q.ordinal != NO_QUEUE {
+            // Where it will be seen that the queue can go on. A faulted queue never can.
+            let blocked = self.q.status == QueueStatus::Blocked;
+            let look_va = if blocked {
+                self.c_wait.cv
+            } else {
+                self.q.ring_control_va
+            };
+            let look_value = match self.q.status {
+                QueueStatus::Blocked => self.p.value,
+                QueueStatus::Faulted => u64::MAX,
+                QueueStatus::Ready => 0,
+                QueueStatus::Empty => self.q.read.wrapping_add(1),
+            };
+            self.q.sequence += 1;
+            let q = self.q;
+            let state = q.state_va + (q.sequence & 1) * QueueState::BYTES;
+            self.put(state + QueueState::READ_INDEX, q.read)?;
+            self.put(state + QueueState::WAIT_NUMBER, q.wait_number)?;
+            self.put(state + QueueState::SIGNAL_NUMBER, q.signal_number)?;
+            self.put(state + QueueState::WAIT_LOG_INDEX, q.wait_log_index)?;
+            self.put(state + QueueState::SIGNAL_LOG_INDEX, q.signal_log_index)?;
+            self.put(state + QueueState::OBSERVED_TICKS, q.observed)?;
+            self.put(state + QueueState::PROGRESS_VALUE, q.progress_value)?;
+            self.put(state + QueueState::LOOK_VA, look_va)?;
+            self.put(state + QueueState::LOOK_VALUE, look_value)?;
+            self.put(state + QueueState::STATUS, q.status as u64)?;
+            self.put(
+                state + QueueState::FAULT,
+                q.fault.map_or(0, |fault| fault as u64),
+            )?;
+            let (control, value) = if self.p.fetched {
+                (self.p.control, self.p.value)
+            } else {
+                (0, 0)
+            };
+            self.put(state + QueueState::HEAD_CONTROL, control)?;
+            self.put(state + QueueState::HEAD_VALUE, value)?;
+            self.publish(state + QueueState::SEQUENCE, q.sequence)?;
+            self.s.look_va[q.ordinal as usize].set(look_va);
+            self.s.look_value[q.ordinal as usize].set(look_value);
+        }
+        Ok(())
+    }
+
+    pub(super) fn load_queue(&mut self, place: u32) -> Checked<()> {
+        let ordinal = self.ordinal_of(place);
+        let at = self.g.peek(self.g.run_list_va + u64::from(ordinal) * 8)?;
+        self.bounds = Some(Bounds::read(self.g.memory, at)?);
+        self.q = QueueRegisters {
+            ordinal,
+            descriptor_va: at,
+            ring_va: self.peek(at + QueueDescriptor::RING_VA)?,
+            ring_control_va: self.peek(at + QueueDescriptor::RING_CONTROL_VA)?,
+            ring_capacity: self.peek(at + QueueDescriptor::RING_CAPACITY)?,
+            wait_log_va: self.peek(at + QueueDescriptor::WAIT_LOG_VA)?,
+            wait_log_entries: self.peek(at + QueueDescriptor::WAIT_LOG_ENTRIES)? as u32,
+            signal_log_va: self.peek(at + QueueDescriptor::SIGNAL_LOG_VA)?,
+            signal_log_entries: self.peek(at + QueueDescriptor::SIGNAL_LOG_ENTRIES)? as u32,
+            handle_directory_va: self.peek(at + QueueDescriptor::HANDLE_DIRECTORY_VA)?,
+            state_va: self.peek(at + QueueDescriptor::STATE_VA)?,
+            progress_va: self.peek(at + QueueDescriptor::PROGRESS_VA)?,
+            progress_handle: self.peek(at + QueueDescriptor::PROGRESS_HANDLE)? as u32,
+            ..QueueRegisters::NONE
+        };
+        self.c_progress = Resolved {
+            handle: self.q.progress_handle,
+            access: HandleAccess::FULL.0,
+            cv: self.peek(at + QueueDescriptor::PROGRESS_CURRENT_VALUE_VA)?,
+            entry: self.peek(at + QueueDescriptor::PROGRESS_FENCE_ENTRY_VA)?,
+            shadow: 0,
+        };
+
+        let even = self.observe(self.q.state_va + QueueState::SEQUENCE)?;
+        let odd = self.observe(self.q.state_va + QueueState::BYTES + QueueState::SEQUENCE)?;
+        self.q.sequence = even.max(odd);
+        let state = self.q.state_va + if odd > even { QueueState::BYTES } else { 0 };
+        self.q.read = self.peek(state + QueueState::READ_INDEX)?;
+        // An index that cannot be is found so by the first step's look.
+        let written = self.observe(self.q.ring_control_va + RingControl::WRITE_INDEX)?;
+        let queued = written.wrapping_sub(self.q.read);
+        self.q.write = if queued <= self.q.ring_capacity {
+            written
+        } else {
+            self.q.read
+        };
+        self.q.wait_number = self.peek(state + QueueState::WAIT_NUMBER)?;
+        self.q.signal_number = self.peek(state + QueueState::SIGNAL_NUMBER)?;
+        self.q.wait_log_index = self.peek(state + QueueState::WAIT_LOG_INDEX)?;
+        self.q.signal_log_index = self.peek(state + QueueState::SIGNAL_LOG_INDEX)?;
+        self.q.observed = self.peek(state + QueueState::OBSERVED_TICKS)?;
+        self.q.progress_value = self.peek(state + QueueState::PROGRESS_VALUE)?;
+        self.q.fault = FaultCode::from_bits(self.peek(state + QueueState::FAULT)? as u32);
+        // It is stepped at least once before it is saved again, which finds out where it stands.
+        self.q.status = if self.q.fault.is_some() {
+            QueueStatus::Faulted
+        } else {
+            QueueStatus::Ready
+        };
+
+        self.p = PacketRegisters::default();
+        self.c_wait = Resolved::default();
+        self.c_signal = Resolved::default();
+        self.quantum = 0;
+        Ok(())
+    }
+
+    /// Chooses the queue that runs in this iteration: the one in registers while it can go on and
+    /// has not had its quantum, else the lane's next one that can.
+    pub(super) fn choose_queue(&mut self) -> Checked<()> {
+        let stays = self.q.ordinal != NO_QUEUE
+            && self.q.status == QueueStatus::Ready
+            && self.quantum < self.g.quantum;
+        self.quantum = self.quantum.wrapping_add(1);
+        if self.places > 1 && !stays {
+            let mut place = self.cursor;
+            let mut found = false;
+            for _ in 1..self.places {
+                place = if place + 1 < self.places {
+                    place + 1
+                } else {
+                    0
+                };
+                let ordinal = self.ordinal_of(place) as usize;
+                if self.g.observe(self.s.look_va[ordinal].get())?
+                    >= self.s.look_value[ordinal].get()
+                {
+                    found = true;
+                    break;
+                }
+                if self.g.passes.end_loop() {
+                    break;
+                }
+            }
+            if found {
+                self.save_queue()?;
+                self.load_queue(place)?;
+                self.cursor = place;
+            }
+        }
+        Ok(())
+    }
+}

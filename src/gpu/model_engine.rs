@@ -1,0 +1,233 @@
+//! Model engine: an engine that is a thread.
+//!
+//! It executes the instruction set of the shader, over memory in which a wrong access is found: the
+//! oracle for what the shader does, and the double that takes its place where there is no device.
+
+use super::model::{
+    Checked, CutPlan, Globals, MemoryObserver, ModelClock, ModelMemory, MonotonicClock, Passes,
+    Shared, run_slice,
+};
+use super::{AddressSpace, Engine, EngineLost, EngineMapping, GpuVa, MapError};
+use crate::abi::SLICE_SLOTS;
+use crate::shared::Region;
+use crate::sync::{Arc, Condvar, Mutex, lock, sleep, sleep_until, thread};
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// How a model engine is made.
+#[derive(Clone, Debug)]
+pub struct ModelOptions {
+    /// Lanes, as invocations of the shader's workgroup.
+    pub lanes: u32,
+    /// Steps of each lane between two adoptions.
+    pub rounds: u32,
+    /// Iterations that a queue keeps its lane.
+    pub quantum: u32,
+    /// What the engine reads for its clock, in nanoseconds.
+    pub clock: Arc<dyn ModelClock>,
+    /// Bits of the clock that are real: 64, or 32 as on lavapipe.
+    pub clock_bits: u64,
+    /// Slices that end without a vote.
+    pub cut: CutPlan,
+    /// Called after every access to memory, on the engine's thread.
+    pub observer: Option<Arc<dyn MemoryObserver>>,
+}
+
+impl Default for ModelOptions {
+    fn default() -> Self {
+        Self {
+            lanes: 8,
+            rounds: 32,
+            quantum: 8,
+            clock: Arc::new(MonotonicClock),
+            clock_bits: 64,
+            cut: CutPlan::Never,
+            observer: None,
+        }
+    }
+}
+
+/// Slices between the node and the engine's thread.
+#[derive(Debug, Default)]
+struct Turns {
+    started: VecDeque<u64>,
+    ended: u64,
+    lost: bool,
+    stops: bool,
+}
+
+#[derive(Debug)]
+struct Inner {
+    memory: Arc<ModelMemory>,
+    options: ModelOptions,
+    turns: Mutex<Turns>,
+    changed: Condvar,
+}
+
+/// The engine.
+#[derive(Debug)]
+pub struct ModelEngine {
+    inner: Arc<Inner>,
+    worker: Option<thread::JoinHandle<()>>,
+}
+
+impl ModelEngine {
+    /// An engine of its own address space.
+    #[must_use]
+    pub fn new(options: ModelOptions) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                memory: Arc::new(ModelMemory::new(options.observer.clone())),
+                options: ModelOptions {
+                    lanes: options.lanes.max(1),
+                    ..options
+                },
+                turns: Mutex::new(Turns::default()),
+                changed: Condvar::new(),
+            }),
+            worker: None,
+        }
+    }
+
+    /// The engine's memory, whose violations a test asks for after the engine was given away.
+    #[must_use]
+    pub fn memory(&self) -> &Arc<ModelMemory> {
+        &self.inner.memory
+    }
+}
+
+/// Marks the engine lost when its thread ends.
+struct LostAtEnd<'a>(&'a Inner);
+
+impl Drop for LostAtEnd<'_> {
+    fn drop(&mut self) {
+        lock(&self.0.turns).lost = true;
+        self.0.changed.notify_all();
+    }
+}
+
+impl Inner {
+    fn run(&self, control: GpuVa, shared: &Shared, slice: u64) -> Checked<()> {
+        let options = &self.options;
+        let globals = Globals::new(
+            &self.memory,
+            options.clock.as_ref(),
+            Passes::new(options.cut.passes(slice)),
+            control.0,
+            (options.lanes, options.rounds, options.quantum),
+        );
+        run_slice(globals, shared, slice % SLICE_SLOTS)
+    }
+
+    /// The engine's thread.
+    fn work(&self, control: GpuVa) {
+        // Whatever ends the thread, nobody waits for it in vain.
+        let _lost = LostAtEnd(self);
+        let shared = Shared::new();
+        while let Some(slice) = self.next_slice() {
+            // What was violated is recorded; an engine that did it executes no more.
+            let lost = self.run(control, &shared, slice).is_err();
+            if lost {
+                return;
+            }
+            lock(&self.turns).ended = slice;
+            self.changed.notify_all();
+        }
+    }
+
+    fn next_slice(&self) -> Option<u64> {
+        let mut turns = lock(&self.turns);
+        loop {
+            if let Some(slice) = turns.started.pop_front() {
+                return Some(slice);
+            }
+            if turns.stops {
+                return None;
+            }
+            turns = sleep(&self.changed, turns);
+        }
+    }
+}
+
+impl AddressSpace for ModelEngine {
+    fn map(&self, region: &Arc<Region>) -> Result<EngineMapping, MapError> {
+        self.inner.memory.map(region)
+    }
+}
+
+impl Engine for ModelEngine {
+    fn attach(&mut self, control: GpuVa) -> Result<(), MapError> {
+        let inner = Arc::clone(&self.inner);
+        let worker = thread::Builder::new()
+            .name("nf-model".into())
+            .spawn(move || inner.work(control))
+            .map_err(|error| MapError::Refused(format!("no thread for the model: {error}")))?;
+        self.worker = Some(worker);
+        Ok(())
+    }
+
+    fn start(&self, slice: u64, _queues: u64) -> Result<(), EngineLost> {
+        let mut turns = lock(&self.inner.turns);
+        if turns.lost {
+            return Err(EngineLost);
+        }
+        turns.started.push_back(slice);
+        drop(turns);
+        self.inner.changed.notify_all();
+        Ok(())
+    }
+
+    fn wait(&self, slice: u64, timeout: Option<Duration>) -> Result<bool, EngineLost> {
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let mut turns = lock(&self.inner.turns);
+        loop {
+            if turns.lost {
+                return Err(EngineLost);
+            }
+            if turns.ended >= slice {
+                return Ok(true);
+            }
+            match sleep_until(&self.inner.changed, turns, deadline) {
+                Some(woken) => turns = woken,
+                None => return Ok(false),
+            }
+        }
+    }
+
+    fn has_ended(&self, slice: u64) -> Result<bool, EngineLost> {
+        let turns = lock(&self.inner.turns);
+        if turns.lost {
+            return Err(EngineLost);
+        }
+        Ok(turns.ended >= slice)
+    }
+
+    fn base_ticks(&self) -> u64 {
+        match self.inner.options.clock_bits {
+            64 => 0,
+            _ => self.inner.options.clock.ticks(),
+        }
+    }
+
+    fn clock_bits(&self) -> u64 {
+        self.inner.options.clock_bits
+    }
+
+    fn ticks_in(&self, time: Duration) -> u64 {
+        u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+    }
+}
+
+impl Drop for ModelEngine {
+    fn drop(&mut self) {
+        lock(&self.inner.turns).stops = true;
+        self.inner.changed.notify_all();
+        if self
+            .worker
+            .take()
+            .is_some_and(|worker| worker.join().is_err())
+        {
+            eprintln!("native-fence: the model engine's thread panicked");
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! Node counters.
+
+/// What a node has counted since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NodeCounters {
+    /// Slices submitted: calls of `vkQueueSubmit`.
+    pub slices: u64,
+    /// Slices that ended early to interrupt.
+    pub interrupts: u64,
+    /// Slices that the driver cut.
+    pub cut: u64,
+    /// Interrupt records taken.
+    pub records: u64,
+    /// Times the engine parked.
+    pub parks: u64,
+    /// Signals whose value was below the one before (NF-21).
+    pub backward_signals: u64,
+    /// Words from the engine that could not be.
+    pub refused_words: u64,
+}

@@ -1,0 +1,80 @@
+//! What the device interrupt lock covers.
+
+use super::NodeCounters;
+use crate::abi::SliceReason;
+use crate::gpu::SliceReport;
+use crate::gpu::fence_table::FenceTable;
+use crate::gpu::handle_table::HandleTable;
+use crate::gpu::mailbox::Mailbox;
+use crate::gpu::report::ReportReader;
+use crate::gpu::run_list::RunList;
+use crate::gpu::{EngineMapping, GpuVa};
+use crate::shared::{Block, Region};
+use crate::sync::Arc;
+use std::collections::{HashMap, VecDeque};
+
+/// What an engine knows of a fence: needed to open handles on it and to adopt for it.
+#[derive(Clone, Debug)]
+pub(super) struct KnownFence {
+    pub(super) entry: GpuVa,
+    pub(super) current_value: GpuVa,
+    pub(super) monitored_value: (Arc<EngineMapping>, u64),
+}
+
+/// Whether slices are submitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Life {
+    Up,
+    Stopping,
+    Lost,
+}
+
+/// The node's changing half.
+#[derive(Debug)]
+pub(super) struct Inner {
+    pub(super) run_list: RunList,
+    pub(super) fences: FenceTable,
+    pub(super) known: HashMap<u32, KnownFence>,
+    pub(super) handles: HashMap<u64, HandleTable>,
+    pub(super) mappings: HashMap<usize, (Arc<Region>, Arc<EngineMapping>)>,
+    pub(super) mailbox: Mailbox,
+    pub(super) reader: ReportReader,
+    pub(super) submitted: u64,
+    pub(super) serviced: u64,
+    pub(super) requests: u64,
+    pub(super) last_reason: SliceReason,
+    /// Doorbells say CONNECTED: producers need not call.
+    pub(super) self_service: bool,
+    /// The slice under way was submitted after parking began: it is the last look.
+    pub(super) looking: bool,
+    pub(super) life: Life,
+    /// A waiter waits for the slices in flight in the interrupt thread's stead.
+    pub(super) assisted: bool,
+    /// Reports taken by threads that do not tell the OS: the interrupt thread does.
+    pub(super) untold: VecDeque<SliceReport>,
+    pub(super) counters: NodeCounters,
+}
+
+impl Inner {
+    pub(super) fn new(control: &Block, report: &Block) -> Self {
+        Self {
+            run_list: RunList::new(),
+            fences: FenceTable::new(control),
+            known: HashMap::new(),
+            handles: HashMap::new(),
+            mappings: HashMap::new(),
+            mailbox: Mailbox::new(control, report),
+            reader: ReportReader::new(control, report),
+            submitted: 0,
+            serviced: 0,
+            requests: 0,
+            last_reason: SliceReason::Budget,
+            self_service: false,
+            looking: false,
+            life: Life::Up,
+            assisted: false,
+            untold: VecDeque::new(),
+            counters: NodeCounters::default(),
+        }
+    }
+}

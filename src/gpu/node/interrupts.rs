@@ -1,0 +1,180 @@
+//! Interrupts of a node: who waits for the end of a slice, and the service routine.
+
+use super::Node;
+use super::inner::{Inner, Life};
+use crate::abi::SliceReason;
+use crate::gpu::{EngineLost, SliceReport};
+use crate::sync::{lock, sleep};
+use std::time::Instant;
+
+impl Node {
+    /// For the interrupt thread: sleeps until a slice is in flight that nobody else waits for,
+    /// then until it has ended, and takes its report. `None` when the node stops.
+    #[must_use]
+    pub fn next_report(&self) -> Option<SliceReport> {
+        let slice = {
+            let mut inner = lock(&self.inner);
+            loop {
+                if let Some(report) = inner.untold.pop_front() {
+                    return Some(report);
+                }
+                if inner.life != Life::Up {
+                    return None;
+                }
+                if inner.serviced < inner.submitted && !inner.assisted {
+                    break inner.serviced + 1;
+                }
+                inner = sleep(&self.changed, inner);
+            }
+        };
+        let ended = self.engine.wait(slice, None);
+        Some(self.service(slice, ended))
+    }
+
+    /// For a thread that waits for something that slices in flight may do: waits for them in the
+    /// interrupt thread's stead and hands over their reports, until it is `done`, the deadline is
+    /// reached or no slice is in flight. One waiter at a time; others, and this one afterwards,
+    /// sleep until a report releases them.
+    ///
+    /// It saves a thread switch (`decisions.md` 11). To wake a sleeping thread costs more than a
+    /// short slice takes, so the waiter looks about as long as that would last before it sleeps.
+    pub fn assist(
+        &self,
+        done: &dyn Fn() -> bool,
+        deadline: Option<Instant>,
+        deliver: &dyn Fn(SliceReport),
+    ) {
+        let Some(mut slice) = self.begin_assisting() else {
+            return;
+        };
+        while !done() {
+            let ended = self.look_then_sleep(slice, done, deadline);
+            if done() || ended == Ok(false) {
+                break;
+            }
+            deliver(self.service(slice, ended));
+            if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+                break;
+            }
+            match self.oldest_in_flight() {
+                Some(next) => slice = next,
+                None => break,
+            }
+        }
+        let mut inner = lock(&self.inner);
+        inner.assisted = false;
+        if inner.serviced < inner.submitted {
+            self.changed.notify_all();
+        }
+    }
+
+    fn begin_assisting(&self) -> Option<u64> {
+        let mut inner = lock(&self.inner);
+        if inner.serviced == inner.submitted || inner.life != Life::Up || inner.assisted {
+            return None;
+        }
+        inner.assisted = true;
+        Some(inner.serviced + 1)
+    }
+
+    pub(super) fn oldest_in_flight(&self) -> Option<u64> {
+        let inner = lock(&self.inner);
+        let in_flight = inner.serviced < inner.submitted && inner.life == Life::Up;
+        in_flight.then_some(inner.serviced + 1)
+    }
+
+    fn look_then_sleep(
+        &self,
+        slice: u64,
+        done: &dyn Fn() -> bool,
+        deadline: Option<Instant>,
+    ) -> Result<bool, EngineLost> {
+        let began = Instant::now();
+        while began.elapsed() < self.policy.wait_spin {
+            if done() || self.engine.has_ended(slice)? {
+                return Ok(true);
+            }
+            std::hint::spin_loop();
+        }
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        self.engine.wait(slice, left)
+    }
+
+    /// A waiter that may be assisting is done by other means than a slice: ends the slice that it
+    /// sleeps for.
+    pub fn hurry(&self) {
+        let mut inner = lock(&self.inner);
+        if inner.assisted {
+            self.request_end(&mut inner);
+        }
+    }
+
+    /// Takes the report of all slices up to `slice`, which has ended, and decides what comes next:
+    /// the fence interrupt's service routine.
+    pub(super) fn service(&self, slice: u64, ended: Result<bool, EngineLost>) -> SliceReport {
+        let mut guard = lock(&self.inner);
+        let inner = &mut *guard;
+        let mut report = SliceReport::default();
+        if ended.is_err() {
+            self.lose(inner);
+            report.lost = true;
+            return report;
+        }
+        if slice <= inner.serviced {
+            return report;
+        }
+        for ended in inner.serviced + 1..=slice {
+            let (reason, _) = inner.reader.slice_result(ended);
+            inner.last_reason = reason;
+            inner.counters.interrupts += u64::from(reason == SliceReason::Interrupt);
+            inner.counters.cut += u64::from(reason == SliceReason::Cut);
+        }
+        inner.serviced = slice;
+        report.slice_ended = true;
+        // The GPU first: the next slice runs while this one's report is worked on.
+        self.supply(inner);
+        inner.reader.take_records(&mut report);
+        Self::complete_faults(inner, &mut report);
+        inner.counters.records += (report.raised.len() + report.faulted.len()) as u64;
+        report.resample = inner.mailbox.unacknowledged();
+        if inner.serviced == inner.submitted {
+            Self::adopt_posts(inner);
+        }
+        self.changed.notify_all();
+        report
+    }
+
+    /// A record tells less of a fault than the saved state, which the slice that ended has left;
+    /// and it may be among those that found no room.
+    fn complete_faults(inner: &Inner, report: &mut SliceReport) {
+        if report.faulted.is_empty() && !report.collapsed {
+            return;
+        }
+        for queue in inner.run_list.queues() {
+            let Some(saved) = queue.fault() else { continue };
+            let told = report
+                .faulted
+                .iter_mut()
+                .find(|(number, _)| *number == queue.number);
+            match told {
+                Some((_, fault)) => *fault = saved,
+                None => report.faulted.push((queue.number, saved)),
+            }
+        }
+    }
+
+    /// Stops: the interrupt thread ends, and no slice is submitted any more. Waits for the slices
+    /// in flight.
+    pub fn stop(&self) {
+        let mut inner = lock(&self.inner);
+        self.request_end(&mut inner);
+        inner.life = Life::Stopping;
+        let last = inner.submitted;
+        drop(inner);
+        self.changed.notify_all();
+        if last > 0 {
+            // Slices end by themselves; an error means that nothing runs any more.
+            let _ = self.engine.wait(last, None);
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Node: an engine, and all that keeps it supplied.
+//!
+//! A node is the part of an adapter that is scheduled by itself (WDDM's word). It submits slices
+//! while a queue can go on, takes their reports, and parks the engine when nothing can.
+//!
+//! One lock, the device interrupt lock, covers posts, reports and submissions, so that updates of
+//! MonitoredValues and the service of an interrupt exclude each other (NF-08). Nobody waits for an
+//! engine with it held. State Running or Parking means: a slice is in flight, or somebody who
+//! holds the lock or is about to take it will submit one.
+
+mod counters;
+mod doorbells;
+mod fences;
+mod inner;
+mod interrupts;
+mod policy;
+mod slices;
+
+pub use counters::NodeCounters;
+pub use policy::NodePolicy;
+
+use super::{Engine, EngineLost, EngineMapping, EngineState, EngineWord, MapError};
+use crate::abi::{EngineControl, EngineReport, WordGroup};
+use crate::shared::Region;
+use crate::sync::{Arc, Condvar, Mutex, lock};
+use inner::Inner;
+use slices::MOST_PASSES;
+
+/// Why a node did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum NodeError {
+    /// No memory or address for it.
+    #[error(transparent)]
+    Map(#[from] MapError),
+    /// As many queues as an engine can have are connected.
+    #[error("the engine's run list is full ({} queues)", crate::abi::MAX_HW_QUEUES)]
+    RunListFull,
+    /// The queue was stopped: destroy it and make it anew.
+    #[error("the queue was stopped; destroy it and make it anew")]
+    QueueAborted,
+    /// The engine is lost.
+    #[error(transparent)]
+    Lost(#[from] EngineLost),
+}
+
+/// See the module's page.
+#[derive(Debug)]
+pub struct Node {
+    ordinal: u32,
+    engine: Box<dyn Engine>,
+    control: EngineMapping,
+    report: EngineMapping,
+    policy: NodePolicy,
+    /// Loop passes that a slice may take.
+    pass_budget: u64,
+    word: EngineWord,
+    inner: Mutex<Inner>,
+    /// Something for the interrupt thread, or a slice was serviced.
+    changed: Condvar,
+}
+
+impl Node {
+    /// Attaches an engine.
+    ///
+    /// # Errors
+    /// When memory for the engine's blocks cannot be had.
+    pub fn new(
+        ordinal: u32,
+        mut engine: Box<dyn Engine>,
+        policy: NodePolicy,
+    ) -> Result<Self, NodeError> {
+        let map = |group, bytes| -> Result<EngineMapping, MapError> {
+            engine.map(&Region::for_words(group, bytes)?)
+        };
+        let control = map(WordGroup::EngineControl, EngineControl::BLOCK_BYTES)?;
+        let report = map(WordGroup::EngineReport, EngineReport::BLOCK_BYTES)?;
+        control.host.word(EngineControl::REPORT_VA).put(report.va.0);
+        control
+            .host
+            .word(EngineControl::CLOCK_BITS)
+            .put(engine.clock_bits());
+        engine.attach(control.va)?;
+        let inner = Inner::new(&control.host, &report.host);
+        let mut node = Self {
+            ordinal,
+            engine,
+            control,
+            report,
+            policy,
+            pass_budget: MOST_PASSES,
+            word: EngineWord::default(),
+            inner: Mutex::new(inner),
+            changed: Condvar::new(),
+        };
+        node.pass_budget = node.calibrate_passes()?;
+        Ok(node)
+    }
+
+    /// `NodeOrdinal`.
+    #[must_use]
+    pub fn ordinal(&self) -> u32 {
+        self.ordinal
+    }
+
+    /// The engine's state, a hint.
+    #[must_use]
+    pub fn state(&self) -> EngineState {
+        self.word.state()
+    }
+
+    /// What was counted so far.
+    #[must_use]
+    pub fn counters(&self) -> NodeCounters {
+        let inner = lock(&self.inner);
+        NodeCounters {
+            backward_signals: self
+                .report
+                .host
+                .word(EngineReport::BACKWARD_SIGNALS)
+                .observe(),
+            refused_words: inner.reader.refused,
+            ..inner.counters
+        }
+    }
+
+    /// Gives a region an address in the engine's space, once.
+    ///
+    /// # Errors
+    /// When the host or the device refuses.
+    pub fn map(&self, region: &Arc<Region>) -> Result<Arc<EngineMapping>, NodeError> {
+        Ok(self.map_locked(&mut lock(&self.inner), region)?)
+    }
+
+    fn map_locked(
+        &self,
+        inner: &mut Inner,
+        region: &Arc<Region>,
+    ) -> Result<Arc<EngineMapping>, MapError> {
+        let key = Arc::as_ptr(region) as usize;
+        if let Some((_, mapping)) = inner.mappings.get(&key) {
+            return Ok(Arc::clone(mapping));
+        }
+        let mapping = Arc::new(self.engine.map(region)?);
+        inner
+            .mappings
+            .insert(key, (Arc::clone(region), Arc::clone(&mapping)));
+        Ok(mapping)
+    }
+
+    /// Forgets a region's address; it is unmapped when nobody holds the mapping any more.
+    pub fn unmap(&self, region: &Arc<Region>) {
+        lock(&self.inner)
+            .mappings
+            .remove(&(Arc::as_ptr(region) as usize));
+    }
+}

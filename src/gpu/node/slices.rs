@@ -1,0 +1,180 @@
+//! Slices of a node: submitting them, and letting the engine go when nothing can run.
+
+use super::inner::{Inner, Life};
+use super::{Node, NodeCounters, NodeError};
+use crate::abi::{DoorbellStatus, EngineControl, SliceArgs, SliceReason};
+use crate::gpu::QueueScan;
+use crate::sync::{MutexGuard, lock};
+
+/// What ends one slice.
+#[derive(Clone, Copy, Debug)]
+struct SliceLimits {
+    passes: u64,
+    ticks: u64,
+    idle_ticks: u64,
+}
+
+/// Loop passes of a slice on a driver that does not cut loops; the time is what ends it there.
+pub(super) const MOST_PASSES: u64 = 100_000;
+
+impl Node {
+    /// How many loop passes the driver lets a slice take: lavapipe up to 22 ends every loop
+    /// silently after some 65,000 (`vulkan-facts.md`). One slice without queues runs to the cut;
+    /// half of it is the budget.
+    pub(super) fn calibrate_passes(&self) -> Result<u64, NodeError> {
+        let mut inner = lock(&self.inner);
+        let calibration = SliceLimits {
+            passes: MOST_PASSES,
+            ticks: u64::MAX,
+            idle_ticks: u64::MAX,
+        };
+        self.submit_with(&mut inner, calibration);
+        let slice = inner.submitted;
+        self.engine.wait(slice, None)?;
+        let (reason, result) = inner.reader.slice_result(slice);
+        inner.serviced = slice;
+        inner.counters = NodeCounters::default();
+        Ok(match reason {
+            SliceReason::Cut => (result.passes / 2).max(1),
+            SliceReason::Budget
+            | SliceReason::Idle
+            | SliceReason::Interrupt
+            | SliceReason::Request => MOST_PASSES,
+        })
+    }
+
+    /// Submits the next slice.
+    pub(super) fn submit(&self, inner: &mut Inner) {
+        let limits = SliceLimits {
+            passes: self.pass_budget,
+            ticks: self.engine.ticks_in(self.policy.slice_time),
+            idle_ticks: self.engine.ticks_in(self.policy.idle_window),
+        };
+        self.submit_with(inner, limits);
+    }
+
+    fn submit_with(&self, inner: &mut Inner, limits: SliceLimits) {
+        if inner.life != Life::Up {
+            return;
+        }
+        let slice = inner.submitted + 1;
+        let queues = inner.run_list.write(&self.control.host, slice);
+        let at = EngineControl::slice_args(slice);
+        for (offset, value) in [
+            (SliceArgs::SLICE, slice),
+            (SliceArgs::QUEUE_COUNT, queues),
+            (SliceArgs::BASE_TICKS, self.engine.base_ticks()),
+            (SliceArgs::TIME_BUDGET, limits.ticks),
+            (SliceArgs::PASS_BUDGET, limits.passes),
+            (SliceArgs::IDLE_WINDOW, limits.idle_ticks),
+            (SliceArgs::REQUEST, inner.requests),
+        ] {
+            self.control.host.word(at + offset).put(value);
+        }
+        inner.reader.clear_slice_result(slice);
+        inner.submitted = slice;
+        inner.counters.slices += 1;
+        if self.engine.start(slice, queues).is_err() {
+            self.lose(inner);
+        }
+    }
+
+    /// Submits what can go on, or parks.
+    pub(super) fn supply(&self, inner: &mut Inner) {
+        // A slice that was not ended by its work had more to do than its time: keep two in flight.
+        let busy = matches!(inner.last_reason, SliceReason::Budget | SliceReason::Cut);
+        let scan = QueueScan::of(inner.run_list.queues());
+        if scan.runnable && !inner.run_list.queues().is_empty() {
+            self.run_on(inner, if busy { 2 } else { 1 });
+        } else if inner.submitted == inner.serviced {
+            self.park(inner);
+        }
+    }
+
+    /// Keeps `depth` slices in flight, so that the GPU does not idle between them.
+    fn run_on(&self, inner: &mut Inner, depth: u64) {
+        inner.looking = false;
+        // From Parking back to Running, and whoever stored something before it is seen by the
+        // slice that is submitted now.
+        let _ = self.word.wake();
+        if !inner.self_service && depth > 1 {
+            inner.self_service = true;
+            for queue in inner.run_list.queues() {
+                queue.set_status(DoorbellStatus::Connected);
+            }
+        }
+        while inner.submitted - inner.serviced < depth && inner.life == Life::Up {
+            self.submit(inner);
+        }
+    }
+
+    /// Nothing can go on and no slice is in flight: look once more after everybody was told that
+    /// they must call, then let the engine go.
+    fn park(&self, inner: &mut Inner) {
+        let looked = self.word.begin_parking() && inner.looking;
+        if inner.self_service {
+            inner.self_service = false;
+            for queue in inner.run_list.queues() {
+                queue.set_status(DoorbellStatus::ConnectedNotify);
+                queue.meet_doorbell();
+            }
+        }
+        let scan = QueueScan::of(inner.run_list.queues());
+        if scan.runnable {
+            self.run_on(inner, 1);
+        } else if scan.blocked && !(looked && inner.last_reason == SliceReason::Idle) {
+            // A last look is a slice that was submitted after parking began and found at every
+            // queue that it cannot go on. One that ended for another reason may have made a queue
+            // runnable that it did not look at again.
+            inner.looking = true;
+            self.submit(inner);
+        } else {
+            inner.looking = false;
+            if self.word.park(scan.blocked) {
+                inner.counters.parks += 1;
+            } else {
+                self.run_on(inner, 1);
+            }
+        }
+    }
+
+    pub(super) fn request_end(&self, inner: &mut Inner) {
+        inner.requests += 1;
+        self.control
+            .host
+            .word(EngineControl::REQUEST)
+            .publish(inner.requests);
+    }
+
+    /// Asks the slices in flight to end and waits until they have, and nothing refers to what was
+    /// taken away before.
+    pub(super) fn drain_slices<'a>(&'a self, mut inner: MutexGuard<'a, Inner>) {
+        let last = inner.submitted;
+        if inner.serviced < last {
+            self.request_end(&mut inner);
+        }
+        // By this thread, so that it depends on nobody else's wake-up; the interrupt thread
+        // delivers what it was told.
+        while inner.serviced < last && inner.life == Life::Up {
+            let slice = inner.serviced + 1;
+            drop(inner);
+            let ended = self.engine.wait(slice, None);
+            let report = self.service(slice, ended);
+            inner = lock(&self.inner);
+            if !report.is_empty() {
+                inner.untold.push_back(report);
+                self.changed.notify_all();
+            }
+        }
+    }
+
+    pub(super) fn lose(&self, inner: &mut Inner) {
+        inner.life = Life::Lost;
+        inner.serviced = inner.submitted;
+        self.word.lose();
+        for queue in inner.run_list.queues() {
+            queue.set_status(DoorbellStatus::DisconnectedAbort);
+        }
+        self.changed.notify_all();
+    }
+}

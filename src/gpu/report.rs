@@ -1,0 +1,143 @@
+//! Report: what an engine told the host, every word checked.
+
+use super::QueueFault;
+use crate::abi::{
+    EngineReport, FaultCode, FenceId, InterruptRecord, RECORD_RING_CAPACITY, SliceReason,
+    SliceResult,
+};
+use crate::shared::Block;
+
+/// A fence that an engine raised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RaisedFence {
+    /// Which fence.
+    pub fence: FenceId,
+    /// The value that was signalled: it can be greater than CurrentValue as the host reads it now.
+    pub value: u64,
+    /// Queue that signalled; `None` when the raise came from adopting a MonitoredValue.
+    pub hw_queue: Option<u32>,
+    /// Running number of the signal in its queue's log.
+    pub log_number: u64,
+}
+
+/// What slices reported since the last report.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SliceReport {
+    /// Fences that were raised, in the order of the records.
+    pub raised: Vec<RaisedFence>,
+    /// Records were lost: the set is no longer exactly known (IN-06, the NULL array).
+    pub collapsed: bool,
+    /// Fence slots whose post no slice acknowledged: to be resampled (`decisions.md` 1).
+    pub resample: Vec<u32>,
+    /// Queues that were stopped, by number.
+    pub faulted: Vec<(u32, QueueFault)>,
+    /// The engine executes no more.
+    pub lost: bool,
+    /// A slice ended; without one nothing was looked at.
+    pub slice_ended: bool,
+}
+
+impl SliceReport {
+    /// Nothing to tell the OS.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.raised.is_empty()
+            && !self.collapsed
+            && self.resample.is_empty()
+            && self.faulted.is_empty()
+            && !self.lost
+    }
+}
+
+/// Reads the report block of one engine.
+#[derive(Debug)]
+pub(super) struct ReportReader {
+    control: Block,
+    report: Block,
+    records_read: u64,
+    collapsed_seen: u64,
+    /// Words that could not be, refused.
+    pub(super) refused: u64,
+}
+
+impl ReportReader {
+    pub(super) fn new(control: &Block, report: &Block) -> Self {
+        Self {
+            control: control.clone(),
+            report: report.clone(),
+            records_read: 0,
+            collapsed_seen: 0,
+            refused: 0,
+        }
+    }
+
+    /// The result of `slice`, which has ended; a reason that cannot be counts as cut.
+    pub(super) fn slice_result(&mut self, slice: u64) -> (SliceReason, SliceResult) {
+        let words = self
+            .report
+            .peek_words::<{ SliceResult::BYTES as usize / 8 }>(EngineReport::slice_result(slice));
+        let result: SliceResult = bytemuck::cast(words);
+        let reason = SliceReason::from_word(result.reason).unwrap_or_else(|| {
+            self.refused += 1;
+            SliceReason::Cut
+        });
+        (reason, result)
+    }
+
+    /// Forgets the result of a slice that will be submitted: cut, until a vote says otherwise.
+    pub(super) fn clear_slice_result(&self, slice: u64) {
+        let reason = EngineReport::slice_result(slice) + SliceResult::REASON;
+        self.report.word(reason).put(SliceReason::Cut as u64);
+    }
+
+    /// Takes the records published since the last call.
+    pub(super) fn take_records(&mut self, into: &mut SliceReport) {
+        // Pairs with the PUBLISH of the write index by lane 0: the words of all records before it
+        // are visible.
+        let written = self.report.word(EngineReport::RECORD_WRITE).observe();
+        let unread = written.wrapping_sub(self.records_read);
+        if unread > RECORD_RING_CAPACITY {
+            self.refused += 1;
+            into.collapsed = true;
+        } else {
+            for index in self.records_read..written {
+                let words = self
+                    .report
+                    .peek_words::<{ InterruptRecord::BYTES as usize / 8 }>(EngineReport::record(
+                        index,
+                    ));
+                self.take_record(bytemuck::cast(words), into);
+            }
+        }
+        self.records_read = written;
+        self.control
+            .word(crate::abi::EngineControl::RECORD_READ)
+            .publish(written);
+
+        let collapsed = self.report.word(EngineReport::COLLAPSED).observe();
+        into.collapsed |= collapsed != self.collapsed_seen;
+        self.collapsed_seen = collapsed;
+    }
+
+    fn take_record(&mut self, record: InterruptRecord, into: &mut SliceReport) {
+        let hw_queue = record.hw_queue as u32;
+        if record.fence_id != InterruptRecord::FAULT {
+            into.raised.push(RaisedFence {
+                fence: FenceId::from_word(record.fence_id),
+                value: record.value,
+                hw_queue: (hw_queue != InterruptRecord::NO_QUEUE).then_some(hw_queue),
+                log_number: record.log_number,
+            });
+        } else if let Some(code) = FaultCode::from_bits((record.hw_queue >> 32) as u32) {
+            let fault = QueueFault {
+                code,
+                packet: record.value,
+                control: record.log_number,
+                value: 0,
+            };
+            into.faulted.push((hw_queue, fault));
+        } else {
+            self.refused += 1;
+        }
+    }
+}

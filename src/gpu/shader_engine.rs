@@ -1,0 +1,188 @@
+//! Shader engine: an engine that is a compute shader on a Vulkan device.
+//!
+//! A slice is one submission of one dispatch of one workgroup, recorded once for each slice slot:
+//! between a barrier against the slice before, which two submissions of a queue do not have by
+//! themselves, and a barrier to the host, which a semaphore alone does not give
+//! (`decisions.md` 3). A timeline counts the slices that ended.
+
+use super::{AddressSpace, Engine, EngineLost, EngineMapping, GpuVa, MapError};
+use crate::abi::SLICE_SLOTS;
+use crate::shared::{Block, Region};
+use crate::sync::{Arc, Mutex, lock};
+use crate::vulkan::{
+    CommandBuffer, CommandRecorder, ComputePipeline, Device, HostImport, Queue, Reuse, SLICE_BEGIN,
+    SLICE_END, Timeline, WaitOutcome, shaders,
+};
+use std::time::Duration;
+
+/// Identifiers of the engine shader's specialisation constants.
+const LANES: u32 = 0;
+const ROUNDS: u32 = 1;
+const QUANTUM: u32 = 2;
+const MANY_QUEUES: u32 = 3;
+
+/// How the shader is specialised.
+#[derive(Clone, Copy, Debug)]
+pub struct ShaderTuning {
+    /// Invocations of the workgroup; the subgroup size of the device where `None`.
+    pub lanes: Option<u32>,
+    /// Steps of each lane between two adoptions.
+    pub rounds: u32,
+    /// Iterations that a queue keeps its lane.
+    pub quantum: u32,
+}
+
+impl Default for ShaderTuning {
+    fn default() -> Self {
+        Self {
+            lanes: None,
+            rounds: 64,
+            quantum: 8,
+        }
+    }
+}
+
+/// The engine.
+#[derive(Debug)]
+pub struct ShaderEngine {
+    /// By slice slot: first for run lists with a lane for every queue, then for longer ones.
+    commands: Vec<CommandBuffer>,
+    queue: Mutex<Queue>,
+    timeline: Timeline,
+    /// Without and with the code that switches a lane between queues, which costs every iteration
+    /// whether it is used or not.
+    pipelines: [ComputePipeline; 2],
+    lanes: u32,
+    device: Arc<Device>,
+}
+
+impl ShaderEngine {
+    /// Makes an engine of a queue of a device.
+    ///
+    /// # Errors
+    /// When the driver does not take the shader.
+    pub fn new(queue: Queue, tuning: ShaderTuning) -> anyhow::Result<Self> {
+        use anyhow::Context;
+        let device = Arc::clone(queue.device());
+        let lanes = tuning
+            .lanes
+            .unwrap_or(device.adapter().features.subgroup_size)
+            .max(1);
+        let pipeline = |many: bool| {
+            let constants = [
+                (LANES, lanes),
+                (ROUNDS, tuning.rounds),
+                (QUANTUM, tuning.quantum),
+                (MANY_QUEUES, u32::from(many)),
+            ];
+            ComputePipeline::new(&device, shaders::ENGINE.words, 16, &constants)
+                .context("the driver does not take the engine's shader")
+        };
+        let pipelines = [pipeline(false)?, pipeline(true)?];
+        let timeline = Timeline::new(&device, 0).context("no timeline for the engine")?;
+        Ok(Self {
+            commands: Vec::new(),
+            queue: Mutex::new(queue),
+            timeline,
+            pipelines,
+            lanes,
+            device,
+        })
+    }
+
+    /// What was recorded for each slice slot; a test decodes it.
+    #[must_use]
+    pub fn commands(&self) -> &[CommandBuffer] {
+        &self.commands
+    }
+
+    fn record(
+        &self,
+        pipeline: &ComputePipeline,
+        control: GpuVa,
+        slot: u64,
+    ) -> Result<CommandBuffer, MapError> {
+        let mut push = [0; 16];
+        push[..8].copy_from_slice(&control.0.to_le_bytes());
+        push[8..].copy_from_slice(&slot.to_le_bytes());
+        let no_memory = |error: crate::vulkan::OutOfMemory| MapError::Refused(error.to_string());
+        CommandRecorder::begin(&self.device, Reuse::Simultaneous)
+            .map_err(no_memory)?
+            .barrier(SLICE_BEGIN)
+            .bind(pipeline)
+            .push(&push)
+            .dispatch(1, 1, 1)
+            .barrier(SLICE_END)
+            .end()
+            .map_err(no_memory)
+    }
+}
+
+impl AddressSpace for ShaderEngine {
+    fn map(&self, region: &Arc<Region>) -> Result<EngineMapping, MapError> {
+        let mapping = region.map()?;
+        let host = Block::whole(&mapping);
+        let import = HostImport::new(&self.device, mapping)
+            .map_err(|error| MapError::Refused(error.to_string()))?;
+        Ok(EngineMapping {
+            host,
+            va: GpuVa(import.gpu_va()),
+            keep: Box::new(import),
+        })
+    }
+}
+
+impl Engine for ShaderEngine {
+    fn attach(&mut self, control: GpuVa) -> Result<(), MapError> {
+        self.commands = self
+            .pipelines
+            .iter()
+            .flat_map(|pipeline| (0..SLICE_SLOTS).map(move |slot| (pipeline, slot)))
+            .map(|(pipeline, slot)| self.record(pipeline, control, slot))
+            .collect::<Result<_, _>>()?;
+        Ok(())
+    }
+
+    fn start(&self, slice: u64, queues: u64) -> Result<(), EngineLost> {
+        let many = u64::from(queues > u64::from(self.lanes));
+        let commands = &self.commands[(many * SLICE_SLOTS + slice % SLICE_SLOTS) as usize];
+        lock(&self.queue)
+            .submit_one(Some(commands), None, (&self.timeline, slice))
+            .map_err(|_| EngineLost)
+    }
+
+    fn wait(&self, slice: u64, timeout: Option<Duration>) -> Result<bool, EngineLost> {
+        match self.timeline.wait(slice, timeout) {
+            Ok(WaitOutcome::Reached) => Ok(true),
+            Ok(WaitOutcome::TimedOut) => Ok(false),
+            Err(_) => Err(EngineLost),
+        }
+    }
+
+    fn has_ended(&self, slice: u64) -> Result<bool, EngineLost> {
+        match self.timeline.value() {
+            Ok(value) => Ok(value >= slice),
+            Err(_) => Err(EngineLost),
+        }
+    }
+
+    fn base_ticks(&self) -> u64 {
+        if self.clock_bits() == 64 {
+            return 0;
+        }
+        // lavapipe's shader clock is the low half of CLOCK_MONOTONIC in nanoseconds.
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+        now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
+    }
+
+    fn clock_bits(&self) -> u64 {
+        u64::from(self.device.adapter().features.shader_clock_bits)
+    }
+
+    fn ticks_in(&self, time: Duration) -> u64 {
+        let period = f64::from(self.device.adapter().features.timestamp_period).max(1e-3);
+        #[allow(clippy::cast_sign_loss, reason = "a time is not negative")]
+        let ticks = (time.as_secs_f64() * 1e9 / period) as u64;
+        ticks
+    }
+}

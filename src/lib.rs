@@ -1,0 +1,53 @@
+//! Native GPU fence objects, as WDDM 3.2 defines them, on any Vulkan 1.2+ device.
+//!
+//! Fence values lie in memory that CPU and GPU share. Compute shaders are the GPU's engines: they
+//! execute the packets of hardware queues, wait, signal and log. Host threads are the operating
+//! system: waiters, conditional notification, scheduling.
+//!
+//! Two queues with a fence between them, the CPU waiting on a second fence:
+//!
+//! ```
+//! use native_fence::{Adapter, CommandList};
+//! use std::time::Duration;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let device = Adapter::open_best()?.create_device();
+//! let (between, done) = (device.create_fence(0)?, device.create_fence(0)?);
+//! let mut producer = device.create_hw_queue()?;
+//! let mut consumer = device.create_hw_queue()?;
+//!
+//! // The consumer waits on the GPU: its queue stands still, the engine and the CPU do not.
+//! consumer.submit(CommandList::new().wait(&between, 1).signal(&done, 1))?;
+//! producer.submit(CommandList::new().signal(&between, 1))?;
+//!
+//! done.wait(1, Duration::from_secs(10))?;
+//! assert_eq!(between.current_value(), 1);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The rooms: `abi` holds the bytes that both sides agree on, `shared` the memory, `vulkan` the
+//! device, `gpu` the engines, `kmd` the driver's DDIs, `os` the operating system, `umd` what a
+//! program links.
+
+mod adapter;
+mod sync;
+
+pub mod abi;
+pub mod gpu;
+pub mod kmd;
+pub mod os;
+pub mod report;
+pub mod shared;
+pub mod umd;
+pub mod vulkan;
+pub mod workload;
+
+#[doc(hidden)]
+pub mod cli;
+
+pub use adapter::{Adapter, AdapterOptions, OpenError};
+pub use os::{SignalError, WaitError};
+pub use umd::{
+    CommandList, CreateError, Device, Fence, HwQueue, HwQueueOptions, SubmitError, Timeout,
+};

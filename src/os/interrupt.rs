@@ -1,0 +1,107 @@
+//! Interrupt: what the OS does when the driver notifies it.
+
+use super::adapter_state::AdapterState;
+use super::wait_cell::WaitError;
+use crate::kmd::{Interrupt, NativeFenceSignaled};
+use crate::sync::{AtomicU64, Ordering};
+
+/// Interrupts that were handled, by kind.
+#[derive(Debug, Default)]
+pub struct InterruptCounters {
+    native_fence_signaled: AtomicU64,
+    null_array: AtomicU64,
+    fences_named: AtomicU64,
+    unknown_fences: AtomicU64,
+    queues_faulted: AtomicU64,
+}
+
+impl InterruptCounters {
+    /// Native-fence-signaled interrupts.
+    #[must_use]
+    pub fn native_fence_signaled(&self) -> u64 {
+        self.native_fence_signaled.load(Ordering::Relaxed)
+    }
+
+    /// Of these, those whose array was NULL.
+    #[must_use]
+    pub fn null_array(&self) -> u64 {
+        self.null_array.load(Ordering::Relaxed)
+    }
+
+    /// Fences named in arrays: the notifications.
+    #[must_use]
+    pub fn fences_named(&self) -> u64 {
+        self.fences_named.load(Ordering::Relaxed)
+    }
+
+    /// Names of fences that were destroyed meanwhile.
+    #[must_use]
+    pub fn unknown_fences(&self) -> u64 {
+        self.unknown_fences.load(Ordering::Relaxed)
+    }
+
+    /// Queues that were stopped at a packet.
+    #[must_use]
+    pub fn queues_faulted(&self) -> u64 {
+        self.queues_faulted.load(Ordering::Relaxed)
+    }
+}
+
+fn count(counter: &AtomicU64, by: usize) {
+    counter.fetch_add(by as u64, Ordering::Relaxed);
+}
+
+impl AdapterState {
+    /// The service routine and the deferred call that it queues, in one.
+    pub(super) fn handle_interrupt(&self, interrupt: Interrupt) {
+        match interrupt {
+            Interrupt::NativeFenceSignaled(signaled) => self.native_fences_signaled(&signaled),
+            Interrupt::ResampleFences { slots } => {
+                for slot in slots {
+                    if let Some(fence) = self.fence_in_slot(slot) {
+                        fence.resample();
+                    }
+                }
+            }
+            Interrupt::HwQueueFaulted { hw_queue, fault } => {
+                count(&self.counters.queues_faulted, 1);
+                if let Some(queue) = self.queue(hw_queue) {
+                    queue.fail(WaitError::QueueFaulted(fault));
+                }
+            }
+            Interrupt::EngineLost { node_ordinal } => {
+                for queue in self.all_queues() {
+                    if queue.handle().node_ordinal == node_ordinal {
+                        queue.fail(WaitError::DeviceLost);
+                    }
+                }
+                // One node: every fence was its to signal. Which fences another node could still
+                // signal is decided when there are several.
+                for fence in self.all_fences() {
+                    fence.fail(WaitError::DeviceLost);
+                }
+            }
+        }
+    }
+
+    fn native_fences_signaled(&self, signaled: &NativeFenceSignaled) {
+        count(&self.counters.native_fence_signaled, 1);
+        let Some(fences) = &signaled.fences else {
+            // The NULL array: every pending native waiter is looked at (IN-03), and every shadow
+            // is armed again, since it is not known which were disarmed.
+            count(&self.counters.null_array, 1);
+            for fence in self.all_fences() {
+                fence.raised(0);
+            }
+            return;
+        };
+        count(&self.counters.fences_named, fences.len());
+        for named in fences {
+            match self.fence(named.fence) {
+                Some(fence) => fence.raised(named.value),
+                // Destroyed after it was raised: its waiters have ended already.
+                None => count(&self.counters.unknown_fences, 1),
+            }
+        }
+    }
+}

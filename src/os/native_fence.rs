@@ -1,0 +1,320 @@
+//! Native fence: the global object, its values and its CPU waiters.
+//!
+//! The conditional notification (NF-04 to NF-08) from the OS's side. Changing the waiter list,
+//! computing the MonitoredValue and posting it is one critical section of the fence
+//! (`decisions.md` 6); after the post CurrentValue is read again. Why no wake-up is lost: take a
+//! waiter for V and the signal that stores N ≥ V. By the contract of UpdateMonitoredValues, N is
+//! read by the read after the post; or the signal compares with this MonitoredValue or a later
+//! one, which is less than V while the waiter stands, and raises; or its engine adopts later,
+//! reads CurrentValue then, and raises. A raise is answered by releasing up to the greater of the
+//! record's value and CurrentValue, and by posting again (one-shot arming).
+
+use super::fence_storage::FenceStorage;
+use super::wait_cell::{WaitCell, WaitError};
+use super::waiter_list::{WaiterKey, WaiterList};
+use crate::abi::{FenceId, Home};
+use crate::kmd::{CurrentValueUpdate, Ddi, MonitoredValueUpdate, UpdateFlags};
+use crate::shared::{ReadBlock, Region};
+use crate::sync::{Arc, Mutex, MutexGuard, lock};
+use std::time::{Duration, Instant};
+
+/// Why a CPU signal stored nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SignalError {
+    /// The value is below CurrentValue and a rewind was not asked for (NF-21).
+    #[error("the fence stands at {current}; a lower value needs AllowFenceRewind")]
+    Backward {
+        /// CurrentValue.
+        current: u64,
+    },
+    /// The handle was closed.
+    #[error("the fence's handle is closed")]
+    Closed,
+    /// More fences than one call takes.
+    #[error("one call signals at most {most} fences", most = CpuSignal::MOST_OBJECTS)]
+    TooMany,
+    /// The same fence twice in one call.
+    #[error("a fence is named twice in one call")]
+    NamedTwice,
+}
+
+/// One fence of a CPU signal (`D3DKMTSignalSynchronizationObjectFromCpu`).
+#[derive(Clone, Copy, Debug)]
+pub struct CpuSignal<'a> {
+    /// Which fence.
+    pub fence: &'a NativeFence,
+    /// The value to store.
+    pub value: u64,
+    /// `AllowFenceRewind`.
+    pub allow_rewind: bool,
+}
+
+impl CpuSignal<'_> {
+    /// `D3DDDI_MAX_OBJECT_SIGNALED`.
+    pub const MOST_OBJECTS: usize = 32;
+}
+
+type Waiters = WaiterList<Arc<WaitCell>>;
+
+#[derive(Debug, Default)]
+struct State {
+    waiters: Waiters,
+    failed: Option<WaitError>,
+    /// MonitoredValue as last posted.
+    posted: u64,
+}
+
+/// A fence.
+#[derive(Debug)]
+pub struct NativeFence {
+    id: FenceId,
+    storage: FenceStorage,
+    ddi: Arc<dyn Ddi>,
+    state: Mutex<State>,
+}
+
+impl NativeFence {
+    /// Writes the first values (NF-28). No engine knows the fence yet.
+    pub(super) fn new(id: FenceId, storage: FenceStorage, ddi: Arc<dyn Ddi>, initial: u64) -> Self {
+        storage.current.word(0).publish(initial);
+        let waiters = Waiters::default();
+        let posted = waiters.monitored_value();
+        storage.monitored.word(0).publish(posted);
+        Self {
+            id,
+            storage,
+            ddi,
+            state: Mutex::new(State {
+                waiters,
+                failed: None,
+                posted,
+            }),
+        }
+    }
+
+    /// Which fence, system-wide.
+    #[must_use]
+    pub fn id(&self) -> FenceId {
+        self.id
+    }
+
+    /// CurrentValue, as the OS reads it.
+    #[must_use]
+    pub fn current_value(&self) -> u64 {
+        self.storage.current.word(0).observe()
+    }
+
+    /// MonitoredValue, as the OS has it.
+    #[must_use]
+    pub fn monitored_value(&self) -> u64 {
+        self.storage.monitored.word(0).observe()
+    }
+
+    /// The user's read-only view of CurrentValue.
+    #[must_use]
+    pub fn user_view(&self) -> &ReadBlock {
+        &self.storage.user
+    }
+
+    /// The memory that CurrentValue and MonitoredValue are in, as their regions show it (NF-12).
+    #[must_use]
+    pub fn memory(&self) -> (Home, Home) {
+        let (current, monitored) = (
+            &self.storage.current_value.0,
+            &self.storage.monitored_value.0,
+        );
+        (current.home(), monitored.home())
+    }
+
+    /// Region and byte offset of CurrentValue.
+    #[must_use]
+    pub fn current_value_place(&self) -> (&Arc<Region>, u64) {
+        (&self.storage.current_value.0, self.storage.current_value.1)
+    }
+
+    /// Region and byte offset of MonitoredValue.
+    #[must_use]
+    pub fn monitored_value_place(&self) -> (&Arc<Region>, u64) {
+        (
+            &self.storage.monitored_value.0,
+            self.storage.monitored_value.1,
+        )
+    }
+
+    /// Posts the MonitoredValue that follows from the waiters, if it changed or `answers` a raise.
+    fn post(&self, state: &mut State, answers: bool) {
+        let value = state.waiters.monitored_value();
+        if answers || value != state.posted {
+            state.posted = value;
+            let word = self.storage.monitored.word(0);
+            let update = MonitoredValueUpdate {
+                fence: self.id,
+                value,
+                word,
+            };
+            if let Err(error) = self.ddi.update_monitored_values(&[update]) {
+                // Bug check 0x119, P1 = 0x12: without it wake-ups would be lost in silence.
+                panic!("UpdateMonitoredValues failed for {:?}: {error}", self.id);
+            }
+        }
+    }
+
+    /// Ends the waits that `reached` or CurrentValue satisfies; `true` if there were any.
+    ///
+    /// The MonitoredValue is right before a waiter runs (NF-04). After every post CurrentValue is
+    /// read again: a signal between the first read and the post was compared with the old shadow,
+    /// and while no slice is in flight nobody adopts the new one (NF-08).
+    fn settle(&self, state: &mut State, reached: u64, answers: bool) -> bool {
+        let mut ended = state.waiters.release(reached.max(self.current_value()));
+        if answers || !ended.is_empty() {
+            self.post(state, answers);
+        }
+        loop {
+            let more = state.waiters.release(self.current_value());
+            if more.is_empty() {
+                break;
+            }
+            ended.extend(more);
+            self.post(state, false);
+        }
+        for cell in &ended {
+            cell.end(Ok(()));
+        }
+        !ended.is_empty()
+    }
+
+    /// Adds a waiter for `value`; `None` if CurrentValue satisfies it at once.
+    fn arm(&self, value: u64) -> Result<Option<(Arc<WaitCell>, WaiterKey)>, WaitError> {
+        if self.current_value() >= value {
+            return Ok(None);
+        }
+        let mut state = lock(&self.state);
+        if let Some(error) = state.failed {
+            return Err(error);
+        }
+        let cell = Arc::new(WaitCell::default());
+        let key = state.waiters.add(value, Arc::clone(&cell));
+        self.post(&mut state, false);
+        // The read after the post: a signal before the adoption may have raised nothing.
+        self.settle(&mut state, 0, false);
+        Ok(Some((cell, key)))
+    }
+
+    /// Waits until CurrentValue is at least `value` (NF-22).
+    ///
+    /// # Errors
+    /// [`WaitError`]; after a time-out the waiter is gone and the MonitoredValue right again.
+    pub fn wait(&self, value: u64, timeout: Option<Duration>) -> Result<(), WaitError> {
+        let Some((cell, key)) = self.arm(value)? else {
+            return Ok(());
+        };
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        if timeout != Some(Duration::ZERO) {
+            let done = || cell.outcome().is_some() || self.current_value() >= value;
+            self.ddi.assist_interrupts(&done, deadline);
+            if cell.outcome().is_none() {
+                self.resample();
+            }
+        }
+        match cell.sleep(deadline) {
+            Some(outcome) => outcome,
+            None => self.give_up(&cell, key),
+        }
+    }
+
+    fn give_up(&self, cell: &WaitCell, key: WaiterKey) -> Result<(), WaitError> {
+        let mut state = lock(&self.state);
+        if state.waiters.remove(key).is_some() {
+            self.post(&mut state, false);
+            Err(WaitError::TimedOut)
+        } else {
+            // Released between the time-out and the lock: satisfied stays satisfied.
+            cell.outcome().unwrap_or(Err(WaitError::TimedOut))
+        }
+    }
+
+    /// Stores values from the CPU (NF-17, NF-20): all of the batch in its order, with one
+    /// notification of the GPU, and every CPU waiter that is satisfied is released on return.
+    ///
+    /// # Errors
+    /// [`SignalError`]; then nothing was stored.
+    ///
+    /// # Panics
+    /// If the driver breaks the DDI's contract: bug check 0x119, P1 = 0x13.
+    pub fn signal_from_cpu(ddi: &dyn Ddi, signals: &[CpuSignal<'_>]) -> Result<(), SignalError> {
+        if signals.len() > CpuSignal::MOST_OBJECTS {
+            return Err(SignalError::TooMany);
+        }
+        // Locks in the order of the ids, so that two batches never wait for each other.
+        let mut in_order: Vec<&CpuSignal<'_>> = signals.iter().collect();
+        in_order.sort_by_key(|signal| signal.fence.id);
+        if in_order
+            .windows(2)
+            .any(|pair| pair[0].fence.id == pair[1].fence.id)
+        {
+            return Err(SignalError::NamedTwice);
+        }
+        let mut states: Vec<(&CpuSignal<'_>, MutexGuard<'_, State>)> = in_order
+            .into_iter()
+            .map(|signal| (signal, lock(&signal.fence.state)))
+            .collect();
+        for (signal, state) in &states {
+            if state.failed == Some(WaitError::Closed) {
+                return Err(SignalError::Closed);
+            }
+            let current = signal.fence.current_value();
+            if signal.value < current && !signal.allow_rewind {
+                return Err(SignalError::Backward { current });
+            }
+        }
+        let updates: Vec<CurrentValueUpdate<'_>> = signals
+            .iter()
+            .map(|signal| CurrentValueUpdate {
+                fence: signal.fence.id,
+                value: signal.value,
+                word: signal.fence.storage.current.word(0),
+            })
+            .collect();
+        if let Err(error) = ddi.update_current_values_from_cpu(&updates, UpdateFlags::Store) {
+            // Bug check 0x119, P1 = 0x13.
+            panic!("UpdateCurrentValuesFromCpu failed: {error}");
+        }
+        let mut hurry = false;
+        for (signal, state) in &mut states {
+            // After a rewind the shadow is armed anew, or later signals would not raise.
+            hurry |= signal
+                .fence
+                .settle(state, signal.value, signal.allow_rewind);
+        }
+        drop(states);
+        if hurry {
+            ddi.hurry_interrupts();
+        }
+        Ok(())
+    }
+
+    /// The deferred part of an interrupt that names this fence with `value`.
+    pub(super) fn raised(&self, value: u64) {
+        let mut state = lock(&self.state);
+        self.settle(&mut state, value, true);
+    }
+
+    /// Reads CurrentValue again and releases whom it satisfies.
+    pub(super) fn resample(&self) {
+        let mut state = lock(&self.state);
+        self.settle(&mut state, 0, false);
+    }
+
+    /// Ends all waits, now and to come, with an error; the last good value stays readable (NF-26).
+    pub(super) fn fail(&self, error: WaitError) {
+        let mut state = lock(&self.state);
+        state.failed.get_or_insert(error);
+        let ended = state.waiters.drain();
+        self.post(&mut state, false);
+        for cell in ended {
+            cell.end(Err(error));
+        }
+        drop(state);
+        self.ddi.hurry_interrupts();
+    }
+}

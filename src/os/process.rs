@@ -1,0 +1,167 @@
+//! Process: handles, and what they keep alive.
+//!
+//! Dropping the last reference to a fence object closes its handle and destroys the fence; the
+//! driver returns from Destroy when no engine refers to it, and only then is the storage free.
+
+use super::adapter::{Adapter, OsError};
+use super::fence_storage::FencePool;
+use super::native_fence::NativeFence;
+use super::wait_cell::WaitError;
+use crate::abi::{FenceHandle, HandleAccess};
+use crate::kmd::{CreateNativeFence, OpenNativeFence, Place, ProcessId};
+use crate::sync::{Arc, AtomicBool, Mutex, Ordering, lock};
+use std::collections::VecDeque;
+
+#[derive(Debug, Default)]
+struct Handles {
+    /// Generation last given out, by slot.
+    generations: Vec<u32>,
+    /// Oldest first, so that a generation comes round as late as it can.
+    free: VecDeque<u32>,
+}
+
+impl Handles {
+    fn allocate(&mut self) -> Option<FenceHandle> {
+        let slot = match self.free.pop_front() {
+            Some(slot) => slot,
+            None if self.generations.len() < FenceHandle::SLOTS as usize => {
+                self.generations.push(0);
+                self.generations.len() as u32 - 1
+            }
+            None => return None,
+        };
+        let generation = &mut self.generations[slot as usize];
+        *generation = FenceHandle::next_generation(*generation);
+        FenceHandle::new(slot, *generation).ok()
+    }
+}
+
+/// A process that uses an adapter.
+#[derive(Debug)]
+pub struct Process {
+    id: ProcessId,
+    adapter: Arc<Adapter>,
+    pool: Arc<FencePool>,
+    handles: Mutex<Handles>,
+}
+
+/// A native fence and the handle by which its process knows it.
+#[derive(Debug)]
+pub struct FenceObject {
+    handle: FenceHandle,
+    fence: Arc<NativeFence>,
+    closed: AtomicBool,
+    process: Arc<Process>,
+}
+
+impl Process {
+    pub(super) fn new(id: ProcessId, adapter: Arc<Adapter>) -> Arc<Self> {
+        Arc::new(Self {
+            id,
+            adapter,
+            pool: Arc::new(FencePool::default()),
+            handles: Mutex::new(Handles::default()),
+        })
+    }
+
+    /// The process, for the driver.
+    #[must_use]
+    pub fn id(&self) -> ProcessId {
+        self.id
+    }
+
+    /// The adapter.
+    #[must_use]
+    pub fn adapter(&self) -> &Arc<Adapter> {
+        &self.adapter
+    }
+
+    /// `D3DKMTCreateNativeFence`, type DEFAULT, in system memory.
+    ///
+    /// # Errors
+    /// No memory, no handle left, or the driver's reason.
+    pub fn create_native_fence(self: &Arc<Self>, initial: u64) -> Result<FenceObject, OsError> {
+        let storage = self.pool.allocate()?;
+        let handle = lock(&self.handles)
+            .allocate()
+            .ok_or(OsError::HandlesUsedUp)?;
+        let fence = self.adapter.register_fence(storage, initial);
+        let object = FenceObject {
+            handle,
+            fence,
+            closed: AtomicBool::new(false),
+            process: Arc::clone(self),
+        };
+        let (current, monitored) = (
+            object.fence.current_value_place(),
+            object.fence.monitored_value_place(),
+        );
+        let ddi = self.adapter.ddi();
+        ddi.create_native_fence(&CreateNativeFence {
+            global: object.fence.id(),
+            current_value: Place {
+                region: current.0,
+                offset: current.1,
+            },
+            monitored_value: Place {
+                region: monitored.0,
+                offset: monitored.1,
+            },
+        })?;
+        ddi.open_native_fence(&OpenNativeFence {
+            global: object.fence.id(),
+            process: self.id,
+            local: handle,
+            access: HandleAccess::FULL,
+        })?;
+        Ok(object)
+    }
+}
+
+impl FenceObject {
+    /// The handle that the process's packets carry.
+    #[must_use]
+    pub fn handle(&self) -> FenceHandle {
+        self.handle
+    }
+
+    /// The global object.
+    #[must_use]
+    pub fn fence(&self) -> &Arc<NativeFence> {
+        &self.fence
+    }
+
+    /// The process whose handle it is.
+    #[must_use]
+    pub fn process(&self) -> &Arc<Process> {
+        &self.process
+    }
+
+    /// Whether the handle was closed.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    /// Closes the handle: CPU waits end with an error, packets that carry it fault. The storage
+    /// goes when the object is dropped.
+    pub fn close(&self) {
+        if !self.closed.swap(true, Ordering::AcqRel) {
+            self.fence.fail(WaitError::Closed);
+            self.process
+                .adapter
+                .ddi()
+                .close_native_fence(self.process.id, self.handle);
+        }
+    }
+}
+
+impl Drop for FenceObject {
+    fn drop(&mut self) {
+        self.close();
+        self.process.adapter.retire_fence(&self.fence);
+        lock(&self.process.handles)
+            .free
+            .push_back(self.handle.slot());
+    }
+}

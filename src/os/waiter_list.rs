@@ -1,0 +1,96 @@
+//! Waiter list: who waits for what on one fence, and the MonitoredValue that follows from it.
+//!
+//! Pure: time, threads and the driver are elsewhere. Adding and releasing take O(log n) each.
+
+use crate::abi::NO_CPU_WAITER;
+use std::collections::BTreeMap;
+
+/// Waiters in the order of their values. `W` is whatever is to be woken.
+#[derive(Debug)]
+pub(super) struct WaiterList<W> {
+    waiters: BTreeMap<(u64, u64), W>,
+    next: u64,
+}
+
+/// A waiter's place in its list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct WaiterKey(u64, u64);
+
+impl<W> Default for WaiterList<W> {
+    fn default() -> Self {
+        Self {
+            waiters: BTreeMap::new(),
+            next: 0,
+        }
+    }
+}
+
+impl<W> WaiterList<W> {
+    /// Adds a waiter for `value`, which is not 0: a wait for 0 is satisfied at once (NF-04).
+    pub(super) fn add(&mut self, value: u64, waiter: W) -> WaiterKey {
+        debug_assert!(value != 0, "a wait for 0 never waits");
+        let key = (value, self.next);
+        self.next += 1;
+        self.waiters.insert(key, waiter);
+        WaiterKey(key.0, key.1)
+    }
+
+    /// Takes a waiter out that gave up; `None` if it was released before.
+    pub(super) fn remove(&mut self, key: WaiterKey) -> Option<W> {
+        self.waiters.remove(&(key.0, key.1))
+    }
+
+    /// Takes out all waiters whose value `reached` satisfies, least value first.
+    pub(super) fn release(&mut self, reached: u64) -> Vec<W> {
+        let mut released = Vec::new();
+        while let Some(entry) = self.waiters.first_entry() {
+            if entry.key().0 > reached {
+                break;
+            }
+            released.push(entry.remove());
+        }
+        released
+    }
+
+    /// Takes out every waiter.
+    pub(super) fn drain(&mut self) -> Vec<W> {
+        std::mem::take(&mut self.waiters).into_values().collect()
+    }
+
+    /// The MonitoredValue: the least value waited for, minus 1; `UINT64_MAX` without a waiter.
+    pub(super) fn monitored_value(&self) -> u64 {
+        self.waiters
+            .first_key_value()
+            .map_or(NO_CPU_WAITER, |(key, _)| key.0 - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_monitored_value_is_the_least_value_minus_one() {
+        let mut list = WaiterList::default();
+        assert_eq!(list.monitored_value(), u64::MAX);
+        let forty_two = list.add(42, 'a');
+        assert_eq!(list.monitored_value(), 41);
+        list.add(7, 'b');
+        assert_eq!(list.monitored_value(), 6, "a later, smaller wait lowers it");
+        assert_eq!(list.release(7), ['b']);
+        assert_eq!(list.monitored_value(), 41);
+        assert_eq!(list.remove(forty_two), Some('a'));
+        assert_eq!(list.monitored_value(), u64::MAX);
+    }
+
+    #[test]
+    fn a_release_takes_all_that_are_satisfied_and_no_other() {
+        let mut list = WaiterList::default();
+        for value in [5, 3, 9, 5] {
+            list.add(value, value);
+        }
+        assert_eq!(list.release(5), [3, 5, 5]);
+        assert!(list.release(8).is_empty());
+        assert_eq!(list.drain(), [9]);
+    }
+}

@@ -1,0 +1,21 @@
+//! Report: what a comparison found, for people and for programs.
+//!
+//! A [`Report`] is plain data: the machine, the device, and a [`Row`] for each way a scenario was
+//! done, with times per operation. Its JSON is stable from schema 1 on; [`tables`] shows it to a
+//! person.
+#![forbid(unsafe_code)]
+
+mod device;
+mod machine;
+mod quantity;
+mod row;
+mod schema;
+mod table;
+mod verdict;
+
+pub use device::DeviceDescription;
+pub use machine::Machine;
+pub use row::Row;
+pub use schema::{NotRunRow, Report, SCHEMA};
+pub use table::{Style, tables};
+pub use verdict::verdict;

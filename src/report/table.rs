@@ -1,0 +1,300 @@
+//! Table: the report, as a person reads it.
+
+use super::quantity::{count, figures, rate, speed, time};
+use super::verdict::{title, verdict};
+use super::{Report, Row};
+use crate::workload::{Mechanism, Scenario};
+use comfy_table::{CellAlignment, Table, presets};
+use std::fmt::Write;
+
+/// How text is dressed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Style {
+    /// With the colours of a terminal.
+    pub colour: bool,
+}
+
+impl Style {
+    fn bold(self, text: &str) -> String {
+        self.dressed("1", text)
+    }
+
+    fn green(self, text: &str) -> String {
+        self.dressed("1;32", text)
+    }
+
+    fn faint(self, text: &str) -> String {
+        self.dressed("2", text)
+    }
+
+    fn dressed(self, code: &str, text: &str) -> String {
+        if self.colour {
+            format!("\x1b[{code}m{text}\x1b[0m")
+        } else {
+            text.to_owned()
+        }
+    }
+}
+
+const HEADER: [&str; 9] = [
+    "mechanism",
+    "median",
+    "p99",
+    "rate",
+    "vs timeline",
+    "CPU/op",
+    "notified/k",
+    "wake-ups/k",
+    "submits/k",
+];
+
+/// The whole report: a table for each group, what the work was, and a verdict.
+#[must_use]
+pub fn tables(report: &Report, style: Style) -> String {
+    let mut text = String::new();
+    let machine = &report.machine;
+    let _ = writeln!(text, "{}", style.bold(&report.device.line()));
+    let _ = writeln!(
+        text,
+        "{} cores of {}, {}, kernel {}",
+        machine.cores, machine.cpu, machine.os, machine.kernel
+    );
+    if report.device.cpu_implementation {
+        let _ = writeln!(
+            text,
+            "A CPU implementation: ratios show the protocols' costs, times are not a GPU's."
+        );
+        for (name, value) in &machine.driver_settings {
+            let _ = writeln!(
+                text,
+                "Driver setting: {name}={value} (nfence sets it to 0; your own value wins)."
+            );
+        }
+    }
+    for group in report.groups() {
+        let _ = write!(text, "\n{}", of_group(&group, style));
+    }
+    if report.rows.is_empty() {
+        let _ = writeln!(text, "\nNothing was measured.");
+    } else {
+        let _ = write!(
+            text,
+            "\n{}",
+            style.faint(
+                "Times are of one operation: percentiles over batches, in CPU wait over single \
+                 waits; CPU of all threads.\n/k: for 1,000 operations.\n"
+            )
+        );
+    }
+    if !report.not_run.is_empty() {
+        let _ = writeln!(text, "\nNot run:");
+        for (who, reason) in not_run(report) {
+            let _ = writeln!(text, "  {who}: {reason}");
+        }
+    }
+    if report.interrupted {
+        let _ = writeln!(
+            text,
+            "\nInterrupted: the figures are of what was measured until then."
+        );
+    }
+    text
+}
+
+fn of_group(group: &[&Row], style: Style) -> String {
+    let mut text = String::new();
+    let Some(first) = group.first() else {
+        return text;
+    };
+    let _ = writeln!(
+        text,
+        "{} {}",
+        style.bold(&title(first)),
+        style.faint(&format!("(times of one {})", first.scenario.operation()))
+    );
+    let timeline = group
+        .iter()
+        .find(|row| row.mechanism == Mechanism::TimelineSemaphore && row.stands());
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_FULL_CONDENSED);
+    table.set_header(HEADER);
+    for row in group {
+        table.add_row(cells(row, timeline.copied()));
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let _ = writeln!(text, "{}", table.trim_fmt());
+    for row in group {
+        let work = wrapped(&format!("{}: {}", name(row), row.work), "  ");
+        let _ = writeln!(text, "{}", style.faint(&work));
+    }
+    if first.scenario == Scenario::Storm {
+        let each: Vec<_> = group
+            .iter()
+            .filter_map(|row| Some((row.mechanism, row.wakeups_per_submit()?)))
+            .map(|(mechanism, wakeups)| format!("{mechanism} {}", figures(wakeups)))
+            .collect();
+        let line = format!(
+            "Wake-ups of all threads, the driver's among them, for each vkQueueSubmit (a slice of a \
+             native engine is one): {}.",
+            each.join(", ")
+        );
+        let _ = writeln!(text, "{}", style.faint(&wrapped(&line, "  ")));
+    }
+    if let Some(verdict) = verdict(group) {
+        let _ = writeln!(text, "{}", style.green(&verdict));
+    }
+    text
+}
+
+/// In lines of at most 100 characters, each behind `indent`, the first one less.
+fn wrapped(text: &str, indent: &str) -> String {
+    let mut lines = vec![indent.to_owned()];
+    for word in text.split(' ') {
+        let next = lines.len();
+        if let Some(line) = lines.last_mut() {
+            if line.chars().count() + 1 + word.chars().count() > 100 {
+                lines.push(format!("{indent}  {word}"));
+            } else {
+                if line.len() > indent.len() || next > 1 {
+                    line.push(' ');
+                }
+                line.push_str(word);
+            }
+        }
+    }
+    lines.join("\n")
+}
+
+fn name(row: &Row) -> String {
+    match row.variant() {
+        Some(variant) => format!("{}, {variant}", row.mechanism),
+        None => row.mechanism.to_string(),
+    }
+}
+
+fn cells(row: &Row, timeline: Option<&Row>) -> [String; HEADER.len()] {
+    let against = match timeline {
+        // Local memory that is system memory shows nothing that the row above does not.
+        _ if row.same_memory => "same memory".into(),
+        Some(timeline) if std::ptr::eq(timeline, row) => "baseline".into(),
+        Some(timeline) => speed(timeline.p50_ns / row.p50_ns),
+        None => "–".into(),
+    };
+    [
+        name(row).replace(", ", ",\n  "),
+        time(row.p50_ns),
+        time(row.p99_ns),
+        rate(row.ops_per_s),
+        against,
+        time(row.cpu_s_per_kop * 1e6),
+        count(row.notifications_per_kop),
+        count(row.wakeups_per_kop),
+        count(Some(row.submits_per_kop)),
+    ]
+}
+
+/// Mechanisms with the same reason in one line.
+fn not_run(report: &Report) -> Vec<(String, &str)> {
+    let mut lines: Vec<(String, &str)> = Vec::new();
+    for row in &report.not_run {
+        let who = match row.scenario {
+            Some(scenario) => format!("{} ({scenario})", row.mechanism),
+            None => row.mechanism.to_string(),
+        };
+        match lines.iter_mut().find(|(_, reason)| *reason == row.reason) {
+            Some((others, _)) => {
+                let _ = write!(others, ", {who}");
+            }
+            None => lines.push((who, &row.reason)),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::row::tests_support::row;
+    use super::super::{DeviceDescription, Machine, NotRunRow, SCHEMA};
+    use super::*;
+
+    fn report() -> Report {
+        Report {
+            schema: SCHEMA,
+            version: "0.1.0".into(),
+            machine: Machine::default(),
+            device: DeviceDescription {
+                name: "Device".into(),
+                cpu_implementation: true,
+                ..DeviceDescription::default()
+            },
+            interrupted: true,
+            rows: vec![
+                row(Scenario::Handoff, Mechanism::NativeSystemEvent, 1000.0),
+                row(Scenario::Handoff, Mechanism::TimelineSemaphore, 2500.0),
+            ],
+            not_run: [Mechanism::MonitoredFence, Mechanism::NativeLocalEvent]
+                .map(|mechanism| NotRunRow {
+                    scenario: None,
+                    mechanism,
+                    reason: "Not here.".into(),
+                    failed: false,
+                })
+                .to_vec(),
+        }
+    }
+
+    #[test]
+    fn a_person_finds_the_figures_the_verdict_and_who_did_not_run() {
+        let text = tables(&report(), Style::default());
+        for part in [
+            "CPU implementation",
+            "1.00 µs",
+            "2.50× faster",
+            "baseline",
+            "hand-off: native 2.50 times faster than timeline semaphores",
+            "monitored-fence, native-local-event: Not here.",
+            "Interrupted",
+        ] {
+            assert!(text.contains(part), "{part:?} is not in\n{text}");
+        }
+        assert!(!text.contains('\x1b'));
+    }
+
+    #[test]
+    fn a_local_row_in_system_memory_claims_nothing() {
+        let mut report = report();
+        let mut local = row(Scenario::Handoff, Mechanism::NativeLocalEvent, 10.0);
+        local.same_memory = true;
+        report.rows.push(local);
+        let text = tables(&report, Style::default());
+        assert!(
+            text.contains("same memory") && !text.contains("250× faster"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn colours_are_added_and_change_no_text() {
+        let plain = tables(&report(), Style::default());
+        let colour = tables(&report(), Style { colour: true });
+        let undressed = ["\x1b[1m", "\x1b[2m", "\x1b[1;32m", "\x1b[0m"]
+            .iter()
+            .fold(colour, |text, code| text.replace(code, ""));
+        assert_eq!(undressed, plain);
+    }
+
+    #[test]
+    fn long_lines_are_wrapped_between_words() {
+        let text = "word ".repeat(60);
+        let lines = wrapped(text.trim(), "  ");
+        assert!(lines.lines().all(|line| line.chars().count() <= 100));
+        assert_eq!(lines.split_whitespace().count(), 60);
+        assert!(
+            lines
+                .lines()
+                .all(|line| line.starts_with("  word") || line.starts_with("    word"))
+        );
+    }
+}

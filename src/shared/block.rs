@@ -1,0 +1,137 @@
+//! Block: a part of a mapping, as words.
+
+use super::{Mapping, ReadMapping, ReadWord, Word};
+use crate::sync::{Arc, AtomicU64};
+use std::ptr::NonNull;
+
+/// A range of a mapping, for reading and writing. Cloning is cheap and keeps the mapping alive.
+#[derive(Clone, Debug)]
+pub struct Block {
+    mapping: Arc<Mapping>,
+    offset: usize,
+    bytes: usize,
+}
+
+/// The start of `words` words at byte `offset` of a block of `bytes` bytes, or the panic of a bug of ours:
+/// offsets come from layout constants and checked indices, never from the other side.
+fn check(offset: u64, words: usize, bytes: usize) -> usize {
+    let start = offset as usize;
+    assert!(
+        start.is_multiple_of(8) && start <= bytes && words <= (bytes - start) / 8,
+        "{words} words at {offset} of a block of {bytes} bytes"
+    );
+    start
+}
+
+/// The word at byte `offset`, a multiple of 8, from the page-aligned `start`.
+///
+/// # Safety
+/// The eight bytes are mapped for `'a`. Other parties (engines, other processes) touch them by
+/// 64-bit atomic loads and stores only, so no word is ever torn.
+unsafe fn atomic<'a>(start: NonNull<u8>, offset: usize) -> &'a AtomicU64 {
+    #[allow(
+        clippy::cast_ptr_alignment,
+        reason = "page-aligned start, offset a multiple of 8"
+    )]
+    let place = start.as_ptr().wrapping_add(offset).cast::<AtomicU64>();
+    // SAFETY: the caller's promise; aligned as above.
+    unsafe { &*place }
+}
+
+impl Block {
+    /// The whole of a mapping.
+    #[must_use]
+    pub fn whole(mapping: &Arc<Mapping>) -> Self {
+        Self {
+            mapping: Arc::clone(mapping),
+            offset: 0,
+            bytes: mapping.len(),
+        }
+    }
+
+    /// `bytes` bytes from `offset` of this block, both multiples of 8.
+    ///
+    /// # Panics
+    /// If they do not lie in it: a bug of ours.
+    #[must_use]
+    pub fn part(&self, offset: u64, bytes: u64) -> Self {
+        let start = check(offset, bytes as usize / 8, self.bytes);
+        assert!(bytes.is_multiple_of(8), "a part of {bytes} bytes");
+        Self {
+            mapping: Arc::clone(&self.mapping),
+            offset: self.offset + start,
+            bytes: bytes as usize,
+        }
+    }
+
+    /// Size in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The word at byte `offset`.
+    ///
+    /// # Panics
+    /// If it does not lie in the block or is not aligned: a bug of ours.
+    #[must_use]
+    #[inline]
+    pub fn word(&self, offset: u64) -> Word<'_> {
+        let start = self.offset + check(offset, 1, self.bytes);
+        // SAFETY: checked to lie in the mapping, which is readable and writable while `self` keeps
+        // it.
+        Word(unsafe { atomic(self.mapping.start(), start) })
+    }
+
+    /// Stores `words` from byte `offset` on, in order; orders nothing.
+    #[inline]
+    pub fn put_words(&self, offset: u64, words: &[u64]) {
+        check(offset, words.len(), self.bytes);
+        for (i, word) in words.iter().enumerate() {
+            self.word(offset + 8 * i as u64).put(*word);
+        }
+    }
+
+    /// Reads words from byte `offset` on, each by itself; orders nothing.
+    #[must_use]
+    pub fn peek_words<const N: usize>(&self, offset: u64) -> [u64; N] {
+        std::array::from_fn(|i| self.word(offset + 8 * i as u64).peek())
+    }
+}
+
+/// A range of a mapping, for reading.
+#[derive(Clone, Debug)]
+pub struct ReadBlock {
+    mapping: Arc<ReadMapping>,
+    offset: usize,
+    bytes: usize,
+}
+
+impl ReadBlock {
+    /// `bytes` bytes from `offset` of a mapping.
+    ///
+    /// # Panics
+    /// If they do not lie in it: a bug of ours.
+    #[must_use]
+    pub fn new(mapping: &Arc<ReadMapping>, offset: u64, bytes: u64) -> Self {
+        let start = check(offset, bytes as usize / 8, mapping.len());
+        Self {
+            mapping: Arc::clone(mapping),
+            offset: start,
+            bytes: bytes as usize,
+        }
+    }
+
+    /// The word at byte `offset`.
+    ///
+    /// # Panics
+    /// If it does not lie in the block or is not aligned: a bug of ours.
+    #[must_use]
+    #[inline]
+    pub fn word(&self, offset: u64) -> ReadWord<'_> {
+        let start = self.offset + check(offset, 1, self.bytes);
+        // SAFETY: checked to lie in the mapping, which is readable while `self` keeps it; a
+        // `ReadWord` never stores.
+        ReadWord(unsafe { atomic(self.mapping.start(), start) })
+    }
+}

@@ -1,0 +1,120 @@
+//! Mapping: one party's addresses of a region.
+
+use super::{Region, RegionError};
+use crate::sync::Arc;
+use rustix::mm::{MapFlags, ProtFlags};
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+/// Pages mapped until drop.
+#[derive(Debug)]
+struct Pages {
+    start: NonNull<c_void>,
+    region: Arc<Region>,
+}
+
+// SAFETY: the pages are plain memory of the process; they stay mapped until drop, wherever that
+// happens, and are touched through atomics only.
+unsafe impl Send for Pages {}
+// SAFETY: as above; every access through a shared reference is atomic.
+unsafe impl Sync for Pages {}
+
+impl Pages {
+    fn new(region: &Arc<Region>, prot: ProtFlags) -> Result<Self, RegionError> {
+        let error = |source| RegionError {
+            action: "map",
+            name: region.name(),
+            len: region.len(),
+            source,
+        };
+        // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing; the file is
+        // sealed against shrinking, so no access to these pages can fault.
+        let start = unsafe {
+            rustix::mm::mmap(
+                std::ptr::null_mut(),
+                region.len(),
+                prot,
+                MapFlags::SHARED,
+                region.as_ref(),
+                0,
+            )
+        }
+        .map_err(error)?;
+        let start = NonNull::new(start).ok_or_else(|| error(rustix::io::Errno::INVAL))?;
+        Ok(Self {
+            start,
+            region: Arc::clone(region),
+        })
+    }
+}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `new` with this length and unmapped nowhere else; whoever had a
+        // reference to a word of it held this value alive.
+        let unmapped = unsafe { rustix::mm::munmap(self.start.as_ptr(), self.region.len()) };
+        debug_assert!(unmapped.is_ok(), "munmap of our own mapping");
+    }
+}
+
+/// Pages for reading and writing: the OS's, an engine's, or a user's ring.
+#[derive(Debug)]
+pub struct Mapping(Pages);
+
+impl Mapping {
+    pub(super) fn new(region: &Arc<Region>) -> Result<Self, RegionError> {
+        Pages::new(region, ProtFlags::READ | ProtFlags::WRITE).map(Self)
+    }
+
+    /// First byte; valid for [`Mapping::len`] bytes while `self` lives.
+    #[must_use]
+    pub fn start(&self) -> NonNull<u8> {
+        self.0.start.cast()
+    }
+
+    /// Size in bytes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.region.len()
+    }
+
+    /// Mappings are never empty.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// The region that is mapped.
+    #[must_use]
+    pub fn region(&self) -> &Arc<Region> {
+        &self.0.region
+    }
+}
+
+/// Pages that can only be read: a store through them faults.
+#[derive(Debug)]
+pub struct ReadMapping(Pages);
+
+impl ReadMapping {
+    pub(super) fn new(region: &Arc<Region>) -> Result<Self, RegionError> {
+        Pages::new(region, ProtFlags::READ).map(Self)
+    }
+
+    /// First byte; valid for reading while `self` lives.
+    #[must_use]
+    pub fn start(&self) -> NonNull<u8> {
+        self.0.start.cast()
+    }
+
+    /// Size in bytes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.region.len()
+    }
+
+    /// Mappings are never empty.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+}

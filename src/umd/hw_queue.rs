@@ -1,0 +1,311 @@
+//! Hardware queue: user-mode submission through a ring and a doorbell.
+//!
+//! The submission of the published article (HQ-01): commands whose last writes the progress fence
+//! to N + 1; N + 1 published as last queued value; the write index; the doorbell; then its status.
+
+use super::command_list::Command;
+use super::{CommandList, CreateError, Fence, Timeout};
+use crate::abi::{
+    DoorbellStatus, Opcode, PACKET_BYTES, Packet, QueueProgress, RingControl, RingIndex,
+};
+use crate::os::{self, LogRead, QueueFault, WaitError};
+use crate::shared::{Block, ReadBlock};
+use crate::sync::Arc;
+use std::collections::VecDeque;
+use std::time::Instant;
+
+/// Why commands were not queued. Nothing of the list was taken.
+#[derive(Debug, thiserror::Error)]
+pub enum SubmitError {
+    /// The ring has no room now (HQ-03).
+    #[error("the ring is full: {needed} packets are needed and {room} are free")]
+    Full {
+        /// Packets of the list and its progress write.
+        needed: u64,
+        /// Packets that are free.
+        room: u64,
+    },
+    /// The list does not fit an empty ring.
+    #[error("{needed} packets do not fit a ring of {capacity}; submit fewer at a time")]
+    TooLong {
+        /// Packets of the list and its progress write.
+        needed: u64,
+        /// Packets of the ring.
+        capacity: u64,
+    },
+    /// The queue was stopped at a packet: destroy it and make it anew.
+    #[error("the queue was stopped: {0}")]
+    Faulted(QueueFault),
+    /// The device is lost, or the queue's doorbell was taken for good.
+    #[error("the queue is lost: destroy it and make it anew")]
+    Lost,
+    /// The doorbell was disconnected and did not connect again.
+    #[error("the doorbell did not connect: {0}")]
+    Doorbell(#[source] CreateError),
+    /// The time-out of a blocking submission came before there was room.
+    #[error("the ring stayed full until the time-out")]
+    TimedOut,
+}
+
+/// A hardware queue. One thread submits at a time, which `&mut self` says.
+#[derive(Debug)]
+pub struct HwQueue {
+    control: Block,
+    packets: Block,
+    progress: ReadBlock,
+    ring: RingIndex,
+    write: u64,
+    waits: u64,
+    signals: u64,
+    queued_value: u64,
+    /// Write index after each submission in the ring, and its progress value.
+    submissions: VecDeque<(u64, u64)>,
+    progress_fence: Fence,
+    queue: Arc<os::HwQueue>,
+}
+
+impl HwQueue {
+    pub(super) fn new(queue: Arc<os::HwQueue>) -> Self {
+        let memory = queue.memory().clone();
+        let capacity = memory.packets.bytes() as u64 / PACKET_BYTES;
+        let Some(ring) = RingIndex::new(capacity) else {
+            unreachable!("the driver refused rings of other sizes")
+        };
+        Self {
+            control: memory.control,
+            packets: memory.packets,
+            progress: memory.progress,
+            ring,
+            write: 0,
+            waits: 0,
+            signals: 0,
+            queued_value: 0,
+            submissions: VecDeque::new(),
+            progress_fence: Fence::new(Arc::clone(queue.progress_fence())),
+            queue,
+        }
+    }
+
+    /// The OS's object.
+    #[must_use]
+    pub fn os(&self) -> &Arc<os::HwQueue> {
+        &self.queue
+    }
+
+    /// The native fence that carries the last completed submission (NF-24).
+    #[must_use]
+    pub fn progress_fence(&self) -> &Fence {
+        &self.progress_fence
+    }
+
+    /// Value of the last submission that was queued.
+    #[must_use]
+    pub fn last_queued_value(&self) -> u64 {
+        self.queued_value
+    }
+
+    /// Packets executed.
+    #[must_use]
+    pub fn read_index(&self) -> u64 {
+        self.progress.word(QueueProgress::READ_INDEX).observe()
+    }
+
+    /// Packets that can be written now.
+    #[must_use]
+    pub fn room(&self) -> u64 {
+        // The progress fence may tell of a completion before the read index does. Both are the
+        // engine's words: what cannot be is taken for a full ring.
+        let completed = self.progress_fence.current_value();
+        let read = self
+            .submissions
+            .iter()
+            .take_while(|(_, value)| *value <= completed)
+            .last()
+            .map_or(self.read_index(), |(end, _)| self.read_index().max(*end));
+        self.ring.room(read, self.write).unwrap_or(0)
+    }
+
+    /// The doorbell's status.
+    #[must_use]
+    pub fn doorbell_status(&self) -> DoorbellStatus {
+        DoorbellStatus::from_word(self.progress.word(QueueProgress::DOORBELL_STATUS).observe())
+    }
+
+    /// Why the queue was stopped, if it was.
+    #[must_use]
+    pub fn error(&self) -> Option<WaitError> {
+        self.queue.error()
+    }
+
+    /// Queues the commands and rings; gives the value that the progress fence reaches when they
+    /// are completed. Never waits.
+    ///
+    /// # Errors
+    /// [`SubmitError`]; a full ring refuses.
+    pub fn submit(&mut self, list: &CommandList) -> Result<u64, SubmitError> {
+        let value = self.queue_commands(list)?;
+        self.ring_doorbell()?;
+        Ok(value)
+    }
+
+    /// As [`HwQueue::submit`], but waits while the ring is full: for the completion of the
+    /// submission whose packets make room.
+    ///
+    /// # Errors
+    /// [`SubmitError`], `Full` excepted.
+    pub fn submit_blocking(
+        &mut self,
+        list: &CommandList,
+        timeout: impl Into<Timeout>,
+    ) -> Result<u64, SubmitError> {
+        let deadline = match timeout.into() {
+            Timeout::Never => None,
+            Timeout::After(duration) => Instant::now().checked_add(duration),
+        };
+        loop {
+            let needed = match self.queue_commands(list) {
+                Ok(value) => {
+                    self.ring_doorbell()?;
+                    return Ok(value);
+                }
+                Err(SubmitError::Full { needed, .. }) => needed,
+                Err(error) => return Err(error),
+            };
+            let wanted = self.write + needed - self.ring.capacity();
+            // The ring is full of submissions, so one of them makes the room when it is completed.
+            let value = self
+                .submissions
+                .iter()
+                .find(|(end, _)| *end >= wanted)
+                .map_or(self.queued_value, |(_, value)| *value);
+            let left = deadline.map_or(Timeout::Never, |deadline| {
+                Timeout::After(deadline.saturating_duration_since(Instant::now()))
+            });
+            self.progress_fence
+                .wait(value, left)
+                .map_err(|error| match error {
+                    WaitError::TimedOut => SubmitError::TimedOut,
+                    WaitError::QueueFaulted(fault) => SubmitError::Faulted(fault),
+                    WaitError::Closed | WaitError::DeviceLost => SubmitError::Lost,
+                })?;
+        }
+    }
+
+    /// Writes the commands, publishes the last queued value, then the write index, and does not
+    /// ring.
+    ///
+    /// # Errors
+    /// [`SubmitError`]; a full ring refuses.
+    pub fn queue_commands(&mut self, list: &CommandList) -> Result<u64, SubmitError> {
+        let needed = list.commands.len() as u64 + 1;
+        if needed > self.ring.capacity() {
+            return Err(SubmitError::TooLong {
+                needed,
+                capacity: self.ring.capacity(),
+            });
+        }
+        let room = self.room();
+        if needed > room {
+            return Err(self.stopped().unwrap_or(SubmitError::Full { needed, room }));
+        }
+        let value = self.queued_value + 1;
+        let end = Command {
+            opcode: Opcode::Progress,
+            handle: self.progress_fence.handle(),
+            value,
+        };
+        let mut write = self.write;
+        for command in list.commands.iter().chain([&end]) {
+            let packet = command.packet(&mut self.waits, &mut self.signals);
+            let at = self.ring.slot(write) * PACKET_BYTES;
+            // The operands of these opcodes are zero, as the ring was made.
+            self.packets.put_words(
+                at + Packet::CONTROL,
+                &[packet.control, packet.log_number, packet.value],
+            );
+            write += 1;
+        }
+        self.write = write;
+        self.queued_value = value;
+        let completed = self.read_index();
+        while self
+            .submissions
+            .front()
+            .is_some_and(|(end, _)| *end <= completed)
+        {
+            self.submissions.pop_front();
+        }
+        self.submissions.push_back((write, value));
+        // Before the packets can be seen: the OS knows of pending work by it (NF-24).
+        self.control
+            .word(RingControl::LAST_QUEUED_VALUE)
+            .publish(value);
+        self.control.word(RingControl::WRITE_INDEX).publish(write);
+        Ok(value)
+    }
+
+    /// Rings, and does what the doorbell's status then asks (HQ-01).
+    ///
+    /// # Errors
+    /// The queue is lost, or its doorbell does not connect.
+    pub fn ring_doorbell(&self) -> Result<(), SubmitError> {
+        loop {
+            // By read-modify-write, after the write index: the OS changes the status, then touches
+            // the same word, then looks at the write index. One of the two sees the other.
+            self.control.word(RingControl::DOORBELL).meet(1);
+            match self.doorbell_status() {
+                DoorbellStatus::Connected => return Ok(()),
+                DoorbellStatus::ConnectedNotify => {
+                    self.queue.notify_work_submission();
+                    return Ok(());
+                }
+                DoorbellStatus::DisconnectedRetry => {
+                    self.connect_doorbell().map_err(SubmitError::Doorbell)?;
+                }
+                DoorbellStatus::DisconnectedAbort => {
+                    return Err(self.stopped().unwrap_or(SubmitError::Lost));
+                }
+            }
+        }
+    }
+
+    fn stopped(&self) -> Option<SubmitError> {
+        match self.queue.error()? {
+            WaitError::QueueFaulted(fault) => Some(SubmitError::Faulted(fault)),
+            WaitError::TimedOut | WaitError::Closed | WaitError::DeviceLost => {
+                Some(SubmitError::Lost)
+            }
+        }
+    }
+
+    /// Connects the doorbell.
+    ///
+    /// # Errors
+    /// The driver's reason.
+    pub fn connect_doorbell(&self) -> Result<(), CreateError> {
+        Ok(self.queue.connect_doorbell()?)
+    }
+
+    /// Reads what the engine logged of this queue's waits since the last call.
+    ///
+    /// # Errors
+    /// The driver's reason.
+    pub fn read_wait_log(&self) -> Result<LogRead, CreateError> {
+        Ok(self.queue.read_log(crate::abi::LogType::Waits)?)
+    }
+
+    /// Reads what the engine logged of this queue's signals since the last call.
+    ///
+    /// # Errors
+    /// The driver's reason.
+    pub fn read_signal_log(&self) -> Result<LogRead, CreateError> {
+        Ok(self.queue.read_log(crate::abi::LogType::Signals)?)
+    }
+
+    /// The user's pages: ring control and packets. What is written there is checked by the engine,
+    /// so tests write what no library would.
+    #[must_use]
+    pub fn raw_memory(&self) -> (&Block, &Block) {
+        (&self.control, &self.packets)
+    }
+}

@@ -1,0 +1,276 @@
+//! Buffer: memory of the device, by address.
+//!
+//! Words live where their reader is near: what the GPU polls in its own memory, what the CPU polls
+//! in cached system memory. A buffer is asked for one of those homes and tells which it got; on a
+//! device with one kind of memory all homes are one. Memory comes from gpu-allocator, one allocator
+//! a device.
+//!
+//! A mapped buffer is handed out as a pointer, never as a slice: a GPU writes there at any time.
+
+use std::fmt;
+use std::ptr::NonNull;
+use std::sync::{Arc, PoisonError};
+
+use ash::vk;
+use gpu_allocator::vulkan::{Allocation, AllocationCreateDesc, AllocationScheme};
+use gpu_allocator::{AllocationError, MemoryLocation};
+use thiserror::Error;
+
+use super::{
+    Barrier, CommandRecorder, Device, DeviceLost, LocalMemory, Queue, Refusal, Reuse, SubmitError,
+    Timeline, WaitOutcome, barrier,
+};
+
+/// What every buffer of this program may be used for.
+pub(super) const USAGE: vk::BufferUsageFlags = vk::BufferUsageFlags::from_raw(
+    vk::BufferUsageFlags::STORAGE_BUFFER.as_raw()
+        | vk::BufferUsageFlags::TRANSFER_SRC.as_raw()
+        | vk::BufferUsageFlags::TRANSFER_DST.as_raw()
+        | vk::BufferUsageFlags::INDIRECT_BUFFER.as_raw()
+        | vk::BufferUsageFlags::SHADER_DEVICE_ADDRESS.as_raw(),
+);
+
+/// Where a buffer lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Home {
+    /// Near the device; the CPU need not reach it.
+    DeviceLocal,
+    /// Near the device, and the CPU reaches it: for what the CPU writes and the GPU polls.
+    DeviceLocalHostVisible,
+    /// System memory that the CPU caches: for what the GPU writes and the CPU polls.
+    CachedSystem,
+}
+
+/// Why there is no buffer.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum BufferError {
+    /// Memory ran out.
+    #[error("the Vulkan device has no memory left for a buffer")]
+    OutOfMemory,
+    /// The device is lost.
+    #[error(transparent)]
+    DeviceLost(#[from] DeviceLost),
+    /// The driver refuses.
+    #[error("the driver gives no buffer: {0}")]
+    Refused(Refusal),
+}
+
+/// A buffer with memory of its own.
+///
+/// Drop it after the work that uses its address: [`super::CommandRecorder::keep`] does that.
+pub struct Buffer {
+    raw: vk::Buffer,
+    allocation: Option<Allocation>,
+    gpu_va: u64,
+    bytes: u64,
+    home: Home,
+    device: Arc<Device>,
+}
+
+impl Buffer {
+    /// Makes a buffer of `bytes`, in the home asked for or the next best one. What the CPU reaches
+    /// is zero; for the rest there is [`Buffer::zero`].
+    ///
+    /// # Errors
+    /// Memory ran out, or the driver refuses.
+    pub fn new(
+        device: &Arc<Device>,
+        bytes: u64,
+        home: Home,
+        name: &str,
+    ) -> Result<Self, BufferError> {
+        let mut usage = USAGE;
+        if !device.adapter().features.buffer_device_address {
+            usage &= !vk::BufferUsageFlags::SHADER_DEVICE_ADDRESS;
+        }
+        let info = vk::BufferCreateInfo::default().size(bytes).usage(usage);
+        // SAFETY: the device is alive.
+        let raw = unsafe { device.raw().create_buffer(&info, None) }
+            .map_err(|e| refused("vkCreateBuffer", e))?;
+        let device = Arc::clone(device);
+        let mut buffer = Self {
+            raw,
+            allocation: None,
+            gpu_va: 0,
+            bytes,
+            home,
+            device,
+        };
+        buffer.allocate(name)?;
+        buffer.zero_if_mapped();
+        Ok(buffer)
+    }
+
+    /// Where shaders find the first byte; 0 on a device without buffer addresses.
+    #[must_use]
+    pub fn gpu_va(&self) -> u64 {
+        self.gpu_va
+    }
+
+    /// How many bytes there are.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Where the CPU finds the first byte, if it reaches the buffer. Valid while `self` is. The
+    /// memory is coherent; the GPU writes there too, so it is to be read with atomics.
+    #[must_use]
+    pub fn mapped(&self) -> Option<NonNull<u8>> {
+        self.allocation.as_ref()?.mapped_ptr().map(NonNull::cast)
+    }
+
+    /// The home that it has, which may be another than the one asked for.
+    #[must_use]
+    pub fn home(&self) -> Home {
+        self.home
+    }
+
+    /// Fills it with zeroes through `queue`, and waits. For buffers that the CPU does not reach, and
+    /// that no other work uses meanwhile.
+    ///
+    /// # Errors
+    /// Memory ran out or the device is lost.
+    pub fn zero(&self, queue: &mut Queue) -> Result<(), BufferError> {
+        let done = Timeline::new(&self.device, 0).map_err(|_| BufferError::OutOfMemory)?;
+        let commands = CommandRecorder::begin(&self.device, Reuse::OneAtATime)
+            .map_err(|_| BufferError::OutOfMemory)?
+            .fill(self, 0)
+            .barrier(AFTER_FILL)
+            .end()
+            .map_err(|_| BufferError::OutOfMemory)?;
+        queue
+            .submit_one(Some(&commands), None, (&done, 1))
+            .map_err(|error| match error {
+                SubmitError::DeviceLost => BufferError::DeviceLost(DeviceLost),
+                _ => BufferError::OutOfMemory,
+            })?;
+        // No list keeps the buffer, so the fill must be over before the caller may drop it.
+        match done.wait(1, None)? {
+            WaitOutcome::Reached | WaitOutcome::TimedOut => Ok(()),
+        }
+    }
+
+    pub(super) fn raw(&self) -> vk::Buffer {
+        self.raw
+    }
+
+    fn allocate(&mut self, name: &str) -> Result<(), BufferError> {
+        let raw = self.device.raw();
+        // SAFETY: the buffer is of this device.
+        let requirements = unsafe { raw.get_buffer_memory_requirements(self.raw) };
+        let description = AllocationCreateDesc {
+            name,
+            requirements,
+            location: match self.home {
+                Home::DeviceLocal => MemoryLocation::GpuOnly,
+                Home::DeviceLocalHostVisible => MemoryLocation::CpuToGpu,
+                Home::CachedSystem => MemoryLocation::GpuToCpu,
+            },
+            linear: true,
+            allocation_scheme: AllocationScheme::GpuAllocatorManaged,
+        };
+        let allocation = {
+            let mut allocator = self
+                .device
+                .allocator()
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            allocator
+                .allocate(&description)
+                .map_err(|e| not_allocated(&e))?
+        };
+        self.home = home_of(&self.device, self.home, allocation.memory_properties());
+        let allocation = self.allocation.insert(allocation);
+        // SAFETY: the memory is not freed before the buffer is destroyed: `drop` does both.
+        let memory = unsafe { allocation.memory() };
+        // SAFETY: the buffer is not bound yet, and the allocator was given what it needs.
+        unsafe { raw.bind_buffer_memory(self.raw, memory, allocation.offset()) }
+            .map_err(|e| refused("vkBindBufferMemory", e))?;
+        if self.device.adapter().features.buffer_device_address {
+            let info = vk::BufferDeviceAddressInfo::default().buffer(self.raw);
+            // SAFETY: the buffer is bound and was made for this; the feature is on.
+            self.gpu_va = unsafe { raw.get_buffer_device_address(&info) };
+        }
+        Ok(())
+    }
+
+    fn zero_if_mapped(&mut self) {
+        if let (Some(start), Ok(bytes)) = (self.mapped(), usize::try_from(self.bytes)) {
+            // SAFETY: the mapping is at least as long as the buffer, and nobody else knows of the
+            // buffer yet.
+            unsafe { start.as_ptr().write_bytes(0, bytes) };
+        }
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // SAFETY: whoever submits work that uses the address keeps the buffer with it; see `keep`.
+        unsafe { self.device.raw().destroy_buffer(self.raw, None) };
+        if let Some(allocation) = self.allocation.take() {
+            let mut allocator = self
+                .device
+                .allocator()
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            let freed = allocator.free(allocation);
+            debug_assert!(freed.is_ok(), "a buffer's memory was not its allocator's");
+        }
+    }
+}
+
+impl fmt::Debug for Buffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Buffer({} bytes at {:#x}, {:?})",
+            self.bytes, self.gpu_va, self.home
+        )
+    }
+}
+
+/// What was filled is seen by shaders and copies of later submissions.
+const AFTER_FILL: Barrier = Barrier {
+    src_stage: barrier::Stages::TRANSFER,
+    src_access: barrier::Accesses::TRANSFER_WRITE,
+    dst_stage: barrier::Stages::COMPUTE.and(barrier::Stages::TRANSFER),
+    dst_access: barrier::Accesses::SHADER_READ
+        .and(barrier::Accesses::SHADER_WRITE)
+        .and(barrier::Accesses::TRANSFER_WRITE),
+};
+
+/// The home that memory of these properties is. Where local and system memory are one, it is
+/// whichever was asked for.
+fn home_of(device: &Device, asked: Home, flags: vk::MemoryPropertyFlags) -> Home {
+    let local = flags.contains(vk::MemoryPropertyFlags::DEVICE_LOCAL);
+    let visible = flags.contains(vk::MemoryPropertyFlags::HOST_VISIBLE);
+    if local && visible && device.adapter().features.local_memory == LocalMemory::SameAsSystem {
+        return asked;
+    }
+    match (local, visible, asked) {
+        (true, true, Home::DeviceLocal) | (true, false, _) => Home::DeviceLocal,
+        (true, true, _) => Home::DeviceLocalHostVisible,
+        (false, _, _) => Home::CachedSystem,
+    }
+}
+
+fn not_allocated(error: &AllocationError) -> BufferError {
+    match error {
+        AllocationError::OutOfMemory => BufferError::OutOfMemory,
+        error => BufferError::Refused(Refusal {
+            call: "the memory allocator",
+            code: error.to_string(),
+        }),
+    }
+}
+
+fn refused(call: &'static str, code: vk::Result) -> BufferError {
+    match code {
+        vk::Result::ERROR_OUT_OF_HOST_MEMORY | vk::Result::ERROR_OUT_OF_DEVICE_MEMORY => {
+            BufferError::OutOfMemory
+        }
+        vk::Result::ERROR_DEVICE_LOST => BufferError::DeviceLost(DeviceLost),
+        code => BufferError::Refused(Refusal::of(call, code)),
+    }
+}

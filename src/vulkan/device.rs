@@ -1,0 +1,193 @@
+//! Device: an adapter, opened.
+//!
+//! Opening turns on what the adapter has of the features that this program uses, and fixes how many
+//! queues there are. Everything else in this room is made on a device and keeps it alive; the device
+//! keeps its instance alive. Losing a device loses all that was made on it, and nothing else.
+
+use std::fmt;
+use std::mem::ManuallyDrop;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ash::{ext, vk};
+use gpu_allocator::vulkan::Allocator;
+
+use super::opening::{allocator, create, family, find};
+use super::{AdapterInfo, BringUpError, Instance, Queue};
+
+/// How to open a [`Device`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceOptions {
+    /// How many queues are wanted; there may be fewer, see [`Device::queue_count`].
+    pub queues: u32,
+}
+
+impl Default for DeviceOptions {
+    fn default() -> Self {
+        Self { queues: 1 }
+    }
+}
+
+/// An opened adapter.
+pub struct Device {
+    raw: ash::Device,
+    // Dropped by hand: it frees memory of the device, so it goes before it.
+    allocator: ManuallyDrop<Mutex<Allocator>>,
+    host_memory: Option<ext::external_memory_host::Device>,
+    calibration: Option<ext::calibrated_timestamps::Device>,
+    memory: vk::PhysicalDeviceMemoryProperties,
+    adapter: AdapterInfo,
+    family: u32,
+    /// One entry a queue: whether it is given out.
+    given_out: Mutex<Vec<bool>>,
+    instance: Arc<Instance>,
+}
+
+impl Device {
+    /// Opens the adapter that `adapter` describes, whichever instance the description came from.
+    ///
+    /// # Errors
+    /// The adapter is not among this instance's, is too old, runs no compute shaders, or its driver
+    /// refuses.
+    pub fn open(
+        instance: &Arc<Instance>,
+        adapter: &AdapterInfo,
+        options: DeviceOptions,
+    ) -> Result<Arc<Self>, BringUpError> {
+        let (physical, adapter) = find(instance, adapter)?;
+        let (major, minor, _) = adapter.api_version;
+        if !adapter.has_vulkan_1_2() {
+            return Err(BringUpError::OldDevice {
+                name: adapter.name,
+                major,
+                minor,
+            });
+        }
+        let Some(family) = family(&adapter.features.compute_families, options.queues) else {
+            return Err(BringUpError::NoComputeQueue { name: adapter.name });
+        };
+        let queues = options.queues.clamp(1, family.queues);
+        let raw = create(instance, physical, &adapter.features, family.index, queues)?;
+        let allocator = match allocator(instance, &raw, physical, &adapter.features) {
+            Ok(allocator) => ManuallyDrop::new(Mutex::new(allocator)),
+            Err(error) => {
+                // SAFETY: nothing was made on it yet.
+                unsafe { raw.destroy_device(None) };
+                return Err(error);
+            }
+        };
+        let features = &adapter.features;
+        let host_memory = features
+            .host_import
+            .then(|| ext::external_memory_host::Device::new(instance.raw(), &raw));
+        let calibration = features
+            .calibrated_monotonic
+            .then(|| ext::calibrated_timestamps::Device::new(instance.raw(), &raw));
+        // SAFETY: the adapter is of this instance.
+        let memory = unsafe {
+            instance
+                .raw()
+                .get_physical_device_memory_properties(physical)
+        };
+        Ok(Arc::new(Self {
+            raw,
+            allocator,
+            host_memory,
+            calibration,
+            memory,
+            adapter,
+            family: family.index,
+            given_out: Mutex::new(vec![false; queues as usize]),
+            instance: Arc::clone(instance),
+        }))
+    }
+
+    /// What this device is.
+    #[must_use]
+    pub fn adapter(&self) -> &AdapterInfo {
+        &self.adapter
+    }
+
+    /// The instance that it belongs to.
+    #[must_use]
+    pub fn instance(&self) -> &Arc<Instance> {
+        &self.instance
+    }
+
+    /// How many queues it was opened with: as many as asked for, or as its best family has.
+    #[must_use]
+    pub fn queue_count(&self) -> u32 {
+        u32::try_from(self.given_out().len()).unwrap_or(u32::MAX)
+    }
+
+    /// Queue number `index`, while nobody else has it; dropping it gives it back.
+    #[must_use]
+    pub fn queue(self: &Arc<Self>, index: u32) -> Option<Queue> {
+        {
+            let mut given_out = self.given_out();
+            let taken = given_out.get_mut(index as usize)?;
+            if std::mem::replace(taken, true) {
+                return None;
+            }
+        }
+        // SAFETY: the device was opened with this many queues of this family, without flags.
+        let raw = unsafe { self.raw.get_device_queue(self.family, index) };
+        Some(Queue::new(Arc::clone(self), raw, index))
+    }
+
+    pub(super) fn give_back(&self, index: u32) {
+        if let Some(taken) = self.given_out().get_mut(index as usize) {
+            *taken = false;
+        }
+    }
+
+    pub(super) fn raw(&self) -> &ash::Device {
+        &self.raw
+    }
+
+    pub(super) fn allocator(&self) -> &Mutex<Allocator> {
+        &self.allocator
+    }
+
+    pub(super) fn host_memory(&self) -> Option<&ext::external_memory_host::Device> {
+        self.host_memory.as_ref()
+    }
+
+    pub(super) fn calibration(&self) -> Option<&ext::calibrated_timestamps::Device> {
+        self.calibration.as_ref()
+    }
+
+    pub(super) fn memory_types(&self) -> &[vk::MemoryType] {
+        self.memory.memory_types_as_slice()
+    }
+
+    pub(super) fn family(&self) -> u32 {
+        self.family
+    }
+
+    fn given_out(&self) -> std::sync::MutexGuard<'_, Vec<bool>> {
+        self.given_out
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        // Each queue waited for its work when it was dropped; this is for what a driver does itself.
+        // SAFETY: queues hold an Arc of this, so none is in use by another thread.
+        let _lost = unsafe { self.raw.device_wait_idle() };
+        // SAFETY: this is the only place that drops it, and nothing uses it afterwards; buffers hold
+        // an Arc of this, so all of its memory was freed.
+        unsafe { ManuallyDrop::drop(&mut self.allocator) };
+        // SAFETY: all that is made on a device holds an Arc of it, so nothing is left.
+        unsafe { self.raw.destroy_device(None) };
+    }
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Device")
+            .field("name", &self.adapter.name)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,64 @@
+//! What a queue was given and may still be using.
+//!
+//! Vulkan forbids destroying a command buffer or a semaphore before the submission that names it is
+//! complete. A submission's signal comes after all that was submitted to its queue before it; so
+//! entries complete in order, and an entry with a reached signal vouches for all older ones.
+//!
+//! Asking a timeline for its value costs a call into the driver, so it is done only when the list
+//! has doubled since the last time.
+
+use std::collections::VecDeque;
+
+use super::command_buffer::CommandBuffer;
+use super::timeline::Timeline;
+
+/// Below this many entries nothing is asked.
+const FEW: usize = 32;
+
+/// Handles that a submission names, and the value that says that it is complete.
+#[derive(Default)]
+#[expect(dead_code, reason = "commands and wait are held, not read")]
+pub(super) struct Entry {
+    pub(super) commands: Option<CommandBuffer>,
+    pub(super) wait: Option<Timeline>,
+    pub(super) signal: Option<(Timeline, u64)>,
+}
+
+pub(super) struct InFlight {
+    entries: VecDeque<Entry>,
+    look_at: usize,
+}
+
+impl InFlight {
+    pub(super) fn new() -> Self {
+        Self {
+            entries: VecDeque::with_capacity(2 * FEW),
+            look_at: FEW,
+        }
+    }
+
+    pub(super) fn remember(&mut self, entry: Entry) {
+        self.entries.push_back(entry);
+        if self.entries.len() >= self.look_at {
+            self.forget_complete();
+            self.look_at = FEW.max(2 * self.entries.len());
+        }
+    }
+
+    pub(super) fn forget_all(&mut self) {
+        self.entries.clear();
+    }
+
+    fn forget_complete(&mut self) {
+        while let Some(vouching) = self.entries.iter().position(|entry| entry.signal.is_some()) {
+            let complete = self.entries[vouching]
+                .signal
+                .as_ref()
+                .is_some_and(|(timeline, value)| timeline.value().is_ok_and(|now| now >= *value));
+            if !complete {
+                return;
+            }
+            self.entries.drain(..=vouching);
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Instance: the loader, and the drivers it found.
+//!
+//! The loader is a library of the system that reads which drivers are installed; an instance is one
+//! program's connection to all of them. On lavapipe an instance also owns the threads that run
+//! shaders, so a program may hold several.
+//!
+//! This program asks for Vulkan 1.3 where there is such a loader and uses no more than 1.2 of it; the
+//! newer version only spares extensions.
+
+use std::ffi::CStr;
+use std::sync::Arc;
+
+use ash::{ext, vk};
+
+use super::{AdapterInfo, BringUpError, Refusal, validation};
+
+/// How to make an [`Instance`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct InstanceOptions {
+    /// Core and synchronization validation. `NFENCE_VALIDATION=1` turns it on as well.
+    pub validation: bool,
+}
+
+/// A connection to the Vulkan drivers of this machine.
+pub struct Instance {
+    raw: ash::Instance,
+    messenger: Option<(ext::debug_utils::Instance, vk::DebugUtilsMessengerEXT)>,
+    physical_devices: Vec<vk::PhysicalDevice>,
+    api_version: u32,
+    // The functions above point into the loader's library, which this holds open.
+    entry: ash::Entry,
+}
+
+impl Instance {
+    /// Loads Vulkan and connects to its drivers.
+    ///
+    /// # Errors
+    /// See [`BringUpError`]: no loader, no driver, no device, or no validation layer where it is
+    /// asked for.
+    pub fn new(options: InstanceOptions) -> Result<Arc<Self>, BringUpError> {
+        let validate = options.validation || validation::asked_for_by_environment();
+        // SAFETY: the system's Vulkan loader is a library whose initialisers may be run at any time.
+        let entry = unsafe { ash::Entry::load() }.map_err(|e| BringUpError::NoLoader {
+            reason: e.to_string(),
+        })?;
+        let api_version = newest_used_version(&entry)?;
+        let raw = create(&entry, api_version, validate)?;
+        let mut instance = Self {
+            raw,
+            messenger: None,
+            physical_devices: Vec::new(),
+            api_version,
+            entry,
+        };
+        if validate {
+            instance.messenger = Some(instance.messenger()?);
+        }
+        // SAFETY: the instance is alive.
+        instance.physical_devices = unsafe { instance.raw.enumerate_physical_devices() }
+            .map_err(|e| refused("vkEnumeratePhysicalDevices", e))?;
+        if instance.physical_devices.is_empty() {
+            return Err(BringUpError::NoDevice);
+        }
+        Ok(Arc::new(instance))
+    }
+
+    /// All adapters, in the loader's order. Plain data, good for any instance of this process.
+    #[must_use]
+    pub fn adapters(&self) -> Vec<AdapterInfo> {
+        self.physical_devices
+            .iter()
+            .map(|&p| AdapterInfo::read(self, p))
+            .collect()
+    }
+
+    pub(super) fn raw(&self) -> &ash::Instance {
+        &self.raw
+    }
+
+    pub(super) fn entry(&self) -> &ash::Entry {
+        &self.entry
+    }
+
+    /// The version that was asked for: a device's newer functions must not be used.
+    pub(super) fn api_version(&self) -> u32 {
+        self.api_version
+    }
+
+    pub(super) fn physical_devices(&self) -> &[vk::PhysicalDevice] {
+        &self.physical_devices
+    }
+
+    fn messenger(
+        &self,
+    ) -> Result<(ext::debug_utils::Instance, vk::DebugUtilsMessengerEXT), BringUpError> {
+        let functions = ext::debug_utils::Instance::new(&self.entry, &self.raw);
+        let info = validation::messenger_create_info();
+        // SAFETY: the instance was made with VK_EXT_debug_utils; the callback is a static function.
+        let messenger = unsafe { functions.create_debug_utils_messenger(&info, None) }
+            .map_err(|e| refused("vkCreateDebugUtilsMessengerEXT", e))?;
+        Ok((functions, messenger))
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        if let Some((functions, messenger)) = self.messenger.take() {
+            // SAFETY: it was made on this instance, which is alive, and is destroyed once.
+            unsafe { functions.destroy_debug_utils_messenger(messenger, None) };
+        }
+        // SAFETY: every device holds an Arc of this, so none is left.
+        unsafe { self.raw.destroy_instance(None) };
+    }
+}
+
+fn newest_used_version(entry: &ash::Entry) -> Result<u32, BringUpError> {
+    // SAFETY: the function has no preconditions.
+    let offered = unsafe { entry.try_enumerate_instance_version() }
+        .map_err(|e| refused("vkEnumerateInstanceVersion", e))?
+        .unwrap_or(vk::API_VERSION_1_0);
+    if offered < vk::API_VERSION_1_2 {
+        let (major, minor) = (
+            vk::api_version_major(offered),
+            vk::api_version_minor(offered),
+        );
+        return Err(BringUpError::OldLoader(major, minor));
+    }
+    Ok(offered.min(vk::API_VERSION_1_3))
+}
+
+fn create(
+    entry: &ash::Entry,
+    api_version: u32,
+    validate: bool,
+) -> Result<ash::Instance, BringUpError> {
+    if validate && !has_validation_layer(entry)? {
+        return Err(BringUpError::ValidationLayerMissing);
+    }
+    let application = vk::ApplicationInfo::default()
+        .application_name(c"native-fence")
+        .api_version(api_version);
+    let layers = [validation::LAYER.as_ptr()];
+    let extensions = [
+        ext::debug_utils::NAME.as_ptr(),
+        ext::validation_features::NAME.as_ptr(),
+    ];
+    let checks = [vk::ValidationFeatureEnableEXT::SYNCHRONIZATION_VALIDATION];
+    let mut features = vk::ValidationFeaturesEXT::default().enabled_validation_features(&checks);
+    // This messenger sees vkCreateInstance and vkDestroyInstance only, the one made later the rest.
+    let mut messenger = validation::messenger_create_info();
+    let mut info = vk::InstanceCreateInfo::default().application_info(&application);
+    if validate {
+        info = info
+            .enabled_layer_names(&layers)
+            .enabled_extension_names(&extensions)
+            .push_next(&mut features)
+            .push_next(&mut messenger);
+    }
+    // SAFETY: all that `info` points to lives until after the call.
+    unsafe { entry.create_instance(&info, None) }.map_err(|e| match e {
+        vk::Result::ERROR_INCOMPATIBLE_DRIVER => BringUpError::NoDriver,
+        vk::Result::ERROR_LAYER_NOT_PRESENT => BringUpError::ValidationLayerMissing,
+        e => refused("vkCreateInstance", e),
+    })
+}
+
+fn has_validation_layer(entry: &ash::Entry) -> Result<bool, BringUpError> {
+    // SAFETY: the function has no preconditions.
+    let layers = unsafe { entry.enumerate_instance_layer_properties() }
+        .map_err(|e| refused("vkEnumerateInstanceLayerProperties", e))?;
+    let is_it = |name: &CStr| name == validation::LAYER;
+    Ok(layers
+        .iter()
+        .any(|layer| layer.layer_name_as_c_str().is_ok_and(is_it)))
+}
+
+fn refused(call: &'static str, code: vk::Result) -> BringUpError {
+    BringUpError::Refused(Refusal::of(call, code))
+}

@@ -1,0 +1,60 @@
+//! Vulkan: the only room that says `vk::`.
+//!
+//! A loader finds drivers, a driver offers adapters, an adapter is opened as a device with queues;
+//! work is recorded into command buffers, submitted to a queue, and told finished by timelines.
+//! The other rooms see none of that API: they see the nouns below, with addresses as `u64`.
+//!
+//! This is one of the two rooms in which `unsafe` is allowed. What holds it together:
+//! - every object holds its [`Device`], and the device holds its [`Instance`], so parents go last;
+//! - a [`Queue`] is not `Clone` and its methods take `&mut self`, which is Vulkan's external
+//!   synchronisation written as a type;
+//! - a queue keeps what it was given (command buffers with all that they name, timelines) until the
+//!   submission is known to be complete, and waits for the rest when it is dropped; so dropping a
+//!   handle while the GPU works is harmless;
+//! - memory that a GPU writes is handed out as a pointer, never as a slice.
+//!
+//! What no type can hold: a shader that is given an address may write anywhere. Pipelines are made
+//! from code that this program trusts like itself, and the addresses pushed to it are its caller's
+//! promise; [`CommandRecorder::keep`] ties the memory behind them to the command buffer.
+
+mod adapter_info;
+mod barrier;
+mod bring_up_error;
+mod buffer;
+mod choice;
+mod clock;
+mod command_buffer;
+mod compute_pipeline;
+mod device;
+mod extensions;
+mod features;
+mod host_import;
+mod in_flight;
+mod instance;
+mod native_fence_support;
+mod opening;
+mod promises;
+mod queue;
+mod refusal;
+pub mod shaders;
+mod submission;
+mod timeline;
+pub mod validation;
+
+pub use adapter_info::{AdapterInfo, AdapterKind, Driver, Heap, MemoryType};
+pub use barrier::{Accesses, Barrier, SLICE_BEGIN, SLICE_END, Stages};
+pub use bring_up_error::BringUpError;
+pub use buffer::{Buffer, BufferError, Home};
+pub use choice::{ChoiceError, choose, in_order_of_preference};
+pub use clock::Calibration;
+pub use command_buffer::{CommandBuffer, CommandRecorder, Recorded, Reuse};
+pub use compute_pipeline::{ComputePipeline, PipelineError};
+pub use device::{Device, DeviceOptions};
+pub use features::{Features, LocalMemory, QueueFamily};
+pub use host_import::{HostImport, HostPages, ImportError};
+pub use instance::{Instance, InstanceOptions};
+pub use native_fence_support::{Gap, Need, gaps, has_native_fences};
+pub use queue::Queue;
+pub use refusal::{DeviceLost, OutOfMemory, Refusal};
+pub use submission::{Submission, SubmitError};
+pub use timeline::{SignalError, Timeline, WaitOutcome};

@@ -1,0 +1,143 @@
+//! Opening: the steps from an adapter's description to a device of its driver.
+//!
+//! The description may be of another instance, so the adapter is looked up again; a queue family is
+//! chosen; what the adapter has of the features that this program uses is turned on, and nothing
+//! else; the allocator of the device's memory is made.
+
+use std::ffi::c_char;
+
+use ash::{ext, khr, vk};
+use gpu_allocator::vulkan::{Allocator, AllocatorCreateDesc};
+use gpu_allocator::{AllocationSizes, AllocatorDebugSettings};
+
+use super::extensions::Extensions;
+use super::{AdapterInfo, BringUpError, Features, Instance, QueueFamily, Refusal};
+
+pub(super) fn find(
+    instance: &Instance,
+    wanted: &AdapterInfo,
+) -> Result<(vk::PhysicalDevice, AdapterInfo), BringUpError> {
+    instance
+        .physical_devices()
+        .iter()
+        .map(|&physical| (physical, AdapterInfo::read(instance, physical)))
+        .find(|(_, adapter)| adapter.is_same_device(wanted))
+        .ok_or_else(|| BringUpError::DeviceGone {
+            name: wanted.name.clone(),
+        })
+}
+
+/// The family with the most of the wanted queues; among those one that does not draw, since a GPU
+/// runs those beside its graphics work.
+pub(super) fn family(families: &[QueueFamily], wanted: u32) -> Option<QueueFamily> {
+    families
+        .iter()
+        .copied()
+        .max_by_key(|f| (f.queues.min(wanted), !f.graphics))
+}
+
+pub(super) fn create(
+    instance: &Instance,
+    physical: vk::PhysicalDevice,
+    has: &Features,
+    family: u32,
+    queues: u32,
+) -> Result<ash::Device, BringUpError> {
+    let version = instance.api_version();
+    // SAFETY: the adapter is of this instance.
+    let offered = unsafe { instance.raw().get_physical_device_properties(physical) }.api_version;
+    let extensions = Extensions::read(instance, physical, version.min(offered));
+    let names = extension_names(&extensions, has);
+    let priorities = vec![1.0; queues as usize];
+    let queues = [vk::DeviceQueueCreateInfo::default()
+        .queue_family_index(family)
+        .queue_priorities(&priorities)];
+    let core = vk::PhysicalDeviceFeatures::default().shader_int64(has.shader_int64);
+    let mut v12 = vk::PhysicalDeviceVulkan12Features::default()
+        .shader_buffer_int64_atomics(has.buffer_int64_atomics)
+        .buffer_device_address(has.buffer_device_address)
+        .vulkan_memory_model(has.vulkan_memory_model)
+        .vulkan_memory_model_device_scope(has.memory_model_device_scope)
+        .timeline_semaphore(has.timeline_semaphore)
+        .scalar_block_layout(has.scalar_block_layout);
+    let mut clock = vk::PhysicalDeviceShaderClockFeaturesKHR::default().shader_device_clock(true);
+    let mut maintenance4 = vk::PhysicalDeviceMaintenance4Features::default().maintenance4(true);
+    let mut info = vk::DeviceCreateInfo::default()
+        .queue_create_infos(&queues)
+        .enabled_extension_names(&names)
+        .enabled_features(&core)
+        .push_next(&mut v12);
+    if has.shader_device_clock {
+        info = info.push_next(&mut clock);
+    }
+    if has.maintenance4 {
+        info = info.push_next(&mut maintenance4);
+    }
+    // SAFETY: all that `info` points to lives until after the call; only what the adapter offers is
+    // turned on.
+    unsafe { instance.raw().create_device(physical, &info, None) }
+        .map_err(|e| Refusal::of("vkCreateDevice", e).into())
+}
+
+fn extension_names(extensions: &Extensions, has: &Features) -> Vec<*const c_char> {
+    let wanted = [
+        (has.shader_device_clock, khr::shader_clock::NAME),
+        (has.host_import, ext::external_memory_host::NAME),
+        (has.external_memory_fd, khr::external_memory_fd::NAME),
+        (has.calibrated_monotonic, ext::calibrated_timestamps::NAME),
+        (
+            extensions.is_needed(khr::maintenance4::NAME),
+            khr::maintenance4::NAME,
+        ),
+    ];
+    wanted
+        .into_iter()
+        .filter(|(on, _)| *on)
+        .map(|(_, name)| name.as_ptr())
+        .collect()
+}
+
+pub(super) fn allocator(
+    instance: &Instance,
+    raw: &ash::Device,
+    physical: vk::PhysicalDevice,
+    has: &Features,
+) -> Result<Allocator, BringUpError> {
+    let description = AllocatorCreateDesc {
+        instance: instance.raw().clone(),
+        device: raw.clone(),
+        physical_device: physical,
+        debug_settings: AllocatorDebugSettings::default(),
+        buffer_device_address: has.buffer_device_address,
+        allocation_sizes: AllocationSizes::default(),
+    };
+    Allocator::new(&description).map_err(|error| {
+        BringUpError::Refused(Refusal {
+            call: "the memory allocator",
+            code: error.to_string(),
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_family_with_enough_queues_is_taken_and_of_equals_the_one_that_does_not_draw() {
+        let draws = QueueFamily {
+            index: 0,
+            queues: 16,
+            graphics: true,
+        };
+        let computes = QueueFamily {
+            index: 2,
+            queues: 8,
+            graphics: false,
+        };
+        assert_eq!(family(&[draws, computes], 1), Some(computes));
+        assert_eq!(family(&[draws, computes], 8), Some(computes));
+        assert_eq!(family(&[draws, computes], 9), Some(draws));
+        assert_eq!(family(&[], 1), None);
+    }
+}

@@ -1,0 +1,38 @@
+//! Refusal: what a driver says when it does not do what was asked.
+//!
+//! Vulkan answers with a code; the operations of this room turn those that a caller can act on into
+//! variants of their own error. What is left is a refusal: which call, and the code by its name.
+//! It is text for a person, so it carries no type of ash.
+
+use ash::vk;
+use thiserror::Error;
+
+/// A call that the driver answered with an error nobody can act on but by reading it.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{call} answered {code}")]
+pub struct Refusal {
+    /// The Vulkan command.
+    pub call: &'static str,
+    /// The name of its result code.
+    pub code: String,
+}
+
+impl Refusal {
+    pub(super) fn of(call: &'static str, code: vk::Result) -> Self {
+        Self {
+            call,
+            code: format!("{code:?}"),
+        }
+    }
+}
+
+/// The device is gone: nothing submitted to it will complete, everything made on it is to be
+/// dropped and made anew on another device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the Vulkan device is lost; open another one and build its objects again")]
+pub struct DeviceLost;
+
+/// Memory of the host or of the device ran out in a call that can fail in no other way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the Vulkan driver is out of memory; free buffers or close devices and try again")]
+pub struct OutOfMemory;

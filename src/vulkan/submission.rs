@@ -1,0 +1,279 @@
+//! Submission: command buffers that wait for timelines, run, and raise timelines.
+//!
+//! A call to the driver takes any number of submissions and is dear, so a list of them goes in one
+//! call; and one submission, which is what an engine sends for every slice, goes without touching
+//! the heap.
+//!
+//! Vulkan trusts the program that timelines only go up, that a command buffer is not in flight twice
+//! unless it was made for it, and that all is of one device. Here that is checked first, and a list
+//! is submitted as a whole or not at all.
+
+use std::collections::HashSet;
+use std::slice;
+use std::sync::Arc;
+
+use ash::vk;
+use thiserror::Error;
+
+use super::Device;
+use super::command_buffer::{CommandBuffer, Reuse};
+use super::in_flight::Entry;
+use super::promises::{Promises, must_be_forward};
+use super::queue::Queue;
+use super::timeline::Timeline;
+
+/// Why nothing was submitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum SubmitError {
+    /// The device is lost.
+    #[error("the Vulkan device is lost; open another one and build its objects again")]
+    DeviceLost,
+    /// Memory ran out.
+    #[error("the Vulkan driver is out of memory; wait for submissions to complete and try again")]
+    OutOfMemory,
+    /// A signal does not raise its timeline above all that was promised before.
+    #[error("a timeline only goes up: a submission would signal {asked} after {promised}")]
+    NotForward {
+        /// The value asked for.
+        asked: u64,
+        /// The highest value promised.
+        promised: u64,
+    },
+    /// A command buffer of [`Reuse::OneAtATime`] is not known to be complete.
+    #[error("the command buffer is still in flight and was not recorded for simultaneous use")]
+    StillInFlight,
+}
+
+/// Command buffers, with what they wait for and what they raise when all are complete.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Submission<'a> {
+    /// What runs, in this order of start.
+    pub commands: &'a [&'a CommandBuffer],
+    /// What must be reached before anything runs.
+    pub waits: &'a [(&'a Timeline, u64)],
+    /// What is raised after everything. Without any, the queue keeps what it was given until a
+    /// later submission's signal, and command buffers must be for simultaneous use.
+    pub signals: &'a [(&'a Timeline, u64)],
+}
+
+impl Queue {
+    /// Submits all of `submissions` in one `vkQueueSubmit`, or none of them.
+    ///
+    /// # Errors
+    /// See [`SubmitError`].
+    ///
+    /// # Panics
+    /// Something is of another device.
+    pub fn submit(&mut self, submissions: &[Submission<'_>]) -> Result<(), SubmitError> {
+        self.check_all(submissions)?;
+        let lists: Vec<_> = submissions.iter().map(Lists::of).collect();
+        let mut values: Vec<_> = lists.iter().map(Lists::values).collect();
+        let infos: Vec<_> = lists
+            .iter()
+            .zip(&mut values)
+            .map(|(lists, values)| lists.info(values))
+            .collect();
+        let promises = Promises::make(submissions)?;
+        self.call(&infos)?;
+        promises.keep();
+        for submission in submissions {
+            self.remember(submission);
+        }
+        Ok(())
+    }
+
+    /// Submits one command buffer, or none, without touching the heap.
+    ///
+    /// # Errors
+    /// See [`SubmitError`].
+    ///
+    /// # Panics
+    /// Something is of another device.
+    pub fn submit_one(
+        &mut self,
+        commands: Option<&CommandBuffer>,
+        wait: Option<(&Timeline, u64)>,
+        signal: (&Timeline, u64),
+    ) -> Result<(), SubmitError> {
+        let (timeline, value) = signal;
+        self.must_own(timeline.device());
+        if let Some(commands) = commands {
+            self.check_commands(commands)?;
+        }
+        if let Some((wait, _)) = wait {
+            self.must_own(wait.device());
+        }
+        let mut promised = timeline.promised();
+        must_be_forward(value, *promised)?;
+        let command = commands.map(CommandBuffer::raw);
+        let waits_for = wait.map(|(timeline, _)| timeline.raw());
+        let wait_value = wait.map(|(_, value)| value);
+        let signals = [timeline.raw()];
+        let signal_values = [value];
+        let stages = [WAITING_STAGE];
+        let mut values = vk::TimelineSemaphoreSubmitInfo::default()
+            .wait_semaphore_values(wait_value.as_slice())
+            .signal_semaphore_values(&signal_values);
+        let info = vk::SubmitInfo::default()
+            .command_buffers(command.as_slice())
+            .wait_semaphores(waits_for.as_slice())
+            .wait_dst_stage_mask(&stages[..waits_for.as_slice().len()])
+            .signal_semaphores(&signals)
+            .push_next(&mut values);
+        self.call(slice::from_ref(&info))?;
+        *promised = value;
+        drop(promised);
+        if let Some(commands) = commands.filter(|c| c.reuse() == Reuse::OneAtATime) {
+            *commands.last() = Some((timeline.clone(), value));
+        }
+        self.in_flight.remember(Entry {
+            commands: commands.cloned(),
+            wait: wait.map(|(timeline, _)| timeline.clone()),
+            signal: Some((timeline.clone(), value)),
+        });
+        Ok(())
+    }
+
+    fn call(&mut self, infos: &[vk::SubmitInfo<'_>]) -> Result<(), SubmitError> {
+        let device = self.device.raw();
+        // SAFETY: `&mut self` is the external synchronisation of the queue; all handles are of this
+        // device, were checked by the callers, and are kept until they are not in use any more.
+        let result = unsafe { device.queue_submit(self.raw, infos, vk::Fence::null()) };
+        match result {
+            Ok(()) => {
+                self.submits += 1;
+                Ok(())
+            }
+            Err(vk::Result::ERROR_OUT_OF_HOST_MEMORY | vk::Result::ERROR_OUT_OF_DEVICE_MEMORY) => {
+                Err(SubmitError::OutOfMemory)
+            }
+            Err(_) => Err(SubmitError::DeviceLost),
+        }
+    }
+
+    fn check_all(&self, submissions: &[Submission<'_>]) -> Result<(), SubmitError> {
+        let mut seen = HashSet::new();
+        for submission in submissions {
+            for commands in submission.commands {
+                self.check_commands(commands)?;
+                if commands.reuse() == Reuse::OneAtATime {
+                    assert!(
+                        !submission.signals.is_empty(),
+                        "a command buffer that is used once at a time needs a signal that tells its end"
+                    );
+                    if !seen.insert(commands.raw()) {
+                        return Err(SubmitError::StillInFlight);
+                    }
+                }
+            }
+            for (timeline, _) in submission.waits.iter().chain(submission.signals) {
+                self.must_own(timeline.device());
+            }
+        }
+        Ok(())
+    }
+
+    fn check_commands(&self, commands: &CommandBuffer) -> Result<(), SubmitError> {
+        self.must_own(commands.device());
+        if commands.reuse() == Reuse::Simultaneous {
+            return Ok(());
+        }
+        match &*commands.last() {
+            Some((timeline, end)) if timeline.value().is_ok_and(|now| now < *end) => {
+                Err(SubmitError::StillInFlight)
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    fn must_own(&self, device: &Arc<Device>) {
+        assert!(
+            Arc::ptr_eq(&self.device, device),
+            "a submission names a command buffer or timeline of another device"
+        );
+    }
+
+    fn remember(&mut self, submission: &Submission<'_>) {
+        let Submission {
+            commands,
+            waits,
+            signals,
+        } = *submission;
+        for commands in commands {
+            if let (Reuse::OneAtATime, Some((timeline, value))) =
+                (commands.reuse(), signals.first())
+            {
+                *commands.last() = Some(((*timeline).clone(), *value));
+            }
+            let commands = Some((*commands).clone());
+            self.in_flight.remember(Entry {
+                commands,
+                ..Entry::default()
+            });
+        }
+        for (wait, _) in waits {
+            let wait = Some((*wait).clone());
+            self.in_flight.remember(Entry {
+                wait,
+                ..Entry::default()
+            });
+        }
+        for (timeline, value) in signals {
+            let signal = Some(((*timeline).clone(), *value));
+            self.in_flight.remember(Entry {
+                signal,
+                ..Entry::default()
+            });
+        }
+    }
+}
+
+/// Shaders that an earlier stage of the same submission feeds do not exist here, so a wait holds up
+/// everything.
+const WAITING_STAGE: vk::PipelineStageFlags = vk::PipelineStageFlags::ALL_COMMANDS;
+
+/// The arrays that one submission points to.
+struct Lists {
+    commands: Vec<vk::CommandBuffer>,
+    waits: Vec<vk::Semaphore>,
+    wait_values: Vec<u64>,
+    stages: Vec<vk::PipelineStageFlags>,
+    signals: Vec<vk::Semaphore>,
+    signal_values: Vec<u64>,
+}
+
+impl Lists {
+    fn of(submission: &Submission<'_>) -> Self {
+        let Submission {
+            commands,
+            waits,
+            signals,
+        } = *submission;
+        Self {
+            commands: commands.iter().map(|commands| commands.raw()).collect(),
+            waits: waits.iter().map(|(timeline, _)| timeline.raw()).collect(),
+            wait_values: waits.iter().map(|(_, value)| *value).collect(),
+            stages: vec![WAITING_STAGE; waits.len()],
+            signals: signals.iter().map(|(timeline, _)| timeline.raw()).collect(),
+            signal_values: signals.iter().map(|(_, value)| *value).collect(),
+        }
+    }
+
+    fn values(&self) -> vk::TimelineSemaphoreSubmitInfo<'_> {
+        vk::TimelineSemaphoreSubmitInfo::default()
+            .wait_semaphore_values(&self.wait_values)
+            .signal_semaphore_values(&self.signal_values)
+    }
+
+    fn info<'a>(
+        &'a self,
+        values: &'a mut vk::TimelineSemaphoreSubmitInfo<'_>,
+    ) -> vk::SubmitInfo<'a> {
+        vk::SubmitInfo::default()
+            .command_buffers(&self.commands)
+            .wait_semaphores(&self.waits)
+            .wait_dst_stage_mask(&self.stages)
+            .signal_semaphores(&self.signals)
+            .push_next(values)
+    }
+}

@@ -1,0 +1,178 @@
+//! Timeline: a counter that queues and the CPU raise and wait for (`VK_KHR_timeline_semaphore`).
+//!
+//! A queue raises it when a submission is complete; a thread sleeps until it has a value. It only
+//! goes up. Vulkan leaves it to the program that no signal goes back or overtakes one that is
+//! pending; here the timeline remembers the highest value promised, and refuses. Two queues that raise
+//! one timeline are not ordered by that: whoever lets them has one wait for the other.
+//!
+//! A thread waits on one timeline at a time: waiting for any of several burns a core on Mesa.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use ash::vk;
+use thiserror::Error;
+
+use super::Device;
+use super::refusal::{DeviceLost, OutOfMemory};
+
+/// How a wait ended, when the device is well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum WaitOutcome {
+    /// The value was reached.
+    Reached,
+    /// The time was over first.
+    TimedOut,
+}
+
+/// Why the CPU may not raise a timeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum SignalError {
+    /// The value is not above all that was promised before.
+    #[error("a timeline only goes up: {asked} was asked for after {promised}")]
+    NotForward {
+        /// The value asked for.
+        asked: u64,
+        /// The highest value promised.
+        promised: u64,
+    },
+    /// A submission is still to raise it, and would then lower it.
+    #[error("a submission is still to raise this timeline to {promised}; wait for it first")]
+    StillPending {
+        /// The value that the submission will raise it to.
+        promised: u64,
+    },
+    /// The device is lost.
+    #[error(transparent)]
+    DeviceLost(#[from] DeviceLost),
+}
+
+/// A timeline semaphore. A clone is the same timeline.
+#[derive(Clone)]
+pub struct Timeline(Arc<Inner>);
+
+struct Inner {
+    raw: vk::Semaphore,
+    /// Highest value that a submission or the CPU was let signal.
+    promised: Mutex<u64>,
+    device: Arc<Device>,
+}
+
+impl Timeline {
+    /// Makes a timeline that has the value `initial`.
+    ///
+    /// # Errors
+    /// The driver is out of memory.
+    ///
+    /// # Panics
+    /// The adapter has no timeline semaphores, which is a gap that the caller has to look for.
+    pub fn new(device: &Arc<Device>, initial: u64) -> Result<Self, OutOfMemory> {
+        assert!(
+            device.adapter().features.timeline_semaphore,
+            "a timeline was asked of an adapter without timeline semaphores: look at its gaps first"
+        );
+        let mut kind = vk::SemaphoreTypeCreateInfo::default()
+            .semaphore_type(vk::SemaphoreType::TIMELINE)
+            .initial_value(initial);
+        let info = vk::SemaphoreCreateInfo::default().push_next(&mut kind);
+        // SAFETY: the device is alive and has timeline semaphores on.
+        let raw = unsafe { device.raw().create_semaphore(&info, None) }.map_err(|_| OutOfMemory)?;
+        let inner = Inner {
+            raw,
+            promised: Mutex::new(initial),
+            device: Arc::clone(device),
+        };
+        Ok(Self(Arc::new(inner)))
+    }
+
+    /// The value that it has.
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub fn value(&self) -> Result<u64, DeviceLost> {
+        // SAFETY: it is a timeline of this device, alive through `self`.
+        unsafe { self.device().raw().get_semaphore_counter_value(self.0.raw) }
+            .map_err(|_| DeviceLost)
+    }
+
+    /// Raises it to `value`, from the CPU.
+    ///
+    /// # Errors
+    /// The value is not forward, a submission is still to raise it, or the device is lost.
+    pub fn signal(&self, value: u64) -> Result<(), SignalError> {
+        let mut promised = self.promised();
+        if value <= *promised {
+            return Err(SignalError::NotForward {
+                asked: value,
+                promised: *promised,
+            });
+        }
+        if self.value()? < *promised {
+            return Err(SignalError::StillPending {
+                promised: *promised,
+            });
+        }
+        let info = vk::SemaphoreSignalInfo::default()
+            .semaphore(self.0.raw)
+            .value(value);
+        // SAFETY: it is a timeline of this device; the value is above its own, and no signal is
+        // pending, nor can one be added while `promised` is locked.
+        unsafe { self.device().raw().signal_semaphore(&info) }.map_err(|_| DeviceLost)?;
+        *promised = value;
+        Ok(())
+    }
+
+    /// Sleeps until it has `value`, or `timeout` is over; without one, for ever.
+    ///
+    /// # Errors
+    /// The device is lost, or its driver gives up.
+    pub fn wait(&self, value: u64, timeout: Option<Duration>) -> Result<WaitOutcome, DeviceLost> {
+        let nanoseconds = timeout.map_or(u64::MAX, |t| {
+            u64::try_from(t.as_nanos()).unwrap_or(u64::MAX)
+        });
+        let (semaphores, values) = ([self.0.raw], [value]);
+        let info = vk::SemaphoreWaitInfo::default()
+            .semaphores(&semaphores)
+            .values(&values);
+        // SAFETY: it is a timeline of this device, alive through `self`.
+        match unsafe { self.device().raw().wait_semaphores(&info, nanoseconds) } {
+            Ok(()) => Ok(WaitOutcome::Reached),
+            Err(vk::Result::TIMEOUT) => Ok(WaitOutcome::TimedOut),
+            Err(_) => Err(DeviceLost),
+        }
+    }
+
+    pub(super) fn raw(&self) -> vk::Semaphore {
+        self.0.raw
+    }
+
+    pub(super) fn device(&self) -> &Arc<Device> {
+        &self.0.device
+    }
+
+    /// The highest value promised, locked against other promises.
+    pub(super) fn promised(&self) -> MutexGuard<'_, u64> {
+        self.0
+            .promised
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // SAFETY: a queue keeps a clone until the submissions that name it are complete, and a
+        // waiting thread borrows one, so nothing uses it.
+        unsafe { self.device.raw().destroy_semaphore(self.raw, None) };
+    }
+}
+
+impl fmt::Debug for Timeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Timeline")
+            .field("promised", &*self.promised())
+            .finish_non_exhaustive()
+    }
+}

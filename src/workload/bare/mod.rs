@@ -1,0 +1,125 @@
+//! The bare control: what words in memory cost on this device, with nothing around them.
+//!
+//! A dispatch that stores and polls words of the memory in which native fences lie, submitted and
+//! waited for with a timeline semaphore. It is no fence: nothing is queued, checked, logged or
+//! notified. It says how much of a native fence's time is the device's.
+
+mod cpu_wait;
+mod handoff;
+mod storm;
+
+pub use cpu_wait::CpuWait;
+pub use handoff::Handoff;
+pub use storm::Storm;
+
+use super::{Counts, PATIENCE};
+use crate::shared::{Block, Region};
+use crate::sync::Arc;
+use crate::vulkan::shaders::Shader;
+use crate::vulkan::{
+    CommandBuffer, CommandRecorder, ComputePipeline, Device, HostImport, Queue, Reuse, SLICE_BEGIN,
+    SLICE_END, Timeline, WaitOutcome,
+};
+use anyhow::{Context, bail};
+
+/// What lies between two words.
+const LINE_BYTES: u64 = 64;
+
+/// Width of the words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Width {
+    /// 64 bits, as fences are.
+    Wide,
+    /// 32 bits, for devices without 64-bit atomics.
+    Narrow,
+}
+
+impl Width {
+    /// The widest that a device has.
+    #[must_use]
+    pub fn of(device: &Device) -> Self {
+        let features = &device.adapter().features;
+        if features.shader_int64 && features.buffer_int64_atomics {
+            Self::Wide
+        } else {
+            Self::Narrow
+        }
+    }
+
+    fn bits(self) -> u64 {
+        match self {
+            Self::Wide => 64,
+            Self::Narrow => 32,
+        }
+    }
+
+    fn shader(self, wide: &'static Shader, narrow: &'static Shader) -> &'static Shader {
+        match self {
+            Self::Wide => wide,
+            Self::Narrow => narrow,
+        }
+    }
+}
+
+/// A dispatch over words of shared memory, ready to be submitted.
+#[derive(Debug)]
+struct Dispatch {
+    words: Block,
+    commands: CommandBuffer,
+    timeline: Timeline,
+    queue: Queue,
+    value: u64,
+}
+
+impl Dispatch {
+    /// One workgroup of a shader over one page of words, a cache line each.
+    fn new(device: &Arc<Device>, shader: &Shader, spec: &[(u32, u32)]) -> anyhow::Result<Self> {
+        let queue = device.queue(0).context("the device gives out no queue")?;
+        let pipeline = ComputePipeline::new(device, shader.words, 8, spec)?;
+        let mapping = Region::new("bare-control", 64 * LINE_BYTES)?.map()?;
+        let words = Block::whole(&mapping);
+        let import = HostImport::new(device, mapping)?;
+        let address = import.gpu_va().to_le_bytes();
+        let commands = CommandRecorder::begin(device, Reuse::Simultaneous)?
+            .keep(Arc::new(import))
+            .barrier(SLICE_BEGIN)
+            .bind(&pipeline)
+            .push(&address)
+            .dispatch(1, 1, 1)
+            .barrier(SLICE_END)
+            .end()?;
+        Ok(Self {
+            words,
+            commands,
+            timeline: Timeline::new(device, 0)?,
+            queue,
+            value: 0,
+        })
+    }
+
+    fn submit(&mut self) -> anyhow::Result<()> {
+        self.value += 1;
+        self.queue
+            .submit_one(Some(&self.commands), None, (&self.timeline, self.value))?;
+        Ok(())
+    }
+
+    fn wait(&self) -> anyhow::Result<()> {
+        match self.timeline.wait(self.value, Some(PATIENCE))? {
+            WaitOutcome::Reached => Ok(()),
+            WaitOutcome::TimedOut => bail!("a dispatch of the bare control did not end"),
+        }
+    }
+
+    /// The word on a cache line.
+    fn word(&self, line: u64) -> u64 {
+        self.words.word(line * LINE_BYTES).observe()
+    }
+
+    fn counts(&self) -> Counts {
+        Counts {
+            submits: self.queue.submits(),
+            notifications: None,
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! Comparison: the runners of a group take turns, batch by batch.
+//!
+//! A machine is never quiet for long, and what else it does hits whoever runs at that moment. So
+//! nobody does all of his batches in a row: each round every runner does one, and all share the
+//! weather.
+
+use super::{
+    Bench, Entry, Group, Mechanism, Params, ProcessCounters, Runner, Sample, Scenario, groups,
+};
+use std::time::Duration;
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace {
+    /// Batches of each runner that count.
+    pub batches: u32,
+    /// Batches before, which do not count: shaders are compiled, memory is touched.
+    pub warm_up: u32,
+    /// After each batch, and counted with it: what a mechanism leaves running (an engine that has
+    /// not noticed yet that it is idle) is its own cost, and not its neighbour's noise. Longer
+    /// than an engine looks for work, short enough that cores do not fall into deep sleep.
+    pub rest: Duration,
+}
+
+impl Pace {
+    /// This many batches, with the usual warm-up and rest.
+    #[must_use]
+    pub fn of(batches: u32) -> Self {
+        Self {
+            batches,
+            warm_up: 3,
+            rest: Duration::from_micros(500),
+        }
+    }
+}
+
+/// One batch, with what was counted during it and its rest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MeasuredBatch {
+    /// What it took.
+    pub sample: Sample,
+    /// Of the whole process.
+    pub process: ProcessCounters,
+    /// Calls of `vkQueueSubmit`.
+    pub submits: u64,
+    /// Fences named in interrupts, where that can be counted.
+    pub notifications: Option<u64>,
+}
+
+/// What one runner did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// The scenario.
+    pub scenario: Scenario,
+    /// Its form, where there are several.
+    pub form: Option<&'static str>,
+    /// The mechanism.
+    pub mechanism: Mechanism,
+    /// Sizes.
+    pub params: Params,
+    /// What a batch is.
+    pub work: String,
+    /// Operations of a batch.
+    pub ops_per_batch: u64,
+    /// The batches that counted.
+    pub batches: Vec<MeasuredBatch>,
+}
+
+/// Who did not run, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotRun {
+    /// The scenario; all of them where `None`.
+    pub scenario: Option<Scenario>,
+    /// The mechanism.
+    pub mechanism: Mechanism,
+    /// One sentence.
+    pub reason: String,
+    /// Whether something went wrong, rather than not being offered here.
+    pub failed: bool,
+}
+
+/// What came of a comparison.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// Who ran, in the order of groups and entries.
+    pub measured: Vec<Measured>,
+    /// Who did not.
+    pub not_run: Vec<NotRun>,
+    /// Whether it was ended before its time.
+    pub interrupted: bool,
+}
+
+/// Something that whoever watches may show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// A group begins.
+    Group {
+        /// Its scenario.
+        scenario: Scenario,
+        /// Its form.
+        form: Option<&'static str>,
+    },
+    /// A batch is done, or was left out.
+    Batch,
+}
+
+/// What is to be compared.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    groups: Vec<Group>,
+    mechanisms: Vec<Mechanism>,
+    pace: Pace,
+}
+
+impl Comparison {
+    /// These scenarios with these mechanisms.
+    #[must_use]
+    pub fn new(scenarios: &[Scenario], mechanisms: &[Mechanism], pace: Pace) -> Self {
+        let mut groups: Vec<_> = scenarios
+            .iter()
+            .flat_map(|scenario| groups(*scenario))
+            .collect();
+        for group in &mut groups {
+            group
+                .entries
+                .retain(|entry| mechanisms.contains(&entry.mechanism));
+        }
+        groups.retain(|group| !group.entries.is_empty());
+        Self {
+            groups,
+            mechanisms: mechanisms.to_vec(),
+            pace,
+        }
+    }
+
+    /// How many batches there are, warm-up and those that will be left out included.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        let entries: usize = self.groups.iter().map(|group| group.entries.len()).sum();
+        entries as u64 * u64::from(self.pace.batches + self.pace.warm_up)
+    }
+
+    /// Runs it; what was measured when `stop` says so is kept.
+    pub fn run(
+        &self,
+        bench: &Bench,
+        stop: &dyn Fn() -> bool,
+        watch: &mut dyn FnMut(Progress),
+    ) -> Outcome {
+        let mut outcome = Outcome::default();
+        for mechanism in &self.mechanisms {
+            if !mechanism.is_built() {
+                outcome.not_run.push(NotRun {
+                    scenario: None,
+                    mechanism: *mechanism,
+                    reason: "This version does not have it yet.".into(),
+                    failed: false,
+                });
+            }
+        }
+        for group in &self.groups {
+            if stop() {
+                outcome.interrupted = true;
+                break;
+            }
+            let Group { scenario, form, .. } = *group;
+            watch(Progress::Group { scenario, form });
+            self.run_group(group, bench, stop, watch, &mut outcome);
+        }
+        outcome
+    }
+
+    fn run_group(
+        &self,
+        group: &Group,
+        bench: &Bench,
+        stop: &dyn Fn() -> bool,
+        watch: &mut dyn FnMut(Progress),
+        outcome: &mut Outcome,
+    ) {
+        let not_run = |entry: &Entry, reason: String, failed: bool| NotRun {
+            scenario: Some(group.scenario),
+            mechanism: entry.mechanism,
+            reason,
+            failed,
+        };
+        let mut seats = Vec::new();
+        for entry in &group.entries {
+            if let Some(obstacle) = entry.obstacle(&bench.adapter) {
+                outcome.not_run.push(not_run(entry, obstacle, false));
+                continue;
+            }
+            match entry.runner(bench) {
+                Ok(runner) => seats.push(Seat::new(entry, runner)),
+                Err(error) => outcome
+                    .not_run
+                    .push(not_run(entry, format!("{error:#}."), true)),
+            }
+        }
+        for _ in seats.len()..group.entries.len() {
+            (0..self.pace.batches + self.pace.warm_up).for_each(|_| watch(Progress::Batch));
+        }
+        'rounds: for round in 0..self.pace.warm_up + self.pace.batches {
+            for seat in &mut seats {
+                if stop() {
+                    outcome.interrupted = true;
+                    break 'rounds;
+                }
+                seat.turn(self.pace.rest, round >= self.pace.warm_up);
+                watch(Progress::Batch);
+            }
+        }
+        for seat in seats {
+            if let Some(error) = &seat.failed {
+                outcome
+                    .not_run
+                    .push(not_run(&seat.entry, format!("{error:#}."), true));
+            } else if !seat.batches.is_empty() {
+                outcome.measured.push(seat.measured(group));
+            }
+        }
+    }
+}
+
+/// A runner in the round.
+struct Seat {
+    entry: Entry,
+    runner: Box<dyn Runner>,
+    batches: Vec<MeasuredBatch>,
+    failed: Option<anyhow::Error>,
+}
+
+impl Seat {
+    fn new(entry: &Entry, runner: Box<dyn Runner>) -> Self {
+        Self {
+            entry: *entry,
+            runner,
+            batches: Vec::new(),
+            failed: None,
+        }
+    }
+
+    fn turn(&mut self, rest: Duration, counts: bool) {
+        if self.failed.is_some() {
+            return;
+        }
+        match self.batch(rest) {
+            Ok(batch) if counts => self.batches.push(batch),
+            Ok(_) => {}
+            Err(error) => self.failed = Some(error),
+        }
+    }
+
+    fn batch(&mut self, rest: Duration) -> anyhow::Result<MeasuredBatch> {
+        // What is submitted beforehand was submitted for this batch all the same.
+        let counts = self.runner.counts();
+        self.runner.prepare()?;
+        let process = ProcessCounters::read();
+        let sample = self.runner.batch()?;
+        // A pause, not a wait: there is no event for "nothing goes on any more" that all
+        // mechanisms share.
+        std::thread::sleep(rest);
+        let mut process = ProcessCounters::read().since(process);
+        // The pause itself is one sleep.
+        process.wakeups = process.wakeups.map(|wakeups| wakeups.saturating_sub(1));
+        let after = self.runner.counts();
+        Ok(MeasuredBatch {
+            sample,
+            process,
+            submits: after.submits - counts.submits,
+            notifications: after
+                .notifications
+                .zip(counts.notifications)
+                .map(|(now, then)| now - then),
+        })
+    }
+
+    fn measured(self, group: &Group) -> Measured {
+        Measured {
+            scenario: group.scenario,
+            form: group.form,
+            mechanism: self.entry.mechanism,
+            params: self.runner.params(),
+            work: self.runner.work().to_owned(),
+            ops_per_batch: self.runner.ops_per_batch(),
+            batches: self.batches,
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! Workload: named scenarios, each done by several mechanisms, written once.
+//!
+//! A scenario is a piece of synchronisation that programs do: passing a fence to and fro, signalling
+//! fences that nobody waits for, waiting on the CPU. A mechanism is a way to do it. A [`Runner`] does
+//! one scenario by one mechanism, a batch at a time, and says in one sentence what a batch is; a
+//! [`Comparison`] lets the runners of a group take turns.
+//!
+//! Equal work stands beside equal work: what a runner does more or less than its neighbours, its
+//! sentence says.
+#![forbid(unsafe_code)]
+
+pub mod bare;
+mod comparison;
+mod group;
+pub mod native;
+mod process_counters;
+mod runner;
+mod scenario;
+mod sleeper;
+pub mod timeline;
+
+pub use comparison::{Comparison, Measured, MeasuredBatch, NotRun, Outcome, Pace, Progress};
+pub use group::{Bench, Entry, Group, groups};
+pub use process_counters::ProcessCounters;
+pub use runner::{Counts, Params, Runner, Sample};
+pub use scenario::{Mechanism, Scenario};
+
+use std::time::Duration;
+
+/// After this a batch is given up: something that should have been signalled was not.
+const PATIENCE: Duration = Duration::from_secs(30);

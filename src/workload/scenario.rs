@@ -1,0 +1,165 @@
+//! Scenarios and mechanisms, by name.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A piece of synchronisation that programs do.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    clap::ValueEnum,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scenario {
+    /// Two queues pass a fence to and fro on the GPU
+    Handoff,
+    /// 64 queues signal fences that hardly anybody waits for
+    Storm,
+    /// The CPU submits a signal and waits for it
+    CpuWait,
+}
+
+impl Scenario {
+    /// All, in the order in which they are run and shown.
+    pub const ALL: [Self; 3] = [Self::Handoff, Self::Storm, Self::CpuWait];
+
+    /// Its name on the command line and in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Handoff => "handoff",
+            Self::Storm => "storm",
+            Self::CpuWait => "cpu-wait",
+        }
+    }
+
+    /// What one operation of it is called.
+    #[must_use]
+    pub fn operation(self) -> &'static str {
+        match self {
+            Self::Handoff => "hand-off",
+            Self::Storm => "signal",
+            Self::CpuWait => "wait",
+        }
+    }
+}
+
+impl fmt::Display for Scenario {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A way to synchronise.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    clap::ValueEnum,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mechanism {
+    /// Native fences in system memory; the CPU sleeps until it is interrupted
+    NativeSystemEvent,
+    /// Native fences in system memory; the CPU polls
+    NativeSystemPolled,
+    /// Native fences in device memory; the CPU sleeps until it is interrupted
+    NativeLocalEvent,
+    /// Native fences in device memory; the CPU polls
+    NativeLocalPolled,
+    /// Vulkan timeline semaphores
+    TimelineSemaphore,
+    /// Monitored fences, which the CPU holds
+    MonitoredFence,
+    /// Words in memory and nothing else: what the hardware allows at best
+    BareControl,
+}
+
+impl Mechanism {
+    /// All, in the order in which they are run and shown.
+    pub const ALL: [Self; 7] = [
+        Self::NativeSystemEvent,
+        Self::NativeSystemPolled,
+        Self::NativeLocalEvent,
+        Self::NativeLocalPolled,
+        Self::TimelineSemaphore,
+        Self::MonitoredFence,
+        Self::BareControl,
+    ];
+
+    /// Its name on the command line and in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NativeSystemEvent => "native-system-event",
+            Self::NativeSystemPolled => "native-system-polled",
+            Self::NativeLocalEvent => "native-local-event",
+            Self::NativeLocalPolled => "native-local-polled",
+            Self::TimelineSemaphore => "timeline-semaphore",
+            Self::MonitoredFence => "monitored-fence",
+            Self::BareControl => "bare-control",
+        }
+    }
+
+    /// Whether this version has it.
+    #[must_use]
+    pub fn is_built(self) -> bool {
+        match self {
+            Self::NativeSystemEvent | Self::TimelineSemaphore | Self::BareControl => true,
+            Self::NativeSystemPolled
+            | Self::NativeLocalEvent
+            | Self::NativeLocalPolled
+            | Self::MonitoredFence => false,
+        }
+    }
+
+    /// Whether it is one of native fences.
+    #[must_use]
+    pub fn is_native(self) -> bool {
+        match self {
+            Self::NativeSystemEvent
+            | Self::NativeSystemPolled
+            | Self::NativeLocalEvent
+            | Self::NativeLocalPolled => true,
+            Self::TimelineSemaphore | Self::MonitoredFence | Self::BareControl => false,
+        }
+    }
+}
+
+impl fmt::Display for Mechanism {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_the_same_in_text_and_in_json() {
+        for scenario in Scenario::ALL {
+            let json = serde_json::to_string(&scenario).unwrap();
+            assert_eq!(json, format!("\"{scenario}\""));
+        }
+        for mechanism in Mechanism::ALL {
+            let json = serde_json::to_string(&mechanism).unwrap();
+            assert_eq!(json, format!("\"{mechanism}\""));
+        }
+    }
+}

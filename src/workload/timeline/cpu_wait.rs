@@ -1,0 +1,73 @@
+//! CPU wait with a timeline semaphore: `vkQueueSubmit` that signals it, then `vkWaitSemaphores`.
+
+use super::reached;
+use crate::sync::Arc;
+use crate::vulkan::{Device, Queue, Timeline};
+use crate::workload::{Counts, Params, Runner, Sample};
+use anyhow::Context;
+use std::time::Instant;
+
+const WAITS: u64 = 256;
+
+/// See the module's page.
+#[derive(Debug)]
+pub struct CpuWait {
+    timeline: Timeline,
+    queue: Queue,
+    value: u64,
+}
+
+impl CpuWait {
+    /// On a queue of a device.
+    ///
+    /// # Errors
+    /// The driver gives no queue or no timeline.
+    pub fn new(device: &Arc<Device>) -> anyhow::Result<Self> {
+        Ok(Self {
+            timeline: Timeline::new(device, 0)?,
+            queue: device.queue(0).context("the device gives out no queue")?,
+            value: 0,
+        })
+    }
+}
+
+impl Runner for CpuWait {
+    fn work(&self) -> &'static str {
+        "The CPU calls vkQueueSubmit without a command buffer, which signals a timeline semaphore, \
+         and sleeps in vkWaitSemaphores; measured is each from one call to the return of the other."
+    }
+
+    fn params(&self) -> Params {
+        [("waits".into(), WAITS.into())].into()
+    }
+
+    fn ops_per_batch(&self) -> u64 {
+        WAITS
+    }
+
+    fn batch(&mut self) -> anyhow::Result<Sample> {
+        let mut latencies = Vec::with_capacity(WAITS as usize);
+        let start = Instant::now();
+        let mut before = start;
+        for _ in 0..WAITS {
+            self.value += 1;
+            self.queue
+                .submit_one(None, None, (&self.timeline, self.value))?;
+            reached(&self.timeline, self.value)?;
+            let now = Instant::now();
+            latencies.push(now - before);
+            before = now;
+        }
+        Ok(Sample {
+            wall: before - start,
+            latencies,
+        })
+    }
+
+    fn counts(&self) -> Counts {
+        Counts {
+            submits: self.queue.submits(),
+            notifications: None,
+        }
+    }
+}

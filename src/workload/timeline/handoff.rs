@@ -1,0 +1,180 @@
+//! Hand-off with timeline semaphores: a chain of submissions, each of which waits for the one before.
+
+use super::reached;
+use crate::sync::Arc;
+use crate::vulkan::{Device, Queue, Submission, Timeline};
+use crate::workload::{Counts, Params, Runner, Sample};
+use anyhow::Context;
+use std::time::Instant;
+
+const LINKS: u64 = 256;
+
+/// How the chain is handed to the driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HandoffForm {
+    /// A `vkQueueSubmit` for each link.
+    SubmitPerLink,
+    /// All links in one `vkQueueSubmit` (of each queue).
+    OneSubmit,
+}
+
+/// See the module's page.
+#[derive(Debug)]
+pub struct Handoff {
+    form: HandoffForm,
+    timelines: [Timeline; 2],
+    /// Two, so that the chain goes to and fro between them, where the device has two.
+    queues: Vec<Queue>,
+    value: u64,
+}
+
+/// A link's wait and signal, on the timelines by number.
+type Link = (Option<(usize, u64)>, (usize, u64));
+
+impl Handoff {
+    /// On the queues of a device.
+    ///
+    /// # Errors
+    /// The driver gives no queue or no timeline.
+    pub fn new(device: &Arc<Device>, form: HandoffForm) -> anyhow::Result<Self> {
+        let queues: Vec<_> = (0..2).map_while(|index| device.queue(index)).collect();
+        anyhow::ensure!(!queues.is_empty(), "the device gives out no queue");
+        Ok(Self {
+            form,
+            timelines: [Timeline::new(device, 0)?, Timeline::new(device, 0)?],
+            queues,
+            value: 0,
+        })
+    }
+
+    /// Link `number` of a batch that begins above `value`: it waits for the link before on one
+    /// timeline and raises the other.
+    fn link(value: u64, number: u64) -> Link {
+        let wait = number
+            .checked_sub(1)
+            .map(|before| (before as usize % 2, value + before / 2 + 1));
+        (wait, (number as usize % 2, value + number / 2 + 1))
+    }
+
+    fn submit_each(&mut self) -> anyhow::Result<()> {
+        let queues = self.queues.len();
+        for number in 0..LINKS {
+            let (wait, signal) = Self::link(self.value, number);
+            self.queues[number as usize % queues].submit_one(
+                None,
+                wait.map(|(timeline, value)| (&self.timelines[timeline], value)),
+                (&self.timelines[signal.0], signal.1),
+            )?;
+        }
+        Ok(())
+    }
+
+    fn submit_all(&mut self) -> anyhow::Result<Instant> {
+        let timelines = &self.timelines;
+        let links: Vec<_> = (0..LINKS)
+            .map(|number| Self::link(self.value, number))
+            .map(|(wait, signal)| {
+                let wait = wait.map(|(timeline, value)| (&timelines[timeline], value));
+                (wait, [(&timelines[signal.0], signal.1)])
+            })
+            .collect();
+        let queues = self.queues.len();
+        let lists: Vec<Vec<_>> = (0..queues)
+            .map(|queue| {
+                let of_queue = links.iter().skip(queue).step_by(queues);
+                of_queue
+                    .map(|(wait, signals)| Submission {
+                        commands: &[],
+                        waits: wait.as_slice(),
+                        signals,
+                    })
+                    .collect()
+            })
+            .collect();
+        let start = Instant::now();
+        for (queue, list) in self.queues.iter_mut().zip(&lists) {
+            queue.submit(list)?;
+        }
+        Ok(start)
+    }
+}
+
+impl Runner for Handoff {
+    fn work(&self) -> &'static str {
+        match self.form {
+            HandoffForm::SubmitPerLink => {
+                "A chain of 256 submissions without command buffers, each of which waits for a \
+                 timeline semaphore that the one before signals, each by a vkQueueSubmit of its own; \
+                 measured is from the first call to the return of vkWaitSemaphores for the last."
+            }
+            HandoffForm::OneSubmit => {
+                "A chain of 256 submissions without command buffers, each of which waits for a \
+                 timeline semaphore that the one before signals, all in one vkQueueSubmit (of each \
+                 queue); measured is from that call to the return of vkWaitSemaphores for the last."
+            }
+        }
+    }
+
+    fn params(&self) -> Params {
+        let variant = match self.form {
+            HandoffForm::SubmitPerLink => "one submission per link",
+            HandoffForm::OneSubmit => "one vkQueueSubmit for all",
+        };
+        [
+            ("variant".into(), variant.into()),
+            ("links".into(), LINKS.into()),
+            ("queues".into(), self.queues.len().into()),
+        ]
+        .into()
+    }
+
+    fn ops_per_batch(&self) -> u64 {
+        LINKS
+    }
+
+    fn batch(&mut self) -> anyhow::Result<Sample> {
+        let start = match self.form {
+            HandoffForm::SubmitPerLink => {
+                let start = Instant::now();
+                self.submit_each()?;
+                start
+            }
+            HandoffForm::OneSubmit => self.submit_all()?,
+        };
+        let (_, (timeline, value)) = Self::link(self.value, LINKS - 1);
+        reached(&self.timelines[timeline], value).context("the chain did not end")?;
+        let wall = start.elapsed();
+        self.value += LINKS / 2;
+        Ok(Sample {
+            wall,
+            latencies: Vec::new(),
+        })
+    }
+
+    fn counts(&self) -> Counts {
+        Counts {
+            submits: self.queues.iter().map(Queue::submits).sum(),
+            notifications: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_link_waits_for_what_the_one_before_signals() {
+        for batch in 0..2 {
+            let value = batch * LINKS / 2;
+            assert_eq!(Handoff::link(value, 0), (None, (0, value + 1)));
+            for number in 1..LINKS {
+                let (_, before) = Handoff::link(value, number - 1);
+                let (wait, signal) = Handoff::link(value, number);
+                assert_eq!(wait, Some(before));
+                assert_ne!(signal.0, before.0);
+            }
+        }
+        assert_eq!(Handoff::link(0, LINKS - 1).1, (1, LINKS / 2));
+    }
+}

@@ -1,0 +1,339 @@
+//! The bytes that both sides agree on, from both sides: every structure and every constant of
+//! `shaders/abi` is the one that `native_fence::abi` has, and in the shipped SPIR-V its members lie
+//! where Rust's lie.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod support {
+    pub(crate) mod glsl;
+    pub(crate) mod spirv;
+}
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem::offset_of;
+
+use native_fence::abi::{
+    DoorbellStatus, EngineControl, EngineReport, FaultCode, FenceEntry, FenceHandle, HandleAccess,
+    HandleEntry, InterruptRecord, LOG_BUFFER_BYTES, LOG_BUFFER_ENTRIES, LogEntry, LogHeader,
+    LogIndex, LogOperation, LogType, MAILBOX_CAPACITY, MAX_HW_QUEUES, Opcode, PACKET_BYTES, Packet,
+    QueueDescriptor, QueueProgress, QueueState, QueueStatus, RECORD_RING_CAPACITY, RingControl,
+    SLICE_SLOTS, SliceArgs, SliceReason, SliceResult,
+};
+use native_fence::vulkan::shaders;
+use support::glsl::Abi;
+use support::spirv::Module;
+
+/// A structure of Rust: its size and where its members lie.
+struct Twin {
+    name: &'static str,
+    bytes: u64,
+    members: BTreeMap<&'static str, u64>,
+}
+
+/// Lists the members of structures by name; the published constant and the compiler must agree.
+macro_rules! twins {
+    ($($type:ident { $($field:ident = $constant:ident),+ $(,)? })+) => {
+        vec![$({
+            $(assert_eq!(
+                $type::$constant,
+                offset_of!($type, $field) as u64,
+                concat!(stringify!($type), "::", stringify!($constant))
+            );)+
+            assert_eq!($type::BYTES, size_of::<$type>() as u64, stringify!($type));
+            Twin {
+                name: stringify!($type),
+                bytes: $type::BYTES,
+                members: BTreeMap::from([$((stringify!($field), $type::$constant)),+]),
+            }
+        }),+]
+    };
+}
+
+fn twins() -> Vec<Twin> {
+    twins! {
+        EngineControl {
+            mailbox_write = MAILBOX_WRITE, rescan = RESCAN, request = REQUEST,
+            record_read = RECORD_READ, fence_slots = FENCE_SLOTS, clock_bits = CLOCK_BITS,
+            report_va = REPORT_VA,
+        }
+        EngineReport {
+            mailbox_read = MAILBOX_READ, rescan_seen = RESCAN_SEEN, record_write = RECORD_WRITE,
+            collapsed = COLLAPSED, backward_signals = BACKWARD_SIGNALS, last_reason = LAST_REASON,
+        }
+        FenceEntry {
+            current_value_va = CURRENT_VALUE_VA, monitored_value_va = MONITORED_VALUE_VA,
+            shadow = SHADOW, id = ID,
+        }
+        HandleEntry {
+            current_value_va = CURRENT_VALUE_VA, fence_entry_va = FENCE_ENTRY_VA, meta = META,
+        }
+        InterruptRecord {
+            fence_id = FENCE_ID, value = VALUE, hw_queue = HW_QUEUE, log_number = LOG_NUMBER,
+        }
+        LogEntry {
+            fence_value = FENCE_VALUE, native_fence = NATIVE_FENCE, operation = OPERATION,
+            observed_ticks = OBSERVED_TICKS, end_ticks = END_TICKS,
+        }
+        LogHeader {
+            index = INDEX, log_type = LOG_TYPE, number_of_entries = NUMBER_OF_ENTRIES,
+        }
+        Packet { control = CONTROL, log_number = LOG_NUMBER, value = VALUE, operands = OPERANDS }
+        QueueDescriptor {
+            ring_va = RING_VA, ring_control_va = RING_CONTROL_VA, ring_capacity = RING_CAPACITY,
+            wait_log_va = WAIT_LOG_VA, wait_log_entries = WAIT_LOG_ENTRIES,
+            signal_log_va = SIGNAL_LOG_VA, signal_log_entries = SIGNAL_LOG_ENTRIES,
+            handle_directory_va = HANDLE_DIRECTORY_VA, state_va = STATE_VA,
+            progress_va = PROGRESS_VA, progress_handle = PROGRESS_HANDLE,
+            progress_current_value_va = PROGRESS_CURRENT_VALUE_VA,
+            progress_fence_entry_va = PROGRESS_FENCE_ENTRY_VA, hw_queue = HW_QUEUE,
+        }
+        QueueProgress { read_index = READ_INDEX, doorbell_status = DOORBELL_STATUS }
+        QueueState {
+            sequence = SEQUENCE, read_index = READ_INDEX, wait_number = WAIT_NUMBER,
+            signal_number = SIGNAL_NUMBER, wait_log_index = WAIT_LOG_INDEX,
+            signal_log_index = SIGNAL_LOG_INDEX, observed_ticks = OBSERVED_TICKS,
+            progress_value = PROGRESS_VALUE, look_va = LOOK_VA, look_value = LOOK_VALUE,
+            status = STATUS, fault = FAULT, head_control = HEAD_CONTROL, head_value = HEAD_VALUE,
+        }
+        RingControl {
+            write_index = WRITE_INDEX, last_queued_value = LAST_QUEUED_VALUE, doorbell = DOORBELL,
+        }
+        SliceArgs {
+            slice = SLICE, queue_count = QUEUE_COUNT, base_ticks = BASE_TICKS,
+            time_budget = TIME_BUDGET, pass_budget = PASS_BUDGET, idle_window = IDLE_WINDOW,
+            request = REQUEST,
+        }
+        SliceResult {
+            reason = REASON, passes = PASSES, iterations = ITERATIONS, begin_ticks = BEGIN_TICKS,
+            end_ticks = END_TICKS,
+        }
+    }
+}
+
+/// Two members of Rust that the shader stores at once, as one word.
+const JOINED: (&str, &str, [&str; 2]) = (
+    "LogEntry",
+    "fence_and_operation",
+    ["native_fence", "operation"],
+);
+
+/// The members as the twin names them.
+fn expected(twin: &Twin) -> BTreeMap<&'static str, u64> {
+    let mut members = twin.members.clone();
+    let (structure, joined, parts) = JOINED;
+    if twin.name == structure {
+        let [low, high] = parts.map(|part| members.remove(part).expect("a member of Rust"));
+        assert_eq!(
+            low + 4,
+            high,
+            "{joined}: low half and high half of one word"
+        );
+        assert_eq!(low % 8, 0, "{joined} is one word");
+        members.insert(joined, low);
+    }
+    members
+}
+
+#[test]
+fn every_structure_of_the_twins_is_rusts() {
+    let abi = Abi::read();
+    let mut structures = abi.structures();
+    let word = structures.remove("Word").expect("a word by itself");
+    assert_eq!((word.members.len(), word.bytes), (1, 8));
+    for twin in twins() {
+        let name = twin.name;
+        let structure = structures
+            .remove(name)
+            .unwrap_or_else(|| panic!("{name} has no twin in shaders/abi"));
+        let named = structure.members.iter().filter(|m| !m.is_padding());
+        let found: BTreeMap<_, _> = named.map(|m| (m.name.as_str(), m.offset)).collect();
+        assert_eq!(found, expected(&twin), "{name}");
+        assert_eq!(structure.bytes, twin.bytes, "size of {name}");
+    }
+    let left: Vec<_> = structures.keys().collect();
+    assert!(left.is_empty(), "no twin in Rust: {left:?}");
+}
+
+#[test]
+fn every_member_in_the_shipped_spirv_lies_where_rusts_lies() {
+    let abi = Abi::read();
+    let sources = abi.structures();
+    let mut shipped = BTreeSet::new();
+    let engines = shaders::ALL
+        .iter()
+        .filter(|shader| shader.name.starts_with("engine"));
+    for shader in engines {
+        let module = Module::new(shader.words);
+        for twin in twins() {
+            let Some(members) = module.members(twin.name) else {
+                continue;
+            };
+            shipped.insert(twin.name);
+            let found: BTreeMap<_, _> = members
+                .iter()
+                .map(|member| (member.name.clone(), u64::from(member.offset)))
+                .collect();
+            // Padding has no name in Rust; the twin's own layout is held to Rust's above.
+            let source = sources[twin.name].members.iter();
+            let padding = source.filter(|m| m.is_padding());
+            let members = expected(&twin).into_iter();
+            let mut wanted: BTreeMap<_, _> = members.map(|(n, at)| (n.to_owned(), at)).collect();
+            wanted.extend(padding.map(|m| (m.name.clone(), m.offset)));
+            assert_eq!(found, wanted, "{} in {}", twin.name, shader.name);
+        }
+    }
+    // The others are only named in the source: nothing reads them by their type.
+    for needed in ["EngineControl", "EngineReport", "FenceEntry", "HandleEntry"] {
+        assert!(shipped.contains(needed), "{needed} is in no engine");
+    }
+    for needed in [
+        "InterruptRecord",
+        "LogEntry",
+        "LogHeader",
+        "Packet",
+        "QueueState",
+    ] {
+        assert!(shipped.contains(needed), "{needed} is in no engine");
+    }
+    assert!(shipped.len() >= 12, "{shipped:?}");
+}
+
+#[test]
+fn every_constant_of_the_twins_is_rusts() {
+    let abi = Abi::read();
+    let wanted = BTreeMap::from([
+        ("MAILBOX_CAPACITY", MAILBOX_CAPACITY),
+        ("CONTROL_MAILBOX", EngineControl::MAILBOX),
+        ("CONTROL_SLICE_ARGS", EngineControl::SLICE_ARGS),
+        ("CONTROL_RUN_LISTS", EngineControl::RUN_LISTS),
+        ("CONTROL_FENCE_DIRECTORY", EngineControl::FENCE_DIRECTORY),
+        ("REPORT_SLICE_RESULTS", EngineReport::SLICE_RESULTS),
+        ("REPORT_RECORDS", EngineReport::RECORDS),
+        ("FAULT_NONE", 0),
+        ("FAULT_OPCODE", FaultCode::Opcode as u64),
+        ("FAULT_LENGTH", FaultCode::Length as u64),
+        ("FAULT_HANDLE", FaultCode::Handle as u64),
+        ("FAULT_STALE_HANDLE", FaultCode::StaleHandle as u64),
+        ("FAULT_WRITE_INDEX", FaultCode::WriteIndex as u64),
+        ("FAULT_LOG_NUMBER", FaultCode::LogNumber as u64),
+        ("FAULT_ACCESS_DENIED", FaultCode::AccessDenied as u64),
+        ("FAULT_PROGRESS", FaultCode::Progress as u64),
+        ("FENCE_ENTRY_BYTES", FenceEntry::BYTES),
+        (
+            "FENCE_LEAF_BITS",
+            u64::from(FenceEntry::LEAF_ENTRIES.ilog2()),
+        ),
+        ("HANDLE_ENTRY_BYTES", HandleEntry::BYTES),
+        (
+            "HANDLE_LEAF_BITS",
+            u64::from(HandleEntry::LEAF_ENTRIES.ilog2()),
+        ),
+        ("HANDLE_SLOT_BITS", u64::from(FenceHandle::SLOT_BITS)),
+        (
+            "ACCESS_ALWAYS_SIGNALED",
+            u64::from(HandleAccess::ALWAYS_SIGNALED.0),
+        ),
+        ("ACCESS_NO_SIGNAL", u64::from(HandleAccess::NO_SIGNAL.0)),
+        ("ACCESS_NO_WAIT", u64::from(HandleAccess::NO_WAIT.0)),
+        ("ACCESS_CLOSED", u64::from(HandleAccess::CLOSED.0)),
+        ("MAX_HW_QUEUES", MAX_HW_QUEUES),
+        ("QUEUE_STATE_BYTES", QueueState::BYTES),
+        ("STATUS_READY", QueueStatus::Ready as u64),
+        ("STATUS_EMPTY", QueueStatus::Empty as u64),
+        ("STATUS_BLOCKED", QueueStatus::Blocked as u64),
+        ("STATUS_FAULTED", QueueStatus::Faulted as u64),
+        ("RECORD_RING_CAPACITY", RECORD_RING_CAPACITY),
+        ("RECORD_BYTES", InterruptRecord::BYTES),
+        ("RECORD_FAULT", InterruptRecord::FAULT),
+        ("RECORD_NO_QUEUE", u64::from(InterruptRecord::NO_QUEUE)),
+        ("LOG_HEADER_BYTES", LogHeader::BYTES),
+        ("LOG_ENTRY_BYTES", LogEntry::BYTES),
+        ("LOG_SIGNAL_EXECUTED", LogOperation::SignalExecuted as u64),
+        ("LOG_WAIT_UNBLOCKED", LogOperation::WaitUnblocked as u64),
+        ("PACKET_BYTES", PACKET_BYTES),
+        ("OPCODE_NONE", 0),
+        ("OPCODE_NOP", Opcode::Nop as u64),
+        ("OPCODE_WAIT", Opcode::Wait as u64),
+        ("OPCODE_SIGNAL", Opcode::Signal as u64),
+        ("OPCODE_PROGRESS", Opcode::Progress as u64),
+        ("SLICE_SLOTS", SLICE_SLOTS),
+        ("SLICE_ARGS_BYTES", SliceArgs::BYTES),
+        ("SLICE_RESULT_BYTES", SliceResult::BYTES),
+        ("REASON_CUT", SliceReason::Cut as u64),
+        ("REASON_BUDGET", SliceReason::Budget as u64),
+        ("REASON_IDLE", SliceReason::Idle as u64),
+        ("REASON_INTERRUPT", SliceReason::Interrupt as u64),
+        ("REASON_REQUEST", SliceReason::Request as u64),
+    ]);
+    assert_eq!(abi.constants(), wanted);
+    // Rust may not know one more than the engine does.
+    let count = |prefix: &str| wanted.keys().filter(|k| k.starts_with(prefix)).count();
+    assert_eq!(count("FAULT_"), FaultCode::ALL.len() + 1);
+    assert_eq!(count("OPCODE_"), Opcode::ALL.len() + 1);
+    assert!(FenceEntry::LEAF_ENTRIES.is_power_of_two());
+    assert!(HandleEntry::LEAF_ENTRIES.is_power_of_two());
+}
+
+#[test]
+fn what_the_engine_takes_for_granted_holds() {
+    // It looks at an empty queue through the address of its control words.
+    assert_eq!(RingControl::WRITE_INDEX, 0);
+    // Rings of mailbox and records are indexed by masks.
+    assert!(MAILBOX_CAPACITY.is_power_of_two() && RECORD_RING_CAPACITY.is_power_of_two());
+    // The user's words lie in cache lines of their own, so do the engine's and the OS's.
+    for (one, other) in [
+        (RingControl::WRITE_INDEX, RingControl::LAST_QUEUED_VALUE),
+        (RingControl::LAST_QUEUED_VALUE, RingControl::DOORBELL),
+        (QueueProgress::READ_INDEX, QueueProgress::DOORBELL_STATUS),
+    ] {
+        assert!(other - one >= 64);
+    }
+}
+
+/// `layouts.md` 1.1, d3dukmdt.h.
+#[test]
+fn the_log_buffer_has_the_published_bytes() {
+    assert_eq!(size_of::<LogHeader>(), 40);
+    assert_eq!(align_of::<LogHeader>(), 8);
+    assert_eq!(offset_of!(LogHeader, index), 0);
+    assert_eq!(offset_of!(LogHeader, log_type), 8);
+    assert_eq!(offset_of!(LogHeader, number_of_entries), 16);
+    assert_eq!(offset_of!(LogHeader, reserved), 24);
+
+    assert_eq!(size_of::<LogEntry>(), 48);
+    assert_eq!(align_of::<LogEntry>(), 8);
+    assert_eq!(offset_of!(LogEntry, fence_value), 0);
+    assert_eq!(offset_of!(LogEntry, native_fence), 8);
+    assert_eq!(offset_of!(LogEntry, operation), 12);
+    assert_eq!(offset_of!(LogEntry, reserved0), 16);
+    assert_eq!(offset_of!(LogEntry, observed_ticks), 24);
+    assert_eq!(offset_of!(LogEntry, reserved1), 32);
+    assert_eq!(offset_of!(LogEntry, end_ticks), 40);
+
+    assert_eq!((LogType::Waits as u32, LogType::Signals as u32), (1, 2));
+    let operations = (
+        LogOperation::SignalExecuted as u32,
+        LogOperation::WaitUnblocked as u32,
+    );
+    assert_eq!(operations, (0, 1));
+    assert_eq!((LOG_BUFFER_BYTES, LOG_BUFFER_ENTRIES), (4096, 84));
+    assert_eq!(LogIndex::entry_offset(0), 40);
+    assert_eq!(LogIndex::entry_offset(83) + LogEntry::BYTES, 4072);
+    let index = LogIndex {
+        first_free_entry_index: 3,
+        wraparound_count: 7,
+    };
+    assert_eq!(index.word(), 7 << 32 | 3);
+}
+
+/// `D3DDDI_DOORBELLSTATUS`.
+#[test]
+fn doorbells_have_the_published_statuses() {
+    let statuses = [
+        DoorbellStatus::Connected,
+        DoorbellStatus::ConnectedNotify,
+        DoorbellStatus::DisconnectedRetry,
+        DoorbellStatus::DisconnectedAbort,
+    ];
+    assert_eq!(statuses.map(|status| status as u64), [0, 1, 2, 3]);
+}

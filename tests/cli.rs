@@ -1,0 +1,271 @@
+//! `nfence` from outside: what it prints, where, and how it ends.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use assert_cmd::Command;
+use assert_cmd::cargo::cargo_bin_cmd;
+use serde_json::Value;
+use std::process::{Output, Stdio};
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn nfence(arguments: &[&str]) -> Command {
+    let mut command = cargo_bin_cmd!("nfence");
+    command.args(arguments).timeout(PATIENCE);
+    command
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("it prints UTF-8")
+}
+
+/// The one sentence on stderr of a command that ends with `code` and prints nothing else.
+fn complaint(arguments: &[&str], environment: &[(&str, &str)], code: i32) -> String {
+    let mut command = nfence(arguments);
+    command.envs(environment.iter().copied());
+    let Output {
+        stdout,
+        stderr,
+        status,
+    } = command.output().expect("it runs");
+    let (stdout, stderr) = (text(&stdout), text(&stderr));
+    assert_eq!(status.code(), Some(code), "{stderr}");
+    assert_eq!(stdout, "");
+    assert!(!stderr.contains("panicked"), "{stderr}");
+    stderr
+}
+
+fn is_one_sentence(complaint: &str) -> bool {
+    complaint.starts_with("nfence: ") && complaint.trim_end().lines().count() == 1
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|e| panic!("{e}: {}", text(&output.stdout)))
+}
+
+#[test]
+fn help_names_the_commands_and_shows_examples() {
+    let help = text(&nfence(&["--help"]).assert().success().get_output().stdout);
+    assert!(
+        help.contains("compare") && help.contains("doctor"),
+        "{help}"
+    );
+    for command in ["compare", "doctor"] {
+        let output = nfence(&[command, "--help"]).assert().success();
+        let help = text(&output.get_output().stdout);
+        assert!(
+            help.contains("Examples:") && help.contains("Exit codes:"),
+            "{help}"
+        );
+    }
+    let version = nfence(&["--version"]).assert().success();
+    let version = text(&version.get_output().stdout);
+    assert_eq!(
+        version.trim(),
+        concat!("nfence ", env!("CARGO_PKG_VERSION"))
+    );
+}
+
+#[test]
+fn a_command_line_that_is_not_understood_ends_with_2() {
+    for arguments in [
+        &[][..],
+        &["dance"],
+        &["compare", "--scenario", "dance"],
+        &["compare", "--mechanism", "dance"],
+        &["compare", "--batches", "0"],
+        &["compare", "--batches", "many"],
+        &["compare", "--json"],
+        &["doctor", "--quick"],
+    ] {
+        let complaint = complaint(arguments, &[], 2);
+        assert!(complaint.contains("--help"), "{arguments:?}: {complaint}");
+    }
+}
+
+#[test]
+fn an_unknown_device_is_answered_with_those_there_are() {
+    for command in ["compare", "doctor"] {
+        let complaint = complaint(&[command, "--device", "no such card"], &[], 1);
+        assert!(is_one_sentence(&complaint), "{complaint}");
+        assert!(complaint.contains("\"no such card\""), "{complaint}");
+        assert!(complaint.contains("there is:"), "{complaint}");
+    }
+}
+
+#[test]
+fn without_a_driver_it_is_said_what_to_install() {
+    let nowhere = [
+        ("VK_DRIVER_FILES", "/nonexistent"),
+        ("VK_ICD_FILENAMES", "/nonexistent"),
+        ("NFENCE_VALIDATION", "0"),
+    ];
+    for command in ["compare", "doctor"] {
+        let complaint = complaint(&[command], &nowhere, 1);
+        assert!(complaint.contains("nfence: "), "{complaint}");
+        assert!(complaint.contains("mesa-vulkan-drivers"), "{complaint}");
+    }
+    let output = nfence(&["doctor", "--json"])
+        .envs(nowhere)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let findings = json(&output);
+    assert!(
+        findings["problem"]
+            .as_str()
+            .unwrap()
+            .contains("mesa-vulkan-drivers")
+    );
+    assert_eq!(findings["devices"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_found_out_before_measuring() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = folder.path().join("no such folder/figures.json");
+    for path in [folder.path(), &missing] {
+        let path = path.to_str().unwrap();
+        let begin = Instant::now();
+        // It would measure for minutes.
+        let complaint = complaint(&["compare", "--batches", "100000", "--json", path], &[], 1);
+        assert!(is_one_sentence(&complaint), "{complaint}");
+        assert!(complaint.contains(path), "{complaint}");
+        assert!(begin.elapsed() < PATIENCE);
+    }
+}
+
+#[test]
+fn doctor_names_the_device_and_tries_native_fences() {
+    let output = nfence(&["doctor"]).assert().success();
+    let said = text(&output.get_output().stdout);
+    assert!(said.contains("native fences work"), "{said}");
+    let findings = json(
+        nfence(&["doctor", "--json"])
+            .assert()
+            .success()
+            .get_output(),
+    );
+    let device = &findings["devices"][0];
+    let name = device["name"].as_str().unwrap();
+    assert!(!name.is_empty() && said.contains(name), "{said}");
+    assert_eq!(device["native_fences"]["state"], "work");
+    assert_eq!(findings["problem"], Value::Null);
+}
+
+#[test]
+fn compare_writes_the_json_promised_to_stdout_and_the_tables_to_stderr() {
+    let arguments = [
+        "compare",
+        "--quick",
+        "--scenario",
+        "cpu-wait",
+        "--batches",
+        "2",
+        "--json",
+        "-",
+    ];
+    let assert = nfence(&arguments).assert().success();
+    let output = assert.get_output();
+    let report = json(output);
+    assert_eq!(report["schema"], 1);
+    assert!(report["device"]["name"].is_string());
+    assert!(report["machine"]["cores"].as_u64().unwrap() >= 1);
+    let rows = report["rows"].as_array().unwrap();
+    let mechanisms: Vec<_> = rows
+        .iter()
+        .map(|row| row["mechanism"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        mechanisms,
+        ["native-system-event", "timeline-semaphore", "bare-control"]
+    );
+    for row in rows {
+        assert_eq!(row["scenario"], "cpu-wait");
+        assert_eq!(row["ops"], 512);
+        assert_eq!(row["batches"].as_array().unwrap().len(), 2);
+        assert!(row["work"].as_str().unwrap().ends_with('.'));
+        let number = |name: &str| {
+            row[name]
+                .as_f64()
+                .unwrap_or_else(|| panic!("{name}: {row}"))
+        };
+        let quantiles = ["p50_ns", "p90_ns", "p99_ns", "max_ns"].map(number);
+        assert!(quantiles[0] > 0.0 && quantiles.is_sorted(), "{row}");
+        assert!(
+            number("ops_per_s") > 0.0 && number("cpu_s_per_kop") > 0.0,
+            "{row}"
+        );
+        assert!(
+            number("submits_per_kop") > 0.0 && number("wakeups_per_kop") > 0.0,
+            "{row}"
+        );
+    }
+    assert!(rows[0]["notifications_per_kop"].as_f64().unwrap() > 0.0);
+    let people = text(&output.stderr);
+    assert!(people.contains("CPU wait: native"), "{people}");
+    assert!(!people.contains('\x1b'), "no colours but on a terminal");
+}
+
+#[test]
+fn compare_replaces_what_was_in_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("figures.json");
+    std::fs::write(&path, "x".repeat(1 << 20)).unwrap();
+    let arguments = [
+        "compare",
+        "--scenario",
+        "handoff",
+        "--mechanism",
+        "timeline-semaphore",
+        "--batches",
+        "2",
+        "--json",
+        path.to_str().unwrap(),
+    ];
+    let assert = nfence(&arguments).assert().success();
+    let people = text(&assert.get_output().stdout);
+    assert!(people.contains("timeline-semaphore"), "{people}");
+    let report: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    let rows = report["rows"].as_array().unwrap();
+    let baselines = rows.iter().filter(|row| row["params"]["baseline"] == true);
+    assert_eq!((rows.len(), baselines.count()), (2, 1));
+}
+
+#[test]
+fn a_mechanism_that_is_not_there_yet_is_named_and_nothing_is_claimed() {
+    let assert = nfence(&["compare", "--mechanism", "monitored-fence"])
+        .assert()
+        .code(1);
+    let people = text(&assert.get_output().stdout);
+    assert!(people.contains("Nothing was measured."), "{people}");
+    assert!(people.contains("monitored-fence: "), "{people}");
+}
+
+#[test]
+fn ctrl_c_ends_a_run_cleanly_and_the_json_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("figures.json");
+    let child = std::process::Command::new(env!("CARGO_BIN_EXE_nfence"))
+        .args(["compare", "--batches", "100000", "--json"])
+        .arg(&path)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The file is made after Ctrl-C was taken.
+    let begin = Instant::now();
+    while !path.exists() {
+        assert!(begin.elapsed() < PATIENCE, "no file");
+        std::thread::yield_now();
+    }
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("Interrupted"));
+    let report: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    assert_eq!(report["interrupted"], true);
+}

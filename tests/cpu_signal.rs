@@ -1,0 +1,190 @@
+//! Signals from the CPU: one call, a batch, and who learns of it.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+#[path = "support/held_bench.rs"]
+mod held_bench;
+#[path = "support/held_engine.rs"]
+mod held_engine;
+#[path = "support/spy_ddi.rs"]
+mod spy_ddi;
+
+use held_bench::on_every_bench;
+use native_fence::gpu::NodePolicy;
+use native_fence::kmd::{CurrentValueUpdate, Ddi, UpdateFlags};
+use native_fence::shared::Block;
+use native_fence::{CommandList, Fence, SignalError};
+use spy_ddi::Call;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+const LONG: Duration = Duration::from_secs(15);
+
+fn values(fences: &[Fence]) -> Vec<u64> {
+    fences.iter().map(Fence::current_value).collect()
+}
+
+fn is_update(call: &Call) -> bool {
+    matches!(call, Call::UpdateCurrentValuesFromCpu(..))
+}
+
+/// A batch is one call of the driver with all values in the caller's order; every value is there
+/// on return, and every queue that waited for one goes on.
+///
+/// Kills `a-batch-in-the-order-of-locks` and `only-the-first-of-a-batch`.
+#[test]
+fn nf_17_a_batch_is_one_call_in_order() {
+    on_every_bench(NodePolicy::default(), |bench| {
+        let device = bench.adapter.create_device();
+        let fences: Vec<_> = (0..32).map(|_| device.create_fence(0).unwrap()).collect();
+        let mut queues = Vec::new();
+        for fence in &fences[..3] {
+            let mut queue = device.create_hw_queue().unwrap();
+            queue.submit(CommandList::new().wait(fence, 100)).unwrap();
+            queues.push(queue);
+        }
+        bench.spy.take();
+        // Neither in the order of creation nor backwards.
+        let batch: Vec<_> = (0..32)
+            .map(|at| (&fences[at * 7 % 32], 100 + at as u64))
+            .collect();
+        Fence::signal_all(&batch).unwrap();
+        for (fence, value) in &batch {
+            assert_eq!(fence.current_value(), *value);
+        }
+        let told: Vec<_> = bench.spy.take().into_iter().filter(is_update).collect();
+        let wanted = batch
+            .iter()
+            .map(|(fence, value)| (fence.object().fence().id(), *value));
+        assert_eq!(
+            told,
+            [Call::UpdateCurrentValuesFromCpu(
+                wanted.collect(),
+                UpdateFlags::Store
+            )]
+        );
+        for queue in &queues {
+            queue.progress_fence().wait(1, LONG).unwrap();
+        }
+    });
+}
+
+/// The driver takes the entries of a call in their order: of two for one fence the later stays.
+///
+/// Kills `a-batch-backwards-in-the-driver`.
+#[test]
+fn nf_17_the_driver_stores_a_batch_in_its_order() {
+    on_every_bench(NodePolicy::default(), |bench| {
+        let fence = bench.adapter.create_device().create_fence(0).unwrap();
+        let native = fence.object().fence();
+        let (region, offset) = native.current_value_place();
+        let block = Block::whole(&region.map().unwrap());
+        let updates = [7, 9, 8].map(|value| CurrentValueUpdate {
+            fence: native.id(),
+            value,
+            word: block.word(offset),
+        });
+        bench
+            .spy
+            .update_current_values_from_cpu(&updates, UpdateFlags::Store)
+            .unwrap();
+        assert_eq!(fence.current_value(), 8);
+    });
+}
+
+/// A batch with an error in it stores nothing, and the driver is not called.
+///
+/// Kills `a-batch-goes-backward`.
+#[test]
+fn nf_17_a_batch_with_an_error_stores_nothing() {
+    on_every_bench(NodePolicy::default(), |bench| {
+        let device = bench.adapter.create_device();
+        let fences: Vec<_> = (0..33).map(|_| device.create_fence(5).unwrap()).collect();
+        let closed = device.create_fence(5).unwrap();
+        closed.close();
+        bench.spy.take();
+        for (batch, error) in [
+            (
+                vec![(&fences[0], 6), (&fences[1], 4)],
+                SignalError::Backward { current: 5 },
+            ),
+            (vec![(&fences[0], 6), (&closed, 6)], SignalError::Closed),
+            (
+                vec![(&fences[0], 6), (&fences[0], 7)],
+                SignalError::NamedTwice,
+            ),
+            (
+                fences.iter().map(|fence| (fence, 6)).collect(),
+                SignalError::TooMany,
+            ),
+        ] {
+            assert_eq!(Fence::signal_all(&batch), Err(error));
+            assert_eq!(values(&fences), [5; 33], "{error}");
+        }
+        assert!(!bench.spy.take().iter().any(is_update));
+        Fence::signal_all(&[]).unwrap();
+    });
+}
+
+/// When a CPU signal returns, the value is stored, and the waiters that it satisfies are released,
+/// though no interrupt can come; the waiter of more stays, and MonitoredValue is its.
+///
+/// Kills `cpu-signals-release-nobody` and `cpu-signals-store-nothing`.
+#[test]
+fn nf_20_a_signal_that_returned_is_stored_and_has_released_its_waiters() {
+    on_every_bench(NodePolicy::default(), |bench| {
+        let fence = bench.adapter.create_device().create_fence(0).unwrap();
+        let native = fence.object().fence();
+        bench.holder.hold(true);
+        std::thread::scope(|scope| {
+            let (sent, received) = mpsc::channel();
+            for value in [3, 5, 9] {
+                let (sent, fence) = (sent.clone(), fence.clone());
+                let result = move || sent.send((value, fence.wait(value, LONG))).unwrap();
+                bench.spy.take();
+                scope.spawn(result);
+                bench.spy.wait_for(|call| *call == Call::AssistReturned);
+            }
+            assert_eq!(native.monitored_value(), 2);
+            fence.signal(5).unwrap();
+            assert_eq!(fence.current_value(), 5);
+            assert_eq!(native.monitored_value(), 8);
+            let mut first = [0, 0].map(|_| received.recv_timeout(LONG).unwrap());
+            first.sort_by_key(|(value, _)| *value);
+            assert_eq!(first, [(3, Ok(())), (5, Ok(()))]);
+            assert!(received.try_recv().is_err());
+            fence.signal(9).unwrap();
+            assert_eq!(native.monitored_value(), u64::MAX);
+            assert_eq!(received.recv_timeout(LONG), Ok((9, Ok(()))));
+        });
+    });
+}
+
+/// A queue that waits on the fence goes on, though its engine was let go.
+///
+/// Kills `cpu-signals-do-not-tell-the-gpu`.
+#[test]
+fn nf_20_a_signal_brings_back_a_parked_engine() {
+    on_every_bench(NodePolicy::default(), |bench| {
+        let device = bench.adapter.create_device();
+        let (gate, done) = (
+            device.create_fence(0).unwrap(),
+            device.create_fence(0).unwrap(),
+        );
+        let mut queue = device.create_hw_queue().unwrap();
+        for round in 1..=5 {
+            let parks = bench.adapter.node_counters().parks;
+            queue
+                .submit(CommandList::new().wait(&gate, round).signal(&done, round))
+                .unwrap();
+            let deadline = Instant::now() + LONG;
+            while bench.adapter.node_counters().parks == parks {
+                assert!(Instant::now() < deadline, "the engine was never parked");
+                std::thread::yield_now();
+            }
+            assert_eq!(done.current_value(), round - 1);
+            gate.signal(round).unwrap();
+            done.wait(round, LONG).unwrap();
+        }
+    });
+}

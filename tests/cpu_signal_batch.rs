@@ -1,0 +1,85 @@
+//! Batch: several fences signalled from the CPU by one call.
+
+#![allow(clippy::unwrap_used, reason = "tests, and their helpers")]
+
+mod support {
+    pub(crate) mod gated_bench;
+    pub(crate) mod gated_engine;
+    pub(crate) mod interrupt_spy;
+}
+
+use native_fence::kmd::UpdateFlags;
+use native_fence::{CommandList, Fence, HwQueue};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use support::gated_bench::{Bench, native, until_completed};
+use support::interrupt_spy::Call;
+
+/// UpdateCurrentValuesFromCpu takes the whole batch in its order, whatever the order of the fences'
+/// ids, and tells the GPU once: one call, and one submission for all the queues that stand at waits.
+///
+/// Kills `batch-is-stored-backward`, `batch-is-a-call-a-fence` and `batch-tells-no-engine`.
+#[test]
+fn nf_17_a_batch_of_current_values_takes_effect_in_order_with_one_notification() {
+    const FENCES: usize = 32;
+    let bench = Bench::new();
+    let fences: Vec<Fence> = (0..FENCES).map(|_| bench.fence(0)).collect();
+    let mut queues: Vec<HwQueue> = (0..4)
+        .map(|_| bench.then_parked(|| bench.queue()))
+        .collect();
+    for (i, queue) in queues.iter_mut().enumerate() {
+        let list = &mut CommandList::new();
+        for fence in fences.iter().skip(8 * i).take(8) {
+            list.wait(fence, 1);
+        }
+        bench.then_parked(|| queue.submit(list).unwrap());
+    }
+
+    // Neither the order of the ids nor its reverse.
+    let order: Vec<usize> = (0..FENCES).map(|i| (i * 13 + 5) % FENCES).collect();
+    let batch =
+        |value: u64| -> Vec<(&Fence, u64)> { order.iter().map(|i| (&fences[*i], value)).collect() };
+    let before = bench.gate.submitted_here();
+    let gate = bench.gate.close();
+    Fence::signal_all(&batch(1)).unwrap();
+    assert_eq!(bench.gate.submitted_here(), before + 1, "one notification");
+    assert!(fences.iter().all(|fence| fence.current_value() == 1));
+    let named = order
+        .iter()
+        .map(|i| (native(&fences[*i]).id(), 1))
+        .collect();
+    let call = Call::UpdateCurrentValuesFromCpu(named, UpdateFlags::Store);
+    assert_eq!(calls_of_cpu_signals(&bench), [call]);
+    drop(gate);
+    for queue in &queues {
+        until_completed(queue, 1);
+    }
+
+    // In order, for a thread that looks: who sees the last sees those before.
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let mut looks = 0_u64;
+            while !over.load(Ordering::Acquire) {
+                let mut least = 0;
+                for i in order.iter().rev() {
+                    let seen = fences[*i].current_value();
+                    assert!(seen >= least, "{seen} is seen after {least} behind it");
+                    least = seen;
+                }
+                looks += 1;
+            }
+            looks
+        });
+        for value in 2..3000 {
+            Fence::signal_all(&batch(value)).unwrap();
+        }
+        over.store(true, Ordering::Release);
+        assert!(reader.join().unwrap() > 0);
+    });
+}
+
+fn calls_of_cpu_signals(bench: &Bench) -> Vec<Call> {
+    let is_signal = |call: &Call| matches!(call, Call::UpdateCurrentValuesFromCpu(..));
+    bench.spy.calls().into_iter().filter(is_signal).collect()
+}

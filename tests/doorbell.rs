@@ -1,0 +1,96 @@
+//! Rules of the doorbell (HQ-02), on the real device.
+
+#![allow(clippy::unwrap_used, reason = "tests, and their helpers")]
+
+mod support {
+    pub(crate) mod bench;
+    pub(crate) mod engine_spy;
+    pub(crate) mod log_spy;
+}
+
+use native_fence::abi::{DoorbellStatus, LogType};
+use native_fence::{CommandList, HwQueueOptions};
+use support::bench::{Bench, LONG, assert_no_validation_message};
+
+/// HQ-02. That nothing runs is shown beside another queue of the same engine that does.
+///
+/// Mutants: `doorbell-starts-connected`, `connect-does-not-look`.
+#[test]
+fn hq_02_a_doorbell_starts_disconnected_and_connecting_runs_what_was_queued() {
+    let bench = Bench::new();
+    let mut queue = bench
+        .device
+        .create_hw_queue_disconnected(HwQueueOptions::default())
+        .unwrap();
+    let mut other = bench.device.create_hw_queue().unwrap();
+    let (fence, elsewhere) = (bench.fence(), bench.fence());
+    assert_eq!(queue.doorbell_status(), DoorbellStatus::DisconnectedRetry);
+    assert_eq!(bench.spy.connects(queue.os().handle()), 0);
+
+    let mut list = CommandList::new();
+    for value in 1..=10 {
+        list.signal(&fence, value);
+    }
+    let value = queue.queue_commands(&list).unwrap();
+    for round in 1..=5 {
+        other
+            .submit(CommandList::new().signal(&elsewhere, round))
+            .unwrap();
+        elsewhere.wait(round, LONG).unwrap();
+    }
+    assert_eq!((queue.read_index(), fence.current_value()), (0, 0));
+
+    bench.until_parked();
+    // No ring: connecting alone makes the engine look.
+    queue.connect_doorbell().unwrap();
+    queue.progress_fence().wait(value, LONG).unwrap();
+    assert_eq!((queue.read_index(), fence.current_value()), (11, 10));
+    assert_no_validation_message();
+}
+
+/// HQ-02: what is in the ring when the doorbell is taken away stays there.
+///
+/// Mutant: `disconnect-leaves-the-run-list`.
+#[test]
+fn hq_02_nothing_runs_after_a_disconnect_and_nothing_is_lost() {
+    let bench = Bench::new();
+    let mut queue = bench.device.create_hw_queue().unwrap();
+    let mut other = bench.device.create_hw_queue().unwrap();
+    let (gate, fence, elsewhere) = (bench.fence(), bench.fence(), bench.fence());
+    for round in 1..=10 {
+        // Once at a wait, which stands over the disconnect; once in the middle of signals.
+        let mut list = CommandList::new();
+        list.wait(&gate, round);
+        for value in (round - 1) * 100 + 1..=round * 100 {
+            list.signal(&fence, value);
+        }
+        let value = queue.submit(&list).unwrap();
+        if round % 2 == 0 {
+            gate.signal(round).unwrap();
+        }
+        queue.os().disconnect_doorbell();
+        assert_eq!(queue.doorbell_status(), DoorbellStatus::DisconnectedRetry);
+        let stood = (queue.read_index(), fence.current_value());
+        if round % 2 == 1 {
+            gate.signal(round).unwrap();
+        }
+        for more in 1..=3 {
+            let to = (round - 1) * 3 + more;
+            other
+                .submit(CommandList::new().signal(&elsewhere, to))
+                .unwrap();
+            elsewhere.wait(to, LONG).unwrap();
+        }
+        assert_eq!((queue.read_index(), fence.current_value()), stood);
+        queue.connect_doorbell().unwrap();
+        queue.progress_fence().wait(value, LONG).unwrap();
+        assert_eq!(fence.current_value(), round * 100);
+    }
+    let signals = bench.spy.log(queue.os().handle(), LogType::Signals);
+    assert_eq!(signals.total(), 10 * 101, "each packet ran exactly once");
+    assert_eq!(
+        bench.spy.log(queue.os().handle(), LogType::Waits).total(),
+        10
+    );
+    assert_no_validation_message();
+}

@@ -1,0 +1,328 @@
+//! What holds the order of the engine in place. No validation layer follows accesses by device
+//! address, and a CPU driver forgives nearly everything; so the shipped SPIR-V is read.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod support {
+    pub(crate) mod shader_text;
+    pub(crate) mod spirv;
+}
+
+use std::collections::BTreeSet;
+
+use native_fence::vulkan::shaders;
+use support::shader_text::{Event, Kind, ShaderText};
+use support::spirv::{Barrier, Module, op, scope, semantics};
+
+const SLICE: &str = "run_slice";
+const STEPS: &str = "step_rounds";
+
+/// Between the parts of an iteration.
+const MEETING: Barrier = Barrier {
+    execution: Some(scope::WORKGROUP),
+    memory: scope::WORKGROUP,
+    semantics: semantics::ACQUIRE_RELEASE | semantics::UNIFORM_MEMORY | semantics::WORKGROUP_MEMORY,
+};
+
+/// Between the log index of a signal and its comparison.
+const LOG_BARRIER: Barrier = Barrier {
+    execution: None,
+    memory: scope::DEVICE,
+    semantics: semantics::ACQUIRE_RELEASE | semantics::UNIFORM_MEMORY,
+};
+
+const RELEASE: u64 = semantics::RELEASE | semantics::UNIFORM_MEMORY;
+const ACQUIRE: u64 = semantics::ACQUIRE | semantics::UNIFORM_MEMORY;
+
+fn engines() -> impl Iterator<Item = (&'static str, Module<'static>)> {
+    let engines = shaders::ALL
+        .iter()
+        .filter(|shader| shader.name.starts_with("engine"));
+    engines.map(|shader| (shader.name, Module::new(shader.words)))
+}
+
+/// Runs `hold` on what each shipped engine does to memory.
+fn in_every_engine(hold: impl Fn(&ShaderText<'_>)) {
+    assert!(engines().next().is_some(), "an engine is shipped");
+    for (name, module) in engines() {
+        println!("{name}");
+        hold(&ShaderText::new(module));
+    }
+}
+
+fn places(events: &[Event], wanted: impl Fn(&Event) -> bool) -> Vec<usize> {
+    let those = events.iter().enumerate().filter(|(_, event)| wanted(event));
+    those.map(|(place, _)| place).collect()
+}
+
+/// Kills `engine-meets-for-shared-memory-only`, `engine-meets-once-an-iteration` and
+/// `engine-meets-in-the-subgroup` (`decisions.md` 2).
+#[test]
+fn lanes_meet_twice_an_iteration_and_nowhere_else() {
+    for (name, module) in engines() {
+        for barrier in module.control_barriers() {
+            assert_eq!(barrier, MEETING, "{name}");
+        }
+    }
+    in_every_engine(|text| {
+        let events = text.of(SLICE);
+        let meetings = places(&events, |e| e.kind == Kind::ControlBarrier);
+        let [first, second] = meetings[..] else {
+            panic!("an iteration has {} meetings", meetings.len());
+        };
+        let adopts = places(&events, |e| {
+            e.is(Kind::Load, "FenceEntry.monitored_value_va")
+        });
+        assert!(!adopts.is_empty() && adopts.iter().all(|at| *at < first));
+        for what in ["LogHeader.index", "QueueProgress.read_index"] {
+            let steps = places(&events, |e| e.is(Kind::Store, what));
+            assert!(!steps.is_empty(), "{what}");
+            assert!(steps.iter().all(|at| first < *at && *at < second), "{what}");
+        }
+        // Records of lanes are stored before lane 0 publishes their index, after the meeting.
+        let raises = places(&events, |e| e.is(Kind::Modify, "s_raised"));
+        assert!(!raises.is_empty() && raises.iter().all(|at| first < *at && *at < second));
+    });
+}
+
+/// Kills `engine-signals-without-a-barrier` and `engine-orders-its-log-relaxed` (LG-05).
+#[test]
+fn lg_05_there_is_one_memory_barrier_and_it_is_the_signals() {
+    for (name, module) in engines() {
+        assert_eq!(module.memory_barriers(), [LOG_BARRIER], "{name}");
+    }
+    in_every_engine(|text| {
+        let barriers =
+            |events: Vec<Event>| places(&events, |e| e.kind == Kind::MemoryBarrier).len();
+        assert!(barriers(text.of(STEPS)) > 0);
+        assert_eq!(barriers(text.of(STEPS)), barriers(text.of(SLICE)));
+    });
+}
+
+/// Kills `engine-logs-before-the-value`, `engine-publishes-the-index-before-the-entry` and
+/// `engine-signals-without-a-barrier` (IN-01).
+#[test]
+fn in_01_a_signal_stores_value_entry_index_and_then_the_barrier() {
+    in_every_engine(|text| {
+        let events = text.of(STEPS);
+        let values = places(&events, |e| e.is(Kind::Store, "Word.value"));
+        assert!(!values.is_empty());
+        for (turn, start) in values.iter().enumerate() {
+            let end = values.get(turn + 1).copied().unwrap_or(events.len());
+            let mut kinds: Vec<&str> = events[*start..end]
+                .iter()
+                .filter_map(|event| match (event.kind, event.structure()) {
+                    (Kind::Store, "Word") => Some("value"),
+                    (Kind::Store, "LogEntry") => Some("entry"),
+                    (Kind::Store, "LogHeader") => Some("index"),
+                    (Kind::MemoryBarrier, _) => Some("barrier"),
+                    _ => None,
+                })
+                .collect();
+            kinds.dedup();
+            assert_eq!(kinds, ["value", "entry", "index", "barrier"]);
+        }
+        // The read index says that all of it was done.
+        let last = events.iter().rposition(|e| {
+            matches!(e.kind, Kind::MemoryBarrier)
+                || matches!(e.structure(), "LogEntry" | "LogHeader")
+        });
+        let reads = places(&events, |e| e.is(Kind::Store, "QueueProgress.read_index"));
+        assert!(!reads.is_empty() && reads.iter().all(|at| Some(*at) > last));
+    });
+}
+
+/// Kills `engine-adopts-after-the-look` (NF-07).
+#[test]
+fn an_adoption_stores_the_shadow_and_then_looks_at_the_value() {
+    in_every_engine(|text| {
+        let events = text.of("adopt");
+        let stores = places(&events, |e| e.is(Kind::Store, "FenceEntry.shadow"));
+        let looks = places(&events, |e| {
+            e.is(Kind::Load, "Word.value") && e.semantics == ACQUIRE
+        });
+        let [monitored, current] = looks[..] else {
+            panic!("an adoption observes two words, not {}", looks.len());
+        };
+        let shadow = *stores.first().expect("an adoption stores the shadow");
+        assert!(monitored < shadow && shadow < current);
+    });
+}
+
+/// Kills `engine-does-not-publish-the-value` and its like: what tells another party that something
+/// is done is stored with Release, and nothing else tells it.
+#[test]
+fn what_is_published_is_released() {
+    let published = [
+        "Word.value",
+        "LogHeader.index",
+        "QueueProgress.read_index",
+        "QueueState.sequence",
+        "EngineReport.record_write",
+        "EngineReport.mailbox_read",
+        "EngineReport.rescan_seen",
+        "EngineReport.collapsed",
+        "SliceResult.reason",
+    ];
+    in_every_engine(|text| {
+        let events = text.of(SLICE);
+        for place in published {
+            let stores: Vec<_> = events.iter().filter(|e| e.is(Kind::Store, place)).collect();
+            assert!(!stores.is_empty(), "{place} is never stored");
+            for store in stores {
+                let order = (store.scope, store.semantics);
+                assert_eq!(
+                    order,
+                    (scope::DEVICE, RELEASE),
+                    "{place} in {}",
+                    store.function
+                );
+            }
+        }
+    });
+}
+
+/// Kills `engine-does-not-observe-the-mailbox` and its like: what another party published is
+/// loaded with Acquire.
+#[test]
+fn what_others_publish_is_acquired() {
+    let observed = [
+        "EngineControl.mailbox_write",
+        "EngineControl.request",
+        "HandleEntry.meta",
+        "FenceEntry.monitored_value_va",
+        "QueueState.sequence",
+    ];
+    in_every_engine(|text| {
+        let events = text.of(SLICE);
+        let acquires = |event: &Event| (event.scope, event.semantics) == (scope::DEVICE, ACQUIRE);
+        for place in observed {
+            let loads: Vec<_> = events.iter().filter(|e| e.is(Kind::Load, place)).collect();
+            assert!(!loads.is_empty(), "{place} is never loaded");
+            for load in loads {
+                assert!(acquires(load), "{place} in {}", load.function);
+            }
+        }
+        // Looks at CurrentValues and write indices; in other functions a word may be a table's.
+        let steps = text.of(STEPS);
+        let looks = steps.iter().filter(|e| {
+            e.is(Kind::Load, "Word.value") && !matches!(e.function.as_str(), "resolve_head")
+        });
+        let chooses = text.of("choose_queue");
+        let looks: Vec<_> = looks
+            .chain(
+                chooses
+                    .iter()
+                    .filter(|e| e.is(Kind::Load, "Word.value") && e.function == "choose_queue"),
+            )
+            .collect();
+        assert!(looks.len() >= 2, "a step looks, and so does a choice");
+        for look in looks {
+            assert!(acquires(look), "a look in {}", look.function);
+        }
+        // The room in the record ring is taken from what the OS published.
+        let room = |e: &&Event| e.is(Kind::Load, "EngineControl.record_read");
+        assert!(text.of("record_ring_has").iter().filter(room).any(acquires));
+    });
+}
+
+/// Kills `engine-saves-the-state-after-its-sequence` and
+/// `engine-gives-its-reason-before-its-result`.
+#[test]
+fn what_publishes_a_structure_is_stored_after_the_rest_of_it() {
+    in_every_engine(|text| {
+        for (function, structure, publisher) in [
+            ("save_queue", "QueueState", "QueueState.sequence"),
+            (SLICE, "SliceResult", "SliceResult.reason"),
+            (SLICE, "EngineReport", "SliceResult.reason"),
+        ] {
+            let events = text.of(function);
+            let is_part = |e: &Event| e.kind == Kind::Store && e.structure() == structure;
+            let parts = places(&events, |e| is_part(e) && e.place != publisher);
+            let publishes = places(&events, |e| e.is(Kind::Store, publisher));
+            assert!(!parts.is_empty(), "{structure}");
+            assert!(parts.last() < publishes.last(), "{structure}");
+        }
+        let events = text.of("publish_and_adopt");
+        let records = places(&events, |e| e.structure() == "InterruptRecord");
+        let index = places(&events, |e| e.is(Kind::Store, "EngineReport.record_write"));
+        assert!(!records.is_empty() && records.last() < index.first());
+    });
+}
+
+/// Kills `engine-reads-the-handle-table-plainly`: one word is read once and whole, or written
+/// once and whole, in memory that others touch at the same time.
+#[test]
+fn every_access_by_address_is_atomic() {
+    for (name, module) in engines() {
+        assert!(module.private_accesses().is_empty(), "{name}");
+        let aligned = |access: Option<&u32>| access.is_some_and(|access| access & 2 != 0);
+        let loads = module.all(op::LOAD).filter(|i| aligned(i.operands.get(3)));
+        let stores = module.all(op::STORE).filter(|i| aligned(i.operands.get(2)));
+        assert_eq!(
+            loads.count() + stores.count(),
+            0,
+            "plain accesses in {name}"
+        );
+    }
+    in_every_engine(|text| {
+        let events = text.of(SLICE);
+        let shared: Vec<_> = events.iter().filter(|e| e.is_at_address).collect();
+        assert!(shared.len() > 50, "the walker sees {}", shared.len());
+        for event in shared {
+            assert_eq!(event.scope, scope::DEVICE, "{event:?}");
+            assert!(
+                event.place.contains('.'),
+                "a word without a name: {event:?}"
+            );
+        }
+    });
+}
+
+/// Kills `engine-writes-the-ring`: the engine writes what is the engine's.
+#[test]
+fn the_engine_stores_nothing_that_belongs_to_others() {
+    let own = BTreeSet::from([
+        "EngineReport",
+        "InterruptRecord",
+        "LogEntry",
+        "QueueState",
+        "SliceResult",
+    ]);
+    let own_words = [
+        "FenceEntry.shadow",
+        "LogHeader.index",
+        "QueueProgress.read_index",
+    ];
+    in_every_engine(|text| {
+        let events = text.of(SLICE);
+        let shared = events.iter().filter(|e| e.is_at_address);
+        for event in shared.filter(|e| e.kind != Kind::Load) {
+            // A word by itself is a CurrentValue, which a step alone stores.
+            let is_value = event.place == "Word.value"
+                && text.of(STEPS).iter().any(|e| e.function == event.function);
+            let is_own = own.contains(event.structure())
+                || own_words.contains(&event.place.as_str())
+                || is_value;
+            assert!(is_own, "{} in {}", event.place, event.function);
+            assert_eq!(event.kind, Kind::Store, "one writer needs no {event:?}");
+        }
+    });
+}
+
+/// The walker itself: every function that it was asked for is there, and none is out of reach.
+#[test]
+fn every_function_of_the_engine_is_reached_from_the_slice() {
+    in_every_engine(|text| {
+        let main: Vec<_> = text.of("main");
+        assert_eq!(main, text.of(SLICE));
+        let reached: BTreeSet<_> = main.iter().map(|event| event.function.as_str()).collect();
+        for function in text.functions() {
+            let acts = text.of(function).iter().any(|e| e.function == function);
+            assert!(
+                !acts || reached.contains(function),
+                "{function} is never called"
+            );
+        }
+    });
+}

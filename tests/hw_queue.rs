@@ -1,0 +1,276 @@
+//! Rules of hardware queues and user-mode submission (HQ-01, HQ-06), on the real device.
+
+#![allow(clippy::unwrap_used, reason = "tests, and their helpers")]
+
+mod support {
+    pub(crate) mod bench;
+    pub(crate) mod engine_spy;
+    pub(crate) mod log_spy;
+}
+
+use native_fence::abi::{DoorbellStatus, LogType, Opcode, PACKET_BYTES, Packet, RingControl};
+use native_fence::gpu::NodePolicy;
+use native_fence::{CommandList, HwQueue, HwQueueOptions};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use support::bench::{Bench, LONG, assert_no_validation_message, until};
+use support::log_spy::Call;
+
+fn control_words(queue: &HwQueue) -> [u64; 3] {
+    let (control, _) = queue.raw_memory();
+    [
+        RingControl::LAST_QUEUED_VALUE,
+        RingControl::WRITE_INDEX,
+        RingControl::DOORBELL,
+    ]
+    .map(|offset| control.word(offset).observe())
+}
+
+/// HQ-01: what lies in memory after each step of a submission. That the last queued value comes
+/// before the write index is in `load_hw_queue`.
+///
+/// Mutants: `submission-without-ring`, `last-queued-value-one-behind`.
+#[test]
+fn hq_01_a_submission_ends_in_a_progress_write_and_goes_value_ring_doorbell_status() {
+    let bench = Bench::new();
+    let mut queue = bench.device.create_hw_queue().unwrap();
+    let fence = bench.fence();
+    let handle = queue.os().handle();
+    for submission in 1..=5u64 {
+        bench.until_parked();
+        assert_eq!(queue.doorbell_status(), DoorbellStatus::ConnectedNotify);
+        let write = 4 * submission;
+        let mut list = CommandList::new();
+        list.nop()
+            .signal(&fence, submission)
+            .wait(&fence, submission);
+        let value = queue.queue_commands(&list).unwrap();
+        assert_eq!(value, submission, "N + 1");
+        assert_eq!(queue.last_queued_value(), value);
+        assert_eq!(queue.os().last_queued_value(), value, "as the OS reads it");
+        assert_eq!(
+            control_words(&queue),
+            [value, write, submission - 1],
+            "not rung yet"
+        );
+        let (_, packets) = queue.raw_memory();
+        let at = (write - 1) * PACKET_BYTES;
+        let ending = Packet {
+            control: packets.word(at + Packet::CONTROL).peek(),
+            log_number: packets.word(at + Packet::LOG_NUMBER).peek(),
+            value: packets.word(at + Packet::VALUE).peek(),
+            operands: [0; 5],
+        };
+        assert_eq!(ending.opcode(), Some(Opcode::Progress));
+        assert_eq!(
+            (ending.handle(), ending.value),
+            (queue.progress_fence().handle(), value)
+        );
+
+        // The driver is called after the status was read, which is after the ring.
+        let at_notify = Arc::new(Mutex::new(None));
+        let seen = Arc::clone(&at_notify);
+        let (control, _) = queue.raw_memory();
+        let control = control.clone();
+        bench.spy.in_next_notify(move || {
+            let words = [
+                RingControl::LAST_QUEUED_VALUE,
+                RingControl::WRITE_INDEX,
+                RingControl::DOORBELL,
+            ];
+            *seen.lock().unwrap() = Some(words.map(|offset| control.word(offset).observe()));
+        });
+        assert_eq!(
+            queue.read_index(),
+            write - 4,
+            "nothing runs before the ring"
+        );
+        queue.ring_doorbell().unwrap();
+        assert_eq!(*at_notify.lock().unwrap(), Some([value, write, submission]));
+        assert_eq!(bench.spy.notifies(handle) as u64, submission);
+        queue.progress_fence().wait(value, LONG).unwrap();
+        assert_eq!(queue.progress_fence().current_value(), value);
+    }
+    assert_no_validation_message();
+}
+
+/// HQ-01, CONNECTED_NOTIFY: the engine sleeps, so the driver is called.
+///
+/// Mutant: `connected-notify-not-notified`.
+#[test]
+fn hq_01_connected_notify_notifies_the_driver() {
+    let bench = Bench::new();
+    let mut queue = bench.device.create_hw_queue().unwrap();
+    let handle = queue.os().handle();
+    bench.until_parked();
+    assert_eq!(queue.doorbell_status(), DoorbellStatus::ConnectedNotify);
+    let value = queue.submit(CommandList::new().nop()).unwrap();
+    assert_eq!(bench.spy.notifies(handle), 1);
+    queue.progress_fence().wait(value, LONG).unwrap();
+    assert_eq!(bench.spy.connects(handle), 1, "once, when it was made");
+    assert_no_validation_message();
+}
+
+/// HQ-01, CONNECTED: the engine runs and looks at the ring by itself; nobody is called.
+///
+/// Mutant: `connected-notifies-too`.
+#[test]
+fn hq_01_connected_is_done() {
+    let bench = Bench::with_policy(NodePolicy {
+        slice_time: Duration::from_micros(200),
+        idle_window: Duration::from_micros(50),
+        ..NodePolicy::default()
+    });
+    let mut busy = bench
+        .device
+        .create_hw_queue_with(HwQueueOptions {
+            ring_capacity: 1 << 16,
+            ..HwQueueOptions::default()
+        })
+        .unwrap();
+    let mut queue = bench.device.create_hw_queue().unwrap();
+    let handle = queue.os().handle();
+    let mut work = CommandList::new();
+    for _ in 0..50_000 {
+        work.nop();
+    }
+    // The engine may have finished the work before the ring: then there is nothing to see.
+    for _ in 0..50 {
+        let done = busy.submit_blocking(&work, LONG).unwrap();
+        until("the engine runs on by itself", || {
+            queue.doorbell_status() == DoorbellStatus::Connected
+                || busy.progress_fence().current_value() == done
+        });
+        let (parks, notifies) = (bench.parks(), bench.spy.notifies(handle));
+        let before = queue.doorbell_status();
+        let value = queue.queue_commands(CommandList::new().nop()).unwrap();
+        queue.ring_doorbell().unwrap();
+        let stayed = [before, queue.doorbell_status()] == [DoorbellStatus::Connected; 2]
+            && bench.parks() == parks;
+        let called = bench.spy.notifies(handle) - notifies;
+        queue.progress_fence().wait(value, LONG).unwrap();
+        busy.progress_fence().wait(done, LONG).unwrap();
+        if stayed {
+            assert_eq!(called, 0, "nobody is called while the engine runs");
+            assert_no_validation_message();
+            return;
+        }
+    }
+    panic!("the engine never ran on for the length of a submission");
+}
+
+/// HQ-01, DISCONNECTED_RETRY: connect, and ring again. DISCONNECTED_ABORT and a failed connect
+/// are open (destroy and make anew, or a kernel-mode queue).
+///
+/// Mutant: `disconnected-retry-not-connected`.
+#[test]
+fn hq_01_disconnected_retry_connects_and_rings_again() {
+    let bench = Bench::new();
+    let mut queue = bench.device.create_hw_queue().unwrap();
+    let fence = bench.fence();
+    let handle = queue.os().handle();
+    for value in 1..=20 {
+        queue.os().disconnect_doorbell();
+        assert_eq!(queue.doorbell_status(), DoorbellStatus::DisconnectedRetry);
+        let (connects, [.., rings]) = (bench.spy.connects(handle), control_words(&queue));
+        let progress = queue
+            .submit(CommandList::new().signal(&fence, value))
+            .unwrap();
+        assert_eq!(bench.spy.connects(handle), connects + 1);
+        assert_eq!(control_words(&queue)[2], rings + 2, "rung again");
+        queue.progress_fence().wait(progress, LONG).unwrap();
+        assert_eq!(fence.current_value(), value);
+    }
+    assert_no_validation_message();
+}
+
+/// More queues than the engine has lanes, all but a few blocked. lavapipe has eight lanes.
+fn blocked_queues(bench: &Bench) -> usize {
+    5 * bench.info.features.subgroup_size.max(1) as usize
+}
+
+/// HQ-06: 40 queues stand at a wait; one more on each lane runs, before them and behind them in
+/// the run list.
+///
+/// Mutant: `blocked-queue-holds-its-lane`.
+#[test]
+fn hq_06_blocked_queues_do_not_hold_the_engine() {
+    let bench = Bench::new();
+    let lanes = bench.info.features.subgroup_size.max(1) as usize;
+    let gate = bench.fence();
+    let queue = || bench.device.create_hw_queue().unwrap();
+    let mut ahead: Vec<_> = (0..lanes / 2).map(|_| queue()).collect();
+    let mut blocked: Vec<_> = (0..blocked_queues(&bench)).map(|_| queue()).collect();
+    let mut behind: Vec<_> = (0..lanes).map(|_| queue()).collect();
+
+    let done: Vec<_> = blocked.iter().map(|_| bench.fence()).collect();
+    for (queue, done) in blocked.iter_mut().zip(&done) {
+        queue
+            .submit(CommandList::new().wait(&gate, 1).signal(done, 1))
+            .unwrap();
+    }
+    bench.until_parked();
+
+    let ran = bench.fence();
+    for queue in ahead.iter_mut().chain(&mut behind) {
+        for round in 0..3 {
+            let mut list = CommandList::new();
+            for _ in 0..100 {
+                list.signal(&ran, round + 1);
+            }
+            let value = queue.submit(&list).unwrap();
+            queue.progress_fence().wait(value, LONG).unwrap();
+        }
+    }
+    assert!(
+        blocked.iter().all(|queue| queue.read_index() == 0),
+        "they stand where they stood"
+    );
+    assert!(done.iter().all(|done| done.current_value() == 0));
+
+    // One of the runners lets them go, on the GPU.
+    behind[0]
+        .submit(CommandList::new().signal(&gate, 1))
+        .unwrap();
+    for done in &done {
+        done.wait(1, LONG).unwrap();
+    }
+    assert_no_validation_message();
+}
+
+/// HQ-06: a chain through more queues than lanes, given to the engine in the order that suits it
+/// least: each queue waits for the one that is submitted after it.
+///
+/// Mutant: `blocked-queue-holds-its-lane`.
+#[test]
+fn hq_06_a_chain_across_more_queues_than_lanes_completes_in_any_order() {
+    let bench = Bench::new();
+    let length = blocked_queues(&bench) + 1;
+    let fences: Vec<_> = (0..=length).map(|_| bench.fence()).collect();
+    let mut queues: Vec<_> = (0..length)
+        .map(|_| bench.device.create_hw_queue().unwrap())
+        .collect();
+    for round in 1..=5 {
+        // Forwards and backwards by turns, so that places in the run list do not matter.
+        let mut order: Vec<usize> = (0..length).collect();
+        if round % 2 == 0 {
+            order.reverse();
+        }
+        for (at, queue) in order.iter().zip(&mut queues) {
+            let mut list = CommandList::new();
+            list.wait(&fences[at + 1], round)
+                .signal(&fences[*at], round);
+            queue.submit(&list).unwrap();
+        }
+        fences[length].signal(round).unwrap();
+        fences[0].wait(round, LONG).unwrap();
+    }
+    for queue in &queues {
+        queue.progress_fence().wait(5, LONG).unwrap();
+        let waits = bench.spy.log(queue.os().handle(), LogType::Waits);
+        assert_eq!(waits.total(), 5);
+    }
+    let updated = bench.spy.count(|call| matches!(call, Call::Disconnect(_)));
+    assert_eq!(updated, 0, "no doorbell was taken away for it");
+    assert_no_validation_message();
+}

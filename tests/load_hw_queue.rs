@@ -1,0 +1,100 @@
+//! Rules of hardware queues (HQ) that show under load. Each test loads two cores for a moment.
+
+#![allow(clippy::unwrap_used, reason = "tests, and their helpers")]
+
+mod support {
+    pub(crate) mod bench;
+    pub(crate) mod engine_spy;
+    pub(crate) mod log_spy;
+}
+
+use native_fence::CommandList;
+use native_fence::abi::{LogType, RingControl};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use support::bench::{Bench, Ended, LONG, assert_no_validation_message};
+
+/// HQ-01: whoever sees packets in the ring sees that they were announced.
+///
+/// Mutant: `last-queued-value-one-behind`.
+#[test]
+fn hq_01_the_last_queued_value_is_published_before_the_ring() {
+    let bench = Bench::new();
+    let mut queue = bench.device.create_hw_queue().unwrap();
+    let fence = bench.fence();
+    let control = queue.raw_memory().0.clone();
+    let ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let watcher = scope.spawn(|| {
+            let mut sights = 0;
+            while !ended.load(Ordering::Acquire) {
+                let written = control.word(RingControl::WRITE_INDEX).observe();
+                let queued = control.word(RingControl::LAST_QUEUED_VALUE).observe();
+                // Two packets a submission.
+                assert!(
+                    queued >= written / 2,
+                    "{written} packets, {queued} announced"
+                );
+                sights += 1;
+            }
+            sights
+        });
+        let end = Ended(&ended);
+        for value in 1..=5000 {
+            queue
+                .submit_blocking(CommandList::new().signal(&fence, value), LONG)
+                .unwrap();
+        }
+        drop(end);
+        println!("{} looks", watcher.join().unwrap());
+    });
+    queue.progress_fence().wait(5000, LONG).unwrap();
+    assert_no_validation_message();
+}
+
+/// HQ-02: a storm of connects and disconnects while a producer submits and a partner queue
+/// answers; each signal is executed exactly once.
+///
+/// Mutants: those of the tests in `doorbell`, which kill them for certain.
+#[test]
+fn hq_02_a_storm_of_connects_and_disconnects_loses_nothing() {
+    let bench = Bench::new();
+    let mut queue = bench.device.create_hw_queue().unwrap();
+    let mut partner = bench.device.create_hw_queue().unwrap();
+    let (there, back) = (bench.fence(), bench.fence());
+    let doorbell = Arc::clone(queue.os());
+    let rounds = 300u64;
+    std::thread::scope(|scope| {
+        let storm = scope.spawn(|| {
+            for time in 0..1500u32 {
+                doorbell.disconnect_doorbell();
+                doorbell.connect_doorbell().unwrap();
+                // Long enough at times that a slice gets to run the queue.
+                (0..time % 40 * 50).for_each(|_| std::hint::spin_loop());
+            }
+        });
+        for round in 1..=rounds {
+            let mut answer = CommandList::new();
+            answer.wait(&there, round).signal(&back, round);
+            partner.submit_blocking(&answer, LONG).unwrap();
+            let mut list = CommandList::new();
+            list.signal(&there, round).wait(&back, round);
+            queue.submit_blocking(&list, LONG).unwrap();
+            if round % 8 == 0 {
+                back.wait(round, LONG).unwrap();
+            }
+        }
+        queue.progress_fence().wait(rounds, LONG).unwrap();
+        partner.progress_fence().wait(rounds, LONG).unwrap();
+        storm.join().unwrap();
+    });
+    assert_eq!(
+        (there.current_value(), back.current_value()),
+        (rounds, rounds)
+    );
+    let signals = bench.spy.log(queue.os().handle(), LogType::Signals);
+    let waits = bench.spy.log(queue.os().handle(), LogType::Waits);
+    assert_eq!((signals.total(), waits.total()), (2 * rounds, rounds));
+    assert_eq!(queue.read_index(), 3 * rounds);
+    assert_no_validation_message();
+}

@@ -1,0 +1,128 @@
+//! The two engines on which behaviour is tested: the model and the shader on a Vulkan device.
+//!
+//! Without a device the shader's half is left out with a printed line; `NFENCE_REQUIRE_DEVICE` set
+//! makes that a failure.
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use native_fence::gpu::{CutPlan, ModelEngine, ModelMemory, ModelOptions, NodePolicy};
+use native_fence::{Adapter, AdapterOptions, OpenError};
+use std::sync::Arc;
+
+/// An adapter over the model, and the memory that knows what the model did wrong.
+#[must_use]
+pub(crate) fn model_with(options: ModelOptions) -> (Adapter, Arc<ModelMemory>) {
+    let engine = ModelEngine::new(options);
+    let memory = Arc::clone(engine.memory());
+    let adapter = Adapter::with_engine(Box::new(engine), NodePolicy::default())
+        .expect("the model has what it needs");
+    (adapter, memory)
+}
+
+/// An adapter over the model.
+#[must_use]
+pub(crate) fn model() -> (Adapter, Arc<ModelMemory>) {
+    model_with(ModelOptions::default())
+}
+
+/// A model every slice of which is cut somewhere within `most` loop passes.
+#[must_use]
+pub(crate) fn model_cut(seed: u64, most: u64) -> (Adapter, Arc<ModelMemory>) {
+    model_with(ModelOptions {
+        cut: CutPlan::Random { seed, most },
+        ..ModelOptions::default()
+    })
+}
+
+/// An adapter over the shader engine on the best device, if there is one.
+///
+/// # Panics
+/// When there is none and `NFENCE_REQUIRE_DEVICE` is set.
+#[must_use]
+pub(crate) fn shader() -> Option<Adapter> {
+    shader_under(NodePolicy::default())
+}
+
+fn shader_under(policy: NodePolicy) -> Option<Adapter> {
+    let options = AdapterOptions {
+        policy,
+        ..AdapterOptions::default()
+    };
+    match Adapter::open(&options) {
+        Ok(adapter) => Some(adapter),
+        Err(error) => {
+            no_device(&error);
+            None
+        }
+    }
+}
+
+fn no_device(error: &OpenError) {
+    assert!(
+        std::env::var_os("NFENCE_REQUIRE_DEVICE").is_none(),
+        "NFENCE_REQUIRE_DEVICE is set, and no device has native fences: {error}"
+    );
+    println!("left out on the shader: {error}");
+}
+
+/// Every engine that there is, by name.
+#[must_use]
+pub(crate) fn engines() -> Vec<(&'static str, Adapter)> {
+    let mut engines = vec![("model", model().0)];
+    engines.extend(shader().map(|adapter| ("shader", adapter)));
+    engines
+}
+
+/// Runs a test's body on every engine, each with a fresh adapter; a violation of the model fails.
+pub(crate) fn on_every_engine(body: impl Fn(&Adapter)) {
+    on_every_engine_under(NodePolicy::default(), body);
+}
+
+/// As [`on_every_engine`], under a policy. A waiter that looks before it sleeps may be satisfied
+/// before the engine raises: a test that counts raises sets `wait_spin` to zero.
+pub(crate) fn on_every_engine_under(policy: NodePolicy, body: impl Fn(&Adapter)) {
+    let engine = ModelEngine::new(ModelOptions::default());
+    let memory = Arc::clone(engine.memory());
+    let adapter =
+        Adapter::with_engine(Box::new(engine), policy).expect("the model has what it needs");
+    println!("on the model");
+    body(&adapter);
+    drop(adapter);
+    assert_eq!(memory.violations(), [], "on the model");
+    if let Some(adapter) = shader_under(policy) {
+        println!("on the shader");
+        body(&adapter);
+    }
+}
+
+/// Cases of a random test: `NFENCE_RANDOM_CASES`, or `usual`.
+#[must_use]
+pub(crate) fn random_cases(usual: u64) -> u64 {
+    std::env::var("NFENCE_RANDOM_CASES")
+        .ok()
+        .and_then(|cases| cases.parse().ok())
+        .unwrap_or(usual)
+}
+
+/// Numbers that look random, the same for the same seed (SplitMix64).
+#[derive(Clone, Debug)]
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    /// The next 64 bits.
+    pub(crate) fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// One of 0 to `end` - 1.
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
+        self.bits() % end
+    }
+
+    /// One of the elements.
+    pub(crate) fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
+        &of[self.below(of.len() as u64) as usize]
+    }
+}
