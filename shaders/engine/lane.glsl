@@ -13,7 +13,7 @@ shared uint64_t s_look_value[MAX_HW_QUEUES];
 // Votes and records of one iteration; who writes them when stands in slice.glsl.
 shared uint s_backward;      // signals below the value before, in the slice
 shared uint s_end;           // REASON_* once the slice is to end
-shared uint s_progress;      // some lane took a step
+shared uint s_progress;      // rounds of the lane that took most, of those that stepped; 0: none did
 shared uint s_raised;        // records that lanes stored in this iteration
 shared uint s_record_room;   // 1 if the record ring has room for one record of every lane
 shared uint64_t s_record_base; // running index of the first of them
@@ -32,6 +32,7 @@ uint l_cursor;     // which of them is in registers
 uint l_quantum;    // iterations that it has had
 uint64_t l_ticks;  // the whole clock as last read
 bool l_stepped;    // the lane took a step in this iteration
+uint l_rounds;     // whole rounds that it has had in this iteration, before the one it left in
 bool l_holding;    // it can do no more in this iteration
 uint l_fruitless;  // looks in a row that found nothing
 uint l_backward;   // signals below the value before, in this iteration

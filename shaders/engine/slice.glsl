@@ -18,10 +18,11 @@ uint64_t k_collapsed;
 uint64_t k_backward;
 uint64_t k_last_step;    // ticks of the last step of any lane
 uint k_idle_iterations;
-uint k_passes;
+uint k_passes;           // loop passes so far, at most: see vote
 uint k_iterations;       // executions so far
 bool k_raised;           // a record was published, or lost
 uint k_most_places;      // queues of the lane that has most
+uint k_fixed_passes;     // of an iteration, besides its rounds and adoptions
 uint64_t k_began;
 uint64_t k_request;
 uint64_t k_pass_budget;
@@ -107,8 +108,17 @@ bool publish_and_adopt() {
 }
 
 // Votes: the reason why the slice ends now, or REASON_CUT for none.
-uint vote(bool raised, uint64_t window, uint passes_a_turn) {
+//
+// Passes are counted as a driver that cuts loops may count them, which takes every lane for the
+// slowest: the rounds of the lane that took most and stepped; one that did not step left after
+// PATIENCE looks.
+//
+// A slice that ends as idle has looked at every queue since its last step, and none could go on:
+// the OS parks the engine by that alone. So the end of a budget is idle too where that holds, and
+// a budget ends no slice that has not had the time to find out.
+uint vote(bool raised, uint64_t window) {
     uint64_t ticks = now();
+    k_passes += k_fixed_passes + max(s_progress, PATIENCE);
     if (s_progress != 0u) {
         k_last_step = ticks;
         k_idle_iterations = 0u;
@@ -116,20 +126,21 @@ uint vote(bool raised, uint64_t window, uint passes_a_turn) {
         k_idle_iterations += 1u;
     }
     s_progress = 0u;
-    k_passes += passes_a_turn;
+    uint whole_look = k_most_places + 1u;
+    bool found_nothing = k_idle_iterations > whole_look;
+    bool spent = uint64_t(k_passes) >= k_pass_budget || ticks - k_began >= k_time_budget;
     k_raised = k_raised || raised;
     uint reason = REASON_CUT;
     if (k_iterations == 0u) {
-        // Every slice executes at least once: a slice time of nothing, or one request after another,
-        // would starve the queues.
+        // Every slice executes at least once: one request after another would starve the queues.
     } else if (k_raised) {
         reason = REASON_INTERRUPT;
     } else if (OBSERVE(g_control.request) != k_request) {
         reason = REASON_REQUEST;
-    } else if (uint64_t(k_passes) >= k_pass_budget || ticks - k_began >= k_time_budget) {
-        reason = REASON_BUDGET;
-    } else if (k_idle_iterations > k_most_places + 1u && ticks - k_last_step >= window) {
+    } else if (found_nothing && (spent || ticks - k_last_step >= window)) {
         reason = REASON_IDLE;
+    } else if (spent && k_iterations > whole_look) {
+        reason = REASON_BUDGET;
     }
     return reason;
 }
@@ -145,7 +156,11 @@ void run_slice() {
     SliceArgs args = SliceArgs(g_control_va + CONTROL_SLICE_ARGS + push.slot * SLICE_ARGS_BYTES);
     g_run_list_va = g_control_va + CONTROL_RUN_LISTS + push.slot * uint64_t(MAX_HW_QUEUES) * 8ul;
     g_queue_count = min(uint(PEEK(args.queue_count)), MAX_HW_QUEUES);
-    l_ticks = PEEK(args.base_ticks);
+    // The OS may have read its clock long before the slice in flight ended.
+    SliceResult before = SliceResult(g_report_va + REPORT_SLICE_RESULTS
+                                     + ((push.slot + SLICE_SLOTS - 1ul) % SLICE_SLOTS)
+                                           * SLICE_RESULT_BYTES);
+    l_ticks = max(PEEK(args.base_ticks), PEEK(before.end_ticks));
     uint64_t began = now();
 
     // A queue that is not in registers is looked at once in any case: its handle may have been
@@ -169,7 +184,6 @@ void run_slice() {
     if (l_places != 0u) {
         load_queue(l_cursor);
     }
-    uint passes_a_turn = 1u + ROUNDS + most_places + RAISES + 1u;
     uint64_t window = PEEK(args.idle_window);
     if (leads) {
         k_record_write = PEEK(report.record_write);
@@ -186,6 +200,8 @@ void run_slice() {
         k_iterations = 0u;
         k_raised = false;
         k_most_places = most_places;
+        // The slice's own, the choice of a queue, the records, the entry of the adoptions.
+        k_fixed_passes = 1u + most_places + RAISES + 1u;
         k_began = began;
         k_request = PEEK(args.request);
         k_pass_budget = PEEK(args.pass_budget);
@@ -204,7 +220,7 @@ void run_slice() {
     for (;;) {
         if (leads) {
             bool raised = publish_and_adopt();
-            s_end = vote(raised, window, passes_a_turn);
+            s_end = vote(raised, window);
         }
         meet();
         reason = s_end;
@@ -216,13 +232,15 @@ void run_slice() {
         step_rounds();
         raise_what_was_noted();
         if (l_stepped) {
-            s_progress = 1u;
+            atomicMax(s_progress, l_rounds + 1u);
         }
         if (l_backward != 0u) {
             atomicAdd(s_backward, l_backward);
             l_backward = 0u;
         }
-        k_iterations += 1u;
+        if (leads) {
+            k_iterations += 1u;
+        }
         meet();
     }
 

@@ -221,7 +221,7 @@ void step_rounds() {
     l_fruitless = 0u;
     i_raised = 0u;
     l_holding = q_ordinal == NO_QUEUE || q_status == STATUS_FAULTED;
-    for (uint round = 0u; round < ROUNDS; ++round) {
+    for (l_rounds = 0u; l_rounds < ROUNDS; ++l_rounds) {
         if (l_holding) {
             break;
         }

@@ -6,7 +6,7 @@ use crate::abi::{
     RingControl, STATE_COPIES,
 };
 use crate::shared::Block;
-use crate::sync::{Arc, Mutex, lock};
+use crate::sync::{Arc, Mutex, Ordering, fence, lock};
 
 /// Where the parts of a queue lie in the engine's address space.
 #[derive(Debug)]
@@ -160,10 +160,31 @@ impl QueueSlot {
             .observe()
     }
 
-    /// The state that holds: the copy with the greater sequence. To be called while no slice that
-    /// runs the queue is in flight, or for a hint.
+    /// The state that holds: the copy with the greater sequence, read again if the engine saved
+    /// another meanwhile. Exact when no slice that runs the queue is in flight. While one is, it is
+    /// a hint: that a save's words are not seen before the sequence of the save before is practice
+    /// and not promised. What is decided by it is decided again when the slice has ended, and a
+    /// fault's words never change once they stand.
     #[must_use]
     pub fn state(&self) -> QueueState {
+        loop {
+            let state = self.read_state();
+            // The words of the copy were read before the sequences are.
+            fence(Ordering::Acquire);
+            if self.sequences().into_iter().max() == Some(state.sequence) {
+                return state;
+            }
+        }
+    }
+
+    fn sequences(&self) -> [u64; 2] {
+        [0, 1].map(|copy| {
+            let sequence = STATES + copy * QueueState::BYTES + QueueState::SEQUENCE;
+            self.places.page.host.word(sequence).observe()
+        })
+    }
+
+    fn read_state(&self) -> QueueState {
         let copies = [0, 1].map(|copy| {
             let block = self
                 .places

@@ -8,10 +8,10 @@
 use super::{AddressSpace, Engine, EngineLost, EngineMapping, GpuVa, MapError};
 use crate::abi::SLICE_SLOTS;
 use crate::shared::{Block, Region};
-use crate::sync::{Arc, Mutex, lock};
+use crate::sync::{Arc, Mutex, lock, thread};
 use crate::vulkan::{
     CommandBuffer, CommandRecorder, ComputePipeline, Device, HostImport, Queue, Reuse, SLICE_BEGIN,
-    SLICE_END, Timeline, WaitOutcome, shaders,
+    SLICE_END, SubmitError, Timeline, WaitOutcome, shaders,
 };
 use std::time::Duration;
 
@@ -20,6 +20,9 @@ const LANES: u32 = 0;
 const ROUNDS: u32 = 1;
 const QUANTUM: u32 = 2;
 const MANY_QUEUES: u32 = 3;
+
+/// Times that a slice is submitted to a driver that has no memory for it.
+const SUBMISSION_TRIES: u32 = 1000;
 
 /// How the shader is specialised.
 #[derive(Clone, Copy, Debug)]
@@ -146,9 +149,16 @@ impl Engine for ShaderEngine {
     fn start(&self, slice: u64, queues: u64) -> Result<(), EngineLost> {
         let many = u64::from(queues > u64::from(self.lanes));
         let commands = &self.commands[(many * SLICE_SLOTS + slice % SLICE_SLOTS) as usize];
-        lock(&self.queue)
-            .submit_one(Some(commands), None, (&self.timeline, slice))
-            .map_err(|_| EngineLost)
+        let mut queue = lock(&self.queue);
+        // A driver that is short of memory for a moment has not lost the device.
+        for _ in 0..SUBMISSION_TRIES {
+            match queue.submit_one(Some(commands), None, (&self.timeline, slice)) {
+                Ok(()) => return Ok(()),
+                Err(SubmitError::OutOfMemory) => thread::yield_now(),
+                Err(_) => break,
+            }
+        }
+        Err(EngineLost)
     }
 
     fn wait(&self, slice: u64, timeout: Option<Duration>) -> Result<bool, EngineLost> {

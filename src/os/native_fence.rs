@@ -8,6 +8,11 @@
 //! one, which is less than V while the waiter stands, and raises; or its engine adopts later,
 //! reads CurrentValue then, and raises. A raise is answered by releasing up to the greater of the
 //! record's value and CurrentValue, and by posting again (one-shot arming).
+//!
+//! The record's value counts because it can be read here before the CurrentValue that was stored
+//! first. It does not count for a waiter that came after a rewind of CurrentValue, since the record
+//! may have been raised before it; that waiter loses nothing: the answer makes the engine look at
+//! CurrentValue again.
 
 use super::fence_storage::FenceStorage;
 use super::wait_cell::{WaitCell, WaitError};
@@ -159,13 +164,13 @@ impl NativeFence {
         }
     }
 
-    /// Ends the waits that `reached` or CurrentValue satisfies; `true` if there were any.
+    /// Ends the waits of `ended` and those that CurrentValue satisfies; `true` if there were any.
     ///
     /// The MonitoredValue is right before a waiter runs (NF-04). After every post CurrentValue is
     /// read again: a signal between the first read and the post was compared with the old shadow,
     /// and while no slice is in flight nobody adopts the new one (NF-08).
-    fn settle(&self, state: &mut State, reached: u64, answers: bool) -> bool {
-        let mut ended = state.waiters.release(reached.max(self.current_value()));
+    fn settle(&self, state: &mut State, mut ended: Vec<Arc<WaitCell>>, answers: bool) -> bool {
+        ended.extend(state.waiters.release(self.current_value()));
         if answers || !ended.is_empty() {
             self.post(state, answers);
         }
@@ -196,7 +201,7 @@ impl NativeFence {
         let key = state.waiters.add(value, Arc::clone(&cell));
         self.post(&mut state, false);
         // The read after the post: a signal before the adoption may have raised nothing.
-        self.settle(&mut state, 0, false);
+        self.settle(&mut state, Vec::new(), false);
         Ok(Some((cell, key)))
     }
 
@@ -205,21 +210,30 @@ impl NativeFence {
     /// # Errors
     /// [`WaitError`]; after a time-out the waiter is gone and the MonitoredValue right again.
     pub fn wait(&self, value: u64, timeout: Option<Duration>) -> Result<(), WaitError> {
+        if timeout == Some(Duration::ZERO) {
+            return self.look(value);
+        }
         let Some((cell, key)) = self.arm(value)? else {
             return Ok(());
         };
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        if timeout != Some(Duration::ZERO) {
-            let done = || cell.outcome().is_some() || self.current_value() >= value;
-            self.ddi.assist_interrupts(&done, deadline);
-            if cell.outcome().is_none() {
-                self.resample();
-            }
+        let done = || cell.outcome().is_some() || self.current_value() >= value;
+        self.ddi.assist_interrupts(&done, deadline);
+        if cell.outcome().is_none() {
+            self.resample();
         }
         match cell.sleep(deadline) {
             Some(outcome) => outcome,
             None => self.give_up(&cell, key),
         }
+    }
+
+    /// A wait that does not wait: nobody needs to be told of it.
+    fn look(&self, value: u64) -> Result<(), WaitError> {
+        if self.current_value() >= value {
+            return Ok(());
+        }
+        Err(lock(&self.state).failed.unwrap_or(WaitError::TimedOut))
     }
 
     fn give_up(&self, cell: &WaitCell, key: WaiterKey) -> Result<(), WaitError> {
@@ -267,6 +281,14 @@ impl NativeFence {
                 return Err(SignalError::Backward { current });
             }
         }
+        let mut hurry = false;
+        for (signal, state) in &mut states {
+            if signal.allow_rewind {
+                // Whom the value satisfies that is taken away now was satisfied (NF-26).
+                hurry |= signal.fence.settle(state, Vec::new(), false);
+                state.waiters.rewind();
+            }
+        }
         let updates: Vec<CurrentValueUpdate<'_>> = signals
             .iter()
             .map(|signal| CurrentValueUpdate {
@@ -279,12 +301,10 @@ impl NativeFence {
             // Bug check 0x119, P1 = 0x13.
             panic!("UpdateCurrentValuesFromCpu failed: {error}");
         }
-        let mut hurry = false;
         for (signal, state) in &mut states {
+            let ended = state.waiters.release(signal.value);
             // After a rewind the shadow is armed anew, or later signals would not raise.
-            hurry |= signal
-                .fence
-                .settle(state, signal.value, signal.allow_rewind);
+            hurry |= signal.fence.settle(state, ended, signal.allow_rewind);
         }
         drop(states);
         if hurry {
@@ -296,13 +316,14 @@ impl NativeFence {
     /// The deferred part of an interrupt that names this fence with `value`.
     pub(super) fn raised(&self, value: u64) {
         let mut state = lock(&self.state);
-        self.settle(&mut state, value, true);
+        let ended = state.waiters.release_recorded(value);
+        self.settle(&mut state, ended, true);
     }
 
     /// Reads CurrentValue again and releases whom it satisfies.
     pub(super) fn resample(&self) {
         let mut state = lock(&self.state);
-        self.settle(&mut state, 0, false);
+        self.settle(&mut state, Vec::new(), false);
     }
 
     /// Ends all waits, now and to come, with an error; the last good value stays readable (NF-26).

@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 pub(super) struct WaiterList<W> {
     waiters: BTreeMap<(u64, u64), W>,
     next: u64,
+    /// The first number after the last rewind of CurrentValue.
+    rewound: Option<u64>,
 }
 
 /// A waiter's place in its list.
@@ -21,6 +23,7 @@ impl<W> Default for WaiterList<W> {
         Self {
             waiters: BTreeMap::new(),
             next: 0,
+            rewound: None,
         }
     }
 }
@@ -50,6 +53,24 @@ impl<W> WaiterList<W> {
             released.push(entry.remove());
         }
         released
+    }
+
+    /// CurrentValue is stored backwards: what was raised before says nothing to waiters that are
+    /// added from now on.
+    pub(super) fn rewind(&mut self) {
+        self.rewound = Some(self.next);
+    }
+
+    /// Takes out all waiters that a record of `value` satisfies, least value first: those that were
+    /// added after a rewind are left to CurrentValue, since the record may be older (NF-26).
+    pub(super) fn release_recorded(&mut self, value: u64) -> Vec<W> {
+        let Some(rewound) = self.rewound else {
+            return self.release(value);
+        };
+        self.waiters
+            .extract_if(..=(value, u64::MAX), |(_, number), _| *number < rewound)
+            .map(|(_, waiter)| waiter)
+            .collect()
     }
 
     /// Takes out every waiter.
@@ -92,5 +113,20 @@ mod tests {
         assert_eq!(list.release(5), [3, 5, 5]);
         assert!(list.release(8).is_empty());
         assert_eq!(list.drain(), [9]);
+    }
+
+    #[test]
+    fn a_record_says_nothing_to_waiters_added_after_a_rewind() {
+        let mut list = WaiterList::default();
+        list.rewind();
+        list.add(5, "after the first");
+        assert_eq!(list.release_recorded(5), [""; 0]);
+        list.rewind();
+        list.rewind();
+        list.add(5, "after");
+        list.add(u64::MAX, "after, the greatest");
+        assert_eq!(list.release_recorded(4), [""; 0]);
+        assert_eq!(list.release_recorded(u64::MAX), ["after the first"]);
+        assert_eq!(list.release(5), ["after"], "CurrentValue does");
     }
 }

@@ -9,7 +9,7 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ash::vk;
 use thiserror::Error;
@@ -129,18 +129,28 @@ impl Timeline {
     /// # Errors
     /// The device is lost, or its driver gives up.
     pub fn wait(&self, value: u64, timeout: Option<Duration>) -> Result<WaitOutcome, DeviceLost> {
-        let nanoseconds = timeout.map_or(u64::MAX, |t| {
-            u64::try_from(t.as_nanos()).unwrap_or(u64::MAX)
-        });
+        let began = Instant::now();
+        let left = || {
+            timeout.map_or(u64::MAX, |timeout| {
+                let left = timeout.saturating_sub(began.elapsed());
+                u64::try_from(left.as_nanos()).unwrap_or(u64::MAX)
+            })
+        };
         let (semaphores, values) = ([self.0.raw], [value]);
         let info = vk::SemaphoreWaitInfo::default()
             .semaphores(&semaphores)
             .values(&values);
-        // SAFETY: it is a timeline of this device, alive through `self`.
-        match unsafe { self.device().raw().wait_semaphores(&info, nanoseconds) } {
-            Ok(()) => Ok(WaitOutcome::Reached),
-            Err(vk::Result::TIMEOUT) => Ok(WaitOutcome::TimedOut),
-            Err(_) => Err(DeviceLost),
+        loop {
+            // SAFETY: it is a timeline of this device, alive through `self`.
+            match unsafe { self.device().raw().wait_semaphores(&info, left()) } {
+                Ok(()) => return Ok(WaitOutcome::Reached),
+                Err(vk::Result::TIMEOUT) => return Ok(WaitOutcome::TimedOut),
+                // Short of memory for the wait itself; the device goes on.
+                Err(
+                    vk::Result::ERROR_OUT_OF_HOST_MEMORY | vk::Result::ERROR_OUT_OF_DEVICE_MEMORY,
+                ) => std::thread::yield_now(),
+                Err(_) => return Err(DeviceLost),
+            }
         }
     }
 

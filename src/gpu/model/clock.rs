@@ -1,7 +1,9 @@
 //! The engine's clock, in ticks of the device: nanoseconds here.
 //!
 //! As `shaders/engine/clock.glsl`: a clock of 32 bits is extended from the last reading, the first
-//! of which the OS took from the whole clock before it started the slice. It never goes back.
+//! of which is the later of what the OS read from the whole clock before it started the slice and
+//! of the end of the slice before. It never goes back: a step of nearly the whole range is a
+//! reading that is a little older than the last one.
 
 use super::lane::Globals;
 use std::fmt::Debug;
@@ -23,6 +25,8 @@ impl ModelClock for MonotonicClock {
     }
 }
 
+const STEP_BACK: u32 = 0xf000_0000;
+
 /// `l_ticks`: the whole clock as a lane last read it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ticks(pub(super) u64);
@@ -31,8 +35,8 @@ impl Ticks {
     pub(super) fn now(&mut self, g: &Globals<'_>) -> u64 {
         let raw = g.clock.ticks();
         if g.clock_is_short {
-            let step = (raw as u32).wrapping_sub(self.0 as u32).cast_signed();
-            self.0 += u64::from(step.max(0).cast_unsigned());
+            let step = (raw as u32).wrapping_sub(self.0 as u32);
+            self.0 += u64::from(if step < STEP_BACK { step } else { 0 });
         } else {
             self.0 = self.0.max(raw);
         }

@@ -28,6 +28,11 @@ impl SharedWord {
         self.0.store(value, Ordering::Relaxed);
     }
 
+    /// The greater of the two, by read-modify-write.
+    pub(super) fn raise_to(&self, value: u64) {
+        self.0.fetch_max(value, Ordering::Relaxed);
+    }
+
     /// Adds by read-modify-write; gives the value before.
     pub(super) fn add(&self, value: u64) -> u64 {
         self.0.fetch_add(value, Ordering::Relaxed)
@@ -209,6 +214,8 @@ pub(super) struct Lane<'a> {
     pub(super) ticks: Ticks,
     /// The lane took a step in this iteration.
     pub(super) stepped: bool,
+    /// Whole rounds that it has had in this iteration, before the one it left in.
+    pub(super) rounds: u64,
     /// It can do no more in this iteration.
     pub(super) holding: bool,
     /// It has left the loop of this iteration's steps.

@@ -8,10 +8,11 @@ use super::adopt::adopt;
 use super::clock::Ticks;
 use super::lane::{Globals, Lane, PacketRegisters, QueueRegisters, RAISES, Resolved, Shared};
 use super::raise::store_record;
+use super::step::PATIENCE;
 use super::violation::Checked;
 use crate::abi::{
     EngineControl, EngineReport, InterruptRecord, MAILBOX_CAPACITY, MAX_HW_QUEUES, QueueDescriptor,
-    RECORD_RING_CAPACITY, SliceArgs, SliceReason, SliceResult,
+    RECORD_RING_CAPACITY, SLICE_SLOTS, SliceArgs, SliceReason, SliceResult,
 };
 
 /// Posts taken in one control part.
@@ -42,6 +43,8 @@ struct Leader<'a> {
     passes: u64,
     /// Queues of the lane that has most.
     most_places: u32,
+    /// Of an iteration, besides its rounds and adoptions.
+    fixed_passes: u64,
     began: u64,
     request: u64,
     pass_budget: u64,
@@ -86,6 +89,8 @@ impl Leader<'_> {
         for _ in 0..ADOPTIONS {
             let scans = self.rescan_end != 0;
             if !scans && self.mailbox_read == written {
+                // The pass in which it is left counts too, as lavapipe counts.
+                let _ = g.passes.end_loop();
                 break;
             }
             let mut slot = self.rescan;
@@ -138,16 +143,12 @@ impl Leader<'_> {
         Ok(raised)
     }
 
-    /// Votes: the reason why the slice ends now, or `Cut` for none.
-    fn vote(
-        &mut self,
-        lane: &mut Lane<'_>,
-        raised: bool,
-        window: u64,
-        passes_a_turn: u64,
-    ) -> Checked<SliceReason> {
+    /// Votes: the reason why the slice ends now, or `Cut` for none. What counts as a pass, and
+    /// what an idle end promises, is said in `shaders/engine/slice.glsl`.
+    fn vote(&mut self, lane: &mut Lane<'_>, raised: bool, window: u64) -> Checked<SliceReason> {
         let (g, s) = (self.g, self.s);
         let ticks = lane.ticks.now(g);
+        self.passes += self.fixed_passes + s.progress.get().max(u64::from(PATIENCE));
         if s.progress.get() != 0 {
             self.last_step = ticks;
             self.idle_iterations = 0;
@@ -155,20 +156,22 @@ impl Leader<'_> {
             self.idle_iterations += 1;
         }
         s.progress.set(0);
-        self.passes += passes_a_turn;
+        let whole_look = self.most_places + 1;
+        let found_nothing = self.idle_iterations > whole_look;
+        let spent = self.passes >= self.pass_budget || ticks - self.began >= self.time_budget;
         self.raised |= raised;
         Ok(if self.iterations == 0 {
-            // Every slice executes at least once: a slice time of nothing, or one request after
-            // another, would starve the queues.
+            // Every slice executes at least once: one request after another would starve the
+            // queues.
             SliceReason::Cut
         } else if self.raised {
             SliceReason::Interrupt
         } else if g.observe(g.control_va + EngineControl::REQUEST)? != self.request {
             SliceReason::Request
-        } else if self.passes >= self.pass_budget || ticks - self.began >= self.time_budget {
-            SliceReason::Budget
-        } else if self.idle_iterations > self.most_places + 1 && ticks - self.last_step >= window {
+        } else if found_nothing && (spent || ticks - self.last_step >= window) {
             SliceReason::Idle
+        } else if spent && self.iterations > u64::from(whole_look) {
+            SliceReason::Budget
         } else {
             SliceReason::Cut
         })
@@ -197,6 +200,7 @@ impl<'a> Lane<'a> {
             quantum: 0,
             ticks: Ticks(base_ticks),
             stepped: false,
+            rounds: 0,
             holding: false,
             leaves: false,
             fruitless: 0,
@@ -240,14 +244,17 @@ pub(in crate::gpu) fn run_slice(mut globals: Globals<'_>, s: &Shared, slot: u64)
         (globals.peek(args + SliceArgs::QUEUE_COUNT)? as u32).min(MAX_HW_QUEUES as u32);
     let g = &globals;
     let slice = g.peek(args + SliceArgs::SLICE)?;
-    let base_ticks = g.peek(args + SliceArgs::BASE_TICKS)?;
+    // The OS may have read its clock long before the slice in flight ended.
+    let before = report + EngineReport::slice_result(slot + SLICE_SLOTS - 1);
+    let base_ticks = g
+        .peek(args + SliceArgs::BASE_TICKS)?
+        .max(g.peek(before + SliceResult::END_TICKS)?);
     let mut lanes = (0..g.lanes)
         .map(|id| Lane::begin(g, s, id, slice, base_ticks))
         .collect::<Checked<Vec<_>>>()?;
 
     let began = lanes[0].ticks.0;
     let most_places = g.queue_count.div_ceil(g.lanes);
-    let passes_a_turn = u64::from(1 + g.rounds + most_places) + RAISES as u64 + 1;
     let mut window = g.peek(args + SliceArgs::IDLE_WINDOW)?;
     let mut leader = Leader {
         g,
@@ -266,6 +273,7 @@ pub(in crate::gpu) fn run_slice(mut globals: Globals<'_>, s: &Shared, slot: u64)
         raised: false,
         passes: u64::from(most_places),
         most_places,
+        fixed_passes: 1 + u64::from(most_places) + RAISES as u64 + 1,
         began,
         request: g.peek(args + SliceArgs::REQUEST)?,
         pass_budget: g.peek(args + SliceArgs::PASS_BUDGET)?,
@@ -282,7 +290,7 @@ pub(in crate::gpu) fn run_slice(mut globals: Globals<'_>, s: &Shared, slot: u64)
 
     let reason = loop {
         let raised = leader.publish_and_adopt()?;
-        let vote = leader.vote(&mut lanes[0], raised, window, passes_a_turn)?;
+        let vote = leader.vote(&mut lanes[0], raised, window)?;
         s.end.set(vote as u64);
         // meet
         if vote != SliceReason::Cut {
@@ -329,14 +337,15 @@ fn execute(g: &Globals<'_>, lanes: &mut [Lane<'_>]) -> Checked<()> {
         for lane in lanes.iter_mut() {
             any |= lane.step_round()?;
         }
-        if !any || g.passes.end_loop() {
+        // The pass in which it is left counts too, as lavapipe counts.
+        if g.passes.end_loop() || !any {
             break;
         }
     }
     for lane in lanes.iter_mut() {
         lane.raise_what_was_noted()?;
         if lane.stepped {
-            lane.s.progress.set(1);
+            lane.s.progress.raise_to(lane.rounds + 1);
         }
         if lane.backward != 0 {
             lane.s.backward.add(lane.backward);

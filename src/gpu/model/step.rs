@@ -13,7 +13,7 @@ use crate::abi::{
 use crate::sync::{Ordering, fence};
 
 /// Looks in a row that find nothing after which a lane leaves the iteration.
-const PATIENCE: u32 = 8;
+pub(super) const PATIENCE: u32 = 8;
 
 /// What a packet at hand asks for, with the registers that its kind uses.
 #[derive(Clone, Copy, Debug)]
@@ -301,6 +301,7 @@ impl Lane<'_> {
         self.fetch_packet()?;
         self.resolve_head()?;
         self.fruitless = 0;
+        self.rounds = 0;
         self.i.clear();
         self.holding = self.q.ordinal == NO_QUEUE || self.q.status == QueueStatus::Faulted;
         self.leaves = false;
@@ -311,6 +312,7 @@ impl Lane<'_> {
     pub(super) fn step_round(&mut self) -> Checked<bool> {
         if !self.leaves {
             self.leaves = self.holding || !self.step_queue()?;
+            self.rounds += u64::from(!self.leaves);
         }
         Ok(!self.leaves)
     }

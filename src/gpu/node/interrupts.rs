@@ -168,7 +168,9 @@ impl Node {
     pub fn stop(&self) {
         let mut inner = lock(&self.inner);
         self.request_end(&mut inner);
-        inner.life = Life::Stopping;
+        if inner.life == Life::Up {
+            inner.life = Life::Stopping;
+        }
         let last = inner.submitted;
         drop(inner);
         self.changed.notify_all();

@@ -23,7 +23,7 @@ use super::{Engine, EngineLost, EngineMapping, EngineState, EngineWord, MapError
 use crate::abi::{EngineControl, EngineReport, WordGroup};
 use crate::shared::Region;
 use crate::sync::{Arc, Condvar, Mutex, lock};
-use inner::Inner;
+use inner::{Inner, Life};
 use slices::MOST_PASSES;
 
 /// Why a node did not do what was asked.
@@ -147,10 +147,12 @@ impl Node {
         Ok(mapping)
     }
 
-    /// Forgets a region's address; it is unmapped when nobody holds the mapping any more.
+    /// Forgets a region's address; it is unmapped when nobody holds the mapping any more. What a
+    /// lost engine has mapped stays until the engine is gone: nobody knows what still runs on it.
     pub fn unmap(&self, region: &Arc<Region>) {
-        lock(&self.inner)
-            .mappings
-            .remove(&(Arc::as_ptr(region) as usize));
+        let mut inner = lock(&self.inner);
+        if inner.life != Life::Lost {
+            inner.mappings.remove(&(Arc::as_ptr(region) as usize));
+        }
     }
 }

@@ -5,6 +5,7 @@ use super::{Node, NodeCounters, NodeError};
 use crate::abi::{DoorbellStatus, EngineControl, SliceArgs, SliceReason};
 use crate::gpu::QueueScan;
 use crate::sync::{MutexGuard, lock};
+use std::time::Duration;
 
 /// What ends one slice.
 #[derive(Clone, Copy, Debug)]
@@ -14,18 +15,28 @@ struct SliceLimits {
     idle_ticks: u64,
 }
 
-/// Loop passes of a slice on a driver that does not cut loops; the time is what ends it there.
-pub(super) const MOST_PASSES: u64 = 100_000;
+/// Loop passes of a slice on a driver that does not cut loops: the time is what ends it there, and
+/// this if its clock stands still.
+pub(super) const MOST_PASSES: u64 = 4_000_000;
+
+/// A slice that looks for the driver's cut ends by this where there is none: some 25,000
+/// iterations without a queue.
+const CALIBRATION_PASSES: u64 = 300_000;
+const CALIBRATION_TIME: Duration = Duration::from_millis(200);
+
+/// What a driver that counts passes counts at least of an iteration without a queue: the slice's
+/// loop, the adoptions' and the rounds'. Queues add to it what [`SliceResult::PASSES`] counts.
+const LEAST_PASSES_OF_AN_ITERATION: u64 = 3;
 
 impl Node {
     /// How many loop passes the driver lets a slice take: lavapipe up to 22 ends every loop
-    /// silently after some 65,000 (`vulkan-facts.md`). One slice without queues runs to the cut;
-    /// half of it is the budget.
+    /// silently after some 65,000 in all (`vulkan-facts.md`). One slice without queues runs to the
+    /// cut; half of it is the budget.
     pub(super) fn calibrate_passes(&self) -> Result<u64, NodeError> {
         let mut inner = lock(&self.inner);
         let calibration = SliceLimits {
-            passes: MOST_PASSES,
-            ticks: u64::MAX,
+            passes: CALIBRATION_PASSES,
+            ticks: self.engine.ticks_in(CALIBRATION_TIME),
             idle_ticks: u64::MAX,
         };
         self.submit_with(&mut inner, calibration);
@@ -35,7 +46,7 @@ impl Node {
         inner.serviced = slice;
         inner.counters = NodeCounters::default();
         Ok(match reason {
-            SliceReason::Cut => (result.passes / 2).max(1),
+            SliceReason::Cut => (result.iterations * LEAST_PASSES_OF_AN_ITERATION / 2).max(1),
             SliceReason::Budget
             | SliceReason::Idle
             | SliceReason::Interrupt

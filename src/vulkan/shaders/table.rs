@@ -89,12 +89,12 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/clock.glsl")) == 0xb674_f9a6_01d5_4eb4,
+    fnv1a(include_bytes!("../../../shaders/engine/clock.glsl")) == 0xd613_d394_2322_3d01,
     "shader source engine/clock.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/lane.glsl")) == 0xf247_664a_362b_d537,
+    fnv1a(include_bytes!("../../../shaders/engine/lane.glsl")) == 0x8e17_ccce_9ccc_300e,
     "shader source engine/lane.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -109,12 +109,12 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0x079b_cf54_4fdb_bbee,
+    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0xbb1e_3694_d780_3761,
     "shader source engine/slice.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/step.glsl")) == 0x2247_66f4_b78e_0e0b,
+    fnv1a(include_bytes!("../../../shaders/engine/step.glsl")) == 0xc9ea_7c6a_6812_3751,
     "shader source engine/step.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -168,14 +168,14 @@ pub static BARE_STORE_NARROW: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0xd969_7ed1_4414_6e9d,
+    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0xf304_c2f8_712c_5809,
     "spv/engine.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/engine.comp`.
 pub static ENGINE: Shader = Shader {
     name: "engine",
-    words: &words::<14_407>(include_bytes!("../../../shaders/spv/engine.spv")),
+    words: &words::<14_596>(include_bytes!("../../../shaders/spv/engine.spv")),
 };
 
 /// Every shader of this table.
