@@ -15,8 +15,9 @@ use native_fence::shared::Block;
 use native_fence::{CommandList, Fence, HwQueue};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
-use support::gated_bench::{Bench, armed_waiter, monitored_value, native, until, until_completed};
+use support::gated_bench::{
+    Bench, PATIENCE, armed_waiter, monitored_value, native, until, until_completed,
+};
 use support::interrupt_spy::Call;
 
 const NONE: u64 = u64::MAX;
@@ -266,13 +267,13 @@ fn os_learns_of(bench: &Bench, fence: &Fence) -> bool {
 fn nf_08_the_os_reads_current_value_again_after_the_post() {
     let bench = Bench::new();
     let fence = bench.fence(0);
-    let _queue = bench.queue();
+    let _queue = bench.then_parked(|| bench.queue());
     let words = Words::of(&fence);
     bench.spy.after_next_update_of_monitored_values(move || {
         words.current.word(0).publish(5);
     });
-    // It only looks: nothing but the second look can satisfy it.
-    assert_eq!(fence.wait(5, Duration::ZERO), Ok(()));
+    // The engine is parked: nothing but the second look can satisfy it.
+    assert_eq!(fence.wait(5, PATIENCE), Ok(()));
     assert_eq!(bench.spy.monitored_values(native(&fence).id()), [4, NONE]);
     assert_eq!(monitored_value(&fence), NONE);
     assert_eq!(bench.interrupts(), 0);

@@ -67,9 +67,15 @@ impl<W> WaiterList<W> {
         let Some(rewound) = self.rewound else {
             return self.release(value);
         };
-        self.waiters
-            .extract_if(..=(value, u64::MAX), |(_, number), _| *number < rewound)
-            .map(|(_, waiter)| waiter)
+        let older: Vec<_> = self
+            .waiters
+            .range(..=(value, u64::MAX))
+            .map(|(key, _)| *key)
+            .filter(|(_, number)| *number < rewound)
+            .collect();
+        older
+            .iter()
+            .filter_map(|key| self.waiters.remove(key))
             .collect()
     }
 
