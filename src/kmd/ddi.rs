@@ -156,6 +156,10 @@ pub trait Ddi: Send + Sync + Debug {
     /// OS frees the storage, so it returns when no engine refers to it.
     fn destroy_native_fence(&self, global: FenceId);
 
+    /// `DxgkDdiDestroyProcess`, PASSIVE_LEVEL: drops what is kept for a process whose fences and
+    /// queues are destroyed.
+    fn destroy_process(&self, process: ProcessId);
+
     /// `DxgkDdiUpdateMonitoredValues`, at device interrupt level: stores each MonitoredValue and
     /// posts it to every engine that may signal the fence; returns in bounded time and waits for
     /// no engine (choice, NF-08). After it, every signal either has a CurrentValue that the CPU

@@ -16,17 +16,10 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-#[derive(Debug)]
-struct Queue {
-    slot: Arc<QueueSlot>,
-    /// To be unmapped with the queue.
-    regions: Vec<Arc<Region>>,
-}
-
 /// A driver over one or more nodes.
 pub struct Driver {
     nodes: Vec<Arc<Node>>,
-    queues: Mutex<HashMap<HwQueueHandle, Queue>>,
+    queues: Mutex<HashMap<HwQueueHandle, Arc<QueueSlot>>>,
     next_number: Mutex<u32>,
     callbacks: OnceLock<Arc<dyn Callbacks>>,
     threads: Mutex<Vec<thread::JoinHandle<()>>>,
@@ -71,7 +64,7 @@ impl Driver {
     fn slot(&self, hw_queue: HwQueueHandle) -> Result<Arc<QueueSlot>, DdiError> {
         lock(&self.queues)
             .get(&hw_queue)
-            .map(|queue| Arc::clone(&queue.slot))
+            .map(Arc::clone)
             .ok_or(DdiError::InvalidParameter("no such hardware queue"))
     }
 }
@@ -193,6 +186,12 @@ impl Ddi for Driver {
         }
     }
 
+    fn destroy_process(&self, process: ProcessId) {
+        for node in &self.nodes {
+            node.remove_process(process.0);
+        }
+    }
+
     fn update_monitored_values(
         &self,
         updates: &[MonitoredValueUpdate<'_>],
@@ -258,25 +257,17 @@ impl Ddi for Driver {
             node_ordinal: args.node_ordinal,
             number,
         };
-        let regions = vec![
-            page,
-            Arc::clone(args.ring.region),
-            Arc::clone(args.progress),
-        ];
         let slot = Arc::new(QueueSlot::new(number, places));
-        lock(&self.queues).insert(handle, Queue { slot, regions });
+        lock(&self.queues).insert(handle, slot);
         Ok(handle)
     }
 
     fn destroy_hw_queue(&self, hw_queue: HwQueueHandle) {
-        let Some(queue) = lock(&self.queues).remove(&hw_queue) else {
+        let Some(slot) = lock(&self.queues).remove(&hw_queue) else {
             return;
         };
         if let Ok(node) = self.node(hw_queue.node_ordinal) {
-            node.disconnect(&queue.slot, DoorbellStatus::DisconnectedAbort);
-            for region in &queue.regions {
-                node.unmap(region);
-            }
+            node.disconnect(&slot, DoorbellStatus::DisconnectedAbort);
         }
     }
 
@@ -290,9 +281,6 @@ impl Ddi for Driver {
         let slot = self.slot(hw_queue)?;
         let mapping = self.node(hw_queue.node_ordinal)?.map(buffer)?;
         slot.set_log(log, &mapping, entries);
-        if let Some(queue) = lock(&self.queues).get_mut(&hw_queue) {
-            queue.regions.push(Arc::clone(buffer));
-        }
         Ok(())
     }
 

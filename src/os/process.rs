@@ -118,6 +118,13 @@ impl Process {
     }
 }
 
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Every fence and queue held a reference: none is left.
+        self.adapter.ddi().destroy_process(self.id);
+    }
+}
+
 impl FenceObject {
     /// The handle that the process's packets carry.
     #[must_use]

@@ -181,6 +181,10 @@ impl Ddi for InterruptSpy {
         self.driver.destroy_native_fence(global);
     }
 
+    fn destroy_process(&self, process: ProcessId) {
+        self.driver.destroy_process(process);
+    }
+
     fn update_monitored_values(
         &self,
         updates: &[MonitoredValueUpdate<'_>],

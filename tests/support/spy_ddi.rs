@@ -157,6 +157,10 @@ impl Ddi for SpyDdi {
         self.driver.destroy_native_fence(global);
     }
 
+    fn destroy_process(&self, process: ProcessId) {
+        self.driver.destroy_process(process);
+    }
+
     fn update_monitored_values(
         &self,
         updates: &[MonitoredValueUpdate<'_>],

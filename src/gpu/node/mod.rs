@@ -13,6 +13,7 @@ mod doorbells;
 mod fences;
 mod inner;
 mod interrupts;
+mod mappings;
 mod policy;
 mod slices;
 
@@ -119,11 +120,15 @@ impl Node {
                 .word(EngineReport::BACKWARD_SIGNALS)
                 .observe(),
             refused_words: inner.reader.refused,
+            mappings: inner.mappings.count(),
+            handle_tables: inner.handles.len() as u64,
             ..inner.counters
         }
     }
 
-    /// Gives a region an address in the engine's space, once.
+    /// Gives a region an address in the engine's space, the same to all that hold one at a time:
+    /// the region is unmapped when nobody holds the mapping any more. Whoever drops it has seen to
+    /// it that no slice refers to the region.
     ///
     /// # Errors
     /// When the host or the device refuses.
@@ -136,21 +141,11 @@ impl Node {
         inner: &mut Inner,
         region: &Arc<Region>,
     ) -> Result<Arc<EngineMapping>, MapError> {
-        let key = Arc::as_ptr(region) as usize;
-        if let Some((_, mapping)) = inner.mappings.get(&key) {
-            return Ok(Arc::clone(mapping));
+        if let Some(mapping) = inner.mappings.of(region) {
+            return Ok(mapping);
         }
         let mapping = Arc::new(self.engine.map(region)?);
-        inner
-            .mappings
-            .insert(key, (Arc::clone(region), Arc::clone(&mapping)));
+        inner.mappings.remember(region, &mapping);
         Ok(mapping)
-    }
-
-    /// Forgets a region's address; it is unmapped when nobody holds the mapping any more.
-    pub fn unmap(&self, region: &Arc<Region>) {
-        lock(&self.inner)
-            .mappings
-            .remove(&(Arc::as_ptr(region) as usize));
     }
 }
