@@ -62,7 +62,7 @@ impl HwQueue {
         let ring = Region::for_words(WordGroup::Ring, PAGE_BYTES + ring_capacity * PACKET_BYTES)?;
         let user_ring = Block::whole(&ring.map()?);
         let progress = Region::for_words(WordGroup::Progress, QueueProgress::BYTES)?;
-        let progress_fence = Arc::new(process.create_native_fence(0)?);
+        let progress_fence = Arc::new(process.create_progress_fence()?);
         let (wait_region, wait_log) = new_log(LogType::Waits)?;
         let (signal_region, signal_log) = new_log(LogType::Signals)?;
         let handle = ddi.create_hw_queue(&CreateHwQueue {

@@ -5,7 +5,7 @@
 
 use super::adapter::{Adapter, OsError};
 use super::fence_storage::FencePool;
-use super::native_fence::NativeFence;
+use super::native_fence::{NativeFence, SignalError};
 use super::wait_cell::WaitError;
 use crate::abi::{FenceHandle, HandleAccess};
 use crate::kmd::{CreateNativeFence, OpenNativeFence, Place, ProcessId};
@@ -49,6 +49,7 @@ pub struct Process {
 #[derive(Debug)]
 pub struct FenceObject {
     handle: FenceHandle,
+    access: HandleAccess,
     fence: Arc<NativeFence>,
     closed: AtomicBool,
     process: Arc<Process>,
@@ -81,6 +82,21 @@ impl Process {
     /// # Errors
     /// No memory, no handle left, or the driver's reason.
     pub fn create_native_fence(self: &Arc<Self>, initial: u64) -> Result<FenceObject, OsError> {
+        self.create_with_access(initial, HandleAccess::FULL)
+    }
+
+    /// The progress fence of a hardware queue. Its user may wait and not signal: the value says
+    /// which packets of the ring may be overwritten, so only PROGRESS packets of the queue, which
+    /// the engine checks, store it.
+    pub(super) fn create_progress_fence(self: &Arc<Self>) -> Result<FenceObject, OsError> {
+        self.create_with_access(0, HandleAccess::NO_SIGNAL)
+    }
+
+    fn create_with_access(
+        self: &Arc<Self>,
+        initial: u64,
+        access: HandleAccess,
+    ) -> Result<FenceObject, OsError> {
         let storage = self.pool.allocate()?;
         let handle = lock(&self.handles)
             .allocate()
@@ -88,6 +104,7 @@ impl Process {
         let fence = self.adapter.register_fence(storage, initial);
         let object = FenceObject {
             handle,
+            access,
             fence,
             closed: AtomicBool::new(false),
             process: Arc::clone(self),
@@ -112,7 +129,7 @@ impl Process {
             global: object.fence.id(),
             process: self.id,
             local: handle,
-            access: HandleAccess::FULL,
+            access,
         })?;
         Ok(object)
     }
@@ -148,6 +165,20 @@ impl FenceObject {
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
+    }
+
+    /// Whether a CPU signal may be made by this handle.
+    ///
+    /// # Errors
+    /// [`SignalError::Closed`]; [`SignalError::AccessDenied`] for one without the right (NF-23).
+    pub fn check_signal(&self) -> Result<(), SignalError> {
+        if self.is_closed() {
+            Err(SignalError::Closed)
+        } else if self.access.has(HandleAccess::NO_SIGNAL) {
+            Err(SignalError::AccessDenied)
+        } else {
+            Ok(())
+        }
     }
 
     /// Closes the handle: CPU waits end with an error, packets that carry it fault. The storage
