@@ -10,8 +10,8 @@ mod until;
 
 use engines::on_every_engine;
 use native_fence::gpu::{
-    AddressSpace, Engine, EngineLost, EngineMapping, GpuVa, MapError, ModelEngine, ModelOptions,
-    NodePolicy,
+    AddressSpace, Engine, EngineCaps, EngineLost, EngineMapping, GpuVa, MapError, ModelEngine,
+    ModelOptions, NodePolicy,
 };
 use native_fence::shared::Region;
 use native_fence::{Adapter, CommandList, CreateError, HwQueueOptions};
@@ -130,6 +130,10 @@ impl AddressSpace for Refusing {
 }
 
 impl Engine for Refusing {
+    fn caps(&self) -> EngineCaps {
+        self.model.caps()
+    }
+
     fn attach(&mut self, control: GpuVa) -> Result<(), MapError> {
         self.model.attach(control)
     }

@@ -1,5 +1,6 @@
 //! Engine: what executes slices.
 
+use super::EngineCaps;
 use crate::shared::{Block, Region, RegionError};
 use crate::sync::Arc;
 use std::any::Any;
@@ -38,6 +39,9 @@ pub enum MapError {
     /// The device did not take it.
     #[error("the device refused to import host memory: {0}")]
     Refused(String),
+    /// The address is not one that the caps tell of.
+    #[error("the device gave address {0:#x}, which is outside of its caps' range")]
+    Address(u64),
 }
 
 /// The engine executes no more: its device is lost.
@@ -56,6 +60,9 @@ pub trait AddressSpace {
 
 /// Executes slices, one after another, on whatever it is made of.
 pub trait Engine: AddressSpace + Send + Sync + Debug {
+    /// What the engine has.
+    fn caps(&self) -> EngineCaps;
+
     /// Tells the engine where its control block lies; called once, before the first slice.
     ///
     /// # Errors

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod engine;
+mod engine_caps;
 mod engine_unit;
 mod engine_word;
 mod fence_table;
@@ -23,6 +24,7 @@ mod shader_engine;
 mod table;
 
 pub use engine::{AddressSpace, Engine, EngineLost, EngineMapping, GpuVa, MapError};
+pub use engine_caps::EngineCaps;
 pub use engine_unit::{EngineUnit, EngineUnitError};
 pub use engine_word::{EngineState, EngineWord, Wake};
 pub use model::{
@@ -34,3 +36,5 @@ pub use queue_scan::{QueueScan, QueueStanding};
 pub use queue_slot::{QueueFault, QueuePlaces, QueueSlot};
 pub use report::{RaisedFence, SliceReport};
 pub use shader_engine::{ShaderEngine, ShaderTuning};
+
+pub use crate::vulkan::LocalMemory;

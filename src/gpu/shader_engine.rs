@@ -5,7 +5,7 @@
 //! themselves, and a barrier to the host, which a semaphore alone does not give
 //! (`decisions.md` 3). A timeline counts the slices that ended.
 
-use super::{AddressSpace, Engine, EngineLost, EngineMapping, GpuVa, MapError};
+use super::{AddressSpace, Engine, EngineCaps, EngineLost, EngineMapping, GpuVa, MapError};
 use crate::abi::SLICE_SLOTS;
 use crate::shared::{Block, Region};
 use crate::sync::{Arc, Mutex, lock};
@@ -124,15 +124,23 @@ impl AddressSpace for ShaderEngine {
         let host = Block::whole(&mapping);
         let import = HostImport::new(&self.device, mapping)
             .map_err(|error| MapError::Refused(error.to_string()))?;
+        let va = GpuVa(import.gpu_va());
+        if !self.caps().holds(va, region.len() as u64) {
+            return Err(MapError::Address(va.0));
+        }
         Ok(EngineMapping {
             host,
-            va: GpuVa(import.gpu_va()),
+            va,
             keep: Box::new(import),
         })
     }
 }
 
 impl Engine for ShaderEngine {
+    fn caps(&self) -> EngineCaps {
+        EngineCaps::of(self.device.adapter())
+    }
+
     fn attach(&mut self, control: GpuVa) -> Result<(), MapError> {
         self.commands = self
             .pipelines

@@ -9,7 +9,10 @@ use crate::abi::{
     CURRENT_VALUE_STRIDE, DoorbellStatus, FenceHandle, FenceId, LogType, MONITORED_VALUE_STRIDE,
     RingIndex, WordGroup,
 };
-use crate::gpu::{EngineState, Node, NodeCounters, NodeError, QueuePlaces, QueueSlot, SliceReport};
+use crate::gpu::{
+    EngineCaps, EngineState, GpuVa, LocalMemory, Node, NodeCounters, NodeError, QueuePlaces,
+    QueueSlot, SliceReport,
+};
 use crate::shared::Region;
 use crate::sync::{Arc, Mutex, Ordering, fence, lock, thread};
 use std::collections::HashMap;
@@ -68,6 +71,13 @@ impl Driver {
             .ok_or(DdiError::InvalidParameter("no such hardware queue"))
     }
 }
+
+/// What an adapter without nodes has.
+const NO_ENGINE: EngineCaps = EngineCaps {
+    addresses: (GpuVa(0), GpuVa(0)),
+    has_64_bit_atomics: false,
+    local_storage: LocalMemory::Unreachable,
+};
 
 /// Turns a report into interrupts, in the order in which the OS must learn of things: signals
 /// first, since a queue that faulted afterwards does not undo them.
@@ -136,13 +146,17 @@ impl Ddi for Driver {
     }
 
     fn native_fence_caps(&self) -> NativeFenceCaps {
+        let engines = self.nodes.iter().map(|node| node.caps());
+        let engine = engines.reduce(EngineCaps::and).unwrap_or(NO_ENGINE);
         NativeFenceCaps {
             monitored_value_stride: MONITORED_VALUE_STRIDE as u32,
             current_value_stride: CURRENT_VALUE_STRIDE as u32,
+            // Engines reach the values by the mappings of their own that they have anyway.
             map_to_gpu_system_process: false,
-            minimum_address: 0,
-            maximum_address: u64::MAX,
-            has_64_bit_atomics: true,
+            minimum_address: engine.addresses.0.0,
+            maximum_address: engine.addresses.1.0,
+            has_64_bit_atomics: engine.has_64_bit_atomics,
+            local_storage: engine.local_storage,
         }
     }
 

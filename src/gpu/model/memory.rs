@@ -62,6 +62,10 @@ pub(super) fn mapping_of(va: u64) -> u64 {
 }
 
 impl ModelMemory {
+    /// Least and greatest address of a mapping.
+    pub(in crate::gpu) const ADDRESSES: (GpuVa, GpuVa) =
+        (GpuVa(1 << SPACING_BITS), GpuVa(u64::MAX));
+
     pub(in crate::gpu) fn new(observer: Option<Arc<dyn MemoryObserver>>) -> Self {
         Self {
             observer,

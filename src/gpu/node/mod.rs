@@ -20,7 +20,7 @@ mod slices;
 pub use counters::NodeCounters;
 pub use policy::NodePolicy;
 
-use super::{Engine, EngineLost, EngineMapping, EngineState, EngineWord, MapError};
+use super::{Engine, EngineCaps, EngineLost, EngineMapping, EngineState, EngineWord, MapError};
 use crate::abi::{EngineControl, EngineReport, WordGroup};
 use crate::shared::Region;
 use crate::sync::{Arc, Condvar, Mutex, lock};
@@ -101,6 +101,12 @@ impl Node {
     #[must_use]
     pub fn ordinal(&self) -> u32 {
         self.ordinal
+    }
+
+    /// What the engine has.
+    #[must_use]
+    pub fn caps(&self) -> EngineCaps {
+        self.engine.caps()
     }
 
     /// The engine's state, a hint.
