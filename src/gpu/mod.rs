@@ -21,6 +21,7 @@ mod queue_slot;
 mod report;
 mod run_list;
 mod shader_engine;
+mod shader_tuning;
 mod table;
 
 pub use engine::{AddressSpace, Engine, EngineLost, EngineMapping, GpuVa, MapError};
@@ -35,6 +36,7 @@ pub use node::{Node, NodeCounters, NodeError, NodePolicy};
 pub use queue_scan::{QueueScan, QueueStanding};
 pub use queue_slot::{QueueFault, QueuePlaces, QueueSlot};
 pub use report::{RaisedFence, SliceReport};
-pub use shader_engine::{ShaderEngine, ShaderTuning};
+pub use shader_engine::ShaderEngine;
+pub use shader_tuning::{ShaderTuning, TuningError};
 
 pub use crate::vulkan::LocalMemory;

@@ -5,7 +5,9 @@
 //! themselves, and a barrier to the host, which a semaphore alone does not give
 //! (`decisions.md` 3). A timeline counts the slices that ended.
 
-use super::{AddressSpace, Engine, EngineCaps, EngineLost, EngineMapping, GpuVa, MapError};
+use super::{
+    AddressSpace, Engine, EngineCaps, EngineLost, EngineMapping, GpuVa, MapError, ShaderTuning,
+};
 use crate::abi::SLICE_SLOTS;
 use crate::shared::{Block, Region};
 use crate::sync::{Arc, Mutex, lock};
@@ -20,27 +22,6 @@ const LANES: u32 = 0;
 const ROUNDS: u32 = 1;
 const QUANTUM: u32 = 2;
 const MANY_QUEUES: u32 = 3;
-
-/// How the shader is specialised.
-#[derive(Clone, Copy, Debug)]
-pub struct ShaderTuning {
-    /// Invocations of the workgroup; the subgroup size of the device where `None`.
-    pub lanes: Option<u32>,
-    /// Steps of each lane between two adoptions.
-    pub rounds: u32,
-    /// Iterations that a queue keeps its lane.
-    pub quantum: u32,
-}
-
-impl Default for ShaderTuning {
-    fn default() -> Self {
-        Self {
-            lanes: None,
-            rounds: 64,
-            quantum: 8,
-        }
-    }
-}
 
 /// The engine.
 #[derive(Debug)]
@@ -60,14 +41,11 @@ impl ShaderEngine {
     /// Makes an engine of a queue of a device.
     ///
     /// # Errors
-    /// When the driver does not take the shader.
+    /// When the device cannot run the tuning, or the driver does not take the shader.
     pub fn new(queue: Queue, tuning: ShaderTuning) -> anyhow::Result<Self> {
         use anyhow::Context;
         let device = Arc::clone(queue.device());
-        let lanes = tuning
-            .lanes
-            .unwrap_or(device.adapter().features.subgroup_size)
-            .max(1);
+        let lanes = tuning.lanes_on(&device.adapter().features)?;
         let pipeline = |many: bool| {
             let constants = [
                 (LANES, lanes),
