@@ -63,7 +63,10 @@ fn nothing_of_a_process_stays_when_it_ends() {
     });
 }
 
-/// While a process lives, the fences that it drops leave its others where they are.
+/// While a process lives, the fences and queues that it drops leave its others where they are, and
+/// those that take their place find nothing of them.
+///
+/// Mutant: `used-places-keep-their-words`.
 #[test]
 fn what_is_in_use_stays() {
     on_every_engine(|adapter| {
@@ -73,7 +76,10 @@ fn what_is_in_use_stays() {
         let start = held(adapter);
         for value in 1..=20 {
             drop(device.create_fence(0).unwrap());
-            drop(device.create_hw_queue().unwrap());
+            let mut passing = device.create_hw_queue().unwrap();
+            passing.submit(CommandList::new().nop()).unwrap();
+            passing.progress_fence().wait(1, LONG).unwrap();
+            drop(passing);
             queue
                 .submit(CommandList::new().signal(&stays, value))
                 .unwrap();

@@ -30,6 +30,31 @@ pub struct EngineMapping {
     pub keep: Box<dyn Any + Send + Sync>,
 }
 
+/// A part of a region in an engine's address space; keeps the region mapped.
+#[derive(Clone, Debug)]
+pub struct EngineBlock {
+    /// The host's view of it.
+    pub host: Block,
+    /// Where the engine sees the first byte.
+    pub va: GpuVa,
+    _mapping: Arc<EngineMapping>,
+}
+
+impl EngineMapping {
+    /// `bytes` bytes from `offset`, both multiples of 8.
+    ///
+    /// # Panics
+    /// If they do not lie in the region: a bug of ours.
+    #[must_use]
+    pub fn part(self: &Arc<Self>, offset: u64, bytes: u64) -> EngineBlock {
+        EngineBlock {
+            host: self.host.part(offset, bytes),
+            va: self.va.offset(offset),
+            _mapping: Arc::clone(self),
+        }
+    }
+}
+
 /// Why a region could not be given an address.
 #[derive(Debug, thiserror::Error)]
 pub enum MapError {

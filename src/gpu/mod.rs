@@ -24,7 +24,7 @@ mod shader_engine;
 mod shader_tuning;
 mod table;
 
-pub use engine::{AddressSpace, Engine, EngineLost, EngineMapping, GpuVa, MapError};
+pub use engine::{AddressSpace, Engine, EngineBlock, EngineLost, EngineMapping, GpuVa, MapError};
 pub use engine_caps::EngineCaps;
 pub use engine_unit::{EngineUnit, EngineUnitError};
 pub use engine_word::{EngineState, EngineWord, Wake};

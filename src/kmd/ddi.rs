@@ -101,7 +101,7 @@ pub struct CreateHwQueue<'a> {
     /// Packets of the ring, a power of two.
     pub ring_capacity: u64,
     /// Progress words, written by engine and OS.
-    pub progress: &'a Arc<Region>,
+    pub progress: Place<'a>,
     /// `hHwQueueProgressFence`: the native fence that carries the last completed submission …
     pub progress_fence: FenceId,
     /// … and the handle by which the process's packets name it.
@@ -202,7 +202,7 @@ pub trait Ddi: Send + Sync + Debug {
         &self,
         hw_queue: HwQueueHandle,
         log: LogType,
-        buffer: &Arc<Region>,
+        buffer: Place<'_>,
         entries: u64,
     ) -> Result<(), DdiError>;
 

@@ -2,18 +2,17 @@
 
 use super::{
     Callbacks, CreateHwQueue, CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, HwQueueHandle,
-    Interrupt, MonitoredValueUpdate, NativeFenceCaps, NativeFenceSignaled, OpenNativeFence,
+    Interrupt, MonitoredValueUpdate, NativeFenceCaps, NativeFenceSignaled, OpenNativeFence, Place,
     ProcessId, SignaledFence, UpdateFlags,
 };
 use crate::abi::{
-    CURRENT_VALUE_STRIDE, DoorbellStatus, FenceHandle, FenceId, LogType, MONITORED_VALUE_STRIDE,
-    RingIndex, WordGroup,
+    CURRENT_VALUE_STRIDE, DoorbellStatus, FenceHandle, FenceId, LogEntry, LogHeader, LogType,
+    MONITORED_VALUE_STRIDE, PACKET_BYTES, QueueProgress, RingControl, RingIndex,
 };
 use crate::gpu::{
-    EngineCaps, EngineState, GpuVa, LocalMemory, Node, NodeCounters, NodeError, QueuePlaces,
-    QueueSlot, SliceReport,
+    EngineCaps, EngineState, GpuVa, LocalMemory, Node, NodeCounters, QueuePlaces, QueueSlot,
+    SliceReport,
 };
-use crate::shared::Region;
 use crate::sync::{Arc, Mutex, Ordering, fence, lock, thread};
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -250,14 +249,19 @@ impl Ddi for Driver {
                 "the ring's capacity must be a power of two of 2 to 1,048,576 packets",
             ));
         }
-        let page = Region::for_words(WordGroup::QueueState, QueueSlot::PAGE_BYTES)
-            .map_err(|error| NodeError::Map(error.into()))?;
+        let (page_place, page) = node.queue_page()?;
+        let ring = node.map(args.ring.region)?;
+        let progress = node.map(args.progress.region)?;
         let places = QueuePlaces {
-            page: node.map(&page)?,
-            ring: node.map(args.ring.region)?,
-            ring_offset: args.ring.offset + args.ring_packets,
+            page,
+            page_place,
+            ring_control: ring.part(args.ring.offset, RingControl::BYTES),
+            ring: ring.part(
+                args.ring.offset + args.ring_packets,
+                args.ring_capacity * PACKET_BYTES,
+            ),
             ring_capacity: args.ring_capacity,
-            progress: node.map(args.progress)?,
+            progress: progress.part(args.progress.offset, QueueProgress::BYTES),
             handle_directory: node.handle_directory(args.process.0)?,
             progress_handle: args.progress_handle.raw(),
             progress_fence: node.fence_addresses(args.progress_fence).ok_or(
@@ -289,12 +293,13 @@ impl Ddi for Driver {
         &self,
         hw_queue: HwQueueHandle,
         log: LogType,
-        buffer: &Arc<Region>,
+        buffer: Place<'_>,
         entries: u64,
     ) -> Result<(), DdiError> {
         let slot = self.slot(hw_queue)?;
-        let mapping = self.node(hw_queue.node_ordinal)?.map(buffer)?;
-        slot.set_log(log, &mapping, entries);
+        let mapping = self.node(hw_queue.node_ordinal)?.map(buffer.region)?;
+        let bytes = LogHeader::BYTES + entries * LogEntry::BYTES;
+        slot.set_log(log, mapping.part(buffer.offset, bytes), entries);
         Ok(())
     }
 

@@ -6,6 +6,7 @@
 use super::adapter::{Adapter, OsError};
 use super::fence_storage::FencePool;
 use super::native_fence::{NativeFence, SignalError};
+use super::queue_storage::QueuePools;
 use super::wait_cell::WaitError;
 use crate::abi::{FenceHandle, HandleAccess};
 use crate::kmd::{CreateNativeFence, OpenNativeFence, Place, ProcessId};
@@ -42,6 +43,7 @@ pub struct Process {
     id: ProcessId,
     adapter: Arc<Adapter>,
     pool: Arc<FencePool>,
+    queue_pools: QueuePools,
     handles: Mutex<Handles>,
 }
 
@@ -61,6 +63,7 @@ impl Process {
             id,
             adapter,
             pool: Arc::new(FencePool::default()),
+            queue_pools: QueuePools::default(),
             handles: Mutex::new(Handles::default()),
         })
     }
@@ -75,6 +78,11 @@ impl Process {
     #[must_use]
     pub fn adapter(&self) -> &Arc<Adapter> {
         &self.adapter
+    }
+
+    /// Memory of the process's hardware queues.
+    pub(super) fn queue_pools(&self) -> &QueuePools {
+        &self.queue_pools
     }
 
     /// `D3DKMTCreateNativeFence`, type DEFAULT, in system memory.

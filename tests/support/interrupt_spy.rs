@@ -6,9 +6,8 @@ use native_fence::abi::{FenceHandle, FenceId, LogType};
 use native_fence::kmd::{
     Callbacks, CreateHwQueue, CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, Driver,
     HwQueueHandle, Interrupt, MonitoredValueUpdate, NativeFenceCaps, NodeCounters, OpenNativeFence,
-    ProcessId, UpdateFlags,
+    Place, ProcessId, UpdateFlags,
 };
-use native_fence::shared::Region;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -227,7 +226,7 @@ impl Ddi for InterruptSpy {
         &self,
         hw_queue: HwQueueHandle,
         log: LogType,
-        buffer: &Arc<Region>,
+        buffer: Place<'_>,
         entries: u64,
     ) -> Result<(), DdiError> {
         self.driver

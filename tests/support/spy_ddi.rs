@@ -8,9 +8,8 @@ use native_fence::abi::{FenceId, LogType};
 use native_fence::gpu::NodeCounters;
 use native_fence::kmd::{
     Callbacks, CreateHwQueue, CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, HwQueueHandle,
-    MonitoredValueUpdate, NativeFenceCaps, OpenNativeFence, ProcessId, UpdateFlags,
+    MonitoredValueUpdate, NativeFenceCaps, OpenNativeFence, Place, ProcessId, UpdateFlags,
 };
-use native_fence::shared::Region;
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -202,7 +201,7 @@ impl Ddi for SpyDdi {
         &self,
         hw_queue: HwQueueHandle,
         log: LogType,
-        buffer: &Arc<Region>,
+        buffer: Place<'_>,
         entries: u64,
     ) -> Result<(), DdiError> {
         self.note(Call::SetNativeFenceLogBuffer(hw_queue, log));

@@ -57,7 +57,7 @@ impl Drop for Unmap {
 }
 
 /// The mapping's number in an address: two addresses with the same one lie in one region.
-pub(super) fn mapping_of(va: u64) -> u64 {
+fn mapping_of(va: u64) -> u64 {
     va >> SPACING_BITS
 }
 

@@ -20,9 +20,12 @@ mod slices;
 pub use counters::NodeCounters;
 pub use policy::NodePolicy;
 
-use super::{Engine, EngineCaps, EngineLost, EngineMapping, EngineState, EngineWord, MapError};
+use super::{
+    Engine, EngineBlock, EngineCaps, EngineLost, EngineMapping, EngineState, EngineWord, MapError,
+    QueueSlot,
+};
 use crate::abi::{EngineControl, EngineReport, WordGroup};
-use crate::shared::Region;
+use crate::shared::{Pool, PoolPlace, Region};
 use crate::sync::{Arc, Condvar, Mutex, lock};
 use inner::Inner;
 use slices::MOST_PASSES;
@@ -55,6 +58,7 @@ pub struct Node {
     /// Loop passes that a slice may take.
     pass_budget: u64,
     word: EngineWord,
+    queue_pages: Pool,
     inner: Mutex<Inner>,
     /// Something for the interrupt thread, or a slice was serviced.
     changed: Condvar,
@@ -90,6 +94,7 @@ impl Node {
             policy,
             pass_budget: MOST_PASSES,
             word: EngineWord::default(),
+            queue_pages: Pool::new(WordGroup::QueueState, QueueSlot::PAGE_BYTES),
             inner: Mutex::new(inner),
             changed: Condvar::new(),
         };
@@ -140,6 +145,17 @@ impl Node {
     /// When the host or the device refuses.
     pub fn map(&self, region: &Arc<Region>) -> Result<Arc<EngineMapping>, NodeError> {
         Ok(self.map_locked(&mut lock(&self.inner), region)?)
+    }
+
+    /// A place for descriptor and states of a queue of this node, whose words are zero.
+    ///
+    /// # Errors
+    /// When there is no memory, or it cannot be mapped.
+    pub fn queue_page(&self) -> Result<(PoolPlace, EngineBlock), NodeError> {
+        let place = self.queue_pages.allocate().map_err(MapError::from)?;
+        let page = self.map(place.region())?;
+        let page = page.part(place.offset(), QueueSlot::PAGE_BYTES);
+        Ok((place, page))
     }
 
     fn map_locked(
