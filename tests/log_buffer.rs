@@ -81,15 +81,15 @@ fn lg_01_each_queue_has_two_logs_of_84_entries_in_the_published_bytes() {
         .calls()
         .into_iter()
         .filter_map(|call| match call {
-            Call::SetLog(of, log, region, entries) if of == handle => Some((log, region, entries)),
+            Call::SetLog(of, log, place, entries) if of == handle => Some((log, place, entries)),
             _ => None,
         })
         .collect();
     let [(LogType::Waits, waits, 84), (LogType::Signals, signals, 84)] = &set[..] else {
         panic!("two SetNativeFenceLogBuffer calls, waits and signals: {set:?}");
     };
-    assert_eq!((waits.len(), signals.len()), (4096, 4096));
-    assert!(!Arc::ptr_eq(waits, signals), "two buffers");
+    let apart = waits.1.abs_diff(signals.1) >= 4096;
+    assert!(!Arc::ptr_eq(&waits.0, &signals.0) || apart, "two buffers");
 
     let (wait_log, signal_log) = logs(&bench, &queue);
     for (log, log_type) in [(&wait_log, 1), (&signal_log, 2)] {
@@ -360,7 +360,7 @@ fn lg_04_a_number_that_is_not_the_next_one_faults_the_queue() {
     assert_no_validation_message();
 }
 
-/// LG-04: who has an address of a log. Each buffer is a file of its own; the process's table of
+/// LG-04: who has an address of a log. Logs lie in a file with nothing else; the process's table of
 /// mappings shows the OS's and the engine's, both of the OS side, and none of the user's.
 ///
 /// Mutant: none by a one-line edit: a third mapping would have to be made.
@@ -370,7 +370,7 @@ fn lg_04_the_user_has_no_mapping_of_a_log() {
     let queue = bench.device.create_hw_queue().unwrap();
     let handle = queue.os().handle();
     for call in bench.spy.calls() {
-        let Call::SetLog(of, _, region, _) = call else {
+        let Call::SetLog(of, _, (region, _), _) = call else {
             continue;
         };
         assert_eq!(of, handle);

@@ -45,6 +45,12 @@ impl HandleEntry {
 pub struct HandleAccess(pub u32);
 
 impl HandleAccess {
+    /// Whether all bits of `other` are set.
+    #[must_use]
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
     /// Wait and signal.
     pub const FULL: Self = Self(0);
     /// GPU waits pass at once and signals leave the storage alone (NF-19).

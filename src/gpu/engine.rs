@@ -1,5 +1,6 @@
 //! Engine: what executes slices.
 
+use super::EngineCaps;
 use crate::shared::{Block, Region, RegionError};
 use crate::sync::Arc;
 use std::any::Any;
@@ -29,6 +30,31 @@ pub struct EngineMapping {
     pub keep: Box<dyn Any + Send + Sync>,
 }
 
+/// A part of a region in an engine's address space; keeps the region mapped.
+#[derive(Clone, Debug)]
+pub struct EngineBlock {
+    /// The host's view of it.
+    pub host: Block,
+    /// Where the engine sees the first byte.
+    pub va: GpuVa,
+    _mapping: Arc<EngineMapping>,
+}
+
+impl EngineMapping {
+    /// `bytes` bytes from `offset`, both multiples of 8.
+    ///
+    /// # Panics
+    /// If they do not lie in the region: a bug of ours.
+    #[must_use]
+    pub fn part(self: &Arc<Self>, offset: u64, bytes: u64) -> EngineBlock {
+        EngineBlock {
+            host: self.host.part(offset, bytes),
+            va: self.va.offset(offset),
+            _mapping: Arc::clone(self),
+        }
+    }
+}
+
 /// Why a region could not be given an address.
 #[derive(Debug, thiserror::Error)]
 pub enum MapError {
@@ -38,6 +64,9 @@ pub enum MapError {
     /// The device did not take it.
     #[error("the device refused to import host memory: {0}")]
     Refused(String),
+    /// The address is not one that the caps tell of.
+    #[error("the device gave address {0:#x}, which is outside of its caps' range")]
+    Address(u64),
 }
 
 /// The engine executes no more: its device is lost.
@@ -56,6 +85,9 @@ pub trait AddressSpace {
 
 /// Executes slices, one after another, on whatever it is made of.
 pub trait Engine: AddressSpace + Send + Sync + Debug {
+    /// What the engine has.
+    fn caps(&self) -> EngineCaps;
+
     /// Tells the engine where its control block lies; called once, before the first slice.
     ///
     /// # Errors

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod engine;
+mod engine_caps;
 mod engine_unit;
 mod engine_word;
 mod fence_table;
@@ -20,9 +21,11 @@ mod queue_slot;
 mod report;
 mod run_list;
 mod shader_engine;
+mod shader_tuning;
 mod table;
 
-pub use engine::{AddressSpace, Engine, EngineLost, EngineMapping, GpuVa, MapError};
+pub use engine::{AddressSpace, Engine, EngineBlock, EngineLost, EngineMapping, GpuVa, MapError};
+pub use engine_caps::EngineCaps;
 pub use engine_unit::{EngineUnit, EngineUnitError};
 pub use engine_word::{EngineState, EngineWord, Wake};
 pub use model::{
@@ -33,4 +36,7 @@ pub use node::{Node, NodeCounters, NodeError, NodePolicy};
 pub use queue_scan::{QueueScan, QueueStanding};
 pub use queue_slot::{QueueFault, QueuePlaces, QueueSlot};
 pub use report::{RaisedFence, SliceReport};
-pub use shader_engine::{ShaderEngine, ShaderTuning};
+pub use shader_engine::ShaderEngine;
+pub use shader_tuning::{ShaderTuning, TuningError};
+
+pub use crate::vulkan::LocalMemory;

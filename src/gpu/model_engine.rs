@@ -7,7 +7,9 @@ use super::model::{
     Checked, CutPlan, Globals, MemoryObserver, ModelClock, ModelMemory, MonotonicClock, Passes,
     Shared, run_slice,
 };
-use super::{AddressSpace, Engine, EngineLost, EngineMapping, GpuVa, MapError};
+use super::{
+    AddressSpace, Engine, EngineCaps, EngineLost, EngineMapping, GpuVa, LocalMemory, MapError,
+};
 use crate::abi::SLICE_SLOTS;
 use crate::shared::Region;
 use crate::sync::{Arc, Condvar, Mutex, lock, sleep, sleep_until, thread};
@@ -156,6 +158,14 @@ impl AddressSpace for ModelEngine {
 }
 
 impl Engine for ModelEngine {
+    fn caps(&self) -> EngineCaps {
+        EngineCaps {
+            addresses: ModelMemory::ADDRESSES,
+            has_64_bit_atomics: true,
+            local_storage: LocalMemory::SameAsSystem,
+        }
+    }
+
     fn attach(&mut self, control: GpuVa) -> Result<(), MapError> {
         let inner = Arc::clone(&self.inner);
         let worker = thread::Builder::new()

@@ -1,26 +1,28 @@
 //! Queue slot: a hardware queue on an engine, as the host sees it.
 
-use super::{EngineMapping, GpuVa};
+use super::{EngineBlock, GpuVa};
 use crate::abi::{
     DoorbellStatus, FaultCode, LogType, QueueDescriptor, QueueProgress, QueueState, QueueStatus,
     RingControl, STATE_COPIES,
 };
-use crate::shared::Block;
-use crate::sync::{Arc, Mutex, Ordering, fence, lock};
+use crate::shared::{Block, PoolPlace};
+use crate::sync::{Mutex, Ordering, fence, lock};
 
 /// Where the parts of a queue lie in the engine's address space.
 #[derive(Debug)]
 pub struct QueuePlaces {
-    /// Descriptor, then the copies of the state; the OS's page.
-    pub page: Arc<EngineMapping>,
-    /// Ring control, then the ring from the second page on; the user's pages.
-    pub ring: Arc<EngineMapping>,
-    /// Offset of the first packet in `ring`.
-    pub ring_offset: u64,
+    /// Descriptor, then the copies of the state; no user maps them.
+    pub page: EngineBlock,
+    /// Where `page` lies, until the queue goes.
+    pub page_place: PoolPlace,
+    /// Ring control, in the user's page.
+    pub ring_control: EngineBlock,
+    /// The packets, in the user's pages.
+    pub ring: EngineBlock,
     /// Packets of the ring.
     pub ring_capacity: u64,
     /// Progress words, which the user may read.
-    pub progress: Arc<EngineMapping>,
+    pub progress: EngineBlock,
     /// Directory of the process's handles.
     pub handle_directory: GpuVa,
     /// Handle of the progress fence.
@@ -51,7 +53,7 @@ pub struct QueueSlot {
     /// The queue's number on its node.
     pub number: u32,
     places: QueuePlaces,
-    logs: Mutex<[Option<Arc<EngineMapping>>; 2]>,
+    logs: Mutex<[Option<EngineBlock>; 2]>,
 }
 
 const STATES: u64 = 128;
@@ -68,12 +70,9 @@ impl QueueSlot {
     #[must_use]
     pub fn new(number: u32, places: QueuePlaces) -> Self {
         let page = &places.page.host;
-        let ring_control = places.ring.va;
+        let ring_control = places.ring_control.va;
         for (offset, value) in [
-            (
-                QueueDescriptor::RING_VA,
-                places.ring.va.0 + places.ring_offset,
-            ),
+            (QueueDescriptor::RING_VA, places.ring.va.0),
             (QueueDescriptor::RING_CONTROL_VA, ring_control.0),
             (QueueDescriptor::RING_CAPACITY, places.ring_capacity),
             (
@@ -122,11 +121,11 @@ impl QueueSlot {
     /// The ring's control words, through the engine's mapping.
     #[must_use]
     pub fn ring_control(&self) -> &Block {
-        &self.places.ring.host
+        &self.places.ring_control.host
     }
 
     /// Sets one of the two logs. The queue is not in a run list.
-    pub fn set_log(&self, log: LogType, mapping: &Arc<EngineMapping>, entries: u64) {
+    pub fn set_log(&self, log: LogType, buffer: EngineBlock, entries: u64) {
         let (place, va, count) = match log {
             LogType::Waits => (
                 0,
@@ -139,9 +138,9 @@ impl QueueSlot {
                 QueueDescriptor::SIGNAL_LOG_ENTRIES,
             ),
         };
-        self.places.page.host.word(va).put(mapping.va.0);
+        self.places.page.host.word(va).put(buffer.va.0);
         self.places.page.host.word(count).put(entries);
-        lock(&self.logs)[place] = Some(Arc::clone(mapping));
+        lock(&self.logs)[place] = Some(buffer);
     }
 
     /// Both logs are set: the queue can run.

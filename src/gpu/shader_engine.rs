@@ -5,7 +5,9 @@
 //! themselves, and a barrier to the host, which a semaphore alone does not give
 //! (`decisions.md` 3). A timeline counts the slices that ended.
 
-use super::{AddressSpace, Engine, EngineLost, EngineMapping, GpuVa, MapError};
+use super::{
+    AddressSpace, Engine, EngineCaps, EngineLost, EngineMapping, GpuVa, MapError, ShaderTuning,
+};
 use crate::abi::SLICE_SLOTS;
 use crate::shared::{Block, Region};
 use crate::sync::{Arc, Mutex, lock, thread};
@@ -23,27 +25,6 @@ const MANY_QUEUES: u32 = 3;
 
 /// Times that a slice is submitted to a driver that has no memory for it.
 const SUBMISSION_TRIES: u32 = 1000;
-
-/// How the shader is specialised.
-#[derive(Clone, Copy, Debug)]
-pub struct ShaderTuning {
-    /// Invocations of the workgroup; the subgroup size of the device where `None`.
-    pub lanes: Option<u32>,
-    /// Steps of each lane between two adoptions.
-    pub rounds: u32,
-    /// Iterations that a queue keeps its lane.
-    pub quantum: u32,
-}
-
-impl Default for ShaderTuning {
-    fn default() -> Self {
-        Self {
-            lanes: None,
-            rounds: 64,
-            quantum: 8,
-        }
-    }
-}
 
 /// The engine.
 #[derive(Debug)]
@@ -63,14 +44,11 @@ impl ShaderEngine {
     /// Makes an engine of a queue of a device.
     ///
     /// # Errors
-    /// When the driver does not take the shader.
+    /// When the device cannot run the tuning, or the driver does not take the shader.
     pub fn new(queue: Queue, tuning: ShaderTuning) -> anyhow::Result<Self> {
         use anyhow::Context;
         let device = Arc::clone(queue.device());
-        let lanes = tuning
-            .lanes
-            .unwrap_or(device.adapter().features.subgroup_size)
-            .max(1);
+        let lanes = tuning.lanes_on(&device.adapter().features)?;
         let pipeline = |many: bool| {
             let constants = [
                 (LANES, lanes),
@@ -127,15 +105,23 @@ impl AddressSpace for ShaderEngine {
         let host = Block::whole(&mapping);
         let import = HostImport::new(&self.device, mapping)
             .map_err(|error| MapError::Refused(error.to_string()))?;
+        let va = GpuVa(import.gpu_va());
+        if !self.caps().holds(va, region.len() as u64) {
+            return Err(MapError::Address(va.0));
+        }
         Ok(EngineMapping {
             host,
-            va: GpuVa(import.gpu_va()),
+            va,
             keep: Box::new(import),
         })
     }
 }
 
 impl Engine for ShaderEngine {
+    fn caps(&self) -> EngineCaps {
+        EngineCaps::of(self.device.adapter())
+    }
+
     fn attach(&mut self, control: GpuVa) -> Result<(), MapError> {
         self.commands = self
             .pipelines

@@ -1,5 +1,7 @@
 //! Caps: what the driver reports of its native fences (`DXGK_NATIVE_FENCE_CAPS`; `layouts.md` 1.5).
 
+use crate::gpu::LocalMemory;
+
 /// Members that are true of a Vulkan device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NativeFenceCaps {
@@ -15,4 +17,6 @@ pub struct NativeFenceCaps {
     pub maximum_address: u64,
     /// 64-bit values: the engine has 64-bit atomics.
     pub has_64_bit_atomics: bool,
+    /// Device-local memory that the CPU reaches (choice: not in the published caps).
+    pub local_storage: LocalMemory,
 }

@@ -101,7 +101,7 @@ pub struct CreateHwQueue<'a> {
     /// Packets of the ring, a power of two.
     pub ring_capacity: u64,
     /// Progress words, written by engine and OS.
-    pub progress: &'a Arc<Region>,
+    pub progress: Place<'a>,
     /// `hHwQueueProgressFence`: the native fence that carries the last completed submission …
     pub progress_fence: FenceId,
     /// … and the handle by which the process's packets name it.
@@ -156,6 +156,10 @@ pub trait Ddi: Send + Sync + Debug {
     /// OS frees the storage, so it returns when no engine refers to it.
     fn destroy_native_fence(&self, global: FenceId);
 
+    /// `DxgkDdiDestroyProcess`, PASSIVE_LEVEL: drops what is kept for a process whose fences and
+    /// queues are destroyed.
+    fn destroy_process(&self, process: ProcessId);
+
     /// `DxgkDdiUpdateMonitoredValues`, at device interrupt level: stores each MonitoredValue and
     /// posts it to every engine that may signal the fence; returns in bounded time and waits for
     /// no engine (choice, NF-08). After it, every signal either has a CurrentValue that the CPU
@@ -198,7 +202,7 @@ pub trait Ddi: Send + Sync + Debug {
         &self,
         hw_queue: HwQueueHandle,
         log: LogType,
-        buffer: &Arc<Region>,
+        buffer: Place<'_>,
         entries: u64,
     ) -> Result<(), DdiError>;
 

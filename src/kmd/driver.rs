@@ -2,31 +2,26 @@
 
 use super::{
     Callbacks, CreateHwQueue, CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, HwQueueHandle,
-    Interrupt, MonitoredValueUpdate, NativeFenceCaps, NativeFenceSignaled, OpenNativeFence,
+    Interrupt, MonitoredValueUpdate, NativeFenceCaps, NativeFenceSignaled, OpenNativeFence, Place,
     ProcessId, SignaledFence, UpdateFlags,
 };
 use crate::abi::{
-    CURRENT_VALUE_STRIDE, DoorbellStatus, FenceHandle, FenceId, LogType, MONITORED_VALUE_STRIDE,
-    RingIndex, WordGroup,
+    CURRENT_VALUE_STRIDE, DoorbellStatus, FenceHandle, FenceId, LogEntry, LogHeader, LogType,
+    MONITORED_VALUE_STRIDE, PACKET_BYTES, QueueProgress, RingControl, RingIndex,
 };
-use crate::gpu::{EngineState, Node, NodeCounters, NodeError, QueuePlaces, QueueSlot, SliceReport};
-use crate::shared::Region;
+use crate::gpu::{
+    EngineCaps, EngineState, GpuVa, LocalMemory, Node, NodeCounters, QueuePlaces, QueueSlot,
+    SliceReport,
+};
 use crate::sync::{Arc, Mutex, Ordering, fence, lock, thread};
 use std::collections::HashMap;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-#[derive(Debug)]
-struct Queue {
-    slot: Arc<QueueSlot>,
-    /// To be unmapped with the queue.
-    regions: Vec<Arc<Region>>,
-}
-
 /// A driver over one or more nodes.
 pub struct Driver {
     nodes: Vec<Arc<Node>>,
-    queues: Mutex<HashMap<HwQueueHandle, Queue>>,
+    queues: Mutex<HashMap<HwQueueHandle, Arc<QueueSlot>>>,
     next_number: Mutex<u32>,
     callbacks: OnceLock<Arc<dyn Callbacks>>,
     threads: Mutex<Vec<thread::JoinHandle<()>>>,
@@ -71,10 +66,17 @@ impl Driver {
     fn slot(&self, hw_queue: HwQueueHandle) -> Result<Arc<QueueSlot>, DdiError> {
         lock(&self.queues)
             .get(&hw_queue)
-            .map(|queue| Arc::clone(&queue.slot))
+            .map(Arc::clone)
             .ok_or(DdiError::InvalidParameter("no such hardware queue"))
     }
 }
+
+/// What an adapter without nodes has.
+const NO_ENGINE: EngineCaps = EngineCaps {
+    addresses: (GpuVa(0), GpuVa(0)),
+    has_64_bit_atomics: false,
+    local_storage: LocalMemory::Unreachable,
+};
 
 /// Turns a report into interrupts, in the order in which the OS must learn of things: signals
 /// first, since a queue that faulted afterwards does not undo them.
@@ -143,13 +145,17 @@ impl Ddi for Driver {
     }
 
     fn native_fence_caps(&self) -> NativeFenceCaps {
+        let engines = self.nodes.iter().map(|node| node.caps());
+        let engine = engines.reduce(EngineCaps::and).unwrap_or(NO_ENGINE);
         NativeFenceCaps {
             monitored_value_stride: MONITORED_VALUE_STRIDE as u32,
             current_value_stride: CURRENT_VALUE_STRIDE as u32,
+            // Engines reach the values by the mappings of their own that they have anyway.
             map_to_gpu_system_process: false,
-            minimum_address: 0,
-            maximum_address: u64::MAX,
-            has_64_bit_atomics: true,
+            minimum_address: engine.addresses.0.0,
+            maximum_address: engine.addresses.1.0,
+            has_64_bit_atomics: engine.has_64_bit_atomics,
+            local_storage: engine.local_storage,
         }
     }
 
@@ -190,6 +196,12 @@ impl Ddi for Driver {
     fn destroy_native_fence(&self, global: FenceId) {
         for node in &self.nodes {
             node.remove_fence(global);
+        }
+    }
+
+    fn destroy_process(&self, process: ProcessId) {
+        for node in &self.nodes {
+            node.remove_process(process.0);
         }
     }
 
@@ -237,14 +249,19 @@ impl Ddi for Driver {
                 "the ring's capacity must be a power of two of 2 to 1,048,576 packets",
             ));
         }
-        let page = Region::for_words(WordGroup::QueueState, QueueSlot::PAGE_BYTES)
-            .map_err(|error| NodeError::Map(error.into()))?;
+        let (page_place, page) = node.queue_page()?;
+        let ring = node.map(args.ring.region)?;
+        let progress = node.map(args.progress.region)?;
         let places = QueuePlaces {
-            page: node.map(&page)?,
-            ring: node.map(args.ring.region)?,
-            ring_offset: args.ring.offset + args.ring_packets,
+            page,
+            page_place,
+            ring_control: ring.part(args.ring.offset, RingControl::BYTES),
+            ring: ring.part(
+                args.ring.offset + args.ring_packets,
+                args.ring_capacity * PACKET_BYTES,
+            ),
             ring_capacity: args.ring_capacity,
-            progress: node.map(args.progress)?,
+            progress: progress.part(args.progress.offset, QueueProgress::BYTES),
             handle_directory: node.handle_directory(args.process.0)?,
             progress_handle: args.progress_handle.raw(),
             progress_fence: node.fence_addresses(args.progress_fence).ok_or(
@@ -258,25 +275,17 @@ impl Ddi for Driver {
             node_ordinal: args.node_ordinal,
             number,
         };
-        let regions = vec![
-            page,
-            Arc::clone(args.ring.region),
-            Arc::clone(args.progress),
-        ];
         let slot = Arc::new(QueueSlot::new(number, places));
-        lock(&self.queues).insert(handle, Queue { slot, regions });
+        lock(&self.queues).insert(handle, slot);
         Ok(handle)
     }
 
     fn destroy_hw_queue(&self, hw_queue: HwQueueHandle) {
-        let Some(queue) = lock(&self.queues).remove(&hw_queue) else {
+        let Some(slot) = lock(&self.queues).remove(&hw_queue) else {
             return;
         };
         if let Ok(node) = self.node(hw_queue.node_ordinal) {
-            node.disconnect(&queue.slot, DoorbellStatus::DisconnectedAbort);
-            for region in &queue.regions {
-                node.unmap(region);
-            }
+            node.disconnect(&slot, DoorbellStatus::DisconnectedAbort);
         }
     }
 
@@ -284,15 +293,13 @@ impl Ddi for Driver {
         &self,
         hw_queue: HwQueueHandle,
         log: LogType,
-        buffer: &Arc<Region>,
+        buffer: Place<'_>,
         entries: u64,
     ) -> Result<(), DdiError> {
         let slot = self.slot(hw_queue)?;
-        let mapping = self.node(hw_queue.node_ordinal)?.map(buffer)?;
-        slot.set_log(log, &mapping, entries);
-        if let Some(queue) = lock(&self.queues).get_mut(&hw_queue) {
-            queue.regions.push(Arc::clone(buffer));
-        }
+        let mapping = self.node(hw_queue.node_ordinal)?.map(buffer.region)?;
+        let bytes = LogHeader::BYTES + entries * LogEntry::BYTES;
+        slot.set_log(log, mapping.part(buffer.offset, bytes), entries);
         Ok(())
     }
 

@@ -18,4 +18,4 @@ pub use ddi::{
 };
 pub use driver::Driver;
 
-pub use crate::gpu::{NodeCounters, QueueFault};
+pub use crate::gpu::{LocalMemory, NodeCounters, QueueFault};

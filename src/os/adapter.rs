@@ -20,6 +20,9 @@ pub enum OsError {
     /// A process has 2^20 handles open.
     #[error("the process has no fence handle left ({max})", max = crate::abi::FenceHandle::SLOTS)]
     HandlesUsedUp,
+    /// No ring has as many packets.
+    #[error("a ring of {0} packets: its capacity must be a power of two of 2 to 1,048,576")]
+    RingCapacity(u64),
 }
 
 /// An adapter that came up. Dropping the last user's reference stops the driver: when that has

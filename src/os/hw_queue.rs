@@ -4,13 +4,11 @@ use super::adapter::{Adapter, OsError};
 use super::log_buffer::{LogRead, LogReader};
 use super::process::{FenceObject, Process};
 use super::queue_record::QueueRecord;
+use super::queue_storage::QueueStorage;
 use super::wait_cell::WaitError;
-use crate::abi::{
-    LOG_BUFFER_BYTES, LOG_BUFFER_ENTRIES, LogHeader, LogType, PACKET_BYTES, PAGE_BYTES,
-    QueueProgress, RingControl, WordGroup,
-};
+use crate::abi::{LOG_BUFFER_ENTRIES, LogType, PACKET_BYTES, PAGE_BYTES, RingControl, RingIndex};
 use crate::kmd::{CreateHwQueue, HwQueueHandle, Place};
-use crate::shared::{Block, ReadBlock, Region, RegionError};
+use crate::shared::{Block, PoolPlace, ReadBlock};
 use crate::sync::{Arc, Mutex, lock};
 
 /// What the user gets of a queue's memory: the ring to write, the progress words to read.
@@ -33,16 +31,19 @@ pub struct HwQueue {
     memory: HwQueueMemory,
     logs: Mutex<[LogReader; 2]>,
     record: Arc<QueueRecord>,
+    /// What the words above lie in.
+    storage: QueueStorage,
 }
 
-fn new_log(kind: LogType) -> Result<(Arc<Region>, LogReader), RegionError> {
-    let region = Region::for_words(WordGroup::Log, LOG_BUFFER_BYTES)?;
-    let log = Block::whole(&region.map()?);
-    // Type and count: the low half of the type's word; indices are zero already.
-    log.word(LogHeader::LOG_TYPE).put(kind as u64);
-    log.word(LogHeader::NUMBER_OF_ENTRIES)
-        .put(LOG_BUFFER_ENTRIES);
-    Ok((region, LogReader::new(log, kind, LOG_BUFFER_ENTRIES as u32)))
+fn place(of: &PoolPlace) -> Place<'_> {
+    Place {
+        region: of.region(),
+        offset: of.offset(),
+    }
+}
+
+fn log_reader(log: &PoolPlace, kind: LogType) -> LogReader {
+    LogReader::new(log.block().clone(), kind, LOG_BUFFER_ENTRIES as u32)
 }
 
 impl HwQueue {
@@ -50,7 +51,7 @@ impl HwQueue {
     /// disconnected.
     ///
     /// # Errors
-    /// No memory, or the driver's reason.
+    /// A capacity that no ring has, no memory, or the driver's reason.
     pub fn create(
         process: &Arc<Process>,
         node_ordinal: u32,
@@ -59,23 +60,23 @@ impl HwQueue {
     ) -> Result<Arc<Self>, OsError> {
         let adapter = Arc::clone(process.adapter());
         let ddi = adapter.ddi();
-        let ring = Region::for_words(WordGroup::Ring, PAGE_BYTES + ring_capacity * PACKET_BYTES)?;
-        let user_ring = Block::whole(&ring.map()?);
-        let progress = Region::for_words(WordGroup::Progress, QueueProgress::BYTES)?;
-        let progress_fence = Arc::new(process.create_native_fence(0)?);
-        let (wait_region, wait_log) = new_log(LogType::Waits)?;
-        let (signal_region, signal_log) = new_log(LogType::Signals)?;
+        let ring = RingIndex::new(ring_capacity).ok_or(OsError::RingCapacity(ring_capacity))?;
+        let storage = process.queue_pools().allocate(ring)?;
+        let user_ring = storage.ring.block();
+        let memory = HwQueueMemory {
+            control: user_ring.part(0, RingControl::BYTES),
+            packets: user_ring.part(PAGE_BYTES, ring_capacity * PACKET_BYTES),
+            progress: storage.progress.read_only()?,
+        };
+        let progress_fence = Arc::new(process.create_progress_fence()?);
         let handle = ddi.create_hw_queue(&CreateHwQueue {
             process: process.id(),
             node_ordinal,
             engine_affinity,
-            ring: Place {
-                region: &ring,
-                offset: 0,
-            },
+            ring: place(&storage.ring),
             ring_packets: PAGE_BYTES,
             ring_capacity,
-            progress: &progress,
+            progress: place(&storage.progress),
             progress_fence: progress_fence.fence().id(),
             progress_handle: progress_fence.handle(),
         })?;
@@ -87,21 +88,21 @@ impl HwQueue {
         let queue = Arc::new(Self {
             handle,
             progress_fence,
-            memory: HwQueueMemory {
-                control: user_ring.part(0, RingControl::BYTES),
-                packets: user_ring.part(PAGE_BYTES, ring_capacity * PACKET_BYTES),
-                progress: ReadBlock::new(&progress.map_read_only()?, 0, QueueProgress::BYTES),
-            },
-            logs: Mutex::new([wait_log, signal_log]),
+            memory,
+            logs: Mutex::new([
+                log_reader(&storage.wait_log, LogType::Waits),
+                log_reader(&storage.signal_log, LogType::Signals),
+            ]),
             record,
+            storage,
             adapter: Arc::clone(&adapter),
         });
         adapter.register_queue(&queue.record);
-        for (kind, region) in [
-            (LogType::Waits, &wait_region),
-            (LogType::Signals, &signal_region),
+        for (kind, log) in [
+            (LogType::Waits, &queue.storage.wait_log),
+            (LogType::Signals, &queue.storage.signal_log),
         ] {
-            ddi.set_native_fence_log_buffer(handle, kind, region, LOG_BUFFER_ENTRIES)?;
+            ddi.set_native_fence_log_buffer(handle, kind, place(log), LOG_BUFFER_ENTRIES)?;
         }
         Ok(queue)
     }

@@ -17,6 +17,7 @@ mod log_buffer;
 mod native_fence;
 mod process;
 mod queue_record;
+mod queue_storage;
 mod wait_cell;
 mod waiter_list;
 

@@ -35,6 +35,9 @@ pub enum SignalError {
     /// The handle was closed.
     #[error("the fence's handle is closed")]
     Closed,
+    /// The handle was opened without the right to signal, as that of a progress fence is (NF-23).
+    #[error("access denied: the fence's handle may not signal")]
+    AccessDenied,
     /// More fences than one call takes.
     #[error("one call signals at most {most} fences", most = CpuSignal::MOST_OBJECTS)]
     TooMany,

@@ -5,7 +5,8 @@
 
 use super::adapter::{Adapter, OsError};
 use super::fence_storage::FencePool;
-use super::native_fence::NativeFence;
+use super::native_fence::{NativeFence, SignalError};
+use super::queue_storage::QueuePools;
 use super::wait_cell::WaitError;
 use crate::abi::{FenceHandle, HandleAccess};
 use crate::kmd::{CreateNativeFence, OpenNativeFence, Place, ProcessId};
@@ -42,6 +43,7 @@ pub struct Process {
     id: ProcessId,
     adapter: Arc<Adapter>,
     pool: Arc<FencePool>,
+    queue_pools: QueuePools,
     handles: Mutex<Handles>,
 }
 
@@ -49,6 +51,7 @@ pub struct Process {
 #[derive(Debug)]
 pub struct FenceObject {
     handle: FenceHandle,
+    access: HandleAccess,
     fence: Arc<NativeFence>,
     closed: AtomicBool,
     process: Arc<Process>,
@@ -60,6 +63,7 @@ impl Process {
             id,
             adapter,
             pool: Arc::new(FencePool::default()),
+            queue_pools: QueuePools::default(),
             handles: Mutex::new(Handles::default()),
         })
     }
@@ -76,11 +80,31 @@ impl Process {
         &self.adapter
     }
 
+    /// Memory of the process's hardware queues.
+    pub(super) fn queue_pools(&self) -> &QueuePools {
+        &self.queue_pools
+    }
+
     /// `D3DKMTCreateNativeFence`, type DEFAULT, in system memory.
     ///
     /// # Errors
     /// No memory, no handle left, or the driver's reason.
     pub fn create_native_fence(self: &Arc<Self>, initial: u64) -> Result<FenceObject, OsError> {
+        self.create_with_access(initial, HandleAccess::FULL)
+    }
+
+    /// The progress fence of a hardware queue. Its user may wait and not signal: the value says
+    /// which packets of the ring may be overwritten, so only PROGRESS packets of the queue, which
+    /// the engine checks, store it.
+    pub(super) fn create_progress_fence(self: &Arc<Self>) -> Result<FenceObject, OsError> {
+        self.create_with_access(0, HandleAccess::NO_SIGNAL)
+    }
+
+    fn create_with_access(
+        self: &Arc<Self>,
+        initial: u64,
+        access: HandleAccess,
+    ) -> Result<FenceObject, OsError> {
         let storage = self.pool.allocate()?;
         let handle = lock(&self.handles)
             .allocate()
@@ -88,6 +112,7 @@ impl Process {
         let fence = self.adapter.register_fence(storage, initial);
         let object = FenceObject {
             handle,
+            access,
             fence,
             closed: AtomicBool::new(false),
             process: Arc::clone(self),
@@ -112,9 +137,16 @@ impl Process {
             global: object.fence.id(),
             process: self.id,
             local: handle,
-            access: HandleAccess::FULL,
+            access,
         })?;
         Ok(object)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Every fence and queue held a reference: none is left.
+        self.adapter.ddi().destroy_process(self.id);
     }
 }
 
@@ -141,6 +173,20 @@ impl FenceObject {
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
+    }
+
+    /// Whether a CPU signal may be made by this handle.
+    ///
+    /// # Errors
+    /// [`SignalError::Closed`]; [`SignalError::AccessDenied`] for one without the right (NF-23).
+    pub fn check_signal(&self) -> Result<(), SignalError> {
+        if self.is_closed() {
+            Err(SignalError::Closed)
+        } else if self.access.has(HandleAccess::NO_SIGNAL) {
+            Err(SignalError::AccessDenied)
+        } else {
+            Ok(())
+        }
     }
 
     /// Closes the handle: CPU waits end with an error, packets that carry it fault. The storage

@@ -92,6 +92,13 @@ impl Block {
         }
     }
 
+    /// Stores zero to every word; orders nothing.
+    pub fn clear(&self) {
+        for word in 0..self.bytes as u64 / 8 {
+            self.word(8 * word).put(0);
+        }
+    }
+
     /// Reads words from byte `offset` on, each by itself; orders nothing.
     #[must_use]
     pub fn peek_words<const N: usize>(&self, offset: u64) -> [u64; N] {

@@ -7,10 +7,12 @@
 
 mod block;
 mod mapping;
+mod pool;
 mod region;
 mod word;
 
 pub use block::{Block, ReadBlock};
 pub use mapping::{Mapping, ReadMapping};
+pub use pool::{Pool, PoolPlace};
 pub use region::{Region, RegionError};
 pub use word::{ReadWord, Word};

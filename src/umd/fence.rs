@@ -78,7 +78,7 @@ impl Fence {
     /// Signals from the CPU (NF-20). A lower value than CurrentValue is refused.
     ///
     /// # Errors
-    /// A value below CurrentValue, a closed handle.
+    /// A value below CurrentValue, a closed handle, a progress fence.
     pub fn signal(&self, value: u64) -> Result<(), SignalError> {
         self.signal_flagged(value, false)
     }
@@ -86,7 +86,7 @@ impl Fence {
     /// Signals from the CPU with `AllowFenceRewind`: any value is stored (NF-21).
     ///
     /// # Errors
-    /// A closed handle.
+    /// A closed handle, a progress fence.
     pub fn rewind(&self, value: u64) -> Result<(), SignalError> {
         self.signal_flagged(value, true)
     }
@@ -97,16 +97,8 @@ impl Fence {
             value,
             allow_rewind,
         };
-        self.check_open()?;
+        self.object.check_signal()?;
         NativeFence::signal_from_cpu(self.object.process().adapter().ddi().as_ref(), &[signal])
-    }
-
-    fn check_open(&self) -> Result<(), SignalError> {
-        if self.object.is_closed() {
-            Err(SignalError::Closed)
-        } else {
-            Ok(())
-        }
     }
 
     /// Signals up to 32 fences of one adapter from the CPU: all of the batch, in its order, with
@@ -119,7 +111,7 @@ impl Fence {
             return Ok(());
         };
         for (fence, _) in signals {
-            fence.check_open()?;
+            fence.object.check_signal()?;
         }
         let batch: Vec<CpuSignal<'_>> = signals
             .iter()

@@ -92,7 +92,8 @@ impl HwQueue {
         &self.queue
     }
 
-    /// The native fence that carries the last completed submission (NF-24).
+    /// The native fence that carries the last completed submission (NF-24). Only the engine signals
+    /// it.
     #[must_use]
     pub fn progress_fence(&self) -> &Fence {
         &self.progress_fence

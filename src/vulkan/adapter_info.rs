@@ -222,9 +222,11 @@ impl MemoryType {
     }
 }
 
-/// One heap for everything means that local memory is system memory under another name.
+/// One heap for everything means that local memory is system memory under another name. Memory that
+/// is not coherent carries no fence.
 fn local_memory(heaps: &[Heap], types: &[MemoryType]) -> LocalMemory {
-    let Some(reached) = types.iter().find(|t| t.device_local && t.host_visible) else {
+    let reached = |t: &&MemoryType| t.device_local && t.host_visible && t.host_coherent;
+    let Some(reached) = types.iter().find(reached) else {
         return LocalMemory::Unreachable;
     };
     if types

@@ -82,6 +82,8 @@ pub struct Features {
     pub compute_families: Vec<QueueFamily>,
     /// Invocations in a subgroup.
     pub subgroup_size: u32,
+    /// Invocations that a workgroup of one dimension may have.
+    pub workgroup_lanes: u32,
     /// Nanoseconds per tick of a timestamp.
     pub timestamp_period: f32,
     /// Device-local memory that the CPU reaches.
@@ -169,7 +171,10 @@ impl Features {
                 .raw()
                 .get_physical_device_properties2(physical, &mut all);
         };
-        self.timestamp_period = all.properties.limits.timestamp_period;
+        let limits = &all.properties.limits;
+        self.timestamp_period = limits.timestamp_period;
+        self.workgroup_lanes =
+            limits.max_compute_work_group_size[0].min(limits.max_compute_work_group_invocations);
         self.subgroup_size = subgroup.subgroup_size;
         self.host_import_alignment = host.min_imported_host_pointer_alignment;
     }

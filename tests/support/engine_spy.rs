@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test program uses its own part")]
 
 use native_fence::gpu::{
-    AddressSpace, Engine, EngineLost, EngineMapping, GpuVa, MapError, ShaderEngine,
+    AddressSpace, Engine, EngineCaps, EngineLost, EngineMapping, GpuVa, MapError, ShaderEngine,
 };
 use native_fence::shared::{Block, Region};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -88,6 +88,10 @@ impl AddressSpace for Handle {
 }
 
 impl Engine for Handle {
+    fn caps(&self) -> EngineCaps {
+        self.0.attached().caps()
+    }
+
     fn attach(&mut self, control: GpuVa) -> Result<(), MapError> {
         let mut engine = self.0.before.lock().unwrap().take().expect("attached once");
         engine.attach(control)?;

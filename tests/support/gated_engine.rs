@@ -6,7 +6,7 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use native_fence::gpu::{
-    AddressSpace, Engine, EngineLost, EngineMapping, GpuVa, MapError, ShaderEngine,
+    AddressSpace, Engine, EngineCaps, EngineLost, EngineMapping, GpuVa, MapError, ShaderEngine,
 };
 use native_fence::shared::Region;
 use std::collections::VecDeque;
@@ -151,6 +151,10 @@ impl AddressSpace for GatedEngine {
 }
 
 impl Engine for GatedEngine {
+    fn caps(&self) -> EngineCaps {
+        self.engine.caps()
+    }
+
     fn attach(&mut self, control: GpuVa) -> Result<(), MapError> {
         self.engine.attach(control)
     }

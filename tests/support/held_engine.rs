@@ -4,7 +4,9 @@
 //! interrupt comes. The test alone can ask whether a slice has really ended.
 #![allow(dead_code, reason = "each test file uses a part")]
 
-use native_fence::gpu::{AddressSpace, Engine, EngineLost, EngineMapping, GpuVa, MapError};
+use native_fence::gpu::{
+    AddressSpace, Engine, EngineCaps, EngineLost, EngineMapping, GpuVa, MapError,
+};
 use native_fence::shared::Region;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, RwLock};
@@ -67,6 +69,10 @@ impl AddressSpace for HeldEngine {
 }
 
 impl Engine for HeldEngine {
+    fn caps(&self) -> EngineCaps {
+        self.0.engine.read().unwrap().caps()
+    }
+
     fn attach(&mut self, control: GpuVa) -> Result<(), MapError> {
         self.0.engine.write().unwrap().attach(control)
     }

@@ -6,9 +6,8 @@ use native_fence::abi::{FenceHandle, FenceId, LogType};
 use native_fence::kmd::{
     Callbacks, CreateHwQueue, CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, Driver,
     HwQueueHandle, Interrupt, MonitoredValueUpdate, NativeFenceCaps, NodeCounters, OpenNativeFence,
-    ProcessId, UpdateFlags,
+    Place, ProcessId, UpdateFlags,
 };
-use native_fence::shared::Region;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -181,6 +180,10 @@ impl Ddi for InterruptSpy {
         self.driver.destroy_native_fence(global);
     }
 
+    fn destroy_process(&self, process: ProcessId) {
+        self.driver.destroy_process(process);
+    }
+
     fn update_monitored_values(
         &self,
         updates: &[MonitoredValueUpdate<'_>],
@@ -223,7 +226,7 @@ impl Ddi for InterruptSpy {
         &self,
         hw_queue: HwQueueHandle,
         log: LogType,
-        buffer: &Arc<Region>,
+        buffer: Place<'_>,
         entries: u64,
     ) -> Result<(), DdiError> {
         self.driver

@@ -3,11 +3,13 @@
 
 #![allow(dead_code, reason = "each test program uses its own part")]
 
-use native_fence::abi::{FenceHandle, FenceId, LogEntry, LogHeader, LogIndex, LogType};
+use native_fence::abi::{
+    FenceHandle, FenceId, LOG_BUFFER_BYTES, LogEntry, LogHeader, LogIndex, LogType,
+};
 use native_fence::kmd::{
     Callbacks, CreateHwQueue, CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, Driver,
     HwQueueHandle, Interrupt, MonitoredValueUpdate, NativeFenceCaps, NativeFenceSignaled,
-    NodeCounters, OpenNativeFence, ProcessId, UpdateFlags,
+    NodeCounters, OpenNativeFence, Place, ProcessId, UpdateFlags,
 };
 use native_fence::shared::{Block, Region};
 use std::sync::{Arc, Condvar, Mutex};
@@ -17,7 +19,8 @@ use std::time::Instant;
 #[derive(Clone, Debug)]
 pub(crate) enum Call {
     CreateFence(FenceId),
-    SetLog(HwQueueHandle, LogType, Arc<Region>, u64),
+    /// Region and offset of the buffer, and its entries.
+    SetLog(HwQueueHandle, LogType, (Arc<Region>, u64), u64),
     UpdateLogs(Vec<HwQueueHandle>),
     Connect(HwQueueHandle),
     Disconnect(HwQueueHandle),
@@ -114,7 +117,7 @@ impl Spy {
     /// The log of a queue, as raw memory.
     pub(crate) fn log(&self, queue: HwQueueHandle, kind: LogType) -> RawLog {
         let found = self.calls().into_iter().rev().find_map(|call| match call {
-            Call::SetLog(of, log, region, _) if of == queue && log == kind => Some(region),
+            Call::SetLog(of, log, place, _) if of == queue && log == kind => Some(place),
             _ => None,
         });
         RawLog::of(&found.expect("SetNativeFenceLogBuffer was called for it"))
@@ -199,6 +202,10 @@ impl Ddi for Spy {
         self.driver.destroy_native_fence(global);
     }
 
+    fn destroy_process(&self, process: ProcessId) {
+        self.driver.destroy_process(process);
+    }
+
     fn update_monitored_values(
         &self,
         updates: &[MonitoredValueUpdate<'_>],
@@ -226,10 +233,11 @@ impl Ddi for Spy {
         &self,
         hw_queue: HwQueueHandle,
         log: LogType,
-        buffer: &Arc<Region>,
+        buffer: Place<'_>,
         entries: u64,
     ) -> Result<(), DdiError> {
-        self.note(Call::SetLog(hw_queue, log, Arc::clone(buffer), entries));
+        let place = (Arc::clone(buffer.region), buffer.offset);
+        self.note(Call::SetLog(hw_queue, log, place, entries));
         self.driver
             .set_native_fence_log_buffer(hw_queue, log, buffer, entries)
     }
@@ -283,9 +291,10 @@ pub(crate) struct RawLog {
 }
 
 impl RawLog {
-    fn of(region: &Arc<Region>) -> Self {
+    fn of((region, offset): &(Arc<Region>, u64)) -> Self {
+        let whole = Block::whole(&region.map().unwrap());
         Self {
-            block: Block::whole(&region.map().unwrap()),
+            block: whole.part(*offset, LOG_BUFFER_BYTES),
         }
     }
 

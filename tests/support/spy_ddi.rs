@@ -8,9 +8,8 @@ use native_fence::abi::{FenceId, LogType};
 use native_fence::gpu::NodeCounters;
 use native_fence::kmd::{
     Callbacks, CreateHwQueue, CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, HwQueueHandle,
-    MonitoredValueUpdate, NativeFenceCaps, OpenNativeFence, ProcessId, UpdateFlags,
+    MonitoredValueUpdate, NativeFenceCaps, OpenNativeFence, Place, ProcessId, UpdateFlags,
 };
-use native_fence::shared::Region;
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -157,6 +156,10 @@ impl Ddi for SpyDdi {
         self.driver.destroy_native_fence(global);
     }
 
+    fn destroy_process(&self, process: ProcessId) {
+        self.driver.destroy_process(process);
+    }
+
     fn update_monitored_values(
         &self,
         updates: &[MonitoredValueUpdate<'_>],
@@ -198,7 +201,7 @@ impl Ddi for SpyDdi {
         &self,
         hw_queue: HwQueueHandle,
         log: LogType,
-        buffer: &Arc<Region>,
+        buffer: Place<'_>,
         entries: u64,
     ) -> Result<(), DdiError> {
         self.note(Call::SetNativeFenceLogBuffer(hw_queue, log));

@@ -3,9 +3,12 @@
 //! Taken from the queue's descriptor, which the OS wrote, and from the handle table of its process,
 //! by ways of their own: the registers with which the lane computes its addresses take no part.
 
-use super::memory::{ModelMemory, mapping_of};
+use super::memory::ModelMemory;
 use super::violation::Checked;
-use crate::abi::{HandleEntry, PACKET_BYTES, QueueDescriptor, RingControl};
+use crate::abi::{
+    HandleEntry, LogEntry, LogHeader, PACKET_BYTES, QueueDescriptor, QueueProgress, RingControl,
+};
+use crate::gpu::QueueSlot;
 use crate::sync::{Mutex, lock};
 use std::collections::HashSet;
 use std::ops::Range;
@@ -15,8 +18,8 @@ use std::ops::Range;
 pub(super) struct Bounds {
     ring: Range<u64>,
     ring_control: Range<u64>,
-    /// Numbers of the mappings that are the queue's own.
-    own: [u64; 5],
+    /// Descriptor and states, logs, progress words.
+    own: [Range<u64>; 4],
     handle_directory: u64,
     /// CurrentValues that the process was seen to have open since the queue was loaded.
     opened: Mutex<HashSet<u64>>,
@@ -29,15 +32,25 @@ impl Bounds {
         let ring = word(QueueDescriptor::RING_VA)?;
         let ring_control = word(QueueDescriptor::RING_CONTROL_VA)?;
         let handle_directory = word(QueueDescriptor::HANDLE_DIRECTORY_VA)?;
+        let from = |start: u64, bytes: u64| start..start + bytes;
+        let log = |va, entries| {
+            let bytes = LogHeader::BYTES + word(entries)? * LogEntry::BYTES;
+            Checked::Ok(from(word(va)?, bytes))
+        };
         Ok(Self {
             ring: ring..ring + word(QueueDescriptor::RING_CAPACITY)? * PACKET_BYTES,
             ring_control: ring_control..ring_control + RingControl::BYTES,
             own: [
-                mapping_of(descriptor),
-                mapping_of(word(QueueDescriptor::WAIT_LOG_VA)?),
-                mapping_of(word(QueueDescriptor::SIGNAL_LOG_VA)?),
-                mapping_of(word(QueueDescriptor::PROGRESS_VA)?),
-                mapping_of(handle_directory),
+                from(descriptor, QueueSlot::PAGE_BYTES),
+                log(
+                    QueueDescriptor::WAIT_LOG_VA,
+                    QueueDescriptor::WAIT_LOG_ENTRIES,
+                )?,
+                log(
+                    QueueDescriptor::SIGNAL_LOG_VA,
+                    QueueDescriptor::SIGNAL_LOG_ENTRIES,
+                )?,
+                from(word(QueueDescriptor::PROGRESS_VA)?, QueueProgress::BYTES),
             ],
             handle_directory,
             opened: Mutex::new(HashSet::new()),
@@ -51,8 +64,8 @@ impl Bounds {
                 self.ring.contains(&va) || self.ring_control.contains(&va),
                 "it is not in the queue's own ring",
             ),
-            "hw-queue" | "fence-log" | "hw-queue-progress" | "handle-directory" => (
-                self.own.contains(&mapping_of(va)),
+            "hw-queue" | "fence-log" | "hw-queue-progress" => (
+                self.own.iter().any(|own| own.contains(&va)),
                 "it belongs to another queue or process",
             ),
             "fence-cv" => (

@@ -57,11 +57,15 @@ impl Drop for Unmap {
 }
 
 /// The mapping's number in an address: two addresses with the same one lie in one region.
-pub(super) fn mapping_of(va: u64) -> u64 {
+fn mapping_of(va: u64) -> u64 {
     va >> SPACING_BITS
 }
 
 impl ModelMemory {
+    /// Least and greatest address of a mapping.
+    pub(in crate::gpu) const ADDRESSES: (GpuVa, GpuVa) =
+        (GpuVa(1 << SPACING_BITS), GpuVa(u64::MAX));
+
     pub(in crate::gpu) fn new(observer: Option<Arc<dyn MemoryObserver>>) -> Self {
         Self {
             observer,

@@ -1,8 +1,8 @@
 //! Violation: a load or store that no engine may do.
 
 use crate::abi::{
-    CURRENT_VALUE_STRIDE, EngineReport, FenceEntry, LogEntry, LogHeader, QueueProgress, QueueState,
-    STATE_COPIES,
+    CURRENT_VALUE_STRIDE, EngineReport, FenceEntry, LOG_BUFFER_BYTES, LogEntry, LogHeader,
+    QueueProgress, QueueState, STATE_COPIES,
 };
 use crate::gpu::QueueSlot;
 
@@ -40,9 +40,12 @@ pub(super) fn engine_may_store(region: &str, offset: u64) -> bool {
     const STATES: u64 = QueueSlot::PAGE_BYTES - STATE_COPIES * QueueState::BYTES;
     match region {
         "fence-cv" => offset.is_multiple_of(CURRENT_VALUE_STRIDE),
-        "fence-log" => offset == LogHeader::INDEX || is_log_entry_word(offset),
-        "hw-queue-progress" => offset == QueueProgress::READ_INDEX,
-        "hw-queue" => (STATES..QueueSlot::PAGE_BYTES).contains(&offset),
+        "fence-log" => {
+            let offset = offset % LOG_BUFFER_BYTES;
+            offset == LogHeader::INDEX || is_log_entry_word(offset)
+        }
+        "hw-queue-progress" => offset % QueueProgress::BYTES == QueueProgress::READ_INDEX,
+        "hw-queue" => offset % QueueSlot::PAGE_BYTES >= STATES,
         "fence-table" => offset % FenceEntry::BYTES == FenceEntry::SHADOW,
         "engine-report" => offset < EngineReport::BLOCK_BYTES,
         // Rings, control, descriptors, handles, MonitoredValues.

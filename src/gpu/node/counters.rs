@@ -1,6 +1,6 @@
 //! Node counters.
 
-/// What a node has counted since it was made.
+/// What a node has counted since it was made, and what it holds now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeCounters {
     /// Slices submitted: calls of `vkQueueSubmit`.
@@ -17,4 +17,8 @@ pub struct NodeCounters {
     pub backward_signals: u64,
     /// Words from the engine that could not be.
     pub refused_words: u64,
+    /// Regions of fences and queues that have an address in the engine's space now.
+    pub mappings: u64,
+    /// Processes that have a handle table now.
+    pub handle_tables: u64,
 }

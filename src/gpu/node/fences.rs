@@ -20,10 +20,8 @@ impl Node {
         monitored_value: (&Arc<Region>, u64),
     ) -> Result<(), NodeError> {
         let mut inner = lock(&self.inner);
-        let current_va = self
-            .map_locked(&mut inner, current_value.0)?
-            .va
-            .offset(current_value.1);
+        let current = self.map_locked(&mut inner, current_value.0)?;
+        let current_va = current.va.offset(current_value.1);
         let monitored = self.map_locked(&mut inner, monitored_value.0)?;
         let monitored_va = monitored.va.offset(monitored_value.1);
         let entry = inner
@@ -31,7 +29,7 @@ impl Node {
             .enter(self.engine.as_ref(), id, current_va, monitored_va)?;
         let known = KnownFence {
             entry,
-            current_value: current_va,
+            current_value: (current, current_value.1),
             monitored_value: (monitored, monitored_value.1),
         };
         inner.known.insert(id.slot, known);
@@ -43,7 +41,7 @@ impl Node {
     pub fn fence_addresses(&self, id: FenceId) -> Option<(GpuVa, GpuVa)> {
         let inner = lock(&self.inner);
         let known = inner.known.get(&id.slot)?;
-        Some((known.current_value, known.entry))
+        Some((known.current_value_va(), known.entry))
     }
 
     /// Takes a fence out. When this returns, no slice refers to it any more, so its storage and
@@ -51,8 +49,10 @@ impl Node {
     pub fn remove_fence(&self, id: FenceId) {
         let mut inner = lock(&self.inner);
         inner.fences.remove(id);
-        inner.known.remove(&id.slot);
+        let known = inner.known.remove(&id.slot);
         self.drain_slices(inner);
+        // Unmaps what no other fence lies in, which slices that have ended might have touched.
+        drop(known);
     }
 
     /// Opens a handle of a process on a fence that the engine knows.
@@ -79,7 +79,7 @@ impl Node {
             self.engine.as_ref(),
             handle,
             access,
-            known.current_value,
+            known.current_value_va(),
             known.entry,
         )?;
         Ok(())
@@ -94,6 +94,15 @@ impl Node {
         drop(inner);
         // A queue may stand at a wait for it: the next slice finds the handle closed.
         self.signalled();
+    }
+
+    /// Takes a process out, whose fences and queues are gone: its handle table.
+    pub fn remove_process(&self, process: u64) {
+        let mut inner = lock(&self.inner);
+        let handles = inner.handles.remove(&process);
+        if handles.is_some() {
+            self.drain_slices(inner);
+        }
     }
 
     fn handle_table<'a>(

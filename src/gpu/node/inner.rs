@@ -1,6 +1,7 @@
 //! What the device interrupt lock covers.
 
 use super::NodeCounters;
+use super::mappings::Mappings;
 use crate::abi::SliceReason;
 use crate::gpu::SliceReport;
 use crate::gpu::fence_table::FenceTable;
@@ -9,7 +10,7 @@ use crate::gpu::mailbox::Mailbox;
 use crate::gpu::report::ReportReader;
 use crate::gpu::run_list::RunList;
 use crate::gpu::{EngineMapping, GpuVa};
-use crate::shared::{Block, Region};
+use crate::shared::Block;
 use crate::sync::Arc;
 use std::collections::{HashMap, VecDeque};
 
@@ -17,8 +18,15 @@ use std::collections::{HashMap, VecDeque};
 #[derive(Clone, Debug)]
 pub(super) struct KnownFence {
     pub(super) entry: GpuVa,
-    pub(super) current_value: GpuVa,
+    pub(super) current_value: (Arc<EngineMapping>, u64),
     pub(super) monitored_value: (Arc<EngineMapping>, u64),
+}
+
+impl KnownFence {
+    pub(super) fn current_value_va(&self) -> GpuVa {
+        let (mapping, offset) = &self.current_value;
+        mapping.va.offset(*offset)
+    }
 }
 
 /// Whether slices are submitted.
@@ -36,7 +44,7 @@ pub(super) struct Inner {
     pub(super) fences: FenceTable,
     pub(super) known: HashMap<u32, KnownFence>,
     pub(super) handles: HashMap<u64, HandleTable>,
-    pub(super) mappings: HashMap<usize, (Arc<Region>, Arc<EngineMapping>)>,
+    pub(super) mappings: Mappings,
     pub(super) mailbox: Mailbox,
     pub(super) reader: ReportReader,
     pub(super) submitted: u64,
@@ -62,7 +70,7 @@ impl Inner {
             fences: FenceTable::new(control),
             known: HashMap::new(),
             handles: HashMap::new(),
-            mappings: HashMap::new(),
+            mappings: Mappings::default(),
             mailbox: Mailbox::new(control, report),
             reader: ReportReader::new(control, report),
             submitted: 0,

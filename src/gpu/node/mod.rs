@@ -13,17 +13,21 @@ mod doorbells;
 mod fences;
 mod inner;
 mod interrupts;
+mod mappings;
 mod policy;
 mod slices;
 
 pub use counters::NodeCounters;
 pub use policy::NodePolicy;
 
-use super::{Engine, EngineLost, EngineMapping, EngineState, EngineWord, MapError};
+use super::{
+    Engine, EngineBlock, EngineCaps, EngineLost, EngineMapping, EngineState, EngineWord, MapError,
+    QueueSlot,
+};
 use crate::abi::{EngineControl, EngineReport, WordGroup};
-use crate::shared::Region;
+use crate::shared::{Pool, PoolPlace, Region};
 use crate::sync::{Arc, Condvar, Mutex, lock};
-use inner::{Inner, Life};
+use inner::Inner;
 use slices::MOST_PASSES;
 
 /// Why a node did not do what was asked.
@@ -54,6 +58,7 @@ pub struct Node {
     /// Loop passes that a slice may take.
     pass_budget: u64,
     word: EngineWord,
+    queue_pages: Pool,
     inner: Mutex<Inner>,
     /// Something for the interrupt thread, or a slice was serviced.
     changed: Condvar,
@@ -89,6 +94,7 @@ impl Node {
             policy,
             pass_budget: MOST_PASSES,
             word: EngineWord::default(),
+            queue_pages: Pool::new(WordGroup::QueueState, QueueSlot::PAGE_BYTES),
             inner: Mutex::new(inner),
             changed: Condvar::new(),
         };
@@ -100,6 +106,12 @@ impl Node {
     #[must_use]
     pub fn ordinal(&self) -> u32 {
         self.ordinal
+    }
+
+    /// What the engine has.
+    #[must_use]
+    pub fn caps(&self) -> EngineCaps {
+        self.engine.caps()
     }
 
     /// The engine's state, a hint.
@@ -119,11 +131,15 @@ impl Node {
                 .word(EngineReport::BACKWARD_SIGNALS)
                 .observe(),
             refused_words: inner.reader.refused,
+            mappings: inner.mappings.count(),
+            handle_tables: inner.handles.len() as u64,
             ..inner.counters
         }
     }
 
-    /// Gives a region an address in the engine's space, once.
+    /// Gives a region an address in the engine's space, the same to all that hold one at a time:
+    /// the region is unmapped when nobody holds the mapping any more. Whoever drops it has seen to
+    /// it that no slice refers to the region.
     ///
     /// # Errors
     /// When the host or the device refuses.
@@ -131,28 +147,27 @@ impl Node {
         Ok(self.map_locked(&mut lock(&self.inner), region)?)
     }
 
+    /// A place for descriptor and states of a queue of this node, whose words are zero.
+    ///
+    /// # Errors
+    /// When there is no memory, or it cannot be mapped.
+    pub fn queue_page(&self) -> Result<(PoolPlace, EngineBlock), NodeError> {
+        let place = self.queue_pages.allocate().map_err(MapError::from)?;
+        let page = self.map(place.region())?;
+        let page = page.part(place.offset(), QueueSlot::PAGE_BYTES);
+        Ok((place, page))
+    }
+
     fn map_locked(
         &self,
         inner: &mut Inner,
         region: &Arc<Region>,
     ) -> Result<Arc<EngineMapping>, MapError> {
-        let key = Arc::as_ptr(region) as usize;
-        if let Some((_, mapping)) = inner.mappings.get(&key) {
-            return Ok(Arc::clone(mapping));
+        if let Some(mapping) = inner.mappings.of(region) {
+            return Ok(mapping);
         }
         let mapping = Arc::new(self.engine.map(region)?);
-        inner
-            .mappings
-            .insert(key, (Arc::clone(region), Arc::clone(&mapping)));
+        inner.mappings.remember(region, &mapping);
         Ok(mapping)
-    }
-
-    /// Forgets a region's address; it is unmapped when nobody holds the mapping any more. What a
-    /// lost engine has mapped stays until the engine is gone: nobody knows what still runs on it.
-    pub fn unmap(&self, region: &Arc<Region>) {
-        let mut inner = lock(&self.inner);
-        if inner.life != Life::Lost {
-            inner.mappings.remove(&(Arc::as_ptr(region) as usize));
-        }
     }
 }

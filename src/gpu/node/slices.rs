@@ -182,6 +182,7 @@ impl Node {
     pub(super) fn lose(&self, inner: &mut Inner) {
         inner.life = Life::Lost;
         inner.serviced = inner.submitted;
+        inner.mappings.keep();
         self.word.lose();
         for queue in inner.run_list.queues() {
             queue.set_status(DoorbellStatus::DisconnectedAbort);

@@ -1,0 +1,96 @@
+//! How the engine's shader may be specialised, on the device that there is.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+#[path = "support/until.rs"]
+mod until;
+
+use native_fence::gpu::ShaderTuning;
+use native_fence::vulkan::{self, AdapterInfo, Instance, InstanceOptions, validation};
+use native_fence::{Adapter, AdapterOptions, CommandList, OpenError};
+use std::sync::Arc;
+use until::LONG;
+
+fn first_adapter() -> Option<(Arc<Instance>, AdapterInfo)> {
+    let instance = Instance::new(InstanceOptions {
+        validation: validation::asked_for_by_environment(),
+    });
+    let found = instance.ok().and_then(|instance| {
+        let adapters = instance.adapters();
+        let info = vulkan::choose(&adapters, None).ok()?.clone();
+        vulkan::has_native_fences(&info).then_some((instance, info))
+    });
+    if found.is_none() {
+        assert!(
+            std::env::var_os("NFENCE_REQUIRE_DEVICE").is_none(),
+            "NFENCE_REQUIRE_DEVICE is set, and no device has native fences"
+        );
+        println!("left out: no device has native fences");
+    }
+    found
+}
+
+fn open(instance: &Arc<Instance>, info: &AdapterInfo, lanes: u32) -> Result<Adapter, OpenError> {
+    let tuning = ShaderTuning {
+        lanes: Some(lanes),
+        ..ShaderTuning::default()
+    };
+    let options = AdapterOptions {
+        tuning,
+        ..AdapterOptions::default()
+    };
+    Adapter::open_on(instance, info, &options)
+}
+
+/// Whole subgroups, one and two, pass signals on, with more queues than lanes.
+#[test]
+fn an_engine_of_whole_subgroups_runs() {
+    let Some((instance, info)) = first_adapter() else {
+        return;
+    };
+    let subgroup = info.features.subgroup_size;
+    for lanes in [subgroup, 2 * subgroup] {
+        let device = open(&instance, &info, lanes).unwrap().create_device();
+        let queues = 2 * lanes + 1;
+        let fences: Vec<_> = (0..=queues)
+            .map(|_| device.create_fence(0).unwrap())
+            .collect();
+        let mut made: Vec<_> = fences
+            .windows(2)
+            .map(|pair| {
+                let mut queue = device.create_hw_queue().unwrap();
+                let mut list = CommandList::new();
+                list.wait(&pair[0], 1).signal(&pair[1], 1);
+                queue.submit(&list).unwrap();
+                queue
+            })
+            .collect();
+        fences[0].signal(1).unwrap();
+        fences[queues as usize].wait(1, LONG).unwrap();
+        for queue in &mut made {
+            queue.progress_fence().wait(1, LONG).unwrap();
+        }
+    }
+    assert_eq!(validation::messages(), Vec::<String>::new());
+}
+
+/// Anything else is refused before the driver sees it, with a sentence that says what to take.
+///
+/// Mutant: `tuning-takes-any-lanes`.
+#[test]
+fn an_engine_of_other_lanes_is_refused_and_told_why() {
+    let Some((instance, info)) = first_adapter() else {
+        return;
+    };
+    let subgroup = info.features.subgroup_size;
+    let most = info.features.workgroup_lanes / subgroup * subgroup;
+    let mut refused = vec![0, most + subgroup];
+    if subgroup > 1 {
+        refused.extend([1, subgroup + 1]);
+    }
+    for lanes in refused {
+        let error = open(&instance, &info, lanes).unwrap_err().to_string();
+        assert!(error.contains(&format!("{lanes} lanes are")), "{error}");
+    }
+    assert_eq!(validation::messages(), Vec::<String>::new());
+}
