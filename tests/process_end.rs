@@ -156,6 +156,10 @@ impl Engine for Refusing {
         self.model.has_ended(slice)
     }
 
+    fn abandon(&self, slice: u64) {
+        self.model.abandon(slice);
+    }
+
     fn base_ticks(&self) -> u64 {
         self.model.base_ticks()
     }

@@ -101,8 +101,8 @@ pub trait Engine: AddressSpace + Send + Sync + Debug {
     /// [`EngineLost`].
     fn start(&self, slice: u64, queues: u64) -> Result<(), EngineLost>;
 
-    /// Sleeps until slice `slice` has ended and all that it wrote is visible to the host; `false`
-    /// when the time-out came first.
+    /// Sleeps until slice `slice`, which need not be started yet, has ended and all that it wrote
+    /// is visible to the host; `false` when the time-out came first.
     ///
     /// # Errors
     /// [`EngineLost`].
@@ -113,6 +113,10 @@ pub trait Engine: AddressSpace + Send + Sync + Debug {
     /// # Errors
     /// [`EngineLost`].
     fn has_ended(&self, slice: u64) -> Result<bool, EngineLost>;
+
+    /// Slice `slice` and those after it are never started, and those before it have ended or the
+    /// engine is lost: whoever waits for one of them returns.
+    fn abandon(&self, slice: u64);
 
     /// The whole GPU clock now, from which a short clock is extended; 0 where the shader's clock
     /// is whole.

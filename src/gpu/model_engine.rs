@@ -212,6 +212,11 @@ impl Engine for ModelEngine {
         Ok(turns.ended >= slice)
     }
 
+    fn abandon(&self, slice: u64) {
+        lock(&self.inner.turns).ended = slice;
+        self.inner.changed.notify_all();
+    }
+
     fn base_ticks(&self) -> u64 {
         match self.inner.options.clock_bits {
             64 => 0,

@@ -162,6 +162,11 @@ impl Engine for ShaderEngine {
         }
     }
 
+    fn abandon(&self, slice: u64) {
+        // Refused where a slice is still in flight on a lost device: its driver ends the waits.
+        let _ = self.timeline.signal(slice);
+    }
+
     fn base_ticks(&self) -> u64 {
         if self.clock_bits() == 64 {
             return 0;

@@ -120,6 +120,9 @@ pub enum DdiError {
 }
 
 /// The driver.
+///
+/// Destroying and disconnecting wait for slices in flight and tell the OS, on the caller's thread,
+/// what those report: the caller holds no lock that the callbacks take.
 pub trait Ddi: Send + Sync + Debug {
     /// Starts interrupts: from now on `callbacks` is called.
     fn start(&self, callbacks: Arc<dyn Callbacks>);

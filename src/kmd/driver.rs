@@ -63,6 +63,15 @@ impl Driver {
             ))
     }
 
+    /// Tells the OS, on this thread, what slices reported that ended for it.
+    fn deliver_all(&self, node: &Node, reports: impl IntoIterator<Item = SliceReport>) {
+        if let Some(callbacks) = self.callbacks.get() {
+            for report in reports {
+                deliver(callbacks.as_ref(), node.ordinal(), report);
+            }
+        }
+    }
+
     fn slot(&self, hw_queue: HwQueueHandle) -> Result<Arc<QueueSlot>, DdiError> {
         lock(&self.queues)
             .get(&hw_queue)
@@ -195,13 +204,13 @@ impl Ddi for Driver {
 
     fn destroy_native_fence(&self, global: FenceId) {
         for node in &self.nodes {
-            node.remove_fence(global);
+            self.deliver_all(node, node.remove_fence(global));
         }
     }
 
     fn destroy_process(&self, process: ProcessId) {
         for node in &self.nodes {
-            node.remove_process(process.0);
+            self.deliver_all(node, node.remove_process(process.0));
         }
     }
 
@@ -285,7 +294,7 @@ impl Ddi for Driver {
             return;
         };
         if let Ok(node) = self.node(hw_queue.node_ordinal) {
-            node.disconnect(&slot, DoorbellStatus::DisconnectedAbort);
+            self.deliver_all(node, node.disconnect(&slot, DoorbellStatus::DisconnectedAbort));
         }
     }
 
@@ -326,7 +335,7 @@ impl Ddi for Driver {
 
     fn disconnect_doorbell(&self, hw_queue: HwQueueHandle) {
         if let (Ok(slot), Ok(node)) = (self.slot(hw_queue), self.node(hw_queue.node_ordinal)) {
-            node.disconnect(&slot, DoorbellStatus::DisconnectedRetry);
+            self.deliver_all(node, node.disconnect(&slot, DoorbellStatus::DisconnectedRetry));
         }
     }
 
@@ -338,10 +347,7 @@ impl Ddi for Driver {
 
     fn notify_work_submission(&self, hw_queue: HwQueueHandle) {
         if let Ok(node) = self.node(hw_queue.node_ordinal) {
-            let report = node.work_submitted();
-            if let (Some(report), Some(callbacks)) = (report, self.callbacks.get()) {
-                deliver(callbacks.as_ref(), node.ordinal(), report);
-            }
+            self.deliver_all(node, node.work_submitted());
         }
     }
 

@@ -114,6 +114,10 @@ impl Engine for Handle {
         self.0.attached().has_ended(slice)
     }
 
+    fn abandon(&self, slice: u64) {
+        self.0.attached().abandon(slice);
+    }
+
     fn base_ticks(&self) -> u64 {
         self.0.attached().base_ticks()
     }

@@ -202,6 +202,10 @@ impl Engine for GatedEngine {
         Ok(passed && self.engine.has_ended(slice)?)
     }
 
+    fn abandon(&self, slice: u64) {
+        self.engine.abandon(slice);
+    }
+
     fn base_ticks(&self) -> u64 {
         self.engine.base_ticks()
     }

@@ -107,6 +107,10 @@ impl Engine for HeldEngine {
         Ok(!*self.0.held.lock().unwrap() && self.0.engine.read().unwrap().has_ended(slice)?)
     }
 
+    fn abandon(&self, slice: u64) {
+        self.0.engine.read().unwrap().abandon(slice);
+    }
+
     fn base_ticks(&self) -> u64 {
         self.0.engine.read().unwrap().base_ticks()
     }

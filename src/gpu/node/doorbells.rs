@@ -36,15 +36,16 @@ impl Node {
     }
 
     /// Disconnects a queue's doorbell: when this returns, no slice refers to the queue, and what it
-    /// has not executed stays in its ring.
-    pub fn disconnect(&self, queue: &QueueSlot, status: DoorbellStatus) {
+    /// has not executed stays in its ring. Slices that ended for it may have something to report.
+    #[must_use]
+    pub fn disconnect(&self, queue: &QueueSlot, status: DoorbellStatus) -> Vec<SliceReport> {
         let mut inner = lock(&self.inner);
         if queue.status() != DoorbellStatus::DisconnectedAbort {
             queue.set_status(status);
         }
         inner.run_list.remove(queue.number);
         // Also a queue that left the list before may be in that of a slice in flight.
-        self.drain_slices(inner);
+        self.drain_slices(inner)
     }
 
     /// Takes a queue that was stopped out of the run list. Slices in flight may still look at it,
@@ -79,7 +80,6 @@ impl Node {
     fn submit_from_parked(&self) {
         let mut inner = lock(&self.inner);
         self.submit(&mut inner);
-        self.changed.notify_all();
     }
 
     /// New work found the engine running: if the slice in flight has ended and its report was not

@@ -4,7 +4,7 @@ use super::inner::{Inner, KnownFence};
 use super::{Node, NodeError};
 use crate::abi::{FenceHandle, FenceId, HandleAccess};
 use crate::gpu::handle_table::HandleTable;
-use crate::gpu::{GpuVa, MapError};
+use crate::gpu::{GpuVa, MapError, SliceReport};
 use crate::shared::Region;
 use crate::sync::{Arc, lock};
 
@@ -45,14 +45,17 @@ impl Node {
     }
 
     /// Takes a fence out. When this returns, no slice refers to it any more, so its storage and
-    /// its slot may be used again; it waits for the slices in flight, which are asked to end.
-    pub fn remove_fence(&self, id: FenceId) {
+    /// its slot may be used again; it waits for the slices in flight, which are asked to end and may
+    /// have something to report.
+    #[must_use]
+    pub fn remove_fence(&self, id: FenceId) -> Vec<SliceReport> {
         let mut inner = lock(&self.inner);
         inner.fences.remove(id);
         let known = inner.known.remove(&id.slot);
-        self.drain_slices(inner);
+        let reports = self.drain_slices(inner);
         // Unmaps what no other fence lies in, which slices that have ended might have touched.
         drop(known);
+        reports
     }
 
     /// Opens a handle of a process on a fence that the engine knows.
@@ -96,13 +99,18 @@ impl Node {
         self.signalled();
     }
 
-    /// Takes a process out, whose fences and queues are gone: its handle table.
-    pub fn remove_process(&self, process: u64) {
+    /// Takes a process out, whose fences and queues are gone: its handle table. As
+    /// [`Node::remove_fence`].
+    #[must_use]
+    pub fn remove_process(&self, process: u64) -> Vec<SliceReport> {
         let mut inner = lock(&self.inner);
         let handles = inner.handles.remove(&process);
-        if handles.is_some() {
-            self.drain_slices(inner);
-        }
+        let reports = match handles {
+            Some(_) => self.drain_slices(inner),
+            None => Vec::new(),
+        };
+        drop(handles);
+        reports
     }
 
     fn handle_table<'a>(

@@ -3,7 +3,6 @@
 use super::NodeCounters;
 use super::mappings::Mappings;
 use crate::abi::SliceReason;
-use crate::gpu::SliceReport;
 use crate::gpu::fence_table::FenceTable;
 use crate::gpu::handle_table::HandleTable;
 use crate::gpu::mailbox::Mailbox;
@@ -12,7 +11,7 @@ use crate::gpu::run_list::RunList;
 use crate::gpu::{EngineMapping, GpuVa};
 use crate::shared::Block;
 use crate::sync::Arc;
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 
 /// What an engine knows of a fence: needed to open handles on it and to adopt for it.
 #[derive(Clone, Debug)]
@@ -58,8 +57,8 @@ pub(super) struct Inner {
     pub(super) life: Life,
     /// A waiter waits for the slices in flight in the interrupt thread's stead.
     pub(super) assisted: bool,
-    /// Reports taken by threads that do not tell the OS: the interrupt thread does.
-    pub(super) untold: VecDeque<SliceReport>,
+    /// The OS was told that the engine is lost.
+    pub(super) loss_told: bool,
     pub(super) counters: NodeCounters,
 }
 
@@ -81,7 +80,7 @@ impl Inner {
             looking: false,
             life: Life::Up,
             assisted: false,
-            untold: VecDeque::new(),
+            loss_told: false,
             counters: NodeCounters::default(),
         }
     }

@@ -4,37 +4,46 @@ use super::Node;
 use super::inner::{Inner, Life};
 use crate::abi::SliceReason;
 use crate::gpu::{EngineLost, SliceReport};
-use crate::sync::{lock, sleep};
+use crate::sync::lock;
 use std::time::Instant;
 
 impl Node {
-    /// For the interrupt thread: sleeps until a slice is in flight that nobody else waits for,
-    /// then until it has ended, and takes its report. `None` when the node stops.
+    /// For the interrupt thread: sleeps until the next slice has ended, and takes its report.
+    /// `None` when the node has stopped.
+    ///
+    /// It waits for a slice that may not be submitted yet, so that whoever submits it wakes nobody:
+    /// a wake-up costs the waker up to 50 µs where a processor must be got out of its sleep. The
+    /// end of the slice wakes this thread, by the driver.
     #[must_use]
     pub fn next_report(&self) -> Option<SliceReport> {
-        let slice = {
-            let mut inner = lock(&self.inner);
-            loop {
-                if let Some(report) = inner.untold.pop_front() {
-                    return Some(report);
+        loop {
+            let slice = {
+                let mut inner = lock(&self.inner);
+                match inner.life {
+                    Life::Up => inner.serviced + 1,
+                    Life::Lost if !inner.loss_told => {
+                        inner.loss_told = true;
+                        return Some(SliceReport {
+                            lost: true,
+                            ..SliceReport::default()
+                        });
+                    }
+                    Life::Lost | Life::Stopping => return None,
                 }
-                if inner.life != Life::Up {
-                    return None;
-                }
-                if inner.serviced < inner.submitted && !inner.assisted {
-                    break inner.serviced + 1;
-                }
-                inner = sleep(&self.changed, inner);
+            };
+            let ended = self.engine.wait(slice, None);
+            let report = self.service(slice, ended);
+            // Another thread was quicker, and tells what there was to tell.
+            if !report.is_empty() {
+                return Some(report);
             }
-        };
-        let ended = self.engine.wait(slice, None);
-        Some(self.service(slice, ended))
+        }
     }
 
-    /// For a thread that waits for something that slices in flight may do: waits for them in the
-    /// interrupt thread's stead and hands over their reports, until it is `done`, the deadline is
-    /// reached or no slice is in flight. One waiter at a time; others, and this one afterwards,
-    /// sleep until a report releases them.
+    /// For a thread that waits for something that slices in flight may do: waits for them beside
+    /// the interrupt thread and hands over the reports that it comes to take, until it is `done`,
+    /// the deadline is reached or no slice is in flight. One waiter at a time; others, and this one
+    /// afterwards, sleep until a report releases them.
     ///
     /// It saves a thread switch (`decisions.md` 11). To wake a sleeping thread costs more than a
     /// short slice takes, so the waiter looks about as long as that would last before it sleeps.
@@ -61,11 +70,7 @@ impl Node {
                 None => break,
             }
         }
-        let mut inner = lock(&self.inner);
-        inner.assisted = false;
-        if inner.serviced < inner.submitted {
-            self.changed.notify_all();
-        }
+        lock(&self.inner).assisted = false;
     }
 
     fn begin_assisting(&self) -> Option<u64> {
@@ -117,7 +122,6 @@ impl Node {
         let mut report = SliceReport::default();
         if ended.is_err() {
             self.lose(inner);
-            report.lost = true;
             return report;
         }
         if slice <= inner.serviced {
@@ -140,7 +144,6 @@ impl Node {
         if inner.serviced == inner.submitted {
             Self::adopt_posts(inner);
         }
-        self.changed.notify_all();
         report
     }
 
@@ -163,8 +166,8 @@ impl Node {
         }
     }
 
-    /// Stops: the interrupt thread ends, and no slice is submitted any more. Waits for the slices
-    /// in flight.
+    /// Stops: no slice is submitted any more, and the interrupt thread ends. Waits for the slices in
+    /// flight.
     pub fn stop(&self) {
         let mut inner = lock(&self.inner);
         self.request_end(&mut inner);
@@ -173,10 +176,10 @@ impl Node {
         }
         let last = inner.submitted;
         drop(inner);
-        self.changed.notify_all();
         if last > 0 {
             // Slices end by themselves; an error means that nothing runs any more.
             let _ = self.engine.wait(last, None);
         }
+        self.engine.abandon(last + 1);
     }
 }

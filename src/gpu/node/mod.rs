@@ -26,7 +26,7 @@ use super::{
 };
 use crate::abi::{EngineControl, EngineReport, WordGroup};
 use crate::shared::{Pool, PoolPlace, Region};
-use crate::sync::{Arc, Condvar, Mutex, lock};
+use crate::sync::{Arc, Mutex, lock};
 use inner::Inner;
 use slices::MOST_PASSES;
 
@@ -60,8 +60,6 @@ pub struct Node {
     word: EngineWord,
     queue_pages: Pool,
     inner: Mutex<Inner>,
-    /// Something for the interrupt thread, or a slice was serviced.
-    changed: Condvar,
 }
 
 impl Node {
@@ -96,7 +94,6 @@ impl Node {
             word: EngineWord::default(),
             queue_pages: Pool::new(WordGroup::QueueState, QueueSlot::PAGE_BYTES),
             inner: Mutex::new(inner),
-            changed: Condvar::new(),
         };
         node.pass_budget = node.calibrate_passes()?;
         Ok(node)

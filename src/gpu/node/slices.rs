@@ -3,7 +3,7 @@
 use super::inner::{Inner, Life};
 use super::{Node, NodeCounters, NodeError};
 use crate::abi::{DoorbellStatus, EngineControl, SliceArgs, SliceReason};
-use crate::gpu::QueueScan;
+use crate::gpu::{QueueScan, SliceReport};
 use crate::sync::{MutexGuard, lock};
 use std::time::Duration;
 
@@ -158,28 +158,31 @@ impl Node {
     }
 
     /// Asks the slices in flight to end and waits until they have, and nothing refers to what was
-    /// taken away before.
-    pub(super) fn drain_slices<'a>(&'a self, mut inner: MutexGuard<'a, Inner>) {
+    /// taken away before. By this thread, so that it depends on nobody else's wake-up; gives the
+    /// reports that it took.
+    pub(super) fn drain_slices<'a>(&'a self, mut inner: MutexGuard<'a, Inner>) -> Vec<SliceReport> {
         let last = inner.submitted;
         if inner.serviced < last {
             self.request_end(&mut inner);
         }
-        // By this thread, so that it depends on nobody else's wake-up; the interrupt thread
-        // delivers what it was told.
+        let mut reports = Vec::new();
         while inner.serviced < last && inner.life == Life::Up {
             let slice = inner.serviced + 1;
             drop(inner);
             let ended = self.engine.wait(slice, None);
             let report = self.service(slice, ended);
-            inner = lock(&self.inner);
             if !report.is_empty() {
-                inner.untold.push_back(report);
-                self.changed.notify_all();
+                reports.push(report);
             }
+            inner = lock(&self.inner);
         }
+        reports
     }
 
     pub(super) fn lose(&self, inner: &mut Inner) {
+        if inner.life != Life::Up {
+            return;
+        }
         inner.life = Life::Lost;
         inner.serviced = inner.submitted;
         inner.mappings.keep();
@@ -187,6 +190,7 @@ impl Node {
         for queue in inner.run_list.queues() {
             queue.set_status(DoorbellStatus::DisconnectedAbort);
         }
-        self.changed.notify_all();
+        // The interrupt thread tells the OS; it may wait for a slice that could not be started.
+        self.engine.abandon(inner.submitted + 1);
     }
 }
