@@ -49,6 +49,7 @@ fn nf_10_a_satisfied_wait_does_not_stall_its_queue() {
         );
     }
     assert_eq!(blocked.read_index(), 0);
+    bench.until_told();
     assert_eq!(bench.interrupts(), 0);
     assert_eq!(native(&reached).current_value(), 7);
 }

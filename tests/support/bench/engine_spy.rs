@@ -175,10 +175,13 @@ impl EngineSpy {
 }
 
 impl Closed {
-    /// Lets that many more slices pass.
+    /// Lets that many more slices pass. Those at the gate have passed on return.
     pub(crate) fn let_pass(&self, slices: u64) {
-        self.0
-            .change(|state| state.permits = state.permits.map(|permits| permits + slices));
+        self.0.change(|state| {
+            state.permits = state.permits.map(|permits| permits + slices);
+            // Who waits for the slice is told of a loss, if there is one.
+            let _ = self.0.pump(state);
+        });
     }
 }
 
