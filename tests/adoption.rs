@@ -5,20 +5,19 @@
 #![allow(clippy::unwrap_used, reason = "tests, and their helpers")]
 
 mod support {
-    pub(crate) mod gated_bench;
-    pub(crate) mod gated_engine;
-    pub(crate) mod interrupt_spy;
+    pub(crate) mod bench;
 }
 
 use native_fence::kmd::{Interrupt, MonitoredValueUpdate};
 use native_fence::shared::Block;
 use native_fence::{CommandList, Fence, HwQueue};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::thread;
-use support::gated_bench::{
-    Bench, PATIENCE, armed_waiter, monitored_value, native, until, until_completed,
+use support::bench::{
+    Bench, Call, LONG, Moment, complete, monitored_value, native, until, until_completed,
+    until_sleeping,
 };
-use support::interrupt_spy::Call;
 
 const NONE: u64 = u64::MAX;
 
@@ -57,10 +56,7 @@ impl Words {
 
 /// One signal by the GPU, completed.
 fn signal_on(queue: &mut HwQueue, fence: &Fence, value: u64) {
-    let end = queue
-        .submit(CommandList::new().signal(fence, value))
-        .unwrap();
-    until_completed(queue, end);
+    complete(queue, CommandList::new().signal(fence, value));
 }
 
 /// A store to the MonitoredValue word that the OS did not make, as a user's shader could through
@@ -76,19 +72,14 @@ fn nf_03_a_foreign_store_to_the_word_loses_no_wake_up() {
 
     let (region, offset) = native(&fence).monitored_value_place();
     let foreign = Block::whole(&region.map().unwrap());
-    thread::scope(|scope| {
-        // The engine is parked: what the OS posts is adopted at once.
-        let waiter = armed_waiter(scope, &fence, 5, 4);
-        // Under the node's lock, so after the post: the word is seen before it is adopted.
-        bench.counters();
-        foreign.word(offset).publish(u64::MAX);
-        queue.submit(CommandList::new().signal(&fence, 5)).unwrap();
-        assert_eq!(waiter.join().unwrap(), Ok(()));
-    });
+    // The engine is parked: what the OS posts is adopted at once.
+    let waiter = bench.waiter(&fence, 5);
+    assert_eq!(monitored_value(&fence), 4);
+    foreign.word(offset).publish(u64::MAX);
+    queue.submit(CommandList::new().signal(&fence, 5)).unwrap();
+    assert_eq!(waiter.join(), Ok(()));
     // The waiter may see the value before the interrupt is told.
-    until("the raise", || {
-        !bench.spy.raised(native(&fence).id()).is_empty()
-    });
+    bench.until_told();
     assert_eq!(bench.spy.raised(native(&fence).id()), [5]);
 }
 
@@ -108,18 +99,20 @@ fn nf_05_an_unanswered_raise_raises_no_more() {
     let mut queue = bench.queue();
     bench.spy.keep_interrupts();
 
+    // With no slice in flight: the next signal is compared with it.
+    bench.until_parked();
     words.post(&bench, &fence, 4);
     signal_on(&mut queue, &fence, 5);
     for value in 6..60 {
         signal_on(&mut queue, &fence, value);
     }
-    until("the raise", || !bench.spy.raised(id).is_empty());
+    bench.until_told();
     assert_eq!(bench.spy.raised(id), [5]);
     // The answer arms it again.
     words.post(&bench, &fence, 59);
     signal_on(&mut queue, &fence, 59);
     signal_on(&mut queue, &fence, 60);
-    until("the second raise", || bench.spy.raised(id).len() == 2);
+    bench.until_told();
     assert_eq!(bench.spy.raised(id), [5, 60]);
 }
 
@@ -140,9 +133,9 @@ fn nf_07_an_adoption_raises_iff_current_value_is_greater() {
         let fence = bench.fence(0);
         let (words, id) = (Words::of(&fence), native(&fence).id());
         bench.spy.keep_interrupts();
-        let gate = bench.gate.close();
+        let gate = bench.engine.close();
         let mut queue = bench.queue();
-        until("a slice is in flight", || bench.gate.held() > 0);
+        until("a slice is in flight", || bench.engine.at_gate() > 0);
 
         words.post(&bench, &fence, 4);
         words.current.word(0).publish(current);
@@ -151,14 +144,14 @@ fn nf_07_an_adoption_raises_iff_current_value_is_greater() {
         // Two slices later it has adopted.
         let value = queue.submit(&CommandList::new()).unwrap();
         until_completed(&queue, value);
-        bench.until_parked_since(0);
+        bench.until_told();
         let expected: &[u64] = if raises { &[current] } else { &[] };
         assert_eq!(bench.spy.raised(id), expected, "CV {current}, MV 4");
 
         if !raises {
             signal_on(&mut queue, &fence, 4);
             signal_on(&mut queue, &fence, 5);
-            until("the raise", || !bench.spy.raised(id).is_empty());
+            bench.until_told();
             assert_eq!(bench.spy.raised(id), [5], "compared with the new shadow");
         }
         // No CPU waiter: nothing raises, whatever it was before.
@@ -166,6 +159,7 @@ fn nf_07_an_adoption_raises_iff_current_value_is_greater() {
         let before = bench.spy.raised(id);
         signal_on(&mut queue, &fence, u64::MAX);
         signal_on(&mut queue, &fence, u64::MAX);
+        bench.until_told();
         assert_eq!(bench.spy.raised(id), before);
     }
 }
@@ -187,14 +181,14 @@ fn nf_08_update_monitored_values_waits_for_no_engine() {
     // Of the first kind: signalled before the call, unwatched.
     bench.then_parked(|| signal_on(&mut queue, &fences[0], 3));
 
-    let gate = bench.gate.close();
+    let gate = bench.engine.close();
     // Of the second or third kind: the signals are in flight, and run when the gate opens.
     let mut list = CommandList::new();
     for fence in &fences[1..] {
         list.signal(fence, 9);
     }
     let value = queue.submit(&list).unwrap();
-    until("a slice is in flight", || bench.gate.held() > 0);
+    until("a slice is in flight", || bench.engine.at_gate() > 0);
     let ended_before = bench.counters().records;
     let returned = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -216,7 +210,7 @@ fn nf_08_update_monitored_values_waits_for_no_engine() {
         post_whole_batch(&bench, &fences, &words);
         assert_eq!(words[0].current.word(0).observe(), 3, "the first kind");
         // All of this while the slice was in flight: nothing of it has run.
-        assert!(bench.gate.held() > 0);
+        assert!(bench.engine.at_gate() > 0);
         assert_eq!(queue.progress_fence().current_value(), value - 1);
         assert_eq!(bench.counters().records, ended_before);
         drop(gate);
@@ -267,13 +261,16 @@ fn os_learns_of(bench: &Bench, fence: &Fence) -> bool {
 fn nf_08_the_os_reads_current_value_again_after_the_post() {
     let bench = Bench::new();
     let fence = bench.fence(0);
+    // No slice is in flight, in which the engine would adopt, see the value and raise.
     let _queue = bench.then_parked(|| bench.queue());
     let words = Words::of(&fence);
-    bench.spy.after_next_update_of_monitored_values(move || {
-        words.current.word(0).publish(5);
-    });
-    // The engine is parked: nothing but the second look can satisfy it.
-    assert_eq!(fence.wait(5, PATIENCE), Ok(()));
+    bench
+        .spy
+        .once(Moment::AfterUpdateOfMonitoredValues, move || {
+            words.current.word(0).publish(5);
+        });
+    // Nothing but the second look can satisfy it.
+    assert_eq!(fence.wait(5, LONG), Ok(()));
     assert_eq!(bench.spy.monitored_values(native(&fence).id()), [4, NONE]);
     assert_eq!(monitored_value(&fence), NONE);
     assert_eq!(bench.interrupts(), 0);
@@ -298,19 +295,25 @@ fn nf_08_the_call_and_the_service_routine_exclude_each_other() {
     for _ in 0..600 {
         list.nop();
     }
-    let gate = bench.gate.close();
+    let gate = bench.engine.close();
     let value = queue.submit(&list).unwrap();
-    until("the slice is in flight", || bench.gate.held() > 0);
-    let stopped = bench.gate.stop_submissions();
+    until("the slice is in flight", || bench.engine.at_gate() > 0);
+    let stopped = bench.engine.stop_submissions();
     gate.let_pass(1);
-    until("the service routine submits", || bench.gate.inside() == 1);
+    until("the service routine submits", || bench.engine.inside() == 1);
 
     let returned = AtomicBool::new(false);
+    let (tell, number) = mpsc::channel();
     thread::scope(|scope| {
+        // Goes on with a failed test, or the thread would never end.
+        let stopped = stopped;
         scope.spawn(|| {
+            tell.send(rustix::thread::gettid()).unwrap();
             words.post(&bench, &fence, 6);
             returned.store(true, Ordering::Release);
         });
+        // It can sleep in the call alone.
+        until_sleeping(number.recv().unwrap());
         for _ in 0..2000 {
             thread::yield_now();
             assert!(!returned.load(Ordering::Acquire));
@@ -343,10 +346,10 @@ fn nf_17_a_batch_of_monitored_values_takes_effect_whole() {
                 Block::whole(&region.map().unwrap()).part(offset, 8)
             })
             .collect();
-        let gate = in_flight.then(|| bench.gate.close());
+        let gate = in_flight.then(|| bench.engine.close());
         if in_flight {
             queue.submit(&CommandList::new()).unwrap();
-            until("a slice is in flight", || bench.gate.held() > 0);
+            until("a slice is in flight", || bench.engine.at_gate() > 0);
         }
         // Two for the first fence: the later one counts.
         let values = [(0, 99), (0, 0), (1, 1), (2, 2), (3, 3), (4, 4), (5, 5)];
@@ -368,29 +371,12 @@ fn nf_17_a_batch_of_monitored_values_takes_effect_whole() {
         // Not greater: none. Greater: every one.
         for more in [0, 1] {
             for (i, fence) in fences.iter().enumerate() {
-                let value = queue
-                    .submit(CommandList::new().signal(fence, i as u64 + more))
-                    .unwrap();
-                until_completed(&queue, value);
+                signal_on(&mut queue, fence, i as u64 + more);
             }
-            let settle = queue.submit(&CommandList::new()).unwrap();
-            until_completed(&queue, settle);
-            if more == 0 {
-                assert!(named(&bench).is_empty(), "{:?}", named(&bench));
-            }
-        }
-        until("every fence is raised", || {
-            named(&bench).len() == fences.len()
-        });
-    }
-}
-
-fn named(bench: &Bench) -> Vec<u64> {
-    let mut values = Vec::new();
-    for call in bench.spy.calls() {
-        if let Call::Interrupt(Interrupt::NativeFenceSignaled(signaled)) = call {
-            values.extend(signaled.fences.unwrap_or_default().iter().map(|f| f.value));
+            bench.until_told();
+            let named: Vec<_> = bench.spy.named().iter().map(|named| named.0).collect();
+            let all: Vec<_> = fences.iter().map(|fence| native(fence).id()).collect();
+            assert_eq!(named, all[..more as usize * all.len()]);
         }
     }
-    values
 }

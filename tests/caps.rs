@@ -4,8 +4,6 @@
 
 mod support {
     pub(crate) mod bench;
-    pub(crate) mod engine_spy;
-    pub(crate) mod log_spy;
 }
 
 use native_fence::vulkan::{
@@ -15,7 +13,7 @@ use native_fence::vulkan::{
 use native_fence::{Adapter, AdapterOptions, OpenError};
 use std::process::Command;
 use std::sync::Arc;
-use support::bench::{Bench, assert_no_validation_message};
+use support::bench::Bench;
 
 /// FQ-03: strides are the distances of values that share a page; the address range holds every
 /// address that the device gave fence storage, which is mapped once, for the process alone; 64-bit
@@ -26,7 +24,7 @@ use support::bench::{Bench, assert_no_validation_message};
 fn fq_03_caps_are_those_the_device_has() {
     let bench = Bench::new();
     let caps = bench.adapter.os().ddi().native_fence_caps();
-    let fences: Vec<_> = (0..10).map(|_| bench.fence()).collect();
+    let fences: Vec<_> = (0..10).map(|_| bench.fence(0)).collect();
     let offsets = |place: fn(&native_fence::os::NativeFence) -> u64| -> Vec<u64> {
         fences
             .iter()
@@ -63,6 +61,11 @@ fn fq_03_caps_are_those_the_device_has() {
 
 /// Takes one feature away.
 type Take = fn(&mut Features);
+
+/// How a test without a bench ends.
+fn assert_no_validation_message() {
+    assert_eq!(vulkan::validation::messages(), Vec::<String>::new());
+}
 
 fn first_adapter() -> (Arc<Instance>, AdapterInfo) {
     let instance = Instance::new(InstanceOptions::default()).unwrap();

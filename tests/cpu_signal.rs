@@ -2,23 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-#[path = "support/held_bench.rs"]
-mod held_bench;
-#[path = "support/held_engine.rs"]
-mod held_engine;
-#[path = "support/spy_ddi.rs"]
-mod spy_ddi;
+mod support {
+    pub(crate) mod bench;
+}
 
-use held_bench::on_every_bench;
 use native_fence::gpu::NodePolicy;
 use native_fence::kmd::{CurrentValueUpdate, Ddi, UpdateFlags};
 use native_fence::shared::Block;
 use native_fence::{CommandList, Fence, SignalError};
-use spy_ddi::Call;
-use std::sync::mpsc;
-use std::time::{Duration, Instant};
-
-const LONG: Duration = Duration::from_secs(15);
+use support::bench::{Call, LONG, on_every_bench};
 
 fn values(fences: &[Fence]) -> Vec<u64> {
     fences.iter().map(Fence::current_value).collect()
@@ -135,28 +127,20 @@ fn nf_20_a_signal_that_returned_is_stored_and_has_released_its_waiters() {
     on_every_bench(NodePolicy::default(), |bench| {
         let fence = bench.adapter.create_device().create_fence(0).unwrap();
         let native = fence.object().fence();
-        bench.holder.hold(true);
-        std::thread::scope(|scope| {
-            let (sent, received) = mpsc::channel();
-            for value in [3, 5, 9] {
-                let (sent, fence) = (sent.clone(), fence.clone());
-                let result = move || sent.send((value, fence.wait(value, LONG))).unwrap();
-                bench.spy.take();
-                scope.spawn(result);
-                bench.spy.wait_for(|call| *call == Call::AssistReturned);
-            }
-            assert_eq!(native.monitored_value(), 2);
-            fence.signal(5).unwrap();
-            assert_eq!(fence.current_value(), 5);
-            assert_eq!(native.monitored_value(), 8);
-            let mut first = [0, 0].map(|_| received.recv_timeout(LONG).unwrap());
-            first.sort_by_key(|(value, _)| *value);
-            assert_eq!(first, [(3, Ok(())), (5, Ok(()))]);
-            assert!(received.try_recv().is_err());
-            fence.signal(9).unwrap();
-            assert_eq!(native.monitored_value(), u64::MAX);
-            assert_eq!(received.recv_timeout(LONG), Ok((9, Ok(()))));
-        });
+        bench.engine.keep_ends(true);
+        let [three, five, nine] = [3, 5, 9].map(|value| bench.waiter(&fence, value));
+        for waiter in [&three, &five, &nine] {
+            waiter.until_asleep();
+        }
+        assert_eq!(native.monitored_value(), 2);
+        fence.signal(5).unwrap();
+        assert_eq!(fence.current_value(), 5);
+        assert_eq!(native.monitored_value(), 8);
+        assert_eq!((three.join(), five.join()), (Ok(()), Ok(())));
+        assert!(!nine.is_finished());
+        fence.signal(9).unwrap();
+        assert_eq!(native.monitored_value(), u64::MAX);
+        assert_eq!(nine.join(), Ok(()));
     });
 }
 
@@ -173,15 +157,10 @@ fn nf_20_a_signal_brings_back_a_parked_engine() {
         );
         let mut queue = device.create_hw_queue().unwrap();
         for round in 1..=5 {
-            let parks = bench.adapter.node_counters().parks;
             queue
                 .submit(CommandList::new().wait(&gate, round).signal(&done, round))
                 .unwrap();
-            let deadline = Instant::now() + LONG;
-            while bench.adapter.node_counters().parks == parks {
-                assert!(Instant::now() < deadline, "the engine was never parked");
-                std::thread::yield_now();
-            }
+            bench.until_parked();
             assert_eq!(done.current_value(), round - 1);
             gate.signal(round).unwrap();
             done.wait(round, LONG).unwrap();

@@ -3,17 +3,14 @@
 #![allow(clippy::unwrap_used, reason = "tests, and their helpers")]
 
 mod support {
-    pub(crate) mod gated_bench;
-    pub(crate) mod gated_engine;
-    pub(crate) mod interrupt_spy;
+    pub(crate) mod bench;
 }
 
 use native_fence::kmd::UpdateFlags;
 use native_fence::{CommandList, Fence, HwQueue};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
-use support::gated_bench::{Bench, native, until_completed};
-use support::interrupt_spy::Call;
+use support::bench::{Bench, Call, Ended, native, until, until_completed};
 
 /// UpdateCurrentValuesFromCpu takes the whole batch in its order, whatever the order of the fences'
 /// ids, and tells the GPU once: one call, and one submission for all the queues that stand at waits.
@@ -39,10 +36,14 @@ fn nf_17_a_batch_of_current_values_takes_effect_in_order_with_one_notification()
     let order: Vec<usize> = (0..FENCES).map(|i| (i * 13 + 5) % FENCES).collect();
     let batch =
         |value: u64| -> Vec<(&Fence, u64)> { order.iter().map(|i| (&fences[*i], value)).collect() };
-    let before = bench.gate.submitted_here();
-    let gate = bench.gate.close();
+    let before = bench.engine.submitted_here();
+    let gate = bench.engine.close();
     Fence::signal_all(&batch(1)).unwrap();
-    assert_eq!(bench.gate.submitted_here(), before + 1, "one notification");
+    assert_eq!(
+        bench.engine.submitted_here(),
+        before + 1,
+        "one notification"
+    );
     assert!(fences.iter().all(|fence| fence.current_value() == 1));
     let named = order
         .iter()
@@ -56,10 +57,10 @@ fn nf_17_a_batch_of_current_values_takes_effect_in_order_with_one_notification()
     }
 
     // In order, for a thread that looks: who sees the last sees those before.
-    let over = AtomicBool::new(false);
+    let (over, looks) = (AtomicBool::new(false), AtomicU64::new(0));
     thread::scope(|scope| {
-        let reader = scope.spawn(|| {
-            let mut looks = 0_u64;
+        let _over = Ended(&over);
+        scope.spawn(|| {
             while !over.load(Ordering::Acquire) {
                 let mut least = 0;
                 for i in order.iter().rev() {
@@ -67,15 +68,13 @@ fn nf_17_a_batch_of_current_values_takes_effect_in_order_with_one_notification()
                     assert!(seen >= least, "{seen} is seen after {least} behind it");
                     least = seen;
                 }
-                looks += 1;
+                looks.fetch_add(1, Ordering::Release);
             }
-            looks
         });
+        until("the reader reads", || looks.load(Ordering::Acquire) > 0);
         for value in 2..3000 {
             Fence::signal_all(&batch(value)).unwrap();
         }
-        over.store(true, Ordering::Release);
-        assert!(reader.join().unwrap() > 0);
     });
 }
 

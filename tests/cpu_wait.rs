@@ -2,41 +2,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-#[path = "support/held_bench.rs"]
-mod held_bench;
-#[path = "support/held_engine.rs"]
-mod held_engine;
-#[path = "support/spy_ddi.rs"]
-mod spy_ddi;
-
-use held_bench::{on_every_bench, thread_number, until_it_sleeps};
-use native_fence::gpu::NodePolicy;
-use native_fence::{CommandList, Fence, Timeout, WaitError};
-use std::sync::mpsc;
-use std::time::Duration;
-
-const LONG: Duration = Duration::from_secs(15);
-
-/// A thread that waits, and a place where its result comes out; it sleeps on return.
-fn waiter(fence: Fence, value: u64, timeout: Timeout) -> mpsc::Receiver<Result<(), WaitError>> {
-    let (sent, received) = mpsc::channel();
-    let (number, sleeper) = mpsc::channel();
-    let native = fence.object().fence().clone();
-    std::thread::spawn(move || {
-        number.send(thread_number()).unwrap();
-        let outcome = fence.wait(value, timeout);
-        // Before it is told: the last reference is not to go while the process ends.
-        drop(fence);
-        // The test may have failed and gone.
-        let _ = sent.send(outcome);
-    });
-    let thread = sleeper.recv().unwrap();
-    while native.monitored_value() > value - 1 {
-        std::thread::yield_now();
-    }
-    until_it_sleeps(thread);
-    received
+mod support {
+    pub(crate) mod bench;
 }
+
+use native_fence::gpu::NodePolicy;
+use native_fence::{CommandList, Timeout, WaitError};
+use std::time::Duration;
+use support::bench::{LONG, Waiter, on_every_bench};
 
 /// A wait that timed out has left MonitoredValue to those that still wait; a wait with time-out
 /// zero only looks; a wait without time-out lasts until the value comes.
@@ -51,7 +24,8 @@ fn nf_22_a_time_out_leaves_the_monitored_value_right() {
         let brief = Duration::from_millis(5);
         assert_eq!(fence.wait(3, brief), Err(WaitError::TimedOut));
         assert_eq!(monitored(), u64::MAX);
-        let patient = waiter(fence.clone(), 5, Timeout::Never);
+        let patient = bench.waiter_with(&fence, 5, Timeout::Never);
+        patient.until_asleep();
         assert_eq!(monitored(), 4);
         for timeout in [brief, Duration::ZERO] {
             assert_eq!(fence.wait(3, timeout), Err(WaitError::TimedOut));
@@ -59,7 +33,7 @@ fn nf_22_a_time_out_leaves_the_monitored_value_right() {
         }
         let mut queue = device.create_hw_queue().unwrap();
         queue.submit(CommandList::new().signal(&fence, 5)).unwrap();
-        assert_eq!(patient.recv_timeout(LONG), Ok(Ok(())));
+        assert_eq!(patient.join(), Ok(()));
         assert_eq!(fence.wait(5, Duration::ZERO), Ok(()));
     });
 }
@@ -74,14 +48,14 @@ fn nf_22_a_time_out_leaves_the_monitored_value_right() {
 fn nf_22_a_closed_handle_ends_waits_with_an_error() {
     on_every_bench(NodePolicy::default(), |bench| {
         let fence = bench.adapter.create_device().create_fence(1).unwrap();
-        let waits = [2, 7].map(|value| waiter(fence.clone(), value, Timeout::Never));
+        let [two, seven] = [2, 7].map(|value| bench.waiter_with(&fence, value, Timeout::Never));
         let clone = fence.clone();
         drop(clone);
         fence.signal(2).unwrap();
-        assert_eq!(waits[0].recv_timeout(LONG), Ok(Ok(())));
-        assert!(waits[1].try_recv().is_err());
+        assert_eq!(two.join(), Ok(()));
+        seven.until_asleep();
         fence.clone().close();
-        assert_eq!(waits[1].recv_timeout(LONG), Ok(Err(WaitError::Closed)));
+        assert_eq!(seven.join(), Err(WaitError::Closed));
         for value in [0, 2, 3] {
             assert_eq!(fence.wait(value, LONG), Err(WaitError::Closed));
         }
@@ -96,12 +70,13 @@ fn nf_22_a_closed_handle_ends_waits_with_an_error() {
 fn nf_22_waits_through_clones_outlive_the_owners_handle() {
     on_every_bench(NodePolicy::default(), |bench| {
         let fence = bench.adapter.create_device().create_fence(0).unwrap();
-        let wait = waiter(fence.clone(), 1, Timeout::Never);
+        let wait = bench.waiter_with(&fence, 1, Timeout::Never);
         let signaller = fence.clone();
         drop(fence);
-        assert!(wait.try_recv().is_err());
+        wait.until_asleep();
+        assert!(!wait.is_finished());
         signaller.signal(1).unwrap();
-        assert_eq!(wait.recv_timeout(LONG), Ok(Ok(())));
+        assert_eq!(wait.join(), Ok(()));
     });
 }
 
@@ -139,13 +114,12 @@ fn nf_26_what_was_satisfied_stays_satisfied() {
         let fence = bench.adapter.create_device().create_fence(0).unwrap();
         for _ in 0..10 {
             // More than there are cores: they cannot all run before the rewind.
-            let waits: Vec<_> = (0..16)
-                .map(|_| waiter(fence.clone(), 5, LONG.into()))
-                .collect();
+            let waits: Vec<_> = (0..16).map(|_| bench.waiter(&fence, 5)).collect();
+            waits.iter().for_each(Waiter::until_asleep);
             fence.signal(5).unwrap();
             fence.rewind(0).unwrap();
             for wait in waits {
-                assert_eq!(wait.recv_timeout(LONG), Ok(Ok(())));
+                assert_eq!(wait.join(), Ok(()));
             }
             assert_eq!(fence.current_value(), 0);
         }

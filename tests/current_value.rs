@@ -3,13 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "tests, and their helpers")]
 
 mod support {
-    pub(crate) mod gated_bench;
-    pub(crate) mod gated_engine;
-    pub(crate) mod interrupt_spy;
+    pub(crate) mod bench;
 }
 
 use native_fence::CommandList;
-use support::gated_bench::{Bench, native, until_completed};
+use support::bench::{Bench, native, until_completed};
 
 /// CurrentValue is 8 bytes at a multiple of 8, in the mappings and in the memory itself, and all 64
 /// bits of it are kept: each by itself and all of them, stored by the CPU and by the GPU. That no

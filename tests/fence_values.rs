@@ -3,32 +3,18 @@
 //! Each test runs on the model engine and on the shader engine of a Vulkan device.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-#[path = "support/engines.rs"]
-mod engines;
-#[path = "support/until.rs"]
-mod until;
+mod support {
+    pub(crate) mod bench;
+}
 
-use engines::{on_every_engine, on_every_engine_under};
 use native_fence::gpu::NodePolicy;
 use native_fence::shared::Block;
-use native_fence::{Adapter, CommandList, Fence, WaitError};
+use native_fence::{CommandList, Fence, WaitError};
 use std::thread;
 use std::time::Duration;
-use until::{LONG, until};
+use support::bench::{Bench, LONG, complete, monitored_value, on_every_bench, until};
 
 const NOBODY: u64 = u64::MAX;
-
-/// Waiters sleep at once, so that none is satisfied before the engine raises.
-fn sleeping() -> NodePolicy {
-    NodePolicy {
-        wait_spin: Duration::ZERO,
-        ..NodePolicy::default()
-    }
-}
-
-fn monitored_value(fence: &Fence) -> u64 {
-    fence.object().fence().monitored_value()
-}
 
 fn until_monitored(fence: &Fence, value: u64) {
     until(&format!("MonitoredValue is {value}"), || {
@@ -36,19 +22,13 @@ fn until_monitored(fence: &Fence, value: u64) {
     });
 }
 
-fn nothing_from_validation() {
-    assert_eq!(
-        native_fence::vulkan::validation::messages(),
-        Vec::<String>::new()
-    );
-}
-
-/// What the engine raised and what the OS was told so far.
-fn raises(adapter: &Adapter) -> (u64, u64) {
-    let os = adapter.os();
+/// What the engine raised and what the OS was told, when all is told.
+fn raises(bench: &Bench) -> (u64, u64) {
+    bench.until_told();
+    let told = bench.adapter.os().interrupts();
     (
-        adapter.node_counters().records,
-        os.interrupts().fences_named() + os.interrupts().null_array(),
+        bench.counters().records,
+        told.fences_named() + told.null_array(),
     )
 }
 
@@ -64,8 +44,8 @@ fn raises(adapter: &Adapter) -> (u64, u64) {
 /// `wait-for-zero-is-a-waiter`.
 #[test]
 fn nf_04_monitored_value_is_least_minus_one() {
-    on_every_engine(|adapter| {
-        let device = adapter.create_device();
+    on_every_bench(NodePolicy::default(), |bench| {
+        let device = &bench.device;
         let fence = device.create_fence(0).unwrap();
         let mut queue = device.create_hw_queue().unwrap();
         assert_eq!(monitored_value(&fence), NOBODY, "nobody waits");
@@ -115,47 +95,39 @@ fn nf_04_monitored_value_is_least_minus_one() {
             }
         });
     });
-    nothing_from_validation();
 }
 
 /// NF-05, the article's pictures: CurrentValue 41 and MonitoredValue 41 with the least waiter at
 /// 42; storing 42 raises, and the next waiter being 43, MonitoredValue becomes 42.
 ///
-/// That storing 41 raised nothing shows in the count after 42: interrupts come in order.
+/// Each signal finds no slice in flight, so that it is compared with what was posted before.
 ///
 /// Mutants: `signal-raises-at-mv`, `signal-raises-late-by-one`.
 #[test]
 fn nf_05_the_numbers_of_the_article() {
-    on_every_engine_under(sleeping(), |adapter| {
-        let device = adapter.create_device();
-        let fence = device.create_fence(40).unwrap();
-        let mut queue = device.create_hw_queue().unwrap();
-        thread::scope(|scope| {
-            let at_42 = scope.spawn(|| fence.wait(42, LONG));
-            until_monitored(&fence, 41);
-            let at_43 = scope.spawn(|| fence.wait(43, LONG));
-            let (records, told) = raises(adapter);
-            queue.submit(CommandList::new().signal(&fence, 41)).unwrap();
-            until("CurrentValue is 41", || fence.current_value() == 41);
-            assert_eq!(monitored_value(&fence), 41);
+    on_every_bench(NodePolicy::default(), |bench| {
+        let fence = bench.fence(40);
+        let mut queue = bench.queue();
+        let mut signal = |value| complete(&mut queue, CommandList::new().signal(&fence, value));
+        let at_42 = bench.waiter(&fence, 42);
+        let at_43 = bench.waiter(&fence, 43);
+        assert_eq!(monitored_value(&fence), 41);
+        assert_eq!(raises(bench), (0, 0));
 
-            queue.submit(CommandList::new().signal(&fence, 42)).unwrap();
-            assert_eq!(at_42.join().unwrap(), Ok(()));
-            until_monitored(&fence, 42);
-            assert_eq!(fence.current_value(), 42);
-            until("the signal of 42 has raised", || {
-                raises(adapter) == (records + 1, told + 1)
-            });
+        signal(41);
+        assert_eq!(raises(bench), (0, 0), "41 is not greater than 41");
+        assert_eq!((fence.current_value(), monitored_value(&fence)), (41, 41));
 
-            queue.submit(CommandList::new().signal(&fence, 43)).unwrap();
-            assert_eq!(at_43.join().unwrap(), Ok(()));
-            until_monitored(&fence, NOBODY);
-            until("the signal of 43 has raised, and nothing else", || {
-                raises(adapter) == (records + 2, told + 2)
-            });
-        });
+        signal(42);
+        assert_eq!(at_42.join(), Ok(()));
+        assert_eq!(raises(bench), (1, 1));
+        assert_eq!((fence.current_value(), monitored_value(&fence)), (42, 42));
+
+        signal(43);
+        assert_eq!(at_43.join(), Ok(()));
+        assert_eq!(raises(bench), (2, 2));
+        assert_eq!(monitored_value(&fence), NOBODY);
     });
-    nothing_from_validation();
 }
 
 /// NF-05: with no CPU waiter any number of GPU signals raises none; a waiter of another fence
@@ -165,45 +137,29 @@ fn nf_05_the_numbers_of_the_article() {
 #[test]
 fn nf_05_without_a_waiter_nothing_is_raised() {
     const SIGNALS: u64 = 2_000;
-    on_every_engine_under(sleeping(), |adapter| {
-        let device = adapter.create_device();
-        let (fence, other) = (
-            device.create_fence(0).unwrap(),
-            device.create_fence(0).unwrap(),
-        );
-        let mut queue = device.create_hw_queue().unwrap();
-        let before = raises(adapter);
+    on_every_bench(NodePolicy::default(), |bench| {
+        let (fence, other) = (bench.fence(0), bench.fence(0));
+        let mut queue = bench.queue();
         let mut list = CommandList::new();
         for first in (1..=SIGNALS).step_by(500) {
             list.clear();
             for value in first..first + 500 {
                 list.signal(&fence, value);
             }
-            queue.submit(&list).unwrap();
             // Seen by looking alone: a wait would be a waiter.
-            let end = first + 499;
-            until("the signals are done", || fence.current_value() == end);
+            complete(&mut queue, &list);
         }
-        thread::scope(|scope| {
-            let waiter = scope.spawn(|| other.wait(1, LONG));
-            until_monitored(&other, 0);
-            list.clear();
-            for value in 1..=100 {
-                list.signal(&fence, SIGNALS + value);
-            }
-            queue.submit(list.signal(&other, 1)).unwrap();
-            assert_eq!(waiter.join().unwrap(), Ok(()));
-        });
-        until("the one waiter's interrupt has been counted", || {
-            raises(adapter) != before
-        });
-        assert_eq!(
-            raises(adapter),
-            (before.0 + 1, before.1 + 1),
-            "the one that was waited for"
-        );
+        assert_eq!(raises(bench), (0, 0));
+
+        let waiter = bench.waiter(&other, 1);
+        list.clear();
+        for value in 1..=100 {
+            list.signal(&fence, SIGNALS + value);
+        }
+        complete(&mut queue, list.signal(&other, 1));
+        assert_eq!(waiter.join(), Ok(()));
+        assert_eq!(raises(bench), (1, 1), "the one that was waited for");
     });
-    nothing_from_validation();
 }
 
 /// NF-05: a fence whose raise is unanswered raises no more.
@@ -211,38 +167,25 @@ fn nf_05_without_a_waiter_nothing_is_raised() {
 /// Mutants: `raise-leaves-the-lane-s-shadow`.
 #[test]
 fn nf_05_one_raise_until_it_is_answered() {
-    on_every_engine_under(sleeping(), |adapter| {
-        let device = adapter.create_device();
-        let fence = device.create_fence(0).unwrap();
-        let mut queue = device.create_hw_queue().unwrap();
-        thread::scope(|scope| {
-            let waiter = scope.spawn(|| fence.wait(1, LONG));
-            until_monitored(&fence, 0);
-            let before = raises(adapter);
-            let mut list = CommandList::new();
-            for value in 1..=200 {
-                list.signal(&fence, value);
-            }
-            queue.submit(&list).unwrap();
-            assert_eq!(waiter.join().unwrap(), Ok(()));
-            until("all signals are done", || fence.current_value() == 200);
-            until_monitored(&fence, NOBODY);
-            // Interrupts come in order: this one after all that the list may have raised.
-            let next = scope.spawn(|| fence.wait(201, LONG));
-            until_monitored(&fence, 200);
-            queue
-                .submit(CommandList::new().signal(&fence, 201))
-                .unwrap();
-            assert_eq!(next.join().unwrap(), Ok(()));
-            until_monitored(&fence, NOBODY);
-            // One for each wait; none for the second if the waiter saw the value before the engine
-            // had adopted what it monitors.
-            let now = raises(adapter);
-            let raised = (now.0 - before.0, now.1 - before.1);
-            assert!(raised == (2, 2) || raised == (1, 1), "{raised:?}");
-        });
+    on_every_bench(NodePolicy::default(), |bench| {
+        let fence = bench.fence(0);
+        let mut queue = bench.then_parked(|| bench.queue());
+        let waiter = bench.waiter(&fence, 1);
+        let mut list = CommandList::new();
+        for value in 1..=200 {
+            list.signal(&fence, value);
+        }
+        complete(&mut queue, &list);
+        assert_eq!(waiter.join(), Ok(()));
+        assert_eq!(raises(bench), (1, 1));
+        assert_eq!(monitored_value(&fence), NOBODY);
+
+        // The answer has armed it again.
+        let next = bench.waiter(&fence, 201);
+        complete(&mut queue, CommandList::new().signal(&fence, 201));
+        assert_eq!(next.join(), Ok(()));
+        assert_eq!(raises(bench), (2, 2));
     });
-    nothing_from_validation();
 }
 
 /// NF-10: a wait that is satisfied already does not stall its queue: nobody signals, the queue goes
@@ -251,8 +194,8 @@ fn nf_05_one_raise_until_it_is_answered() {
 /// Mutants: `satisfied-wait-stalls`, `every-wait-stalls-once`.
 #[test]
 fn nf_10_a_satisfied_wait_does_not_stall() {
-    on_every_engine(|adapter| {
-        let device = adapter.create_device();
+    on_every_bench(NodePolicy::default(), |bench| {
+        let device = &bench.device;
         let (fence, done) = (
             device.create_fence(5).unwrap(),
             device.create_fence(0).unwrap(),
@@ -274,7 +217,6 @@ fn nf_10_a_satisfied_wait_does_not_stall() {
             assert_eq!(entry.observed_ticks, entry.end_ticks, "{entry:?}");
         }
     });
-    nothing_from_validation();
 }
 
 /// NF-28: a fence starts at the value it was created with. Every mapping reads it, CPU waits and
@@ -283,8 +225,8 @@ fn nf_10_a_satisfied_wait_does_not_stall() {
 /// Mutants: `initial-value-is-forgotten`, `initial-value-has-32-bits`.
 #[test]
 fn nf_28_initial_value() {
-    on_every_engine(|adapter| {
-        let device = adapter.create_device();
+    on_every_bench(NodePolicy::default(), |bench| {
+        let device = &bench.device;
         let done = device.create_fence(0).unwrap();
         let mut queue = device.create_hw_queue().unwrap();
         for (round, initial) in [0, 1, 1 << 32, u64::MAX - 1, u64::MAX]
@@ -324,5 +266,4 @@ fn nf_28_initial_value() {
             }
         }
     });
-    nothing_from_validation();
 }

@@ -3,15 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "tests, and their helpers")]
 
 mod support {
-    pub(crate) mod gated_bench;
-    pub(crate) mod gated_engine;
-    pub(crate) mod interrupt_spy;
+    pub(crate) mod bench;
 }
 
 use native_fence::{SignalError, WaitError};
 use std::thread;
 use std::time::Duration;
-use support::gated_bench::{Bench, PATIENCE, armed_waiter, monitored_value, until};
+use support::bench::{Bench, LONG, monitored_value, until};
 
 /// Nobody hangs on a handle that is closed: not who waits already, with the engine parked or with a
 /// slice in flight that does not end, not who comes later, whatever the value; and a signal is
@@ -23,27 +21,25 @@ fn nf_22_a_closed_handle_ends_waits() {
     for in_flight in [false, true] {
         let bench = Bench::new();
         let fence = bench.fence(0);
-        let gate = in_flight.then(|| bench.gate.close());
+        let gate = in_flight.then(|| bench.engine.close());
         let _queue = bench.queue();
         if in_flight {
-            until("a slice is in flight", || bench.gate.held() > 0);
+            until("a slice is in flight", || bench.engine.at_gate() > 0);
         }
         thread::scope(|scope| {
-            let waiters: Vec<_> = [(1, 0), (u64::MAX, 0)]
-                .map(|(value, expected)| armed_waiter(scope, &fence, value, expected))
-                .into();
-            let late = scope.spawn(|| fence.wait(9, PATIENCE));
+            let waiters = [1, u64::MAX].map(|value| bench.waiter(&fence, value));
+            let late = scope.spawn(|| fence.wait(9, LONG));
             fence.close();
             // In flight, the one that sleeps on the slice itself is let go with it.
             drop(gate);
             for waiter in waiters {
-                assert_eq!(waiter.join().unwrap(), Err(WaitError::Closed));
+                assert_eq!(waiter.join(), Err(WaitError::Closed));
             }
             assert_eq!(late.join().unwrap(), Err(WaitError::Closed));
         });
         assert_eq!(monitored_value(&fence), u64::MAX);
         for value in [0, 1, u64::MAX] {
-            assert_eq!(fence.wait(value, PATIENCE), Err(WaitError::Closed));
+            assert_eq!(fence.wait(value, LONG), Err(WaitError::Closed));
             assert_eq!(fence.wait(value, Duration::ZERO), Err(WaitError::Closed));
         }
         assert_eq!(fence.signal(4), Err(SignalError::Closed));
@@ -61,24 +57,15 @@ fn nf_22_a_closed_handle_ends_waits() {
 fn nf_22_a_lost_device_ends_waits() {
     let bench = Bench::new();
     let fence = bench.fence(0);
-    let gate = bench.gate.close();
+    let gate = bench.engine.close();
     let queue = bench.queue();
-    until("a slice is in flight", || bench.gate.held() > 0);
-    thread::scope(|scope| {
-        let waiter = armed_waiter(scope, &fence, 1, 0);
-        let progress = waiter_of_progress(scope, &queue);
-        bench.gate.lose();
-        assert_eq!(waiter.join().unwrap(), Err(WaitError::DeviceLost));
-        assert_eq!(progress.join().unwrap(), Err(WaitError::DeviceLost));
-    });
-    assert_eq!(fence.wait(1, PATIENCE), Err(WaitError::DeviceLost));
+    until("a slice is in flight", || bench.engine.at_gate() > 0);
+    let waiter = bench.waiter(&fence, 1);
+    let progress = bench.waiter(queue.progress_fence(), 1);
+    bench.engine.lose();
+    assert_eq!(waiter.join(), Err(WaitError::DeviceLost));
+    assert_eq!(progress.join(), Err(WaitError::DeviceLost));
+    assert_eq!(fence.wait(1, LONG), Err(WaitError::DeviceLost));
     assert_eq!(fence.current_value(), 0);
     drop(gate);
-}
-
-fn waiter_of_progress<'scope>(
-    scope: &'scope thread::Scope<'scope, '_>,
-    queue: &'scope native_fence::HwQueue,
-) -> thread::ScopedJoinHandle<'scope, Result<(), WaitError>> {
-    armed_waiter(scope, queue.progress_fence(), 1, 0)
 }

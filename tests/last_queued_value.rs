@@ -3,17 +3,14 @@
 #![allow(clippy::unwrap_used, reason = "tests, and their helpers")]
 
 mod support {
-    pub(crate) mod gated_bench;
-    pub(crate) mod gated_engine;
-    pub(crate) mod interrupt_spy;
+    pub(crate) mod bench;
 }
 
 use native_fence::abi::RingControl;
 use native_fence::{CommandList, HwQueueOptions};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
-use support::gated_bench::{Bench, until_completed};
-use support::interrupt_spy::Call;
+use support::bench::{Bench, Call, Ended, until, until_completed};
 
 /// The last queued value is visible to the OS when the commands are queued and before the doorbell
 /// rings, while nothing of them has been executed; and no later than the packets themselves, for
@@ -46,10 +43,10 @@ fn nf_24_the_last_queued_value_is_visible_before_the_doorbell_rings() {
     };
     let mut queue = bench.device.create_hw_queue_disconnected(options).unwrap();
     let control = queue.raw_memory().0.clone();
-    let over = AtomicBool::new(false);
+    let (over, looks) = (AtomicBool::new(false), AtomicU64::new(0));
     thread::scope(|scope| {
-        let os = scope.spawn(|| {
-            let mut looks = 0_u64;
+        let _over = Ended(&over);
+        scope.spawn(|| {
             while !over.load(Ordering::Acquire) {
                 let written = control.word(RingControl::WRITE_INDEX).observe();
                 let queued = control.word(RingControl::LAST_QUEUED_VALUE).observe();
@@ -57,14 +54,12 @@ fn nf_24_the_last_queued_value_is_visible_before_the_doorbell_rings() {
                     queued >= written,
                     "packet {written} is seen, {queued} is queued"
                 );
-                looks += 1;
+                looks.fetch_add(1, Ordering::Release);
             }
-            looks
         });
+        until("the OS looks", || looks.load(Ordering::Acquire) > 0);
         let list = CommandList::new();
         while queue.queue_commands(&list).is_ok() {}
-        over.store(true, Ordering::Release);
-        assert!(os.join().unwrap() > 0);
     });
     assert_eq!(queue.last_queued_value(), 1 << 18);
 }

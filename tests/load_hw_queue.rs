@@ -4,15 +4,13 @@
 
 mod support {
     pub(crate) mod bench;
-    pub(crate) mod engine_spy;
-    pub(crate) mod log_spy;
 }
 
 use native_fence::CommandList;
 use native_fence::abi::{LogType, RingControl};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use support::bench::{Bench, Ended, LONG, assert_no_validation_message};
+use support::bench::{Bench, Ended, LONG, until};
 
 /// HQ-01: whoever sees packets in the ring sees that they were announced.
 ///
@@ -20,8 +18,8 @@ use support::bench::{Bench, Ended, LONG, assert_no_validation_message};
 #[test]
 fn hq_01_the_last_queued_value_is_published_before_the_ring() {
     let bench = Bench::new();
-    let mut queue = bench.device.create_hw_queue().unwrap();
-    let fence = bench.fence();
+    let mut queue = bench.queue();
+    let fence = bench.fence(0);
     let control = queue.raw_memory().0.clone();
     let ended = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -49,7 +47,6 @@ fn hq_01_the_last_queued_value_is_published_before_the_ring() {
         println!("{} looks", watcher.join().unwrap());
     });
     queue.progress_fence().wait(5000, LONG).unwrap();
-    assert_no_validation_message();
 }
 
 /// HQ-02: a storm of connects and disconnects while a producer submits and a partner queue
@@ -59,9 +56,9 @@ fn hq_01_the_last_queued_value_is_published_before_the_ring() {
 #[test]
 fn hq_02_a_storm_of_connects_and_disconnects_loses_nothing() {
     let bench = Bench::new();
-    let mut queue = bench.device.create_hw_queue().unwrap();
-    let mut partner = bench.device.create_hw_queue().unwrap();
-    let (there, back) = (bench.fence(), bench.fence());
+    let mut queue = bench.queue();
+    let mut partner = bench.queue();
+    let (there, back) = (bench.fence(0), bench.fence(0));
     let doorbell = Arc::clone(queue.os());
     let rounds = 300u64;
     std::thread::scope(|scope| {
@@ -95,6 +92,8 @@ fn hq_02_a_storm_of_connects_and_disconnects_loses_nothing() {
     let signals = bench.spy.log(queue.os().handle(), LogType::Signals);
     let waits = bench.spy.log(queue.os().handle(), LogType::Waits);
     assert_eq!((signals.total(), waits.total()), (2 * rounds, rounds));
-    assert_eq!(queue.read_index(), 3 * rounds);
-    assert_no_validation_message();
+    // It follows the progress value.
+    until("the packets are given back", || {
+        queue.read_index() == 3 * rounds
+    });
 }

@@ -6,8 +6,7 @@
 
 mod support {
     pub(crate) mod bench;
-    pub(crate) mod engine_spy;
-    pub(crate) mod log_spy;
+    pub(crate) mod logs;
 }
 
 use native_fence::abi::{LogOperation, LogType};
@@ -15,7 +14,8 @@ use native_fence::vulkan::Driver;
 use native_fence::{CommandList, HwQueueOptions};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use support::bench::{Bench, Ended, LONG, assert_no_validation_message};
+use support::bench::{Bench, Ended, LONG};
+use support::logs::now;
 
 /// A queue whose ring holds `packets`.
 fn options(packets: u64) -> HwQueueOptions {
@@ -34,7 +34,7 @@ fn lg_03_a_reader_of_the_header_never_sees_an_impossible_pair() {
     let bench = Bench::new();
     let mut queue = bench.device.create_hw_queue_with(options(1 << 14)).unwrap();
     let log = bench.spy.log(queue.os().handle(), LogType::Signals);
-    let fence = bench.fence();
+    let fence = bench.fence(0);
     let ended = AtomicBool::new(false);
     let rounds = 8u64;
     let signals = 8000;
@@ -66,7 +66,6 @@ fn lg_03_a_reader_of_the_header_never_sees_an_impossible_pair() {
         println!("{sights} different indices seen");
     });
     assert_eq!(log.total(), rounds * (signals + 1));
-    assert_no_validation_message();
 }
 
 /// LG-06: a reader that reads while the engine writes gives each entry exactly as it was written,
@@ -78,7 +77,7 @@ fn lg_06_what_a_racing_reader_gives_is_what_was_written_or_lost() {
     let bench = Bench::new();
     let mut queue = bench.device.create_hw_queue_with(options(1 << 14)).unwrap();
     let os = std::sync::Arc::clone(queue.os());
-    let fence = bench.fence();
+    let fence = bench.fence(0);
     let (handle, progress) = (fence.handle().raw(), queue.progress_fence().handle().raw());
     let (rounds, signals) = (16u64, 4000u64);
     let ended = AtomicBool::new(false);
@@ -91,6 +90,16 @@ fn lg_06_what_a_racing_reader_gives_is_what_was_written_or_lost() {
             (handle, round * signals + place + 1)
         }
     };
+    let mut signal = |round| {
+        let mut list = CommandList::new();
+        for place in 0..signals {
+            list.signal(&fence, round * signals + place + 1);
+        }
+        let value = queue.submit(&list).unwrap();
+        queue.progress_fence().wait(value, LONG).unwrap();
+    };
+    // However fast the reader is, it is overrun here.
+    signal(0);
     let (told, lost) = std::thread::scope(|scope| {
         let reader = scope.spawn(|| {
             let (mut number, mut told, mut lost, mut end_ticks) = (0, 0, 0, 0);
@@ -121,21 +130,13 @@ fn lg_06_what_a_racing_reader_gives_is_what_was_written_or_lost() {
             }
         });
         let end = Ended(&ended);
-        for round in 0..rounds {
-            let mut list = CommandList::new();
-            for place in 0..signals {
-                list.signal(&fence, round * signals + place + 1);
-            }
-            let value = queue.submit(&list).unwrap();
-            queue.progress_fence().wait(value, LONG).unwrap();
-        }
+        (1..rounds).for_each(&mut signal);
         drop(end);
         reader.join().unwrap()
     });
     println!("{told} entries, {lost} lost");
     assert_eq!(told + lost, rounds * (signals + 1));
-    assert!(lost > 0, "the reader was never overrun: nothing was shown");
-    assert_no_validation_message();
+    assert!(lost >= signals + 1 - 84, "the first round was not all kept");
 }
 
 /// LG-08: across the wrap of lavapipe's clock, which gives the low 32 bits of nanoseconds. The
@@ -146,30 +147,25 @@ fn lg_06_what_a_racing_reader_gives_is_what_was_written_or_lost() {
 #[test]
 fn lg_08_times_never_go_back_across_the_wrap_of_a_short_clock() {
     let bench = Bench::new();
-    if bench.info.driver != Driver::Lavapipe || bench.info.features.shader_clock_bits != 32 {
+    if bench.info().driver != Driver::Lavapipe || bench.info().features.shader_clock_bits != 32 {
         println!(
             "skipped: the clock of {} has no wrap to cross",
-            bench.info.name
+            bench.info().name
         );
         return;
     }
-    let now = || {
-        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-        now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
-    };
-    let mut queue = bench.device.create_hw_queue().unwrap();
-    let mut stalled = bench.device.create_hw_queue().unwrap();
-    let (fence, awaited) = (bench.fence(), bench.fence());
-    let margin = 20_000_000;
-    let wrap = ((now() + margin) & !0xffff_ffff) + (1 << 32);
+    let mut queue = bench.queue();
+    let mut stalled = bench.queue();
+    let (fence, awaited) = (bench.fence(0), bench.fence(0));
     let value = stalled
         .submit(CommandList::new().wait(&awaited, 1))
         .unwrap();
-    std::thread::sleep(Duration::from_nanos(wrap - margin - now()));
+    // The engine has looked at it.
+    bench.until_parked();
 
-    // Signals before, over and after it, and a wait that stood all the time.
-    let (mut signals, mut number) = (vec![], 0);
-    while now() < wrap + margin {
+    // Signals before, over and after the wrap, and a wait that stood all the time.
+    let mut number = 0;
+    let mut forty = || {
         let mut list = CommandList::new();
         for _ in 0..40 {
             number += 1;
@@ -177,8 +173,16 @@ fn lg_08_times_never_go_back_across_the_wrap_of_a_short_clock() {
         }
         let value = queue.submit(&list).unwrap();
         queue.progress_fence().wait(value, LONG).unwrap();
-        signals.extend(queue.read_signal_log().unwrap().entries);
+        queue.read_signal_log().unwrap().entries
+    };
+    let mut signals = forty();
+    let wrap = (signals.last().unwrap().end_ticks & !0xffff_ffff) + (1 << 32);
+    let margin = 20_000_000;
+    std::thread::sleep(Duration::from_nanos(wrap.saturating_sub(now() + margin)));
+    while now() <= wrap {
+        signals.extend(forty());
     }
+    signals.extend(forty());
     awaited.signal(1).unwrap();
     stalled.progress_fence().wait(value, LONG).unwrap();
     let ended = now();
@@ -193,5 +197,4 @@ fn lg_08_times_never_go_back_across_the_wrap_of_a_short_clock() {
         "{waits:?}"
     );
     assert!(waits[0].end_ticks <= ended);
-    assert_no_validation_message();
 }

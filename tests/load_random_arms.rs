@@ -5,23 +5,20 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod support {
+    pub(crate) mod bench;
+}
+
 #[path = "support/engines.rs"]
 mod engines;
-#[path = "support/held_bench.rs"]
-mod held_bench;
-#[path = "support/held_engine.rs"]
-mod held_engine;
-#[path = "support/spy_ddi.rs"]
-mod spy_ddi;
 
 use engines::Random;
-use held_bench::{Bench, on_every_bench};
 use native_fence::CommandList;
 use native_fence::gpu::NodePolicy;
 use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use support::bench::{Bench, LONG, on_every_bench, until};
 
-const LONG: Duration = Duration::from_secs(15);
 const WAITERS: usize = 3;
 
 fn arms() -> u64 {
@@ -104,11 +101,9 @@ fn run(bench: &Bench, rounds: u64, random: &mut Random) {
     for fence in &fences {
         assert_eq!(fence.current_value(), rounds * 2);
         // Who is released may return before the OS has posted.
-        let deadline = Instant::now() + LONG;
-        while fence.object().fence().monitored_value() != u64::MAX {
-            assert!(Instant::now() < deadline, "a waiter is still monitored");
-            std::thread::yield_now();
-        }
+        until("no waiter is monitored", || {
+            fence.object().fence().monitored_value() == u64::MAX
+        });
     }
 }
 
@@ -148,12 +143,8 @@ fn nf_06_the_last_store_stands_and_backward_stores_are_counted() {
         let done = queue.submit(&list).unwrap();
         queue.progress_fence().wait(done, LONG).unwrap();
         assert_eq!(fence.current_value(), 2);
-        // Counted when the slice ends, of which the waiter need not have waited.
-        let deadline = Instant::now() + LONG;
-        while bench.adapter.node_counters().backward_signals == 0 {
-            assert!(Instant::now() < deadline, "nothing was counted");
-            std::thread::yield_now();
-        }
+        // Counted when the slices end, for which the waiter need not have waited.
+        bench.until_parked();
         assert_eq!(bench.adapter.node_counters().backward_signals, 2);
     });
 }

@@ -2,42 +2,32 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-#[path = "support/held_bench.rs"]
-mod held_bench;
-#[path = "support/held_engine.rs"]
-mod held_engine;
-#[path = "support/spy_ddi.rs"]
-mod spy_ddi;
+mod support {
+    pub(crate) mod bench;
+}
 
-use held_bench::{Bench, on_every_bench, store_current_value, thread_number, until_it_sleeps};
 use native_fence::gpu::NodePolicy;
 use native_fence::kmd::{Ddi, MonitoredValueUpdate};
 use native_fence::shared::Block;
-use native_fence::{CommandList, Fence, HwQueue};
-use spy_ddi::{Call, Moment};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, mpsc};
-use std::time::{Duration, Instant};
+use native_fence::{CommandList, Fence, HwQueue, WaitError};
+use std::sync::Arc;
+use support::bench::{Bench, LONG, Moment, complete, on_every_bench};
 
-const LONG: Duration = Duration::from_secs(15);
-
-/// Slices that last until their passes are spent, or somebody asks.
-fn long_slices() -> NodePolicy {
-    NodePolicy {
-        slice_time: Duration::from_secs(5),
-        idle_window: Duration::from_secs(5),
-        ..NodePolicy::default()
-    }
-}
-
-/// A queue that stands at a wait, and the fence that lets it go: the engine looks at it in a slice
-/// as long as it may be.
+/// A queue that stands at a wait, and the fence that lets it go: a CPU signal brings the engine back
+/// to look at it.
 fn standing_queue(bench: &Bench) -> (HwQueue, Fence) {
     let device = bench.adapter.create_device();
     let gate = device.create_fence(0).unwrap();
     let mut queue = device.create_hw_queue().unwrap();
     queue.submit(CommandList::new().wait(&gate, 1)).unwrap();
     (queue, gate)
+}
+
+/// Stores CurrentValue as an engine would: into the memory, with no call.
+fn store_current_value(fence: &Fence) -> impl Fn(u64) + Send + Sync + 'static {
+    let (region, offset) = fence.object().fence().current_value_place();
+    let block = Block::whole(&region.map().unwrap());
+    move |value| block.word(offset).publish(value)
 }
 
 /// Wakes the engine, if it is parked: one more look at all queues.
@@ -58,6 +48,19 @@ fn post_behind_the_os(bench: &Bench, fence: &Fence, value: u64) {
     bench.spy.update_monitored_values(&[update]).unwrap();
 }
 
+/// Posts a MonitoredValue below CurrentValue to a slice that is in flight and has not looked yet, and
+/// waits until all that it raises is told. With no slice in flight the post were the host's to adopt.
+fn raise_by_adoption(bench: &Bench, fence: &Fence) {
+    let other = bench.fence(0);
+    bench.until_parked();
+    let gate = bench.engine.close();
+    wake(&other);
+    assert_eq!(bench.engine.at_gate(), 1);
+    post_behind_the_os(bench, fence, 3);
+    drop(gate);
+    bench.until_told();
+}
+
 /// An engine that adopts a MonitoredValue below CurrentValue raises, though nothing is signalled
 /// any more. That shadow, barrier and look come in this order, with no signal between, is held in
 /// place by `an_adoption_stores_the_shadow_and_then_looks_at_the_value` and
@@ -66,83 +69,51 @@ fn post_behind_the_os(bench: &Bench, fence: &Fence, value: u64) {
 /// Kills `adoption-never-raises` and `model-adoption-never-raises`.
 #[test]
 fn nf_07_a_value_above_the_adopted_monitored_value_is_raised() {
-    on_every_bench(long_slices(), |bench| {
+    on_every_bench(NodePolicy::default(), |bench| {
         let (_queue, _gate) = standing_queue(bench);
-        let device = bench.adapter.create_device();
-        let (fence, prod) = (
-            device.create_fence(0).unwrap(),
-            device.create_fence(0).unwrap(),
-        );
-        let mut other = device.create_hw_queue().unwrap();
-        other.submit(CommandList::new().signal(&fence, 10)).unwrap();
-        let named = || bench.adapter.os().interrupts().fences_named();
-        let deadline = Instant::now() + LONG;
+        let fence = bench.fence(0);
+        let mut signaller = bench.queue();
+        complete(&mut signaller, CommandList::new().signal(&fence, 10));
         // Nobody waits on any fence: nothing else is ever raised here.
-        while fence.current_value() < 10 {
-            assert!(Instant::now() < deadline, "10 was never signalled");
-            std::thread::yield_now();
-        }
-        assert_eq!(named(), 0);
-        // A post that meets no slice is the host's to adopt: then once more.
-        while named() == 0 {
-            assert!(Instant::now() < deadline, "no adoption ever raised");
-            wake(&prod);
-            post_behind_the_os(bench, &fence, 3);
-            let slice = bench.holder.started();
-            bench.holder.wait_really(slice);
-        }
-        assert_eq!(fence.current_value(), 10);
+        bench.until_told();
+        assert_eq!(bench.spy.named(), []);
+        raise_by_adoption(bench, &fence);
+        assert_eq!(bench.spy.raised(fence.object().fence().id()), [10]);
     });
 }
 
-/// MonitoredValue is stored, the call returns while a slice that was in flight before it still
-/// runs, and the waiter of a value that came between post and look is released without interrupt.
+/// MonitoredValue is stored, the call returns while a slice that was in flight before it has not
+/// ended, and the waiter of a value that came between post and look is released without interrupt.
 ///
 /// Kills `posts-store-no-monitored-value` and `a-post-waits-for-the-engine`.
 #[test]
 fn nf_08_a_post_waits_for_no_engine_and_the_os_looks_again() {
-    on_every_bench(long_slices(), |bench| {
+    on_every_bench(NodePolicy::default(), |bench| {
         let (_queue, _gate) = standing_queue(bench);
-        let fence = bench.adapter.create_device().create_fence(0).unwrap();
+        let (fence, other) = (bench.fence(0), bench.fence(0));
         let store = store_current_value(&fence);
         let id = fence.object().fence().id();
         let native = Arc::clone(fence.object().fence());
-        let returned_early = Arc::new(AtomicBool::new(false));
-        let slice_before = Arc::new(AtomicU64::new(0));
-        let (early, before) = (Arc::clone(&returned_early), Arc::clone(&slice_before));
-        let holder = Arc::clone(&bench.holder);
         bench.spy.hook(move |moment, updates| {
-            if updates[0].0 != id || updates[0].1 == u64::MAX {
-                return;
-            }
-            match moment {
-                Moment::BeforeMonitored => before.store(holder.started(), Ordering::SeqCst),
-                Moment::AfterMonitored => {
-                    if !holder.has_really_ended(before.load(Ordering::SeqCst)) {
-                        early.store(true, Ordering::SeqCst);
-                    }
-                    assert_eq!(native.monitored_value(), updates[0].1, "the word is stored");
-                    store(updates[0].1 + 1);
-                }
-                Moment::BeforeCurrent | Moment::AfterCurrent => {}
+            let arms = || updates[0].0 == id && updates[0].1 != u64::MAX;
+            if moment == Moment::AfterUpdateOfMonitoredValues && arms() {
+                assert_eq!(native.monitored_value(), updates[0].1, "the word is stored");
+                store(updates[0].1 + 1);
             }
         });
-        let prod = bench.adapter.create_device().create_fence(0).unwrap();
-        let deadline = Instant::now() + LONG;
-        let mut value = 0;
-        while !returned_early.load(Ordering::SeqCst) {
-            assert!(Instant::now() < deadline, "every call outlasted the slice");
-            value += 1;
-            wake(&prod);
-            // No end of a slice is told meanwhile: nothing but the look can release.
-            bench.holder.hold(true);
-            let result = fence.wait(value, LONG);
-            bench.holder.hold(false);
-            result.unwrap();
+        bench.until_parked();
+        let gate = bench.engine.close();
+        wake(&other);
+        for value in 1..=20 {
+            // No slice ends meanwhile: nothing but the look can release.
+            fence.wait(value, LONG).unwrap();
+            assert_eq!(bench.engine.at_gate(), 1);
         }
         bench.spy.unhook();
-        assert_eq!(bench.adapter.os().interrupts().fences_named(), 0);
         assert_eq!(fence.object().fence().monitored_value(), u64::MAX);
+        drop(gate);
+        bench.until_told();
+        assert_eq!(bench.spy.named(), []);
     });
 }
 
@@ -153,36 +124,24 @@ fn nf_08_a_post_waits_for_no_engine_and_the_os_looks_again() {
 #[test]
 fn nf_08_a_post_that_no_slice_adopted_is_looked_at_when_the_slice_is_serviced() {
     on_every_bench(NodePolicy::default(), |bench| {
-        let device = bench.adapter.create_device();
-        let fence = device.create_fence(0).unwrap();
+        let (fence, never) = (bench.fence(0), bench.fence(0));
         let store = store_current_value(&fence);
-        let mut queue = device.create_hw_queue().unwrap();
-        bench.holder.hold(true);
+        let mut queue = bench.then_parked(|| bench.queue());
+        bench.engine.keep_ends(true);
         queue.submit(CommandList::new().nop()).unwrap();
-        let slice = bench.holder.started();
-        assert!(slice > 0);
-        bench.holder.wait_really(slice);
-        bench.spy.take();
-        let never = device.create_fence(0).unwrap();
-        let (sleeper, number) = mpsc::channel();
-        let (sent, received) = mpsc::channel();
-        std::thread::scope(|scope| {
-            // The first waiter waits for the slice in the interrupt thread's stead; the second
-            // finds that taken, and sleeps with its last look behind it.
-            scope.spawn(|| never.wait(1, LONG));
-            bench.spy.wait_for(|call| *call == Call::AssistInterrupts);
-            scope.spawn(|| {
-                sleeper.send(thread_number()).unwrap();
-                sent.send(fence.wait(7, LONG)).unwrap();
-            });
-            bench.spy.wait_for(|call| *call == Call::AssistReturned);
-            until_it_sleeps(number.recv().unwrap());
-            store(7);
-            assert!(received.try_recv().is_err(), "nobody looked");
-            bench.holder.hold(false);
-            assert_eq!(received.recv_timeout(LONG), Ok(Ok(())));
-            never.close();
-        });
+        bench.engine.wait_really(bench.engine.submitted());
+        // The first waiter waits for the slice in the interrupt thread's stead; the second finds
+        // that taken, and sleeps with its last look behind it.
+        let first = bench.waiter(&never, 1);
+        first.until_sleeping();
+        let second = bench.waiter(&fence, 7);
+        second.until_asleep();
+        store(7);
+        assert!(!second.is_finished(), "nobody looked");
+        bench.engine.keep_ends(false);
+        assert_eq!(second.join(), Ok(()));
+        never.close();
+        assert_eq!(first.join(), Err(WaitError::Closed));
     });
 }
 
@@ -192,40 +151,20 @@ fn nf_08_a_post_that_no_slice_adopted_is_looked_at_when_the_slice_is_serviced() 
 /// Kills `an-answer-arms-nothing`.
 #[test]
 fn nf_06_an_interrupt_that_unblocks_nobody_is_harmless() {
-    on_every_bench(long_slices(), |bench| {
+    on_every_bench(NodePolicy::default(), |bench| {
         let (_queue, _gate) = standing_queue(bench);
-        let device = bench.adapter.create_device();
-        let (fence, prod) = (
-            device.create_fence(10).unwrap(),
-            device.create_fence(0).unwrap(),
-        );
-        let never = device.create_fence(0).unwrap();
-        let mut other = device.create_hw_queue().unwrap();
-        let named = || bench.adapter.os().interrupts().fences_named();
-        let (sleeper, number) = mpsc::channel();
-        let (sent, received) = mpsc::channel();
-        std::thread::scope(|scope| {
-            // The first waiter looks at its slices itself; the second sleeps until it is woken.
-            scope.spawn(|| never.wait(1, LONG));
-            bench.spy.wait_for(|call| *call == Call::AssistInterrupts);
-            scope.spawn(|| {
-                sleeper.send(thread_number()).unwrap();
-                sent.send(fence.wait(20, LONG)).unwrap();
-            });
-            bench.spy.wait_for(|call| *call == Call::AssistReturned);
-            until_it_sleeps(number.recv().unwrap());
-            let deadline = Instant::now() + LONG;
-            while named() == 0 {
-                assert!(Instant::now() < deadline, "no adoption ever raised");
-                wake(&prod);
-                post_behind_the_os(bench, &fence, 3);
-                bench.holder.wait_really(bench.holder.started());
-            }
-            assert!(received.try_recv().is_err(), "10 is not 20");
-            other.submit(CommandList::new().signal(&fence, 20)).unwrap();
-            let result = received.recv_timeout(LONG);
-            never.close();
-            assert_eq!(result, Ok(Ok(())));
-        });
+        let fence = bench.fence(10);
+        let mut signaller = bench.queue();
+        bench.until_parked();
+        let waiter = bench.waiter(&fence, 20);
+        waiter.until_asleep();
+        raise_by_adoption(bench, &fence);
+        assert!(!waiter.is_finished(), "10 is not 20");
+        signaller
+            .submit(CommandList::new().signal(&fence, 20))
+            .unwrap();
+        assert_eq!(waiter.join(), Ok(()));
+        bench.until_told();
+        assert_eq!(bench.spy.raised(fence.object().fence().id()), [10, 20]);
     });
 }

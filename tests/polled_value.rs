@@ -2,20 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-#[path = "support/held_bench.rs"]
-mod held_bench;
-#[path = "support/held_engine.rs"]
-mod held_engine;
-#[path = "support/spy_ddi.rs"]
-mod spy_ddi;
+mod support {
+    pub(crate) mod bench;
+}
 
-use held_bench::on_every_bench;
 use native_fence::gpu::NodePolicy;
 use native_fence::{CommandList, Fence};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
-
-const LONG: Duration = Duration::from_secs(15);
+use std::time::Duration;
+use support::bench::{Ended, on_every_bench, until};
 
 /// Reads until it is stopped; what it saw last stands in `seen`, and never goes back.
 fn read_only(fence: &Fence, seen: &AtomicU64, stop: &AtomicBool) {
@@ -29,21 +24,10 @@ fn read_only(fence: &Fence, seen: &AtomicU64, stop: &AtomicBool) {
     }
 }
 
-fn until(seen: &AtomicU64, value: u64) {
-    let deadline = Instant::now() + LONG;
-    while seen.load(Ordering::Acquire) < value {
-        assert!(Instant::now() < deadline, "{value} was never seen");
-        std::thread::yield_now();
-    }
-}
-
-/// Ends the reader however the test ends.
-struct Stop<'a>(&'a AtomicBool);
-
-impl Drop for Stop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Release);
-    }
+fn until_seen(seen: &AtomicU64, value: u64) {
+    until("the value is seen", || {
+        seen.load(Ordering::Acquire) >= value
+    });
 }
 
 /// The reader sees each CPU signal without anything else being done; MonitoredValue stays at
@@ -56,16 +40,17 @@ fn nf_27_a_reader_sees_every_cpu_signal_at_once() {
         let fence = bench.adapter.create_device().create_fence(0).unwrap();
         let (seen, stop) = (AtomicU64::new(0), AtomicBool::new(false));
         std::thread::scope(|scope| {
-            let _stop = Stop(&stop);
+            let _stop = Ended(&stop);
             scope.spawn(|| read_only(&fence, &seen, &stop));
             for value in 1..=1000 {
                 fence.signal(value).unwrap();
                 assert_eq!(fence.current_value(), value);
-                until(&seen, value);
+                until_seen(&seen, value);
             }
         });
         assert_eq!(fence.object().fence().monitored_value(), u64::MAX);
-        assert_eq!(bench.adapter.os().interrupts().fences_named(), 0);
+        bench.until_told();
+        assert_eq!(bench.spy.named(), []);
     });
 }
 
@@ -85,27 +70,28 @@ fn nf_27_a_reader_sees_gpu_signals_when_the_slice_ends() {
         let mut queue = device.create_hw_queue().unwrap();
         let (seen, stop) = (AtomicU64::new(0), AtomicBool::new(false));
         std::thread::scope(|scope| {
-            let _stop = Stop(&stop);
+            let _stop = Ended(&stop);
             scope.spawn(|| read_only(&fence, &seen, &stop));
             for round in 0..20 {
                 let mut list = CommandList::new();
                 for value in 1..=200 {
                     list.signal(&fence, round * 200 + value);
                 }
-                bench.holder.hold(true);
+                bench.engine.keep_ends(true);
                 queue.submit(&list).unwrap();
-                bench.holder.wait_really(bench.holder.started());
+                bench.engine.wait_really(bench.engine.submitted());
                 let value = fence.current_value();
                 // All of it fits a slice; a slice that was under way may have missed the doorbell.
                 if queue.read_index() == (round + 1) * 201 {
                     assert_eq!(value, (round + 1) * 200);
-                    until(&seen, value);
+                    until_seen(&seen, value);
                 }
-                bench.holder.hold(false);
-                until(&seen, (round + 1) * 200);
+                bench.engine.keep_ends(false);
+                until_seen(&seen, (round + 1) * 200);
             }
         });
         assert_eq!(fence.object().fence().monitored_value(), u64::MAX);
-        assert_eq!(bench.adapter.os().interrupts().fences_named(), 0);
+        bench.until_told();
+        assert_eq!(bench.spy.named(), []);
     });
 }

@@ -2,20 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-#[path = "support/held_bench.rs"]
-mod held_bench;
-#[path = "support/held_engine.rs"]
-mod held_engine;
-#[path = "support/spy_ddi.rs"]
-mod spy_ddi;
+mod support {
+    pub(crate) mod bench;
+}
 
-use held_bench::on_every_bench;
 use native_fence::CommandList;
 use native_fence::gpu::NodePolicy;
-use spy_ddi::Call;
-use std::time::Duration;
-
-const LONG: Duration = Duration::from_secs(15);
+use support::bench::{Call, LONG, on_every_bench};
 
 /// The driver gets a native fence with the queue; it carries the last completed submission while
 /// the next one stands at a wait, and CPU threads wait on it as on any other.

@@ -3,15 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "tests, and their helpers")]
 
 mod support {
-    pub(crate) mod engines;
-    pub(crate) mod until;
+    pub(crate) mod bench;
 }
 
 use native_fence::gpu::{CutPlan, ModelEngine, ModelOptions, NodePolicy};
 use native_fence::{Adapter, CommandList, Fence, HwQueue, HwQueueOptions};
 use std::time::Duration;
-use support::engines::on_every_engine_under;
-use support::until::{LONG, until};
+use support::bench::{LONG, on_every_bench};
 
 /// More than the lanes of any device in CI, so that a lane has several.
 const QUEUES: usize = 20;
@@ -43,8 +41,8 @@ fn submit_chain(queues: &mut [HwQueue], fences: &[Fence], order: &[usize], round
 #[test]
 fn hq_06_short_slices_forget_no_queue_and_let_the_engine_go() {
     for slice_time in [Duration::ZERO, Duration::from_micros(20)] {
-        on_every_engine_under(policy(slice_time), |adapter| {
-            let device = adapter.create_device();
+        on_every_bench(policy(slice_time), |bench| {
+            let device = &bench.device;
             let fences: Vec<_> = (0..=QUEUES)
                 .map(|_| device.create_fence(0).unwrap())
                 .collect();
@@ -57,12 +55,10 @@ fn hq_06_short_slices_forget_no_queue_and_let_the_engine_go() {
                     order.reverse();
                 }
                 order.rotate_left(round as usize);
-                let before = adapter.node_counters().parks;
                 submit_chain(&mut queues, &fences, &order, round);
                 if round % 3 == 0 {
-                    until("the engine parks with every queue blocked", || {
-                        adapter.node_counters().parks > before
-                    });
+                    // With every queue blocked.
+                    bench.until_parked();
                 }
                 fences[QUEUES].signal(round).unwrap();
                 fences[0].wait(round, LONG).unwrap();
@@ -100,7 +96,7 @@ fn a_long_slice_ends_before_the_driver_cuts_it() {
         assert_eq!(fence.current_value(), value);
         assert_eq!(adapter.node_counters().cut, 0);
     };
-    on_every_engine_under(long, body);
+    on_every_bench(long, |bench| body(&bench.adapter));
     // A model that is cut where lavapipe 22 is.
     let engine = ModelEngine::new(ModelOptions {
         cut: CutPlan::After(65_535),

@@ -47,7 +47,8 @@ fn hq_01_a_stopped_queue_does_not_connect_again() {
         let (control, packets) = queue.raw_memory();
         packets.word(Packet::CONTROL).put(0xff);
         control.word(RingControl::WRITE_INDEX).publish(1);
-        queue.ring_doorbell().unwrap();
+        // The engine may have looked before the ring; then the queue is stopped, and refuses it.
+        let _ = queue.ring_doorbell();
         let ended = queue.progress_fence().wait(1, LONG);
         let Err(WaitError::QueueFaulted(fault)) = ended else {
             panic!("{ended:?}")

@@ -1,190 +1,20 @@
-//! Work on a real device: what a shader writes arrives, and what ends wakes whoever waits.
+//! Work on a real device: what is submitted runs in order, and what ends wakes whoever waits.
 
 #![allow(clippy::unwrap_used, reason = "tests, and their helpers")]
 
+#[path = "support/until.rs"]
+mod until;
 mod vulkan_support;
 
-use std::ptr::NonNull;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
-
 use native_fence::vulkan::{
-    Buffer, CommandBuffer, CommandRecorder, Device, Home, HostImport, HostPages, ImportError,
-    LocalMemory, Queue, Recorded, Reuse, SLICE_BEGIN, SLICE_END, SignalError, Submission,
-    SubmitError, Timeline, WaitOutcome,
+    Buffer, CommandBuffer, CommandRecorder, Device, HostImport, Queue, Recorded, Reuse,
+    SLICE_BEGIN, SLICE_END, SignalError, Submission, SubmitError, Timeline, WaitOutcome,
 };
-use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
-use vulkan_support::Bench;
-
-const PAGE: usize = 4096;
-const LONG: Option<Duration> = Some(Duration::from_secs(20));
-
-/// Shared memory of a file that has no name.
-struct Memfd(NonNull<u8>, usize);
-
-// SAFETY: the mapping is reached through raw pointers and atomics only.
-unsafe impl Send for Memfd {}
-// SAFETY: as above.
-unsafe impl Sync for Memfd {}
-
-// SAFETY: mapped readable and writable from `new` to `drop`, and reached through atomics only.
-unsafe impl HostPages for Memfd {
-    fn pages(&self) -> (NonNull<u8>, usize) {
-        (self.0, self.1)
-    }
-}
-
-impl Memfd {
-    fn new(bytes: usize) -> Self {
-        let file = memfd_create("nfence-test", MemfdFlags::CLOEXEC).unwrap();
-        ftruncate(&file, bytes as u64).unwrap();
-        let rights = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new mapping, at an address that the kernel chooses.
-        let start = unsafe {
-            mmap(
-                std::ptr::null_mut(),
-                bytes,
-                rights,
-                MapFlags::SHARED,
-                &file,
-                0,
-            )
-        };
-        Self(NonNull::new(start.unwrap().cast()).unwrap(), bytes)
-    }
-
-    fn word(&self, index: usize) -> &AtomicU32 {
-        word(self.0, index)
-    }
-}
-
-impl Drop for Memfd {
-    fn drop(&mut self) {
-        // SAFETY: it is the mapping of `new`, and is unmapped once.
-        unsafe { munmap(self.0.as_ptr().cast(), self.1) }.unwrap();
-    }
-}
-
-fn word<'a>(start: NonNull<u8>, index: usize) -> &'a AtomicU32 {
-    // SAFETY: callers stay within their mapping, which is aligned to more than a word.
-    let word = unsafe { start.cast::<u32>().add(index) };
-    // SAFETY: as above; all access is atomic.
-    unsafe { AtomicU32::from_ptr(word.as_ptr()) }
-}
-
-/// Adds `increment` to the word at `gpu_va`, with the barriers of a slice.
-fn adds(bench: &Bench, increment: u32, gpu_va: u64, reuse: Reuse) -> CommandBuffer {
-    CommandRecorder::begin(&bench.device, reuse)
-        .unwrap()
-        .barrier(SLICE_BEGIN)
-        .bind(&bench.adder(increment))
-        .push(&gpu_va.to_ne_bytes())
-        .dispatch(1, 1, 1)
-        .barrier(SLICE_END)
-        .end()
-        .unwrap()
-}
-
-fn queue(device: &Arc<Device>) -> Queue {
-    device.queue(0).unwrap()
-}
-
-fn reached(timeline: &Timeline, value: u64) {
-    assert_eq!(timeline.wait(value, LONG).unwrap(), WaitOutcome::Reached);
-}
-
-#[test]
-fn a_shader_writes_into_an_imported_page() {
-    let bench = Bench::new();
-    let memory = Arc::new(Memfd::new(2 * PAGE));
-    let import = HostImport::new(&bench.device, Arc::clone(&memory)).unwrap();
-    memory.word(3).store(40, Ordering::Relaxed);
-    let commands = adds(&bench, 2, import.gpu_va() + 12, Reuse::OneAtATime);
-    let done = Timeline::new(&bench.device, 0).unwrap();
-    let mut queue = queue(&bench.device);
-
-    queue.submit_one(Some(&commands), None, (&done, 1)).unwrap();
-    reached(&done, 1);
-
-    assert_eq!(memory.word(3).load(Ordering::Relaxed), 42);
-    assert_eq!(import.bytes(), 2 * PAGE as u64);
-}
-
-#[test]
-fn an_import_keeps_its_pages_mapped() {
-    let bench = Bench::new();
-    let memory = Arc::new(Memfd::new(PAGE));
-    let weak = Arc::downgrade(&memory);
-    let import = HostImport::new(&bench.device, memory).unwrap();
-    assert!(weak.upgrade().is_some());
-    drop(import);
-    assert!(weak.upgrade().is_none());
-}
-
-#[test]
-fn a_page_may_be_imported_into_two_devices_and_both_write() {
-    let benches = [Bench::new(), Bench::new()];
-    let memory = Arc::new(Memfd::new(PAGE));
-    for (bench, value) in benches.iter().zip([1, 10]) {
-        let import = HostImport::new(&bench.device, Arc::clone(&memory)).unwrap();
-        let commands = adds(bench, value, import.gpu_va(), Reuse::OneAtATime);
-        let done = Timeline::new(&bench.device, 0).unwrap();
-        queue(&bench.device)
-            .submit_one(Some(&commands), None, (&done, 1))
-            .unwrap();
-        reached(&done, 1);
-    }
-    assert_eq!(memory.word(0).load(Ordering::Relaxed), 11);
-}
-
-#[test]
-fn half_a_page_is_not_imported() {
-    let bench = Bench::new();
-    let memory = Arc::new(Memfd::new(PAGE));
-    let (start, keep) = (memory.0, memory);
-    // SAFETY: part of a mapping that `keep` holds.
-    let refused = unsafe { HostImport::from_raw(&bench.device, start, PAGE / 2, keep) };
-    assert_eq!(
-        refused.unwrap_err(),
-        ImportError::Misaligned {
-            alignment: PAGE as u64
-        }
-    );
-}
-
-#[test]
-fn a_buffer_is_zero_in_every_home_and_takes_what_a_shader_writes() {
-    let bench = Bench::new();
-    let mut queue = queue(&bench.device);
-    let done = Timeline::new(&bench.device, 0).unwrap();
-    let homes = [
-        Home::DeviceLocal,
-        Home::DeviceLocalHostVisible,
-        Home::CachedSystem,
-    ];
-    for (turn, home) in (1..).zip(homes) {
-        let buffer = Arc::new(Buffer::new(&bench.device, 256, home, "test").unwrap());
-        assert_ne!(buffer.gpu_va(), 0);
-        if bench.device.adapter().features.local_memory == LocalMemory::SameAsSystem {
-            assert_eq!(buffer.home(), home);
-        }
-        let commands = adds(&bench, 7, buffer.gpu_va() + 4, Reuse::OneAtATime);
-        queue
-            .submit_one(Some(&commands), None, (&done, turn))
-            .unwrap();
-        reached(&done, turn);
-        if let Some(start) = buffer.mapped() {
-            let words = [0, 1, 2].map(|i| word(start, i).load(Ordering::Relaxed));
-            assert_eq!(words, [0, 7, 0]);
-        }
-        buffer.zero(&mut queue).unwrap();
-        if let Some(start) = buffer.mapped() {
-            assert_eq!(word(start, 1).load(Ordering::Relaxed), 0);
-        }
-    }
-}
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+use until::until_sleeping;
+use vulkan_support::{Bench, Memfd, PAGE, adds, queue, reached};
 
 #[test]
 fn a_command_buffer_says_what_was_recorded() {
@@ -216,9 +46,13 @@ fn a_timeline_wakes_a_sleeping_thread() {
     assert_eq!(timeline.value(), Ok(5));
     let short = Some(Duration::from_millis(5));
     assert_eq!(timeline.wait(6, short).unwrap(), WaitOutcome::TimedOut);
+    let (tell, number) = mpsc::channel();
     std::thread::scope(|scope| {
-        let sleeper = scope.spawn(|| timeline.wait(6, None));
-        std::thread::sleep(Duration::from_millis(20));
+        let sleeper = scope.spawn(|| {
+            tell.send(rustix::thread::gettid()).unwrap();
+            timeline.wait(6, None)
+        });
+        until_sleeping(number.recv().unwrap());
         timeline.signal(6).unwrap();
         assert_eq!(sleeper.join().unwrap(), Ok(WaitOutcome::Reached));
     });

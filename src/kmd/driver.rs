@@ -294,7 +294,10 @@ impl Ddi for Driver {
             return;
         };
         if let Ok(node) = self.node(hw_queue.node_ordinal) {
-            self.deliver_all(node, node.disconnect(&slot, DoorbellStatus::DisconnectedAbort));
+            self.deliver_all(
+                node,
+                node.disconnect(&slot, DoorbellStatus::DisconnectedAbort),
+            );
         }
     }
 
@@ -335,7 +338,10 @@ impl Ddi for Driver {
 
     fn disconnect_doorbell(&self, hw_queue: HwQueueHandle) {
         if let (Ok(slot), Ok(node)) = (self.slot(hw_queue), self.node(hw_queue.node_ordinal)) {
-            self.deliver_all(node, node.disconnect(&slot, DoorbellStatus::DisconnectedRetry));
+            self.deliver_all(
+                node,
+                node.disconnect(&slot, DoorbellStatus::DisconnectedRetry),
+            );
         }
     }
 

@@ -39,15 +39,7 @@ pub(crate) fn model_cut(seed: u64, most: u64) -> (Adapter, Arc<ModelMemory>) {
 /// When there is none and `NFENCE_REQUIRE_DEVICE` is set.
 #[must_use]
 pub(crate) fn shader() -> Option<Adapter> {
-    shader_under(NodePolicy::default())
-}
-
-fn shader_under(policy: NodePolicy) -> Option<Adapter> {
-    let options = AdapterOptions {
-        policy,
-        ..AdapterOptions::default()
-    };
-    match Adapter::open(&options) {
+    match Adapter::open(&AdapterOptions::default()) {
         Ok(adapter) => Some(adapter),
         Err(error) => {
             no_device(&error);
@@ -74,21 +66,12 @@ pub(crate) fn engines() -> Vec<(&'static str, Adapter)> {
 
 /// Runs a test's body on every engine, each with a fresh adapter; a violation of the model fails.
 pub(crate) fn on_every_engine(body: impl Fn(&Adapter)) {
-    on_every_engine_under(NodePolicy::default(), body);
-}
-
-/// As [`on_every_engine`], under a policy. A waiter that looks before it sleeps may be satisfied
-/// before the engine raises: a test that counts raises sets `wait_spin` to zero.
-pub(crate) fn on_every_engine_under(policy: NodePolicy, body: impl Fn(&Adapter)) {
-    let engine = ModelEngine::new(ModelOptions::default());
-    let memory = Arc::clone(engine.memory());
-    let adapter =
-        Adapter::with_engine(Box::new(engine), policy).expect("the model has what it needs");
     println!("on the model");
+    let (adapter, memory) = model();
     body(&adapter);
     drop(adapter);
     assert_eq!(memory.violations(), [], "on the model");
-    if let Some(adapter) = shader_under(policy) {
+    if let Some(adapter) = shader() {
         println!("on the shader");
         body(&adapter);
     }

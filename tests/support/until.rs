@@ -1,6 +1,7 @@
 //! Waiting for what has no event: a word that another thread or an engine stores.
 #![allow(dead_code, reason = "each test file uses a part")]
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Longer than any machine needs; a test that reaches it has failed.
@@ -10,10 +11,29 @@ pub(crate) const LONG: Duration = Duration::from_secs(20);
 ///
 /// # Panics
 /// When it does not hold for [`LONG`].
-pub(crate) fn until(what: &str, condition: impl Fn() -> bool) {
+pub(crate) fn until(what: &str, mut condition: impl FnMut() -> bool) {
     let deadline = Instant::now() + LONG;
     while !condition() {
         assert!(Instant::now() < deadline, "it never came to this: {what}");
         std::thread::yield_now();
+    }
+}
+
+/// Waits until a thread of this process, of which `gettid` gave the number, sleeps.
+pub(crate) fn until_sleeping(thread: rustix::thread::Pid) {
+    let path = format!("/proc/self/task/{}/stat", thread.as_raw_nonzero());
+    until("a thread sleeps", || {
+        let stat = std::fs::read_to_string(&path).unwrap();
+        // The state follows the name, which stands in parentheses.
+        stat.rsplit(") ").next().unwrap().starts_with('S')
+    });
+}
+
+/// Set when dropped, so that a thread that goes on until then ends with a test that fails as well.
+pub(crate) struct Ended<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
     }
 }

@@ -1,13 +1,23 @@
 #![allow(clippy::unwrap_used, reason = "a test that has no device fails here")]
 //! What the tests of room `vulkan` share: a device with validation on, and a shader.
 
-#![allow(dead_code, reason = "each test file uses a part")]
+#![allow(dead_code, unused_imports, reason = "each test file uses a part")]
+
+mod memfd;
+
+pub(crate) use memfd::{Memfd, PAGE, word};
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use native_fence::vulkan::{
-    ComputePipeline, Device, DeviceOptions, Instance, InstanceOptions, choose, validation,
+    CommandBuffer, CommandRecorder, ComputePipeline, Device, DeviceOptions, Instance,
+    InstanceOptions, Queue, Reuse, SLICE_BEGIN, SLICE_END, Timeline, WaitOutcome, choose,
+    validation,
 };
+
+/// Longer than any machine needs; a test that reaches it has failed.
+pub(crate) const LONG: Option<Duration> = Some(Duration::from_secs(20));
 
 /// A device with validation on, whose messages fail the test at its end.
 pub(crate) struct Bench {
@@ -35,6 +45,27 @@ impl Drop for Bench {
             assert_eq!(validation::messages(), Vec::<String>::new());
         }
     }
+}
+
+/// Adds `increment` to the word at `gpu_va`, with the barriers of a slice.
+pub(crate) fn adds(bench: &Bench, increment: u32, gpu_va: u64, reuse: Reuse) -> CommandBuffer {
+    CommandRecorder::begin(&bench.device, reuse)
+        .unwrap()
+        .barrier(SLICE_BEGIN)
+        .bind(&bench.adder(increment))
+        .push(&gpu_va.to_ne_bytes())
+        .dispatch(1, 1, 1)
+        .barrier(SLICE_END)
+        .end()
+        .unwrap()
+}
+
+pub(crate) fn queue(device: &Arc<Device>) -> Queue {
+    device.queue(0).unwrap()
+}
+
+pub(crate) fn reached(timeline: &Timeline, value: u64) {
+    assert_eq!(timeline.wait(value, LONG).unwrap(), WaitOutcome::Reached);
 }
 
 /// One invocation of:

@@ -33,7 +33,9 @@ impl KnownFence {
 pub(super) enum Life {
     Up,
     Stopping,
+    /// The OS is still to be told.
     Lost,
+    LossTold,
 }
 
 /// The node's changing half.
@@ -57,8 +59,6 @@ pub(super) struct Inner {
     pub(super) life: Life,
     /// A waiter waits for the slices in flight in the interrupt thread's stead.
     pub(super) assisted: bool,
-    /// The OS was told that the engine is lost.
-    pub(super) loss_told: bool,
     pub(super) counters: NodeCounters,
 }
 
@@ -80,7 +80,6 @@ impl Inner {
             looking: false,
             life: Life::Up,
             assisted: false,
-            loss_told: false,
             counters: NodeCounters::default(),
         }
     }

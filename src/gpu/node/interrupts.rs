@@ -21,14 +21,14 @@ impl Node {
                 let mut inner = lock(&self.inner);
                 match inner.life {
                     Life::Up => inner.serviced + 1,
-                    Life::Lost if !inner.loss_told => {
-                        inner.loss_told = true;
+                    Life::Lost => {
+                        inner.life = Life::LossTold;
                         return Some(SliceReport {
                             lost: true,
                             ..SliceReport::default()
                         });
                     }
-                    Life::Lost | Life::Stopping => return None,
+                    Life::LossTold | Life::Stopping => return None,
                 }
             };
             let ended = self.engine.wait(slice, None);

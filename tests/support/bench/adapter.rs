@@ -1,0 +1,198 @@
+//! The bench itself, on the model or on a Vulkan device.
+
+use super::{DdiSpy, EngineSpy, Waiter, until};
+use native_fence::gpu::{
+    Engine, EngineState, EngineUnit, ModelEngine, ModelOptions, Node, NodePolicy, ShaderEngine,
+    ShaderTuning,
+};
+use native_fence::kmd::{Driver, NodeCounters};
+use native_fence::os::NativeFence;
+use native_fence::vulkan::{AdapterInfo, Instance, InstanceOptions, choose, validation};
+use native_fence::{Adapter, CommandList, Device, Fence, HwQueue, Timeout};
+use std::sync::Arc;
+
+/// See the module's page. Declared before all that is made from it, so that it goes last; then the
+/// validation layers must have had nothing to say.
+pub(crate) struct Bench {
+    pub(crate) device: Device,
+    pub(crate) spy: Arc<DdiSpy>,
+    pub(crate) engine: Arc<EngineSpy>,
+    pub(crate) adapter: Adapter,
+    info: Option<AdapterInfo>,
+    _messages: NoMessages,
+}
+
+struct NoMessages;
+
+impl Drop for NoMessages {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            assert_eq!(validation::messages(), Vec::<String>::new());
+        }
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        // The adapter's last act is to wait for its slices.
+        self.engine.keep_ends(false);
+    }
+}
+
+fn device() -> Option<(ShaderEngine, AdapterInfo)> {
+    let validation = validation::asked_for_by_environment();
+    let opened = Instance::new(InstanceOptions { validation }).map(|instance| {
+        let adapters = instance.adapters();
+        let info = choose(&adapters, None).unwrap().clone();
+        let unit = EngineUnit::default_for(&info);
+        let queue = unit.open_queue(&instance, &info, validation).unwrap();
+        (
+            ShaderEngine::new(queue, ShaderTuning::default()).unwrap(),
+            info,
+        )
+    });
+    match opened {
+        Ok(device) => Some(device),
+        Err(error) => {
+            assert!(
+                std::env::var_os("NFENCE_REQUIRE_DEVICE").is_none(),
+                "NFENCE_REQUIRE_DEVICE is set, and there is no device: {error}"
+            );
+            println!("left out on the shader: {error}");
+            None
+        }
+    }
+}
+
+/// Runs a body on the model, in which a wrong access to memory is found, and on the device.
+pub(crate) fn on_every_bench(policy: NodePolicy, body: impl Fn(&Bench)) {
+    println!("on the model");
+    let model = ModelEngine::new(ModelOptions::default());
+    let memory = Arc::clone(model.memory());
+    body(&Bench::over(Box::new(model), None, policy));
+    assert_eq!(memory.violations(), []);
+    if let Some((engine, info)) = device() {
+        println!("on the shader");
+        body(&Bench::over(Box::new(engine), Some(info), policy));
+    }
+}
+
+impl Bench {
+    fn over(engine: Box<dyn Engine>, info: Option<AdapterInfo>, policy: NodePolicy) -> Self {
+        let engine = EngineSpy::over(engine);
+        let node = Node::new(0, engine.boxed(), policy).unwrap();
+        let spy = DdiSpy::over(Driver::new(vec![node]));
+        let adapter = Adapter::with_driver(Arc::clone(&spy) as _);
+        Self {
+            device: adapter.create_device(),
+            spy,
+            engine,
+            adapter,
+            info,
+            _messages: NoMessages,
+        }
+    }
+
+    /// On the device, with the default policy.
+    pub(crate) fn new() -> Self {
+        Self::with_policy(NodePolicy::default())
+    }
+
+    /// On the device, with slices that end as `policy` says.
+    pub(crate) fn with_policy(policy: NodePolicy) -> Self {
+        let (engine, info) = device().expect("a Vulkan device");
+        Self::over(Box::new(engine), Some(info), policy)
+    }
+
+    /// The device's description.
+    pub(crate) fn info(&self) -> &AdapterInfo {
+        self.info.as_ref().expect("not on the model")
+    }
+
+    /// A fence that starts at `initial`.
+    pub(crate) fn fence(&self, initial: u64) -> Fence {
+        self.device.create_fence(initial).unwrap()
+    }
+
+    /// A queue with its doorbell connected.
+    pub(crate) fn queue(&self) -> HwQueue {
+        self.device.create_hw_queue().unwrap()
+    }
+
+    /// A wait that stands in the list until its value comes; the time-out ends one that was lost.
+    pub(crate) fn waiter(&self, fence: &Fence, value: u64) -> Waiter {
+        self.waiter_with(fence, value, super::LONG)
+    }
+
+    pub(crate) fn waiter_with(
+        &self,
+        fence: &Fence,
+        value: u64,
+        timeout: impl Into<Timeout>,
+    ) -> Waiter {
+        Waiter::standing(&self.spy, fence, value, timeout)
+    }
+
+    /// Counters of the engine.
+    pub(crate) fn counters(&self) -> NodeCounters {
+        self.adapter.node_counters()
+    }
+
+    /// Native-fence-signaled interrupts that reached the OS.
+    pub(crate) fn interrupts(&self) -> u64 {
+        self.adapter.os().interrupts().native_fence_signaled()
+    }
+
+    /// Waits until the engine is parked: what was submitted before has been executed or stands at a
+    /// wait that was looked at, no slice is in flight, and what was posted before is adopted by the
+    /// next one. The last interrupt may still be on its way: [`Bench::until_told`].
+    pub(crate) fn until_parked(&self) {
+        until("the engine parks", || {
+            self.spy.driver.engine_state(0) == Some(EngineState::Parked)
+        });
+    }
+
+    /// Waits until the engine is parked and the OS has handled all that it raised, or been kept
+    /// from it: then what was not raised is not raised any more.
+    pub(crate) fn until_told(&self) {
+        self.until_parked();
+        // After it parked nothing is counted; counted and parked are of one critical section.
+        let records = self.counters().records;
+        // A NULL array does not say how many records it stands for.
+        until("the OS is told", || {
+            let told = self.spy.records();
+            told == records || self.spy.payloads().iter().any(|told| told.fences.is_none())
+        });
+    }
+
+    /// Does something, and waits until the engine is parked after it.
+    pub(crate) fn then_parked<T>(&self, act: impl FnOnce() -> T) -> T {
+        let result = act();
+        self.until_parked();
+        result
+    }
+}
+
+/// Submits one list and waits until it is completed, without a CPU waiter.
+pub(crate) fn complete(queue: &mut HwQueue, list: &CommandList) {
+    let value = queue.submit(list).unwrap();
+    until_completed(queue, value);
+}
+
+/// Waits until a queue has completed its submission `value`, without a CPU waiter: nothing but
+/// memory is read.
+pub(crate) fn until_completed(queue: &HwQueue, value: u64) {
+    until("the queue completes", || {
+        queue.progress_fence().current_value() >= value
+    });
+}
+
+/// The OS's object of a fence.
+pub(crate) fn native(fence: &Fence) -> &NativeFence {
+    fence.object().fence()
+}
+
+/// MonitoredValue of a fence, as it stands in memory.
+pub(crate) fn monitored_value(fence: &Fence) -> u64 {
+    native(fence).monitored_value()
+}

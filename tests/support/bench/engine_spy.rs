@@ -1,0 +1,295 @@
+//! Engine spy: an engine, whose memory and whose starts a test sees, and whose slices it can keep
+//! back at either end.
+//!
+//! While its gate is closed, slices are in flight and do not end, as when the device is busy with
+//! long ones. While its ends are kept, slices run and end as ever, but nobody is told: no report is
+//! taken and no interrupt comes. So what happens meanwhile is a fact and not a matter of time.
+
+use native_fence::gpu::{
+    AddressSpace, Engine, EngineCaps, EngineLost, EngineMapping, GpuVa, MapError,
+};
+use native_fence::shared::{Block, Region};
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
+use std::thread::{self, ThreadId};
+use std::time::{Duration, Instant};
+
+/// A region that the engine got an address for.
+#[derive(Clone, Debug)]
+pub(crate) struct Mapped {
+    pub(crate) name: &'static str,
+    pub(crate) bytes: usize,
+    pub(crate) va: GpuVa,
+    pub(crate) host: Block,
+}
+
+type StartHook = Box<dyn FnMut(u64) + Send>;
+
+#[derive(Default)]
+struct State {
+    mapped: Vec<Mapped>,
+    on_start: Option<StartHook>,
+    /// Slices that may still pass the gate; all where `None`.
+    permits: Option<u64>,
+    /// Submissions are stopped, and the threads inside one.
+    stopped: bool,
+    inside: u64,
+    lost: bool,
+    /// Slices in flight that have not passed, with the length of their run lists.
+    at_gate: VecDeque<(u64, u64)>,
+    /// The thread that submitted, by slice.
+    submitters: Vec<ThreadId>,
+    /// Slices from this one on are never submitted.
+    abandoned: Option<u64>,
+    keeps_ends: bool,
+}
+
+/// See the file's head.
+pub(crate) struct EngineSpy {
+    /// Written once, when the node attaches it.
+    engine: RwLock<Box<dyn Engine>>,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+/// Opens the gate when it is dropped, also by a test that fails.
+pub(crate) struct Closed(Arc<EngineSpy>);
+
+/// What the node owns.
+#[derive(Debug)]
+struct Handle(Arc<EngineSpy>);
+
+impl fmt::Debug for EngineSpy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EngineSpy").finish_non_exhaustive()
+    }
+}
+
+impl EngineSpy {
+    pub(super) fn over(engine: Box<dyn Engine>) -> Arc<Self> {
+        Arc::new(Self {
+            engine: RwLock::new(engine),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        })
+    }
+
+    pub(super) fn boxed(self: &Arc<Self>) -> Box<dyn Engine> {
+        Box::new(Handle(Arc::clone(self)))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.lock());
+        self.changed.notify_all();
+    }
+
+    /// The regions of a name, oldest first.
+    pub(crate) fn named(&self, name: &str) -> Vec<Mapped> {
+        let mut found = self.lock().mapped.clone();
+        found.retain(|region| region.name == name);
+        found
+    }
+
+    /// Calls `hook` before each slice that is started from now on, under the node's lock.
+    pub(crate) fn on_start(&self, hook: impl FnMut(u64) + Send + 'static) {
+        self.lock().on_start = Some(Box::new(hook));
+    }
+
+    /// Slices that start from now on pass only by [`Closed::let_pass`].
+    pub(crate) fn close(self: &Arc<Self>) -> Closed {
+        self.change(|state| state.permits = Some(0));
+        Closed(Arc::clone(self))
+    }
+
+    /// Threads that submit from now on stay inside the call until the guard is dropped.
+    pub(crate) fn stop_submissions(self: &Arc<Self>) -> Closed {
+        self.change(|state| state.stopped = true);
+        Closed(Arc::clone(self))
+    }
+
+    /// Threads inside a stopped submission.
+    pub(crate) fn inside(&self) -> u64 {
+        self.lock().inside
+    }
+
+    /// Slices in flight that have not passed the gate.
+    pub(crate) fn at_gate(&self) -> usize {
+        self.lock().at_gate.len()
+    }
+
+    /// Slices that this thread has submitted.
+    pub(crate) fn submitted_here(&self) -> usize {
+        let here = thread::current().id();
+        let state = self.lock();
+        state.submitters.iter().filter(|by| **by == here).count()
+    }
+
+    /// The engine is lost: slices that have not passed never end.
+    pub(crate) fn lose(&self) {
+        self.change(|state| state.lost = true);
+    }
+
+    /// Tells nobody from now on that a slice has ended, or tells everybody.
+    pub(crate) fn keep_ends(&self, keeps: bool) {
+        self.change(|state| state.keeps_ends = keeps);
+    }
+
+    /// The last slice that was submitted: they are numbered from 1.
+    pub(crate) fn submitted(&self) -> u64 {
+        self.lock().submitters.len() as u64
+    }
+
+    /// Whether a slice has really ended.
+    pub(crate) fn has_really_ended(&self, slice: u64) -> bool {
+        self.engine.read().unwrap().has_ended(slice).unwrap()
+    }
+
+    /// Sleeps until a slice has really ended.
+    pub(crate) fn wait_really(&self, slice: u64) {
+        let limit = Some(super::LONG);
+        assert_eq!(self.engine.read().unwrap().wait(slice, limit), Ok(true));
+    }
+
+    /// Starts what may pass.
+    fn pump(&self, state: &mut State) -> Result<(), EngineLost> {
+        while state.permits != Some(0) && !state.lost {
+            let Some((slice, queues)) = state.at_gate.pop_front() else {
+                break;
+            };
+            state.permits = state.permits.map(|permits| permits - 1);
+            self.engine.read().unwrap().start(slice, queues)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the end of the slice may be told once it has come: it was submitted and has passed,
+    /// and ends are told.
+    fn is_told(&self, state: &mut State, slice: u64) -> Result<bool, EngineLost> {
+        self.pump(state)?;
+        let passed = state.submitters.len() - state.at_gate.len();
+        if slice <= passed as u64 {
+            return Ok(!state.keeps_ends);
+        }
+        if state.lost {
+            return Err(EngineLost);
+        }
+        Ok(state.abandoned.is_some_and(|abandoned| abandoned <= slice))
+    }
+}
+
+impl Closed {
+    /// Lets that many more slices pass. Those at the gate have passed on return.
+    pub(crate) fn let_pass(&self, slices: u64) {
+        self.0.change(|state| {
+            state.permits = state.permits.map(|permits| permits + slices);
+            // Who waits for the slice is told of a loss, if there is one.
+            let _ = self.0.pump(state);
+        });
+    }
+}
+
+impl Drop for Closed {
+    fn drop(&mut self) {
+        self.0.change(|state| {
+            state.permits = None;
+            state.stopped = false;
+        });
+    }
+}
+
+impl AddressSpace for Handle {
+    fn map(&self, region: &Arc<Region>) -> Result<EngineMapping, MapError> {
+        let mapping = self.0.engine.read().unwrap().map(region)?;
+        self.0.lock().mapped.push(Mapped {
+            name: region.name(),
+            bytes: region.len(),
+            va: mapping.va,
+            host: mapping.host.clone(),
+        });
+        Ok(mapping)
+    }
+}
+
+impl Engine for Handle {
+    fn attach(&mut self, control: GpuVa) -> Result<(), MapError> {
+        self.0.engine.write().unwrap().attach(control)
+    }
+
+    fn start(&self, slice: u64, queues: u64) -> Result<(), EngineLost> {
+        let spy = &self.0;
+        let mut state = spy.lock();
+        if let Some(hook) = state.on_start.as_mut() {
+            hook(slice);
+        }
+        state.inside += 1;
+        while state.stopped {
+            state = spy
+                .changed
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        state.inside -= 1;
+        state.submitters.push(thread::current().id());
+        state.at_gate.push_back((slice, queues));
+        let passed = spy.pump(&mut state);
+        drop(state);
+        spy.changed.notify_all();
+        passed
+    }
+
+    fn wait(&self, slice: u64, timeout: Option<Duration>) -> Result<bool, EngineLost> {
+        let spy = &self.0;
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let left = || deadline.map(|end| end.saturating_duration_since(Instant::now()));
+        loop {
+            let mut state = spy.lock();
+            while !spy.is_told(&mut state, slice)? {
+                let woken = match left() {
+                    None => spy.changed.wait(state),
+                    Some(Duration::ZERO) => return Ok(false),
+                    Some(left) => match spy.changed.wait_timeout(state, left) {
+                        Ok((state, _)) => Ok(state),
+                        Err(error) => Err(PoisonError::new(error.into_inner().0)),
+                    },
+                };
+                state = woken.unwrap_or_else(PoisonError::into_inner);
+            }
+            drop(state);
+            let ended = spy.engine.read().unwrap().wait(slice, left())?;
+            if !ended || !spy.lock().keeps_ends {
+                return Ok(ended);
+            }
+        }
+    }
+
+    fn has_ended(&self, slice: u64) -> Result<bool, EngineLost> {
+        let told = self.0.is_told(&mut self.0.lock(), slice)?;
+        Ok(told && self.0.has_really_ended(slice))
+    }
+
+    fn abandon(&self, slice: u64) {
+        self.0.change(|state| state.abandoned = Some(slice));
+        self.0.engine.read().unwrap().abandon(slice);
+    }
+
+    fn caps(&self) -> EngineCaps {
+        self.0.engine.read().unwrap().caps()
+    }
+
+    fn base_ticks(&self) -> u64 {
+        self.0.engine.read().unwrap().base_ticks()
+    }
+
+    fn clock_bits(&self) -> u64 {
+        self.0.engine.read().unwrap().clock_bits()
+    }
+
+    fn ticks_in(&self, time: Duration) -> u64 {
+        self.0.engine.read().unwrap().ticks_in(time)
+    }
+}

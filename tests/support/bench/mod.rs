@@ -1,0 +1,27 @@
+//! Bench: an adapter over a real engine, with a spy between OS and driver and another between node
+//! and engine.
+//!
+//! The spies see what passes, and let a test act at exact places: inside a DDI, before an interrupt
+//! reaches the OS, before a slice starts, before its end is told. They add nothing and hold nothing
+//! back by themselves. What a test waits for is an event here, never a time.
+#![allow(dead_code, unused_imports, reason = "each test file uses a part")]
+
+mod adapter;
+mod book;
+mod ddi_spy;
+mod engine_spy;
+mod raw_log;
+mod waiter;
+
+#[path = "../until.rs"]
+mod waiting;
+
+pub(crate) use adapter::{
+    Bench, complete, monitored_value, native, on_every_bench, until_completed,
+};
+pub(crate) use book::{Call, Moment};
+pub(crate) use ddi_spy::DdiSpy;
+pub(crate) use engine_spy::{Closed, EngineSpy, Mapped};
+pub(crate) use raw_log::RawLog;
+pub(crate) use waiter::Waiter;
+pub(crate) use waiting::{Ended, LONG, until, until_sleeping};

@@ -1,0 +1,103 @@
+//! Memory of a real device: what a shader writes into it arrives.
+
+#![allow(clippy::unwrap_used, reason = "tests, and their helpers")]
+
+mod vulkan_support;
+
+use native_fence::vulkan::{
+    Buffer, Home, HostImport, HostPages, ImportError, LocalMemory, Reuse, Timeline,
+};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use vulkan_support::{Bench, Memfd, PAGE, adds, queue, reached, word};
+
+#[test]
+fn a_shader_writes_into_an_imported_page() {
+    let bench = Bench::new();
+    let memory = Arc::new(Memfd::new(2 * PAGE));
+    let import = HostImport::new(&bench.device, Arc::clone(&memory)).unwrap();
+    memory.word(3).store(40, Ordering::Relaxed);
+    let commands = adds(&bench, 2, import.gpu_va() + 12, Reuse::OneAtATime);
+    let done = Timeline::new(&bench.device, 0).unwrap();
+    let mut queue = queue(&bench.device);
+
+    queue.submit_one(Some(&commands), None, (&done, 1)).unwrap();
+    reached(&done, 1);
+
+    assert_eq!(memory.word(3).load(Ordering::Relaxed), 42);
+    assert_eq!(import.bytes(), 2 * PAGE as u64);
+}
+
+#[test]
+fn an_import_keeps_its_pages_mapped() {
+    let bench = Bench::new();
+    let memory = Arc::new(Memfd::new(PAGE));
+    let weak = Arc::downgrade(&memory);
+    let import = HostImport::new(&bench.device, memory).unwrap();
+    assert!(weak.upgrade().is_some());
+    drop(import);
+    assert!(weak.upgrade().is_none());
+}
+
+#[test]
+fn a_page_may_be_imported_into_two_devices_and_both_write() {
+    let benches = [Bench::new(), Bench::new()];
+    let memory = Arc::new(Memfd::new(PAGE));
+    for (bench, value) in benches.iter().zip([1, 10]) {
+        let import = HostImport::new(&bench.device, Arc::clone(&memory)).unwrap();
+        let commands = adds(bench, value, import.gpu_va(), Reuse::OneAtATime);
+        let done = Timeline::new(&bench.device, 0).unwrap();
+        queue(&bench.device)
+            .submit_one(Some(&commands), None, (&done, 1))
+            .unwrap();
+        reached(&done, 1);
+    }
+    assert_eq!(memory.word(0).load(Ordering::Relaxed), 11);
+}
+
+#[test]
+fn half_a_page_is_not_imported() {
+    let bench = Bench::new();
+    let memory = Arc::new(Memfd::new(PAGE));
+    let (start, keep) = (memory.pages().0, memory);
+    // SAFETY: part of a mapping that `keep` holds.
+    let refused = unsafe { HostImport::from_raw(&bench.device, start, PAGE / 2, keep) };
+    assert_eq!(
+        refused.unwrap_err(),
+        ImportError::Misaligned {
+            alignment: PAGE as u64
+        }
+    );
+}
+
+#[test]
+fn a_buffer_is_zero_in_every_home_and_takes_what_a_shader_writes() {
+    let bench = Bench::new();
+    let mut queue = queue(&bench.device);
+    let done = Timeline::new(&bench.device, 0).unwrap();
+    let homes = [
+        Home::DeviceLocal,
+        Home::DeviceLocalHostVisible,
+        Home::CachedSystem,
+    ];
+    for (turn, home) in (1..).zip(homes) {
+        let buffer = Arc::new(Buffer::new(&bench.device, 256, home, "test").unwrap());
+        assert_ne!(buffer.gpu_va(), 0);
+        if bench.device.adapter().features.local_memory == LocalMemory::SameAsSystem {
+            assert_eq!(buffer.home(), home);
+        }
+        let commands = adds(&bench, 7, buffer.gpu_va() + 4, Reuse::OneAtATime);
+        queue
+            .submit_one(Some(&commands), None, (&done, turn))
+            .unwrap();
+        reached(&done, turn);
+        if let Some(start) = buffer.mapped() {
+            let words = [0, 1, 2].map(|i| word(start, i).load(Ordering::Relaxed));
+            assert_eq!(words, [0, 7, 0]);
+        }
+        buffer.zero(&mut queue).unwrap();
+        if let Some(start) = buffer.mapped() {
+            assert_eq!(word(start, 1).load(Ordering::Relaxed), 0);
+        }
+    }
+}
