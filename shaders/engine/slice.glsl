@@ -3,7 +3,7 @@
 // Lane 0 alone does the control part, between the meeting that ends an execution and the one that
 // begins the next: publish the records that lanes stored, adopt posts, vote. The shared words obey
 // these turns: s_end, s_record_base and s_record_room are written in the control part only; s_raised,
-// s_progress and s_backward are added to in the execution only and reset in the control part.
+// s_progress and s_backward are changed in the execution only, atomically, and reset in the control part.
 
 const uint ADOPTIONS = 8u; // posts taken in one control part
 
@@ -19,7 +19,7 @@ uint64_t k_backward;
 uint64_t k_last_step;    // ticks of the last step of any lane
 uint k_idle_iterations;
 uint k_passes;
-uint k_iterations;       // executions so far
+uint k_iterations;       // executions so far; every lane counts them
 bool k_raised;           // a record was published, or lost
 uint k_most_places;      // queues of the lane that has most
 uint64_t k_began;
@@ -171,6 +171,7 @@ void run_slice() {
     }
     uint passes_a_turn = 1u + ROUNDS + most_places + RAISES + 1u;
     uint64_t window = PEEK(args.idle_window);
+    k_iterations = 0u;
     if (leads) {
         k_record_write = PEEK(report.record_write);
         k_record_read = PEEK(g_control.record_read);
@@ -183,7 +184,6 @@ void run_slice() {
         k_last_step = began;
         k_idle_iterations = 0u;
         k_passes = most_places;
-        k_iterations = 0u;
         k_raised = false;
         k_most_places = most_places;
         k_began = began;
@@ -216,7 +216,8 @@ void run_slice() {
         step_rounds();
         raise_what_was_noted();
         if (l_stepped) {
-            s_progress = 1u;
+            // Atomic, since several lanes may; a store, since all store the same.
+            PUT(s_progress, 1u);
         }
         if (l_backward != 0u) {
             atomicAdd(s_backward, l_backward);
