@@ -49,5 +49,6 @@ pub mod cli;
 pub use adapter::{Adapter, AdapterOptions, OpenError};
 pub use os::{SignalError, WaitError};
 pub use umd::{
-    CommandList, CreateError, Device, Fence, HwQueue, HwQueueOptions, SubmitError, Timeout,
+    CommandList, CreateError, Device, Fence, HwQueue, HwQueueOptions, RingError, SubmitError,
+    Timeout,
 };

@@ -92,7 +92,7 @@ fn twins() -> Vec<Twin> {
             sequence = SEQUENCE, read_index = READ_INDEX, wait_number = WAIT_NUMBER,
             signal_number = SIGNAL_NUMBER, wait_log_index = WAIT_LOG_INDEX,
             signal_log_index = SIGNAL_LOG_INDEX, observed_ticks = OBSERVED_TICKS,
-            progress_value = PROGRESS_VALUE, look_va = LOOK_VA, look_value = LOOK_VALUE,
+            progress_value = PROGRESS_VALUE,
             status = STATUS, fault = FAULT, head_control = HEAD_CONTROL, head_value = HEAD_VALUE,
         }
         RingControl {

@@ -173,6 +173,8 @@ fn fq_03_caps_follow_the_features_of_the_device() {
 }
 
 /// FQ-03 on the model: the driver tells what its engines have, whatever they are.
+///
+/// Mutant: `caps-are-not-the-engines`.
 #[test]
 fn fq_03_caps_are_those_of_the_engine() {
     let caps = caps(&model().0);

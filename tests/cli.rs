@@ -86,6 +86,14 @@ fn a_command_line_that_is_not_understood_ends_with_2() {
 }
 
 #[test]
+fn an_empty_device_name_is_a_usage_error() {
+    for command in ["compare", "doctor"] {
+        let complaint = complaint(&[command, "--device", ""], &[], 2);
+        assert!(complaint.contains("--device"), "{complaint}");
+    }
+}
+
+#[test]
 fn an_unknown_device_is_answered_with_those_there_are() {
     for command in ["compare", "doctor"] {
         let complaint = complaint(&[command, "--device", "no such card"], &[], 1);

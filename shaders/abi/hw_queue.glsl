@@ -29,13 +29,11 @@ layout(buffer_reference, scalar, buffer_reference_align = 8) buffer QueueState {
     uint64_t signal_log_index;
     uint64_t observed_ticks;
     uint64_t progress_value;
-    uint64_t look_va;
-    uint64_t look_value;
     uint64_t status;
     uint64_t fault;
     uint64_t head_control;
     uint64_t head_value;
-    uint64_t reserved[2];
+    uint64_t reserved[4];
 };
 
 layout(buffer_reference, scalar, buffer_reference_align = 8) buffer QueueProgress {

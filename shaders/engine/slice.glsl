@@ -3,7 +3,7 @@
 // Lane 0 alone does the control part, between the meeting that ends an execution and the one that
 // begins the next: publish the records that lanes stored, adopt posts, vote. The shared words obey
 // these turns: s_end, s_record_base and s_record_room are written in the control part only; s_raised,
-// s_progress and s_backward are added to in the execution only and reset in the control part.
+// s_progress and s_backward are changed in the execution only, atomically, and reset in the control part.
 
 const uint ADOPTIONS = 8u; // posts taken in one control part
 
@@ -19,7 +19,7 @@ uint64_t k_backward;
 uint64_t k_last_step;    // ticks of the last step of any lane
 uint k_idle_iterations;
 uint k_passes;           // loop passes so far, at most: see vote
-uint k_iterations;       // executions so far
+uint k_iterations;       // executions so far; every lane counts them
 bool k_raised;           // a record was published, or lost
 uint k_most_places;      // queues of the lane that has most
 uint k_fixed_passes;     // of an iteration, besides its rounds and adoptions
@@ -185,6 +185,7 @@ void run_slice() {
         load_queue(l_cursor);
     }
     uint64_t window = PEEK(args.idle_window);
+    k_iterations = 0u;
     if (leads) {
         k_record_write = PEEK(report.record_write);
         k_record_read = PEEK(g_control.record_read);
@@ -197,7 +198,6 @@ void run_slice() {
         k_last_step = began;
         k_idle_iterations = 0u;
         k_passes = most_places;
-        k_iterations = 0u;
         k_raised = false;
         k_most_places = most_places;
         // The slice's own, the choice of a queue, the records, the entry of the adoptions.
@@ -238,9 +238,7 @@ void run_slice() {
             atomicAdd(s_backward, l_backward);
             l_backward = 0u;
         }
-        if (leads) {
-            k_iterations += 1u;
-        }
+        k_iterations += 1u;
         meet();
     }
 

@@ -25,8 +25,6 @@ void save_queue() {
         PUT(state.signal_log_index, q_signal_log_index);
         PUT(state.observed_ticks, q_observed);
         PUT(state.progress_value, q_progress_value);
-        PUT(state.look_va, look_va);
-        PUT(state.look_value, look_value);
         PUT(state.status, uint64_t(q_status));
         PUT(state.fault, uint64_t(q_fault));
         PUT(state.head_control, p_fetched ? p_control : 0ul);

@@ -70,11 +70,11 @@ offsets!(QueueDescriptor, size 112, {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum QueueStatus {
-    /// It ran when it was saved; the look says nothing.
+    /// It ran when it was saved.
     Ready = 0,
-    /// It found no packet; looks at the write index.
+    /// It found no packet.
     Empty = 1,
-    /// It stands at a wait; looks at the fence's CurrentValue.
+    /// It stands at a wait.
     Blocked = 2,
     /// It was stopped; [`FaultCode`](super::FaultCode) in `fault`.
     Faulted = 3,
@@ -114,10 +114,6 @@ pub struct QueueState {
     pub observed_ticks: u64,
     /// Last value written by a progress packet.
     pub progress_value: u64,
-    /// Word at which it is seen whether the queue can go on …
-    pub look_va: u64,
-    /// … which is when that word is at least this.
-    pub look_value: u64,
     /// [`QueueStatus`].
     pub status: u64,
     /// Fault code; 0 for none.
@@ -127,7 +123,7 @@ pub struct QueueState {
     /// Value of that packet.
     pub head_value: u64,
     /// Zero.
-    pub reserved: [u64; 2],
+    pub reserved: [u64; 4],
 }
 
 offsets!(QueueState, size 128, {
@@ -139,12 +135,10 @@ offsets!(QueueState, size 128, {
     SIGNAL_LOG_INDEX = signal_log_index @ 40,
     OBSERVED_TICKS = observed_ticks @ 48,
     PROGRESS_VALUE = progress_value @ 56,
-    LOOK_VA = look_va @ 64,
-    LOOK_VALUE = look_value @ 72,
-    STATUS = status @ 80,
-    FAULT = fault @ 88,
-    HEAD_CONTROL = head_control @ 96,
-    HEAD_VALUE = head_value @ 104,
+    STATUS = status @ 64,
+    FAULT = fault @ 72,
+    HEAD_CONTROL = head_control @ 80,
+    HEAD_VALUE = head_value @ 88,
 });
 
 /// Words that the engine publishes while it runs; the user maps them for reading.

@@ -7,6 +7,7 @@ use super::{Ending, devices, driver_settings};
 use crate::report::{DeviceDescription, Machine, Report, Style, tables};
 use crate::vulkan;
 use crate::workload::{Bench, Comparison, Mechanism, Pace, Scenario};
+use clap::builder::NonEmptyStringValueParser;
 use std::path::PathBuf;
 
 /// Batches of each row.
@@ -50,7 +51,7 @@ pub(super) struct Compare {
     json: Option<PathBuf>,
 
     /// The device with this in its name or driver, in any case of letters [default: the best]
-    #[arg(long, value_name = "PART_OF_NAME")]
+    #[arg(long, value_name = "PART_OF_NAME", value_parser = NonEmptyStringValueParser::new())]
     device: Option<String>,
 }
 

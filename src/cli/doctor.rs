@@ -5,6 +5,7 @@ use super::{Ending, devices, self_test};
 use crate::report::{DeviceDescription, Machine};
 use crate::sync::Arc;
 use crate::vulkan::{self, AdapterInfo, ChoiceError, Instance, LocalMemory};
+use clap::builder::NonEmptyStringValueParser;
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::Path;
@@ -26,7 +27,7 @@ pub(super) struct Doctor {
     json: bool,
 
     /// Only the best device with this in its name or driver, in any case of letters
-    #[arg(long, value_name = "PART_OF_NAME")]
+    #[arg(long, value_name = "PART_OF_NAME", value_parser = NonEmptyStringValueParser::new())]
     device: Option<String>,
 }
 

@@ -70,10 +70,9 @@ impl QueueSlot {
     #[must_use]
     pub fn new(number: u32, places: QueuePlaces) -> Self {
         let page = &places.page.host;
-        let ring_control = places.ring_control.va;
         for (offset, value) in [
             (QueueDescriptor::RING_VA, places.ring.va.0),
-            (QueueDescriptor::RING_CONTROL_VA, ring_control.0),
+            (QueueDescriptor::RING_CONTROL_VA, places.ring_control.va.0),
             (QueueDescriptor::RING_CAPACITY, places.ring_capacity),
             (
                 QueueDescriptor::HANDLE_DIRECTORY_VA,
@@ -101,8 +100,6 @@ impl QueueSlot {
         state
             .word(QueueState::STATUS)
             .put(QueueStatus::Empty as u64);
-        state.word(QueueState::LOOK_VA).put(ring_control.0);
-        state.word(QueueState::LOOK_VALUE).put(1);
         let slot = Self {
             number,
             places,

@@ -18,7 +18,7 @@ pub struct HwQueueMemory {
     pub control: Block,
     /// Packets.
     pub packets: Block,
-    /// [`QueueProgress`]; its pages cannot be written through this mapping.
+    /// [`QueueProgress`](crate::abi::QueueProgress); its pages cannot be written through this mapping.
     pub progress: ReadBlock,
 }
 
@@ -172,12 +172,8 @@ impl HwQueue {
         if !reader.has_news() {
             return Ok(LogRead::default());
         }
-        let mut committed = Ok(());
-        let read = reader.read(|| {
-            committed = self.adapter.ddi().update_native_fence_logs(&[self.handle]);
-        });
+        let read = reader.read(|| self.adapter.ddi().update_native_fence_logs(&[self.handle]))?;
         drop(logs);
-        committed?;
         if read.lost > 0 {
             for fence in self.adapter.all_fences() {
                 fence.resample();

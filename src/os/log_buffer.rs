@@ -57,14 +57,17 @@ impl LogReader {
 
     /// Copies the new entries. `commit` is the driver's `UpdateNativeFenceLogs`, called between
     /// the index and the entries (LG-05).
-    pub fn read(&mut self, commit: impl FnOnce()) -> LogRead {
+    ///
+    /// # Errors
+    /// The driver's; then nothing was read, and the next call gives the same entries.
+    pub fn read<E>(&mut self, commit: impl FnOnce() -> Result<(), E>) -> Result<LogRead, E> {
         let mut read = LogRead::default();
         let seen = self.index();
         let Some(new) = seen.since(self.read, self.entries) else {
             read.refused += 1;
-            return read;
+            return Ok(read);
         };
-        commit();
+        commit()?;
         let capacity = u64::from(self.entries);
         // The newest ones: at most one log full, and not the place that is written next.
         let kept = new.min(capacity - 1);
@@ -86,7 +89,7 @@ impl LogReader {
         read.refused += (before - copied.len()) as u64;
         read.entries = copied;
         self.read = seen;
-        read
+        Ok(read)
     }
 
     fn is_ours(&self, entry: &LogEntry) -> bool {
@@ -113,6 +116,7 @@ mod tests {
     use super::*;
     use crate::abi::{LOG_BUFFER_BYTES, LOG_BUFFER_ENTRIES};
     use crate::shared::Region;
+    use std::convert::Infallible;
 
     const ENTRIES: u32 = LOG_BUFFER_ENTRIES as u32;
 
@@ -158,6 +162,10 @@ mod tests {
         )
     }
 
+    fn read_of(reader: &mut LogReader) -> LogRead {
+        reader.read(|| Ok::<_, Infallible>(())).unwrap()
+    }
+
     fn values(read: &LogRead) -> Vec<u64> {
         read.entries.iter().map(|entry| entry.fence_value).collect()
     }
@@ -168,7 +176,7 @@ mod tests {
         for start in [0, 50, 100, 150] {
             (0..50).for_each(|_| engine.log());
             assert!(reader.has_news());
-            let read = reader.read(|| {});
+            let read = read_of(&mut reader);
             assert_eq!(
                 (values(&read), read.lost),
                 ((start..start + 50).collect(), 0)
@@ -181,8 +189,17 @@ mod tests {
     fn what_was_overwritten_is_lost_and_counted() {
         let (mut engine, mut reader) = log();
         (0..200).for_each(|_| engine.log());
-        let read = reader.read(|| {});
+        let read = read_of(&mut reader);
         assert_eq!((values(&read), read.lost), ((117..200).collect(), 117));
+    }
+
+    #[test]
+    fn entries_that_the_driver_could_not_commit_are_read_the_next_time() {
+        let (mut engine, mut reader) = log();
+        (0..3).for_each(|_| engine.log());
+        assert_eq!(reader.read(|| Err("not now")), Err("not now"));
+        assert!(reader.has_news());
+        assert_eq!(values(&read_of(&mut reader)), [0, 1, 2]);
     }
 
     #[test]
@@ -190,13 +207,18 @@ mod tests {
         let (mut engine, mut reader) = log();
         (0..83).for_each(|_| engine.log());
         // The engine goes on between the index and the end of the copy.
-        let read = reader.read(|| (0..10).for_each(|_| engine.log()));
+        let read = reader
+            .read(|| {
+                (0..10).for_each(|_| engine.log());
+                Ok::<_, Infallible>(())
+            })
+            .unwrap();
         assert_eq!(
             read.lost, 10,
             "9 entries were overwritten and one may be half written"
         );
         assert_eq!(values(&read), (10..83).collect::<Vec<_>>());
-        assert_eq!(values(&reader.read(|| {})), (83..93).collect::<Vec<_>>());
+        assert_eq!(values(&read_of(&mut reader)), (83..93).collect::<Vec<_>>());
     }
 
     #[test]
@@ -207,7 +229,7 @@ mod tests {
             .word(LogHeader::INDEX)
             .publish(u64::from(ENTRIES));
         assert_eq!(
-            reader.read(|| {}),
+            read_of(&mut reader),
             LogRead {
                 refused: 1,
                 ..LogRead::default()

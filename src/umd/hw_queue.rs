@@ -4,48 +4,15 @@
 //! to N + 1; N + 1 published as last queued value; the write index; the doorbell; then its status.
 
 use super::command_list::Command;
-use super::{CommandList, CreateError, Fence, Timeout};
+use super::{CommandList, CreateError, Fence, RingError, SubmitError, Timeout};
 use crate::abi::{
     DoorbellStatus, Opcode, PACKET_BYTES, Packet, QueueProgress, RingControl, RingIndex,
 };
-use crate::os::{self, LogRead, QueueFault, WaitError};
+use crate::os::{self, LogRead, WaitError};
 use crate::shared::{Block, ReadBlock};
 use crate::sync::Arc;
 use std::collections::VecDeque;
 use std::time::Instant;
-
-/// Why commands were not queued. Nothing of the list was taken.
-#[derive(Debug, thiserror::Error)]
-pub enum SubmitError {
-    /// The ring has no room now (HQ-03).
-    #[error("the ring is full: {needed} packets are needed and {room} are free")]
-    Full {
-        /// Packets of the list and its progress write.
-        needed: u64,
-        /// Packets that are free.
-        room: u64,
-    },
-    /// The list does not fit an empty ring.
-    #[error("{needed} packets do not fit a ring of {capacity}; submit fewer at a time")]
-    TooLong {
-        /// Packets of the list and its progress write.
-        needed: u64,
-        /// Packets of the ring.
-        capacity: u64,
-    },
-    /// The queue was stopped at a packet: destroy it and make it anew.
-    #[error("the queue was stopped: {0}")]
-    Faulted(QueueFault),
-    /// The device is lost, or the queue's doorbell was taken for good.
-    #[error("the queue is lost: destroy it and make it anew")]
-    Lost,
-    /// The doorbell was disconnected and did not connect again.
-    #[error("the doorbell did not connect: {0}")]
-    Doorbell(#[source] CreateError),
-    /// The time-out of a blocking submission came before there was room.
-    #[error("the ring stayed full until the time-out")]
-    TimedOut,
-}
 
 /// A hardware queue. One thread submits at a time, which `&mut self` says.
 #[derive(Debug)]
@@ -142,11 +109,11 @@ impl HwQueue {
     /// are completed. Never waits.
     ///
     /// # Errors
-    /// [`SubmitError`]; a full ring refuses.
+    /// [`SubmitError`]; a full ring refuses. After [`SubmitError::NotRung`], and no other, the
+    /// commands are queued.
     pub fn submit(&mut self, list: &CommandList) -> Result<u64, SubmitError> {
         let value = self.queue_commands(list)?;
-        self.ring_doorbell()?;
-        Ok(value)
+        self.ring_for(value)
     }
 
     /// As [`HwQueue::submit`], but waits while the ring is full: for the completion of the
@@ -165,10 +132,7 @@ impl HwQueue {
         };
         loop {
             let needed = match self.queue_commands(list) {
-                Ok(value) => {
-                    self.ring_doorbell()?;
-                    return Ok(value);
-                }
+                Ok(value) => return self.ring_for(value),
                 Err(SubmitError::Full { needed, .. }) => needed,
                 Err(error) => return Err(error),
             };
@@ -196,7 +160,7 @@ impl HwQueue {
     /// ring.
     ///
     /// # Errors
-    /// [`SubmitError`]; a full ring refuses.
+    /// [`SubmitError`], `NotRung` excepted; a full ring refuses.
     pub fn queue_commands(&mut self, list: &CommandList) -> Result<u64, SubmitError> {
         let needed = list.commands.len() as u64 + 1;
         if needed > self.ring.capacity() {
@@ -205,9 +169,15 @@ impl HwQueue {
                 capacity: self.ring.capacity(),
             });
         }
+        if self.doorbell_status() == DoorbellStatus::DisconnectedAbort {
+            return Err(match self.stopped() {
+                RingError::Faulted(fault) => SubmitError::Faulted(fault),
+                RingError::Lost | RingError::Connect(_) => SubmitError::Lost,
+            });
+        }
         let room = self.room();
         if needed > room {
-            return Err(self.stopped().unwrap_or(SubmitError::Full { needed, room }));
+            return Err(SubmitError::Full { needed, room });
         }
         let value = self.queued_value + 1;
         let end = Command {
@@ -248,8 +218,8 @@ impl HwQueue {
     /// Rings, and does what the doorbell's status then asks (HQ-01).
     ///
     /// # Errors
-    /// The queue is lost, or its doorbell does not connect.
-    pub fn ring_doorbell(&self) -> Result<(), SubmitError> {
+    /// [`RingError`]: the queue is lost, or its doorbell does not connect.
+    pub fn ring_doorbell(&self) -> Result<(), RingError> {
         loop {
             // By read-modify-write, after the write index: the OS changes the status, then touches
             // the same word, then looks at the write index. One of the two sees the other.
@@ -261,20 +231,28 @@ impl HwQueue {
                     return Ok(());
                 }
                 DoorbellStatus::DisconnectedRetry => {
-                    self.connect_doorbell().map_err(SubmitError::Doorbell)?;
+                    self.connect_doorbell().map_err(RingError::Connect)?;
                 }
                 DoorbellStatus::DisconnectedAbort => {
-                    return Err(self.stopped().unwrap_or(SubmitError::Lost));
+                    return Err(self.stopped());
                 }
             }
         }
     }
 
-    fn stopped(&self) -> Option<SubmitError> {
-        match self.queue.error()? {
-            WaitError::QueueFaulted(fault) => Some(SubmitError::Faulted(fault)),
-            WaitError::TimedOut | WaitError::Closed | WaitError::DeviceLost => {
-                Some(SubmitError::Lost)
+    fn ring_for(&self, value: u64) -> Result<u64, SubmitError> {
+        match self.ring_doorbell() {
+            Ok(()) => Ok(value),
+            Err(why) => Err(SubmitError::NotRung { value, why }),
+        }
+    }
+
+    /// Why the doorbell was taken for good.
+    fn stopped(&self) -> RingError {
+        match self.queue.error() {
+            Some(WaitError::QueueFaulted(fault)) => RingError::Faulted(fault),
+            Some(WaitError::TimedOut | WaitError::Closed | WaitError::DeviceLost) | None => {
+                RingError::Lost
             }
         }
     }

@@ -8,8 +8,10 @@ mod command_list;
 mod device;
 mod fence;
 mod hw_queue;
+mod submit_error;
 
 pub use command_list::CommandList;
 pub use device::{CreateError, Device, HwQueueOptions};
 pub use fence::{Fence, Timeout};
-pub use hw_queue::{HwQueue, SubmitError};
+pub use hw_queue::HwQueue;
+pub use submit_error::{RingError, SubmitError};

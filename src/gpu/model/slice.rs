@@ -2,7 +2,7 @@
 //!
 //! As `shaders/engine/slice.glsl`; `|` is a meeting of all lanes. `end`, `record_base` and
 //! `record_room` are written in the control part only; `raised`, `progress` and `backward` are
-//! added to in the execution only and reset in the control part.
+//! changed in the execution only, atomically, and reset in the control part.
 
 use super::adopt::adopt;
 use super::clock::Ticks;

@@ -38,8 +38,6 @@ impl Lane<'_> {
             self.put(state + QueueState::SIGNAL_LOG_INDEX, q.signal_log_index)?;
             self.put(state + QueueState::OBSERVED_TICKS, q.observed)?;
             self.put(state + QueueState::PROGRESS_VALUE, q.progress_value)?;
-            self.put(state + QueueState::LOOK_VA, look_va)?;
-            self.put(state + QueueState::LOOK_VALUE, look_value)?;
             self.put(state + QueueState::STATUS, q.status as u64)?;
             self.put(
                 state + QueueState::FAULT,

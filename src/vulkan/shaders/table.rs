@@ -29,7 +29,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/hw_queue.glsl")) == 0xe94b_9a6e_9a19_e47e,
+    fnv1a(include_bytes!("../../../shaders/abi/hw_queue.glsl")) == 0x5911_bdcc_b711_a1ab,
     "shader source abi/hw_queue.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -79,7 +79,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine.comp")) == 0xc4e2_038f_7677_5dd5,
+    fnv1a(include_bytes!("../../../shaders/engine.comp")) == 0x9050_082c_c4d7_00d7,
     "shader source engine.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -109,7 +109,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0xbb1e_3694_d780_3761,
+    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0xf690_571c_2a04_388f,
     "shader source engine/slice.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -119,7 +119,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/switch.glsl")) == 0xe2a3_91d7_8bee_5ba1,
+    fnv1a(include_bytes!("../../../shaders/engine/switch.glsl")) == 0x16a0_b659_3f8c_be0c,
     "shader source engine/switch.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -168,14 +168,14 @@ pub static BARE_STORE_NARROW: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0xf304_c2f8_712c_5809,
+    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0x334b_a0f0_811b_241b,
     "spv/engine.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/engine.comp`.
 pub static ENGINE: Shader = Shader {
     name: "engine",
-    words: &words::<14_596>(include_bytes!("../../../shaders/spv/engine.spv")),
+    words: &words::<14_520>(include_bytes!("../../../shaders/spv/engine.spv")),
 };
 
 /// Every shader of this table.
