@@ -101,6 +101,7 @@ fn cpu_wait_measures_every_wait() {
         mechanisms(&outcome, None),
         [
             Mechanism::NativeSystemEvent,
+            Mechanism::NativeSystemEvent,
             Mechanism::TimelineSemaphore,
             Mechanism::BareControl
         ]

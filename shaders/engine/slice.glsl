@@ -17,6 +17,8 @@ uint64_t k_rescan_seen;
 uint64_t k_collapsed;
 uint64_t k_backward;
 uint64_t k_last_step;    // ticks of the last step of any lane
+uint64_t k_idle_window;  // ticks without a step after which a slice is idle
+uint64_t k_window;       // the same, or none in a slice that only looks
 uint k_idle_iterations;
 uint k_passes;           // loop passes so far, at most: see vote
 uint k_iterations;       // executions so far; every lane counts them
@@ -116,12 +118,13 @@ bool publish_and_adopt() {
 // A slice that ends as idle has looked at every queue since its last step, and none could go on:
 // the OS parks the engine by that alone. So the end of a budget is idle too where that holds, and
 // a budget ends no slice that has not had the time to find out.
-uint vote(bool raised, uint64_t window) {
+uint vote(bool raised) {
     uint64_t ticks = now();
     k_passes += k_fixed_passes + max(s_progress, PATIENCE);
     if (s_progress != 0u) {
         k_last_step = ticks;
         k_idle_iterations = 0u;
+        k_window = k_idle_window;
     } else {
         k_idle_iterations += 1u;
     }
@@ -137,7 +140,7 @@ uint vote(bool raised, uint64_t window) {
         reason = REASON_INTERRUPT;
     } else if (OBSERVE(g_control.request) != k_request) {
         reason = REASON_REQUEST;
-    } else if (found_nothing && (spent || ticks - k_last_step >= window)) {
+    } else if (found_nothing && (spent || ticks - k_last_step >= k_window)) {
         reason = REASON_IDLE;
     } else if (spent && k_iterations > whole_look) {
         reason = REASON_BUDGET;
@@ -184,7 +187,6 @@ void run_slice() {
     if (l_places != 0u) {
         load_queue(l_cursor);
     }
-    uint64_t window = PEEK(args.idle_window);
     k_iterations = 0u;
     if (leads) {
         k_record_write = PEEK(report.record_write);
@@ -206,10 +208,10 @@ void run_slice() {
         k_request = PEEK(args.request);
         k_pass_budget = PEEK(args.pass_budget);
         k_time_budget = PEEK(args.time_budget);
-        // The one before found nothing to do: look once and leave.
-        if (PEEK(report.last_reason) == uint64_t(REASON_IDLE)) {
-            window = 0ul;
-        }
+        // The one before found nothing to do: look once and leave, but stay after a step, since what
+        // came once comes again, and a running engine is quicker than the way to start one.
+        k_idle_window = PEEK(args.idle_window);
+        k_window = PEEK(report.last_reason) == uint64_t(REASON_IDLE) ? 0ul : k_idle_window;
         s_raised = 0u;
         s_progress = 0u;
         s_backward = 0u;
@@ -220,7 +222,7 @@ void run_slice() {
     for (;;) {
         if (leads) {
             bool raised = publish_and_adopt();
-            s_end = vote(raised, window);
+            s_end = vote(raised);
         }
         meet();
         reason = s_end;

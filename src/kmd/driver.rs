@@ -357,14 +357,15 @@ impl Ddi for Driver {
         }
     }
 
+    fn look_for_interrupts(&self, done: &dyn Fn() -> bool, deadline: Option<Instant>) -> bool {
+        self.nodes
+            .iter()
+            .any(|node| node.look(done, deadline, &|report| self.deliver_all(node, [report])))
+    }
+
     fn assist_interrupts(&self, done: &dyn Fn() -> bool, deadline: Option<Instant>) {
-        let Some(callbacks) = self.callbacks.get() else {
-            return;
-        };
         for node in &self.nodes {
-            node.assist(done, deadline, &|report| {
-                deliver(callbacks.as_ref(), node.ordinal(), report);
-            });
+            node.assist(done, deadline, &|report| self.deliver_all(node, [report]));
         }
     }
 

@@ -216,11 +216,16 @@ impl NativeFence {
         if timeout == Some(Duration::ZERO) {
             return self.look(value);
         }
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let reached = || self.current_value() >= value;
+        // A thread that looks is not in the list yet, and nobody interrupts for it.
+        if reached() || self.ddi.look_for_interrupts(&reached, deadline) {
+            return Ok(());
+        }
         let Some((cell, key)) = self.arm(value)? else {
             return Ok(());
         };
-        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        let done = || cell.outcome().is_some() || self.current_value() >= value;
+        let done = || cell.outcome().is_some() || reached();
         self.ddi.assist_interrupts(&done, deadline);
         if cell.outcome().is_none() {
             self.resample();

@@ -27,7 +27,15 @@ pub fn verdict(group: &[&Row]) -> Option<String> {
     if parts.is_empty() {
         return None;
     }
-    Some(format!("{}: native {}", title(native), parts.join(", ")))
+    let variant = native
+        .variant()
+        .map(|variant| format!(", which {variant},"));
+    Some(format!(
+        "{}: native{} {}",
+        title(native),
+        variant.unwrap_or_default(),
+        parts.join(", ")
+    ))
 }
 
 /// What a row is of.

@@ -1,8 +1,9 @@
 //! Groups: which runners stand beside each other, and which cannot run here.
 
-use super::native::StormForm;
+use super::native::{CpuWaitForm, StormForm};
 use super::timeline::HandoffForm;
 use super::{Mechanism, Runner, Scenario, bare, native, timeline};
+use crate::gpu::NodePolicy;
 use crate::sync::Arc;
 use crate::vulkan::{self, AdapterInfo, Device, DeviceOptions, Instance};
 use crate::{Adapter, AdapterOptions};
@@ -94,11 +95,20 @@ impl std::fmt::Debug for Bench {
 
 impl Bench {
     fn native(&self) -> anyhow::Result<Adapter> {
-        Ok(Adapter::open_on(
-            &self.instance,
-            &self.adapter,
-            &AdapterOptions::default(),
-        )?)
+        self.native_under(NodePolicy::default())
+    }
+
+    fn native_under(&self, policy: NodePolicy) -> anyhow::Result<Adapter> {
+        let options = AdapterOptions {
+            policy,
+            ..AdapterOptions::default()
+        };
+        Ok(Adapter::open_on(&self.instance, &self.adapter, &options)?)
+    }
+
+    fn native_cpu_wait(&self, form: CpuWaitForm) -> anyhow::Result<Box<dyn Runner>> {
+        let adapter = self.native_under(form.policy())?;
+        Ok(Box::new(native::CpuWait::new(adapter, form)?))
     }
 
     /// A device of the runner's own: some drivers have one queue a device.
@@ -173,7 +183,8 @@ pub fn groups(scenario: Scenario) -> Vec<Group> {
             scenario,
             form: None,
             entries: vec![
-                native(|bench| Ok(Box::new(native::CpuWait::new(bench.native()?)?))),
+                native(|bench| bench.native_cpu_wait(CpuWaitForm::Looks)),
+                native(|bench| bench.native_cpu_wait(CpuWaitForm::Sleeps)),
                 timeline(|bench| Ok(Box::new(timeline::CpuWait::new(&bench.device(1)?)?))),
                 bare(|bench| Ok(Box::new(bare::CpuWait::new(&bench.device(1)?)?))),
             ],

@@ -35,6 +35,10 @@ struct Leader<'a> {
     backward: u64,
     /// Ticks of the last step of any lane.
     last_step: u64,
+    /// Ticks without a step after which a slice is idle.
+    idle_window: u64,
+    /// The same, or none in a slice that only looks.
+    window: u64,
     idle_iterations: u32,
     /// Executions so far.
     iterations: u64,
@@ -145,13 +149,14 @@ impl Leader<'_> {
 
     /// Votes: the reason why the slice ends now, or `Cut` for none. What counts as a pass, and
     /// what an idle end promises, is said in `shaders/engine/slice.glsl`.
-    fn vote(&mut self, lane: &mut Lane<'_>, raised: bool, window: u64) -> Checked<SliceReason> {
+    fn vote(&mut self, lane: &mut Lane<'_>, raised: bool) -> Checked<SliceReason> {
         let (g, s) = (self.g, self.s);
         let ticks = lane.ticks.now(g);
         self.passes += self.fixed_passes + s.progress.get().max(u64::from(PATIENCE));
         if s.progress.get() != 0 {
             self.last_step = ticks;
             self.idle_iterations = 0;
+            self.window = self.idle_window;
         } else {
             self.idle_iterations += 1;
         }
@@ -168,7 +173,7 @@ impl Leader<'_> {
             SliceReason::Interrupt
         } else if g.observe(g.control_va + EngineControl::REQUEST)? != self.request {
             SliceReason::Request
-        } else if found_nothing && (spent || ticks - self.last_step >= window) {
+        } else if found_nothing && (spent || ticks - self.last_step >= self.window) {
             SliceReason::Idle
         } else if spent && self.iterations > u64::from(whole_look) {
             SliceReason::Budget
@@ -255,7 +260,7 @@ pub(in crate::gpu) fn run_slice(mut globals: Globals<'_>, s: &Shared, slot: u64)
 
     let began = lanes[0].ticks.0;
     let most_places = g.queue_count.div_ceil(g.lanes);
-    let mut window = g.peek(args + SliceArgs::IDLE_WINDOW)?;
+    let idle_window = g.peek(args + SliceArgs::IDLE_WINDOW)?;
     let mut leader = Leader {
         g,
         s,
@@ -268,6 +273,8 @@ pub(in crate::gpu) fn run_slice(mut globals: Globals<'_>, s: &Shared, slot: u64)
         rescan: 0,
         rescan_end: 0,
         last_step: began,
+        idle_window,
+        window: idle_window,
         idle_iterations: 0,
         iterations: 0,
         raised: false,
@@ -279,9 +286,10 @@ pub(in crate::gpu) fn run_slice(mut globals: Globals<'_>, s: &Shared, slot: u64)
         pass_budget: g.peek(args + SliceArgs::PASS_BUDGET)?,
         time_budget: g.peek(args + SliceArgs::TIME_BUDGET)?,
     };
-    // The one before found nothing to do: look once and leave.
+    // The one before found nothing to do: look once and leave, but stay after a step, since what
+    // came once comes again, and a running engine is quicker than the way to start one.
     if g.peek(report + EngineReport::LAST_REASON)? == SliceReason::Idle as u64 {
-        window = 0;
+        leader.window = 0;
     }
     s.raised.set(0);
     s.progress.set(0);
@@ -290,7 +298,7 @@ pub(in crate::gpu) fn run_slice(mut globals: Globals<'_>, s: &Shared, slot: u64)
 
     let reason = loop {
         let raised = leader.publish_and_adopt()?;
-        let vote = leader.vote(&mut lanes[0], raised, window)?;
+        let vote = leader.vote(&mut lanes[0], raised)?;
         s.end.set(vote as u64);
         // meet
         if vote != SliceReason::Cut {

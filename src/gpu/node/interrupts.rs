@@ -4,7 +4,7 @@ use super::Node;
 use super::inner::{Inner, Life};
 use crate::abi::SliceReason;
 use crate::gpu::{EngineLost, SliceReport};
-use crate::sync::lock;
+use crate::sync::{lock, thread};
 use std::time::Instant;
 
 impl Node {
@@ -40,13 +40,52 @@ impl Node {
         }
     }
 
-    /// For a thread that waits for something that slices in flight may do: waits for them beside
-    /// the interrupt thread and hands over the reports that it comes to take, until it is `done`,
-    /// the deadline is reached or no slice is in flight. One waiter at a time; others, and this one
-    /// afterwards, sleep until a report releases them.
+    /// For a thread that will wait for something that slices in flight may do, before it does: looks
+    /// whether that is `done`, and takes the reports of slices that end meanwhile. True when it is
+    /// done; false after the policy's time, at the deadline, when no slice is in flight, or when
+    /// another thread looks already.
     ///
-    /// It saves a thread switch (`decisions.md` 11). To wake a sleeping thread costs more than a
-    /// short slice takes, so the waiter looks about as long as that would last before it sleeps.
+    /// A wait that ends here costs the engine nothing: it need not interrupt, and goes on. To put
+    /// a thread to sleep and wake it up costs more than a short slice takes.
+    pub fn look(
+        &self,
+        done: &dyn Fn() -> bool,
+        deadline: Option<Instant>,
+        deliver: &dyn Fn(SliceReport),
+    ) -> bool {
+        if self.policy.wait_spin.is_zero() {
+            return false;
+        }
+        let Some(mut slice) = self.begin_assisting() else {
+            return false;
+        };
+        let patience = Instant::now() + self.policy.wait_spin;
+        let end = deadline.map_or(patience, |deadline| deadline.min(patience));
+        let mut is_done = done();
+        while !is_done && Instant::now() < end {
+            let ended = self.engine.has_ended(slice);
+            is_done = done();
+            if ended == Ok(false) {
+                // The thread that runs the slice, where the device is a CPU, may need this
+                // processor.
+                thread::yield_now();
+                continue;
+            }
+            deliver(self.service(slice, ended));
+            match self.oldest_in_flight() {
+                Some(next) => slice = next,
+                None => break,
+            }
+        }
+        lock(&self.inner).assisted = false;
+        is_done
+    }
+
+    /// For a thread that waits for something that slices in flight may do: sleeps until they end,
+    /// beside the interrupt thread, and hands over the reports that it comes to take, until it is
+    /// `done`, the deadline is reached or no slice is in flight. One thread at a time; others, and
+    /// this one afterwards, sleep until a report releases them. It saves a thread switch
+    /// (`decisions.md` 11).
     pub fn assist(
         &self,
         done: &dyn Fn() -> bool,
@@ -57,14 +96,12 @@ impl Node {
             return;
         };
         while !done() {
-            let ended = self.look_then_sleep(slice, done, deadline);
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let ended = self.engine.wait(slice, left);
             if done() || ended == Ok(false) {
                 break;
             }
             deliver(self.service(slice, ended));
-            if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
-                break;
-            }
             match self.oldest_in_flight() {
                 Some(next) => slice = next,
                 None => break,
@@ -86,23 +123,6 @@ impl Node {
         let inner = lock(&self.inner);
         let in_flight = inner.serviced < inner.submitted && inner.life == Life::Up;
         in_flight.then_some(inner.serviced + 1)
-    }
-
-    fn look_then_sleep(
-        &self,
-        slice: u64,
-        done: &dyn Fn() -> bool,
-        deadline: Option<Instant>,
-    ) -> Result<bool, EngineLost> {
-        let began = Instant::now();
-        while began.elapsed() < self.policy.wait_spin {
-            if done() || self.engine.has_ended(slice)? {
-                return Ok(true);
-            }
-            std::hint::spin_loop();
-        }
-        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        self.engine.wait(slice, left)
     }
 
     /// A waiter that may be assisting is done by other means than a slice: ends the slice that it

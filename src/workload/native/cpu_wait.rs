@@ -1,16 +1,42 @@
-//! CPU wait with native fences: a thread queues a signal, rings, and sleeps until it is executed.
+//! CPU wait with native fences: a thread queues a signal, rings, and waits until it is executed.
 
 use super::counts;
+use crate::gpu::NodePolicy;
 use crate::workload::{Counts, PATIENCE, Params, Runner, Sample};
 use crate::{Adapter, CommandList, Fence, HwQueue};
 use anyhow::Context;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 const WAITS: u64 = 256;
+
+/// What the waiter does first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CpuWaitForm {
+    /// Looks at the value for the time of the default policy, and sleeps if that was in vain.
+    Looks,
+    /// Sleeps at once: every wait ends by an interrupt.
+    Sleeps,
+}
+
+impl CpuWaitForm {
+    /// The policy of such a waiter's node.
+    #[must_use]
+    pub fn policy(self) -> NodePolicy {
+        let policy = NodePolicy::default();
+        match self {
+            Self::Looks => policy,
+            Self::Sleeps => NodePolicy {
+                wait_spin: Duration::ZERO,
+                ..policy
+            },
+        }
+    }
+}
 
 /// See the module's page.
 #[derive(Debug)]
 pub struct CpuWait {
+    form: CpuWaitForm,
     fence: Fence,
     queue: HwQueue,
     list: CommandList,
@@ -19,13 +45,14 @@ pub struct CpuWait {
 }
 
 impl CpuWait {
-    /// One queue and one fence.
+    /// One queue and one fence, on an adapter that was opened with the form's policy.
     ///
     /// # Errors
     /// They could not be made.
-    pub fn new(adapter: Adapter) -> anyhow::Result<Self> {
+    pub fn new(adapter: Adapter, form: CpuWaitForm) -> anyhow::Result<Self> {
         let device = adapter.create_device();
         Ok(Self {
+            form,
             fence: device.create_fence(0)?,
             queue: device.create_hw_queue()?,
             list: CommandList::new(),
@@ -37,12 +64,28 @@ impl CpuWait {
 
 impl Runner for CpuWait {
     fn work(&self) -> &'static str {
-        "The CPU queues one signal of a native fence, rings the doorbell and sleeps until it is \
-         interrupted; measured is each from before its packets are written to the waiter's return."
+        match self.form {
+            CpuWaitForm::Looks => {
+                "The CPU queues one signal of a native fence, rings the doorbell and waits: it looks \
+                 at the value for up to 0.1 ms, then sleeps until it is interrupted; measured is each \
+                 from before its packets are written to the waiter's return."
+            }
+            CpuWaitForm::Sleeps => {
+                "The same, but the waiter sleeps at once, and every wait ends by an interrupt."
+            }
+        }
     }
 
     fn params(&self) -> Params {
-        [("waits".into(), WAITS.into())].into()
+        let variant = match self.form {
+            CpuWaitForm::Looks => "looks before it sleeps",
+            CpuWaitForm::Sleeps => "sleeps at once",
+        };
+        [
+            ("waits".into(), WAITS.into()),
+            ("variant".into(), variant.into()),
+        ]
+        .into()
     }
 
     fn ops_per_batch(&self) -> u64 {

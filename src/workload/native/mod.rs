@@ -5,7 +5,7 @@ mod cpu_wait;
 mod handoff;
 mod storm;
 
-pub use cpu_wait::CpuWait;
+pub use cpu_wait::{CpuWait, CpuWaitForm};
 pub use handoff::Handoff;
 pub use storm::{Storm, StormForm};
 

@@ -287,6 +287,10 @@ impl Ddi for DdiSpy {
         self.driver.notify_work_submission(hw_queue);
     }
 
+    fn look_for_interrupts(&self, done: &dyn Fn() -> bool, deadline: Option<Instant>) -> bool {
+        self.driver.look_for_interrupts(done, deadline)
+    }
+
     fn assist_interrupts(&self, done: &dyn Fn() -> bool, deadline: Option<Instant>) {
         let thread = thread::current().id();
         lock(&self.book.assists).insert(thread, Assist::Called);
