@@ -163,9 +163,12 @@ impl Engine for ShaderEngine {
     }
 
     fn abandon(&self, slice: u64) {
-        // By the queue and not by the host: the validation layers hold up the waits that a host's
-        // signal ends. Refused on a lost device, whose driver ends the waits itself.
-        let _ = lock(&self.queue).submit_one(None, None, (&self.timeline, slice));
+        // By the queue where it can be: the validation layers hold up waits that a host's signal
+        // ends. Both are refused on a lost device, whose driver ends the waits itself.
+        let by_queue = lock(&self.queue).submit_one(None, None, (&self.timeline, slice));
+        if by_queue.is_err() {
+            let _ = self.timeline.signal(slice);
+        }
     }
 
     fn base_ticks(&self) -> u64 {

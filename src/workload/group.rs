@@ -3,7 +3,6 @@
 use super::native::{CpuWaitForm, StormForm};
 use super::timeline::HandoffForm;
 use super::{Mechanism, Runner, Scenario, bare, native, timeline};
-use crate::gpu::NodePolicy;
 use crate::sync::Arc;
 use crate::vulkan::{self, AdapterInfo, Device, DeviceOptions, Instance};
 use crate::{Adapter, AdapterOptions};
@@ -95,19 +94,15 @@ impl std::fmt::Debug for Bench {
 
 impl Bench {
     fn native(&self) -> anyhow::Result<Adapter> {
-        self.native_under(NodePolicy::default())
+        self.native_with(&AdapterOptions::default())
     }
 
-    fn native_under(&self, policy: NodePolicy) -> anyhow::Result<Adapter> {
-        let options = AdapterOptions {
-            policy,
-            ..AdapterOptions::default()
-        };
-        Ok(Adapter::open_on(&self.instance, &self.adapter, &options)?)
+    fn native_with(&self, options: &AdapterOptions) -> anyhow::Result<Adapter> {
+        Ok(Adapter::open_on(&self.instance, &self.adapter, options)?)
     }
 
     fn native_cpu_wait(&self, form: CpuWaitForm) -> anyhow::Result<Box<dyn Runner>> {
-        let adapter = self.native_under(form.policy())?;
+        let adapter = self.native_with(&form.options())?;
         Ok(Box::new(native::CpuWait::new(adapter, form)?))
     }
 

@@ -29,9 +29,7 @@ impl Node {
         // Slices in flight do not know the queue; let them end.
         self.request_end(&mut inner);
         drop(inner);
-        if self.word.wake() == Wake::MustSubmit {
-            self.submit_from_parked();
-        }
+        let _ = self.wake();
         Ok(())
     }
 
@@ -60,14 +58,19 @@ impl Node {
     /// may be reported.
     #[must_use]
     pub fn work_submitted(&self) -> Option<SliceReport> {
-        match self.word.wake() {
-            Wake::MustSubmit => {
-                self.submit_from_parked();
-                None
-            }
+        match self.wake() {
             Wake::Seen => self.poll(),
-            Wake::Lost => None,
+            Wake::MustSubmit | Wake::Lost => None,
         }
+    }
+
+    /// There is new work: takes the engine from Parked, if it was.
+    fn wake(&self) -> Wake {
+        let wake = self.word.wake();
+        if wake == Wake::MustSubmit {
+            self.submit_from_parked();
+        }
+        wake
     }
 
     /// A CurrentValue was stored by the CPU: queues that stand at a wait look again.

@@ -57,7 +57,7 @@ pub(super) struct Inner {
     /// The slice under way was submitted after parking began: it is the last look.
     pub(super) looking: bool,
     pub(super) life: Life,
-    /// A waiter waits for the slices in flight in the interrupt thread's stead.
+    /// A thread looks or sleeps for the slices in flight beside the interrupt thread.
     pub(super) assisted: bool,
     pub(super) counters: NodeCounters,
 }

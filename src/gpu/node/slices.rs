@@ -45,12 +45,12 @@ impl Node {
         let (reason, result) = inner.reader.slice_result(slice);
         inner.serviced = slice;
         inner.counters = NodeCounters::default();
-        Ok(match reason {
-            SliceReason::Cut => (result.iterations * LEAST_PASSES_OF_AN_ITERATION / 2).max(1),
-            SliceReason::Budget
-            | SliceReason::Idle
-            | SliceReason::Interrupt
-            | SliceReason::Request => MOST_PASSES,
+        let cut = reason == SliceReason::Cut;
+        // One that ran out of time before its passes, on a busy machine, shows that many at least.
+        Ok(if cut || result.passes < CALIBRATION_PASSES {
+            (result.iterations * LEAST_PASSES_OF_AN_ITERATION / 2).max(1)
+        } else {
+            MOST_PASSES
         })
     }
 

@@ -1,9 +1,8 @@
 //! CPU wait with native fences: a thread queues a signal, rings, and waits until it is executed.
 
 use super::counts;
-use crate::gpu::NodePolicy;
 use crate::workload::{Counts, PATIENCE, Params, Runner, Sample};
-use crate::{Adapter, CommandList, Fence, HwQueue};
+use crate::{Adapter, AdapterOptions, CommandList, Fence, HwQueue};
 use anyhow::Context;
 use std::time::{Duration, Instant};
 
@@ -19,17 +18,14 @@ pub enum CpuWaitForm {
 }
 
 impl CpuWaitForm {
-    /// The policy of such a waiter's node.
+    /// How the adapter of such a waiter is opened.
     #[must_use]
-    pub fn policy(self) -> NodePolicy {
-        let policy = NodePolicy::default();
-        match self {
-            Self::Looks => policy,
-            Self::Sleeps => NodePolicy {
-                wait_spin: Duration::ZERO,
-                ..policy
-            },
+    pub fn options(self) -> AdapterOptions {
+        let mut options = AdapterOptions::default();
+        if self == Self::Sleeps {
+            options.policy.wait_spin = Duration::ZERO;
         }
+        options
     }
 }
 
@@ -45,7 +41,7 @@ pub struct CpuWait {
 }
 
 impl CpuWait {
-    /// One queue and one fence, on an adapter that was opened with the form's policy.
+    /// One queue and one fence, on an adapter that was opened with the form's options.
     ///
     /// # Errors
     /// They could not be made.
