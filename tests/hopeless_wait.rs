@@ -6,10 +6,11 @@ mod support {
     pub(crate) mod bench;
 }
 
-use native_fence::{SignalError, WaitError};
+use native_fence::shared::Block;
+use native_fence::{CommandList, SignalError, WaitError};
 use std::thread;
 use std::time::Duration;
-use support::bench::{Bench, LONG, monitored_value, until};
+use support::bench::{Bench, LONG, monitored_value, native, until};
 
 /// Nobody hangs on a handle that is closed: not who waits already, with the engine parked or with a
 /// slice in flight that does not end, not who comes later, whatever the value; and a signal is
@@ -68,4 +69,44 @@ fn nf_22_a_lost_device_ends_waits() {
     assert_eq!(fence.wait(1, LONG), Err(WaitError::DeviceLost));
     assert_eq!(fence.current_value(), 0);
     drop(gate);
+}
+
+/// A loss while the engine is parked, of which the driver tells nobody who sleeps: the next
+/// submission finds it, and every wait ends; and so does the adapter.
+///
+/// Kills `a-loss-wakes-nobody`.
+#[test]
+fn nf_22_a_loss_that_a_submission_finds_ends_waits() {
+    let bench = Bench::new();
+    let fence = bench.fence(0);
+    let mut queue = bench.then_parked(|| bench.queue());
+    let waiter = bench.waiter(&fence, 1);
+    waiter.until_asleep();
+    bench.engine.lose();
+    let submitted = queue.submit(CommandList::new().signal(&fence, 1));
+    assert_eq!(waiter.join(), Err(WaitError::DeviceLost));
+    if let Ok(value) = submitted {
+        let progress = queue.progress_fence().wait(value, LONG);
+        assert_eq!(progress, Err(WaitError::DeviceLost));
+    }
+}
+
+/// A wait whose value was reached is satisfied, although no interrupt has told it before the handle
+/// is closed; one whose value was not ends with the error.
+///
+/// Kills `an-error-ends-what-was-reached`.
+#[test]
+fn nf_26_what_was_reached_is_satisfied_when_the_handle_is_closed() {
+    let bench = Bench::new();
+    let fence = bench.fence(0);
+    let [reached, not] = [1, 2].map(|value| bench.waiter(&fence, value));
+    reached.until_asleep();
+    not.until_asleep();
+    // As an engine stores it, whose interrupt is on its way.
+    let (region, offset) = native(&fence).current_value_place();
+    let words = Block::whole(&region.map().unwrap());
+    words.word(offset).publish(1);
+    fence.close();
+    assert_eq!(reached.join(), Ok(()));
+    assert_eq!(not.join(), Err(WaitError::Closed));
 }

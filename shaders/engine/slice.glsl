@@ -51,7 +51,7 @@ bool publish_and_adopt() {
     s_raised = 0u;
 
     uint64_t written = OBSERVE(g_control.mailbox_write);
-    uint64_t rescan = PEEK(g_control.rescan);
+    uint64_t rescan = OBSERVE(g_control.rescan);
     if (rescan != k_rescan_seen && k_rescan_end == 0ul) {
         k_rescan = 0ul;
         k_rescan_end = PEEK(g_control.fence_slots);

@@ -114,8 +114,8 @@ pub trait Engine: AddressSpace + Send + Sync + Debug {
     /// [`EngineLost`].
     fn has_ended(&self, slice: u64) -> Result<bool, EngineLost>;
 
-    /// Slice `slice` and those after it are never started, and those before it have ended or the
-    /// engine is lost: whoever waits for one of them returns.
+    /// Slice `slice` is never started, nor those after it; those before it were, and have ended or
+    /// the engine is lost, or were abandoned. Whoever waits for it returns.
     fn abandon(&self, slice: u64);
 
     /// The whole GPU clock now, from which a short clock is extended; 0 where the shader's clock

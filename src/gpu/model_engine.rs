@@ -213,7 +213,9 @@ impl Engine for ModelEngine {
     }
 
     fn abandon(&self, slice: u64) {
-        lock(&self.inner.turns).ended = slice;
+        let mut turns = lock(&self.inner.turns);
+        turns.ended = turns.ended.max(slice);
+        drop(turns);
         self.inner.changed.notify_all();
     }
 

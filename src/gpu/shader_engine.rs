@@ -164,10 +164,11 @@ impl Engine for ShaderEngine {
 
     fn abandon(&self, slice: u64) {
         // By the queue where it can be: the validation layers hold up waits that a host's signal
-        // ends. Both are refused on a lost device, whose driver ends the waits itself.
+        // ends.
         let by_queue = lock(&self.queue).submit_one(None, None, (&self.timeline, slice));
-        if by_queue.is_err() {
-            let _ = self.timeline.signal(slice);
+        // One that is not forward was started, and is its device's to end.
+        if let Err(SubmitError::DeviceLost | SubmitError::OutOfMemory) = by_queue {
+            self.timeline.end_waits(slice);
         }
     }
 

@@ -55,7 +55,7 @@ pub enum Interrupt {
 /// The OS's side.
 pub trait Callbacks: Send + Sync {
     /// An interrupt and the deferred call that follows it, on one of the driver's interrupt
-    /// threads or on a thread that assists (`Ddi::assist_interrupts`). No lock of the driver is
-    /// held.
+    /// threads, or on a thread in a call that comes to take the report of a slice: of waits, of
+    /// submission, of disconnecting and destroying. No lock of the driver is held.
     fn notify_interrupt(&self, interrupt: Interrupt);
 }

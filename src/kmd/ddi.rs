@@ -121,8 +121,9 @@ pub enum DdiError {
 
 /// The driver.
 ///
-/// Destroying and disconnecting wait for slices in flight and tell the OS, on the caller's thread,
-/// what those report: the caller holds no lock that the callbacks take.
+/// Destroying and disconnecting wait for slices in flight, and these, NotifyWorkSubmission and the
+/// calls of waits tell the OS on the caller's thread what slices that have ended report: the caller
+/// holds no lock that the callbacks take.
 pub trait Ddi: Send + Sync + Debug {
     /// Starts interrupts: from now on `callbacks` is called.
     fn start(&self, callbacks: Arc<dyn Callbacks>);

@@ -191,11 +191,8 @@ impl NativeFence {
         !ended.is_empty()
     }
 
-    /// Adds a waiter for `value`; `None` if CurrentValue satisfies it at once.
-    fn arm(&self, value: u64) -> Result<Option<(Arc<WaitCell>, WaiterKey)>, WaitError> {
-        if self.current_value() >= value {
-            return Ok(None);
-        }
+    /// Adds a waiter for `value`, which was not reached a moment ago.
+    fn arm(&self, value: u64) -> Result<(Arc<WaitCell>, WaiterKey), WaitError> {
         let mut state = lock(&self.state);
         if let Some(error) = state.failed {
             return Err(error);
@@ -205,7 +202,7 @@ impl NativeFence {
         self.post(&mut state, false);
         // The read after the post: a signal before the adoption may have raised nothing.
         self.settle(&mut state, Vec::new(), false);
-        Ok(Some((cell, key)))
+        Ok((cell, key))
     }
 
     /// Waits until CurrentValue is at least `value` (NF-22).
@@ -222,9 +219,7 @@ impl NativeFence {
         if reached() || self.ddi.look_for_interrupts(&reached, deadline) {
             return Ok(());
         }
-        let Some((cell, key)) = self.arm(value)? else {
-            return Ok(());
-        };
+        let (cell, key) = self.arm(value)?;
         let done = || cell.outcome().is_some() || reached();
         self.ddi.assist_interrupts(&done, deadline);
         if cell.outcome().is_none() {
@@ -232,7 +227,7 @@ impl NativeFence {
         }
         match cell.sleep(deadline) {
             Some(outcome) => outcome,
-            None => self.give_up(&cell, key),
+            None => self.give_up(&cell, key, value),
         }
     }
 
@@ -244,10 +239,13 @@ impl NativeFence {
         Err(lock(&self.state).failed.unwrap_or(WaitError::TimedOut))
     }
 
-    fn give_up(&self, cell: &WaitCell, key: WaiterKey) -> Result<(), WaitError> {
+    fn give_up(&self, cell: &WaitCell, key: WaiterKey, value: u64) -> Result<(), WaitError> {
         let mut state = lock(&self.state);
         if state.waiters.remove(key).is_some() {
             self.post(&mut state, false);
+            if self.current_value() >= value {
+                return Ok(());
+            }
             Err(WaitError::TimedOut)
         } else {
             // Released between the time-out and the lock: satisfied stays satisfied.
@@ -334,13 +332,19 @@ impl NativeFence {
         self.settle(&mut state, Vec::new(), false);
     }
 
-    /// Ends all waits, now and to come, with an error; the last good value stays readable (NF-26).
+    /// Ends all waits that CurrentValue does not satisfy, now and to come, with an error; the last
+    /// good value stays readable (NF-26).
     pub(super) fn fail(&self, error: WaitError) {
         let mut state = lock(&self.state);
         state.failed.get_or_insert(error);
-        let ended = state.waiters.drain();
+        // What was reached is satisfied, although no interrupt has told it yet.
+        let satisfied = state.waiters.release(self.current_value());
+        let failed = state.waiters.drain();
         self.post(&mut state, false);
-        for cell in ended {
+        for cell in satisfied {
+            cell.end(Ok(()));
+        }
+        for cell in failed {
             cell.end(Err(error));
         }
         drop(state);

@@ -13,6 +13,10 @@ use crate::kmd::{CreateNativeFence, OpenNativeFence, Place, ProcessId};
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering, lock};
 use std::collections::VecDeque;
 
+/// Slots that are left free before one is used again: a generation of 12 bits comes round after
+/// some four million handles, and not after 4,095.
+const REST: usize = 1024;
+
 #[derive(Debug, Default)]
 struct Handles {
     /// Generation last given out, by slot.
@@ -23,13 +27,12 @@ struct Handles {
 
 impl Handles {
     fn allocate(&mut self) -> Option<FenceHandle> {
-        let slot = match self.free.pop_front() {
-            Some(slot) => slot,
-            None if self.generations.len() < FenceHandle::SLOTS as usize => {
-                self.generations.push(0);
-                self.generations.len() as u32 - 1
-            }
-            None => return None,
+        let all_used = self.generations.len() >= FenceHandle::SLOTS as usize;
+        let slot = if all_used || self.free.len() >= REST {
+            self.free.pop_front()?
+        } else {
+            self.generations.push(0);
+            self.generations.len() as u32 - 1
         };
         let generation = &mut self.generations[slot as usize];
         *generation = FenceHandle::next_generation(*generation);

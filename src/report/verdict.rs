@@ -30,12 +30,24 @@ pub fn verdict(group: &[&Row]) -> Option<String> {
     let variant = native
         .variant()
         .map(|variant| format!(", which {variant},"));
-    Some(format!(
+    let mut verdict = format!(
         "{}: native{} {}",
         title(native),
         variant.unwrap_or_default(),
         parts.join(", ")
-    ))
+    );
+    // The other ways to use native fences, so that the fastest does not speak for all.
+    let others = group
+        .iter()
+        .filter(|row| row.mechanism == native.mechanism && !row.stands());
+    for other in others {
+        if let (Some(timeline), Some(variant)) = (of(Mechanism::TimelineSemaphore), other.variant())
+        {
+            let against = compared(timeline.p50_ns / other.p50_ns, "timeline semaphores");
+            verdict.extend(["; one that ", variant, " ", &against]);
+        }
+    }
+    Some(verdict)
 }
 
 /// What a row is of.

@@ -124,6 +124,17 @@ impl Timeline {
         Ok(())
     }
 
+    /// Ends the waits for `value` on a device that is lost, where nothing raises it any more. A
+    /// driver need not notice the loss for a thread that waits for what was never submitted.
+    pub fn end_waits(&self, value: u64) {
+        let info = vk::SemaphoreSignalInfo::default()
+            .semaphore(self.0.raw)
+            .value(value);
+        // SAFETY: it is a timeline of this device; `value` is above all that was promised, and
+        // what was promised does not come any more.
+        let _ = unsafe { self.device().raw().signal_semaphore(&info) };
+    }
+
     /// Sleeps until it has `value`, or `timeout` is over; without one, for ever.
     ///
     /// # Errors

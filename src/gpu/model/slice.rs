@@ -80,7 +80,7 @@ impl Leader<'_> {
         s.raised.set(0);
 
         let written = g.observe(g.control_va + EngineControl::MAILBOX_WRITE)?;
-        let rescan = g.peek(g.control_va + EngineControl::RESCAN)?;
+        let rescan = g.observe(g.control_va + EngineControl::RESCAN)?;
         if rescan != self.rescan_seen && self.rescan_end == 0 {
             self.rescan = 0;
             self.rescan_end = g.peek(g.control_va + EngineControl::FENCE_SLOTS)?;

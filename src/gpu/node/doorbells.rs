@@ -38,12 +38,25 @@ impl Node {
     #[must_use]
     pub fn disconnect(&self, queue: &QueueSlot, status: DoorbellStatus) -> Vec<SliceReport> {
         let mut inner = lock(&self.inner);
-        if queue.status() != DoorbellStatus::DisconnectedAbort {
+        let was_stopped = queue.status() == DoorbellStatus::DisconnectedAbort;
+        if !was_stopped {
             queue.set_status(status);
         }
         inner.run_list.remove(queue.number);
         // Also a queue that left the list before may be in that of a slice in flight.
-        self.drain_slices(inner)
+        let mut reports = self.drain_slices(inner);
+        // A fault of the last slice, whose record may have found no room.
+        let is_told = |report: &SliceReport| report.faulted.iter().any(|(n, _)| *n == queue.number);
+        if let Some(fault) = queue.fault()
+            && !was_stopped
+            && !reports.iter().any(is_told)
+        {
+            reports.push(SliceReport {
+                faulted: vec![(queue.number, fault)],
+                ..SliceReport::default()
+            });
+        }
+        reports
     }
 
     /// Takes a queue that was stopped out of the run list. Slices in flight may still look at it,

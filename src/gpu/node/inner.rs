@@ -8,7 +8,7 @@ use crate::gpu::handle_table::HandleTable;
 use crate::gpu::mailbox::Mailbox;
 use crate::gpu::report::ReportReader;
 use crate::gpu::run_list::RunList;
-use crate::gpu::{EngineMapping, GpuVa};
+use crate::gpu::{EngineMapping, GpuVa, QueueFault};
 use crate::shared::Block;
 use crate::sync::Arc;
 use std::collections::HashMap;
@@ -59,6 +59,8 @@ pub(super) struct Inner {
     pub(super) life: Life,
     /// A thread looks or sleeps for the slices in flight beside the interrupt thread.
     pub(super) assisted: bool,
+    /// Faults whose queues a slice in flight has still to save.
+    pub(super) unsaved_faults: Vec<(u32, QueueFault)>,
     pub(super) counters: NodeCounters,
 }
 
@@ -80,6 +82,7 @@ impl Inner {
             looking: false,
             life: Life::Up,
             assisted: false,
+            unsaved_faults: Vec::new(),
             counters: NodeCounters::default(),
         }
     }

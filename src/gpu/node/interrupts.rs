@@ -3,7 +3,7 @@
 use super::Node;
 use super::inner::{Inner, Life};
 use crate::abi::SliceReason;
-use crate::gpu::{EngineLost, SliceReport};
+use crate::gpu::{EngineLost, QueueFault, SliceReport};
 use crate::sync::{lock, thread};
 use std::time::Instant;
 
@@ -144,7 +144,9 @@ impl Node {
             self.lose(inner);
             return report;
         }
-        if slice <= inner.serviced {
+        // Ended, and the news of nobody else; an abandoned slice was never submitted.
+        let is_news = inner.serviced < slice && slice <= inner.submitted;
+        if ended != Ok(true) || !is_news {
             return report;
         }
         for ended in inner.serviced + 1..=slice {
@@ -157,6 +159,7 @@ impl Node {
         report.slice_ended = true;
         // The GPU first: the next slice runs while this one's report is worked on.
         self.supply(inner);
+        report.faulted.append(&mut inner.unsaved_faults);
         inner.reader.take_records(&mut report);
         Self::complete_faults(inner, &mut report);
         inner.counters.records += (report.raised.len() + report.faulted.len()) as u64;
@@ -167,21 +170,24 @@ impl Node {
         report
     }
 
-    /// A record tells less of a fault than the saved state, which the slice that ended has left;
-    /// and it may be among those that found no room.
-    fn complete_faults(inner: &Inner, report: &mut SliceReport) {
+    /// A record tells less of a fault than the saved state, which its slice leaves at its end; and
+    /// it may be among those that found no room. A record of the slice still in flight is told
+    /// with the report of that slice.
+    fn complete_faults(inner: &mut Inner, report: &mut SliceReport) {
         if report.faulted.is_empty() && !report.collapsed {
             return;
         }
+        let in_flight = inner.serviced < inner.submitted;
         for queue in inner.run_list.queues() {
-            let Some(saved) = queue.fault() else { continue };
-            let told = report
-                .faulted
-                .iter_mut()
-                .find(|(number, _)| *number == queue.number);
-            match told {
-                Some((_, fault)) => *fault = saved,
-                None => report.faulted.push((queue.number, saved)),
+            let is_its = |told: &(u32, QueueFault)| told.0 == queue.number;
+            let told = report.faulted.iter().position(is_its);
+            match (queue.fault(), told) {
+                (Some(saved), Some(told)) => report.faulted[told].1 = saved,
+                (Some(saved), None) => report.faulted.push((queue.number, saved)),
+                (None, Some(told)) if in_flight => {
+                    inner.unsaved_faults.push(report.faulted.remove(told));
+                }
+                (None, _) => {}
             }
         }
     }

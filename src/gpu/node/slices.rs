@@ -190,7 +190,10 @@ impl Node {
         for queue in inner.run_list.queues() {
             queue.set_status(DoorbellStatus::DisconnectedAbort);
         }
-        // The interrupt thread tells the OS; it may wait for a slice that could not be started.
-        self.engine.abandon(inner.submitted + 1);
+        // The interrupt thread tells the OS. It may wait for the next slice, or for this one, which
+        // could not be started.
+        for slice in [inner.submitted, inner.submitted + 1] {
+            self.engine.abandon(slice);
+        }
     }
 }

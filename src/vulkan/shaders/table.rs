@@ -109,7 +109,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0x9b0a_9cc5_a6d5_5604,
+    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0xa223_08b5_f635_edc3,
     "shader source engine/slice.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -168,7 +168,7 @@ pub static BARE_STORE_NARROW: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0x01f5_074f_e928_7227,
+    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0xb9fd_0c2b_32a6_2314,
     "spv/engine.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 

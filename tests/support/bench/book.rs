@@ -37,7 +37,7 @@ pub(crate) enum Moment {
     InNotify,
 }
 
-/// How far a thread's last call of AssistInterrupts, which every wait makes, has come.
+/// How far a thread's last call of AssistInterrupts, which every wait in a list makes, has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Assist {
     Called,
