@@ -25,7 +25,7 @@ const CALIBRATION_PASSES: u64 = 300_000;
 const CALIBRATION_TIME: Duration = Duration::from_millis(200);
 
 /// What a driver that counts passes counts at least of an iteration without a queue: the slice's
-/// loop, the adoptions' and the rounds'. Queues add to it what [`SliceResult::PASSES`] counts.
+/// loop, the adoptions' and the rounds'. Queues add to it what the slice's vote counts.
 const LEAST_PASSES_OF_AN_ITERATION: u64 = 3;
 
 impl Node {
