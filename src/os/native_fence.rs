@@ -220,9 +220,10 @@ impl NativeFence {
             return Ok(());
         }
         let (cell, key) = self.arm(value)?;
-        let done = || cell.outcome().is_some() || reached();
-        self.ddi.assist_interrupts(&done, deadline);
         if cell.outcome().is_none() {
+            let done = || cell.outcome().is_some() || reached();
+            self.ddi.assist_interrupts(&done, deadline);
+            // Ends this wait if the value was seen before its interrupt came.
             self.resample();
         }
         match cell.sleep(deadline) {

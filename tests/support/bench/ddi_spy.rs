@@ -61,6 +61,12 @@ impl DdiSpy {
         self.count(|call| *call == Call::ConnectDoorbell(queue))
     }
 
+    /// Whether this thread has slept for slices in a wait: one that was satisfied when it came to
+    /// stand in the list has not.
+    pub(crate) fn has_assisted(&self) -> bool {
+        self.assist_of(thread::current().id()).is_some()
+    }
+
     pub(super) fn assist_of(&self, thread: ThreadId) -> Option<Assist> {
         lock(&self.book.assists).get(&thread).copied()
     }
