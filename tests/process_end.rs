@@ -27,9 +27,17 @@ fn held(adapter: &Adapter) -> (u64, u64, usize) {
     (counters.mappings, counters.handle_tables, descriptors)
 }
 
-/// An interrupt that is still under way may hold a fence a moment longer.
+/// An interrupt that is still under way may hold a fence a moment longer, also at the start.
 fn comes_back_to(adapter: &Adapter, start: (u64, u64, usize)) {
-    until("all is given back", || held(adapter) == start);
+    let mut now = start;
+    until("all is given back", || {
+        let before = now;
+        now = held(adapter);
+        if now != before {
+            println!("held: {now:?}, at the start: {start:?}");
+        }
+        now.0 <= start.0 && now.1 <= start.1 && now.2 <= start.2
+    });
 }
 
 fn use_and_drop(adapter: &Adapter) -> Result<(), CreateError> {
@@ -54,8 +62,10 @@ fn nothing_of_a_process_stays_when_it_ends() {
     on_every_engine(|adapter| {
         // What is made once for all, such as the leaves of the fence table, is made here.
         use_and_drop(adapter).unwrap();
+        until("nothing is left of it", || {
+            held(adapter).0 + held(adapter).1 == 0
+        });
         let start = held(adapter);
-        assert_eq!((start.0, start.1), (0, 0));
         for _ in 0..100 {
             use_and_drop(adapter).unwrap();
         }
