@@ -179,7 +179,7 @@ fn blocked_queues(bench: &Bench) -> usize {
 /// HQ-06: 40 queues stand at a wait; one more on each lane runs, before them and behind them in
 /// the run list.
 ///
-/// Mutant: `blocked-queue-holds-its-lane`.
+/// Mutant: `a-run-list-of-eight`.
 #[test]
 fn hq_06_blocked_queues_do_not_hold_the_engine() {
     let bench = Bench::new();
@@ -227,7 +227,7 @@ fn hq_06_blocked_queues_do_not_hold_the_engine() {
 /// HQ-06: a chain through more queues than lanes, given to the engine in the order that suits it
 /// least: each queue waits for the one that is submitted after it.
 ///
-/// Mutant: `blocked-queue-holds-its-lane`.
+/// Mutant: `a-run-list-of-eight`.
 #[test]
 fn hq_06_a_chain_across_more_queues_than_lanes_completes_in_any_order() {
     let bench = Bench::new();

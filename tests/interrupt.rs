@@ -304,7 +304,7 @@ fn in_06_a_fault_that_found_no_room_still_stops_its_queue() {
 
 /// IN-06: the OS is held up while signals pile up; what it then gets covers all of them.
 ///
-/// Mutant: `raise-forgets-to-publish`.
+/// Mutant: `released-waiters-are-not-woken`.
 #[test]
 fn in_06_interrupts_that_pile_up_lose_no_waiter() {
     let bench = Bench::new();
