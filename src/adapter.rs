@@ -11,6 +11,7 @@ use crate::os;
 use crate::sync::Arc;
 use crate::umd::Device;
 use crate::vulkan::{self, AdapterInfo, Instance, InstanceOptions};
+use std::num::NonZeroU32;
 
 /// Why no adapter came up.
 #[derive(Debug, thiserror::Error)]
@@ -38,18 +39,33 @@ pub enum OpenError {
 }
 
 /// How an adapter is opened.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct AdapterOptions {
     /// Part of the name of the wanted device; the best one where `None`.
     pub device: Option<String>,
     /// Khronos validation layers, core and synchronization.
     pub validation: bool,
-    /// What the engine is made of; the default for the device where `None`.
+    /// Engines, each a node of the adapter.
+    pub nodes: NonZeroU32,
+    /// What an engine is made of; the default for the device where `None`.
     pub unit: Option<EngineUnit>,
-    /// How the engine's slices end.
+    /// How the engines' slices end.
     pub policy: NodePolicy,
-    /// How the engine's shader is specialised.
+    /// How the engines' shader is specialised.
     pub tuning: ShaderTuning,
+}
+
+impl Default for AdapterOptions {
+    fn default() -> Self {
+        Self {
+            device: None,
+            validation: false,
+            nodes: NonZeroU32::MIN,
+            unit: None,
+            policy: NodePolicy::default(),
+            tuning: ShaderTuning::default(),
+        }
+    }
 }
 
 /// An adapter that came up.
@@ -81,7 +97,7 @@ impl Adapter {
         Self::open_on(&instance, info, options)
     }
 
-    /// Opens a device of an instance, one engine on one queue.
+    /// Opens a device of an instance, with an engine for each node.
     ///
     /// # Errors
     /// [`OpenError`], each with what to do.
@@ -103,24 +119,36 @@ impl Adapter {
         let unit = options
             .unit
             .unwrap_or_else(|| EngineUnit::default_for(info));
-        let queue = unit.open_queue(instance, info, options.validation)?;
-        let engine = ShaderEngine::new(queue, options.tuning)
-            .map_err(|error| OpenError::Engine(format!("{error:#}")))?;
-        let adapter = Self::with_engine(Box::new(engine), options.policy)?;
+        let queues = unit.open_queues(instance, info, options.nodes.get(), options.validation)?;
+        let engines = queues
+            .into_iter()
+            .map(|queue| -> Result<Box<dyn Engine>, OpenError> {
+                let engine = ShaderEngine::new(queue, options.tuning)
+                    .map_err(|error| OpenError::Engine(format!("{error:#}")))?;
+                Ok(Box::new(engine))
+            })
+            .collect::<Result<_, _>>()?;
+        let adapter = Self::with_engines(engines, options.policy)?;
         Ok(Self {
             info: Some(info.clone()),
             ..adapter
         })
     }
 
-    /// An adapter over any engine, the model among them.
+    /// An adapter over any engines, models among them, each a node.
     ///
     /// # Errors
-    /// When the engine's blocks cannot be had.
-    pub fn with_engine(engine: Box<dyn Engine>, policy: NodePolicy) -> Result<Self, OpenError> {
-        let node =
-            Node::new(0, engine, policy).map_err(|error| OpenError::Engine(error.to_string()))?;
-        Ok(Self::with_driver(Driver::new(vec![node])))
+    /// When an engine's blocks cannot be had.
+    pub fn with_engines(
+        engines: Vec<Box<dyn Engine>>,
+        policy: NodePolicy,
+    ) -> Result<Self, OpenError> {
+        let nodes = engines.into_iter().zip(0..).map(|(engine, ordinal)| {
+            Node::new(ordinal, engine, policy).map_err(|error| OpenError::Engine(error.to_string()))
+        });
+        Ok(Self::with_driver(Driver::new(
+            nodes.collect::<Result<_, _>>()?,
+        )))
     }
 
     /// An adapter over any driver: how a conformance suite puts another implementation, or a
@@ -145,10 +173,12 @@ impl Adapter {
         &self.os
     }
 
-    /// Counters of the engine.
+    /// Counters of all engines together; [`Ddi::node_counters`] has those of each.
     #[must_use]
     pub fn node_counters(&self) -> NodeCounters {
-        self.os.ddi().node_counters(0).unwrap_or_default()
+        let ddi = self.os.ddi();
+        let counters = (0..ddi.node_count()).filter_map(|node| ddi.node_counters(node));
+        counters.fold(NodeCounters::default(), NodeCounters::plus)
     }
 
     /// Opens the adapter for a process: a device, with handles of its own.

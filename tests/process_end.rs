@@ -192,7 +192,7 @@ fn a_creation_that_fails_half_way_leaves_nothing() {
         model,
         left: Arc::clone(&left),
     };
-    let adapter = Adapter::with_engine(Box::new(engine), NodePolicy::default()).unwrap();
+    let adapter = Adapter::with_engines(vec![Box::new(engine)], NodePolicy::default()).unwrap();
     use_and_drop(&adapter).unwrap();
     let start = held(&adapter);
     let mut refused = 0;

@@ -9,6 +9,7 @@ mod vulkan_support;
 use native_fence::abi::SLICE_SLOTS;
 use native_fence::gpu::{Engine, GpuVa, ShaderEngine, ShaderTuning};
 use native_fence::vulkan::{Accesses, Barrier, Recorded, Stages};
+use std::sync::{Arc, Mutex};
 use vulkan_support::Bench;
 
 const CONTROL: GpuVa = GpuVa(0x1234_5678_9abc_d000);
@@ -37,7 +38,8 @@ const END: Barrier = Barrier {
 fn a_slice_is_one_workgroup_between_its_two_barriers() {
     let bench = Bench::new();
     let queue = bench.device.queue(0).unwrap();
-    let mut engine = ShaderEngine::new(queue, ShaderTuning::default()).unwrap();
+    let mut engine =
+        ShaderEngine::new(Arc::new(Mutex::new(queue)), ShaderTuning::default()).unwrap();
     engine.attach(CONTROL).unwrap();
 
     assert!(!engine.commands().is_empty());

@@ -102,5 +102,5 @@ fn a_long_slice_ends_before_the_driver_cuts_it() {
         cut: CutPlan::After(65_535),
         ..ModelOptions::default()
     });
-    body(&Adapter::with_engine(Box::new(engine), long).unwrap());
+    body(&Adapter::with_engines(vec![Box::new(engine)], long).unwrap());
 }

@@ -4,7 +4,7 @@
 //! lost with one. lavapipe and SwiftShader have one queue a device and one thread pool an instance,
 //! so there an engine that shall not stand in another's way is an instance of its own.
 
-use crate::sync::Arc;
+use crate::sync::{Arc, Mutex};
 use crate::vulkan::BringUpError;
 use crate::vulkan::{AdapterInfo, Device, DeviceOptions, Driver, Instance, InstanceOptions, Queue};
 
@@ -45,22 +45,52 @@ impl EngineUnit {
         }
     }
 
-    /// A queue for one engine: of a new device, and where the unit says so of a new instance.
+    /// A queue for each of `engines` engines, of new devices, and where the unit says so of new
+    /// instances. Engines that shall have queues of one device share those that it has where they
+    /// are fewer: then their slices take turns.
     ///
     /// # Errors
     /// [`EngineUnitError`].
-    pub fn open_queue(
+    pub fn open_queues(
         self,
         instance: &Arc<Instance>,
         adapter: &AdapterInfo,
+        engines: u32,
         validation: bool,
-    ) -> Result<Queue, EngineUnitError> {
-        let instance = match self {
-            Self::Queue | Self::Device => Arc::clone(instance),
-            Self::Instance => Instance::new(InstanceOptions { validation })?,
-            Self::Process => return Err(EngineUnitError::Process),
+    ) -> Result<Vec<SharedQueue>, EngineUnitError> {
+        let own = |instance: &Arc<Instance>| {
+            let queues = open(instance, adapter, 1)?;
+            queues.into_iter().next().ok_or(EngineUnitError::NoQueue)
         };
-        let device = Device::open(&instance, adapter, DeviceOptions { queues: 1 })?;
-        device.queue(0).ok_or(EngineUnitError::NoQueue)
+        match self {
+            Self::Queue => {
+                let queues = open(instance, adapter, engines)?;
+                let shared = queues.iter().cycle().take(engines as usize);
+                Ok(shared.map(Arc::clone).collect())
+            }
+            Self::Device => (0..engines).map(|_| own(instance)).collect(),
+            Self::Instance => (0..engines)
+                .map(|_| own(&Instance::new(InstanceOptions { validation })?))
+                .collect(),
+            Self::Process => Err(EngineUnitError::Process),
+        }
     }
+}
+
+/// A queue on which one engine, or several by turns, submit.
+pub type SharedQueue = Arc<Mutex<Queue>>;
+
+/// At most as many queues of a new device as are wanted, at least one.
+fn open(
+    instance: &Arc<Instance>,
+    adapter: &AdapterInfo,
+    wanted: u32,
+) -> Result<Vec<SharedQueue>, EngineUnitError> {
+    let device = Device::open(instance, adapter, DeviceOptions { queues: wanted })?;
+    let queues = (0..device.queue_count()).map_while(|index| device.queue(index));
+    let queues: Vec<_> = queues.map(|queue| Arc::new(Mutex::new(queue))).collect();
+    if queues.is_empty() {
+        return Err(EngineUnitError::NoQueue);
+    }
+    Ok(queues)
 }

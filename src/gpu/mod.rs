@@ -26,7 +26,7 @@ mod table;
 
 pub use engine::{AddressSpace, Engine, EngineBlock, EngineLost, EngineMapping, GpuVa, MapError};
 pub use engine_caps::EngineCaps;
-pub use engine_unit::{EngineUnit, EngineUnitError};
+pub use engine_unit::{EngineUnit, EngineUnitError, SharedQueue};
 pub use engine_word::{EngineState, EngineWord, Wake};
 pub use model::{
     CutPlan, MemoryAccess, MemoryObserver, ModelClock, ModelMemory, MonotonicClock, Violation,

@@ -33,8 +33,6 @@ pub struct SliceReport {
     pub faulted: Vec<(u32, QueueFault)>,
     /// The engine executes no more.
     pub lost: bool,
-    /// A slice ended; without one nothing was looked at.
-    pub slice_ended: bool,
 }
 
 impl SliceReport {

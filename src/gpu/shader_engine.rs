@@ -7,12 +7,13 @@
 
 use super::{
     AddressSpace, Engine, EngineCaps, EngineLost, EngineMapping, GpuVa, MapError, ShaderTuning,
+    SharedQueue,
 };
 use crate::abi::SLICE_SLOTS;
 use crate::shared::{Block, Region};
-use crate::sync::{Arc, Mutex, lock, thread};
+use crate::sync::{Arc, lock, thread};
 use crate::vulkan::{
-    CommandBuffer, CommandRecorder, ComputePipeline, Device, HostImport, Queue, Reuse, SLICE_BEGIN,
+    CommandBuffer, CommandRecorder, ComputePipeline, Device, HostImport, Reuse, SLICE_BEGIN,
     SLICE_END, SubmitError, Timeline, WaitOutcome, shaders,
 };
 use std::time::Duration;
@@ -31,7 +32,7 @@ const SUBMISSION_TRIES: u32 = 1000;
 pub struct ShaderEngine {
     /// By slice slot: first for run lists with a lane for every queue, then for longer ones.
     commands: Vec<CommandBuffer>,
-    queue: Mutex<Queue>,
+    queue: SharedQueue,
     timeline: Timeline,
     /// Without and with the code that switches a lane between queues, which costs every iteration
     /// whether it is used or not.
@@ -45,9 +46,9 @@ impl ShaderEngine {
     ///
     /// # Errors
     /// When the device cannot run the tuning, or the driver does not take the shader.
-    pub fn new(queue: Queue, tuning: ShaderTuning) -> anyhow::Result<Self> {
+    pub fn new(queue: SharedQueue, tuning: ShaderTuning) -> anyhow::Result<Self> {
         use anyhow::Context;
-        let device = Arc::clone(queue.device());
+        let device = Arc::clone(lock(&queue).device());
         let lanes = tuning.lanes_on(&device.adapter().features)?;
         let pipeline = |many: bool| {
             let constants = [
@@ -63,7 +64,7 @@ impl ShaderEngine {
         let timeline = Timeline::new(&device, 0).context("no timeline for the engine")?;
         Ok(Self {
             commands: Vec::new(),
-            queue: Mutex::new(queue),
+            queue,
             timeline,
             pipelines,
             lanes,

@@ -240,14 +240,4 @@ pub trait Ddi: Send + Sync + Debug {
     /// it `done`; true if so (choice: bounded spinning). Calls back on this thread for slices that
     /// end. The caller holds no lock that the callbacks take.
     fn look_for_interrupts(&self, done: &dyn Fn() -> bool, deadline: Option<Instant>) -> bool;
-
-    /// Sleeps until the slices in flight have ended, beside the interrupt thread, and calls back on
-    /// this thread, until it is `done`, the deadline is reached, or no slice is in flight (choice;
-    /// `decisions.md` 11: a waiter saves a thread switch). Returns at once if another thread does
-    /// so already. The caller holds no lock that the callbacks take.
-    fn assist_interrupts(&self, done: &dyn Fn() -> bool, deadline: Option<Instant>);
-
-    /// A waiter that may be in [`Ddi::assist_interrupts`] is done by other means than an
-    /// interrupt: lets it return soon.
-    fn hurry_interrupts(&self);
 }

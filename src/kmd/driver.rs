@@ -1,5 +1,6 @@
 //! Driver: the DDIs, over nodes.
 
+use super::look::look;
 use super::{
     Callbacks, CreateHwQueue, CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, HwQueueHandle,
     Interrupt, MonitoredValueUpdate, NativeFenceCaps, NativeFenceSignaled, OpenNativeFence, Place,
@@ -358,20 +359,7 @@ impl Ddi for Driver {
     }
 
     fn look_for_interrupts(&self, done: &dyn Fn() -> bool, deadline: Option<Instant>) -> bool {
-        self.nodes
-            .iter()
-            .any(|node| node.look(done, deadline, &|report| self.deliver_all(node, [report])))
-    }
-
-    fn assist_interrupts(&self, done: &dyn Fn() -> bool, deadline: Option<Instant>) {
-        for node in &self.nodes {
-            node.assist(done, deadline, &|report| self.deliver_all(node, [report]));
-        }
-    }
-
-    fn hurry_interrupts(&self) {
-        for node in &self.nodes {
-            node.hurry();
-        }
+        let deliver = |node: &Node, report| self.deliver_all(node, [report]);
+        look(&self.nodes, done, deadline, &deliver)
     }
 }

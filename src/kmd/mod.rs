@@ -9,6 +9,7 @@ mod callbacks;
 mod caps;
 mod ddi;
 mod driver;
+mod look;
 
 pub use callbacks::{Callbacks, Interrupt, NativeFenceSignaled, SignaledFence};
 pub use caps::NativeFenceCaps;

@@ -118,6 +118,12 @@ impl NativeFence {
         self.storage.monitored.word(0).observe()
     }
 
+    /// CPU waits that have come to stand in the list so far, with their MonitoredValue posted.
+    #[must_use]
+    pub fn waits(&self) -> u64 {
+        lock(&self.state).waiters.added()
+    }
+
     /// The user's read-only view of CurrentValue.
     #[must_use]
     pub fn user_view(&self) -> &ReadBlock {
@@ -167,12 +173,12 @@ impl NativeFence {
         }
     }
 
-    /// Ends the waits of `ended` and those that CurrentValue satisfies; `true` if there were any.
+    /// Ends the waits of `ended` and those that CurrentValue satisfies.
     ///
     /// The MonitoredValue is right before a waiter runs (NF-04). After every post CurrentValue is
     /// read again: a signal between the first read and the post was compared with the old shadow,
     /// and while no slice is in flight nobody adopts the new one (NF-08).
-    fn settle(&self, state: &mut State, mut ended: Vec<Arc<WaitCell>>, answers: bool) -> bool {
+    fn settle(&self, state: &mut State, mut ended: Vec<Arc<WaitCell>>, answers: bool) {
         ended.extend(state.waiters.release(self.current_value()));
         if answers || !ended.is_empty() {
             self.post(state, answers);
@@ -188,7 +194,6 @@ impl NativeFence {
         for cell in &ended {
             cell.end(Ok(()));
         }
-        !ended.is_empty()
     }
 
     /// Adds a waiter for `value`, which was not reached a moment ago.
@@ -220,12 +225,6 @@ impl NativeFence {
             return Ok(());
         }
         let (cell, key) = self.arm(value)?;
-        if cell.outcome().is_none() {
-            let done = || cell.outcome().is_some() || reached();
-            self.ddi.assist_interrupts(&done, deadline);
-            // Ends this wait if the value was seen before its interrupt came.
-            self.resample();
-        }
         match cell.sleep(deadline) {
             Some(outcome) => outcome,
             None => self.give_up(&cell, key, value),
@@ -288,11 +287,10 @@ impl NativeFence {
                 return Err(SignalError::Backward { current });
             }
         }
-        let mut hurry = false;
         for (signal, state) in &mut states {
             if signal.allow_rewind {
                 // Whom the value satisfies that is taken away now was satisfied (NF-26).
-                hurry |= signal.fence.settle(state, Vec::new(), false);
+                signal.fence.settle(state, Vec::new(), false);
                 state.waiters.rewind();
             }
         }
@@ -311,11 +309,7 @@ impl NativeFence {
         for (signal, state) in &mut states {
             let ended = state.waiters.release(signal.value);
             // After a rewind the shadow is armed anew, or later signals would not raise.
-            hurry |= signal.fence.settle(state, ended, signal.allow_rewind);
-        }
-        drop(states);
-        if hurry {
-            ddi.hurry_interrupts();
+            signal.fence.settle(state, ended, signal.allow_rewind);
         }
         Ok(())
     }
@@ -348,7 +342,5 @@ impl NativeFence {
         for cell in failed {
             cell.end(Err(error));
         }
-        drop(state);
-        self.ddi.hurry_interrupts();
     }
 }

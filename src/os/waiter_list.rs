@@ -38,6 +38,11 @@ impl<W> WaiterList<W> {
         WaiterKey(key.0, key.1)
     }
 
+    /// Waiters that were added so far.
+    pub(super) fn added(&self) -> u64 {
+        self.next
+    }
+
     /// Takes a waiter out that gave up; `None` if it was released before.
     pub(super) fn remove(&mut self, key: WaiterKey) -> Option<W> {
         self.waiters.remove(&(key.0, key.1))

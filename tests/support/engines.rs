@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub(crate) fn model_with(options: ModelOptions) -> (Adapter, Arc<ModelMemory>) {
     let engine = ModelEngine::new(options);
     let memory = Arc::clone(engine.memory());
-    let adapter = Adapter::with_engine(Box::new(engine), NodePolicy::default())
+    let adapter = Adapter::with_engines(vec![Box::new(engine)], NodePolicy::default())
         .expect("the model has what it needs");
     (adapter, memory)
 }

@@ -22,3 +22,21 @@ pub struct NodeCounters {
     /// Processes that have a handle table now.
     pub handle_tables: u64,
 }
+
+impl NodeCounters {
+    /// Of two nodes together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            slices: self.slices + other.slices,
+            interrupts: self.interrupts + other.interrupts,
+            cut: self.cut + other.cut,
+            records: self.records + other.records,
+            parks: self.parks + other.parks,
+            backward_signals: self.backward_signals + other.backward_signals,
+            refused_words: self.refused_words + other.refused_words,
+            mappings: self.mappings + other.mappings,
+            handle_tables: self.handle_tables + other.handle_tables,
+        }
+    }
+}

@@ -79,30 +79,24 @@ impl Node {
 
     /// There is new work: takes the engine from Parked, if it was.
     fn wake(&self) -> Wake {
-        let wake = self.word.wake();
-        if wake == Wake::MustSubmit {
-            self.submit_from_parked();
-        }
-        wake
+        self.submit_if_taken(self.word.wake())
     }
 
     /// A CurrentValue was stored by the CPU: queues that stand at a wait look again.
     pub fn signalled(&self) {
-        if self.word.wake_if_blocked() == Wake::MustSubmit {
-            self.submit_from_parked();
-        }
+        let _ = self.submit_if_taken(self.word.wake_if_blocked());
     }
 
-    fn submit_from_parked(&self) {
-        let mut inner = lock(&self.inner);
-        self.submit(&mut inner);
+    fn submit_if_taken(&self, wake: Wake) -> Wake {
+        if wake == Wake::MustSubmit {
+            self.submit(&mut lock(&self.inner));
+        }
+        wake
     }
 
     /// New work found the engine running: if the slice in flight has ended and its report was not
     /// taken yet, takes it here, rather than let the work wait for a thread to wake up.
     fn poll(&self) -> Option<SliceReport> {
-        let slice = self.oldest_in_flight()?;
-        let ended = self.engine.has_ended(slice);
-        (ended != Ok(false)).then(|| self.service(slice, ended))
+        self.try_service(self.oldest_in_flight()?)
     }
 }

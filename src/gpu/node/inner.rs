@@ -57,8 +57,8 @@ pub(super) struct Inner {
     /// The slice under way was submitted after parking began: it is the last look.
     pub(super) looking: bool,
     pub(super) life: Life,
-    /// A thread looks or sleeps for the slices in flight beside the interrupt thread.
-    pub(super) assisted: bool,
+    /// A thread looks at the slices in flight beside the interrupt thread.
+    pub(super) looked_at: bool,
     /// Faults whose queues a slice in flight has still to save.
     pub(super) unsaved_faults: Vec<(u32, QueueFault)>,
     pub(super) counters: NodeCounters,
@@ -81,9 +81,14 @@ impl Inner {
             self_service: false,
             looking: false,
             life: Life::Up,
-            assisted: false,
+            looked_at: false,
             unsaved_faults: Vec::new(),
             counters: NodeCounters::default(),
         }
+    }
+
+    pub(super) fn oldest_in_flight(&self) -> Option<u64> {
+        let in_flight = self.serviced < self.submitted && self.life == Life::Up;
+        in_flight.then_some(self.serviced + 1)
     }
 }

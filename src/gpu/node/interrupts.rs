@@ -4,8 +4,7 @@ use super::Node;
 use super::inner::{Inner, Life};
 use crate::abi::SliceReason;
 use crate::gpu::{EngineLost, QueueFault, SliceReport};
-use crate::sync::{lock, thread};
-use std::time::Instant;
+use crate::sync::lock;
 
 impl Node {
     /// For the interrupt thread: sleeps until the next slice has ended, and takes its report.
@@ -40,98 +39,32 @@ impl Node {
         }
     }
 
-    /// For a thread that will wait for something that slices in flight may do, before it does: looks
-    /// whether that is `done`, and takes the reports of slices that end meanwhile. True when it is
-    /// done; false after the policy's time, at the deadline, when no slice is in flight, or when
-    /// another thread looks already.
-    ///
-    /// A wait that ends here costs the engine nothing: it need not interrupt, and goes on. To put
-    /// a thread to sleep and wake it up costs more than a short slice takes.
-    pub fn look(
-        &self,
-        done: &dyn Fn() -> bool,
-        deadline: Option<Instant>,
-        deliver: &dyn Fn(SliceReport),
-    ) -> bool {
-        if self.policy.wait_spin.is_zero() {
-            return false;
-        }
-        let Some(mut slice) = self.begin_assisting() else {
-            return false;
-        };
-        let patience = Instant::now() + self.policy.wait_spin;
-        let end = deadline.map_or(patience, |deadline| deadline.min(patience));
-        let mut is_done = done();
-        while !is_done && Instant::now() < end {
-            let ended = self.engine.has_ended(slice);
-            is_done = done();
-            if ended == Ok(false) {
-                // The thread that runs the slice, where the device is a CPU, may need this
-                // processor.
-                thread::yield_now();
-                continue;
-            }
-            deliver(self.service(slice, ended));
-            match self.oldest_in_flight() {
-                Some(next) => slice = next,
-                None => break,
-            }
-        }
-        lock(&self.inner).assisted = false;
-        is_done
-    }
-
-    /// For a thread that waits for something that slices in flight may do: sleeps until they end,
-    /// beside the interrupt thread, and hands over the reports that it comes to take, until it is
-    /// `done`, the deadline is reached or no slice is in flight. One thread at a time; others, and
-    /// this one afterwards, sleep until a report releases them. It saves a thread switch
-    /// (`decisions.md` 11).
-    pub fn assist(
-        &self,
-        done: &dyn Fn() -> bool,
-        deadline: Option<Instant>,
-        deliver: &dyn Fn(SliceReport),
-    ) {
-        let Some(mut slice) = self.begin_assisting() else {
-            return;
-        };
-        while !done() {
-            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            let ended = self.engine.wait(slice, left);
-            if done() || ended == Ok(false) {
-                break;
-            }
-            deliver(self.service(slice, ended));
-            match self.oldest_in_flight() {
-                Some(next) => slice = next,
-                None => break,
-            }
-        }
-        lock(&self.inner).assisted = false;
-    }
-
-    fn begin_assisting(&self) -> Option<u64> {
+    /// For a thread that will look at the slices in flight for a while: the oldest of them. `None`
+    /// when there is none, or when another thread looks already; else the caller says
+    /// [`Node::end_look`] afterwards.
+    #[must_use]
+    pub fn begin_look(&self) -> Option<u64> {
         let mut inner = lock(&self.inner);
-        if inner.serviced == inner.submitted || inner.life != Life::Up || inner.assisted {
-            return None;
-        }
-        inner.assisted = true;
-        Some(inner.serviced + 1)
+        let slice = inner.oldest_in_flight().filter(|_| !inner.looked_at)?;
+        inner.looked_at = true;
+        Some(slice)
     }
 
-    pub(super) fn oldest_in_flight(&self) -> Option<u64> {
-        let inner = lock(&self.inner);
-        let in_flight = inner.serviced < inner.submitted && inner.life == Life::Up;
-        in_flight.then_some(inner.serviced + 1)
+    /// See [`Node::begin_look`].
+    pub fn end_look(&self) {
+        lock(&self.inner).looked_at = false;
     }
 
-    /// A waiter that may be assisting is done by other means than a slice: ends the slice that it
-    /// sleeps for.
-    pub fn hurry(&self) {
-        let mut inner = lock(&self.inner);
-        if inner.assisted {
-            self.request_end(&mut inner);
-        }
+    /// Takes the report of `slice` if that has ended, without sleeping; `None` if it has not.
+    pub fn try_service(&self, slice: u64) -> Option<SliceReport> {
+        let ended = self.engine.has_ended(slice);
+        (ended != Ok(false)).then(|| self.service(slice, ended))
+    }
+
+    /// The oldest slice that was submitted and whose report was not taken.
+    #[must_use]
+    pub fn oldest_in_flight(&self) -> Option<u64> {
+        lock(&self.inner).oldest_in_flight()
     }
 
     /// Takes the report of all slices up to `slice`, which has ended, and decides what comes next:
@@ -156,7 +89,6 @@ impl Node {
             inner.counters.cut += u64::from(reason == SliceReason::Cut);
         }
         inner.serviced = slice;
-        report.slice_ended = true;
         // The GPU first: the next slice runs while this one's report is worked on.
         self.supply(inner);
         report.faulted.append(&mut inner.unsaved_faults);

@@ -99,6 +99,12 @@ impl Node {
         Ok(node)
     }
 
+    /// How its slices end, and how long waiters look.
+    #[must_use]
+    pub fn policy(&self) -> NodePolicy {
+        self.policy
+    }
+
     /// `NodeOrdinal`.
     #[must_use]
     pub fn ordinal(&self) -> u32 {

@@ -45,7 +45,8 @@ fn device() -> Option<(ShaderEngine, AdapterInfo)> {
         let adapters = instance.adapters();
         let info = choose(&adapters, None).unwrap().clone();
         let unit = EngineUnit::default_for(&info);
-        let queue = unit.open_queue(&instance, &info, validation).unwrap();
+        let queues = unit.open_queues(&instance, &info, 1, validation).unwrap();
+        let queue = queues.into_iter().next().unwrap();
         (
             ShaderEngine::new(queue, ShaderTuning::default()).unwrap(),
             info,
@@ -124,13 +125,14 @@ impl Bench {
         self.waiter_with(fence, value, super::LONG)
     }
 
+    #[allow(clippy::unused_self, reason = "it is done on the bench")]
     pub(crate) fn waiter_with(
         &self,
         fence: &Fence,
         value: u64,
         timeout: impl Into<Timeout>,
     ) -> Waiter {
-        Waiter::standing(&self.spy, fence, value, timeout)
+        Waiter::standing(fence, value, timeout)
     }
 
     /// Counters of the engine.

@@ -3,10 +3,8 @@
 use native_fence::abi::{FenceId, LogType};
 use native_fence::kmd::{Callbacks, HwQueueHandle, Interrupt, UpdateFlags};
 use native_fence::shared::Region;
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::ThreadId;
 
 /// A call down with what a test asks about it, or an interrupt up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,13 +35,6 @@ pub(crate) enum Moment {
     InNotify,
 }
 
-/// How far a thread's last call of AssistInterrupts, which every wait in a list makes, has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Assist {
-    Called,
-    Returned,
-}
-
 /// A log that was set: which queue's, which one, region and offset of the buffer, and its entries.
 pub(crate) type SetLog = (HwQueueHandle, LogType, (Arc<Region>, u64), u64);
 
@@ -57,7 +48,6 @@ pub(super) struct Book {
     pub(super) calls: Mutex<Vec<Call>>,
     pub(super) called: Condvar,
     pub(super) logs: Mutex<Vec<SetLog>>,
-    pub(super) assists: Mutex<HashMap<ThreadId, Assist>>,
     /// Interrupt records that interrupts were made of.
     pub(super) records: Mutex<u64>,
     /// Interrupts are written down and not passed on.

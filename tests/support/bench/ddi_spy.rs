@@ -4,7 +4,7 @@
 //! Hooks run on the caller's thread. The OS calls the two updates with the fence's lock held, so a
 //! hook in one makes no call on that fence; it may touch the fence's memory.
 
-use super::book::{Assist, Book, Call, Moment, SetLog, SpyCallbacks, lock};
+use super::book::{Book, Call, Moment, SetLog, SpyCallbacks, lock};
 use super::{LONG, RawLog};
 use native_fence::abi::{FenceHandle, FenceId, LogType};
 use native_fence::kmd::{
@@ -15,7 +15,6 @@ use native_fence::kmd::{
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::thread::{self, ThreadId};
 use std::time::Instant;
 
 /// See the file's head.
@@ -59,16 +58,6 @@ impl DdiSpy {
 
     pub(crate) fn connects(&self, queue: HwQueueHandle) -> usize {
         self.count(|call| *call == Call::ConnectDoorbell(queue))
-    }
-
-    /// Whether this thread has slept for slices in a wait: one that was satisfied when it came to
-    /// stand in the list has not.
-    pub(crate) fn has_assisted(&self) -> bool {
-        self.assist_of(thread::current().id()).is_some()
-    }
-
-    pub(super) fn assist_of(&self, thread: ThreadId) -> Option<Assist> {
-        lock(&self.book.assists).get(&thread).copied()
     }
 
     /// Interrupts that the OS has handled, or that were kept from it, oldest first.
@@ -295,16 +284,5 @@ impl Ddi for DdiSpy {
 
     fn look_for_interrupts(&self, done: &dyn Fn() -> bool, deadline: Option<Instant>) -> bool {
         self.driver.look_for_interrupts(done, deadline)
-    }
-
-    fn assist_interrupts(&self, done: &dyn Fn() -> bool, deadline: Option<Instant>) {
-        let thread = thread::current().id();
-        lock(&self.book.assists).insert(thread, Assist::Called);
-        self.driver.assist_interrupts(done, deadline);
-        lock(&self.book.assists).insert(thread, Assist::Returned);
-    }
-
-    fn hurry_interrupts(&self) {
-        self.driver.hurry_interrupts();
     }
 }

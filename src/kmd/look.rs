@@ -1,0 +1,59 @@
+//! Look: what a thread does before it sleeps for something that slices in flight may do.
+
+use crate::gpu::{Node, SliceReport};
+use crate::sync::{Arc, thread};
+use std::time::Instant;
+
+/// A node's oldest slice in flight, looked at by this thread alone.
+struct Watched<'a> {
+    node: &'a Node,
+    slice: u64,
+}
+
+impl Drop for Watched<'_> {
+    fn drop(&mut self) {
+        self.node.end_look();
+    }
+}
+
+/// Looks whether it is `done`, and takes the reports of slices that end meanwhile. True when it is
+/// done; false after the policy's time, at the deadline, or when no slice is in flight at which no
+/// other thread looks.
+///
+/// A wait that ends here costs the engine nothing: it need not interrupt, and goes on. To put a
+/// thread to sleep and wake it up costs more than a short slice takes.
+pub(super) fn look(
+    nodes: &[Arc<Node>],
+    done: &dyn Fn() -> bool,
+    deadline: Option<Instant>,
+    deliver: &dyn Fn(&Node, SliceReport),
+) -> bool {
+    let spins = nodes.iter().map(|node| node.policy().wait_spin);
+    let spin = spins.max().unwrap_or_default();
+    if spin.is_zero() {
+        return false;
+    }
+    let watched = nodes.iter().filter_map(|node| {
+        let slice = node.begin_look()?;
+        Some(Watched { node, slice })
+    });
+    let mut watched: Vec<_> = watched.collect();
+    let patience = Instant::now() + spin;
+    let end = deadline.map_or(patience, |deadline| deadline.min(patience));
+    let mut is_done = done();
+    while !is_done && !watched.is_empty() && Instant::now() < end {
+        watched.retain_mut(|watched| {
+            let Some(report) = watched.node.try_service(watched.slice) else {
+                return true;
+            };
+            deliver(watched.node, report);
+            let next = watched.node.oldest_in_flight();
+            watched.slice = next.unwrap_or_default();
+            next.is_some()
+        });
+        is_done = done();
+        // The thread that runs a slice, where the device is a CPU, may need this processor.
+        thread::yield_now();
+    }
+    is_done
+}
