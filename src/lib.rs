@@ -47,7 +47,7 @@ pub mod workload;
 pub mod cli;
 
 pub use adapter::{Adapter, AdapterOptions, OpenError};
-pub use os::{SignalError, WaitError};
+pub use os::{SignalError, WaitError, WaitManyError};
 pub use umd::{
     CommandList, CreateError, Device, Fence, HwQueue, HwQueueOptions, RingError, SubmitError,
     Timeout,

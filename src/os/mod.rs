@@ -10,6 +10,7 @@
 
 mod adapter;
 mod adapter_state;
+mod cpu_wait;
 mod fence_storage;
 mod hw_queue;
 mod interrupt;
@@ -19,10 +20,12 @@ mod process;
 mod queue_record;
 mod queue_storage;
 mod wait_cell;
+mod wait_tally;
 mod waiter_list;
 
 pub use adapter::{Adapter, OsError};
 pub use adapter_state::AdapterState;
+pub use cpu_wait::{CpuWait, WaitManyError};
 pub use hw_queue::{HwQueue, HwQueueMemory};
 pub use interrupt::InterruptCounters;
 pub use log_buffer::{LogRead, LogReader};

@@ -15,13 +15,12 @@
 //! CurrentValue again.
 
 use super::fence_storage::FenceStorage;
-use super::wait_cell::{WaitCell, WaitError};
+use super::wait_cell::{WaitError, WaitPart};
 use super::waiter_list::{WaiterKey, WaiterList};
 use crate::abi::{FenceId, Home};
 use crate::kmd::{CurrentValueUpdate, Ddi, MonitoredValueUpdate, UpdateFlags};
 use crate::shared::{ReadBlock, Region};
 use crate::sync::{Arc, Mutex, MutexGuard, lock};
-use std::time::{Duration, Instant};
 
 /// Why a CPU signal stored nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -62,7 +61,7 @@ impl CpuSignal<'_> {
     pub const MOST_OBJECTS: usize = 32;
 }
 
-type Waiters = WaiterList<Arc<WaitCell>>;
+type Waiters = WaiterList<WaitPart>;
 
 #[derive(Debug, Default)]
 struct State {
@@ -178,7 +177,7 @@ impl NativeFence {
     /// The MonitoredValue is right before a waiter runs (NF-04). After every post CurrentValue is
     /// read again: a signal between the first read and the post was compared with the old shadow,
     /// and while no slice is in flight nobody adopts the new one (NF-08).
-    fn settle(&self, state: &mut State, mut ended: Vec<Arc<WaitCell>>, answers: bool) {
+    fn settle(&self, state: &mut State, mut ended: Vec<WaitPart>, answers: bool) {
         ended.extend(state.waiters.release(self.current_value()));
         if answers || !ended.is_empty() {
             self.post(state, answers);
@@ -191,66 +190,58 @@ impl NativeFence {
             ended.extend(more);
             self.post(state, false);
         }
-        for cell in &ended {
-            cell.end(Ok(()));
+        for waiter in &ended {
+            waiter.end(Ok(()));
         }
     }
 
-    /// Adds a waiter for `value`, which was not reached a moment ago.
-    fn arm(&self, value: u64) -> Result<(Arc<WaitCell>, WaiterKey), WaitError> {
-        let mut state = lock(&self.state);
-        if let Some(error) = state.failed {
-            return Err(error);
+    /// Whether a wait for `value` is satisfied now.
+    pub(super) fn is_reached(&self, value: u64) -> bool {
+        self.current_value() >= value
+    }
+
+    /// How a wait for `value` would end now; `None` while it would last.
+    pub(super) fn outlook(&self, value: u64) -> Option<Result<(), WaitError>> {
+        self.outlook_of(&lock(&self.state), value)
+    }
+
+    fn outlook_of(&self, state: &State, value: u64) -> Option<Result<(), WaitError>> {
+        if self.is_reached(value) {
+            return Some(Ok(()));
         }
-        let cell = Arc::new(WaitCell::default());
-        let key = state.waiters.add(value, Arc::clone(&cell));
+        state.failed.map(Err)
+    }
+
+    /// Adds a waiter for `value`. Without a key its wait has ended and it stands nowhere; with one
+    /// it stood, and may have ended by now.
+    pub(super) fn arm(&self, value: u64, waiter: WaitPart) -> Option<WaiterKey> {
+        let mut state = lock(&self.state);
+        if let Some(result) = self.outlook_of(&state, value) {
+            waiter.end(result);
+            return None;
+        }
+        let key = state.waiters.add(value, waiter);
         self.post(&mut state, false);
         // The read after the post: a signal before the adoption may have raised nothing.
         self.settle(&mut state, Vec::new(), false);
-        Ok((cell, key))
+        Some(key)
     }
 
-    /// Waits until CurrentValue is at least `value` (NF-22).
-    ///
-    /// # Errors
-    /// [`WaitError`]; after a time-out the waiter is gone and the MonitoredValue right again.
-    pub fn wait(&self, value: u64, timeout: Option<Duration>) -> Result<(), WaitError> {
-        if timeout == Some(Duration::ZERO) {
-            return self.look(value);
-        }
-        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        let reached = || self.current_value() >= value;
-        // A thread that looks is not in the list yet, and nobody interrupts for it.
-        if reached() || self.ddi.look_for_interrupts(&reached, deadline) {
-            return Ok(());
-        }
-        let (cell, key) = self.arm(value)?;
-        match cell.sleep(deadline) {
-            Some(outcome) => outcome,
-            None => self.give_up(&cell, key, value),
-        }
-    }
-
-    /// A wait that does not wait: nobody needs to be told of it.
-    fn look(&self, value: u64) -> Result<(), WaitError> {
-        if self.current_value() >= value {
-            return Ok(());
-        }
-        Err(lock(&self.state).failed.unwrap_or(WaitError::TimedOut))
-    }
-
-    fn give_up(&self, cell: &WaitCell, key: WaiterKey, value: u64) -> Result<(), WaitError> {
+    /// Takes a waiter out whose thread gave it up, if it still stands; MonitoredValue is right on
+    /// return. A waiter that was satisfied meanwhile ends so: no interrupt need have told of it.
+    pub(super) fn cancel(&self, key: WaiterKey) {
         let mut state = lock(&self.state);
-        if state.waiters.remove(key).is_some() {
+        if let Some(waiter) = state.waiters.remove(key) {
             self.post(&mut state, false);
-            if self.current_value() >= value {
-                return Ok(());
+            if self.is_reached(key.value()) {
+                waiter.end(Ok(()));
             }
-            Err(WaitError::TimedOut)
-        } else {
-            // Released between the time-out and the lock: satisfied stays satisfied.
-            cell.outcome().unwrap_or(Err(WaitError::TimedOut))
         }
+    }
+
+    /// The driver that interrupts for this fence.
+    pub(super) fn ddi(&self) -> &Arc<dyn Ddi> {
+        &self.ddi
     }
 
     /// Stores values from the CPU (NF-17, NF-20): all of the batch in its order, with one
@@ -336,11 +327,11 @@ impl NativeFence {
         let satisfied = state.waiters.release(self.current_value());
         let failed = state.waiters.drain();
         self.post(&mut state, false);
-        for cell in satisfied {
-            cell.end(Ok(()));
+        for waiter in satisfied {
+            waiter.end(Ok(()));
         }
-        for cell in failed {
-            cell.end(Err(error));
+        for waiter in failed {
+            waiter.end(Err(error));
         }
     }
 }
