@@ -10,51 +10,12 @@ mod support {
 mod engines;
 
 use native_fence::gpu::NodePolicy;
-use native_fence::shared::Block;
-use native_fence::{CommandList, Fence, HwQueue, Timeout, WaitError, WaitManyError};
+use native_fence::{CommandList, Fence, Timeout, WaitManyError};
 use std::time::Duration;
 use support::bench::{
-    Bench, Call, LONG, Moment, Waiter, complete, monitored_value, native, on_every_bench, until,
+    LONG, Waiter, each, fences, monitored_value, monitored_values, native, nobody_waits,
+    on_every_bench, signal,
 };
-
-const BRIEF: Duration = Duration::from_millis(5);
-
-fn fences(bench: &Bench, count: usize) -> Vec<Fence> {
-    (0..count).map(|_| bench.fence(0)).collect()
-}
-
-/// Each fence with its value.
-fn each<'a>(fences: &'a [Fence], values: &[u64]) -> Vec<(&'a Fence, u64)> {
-    fences.iter().zip(values.iter().copied()).collect()
-}
-
-fn monitored_values(fences: &[Fence]) -> Vec<u64> {
-    fences.iter().map(monitored_value).collect()
-}
-
-fn nobody_waits(fences: &[Fence]) -> bool {
-    fences
-        .iter()
-        .all(|fence| monitored_value(fence) == u64::MAX)
-}
-
-fn updates(bench: &Bench) -> usize {
-    let is_update = |call: &Call| matches!(call, Call::UpdateMonitoredValues(_));
-    bench.spy.count(is_update)
-}
-
-/// A signal by the GPU, all of which the OS has been told on return.
-fn signal(bench: &Bench, queue: &mut HwQueue, fence: &Fence, value: u64) {
-    complete(queue, CommandList::new().signal(fence, value));
-    bench.until_told();
-}
-
-/// Stores CurrentValue as an engine would: into the memory, with no call.
-fn store(fence: &Fence) -> impl Fn(u64) + Send + Sync + 'static {
-    let (region, offset) = native(fence).current_value_place();
-    let block = Block::whole(&region.map().unwrap());
-    move |value| block.word(offset).publish(value)
-}
 
 /// Whichever fence the GPU signals first ends a wait for any of them, with its index; when it has
 /// returned nobody waits on the others, and their signals raise nothing.
@@ -194,186 +155,6 @@ fn nf_22_cpu_signals_satisfy_any_and_all() {
     });
 }
 
-/// A wait for any goes on while one of its fences can still come; then it ends with the last that
-/// could. One that is there wins over others that failed.
-///
-/// Kills `any-fails-with-the-first`.
-#[test]
-fn nf_22_wait_any_passes_over_closed_handles() {
-    let closed = |index| {
-        let error = WaitError::Closed;
-        Err(WaitManyError::Failed { index, error })
-    };
-    on_every_bench(NodePolicy::default(), |bench| {
-        let mut queue = bench.queue();
-        let fences = fences(bench, 3);
-        let waits = each(&fences, &[1, 1, 1]);
-        let [lasts, fails] = [0, 1].map(|_| Waiter::for_any(&waits));
-        fences[0].close();
-        lasts.until_asleep();
-        fails.until_asleep();
-        assert_eq!(monitored_values(&fences), [u64::MAX, 0, 0]);
-        signal(bench, &mut queue, &fences[1], 1);
-        assert_eq!([lasts.join(), fails.join()], [Ok(1), Ok(1)]);
-        assert!(nobody_waits(&fences));
-
-        assert_eq!(Fence::wait_any(&waits, LONG), Ok(1), "it is there");
-        assert_eq!(Fence::wait_any(&waits, Duration::ZERO), Ok(1));
-        let waits = each(&fences, &[0, 2, 2]);
-        let waiter = {
-            let copies = fences.clone();
-            Waiter::on(&[&fences[1], &fences[2]], move || {
-                Fence::wait_any(&each(&copies, &[0, 2, 2]), LONG)
-            })
-        };
-        fences[2].close();
-        waiter.until_asleep();
-        fences[1].close();
-        assert_eq!(waiter.join(), closed(1));
-        assert!(nobody_waits(&fences));
-        for timeout in [Duration::ZERO, LONG] {
-            assert_eq!(Fence::wait_any(&waits, timeout), closed(2));
-        }
-    });
-}
-
-/// A wait for all ends as soon as a fence that had not come cannot come any more, and waits on
-/// none of the others then; one that had come may go.
-///
-/// Kills `all-waits-on-after-an-error` and `the-others-stay-monitored`.
-#[test]
-fn nf_22_wait_all_ends_with_the_first_closed_handle() {
-    let closed = |index| {
-        let error = WaitError::Closed;
-        Err(WaitManyError::Failed { index, error })
-    };
-    on_every_bench(NodePolicy::default(), |bench| {
-        let mut queue = bench.queue();
-        let fences = fences(bench, 3);
-        let waits = each(&fences, &[1, 1, 1]);
-        let waiter = Waiter::for_all(&waits);
-        signal(bench, &mut queue, &fences[0], 1);
-        fences[0].close();
-        waiter.until_asleep();
-        assert_eq!(monitored_values(&fences), [u64::MAX, 0, 0]);
-        fences[1].close();
-        assert_eq!(waiter.join(), closed(1));
-        assert!(nobody_waits(&fences));
-
-        let before = updates(bench);
-        for timeout in [Duration::ZERO, LONG] {
-            assert_eq!(Fence::wait_all(&waits, timeout), closed(0));
-            assert_eq!(Fence::wait_all(&waits[1..], timeout), closed(0));
-        }
-        assert_eq!(updates(bench), before, "it came to stand nowhere");
-    });
-}
-
-/// A lost device and a stopped queue end waits for several fences with their error.
-///
-/// Open: a device that the driver reports as lost; here the engine says so in its stead.
-///
-/// Kills `lost-device-leaves-waiters` and `all-waits-on-after-an-error`.
-#[test]
-fn nf_22_lost_devices_and_stopped_queues_end_waits_for_many() {
-    on_every_bench(NodePolicy::default(), |bench| {
-        let fences = fences(bench, 2);
-        let closed = bench.fence(0);
-        closed.close();
-        let mut queue = bench.queue();
-        let progress = queue.progress_fence().clone();
-        let waiter = Waiter::for_all(&[(&fences[0], 1), (&progress, 1)]);
-        queue.submit(CommandList::new().signal(&closed, 1)).unwrap();
-        let ended = waiter.join();
-        let Err(WaitManyError::Failed { index: 1, error }) = ended else {
-            panic!("{ended:?}");
-        };
-        assert!(matches!(error, WaitError::QueueFaulted(_)), "{error:?}");
-        for timeout in [Duration::ZERO, LONG] {
-            let again = Fence::wait_all(&[(&progress, 1), (&fences[0], 1)], timeout);
-            assert_eq!(again, Err(WaitManyError::Failed { index: 0, error }));
-        }
-
-        let gate = bench.engine.close();
-        let _queue = bench.queue();
-        until("a slice is in flight", || bench.engine.at_gate() > 0);
-        let any = Waiter::for_any(&each(&fences, &[1, 1]));
-        let all = Waiter::for_all(&each(&fences, &[1, 1]));
-        bench.engine.lose();
-        let is_lost = |ended| {
-            let error = WaitError::DeviceLost;
-            matches!(ended, Err(WaitManyError::Failed { error: e, .. }) if e == error)
-        };
-        assert!(is_lost(any.join().map(drop)));
-        assert!(is_lost(all.join()));
-        assert!(nobody_waits(&fences));
-        drop(gate);
-    });
-}
-
-/// A wait that timed out has left no MonitoredValue behind and that of others alone, and one with
-/// time-out zero changes none at all.
-///
-/// Kills `the-others-stay-monitored`.
-#[test]
-fn nf_22_a_time_out_of_many_leaves_nothing_behind() {
-    on_every_bench(NodePolicy::default(), |bench| {
-        let fences = fences(bench, 3);
-        fences[0].signal(1).unwrap();
-        let patient = bench.waiter_with(&fences[1], 5, Timeout::Never);
-        for _ in 0..3 {
-            assert_eq!(
-                Fence::wait_all(&each(&fences, &[1, 3, 3]), BRIEF),
-                Err(WaitManyError::TimedOut)
-            );
-            assert_eq!(
-                Fence::wait_any(&each(&fences, &[2, 3, 3]), BRIEF),
-                Err(WaitManyError::TimedOut)
-            );
-            assert_eq!(monitored_values(&fences), [u64::MAX, 4, u64::MAX]);
-        }
-        let before = updates(bench);
-        let zero = Duration::ZERO;
-        let timed_out = Err(WaitManyError::TimedOut);
-        assert_eq!(
-            Fence::wait_any(&each(&fences, &[2, 3, 3]), zero).map(drop),
-            timed_out
-        );
-        assert_eq!(Fence::wait_all(&each(&fences, &[1, 3, 3]), zero), timed_out);
-        assert_eq!(updates(bench), before);
-        fences[1].signal(5).unwrap();
-        assert_eq!(patient.join(), Ok(()));
-    });
-}
-
-/// What is reached after the time-out, while the wait is being taken out of the lists, counts.
-///
-/// Kills `a-time-out-forgets-what-came` and `who-gives-up-does-not-look`.
-#[test]
-fn nf_22_what_comes_while_a_wait_gives_up_counts() {
-    on_every_bench(NodePolicy::default(), |bench| {
-        let fences = fences(bench, 2);
-        let first = native(&fences[0]).id();
-        let stores = [store(&fences[0]), store(&fences[1])];
-        bench.spy.hook(move |moment, updates| {
-            let gives_up = updates.contains(&(first, u64::MAX));
-            if moment == Moment::AfterUpdateOfMonitoredValues && gives_up {
-                // No interrupt tells of it.
-                stores.iter().for_each(|store| store(1));
-            }
-        });
-        bench.until_parked();
-        let waits = each(&fences, &[1, 1]);
-        assert_eq!(Fence::wait_all(&waits, BRIEF), Ok(()));
-        for fence in &fences {
-            fence.rewind(0).unwrap();
-        }
-        assert_eq!(Fence::wait_any(&waits, BRIEF), Ok(0));
-        assert!(nobody_waits(&fences));
-        bench.spy.unhook();
-    });
-}
-
 /// 32 fences can be waited for, all of them and any; none, or 33, are refused with an error that
 /// says why, before anything is looked at.
 ///
@@ -398,7 +179,7 @@ fn nf_22_up_to_32_fences() {
         assert_eq!(all.join(), Ok(()));
         assert!(nobody_waits(&fences));
 
-        let before = updates(bench);
+        let before = bench.spy.updates();
         let many = Fence::wait_any(&waits, LONG);
         assert_eq!(many, Err(WaitManyError::TooMany));
         let says = many.unwrap_err().to_string();
@@ -406,7 +187,7 @@ fn nf_22_up_to_32_fences() {
         assert_eq!(Fence::wait_all(&waits, LONG), Err(WaitManyError::TooMany));
         assert_eq!(Fence::wait_any(&[], LONG), Err(WaitManyError::NoFence));
         assert_eq!(Fence::wait_all(&[], LONG), Err(WaitManyError::NoFence));
-        assert_eq!(updates(bench), before);
+        assert_eq!(bench.spy.updates(), before);
     });
 }
 
@@ -431,7 +212,7 @@ fn nf_22_the_same_fence_twice() {
         assert_eq!(all.join(), Ok(()));
         assert_eq!(monitored_value(&fence), u64::MAX);
         let twice = [(&fence, 6), (&fence, 6)];
-        let timed_out = Fence::wait_any(&twice, BRIEF);
+        let timed_out = Fence::wait_any(&twice, Duration::from_millis(5));
         assert_eq!(timed_out, Err(WaitManyError::TimedOut));
         assert_eq!(monitored_value(&fence), u64::MAX);
     });
@@ -455,7 +236,7 @@ fn nf_22_what_is_there_makes_no_call() {
             let all = |values| Fence::wait_all(&each(&fences, values), timeout);
             assert_eq!(all(&[0, 4, 8, 9]), Ok(()));
         }
-        assert_eq!(updates(bench), 0);
+        assert_eq!(bench.spy.updates(), 0);
         assert!(fences.iter().all(|fence| native(fence).waits() == 0));
     });
 }

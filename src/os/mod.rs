@@ -4,8 +4,8 @@
 //! [`Ddi`](crate::kmd::Ddi) and never an engine; the user side is not trusted.
 //!
 //! Locks, in the order in which they are taken: a process's handles, a fence's waiters (several in
-//! the order of their ids), the driver's. Nothing is held while a thread sleeps or a callback of
-//! the driver runs.
+//! the order of their ids), then the driver's or that of a wait's cell. Nothing is held while a
+//! thread sleeps or a callback of the driver runs.
 #![forbid(unsafe_code)]
 
 mod adapter;
