@@ -21,7 +21,7 @@ use support::bench::{Bench, LONG, monitored_value, on_every_bench};
 
 const WAITERS: usize = 3;
 const FENCES: usize = 4;
-const ROUNDS: u64 = 200;
+const ROUNDS: u64 = 400;
 
 /// A wait of one round: whether for any, of which fences, for which values, after how many turns.
 #[derive(Clone, Debug)]
