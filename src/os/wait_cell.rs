@@ -1,8 +1,8 @@
 //! Wait cell: where one CPU waiter sleeps, for one fence or for several.
 //!
 //! What stands in the list of a fence is a [`WaitPart`]: the cell, and which of its parts the fence
-//! is. Who takes a part out of a list ends it, with that fence's lock held; a cell takes no other
-//! lock.
+//! is. Who takes a part out of a list ends it, with that fence's lock held, but for its own thread,
+//! which gives it up. A cell takes no other lock.
 
 use super::wait_tally::WaitTally;
 use crate::kmd::QueueFault;
