@@ -69,6 +69,15 @@ impl AdapterState {
                     queue.fail(WaitError::QueueFaulted(fault));
                 }
             }
+            Interrupt::FencesRetired { fences } => {
+                for fence in fences {
+                    self.fence_retired(fence);
+                }
+            }
+            Interrupt::EngineParking {
+                node_ordinal,
+                parking,
+            } => self.engine_parking(node_ordinal, parking),
             Interrupt::EngineLost { node_ordinal } => {
                 for queue in self.all_queues() {
                     if queue.handle().node_ordinal == node_ordinal {

@@ -16,6 +16,7 @@
 
 use super::fence_storage::FenceStorage;
 use super::wait_cell::{WaitError, WaitPart};
+use super::waiter::Waiter;
 use super::waiter_list::{WaiterKey, WaiterList};
 use crate::abi::{FenceId, Home};
 use crate::kmd::{CurrentValueUpdate, Ddi, MonitoredValueUpdate, UpdateFlags};
@@ -61,7 +62,7 @@ impl CpuSignal<'_> {
     pub const MOST_OBJECTS: usize = 32;
 }
 
-type Waiters = WaiterList<WaitPart>;
+type Waiters = WaiterList<Waiter>;
 
 #[derive(Debug, Default)]
 struct State {
@@ -69,6 +70,8 @@ struct State {
     failed: Option<WaitError>,
     /// MonitoredValue as last posted.
     posted: u64,
+    /// CPU waits that were added so far.
+    cpu_waits: u64,
 }
 
 /// A fence.
@@ -95,6 +98,7 @@ impl NativeFence {
                 waiters,
                 failed: None,
                 posted,
+                cpu_waits: 0,
             }),
         }
     }
@@ -120,7 +124,7 @@ impl NativeFence {
     /// CPU waits that have come to stand in the list so far, with their MonitoredValue posted.
     #[must_use]
     pub fn waits(&self) -> u64 {
-        lock(&self.state).waiters.added()
+        lock(&self.state).cpu_waits
     }
 
     /// The user's read-only view of CurrentValue.
@@ -177,7 +181,7 @@ impl NativeFence {
     /// The MonitoredValue is right before a waiter runs (NF-04). After every post CurrentValue is
     /// read again: a signal between the first read and the post was compared with the old shadow,
     /// and while no slice is in flight nobody adopts the new one (NF-08).
-    fn settle(&self, state: &mut State, mut ended: Vec<WaitPart>, answers: bool) {
+    fn settle(&self, state: &mut State, mut ended: Vec<Waiter>, answers: bool) {
         ended.extend(state.waiters.release(self.current_value()));
         if answers || !ended.is_empty() {
             self.post(state, answers);
@@ -191,7 +195,7 @@ impl NativeFence {
             self.post(state, false);
         }
         for waiter in &ended {
-            waiter.end(Ok(()));
+            waiter.end(Ok(()), self.ddi.as_ref());
         }
     }
 
@@ -212,31 +216,58 @@ impl NativeFence {
         state.failed.map(Err)
     }
 
-    /// Adds a waiter for `value`. Without a key its wait has ended and it stands nowhere; with one
-    /// it stood, and may have ended by now.
-    pub(super) fn arm(&self, value: u64, waiter: WaitPart) -> Option<WaiterKey> {
+    /// Adds a thread's wait for `value`. Without a key it has ended and stands nowhere; with one it
+    /// stood, and may have ended by now.
+    pub(super) fn arm(&self, value: u64, part: WaitPart) -> Option<WaiterKey> {
         let mut state = lock(&self.state);
         if let Some(result) = self.outlook_of(&state, value) {
-            waiter.end(result);
+            part.end(result);
             return None;
         }
-        let key = state.waiters.add(value, waiter);
-        self.post(&mut state, false);
-        // The read after the post: a signal before the adoption may have raised nothing.
-        self.settle(&mut state, Vec::new(), false);
-        Some(key)
+        state.cpu_waits += 1;
+        Some(self.add(&mut state, value, Waiter::Cpu(part)))
     }
 
-    /// Takes a waiter out whose thread gave it up, if it still stands; MonitoredValue is right on
-    /// return. A waiter that was satisfied meanwhile ends so: no interrupt need have told of it.
+    fn add(&self, state: &mut State, value: u64, waiter: Waiter) -> WaiterKey {
+        let key = state.waiters.add(value, waiter);
+        self.post(state, false);
+        // The read after the post: a signal before the adoption may have raised nothing.
+        self.settle(state, Vec::new(), false);
+        key
+    }
+
+    /// Takes a thread's wait out that was given up, if it still stands; MonitoredValue is right on
+    /// return. One that was satisfied meanwhile ends so: no interrupt need have told of it.
     pub(super) fn cancel(&self, key: WaiterKey) {
         let mut state = lock(&self.state);
-        if let Some(waiter) = state.waiters.remove(key) {
-            self.post(&mut state, false);
-            if self.is_reached(key.value()) {
-                waiter.end(Ok(()));
-            }
+        if let Some(waiter) = self.take(&mut state, key)
+            && self.is_reached(key.value())
+        {
+            waiter.end(Ok(()), self.ddi.as_ref());
         }
+    }
+
+    fn take(&self, state: &mut State, key: WaiterKey) -> Option<Waiter> {
+        let waiter = state.waiters.remove(key)?;
+        self.post(state, false);
+        Some(waiter)
+    }
+
+    /// Adds an engine that parks at a wait for `value`; one whose value is reached already is
+    /// brought back at once. So is every one of a fence that failed, when it fails: its handle is
+    /// closed then, or its device lost, which the queue finds out.
+    pub(super) fn add_engine(&self, value: u64, node_ordinal: u32) -> WaiterKey {
+        self.add(&mut lock(&self.state), value, Waiter::Engine(node_ordinal))
+    }
+
+    /// Whether a waiter was neither released nor withdrawn.
+    pub(super) fn has_waiter(&self, key: WaiterKey) -> bool {
+        lock(&self.state).waiters.contains(key)
+    }
+
+    /// Takes a waiter out that waits no more, if it was not released before.
+    pub(super) fn withdraw(&self, key: WaiterKey) -> bool {
+        self.take(&mut lock(&self.state), key).is_some()
     }
 
     /// The driver that interrupts for this fence.
@@ -328,10 +359,10 @@ impl NativeFence {
         let failed = state.waiters.drain();
         self.post(&mut state, false);
         for waiter in satisfied {
-            waiter.end(Ok(()));
+            waiter.end(Ok(()), self.ddi.as_ref());
         }
         for waiter in failed {
-            waiter.end(Err(error));
+            waiter.end(Err(error), self.ddi.as_ref());
         }
     }
 }

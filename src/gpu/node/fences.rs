@@ -1,12 +1,13 @@
 //! Fences and handles of a node: what its engine knows, and posts of MonitoredValues.
 
 use super::inner::{Inner, KnownFence};
+use super::retirement::Kept;
 use super::{Node, NodeError};
 use crate::abi::{FenceHandle, FenceId, HandleAccess};
 use crate::gpu::handle_table::HandleTable;
-use crate::gpu::{GpuVa, MapError, SliceReport};
+use crate::gpu::{GpuVa, MapError};
 use crate::shared::Region;
-use crate::sync::{Arc, lock};
+use crate::sync::{Arc, MutexGuard, lock};
 
 impl Node {
     /// Makes a fence known to the engine.
@@ -44,18 +45,14 @@ impl Node {
         Some((known.current_value_va(), known.entry))
     }
 
-    /// Takes a fence out. When this returns, no slice refers to it any more, so its storage and
-    /// its slot may be used again; it waits for the slices in flight, which are asked to end and may
-    /// have something to report.
+    /// Takes a fence out. `true` if no slice refers to it any more, so that its storage and its
+    /// slot may be used again; else a report says so later.
     #[must_use]
-    pub fn remove_fence(&self, id: FenceId) -> Vec<SliceReport> {
+    pub fn remove_fence(&self, id: FenceId) -> bool {
         let mut inner = lock(&self.inner);
         inner.fences.remove(id);
         let known = inner.known.remove(&id.slot);
-        let reports = self.drain_slices(inner);
-        // Unmaps what no other fence lies in, which slices that have ended might have touched.
-        drop(known);
-        reports
+        retire(inner, Kept::fence(id, known))
     }
 
     /// Opens a handle of a process on a fence that the engine knows.
@@ -82,8 +79,8 @@ impl Node {
             self.engine.as_ref(),
             handle,
             access,
-            known.current_value_va(),
-            known.entry,
+            fence,
+            (known.current_value_va(), known.entry),
         )?;
         Ok(())
     }
@@ -91,26 +88,19 @@ impl Node {
     /// Closes a handle: packets fetched from now on that carry it fault.
     pub fn close_handle(&self, process: u64, handle: FenceHandle) {
         let mut inner = lock(&self.inner);
-        if let Some(table) = inner.handles.get_mut(&process) {
-            table.close(handle);
-        }
+        let table = inner.handles.get_mut(&process);
+        let named = table.and_then(|table| table.close(handle));
         drop(inner);
         // A queue may stand at a wait for it: the next slice finds the handle closed.
-        self.signalled();
+        self.signalled(named.as_slice());
     }
 
-    /// Takes a process out, whose fences and queues are gone: its handle table. As
-    /// [`Node::remove_fence`].
-    #[must_use]
-    pub fn remove_process(&self, process: u64) -> Vec<SliceReport> {
+    /// Takes a process out, whose fences and queues were taken out: its handle table.
+    pub fn remove_process(&self, process: u64) {
         let mut inner = lock(&self.inner);
-        let handles = inner.handles.remove(&process);
-        let reports = match handles {
-            Some(_) => self.drain_slices(inner),
-            None => Vec::new(),
-        };
-        drop(handles);
-        reports
+        if let Some(handles) = inner.handles.remove(&process) {
+            retire(inner, Kept::process(handles));
+        }
     }
 
     fn handle_table<'a>(
@@ -163,4 +153,17 @@ impl Node {
             inner.fences.adopt(slot, mapping.host.word(*offset));
         }
     }
+}
+
+/// Keeps it for the slices in flight; `true` if there are none, and it was dropped.
+fn retire(mut inner: MutexGuard<'_, Inner>, kept: Kept) -> bool {
+    let in_flight = inner.serviced < inner.submitted;
+    if in_flight {
+        let last = inner.submitted;
+        inner.retirement.keep(last, kept);
+    } else {
+        drop(inner);
+        drop(kept);
+    }
+    !in_flight
 }

@@ -1,7 +1,7 @@
 //! Interrupts of a node: who waits for the end of a slice, and the service routine.
 
-use super::Node;
 use super::inner::{Inner, Life};
+use super::{Node, retirement};
 use crate::abi::SliceReason;
 use crate::gpu::{EngineLost, QueueFault, SliceReport};
 use crate::sync::lock;
@@ -22,8 +22,11 @@ impl Node {
                     Life::Up => inner.serviced + 1,
                     Life::Lost => {
                         inner.life = Life::LossTold;
+                        // Nothing runs on the device any more.
+                        let retired = inner.retirement.take(u64::MAX);
                         return Some(SliceReport {
                             lost: true,
+                            retired: retirement::fences(&retired),
                             ..SliceReport::default()
                         });
                     }
@@ -91,6 +94,7 @@ impl Node {
         inner.serviced = slice;
         // The GPU first: the next slice runs while this one's report is worked on.
         self.supply(inner);
+        report.parking = inner.parking.news.take();
         report.faulted.append(&mut inner.unsaved_faults);
         inner.reader.take_records(&mut report);
         Self::complete_faults(inner, &mut report);
@@ -99,6 +103,10 @@ impl Node {
         if inner.serviced == inner.submitted {
             Self::adopt_posts(inner);
         }
+        // After the records of the slices that ended were read: none names them later.
+        let retired = inner.retirement.take(slice);
+        drop(guard);
+        report.retired = retirement::fences(&retired);
         report
     }
 

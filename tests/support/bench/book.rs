@@ -10,6 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Call {
     CreateNativeFence(FenceId),
+    DestroyNativeFence(FenceId),
     UpdateMonitoredValues(Vec<(FenceId, u64)>),
     UpdateCurrentValuesFromCpu(Vec<(FenceId, u64)>, UpdateFlags),
     CreateHwQueue {
@@ -33,6 +34,8 @@ pub(crate) enum Moment {
     InUpdateOfLogs,
     /// Before the driver does its part.
     InNotify,
+    /// The OS waits in an engine's stead, and the engine is not parked yet.
+    BeforeParking,
 }
 
 /// A log that was set: which queue's, which one, region and offset of the buffer, and its entries.
@@ -104,7 +107,10 @@ impl Callbacks for SpyCallbacks {
         let records = match &interrupt {
             Interrupt::NativeFenceSignaled(payload) => payload.fences.as_ref().map_or(0, Vec::len),
             Interrupt::HwQueueFaulted { .. } => 1,
-            Interrupt::ResampleFences { .. } | Interrupt::EngineLost { .. } => 0,
+            Interrupt::ResampleFences { .. }
+            | Interrupt::FencesRetired { .. }
+            | Interrupt::EngineParking { .. }
+            | Interrupt::EngineLost { .. } => 0,
         };
         self.book.write(Call::Interrupt(interrupt));
         *lock(&self.book.records) += records as u64;

@@ -10,7 +10,7 @@ use native_fence::abi::{FenceHandle, FenceId, LogType};
 use native_fence::kmd::{
     Callbacks, CreateHwQueue, CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, Driver,
     HwQueueHandle, Interrupt, MonitoredValueUpdate, NativeFenceCaps, NativeFenceSignaled,
-    NodeCounters, OpenNativeFence, Place, ProcessId, UpdateFlags,
+    NodeCounters, OpenNativeFence, Place, ProcessId, Retirement, UpdateFlags,
 };
 use std::fmt;
 use std::sync::Arc;
@@ -199,8 +199,9 @@ impl Ddi for DdiSpy {
         self.driver.close_native_fence(process, local);
     }
 
-    fn destroy_native_fence(&self, global: FenceId) {
-        self.driver.destroy_native_fence(global);
+    fn destroy_native_fence(&self, global: FenceId) -> Retirement {
+        self.book.write(Call::DestroyNativeFence(global));
+        self.driver.destroy_native_fence(global)
     }
 
     fn destroy_process(&self, process: ProcessId) {
@@ -285,6 +286,15 @@ impl Ddi for DdiSpy {
         self.book.write(Call::NotifyWorkSubmission(hw_queue));
         self.book.run(Moment::InNotify, &[]);
         self.driver.notify_work_submission(hw_queue);
+    }
+
+    fn park_engine(&self, node_ordinal: u32, attempt: u64) {
+        self.book.run(Moment::BeforeParking, &[]);
+        self.driver.park_engine(node_ordinal, attempt);
+    }
+
+    fn resume_engine(&self, node_ordinal: u32) {
+        self.driver.resume_engine(node_ordinal);
     }
 
     fn look_for_interrupts(&self, done: &dyn Fn() -> bool, deadline: Option<Instant>) -> bool {
