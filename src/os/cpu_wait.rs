@@ -192,6 +192,7 @@ fn sleep(tally: WaitTally, waits: &[CpuWait<'_>], deadline: Option<Instant>) -> 
         let CpuWait { object, value } = waits[part];
         keys[part] = object.fence().arm(value, WaitPart { cell, part });
     }
+    watch(&cell, waits, deadline);
     let tally = cell.sleep(deadline);
     for part in tally.open() {
         if let Some(key) = keys[part] {
@@ -200,4 +201,23 @@ fn sleep(tally: WaitTally, waits: &[CpuWait<'_>], deadline: Option<Instant>) -> 
     }
     // What was satisfied between the time-out and the last list counts.
     tally.ended().or_else(|| cell.tally().ended())
+}
+
+/// Where an adapter's interrupts are polled for, this thread does it until the wait has ended, and
+/// sees the values of all its fences. Fences of several adapters of that kind are told by the values
+/// and by the ends of slices; only the first adapter's records are watched (choice).
+fn watch(cell: &WaitCell, waits: &[CpuWait<'_>], deadline: Option<Instant>) {
+    let ended = || {
+        for part in cell.tally().open() {
+            if waits[part].is_reached() {
+                // The value was seen before its record.
+                waits[part].object.fence().resample();
+            }
+        }
+        cell.tally().ended().is_some()
+    };
+    for part in cell.tally().open() {
+        let ddi = waits[part].object.fence().ddi();
+        ddi.watch_interrupts(&ended, deadline);
+    }
 }
