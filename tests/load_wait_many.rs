@@ -13,6 +13,7 @@ mod support {
 mod engines;
 
 use engines::Random;
+use native_fence::abi::Delivery;
 use native_fence::gpu::NodePolicy;
 use native_fence::{CommandList, Fence, WaitManyError};
 use std::sync::mpsc;
@@ -132,8 +133,12 @@ fn nf_22_load_waits_for_many_against_signals_in_random_order() {
         wait_spin: Duration::ZERO,
         ..NodePolicy::default()
     };
+    let watches = NodePolicy {
+        delivery: Delivery::Polled,
+        ..sleeps_at_once
+    };
     let mut random = Random(22);
-    for policy in [NodePolicy::default(), sleeps_at_once] {
+    for policy in [NodePolicy::default(), sleeps_at_once, watches] {
         println!("{policy:?}");
         let seed = random.bits();
         on_every_bench(policy, |bench| run(bench, &mut Random(seed)));
