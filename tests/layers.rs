@@ -59,6 +59,16 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ),
     ("workload/bare/", "shared", "those two words"),
     (
+        "workload/monitored/",
+        "vulkan",
+        "comparator: the same work with monitored fences, which the CPU holds",
+    ),
+    (
+        "workload/monitored/",
+        "shared",
+        "the memory of those fences' values",
+    ),
+    (
         "workload/group.rs",
         "vulkan",
         "opens the comparators' device beside the adapter",

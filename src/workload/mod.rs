@@ -12,6 +12,7 @@
 pub mod bare;
 mod comparison;
 mod group;
+pub mod monitored;
 pub mod native;
 mod process_counters;
 mod runner;

@@ -1,0 +1,197 @@
+//! Scheduler: what of the operating system monitored fences need.
+//!
+//! It keeps the software list of each queue and the CPU's waiters. Nothing of it runs by itself:
+//! whoever queues, signals from the CPU or is interrupted takes its lock and looks. A look hands to
+//! an engine what no wait holds back any more, and wakes the waiters whose value is reached
+//! (MF-02, MF-03, MF-07).
+
+use super::engine::Engine;
+use super::store::{Place, Store};
+use crate::sync::{Arc, Condvar, Mutex, MutexGuard, lock, sleep_until};
+use crate::vulkan::CommandBuffer;
+use anyhow::{anyhow, ensure};
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// What a queue's list holds.
+pub(super) enum Queued {
+    Commands(CommandBuffer),
+    Wait(Place, u64),
+}
+
+/// Number of a queue's list.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ListId(usize);
+
+pub(super) struct Scheduler {
+    pub(super) store: Store,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    lists: Vec<List>,
+    waiters: Vec<Waiter>,
+    /// Why no wait can end well any more.
+    problem: Option<String>,
+}
+
+struct List {
+    engine: Arc<Engine>,
+    queued: VecDeque<Queued>,
+}
+
+struct Waiter {
+    place: Place,
+    value: u64,
+    woken: Arc<Condvar>,
+}
+
+impl Scheduler {
+    pub(super) fn new(store: Store) -> Arc<Self> {
+        Arc::new(Self {
+            store,
+            state: Mutex::default(),
+        })
+    }
+
+    /// A list for a queue of an engine.
+    pub(super) fn add_list(&self, engine: &Arc<Engine>) -> ListId {
+        let mut state = lock(&self.state);
+        state.lists.push(List {
+            engine: Arc::clone(engine),
+            queued: VecDeque::new(),
+        });
+        ListId(state.lists.len() - 1)
+    }
+
+    /// Puts more behind what a list holds, and hands to the engine what nothing holds back. What is
+    /// held back stays in the list: the caller does not wait.
+    pub(super) fn queue(
+        &self,
+        list: ListId,
+        more: impl IntoIterator<Item = Queued>,
+    ) -> anyhow::Result<()> {
+        let mut state = lock(&self.state);
+        let list = &mut state.lists[list.0];
+        list.queued.extend(more);
+        list.pump(&self.store)
+    }
+
+    /// Drops what a list still holds back; its queue is gone.
+    pub(super) fn forget(&self, list: ListId) {
+        lock(&self.state).lists[list.0].queued.clear();
+    }
+
+    /// What an interrupt asks for: a look at all that waits.
+    pub(super) fn interrupted(&self, lost: bool) {
+        let mut state = lock(&self.state);
+        if lost {
+            state.fail("the Vulkan device of an engine is lost".into());
+        }
+        self.look(state);
+    }
+
+    /// A signal from the CPU (MF-04).
+    pub(super) fn signal(&self, place: Place, value: u64) -> anyhow::Result<()> {
+        let state = lock(&self.state);
+        let now = self.store.read(place);
+        ensure!(
+            value >= now,
+            "a monitored fence goes up: {value} after {now}"
+        );
+        self.store.write(place, value);
+        self.look(state);
+        Ok(())
+    }
+
+    /// Sleeps until a value is reached (MF-04).
+    pub(super) fn wait(&self, place: Place, value: u64, timeout: Duration) -> anyhow::Result<()> {
+        let deadline = Instant::now().checked_add(timeout);
+        let mut state = lock(&self.state);
+        if self.store.read(place) >= value {
+            return Ok(());
+        }
+        let woken = Arc::new(Condvar::new());
+        state.waiters.push(Waiter {
+            place,
+            value,
+            woken: Arc::clone(&woken),
+        });
+        let (mut state, outcome) = self.sleep(state, &woken, place, value, deadline);
+        state
+            .waiters
+            .retain(|waiter| !Arc::ptr_eq(&waiter.woken, &woken));
+        outcome
+    }
+
+    /// Looks at every list and every waiter, and gives the lock back.
+    fn look(&self, mut state: MutexGuard<'_, State>) {
+        let mut lists = state.lists.iter_mut();
+        if let Err(error) = lists.try_for_each(|list| list.pump(&self.store)) {
+            state.fail(format!("{error:#}"));
+        }
+        let hopeless = state.problem.is_some();
+        let waiters = state.waiters.iter();
+        let ready = |waiter: &&Waiter| hopeless || self.store.read(waiter.place) >= waiter.value;
+        let woken: Vec<_> = waiters
+            .filter(ready)
+            .map(|waiter| Arc::clone(&waiter.woken))
+            .collect();
+        // Without the lock, which each of them takes.
+        drop(state);
+        for waiter in woken {
+            waiter.notify_one();
+        }
+    }
+
+    fn sleep<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        woken: &Condvar,
+        place: Place,
+        value: u64,
+        deadline: Option<Instant>,
+    ) -> (MutexGuard<'a, State>, anyhow::Result<()>) {
+        loop {
+            if self.store.read(place) >= value {
+                return (state, Ok(()));
+            }
+            if let Some(problem) = &state.problem {
+                let error = anyhow!("{problem}");
+                return (state, Err(error));
+            }
+            match sleep_until(woken, state, deadline) {
+                Some(again) => state = again,
+                None => {
+                    let error = anyhow!("a monitored fence did not reach {value} in time");
+                    return (lock(&self.state), Err(error));
+                }
+            }
+        }
+    }
+}
+
+impl State {
+    fn fail(&mut self, problem: String) {
+        self.problem.get_or_insert(problem);
+    }
+}
+
+impl List {
+    /// Hands to the engine what comes before the first wait that is not satisfied.
+    fn pump(&mut self, store: &Store) -> anyhow::Result<()> {
+        let mut ready = Vec::new();
+        while let Some(next) = self.queued.pop_front() {
+            match next {
+                Queued::Commands(commands) => ready.push(commands),
+                Queued::Wait(place, value) if store.read(place) >= value => {}
+                Queued::Wait(..) => {
+                    self.queued.push_front(next);
+                    break;
+                }
+            }
+        }
+        self.engine.submit(&ready)
+    }
+}
