@@ -4,6 +4,8 @@
 // in the other's. No queue, no packet, no log, no handle. What a native fence takes above this is
 // the price of being a fence.
 //
+// The two are of one dispatch, or of two (ROLE), of which the CPU may play one.
+//
 // One bounded loop without an inner one: both invocations may run in lockstep, where a spin of one
 // would never let the other answer; and a driver may end long loops.
 //
@@ -27,17 +29,23 @@ layout(local_size_x_id = 0, local_size_y = 1, local_size_z = 1) in;
 layout(constant_id = 1) const uint HANDOFFS = 256u;
 // Passes of the loop, after which an unanswered invocation gives up.
 layout(constant_id = 2) const uint MOST_PASSES = 20000u;
+// Which of the two this dispatch is.
+const uint BOTH = 2u;
+layout(constant_id = 3) const uint ROLE = BOTH;
 
 #include "bare/word.glsl"
 
 layout(push_constant) uniform Push {
-    uvec2 words; // four lines: the invocations' words, then how often each was answered
+    // Six lines: the invocations' words; how often each was answered; and, where each is a dispatch
+    // of its own, the most passes in a row, after the first answer, in which none came.
+    uvec2 words;
 } push;
 
 void main() {
     Words words = Words(push.words);
-    uint me = gl_LocalInvocationIndex;
-    bool plays = me < 2u;
+    uint lane = gl_LocalInvocationIndex;
+    uint me = ROLE == BOTH ? lane : ROLE;
+    bool plays = lane < (ROLE == BOTH ? 2u : 1u);
     uint mine = me * LINE_WORDS;
     uint other = (1u - me) * LINE_WORDS;
     uint rounds = HANDOFFS / 2u;
@@ -45,18 +53,29 @@ void main() {
     WORD_T base = OBSERVE(words.at[0]);
     uint answered = plays ? 0u : rounds;
     // The first invocation begins, and has one answer to wait for when the last round is over.
-    if (me == 0u) {
+    if (plays && me == 0u) {
         PUBLISH(words.at[other], base + WORD_T(1u));
     }
+    uint silent = 0u;
+    uint longest_silence = 0u;
     for (uint pass = 0u; pass < MOST_PASSES && answered < rounds; pass++) {
         WORD_T expected = base + WORD_T(answered + 1u);
         if (OBSERVE(words.at[mine]) >= expected) {
             answered++;
+            if (ROLE != BOTH) {
+                silent = 0u;
+            }
             WORD_T next = me == 0u ? expected + WORD_T(1u) : expected;
             if (me == 1u || answered < rounds) {
                 PUBLISH(words.at[other], next);
             }
+        } else if (ROLE != BOTH && answered > 0u) {
+            silent++;
+            longest_silence = max(longest_silence, silent);
         }
+    }
+    if (plays && ROLE != BOTH) {
+        PUBLISH(words.at[(4u + me) * LINE_WORDS], WORD_T(longest_silence));
     }
     if (plays) {
         PUBLISH(words.at[(2u + me) * LINE_WORDS], WORD_T(answered));

@@ -69,10 +69,11 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
         "the memory of those fences' values",
     ),
     (
-        "workload/group.rs",
+        "workload/bench.rs",
         "vulkan",
         "opens the comparators' device beside the adapter",
     ),
+    ("workload/group.rs", "vulkan", "says what a device lacks"),
     (
         "report/device.rs",
         "vulkan",

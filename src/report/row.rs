@@ -166,6 +166,7 @@ mod tests {
                     .copied()
                     .map(Duration::from_micros)
                     .collect(),
+                pauses: 0,
             },
             process: ProcessCounters {
                 cpu: Duration::from_micros(2 * micros),

@@ -54,8 +54,13 @@ pub fn verdict(group: &[&Row]) -> Option<String> {
 pub(super) fn title(row: &Row) -> String {
     let name = match row.scenario {
         Scenario::Handoff => "hand-off",
+        Scenario::HandoffCross => "hand-off between engines",
         Scenario::Storm => "storm",
         Scenario::CpuWait => "CPU wait",
+        Scenario::CpuSignal => "CPU signal",
+        Scenario::FanOut => "fan-out",
+        Scenario::FanIn => "fan-in",
+        Scenario::Idle => "idle",
     };
     match row.form() {
         Some(form) => format!("{name}, {form}"),

@@ -8,13 +8,25 @@
 //! the driver as many at a time as may run, and whoever finds a wait satisfied submits himself,
 //! where Windows would wake another thread.
 
+mod cpu_signal;
+mod cpu_wait;
 mod engine;
+mod fan;
 mod fence;
+mod handoff;
+mod idle;
 mod queue;
 mod scheduler;
 mod store;
+mod storm;
 mod system;
 
+pub use cpu_signal::CpuSignal;
+pub use cpu_wait::CpuWait;
+pub use fan::Fan;
 pub use fence::MonitoredFence;
+pub use handoff::Handoff;
+pub use idle::Idle;
 pub use queue::MonitoredQueue;
+pub use storm::Storm;
 pub use system::MonitoredSystem;

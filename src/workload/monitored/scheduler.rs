@@ -75,7 +75,9 @@ impl Scheduler {
         let mut state = lock(&self.state);
         let list = &mut state.lists[list.0];
         list.queued.extend(more);
-        list.pump(&self.store)
+        let mut ready = Vec::new();
+        list.take_ready(&self.store, &mut ready);
+        list.engine.submit(&ready)
     }
 
     /// Drops what a list still holds back; its queue is gone.
@@ -127,8 +129,7 @@ impl Scheduler {
 
     /// Looks at every list and every waiter, and gives the lock back.
     fn look(&self, mut state: MutexGuard<'_, State>) {
-        let mut lists = state.lists.iter_mut();
-        if let Err(error) = lists.try_for_each(|list| list.pump(&self.store)) {
+        if let Err(error) = state.hand_over(&self.store) {
             state.fail(format!("{error:#}"));
         }
         let hopeless = state.problem.is_some();
@@ -173,15 +174,29 @@ impl Scheduler {
 }
 
 impl State {
+    /// Hands each engine what nothing holds back, of all its queues in one go.
+    fn hand_over(&mut self, store: &Store) -> anyhow::Result<()> {
+        let mut ready = Vec::new();
+        let mut lists = self.lists.iter_mut().peekable();
+        while let Some(list) = lists.next() {
+            list.take_ready(store, &mut ready);
+            let more = lists.peek();
+            if more.is_none_or(|next| !Arc::ptr_eq(&next.engine, &list.engine)) {
+                list.engine.submit(&ready)?;
+                ready.clear();
+            }
+        }
+        Ok(())
+    }
+
     fn fail(&mut self, problem: String) {
         self.problem.get_or_insert(problem);
     }
 }
 
 impl List {
-    /// Hands to the engine what comes before the first wait that is not satisfied.
-    fn pump(&mut self, store: &Store) -> anyhow::Result<()> {
-        let mut ready = Vec::new();
+    /// Takes what comes before the first wait that is not satisfied.
+    fn take_ready(&mut self, store: &Store, ready: &mut Vec<CommandBuffer>) {
         while let Some(next) = self.queued.pop_front() {
             match next {
                 Queued::Commands(commands) => ready.push(commands),
@@ -192,6 +207,5 @@ impl List {
                 }
             }
         }
-        self.engine.submit(&ready)
     }
 }

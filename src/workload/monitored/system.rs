@@ -46,6 +46,12 @@ impl MonitoredSystem {
         MonitoredFence::new(&self.scheduler, initial)
     }
 
+    /// How many engines there are.
+    #[must_use]
+    pub fn engine_count(&self) -> usize {
+        self.engines.len()
+    }
+
     /// A queue of the engine with this number.
     ///
     /// # Panics

@@ -4,7 +4,7 @@ use super::counts;
 use crate::workload::{Counts, PATIENCE, Params, Runner, Sample};
 use crate::{Adapter, AdapterOptions, CommandList, Fence, HwQueue};
 use anyhow::Context;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const WAITS: u64 = 256;
 
@@ -26,6 +26,13 @@ impl CpuWaitForm {
             options.policy.wait_spin = Duration::ZERO;
         }
         options
+    }
+
+    pub(super) fn variant(self) -> &'static str {
+        match self {
+            Self::Looks => "looks before it sleeps",
+            Self::Sleeps => "sleeps at once",
+        }
     }
 }
 
@@ -73,13 +80,9 @@ impl Runner for CpuWait {
     }
 
     fn params(&self) -> Params {
-        let variant = match self.form {
-            CpuWaitForm::Looks => "looks before it sleeps",
-            CpuWaitForm::Sleeps => "sleeps at once",
-        };
         [
             ("waits".into(), WAITS.into()),
-            ("variant".into(), variant.into()),
+            ("variant".into(), self.form.variant().into()),
         ]
         .into()
     }
@@ -89,24 +92,14 @@ impl Runner for CpuWait {
     }
 
     fn batch(&mut self) -> anyhow::Result<Sample> {
-        let mut latencies = Vec::with_capacity(WAITS as usize);
-        let start = Instant::now();
-        let mut before = start;
-        for _ in 0..WAITS {
+        Sample::of_each(WAITS, |_| {
             self.value += 1;
             self.list.clear();
             self.list.signal(&self.fence, self.value);
             self.queue.submit(&self.list)?;
             self.fence
                 .wait(self.value, PATIENCE)
-                .context("the signal did not come")?;
-            let now = Instant::now();
-            latencies.push(now - before);
-            before = now;
-        }
-        Ok(Sample {
-            wall: before - start,
-            latencies,
+                .context("the signal did not come")
         })
     }
 

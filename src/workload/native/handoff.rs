@@ -1,17 +1,39 @@
-//! Hand-off with native fences: queue A signals f1 and waits for f2, queue B the other way round.
+//! Hand-off with native fences: queue A signals f1 and waits for f2, queue B the other way round, on
+//! one engine or on two.
 
 use super::counts;
 use crate::workload::{Counts, PATIENCE, Params, Runner, Sample};
-use crate::{Adapter, CommandList, Fence, HwQueue};
+use crate::{Adapter, CommandList, Fence, HwQueue, HwQueueOptions};
 use anyhow::Context;
 use std::time::Instant;
 
 /// Rounds of a batch; each is a hand-off there and one back.
 const ROUNDS: u64 = 128;
 
+/// Where the two queues are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HandoffEngines {
+    /// On one engine.
+    One,
+    /// On an engine each.
+    Two,
+}
+
+impl HandoffEngines {
+    /// Engines that the adapter needs.
+    #[must_use]
+    pub fn count(self) -> u32 {
+        match self {
+            Self::One => 1,
+            Self::Two => 2,
+        }
+    }
+}
+
 /// See the module's page.
 #[derive(Debug)]
 pub struct Handoff {
+    engines: HandoffEngines,
     there: Fence,
     back: Fence,
     first: HwQueue,
@@ -24,17 +46,22 @@ pub struct Handoff {
 }
 
 impl Handoff {
-    /// Two queues of the adapter's one engine.
+    /// Two queues of an adapter that has so many engines.
     ///
     /// # Errors
     /// Fences or queues could not be made.
-    pub fn new(adapter: Adapter) -> anyhow::Result<Self> {
+    pub fn new(adapter: Adapter, engines: HandoffEngines) -> anyhow::Result<Self> {
         let device = adapter.create_device();
+        let options = HwQueueOptions {
+            node_ordinal: engines.count() - 1,
+            ..HwQueueOptions::default()
+        };
         Ok(Self {
+            engines,
             there: device.create_fence(0)?,
             back: device.create_fence(0)?,
             first: device.create_hw_queue()?,
-            second: device.create_hw_queue()?,
+            second: device.create_hw_queue_with(options)?,
             first_list: CommandList::new(),
             second_list: CommandList::new(),
             value: 0,
@@ -46,14 +73,24 @@ impl Handoff {
 
 impl Runner for Handoff {
     fn work(&self) -> &'static str {
-        "Two hardware queues of one engine pass native fences to and fro, 128 times there and back; \
-         the packets are written before, measured is from the doorbells to the return of the CPU's \
-         wait for the end; every wait and signal is logged."
+        match self.engines {
+            HandoffEngines::One => {
+                "Two hardware queues of one engine pass native fences to and fro, 128 times there \
+                 and back; the packets are written before, measured is from the doorbells to the \
+                 return of the CPU's wait for the end; every wait and signal is logged."
+            }
+            HandoffEngines::Two => {
+                "Two hardware queues of two engines pass native fences to and fro, 128 times there \
+                 and back; the packets are written before, measured is from the doorbells to the \
+                 return of the CPU's wait for the end; every wait and signal is logged."
+            }
+        }
     }
 
     fn params(&self) -> Params {
         [
             ("queues".into(), 2.into()),
+            ("engines".into(), self.engines.count().into()),
             ("rounds".into(), ROUNDS.into()),
         ]
         .into()
@@ -88,10 +125,7 @@ impl Runner for Handoff {
             .progress_fence()
             .wait(self.end, PATIENCE)
             .context("the hand-offs did not end")?;
-        Ok(Sample {
-            wall: start.elapsed(),
-            latencies: Vec::new(),
-        })
+        Ok(Sample::whole(start.elapsed()))
     }
 
     fn counts(&self) -> Counts {

@@ -1,0 +1,79 @@
+//! Together: whether two parties that answer each other ran at the same time.
+//!
+//! Nothing promises that two dispatches run at once, or a dispatch beside a thread. Where one of
+//! them had no core the other looked in vain, and what was measured is the scheduler of the machine
+//! and not its memory. Such a batch is done again, and how many there were is said.
+
+use crate::workload::{Params, Sample};
+use anyhow::bail;
+
+/// Attempts at a batch before it is given up.
+const MOST_ATTEMPTS: u32 = 200;
+
+/// Passes in a row in which no answer came, after which the other was not running: about as many as
+/// a hundred hand-offs take.
+pub(super) const MOST_SILENCE: u64 = 5_000;
+
+/// The attempts at all batches of a runner.
+#[derive(Debug, Default)]
+pub(super) struct Together {
+    together: u64,
+    apart: u64,
+}
+
+impl Together {
+    /// Attempts a batch until the parties ran at the same time; `attempt` gives `None` where they
+    /// did not.
+    pub(super) fn batch(
+        &mut self,
+        mut attempt: impl FnMut() -> anyhow::Result<Option<Sample>>,
+    ) -> anyhow::Result<Sample> {
+        for _ in 0..MOST_ATTEMPTS {
+            if let Some(sample) = attempt()? {
+                self.together += 1;
+                return Ok(sample);
+            }
+            self.apart += 1;
+        }
+        bail!("the two parties did not run at the same time in {MOST_ATTEMPTS} attempts")
+    }
+
+    /// The share of attempts in which they did not, for the report.
+    pub(super) fn tell(&self, params: &mut Params) {
+        #[allow(clippy::cast_precision_loss, reason = "far below 2^52")]
+        let share = self.apart as f64 / ((self.apart + self.together) as f64).max(1.0);
+        let share = (share * 1e4).round() / 1e4;
+        params.insert("not_co_scheduled".into(), share.into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_is_attempted_again_and_the_share_is_told() {
+        let mut together = Together::default();
+        let mut attempts = [None, Some(Sample::default()), None, None]
+            .into_iter()
+            .cycle();
+        for _ in 0..2 {
+            let sample = together.batch(|| Ok(attempts.next().flatten())).unwrap();
+            assert_eq!(sample, Sample::default());
+        }
+        let mut params = Params::new();
+        together.tell(&mut params);
+        assert_eq!(params["not_co_scheduled"], 0.6667);
+    }
+
+    #[test]
+    fn parties_that_never_meet_are_an_error() {
+        let mut attempts = 0;
+        let ended = Together::default().batch(|| {
+            attempts += 1;
+            Ok(None)
+        });
+        assert!(ended.is_err());
+        assert_eq!(attempts, MOST_ATTEMPTS);
+    }
+}
