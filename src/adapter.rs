@@ -4,7 +4,8 @@
 //! the driver of `kmd`, the operating system of `os`, and what the user side starts from.
 
 use crate::gpu::{
-    Engine, EngineUnit, EngineUnitError, Node, NodeCounters, NodePolicy, ShaderEngine, ShaderTuning,
+    Crowd, Engine, EngineUnit, EngineUnitError, Node, NodeCounters, NodePolicy, ShaderEngine,
+    ShaderTuning,
 };
 use crate::kmd::{Ddi, Driver};
 use crate::os;
@@ -128,7 +129,8 @@ impl Adapter {
                 Ok(Box::new(engine))
             })
             .collect::<Result<_, _>>()?;
-        let adapter = Self::with_engines(engines, options.policy)?;
+        let room = unit.room(info, options.nodes.get());
+        let adapter = Self::with_crowd(engines, options.policy, Crowd::new(room))?;
         Ok(Self {
             info: Some(info.clone()),
             ..adapter
@@ -143,8 +145,18 @@ impl Adapter {
         engines: Vec<Box<dyn Engine>>,
         policy: NodePolicy,
     ) -> Result<Self, OpenError> {
+        Self::with_crowd(engines, policy, Crowd::on_cores())
+    }
+
+    fn with_crowd(
+        engines: Vec<Box<dyn Engine>>,
+        policy: NodePolicy,
+        crowd: Crowd,
+    ) -> Result<Self, OpenError> {
+        let crowd = Arc::new(crowd);
         let nodes = engines.into_iter().zip(0..).map(|(engine, ordinal)| {
-            Node::new(ordinal, engine, policy).map_err(|error| OpenError::Engine(error.to_string()))
+            Node::new(ordinal, engine, policy, Arc::clone(&crowd))
+                .map_err(|error| OpenError::Engine(error.to_string()))
         });
         Ok(Self::with_driver(Driver::new(
             nodes.collect::<Result<_, _>>()?,

@@ -2,10 +2,15 @@
 //!
 //! Rooms name these and never `std::sync` for what takes part in a protocol between threads.
 
-pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 pub(crate) use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 pub(crate) use std::thread;
 use std::time::Instant;
+
+/// Processors that this process may use now.
+pub(crate) fn cores() -> usize {
+    thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
 
 /// Locks a mutex. A panic elsewhere does not make the data unusable here: every critical section
 /// of this crate leaves its data whole, so poison is no news.

@@ -10,7 +10,7 @@ use native_fence::gpu::NodePolicy;
 use native_fence::kmd::{CurrentValueUpdate, Ddi, UpdateFlags};
 use native_fence::shared::Block;
 use native_fence::{CommandList, Fence, SignalError};
-use support::bench::{Call, LONG, on_every_bench};
+use support::bench::{Call, LONG, native, on_benches_of, on_every_bench, until_completed};
 
 fn values(fences: &[Fence]) -> Vec<u64> {
     fences.iter().map(Fence::current_value).collect()
@@ -146,7 +146,7 @@ fn nf_20_a_signal_that_returned_is_stored_and_has_released_its_waiters() {
 
 /// A queue that waits on the fence goes on, though its engine was let go.
 ///
-/// Kills `cpu-signals-do-not-tell-the-gpu`.
+/// Kills `a-parked-engine-is-not-started`.
 #[test]
 fn nf_20_a_signal_brings_back_a_parked_engine() {
     on_every_bench(NodePolicy::default(), |bench| {
@@ -165,5 +165,46 @@ fn nf_20_a_signal_brings_back_a_parked_engine() {
             gate.signal(round).unwrap();
             done.wait(round, LONG).unwrap();
         }
+    });
+}
+
+/// NotificationOnly stores nothing and makes the GPU look again at the queues that wait on the
+/// fence, whose CurrentValue somebody else has stored; the OS does nothing of its own here. An
+/// engine whose queues wait on other fences is let alone.
+///
+/// Kills `cpu-signals-do-not-tell-the-gpu` and `a-signal-wakes-every-parked-engine`.
+#[test]
+fn nf_18_a_notification_brings_back_the_engines_that_wait_on_the_fence() {
+    on_benches_of(2, NodePolicy::default(), |bench| {
+        let fences = [bench.fence(0), bench.fence(0)];
+        let mut ends = Vec::new();
+        for (fence, node) in fences.iter().zip(0..) {
+            let mut queue = bench.queue_on(node);
+            let end = queue.submit(CommandList::new().wait(fence, 5)).unwrap();
+            ends.push((queue, end));
+        }
+        bench.until_parked();
+        let slices = || [0, 1].map(|node| bench.counters_of(node).slices);
+        let before = slices();
+
+        let (region, offset) = native(&fences[1]).current_value_place();
+        let stored = Block::whole(&region.map().unwrap()).part(offset, 8);
+        stored.word(0).publish(6);
+        let update = CurrentValueUpdate {
+            fence: native(&fences[1]).id(),
+            value: 5,
+            word: stored.word(0),
+        };
+        let flags = UpdateFlags::NotificationOnly;
+        bench
+            .spy
+            .update_current_values_from_cpu(&[update], flags)
+            .unwrap();
+        until_completed(&ends[1].0, ends[1].1);
+        assert_eq!(fences[1].current_value(), 6, "nothing is stored");
+        bench.until_parked();
+        assert_eq!(slices()[0], before[0], "the other engine was started");
+        fences[0].signal(5).unwrap();
+        until_completed(&ends[0].0, ends[0].1);
     });
 }

@@ -15,7 +15,7 @@ use support::bench::{Bench, Call, Ended, native, until, until_completed};
 /// UpdateCurrentValuesFromCpu takes the whole batch in its order, whatever the order of the fences'
 /// ids, and tells the GPU once: one call, and one submission for all the queues that stand at waits.
 ///
-/// Kills `batch-is-stored-backward`, `batch-is-a-call-a-fence` and `batch-tells-no-engine`.
+/// Kills `batch-is-stored-backward` and `batch-is-a-call-a-fence`.
 #[test]
 fn nf_17_a_batch_of_current_values_takes_effect_in_order_with_one_notification() {
     const FENCES: usize = 32;

@@ -44,6 +44,7 @@ fn policies() -> [NodePolicy; 5] {
         slice_time: Duration::from_micros(slice),
         idle_window: Duration::from_micros(idle),
         wait_spin: Duration::from_micros(spin),
+        ..NodePolicy::default()
     };
     [
         NodePolicy::default(),

@@ -36,8 +36,7 @@ fn submit_chain(queues: &mut [HwQueue], fences: &[Fence], order: &[usize], round
 /// queues complete in any order, which an engine parked too early would stop for ever; and with
 /// every queue blocked the engine is let go, submits nothing more, and comes back.
 ///
-/// Kills `a-last-look-of-any-reason`, `a-short-slice-is-never-idle` and
-/// `a-short-slice-looks-at-one-queue`.
+/// Kills `a-short-slice-is-never-idle` and `a-short-slice-looks-at-one-queue`.
 #[test]
 fn hq_06_short_slices_forget_no_queue_and_let_the_engine_go() {
     for slice_time in [Duration::ZERO, Duration::from_micros(20)] {

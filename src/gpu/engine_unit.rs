@@ -4,7 +4,7 @@
 //! lost with one. lavapipe and SwiftShader have one queue a device and one thread pool an instance,
 //! so there an engine that shall not stand in another's way is an instance of its own.
 
-use crate::sync::{Arc, Mutex};
+use crate::sync::{Arc, Mutex, cores};
 use crate::vulkan::BringUpError;
 use crate::vulkan::{AdapterInfo, Device, DeviceOptions, Driver, Instance, InstanceOptions, Queue};
 
@@ -42,6 +42,20 @@ impl EngineUnit {
         match adapter.driver {
             Driver::Lavapipe | Driver::SwiftShader => Self::Instance,
             Driver::Other => Self::Queue,
+        }
+    }
+
+    /// How many of `engines` engines run at the same time: a CPU device has its cores for them, a
+    /// GPU runs queues of one device together, and takes turns between devices.
+    pub(crate) fn room(self, adapter: &AdapterInfo, engines: u32) -> u32 {
+        let cores = u32::try_from(cores()).unwrap_or(u32::MAX);
+        let queues = adapter.features.compute_families.iter();
+        let queues = queues.map(|family| family.queues).max().unwrap_or(1);
+        match (adapter.driver, self) {
+            (Driver::Lavapipe | Driver::SwiftShader, Self::Queue) => cores.min(queues),
+            (Driver::Lavapipe | Driver::SwiftShader, _) => cores,
+            (Driver::Other, Self::Queue) => engines.min(queues),
+            (Driver::Other, Self::Device | Self::Instance | Self::Process) => 1,
         }
     }
 

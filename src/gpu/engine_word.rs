@@ -83,35 +83,34 @@ impl EngineWord {
 
     /// After new work was stored: somebody shall look at it.
     pub fn wake(&self) -> Wake {
-        self.wake_if(|_| true)
-    }
-
-    /// After a CurrentValue was stored: an engine that stands at a wait shall look again. One
-    /// that parked with nothing blocked sleeps on.
-    pub fn wake_if_blocked(&self) -> Wake {
-        self.wake_if(|word| word & BLOCKED != 0)
-    }
-
-    fn wake_if(&self, parked_wakes: impl Fn(u64) -> bool) -> Wake {
         let before = self.update(|word| match state(word) {
-            EngineState::Parked if parked_wakes(word) => changed(word, EngineState::Running),
-            EngineState::Parking => changed(word, EngineState::Running),
-            EngineState::Parked | EngineState::Running | EngineState::Lost => word,
+            EngineState::Parked | EngineState::Parking => changed(word, EngineState::Running),
+            EngineState::Running | EngineState::Lost => word,
         });
         match state(before) {
-            EngineState::Parked if parked_wakes(before) => Wake::MustSubmit,
-            EngineState::Parked | EngineState::Running | EngineState::Parking => Wake::Seen,
+            EngineState::Parked => Wake::MustSubmit,
+            EngineState::Running | EngineState::Parking => Wake::Seen,
             EngineState::Lost => Wake::Lost,
         }
     }
 
-    /// Begins the last look; `true` if it had begun before and nobody has woken the engine since.
-    pub fn begin_parking(&self) -> bool {
+    /// After a CurrentValue was stored: an engine that is about to park looks again. `true` if it
+    /// is parked and stands at a wait: then the caller finds out whether it waits for this fence,
+    /// and wakes it if so.
+    pub fn signalled(&self) -> bool {
         let before = self.update(|word| match state(word) {
+            EngineState::Parking => changed(word, EngineState::Running),
+            EngineState::Parked | EngineState::Running | EngineState::Lost => word,
+        });
+        state(before) == EngineState::Parked && before & BLOCKED != 0
+    }
+
+    /// Begins the last look.
+    pub fn begin_parking(&self) {
+        self.update(|word| match state(word) {
             EngineState::Running | EngineState::Parked => changed(word, EngineState::Parking),
             EngineState::Parking | EngineState::Lost => word,
         });
-        state(before) == EngineState::Parking
     }
 
     /// Ends the last look: parked, unless somebody woke the engine since it began; then it runs
@@ -127,9 +126,10 @@ impl EngineWord {
         matches!(state(before), EngineState::Parking | EngineState::Lost)
     }
 
-    /// The engine executes no more.
-    pub fn lose(&self) {
-        self.update(|word| changed(word, EngineState::Lost));
+    /// The engine executes no more; `true` if it ran until now.
+    pub fn lose(&self) -> bool {
+        let before = self.update(|word| changed(word, EngineState::Lost));
+        matches!(state(before), EngineState::Running | EngineState::Parking)
     }
 }
 
@@ -148,20 +148,25 @@ mod tests {
     fn a_wake_during_the_last_look_keeps_the_engine() {
         let word = EngineWord::default();
         let _ = word.wake();
-        assert!(!word.begin_parking());
+        word.begin_parking();
         assert_eq!(word.wake(), Wake::Seen);
         assert!(!word.park(false), "parked over a wake");
         assert_eq!(word.state(), EngineState::Running);
     }
 
     #[test]
-    fn a_signal_wakes_only_an_engine_that_stands_at_a_wait() {
+    fn a_signal_is_for_an_engine_that_stands_at_a_wait_or_is_about_to() {
         let word = EngineWord::default();
-        for (blocked, expected) in [(false, Wake::Seen), (true, Wake::MustSubmit)] {
+        for blocked in [false, true] {
             let _ = word.wake();
+            assert!(!word.signalled(), "its slices look");
+            word.begin_parking();
+            assert!(!word.signalled());
+            assert!(!word.park(blocked), "parked over a signal");
             word.begin_parking();
             assert!(word.park(blocked));
-            assert_eq!(word.wake_if_blocked(), expected);
+            assert_eq!(word.signalled(), blocked);
+            assert_eq!(word.state(), EngineState::Parked);
         }
     }
 
@@ -169,10 +174,7 @@ mod tests {
     fn a_lost_engine_stays_lost() {
         let word = EngineWord::default();
         word.lose();
-        assert_eq!(
-            (word.wake(), word.wake_if_blocked()),
-            (Wake::Lost, Wake::Lost)
-        );
+        assert_eq!((word.wake(), word.signalled()), (Wake::Lost, false));
         word.begin_parking();
         assert_eq!(word.state(), EngineState::Lost);
     }

@@ -2,14 +2,17 @@
 
 use super::table::Table;
 use super::{AddressSpace, EngineMapping, GpuVa, MapError};
-use crate::abi::{FenceHandle, HandleAccess, HandleEntry, WordGroup};
+use crate::abi::{FenceHandle, FenceId, HandleAccess, HandleEntry, WordGroup};
 use crate::shared::Region;
+use std::collections::HashMap;
 
 /// The host's half of the table.
 #[derive(Debug)]
 pub(super) struct HandleTable {
     directory: EngineMapping,
     table: Table,
+    /// What open handles name.
+    fences: HashMap<FenceHandle, FenceId>,
 }
 
 impl HandleTable {
@@ -23,7 +26,11 @@ impl HandleTable {
             HandleEntry::LEAF_ENTRIES,
             HandleEntry::BYTES,
         );
-        Ok(Self { directory, table })
+        Ok(Self {
+            directory,
+            table,
+            fences: HashMap::new(),
+        })
     }
 
     /// Where the engine finds the directory.
@@ -37,8 +44,8 @@ impl HandleTable {
         space: &(impl AddressSpace + ?Sized),
         handle: FenceHandle,
         access: HandleAccess,
-        current_value: GpuVa,
-        fence_entry: GpuVa,
+        fence: FenceId,
+        (current_value, fence_entry): (GpuVa, GpuVa),
     ) -> Result<(), MapError> {
         let (entry, _) = self.table.entry(space, handle.slot())?;
         entry
@@ -49,14 +56,21 @@ impl HandleTable {
         entry
             .word(HandleEntry::META)
             .publish(HandleEntry::meta(handle.generation(), access));
+        self.fences.insert(handle, fence);
         Ok(())
     }
 
-    /// Closes a handle: packets fetched from now on fault.
-    pub(super) fn close(&mut self, handle: FenceHandle) {
+    /// The fence that an open handle names.
+    pub(super) fn fence(&self, handle: FenceHandle) -> Option<FenceId> {
+        self.fences.get(&handle).copied()
+    }
+
+    /// Closes a handle: packets fetched from now on fault. Gives the fence that it named.
+    pub(super) fn close(&mut self, handle: FenceHandle) -> Option<FenceId> {
         if let Some(entry) = self.table.existing(handle.slot()) {
             let meta = HandleEntry::meta(handle.generation(), HandleAccess::CLOSED);
             entry.word(HandleEntry::META).publish(meta);
         }
+        self.fences.remove(&handle)
     }
 }

@@ -6,6 +6,7 @@
 //! [`SliceReport`].
 #![forbid(unsafe_code)]
 
+mod crowd;
 mod engine;
 mod engine_caps;
 mod engine_unit;
@@ -24,6 +25,7 @@ mod shader_engine;
 mod shader_tuning;
 mod table;
 
+pub use crowd::Crowd;
 pub use engine::{AddressSpace, Engine, EngineBlock, EngineLost, EngineMapping, GpuVa, MapError};
 pub use engine_caps::EngineCaps;
 pub use engine_unit::{EngineUnit, EngineUnitError, SharedQueue};
@@ -35,7 +37,7 @@ pub use model_engine::{ModelEngine, ModelOptions};
 pub use node::{Node, NodeCounters, NodeError, NodePolicy};
 pub use queue_scan::{QueueScan, QueueStanding};
 pub use queue_slot::{QueueFault, QueuePlaces, QueueSlot};
-pub use report::{RaisedFence, SliceReport};
+pub use report::{EngineWait, Parking, RaisedFence, SliceReport};
 pub use shader_engine::ShaderEngine;
 pub use shader_tuning::{ShaderTuning, TuningError};
 

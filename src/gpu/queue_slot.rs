@@ -23,7 +23,9 @@ pub struct QueuePlaces {
     pub ring_capacity: u64,
     /// Progress words, which the user may read.
     pub progress: EngineBlock,
-    /// Directory of the process's handles.
+    /// The process, and the directory of its handles.
+    pub process: u64,
+    /// See [`QueuePlaces::process`].
     pub handle_directory: GpuVa,
     /// Handle of the progress fence.
     pub progress_handle: u32,
@@ -107,6 +109,12 @@ impl QueueSlot {
         };
         slot.set_status(DoorbellStatus::DisconnectedRetry);
         slot
+    }
+
+    /// Whose packets it executes.
+    #[must_use]
+    pub fn process(&self) -> u64 {
+        self.places.process
     }
 
     /// The engine's address of the descriptor.

@@ -20,6 +20,34 @@ pub struct RaisedFence {
     pub log_number: u64,
 }
 
+/// What a queue of an engine stands at: the engine may be let go if whoever reaches the value brings
+/// it back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct EngineWait {
+    /// Which fence.
+    pub fence: FenceId,
+    /// CurrentValue that the queue waits for.
+    pub value: u64,
+}
+
+/// Where an engine is on its way to be let go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Parking {
+    /// Nothing can go on. The engine is let go when somebody who knows of these waits has told
+    /// [`Node::finish_parking`](super::Node::finish_parking).
+    Asked {
+        /// Number of the attempt.
+        attempt: u64,
+        /// At least one.
+        waits: Vec<EngineWait>,
+    },
+    /// The engine runs on by itself: nobody needs to know of its waits any more.
+    Over {
+        /// Number of the last attempt.
+        attempt: u64,
+    },
+}
+
 /// What slices reported since the last report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SliceReport {
@@ -33,6 +61,8 @@ pub struct SliceReport {
     pub faulted: Vec<(u32, QueueFault)>,
     /// The engine executes no more.
     pub lost: bool,
+    /// What has changed about letting the engine go.
+    pub parking: Option<Parking>,
 }
 
 impl SliceReport {
@@ -44,6 +74,7 @@ impl SliceReport {
             && self.resample.is_empty()
             && self.faulted.is_empty()
             && !self.lost
+            && self.parking.is_none()
     }
 }
 

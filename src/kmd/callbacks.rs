@@ -1,7 +1,7 @@
 //! Callbacks: what the driver tells the OS (`DxgkCbNotifyInterrupt`; `layouts.md` 1.8).
 
 use crate::abi::FenceId;
-use crate::gpu::QueueFault;
+use crate::gpu::{Parking, QueueFault};
 use crate::kmd::HwQueueHandle;
 
 /// A fence of a [`NativeFenceSignaled`] payload.
@@ -44,6 +44,17 @@ pub enum Interrupt {
         hw_queue: HwQueueHandle,
         /// Why and where.
         fault: QueueFault,
+    },
+    /// An engine asks to be let go while its queues stand at waits, or runs on (choice; design idea
+    /// 4). The OS waits in its stead: it adds a waiter to each of the fences, then calls
+    /// [`Ddi::park_engine`](super::Ddi::park_engine), and when a value is reached
+    /// [`Ddi::resume_engine`](super::Ddi::resume_engine). An attempt that is older than one that
+    /// was told says nothing.
+    EngineParking {
+        /// Its node.
+        node_ordinal: u32,
+        /// Which.
+        parking: Parking,
     },
     /// An engine executes no more.
     EngineLost {

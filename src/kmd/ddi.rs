@@ -236,6 +236,14 @@ pub trait Ddi: Send + Sync + Debug {
     /// CONNECTED_NOTIFY.
     fn notify_work_submission(&self, hw_queue: HwQueueHandle);
 
+    /// The OS waits for all that attempt `attempt` of the engine to park named (choice): the
+    /// engine is let go, unless something has come meanwhile. Returns at once.
+    fn park_engine(&self, node_ordinal: u32, attempt: u64);
+
+    /// A value was reached that a parked engine waits for (choice): it runs again. Waits for
+    /// nothing; the caller may hold the fence's lock. An engine that runs already looks by itself.
+    fn resume_engine(&self, node_ordinal: u32);
+
     /// Before a wait: looks for a short time, without sleeping, whether the slices in flight make
     /// it `done`; true if so (choice: bounded spinning). Calls back on this thread for slices that
     /// end. The caller holds no lock that the callbacks take.

@@ -121,6 +121,12 @@ fn deliver(callbacks: &dyn Callbacks, node_ordinal: u32, report: SliceReport) {
     if report.lost {
         callbacks.notify_interrupt(Interrupt::EngineLost { node_ordinal });
     }
+    if let Some(parking) = report.parking {
+        callbacks.notify_interrupt(Interrupt::EngineParking {
+            node_ordinal,
+            parking,
+        });
+    }
 }
 
 impl Ddi for Driver {
@@ -236,13 +242,14 @@ impl Ddi for Driver {
         updates: &[CurrentValueUpdate<'_>],
         flags: UpdateFlags,
     ) -> Result<(), DdiError> {
+        let fences: Vec<FenceId> = updates.iter().map(|update| update.fence).collect();
         if flags == UpdateFlags::Store {
             for update in updates {
                 update.word.publish(update.value);
             }
         }
         for node in &self.nodes {
-            node.signalled();
+            node.signalled(&fences);
         }
         Ok(())
     }
@@ -272,6 +279,7 @@ impl Ddi for Driver {
             ),
             ring_capacity: args.ring_capacity,
             progress: progress.part(args.progress.offset, QueueProgress::BYTES),
+            process: args.process.0,
             handle_directory: node.handle_directory(args.process.0)?,
             progress_handle: args.progress_handle.raw(),
             progress_fence: node.fence_addresses(args.progress_fence).ok_or(
@@ -355,6 +363,18 @@ impl Ddi for Driver {
     fn notify_work_submission(&self, hw_queue: HwQueueHandle) {
         if let Ok(node) = self.node(hw_queue.node_ordinal) {
             self.deliver_all(node, node.work_submitted());
+        }
+    }
+
+    fn park_engine(&self, node_ordinal: u32, attempt: u64) {
+        if let Ok(node) = self.node(node_ordinal) {
+            node.finish_parking(attempt);
+        }
+    }
+
+    fn resume_engine(&self, node_ordinal: u32) {
+        if let Ok(node) = self.node(node_ordinal) {
+            node.resume();
         }
     }
 

@@ -19,4 +19,4 @@ pub use ddi::{
 };
 pub use driver::Driver;
 
-pub use crate::gpu::{LocalMemory, NodeCounters, QueueFault};
+pub use crate::gpu::{EngineWait, LocalMemory, NodeCounters, Parking, QueueFault};

@@ -3,6 +3,7 @@
 use super::fence_storage::FenceStorage;
 use super::interrupt::InterruptCounters;
 use super::native_fence::NativeFence;
+use super::parked_engines::ParkedEngines;
 use super::queue_record::QueueRecord;
 use crate::abi::FenceId;
 use crate::kmd::{Ddi, HwQueueHandle};
@@ -24,6 +25,7 @@ pub struct AdapterState {
     fences: Mutex<FenceSlots>,
     queues: Mutex<HashMap<HwQueueHandle, Weak<QueueRecord>>>,
     processes: AtomicU64,
+    pub(super) parked_engines: ParkedEngines,
     pub(super) counters: InterruptCounters,
 }
 
@@ -34,6 +36,7 @@ impl AdapterState {
             fences: Mutex::new(FenceSlots::default()),
             queues: Mutex::new(HashMap::new()),
             processes: AtomicU64::new(0),
+            parked_engines: ParkedEngines::default(),
             counters: InterruptCounters::default(),
         }
     }

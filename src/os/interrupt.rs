@@ -69,6 +69,10 @@ impl AdapterState {
                     queue.fail(WaitError::QueueFaulted(fault));
                 }
             }
+            Interrupt::EngineParking {
+                node_ordinal,
+                parking,
+            } => self.engine_parking(node_ordinal, parking),
             Interrupt::EngineLost { node_ordinal } => {
                 for queue in self.all_queues() {
                     if queue.handle().node_ordinal == node_ordinal {

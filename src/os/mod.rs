@@ -15,10 +15,12 @@ mod hw_queue;
 mod interrupt;
 mod log_buffer;
 mod native_fence;
+mod parked_engines;
 mod process;
 mod queue_record;
 mod queue_storage;
 mod wait_cell;
+mod waiter;
 mod waiter_list;
 
 pub use adapter::{Adapter, OsError};

@@ -16,6 +16,7 @@
 
 use super::fence_storage::FenceStorage;
 use super::wait_cell::{WaitCell, WaitError};
+use super::waiter::Waiter;
 use super::waiter_list::{WaiterKey, WaiterList};
 use crate::abi::{FenceId, Home};
 use crate::kmd::{CurrentValueUpdate, Ddi, MonitoredValueUpdate, UpdateFlags};
@@ -62,7 +63,7 @@ impl CpuSignal<'_> {
     pub const MOST_OBJECTS: usize = 32;
 }
 
-type Waiters = WaiterList<Arc<WaitCell>>;
+type Waiters = WaiterList<Waiter>;
 
 #[derive(Debug, Default)]
 struct State {
@@ -70,6 +71,8 @@ struct State {
     failed: Option<WaitError>,
     /// MonitoredValue as last posted.
     posted: u64,
+    /// CPU waits that were added so far.
+    cpu_waits: u64,
 }
 
 /// A fence.
@@ -96,6 +99,7 @@ impl NativeFence {
                 waiters,
                 failed: None,
                 posted,
+                cpu_waits: 0,
             }),
         }
     }
@@ -121,7 +125,7 @@ impl NativeFence {
     /// CPU waits that have come to stand in the list so far, with their MonitoredValue posted.
     #[must_use]
     pub fn waits(&self) -> u64 {
-        lock(&self.state).waiters.added()
+        lock(&self.state).cpu_waits
     }
 
     /// The user's read-only view of CurrentValue.
@@ -178,7 +182,7 @@ impl NativeFence {
     /// The MonitoredValue is right before a waiter runs (NF-04). After every post CurrentValue is
     /// read again: a signal between the first read and the post was compared with the old shadow,
     /// and while no slice is in flight nobody adopts the new one (NF-08).
-    fn settle(&self, state: &mut State, mut ended: Vec<Arc<WaitCell>>, answers: bool) {
+    fn settle(&self, state: &mut State, mut ended: Vec<Waiter>, answers: bool) {
         ended.extend(state.waiters.release(self.current_value()));
         if answers || !ended.is_empty() {
             self.post(state, answers);
@@ -191,8 +195,8 @@ impl NativeFence {
             ended.extend(more);
             self.post(state, false);
         }
-        for cell in &ended {
-            cell.end(Ok(()));
+        for waiter in &ended {
+            waiter.end(Ok(()), self.ddi.as_ref());
         }
     }
 
@@ -203,11 +207,39 @@ impl NativeFence {
             return Err(error);
         }
         let cell = Arc::new(WaitCell::default());
-        let key = state.waiters.add(value, Arc::clone(&cell));
-        self.post(&mut state, false);
-        // The read after the post: a signal before the adoption may have raised nothing.
-        self.settle(&mut state, Vec::new(), false);
+        state.cpu_waits += 1;
+        let key = self.add(&mut state, value, Waiter::Cpu(Arc::clone(&cell)));
         Ok((cell, key))
+    }
+
+    fn add(&self, state: &mut State, value: u64, waiter: Waiter) -> WaiterKey {
+        let key = state.waiters.add(value, waiter);
+        self.post(state, false);
+        // The read after the post: a signal before the adoption may have raised nothing.
+        self.settle(state, Vec::new(), false);
+        key
+    }
+
+    /// Adds an engine that parks at a wait for `value`; one whose value is reached already is
+    /// brought back at once. So is every one of a fence that failed, when it fails: its handle is
+    /// closed then, or its device lost, which the queue finds out.
+    pub(super) fn add_engine(&self, value: u64, node_ordinal: u32) -> WaiterKey {
+        self.add(&mut lock(&self.state), value, Waiter::Engine(node_ordinal))
+    }
+
+    /// Whether a waiter was neither released nor withdrawn.
+    pub(super) fn has_waiter(&self, key: WaiterKey) -> bool {
+        lock(&self.state).waiters.contains(key)
+    }
+
+    /// Takes a waiter out that waits no more, if it was not released before.
+    pub(super) fn withdraw(&self, key: WaiterKey) -> bool {
+        let mut state = lock(&self.state);
+        let stood = state.waiters.remove(key).is_some();
+        if stood {
+            self.post(&mut state, false);
+        }
+        stood
     }
 
     /// Waits until CurrentValue is at least `value` (NF-22).
@@ -240,9 +272,7 @@ impl NativeFence {
     }
 
     fn give_up(&self, cell: &WaitCell, key: WaiterKey, value: u64) -> Result<(), WaitError> {
-        let mut state = lock(&self.state);
-        if state.waiters.remove(key).is_some() {
-            self.post(&mut state, false);
+        if self.withdraw(key) {
             if self.current_value() >= value {
                 return Ok(());
             }
@@ -336,11 +366,11 @@ impl NativeFence {
         let satisfied = state.waiters.release(self.current_value());
         let failed = state.waiters.drain();
         self.post(&mut state, false);
-        for cell in satisfied {
-            cell.end(Ok(()));
+        for waiter in satisfied {
+            waiter.end(Ok(()), self.ddi.as_ref());
         }
-        for cell in failed {
-            cell.end(Err(error));
+        for waiter in failed {
+            waiter.end(Err(error), self.ddi.as_ref());
         }
     }
 }

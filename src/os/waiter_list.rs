@@ -38,9 +38,9 @@ impl<W> WaiterList<W> {
         WaiterKey(key.0, key.1)
     }
 
-    /// Waiters that were added so far.
-    pub(super) fn added(&self) -> u64 {
-        self.next
+    /// Whether a waiter is in the list.
+    pub(super) fn contains(&self, key: WaiterKey) -> bool {
+        self.waiters.contains_key(&(key.0, key.1))
     }
 
     /// Takes a waiter out that gave up; `None` if it was released before.

@@ -13,6 +13,8 @@ pub struct NodeCounters {
     pub records: u64,
     /// Times the engine parked.
     pub parks: u64,
+    /// Times an interrupt brought it back, for a value that one of its queues waits for (NF-09).
+    pub returns: u64,
     /// Signals whose value was below the one before (NF-21).
     pub backward_signals: u64,
     /// Words from the engine that could not be.
@@ -33,6 +35,7 @@ impl NodeCounters {
             cut: self.cut + other.cut,
             records: self.records + other.records,
             parks: self.parks + other.parks,
+            returns: self.returns + other.returns,
             backward_signals: self.backward_signals + other.backward_signals,
             refused_words: self.refused_words + other.refused_words,
             mappings: self.mappings + other.mappings,

@@ -77,23 +77,6 @@ impl Node {
         }
     }
 
-    /// There is new work: takes the engine from Parked, if it was.
-    fn wake(&self) -> Wake {
-        self.submit_if_taken(self.word.wake())
-    }
-
-    /// A CurrentValue was stored by the CPU: queues that stand at a wait look again.
-    pub fn signalled(&self) {
-        let _ = self.submit_if_taken(self.word.wake_if_blocked());
-    }
-
-    fn submit_if_taken(&self, wake: Wake) -> Wake {
-        if wake == Wake::MustSubmit {
-            self.submit(&mut lock(&self.inner));
-        }
-        wake
-    }
-
     /// New work found the engine running: if the slice in flight has ended and its report was not
     /// taken yet, takes it here, rather than let the work wait for a thread to wake up.
     fn poll(&self) -> Option<SliceReport> {

@@ -82,8 +82,8 @@ impl Node {
             self.engine.as_ref(),
             handle,
             access,
-            known.current_value_va(),
-            known.entry,
+            fence,
+            (known.current_value_va(), known.entry),
         )?;
         Ok(())
     }
@@ -91,12 +91,11 @@ impl Node {
     /// Closes a handle: packets fetched from now on that carry it fault.
     pub fn close_handle(&self, process: u64, handle: FenceHandle) {
         let mut inner = lock(&self.inner);
-        if let Some(table) = inner.handles.get_mut(&process) {
-            table.close(handle);
-        }
+        let table = inner.handles.get_mut(&process);
+        let named = table.and_then(|table| table.close(handle));
         drop(inner);
         // A queue may stand at a wait for it: the next slice finds the handle closed.
-        self.signalled();
+        self.signalled(named.as_slice());
     }
 
     /// Takes a process out, whose fences and queues are gone: its handle table. As

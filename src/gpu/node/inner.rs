@@ -8,7 +8,7 @@ use crate::gpu::handle_table::HandleTable;
 use crate::gpu::mailbox::Mailbox;
 use crate::gpu::report::ReportReader;
 use crate::gpu::run_list::RunList;
-use crate::gpu::{EngineMapping, GpuVa, QueueFault};
+use crate::gpu::{EngineMapping, EngineWait, GpuVa, Parking, QueueFault};
 use crate::shared::Block;
 use crate::sync::Arc;
 use std::collections::HashMap;
@@ -26,6 +26,22 @@ impl KnownFence {
         let (mapping, offset) = &self.current_value;
         mapping.va.offset(*offset)
     }
+}
+
+/// Letting the engine go while queues stand at waits.
+#[derive(Debug, Default)]
+pub(super) struct ParkingState {
+    /// Number of the last attempt.
+    pub(super) attempt: u64,
+    /// The attempt is not finished: no slice is in flight, and whoever was asked to finish it
+    /// submits the next one if one is needed.
+    pub(super) asked: bool,
+    /// The OS knows of `waits` by this attempt.
+    pub(super) known: bool,
+    /// What the queues stood at when the last attempt began.
+    pub(super) waits: Vec<EngineWait>,
+    /// What the next report says of it.
+    pub(super) news: Option<Parking>,
 }
 
 /// Whether slices are submitted.
@@ -54,8 +70,7 @@ pub(super) struct Inner {
     pub(super) last_reason: SliceReason,
     /// Doorbells say CONNECTED: producers need not call.
     pub(super) self_service: bool,
-    /// The slice under way was submitted after parking began: it is the last look.
-    pub(super) looking: bool,
+    pub(super) parking: ParkingState,
     pub(super) life: Life,
     /// A thread looks at the slices in flight beside the interrupt thread.
     pub(super) looked_at: bool,
@@ -79,7 +94,7 @@ impl Inner {
             requests: 0,
             last_reason: SliceReason::Budget,
             self_service: false,
-            looking: false,
+            parking: ParkingState::default(),
             life: Life::Up,
             looked_at: false,
             unsaved_faults: Vec::new(),

@@ -91,6 +91,7 @@ impl Node {
         inner.serviced = slice;
         // The GPU first: the next slice runs while this one's report is worked on.
         self.supply(inner);
+        report.parking = inner.parking.news.take();
         report.faulted.append(&mut inner.unsaved_faults);
         inner.reader.take_records(&mut report);
         Self::complete_faults(inner, &mut report);

@@ -6,7 +6,7 @@
 //! One lock, the device interrupt lock, covers posts, reports and submissions, so that updates of
 //! MonitoredValues and the service of an interrupt exclude each other (NF-08). Nobody waits for an
 //! engine with it held. State Running or Parking means: a slice is in flight, or somebody who
-//! holds the lock or is about to take it will submit one.
+//! holds the lock or is about to take it will submit one or park.
 
 mod counters;
 mod doorbells;
@@ -14,6 +14,7 @@ mod fences;
 mod inner;
 mod interrupts;
 mod mappings;
+mod parking;
 mod policy;
 mod slices;
 
@@ -21,8 +22,8 @@ pub use counters::NodeCounters;
 pub use policy::NodePolicy;
 
 use super::{
-    Engine, EngineBlock, EngineCaps, EngineLost, EngineMapping, EngineState, EngineWord, MapError,
-    QueueSlot,
+    Crowd, Engine, EngineBlock, EngineCaps, EngineLost, EngineMapping, EngineState, EngineWord,
+    MapError, QueueSlot,
 };
 use crate::abi::{EngineControl, EngineReport, WordGroup};
 use crate::shared::{Pool, PoolPlace, Region};
@@ -55,6 +56,7 @@ pub struct Node {
     control: EngineMapping,
     report: EngineMapping,
     policy: NodePolicy,
+    crowd: Arc<Crowd>,
     /// Loop passes that a slice may take.
     pass_budget: u64,
     word: EngineWord,
@@ -63,7 +65,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// Attaches an engine.
+    /// Attaches an engine, one of a crowd.
     ///
     /// # Errors
     /// When memory for the engine's blocks cannot be had.
@@ -71,6 +73,7 @@ impl Node {
         ordinal: u32,
         mut engine: Box<dyn Engine>,
         policy: NodePolicy,
+        crowd: Arc<Crowd>,
     ) -> Result<Self, NodeError> {
         let map = |group, bytes| -> Result<EngineMapping, MapError> {
             engine.map(&Region::for_words(group, bytes)?)
@@ -90,6 +93,7 @@ impl Node {
             control,
             report,
             policy,
+            crowd,
             pass_budget: MOST_PASSES,
             word: EngineWord::default(),
             queue_pages: Pool::new(WordGroup::QueueState, QueueSlot::PAGE_BYTES),

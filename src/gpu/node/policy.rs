@@ -10,6 +10,8 @@ pub struct NodePolicy {
     /// GPU time without a step of any queue after which a slice ends as idle. Long enough that a
     /// producer which keeps writing need not ring, short enough that an idle GPU is let go.
     pub idle_window: Duration,
+    /// The same while other engines want the device and it has no room for all: some 20 steps.
+    pub crowded_window: Duration,
     /// How long a CPU waiter looks before it sleeps, while a slice is in flight: about what the
     /// way from the end of a slice to the waiter costs once both have slept (25 to 130 µs on the
     /// two-core machines that this was measured on).
@@ -21,6 +23,7 @@ impl Default for NodePolicy {
         Self {
             slice_time: Duration::from_millis(4),
             idle_window: Duration::from_micros(50),
+            crowded_window: Duration::from_micros(2),
             wait_spin: Duration::from_micros(100),
         }
     }

@@ -59,7 +59,11 @@ impl Node {
         let limits = SliceLimits {
             passes: self.pass_budget,
             ticks: self.engine.ticks_in(self.policy.slice_time),
-            idle_ticks: self.engine.ticks_in(self.policy.idle_window),
+            idle_ticks: self.engine.ticks_in(if self.crowd.is_crowded() {
+                self.policy.crowded_window
+            } else {
+                self.policy.idle_window
+            }),
         };
         self.submit_with(inner, limits);
     }
@@ -90,24 +94,32 @@ impl Node {
         }
     }
 
-    /// Submits what can go on, or parks.
+    /// Submits what can go on, or begins to let the engine go.
     pub(super) fn supply(&self, inner: &mut Inner) {
-        // A slice that was not ended by its work had more to do than its time: keep two in flight.
-        let busy = matches!(inner.last_reason, SliceReason::Budget | SliceReason::Cut);
         let scan = QueueScan::of(inner.run_list.queues());
-        if scan.runnable && !inner.run_list.queues().is_empty() {
+        if scan.runnable {
+            // A slice that was not ended by its work had more to do than its time: keep two in
+            // flight.
+            let busy = matches!(inner.last_reason, SliceReason::Budget | SliceReason::Cut);
             self.run_on(inner, if busy { 2 } else { 1 });
         } else if inner.submitted == inner.serviced {
-            self.park(inner);
+            // A slice that did not end as idle may have released a queue that it did not look at
+            // again: the engine finds that out sooner than the OS, where it has room to look.
+            let looked = inner.last_reason == SliceReason::Idle;
+            if scan.blocked && !looked && !self.crowd.is_crowded() {
+                self.run_on(inner, 1);
+            } else {
+                self.begin_parking(inner);
+            }
         }
     }
 
     /// Keeps `depth` slices in flight, so that the GPU does not idle between them.
-    fn run_on(&self, inner: &mut Inner, depth: u64) {
-        inner.looking = false;
+    pub(super) fn run_on(&self, inner: &mut Inner, depth: u64) {
         // From Parking back to Running, and whoever stored something before it is seen by the
         // slice that is submitted now.
         let _ = self.word.wake();
+        inner.parking.over();
         if !inner.self_service && depth > 1 {
             inner.self_service = true;
             for queue in inner.run_list.queues() {
@@ -116,36 +128,6 @@ impl Node {
         }
         while inner.submitted - inner.serviced < depth && inner.life == Life::Up {
             self.submit(inner);
-        }
-    }
-
-    /// Nothing can go on and no slice is in flight: look once more after everybody was told that
-    /// they must call, then let the engine go.
-    fn park(&self, inner: &mut Inner) {
-        let looked = self.word.begin_parking() && inner.looking;
-        if inner.self_service {
-            inner.self_service = false;
-            for queue in inner.run_list.queues() {
-                queue.set_status(DoorbellStatus::ConnectedNotify);
-                queue.meet_doorbell();
-            }
-        }
-        let scan = QueueScan::of(inner.run_list.queues());
-        if scan.runnable {
-            self.run_on(inner, 1);
-        } else if scan.blocked && !(looked && inner.last_reason == SliceReason::Idle) {
-            // A last look is a slice that was submitted after parking began and found at every
-            // queue that it cannot go on. One that ended for another reason may have made a queue
-            // runnable that it did not look at again.
-            inner.looking = true;
-            self.submit(inner);
-        } else {
-            inner.looking = false;
-            if self.word.park(scan.blocked) {
-                inner.counters.parks += 1;
-            } else {
-                self.run_on(inner, 1);
-            }
         }
     }
 
@@ -186,7 +168,9 @@ impl Node {
         inner.life = Life::Lost;
         inner.serviced = inner.submitted;
         inner.mappings.keep();
-        self.word.lose();
+        if self.word.lose() {
+            self.crowd.leave();
+        }
         for queue in inner.run_list.queues() {
             queue.set_status(DoorbellStatus::DisconnectedAbort);
         }

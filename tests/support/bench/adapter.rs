@@ -2,13 +2,13 @@
 
 use super::{DdiSpy, EngineSpy, Waiter, until};
 use native_fence::gpu::{
-    Engine, EngineState, EngineUnit, ModelEngine, ModelOptions, Node, NodePolicy, ShaderEngine,
-    ShaderTuning,
+    Crowd, Engine, EngineState, EngineUnit, ModelEngine, ModelOptions, Node, NodePolicy,
+    ShaderEngine, ShaderTuning,
 };
-use native_fence::kmd::{Driver, NodeCounters};
+use native_fence::kmd::{Ddi, Driver, NodeCounters};
 use native_fence::os::NativeFence;
 use native_fence::vulkan::{AdapterInfo, Instance, InstanceOptions, choose, validation};
-use native_fence::{Adapter, CommandList, Device, Fence, HwQueue, Timeout};
+use native_fence::{Adapter, CommandList, Device, Fence, HwQueue, HwQueueOptions, Timeout};
 use std::sync::Arc;
 
 /// See the module's page. Declared before all that is made from it, so that it goes last; then the
@@ -16,7 +16,9 @@ use std::sync::Arc;
 pub(crate) struct Bench {
     pub(crate) device: Device,
     pub(crate) spy: Arc<DdiSpy>,
+    /// The first engine, of most tests the only one.
     pub(crate) engine: Arc<EngineSpy>,
+    pub(crate) engines: Vec<Arc<EngineSpy>>,
     pub(crate) adapter: Adapter,
     info: Option<AdapterInfo>,
     _messages: NoMessages,
@@ -35,25 +37,26 @@ impl Drop for NoMessages {
 impl Drop for Bench {
     fn drop(&mut self) {
         // The adapter's last act is to wait for its slices.
-        self.engine.keep_ends(false);
+        for engine in &self.engines {
+            engine.keep_ends(false);
+        }
     }
 }
 
-fn device() -> Option<(ShaderEngine, AdapterInfo)> {
+fn devices(count: u32) -> Option<(Vec<Box<dyn Engine>>, AdapterInfo)> {
     let validation = validation::asked_for_by_environment();
     let opened = Instance::new(InstanceOptions { validation }).map(|instance| {
         let adapters = instance.adapters();
         let info = choose(&adapters, None).unwrap().clone();
         let unit = EngineUnit::default_for(&info);
-        let queues = unit.open_queues(&instance, &info, 1, validation).unwrap();
-        let queue = queues.into_iter().next().unwrap();
-        (
-            ShaderEngine::new(queue, ShaderTuning::default()).unwrap(),
-            info,
-        )
+        let queues = unit.open_queues(&instance, &info, count, validation);
+        let engine = |queue| -> Box<dyn Engine> {
+            Box::new(ShaderEngine::new(queue, ShaderTuning::default()).unwrap())
+        };
+        (queues.unwrap().into_iter().map(engine).collect(), info)
     });
     match opened {
-        Ok(device) => Some(device),
+        Ok(devices) => Some(devices),
         Err(error) => {
             assert!(
                 std::env::var_os("NFENCE_REQUIRE_DEVICE").is_none(),
@@ -67,27 +70,45 @@ fn device() -> Option<(ShaderEngine, AdapterInfo)> {
 
 /// Runs a body on the model, in which a wrong access to memory is found, and on the device.
 pub(crate) fn on_every_bench(policy: NodePolicy, body: impl Fn(&Bench)) {
+    on_benches_of(1, policy, body);
+}
+
+/// The same with several engines, each a node.
+pub(crate) fn on_benches_of(engines: u32, policy: NodePolicy, body: impl Fn(&Bench)) {
     println!("on the model");
-    let model = ModelEngine::new(ModelOptions::default());
-    let memory = Arc::clone(model.memory());
-    body(&Bench::over(Box::new(model), None, policy));
-    assert_eq!(memory.violations(), []);
-    if let Some((engine, info)) = device() {
+    let models = (0..engines).map(|_| ModelEngine::new(ModelOptions::default()));
+    let models: Vec<_> = models.collect();
+    let memories = models.iter().map(|model| Arc::clone(model.memory()));
+    let memories: Vec<_> = memories.collect();
+    let boxed = |model| -> Box<dyn Engine> { Box::new(model) };
+    body(&Bench::over(
+        models.into_iter().map(boxed).collect(),
+        None,
+        policy,
+    ));
+    for memory in memories {
+        assert_eq!(memory.violations(), []);
+    }
+    if let Some((engines, info)) = devices(engines) {
         println!("on the shader");
-        body(&Bench::over(Box::new(engine), Some(info), policy));
+        body(&Bench::over(engines, Some(info), policy));
     }
 }
 
 impl Bench {
-    fn over(engine: Box<dyn Engine>, info: Option<AdapterInfo>, policy: NodePolicy) -> Self {
-        let engine = EngineSpy::over(engine);
-        let node = Node::new(0, engine.boxed(), policy).unwrap();
-        let spy = DdiSpy::over(Driver::new(vec![node]));
+    fn over(engines: Vec<Box<dyn Engine>>, info: Option<AdapterInfo>, policy: NodePolicy) -> Self {
+        let engines: Vec<_> = engines.into_iter().map(EngineSpy::over).collect();
+        let crowd = Arc::new(Crowd::on_cores());
+        let nodes = engines.iter().zip(0..).map(|(engine, ordinal)| {
+            Node::new(ordinal, engine.boxed(), policy, Arc::clone(&crowd)).unwrap()
+        });
+        let spy = DdiSpy::over(Driver::new(nodes.collect()));
         let adapter = Adapter::with_driver(Arc::clone(&spy) as _);
         Self {
             device: adapter.create_device(),
             spy,
-            engine,
+            engine: Arc::clone(&engines[0]),
+            engines,
             adapter,
             info,
             _messages: NoMessages,
@@ -101,8 +122,8 @@ impl Bench {
 
     /// On the device, with slices that end as `policy` says.
     pub(crate) fn with_policy(policy: NodePolicy) -> Self {
-        let (engine, info) = device().expect("a Vulkan device");
-        Self::over(Box::new(engine), Some(info), policy)
+        let (engines, info) = devices(1).expect("a Vulkan device");
+        Self::over(engines, Some(info), policy)
     }
 
     /// The device's description.
@@ -113,6 +134,20 @@ impl Bench {
     /// A fence that starts at `initial`.
     pub(crate) fn fence(&self, initial: u64) -> Fence {
         self.device.create_fence(initial).unwrap()
+    }
+
+    /// A queue of a node, with its doorbell connected.
+    pub(crate) fn queue_on(&self, node_ordinal: u32) -> HwQueue {
+        let options = HwQueueOptions {
+            node_ordinal,
+            ..HwQueueOptions::default()
+        };
+        self.device.create_hw_queue_with(options).unwrap()
+    }
+
+    /// Counters of one engine.
+    pub(crate) fn counters_of(&self, node_ordinal: u32) -> NodeCounters {
+        self.spy.driver.node_counters(node_ordinal).unwrap()
     }
 
     /// A queue with its doorbell connected.
@@ -135,7 +170,7 @@ impl Bench {
         Waiter::standing(fence, value, timeout)
     }
 
-    /// Counters of the engine.
+    /// Counters of the engines together.
     pub(crate) fn counters(&self) -> NodeCounters {
         self.adapter.node_counters()
     }
@@ -145,12 +180,18 @@ impl Bench {
         self.adapter.os().interrupts().native_fence_signaled()
     }
 
-    /// Waits until the engine is parked: what was submitted before has been executed or stands at a
+    /// Waits until the engines are parked: what was submitted before has been executed or stands at a
     /// wait that was looked at, no slice is in flight, and what was posted before is adopted by the
     /// next one. The last interrupt may still be on its way: [`Bench::until_told`].
     pub(crate) fn until_parked(&self) {
-        until("the engine parks", || {
-            self.spy.driver.engine_state(0) == Some(EngineState::Parked)
+        until("the engines park", || {
+            let all_parked = || {
+                let mut nodes = 0..self.engines.len() as u32;
+                nodes.all(|node| self.spy.driver.engine_state(node) == Some(EngineState::Parked))
+            };
+            // All at one time: one may bring another back that was seen parked before.
+            let slices = self.counters().slices;
+            all_parked() && all_parked() && self.counters().slices == slices
         });
     }
 

@@ -33,6 +33,8 @@ pub(crate) enum Moment {
     InUpdateOfLogs,
     /// Before the driver does its part.
     InNotify,
+    /// The OS waits in an engine's stead, and the engine is not parked yet.
+    BeforeParking,
 }
 
 /// A log that was set: which queue's, which one, region and offset of the buffer, and its entries.
@@ -104,7 +106,9 @@ impl Callbacks for SpyCallbacks {
         let records = match &interrupt {
             Interrupt::NativeFenceSignaled(payload) => payload.fences.as_ref().map_or(0, Vec::len),
             Interrupt::HwQueueFaulted { .. } => 1,
-            Interrupt::ResampleFences { .. } | Interrupt::EngineLost { .. } => 0,
+            Interrupt::ResampleFences { .. }
+            | Interrupt::EngineParking { .. }
+            | Interrupt::EngineLost { .. } => 0,
         };
         self.book.write(Call::Interrupt(interrupt));
         *lock(&self.book.records) += records as u64;

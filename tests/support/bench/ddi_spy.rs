@@ -282,6 +282,15 @@ impl Ddi for DdiSpy {
         self.driver.notify_work_submission(hw_queue);
     }
 
+    fn park_engine(&self, node_ordinal: u32, attempt: u64) {
+        self.book.run(Moment::BeforeParking, &[]);
+        self.driver.park_engine(node_ordinal, attempt);
+    }
+
+    fn resume_engine(&self, node_ordinal: u32) {
+        self.driver.resume_engine(node_ordinal);
+    }
+
     fn look_for_interrupts(&self, done: &dyn Fn() -> bool, deadline: Option<Instant>) -> bool {
         self.driver.look_for_interrupts(done, deadline)
     }

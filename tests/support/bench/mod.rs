@@ -17,7 +17,7 @@ mod waiter;
 mod waiting;
 
 pub(crate) use adapter::{
-    Bench, complete, monitored_value, native, on_every_bench, until_completed,
+    Bench, complete, monitored_value, native, on_benches_of, on_every_bench, until_completed,
 };
 pub(crate) use book::{Call, Moment};
 pub(crate) use ddi_spy::DdiSpy;

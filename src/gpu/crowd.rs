@@ -1,0 +1,48 @@
+//! Crowd: the engines of an adapter that want the device at the same time.
+//!
+//! An engine that polls for work keeps a core, or a context of the device, from an engine that has
+//! some. Where there are fewer of them than engines at work, one that finds nothing leaves soon;
+//! else it stays a while, since what comes soon is served sooner by a running engine than by one
+//! that must be started (`decisions.md` 24).
+
+use crate::sync::{AtomicU32, Ordering};
+
+/// See the module's page.
+#[derive(Debug)]
+pub struct Crowd {
+    room: u32,
+    running: AtomicU32,
+}
+
+impl Crowd {
+    /// Engines of which `room` can run at the same time.
+    #[must_use]
+    pub fn new(room: u32) -> Self {
+        Self {
+            room,
+            running: AtomicU32::new(0),
+        }
+    }
+
+    /// Engines, each on a core of the host's that this process may use.
+    #[must_use]
+    pub fn on_cores() -> Self {
+        let cores = crate::sync::cores();
+        Self::new(u32::try_from(cores).unwrap_or(u32::MAX))
+    }
+
+    /// An engine runs.
+    pub(super) fn enter(&self) {
+        self.running.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// It was let go.
+    pub(super) fn leave(&self) {
+        self.running.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Whether an engine that polls stands in another's way. A hint.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.running.load(Ordering::Relaxed) > self.room
+    }
+}

@@ -1,0 +1,154 @@
+//! Parking of a node: letting the engine go when nothing can run, and bringing it back.
+//!
+//! An engine whose queues stand at waits is let go in two steps. First the doorbells say that
+//! producers must call, and the OS is asked to wait in the queues' stead: it adds a waiter to each
+//! fence and posts its MonitoredValue to every engine. Then [`Node::finish_parking`] looks at the
+//! rings once more and parks, unless somebody has woken the engine since the first step.
+//!
+//! Why no wake-up is lost. Of a producer that does not call, its write index is seen by the look at
+//! the rings after `meet_doorbell`. Of one that calls, and of a CPU signal: its read-modify-write of
+//! the engine word comes before ours of the first step, then what it stored before is seen by what
+//! looks after that (here, and the OS after its post); or between the two steps, then parking fails;
+//! or after the second, then it finds Parked. Of another engine's signal: the OS's waiter is one like
+//! any other, so the contract of UpdateMonitoredValues holds (NF-08). The OS's read after the post
+//! is the last look of `decisions.md` 8; no slice is needed for it while the CPU can read
+//! CurrentValue.
+
+use super::Node;
+use super::inner::{Inner, ParkingState};
+use crate::abi::{DoorbellStatus, FenceHandle, FenceId};
+use crate::gpu::{EngineWait, Parking, QueueScan, QueueStanding, Wake};
+use crate::sync::lock;
+
+impl ParkingState {
+    /// The engine runs on.
+    pub(super) fn over(&mut self) {
+        if self.known {
+            self.known = false;
+            self.news = Some(Parking::Over {
+                attempt: self.attempt,
+            });
+        }
+    }
+}
+
+impl Node {
+    /// Nothing can go on and no slice is in flight: the first step.
+    pub(super) fn begin_parking(&self, inner: &mut Inner) {
+        self.word.begin_parking();
+        if inner.self_service {
+            inner.self_service = false;
+            for queue in inner.run_list.queues() {
+                queue.set_status(DoorbellStatus::ConnectedNotify);
+                queue.meet_doorbell();
+            }
+        }
+        let scan = QueueScan::of(inner.run_list.queues());
+        if scan.runnable {
+            self.run_on(inner, 1);
+        } else if scan.blocked {
+            let waits = waits_of(inner);
+            if waits.is_empty() {
+                // The handles were closed, which the queues find out when they look.
+                self.run_on(inner, 1);
+                return;
+            }
+            let parking = &mut inner.parking;
+            parking.attempt += 1;
+            parking.asked = true;
+            parking.known = true;
+            parking.waits.clone_from(&waits);
+            parking.news = Some(Parking::Asked {
+                attempt: parking.attempt,
+                waits,
+            });
+        } else {
+            inner.parking.over();
+            inner.parking.waits.clear();
+            self.park(inner, false);
+        }
+    }
+
+    /// The OS waits in the queues' stead: the second step of attempt `attempt`.
+    pub fn finish_parking(&self, attempt: u64) {
+        let mut inner = lock(&self.inner);
+        if !inner.parking.asked || inner.parking.attempt != attempt {
+            return;
+        }
+        inner.parking.asked = false;
+        if QueueScan::of(inner.run_list.queues()).runnable {
+            self.run_on(&mut inner, 1);
+        } else {
+            self.park(&mut inner, true);
+        }
+    }
+
+    fn park(&self, inner: &mut Inner, blocked: bool) {
+        if self.word.park(blocked) {
+            inner.counters.parks += 1;
+            self.crowd.leave();
+        } else {
+            self.run_on(inner, 1);
+        }
+    }
+
+    /// A value that the engine waits for was reached, by somebody who does not run on it.
+    pub fn resume(&self) {
+        if self.wake() == Wake::MustSubmit {
+            lock(&self.inner).counters.returns += 1;
+        }
+    }
+
+    /// CurrentValues were stored by the CPU: queues that wait for one of these fences look again.
+    pub fn signalled(&self, fences: &[FenceId]) {
+        if !self.word.signalled() {
+            return;
+        }
+        let mut inner = lock(&self.inner);
+        let waits = |wait: &EngineWait| fences.contains(&wait.fence);
+        if inner.parking.waits.iter().any(waits) && self.word.wake() == Wake::MustSubmit {
+            self.start(&mut inner);
+        }
+    }
+
+    /// There is new work: takes the engine from Parked, if it was.
+    pub(super) fn wake(&self) -> Wake {
+        let wake = self.word.wake();
+        if wake == Wake::MustSubmit {
+            self.start(&mut lock(&self.inner));
+        }
+        wake
+    }
+
+    /// The engine was taken from Parked.
+    fn start(&self, inner: &mut Inner) {
+        self.crowd.enter();
+        self.submit(inner);
+    }
+}
+
+/// What the queues stand at. A handle that was closed meanwhile says nothing; nor does a state that
+/// cannot be.
+fn waits_of(inner: &Inner) -> Vec<EngineWait> {
+    let mut waits = Vec::new();
+    for queue in inner.run_list.queues() {
+        let state = queue.state();
+        if QueueStanding::of(&state, queue.write_index()) != QueueStanding::Blocked {
+            continue;
+        }
+        let handle = FenceHandle::from_raw((state.head_control >> 32) as u32);
+        let fence = inner
+            .handles
+            .get(&queue.process())
+            .and_then(|table| table.fence(handle));
+        let wait = fence.map(|fence| EngineWait {
+            fence,
+            value: state.head_value,
+        });
+        // A wait for 0 never waits.
+        if let Some(wait) = wait.filter(|wait| wait.value != 0 && !waits.contains(wait)) {
+            waits.push(wait);
+        }
+    }
+    waits
+}

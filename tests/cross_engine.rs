@@ -1,0 +1,141 @@
+//! Queues of different engines that wait for each other.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod support {
+    pub(crate) mod bench;
+}
+
+use native_fence::gpu::NodePolicy;
+use native_fence::kmd::Interrupt;
+use native_fence::{CommandList, Fence};
+use std::sync::Arc;
+use std::time::Duration;
+use support::bench::{
+    EngineSpy, Moment, complete, monitored_value, native, on_benches_of, until, until_completed,
+};
+
+const NONE: u64 = u64::MAX;
+
+/// A parked engine counts as a CPU waiter of what its queue waits for: its MonitoredValue stands
+/// while it is parked, the signal of another engine raises once, brings it back, and nothing is left.
+///
+/// Kills `parked-engines-are-not-waited-for` and `a-released-engine-is-not-resumed`.
+#[test]
+fn nf_09_a_parked_engine_is_brought_back_by_another_engines_signal() {
+    on_benches_of(2, NodePolicy::default(), |bench| {
+        let fence = bench.fence(3);
+        let (mut consumer, mut producer) = (bench.queue_on(0), bench.queue_on(1));
+        let value = consumer.submit(CommandList::new().wait(&fence, 7)).unwrap();
+        bench.until_parked();
+        assert_eq!(monitored_value(&fence), 6);
+        assert_eq!(bench.counters_of(0).returns, 0);
+
+        for below in [4, 5, 6] {
+            complete(&mut producer, CommandList::new().signal(&fence, below));
+        }
+        bench.until_told();
+        assert!(bench.spy.raised(native(&fence).id()).is_empty());
+        complete(&mut producer, CommandList::new().signal(&fence, 7));
+        until_completed(&consumer, value);
+        bench.until_told();
+        assert_eq!(bench.spy.raised(native(&fence).id()), [7]);
+        assert_eq!(bench.counters_of(0).returns, 1);
+        assert_eq!(monitored_value(&fence), NONE);
+    });
+}
+
+/// A signal that is told while the engine is on its way to park, after the OS has read CurrentValue,
+/// keeps it from parking.
+///
+/// Kills `an-engine-parks-over-a-wake-up`.
+#[test]
+fn nf_09_a_signal_during_parking_keeps_the_engine() {
+    on_benches_of(2, NodePolicy::default(), |bench| {
+        let fence = bench.fence(0);
+        let (mut consumer, mut producer) = (bench.queue_on(0), bench.queue_on(1));
+        bench.until_parked();
+        let (spy, signalled) = (Arc::clone(&bench.spy), fence.clone());
+        bench.spy.once(Moment::BeforeParking, move || {
+            producer
+                .submit(CommandList::new().signal(&signalled, 1))
+                .unwrap();
+            spy.until_handled(|interrupt| names(interrupt, &signalled));
+        });
+        let value = consumer.submit(CommandList::new().wait(&fence, 1)).unwrap();
+        until_completed(&consumer, value);
+    });
+}
+
+fn names(interrupt: &Interrupt, fence: &Fence) -> bool {
+    let Interrupt::NativeFenceSignaled(signaled) = interrupt else {
+        return false;
+    };
+    let mut named = signaled.fences.iter().flatten();
+    named.any(|named| named.fence == native(fence).id())
+}
+
+/// Between engines with a slice in flight a signal releases a wait without the CPU: both slices have
+/// begun, and from then on nobody is told of their ends, so no thread of the OS does anything; the
+/// queues pass fences to and fro all the same. The test's own thread reads memory.
+///
+/// A slice may end before the other has begun, since a device promises nothing about when it runs
+/// what; then the OS goes on, and it is tried again.
+///
+/// Open: engines as queues of one device, where a device has several; lavapipe has one.
+///
+/// Kills `a-standing-queue-looks-once` and `model-a-standing-queue-looks-once`.
+#[test]
+fn nf_09_two_slices_in_flight_need_nothing_from_the_cpu() {
+    const ROUNDS: u64 = 20;
+    let patient = NodePolicy {
+        slice_time: Duration::from_secs(2),
+        idle_window: Duration::from_secs(2),
+        crowded_window: Duration::from_secs(2),
+        ..NodePolicy::default()
+    };
+    on_benches_of(2, patient, |bench| {
+        let (there, back) = (bench.fence(0), bench.fence(0));
+        let (mut one, mut other) = (bench.queue_on(0), bench.queue_on(1));
+        let mut value = 0;
+        let done = (0..200).any(|_| {
+            bench.until_parked();
+            let (mut first, mut second) = (CommandList::new(), CommandList::new());
+            for _ in 0..ROUNDS {
+                value += 1;
+                first.signal(&there, value).wait(&back, value);
+                second.wait(&there, value).signal(&back, value);
+            }
+            let gates: Vec<_> = bench.engines.iter().map(EngineSpy::close).collect();
+            let ends = [one.submit(&first).unwrap(), other.submit(&second).unwrap()];
+            let slices = bench.counters().slices;
+            for engine in &bench.engines {
+                assert_eq!(engine.at_gate(), 1);
+                engine.keep_ends(true);
+            }
+            bench.spy.take();
+            drop(gates);
+            let completed = || {
+                one.progress_fence().current_value() >= ends[0]
+                    && other.progress_fence().current_value() >= ends[1]
+            };
+            // The first slice to end ends an attempt.
+            let ended = |engine: &Arc<EngineSpy>| engine.has_really_ended(engine.submitted());
+            until("a slice ends or the queues complete", || {
+                completed() || bench.engines.iter().any(ended)
+            });
+            let by_themselves = completed();
+            if by_themselves {
+                assert_eq!(bench.counters().slices, slices);
+                assert_eq!(bench.spy.take(), []);
+            }
+            for engine in &bench.engines {
+                engine.keep_ends(false);
+            }
+            until_completed(&one, ends[0]);
+            until_completed(&other, ends[1]);
+            by_themselves
+        });
+        assert!(done, "in 200 attempts two slices never met");
+    });
+}
