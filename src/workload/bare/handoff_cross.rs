@@ -38,7 +38,7 @@ impl HandoffCross {
             sides: [side(0, first)?, side(1, second)?],
             width,
             one_device,
-            together: Together::default(),
+            together: Together::new(),
         })
     }
 

@@ -4,7 +4,7 @@
 use super::lines::WORDS;
 use super::together::Together;
 use super::{Dispatch, Width, page, party};
-use crate::sync::Arc;
+use crate::sync::{Arc, thread};
 use crate::vulkan::{Device, shaders};
 use crate::workload::{Counts, Params, Runner, Sample};
 use anyhow::Context;
@@ -35,7 +35,7 @@ impl RoundTrip {
         Ok(Self {
             shader: Dispatch::over(&page()?, queue, shader, &spec)?,
             width,
-            together: Together::default(),
+            together: Together::new(),
         })
     }
 
@@ -68,6 +68,8 @@ impl RoundTrip {
             if shader.has_ended()? {
                 return Ok(shader.word(answer) >= value);
             }
+            // The shader may be waiting for this very core.
+            thread::yield_now();
         }
     }
 }

@@ -6,36 +6,63 @@
 
 use crate::workload::{Params, Sample};
 use anyhow::bail;
+use std::time::{Duration, Instant};
 
-/// Attempts at a batch before it is given up.
-const MOST_ATTEMPTS: u32 = 200;
+/// How long a batch is attempted before it is given up.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Between two attempts: a scheduler that put both parties on one core, or whatever else has the
+/// other one, needs time and not another attempt.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// Passes in a row in which no answer came, after which the other was not running: about as many as
 /// a hundred hand-offs take.
 pub(super) const MOST_SILENCE: u64 = 5_000;
 
 /// The attempts at all batches of a runner.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Together {
+    patience: Duration,
     together: u64,
     apart: u64,
 }
 
 impl Together {
+    pub(super) fn new() -> Self {
+        Self {
+            patience: PATIENCE,
+            together: 0,
+            apart: 0,
+        }
+    }
+
     /// Attempts a batch until the parties ran at the same time; `attempt` gives `None` where they
     /// did not.
     pub(super) fn batch(
         &mut self,
         mut attempt: impl FnMut() -> anyhow::Result<Option<Sample>>,
     ) -> anyhow::Result<Sample> {
-        for _ in 0..MOST_ATTEMPTS {
+        let start = Instant::now();
+        let mut pauses = 0;
+        loop {
             if let Some(sample) = attempt()? {
                 self.together += 1;
-                return Ok(sample);
+                return Ok(Sample {
+                    pauses: sample.pauses + pauses,
+                    ..sample
+                });
             }
             self.apart += 1;
+            if start.elapsed() >= self.patience {
+                bail!(
+                    "the two parties did not run at the same time in {} s; the machine has no two \
+                     cores to spare",
+                    self.patience.as_secs()
+                );
+            }
+            std::thread::sleep(PAUSE);
+            pauses += 1;
         }
-        bail!("the two parties did not run at the same time in {MOST_ATTEMPTS} attempts")
     }
 
     /// The share of attempts in which they did not, for the report.
@@ -53,13 +80,12 @@ mod tests {
 
     #[test]
     fn a_batch_is_attempted_again_and_the_share_is_told() {
-        let mut together = Together::default();
-        let mut attempts = [None, Some(Sample::default()), None, None]
-            .into_iter()
-            .cycle();
-        for _ in 0..2 {
+        let mut together = Together::new();
+        let outcomes = [None, Some(Sample::default()), None, None];
+        let mut attempts = outcomes.into_iter().cycle();
+        for apart in [1, 2 + 1] {
             let sample = together.batch(|| Ok(attempts.next().flatten())).unwrap();
-            assert_eq!(sample, Sample::default());
+            assert_eq!(sample.pauses, apart);
         }
         let mut params = Params::new();
         together.tell(&mut params);
@@ -68,12 +94,9 @@ mod tests {
 
     #[test]
     fn parties_that_never_meet_are_an_error() {
-        let mut attempts = 0;
-        let ended = Together::default().batch(|| {
-            attempts += 1;
-            Ok(None)
-        });
-        assert!(ended.is_err());
-        assert_eq!(attempts, MOST_ATTEMPTS);
+        let mut together = Together::new();
+        together.patience = Duration::from_millis(3);
+        assert!(together.batch(|| Ok(None)).is_err());
+        assert!(together.apart > 0);
     }
 }
