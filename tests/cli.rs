@@ -160,6 +160,25 @@ fn doctor_names_the_device_and_tries_native_fences() {
     let name = device["name"].as_str().unwrap();
     assert!(!name.is_empty() && said.contains(name), "{said}");
     assert_eq!(device["native_fences"]["state"], "work");
+    let units = device["units"].as_array().unwrap();
+    let names: Vec<_> = units
+        .iter()
+        .map(|unit| unit["unit"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["queue", "device", "instance"]);
+    let default = device["default_unit"].as_str().unwrap();
+    let of_default = units.iter().find(|unit| unit["unit"] == default).unwrap();
+    assert!(
+        of_default["handoff_ns"].as_f64().unwrap() > 0.0,
+        "{units:?}"
+    );
+    for unit in units {
+        assert!(unit["handoff_ns"].is_f64() != unit["problem"].is_string());
+    }
+    assert!(
+        said.contains(&format!("the {default} is the default")),
+        "{said}"
+    );
     assert_eq!(findings["problem"], Value::Null);
 }
 

@@ -5,7 +5,7 @@ use super::counts;
 use crate::workload::{Counts, PATIENCE, Params, Runner, Sample};
 use crate::{Adapter, CommandList, Fence, HwQueue, HwQueueOptions};
 use anyhow::Context;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Rounds of a batch; each is a hand-off there and one back.
 const ROUNDS: u64 = 128;
@@ -34,6 +34,8 @@ impl HandoffEngines {
 #[derive(Debug)]
 pub struct Handoff {
     engines: HandoffEngines,
+    rounds: u64,
+    patience: Duration,
     there: Fence,
     back: Fence,
     first: HwQueue,
@@ -58,6 +60,8 @@ impl Handoff {
         };
         Ok(Self {
             engines,
+            rounds: ROUNDS,
+            patience: PATIENCE,
             there: device.create_fence(0)?,
             back: device.create_fence(0)?,
             first: device.create_hw_queue()?,
@@ -68,6 +72,19 @@ impl Handoff {
             end: 0,
             adapter,
         })
+    }
+}
+
+impl Handoff {
+    /// With so many rounds a batch, each batch given up after so long: for who wants to know how it
+    /// is about, soon. The sentence that says what a batch is is then not true.
+    #[must_use]
+    pub fn in_short(self, rounds: u64, patience: Duration) -> Self {
+        Self {
+            rounds,
+            patience,
+            ..self
+        }
     }
 }
 
@@ -91,19 +108,19 @@ impl Runner for Handoff {
         [
             ("queues".into(), 2.into()),
             ("engines".into(), self.engines.count().into()),
-            ("rounds".into(), ROUNDS.into()),
+            ("rounds".into(), self.rounds.into()),
         ]
         .into()
     }
 
     fn ops_per_batch(&self) -> u64 {
-        2 * ROUNDS
+        2 * self.rounds
     }
 
     fn prepare(&mut self) -> anyhow::Result<()> {
         self.first_list.clear();
         self.second_list.clear();
-        for _ in 0..ROUNDS {
+        for _ in 0..self.rounds {
             self.value += 1;
             self.first_list
                 .signal(&self.there, self.value)
@@ -123,7 +140,7 @@ impl Runner for Handoff {
         self.first.ring_doorbell()?;
         self.first
             .progress_fence()
-            .wait(self.end, PATIENCE)
+            .wait(self.end, self.patience)
             .context("the hand-offs did not end")?;
         Ok(Sample::whole(start.elapsed()))
     }
