@@ -19,8 +19,9 @@ use std::time::{Duration, Instant};
 const TIME: Duration = Duration::from_millis(400);
 /// A batch that does not end within this does not work.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Of a batch: few, since engines that take turns need milliseconds for each.
-const ROUNDS: u64 = 16;
+/// Of a batch: enough that its beginning and end weigh little, few enough that engines which take
+/// turns, and need milliseconds for each, end one in time.
+const ROUNDS: u64 = 64;
 /// Another unit is worth a word when it is this much faster; less is weather.
 const CLEARLY: f64 = 1.5;
 

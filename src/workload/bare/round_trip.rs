@@ -4,7 +4,7 @@
 use super::lines::WORDS;
 use super::together::Together;
 use super::{Dispatch, Width, page, party};
-use crate::sync::{Arc, thread};
+use crate::sync::Arc;
 use crate::vulkan::{Device, shaders};
 use crate::workload::{Counts, Params, Runner, Sample};
 use anyhow::Context;
@@ -68,8 +68,6 @@ impl RoundTrip {
             if shader.has_ended()? {
                 return Ok(shader.word(answer) >= value);
             }
-            // The shader may be waiting for this very core.
-            thread::yield_now();
         }
     }
 }
