@@ -84,8 +84,8 @@ fn in_01_the_log_entry_of_a_signal_is_readable_when_its_interrupt_is_handled() {
 #[test]
 fn in_02_the_payload_names_the_engine_and_the_os_handle_of_each_signalled_fence() {
     let bench = Bench::new();
-    let mut queue = bench.queue();
-    // A slot that was used before: the handle has a generation.
+    let mut queue = bench.then_parked(|| bench.queue());
+    // A slot that was used before, and that no slice refers to: the handle has a generation.
     drop(bench.fence(0));
     let (fence, other) = (bench.fence(0), bench.fence(0));
     let id = fence.object().fence().id();

@@ -61,6 +61,8 @@ pub struct SliceReport {
     pub faulted: Vec<(u32, QueueFault)>,
     /// The engine executes no more.
     pub lost: bool,
+    /// Fences that were taken out and that no slice refers to any more.
+    pub retired: Vec<FenceId>,
     /// What has changed about letting the engine go.
     pub parking: Option<Parking>,
 }
@@ -74,6 +76,7 @@ impl SliceReport {
             && self.resample.is_empty()
             && self.faulted.is_empty()
             && !self.lost
+            && self.retired.is_empty()
             && self.parking.is_none()
     }
 }

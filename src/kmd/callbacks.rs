@@ -45,6 +45,11 @@ pub enum Interrupt {
         /// Why and where.
         fault: QueueFault,
     },
+    /// Fences that were destroyed and that no engine refers to any more (choice).
+    FencesRetired {
+        /// The handles that the OS gave in `CreateNativeFence`.
+        fences: Vec<FenceId>,
+    },
     /// An engine asks to be let go while its queues stand at waits, or runs on (choice; design idea
     /// 4). The OS waits in its stead: it adds a waiter to each of the fences, then calls
     /// [`Ddi::park_engine`](super::Ddi::park_engine), and when a value is reached

@@ -108,6 +108,16 @@ pub struct CreateHwQueue<'a> {
     pub progress_handle: FenceHandle,
 }
 
+/// Whether engines refer to what was destroyed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "what slices in flight refer to is not used again yet"]
+pub enum Retirement {
+    /// None does.
+    Done,
+    /// Slices in flight may; an interrupt says when none does any more.
+    Pending,
+}
+
 /// Why the driver refused.
 #[derive(Debug, thiserror::Error)]
 pub enum DdiError {
@@ -121,8 +131,8 @@ pub enum DdiError {
 
 /// The driver.
 ///
-/// Destroying and disconnecting wait for slices in flight, and these, NotifyWorkSubmission and the
-/// calls of waits tell the OS on the caller's thread what slices that have ended report: the caller
+/// Destroying and disconnecting queues wait for slices in flight, and these, NotifyWorkSubmission and
+/// the calls of waits tell the OS on the caller's thread what slices that have ended report: the caller
 /// holds no lock that the callbacks take.
 pub trait Ddi: Send + Sync + Debug {
     /// Starts interrupts: from now on `callbacks` is called.
@@ -156,9 +166,11 @@ pub trait Ddi: Send + Sync + Debug {
     /// `DxgkDdiCloseNativeFence`, PASSIVE_LEVEL: drops a local handle; packets that carry it fault.
     fn close_native_fence(&self, process: ProcessId, local: FenceHandle);
 
-    /// `DxgkDdiDestroyNativeFence`, PASSIVE_LEVEL: drops the global object. After it returns the
-    /// OS frees the storage, so it returns when no engine refers to it.
-    fn destroy_native_fence(&self, global: FenceId);
+    /// `DxgkDdiDestroyNativeFence`, PASSIVE_LEVEL: drops the global object. Waits for no engine
+    /// (choice: the documents let the OS free the storage after it): where slices in flight may
+    /// still refer to it, storage, slot and local handles are used again after
+    /// [`Interrupt::FencesRetired`](super::Interrupt::FencesRetired) has named it.
+    fn destroy_native_fence(&self, global: FenceId) -> Retirement;
 
     /// `DxgkDdiDestroyProcess`, PASSIVE_LEVEL: drops what is kept for a process whose fences and
     /// queues are destroyed.

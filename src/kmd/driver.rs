@@ -1,10 +1,11 @@
 //! Driver: the DDIs, over nodes.
 
 use super::look::look;
+use super::retirement::Retirements;
 use super::{
     Callbacks, CreateHwQueue, CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, HwQueueHandle,
     Interrupt, MonitoredValueUpdate, NativeFenceCaps, NativeFenceSignaled, OpenNativeFence, Place,
-    ProcessId, SignaledFence, UpdateFlags,
+    ProcessId, Retirement, SignaledFence, UpdateFlags,
 };
 use crate::abi::{
     CURRENT_VALUE_STRIDE, DoorbellStatus, FenceHandle, FenceId, LogEntry, LogHeader, LogType,
@@ -25,6 +26,7 @@ pub struct Driver {
     queues: Mutex<HashMap<HwQueueHandle, Arc<QueueSlot>>>,
     next_number: Mutex<u32>,
     callbacks: OnceLock<Arc<dyn Callbacks>>,
+    retirements: Arc<Retirements>,
     threads: Mutex<Vec<thread::JoinHandle<()>>>,
 }
 
@@ -45,6 +47,7 @@ impl Driver {
             queues: Mutex::new(HashMap::new()),
             next_number: Mutex::new(0),
             callbacks: OnceLock::new(),
+            retirements: Arc::default(),
             threads: Mutex::new(Vec::new()),
         })
     }
@@ -68,7 +71,12 @@ impl Driver {
     fn deliver_all(&self, node: &Node, reports: impl IntoIterator<Item = SliceReport>) {
         if let Some(callbacks) = self.callbacks.get() {
             for report in reports {
-                deliver(callbacks.as_ref(), node.ordinal(), report);
+                deliver(
+                    callbacks.as_ref(),
+                    &self.retirements,
+                    node.ordinal(),
+                    report,
+                );
             }
         }
     }
@@ -90,7 +98,12 @@ const NO_ENGINE: EngineCaps = EngineCaps {
 
 /// Turns a report into interrupts, in the order in which the OS must learn of things: signals
 /// first, since a queue that faulted afterwards does not undo them.
-fn deliver(callbacks: &dyn Callbacks, node_ordinal: u32, report: SliceReport) {
+fn deliver(
+    callbacks: &dyn Callbacks,
+    retirements: &Retirements,
+    node_ordinal: u32,
+    report: SliceReport,
+) {
     let hw_queue = |number| HwQueueHandle {
         node_ordinal,
         number,
@@ -121,6 +134,11 @@ fn deliver(callbacks: &dyn Callbacks, node_ordinal: u32, report: SliceReport) {
     if report.lost {
         callbacks.notify_interrupt(Interrupt::EngineLost { node_ordinal });
     }
+    let retired = report.retired.into_iter();
+    let fences: Vec<_> = retired.filter(|id| retirements.end_one(*id)).collect();
+    if !fences.is_empty() {
+        callbacks.notify_interrupt(Interrupt::FencesRetired { fences });
+    }
     if let Some(parking) = report.parking {
         callbacks.notify_interrupt(Interrupt::EngineParking {
             node_ordinal,
@@ -136,10 +154,11 @@ impl Ddi for Driver {
         for node in &self.nodes {
             let node = Arc::clone(node);
             let callbacks = Arc::clone(callbacks);
+            let retirements = Arc::clone(&self.retirements);
             let name = format!("nf-irq-{}", node.ordinal());
             let service = move || {
                 while let Some(report) = node.next_report() {
-                    deliver(callbacks.as_ref(), node.ordinal(), report);
+                    deliver(callbacks.as_ref(), &retirements, node.ordinal(), report);
                 }
             };
             match thread::Builder::new().name(name).spawn(service) {
@@ -209,15 +228,20 @@ impl Ddi for Driver {
         }
     }
 
-    fn destroy_native_fence(&self, global: FenceId) {
+    fn destroy_native_fence(&self, global: FenceId) -> Retirement {
+        self.retirements.begin(global, self.nodes.len());
+        let mut retirement = Retirement::Pending;
         for node in &self.nodes {
-            self.deliver_all(node, node.remove_fence(global));
+            if node.remove_fence(global) && self.retirements.end_one(global) {
+                retirement = Retirement::Done;
+            }
         }
+        retirement
     }
 
     fn destroy_process(&self, process: ProcessId) {
         for node in &self.nodes {
-            self.deliver_all(node, node.remove_process(process.0));
+            node.remove_process(process.0);
         }
     }
 

@@ -10,12 +10,13 @@ mod caps;
 mod ddi;
 mod driver;
 mod look;
+mod retirement;
 
 pub use callbacks::{Callbacks, Interrupt, NativeFenceSignaled, SignaledFence};
 pub use caps::NativeFenceCaps;
 pub use ddi::{
     CreateHwQueue, CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, HwQueueHandle,
-    MonitoredValueUpdate, OpenNativeFence, Place, ProcessId, UpdateFlags,
+    MonitoredValueUpdate, OpenNativeFence, Place, ProcessId, Retirement, UpdateFlags,
 };
 pub use driver::Driver;
 

@@ -4,9 +4,10 @@ use super::fence_storage::FenceStorage;
 use super::interrupt::InterruptCounters;
 use super::native_fence::NativeFence;
 use super::parked_engines::ParkedEngines;
+use super::process::HandleSlot;
 use super::queue_record::QueueRecord;
 use crate::abi::FenceId;
-use crate::kmd::{Ddi, HwQueueHandle};
+use crate::kmd::{Ddi, HwQueueHandle, Retirement};
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering, lock};
 use std::collections::HashMap;
 use std::sync::Weak;
@@ -23,6 +24,8 @@ struct FenceSlots {
 pub struct AdapterState {
     ddi: Arc<dyn Ddi>,
     fences: Mutex<FenceSlots>,
+    /// Destroyed, and slices in flight may still refer to them.
+    retiring: Mutex<HashMap<FenceId, (Arc<NativeFence>, HandleSlot)>>,
     queues: Mutex<HashMap<HwQueueHandle, Weak<QueueRecord>>>,
     processes: AtomicU64,
     pub(super) parked_engines: ParkedEngines,
@@ -34,6 +37,7 @@ impl AdapterState {
         Self {
             ddi,
             fences: Mutex::new(FenceSlots::default()),
+            retiring: Mutex::new(HashMap::new()),
             queues: Mutex::new(HashMap::new()),
             processes: AtomicU64::new(0),
             parked_engines: ParkedEngines::default(),
@@ -79,12 +83,27 @@ impl AdapterState {
         fence
     }
 
-    /// Destroys a fence; when this returns no engine refers to it and its slot is free.
-    pub(super) fn retire_fence(&self, fence: &NativeFence) {
-        self.ddi.destroy_native_fence(fence.id());
-        let mut fences = lock(&self.fences);
-        fences.slots[fence.id().slot as usize].1 = Weak::new();
-        fences.free.push(fence.id().slot);
+    /// Destroys a fence. Its storage, its slot and its handle are used again when no engine refers
+    /// to it any more.
+    pub(super) fn retire_fence(&self, fence: &Arc<NativeFence>, handle: HandleSlot) {
+        let id = fence.id();
+        lock(&self.fences).slots[id.slot as usize].1 = Weak::new();
+        // Before the call: the driver may tell of the end on another thread.
+        let retiring = (Arc::clone(fence), handle);
+        lock(&self.retiring).insert(id, retiring);
+        if self.ddi.destroy_native_fence(id) == Retirement::Done {
+            self.fence_retired(id);
+        }
+    }
+
+    /// No engine refers to a destroyed fence any more.
+    pub(super) fn fence_retired(&self, id: FenceId) {
+        let retired = lock(&self.retiring).remove(&id);
+        // A fence that nobody destroyed is a word of the driver's that cannot be.
+        if retired.is_some() {
+            drop(retired);
+            lock(&self.fences).free.push(id.slot);
+        }
     }
 
     /// The fence of an id that an interrupt named, if that generation is still there.

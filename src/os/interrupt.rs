@@ -69,6 +69,11 @@ impl AdapterState {
                     queue.fail(WaitError::QueueFaulted(fault));
                 }
             }
+            Interrupt::FencesRetired { fences } => {
+                for fence in fences {
+                    self.fence_retired(fence);
+                }
+            }
             Interrupt::EngineParking {
                 node_ordinal,
                 parking,

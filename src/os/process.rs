@@ -1,7 +1,7 @@
 //! Process: handles, and what they keep alive.
 //!
-//! Dropping the last reference to a fence object closes its handle and destroys the fence; the
-//! driver returns from Destroy when no engine refers to it, and only then is the storage free.
+//! Dropping the last reference to a fence object closes its handle and destroys the fence. Storage
+//! and handle are used again when no engine refers to it any more, which the driver tells.
 
 use super::adapter::{Adapter, OsError};
 use super::fence_storage::FencePool;
@@ -47,7 +47,20 @@ pub struct Process {
     adapter: Arc<Adapter>,
     pool: Arc<FencePool>,
     queue_pools: QueuePools,
-    handles: Mutex<Handles>,
+    handles: Arc<Mutex<Handles>>,
+}
+
+/// A slot of a process's handle table, free again on drop.
+#[derive(Debug)]
+pub(super) struct HandleSlot {
+    handles: Arc<Mutex<Handles>>,
+    slot: u32,
+}
+
+impl Drop for HandleSlot {
+    fn drop(&mut self) {
+        lock(&self.handles).free.push_back(self.slot);
+    }
 }
 
 /// A native fence and the handle by which its process knows it.
@@ -67,7 +80,7 @@ impl Process {
             adapter,
             pool: Arc::new(FencePool::default()),
             queue_pools: QueuePools::default(),
-            handles: Mutex::new(Handles::default()),
+            handles: Arc::default(),
         })
     }
 
@@ -208,9 +221,10 @@ impl FenceObject {
 impl Drop for FenceObject {
     fn drop(&mut self) {
         self.close();
-        self.process.adapter.retire_fence(&self.fence);
-        lock(&self.process.handles)
-            .free
-            .push_back(self.handle.slot());
+        let handle = HandleSlot {
+            handles: Arc::clone(&self.process.handles),
+            slot: self.handle.slot(),
+        };
+        self.process.adapter.retire_fence(&self.fence, handle);
     }
 }

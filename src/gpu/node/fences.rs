@@ -1,12 +1,13 @@
 //! Fences and handles of a node: what its engine knows, and posts of MonitoredValues.
 
 use super::inner::{Inner, KnownFence};
+use super::retirement::Kept;
 use super::{Node, NodeError};
 use crate::abi::{FenceHandle, FenceId, HandleAccess};
 use crate::gpu::handle_table::HandleTable;
-use crate::gpu::{GpuVa, MapError, SliceReport};
+use crate::gpu::{GpuVa, MapError};
 use crate::shared::Region;
-use crate::sync::{Arc, lock};
+use crate::sync::{Arc, MutexGuard, lock};
 
 impl Node {
     /// Makes a fence known to the engine.
@@ -44,18 +45,14 @@ impl Node {
         Some((known.current_value_va(), known.entry))
     }
 
-    /// Takes a fence out. When this returns, no slice refers to it any more, so its storage and
-    /// its slot may be used again; it waits for the slices in flight, which are asked to end and may
-    /// have something to report.
+    /// Takes a fence out. `true` if no slice refers to it any more, so that its storage and its
+    /// slot may be used again; else a report says so later.
     #[must_use]
-    pub fn remove_fence(&self, id: FenceId) -> Vec<SliceReport> {
+    pub fn remove_fence(&self, id: FenceId) -> bool {
         let mut inner = lock(&self.inner);
         inner.fences.remove(id);
         let known = inner.known.remove(&id.slot);
-        let reports = self.drain_slices(inner);
-        // Unmaps what no other fence lies in, which slices that have ended might have touched.
-        drop(known);
-        reports
+        retire(inner, Kept::fence(id, known))
     }
 
     /// Opens a handle of a process on a fence that the engine knows.
@@ -98,18 +95,12 @@ impl Node {
         self.signalled(named.as_slice());
     }
 
-    /// Takes a process out, whose fences and queues are gone: its handle table. As
-    /// [`Node::remove_fence`].
-    #[must_use]
-    pub fn remove_process(&self, process: u64) -> Vec<SliceReport> {
+    /// Takes a process out, whose fences and queues were taken out: its handle table.
+    pub fn remove_process(&self, process: u64) {
         let mut inner = lock(&self.inner);
-        let handles = inner.handles.remove(&process);
-        let reports = match handles {
-            Some(_) => self.drain_slices(inner),
-            None => Vec::new(),
-        };
-        drop(handles);
-        reports
+        if let Some(handles) = inner.handles.remove(&process) {
+            retire(inner, Kept::process(handles));
+        }
     }
 
     fn handle_table<'a>(
@@ -162,4 +153,17 @@ impl Node {
             inner.fences.adopt(slot, mapping.host.word(*offset));
         }
     }
+}
+
+/// Keeps it for the slices in flight; `true` if there are none, and it was dropped.
+fn retire(mut inner: MutexGuard<'_, Inner>, kept: Kept) -> bool {
+    let in_flight = inner.serviced < inner.submitted;
+    if in_flight {
+        let last = inner.submitted;
+        inner.retirement.keep(last, kept);
+    } else {
+        drop(inner);
+        drop(kept);
+    }
+    !in_flight
 }

@@ -2,6 +2,7 @@
 
 use super::NodeCounters;
 use super::mappings::Mappings;
+use super::retirement::Retirement;
 use crate::abi::SliceReason;
 use crate::gpu::fence_table::FenceTable;
 use crate::gpu::handle_table::HandleTable;
@@ -71,6 +72,7 @@ pub(super) struct Inner {
     /// Doorbells say CONNECTED: producers need not call.
     pub(super) self_service: bool,
     pub(super) parking: ParkingState,
+    pub(super) retirement: Retirement,
     pub(super) life: Life,
     /// A thread looks at the slices in flight beside the interrupt thread.
     pub(super) looked_at: bool,
@@ -95,6 +97,7 @@ impl Inner {
             last_reason: SliceReason::Budget,
             self_service: false,
             parking: ParkingState::default(),
+            retirement: Retirement::default(),
             life: Life::Up,
             looked_at: false,
             unsaved_faults: Vec::new(),

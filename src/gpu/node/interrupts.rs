@@ -1,7 +1,7 @@
 //! Interrupts of a node: who waits for the end of a slice, and the service routine.
 
-use super::Node;
 use super::inner::{Inner, Life};
+use super::{Node, retirement};
 use crate::abi::SliceReason;
 use crate::gpu::{EngineLost, QueueFault, SliceReport};
 use crate::sync::lock;
@@ -22,8 +22,11 @@ impl Node {
                     Life::Up => inner.serviced + 1,
                     Life::Lost => {
                         inner.life = Life::LossTold;
+                        // Nothing runs on the device any more.
+                        let retired = inner.retirement.take(u64::MAX);
                         return Some(SliceReport {
                             lost: true,
+                            retired: retirement::fences(&retired),
                             ..SliceReport::default()
                         });
                     }
@@ -100,6 +103,10 @@ impl Node {
         if inner.serviced == inner.submitted {
             Self::adopt_posts(inner);
         }
+        // After the records of the slices that ended were read: none names them later.
+        let retired = inner.retirement.take(slice);
+        drop(guard);
+        report.retired = retirement::fences(&retired);
         report
     }
 

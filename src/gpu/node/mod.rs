@@ -16,6 +16,7 @@ mod interrupts;
 mod mappings;
 mod parking;
 mod policy;
+mod retirement;
 mod slices;
 
 pub use counters::NodeCounters;

@@ -10,6 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Call {
     CreateNativeFence(FenceId),
+    DestroyNativeFence(FenceId),
     UpdateMonitoredValues(Vec<(FenceId, u64)>),
     UpdateCurrentValuesFromCpu(Vec<(FenceId, u64)>, UpdateFlags),
     CreateHwQueue {
@@ -107,6 +108,7 @@ impl Callbacks for SpyCallbacks {
             Interrupt::NativeFenceSignaled(payload) => payload.fences.as_ref().map_or(0, Vec::len),
             Interrupt::HwQueueFaulted { .. } => 1,
             Interrupt::ResampleFences { .. }
+            | Interrupt::FencesRetired { .. }
             | Interrupt::EngineParking { .. }
             | Interrupt::EngineLost { .. } => 0,
         };

@@ -10,7 +10,7 @@ use native_fence::abi::{FenceHandle, FenceId, LogType};
 use native_fence::kmd::{
     Callbacks, CreateHwQueue, CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, Driver,
     HwQueueHandle, Interrupt, MonitoredValueUpdate, NativeFenceCaps, NativeFenceSignaled,
-    NodeCounters, OpenNativeFence, Place, ProcessId, UpdateFlags,
+    NodeCounters, OpenNativeFence, Place, ProcessId, Retirement, UpdateFlags,
 };
 use std::fmt;
 use std::sync::Arc;
@@ -194,8 +194,9 @@ impl Ddi for DdiSpy {
         self.driver.close_native_fence(process, local);
     }
 
-    fn destroy_native_fence(&self, global: FenceId) {
-        self.driver.destroy_native_fence(global);
+    fn destroy_native_fence(&self, global: FenceId) -> Retirement {
+        self.book.write(Call::DestroyNativeFence(global));
+        self.driver.destroy_native_fence(global)
     }
 
     fn destroy_process(&self, process: ProcessId) {

@@ -1,0 +1,86 @@
+//! Fences that are dropped while slices in flight may still refer to them.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod support {
+    pub(crate) mod bench;
+}
+
+use native_fence::gpu::NodePolicy;
+use native_fence::kmd::Interrupt;
+use native_fence::{CommandList, Fence};
+use support::bench::{Bench, Call, native, on_benches_of, on_every_bench, until};
+
+/// Slot of the fence table, and the place of CurrentValue.
+fn place(fence: &Fence) -> (u32, *const u64) {
+    (native(fence).id().slot, fence.current_value_address())
+}
+
+fn is_retired(bench: &Bench, slot: u32) -> bool {
+    let names = |call: &Call| match call {
+        Call::Interrupt(Interrupt::FencesRetired { fences }) => {
+            fences.iter().any(|fence| fence.slot == slot)
+        }
+        _ => false,
+    };
+    bench.spy.count(names) > 0
+}
+
+/// A fence is dropped while a slice is in flight that may have resolved its handle: the drop waits
+/// for nobody, ends no slice, and slot, storage and handle are used again only when that slice, of
+/// every engine, has ended.
+///
+/// Kills `a-slot-is-free-at-once`, `a-fence-is-retired-by-the-first-engine` and
+/// `what-is-retired-is-never-told`.
+#[test]
+fn nf_31_a_dropped_fence_is_kept_for_the_slices_in_flight() {
+    on_benches_of(2, NodePolicy::default(), |bench| {
+        let mut queues = [bench.queue_on(0), bench.queue_on(1)];
+        let fence = bench.fence(0);
+        bench.until_parked();
+        let (gone, handle) = (place(&fence), fence.handle().slot());
+        let gates: Vec<_> = bench.engines.iter().map(|engine| engine.close()).collect();
+        for queue in &mut queues {
+            queue.submit(CommandList::new().nop()).unwrap();
+        }
+        // Both engines have a slice that was submitted and has not run.
+        drop(fence);
+        let mut later = Vec::new();
+        for gate in gates {
+            for _ in 0..20 {
+                let fence = bench.fence(0);
+                assert_ne!(place(&fence).0, gone.0, "the slot is used again");
+                assert_ne!(place(&fence).1, gone.1, "the storage is used again");
+                assert_ne!(fence.handle().slot(), handle, "the handle is used again");
+                later.push(fence);
+            }
+            drop(gate);
+            // The other engine's slice is still in flight, the first time.
+            until("a slice ends", || {
+                bench.engines.iter().any(|engine| engine.at_gate() == 0)
+            });
+        }
+        until("the fence is retired", || is_retired(bench, gone.0));
+        let again = bench.fence(0);
+        assert_eq!(place(&again), gone);
+        assert_eq!(native(&again).id().generation, 2);
+    });
+}
+
+/// With no slice in flight nothing refers to a fence that is dropped: it is gone when the drop
+/// returns.
+///
+/// Kills `a-fence-waits-for-slices-that-were-serviced`.
+#[test]
+fn nf_31_with_no_slice_in_flight_a_dropped_fence_is_gone_at_once() {
+    on_every_bench(NodePolicy::default(), |bench| {
+        let mut queue = bench.queue();
+        let fence = bench.fence(0);
+        queue.submit(CommandList::new().signal(&fence, 1)).unwrap();
+        bench.until_parked();
+        let gone = place(&fence);
+        drop(fence);
+        assert_eq!(place(&bench.fence(0)), gone);
+        assert!(!is_retired(bench, gone.0), "nobody had to be told");
+    });
+}
