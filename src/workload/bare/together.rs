@@ -23,16 +23,16 @@ pub(super) const MOST_SILENCE: u64 = 5_000;
 #[derive(Debug)]
 pub(super) struct Together {
     patience: Duration,
-    together: u64,
-    apart: u64,
+    met: u64,
+    missed: u64,
 }
 
 impl Together {
     pub(super) fn new() -> Self {
         Self {
             patience: PATIENCE,
-            together: 0,
-            apart: 0,
+            met: 0,
+            missed: 0,
         }
     }
 
@@ -46,13 +46,13 @@ impl Together {
         let mut pauses = 0;
         loop {
             if let Some(sample) = attempt()? {
-                self.together += 1;
+                self.met += 1;
                 return Ok(Sample {
                     pauses: sample.pauses + pauses,
                     ..sample
                 });
             }
-            self.apart += 1;
+            self.missed += 1;
             if start.elapsed() >= self.patience {
                 bail!(
                     "the two parties did not run at the same time in {} s; the machine has no two \
@@ -68,7 +68,7 @@ impl Together {
     /// The share of attempts in which they did not, for the report.
     pub(super) fn tell(&self, params: &mut Params) {
         #[allow(clippy::cast_precision_loss, reason = "far below 2^52")]
-        let share = self.apart as f64 / ((self.apart + self.together) as f64).max(1.0);
+        let share = self.missed as f64 / ((self.missed + self.met) as f64).max(1.0);
         let share = (share * 1e4).round() / 1e4;
         params.insert("not_co_scheduled".into(), share.into());
     }
@@ -83,9 +83,9 @@ mod tests {
         let mut together = Together::new();
         let outcomes = [None, Some(Sample::default()), None, None];
         let mut attempts = outcomes.into_iter().cycle();
-        for apart in [1, 2 + 1] {
+        for missed in [1, 3] {
             let sample = together.batch(|| Ok(attempts.next().flatten())).unwrap();
-            assert_eq!(sample.pauses, apart);
+            assert_eq!(sample.pauses, missed);
         }
         let mut params = Params::new();
         together.tell(&mut params);
@@ -97,6 +97,6 @@ mod tests {
         let mut together = Together::new();
         together.patience = Duration::from_millis(3);
         assert!(together.batch(|| Ok(None)).is_err());
-        assert!(together.apart > 0);
+        assert!(together.missed > 0);
     }
 }

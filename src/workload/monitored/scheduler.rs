@@ -110,21 +110,30 @@ impl Scheduler {
     /// Sleeps until a value is reached (MF-04).
     pub(super) fn wait(&self, place: Place, value: u64, timeout: Duration) -> anyhow::Result<()> {
         let deadline = Instant::now().checked_add(timeout);
-        let mut state = lock(&self.state);
-        if self.store.read(place) >= value {
-            return Ok(());
-        }
         let woken = Arc::new(Condvar::new());
-        state.waiters.push(Waiter {
-            place,
-            value,
-            woken: Arc::clone(&woken),
-        });
-        let (mut state, outcome) = self.sleep(state, &woken, place, value, deadline);
-        state
-            .waiters
-            .retain(|waiter| !Arc::ptr_eq(&waiter.woken, &woken));
-        outcome
+        let mut state = lock(&self.state);
+        loop {
+            // Before the waiter is known to anybody, and after each time that it is woken: what was
+            // stored in between is followed by an interrupt, and by a look.
+            if let Some(outcome) = self.outcome(&state, place, value) {
+                state.forget(&woken);
+                return outcome;
+            }
+            state.remember(place, value, &woken);
+            let Some(again) = sleep_until(&woken, state, deadline) else {
+                lock(&self.state).forget(&woken);
+                return Err(anyhow!("a monitored fence did not reach {value} in time"));
+            };
+            state = again;
+        }
+    }
+
+    fn outcome(&self, state: &State, place: Place, value: u64) -> Option<anyhow::Result<()>> {
+        if self.store.read(place) >= value {
+            return Some(Ok(()));
+        }
+        let problem = state.problem.as_ref()?;
+        Some(Err(anyhow!("{problem}")))
     }
 
     /// Looks at every list and every waiter, and gives the lock back.
@@ -143,32 +152,6 @@ impl Scheduler {
         drop(state);
         for waiter in woken {
             waiter.notify_one();
-        }
-    }
-
-    fn sleep<'a>(
-        &'a self,
-        mut state: MutexGuard<'a, State>,
-        woken: &Condvar,
-        place: Place,
-        value: u64,
-        deadline: Option<Instant>,
-    ) -> (MutexGuard<'a, State>, anyhow::Result<()>) {
-        loop {
-            if self.store.read(place) >= value {
-                return (state, Ok(()));
-            }
-            if let Some(problem) = &state.problem {
-                let error = anyhow!("{problem}");
-                return (state, Err(error));
-            }
-            match sleep_until(woken, state, deadline) {
-                Some(again) => state = again,
-                None => {
-                    let error = anyhow!("a monitored fence did not reach {value} in time");
-                    return (lock(&self.state), Err(error));
-                }
-            }
         }
     }
 }
@@ -191,6 +174,21 @@ impl State {
 
     fn fail(&mut self, problem: String) {
         self.problem.get_or_insert(problem);
+    }
+
+    /// Puts a waiter on the list, once.
+    fn remember(&mut self, place: Place, value: u64, woken: &Arc<Condvar>) {
+        self.forget(woken);
+        self.waiters.push(Waiter {
+            place,
+            value,
+            woken: Arc::clone(woken),
+        });
+    }
+
+    fn forget(&mut self, woken: &Arc<Condvar>) {
+        self.waiters
+            .retain(|waiter| !Arc::ptr_eq(&waiter.woken, woken));
     }
 }
 

@@ -35,8 +35,8 @@ impl Idle {
             let gate = Some((&idle.gate, 1));
             idle.queue.submit_one(None, gate, (branch, 1))?;
         }
-        for branch in idle.done.iter().take(WAITERS).cloned() {
-            let waiter = Sleeper::new()?;
+        for branch in idle.done.iter().take(WAITERS) {
+            let (waiter, branch) = (Sleeper::new()?, branch.clone());
             waiter.begin(move || reached(&branch, 1))?;
             idle.waiters.push(waiter);
         }
