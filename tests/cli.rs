@@ -183,7 +183,7 @@ fn doctor_names_the_device_and_tries_native_fences() {
 }
 
 #[test]
-fn compare_writes_the_json_promised_to_stdout_and_the_tables_to_stderr() {
+fn load_compare_writes_the_json_promised_to_stdout_and_the_tables_to_stderr() {
     let arguments = [
         "compare",
         "--quick",
@@ -247,7 +247,7 @@ fn compare_writes_the_json_promised_to_stdout_and_the_tables_to_stderr() {
 }
 
 #[test]
-fn compare_counts_what_an_idle_second_costs() {
+fn load_compare_counts_what_an_idle_second_costs() {
     let arguments = ["compare", "--quick", "--scenario", "idle", "--json", "-"];
     let assert = nfence(&arguments).assert().success();
     let report = json(assert.get_output());

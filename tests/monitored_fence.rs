@@ -6,7 +6,7 @@ mod until;
 
 use native_fence::vulkan::{Device, DeviceOptions, Instance, InstanceOptions, choose, validation};
 use native_fence::workload::monitored::MonitoredSystem;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use until::{LONG, until, until_sleeping};
 
 /// A system of `engines` engines, each on a device of its own.
@@ -97,9 +97,12 @@ fn mf_02_each_signal_interrupts_and_its_waiter_wakes() {
             fence.wait(9, LONG)
         });
         until_sleeping(told.recv().unwrap());
+        let begin = Instant::now();
         queue.signal(fence, 9).unwrap();
         queue.flush().unwrap();
         waiter.join().unwrap().unwrap();
+        // A waiter that nobody wakes finds the value when its time is over.
+        assert!(begin.elapsed() < LONG / 2);
     });
     until("the ninth interrupts as well", || interrupts(&system) == 9);
     nothing_was_complained_of();

@@ -108,7 +108,7 @@ fn storm_runs_filled_and_live_and_notifies_for_watched_fences_alone() {
 }
 
 #[test]
-fn cpu_wait_measures_every_wait() {
+fn load_cpu_wait_measures_every_wait() {
     let outcome = run(Scenario::CpuWait);
     assert_eq!(
         mechanisms(&outcome, None),
@@ -144,7 +144,7 @@ fn share_of_not_co_scheduled(outcome: &Outcome) -> f64 {
 }
 
 #[test]
-fn handoff_cross_runs_on_two_engines_and_says_how_often_the_control_did_not() {
+fn load_handoff_cross_runs_on_two_engines_and_says_how_often_the_control_did_not() {
     let outcome = run(Scenario::HandoffCross);
     assert_eq!(
         mechanisms(&outcome, None),
@@ -164,7 +164,7 @@ fn handoff_cross_runs_on_two_engines_and_says_how_often_the_control_did_not() {
 }
 
 #[test]
-fn cpu_signal_measures_every_round_trip() {
+fn load_cpu_signal_measures_every_round_trip() {
     let outcome = run(Scenario::CpuSignal);
     assert_eq!(
         mechanisms(&outcome, None),

@@ -5,7 +5,8 @@
 //! weather.
 
 use super::{
-    Bench, Entry, Group, Mechanism, Params, ProcessCounters, Runner, Sample, Scenario, groups,
+    Bench, Entry, Group, Mechanism, Params, ProcessCounters, Runner, Sample, Scenario, TooBusy,
+    groups,
 };
 use std::time::Duration;
 
@@ -239,12 +240,19 @@ impl Comparison {
             }
         }
         for seat in seats {
-            if let Some(error) = &seat.failed {
-                outcome
-                    .not_run
-                    .push(not_run(&seat.entry, format!("{error:#}."), true));
-            } else if !seat.batches.is_empty() {
-                outcome.measured.push(seat.measured(group));
+            let too_busy = seat
+                .failed
+                .as_ref()
+                .is_some_and(anyhow::Error::is::<TooBusy>);
+            match &seat.failed {
+                Some(error) if !too_busy || seat.batches.is_empty() => {
+                    let reason = format!("{error:#}.");
+                    outcome
+                        .not_run
+                        .push(not_run(&seat.entry, reason, !too_busy));
+                }
+                Some(_) | None if seat.batches.is_empty() => {}
+                Some(_) | None => outcome.measured.push(seat.measured(group)),
             }
         }
     }

@@ -30,7 +30,7 @@ pub use fan::FanForm;
 pub use group::{Entry, Group};
 pub use groups::groups;
 pub use process_counters::ProcessCounters;
-pub use runner::{Counts, Params, Runner, Sample};
+pub use runner::{Counts, Params, Runner, Sample, TooBusy};
 pub use scenario::{Mechanism, Scenario};
 
 use std::time::Duration;

@@ -63,6 +63,13 @@ pub struct Counts {
     pub notifications: Option<u64>,
 }
 
+/// A batch needs two parties that run at the same time, and the machine had no two cores for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "its two parties did not run at the same time for seconds: the machine has no two cores to spare"
+)]
+pub struct TooBusy;
+
 /// One scenario done by one mechanism.
 pub trait Runner {
     /// What a batch is and what is measured of it: one sentence.
@@ -85,7 +92,8 @@ pub trait Runner {
     /// Does a batch.
     ///
     /// # Errors
-    /// The batch did not end as it should; the runner is not used again.
+    /// The batch did not end as it should; the runner is not used again. After [`TooBusy`], and no
+    /// other, what it measured before counts.
     fn batch(&mut self) -> anyhow::Result<Sample>;
 
     /// Counters of the mechanism.

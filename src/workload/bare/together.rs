@@ -4,12 +4,11 @@
 //! them had no core the other looked in vain, and what was measured is the scheduler of the machine
 //! and not its memory. Such a batch is done again, and how many there were is said.
 
-use crate::workload::{Params, Sample};
-use anyhow::bail;
+use crate::workload::{Params, Sample, TooBusy};
 use std::time::{Duration, Instant};
 
-/// How long a batch is attempted before it is given up.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a runner tries in vain, over all its batches, before it gives up.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Between two attempts: a scheduler that put both parties on one core, or whatever else has the
 /// other one, needs time and not another attempt.
@@ -38,13 +37,16 @@ impl Together {
 
     /// Attempts a batch until the parties ran at the same time; `attempt` gives `None` where they
     /// did not.
+    ///
+    /// # Errors
+    /// [`TooBusy`] when there is no patience left, or an attempt's own error.
     pub(super) fn batch(
         &mut self,
         mut attempt: impl FnMut() -> anyhow::Result<Option<Sample>>,
     ) -> anyhow::Result<Sample> {
-        let start = Instant::now();
         let mut pauses = 0;
         loop {
+            let start = Instant::now();
             if let Some(sample) = attempt()? {
                 self.met += 1;
                 return Ok(Sample {
@@ -53,15 +55,12 @@ impl Together {
                 });
             }
             self.missed += 1;
-            if start.elapsed() >= self.patience {
-                bail!(
-                    "the two parties did not run at the same time in {} s; the machine has no two \
-                     cores to spare",
-                    self.patience.as_secs()
-                );
-            }
             std::thread::sleep(PAUSE);
             pauses += 1;
+            self.patience = self.patience.saturating_sub(start.elapsed());
+            if self.patience.is_zero() {
+                return Err(TooBusy.into());
+            }
         }
     }
 
@@ -96,7 +95,8 @@ mod tests {
     fn parties_that_never_meet_are_an_error() {
         let mut together = Together::new();
         together.patience = Duration::from_millis(3);
-        assert!(together.batch(|| Ok(None)).is_err());
+        let ended = together.batch(|| Ok(None)).unwrap_err();
+        assert!(ended.is::<TooBusy>(), "{ended}");
         assert!(together.missed > 0);
     }
 }
