@@ -9,7 +9,7 @@ mod support {
 use native_fence::gpu::NodePolicy;
 use native_fence::kmd::Interrupt;
 use native_fence::{CommandList, Fence};
-use support::bench::{Bench, Call, native, on_benches_of, on_every_bench, until};
+use support::bench::{Bench, Call, EngineSpy, native, on_benches_of, on_every_bench, until};
 
 /// Slot of the fence table, and the place of CurrentValue.
 fn place(fence: &Fence) -> (u32, *const u64) {
@@ -39,7 +39,7 @@ fn nf_31_a_dropped_fence_is_kept_for_the_slices_in_flight() {
         let fence = bench.fence(0);
         bench.until_parked();
         let (gone, handle) = (place(&fence), fence.handle().slot());
-        let gates: Vec<_> = bench.engines.iter().map(|engine| engine.close()).collect();
+        let gates: Vec<_> = bench.engines.iter().map(EngineSpy::close).collect();
         for queue in &mut queues {
             queue.submit(CommandList::new().nop()).unwrap();
         }

@@ -11,7 +11,7 @@ layout(buffer_reference, scalar, buffer_reference_align = 8) buffer SliceArgs {
     uint64_t pass_budget;
     uint64_t idle_window;
     uint64_t request;
-    uint64_t reserved;
+    uint64_t delivery;
 };
 
 layout(buffer_reference, scalar, buffer_reference_align = 8) buffer SliceResult {
@@ -26,6 +26,9 @@ layout(buffer_reference, scalar, buffer_reference_align = 8) buffer SliceResult 
 const uint64_t SLICE_SLOTS = 4ul;
 const uint64_t SLICE_ARGS_BYTES = 64ul;
 const uint64_t SLICE_RESULT_BYTES = 64ul;
+
+const uint64_t DELIVERY_EVENT = 0ul;
+const uint64_t DELIVERY_POLLED = 1ul;
 
 const uint REASON_CUT = 0u; // nobody voted for an end: the driver cut the loop
 const uint REASON_BUDGET = 1u;

@@ -23,6 +23,7 @@ uint k_idle_iterations;
 uint k_passes;           // loop passes so far, at most: see vote
 uint k_iterations;       // executions so far; every lane counts them
 bool k_raised;           // a record was published, or lost
+bool k_interrupts;       // which ends the slice
 uint k_most_places;      // queues of the lane that has most
 uint k_fixed_passes;     // of an iteration, besides its rounds and adoptions
 uint64_t k_began;
@@ -136,7 +137,7 @@ uint vote(bool raised) {
     uint reason = REASON_CUT;
     if (k_iterations == 0u) {
         // Every slice executes at least once: one request after another would starve the queues.
-    } else if (k_raised) {
+    } else if (k_raised && k_interrupts) {
         reason = REASON_INTERRUPT;
     } else if (OBSERVE(g_control.request) != k_request) {
         reason = REASON_REQUEST;
@@ -206,6 +207,7 @@ void run_slice() {
         k_fixed_passes = 1u + most_places + RAISES + 1u;
         k_began = began;
         k_request = PEEK(args.request);
+        k_interrupts = PEEK(args.delivery) != DELIVERY_POLLED;
         k_pass_budget = PEEK(args.pass_budget);
         k_time_budget = PEEK(args.time_budget);
         // The one before found nothing to do: look once and leave, but stay after a step, since what

@@ -44,4 +44,4 @@ pub use mailbox::MAILBOX_CAPACITY;
 pub use packet::{Opcode, PACKET_BYTES, Packet};
 pub use placement::{Home, Party, Placement, WordGroup};
 pub use ring::{RingControl, RingIndex};
-pub use slice::{SLICE_SLOTS, SliceArgs, SliceReason, SliceResult};
+pub use slice::{Delivery, SLICE_SLOTS, SliceArgs, SliceReason, SliceResult};

@@ -31,7 +31,8 @@ pub struct SliceArgs {
     pub idle_window: u64,
     /// Request word at submission; the slice ends when it changes.
     pub request: u64,
-    reserved: u64,
+    /// [`Delivery`].
+    pub delivery: u64,
 }
 
 offsets!(SliceArgs, size 64, {
@@ -42,7 +43,19 @@ offsets!(SliceArgs, size 64, {
     PASS_BUDGET = pass_budget @ 32,
     IDLE_WINDOW = idle_window @ 40,
     REQUEST = request @ 48,
+    DELIVERY = delivery @ 56,
 });
+
+/// How interrupt records come to the OS.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u64)]
+pub enum Delivery {
+    /// A slice that has published one ends, and its end interrupts.
+    #[default]
+    Event = 0,
+    /// The slice goes on: somebody watches the ring.
+    Polled = 1,
+}
 
 /// Why a slice ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,6 +1,6 @@
 //! Crowd: the engines of an adapter that want the device at the same time.
 //!
-//! An engine that polls for work keeps a core, or a context of the device, from an engine that has
+//! What each of them does depends on the others. An engine that polls for work keeps a core, or a context of the device, from an engine that has
 //! some. Where there are fewer of them than engines at work, one that finds nothing leaves soon;
 //! else it stays a while, since what comes soon is served sooner by a running engine than by one
 //! that must be started (`decisions.md` 24).
@@ -12,6 +12,8 @@ use crate::sync::{AtomicU32, Ordering};
 pub struct Crowd {
     room: u32,
     running: AtomicU32,
+    /// Parked engines whose queues stand at waits.
+    waiting: AtomicU32,
 }
 
 impl Crowd {
@@ -21,6 +23,7 @@ impl Crowd {
         Self {
             room,
             running: AtomicU32::new(0),
+            waiting: AtomicU32::new(0),
         }
     }
 
@@ -39,6 +42,21 @@ impl Crowd {
     /// It was let go.
     pub(super) fn leave(&self) {
         self.running.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// One was let go at waits: it sleeps, and an interrupt must bring it back.
+    pub(super) fn begin_waiting(&self) {
+        self.waiting.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// It runs again.
+    pub(super) fn end_waiting(&self) {
+        self.waiting.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// Whether an engine sleeps that must be interrupted for.
+    pub(super) fn has_waiting(&self) -> bool {
+        self.waiting.load(Ordering::Acquire) > 0
     }
 
     /// Whether an engine that polls stands in another's way. A hint.

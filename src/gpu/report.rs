@@ -122,8 +122,8 @@ impl ReportReader {
         self.report.word(reason).put(SliceReason::Cut as u64);
     }
 
-    /// Takes the records published since the last call.
-    pub(super) fn take_records(&mut self, into: &mut SliceReport) {
+    /// Takes the records published since the last call; gives how many there were so far.
+    pub(super) fn take_records(&mut self, into: &mut SliceReport) -> u64 {
         // Pairs with the PUBLISH of the write index by lane 0: the words of all records before it
         // are visible.
         let written = self.report.word(EngineReport::RECORD_WRITE).observe();
@@ -149,6 +149,7 @@ impl ReportReader {
         let collapsed = self.report.word(EngineReport::COLLAPSED).observe();
         into.collapsed |= collapsed != self.collapsed_seen;
         self.collapsed_seen = collapsed;
+        written
     }
 
     fn take_record(&mut self, record: InterruptRecord, into: &mut SliceReport) {

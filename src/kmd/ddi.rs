@@ -260,4 +260,9 @@ pub trait Ddi: Send + Sync + Debug {
     /// it `done`; true if so (choice: bounded spinning). Calls back on this thread for slices that
     /// end. The caller holds no lock that the callbacks take.
     fn look_for_interrupts(&self, done: &dyn Fn() -> bool, deadline: Option<Instant>) -> bool;
+
+    /// In a wait that stands in a list: where interrupts are polled for, watches the engines until
+    /// it is `done` or the deadline is reached, and calls back on this thread. Returns at once where
+    /// they interrupt. The caller holds no lock that the callbacks take.
+    fn watch_interrupts(&self, done: &dyn Fn() -> bool, deadline: Option<Instant>);
 }

@@ -1,6 +1,6 @@
 //! Driver: the DDIs, over nodes.
 
-use super::look::look;
+use super::look::{look, watch};
 use super::retirement::Retirements;
 use super::{
     Callbacks, CreateHwQueue, CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, HwQueueHandle,
@@ -391,8 +391,10 @@ impl Ddi for Driver {
     }
 
     fn park_engine(&self, node_ordinal: u32, attempt: u64) {
-        if let Ok(node) = self.node(node_ordinal) {
-            node.finish_parking(attempt);
+        let parks = |node: &Arc<Node>| node.finish_parking(attempt);
+        if self.node(node_ordinal).is_ok_and(parks) {
+            let others = self.nodes.iter().filter(|n| n.ordinal() != node_ordinal);
+            others.for_each(|node| node.interrupt_from_now());
         }
     }
 
@@ -405,5 +407,10 @@ impl Ddi for Driver {
     fn look_for_interrupts(&self, done: &dyn Fn() -> bool, deadline: Option<Instant>) -> bool {
         let deliver = |node: &Node, report| self.deliver_all(node, [report]);
         look(&self.nodes, done, deadline, &deliver)
+    }
+
+    fn watch_interrupts(&self, done: &dyn Fn() -> bool, deadline: Option<Instant>) {
+        let deliver = |node: &Node, report| self.deliver_all(node, [report]);
+        watch(&self.nodes, done, deadline, &deliver);
     }
 }

@@ -1,5 +1,6 @@
-//! Look: what a thread does before it sleeps for something that slices in flight may do.
+//! Look: what a thread does before it sleeps for something that slices in flight may do, or instead.
 
+use crate::abi::Delivery;
 use crate::gpu::{Node, SliceReport};
 use crate::sync::{Arc, thread};
 use std::time::Instant;
@@ -56,4 +57,29 @@ pub(super) fn look(
         thread::yield_now();
     }
     is_done
+}
+
+/// Watches until it is `done` or the deadline is reached, and takes records and reports meanwhile,
+/// whoever's they are: polled delivery. Nothing where all nodes interrupt.
+///
+/// Slices that began before the caller's MonitoredValue was posted are polled ones too, so all that
+/// may raise for it is found here; what interrupts nevertheless comes to the interrupt thread.
+pub(super) fn watch(
+    nodes: &[Arc<Node>],
+    done: &dyn Fn() -> bool,
+    deadline: Option<Instant>,
+    deliver: &dyn Fn(&Node, SliceReport),
+) {
+    let polled = |node: &&Arc<Node>| node.policy().delivery == Delivery::Polled;
+    let watched: Vec<_> = nodes.iter().filter(polled).collect();
+    let is_over = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
+    while !watched.is_empty() && !done() && !is_over() {
+        for node in &watched {
+            if let Some(report) = node.take_records() {
+                deliver(node, report);
+            }
+        }
+        // The thread that runs a slice, where the device is a CPU, may need this processor.
+        thread::yield_now();
+    }
 }

@@ -257,6 +257,13 @@ impl NativeFence {
             return Ok(());
         }
         let (cell, key) = self.arm(value)?;
+        let ended = || cell.outcome().is_some();
+        self.ddi
+            .watch_interrupts(&|| ended() || reached(), deadline);
+        if !ended() {
+            // Ends this wait if the value was seen before its record.
+            self.resample();
+        }
         match cell.sleep(deadline) {
             Some(outcome) => outcome,
             None => self.give_up(&cell, key, value),

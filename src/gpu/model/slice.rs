@@ -11,8 +11,8 @@ use super::raise::store_record;
 use super::step::PATIENCE;
 use super::violation::Checked;
 use crate::abi::{
-    EngineControl, EngineReport, InterruptRecord, MAILBOX_CAPACITY, MAX_HW_QUEUES, QueueDescriptor,
-    RECORD_RING_CAPACITY, SLICE_SLOTS, SliceArgs, SliceReason, SliceResult,
+    Delivery, EngineControl, EngineReport, InterruptRecord, MAILBOX_CAPACITY, MAX_HW_QUEUES,
+    QueueDescriptor, RECORD_RING_CAPACITY, SLICE_SLOTS, SliceArgs, SliceReason, SliceResult,
 };
 
 /// Posts taken in one control part.
@@ -44,6 +44,8 @@ struct Leader<'a> {
     iterations: u64,
     /// A record was published, or lost.
     raised: bool,
+    /// Which ends the slice.
+    interrupts: bool,
     passes: u64,
     /// Queues of the lane that has most.
     most_places: u32,
@@ -169,7 +171,7 @@ impl Leader<'_> {
             // Every slice executes at least once: one request after another would starve the
             // queues.
             SliceReason::Cut
-        } else if self.raised {
+        } else if self.raised && self.interrupts {
             SliceReason::Interrupt
         } else if g.observe(g.control_va + EngineControl::REQUEST)? != self.request {
             SliceReason::Request
@@ -278,6 +280,7 @@ pub(in crate::gpu) fn run_slice(mut globals: Globals<'_>, s: &Shared, slot: u64)
         idle_iterations: 0,
         iterations: 0,
         raised: false,
+        interrupts: g.peek(args + SliceArgs::DELIVERY)? != Delivery::Polled as u64,
         passes: u64::from(most_places),
         most_places,
         fixed_passes: 1 + u64::from(most_places) + RAISES as u64 + 1,

@@ -3,7 +3,7 @@
 use super::NodeCounters;
 use super::mappings::Mappings;
 use super::retirement::Retirement;
-use crate::abi::SliceReason;
+use crate::abi::{Delivery, SliceReason};
 use crate::gpu::fence_table::FenceTable;
 use crate::gpu::handle_table::HandleTable;
 use crate::gpu::mailbox::Mailbox;
@@ -39,6 +39,8 @@ pub(super) struct ParkingState {
     pub(super) asked: bool,
     /// The OS knows of `waits` by this attempt.
     pub(super) known: bool,
+    /// The engine is parked at them.
+    pub(super) waiting: bool,
     /// What the queues stood at when the last attempt began.
     pub(super) waits: Vec<EngineWait>,
     /// What the next report says of it.
@@ -69,6 +71,8 @@ pub(super) struct Inner {
     pub(super) serviced: u64,
     pub(super) requests: u64,
     pub(super) last_reason: SliceReason,
+    /// Of the last slice.
+    pub(super) delivery: Delivery,
     /// Doorbells say CONNECTED: producers need not call.
     pub(super) self_service: bool,
     pub(super) parking: ParkingState,
@@ -95,6 +99,7 @@ impl Inner {
             serviced: 0,
             requests: 0,
             last_reason: SliceReason::Budget,
+            delivery: Delivery::Event,
             self_service: false,
             parking: ParkingState::default(),
             retirement: Retirement::default(),

@@ -2,9 +2,9 @@
 
 use super::inner::{Inner, Life};
 use super::{Node, retirement};
-use crate::abi::SliceReason;
+use crate::abi::{EngineReport, SliceReason};
 use crate::gpu::{EngineLost, QueueFault, SliceReport};
-use crate::sync::lock;
+use crate::sync::{Ordering, lock};
 
 impl Node {
     /// For the interrupt thread: sleeps until the next slice has ended, and takes its report.
@@ -64,6 +64,28 @@ impl Node {
         (ended != Ok(false)).then(|| self.service(slice, ended))
     }
 
+    /// Takes the records that were published since, though their slice has not ended: what a
+    /// thread that watches does. Costs a load where there are none.
+    pub fn take_records(&self) -> Option<SliceReport> {
+        let written = self.report.host.word(EngineReport::RECORD_WRITE).observe();
+        // A hint: the report of the slice's end covers what is missed here.
+        if written == self.records_taken.load(Ordering::Relaxed) {
+            return None;
+        }
+        let mut guard = lock(&self.inner);
+        let inner = &mut *guard;
+        let mut report = SliceReport::default();
+        self.read_records(inner, &mut report);
+        (!report.is_empty()).then_some(report)
+    }
+
+    fn read_records(&self, inner: &mut Inner, report: &mut SliceReport) {
+        self.records_taken
+            .store(inner.reader.take_records(report), Ordering::Relaxed);
+        Self::complete_faults(inner, report);
+        inner.counters.records += (report.raised.len() + report.faulted.len()) as u64;
+    }
+
     /// The oldest slice that was submitted and whose report was not taken.
     #[must_use]
     pub fn oldest_in_flight(&self) -> Option<u64> {
@@ -96,9 +118,7 @@ impl Node {
         self.supply(inner);
         report.parking = inner.parking.news.take();
         report.faulted.append(&mut inner.unsaved_faults);
-        inner.reader.take_records(&mut report);
-        Self::complete_faults(inner, &mut report);
-        inner.counters.records += (report.raised.len() + report.faulted.len()) as u64;
+        self.read_records(inner, &mut report);
         report.resample = inner.mailbox.unacknowledged();
         if inner.serviced == inner.submitted {
             Self::adopt_posts(inner);

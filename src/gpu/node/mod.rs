@@ -28,7 +28,7 @@ use super::{
 };
 use crate::abi::{EngineControl, EngineReport, WordGroup};
 use crate::shared::{Pool, PoolPlace, Region};
-use crate::sync::{Arc, Mutex, lock};
+use crate::sync::{Arc, AtomicU64, Mutex, lock};
 use inner::Inner;
 use slices::MOST_PASSES;
 
@@ -61,6 +61,8 @@ pub struct Node {
     /// Loop passes that a slice may take.
     pass_budget: u64,
     word: EngineWord,
+    /// Records that were taken, for those who look without the lock.
+    records_taken: AtomicU64,
     queue_pages: Pool,
     inner: Mutex<Inner>,
 }
@@ -97,6 +99,7 @@ impl Node {
             crowd,
             pass_budget: MOST_PASSES,
             word: EngineWord::default(),
+            records_taken: AtomicU64::new(0),
             queue_pages: Pool::new(WordGroup::QueueState, QueueSlot::PAGE_BYTES),
             inner: Mutex::new(inner),
         };

@@ -16,7 +16,7 @@
 
 use super::Node;
 use super::inner::{Inner, ParkingState};
-use crate::abi::{DoorbellStatus, FenceHandle, FenceId};
+use crate::abi::{Delivery, DoorbellStatus, FenceHandle, FenceId};
 use crate::gpu::{EngineWait, Parking, QueueScan, QueueStanding, Wake};
 use crate::sync::lock;
 
@@ -69,26 +69,49 @@ impl Node {
         }
     }
 
-    /// The OS waits in the queues' stead: the second step of attempt `attempt`.
-    pub fn finish_parking(&self, attempt: u64) {
+    /// The OS waits in the queues' stead: the second step of attempt `attempt`. `true` if the
+    /// engine is parked: then the other engines are to [`Node::interrupt_from_now`].
+    #[must_use]
+    pub fn finish_parking(&self, attempt: u64) -> bool {
         let mut inner = lock(&self.inner);
         if !inner.parking.asked || inner.parking.attempt != attempt {
-            return;
+            return false;
         }
         inner.parking.asked = false;
         if QueueScan::of(inner.run_list.queues()).runnable {
             self.run_on(&mut inner, 1);
-        } else {
-            self.park(&mut inner, true);
+            return false;
         }
+        // Before it parks: whoever takes it back says that it waits no more.
+        self.crowd.begin_waiting();
+        inner.parking.waiting = true;
+        self.park(&mut inner, true)
     }
 
-    fn park(&self, inner: &mut Inner, blocked: bool) {
-        if self.word.park(blocked) {
+    fn park(&self, inner: &mut Inner, blocked: bool) -> bool {
+        let parked = self.word.park(blocked);
+        if parked {
             inner.counters.parks += 1;
             self.crowd.leave();
         } else {
+            self.end_waiting(inner);
             self.run_on(inner, 1);
+        }
+        parked
+    }
+
+    pub(super) fn end_waiting(&self, inner: &mut Inner) {
+        if std::mem::take(&mut inner.parking.waiting) {
+            self.crowd.end_waiting();
+        }
+    }
+
+    /// Another engine sleeps for values that this one may reach: a slice in flight that would not
+    /// end for it is asked to. Those that are submitted from now on do.
+    pub fn interrupt_from_now(&self) {
+        let mut inner = lock(&self.inner);
+        if inner.delivery == Delivery::Polled && inner.serviced < inner.submitted {
+            self.request_end(&mut inner);
         }
     }
 
@@ -123,6 +146,7 @@ impl Node {
     /// The engine was taken from Parked.
     fn start(&self, inner: &mut Inner) {
         self.crowd.enter();
+        self.end_waiting(inner);
         self.submit(inner);
     }
 }

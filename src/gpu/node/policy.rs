@@ -1,5 +1,6 @@
 //! Node policy: how slices end, and how long a waiter looks.
 
+use crate::abi::Delivery;
 use std::time::Duration;
 
 /// How a node spends its engine.
@@ -12,6 +13,9 @@ pub struct NodePolicy {
     pub idle_window: Duration,
     /// The same while other engines want the device and it has no room for all: some 20 steps.
     pub crowded_window: Duration,
+    /// How interrupts come. Polled: a CPU waiter does not sleep but watches, and slices go on when
+    /// they raise; only what sleeps, a parked engine, is interrupted for.
+    pub delivery: Delivery,
     /// How long a CPU waiter looks before it sleeps, while a slice is in flight: about what the
     /// way from the end of a slice to the waiter costs once both have slept (25 to 130 µs on the
     /// two-core machines that this was measured on).
@@ -24,6 +28,7 @@ impl Default for NodePolicy {
             slice_time: Duration::from_millis(4),
             idle_window: Duration::from_micros(50),
             crowded_window: Duration::from_micros(2),
+            delivery: Delivery::Event,
             wait_spin: Duration::from_micros(100),
         }
     }

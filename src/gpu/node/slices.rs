@@ -2,7 +2,7 @@
 
 use super::inner::{Inner, Life};
 use super::{Node, NodeCounters, NodeError};
-use crate::abi::{DoorbellStatus, EngineControl, SliceArgs, SliceReason};
+use crate::abi::{Delivery, DoorbellStatus, EngineControl, SliceArgs, SliceReason};
 use crate::gpu::{QueueScan, SliceReport};
 use crate::sync::{MutexGuard, lock};
 use std::time::Duration;
@@ -73,6 +73,11 @@ impl Node {
             return;
         }
         let slice = inner.submitted + 1;
+        inner.delivery = if self.crowd.has_waiting() {
+            Delivery::Event
+        } else {
+            self.policy.delivery
+        };
         let queues = inner.run_list.write(&self.control.host, slice);
         let at = EngineControl::slice_args(slice);
         for (offset, value) in [
@@ -83,6 +88,7 @@ impl Node {
             (SliceArgs::PASS_BUDGET, limits.passes),
             (SliceArgs::IDLE_WINDOW, limits.idle_ticks),
             (SliceArgs::REQUEST, inner.requests),
+            (SliceArgs::DELIVERY, inner.delivery as u64),
         ] {
             self.control.host.word(at + offset).put(value);
         }
@@ -171,6 +177,7 @@ impl Node {
         if self.word.lose() {
             self.crowd.leave();
         }
+        self.end_waiting(inner);
         for queue in inner.run_list.queues() {
             queue.set_status(DoorbellStatus::DisconnectedAbort);
         }

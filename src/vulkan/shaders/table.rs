@@ -54,7 +54,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/slice.glsl")) == 0x2ac9_f3f9_38ca_6ec9,
+    fnv1a(include_bytes!("../../../shaders/abi/slice.glsl")) == 0xdd3c_3781_96ae_f803,
     "shader source abi/slice.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -109,7 +109,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0xa223_08b5_f635_edc3,
+    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0x6bf1_545d_bf5f_768f,
     "shader source engine/slice.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -168,14 +168,14 @@ pub static BARE_STORE_NARROW: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0xb9fd_0c2b_32a6_2314,
+    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0xc4c1_f2c8_9158_e4c9,
     "spv/engine.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/engine.comp`.
 pub static ENGINE: Shader = Shader {
     name: "engine",
-    words: &words::<14_512>(include_bytes!("../../../shaders/spv/engine.spv")),
+    words: &words::<14_555>(include_bytes!("../../../shaders/spv/engine.spv")),
 };
 
 /// Every shader of this table.

@@ -295,4 +295,8 @@ impl Ddi for DdiSpy {
     fn look_for_interrupts(&self, done: &dyn Fn() -> bool, deadline: Option<Instant>) -> bool {
         self.driver.look_for_interrupts(done, deadline)
     }
+
+    fn watch_interrupts(&self, done: &dyn Fn() -> bool, deadline: Option<Instant>) {
+        self.driver.watch_interrupts(done, deadline);
+    }
 }
