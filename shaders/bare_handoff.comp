@@ -32,14 +32,22 @@ layout(constant_id = 2) const uint MOST_PASSES = 20000u;
 // Which of the two this dispatch is.
 const uint BOTH = 2u;
 layout(constant_id = 3) const uint ROLE = BOTH;
+// Passes before the other's first word, where it is not of this dispatch: with those that follow
+// still below what lavapipe 22 gives an invocation.
+layout(constant_id = 4) const uint FIRST_PASSES = 40000u;
+// Looks in a row, where the other is not of this dispatch, after which it is taken for not running.
+layout(constant_id = 5) const uint MOST_SILENCE = 1u;
 
 #include "bare/word.glsl"
 
 layout(push_constant) uniform Push {
-    // Six lines: the invocations' words; how often each was answered; and, where each is a dispatch
-    // of its own, the most passes in a row, after the first answer, in which none came.
-    uvec2 words;
+    uvec2 words; // four lines: the invocations' words, then how often each was answered
 } push;
+
+#define LOOK_AGAIN                      \
+    if (seen == base) {                 \
+        seen = OBSERVE(words.at[mine]); \
+    }
 
 void main() {
     Words words = Words(push.words);
@@ -57,25 +65,30 @@ void main() {
         PUBLISH(words.at[other], base + WORD_T(1u));
     }
     uint silent = 0u;
-    uint longest_silence = 0u;
-    for (uint pass = 0u; pass < MOST_PASSES && answered < rounds; pass++) {
+    if (ROLE != BOTH) {
+        // Until the other has begun: eight looks a pass, since passes are few.
+        WORD_T seen = base;
+        for (uint pass = 0u; pass < FIRST_PASSES && silent < MOST_SILENCE && plays && seen == base;
+             pass++) {
+            seen = OBSERVE(words.at[mine]);
+            LOOK_AGAIN LOOK_AGAIN LOOK_AGAIN LOOK_AGAIN LOOK_AGAIN LOOK_AGAIN LOOK_AGAIN
+            silent += 8u;
+        }
+        silent = seen == base ? MOST_SILENCE : 0u;
+    }
+    for (uint pass = 0u; pass < MOST_PASSES && answered < rounds && silent < MOST_SILENCE; pass++) {
         WORD_T expected = base + WORD_T(answered + 1u);
+        if (ROLE != BOTH) {
+            silent++;
+        }
         if (OBSERVE(words.at[mine]) >= expected) {
             answered++;
-            if (ROLE != BOTH) {
-                silent = 0u;
-            }
+            silent = 0u;
             WORD_T next = me == 0u ? expected + WORD_T(1u) : expected;
             if (me == 1u || answered < rounds) {
                 PUBLISH(words.at[other], next);
             }
-        } else if (ROLE != BOTH && answered > 0u) {
-            silent++;
-            longest_silence = max(longest_silence, silent);
         }
-    }
-    if (plays && ROLE != BOTH) {
-        PUBLISH(words.at[(4u + me) * LINE_WORDS], WORD_T(longest_silence));
     }
     if (plays) {
         PUBLISH(words.at[(2u + me) * LINE_WORDS], WORD_T(answered));

@@ -149,6 +149,8 @@ fn mf_03_what_follows_a_wait_is_not_scheduled_before_its_value() {
     let submitted = system.counts().submits;
     assert_eq!(submitted, 1, "the engine has what may run and no more");
 
+    // From here on nothing but the CPU's signal makes the OS look.
+    until("the interrupt is served", || interrupts(&system) == 1);
     gate.signal(2).unwrap();
     later.wait(1, LONG).unwrap();
     nothing_was_complained_of();

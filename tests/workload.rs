@@ -38,7 +38,10 @@ fn run(scenario: Scenario) -> Outcome {
     assert!(!outcome.interrupted);
     for measured in &outcome.measured {
         let batches = if scenario == Scenario::Idle { 1 } else { 2 };
-        assert_eq!(measured.batches.len(), batches, "{measured:?}");
+        // A control that found no two cores any more keeps what it has.
+        let fewer = measured.params.contains_key("not_co_scheduled");
+        let there = measured.batches.len();
+        assert!(there == batches || fewer && there == 1, "{measured:?}");
         for batch in &measured.batches {
             assert!(batch.sample.wall > Duration::ZERO, "{measured:?}");
             let submits = scenario != Scenario::Idle;
@@ -51,7 +54,14 @@ fn run(scenario: Scenario) -> Outcome {
 
 fn mechanisms(outcome: &Outcome, form: Option<&str>) -> Vec<Mechanism> {
     let of_form = outcome.measured.iter().filter(|m| m.form == form);
-    of_form.map(|measured| measured.mechanism).collect()
+    // A control that found no two cores on a machine that does other things stands at the end, where
+    // all controls stand.
+    let too_busy = outcome
+        .not_run
+        .iter()
+        .filter(|row| row.reason.contains("no two cores"));
+    let measured = of_form.map(|measured| measured.mechanism);
+    measured.chain(too_busy.map(|row| row.mechanism)).collect()
 }
 
 #[test]
@@ -61,6 +71,7 @@ fn handoff_runs_by_native_fences_both_timeline_chains_and_the_bare_control() {
         mechanisms(&outcome, None),
         [
             Mechanism::NativeSystemEvent,
+            Mechanism::NativeSystemPolled,
             Mechanism::TimelineSemaphore,
             Mechanism::TimelineSemaphore,
             Mechanism::MonitoredFence,
@@ -85,6 +96,7 @@ fn storm_runs_filled_and_live_and_notifies_for_watched_fences_alone() {
             mechanisms(&outcome, Some(form)),
             [
                 Mechanism::NativeSystemEvent,
+                Mechanism::NativeSystemPolled,
                 Mechanism::TimelineSemaphore,
                 Mechanism::MonitoredFence,
                 Mechanism::BareControl
@@ -115,6 +127,7 @@ fn load_cpu_wait_measures_every_wait() {
         [
             Mechanism::NativeSystemEvent,
             Mechanism::NativeSystemEvent,
+            Mechanism::NativeSystemPolled,
             Mechanism::TimelineSemaphore,
             Mechanism::MonitoredFence,
             Mechanism::BareControl,
@@ -135,12 +148,16 @@ fn each_operation_is_measured(outcome: &Outcome) {
     }
 }
 
-fn share_of_not_co_scheduled(outcome: &Outcome) -> f64 {
-    let bare = |m: &&Measured| m.params.contains_key("not_co_scheduled");
-    let mut bare = outcome.measured.iter().filter(bare);
-    let (row, more) = (bare.next().unwrap(), bare.next());
-    assert_eq!((row.mechanism, more), (Mechanism::BareControl, None));
-    row.params["not_co_scheduled"].as_f64().unwrap()
+/// The share of batches in which the control's parties did not run at once is told, and is no share
+/// of nothing.
+fn the_controls_share_is_told(outcome: &Outcome) {
+    for measured in &outcome.measured {
+        let share = measured.params.get("not_co_scheduled");
+        let is_control = measured.mechanism == Mechanism::BareControl;
+        assert_eq!(share.is_some(), is_control, "{measured:?}");
+        let share = share.and_then(serde_json::Value::as_f64);
+        assert!((0.0..1.0).contains(&share.unwrap_or(0.0)), "{measured:?}");
+    }
 }
 
 #[test]
@@ -150,6 +167,7 @@ fn load_handoff_cross_runs_on_two_engines_and_says_how_often_the_control_did_not
         mechanisms(&outcome, None),
         [
             Mechanism::NativeSystemEvent,
+            Mechanism::NativeSystemPolled,
             Mechanism::TimelineSemaphore,
             Mechanism::MonitoredFence,
             Mechanism::BareControl
@@ -160,7 +178,7 @@ fn load_handoff_cross_runs_on_two_engines_and_says_how_often_the_control_did_not
             assert_eq!(engines, 2, "{measured:?}");
         }
     }
-    assert!((0.0..1.0).contains(&share_of_not_co_scheduled(&outcome)));
+    the_controls_share_is_told(&outcome);
 }
 
 #[test]
@@ -171,13 +189,14 @@ fn load_cpu_signal_measures_every_round_trip() {
         [
             Mechanism::NativeSystemEvent,
             Mechanism::NativeSystemEvent,
+            Mechanism::NativeSystemPolled,
             Mechanism::TimelineSemaphore,
             Mechanism::MonitoredFence,
             Mechanism::BareControl
         ]
     );
     each_operation_is_measured(&outcome);
-    assert!((0.0..1.0).contains(&share_of_not_co_scheduled(&outcome)));
+    the_controls_share_is_told(&outcome);
 }
 
 #[test]
@@ -188,6 +207,7 @@ fn both_fans_measure_every_fan() {
             mechanisms(&outcome, None),
             [
                 Mechanism::NativeSystemEvent,
+                Mechanism::NativeSystemPolled,
                 Mechanism::TimelineSemaphore,
                 Mechanism::MonitoredFence
             ]
@@ -203,6 +223,7 @@ fn load_idle_submits_nothing_and_wakes_nobody() {
         mechanisms(&outcome, None),
         [
             Mechanism::NativeSystemEvent,
+            Mechanism::NativeSystemPolled,
             Mechanism::TimelineSemaphore,
             Mechanism::MonitoredFence
         ]
@@ -210,6 +231,10 @@ fn load_idle_submits_nothing_and_wakes_nobody() {
     for measured in &outcome.measured {
         let batch = &measured.batches[0];
         assert!(batch.sample.wall >= Duration::from_secs(1), "{measured:?}");
+        if measured.mechanism.is_polled() {
+            // Its waiters watch, and the table says what that costs.
+            continue;
+        }
         assert_eq!(batch.process.wakeups, Some(0), "{measured:?}");
         assert!(
             batch.process.cpu < Duration::from_millis(20),

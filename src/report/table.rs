@@ -146,8 +146,8 @@ fn of_group(group: &[&Row], style: Style) -> String {
     for row in group {
         if let Some(share) = row.not_co_scheduled() {
             let line = format!(
-                "{}: in {} % of its batches the parties did not run at the same time (one gave up \
-                 or looked long in vain); these were done again and are not in the figures.",
+                "{}: in {} % of its batches the parties did not run at the same time (one looked too \
+                 long in vain); these were done again and are not in the figures.",
                 name(row),
                 figures(share * 100.0)
             );

@@ -23,11 +23,12 @@ pub fn verdict(group: &[&Row]) -> Option<String> {
         Mechanism::MonitoredFence,
         Mechanism::BareControl,
     ];
-    let parts: Vec<_> = against
-        .into_iter()
-        .filter_map(of)
-        .map(|row| compared(row.p50_ns / native.p50_ns, &called(row)))
-        .collect();
+    let compare = |native: &Row, against: &[Mechanism]| -> Vec<String> {
+        let rows = against.iter().filter_map(|mechanism| of(*mechanism));
+        rows.map(|row| compared(row.p50_ns / native.p50_ns, &called(row)))
+            .collect()
+    };
+    let parts = compare(native, &against);
     if parts.is_empty() {
         return None;
     }
@@ -50,6 +51,10 @@ pub fn verdict(group: &[&Row]) -> Option<String> {
             let against = compared(timeline.p50_ns / other.p50_ns, "timeline semaphores");
             verdict.extend(["; one that ", variant, " ", &against]);
         }
+    }
+    if let Some(polled) = of(Mechanism::NativeSystemPolled) {
+        let against = [Mechanism::TimelineSemaphore, Mechanism::BareControl];
+        verdict.extend(["; polled ", &compare(polled, &against).join(", ")]);
     }
     if let Some(share) = of(Mechanism::BareControl).and_then(Row::not_co_scheduled) {
         let said = format!("; {} of the bare control's batches", percent(share));
@@ -149,10 +154,12 @@ mod tests {
         let monitored = row(Scenario::HandoffCross, Mechanism::MonitoredFence, 20_000.0);
         let mut bare = row(Scenario::HandoffCross, Mechanism::BareControl, 250.0);
         bare.params.insert("not_co_scheduled".into(), 0.125.into());
+        let polled = row(Scenario::HandoffCross, Mechanism::NativeSystemPolled, 750.0);
         assert_eq!(
-            verdict(&[&native, &monitored, &bare]).unwrap(),
+            verdict(&[&native, &polled, &monitored, &bare]).unwrap(),
             "hand-off between engines: native 20.0 times faster than monitored fences, takes 4.00 \
-             times as long as the bare control; 12.5 % of the bare control's batches were not \
+             times as long as the bare control; polled takes 3.00 times as long as the bare \
+             control; 12.5 % of the bare control's batches were not \
              co-scheduled, and done again"
         );
     }

@@ -3,7 +3,7 @@
 use super::Mechanism;
 use crate::sync::Arc;
 use crate::vulkan::{AdapterInfo, Device, DeviceOptions, Instance, InstanceOptions, Queue};
-use crate::{Adapter, AdapterOptions};
+use crate::{Adapter, AdapterOptions, Delivery};
 use anyhow::Context;
 use std::num::NonZeroU32;
 
@@ -28,14 +28,14 @@ impl Bench {
     /// An adapter of native fences for a mechanism, with so many engines.
     pub(super) fn native(
         &self,
-        _mechanism: Mechanism,
+        mechanism: Mechanism,
         engines: u32,
-        options: AdapterOptions,
+        mut options: AdapterOptions,
     ) -> anyhow::Result<Adapter> {
-        let options = AdapterOptions {
-            nodes: NonZeroU32::new(engines).context("an adapter has at least one engine")?,
-            ..options
-        };
+        options.nodes = NonZeroU32::new(engines).context("an adapter has at least one engine")?;
+        if mechanism.is_polled() {
+            options.policy.delivery = Delivery::Polled;
+        }
         Ok(Adapter::open_on(&self.instance, &self.adapter, &options)?)
     }
 

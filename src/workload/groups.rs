@@ -39,14 +39,16 @@ fn group(scenario: Scenario, form: Option<&'static str>, entries: Vec<Entry>) ->
 }
 
 fn handoff() -> Vec<Entry> {
+    let make: Make = |bench, mechanism| {
+        let adapter = bench.native(mechanism, 1, AdapterOptions::default())?;
+        Ok(Box::new(native::Handoff::new(
+            adapter,
+            HandoffEngines::One,
+        )?))
+    };
     vec![
-        native(|bench, mechanism| {
-            let adapter = bench.native(mechanism, 1, AdapterOptions::default())?;
-            Ok(Box::new(native::Handoff::new(
-                adapter,
-                HandoffEngines::One,
-            )?))
-        }),
+        native(make),
+        polled(make),
         timeline(|bench, _| {
             let form = HandoffForm::SubmitPerLink;
             Ok(Box::new(timeline::Handoff::new(&bench.device(2)?, form)?))
@@ -61,12 +63,14 @@ fn handoff() -> Vec<Entry> {
 }
 
 fn handoff_cross() -> Vec<Entry> {
+    let make: Make = |bench, mechanism| {
+        let engines = HandoffEngines::Two;
+        let adapter = bench.native(mechanism, engines.count(), AdapterOptions::default())?;
+        Ok(Box::new(native::Handoff::new(adapter, engines)?))
+    };
     vec![
-        native(|bench, mechanism| {
-            let engines = HandoffEngines::Two;
-            let adapter = bench.native(mechanism, engines.count(), AdapterOptions::default())?;
-            Ok(Box::new(native::Handoff::new(adapter, engines)?))
-        }),
+        native(make),
+        polled(make),
         timeline(|bench, _| {
             let queues = bench.two_queues()?;
             if Arc::ptr_eq(queues[0].device(), queues[1].device()) {
@@ -81,11 +85,13 @@ fn handoff_cross() -> Vec<Entry> {
 }
 
 fn storm_filled() -> Vec<Entry> {
+    let make: Make = |bench, mechanism| {
+        let adapter = bench.native(mechanism, 1, AdapterOptions::default())?;
+        Ok(Box::new(native::Storm::new(adapter, StormForm::Filled)?))
+    };
     vec![
-        native(|bench, mechanism| {
-            let adapter = bench.native(mechanism, 1, AdapterOptions::default())?;
-            Ok(Box::new(native::Storm::new(adapter, StormForm::Filled)?))
-        }),
+        native(make),
+        polled(make),
         timeline(|bench, _| {
             let form = StormForm::Filled;
             Ok(Box::new(timeline::Storm::new(&bench.device(1)?, form)?))
@@ -102,11 +108,13 @@ fn storm_filled() -> Vec<Entry> {
 }
 
 fn storm_live() -> Vec<Entry> {
+    let make: Make = |bench, mechanism| {
+        let adapter = bench.native(mechanism, 1, AdapterOptions::default())?;
+        Ok(Box::new(native::Storm::new(adapter, StormForm::Live)?))
+    };
     vec![
-        native(|bench, mechanism| {
-            let adapter = bench.native(mechanism, 1, AdapterOptions::default())?;
-            Ok(Box::new(native::Storm::new(adapter, StormForm::Live)?))
-        }),
+        native(make),
+        polled(make),
         timeline(|bench, _| {
             let form = StormForm::Live;
             Ok(Box::new(timeline::Storm::new(&bench.device(1)?, form)?))
@@ -134,6 +142,11 @@ fn cpu_wait() -> Vec<Entry> {
             let adapter = bench.native(mechanism, 1, form.options())?;
             Ok(Box::new(native::CpuWait::new(adapter, form)?))
         }),
+        polled(|bench, mechanism| {
+            let form = CpuWaitForm::Watches;
+            let adapter = bench.native(mechanism, 1, form.options())?;
+            Ok(Box::new(native::CpuWait::new(adapter, form)?))
+        }),
         timeline(|bench, _| Ok(Box::new(timeline::CpuWait::new(&bench.device(1)?)?))),
         monitored(|bench, _| Ok(Box::new(monitored::CpuWait::new(bench.queue()?)?))),
         bare(|bench, _| Ok(Box::new(bare::CpuWait::new(&bench.device(1)?)?))),
@@ -153,6 +166,11 @@ fn cpu_signal() -> Vec<Entry> {
             let adapter = bench.native(mechanism, 1, form.options())?;
             Ok(Box::new(native::CpuSignal::new(adapter, form)?))
         }),
+        polled(|bench, mechanism| {
+            let form = CpuWaitForm::Watches;
+            let adapter = bench.native(mechanism, 1, form.options())?;
+            Ok(Box::new(native::CpuSignal::new(adapter, form)?))
+        }),
         timeline(|bench, _| Ok(Box::new(timeline::CpuSignal::new(&bench.device(1)?)?))),
         monitored(|bench, _| Ok(Box::new(monitored::CpuSignal::new(bench.queue()?)?))),
         bare(|bench, _| Ok(Box::new(bare::RoundTrip::new(&bench.device(1)?)?))),
@@ -160,11 +178,13 @@ fn cpu_signal() -> Vec<Entry> {
 }
 
 fn fan_out() -> Vec<Entry> {
+    let make: Make = |bench, mechanism| {
+        let adapter = bench.native(mechanism, 1, AdapterOptions::default())?;
+        Ok(Box::new(native::Fan::new(adapter, FanForm::Out)?))
+    };
     vec![
-        native(|bench, mechanism| {
-            let adapter = bench.native(mechanism, 1, AdapterOptions::default())?;
-            Ok(Box::new(native::Fan::new(adapter, FanForm::Out)?))
-        }),
+        native(make),
+        polled(make),
         timeline(|bench, _| {
             Ok(Box::new(timeline::Fan::new(
                 &bench.device(1)?,
@@ -176,11 +196,13 @@ fn fan_out() -> Vec<Entry> {
 }
 
 fn fan_in() -> Vec<Entry> {
+    let make: Make = |bench, mechanism| {
+        let adapter = bench.native(mechanism, 1, AdapterOptions::default())?;
+        Ok(Box::new(native::Fan::new(adapter, FanForm::In)?))
+    };
     vec![
-        native(|bench, mechanism| {
-            let adapter = bench.native(mechanism, 1, AdapterOptions::default())?;
-            Ok(Box::new(native::Fan::new(adapter, FanForm::In)?))
-        }),
+        native(make),
+        polled(make),
         timeline(|bench, _| {
             Ok(Box::new(timeline::Fan::new(
                 &bench.device(1)?,
@@ -192,12 +214,13 @@ fn fan_in() -> Vec<Entry> {
 }
 
 fn idle() -> Vec<Entry> {
+    let make: Make = |bench, mechanism| {
+        let adapter = bench.native(mechanism, native::Idle::ENGINES, AdapterOptions::default())?;
+        Ok(idle::settled(native::Idle::new(adapter)?))
+    };
     vec![
-        native(|bench, mechanism| {
-            let adapter =
-                bench.native(mechanism, native::Idle::ENGINES, AdapterOptions::default())?;
-            Ok(idle::settled(native::Idle::new(adapter)?))
-        }),
+        native(make),
+        polled(make),
         timeline(|bench, _| Ok(idle::settled(timeline::Idle::new(&bench.device(1)?)?))),
         monitored(|bench, _| Ok(idle::settled(monitored::Idle::new(bench.queue()?)?))),
     ]
@@ -205,6 +228,11 @@ fn idle() -> Vec<Entry> {
 
 fn native(make: Make) -> Entry {
     let mechanism = Mechanism::NativeSystemEvent;
+    Entry { mechanism, make }
+}
+
+fn polled(make: Make) -> Entry {
+    let mechanism = Mechanism::NativeSystemPolled;
     Entry { mechanism, make }
 }
 

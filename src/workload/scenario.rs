@@ -148,10 +148,24 @@ impl Mechanism {
     pub fn is_built(self) -> bool {
         match self {
             Self::NativeSystemEvent
+            | Self::NativeSystemPolled
             | Self::TimelineSemaphore
             | Self::MonitoredFence
             | Self::BareControl => true,
-            Self::NativeSystemPolled | Self::NativeLocalEvent | Self::NativeLocalPolled => false,
+            Self::NativeLocalEvent | Self::NativeLocalPolled => false,
+        }
+    }
+
+    /// Whether the CPU polls, where it would sleep else.
+    #[must_use]
+    pub fn is_polled(self) -> bool {
+        match self {
+            Self::NativeSystemPolled | Self::NativeLocalPolled => true,
+            Self::NativeSystemEvent
+            | Self::NativeLocalEvent
+            | Self::TimelineSemaphore
+            | Self::MonitoredFence
+            | Self::BareControl => false,
         }
     }
 

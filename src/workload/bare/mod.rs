@@ -72,20 +72,17 @@ mod lines {
     pub(super) const WORDS: [u64; 2] = [0, 1];
     /// How often each was answered.
     pub(super) const ANSWERS: [u64; 2] = [2, 3];
-    /// The most passes in which a party of its own dispatch waited for an answer.
-    pub(super) const SILENCES: [u64; 2] = [4, 5];
 }
 
-/// Which party of a hand-off a dispatch is: specialisation of the hand-off's shader.
-fn party(device: &Device, role: usize, rounds: u64) -> [(u32, u32); 4] {
-    /// Passes of the loop: well over a millisecond, and below lavapipe 22's limit of 65,535.
-    const MOST_PASSES: u32 = 50_000;
+/// Which party of a hand-off a dispatch is, and how many looks in a row are in vain before it gives
+/// up: specialisation of the hand-off's shader.
+fn party(device: &Device, role: u32, rounds: u64, most_silence: u32) -> [(u32, u32); 4] {
     let lanes = device.adapter().features.subgroup_size.max(2);
     [
         (0, lanes),
         (1, 2 * rounds as u32),
-        (2, MOST_PASSES),
-        (3, role as u32),
+        (3, role),
+        (5, most_silence),
     ]
 }
 

@@ -31,7 +31,7 @@ impl RoundTrip {
         let shader = width.shader(&shaders::BARE_HANDOFF, &shaders::BARE_HANDOFF_NARROW);
         let queue = device.queue(0).context("the device gives out no queue")?;
         // The CPU is the party that begins. One round more: the first waits for the dispatch.
-        let spec = party(device, 1, ROUNDS + 1);
+        let spec = party(device, 1, ROUNDS + 1, u32::MAX);
         Ok(Self {
             shader: Dispatch::over(&page()?, queue, shader, &spec)?,
             width,

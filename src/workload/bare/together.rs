@@ -14,10 +14,6 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// other one, needs time and not another attempt.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Passes in a row in which no answer came, after which the other was not running: about as many as
-/// a hundred hand-offs take.
-pub(super) const MOST_SILENCE: u64 = 5_000;
-
 /// The attempts at all batches of a runner.
 #[derive(Debug)]
 pub(super) struct Together {

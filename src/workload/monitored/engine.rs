@@ -106,7 +106,7 @@ impl Engine {
         lock(&self.state).queue.submits()
     }
 
-    /// Ends of command buffers that the CPU was interrupted for.
+    /// Ends of command buffers that the CPU was interrupted for, and that it has served.
     pub(super) fn interrupts(&self) -> u64 {
         lock(&self.state).interrupts
     }
@@ -136,9 +136,9 @@ impl Engine {
             else {
                 return serve(true);
             };
+            serve(false);
             lock(&self.state).interrupts += now - seen;
             seen = now;
-            serve(false);
         }
     }
 

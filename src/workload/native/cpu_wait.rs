@@ -15,6 +15,8 @@ pub enum CpuWaitForm {
     Looks,
     /// Sleeps at once: every wait ends by an interrupt.
     Sleeps,
+    /// Watches the value until it is there, as the adapter's delivery has it.
+    Watches,
 }
 
 impl CpuWaitForm {
@@ -28,11 +30,22 @@ impl CpuWaitForm {
         options
     }
 
-    pub(super) fn variant(self) -> &'static str {
+    /// What tells the forms of one mechanism apart.
+    fn variant(self) -> Option<&'static str> {
         match self {
-            Self::Looks => "looks before it sleeps",
-            Self::Sleeps => "sleeps at once",
+            Self::Looks => Some("looks before it sleeps"),
+            Self::Sleeps => Some("sleeps at once"),
+            Self::Watches => None,
         }
+    }
+
+    /// The sizes of a scenario, with the form.
+    pub(super) fn params(self, size: &str, operations: u64) -> Params {
+        let mut params: Params = [(size.into(), operations.into())].into();
+        if let Some(variant) = self.variant() {
+            params.insert("variant".into(), variant.into());
+        }
+        params
     }
 }
 
@@ -76,15 +89,16 @@ impl Runner for CpuWait {
             CpuWaitForm::Sleeps => {
                 "The same, but the waiter sleeps at once, and every wait ends by an interrupt."
             }
+            CpuWaitForm::Watches => {
+                "The CPU queues one signal of a native fence, rings the doorbell and watches the \
+                 value until it is there; measured is each from before its packets are written to \
+                 the waiter's return."
+            }
         }
     }
 
     fn params(&self) -> Params {
-        [
-            ("waits".into(), WAITS.into()),
-            ("variant".into(), self.form.variant().into()),
-        ]
-        .into()
+        self.form.params("waits", WAITS)
     }
 
     fn ops_per_batch(&self) -> u64 {
