@@ -48,7 +48,7 @@ pub mod cli;
 
 pub use abi::Delivery;
 pub use adapter::{Adapter, AdapterOptions, OpenError};
-pub use os::{SignalError, WaitError};
+pub use os::{SignalError, WaitError, WaitManyError};
 pub use umd::{
     CommandList, CreateError, Device, Fence, HwQueue, HwQueueOptions, RingError, SubmitError,
     Timeout,

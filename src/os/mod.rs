@@ -4,12 +4,13 @@
 //! [`Ddi`](crate::kmd::Ddi) and never an engine; the user side is not trusted.
 //!
 //! Locks, in the order in which they are taken: a process's handles, a fence's waiters (several in
-//! the order of their ids), the driver's. Nothing is held while a thread sleeps or a callback of
-//! the driver runs.
+//! the order of their ids), then the driver's or that of a wait's cell. Nothing is held while a
+//! thread sleeps or a callback of the driver runs.
 #![forbid(unsafe_code)]
 
 mod adapter;
 mod adapter_state;
+mod cpu_wait;
 mod fence_storage;
 mod hw_queue;
 mod interrupt;
@@ -20,11 +21,13 @@ mod process;
 mod queue_record;
 mod queue_storage;
 mod wait_cell;
+mod wait_tally;
 mod waiter;
 mod waiter_list;
 
 pub use adapter::{Adapter, OsError};
 pub use adapter_state::AdapterState;
+pub use cpu_wait::{CpuWait, WaitManyError};
 pub use hw_queue::{HwQueue, HwQueueMemory};
 pub use interrupt::InterruptCounters;
 pub use log_buffer::{LogRead, LogReader};

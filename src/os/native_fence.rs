@@ -15,14 +15,13 @@
 //! CurrentValue again.
 
 use super::fence_storage::FenceStorage;
-use super::wait_cell::{WaitCell, WaitError};
+use super::wait_cell::{WaitError, WaitPart};
 use super::waiter::Waiter;
 use super::waiter_list::{WaiterKey, WaiterList};
 use crate::abi::{FenceId, Home};
 use crate::kmd::{CurrentValueUpdate, Ddi, MonitoredValueUpdate, UpdateFlags};
 use crate::shared::{ReadBlock, Region};
 use crate::sync::{Arc, Mutex, MutexGuard, lock};
-use std::time::{Duration, Instant};
 
 /// Why a CPU signal stored nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -200,16 +199,33 @@ impl NativeFence {
         }
     }
 
-    /// Adds a waiter for `value`, which was not reached a moment ago.
-    fn arm(&self, value: u64) -> Result<(Arc<WaitCell>, WaiterKey), WaitError> {
-        let mut state = lock(&self.state);
-        if let Some(error) = state.failed {
-            return Err(error);
+    /// Whether a wait for `value` is satisfied now.
+    pub(super) fn is_reached(&self, value: u64) -> bool {
+        self.current_value() >= value
+    }
+
+    /// How a wait for `value` would end now; `None` while it would last.
+    pub(super) fn outlook(&self, value: u64) -> Option<Result<(), WaitError>> {
+        self.outlook_of(&lock(&self.state), value)
+    }
+
+    fn outlook_of(&self, state: &State, value: u64) -> Option<Result<(), WaitError>> {
+        if self.is_reached(value) {
+            return Some(Ok(()));
         }
-        let cell = Arc::new(WaitCell::default());
+        state.failed.map(Err)
+    }
+
+    /// Adds a thread's wait for `value`. Without a key it has ended and stands nowhere; with one it
+    /// stood, and may have ended by now.
+    pub(super) fn arm(&self, value: u64, part: WaitPart) -> Option<WaiterKey> {
+        let mut state = lock(&self.state);
+        if let Some(result) = self.outlook_of(&state, value) {
+            part.end(result);
+            return None;
+        }
         state.cpu_waits += 1;
-        let key = self.add(&mut state, value, Waiter::Cpu(Arc::clone(&cell)));
-        Ok((cell, key))
+        Some(self.add(&mut state, value, Waiter::Cpu(part)))
     }
 
     fn add(&self, state: &mut State, value: u64, waiter: Waiter) -> WaiterKey {
@@ -218,6 +234,23 @@ impl NativeFence {
         // The read after the post: a signal before the adoption may have raised nothing.
         self.settle(state, Vec::new(), false);
         key
+    }
+
+    /// Takes a thread's wait out that was given up, if it still stands; MonitoredValue is right on
+    /// return. One that was satisfied meanwhile ends so: no interrupt need have told of it.
+    pub(super) fn cancel(&self, key: WaiterKey) {
+        let mut state = lock(&self.state);
+        if let Some(waiter) = self.take(&mut state, key)
+            && self.is_reached(key.value())
+        {
+            waiter.end(Ok(()), self.ddi.as_ref());
+        }
+    }
+
+    fn take(&self, state: &mut State, key: WaiterKey) -> Option<Waiter> {
+        let waiter = state.waiters.remove(key)?;
+        self.post(state, false);
+        Some(waiter)
     }
 
     /// Adds an engine that parks at a wait for `value`; one whose value is reached already is
@@ -234,60 +267,12 @@ impl NativeFence {
 
     /// Takes a waiter out that waits no more, if it was not released before.
     pub(super) fn withdraw(&self, key: WaiterKey) -> bool {
-        let mut state = lock(&self.state);
-        let stood = state.waiters.remove(key).is_some();
-        if stood {
-            self.post(&mut state, false);
-        }
-        stood
+        self.take(&mut lock(&self.state), key).is_some()
     }
 
-    /// Waits until CurrentValue is at least `value` (NF-22).
-    ///
-    /// # Errors
-    /// [`WaitError`]; after a time-out the waiter is gone and the MonitoredValue right again.
-    pub fn wait(&self, value: u64, timeout: Option<Duration>) -> Result<(), WaitError> {
-        if timeout == Some(Duration::ZERO) {
-            return self.look(value);
-        }
-        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        let reached = || self.current_value() >= value;
-        // A thread that looks is not in the list yet, and nobody interrupts for it.
-        if reached() || self.ddi.look_for_interrupts(&reached, deadline) {
-            return Ok(());
-        }
-        let (cell, key) = self.arm(value)?;
-        let ended = || cell.outcome().is_some();
-        self.ddi
-            .watch_interrupts(&|| ended() || reached(), deadline);
-        if !ended() {
-            // Ends this wait if the value was seen before its record.
-            self.resample();
-        }
-        match cell.sleep(deadline) {
-            Some(outcome) => outcome,
-            None => self.give_up(&cell, key, value),
-        }
-    }
-
-    /// A wait that does not wait: nobody needs to be told of it.
-    fn look(&self, value: u64) -> Result<(), WaitError> {
-        if self.current_value() >= value {
-            return Ok(());
-        }
-        Err(lock(&self.state).failed.unwrap_or(WaitError::TimedOut))
-    }
-
-    fn give_up(&self, cell: &WaitCell, key: WaiterKey, value: u64) -> Result<(), WaitError> {
-        if self.withdraw(key) {
-            if self.current_value() >= value {
-                return Ok(());
-            }
-            Err(WaitError::TimedOut)
-        } else {
-            // Released between the time-out and the lock: satisfied stays satisfied.
-            cell.outcome().unwrap_or(Err(WaitError::TimedOut))
-        }
+    /// The driver that interrupts for this fence.
+    pub(super) fn ddi(&self) -> &Arc<dyn Ddi> {
+        &self.ddi
     }
 
     /// Stores values from the CPU (NF-17, NF-20): all of the batch in its order, with one

@@ -1,14 +1,13 @@
 //! Waiter: who stands in a fence's list.
 
-use super::wait_cell::{WaitCell, WaitError};
+use super::wait_cell::{WaitError, WaitPart};
 use crate::kmd::Ddi;
-use crate::sync::Arc;
 
 /// A waiter, as the fence has it.
 #[derive(Debug)]
 pub(super) enum Waiter {
-    /// A thread in a CPU wait.
-    Cpu(Arc<WaitCell>),
+    /// A thread in a CPU wait, of which the fence is a part.
+    Cpu(WaitPart),
     /// A parked engine, by its node: one of its queues stands at a wait for the value.
     Engine(u32),
 }
@@ -17,7 +16,7 @@ impl Waiter {
     /// The value was reached, or cannot be any more.
     pub(super) fn end(&self, outcome: Result<(), WaitError>, ddi: &dyn Ddi) {
         match self {
-            Self::Cpu(cell) => cell.end(outcome),
+            Self::Cpu(part) => part.end(outcome),
             // Its queue finds out by itself how it stands.
             Self::Engine(node_ordinal) => ddi.resume_engine(*node_ordinal),
         }

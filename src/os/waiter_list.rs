@@ -18,6 +18,13 @@ pub(super) struct WaiterList<W> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WaiterKey(u64, u64);
 
+impl WaiterKey {
+    /// The value that is waited for.
+    pub(super) fn value(self) -> u64 {
+        self.0
+    }
+}
+
 impl<W> Default for WaiterList<W> {
     fn default() -> Self {
         Self {

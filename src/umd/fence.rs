@@ -1,7 +1,8 @@
 //! Fence: a native fence, as a program holds it.
 
 use crate::abi::FenceHandle;
-use crate::os::{CpuSignal, FenceObject, NativeFence, SignalError, WaitError};
+use crate::os::{CpuSignal, CpuWait, FenceObject, NativeFence};
+use crate::os::{SignalError, WaitError, WaitManyError};
 use crate::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +13,15 @@ pub enum Timeout {
     Never,
     /// At most this long; zero only looks.
     After(Duration),
+}
+
+impl Timeout {
+    fn duration(self) -> Option<Duration> {
+        match self {
+            Self::Never => None,
+            Self::After(duration) => Some(duration),
+        }
+    }
 }
 
 impl From<Duration> for Timeout {
@@ -65,14 +75,69 @@ impl Fence {
     /// Timed out; the handle was closed; the device was lost; the queue that would have signalled
     /// was stopped.
     pub fn wait(&self, value: u64, timeout: impl Into<Timeout>) -> Result<(), WaitError> {
-        if self.object.is_closed() {
-            return Err(WaitError::Closed);
-        }
-        let timeout = match timeout.into() {
-            Timeout::Never => None,
-            Timeout::After(duration) => Some(duration),
+        self.object.wait(value, timeout.into().duration())
+    }
+
+    /// Waits on this thread until one of up to 32 fences has its value or a greater one: the index
+    /// of that fence (NF-22).
+    ///
+    /// Of several fences that are there when the call begins it is the first of the list, else the
+    /// one that came first (choice). A fence that cannot come any more is passed over while another
+    /// can (choice). The same fence may be named twice, and the fences may be of several devices
+    /// and adapters. When the call returns it waits on none of them any more.
+    ///
+    /// ```
+    /// use native_fence::{Adapter, CommandList, Fence};
+    /// use std::time::Duration;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let device = Adapter::open_best()?.create_device();
+    /// let (left, right) = (device.create_fence(0)?, device.create_fence(0)?);
+    /// let mut queue = device.create_hw_queue()?;
+    /// queue.submit(CommandList::new().signal(&right, 1))?;
+    ///
+    /// let first = Fence::wait_any(&[(&left, 1), (&right, 1)], Duration::from_secs(10))?;
+    /// assert_eq!(first, 1);
+    /// left.signal(1)?;
+    /// Fence::wait_all(&[(&left, 1), (&right, 1)], Duration::from_secs(10))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Timed out; none of the fences can come any more, with the one that failed last; no fence,
+    /// or more than 32.
+    pub fn wait_any(
+        waits: &[(&Self, u64)],
+        timeout: impl Into<Timeout>,
+    ) -> Result<usize, WaitManyError> {
+        CpuWait::any(&Self::cpu_waits(waits), timeout.into().duration())
+    }
+
+    /// Waits on this thread until each of up to 32 fences has had its value or a greater one
+    /// (NF-22); the example is at [`Fence::wait_any`].
+    ///
+    /// They need not have them at the same time: a fence that came during the call counts as that,
+    /// though it is rewound before the others come (NF-26). The same fence may be named twice, and
+    /// the fences may be of several devices and adapters. When the call returns it waits on none of
+    /// them any more.
+    ///
+    /// # Errors
+    /// Timed out; one of the fences, which had not come, cannot come any more: then the call waits
+    /// for no other; no fence, or more than 32.
+    pub fn wait_all(
+        waits: &[(&Self, u64)],
+        timeout: impl Into<Timeout>,
+    ) -> Result<(), WaitManyError> {
+        CpuWait::all(&Self::cpu_waits(waits), timeout.into().duration())
+    }
+
+    fn cpu_waits<'a>(waits: &[(&'a Self, u64)]) -> Vec<CpuWait<'a>> {
+        let cpu_wait = |(fence, value): &(&'a Self, u64)| CpuWait {
+            object: &fence.object,
+            value: *value,
         };
-        self.native().wait(value, timeout)
+        waits.iter().map(cpu_wait).collect()
     }
 
     /// Signals from the CPU (NF-20). A lower value than CurrentValue is refused.

@@ -52,6 +52,11 @@ impl DdiSpy {
         calls.iter().filter(|call| which(call)).count()
     }
 
+    /// Calls of UpdateMonitoredValues.
+    pub(crate) fn updates(&self) -> usize {
+        self.count(|call| matches!(call, Call::UpdateMonitoredValues(_)))
+    }
+
     pub(crate) fn notifies(&self, queue: HwQueueHandle) -> usize {
         self.count(|call| *call == Call::NotifyWorkSubmission(queue))
     }

@@ -10,6 +10,7 @@ mod adapter;
 mod book;
 mod ddi_spy;
 mod engine_spy;
+mod fences;
 mod raw_log;
 mod waiter;
 
@@ -22,6 +23,7 @@ pub(crate) use adapter::{
 pub(crate) use book::{Call, Moment};
 pub(crate) use ddi_spy::DdiSpy;
 pub(crate) use engine_spy::{Closed, EngineSpy, Mapped};
+pub(crate) use fences::{each, fences, monitored_values, nobody_waits, signal};
 pub(crate) use raw_log::RawLog;
 pub(crate) use waiter::Waiter;
 pub(crate) use waiting::{Ended, LONG, until, until_sleeping};

@@ -1,0 +1,223 @@
+//! CPU wait: a thread that blocks until fences have their values
+//! (`D3DKMTWaitForSynchronizationObjectFromCpu`).
+//!
+//! The thread looks, for a short time, whether the values are there; then it comes to stand in the
+//! list of each fence that it still needs, one after the other, and sleeps; then it takes itself out
+//! of the lists in which it still stands. A wait for one fence is one for all of one.
+//!
+//! Why no wake-up is lost with several fences: the parts of a wait meet in its tally and nowhere
+//! else. For each fence by itself it holds that a part that stands in its list is ended once its
+//! value is reached or cannot be (`native_fence`), and one that does not stand was ended when it
+//! would have come to stand. An end is kept in the tally, so it does not matter whether the other
+//! parts stand already; the end that decides and the thread that goes to sleep meet at the lock of
+//! the cell. So the order of the fences means nothing, and the locks of two are never held
+//! together.
+//!
+//! A part that is open when the sleep is over may still stand; its fence's list is asked. One that
+//! is not open was taken out by whoever ended it. So when the wait returns none stands anywhere, and
+//! each MonitoredValue is what follows from those that wait on (NF-04).
+
+use super::process::FenceObject;
+use super::wait_cell::{WaitCell, WaitError, WaitPart};
+use super::wait_tally::{Ended, Needs, WaitTally};
+use crate::sync::Arc;
+use std::cell::RefCell;
+use std::time::{Duration, Instant};
+
+/// Why a wait for several fences ended without what it waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WaitManyError {
+    /// The time-out came first.
+    #[error("the wait timed out")]
+    TimedOut,
+    /// A fence can reach its value no more, and without it the wait has no chance. Of a wait for
+    /// any fence it is the last one that could have.
+    #[error("fence {index} of the wait: {error}")]
+    Failed {
+        /// Which of the fences, counted from 0.
+        index: usize,
+        /// Why.
+        error: WaitError,
+    },
+    /// There was nothing to wait for.
+    #[error("a wait names at least one fence")]
+    NoFence,
+    /// More fences than one call takes.
+    #[error("one call waits for at most {most} fences", most = CpuWait::MOST_OBJECTS)]
+    TooMany,
+}
+
+/// One fence of a CPU wait.
+#[derive(Clone, Copy, Debug)]
+pub struct CpuWait<'a> {
+    /// The handle.
+    pub object: &'a FenceObject,
+    /// The value to reach, or a greater one.
+    pub value: u64,
+}
+
+impl CpuWait<'_> {
+    /// `D3DDDI_MAX_OBJECT_WAITED_ON`.
+    pub const MOST_OBJECTS: usize = WaitTally::MOST_PARTS;
+
+    /// Waits until a fence has its value: which one. If several have when the call begins, the
+    /// first of them; else the one that came first (choice).
+    ///
+    /// # Errors
+    /// [`WaitManyError`]; a fence that fails does so only if it was the last that could come.
+    pub fn any(waits: &[Self], timeout: Option<Duration>) -> Result<usize, WaitManyError> {
+        Self::many(waits, Needs::Any, timeout)
+    }
+
+    /// Waits until each fence has had its value; what was reached during the wait is not waited for
+    /// again after a rewind (NF-26).
+    ///
+    /// # Errors
+    /// [`WaitManyError`]; the first fence that fails does so at once.
+    pub fn all(waits: &[Self], timeout: Option<Duration>) -> Result<(), WaitManyError> {
+        Self::many(waits, Needs::All, timeout).map(drop)
+    }
+
+    /// The part that decided it.
+    fn many(
+        waits: &[Self],
+        needs: Needs,
+        timeout: Option<Duration>,
+    ) -> Result<usize, WaitManyError> {
+        if waits.is_empty() {
+            return Err(WaitManyError::NoFence);
+        }
+        if waits.len() > Self::MOST_OBJECTS {
+            return Err(WaitManyError::TooMany);
+        }
+        let Some(Ended { part, result }) = wait(waits, needs, timeout) else {
+            return Err(WaitManyError::TimedOut);
+        };
+        match result {
+            Ok(()) => Ok(part),
+            Err(error) => Err(WaitManyError::Failed { index: part, error }),
+        }
+    }
+
+    fn is_reached(&self) -> bool {
+        self.object.fence().is_reached(self.value)
+    }
+}
+
+impl FenceObject {
+    /// Waits until CurrentValue is at least `value` (NF-22).
+    ///
+    /// # Errors
+    /// [`WaitError`]; after a time-out the waiter is gone and the MonitoredValue right again.
+    pub fn wait(&self, value: u64, timeout: Option<Duration>) -> Result<(), WaitError> {
+        let waits = [CpuWait {
+            object: self,
+            value,
+        }];
+        wait(&waits, Needs::All, timeout).map_or(Err(WaitError::TimedOut), |ended| ended.result)
+    }
+}
+
+/// How the wait ended; `None` if the time-out came first.
+fn wait(waits: &[CpuWait<'_>], needs: Needs, timeout: Option<Duration>) -> Option<Ended> {
+    let mut tally = WaitTally::new(needs, waits.len());
+    for (part, wait) in waits.iter().enumerate() {
+        // Whatever the value: who closed the handle has no fence.
+        if wait.object.is_closed() {
+            tally.end(part, Err(WaitError::Closed));
+        }
+    }
+    look(&mut tally, waits);
+    if tally.ended().is_some() {
+        return tally.ended();
+    }
+    if timeout == Some(Duration::ZERO) {
+        return glance(tally, waits);
+    }
+    let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    let tally = look_for_a_while(tally, waits, deadline);
+    match tally.ended() {
+        None => sleep(tally, waits, deadline),
+        ended => ended,
+    }
+}
+
+/// Ends the parts whose values are there, the first of them first.
+fn look(tally: &mut WaitTally, waits: &[CpuWait<'_>]) {
+    for part in tally.open() {
+        if waits[part].is_reached() {
+            tally.end(part, Ok(()));
+        }
+    }
+}
+
+/// The end of a wait that does not wait: nobody needs to be told of it.
+fn glance(mut tally: WaitTally, waits: &[CpuWait<'_>]) -> Option<Ended> {
+    for part in tally.open() {
+        let wait = &waits[part];
+        if let Some(result) = wait.object.fence().outlook(wait.value) {
+            tally.end(part, result);
+        }
+    }
+    tally.ended()
+}
+
+/// A thread that looks is in no list yet, and nobody interrupts for it. It looks at the slices of
+/// the first fence's adapter, and at the values of all (choice).
+fn look_for_a_while(
+    tally: WaitTally,
+    waits: &[CpuWait<'_>],
+    deadline: Option<Instant>,
+) -> WaitTally {
+    let tally = RefCell::new(tally);
+    let ended = || {
+        let mut tally = tally.borrow_mut();
+        look(&mut tally, waits);
+        tally.ended().is_some()
+    };
+    let ddi = waits[0].object.fence().ddi();
+    ddi.look_for_interrupts(&ended, deadline);
+    tally.into_inner()
+}
+
+/// Stands in the lists, sleeps, and stands in none.
+fn sleep(tally: WaitTally, waits: &[CpuWait<'_>], deadline: Option<Instant>) -> Option<Ended> {
+    let mut keys = [None; CpuWait::MOST_OBJECTS];
+    let cell = Arc::new(WaitCell::new(tally));
+    for part in tally.open() {
+        let cell = Arc::clone(&cell);
+        if cell.tally().ended().is_some() {
+            break;
+        }
+        let CpuWait { object, value } = waits[part];
+        keys[part] = object.fence().arm(value, WaitPart { cell, part });
+    }
+    watch(&cell, waits, deadline);
+    let tally = cell.sleep(deadline);
+    for part in tally.open() {
+        if let Some(key) = keys[part] {
+            waits[part].object.fence().cancel(key);
+        }
+    }
+    // What was satisfied between the time-out and the last list counts.
+    tally.ended().or_else(|| cell.tally().ended())
+}
+
+/// Where an adapter's interrupts are polled for, this thread does it until the wait has ended, and
+/// sees the values of all its fences. Fences of several adapters of that kind are told by the values
+/// and by the ends of slices; only the first adapter's records are watched (choice).
+fn watch(cell: &WaitCell, waits: &[CpuWait<'_>], deadline: Option<Instant>) {
+    let ended = || {
+        for part in cell.tally().open() {
+            if waits[part].is_reached() {
+                // The value was seen before its record.
+                waits[part].object.fence().resample();
+            }
+        }
+        cell.tally().ended().is_some()
+    };
+    for part in cell.tally().open() {
+        let ddi = waits[part].object.fence().ddi();
+        ddi.watch_interrupts(&ended, deadline);
+    }
+}
