@@ -46,6 +46,7 @@ pub mod workload;
 #[doc(hidden)]
 pub mod cli;
 
+pub use abi::Delivery;
 pub use adapter::{Adapter, AdapterOptions, OpenError};
 pub use os::{SignalError, WaitError, WaitManyError};
 pub use umd::{

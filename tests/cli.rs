@@ -160,11 +160,30 @@ fn doctor_names_the_device_and_tries_native_fences() {
     let name = device["name"].as_str().unwrap();
     assert!(!name.is_empty() && said.contains(name), "{said}");
     assert_eq!(device["native_fences"]["state"], "work");
+    let units = device["units"].as_array().unwrap();
+    let names: Vec<_> = units
+        .iter()
+        .map(|unit| unit["unit"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["queue", "device", "instance"]);
+    let default = device["default_unit"].as_str().unwrap();
+    let of_default = units.iter().find(|unit| unit["unit"] == default).unwrap();
+    assert!(
+        of_default["handoff_ns"].as_f64().unwrap() > 0.0,
+        "{units:?}"
+    );
+    for unit in units {
+        assert!(unit["handoff_ns"].is_f64() != unit["problem"].is_string());
+    }
+    assert!(
+        said.contains(&format!("the {default} is the default")),
+        "{said}"
+    );
     assert_eq!(findings["problem"], Value::Null);
 }
 
 #[test]
-fn compare_writes_the_json_promised_to_stdout_and_the_tables_to_stderr() {
+fn load_compare_writes_the_json_promised_to_stdout_and_the_tables_to_stderr() {
     let arguments = [
         "compare",
         "--quick",
@@ -186,20 +205,25 @@ fn compare_writes_the_json_promised_to_stdout_and_the_tables_to_stderr() {
         .iter()
         .map(|row| row["mechanism"].as_str().unwrap())
         .collect();
-    assert_eq!(
-        mechanisms,
-        [
-            "native-system-event",
-            "native-system-event",
-            "timeline-semaphore",
-            "bare-control"
-        ]
-    );
+    // The control's last row needs two cores at once, which a busy machine may not have.
+    let wanted = [
+        "native-system-event",
+        "native-system-event",
+        "native-system-polled",
+        "timeline-semaphore",
+        "monitored-fence",
+        "bare-control",
+        "bare-control",
+    ];
+    assert!(wanted.starts_with(&mechanisms) && mechanisms.len() >= 6);
     assert_eq!(rows[1]["params"]["variant"], "sleeps at once");
     for row in rows {
         assert_eq!(row["scenario"], "cpu-wait");
-        assert_eq!(row["ops"], 512);
-        assert_eq!(row["batches"].as_array().unwrap().len(), 2);
+        assert!(
+            [512, 256, 128].contains(&row["ops"].as_u64().unwrap()),
+            "{row}"
+        );
+        assert!((1..=2).contains(&row["batches"].as_array().unwrap().len()));
         assert!(row["work"].as_str().unwrap().ends_with('.'));
         let number = |name: &str| {
             row[name]
@@ -217,10 +241,44 @@ fn compare_writes_the_json_promised_to_stdout_and_the_tables_to_stderr() {
             "{row}"
         );
     }
+    for round_trip in rows.iter().skip(6) {
+        let params = &round_trip["params"];
+        assert_eq!(params["variant"], "round trip by polling");
+        assert!(params["not_co_scheduled"].as_f64().unwrap() < 1.0);
+    }
     assert!(rows[1]["notifications_per_kop"].as_f64().unwrap() > 0.0);
     let people = text(&output.stderr);
     assert!(people.contains("CPU wait: native"), "{people}");
     assert!(!people.contains('\x1b'), "no colours but on a terminal");
+}
+
+#[test]
+fn load_compare_counts_what_an_idle_second_costs() {
+    let arguments = ["compare", "--quick", "--scenario", "idle", "--json", "-"];
+    let assert = nfence(&arguments).assert().success();
+    let report = json(assert.get_output());
+    let rows = report["rows"].as_array().unwrap();
+    let mechanisms: Vec<_> = rows.iter().map(|row| &row["mechanism"]).collect();
+    assert_eq!(
+        mechanisms,
+        [
+            "native-system-event",
+            "native-system-polled",
+            "timeline-semaphore",
+            "monitored-fence"
+        ]
+    );
+    for row in rows {
+        assert_eq!(
+            (&row["ops"], &row["submits_per_kop"]),
+            (&1.into(), &0.0.into())
+        );
+    }
+    let people = text(&assert.get_output().stderr);
+    assert!(
+        people.contains("idle, in a second: native-system-event 0 vkQueueSubmit"),
+        "{people}"
+    );
 }
 
 #[test]
@@ -250,12 +308,12 @@ fn compare_replaces_what_was_in_the_file() {
 
 #[test]
 fn a_mechanism_that_is_not_there_yet_is_named_and_nothing_is_claimed() {
-    let assert = nfence(&["compare", "--mechanism", "monitored-fence"])
+    let assert = nfence(&["compare", "--mechanism", "native-local-event"])
         .assert()
         .code(1);
     let people = text(&assert.get_output().stdout);
     assert!(people.contains("Nothing was measured."), "{people}");
-    assert!(people.contains("monitored-fence: "), "{people}");
+    assert!(people.contains("native-local-event: "), "{people}");
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! `nfence compare`: the same work by native fences, timeline semaphores and the bare control.
+//! `nfence compare`: the same work by native fences, timeline semaphores, monitored fences and the
+//! bare control.
 
 use super::interrupt::Interrupt;
 use super::output::{JsonOutput, colour, print};
@@ -26,7 +27,8 @@ Examples:
 Exit codes: 0 measured, 1 something did not work, 2 usage, 130 ended by Ctrl-C (what was measured \
 until then is printed and written).";
 
-/// Does the same work with native fences, timeline semaphores and the bare control, and compares.
+/// Does the same work with native fences, timeline semaphores, monitored fences and the bare control,
+/// and compares.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Compare {

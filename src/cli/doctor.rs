@@ -1,6 +1,8 @@
 //! `nfence doctor`: what devices there are, what each can and cannot do, and why.
 
+use super::engine_units::EngineUnits;
 use super::output::{JsonOutput, colour, print};
+use super::progress::Bar;
 use super::{Ending, devices, self_test};
 use crate::report::{DeviceDescription, Machine};
 use crate::sync::Arc;
@@ -18,7 +20,8 @@ Examples:
 
 Exit codes: 0 something can run here, 1 nothing can, 2 usage.";
 
-/// Says what devices there are, what each can and cannot do and why, and tries native fences.
+/// Says what devices there are, what each can and cannot do and why, tries native fences, and
+/// measures how fast engines hand over to each other.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Doctor {
@@ -47,6 +50,9 @@ struct Finding {
     #[serde(flatten)]
     device: DeviceDescription,
     native_fences: NativeFences,
+    /// What engines can be made of, where native fences work: how fast each hands over to another.
+    #[serde(flatten)]
+    engine_units: Option<EngineUnits>,
     /// Whether timeline semaphores can be measured.
     timeline_semaphores: bool,
     /// What it lacks.
@@ -84,9 +90,10 @@ impl Doctor {
         match devices::connect() {
             Ok((instance, adapters)) => {
                 let adapters = self.chosen(&adapters)?;
+                let bar = Bar::new((adapters.len() * EngineUnits::STEPS) as u64);
                 findings.devices = adapters
                     .into_iter()
-                    .map(|adapter| examine(&instance, adapter))
+                    .map(|adapter| examine(&instance, adapter, &bar))
                     .collect();
             }
             Err(error) => findings.problem = Some(format!("{error:#}")),
@@ -113,7 +120,7 @@ impl Doctor {
     }
 }
 
-fn examine(instance: &Arc<Instance>, adapter: &AdapterInfo) -> Finding {
+fn examine(instance: &Arc<Instance>, adapter: &AdapterInfo, bar: &Bar) -> Finding {
     let gaps = vulkan::gaps(adapter);
     let native_fences = if vulkan::has_native_fences(adapter) {
         match self_test::run(instance, adapter) {
@@ -127,9 +134,11 @@ fn examine(instance: &Arc<Instance>, adapter: &AdapterInfo) -> Finding {
     } else {
         NativeFences::NotOffered
     };
+    let works = matches!(native_fences, NativeFences::Work { .. });
     Finding {
         device: DeviceDescription::of(adapter),
         native_fences,
+        engine_units: works.then(|| EngineUnits::measure(instance, adapter, bar)),
         timeline_semaphores: adapter.has_vulkan_1_2()
             && adapter.features.timeline_semaphore
             && !adapter.features.compute_families.is_empty(),
@@ -226,7 +235,8 @@ fn text(findings: &Findings, colour: bool) -> String {
         for gap in &finding.gaps {
             let _ = writeln!(text, "  - {} ({})", gap.sentence, gap.id);
         }
-        for fact in &finding.facts {
+        let facts = finding.facts.iter().cloned();
+        for fact in facts.chain(finding.engine_units.iter().map(EngineUnits::sentence)) {
             let _ = writeln!(text, "  · {fact}");
         }
     }

@@ -8,6 +8,7 @@ mod compare;
 mod devices;
 mod doctor;
 mod driver_settings;
+mod engine_units;
 mod interrupt;
 mod output;
 mod progress;

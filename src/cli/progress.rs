@@ -24,6 +24,16 @@ impl Bar {
         Self(bar)
     }
 
+    /// A step of what `message` names begins.
+    pub(super) fn begin(&self, message: String) {
+        self.0.set_message(message);
+    }
+
+    /// A step is done.
+    pub(super) fn step(&self) {
+        self.0.inc(1);
+    }
+
     pub(super) fn show(&self, progress: Progress) {
         match progress {
             Progress::Group { scenario, form } => self.0.set_message(match form {

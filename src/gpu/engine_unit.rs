@@ -36,6 +36,20 @@ pub enum EngineUnitError {
 }
 
 impl EngineUnit {
+    /// Those whose engines are of this process.
+    pub const IN_PROCESS: [Self; 3] = [Self::Queue, Self::Device, Self::Instance];
+
+    /// Its name, for people and in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Queue => "queue",
+            Self::Device => "device",
+            Self::Instance => "instance",
+            Self::Process => "process",
+        }
+    }
+
     /// The unit for an adapter where none is asked for.
     #[must_use]
     pub fn default_for(adapter: &AdapterInfo) -> Self {

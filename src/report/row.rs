@@ -105,6 +105,13 @@ impl Row {
         self.params.get("baseline").is_none_or(|is| is == true)
     }
 
+    /// The share of attempts at the row's batches in which the parties did not run at the same time,
+    /// so that they were done again; `None` where that cannot happen.
+    #[must_use]
+    pub fn not_co_scheduled(&self) -> Option<f64> {
+        self.params.get("not_co_scheduled")?.as_f64()
+    }
+
     /// Wake-ups of all threads for each `vkQueueSubmit`.
     #[must_use]
     pub fn wakeups_per_submit(&self) -> Option<f64> {
@@ -166,6 +173,7 @@ mod tests {
                     .copied()
                     .map(Duration::from_micros)
                     .collect(),
+                pauses: 0,
             },
             process: ProcessCounters {
                 cpu: Duration::from_micros(2 * micros),

@@ -81,8 +81,9 @@ pub fn tables(report: &Report, style: Style) -> String {
             text,
             "\n{}",
             style.faint(
-                "Times are of one operation: percentiles over batches, in CPU wait over single \
-                 waits; CPU of all threads.\n/k: for 1,000 operations.\n"
+                "Times are of one operation: percentiles over batches; in CPU wait, CPU signal and \
+                 the fans over single operations.\nCPU of all threads. /k: for 1,000 operations; of \
+                 idle one is a second.\n"
             )
         );
     }
@@ -142,6 +143,17 @@ fn of_group(group: &[&Row], style: Style) -> String {
         );
         let _ = writeln!(text, "{}", style.faint(&wrapped(&line, "  ")));
     }
+    for row in group {
+        if let Some(share) = row.not_co_scheduled() {
+            let line = format!(
+                "{}: in {} % of its batches the parties did not run at the same time (one looked too \
+                 long in vain); these were done again and are not in the figures.",
+                name(row),
+                figures(share * 100.0)
+            );
+            let _ = writeln!(text, "{}", style.faint(&wrapped(&line, "  ")));
+        }
+    }
     if let Some(verdict) = verdict(group) {
         let _ = writeln!(text, "{}", style.green(&verdict));
     }
@@ -176,6 +188,8 @@ fn name(row: &Row) -> String {
 
 fn cells(row: &Row, timeline: Option<&Row>) -> [String; HEADER.len()] {
     let against = match timeline {
+        // A second takes a second.
+        _ if row.scenario == Scenario::Idle => "–".into(),
         // Local memory that is system memory shows nothing that the row above does not.
         _ if row.same_memory => "same memory".into(),
         Some(timeline) if std::ptr::eq(timeline, row) => "baseline".into(),

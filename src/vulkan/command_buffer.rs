@@ -15,7 +15,7 @@ use ash::vk;
 
 use super::refusal::OutOfMemory;
 use super::timeline::Timeline;
-use super::{Barrier, Buffer, ComputePipeline, Device};
+use super::{Barrier, Buffer, ComputePipeline, Device, HostImport};
 
 /// How often a command buffer may be in flight at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,6 +43,13 @@ pub enum Recorded {
         bytes: u64,
         /// The word that it was filled with.
         word: u32,
+    },
+    /// `vkCmdUpdateBuffer` of eight bytes of an import.
+    Update {
+        /// Where.
+        offset: u64,
+        /// What.
+        value: u64,
     },
 }
 
@@ -219,6 +226,35 @@ impl CommandRecorder {
             bytes: buffer.bytes(),
             word,
         })
+    }
+
+    /// Stores `value` at `offset` of `import`, without a shader, and keeps the import.
+    ///
+    /// Vulkan does not promise that the eight bytes become one store; at a multiple of eight a
+    /// driver has no reason to do it otherwise, and on CPU implementations they are one.
+    ///
+    /// # Panics
+    /// The import is of another device, or the value does not lie in it at a multiple of 8.
+    #[must_use]
+    pub fn update(self, import: &Arc<HostImport>, offset: u64, value: u64) -> Self {
+        self.inner.must_share_device(import.device(), "an import");
+        assert!(
+            offset.is_multiple_of(8) && offset < import.bytes(),
+            "8 bytes at {offset} of an import of {} bytes",
+            import.bytes()
+        );
+        // SAFETY: as above; the import is of this device, was made for transfers, holds the whole
+        // range (its length is of whole pages), and is kept below.
+        unsafe {
+            self.inner.device.raw().cmd_update_buffer(
+                self.inner.raw,
+                import.raw(),
+                offset,
+                &value.to_ne_bytes(),
+            );
+        };
+        self.keep(Arc::clone(import) as _)
+            .recorded(Recorded::Update { offset, value })
     }
 
     /// Ends it.

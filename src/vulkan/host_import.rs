@@ -139,6 +139,10 @@ impl HostImport {
         &self.device
     }
 
+    pub(super) fn raw(&self) -> vk::Buffer {
+        self.buffer
+    }
+
     fn import(&mut self, start: NonNull<u8>) -> Result<(), ImportError> {
         let raw = self.device.raw();
         // SAFETY: the buffer is of this device.

@@ -5,7 +5,8 @@
 //! weather.
 
 use super::{
-    Bench, Entry, Group, Mechanism, Params, ProcessCounters, Runner, Sample, Scenario, groups,
+    Bench, Entry, Group, Mechanism, Params, ProcessCounters, Runner, Sample, Scenario, TooBusy,
+    groups,
 };
 use std::time::Duration;
 
@@ -31,6 +32,30 @@ impl Pace {
             warm_up: 3,
             rest: Duration::from_micros(500),
         }
+    }
+
+    /// The pace of a scenario at this pace: a batch of `idle` is a second long, and needs no
+    /// warm-up since its runners are at rest when they are made.
+    #[must_use]
+    pub fn of_scenario(self, scenario: Scenario) -> Self {
+        match scenario {
+            Scenario::Idle => Self {
+                batches: self.batches.div_ceil(200).min(5),
+                warm_up: 0,
+                ..self
+            },
+            Scenario::Handoff
+            | Scenario::HandoffCross
+            | Scenario::Storm
+            | Scenario::CpuWait
+            | Scenario::CpuSignal
+            | Scenario::FanOut
+            | Scenario::FanIn => self,
+        }
+    }
+
+    fn steps(self) -> u32 {
+        self.batches + self.warm_up
     }
 }
 
@@ -136,8 +161,11 @@ impl Comparison {
     /// How many batches there are, warm-up and those that will be left out included.
     #[must_use]
     pub fn steps(&self) -> u64 {
-        let entries: usize = self.groups.iter().map(|group| group.entries.len()).sum();
-        entries as u64 * u64::from(self.pace.batches + self.pace.warm_up)
+        let steps = |group: &Group| {
+            let steps = self.pace.of_scenario(group.scenario).steps();
+            group.entries.len() as u64 * u64::from(steps)
+        };
+        self.groups.iter().map(steps).sum()
     }
 
     /// Runs it; what was measured when `stop` says so is kept.
@@ -184,6 +212,7 @@ impl Comparison {
             reason,
             failed,
         };
+        let pace = self.pace.of_scenario(group.scenario);
         let mut seats = Vec::new();
         for entry in &group.entries {
             if let Some(obstacle) = entry.obstacle(&bench.adapter) {
@@ -198,25 +227,32 @@ impl Comparison {
             }
         }
         for _ in seats.len()..group.entries.len() {
-            (0..self.pace.batches + self.pace.warm_up).for_each(|_| watch(Progress::Batch));
+            (0..pace.steps()).for_each(|_| watch(Progress::Batch));
         }
-        'rounds: for round in 0..self.pace.warm_up + self.pace.batches {
+        'rounds: for round in 0..pace.steps() {
             for seat in &mut seats {
                 if stop() {
                     outcome.interrupted = true;
                     break 'rounds;
                 }
-                seat.turn(self.pace.rest, round >= self.pace.warm_up);
+                seat.turn(pace.rest, round >= pace.warm_up);
                 watch(Progress::Batch);
             }
         }
         for seat in seats {
-            if let Some(error) = &seat.failed {
-                outcome
-                    .not_run
-                    .push(not_run(&seat.entry, format!("{error:#}."), true));
-            } else if !seat.batches.is_empty() {
-                outcome.measured.push(seat.measured(group));
+            let too_busy = seat
+                .failed
+                .as_ref()
+                .is_some_and(anyhow::Error::is::<TooBusy>);
+            match &seat.failed {
+                Some(error) if !too_busy || seat.batches.is_empty() => {
+                    let reason = format!("{error:#}.");
+                    outcome
+                        .not_run
+                        .push(not_run(&seat.entry, reason, !too_busy));
+                }
+                Some(_) | None if seat.batches.is_empty() => {}
+                Some(_) | None => outcome.measured.push(seat.measured(group)),
             }
         }
     }
@@ -261,8 +297,9 @@ impl Seat {
         // mechanisms share.
         std::thread::sleep(rest);
         let mut process = ProcessCounters::read().since(process);
-        // The pause itself is one sleep.
-        process.wakeups = process.wakeups.map(|wakeups| wakeups.saturating_sub(1));
+        // The pause itself is one sleep, and the runner may have made others.
+        let own = 1 + sample.pauses;
+        process.wakeups = process.wakeups.map(|wakeups| wakeups.saturating_sub(own));
         let after = self.runner.counts();
         Ok(MeasuredBatch {
             sample,

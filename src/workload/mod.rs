@@ -10,8 +10,13 @@
 #![forbid(unsafe_code)]
 
 pub mod bare;
+mod bench;
 mod comparison;
+mod fan;
 mod group;
+mod groups;
+mod idle;
+pub mod monitored;
 pub mod native;
 mod process_counters;
 mod runner;
@@ -19,10 +24,13 @@ mod scenario;
 mod sleeper;
 pub mod timeline;
 
+pub use bench::Bench;
 pub use comparison::{Comparison, Measured, MeasuredBatch, NotRun, Outcome, Pace, Progress};
-pub use group::{Bench, Entry, Group, groups};
+pub use fan::FanForm;
+pub use group::{Entry, Group};
+pub use groups::groups;
 pub use process_counters::ProcessCounters;
-pub use runner::{Counts, Params, Runner, Sample};
+pub use runner::{Counts, Params, Runner, Sample, TooBusy};
 pub use scenario::{Mechanism, Scenario};
 
 use std::time::Duration;

@@ -19,25 +19,49 @@ use std::fmt;
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Scenario {
-    /// Two queues pass a fence to and fro on the GPU
+    /// Two queues of one engine pass a fence to and fro on the GPU
     Handoff,
+    /// Two queues of two engines pass a fence to and fro
+    HandoffCross,
     /// 64 queues signal fences that hardly anybody waits for
     Storm,
     /// The CPU submits a signal and waits for it
     CpuWait,
+    /// The CPU signals, the GPU's wait passes, the GPU signals, the CPU sees it
+    CpuSignal,
+    /// One signal lets go 32 queues, and the CPU waits for all
+    FanOut,
+    /// One queue waits for 32 others, and the CPU for that one
+    FanIn,
+    /// Everything waits for the CPU: what does that cost?
+    Idle,
 }
 
 impl Scenario {
     /// All, in the order in which they are run and shown.
-    pub const ALL: [Self; 3] = [Self::Handoff, Self::Storm, Self::CpuWait];
+    pub const ALL: [Self; 8] = [
+        Self::Handoff,
+        Self::HandoffCross,
+        Self::Storm,
+        Self::CpuWait,
+        Self::CpuSignal,
+        Self::FanOut,
+        Self::FanIn,
+        Self::Idle,
+    ];
 
     /// Its name on the command line and in JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Handoff => "handoff",
+            Self::HandoffCross => "handoff-cross",
             Self::Storm => "storm",
             Self::CpuWait => "cpu-wait",
+            Self::CpuSignal => "cpu-signal",
+            Self::FanOut => "fan-out",
+            Self::FanIn => "fan-in",
+            Self::Idle => "idle",
         }
     }
 
@@ -45,9 +69,12 @@ impl Scenario {
     #[must_use]
     pub fn operation(self) -> &'static str {
         match self {
-            Self::Handoff => "hand-off",
+            Self::Handoff | Self::HandoffCross => "hand-off",
             Self::Storm => "signal",
             Self::CpuWait => "wait",
+            Self::CpuSignal => "round trip",
+            Self::FanOut | Self::FanIn => "fan of 32",
+            Self::Idle => "second",
         }
     }
 }
@@ -120,11 +147,25 @@ impl Mechanism {
     #[must_use]
     pub fn is_built(self) -> bool {
         match self {
-            Self::NativeSystemEvent | Self::TimelineSemaphore | Self::BareControl => true,
-            Self::NativeSystemPolled
+            Self::NativeSystemEvent
+            | Self::NativeSystemPolled
+            | Self::TimelineSemaphore
+            | Self::MonitoredFence
+            | Self::BareControl => true,
+            Self::NativeLocalEvent | Self::NativeLocalPolled => false,
+        }
+    }
+
+    /// Whether the CPU polls, where it would sleep else.
+    #[must_use]
+    pub fn is_polled(self) -> bool {
+        match self {
+            Self::NativeSystemPolled | Self::NativeLocalPolled => true,
+            Self::NativeSystemEvent
             | Self::NativeLocalEvent
-            | Self::NativeLocalPolled
-            | Self::MonitoredFence => false,
+            | Self::TimelineSemaphore
+            | Self::MonitoredFence
+            | Self::BareControl => false,
         }
     }
 

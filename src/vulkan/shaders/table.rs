@@ -69,7 +69,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/bare_handoff.comp")) == 0x6aa1_ee63_b3be_4e91,
+    fnv1a(include_bytes!("../../../shaders/bare_handoff.comp")) == 0x39b4_3215_1c8f_68f1,
     "shader source bare_handoff.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -124,25 +124,25 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/bare_handoff.spv")) == 0x2bbc_ab6f_24d6_59a2,
+    fnv1a(include_bytes!("../../../shaders/spv/bare_handoff.spv")) == 0x446b_47da_4a1a_290f,
     "spv/bare_handoff.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/bare_handoff.comp`.
 pub static BARE_HANDOFF: Shader = Shader {
     name: "bare_handoff",
-    words: &words::<923>(include_bytes!("../../../shaders/spv/bare_handoff.spv")),
+    words: &words::<1_604>(include_bytes!("../../../shaders/spv/bare_handoff.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/bare_handoff.narrow.spv")) == 0x2a24_a0a3_bdfd_e707,
+    fnv1a(include_bytes!("../../../shaders/spv/bare_handoff.narrow.spv")) == 0x3e3c_a20c_9cfa_40ee,
     "spv/bare_handoff.narrow.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/bare_handoff.comp` with `NARROW`.
 pub static BARE_HANDOFF_NARROW: Shader = Shader {
     name: "bare_handoff.narrow",
-    words: &words::<877>(include_bytes!("../../../shaders/spv/bare_handoff.narrow.spv")),
+    words: &words::<1_562>(include_bytes!("../../../shaders/spv/bare_handoff.narrow.spv")),
 };
 
 const _: () = assert!(

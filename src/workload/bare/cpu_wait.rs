@@ -5,7 +5,6 @@ use crate::sync::Arc;
 use crate::vulkan::{Device, shaders};
 use crate::workload::{Counts, Params, Runner, Sample};
 use anyhow::ensure;
-use std::time::Instant;
 
 const WAITS: u64 = 256;
 
@@ -43,6 +42,7 @@ impl Runner for CpuWait {
         [
             ("waits".into(), WAITS.into()),
             ("bits".into(), self.width.bits().into()),
+            ("variant".into(), "a dispatch for each".into()),
         ]
         .into()
     }
@@ -52,16 +52,10 @@ impl Runner for CpuWait {
     }
 
     fn batch(&mut self) -> anyhow::Result<Sample> {
-        let mut latencies = Vec::with_capacity(WAITS as usize);
-        let start = Instant::now();
-        let mut before = start;
-        for _ in 0..WAITS {
+        let sample = Sample::of_each(WAITS, |_| {
             self.dispatch.submit()?;
-            self.dispatch.wait()?;
-            let now = Instant::now();
-            latencies.push(now - before);
-            before = now;
-        }
+            self.dispatch.wait()
+        })?;
         self.stored += WAITS;
         let word = self.dispatch.word(0);
         ensure!(
@@ -69,10 +63,7 @@ impl Runner for CpuWait {
             "the word is {word} after {} stores",
             self.stored
         );
-        Ok(Sample {
-            wall: before - start,
-            latencies,
-        })
+        Ok(sample)
     }
 
     fn counts(&self) -> Counts {

@@ -6,10 +6,15 @@
 
 mod cpu_wait;
 mod handoff;
+mod handoff_cross;
+mod round_trip;
 mod storm;
+mod together;
 
 pub use cpu_wait::CpuWait;
 pub use handoff::Handoff;
+pub use handoff_cross::HandoffCross;
+pub use round_trip::RoundTrip;
 pub use storm::Storm;
 
 use super::{Counts, PATIENCE};
@@ -61,6 +66,31 @@ impl Width {
     }
 }
 
+/// Lines of the hand-off's shader, by party.
+mod lines {
+    /// The words that are passed to and fro.
+    pub(super) const WORDS: [u64; 2] = [0, 1];
+    /// How often each was answered.
+    pub(super) const ANSWERS: [u64; 2] = [2, 3];
+}
+
+/// Which party of a hand-off a dispatch is, and how many looks in a row are in vain before it gives
+/// up: specialisation of the hand-off's shader.
+fn party(device: &Device, role: u32, rounds: u64, most_silence: u32) -> [(u32, u32); 4] {
+    let lanes = device.adapter().features.subgroup_size.max(2);
+    [
+        (0, lanes),
+        (1, 2 * rounds as u32),
+        (3, role),
+        (5, most_silence),
+    ]
+}
+
+/// A page of words.
+fn page() -> anyhow::Result<Arc<Region>> {
+    Ok(Region::new("bare-control", 64 * LINE_BYTES)?)
+}
+
 /// A dispatch over words of shared memory, ready to be submitted.
 #[derive(Debug)]
 struct Dispatch {
@@ -75,8 +105,19 @@ impl Dispatch {
     /// One workgroup of a shader over one page of words, a cache line each.
     fn new(device: &Arc<Device>, shader: &Shader, spec: &[(u32, u32)]) -> anyhow::Result<Self> {
         let queue = device.queue(0).context("the device gives out no queue")?;
+        Self::over(&page()?, queue, shader, spec)
+    }
+
+    /// One workgroup of a shader over a page that it may share with other dispatches.
+    fn over(
+        page: &Arc<Region>,
+        queue: Queue,
+        shader: &Shader,
+        spec: &[(u32, u32)],
+    ) -> anyhow::Result<Self> {
+        let device = queue.device();
         let pipeline = ComputePipeline::new(device, shader.words, 8, spec)?;
-        let mapping = Region::new("bare-control", 64 * LINE_BYTES)?.map()?;
+        let mapping = page.map()?;
         let words = Block::whole(&mapping);
         let import = HostImport::new(device, mapping)?;
         let address = import.gpu_va().to_le_bytes();
@@ -109,6 +150,16 @@ impl Dispatch {
             WaitOutcome::Reached => Ok(()),
             WaitOutcome::TimedOut => bail!("a dispatch of the bare control did not end"),
         }
+    }
+
+    /// Whether what was submitted has ended.
+    fn has_ended(&self) -> anyhow::Result<bool> {
+        Ok(self.timeline.value()? >= self.value)
+    }
+
+    /// Stores a word, by the CPU.
+    fn put(&self, line: u64, value: u64) {
+        self.words.word(line * LINE_BYTES).publish(value);
     }
 
     /// The word on a cache line.

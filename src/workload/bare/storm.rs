@@ -94,10 +94,7 @@ impl Runner for Storm {
                 self.stored
             );
         }
-        Ok(Sample {
-            wall,
-            latencies: Vec::new(),
-        })
+        Ok(Sample::whole(wall))
     }
 
     fn counts(&self) -> Counts {

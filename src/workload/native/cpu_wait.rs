@@ -4,7 +4,7 @@ use super::counts;
 use crate::workload::{Counts, PATIENCE, Params, Runner, Sample};
 use crate::{Adapter, AdapterOptions, CommandList, Fence, HwQueue};
 use anyhow::Context;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const WAITS: u64 = 256;
 
@@ -15,6 +15,8 @@ pub enum CpuWaitForm {
     Looks,
     /// Sleeps at once: every wait ends by an interrupt.
     Sleeps,
+    /// Watches the value until it is there, as the adapter's delivery has it.
+    Watches,
 }
 
 impl CpuWaitForm {
@@ -26,6 +28,24 @@ impl CpuWaitForm {
             options.policy.wait_spin = Duration::ZERO;
         }
         options
+    }
+
+    /// What tells the forms of one mechanism apart.
+    fn variant(self) -> Option<&'static str> {
+        match self {
+            Self::Looks => Some("looks before it sleeps"),
+            Self::Sleeps => Some("sleeps at once"),
+            Self::Watches => None,
+        }
+    }
+
+    /// The sizes of a scenario, with the form.
+    pub(super) fn params(self, size: &str, operations: u64) -> Params {
+        let mut params: Params = [(size.into(), operations.into())].into();
+        if let Some(variant) = self.variant() {
+            params.insert("variant".into(), variant.into());
+        }
+        params
     }
 }
 
@@ -69,19 +89,16 @@ impl Runner for CpuWait {
             CpuWaitForm::Sleeps => {
                 "The same, but the waiter sleeps at once, and every wait ends by an interrupt."
             }
+            CpuWaitForm::Watches => {
+                "The CPU queues one signal of a native fence, rings the doorbell and watches the \
+                 value until it is there; measured is each from before its packets are written to \
+                 the waiter's return."
+            }
         }
     }
 
     fn params(&self) -> Params {
-        let variant = match self.form {
-            CpuWaitForm::Looks => "looks before it sleeps",
-            CpuWaitForm::Sleeps => "sleeps at once",
-        };
-        [
-            ("waits".into(), WAITS.into()),
-            ("variant".into(), variant.into()),
-        ]
-        .into()
+        self.form.params("waits", WAITS)
     }
 
     fn ops_per_batch(&self) -> u64 {
@@ -89,24 +106,14 @@ impl Runner for CpuWait {
     }
 
     fn batch(&mut self) -> anyhow::Result<Sample> {
-        let mut latencies = Vec::with_capacity(WAITS as usize);
-        let start = Instant::now();
-        let mut before = start;
-        for _ in 0..WAITS {
+        Sample::of_each(WAITS, |_| {
             self.value += 1;
             self.list.clear();
             self.list.signal(&self.fence, self.value);
             self.queue.submit(&self.list)?;
             self.fence
                 .wait(self.value, PATIENCE)
-                .context("the signal did not come")?;
-            let now = Instant::now();
-            latencies.push(now - before);
-            before = now;
-        }
-        Ok(Sample {
-            wall: before - start,
-            latencies,
+                .context("the signal did not come")
         })
     }
 

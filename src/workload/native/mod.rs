@@ -1,12 +1,18 @@
 //! The scenarios with native fences: hardware queues, rings and doorbells, through the same API that
 //! a program uses.
 
+mod cpu_signal;
 mod cpu_wait;
+mod fan;
 mod handoff;
+mod idle;
 mod storm;
 
+pub use cpu_signal::CpuSignal;
 pub use cpu_wait::{CpuWait, CpuWaitForm};
-pub use handoff::Handoff;
+pub use fan::Fan;
+pub use handoff::{Handoff, HandoffEngines};
+pub use idle::Idle;
 pub use storm::{Storm, StormForm};
 
 use super::Counts;

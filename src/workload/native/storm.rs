@@ -172,10 +172,7 @@ impl Runner for Storm {
         self.sleeper.end()?;
         let wall = start.elapsed();
         self.value += SIGNALS;
-        Ok(Sample {
-            wall,
-            latencies: Vec::new(),
-        })
+        Ok(Sample::whole(wall))
     }
 
     fn counts(&self) -> Counts {

@@ -5,7 +5,6 @@ use crate::sync::Arc;
 use crate::vulkan::{Device, Queue, Timeline};
 use crate::workload::{Counts, Params, Runner, Sample};
 use anyhow::Context;
-use std::time::Instant;
 
 const WAITS: u64 = 256;
 
@@ -46,21 +45,11 @@ impl Runner for CpuWait {
     }
 
     fn batch(&mut self) -> anyhow::Result<Sample> {
-        let mut latencies = Vec::with_capacity(WAITS as usize);
-        let start = Instant::now();
-        let mut before = start;
-        for _ in 0..WAITS {
+        Sample::of_each(WAITS, |_| {
             self.value += 1;
             self.queue
                 .submit_one(None, None, (&self.timeline, self.value))?;
-            reached(&self.timeline, self.value)?;
-            let now = Instant::now();
-            latencies.push(now - before);
-            before = now;
-        }
-        Ok(Sample {
-            wall: before - start,
-            latencies,
+            reached(&self.timeline, self.value)
         })
     }
 

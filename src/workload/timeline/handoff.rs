@@ -37,8 +37,18 @@ impl Handoff {
     /// # Errors
     /// The driver gives no queue or no timeline.
     pub fn new(device: &Arc<Device>, form: HandoffForm) -> anyhow::Result<Self> {
-        let queues: Vec<_> = (0..2).map_while(|index| device.queue(index)).collect();
-        anyhow::ensure!(!queues.is_empty(), "the device gives out no queue");
+        let queues = (0..2).map_while(|index| device.queue(index)).collect();
+        Self::on(queues, form)
+    }
+
+    /// On these queues, of one device.
+    ///
+    /// # Errors
+    /// There is no queue, or the driver gives no timeline.
+    pub fn on(queues: Vec<Queue>, form: HandoffForm) -> anyhow::Result<Self> {
+        let device = queues.first().context("the device gives out no queue")?;
+        let device = Arc::clone(device.device());
+        let device = &device;
         Ok(Self {
             form,
             timelines: [Timeline::new(device, 0)?, Timeline::new(device, 0)?],
@@ -145,10 +155,7 @@ impl Runner for Handoff {
         reached(&self.timelines[timeline], value).context("the chain did not end")?;
         let wall = start.elapsed();
         self.value += LINKS / 2;
-        Ok(Sample {
-            wall,
-            latencies: Vec::new(),
-        })
+        Ok(Sample::whole(wall))
     }
 
     fn counts(&self) -> Counts {

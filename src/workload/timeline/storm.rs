@@ -137,10 +137,7 @@ impl Runner for Storm {
             reached(timeline, self.value)?;
         }
         self.sleeper.end()?;
-        Ok(Sample {
-            wall: start.elapsed(),
-            latencies: Vec::new(),
-        })
+        Ok(Sample::whole(start.elapsed()))
     }
 
     fn counts(&self) -> Counts {

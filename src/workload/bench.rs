@@ -1,0 +1,77 @@
+//! Bench: where runners are made, an adapter of an instance.
+
+use super::Mechanism;
+use crate::sync::Arc;
+use crate::vulkan::{AdapterInfo, Device, DeviceOptions, Instance, InstanceOptions, Queue};
+use crate::{Adapter, AdapterOptions, Delivery};
+use anyhow::Context;
+use std::num::NonZeroU32;
+
+/// Where runners are made.
+#[derive(Clone)]
+pub struct Bench {
+    /// The instance.
+    pub instance: Arc<Instance>,
+    /// The adapter that all runners use.
+    pub adapter: AdapterInfo,
+}
+
+impl std::fmt::Debug for Bench {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Bench")
+            .field("adapter", &self.adapter.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Bench {
+    /// An adapter of native fences for a mechanism, with so many engines.
+    pub(super) fn native(
+        &self,
+        mechanism: Mechanism,
+        engines: u32,
+        mut options: AdapterOptions,
+    ) -> anyhow::Result<Adapter> {
+        options.nodes = NonZeroU32::new(engines).context("an adapter has at least one engine")?;
+        if mechanism.is_polled() {
+            options.policy.delivery = Delivery::Polled;
+        }
+        Ok(Adapter::open_on(&self.instance, &self.adapter, &options)?)
+    }
+
+    /// A device of the runner's own: some drivers have one queue a device.
+    pub(super) fn device(&self, queues: u32) -> anyhow::Result<Arc<Device>> {
+        open(&self.instance, &self.adapter, queues)
+    }
+
+    /// A queue of a device of the runner's own.
+    pub(super) fn queue(&self) -> anyhow::Result<Queue> {
+        first_queue(&self.device(1)?)
+    }
+
+    /// Two queues that work beside each other as engines do by default: of one device where it has
+    /// two, else of a device each, of an instance each, since those of one instance may share
+    /// threads.
+    pub(super) fn two_queues(&self) -> anyhow::Result<[Queue; 2]> {
+        let device = self.device(2)?;
+        let first = first_queue(&device)?;
+        if let Some(second) = device.queue(1) {
+            return Ok([first, second]);
+        }
+        let instance = Instance::new(InstanceOptions::default())?;
+        let second = first_queue(&open(&instance, &self.adapter, 1)?)?;
+        Ok([first, second])
+    }
+}
+
+fn open(
+    instance: &Arc<Instance>,
+    adapter: &AdapterInfo,
+    queues: u32,
+) -> anyhow::Result<Arc<Device>> {
+    Ok(Device::open(instance, adapter, DeviceOptions { queues })?)
+}
+
+fn first_queue(device: &Arc<Device>) -> anyhow::Result<Queue> {
+    device.queue(0).context("the device gives out no queue")
+}
