@@ -45,6 +45,30 @@ fn nf_09_a_parked_engine_is_brought_back_by_another_engines_signal() {
     });
 }
 
+/// A queue that stands at a wait is destroyed while its engine is parked: nobody waits for the value
+/// any more, and what other queues of the engine wait for stays.
+///
+/// Kills `a-queue-that-is-gone-is-waited-for`.
+#[test]
+fn nf_04_a_queue_that_is_destroyed_on_a_parked_engine_waits_no_more() {
+    on_benches_of(2, NodePolicy::default(), |bench| {
+        let (gone, stays) = (bench.fence(0), bench.fence(0));
+        let (mut one, mut other) = (bench.queue_on(0), bench.queue_on(0));
+        one.submit(CommandList::new().wait(&gone, 5)).unwrap();
+        let value = other.submit(CommandList::new().wait(&stays, 5)).unwrap();
+        bench.until_parked();
+        assert_eq!((monitored_value(&gone), monitored_value(&stays)), (4, 4));
+        drop(one);
+        assert_eq!((monitored_value(&gone), monitored_value(&stays)), (NONE, 4));
+        let mut producer = bench.queue_on(1);
+        complete(&mut producer, CommandList::new().signal(&gone, 5));
+        complete(&mut producer, CommandList::new().signal(&stays, 5));
+        until_completed(&other, value);
+        bench.until_told();
+        assert!(bench.spy.raised(native(&gone).id()).is_empty());
+    });
+}
+
 /// A signal that is told while the engine is on its way to park, after the OS has read CurrentValue,
 /// keeps it from parking.
 ///

@@ -33,12 +33,12 @@ pub struct EngineWait {
 /// Where an engine is on its way to be let go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Parking {
-    /// Nothing can go on. The engine is let go when somebody who knows of these waits has told
-    /// [`Node::finish_parking`](super::Node::finish_parking).
+    /// Nothing can go on. The engine is let go when somebody who knows of these waits, and of no
+    /// other of this engine, has told [`Node::finish_parking`](super::Node::finish_parking).
     Asked {
         /// Number of the attempt.
         attempt: u64,
-        /// At least one.
+        /// None where the last queue that stood at one was taken out.
         waits: Vec<EngineWait>,
     },
     /// The engine runs on by itself: nobody needs to know of its waits any more.

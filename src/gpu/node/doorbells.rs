@@ -43,8 +43,15 @@ impl Node {
             queue.set_status(status);
         }
         inner.run_list.remove(queue.number);
+        self.leave_waits(&mut inner);
         // Also a queue that left the list before may be in that of a slice in flight.
         let mut reports = self.drain_slices(inner);
+        if let Some(parking) = lock(&self.inner).parking.news.take() {
+            reports.push(SliceReport {
+                parking: Some(parking),
+                ..SliceReport::default()
+            });
+        }
         // A fault of the last slice, whose record may have found no room.
         let is_told = |report: &SliceReport| report.faulted.iter().any(|(n, _)| *n == queue.number);
         if let Some(fault) = queue.fault()

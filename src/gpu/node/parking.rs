@@ -21,6 +21,17 @@ use crate::gpu::{EngineWait, Parking, QueueScan, QueueStanding, Wake};
 use crate::sync::lock;
 
 impl ParkingState {
+    /// The OS is to wait for these, and for nothing else.
+    fn ask(&mut self, waits: Vec<EngineWait>) {
+        self.attempt += 1;
+        self.known = true;
+        self.waits.clone_from(&waits);
+        self.news = Some(Parking::Asked {
+            attempt: self.attempt,
+            waits,
+        });
+    }
+
     /// The engine runs on.
     pub(super) fn over(&mut self) {
         if self.known {
@@ -51,20 +62,12 @@ impl Node {
             if waits.is_empty() {
                 // The handles were closed, which the queues find out when they look.
                 self.run_on(inner, 1);
-                return;
+            } else {
+                inner.parking.ask(waits);
+                inner.parking.asked = true;
             }
-            let parking = &mut inner.parking;
-            parking.attempt += 1;
-            parking.asked = true;
-            parking.known = true;
-            parking.waits.clone_from(&waits);
-            parking.news = Some(Parking::Asked {
-                attempt: parking.attempt,
-                waits,
-            });
         } else {
             inner.parking.over();
-            inner.parking.waits.clear();
             self.park(inner, false);
         }
     }
@@ -78,14 +81,28 @@ impl Node {
             return false;
         }
         inner.parking.asked = false;
-        if QueueScan::of(inner.run_list.queues()).runnable {
+        let scan = QueueScan::of(inner.run_list.queues());
+        if scan.runnable {
             self.run_on(&mut inner, 1);
             return false;
         }
-        // Before it parks: whoever takes it back says that it waits no more.
-        self.crowd.begin_waiting();
-        inner.parking.waiting = true;
-        self.park(&mut inner, true)
+        if scan.blocked {
+            // Before it parks: whoever takes it back says that it waits no more.
+            self.crowd.begin_waiting();
+            inner.parking.waiting = true;
+        }
+        self.park(&mut inner, scan.blocked)
+    }
+
+    /// A queue was taken out. If the OS waits in its stead, it is told what is left to wait for.
+    pub(super) fn leave_waits(&self, inner: &mut Inner) {
+        if inner.parking.known {
+            let waits = waits_of(inner);
+            if waits.is_empty() {
+                self.end_waiting(inner);
+            }
+            inner.parking.ask(waits);
+        }
     }
 
     fn park(&self, inner: &mut Inner, blocked: bool) -> bool {
