@@ -13,11 +13,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::mem::offset_of;
 
 use native_fence::abi::{
-    DoorbellStatus, EngineControl, EngineReport, FaultCode, FenceEntry, FenceHandle, HandleAccess,
-    HandleEntry, InterruptRecord, LOG_BUFFER_BYTES, LOG_BUFFER_ENTRIES, LogEntry, LogHeader,
-    LogIndex, LogOperation, LogType, MAILBOX_CAPACITY, MAX_HW_QUEUES, Opcode, PACKET_BYTES, Packet,
-    QueueDescriptor, QueueProgress, QueueState, QueueStatus, RECORD_RING_CAPACITY, RingControl,
-    SLICE_SLOTS, SliceArgs, SliceReason, SliceResult,
+    Delivery, DoorbellStatus, EngineControl, EngineReport, FaultCode, FenceEntry, FenceHandle,
+    HandleAccess, HandleEntry, InterruptRecord, LOG_BUFFER_BYTES, LOG_BUFFER_ENTRIES, LogEntry,
+    LogHeader, LogIndex, LogOperation, LogType, MAILBOX_CAPACITY, MAX_HW_QUEUES, Opcode,
+    PACKET_BYTES, Packet, QueueDescriptor, QueueProgress, QueueState, QueueStatus,
+    RECORD_RING_CAPACITY, RingControl, SLICE_SLOTS, SliceArgs, SliceReason, SliceResult,
 };
 use native_fence::vulkan::shaders;
 use support::glsl::Abi;
@@ -101,7 +101,7 @@ fn twins() -> Vec<Twin> {
         SliceArgs {
             slice = SLICE, queue_count = QUEUE_COUNT, base_ticks = BASE_TICKS,
             time_budget = TIME_BUDGET, pass_budget = PASS_BUDGET, idle_window = IDLE_WINDOW,
-            request = REQUEST,
+            request = REQUEST, delivery = DELIVERY,
         }
         SliceResult {
             reason = REASON, passes = PASSES, iterations = ITERATIONS, begin_ticks = BEGIN_TICKS,
@@ -264,6 +264,8 @@ fn every_constant_of_the_twins_is_rusts() {
         ("REASON_IDLE", SliceReason::Idle as u64),
         ("REASON_INTERRUPT", SliceReason::Interrupt as u64),
         ("REASON_REQUEST", SliceReason::Request as u64),
+        ("DELIVERY_EVENT", Delivery::Event as u64),
+        ("DELIVERY_POLLED", Delivery::Polled as u64),
     ]);
     assert_eq!(abi.constants(), wanted);
     // Rust may not know one more than the engine does.

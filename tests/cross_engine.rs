@@ -91,6 +91,7 @@ fn nf_09_two_slices_in_flight_need_nothing_from_the_cpu() {
     let patient = NodePolicy {
         slice_time: Duration::from_secs(2),
         idle_window: Duration::from_secs(2),
+        company_window: Duration::from_secs(2),
         crowded_window: Duration::from_secs(2),
         ..NodePolicy::default()
     };

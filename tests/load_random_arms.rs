@@ -45,6 +45,7 @@ fn policies() -> [NodePolicy; 7] {
     let micros = |slice, idle, spin| NodePolicy {
         slice_time: Duration::from_micros(slice),
         idle_window: Duration::from_micros(idle),
+        company_window: Duration::from_micros(idle * 3),
         crowded_window: Duration::from_micros(idle / 10),
         wait_spin: Duration::from_micros(spin),
         ..NodePolicy::default()

@@ -16,6 +16,7 @@ use support::bench::{LONG, monitored_value, native, on_every_bench};
 const POLLED: NodePolicy = NodePolicy {
     slice_time: Duration::from_millis(4),
     idle_window: Duration::from_micros(50),
+    company_window: Duration::from_micros(300),
     crowded_window: Duration::from_micros(2),
     delivery: Delivery::Polled,
     wait_spin: Duration::ZERO,

@@ -54,6 +54,11 @@ impl Crowd {
         self.waiting.fetch_sub(1, Ordering::AcqRel);
     }
 
+    /// Whether an engine that runs is not the only one that has something to do. A hint.
+    pub(super) fn has_company(&self) -> bool {
+        self.running.load(Ordering::Relaxed) + self.waiting.load(Ordering::Relaxed) > 1
+    }
+
     /// Whether an engine sleeps that must be interrupted for.
     pub(super) fn has_waiting(&self) -> bool {
         self.waiting.load(Ordering::Acquire) > 0

@@ -11,6 +11,10 @@ pub struct NodePolicy {
     /// GPU time without a step of any queue after which a slice ends as idle. Long enough that a
     /// producer which keeps writing need not ring, short enough that an idle GPU is let go.
     pub idle_window: Duration,
+    /// The same while another engine runs, or sleeps for a value, and the device has room for all:
+    /// longer than it takes to bring one back, or two that wait for each other would take turns in
+    /// being parked.
+    pub company_window: Duration,
     /// The same while other engines want the device and it has no room for all: some 20 steps.
     pub crowded_window: Duration,
     /// How interrupts come. Polled: a CPU waiter does not sleep but watches, and slices go on when
@@ -27,6 +31,7 @@ impl Default for NodePolicy {
         Self {
             slice_time: Duration::from_millis(4),
             idle_window: Duration::from_micros(50),
+            company_window: Duration::from_micros(300),
             crowded_window: Duration::from_micros(2),
             delivery: Delivery::Event,
             wait_spin: Duration::from_micros(100),

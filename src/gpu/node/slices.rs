@@ -59,13 +59,20 @@ impl Node {
         let limits = SliceLimits {
             passes: self.pass_budget,
             ticks: self.engine.ticks_in(self.policy.slice_time),
-            idle_ticks: self.engine.ticks_in(if self.crowd.is_crowded() {
-                self.policy.crowded_window
-            } else {
-                self.policy.idle_window
-            }),
+            idle_ticks: self.engine.ticks_in(self.window()),
         };
         self.submit_with(inner, limits);
+    }
+
+    /// How long the next slice may find nothing.
+    fn window(&self) -> Duration {
+        if self.crowd.is_crowded() {
+            self.policy.crowded_window
+        } else if self.crowd.has_company() {
+            self.policy.company_window
+        } else {
+            self.policy.idle_window
+        }
     }
 
     fn submit_with(&self, inner: &mut Inner, limits: SliceLimits) {
