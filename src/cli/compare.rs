@@ -12,8 +12,8 @@ use clap::builder::NonEmptyStringValueParser;
 use std::path::PathBuf;
 
 /// Batches of each row.
-const USUAL: u32 = 400;
-const QUICK: u32 = 100;
+const USUAL: u32 = 300;
+const QUICK: u32 = 60;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -44,7 +44,7 @@ pub(super) struct Compare {
     #[arg(long)]
     quick: bool,
 
-    /// Batches of each row [default: 400, with --quick 100]
+    /// Batches of each row [default: 300, with --quick 60]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     batches: Option<u32>,
 
