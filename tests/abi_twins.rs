@@ -105,7 +105,7 @@ fn twins() -> Vec<Twin> {
         }
         SliceResult {
             reason = REASON, passes = PASSES, iterations = ITERATIONS, begin_ticks = BEGIN_TICKS,
-            end_ticks = END_TICKS,
+            end_ticks = END_TICKS, answers = ANSWERS,
         }
     }
 }

@@ -9,7 +9,7 @@ mod support {
 use native_fence::gpu::NodePolicy;
 use native_fence::kmd::Interrupt;
 use native_fence::{CommandList, Fence};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use support::bench::{
     EngineSpy, Moment, complete, monitored_value, native, on_benches_of, until, until_completed,
@@ -80,14 +80,18 @@ fn nf_09_a_signal_during_parking_keeps_the_engine() {
         let (mut consumer, mut producer) = (bench.queue_on(0), bench.queue_on(1));
         bench.until_parked();
         let (spy, signalled) = (Arc::clone(&bench.spy), fence.clone());
+        // The queue is kept: one that is destroyed closes a handle, of which engines are told.
+        let (keep, kept) = mpsc::channel();
         bench.spy.once(Moment::BeforeParking, move || {
             producer
                 .submit(CommandList::new().signal(&signalled, 1))
                 .unwrap();
             spy.until_handled(|interrupt| names(interrupt, &signalled));
+            keep.send(producer).unwrap();
         });
         let value = consumer.submit(CommandList::new().wait(&fence, 1)).unwrap();
         until_completed(&consumer, value);
+        drop(kept);
     });
 }
 

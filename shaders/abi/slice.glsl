@@ -20,7 +20,8 @@ layout(buffer_reference, scalar, buffer_reference_align = 8) buffer SliceResult 
     uint64_t iterations;
     uint64_t begin_ticks;
     uint64_t end_ticks;
-    uint64_t reserved[3];
+    uint64_t answers;
+    uint64_t reserved[2];
 };
 
 const uint64_t SLICE_SLOTS = 4ul;

@@ -20,6 +20,7 @@ uint64_t k_last_step;    // ticks of the last step of any lane
 uint64_t k_idle_window;  // ticks without a step after which a slice is idle
 uint64_t k_window;       // the same, or none in a slice that only looks
 uint k_idle_iterations;
+uint k_answers;          // steps that came after a look that had found nothing
 uint k_passes;           // loop passes so far, at most: see vote
 uint k_iterations;       // executions so far; every lane counts them
 bool k_raised;           // a record was published, or lost
@@ -123,6 +124,7 @@ uint vote(bool raised) {
     uint64_t ticks = now();
     k_passes += k_fixed_passes + max(s_progress, PATIENCE);
     if (s_progress != 0u) {
+        k_answers += k_idle_iterations != 0u ? 1u : 0u;
         k_last_step = ticks;
         k_idle_iterations = 0u;
         k_window = k_idle_window;
@@ -200,6 +202,7 @@ void run_slice() {
         k_rescan_end = 0ul;
         k_last_step = began;
         k_idle_iterations = 0u;
+        k_answers = 0u;
         k_passes = most_places;
         k_raised = false;
         k_most_places = most_places;
@@ -260,6 +263,7 @@ void run_slice() {
         PUT(result.iterations, uint64_t(k_iterations));
         PUT(result.begin_ticks, began);
         PUT(result.end_ticks, now());
+        PUT(result.answers, uint64_t(k_answers));
         PUT(report.last_reason, uint64_t(reason));
         PUBLISH(result.reason, uint64_t(reason));
     }

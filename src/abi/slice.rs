@@ -102,7 +102,9 @@ pub struct SliceResult {
     pub begin_ticks: u64,
     /// GPU time at the end, in ticks.
     pub end_ticks: u64,
-    reserved: [u64; 3],
+    /// Steps that came after a look that had found nothing: what the engine stayed for.
+    pub answers: u64,
+    reserved: [u64; 2],
 }
 
 offsets!(SliceResult, size 64, {
@@ -111,4 +113,5 @@ offsets!(SliceResult, size 64, {
     ITERATIONS = iterations @ 16,
     BEGIN_TICKS = begin_ticks @ 24,
     END_TICKS = end_ticks @ 32,
+    ANSWERS = answers @ 40,
 });

@@ -40,6 +40,8 @@ struct Leader<'a> {
     /// The same, or none in a slice that only looks.
     window: u64,
     idle_iterations: u32,
+    /// Steps that came after a look that had found nothing.
+    answers: u64,
     /// Executions so far.
     iterations: u64,
     /// A record was published, or lost.
@@ -156,6 +158,7 @@ impl Leader<'_> {
         let ticks = lane.ticks.now(g);
         self.passes += self.fixed_passes + s.progress.get().max(u64::from(PATIENCE));
         if s.progress.get() != 0 {
+            self.answers += u64::from(self.idle_iterations != 0);
             self.last_step = ticks;
             self.idle_iterations = 0;
             self.window = self.idle_window;
@@ -278,6 +281,7 @@ pub(in crate::gpu) fn run_slice(mut globals: Globals<'_>, s: &Shared, slot: u64)
         idle_window,
         window: idle_window,
         idle_iterations: 0,
+        answers: 0,
         iterations: 0,
         raised: false,
         interrupts: g.peek(args + SliceArgs::DELIVERY)? != Delivery::Polled as u64,
@@ -332,6 +336,7 @@ pub(in crate::gpu) fn run_slice(mut globals: Globals<'_>, s: &Shared, slot: u64)
     g.put(result + SliceResult::ITERATIONS, leader.iterations)?;
     g.put(result + SliceResult::BEGIN_TICKS, began)?;
     g.put(result + SliceResult::END_TICKS, lanes[0].ticks.now(g))?;
+    g.put(result + SliceResult::ANSWERS, leader.answers)?;
     g.put(report + EngineReport::LAST_REASON, reason as u64)?;
     g.publish(result + SliceResult::REASON, reason as u64)
 }

@@ -71,6 +71,10 @@ pub(super) struct Inner {
     pub(super) serviced: u64,
     pub(super) requests: u64,
     pub(super) last_reason: SliceReason,
+    /// The last slice looked in vain, and then took a step.
+    pub(super) answered: bool,
+    /// Slices in a row that stood at a wait to their end, for an answer that did not come.
+    pub(super) vain: u64,
     /// Of the last slice.
     pub(super) delivery: Delivery,
     /// Doorbells say CONNECTED: producers need not call.
@@ -99,6 +103,8 @@ impl Inner {
             serviced: 0,
             requests: 0,
             last_reason: SliceReason::Budget,
+            answered: false,
+            vain: 0,
             delivery: Delivery::Event,
             self_service: false,
             parking: ParkingState::default(),

@@ -108,8 +108,9 @@ impl Node {
             return report;
         }
         for ended in inner.serviced + 1..=slice {
-            let (reason, _) = inner.reader.slice_result(ended);
+            let (reason, result) = inner.reader.slice_result(ended);
             inner.last_reason = reason;
+            inner.answered = result.answers > 0;
             inner.counters.interrupts += u64::from(reason == SliceReason::Interrupt);
             inner.counters.cut += u64::from(reason == SliceReason::Cut);
         }

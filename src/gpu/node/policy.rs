@@ -15,7 +15,8 @@ pub struct NodePolicy {
     /// longer than it takes to bring one back, or two that wait for each other would take turns in
     /// being parked.
     pub company_window: Duration,
-    /// The same while other engines want the device and it has no room for all: some 20 steps.
+    /// The same while other engines want the device and it has no room for all, or while they do not
+    /// answer: some 20 steps.
     pub crowded_window: Duration,
     /// How interrupts come. Polled: a CPU waiter does not sleep but watches, and slices go on when
     /// they raise; only what sleeps, a parked engine, is interrupted for.

@@ -24,6 +24,9 @@ pub(super) const MOST_PASSES: u64 = 4_000_000;
 const CALIBRATION_PASSES: u64 = 300_000;
 const CALIBRATION_TIME: Duration = Duration::from_millis(200);
 
+/// Of slices that stay for answers in vain, one in so many stays long.
+const VAIN_SLICES: u64 = 16;
+
 /// What a driver that counts passes counts at least of an iteration without a queue: the slice's
 /// loop, the adoptions' and the rounds'. Queues add to it what the slice's vote counts.
 const LEAST_PASSES_OF_AN_ITERATION: u64 = 3;
@@ -59,19 +62,23 @@ impl Node {
         let limits = SliceLimits {
             passes: self.pass_budget,
             ticks: self.engine.ticks_in(self.policy.slice_time),
-            idle_ticks: self.engine.ticks_in(self.window()),
+            idle_ticks: self.engine.ticks_in(self.window(inner)),
         };
         self.submit_with(inner, limits);
     }
 
-    /// How long the next slice may find nothing.
-    fn window(&self) -> Duration {
-        if self.crowd.is_crowded() {
-            self.policy.crowded_window
-        } else if self.crowd.has_company() {
-            self.policy.company_window
-        } else {
+    /// How long the next slice may find nothing (`decisions.md` 24). To stay for the answer of
+    /// another engine is worth it where both have a core: if they have not, because others of the
+    /// machine's use them, the answer comes only when this one leaves. Which it is shows in whether
+    /// answers come; now and then it is tried again.
+    fn window(&self, inner: &Inner) -> Duration {
+        let has_company = self.crowd.has_company();
+        if !has_company {
             self.policy.idle_window
+        } else if self.crowd.is_crowded() || !inner.vain.is_multiple_of(VAIN_SLICES) {
+            self.policy.crowded_window
+        } else {
+            self.policy.company_window
         }
     }
 
@@ -110,6 +117,11 @@ impl Node {
     /// Submits what can go on, or begins to let the engine go.
     pub(super) fn supply(&self, inner: &mut Inner) {
         let scan = QueueScan::of(inner.run_list.queues());
+        if inner.answered || !scan.blocked {
+            inner.vain = 0;
+        } else if inner.last_reason == SliceReason::Idle {
+            inner.vain += 1;
+        }
         if scan.runnable {
             // A slice that was not ended by its work had more to do than its time: keep two in
             // flight.

@@ -54,7 +54,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/slice.glsl")) == 0xdd3c_3781_96ae_f803,
+    fnv1a(include_bytes!("../../../shaders/abi/slice.glsl")) == 0x2e04_b1e9_9c8b_1083,
     "shader source abi/slice.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -109,7 +109,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0x6bf1_545d_bf5f_768f,
+    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0xd9ac_9167_4928_2257,
     "shader source engine/slice.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -168,14 +168,14 @@ pub static BARE_STORE_NARROW: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0xc4c1_f2c8_9158_e4c9,
+    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0xcb5f_0070_7d6b_2a76,
     "spv/engine.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/engine.comp`.
 pub static ENGINE: Shader = Shader {
     name: "engine",
-    words: &words::<14_555>(include_bytes!("../../../shaders/spv/engine.spv")),
+    words: &words::<14_628>(include_bytes!("../../../shaders/spv/engine.spv")),
 };
 
 /// Every shader of this table.
