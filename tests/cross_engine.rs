@@ -6,8 +6,9 @@ mod support {
     pub(crate) mod bench;
 }
 
+use native_fence::abi::{EngineControl, EngineReport, SliceArgs, SliceResult};
 use native_fence::gpu::NodePolicy;
-use native_fence::kmd::Interrupt;
+use native_fence::kmd::{Ddi, Interrupt};
 use native_fence::{CommandList, Fence};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
@@ -103,6 +104,14 @@ fn names(interrupt: &Interrupt, fence: &Fence) -> bool {
     named.any(|named| named.fence == native(fence).id())
 }
 
+/// Steps that an engine's last slice took after it had looked in vain.
+fn answers(engine: &EngineSpy) -> u64 {
+    engine.wait_really(engine.submitted());
+    let slice = engine.submitted();
+    let at = EngineReport::slice_result(slice) + SliceResult::ANSWERS;
+    engine.named("engine-report")[0].host.word(at).observe()
+}
+
 /// Between engines with a slice in flight a signal releases a wait without the CPU: both slices have
 /// begun, and from then on nobody is told of their ends, so no thread of the OS does anything; the
 /// queues pass fences to and fro all the same. The test's own thread reads memory.
@@ -112,7 +121,8 @@ fn names(interrupt: &Interrupt, fence: &Fence) -> bool {
 ///
 /// Open: engines as queues of one device, where a device has several; lavapipe has one.
 ///
-/// Kills `a-standing-queue-looks-once` and `model-a-standing-queue-looks-once`.
+/// Kills `a-standing-queue-looks-once`, `model-a-standing-queue-looks-once`, `answers-do-not-count`
+/// and `model-answers-do-not-count`.
 #[test]
 fn nf_09_two_slices_in_flight_need_nothing_from_the_cpu() {
     const ROUNDS: u64 = 20;
@@ -155,6 +165,11 @@ fn nf_09_two_slices_in_flight_need_nothing_from_the_cpu() {
             });
             let by_themselves = completed();
             if by_themselves {
+                let answers = bench.engines.iter().map(|engine| answers(engine));
+                assert!(
+                    answers.sum::<u64>() > 0,
+                    "a queue stood at a wait meanwhile"
+                );
                 assert_eq!(bench.counters().slices, slices);
                 assert_eq!(bench.spy.take(), []);
             }
@@ -166,5 +181,44 @@ fn nf_09_two_slices_in_flight_need_nothing_from_the_cpu() {
             by_themselves
         });
         assert!(done, "in 200 attempts two slices never met");
+    });
+}
+
+/// In company, and with room for both, an engine whose queue stands at a wait stays for the answer;
+/// when none comes it leaves soon, and one slice in sixteen stays again (`decisions.md` 24). Alone it
+/// stays as long as ever.
+///
+/// Kills `who-waits-in-vain-stays` and `who-waited-in-vain-never-stays-again`.
+#[test]
+fn an_engine_that_waits_in_vain_for_another_leaves_soon() {
+    on_benches_of(2, NodePolicy::default(), |bench| {
+        let (fence, other) = (bench.fence(0), bench.fence(0));
+        let (mut queue, mut company) = (bench.queue_on(0), bench.queue_on(1));
+        bench.until_parked();
+        let engine = &bench.engines[0];
+        let control = engine.named("engine-control")[0].host.clone();
+        let (tell, told) = mpsc::channel();
+        engine.on_start(move |slice| {
+            let window = EngineControl::slice_args(slice) + SliceArgs::IDLE_WINDOW;
+            tell.send(control.word(window).peek()).unwrap();
+        });
+        queue.submit(CommandList::new().wait(&fence, 1)).unwrap();
+        bench.until_parked();
+        let alone = told.try_iter().last().unwrap();
+
+        company.submit(CommandList::new().wait(&other, 1)).unwrap();
+        bench.until_parked();
+        let mut windows = Vec::new();
+        while windows.len() < 33 {
+            bench.spy.resume_engine(0);
+            bench.until_parked();
+            windows.extend(told.try_iter());
+        }
+        let longest = *windows.iter().max().unwrap();
+        let shortest = *windows.iter().min().unwrap();
+        assert!(shortest < alone && alone < longest, "{alone} {windows:?}");
+        let long: Vec<_> = (0..33).filter(|at| windows[*at] == longest).collect();
+        assert_eq!(long.len(), 2, "{windows:?}");
+        assert_eq!(long[1] - long[0], 16, "{windows:?}");
     });
 }

@@ -84,8 +84,8 @@ impl AdapterState {
                         queue.fail(WaitError::DeviceLost);
                     }
                 }
-                // One node: every fence was its to signal. Which fences another node could still
-                // signal is decided when there are several.
+                // Every engine could signal every fence: each process has its handles on all nodes.
+                // Which waits have another who can still end them is not asked yet.
                 for fence in self.all_fences() {
                     fence.fail(WaitError::DeviceLost);
                 }

@@ -98,7 +98,8 @@ pub(crate) fn on_benches_of(engines: u32, policy: NodePolicy, body: impl Fn(&Ben
 impl Bench {
     fn over(engines: Vec<Box<dyn Engine>>, info: Option<AdapterInfo>, policy: NodePolicy) -> Self {
         let engines: Vec<_> = engines.into_iter().map(EngineSpy::over).collect();
-        let crowd = Arc::new(Crowd::on_cores());
+        // Room for all: how long an engine stays shall not depend on the machine.
+        let crowd = Arc::new(Crowd::new(engines.len() as u32));
         let nodes = engines.iter().zip(0..).map(|(engine, ordinal)| {
             Node::new(ordinal, engine.boxed(), policy, Arc::clone(&crowd)).unwrap()
         });
