@@ -105,10 +105,12 @@ fn storm_runs_filled_and_live_and_notifies_for_watched_fences_alone() {
     }
     let monitored = |m: &&Measured| m.mechanism == Mechanism::MonitoredFence;
     for monitored in outcome.measured.iter().filter(monitored) {
-        for batch in &monitored.batches {
-            // Each signal, whether anybody waits or not.
-            assert_eq!(batch.notifications, Some(64 * 16), "{batch:?}");
-        }
+        // Each signal, whether anybody waits or not; the last ones of a batch may be served in the
+        // next.
+        let batches = monitored.batches.iter();
+        let served: u64 = batches.map(|batch| batch.notifications.unwrap()).sum();
+        let signals = monitored.batches.len() as u64 * 64 * 16;
+        assert!(served.abs_diff(signals) <= 64, "{monitored:?}");
     }
     for native in outcome.measured.iter().filter(|m| m.mechanism.is_native()) {
         for batch in &native.batches {
