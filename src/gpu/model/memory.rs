@@ -9,7 +9,8 @@ use super::bounds::Bounds;
 use super::violation::{Checked, MemoryAccess, Violation, engine_may_store};
 use crate::gpu::{EngineMapping, GpuVa, MapError};
 use crate::shared::{Block, Region, Word};
-use crate::sync::{Arc, Mutex, lock};
+use crate::sync::Arc;
+use crate::sync::plain::{Mutex, lock};
 use std::collections::HashMap;
 use std::fmt::Debug;
 
@@ -134,8 +135,10 @@ impl ModelMemory {
         };
         match (mapped, rule) {
             (Some(mapped), None) => {
-                let (touched, region) = (touch(mapped.block.word(offset)), mapped.name);
+                // The block keeps the pages; others may map and unmap while the word is touched.
+                let (block, region) = (mapped.block.clone(), mapped.name);
                 drop(mappings);
+                let touched = touch(block.word(offset));
                 if let Some(observer) = &self.observer {
                     observer.touched(access, region, offset);
                 }
