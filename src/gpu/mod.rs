@@ -35,7 +35,8 @@ pub use engine_caps::EngineCaps;
 pub use engine_unit::{EngineUnit, EngineUnitError, SharedQueue};
 pub use engine_word::{EngineState, EngineWord, Wake};
 pub use model::{
-    CutPlan, MemoryAccess, MemoryObserver, ModelClock, ModelMemory, MonotonicClock, Violation,
+    CutPlan, Delivery, MemoryAccess, MemoryObserver, ModelClock, ModelMemory, MonotonicClock,
+    Violation,
 };
 pub use model_engine::{ModelEngine, ModelOptions};
 pub use node::{Node, NodeCounters, NodeError, NodePolicy};

@@ -4,8 +4,8 @@
 //! oracle for what the shader does, and the double that takes its place where there is no device.
 
 use super::model::{
-    Checked, CutPlan, Globals, Meeting, MemoryObserver, ModelClock, ModelMemory, MonotonicClock,
-    Passes, Shared, run_lane, run_slice,
+    Checked, CutPlan, Delivery, Globals, Meeting, MemoryObserver, ModelClock, ModelMemory,
+    MonotonicClock, Passes, Shared, run_lane, run_slice,
 };
 use super::{
     AddressSpace, Engine, EngineCaps, EngineLost, EngineMapping, GpuVa, LocalMemory, MapError,
@@ -32,6 +32,8 @@ pub struct ModelOptions {
     pub cut: CutPlan,
     /// Each lane is a thread of its own; else they are stepped by turns on one.
     pub lanes_are_threads: bool,
+    /// When the host sees the CurrentValues that the engine stores.
+    pub current_values: Delivery,
     /// Called after every access to memory, on the engine's thread.
     pub observer: Option<Arc<dyn MemoryObserver>>,
 }
@@ -46,6 +48,7 @@ impl Default for ModelOptions {
             clock_bits: 64,
             cut: CutPlan::Never,
             lanes_are_threads: cfg!(loom),
+            current_values: Delivery::AtOnce,
             observer: None,
         }
     }
@@ -86,7 +89,10 @@ impl ModelEngine {
         let lanes = options.lanes.max(1);
         Self {
             inner: Arc::new(Inner {
-                memory: Arc::new(ModelMemory::new(options.observer.clone())),
+                memory: Arc::new(ModelMemory::new(
+                    options.observer.clone(),
+                    options.current_values,
+                )),
                 options: ModelOptions { lanes, ..options },
                 shared: Shared::new(),
                 meeting: Meeting::new(lanes),
@@ -153,11 +159,11 @@ impl Inner {
         let mut slice = 1;
         while self.begins(slice) {
             // What was violated is recorded; an engine that did it executes no more.
-            if let Err(violation) = self.run(control, worker, slice) {
+            let ran = self.run(control, worker, slice);
+            if let Err(violation) = ran.and_then(|()| self.leave(slice)) {
                 self.meeting.break_up(violation);
                 return;
             }
-            self.leave(slice);
             slice += 1;
         }
     }
@@ -178,15 +184,17 @@ impl Inner {
     }
 
     /// The slice has ended when all threads have left it.
-    fn leave(&self, slice: u64) {
+    fn leave(&self, slice: u64) -> Checked<()> {
         let mut turns = lock(&self.turns);
         turns.left += 1;
         if turns.left == self.workers() {
             turns.left = 0;
+            self.memory.write_back()?;
             turns.ended = slice;
             drop(turns);
             self.changed.notify_all();
         }
+        Ok(())
     }
 }
 

@@ -22,6 +22,7 @@ mod slice;
 mod step;
 mod switch;
 mod violation;
+mod write_back;
 
 pub use clock::{ModelClock, MonotonicClock};
 pub use cut::CutPlan;
@@ -32,3 +33,4 @@ pub use memory::{MemoryObserver, ModelMemory};
 pub(super) use slice::{run_lane, run_slice};
 pub(super) use violation::Checked;
 pub use violation::{MemoryAccess, Violation};
+pub use write_back::Delivery;
