@@ -1,239 +1,165 @@
 //! The protocols of waiters, posts, interrupts, parking and retirement, in every order that loom
-//! finds.
+//! finds: the real code from the user side down to the model engine, whose lanes are threads.
+//! `scripts/loom` runs it, and its twins (`tests/mutants/loom.toml`), each of which lacks one of the
+//! orderings and must be found here.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use native_fence::gpu::{
-    Delivery, EngineState, ModelClock, ModelEngine, ModelMemory, ModelOptions, Node, NodePolicy,
-};
-use native_fence::kmd::Driver;
-use native_fence::umd::{Device, HwQueue, HwQueueOptions};
-use native_fence::{CommandList, Timeout, os};
+mod support {
+    pub(crate) mod loom_rig;
+}
+
+use native_fence::gpu::Delivery;
+use native_fence::{CommandList, Timeout};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, Ordering};
+use support::loom_rig::{Rig, RigOptions, armed_waiter, explore, until_self_service, waiter};
 
-#[derive(Debug)]
-struct StillClock;
-
-impl ModelClock for StillClock {
-    fn ticks(&self) -> u64 {
-        1
-    }
+/// The signal comes before the waiter, between its look and its post, before or after the adoption.
+#[test]
+fn loom_a_waiter_arms_while_the_engine_signals() {
+    explore(3, || {
+        let rig = Rig::new(RigOptions::default());
+        let (fence, mut queue) = (rig.fence(), rig.queue());
+        rig.rest();
+        loom::explore();
+        queue.submit(CommandList::new().signal(&fence, 1)).unwrap();
+        fence.wait(1, Timeout::Never).unwrap();
+        loom::stop_exploring();
+    });
 }
 
-const LONG: u64 = 1_000_000_000;
-
-struct Rig {
-    device: Device,
-    adapter: Arc<os::Adapter>,
-    driver: Arc<Driver>,
-    memory: Arc<ModelMemory>,
-}
-
-impl Rig {
-    fn new(lanes: u32, slice_time: u64) -> Self {
-        let engine = ModelEngine::new(ModelOptions {
-            lanes,
-            current_values: if slice_time == LONG + 1 {
-                Delivery::AtSliceEnd
-            } else {
-                Delivery::AtOnce
-            },
-            rounds: 1,
-            quantum: 1,
-            clock: Arc::new(StillClock),
-            ..ModelOptions::default()
+/// One lane adopts, the other signals: between them only their meetings order anything.
+#[test]
+fn loom_a_waiter_arms_while_another_lane_signals() {
+    explore(2, || {
+        let rig = Rig::new(RigOptions {
+            lanes: 2,
+            ..RigOptions::default()
         });
-        let memory = Arc::clone(engine.memory());
-        let policy = NodePolicy {
-            slice_time: Duration::from_nanos(slice_time),
-            idle_window: Duration::ZERO,
-            wait_spin: Duration::ZERO,
-        };
-        let node = Node::new(0, Box::new(engine), policy).unwrap();
-        let driver = Driver::new(vec![node]);
-        let adapter = os::Adapter::start(driver.clone());
-        Self {
-            device: Device::open(&adapter),
-            adapter,
-            driver,
-            memory,
-        }
-    }
-
-    fn queue(&self) -> HwQueue {
-        let options = HwQueueOptions {
-            ring_capacity: 4,
-            ..HwQueueOptions::default()
-        };
-        self.device.create_hw_queue_with(options).unwrap()
-    }
-
-    fn park(&self) {
-        while self.driver.engine_state(0) != Some(EngineState::Parked) {
-            loom::thread::yield_now();
-        }
-    }
-}
-
-impl Drop for Rig {
-    fn drop(&mut self) {
-        if !std::thread::panicking() {
-            assert_eq!(self.memory.violations(), []);
-        }
-    }
-}
-
-fn explore(name: &str, scenario: fn()) {
-    let executions = Arc::new(AtomicU64::new(0));
-    let counter = Arc::clone(&executions);
-    let mut builder = loom::model::Builder::new();
-    builder.max_branches = 20_000;
-    builder.preemption_bound = builder.preemption_bound.or(Some(2));
-    builder.expect_explicit_explore = true;
-    let begun = Instant::now();
-    builder.check(move || {
-        let n = counter.fetch_add(1, Ordering::Relaxed);
-        if n % 10000 == 9999 {
-            eprintln!("{} {:?}", n, begun.elapsed());
-        }
-        scenario();
-    });
-    eprintln!(
-        "{name}: {} executions in {:.1} s",
-        executions.load(Ordering::Relaxed),
-        begun.elapsed().as_secs_f64()
-    );
-}
-
-#[test]
-fn waiter_one_lane() {
-    explore("a waiter arms while the engine signals", || {
-        let rig = Rig::new(1, LONG);
-        let fence = rig.device.create_fence(0).unwrap();
-        let mut queue = rig.queue();
-        rig.park();
+        let fence = rig.fence();
+        let (_first, mut second) = (rig.queue(), rig.queue());
+        rig.rest();
         loom::explore();
-        queue.submit(CommandList::new().signal(&fence, 1)).unwrap();
+        second.submit(CommandList::new().signal(&fence, 1)).unwrap();
         fence.wait(1, Timeout::Never).unwrap();
         loom::stop_exploring();
-        drop(queue);
-        drop(fence);
     });
 }
 
+/// The waiter for 1 must wake up, or 2 is never signalled; the waiter for 2 has posted before,
+/// between or after.
 #[test]
-fn waiter_two_lanes() {
-    explore("a waiter arms while the other lane signals", || {
-        let rig = Rig::new(2, LONG);
-        let fence = rig.device.create_fence(0).unwrap();
-        let idle = rig.queue();
-        let mut queue = rig.queue();
-        rig.park();
+fn loom_two_waiters_and_the_first_wakes_the_second() {
+    explore(2, || {
+        let rig = Rig::new(RigOptions::default());
+        let (fence, mut queue) = (rig.fence(), rig.queue());
+        rig.rest();
         loom::explore();
-        queue.submit(CommandList::new().signal(&fence, 1)).unwrap();
-        fence.wait(1, Timeout::Never).unwrap();
-        loom::stop_exploring();
-        drop(idle);
-        drop(queue);
-        drop(fence);
-    });
-}
-
-#[test]
-fn two_waiters() {
-    explore("two waiters, the first answers", || {
-        let rig = Rig::new(1, LONG);
-        let fence = rig.device.create_fence(0).unwrap();
-        let mut queue = rig.queue();
-        rig.park();
-        loom::explore();
-        let second = {
-            let fence = fence.clone();
-            loom::thread::spawn(move || fence.wait(2, Timeout::Never).unwrap())
-        };
+        let second = waiter(&fence, 2);
         queue.submit(CommandList::new().signal(&fence, 1)).unwrap();
         fence.wait(1, Timeout::Never).unwrap();
         fence.signal(2).unwrap();
-        second.join().unwrap();
+        second.join().unwrap().unwrap();
         loom::stop_exploring();
-        drop(queue);
-        drop(fence);
     });
 }
 
+/// After the record of 1 the shadow is disarmed: only the answer to it lets 2 raise.
 #[test]
-fn record_before_value() {
-    explore("a record reaches the CPU before its value", || {
-        let rig = Rig::new(1, LONG + 1);
-        let f = rig.device.create_fence(0).unwrap();
-        let g = rig.device.create_fence(0).unwrap();
-        let mut queue = rig.queue();
-        let first = {
-            let f = f.clone();
-            loom::thread::spawn(move || f.wait(1, Timeout::Never).unwrap())
-        };
-        while f.object().fence().waits() == 0 {
-            loom::thread::yield_now();
+fn loom_the_answer_to_a_record_arms_again() {
+    explore(2, || {
+        let rig = Rig::new(RigOptions::default());
+        let (fence, mut queue) = (rig.fence(), rig.queue());
+        let first = armed_waiter(&fence, 1);
+        rig.rest();
+        loom::explore();
+        queue.submit(CommandList::new().signal(&fence, 1)).unwrap();
+        queue.submit(CommandList::new().signal(&fence, 2)).unwrap();
+        fence.wait(2, Timeout::Never).unwrap();
+        first.join().unwrap().unwrap();
+        loom::stop_exploring();
+    });
+}
+
+/// CurrentValues reach the host with the end of their slice and no earlier. The slice that follows
+/// may raise while the interrupt of the one before is served: its record is there then and its
+/// value is not, and the record alone must release the waiter.
+#[test]
+fn loom_a_record_releases_its_waiter_before_the_value_arrives() {
+    let early = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&early);
+    explore(3, move || {
+        let rig = Rig::new(RigOptions {
+            short_slices: true,
+            current_values: Delivery::AtSliceEnd,
+            ..RigOptions::default()
+        });
+        let (fence, mut queue) = (rig.fence(), rig.queue());
+        let (waits, look) = (armed_waiter(&fence, 1), fence.clone());
+        rig.rest();
+        // The first slice ends at the third packet.
+        let mut list = CommandList::new();
+        list.nop().nop().nop().signal(&fence, 1);
+        queue.submit(&list).unwrap();
+        loom::explore();
+        waits.join().unwrap().unwrap();
+        if look.current_value() == 0 {
+            seen.store(true, Ordering::Relaxed);
         }
-        rig.park();
-        loom::explore();
-        queue.submit(CommandList::new().signal(&f, 1)).unwrap();
-        queue.submit(CommandList::new().signal(&g, 1)).unwrap();
-        g.wait(1, Timeout::Never).unwrap();
-        first.join().unwrap();
         loom::stop_exploring();
-        let named = rig.adapter.interrupts().fences_named();
-        assert!(named <= 2, "{named}");
-        drop(queue);
-        drop(g);
-        drop(f);
     });
+    assert!(
+        early.load(Ordering::Relaxed),
+        "no waiter was released by a record whose value was still on its way"
+    );
 }
 
+/// Nothing is left to do when the second submission comes: its call finds the engine running,
+/// looking for the last time, or parked.
 #[test]
-fn park_doorbell() {
-    explore("a doorbell while the engine parks", || {
-        let rig = Rig::new(1, LONG);
-        let fence = rig.device.create_fence(0).unwrap();
-        let mut queue = rig.queue();
-        rig.park();
+fn loom_a_doorbell_rings_while_the_engine_parks() {
+    explore(2, || {
+        let rig = Rig::new(RigOptions::default());
+        let (fence, mut queue) = (rig.fence(), rig.queue());
+        rig.rest();
         loom::explore();
         queue.submit(CommandList::new().signal(&fence, 1)).unwrap();
         queue.submit(CommandList::new().signal(&fence, 2)).unwrap();
         fence.wait(2, Timeout::Never).unwrap();
         loom::stop_exploring();
-        drop(queue);
-        drop(fence);
     });
 }
 
+/// A doorbell that says CONNECTED is not followed by a call: the engine looks at the ring after it
+/// has taken that back, or the user sees that it was.
 #[test]
-fn park_self_service() {
-    explore("a ring while the engine serves itself and parks", || {
-        let rig = Rig::new(1, 0);
-        let fence = rig.device.create_fence(0).unwrap();
-        let mut queue = rig.queue();
-        rig.park();
+fn loom_a_doorbell_that_serves_itself_is_taken_back() {
+    explore(2, || {
+        let rig = Rig::new(RigOptions {
+            short_slices: true,
+            ..RigOptions::default()
+        });
+        let (fence, mut queue) = (rig.fence(), rig.queue());
+        rig.rest();
+        queue
+            .submit(CommandList::new().nop().nop().nop().nop().nop())
+            .unwrap();
+        until_self_service(&queue);
         loom::explore();
         queue.submit(CommandList::new().signal(&fence, 1)).unwrap();
-        queue.submit(CommandList::new().signal(&fence, 2)).unwrap();
-        fence.wait(2, Timeout::Never).unwrap();
+        fence.wait(1, Timeout::Never).unwrap();
         loom::stop_exploring();
-        drop(queue);
-        drop(fence);
     });
 }
 
+/// A queue stands at a wait; the CPU's signal finds the engine running, looking, or parked.
 #[test]
-fn park_cpu_signal() {
-    explore("a CPU signal while the engine parks", || {
-        let rig = Rig::new(1, LONG);
-        let from = rig.device.create_fence(0).unwrap();
-        let to = rig.device.create_fence(0).unwrap();
-        let mut queue = rig.queue();
-        rig.park();
+fn loom_the_cpu_signals_while_the_engine_parks() {
+    explore(2, || {
+        let rig = Rig::new(RigOptions::default());
+        let (from, to, mut queue) = (rig.fence(), rig.fence(), rig.queue());
+        rig.rest();
         loom::explore();
         queue
             .submit(CommandList::new().wait(&from, 1).signal(&to, 1))
@@ -241,28 +167,49 @@ fn park_cpu_signal() {
         from.signal(1).unwrap();
         to.wait(1, Timeout::Never).unwrap();
         loom::stop_exploring();
-        drop(queue);
-        drop(from);
-        drop(to);
     });
 }
 
+/// A signal is on its way when its fence goes: the fence that has its slot and its storage next
+/// keeps its value.
 #[test]
-fn retire() {
-    explore("a fence goes while its signal is on its way", || {
-        let rig = Rig::new(1, LONG);
-        let old = rig.device.create_fence(0).unwrap();
-        let mut queue = rig.queue();
-        rig.park();
+fn loom_a_late_signal_does_not_touch_the_next_fence() {
+    explore(3, || {
+        let rig = Rig::new(RigOptions::default());
+        let (old, mut queue) = (rig.fence(), rig.queue());
+        rig.rest();
         loom::explore();
         queue.submit(CommandList::new().signal(&old, 7)).unwrap();
         drop(old);
-        let new = rig.device.create_fence(0).unwrap();
+        let new = rig.fence();
         new.signal(1).unwrap();
         loom::stop_exploring();
+        // No slice runs any more.
         queue.os().disconnect_doorbell();
         assert_eq!(new.current_value(), 1);
-        drop(queue);
-        drop(new);
+    });
+}
+
+/// An interrupt that names a fence is on its way when that goes: the fence that has its slot next
+/// keeps its waiter.
+#[test]
+fn loom_a_late_record_does_not_release_the_next_fences_waiter() {
+    explore(2, || {
+        let rig = Rig::new(RigOptions::default());
+        let (old, mut queue) = (rig.fence(), rig.queue());
+        let mut other = rig.queue();
+        let waits = armed_waiter(&old, 1);
+        rig.rest();
+        loom::explore();
+        queue.submit(CommandList::new().signal(&old, 1)).unwrap();
+        old.close();
+        drop(old);
+        // Released or closed; and with it goes the last reference.
+        let _ = waits.join().unwrap();
+        let new = rig.fence();
+        other.submit(CommandList::new().signal(&new, 1)).unwrap();
+        new.wait(1, Timeout::Never).unwrap();
+        assert_eq!(new.current_value(), 1);
+        loom::stop_exploring();
     });
 }
