@@ -79,7 +79,6 @@ impl Default for RigOptions {
 /// An adapter, and a device on it.
 pub(crate) struct Rig {
     pub(crate) device: Device,
-    adapter: Arc<os::Adapter>,
     driver: Arc<Driver>,
     memories: Vec<Arc<ModelMemory>>,
 }
@@ -109,7 +108,6 @@ impl Rig {
         let adapter = os::Adapter::start(driver.clone());
         Self {
             device: Device::open(&adapter),
-            adapter,
             driver,
             memories,
         }
@@ -140,11 +138,6 @@ impl Rig {
             until(|| self.driver.engine_state(node) == Some(EngineState::Parked));
         }
     }
-
-    /// Fences that interrupts have named.
-    pub(crate) fn named(&self) -> u64 {
-        self.adapter.interrupts().fences_named()
-    }
 }
 
 impl Drop for Rig {
@@ -168,14 +161,18 @@ pub(crate) fn until_self_service(queue: &HwQueue) {
     until(|| queue.doorbell_status() == DoorbellStatus::Connected);
 }
 
-/// A thread that waits for `value`.
-pub(crate) fn waiter(fence: &Fence, value: u64) -> JoinHandle<Result<(), WaitError>> {
+/// A thread that waits for `value`, and then looks whether it is there, as it is where values arrive
+/// at once.
+pub(crate) fn waiter(fence: &Fence, value: u64) -> JoinHandle<Result<bool, WaitError>> {
     let fence = fence.clone();
-    thread::spawn(move || fence.wait(value, Timeout::Never))
+    thread::spawn(move || {
+        let outcome = fence.wait(value, Timeout::Never);
+        outcome.map(|()| fence.current_value() >= value)
+    })
 }
 
 /// The same, come to stand in the fence's list; only where nothing is explored.
-pub(crate) fn armed_waiter(fence: &Fence, value: u64) -> JoinHandle<Result<(), WaitError>> {
+pub(crate) fn armed_waiter(fence: &Fence, value: u64) -> JoinHandle<Result<bool, WaitError>> {
     let thread = waiter(fence, value);
     until(|| fence.object().fence().waits() > 0);
     thread
