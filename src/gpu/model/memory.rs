@@ -192,11 +192,16 @@ impl ModelMemory {
     }
 
     /// `PEEK` of `shaders/abi/word.glsl`.
+    #[allow(
+        clippy::redundant_closure_for_method_calls,
+        reason = "the method is of one lifetime, the closure of all"
+    )]
     pub(super) fn peek(&self, va: u64, queue: Option<&Bounds>) -> Checked<u64> {
         self.load(va, queue, |word| word.peek())
     }
 
     /// `OBSERVE`.
+    #[allow(clippy::redundant_closure_for_method_calls, reason = "as above")]
     pub(super) fn observe(&self, va: u64, queue: Option<&Bounds>) -> Checked<u64> {
         self.load(va, queue, |word| word.observe())
     }
