@@ -202,14 +202,20 @@ fn loom_a_late_record_does_not_release_the_next_fences_waiter() {
         rig.rest();
         queue.submit(CommandList::new().signal(&old, 1)).unwrap();
         loom::explore();
+        // The engine's turn and the interrupt's, without a preemption.
+        loom::thread::yield_now();
         old.close();
         drop(old);
         // Released or closed; and with it goes the last reference.
         let _ = waits.join().unwrap();
         let new = rig.fence();
-        let waits = waiter(&new, 1);
-        new.signal(1).unwrap();
-        assert!(waits.join().unwrap().unwrap(), "woken for nothing");
+        let signals = {
+            let new = new.clone();
+            loom::thread::spawn(move || new.signal(1).unwrap())
+        };
+        new.wait(1, Timeout::Never).unwrap();
+        assert_eq!(new.current_value(), 1, "woken for nothing");
+        signals.join().unwrap();
         loom::stop_exploring();
     });
 }
