@@ -1,15 +1,45 @@
 //! The one doorway to atomics, locks and threads, so that loom can take their place.
 //!
-//! Rooms name these and never `std::sync` for what takes part in a protocol between threads.
+//! Rooms name these and never `std::sync` for what takes part in a protocol between threads. Under
+//! `--cfg loom` (`tests/loom.rs`) they are loom's, which runs a scenario once for every order of
+//! their accesses that can matter, weak orders of memory among them. `Arc` stays std's: loom's
+//! cannot hold a trait object, and no protocol of this crate hangs on a count of references.
+//!
+//! What only keeps books beside a protocol takes [`plain`]: under loom it is no place to stop at.
 
-pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
-pub(crate) use std::sync::{Arc, Condvar, Mutex, MutexGuard};
-pub(crate) use std::thread;
+pub(crate) use std::sync::Arc;
+
+#[cfg(loom)]
+pub(crate) use loom::{
+    sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence},
+    sync::{Condvar, Mutex, MutexGuard},
+    thread,
+};
 use std::time::Instant;
+#[cfg(not(loom))]
+pub(crate) use std::{
+    sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence},
+    sync::{Condvar, Mutex, MutexGuard},
+    thread,
+};
+
+/// Locks of books: of a pool's free places, of what a test double has seen. They keep the data
+/// whole and order nothing that anybody else relies on; nobody touches a word with one held.
+pub(crate) mod plain {
+    pub(crate) use std::sync::atomic::AtomicU64;
+    pub(crate) use std::sync::{Mutex, MutexGuard};
+
+    /// As [`lock`](super::lock).
+    pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+        mutex
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
 
 /// Processors that this process may use now.
 pub(crate) fn cores() -> usize {
-    thread::available_parallelism().map_or(1, std::num::NonZero::get)
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
 /// Locks a mutex. A panic elsewhere does not make the data unusable here: every critical section
@@ -21,13 +51,14 @@ pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Sleeps until the condition variable is notified, or at most until the deadline; `None` where the
-/// deadline was reached before. Like every such sleep it may also end for no reason.
+/// deadline was reached before. Like every such sleep it may also end for no reason. Under loom no
+/// time passes: there a sleep with a deadline is one without.
 pub(crate) fn sleep_until<'a, T>(
     condvar: &Condvar,
     guard: MutexGuard<'a, T>,
     deadline: Option<Instant>,
 ) -> Option<MutexGuard<'a, T>> {
-    let Some(deadline) = deadline else {
+    let (Some(deadline), false) = (deadline, cfg!(loom)) else {
         return Some(sleep(condvar, guard));
     };
     let left = deadline.saturating_duration_since(Instant::now());

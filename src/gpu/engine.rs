@@ -94,6 +94,12 @@ pub trait Engine: AddressSpace + Send + Sync + Debug {
     /// When the engine cannot prepare its slices.
     fn attach(&mut self, control: GpuVa) -> Result<(), MapError>;
 
+    /// Whether a slice may end before its vote, as on a driver that counts the passes of loops; the
+    /// node then finds out after how many.
+    fn cuts_slices(&self) -> bool {
+        true
+    }
+
     /// Starts slice `slice`, whose arguments are written and whose run list has `queues` queues; it
     /// runs after the one before. Callers take turns (the node's lock).
     ///

@@ -1,7 +1,7 @@
 //! Engine caps: what an engine has of that which the caps of native fences tell.
 
 use super::GpuVa;
-use crate::vulkan::{AdapterInfo, Driver, LocalMemory};
+use crate::shared::LocalMemory;
 
 /// See the module's page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,30 +14,7 @@ pub struct EngineCaps {
     pub local_storage: LocalMemory,
 }
 
-/// Addresses of a process on the host: the first page is never mapped, and the kernel gives out
-/// none above this unless asked.
-const HOST_ADDRESSES: (GpuVa, GpuVa) = {
-    let bits = if cfg!(target_arch = "x86_64") { 47 } else { 48 };
-    (GpuVa(4096), GpuVa((1 << bits) - 1))
-};
-
 impl EngineCaps {
-    /// Of an engine that is a shader on this adapter, with what it has of its features turned on.
-    #[must_use]
-    pub fn of(adapter: &AdapterInfo) -> Self {
-        let features = &adapter.features;
-        Self {
-            addresses: match adapter.driver {
-                // A buffer's address is that of its memory in this process.
-                Driver::Lavapipe | Driver::SwiftShader => HOST_ADDRESSES,
-                // Vulkan names no limits but that 0 is no address.
-                Driver::Other => (GpuVa(1), GpuVa(u64::MAX)),
-            },
-            has_64_bit_atomics: features.shader_int64 && features.buffer_int64_atomics,
-            local_storage: features.local_memory,
-        }
-    }
-
     /// Whether `bytes` bytes from `va` on are addresses of the engine.
     #[must_use]
     pub fn holds(&self, va: GpuVa, bytes: u64) -> bool {

@@ -9,6 +9,7 @@
 mod crowd;
 mod engine;
 mod engine_caps;
+#[cfg(not(loom))]
 mod engine_unit;
 mod engine_word;
 mod fence_table;
@@ -21,24 +22,32 @@ mod queue_scan;
 mod queue_slot;
 mod report;
 mod run_list;
+#[cfg(not(loom))]
+mod shader_caps;
+#[cfg(not(loom))]
 mod shader_engine;
+#[cfg(not(loom))]
 mod shader_tuning;
 mod table;
 
 pub use crowd::Crowd;
 pub use engine::{AddressSpace, Engine, EngineBlock, EngineLost, EngineMapping, GpuVa, MapError};
 pub use engine_caps::EngineCaps;
+#[cfg(not(loom))]
 pub use engine_unit::{EngineUnit, EngineUnitError, SharedQueue};
 pub use engine_word::{EngineState, EngineWord, Wake};
 pub use model::{
-    CutPlan, MemoryAccess, MemoryObserver, ModelClock, ModelMemory, MonotonicClock, Violation,
+    Arrival, CutPlan, MemoryAccess, MemoryObserver, ModelClock, ModelMemory, MonotonicClock,
+    Violation,
 };
 pub use model_engine::{ModelEngine, ModelOptions};
 pub use node::{Node, NodeCounters, NodeError, NodePolicy};
 pub use queue_scan::{QueueScan, QueueStanding};
 pub use queue_slot::{QueueFault, QueuePlaces, QueueSlot};
 pub use report::{EngineWait, Parking, RaisedFence, SliceReport};
+#[cfg(not(loom))]
 pub use shader_engine::ShaderEngine;
+#[cfg(not(loom))]
 pub use shader_tuning::{ShaderTuning, TuningError};
 
-pub use crate::vulkan::LocalMemory;
+pub use crate::shared::LocalMemory;

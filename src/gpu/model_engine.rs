@@ -1,11 +1,11 @@
-//! Model engine: an engine that is a thread.
+//! Model engine: an engine that is a thread, or one for each of its lanes.
 //!
 //! It executes the instruction set of the shader, over memory in which a wrong access is found: the
 //! oracle for what the shader does, and the double that takes its place where there is no device.
 
 use super::model::{
-    Checked, CutPlan, Globals, MemoryObserver, ModelClock, ModelMemory, MonotonicClock, Passes,
-    Shared, run_slice,
+    Arrival, Checked, CutPlan, Globals, Meeting, MemoryObserver, ModelClock, ModelMemory,
+    MonotonicClock, Passes, Shared, run_lane, run_slice,
 };
 use super::{
     AddressSpace, Engine, EngineCaps, EngineLost, EngineMapping, GpuVa, LocalMemory, MapError,
@@ -13,7 +13,6 @@ use super::{
 use crate::abi::SLICE_SLOTS;
 use crate::shared::Region;
 use crate::sync::{Arc, Condvar, Mutex, lock, sleep, sleep_until, thread};
-use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 /// How a model engine is made.
@@ -29,8 +28,12 @@ pub struct ModelOptions {
     pub clock: Arc<dyn ModelClock>,
     /// Bits of the clock that are real: 64, or 32 as on lavapipe.
     pub clock_bits: u64,
-    /// Slices that end without a vote.
+    /// Slices that end without a vote; none does where the lanes are threads.
     pub cut: CutPlan,
+    /// Each lane is a thread of its own; else they are stepped by turns on one.
+    pub lanes_are_threads: bool,
+    /// When the host sees the CurrentValues that the engine stores.
+    pub current_values: Arrival,
     /// Called after every access to memory, on the engine's thread.
     pub observer: Option<Arc<dyn MemoryObserver>>,
 }
@@ -44,16 +47,20 @@ impl Default for ModelOptions {
             clock: Arc::new(MonotonicClock),
             clock_bits: 64,
             cut: CutPlan::Never,
+            lanes_are_threads: cfg!(loom),
+            current_values: Arrival::AtOnce,
             observer: None,
         }
     }
 }
 
-/// Slices between the node and the engine's thread.
+/// Slices between the node and the engine's threads.
 #[derive(Debug, Default)]
 struct Turns {
-    started: VecDeque<u64>,
+    started: u64,
     ended: u64,
+    /// Threads that have left the slice under way.
+    left: u32,
     lost: bool,
     stops: bool,
 }
@@ -62,6 +69,8 @@ struct Turns {
 struct Inner {
     memory: Arc<ModelMemory>,
     options: ModelOptions,
+    shared: Shared,
+    meeting: Meeting,
     turns: Mutex<Turns>,
     changed: Condvar,
 }
@@ -70,24 +79,27 @@ struct Inner {
 #[derive(Debug)]
 pub struct ModelEngine {
     inner: Arc<Inner>,
-    worker: Option<thread::JoinHandle<()>>,
+    workers: Vec<thread::JoinHandle<()>>,
 }
 
 impl ModelEngine {
     /// An engine of its own address space.
     #[must_use]
     pub fn new(options: ModelOptions) -> Self {
+        let lanes = options.lanes.max(1);
         Self {
             inner: Arc::new(Inner {
-                memory: Arc::new(ModelMemory::new(options.observer.clone())),
-                options: ModelOptions {
-                    lanes: options.lanes.max(1),
-                    ..options
-                },
+                memory: Arc::new(ModelMemory::new(
+                    options.observer.clone(),
+                    options.current_values,
+                )),
+                options: ModelOptions { lanes, ..options },
+                shared: Shared::new(),
+                meeting: Meeting::new(lanes),
                 turns: Mutex::new(Turns::default()),
                 changed: Condvar::new(),
             }),
-            worker: None,
+            workers: Vec::new(),
         }
     }
 
@@ -98,7 +110,7 @@ impl ModelEngine {
     }
 }
 
-/// Marks the engine lost when its thread ends.
+/// Marks the engine lost when one of its threads ends.
 struct LostAtEnd<'a>(&'a Inner);
 
 impl Drop for LostAtEnd<'_> {
@@ -109,45 +121,80 @@ impl Drop for LostAtEnd<'_> {
 }
 
 impl Inner {
-    fn run(&self, control: GpuVa, shared: &Shared, slice: u64) -> Checked<()> {
+    fn workers(&self) -> u32 {
+        if self.options.lanes_are_threads {
+            self.options.lanes
+        } else {
+            1
+        }
+    }
+
+    /// Runs what worker `worker` has of a slice: its lane, or all.
+    fn run(&self, control: GpuVa, worker: u32, slice: u64) -> Checked<()> {
         let options = &self.options;
+        let passes = if options.lanes_are_threads {
+            CutPlan::Never.passes(slice)
+        } else {
+            options.cut.passes(slice)
+        };
         let globals = Globals::new(
             &self.memory,
             options.clock.as_ref(),
-            Passes::new(options.cut.passes(slice)),
+            Passes::new(passes),
             control.0,
             (options.lanes, options.rounds, options.quantum),
         );
-        run_slice(globals, shared, slice % SLICE_SLOTS)
-    }
-
-    /// The engine's thread.
-    fn work(&self, control: GpuVa) {
-        // Whatever ends the thread, nobody waits for it in vain.
-        let _lost = LostAtEnd(self);
-        let shared = Shared::new();
-        while let Some(slice) = self.next_slice() {
-            // What was violated is recorded; an engine that did it executes no more.
-            let lost = self.run(control, &shared, slice).is_err();
-            if lost {
-                return;
-            }
-            lock(&self.turns).ended = slice;
-            self.changed.notify_all();
+        let slot = slice % SLICE_SLOTS;
+        if options.lanes_are_threads {
+            run_lane(globals, &self.shared, slot, worker, &self.meeting)
+        } else {
+            run_slice(globals, &self.shared, slot)
         }
     }
 
-    fn next_slice(&self) -> Option<u64> {
+    /// A thread of the engine.
+    fn work(&self, control: GpuVa, worker: u32) {
+        // Whatever ends the thread, nobody waits for it in vain.
+        let _lost = LostAtEnd(self);
+        let mut slice = 1;
+        while self.begins(slice) {
+            // What was violated is recorded; an engine that did it executes no more.
+            let ran = self.run(control, worker, slice);
+            if let Err(violation) = ran.and_then(|()| self.leave(slice)) {
+                self.meeting.break_up(violation);
+                return;
+            }
+            slice += 1;
+        }
+    }
+
+    /// Sleeps until the slice is started and the one before it has ended; false when the engine
+    /// stops.
+    fn begins(&self, slice: u64) -> bool {
         let mut turns = lock(&self.turns);
         loop {
-            if let Some(slice) = turns.started.pop_front() {
-                return Some(slice);
+            if turns.started >= slice && turns.ended + 1 >= slice {
+                return true;
             }
             if turns.stops {
-                return None;
+                return false;
             }
             turns = sleep(&self.changed, turns);
         }
+    }
+
+    /// The slice has ended when all threads have left it.
+    fn leave(&self, slice: u64) -> Checked<()> {
+        let mut turns = lock(&self.turns);
+        turns.left += 1;
+        if turns.left == self.workers() {
+            turns.left = 0;
+            self.memory.write_back()?;
+            turns.ended = slice;
+            drop(turns);
+            self.changed.notify_all();
+        }
+        Ok(())
     }
 }
 
@@ -167,13 +214,19 @@ impl Engine for ModelEngine {
     }
 
     fn attach(&mut self, control: GpuVa) -> Result<(), MapError> {
-        let inner = Arc::clone(&self.inner);
-        let worker = thread::Builder::new()
-            .name("nf-model".into())
-            .spawn(move || inner.work(control))
-            .map_err(|error| MapError::Refused(format!("no thread for the model: {error}")))?;
-        self.worker = Some(worker);
+        for worker in 0..self.inner.workers() {
+            let inner = Arc::clone(&self.inner);
+            let thread = thread::Builder::new()
+                .name("nf-model".into())
+                .spawn(move || inner.work(control, worker))
+                .map_err(|error| MapError::Refused(format!("no thread for the model: {error}")))?;
+            self.workers.push(thread);
+        }
         Ok(())
+    }
+
+    fn cuts_slices(&self) -> bool {
+        self.inner.options.cut != CutPlan::Never
     }
 
     fn start(&self, slice: u64, _queues: u64) -> Result<(), EngineLost> {
@@ -181,7 +234,7 @@ impl Engine for ModelEngine {
         if turns.lost {
             return Err(EngineLost);
         }
-        turns.started.push_back(slice);
+        turns.started = slice;
         drop(turns);
         self.inner.changed.notify_all();
         Ok(())
@@ -239,12 +292,10 @@ impl Drop for ModelEngine {
     fn drop(&mut self) {
         lock(&self.inner.turns).stops = true;
         self.inner.changed.notify_all();
-        if self
-            .worker
-            .take()
-            .is_some_and(|worker| worker.join().is_err())
-        {
-            eprintln!("native-fence: the model engine's thread panicked");
+        for worker in self.workers.drain(..) {
+            if worker.join().is_err() {
+                eprintln!("native-fence: the model engine's thread panicked");
+            }
         }
     }
 }

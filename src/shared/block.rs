@@ -1,8 +1,7 @@
 //! Block: a part of a mapping, as words.
 
 use super::{Mapping, ReadMapping, ReadWord, Word};
-use crate::sync::{Arc, AtomicU64};
-use std::ptr::NonNull;
+use crate::sync::Arc;
 
 /// A range of a mapping, for reading and writing. Cloning is cheap and keeps the mapping alive.
 #[derive(Clone, Debug)]
@@ -21,21 +20,6 @@ fn check(offset: u64, words: usize, bytes: usize) -> usize {
         "{words} words at {offset} of a block of {bytes} bytes"
     );
     start
-}
-
-/// The word at byte `offset`, a multiple of 8, from the page-aligned `start`.
-///
-/// # Safety
-/// The eight bytes are mapped for `'a`. Other parties (engines, other processes) touch them by
-/// 64-bit atomic loads and stores only, so no word is ever torn.
-unsafe fn atomic<'a>(start: NonNull<u8>, offset: usize) -> &'a AtomicU64 {
-    #[allow(
-        clippy::cast_ptr_alignment,
-        reason = "page-aligned start, offset a multiple of 8"
-    )]
-    let place = start.as_ptr().wrapping_add(offset).cast::<AtomicU64>();
-    // SAFETY: the caller's promise; aligned as above.
-    unsafe { &*place }
 }
 
 impl Block {
@@ -57,6 +41,8 @@ impl Block {
     pub fn part(&self, offset: u64, bytes: u64) -> Self {
         let start = check(offset, bytes as usize / 8, self.bytes);
         assert!(bytes.is_multiple_of(8), "a part of {bytes} bytes");
+        #[cfg(loom)]
+        self.mapping.prepare(self.offset + start, bytes as usize);
         Self {
             mapping: Arc::clone(&self.mapping),
             offset: self.offset + start,
@@ -78,9 +64,7 @@ impl Block {
     #[inline]
     pub fn word(&self, offset: u64) -> Word<'_> {
         let start = self.offset + check(offset, 1, self.bytes);
-        // SAFETY: checked to lie in the mapping, which is readable and writable while `self` keeps
-        // it.
-        Word(unsafe { atomic(self.mapping.start(), start) })
+        Word(self.mapping.cell(start))
     }
 
     /// Stores `words` from byte `offset` on, in order; orders nothing.
@@ -137,8 +121,6 @@ impl ReadBlock {
     #[inline]
     pub fn word(&self, offset: u64) -> ReadWord<'_> {
         let start = self.offset + check(offset, 1, self.bytes);
-        // SAFETY: checked to lie in the mapping, which is readable while `self` keeps it; a
-        // `ReadWord` never stores.
-        ReadWord(unsafe { atomic(self.mapping.start(), start) })
+        ReadWord(self.mapping.cell(start))
     }
 }

@@ -1,7 +1,7 @@
 //! Mapping: one party's addresses of a region.
 
 use super::{Region, RegionError};
-use crate::sync::Arc;
+use crate::sync::{Arc, AtomicU64};
 use rustix::mm::{MapFlags, ProtFlags};
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -48,6 +48,21 @@ impl Pages {
     }
 }
 
+/// The word at byte `offset`, a multiple of 8, from the page-aligned `start`.
+///
+/// # Safety
+/// The eight bytes are mapped for `'a`. Other parties (engines, other processes) touch them by
+/// 64-bit atomic loads and stores only, so no word is ever torn.
+unsafe fn atomic<'a>(start: NonNull<u8>, offset: usize) -> &'a AtomicU64 {
+    #[allow(
+        clippy::cast_ptr_alignment,
+        reason = "page-aligned start, offset a multiple of 8"
+    )]
+    let place = start.as_ptr().wrapping_add(offset).cast::<AtomicU64>();
+    // SAFETY: the caller's promise; aligned as above.
+    unsafe { &*place }
+}
+
 impl Drop for Pages {
     fn drop(&mut self) {
         // SAFETY: mapped by `new` with this length and unmapped nowhere else; whoever had a
@@ -84,6 +99,14 @@ impl Mapping {
         false
     }
 
+    /// The word at byte `offset`, checked to lie in the mapping and to be aligned.
+    #[inline]
+    pub(super) fn cell(&self, offset: usize) -> &AtomicU64 {
+        // SAFETY: as the caller checked, in the mapping, which is readable and writable while
+        // `self` lives.
+        unsafe { atomic(self.start(), offset) }
+    }
+
     /// The region that is mapped.
     #[must_use]
     pub fn region(&self) -> &Arc<Region> {
@@ -116,5 +139,13 @@ impl ReadMapping {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         false
+    }
+
+    /// As [`Mapping::cell`]; whoever has it never stores.
+    #[inline]
+    pub(super) fn cell(&self, offset: usize) -> &AtomicU64 {
+        // SAFETY: as the caller checked, in the mapping, which is readable while `self` lives; a
+        // `ReadWord` never stores.
+        unsafe { atomic(self.start(), offset) }
     }
 }

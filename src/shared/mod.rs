@@ -4,15 +4,35 @@
 //! [`Block`] is a part of a mapping, and the only thing other rooms touch: its words are 64 bits,
 //! atomic, and reached through methods that say what they order. No structure of atomics is cast
 //! over memory (`decisions.md` 25).
+//!
+//! Under loom the same nouns stand for memory of its own making (`explored.rs`).
 
 mod block;
+#[cfg(loom)]
+mod explored;
+mod local_memory;
+#[cfg(not(loom))]
 mod mapping;
 mod pool;
+#[cfg(not(loom))]
 mod region;
+mod region_error;
 mod word;
 
 pub use block::{Block, ReadBlock};
+#[cfg(loom)]
+pub use explored::{Mapping, ReadMapping, Region};
+pub use local_memory::LocalMemory;
+#[cfg(not(loom))]
 pub use mapping::{Mapping, ReadMapping};
 pub use pool::{Pool, PoolPlace};
-pub use region::{Region, RegionError};
+#[cfg(not(loom))]
+pub use region::Region;
+pub use region_error::RegionError;
 pub use word::{ReadWord, Word};
+
+#[cfg(loom)]
+use explored::Cell;
+/// What a word is made of.
+#[cfg(not(loom))]
+type Cell = crate::sync::AtomicU64;

@@ -8,7 +8,8 @@
 
 use super::{Block, ReadBlock, ReadMapping, Region, RegionError};
 use crate::abi::WordGroup;
-use crate::sync::{Arc, Mutex, lock};
+use crate::sync::Arc;
+use crate::sync::plain::{Mutex, lock};
 use std::sync::Weak;
 
 /// Bytes of a region, where a place is not larger.

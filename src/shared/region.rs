@@ -3,7 +3,7 @@
 //! A memfd, sealed so that nobody can shrink it under another's mapping. Every party that touches
 //! it (the OS, the user, each engine) makes a mapping of its own.
 
-use super::{Mapping, ReadMapping};
+use super::{Mapping, ReadMapping, RegionError};
 use crate::abi::{Home, PAGE_BYTES, WordGroup};
 use crate::sync::Arc;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,26 +15,6 @@ pub struct Region {
     memfd: OwnedFd,
     len: usize,
     name: &'static str,
-}
-
-/// Why a region could not be made or mapped.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot {action} {len} bytes of shared memory for {name}: {source}{}", advice(*.source))]
-pub struct RegionError {
-    pub(super) action: &'static str,
-    pub(super) name: &'static str,
-    pub(super) len: usize,
-    pub(super) source: rustix::io::Errno,
-}
-
-/// What the reader of an error can do.
-fn advice(source: rustix::io::Errno) -> &'static str {
-    use rustix::io::Errno;
-    match source {
-        Errno::MFILE => "; the program has no file descriptor left: raise its limit (ulimit -n)",
-        Errno::NFILE => "; the system has no file descriptor left: raise fs.file-max",
-        _ => "",
-    }
 }
 
 impl Region {

@@ -3,11 +3,12 @@
 //! A word has one writer, named where it is declared; the methods say what they order. On the
 //! other side stands `shaders/abi/word.glsl` with the same names.
 
-use crate::sync::{AtomicU64, Ordering};
+use super::Cell;
+use crate::sync::Ordering;
 
 /// A word that may be read and written.
 #[derive(Clone, Copy, Debug)]
-pub struct Word<'a>(pub(super) &'a AtomicU64);
+pub struct Word<'a>(pub(super) &'a Cell);
 
 impl Word<'_> {
     /// Reads; orders nothing.
@@ -41,7 +42,7 @@ impl Word<'_> {
 
 /// A word that may only be read.
 #[derive(Clone, Copy, Debug)]
-pub struct ReadWord<'a>(pub(super) &'a AtomicU64);
+pub struct ReadWord<'a>(pub(super) &'a Cell);
 
 impl ReadWord<'_> {
     /// Reads; all that the writer stored before it published is visible afterwards.

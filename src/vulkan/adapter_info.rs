@@ -6,8 +6,9 @@
 
 use ash::vk;
 
+use super::LocalMemory;
 use super::extensions::Extensions;
-use super::features::{Features, LocalMemory};
+use super::features::Features;
 use super::instance::Instance;
 
 /// What an adapter is.

@@ -6,6 +6,7 @@
 
 use ash::{ext, khr, vk};
 
+use super::LocalMemory;
 use super::adapter_info::Driver;
 use super::buffer::USAGE;
 use super::extensions::Extensions;
@@ -20,21 +21,6 @@ pub struct QueueFamily {
     pub queues: u32,
     /// Whether its queues draw as well.
     pub graphics: bool,
-}
-
-/// Device-local memory that the CPU reaches, seen from system memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum LocalMemory {
-    /// There is none that the CPU reaches.
-    #[default]
-    Unreachable,
-    /// Local and system memory are one heap.
-    SameAsSystem,
-    /// A heap of its own.
-    Separate {
-        /// Its size.
-        bytes: u64,
-    },
 }
 
 /// What an adapter can do. A `bool` is true when it is there and can be turned on.

@@ -50,7 +50,7 @@ pub use clock::Calibration;
 pub use command_buffer::{CommandBuffer, CommandRecorder, Recorded, Reuse};
 pub use compute_pipeline::{ComputePipeline, PipelineError};
 pub use device::{Device, DeviceOptions};
-pub use features::{Features, LocalMemory, QueueFamily};
+pub use features::{Features, QueueFamily};
 pub use host_import::{HostImport, HostPages, ImportError};
 pub use instance::{Instance, InstanceOptions};
 pub use native_fence_support::{Gap, Need, gaps, has_native_fences};
@@ -58,3 +58,5 @@ pub use queue::Queue;
 pub use refusal::{DeviceLost, OutOfMemory, Refusal};
 pub use submission::{Submission, SubmitError};
 pub use timeline::{SignalError, Timeline, WaitOutcome};
+
+pub use crate::shared::LocalMemory;

@@ -1,7 +1,7 @@
 //! What must hold of the lists of mutants before any of them is tried.
 
-use crate::mutant::Mutant;
-use crate::test_index::{TestIndex, is_named_after_rule};
+use crate::mutant::{Harness, Mutant};
+use crate::test_index::{Program, TestIndex, is_named_after_rule};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -29,6 +29,13 @@ pub(crate) fn complaints(root: &Path, mutants: &[Mutant], index: &TestIndex) -> 
         }
         for test in mutant.tests().filter(|test| index.programs(test).is_none()) {
             complain(format!("there is no test function {test}"));
+        }
+        let loom = Program::File("loom".into());
+        for test in mutant.tests() {
+            let of_loom = index.programs(test).is_some_and(|of| of.contains(&loom));
+            if of_loom != (mutant.harness == Harness::Loom) {
+                complain(format!("{test} runs by another harness"));
+            }
         }
         if mutant.why.trim().is_empty() {
             complain("does not say why".into());
@@ -104,7 +111,9 @@ mod tests {
             )
         };
         write("tests/mutants.toml", &mutant("good", "+ 1", "lg_01_a"));
-        let list = [mutant("good", "1", "lg_01_a"), mutant("Bad", "u32", "gone")].concat();
+        let list = [mutant("good", "1", "lg_01_a"), mutant("Bad", "u32", "gone")].concat()
+            + &mutant("twin", "+ 1", "lg_01_a")
+            + "harness = 'loom'";
         write("tests/mutants/log.toml", &list);
 
         let mutants = crate::mutant::load(root.path()).unwrap();
@@ -116,6 +125,7 @@ mod tests {
                 "tests/mutants/log.toml: good: find stands 3 times in src/lib.rs, not once",
                 "tests/mutants/log.toml: Bad: the id is not in kebab-case",
                 "tests/mutants/log.toml: Bad: there is no test function gone",
+                "tests/mutants/log.toml: twin: lg_01_a runs by another harness",
                 "tests/log.rs: no mutant names lg_02_b",
             ]
         );

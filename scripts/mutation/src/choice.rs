@@ -1,6 +1,6 @@
 //! Which of the mutants are tried.
 
-use crate::mutant::Mutant;
+use crate::mutant::{Harness, Mutant};
 
 /// What the command line asks for.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -9,6 +9,8 @@ pub(crate) struct Choice {
     pub(crate) ids: Vec<String>,
     /// By rule; all where there is none.
     pub(crate) rules: Vec<String>,
+    /// Those that run under loom, and without it those that do not; by id there are both.
+    pub(crate) loom: bool,
     /// So many of them, by chance.
     pub(crate) random: Option<usize>,
 }
@@ -25,7 +27,8 @@ impl Choice {
         }
         let is_wanted = |mutant: &&Mutant| {
             let of_rule = |rule| self.rules.iter().any(|wanted| wanted == rule);
-            (self.ids.is_empty() || self.ids.contains(&mutant.id))
+            let of_harness = self.loom == (mutant.harness == Harness::Loom);
+            (self.ids.is_empty() && of_harness || self.ids.contains(&mutant.id))
                 && (self.rules.is_empty() || mutant.rules().any(of_rule))
         };
         let mut chosen: Vec<_> = all.iter().filter(is_wanted).collect();

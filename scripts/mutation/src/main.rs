@@ -4,6 +4,9 @@
 //! `scripts/mutants` starts this program. Mutants are made in a copy of the tree, one at a time:
 //! built, tested, judged. First the copy passes the same tests unmutated.
 //!
+//! Twins are mutants that lack an ordering; they are found under loom, which runs their tests in
+//! every order that it can find (`--loom`, `scripts/loom`).
+//!
 //! `mutant` reads the lists, `check` holds them to their form, `choice` picks, `tree` copies,
 //! `trial` builds and judges, `child` runs programs with a limit.
 
@@ -19,7 +22,8 @@ mod trial;
 
 use anyhow::{Context, bail};
 use choice::Choice;
-use mutant::Mutant;
+use mutant::{Harness, Mutant};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -37,6 +41,7 @@ of the tree in target/mutants. Exit code 1 where one survives or is not valid.
 Options:
   --id ID...       only these
   --rule RULE...   only those of these rules, such as NF-05
+  --loom           only the twins, which run under loom; without it all others
   --random N       only N of them, by chance
   --seed S         the chance, to have the same ones again
   --list           list them and try none
@@ -100,6 +105,7 @@ fn parse(arguments: impl Iterator<Item = String>) -> anyhow::Result<Options> {
                     list.push(more);
                 }
             }
+            "--loom" => options.choice.loom = true,
             "--list" => options.list = true,
             "--check" => options.check = true,
             "-h" | "--help" => options.help = true,
@@ -171,11 +177,21 @@ fn try_all(options: &Options, index: &TestIndex, chosen: &[&Mutant]) -> anyhow::
         has_nextest: has_nextest(&options.root),
     };
     let start = Instant::now();
-    let tests = chosen.iter().flat_map(|mutant| mutant.tests()).collect();
-    workshop.prove_unmutated(&tests)?;
+    let of_harness = |harness| {
+        let mutants = chosen.iter().filter(move |m| m.harness == harness);
+        mutants.flat_map(|m| m.tests()).collect::<BTreeSet<_>>()
+    };
+    let (tests, scenarios) = (of_harness(Harness::Suite), of_harness(Harness::Loom));
+    workshop.copy_original()?;
+    if !tests.is_empty() {
+        workshop.prove_unmutated(&tests)?;
+    }
+    if !scenarios.is_empty() {
+        workshop.prove_scenarios()?;
+    }
     println!(
         "the tree as it is passes the {} tests ({:.1} s)\n",
-        tests.len(),
+        tests.len() + scenarios.len(),
         start.elapsed().as_secs_f64()
     );
     println!(

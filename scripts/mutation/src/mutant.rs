@@ -4,6 +4,17 @@ use anyhow::Context;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
+/// How a mutant's tests are built and run.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Harness {
+    /// As the suite is.
+    #[default]
+    Suite,
+    /// Under loom: the mutant is a twin that lacks an ordering.
+    Loom,
+}
+
 /// One `[[mutant]]` of tests/mutants.toml or tests/mutants/*.toml.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -18,6 +29,8 @@ pub(crate) struct Mutant {
     test: Option<String>,
     #[serde(default)]
     tests: Vec<String>,
+    #[serde(default)]
+    pub(crate) harness: Harness,
     /// Path from the root of the repository.
     pub(crate) file: String,
     /// What is replaced; stands exactly once in the file.

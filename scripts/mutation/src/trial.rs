@@ -1,7 +1,7 @@
 //! A trial: the copy is put right, one mutant is made, and its tests run.
 
 use crate::child::{Ended, Runner};
-use crate::mutant::Mutant;
+use crate::mutant::{Harness, Mutant};
 use crate::test_index::{Program, TestIndex};
 use crate::tree;
 use anyhow::ensure;
@@ -17,6 +17,10 @@ const BUILD_LIMIT: Duration = Duration::from_secs(900);
 const TEST_LIMIT: Duration = Duration::from_secs(90);
 /// For all tests together on the tree as it is.
 const FIRST_LIMIT: Duration = Duration::from_secs(600);
+/// For a scenario, or all of them, under loom: they are to be explored to their end.
+const LOOM_LIMIT: Duration = Duration::from_secs(480);
+/// What a scenario that was explored says of itself.
+const EXPLORED: &str = " executions of at most ";
 /// Of a log, printed where something is not as it should be.
 const TAIL_LINES: usize = 25;
 /// What nextest ends with when no test matched.
@@ -102,11 +106,32 @@ impl Workshop<'_> {
         tree::copy_all(&self.original(), &self.tree())
     }
 
-    /// Proves that the tree passes these tests as it is.
-    pub(crate) fn prove_unmutated(&self, tests: &BTreeSet<&str>) -> anyhow::Result<()> {
+    /// Makes the copy, once for the whole run.
+    pub(crate) fn copy_original(&self) -> anyhow::Result<()> {
         std::fs::create_dir_all(self.folder.join("logs"))?;
         tree::copy_tracked(self.root, &self.original())?;
-        self.restore()?;
+        self.restore()
+    }
+
+    /// Proves that the tree passes all scenarios for loom as it is, and says what they explored.
+    pub(crate) fn prove_scenarios(&self) -> anyhow::Result<()> {
+        let log = self.fresh_log("unmutated-loom")?;
+        let build = self.loom(&["--no-run"]);
+        let builds = self.run(build, BUILD_LIMIT, &log)?.succeeded();
+        let says = |what: &str| format!("{what}:\n{}", tail(&log));
+        ensure!(builds, says("the tree does not build under loom as it is"));
+        let explore = self.loom(&["--", "--nocapture"]);
+        let passes = self.run(explore, LOOM_LIMIT, &log)?.succeeded();
+        ensure!(passes, says("the tree does not pass under loom as it is"));
+        let text = std::fs::read_to_string(&log)?;
+        for line in text.lines().filter(|line| line.contains(EXPLORED)) {
+            println!("{line}");
+        }
+        Ok(())
+    }
+
+    /// Proves that the tree passes these tests as it is.
+    pub(crate) fn prove_unmutated(&self, tests: &BTreeSet<&str>) -> anyhow::Result<()> {
         let log = self.fresh_log("unmutated")?;
         let programs = self.programs(tests.iter().copied());
         let says = |what: &str| format!("{what}:\n{}", tail(&log));
@@ -128,19 +153,34 @@ impl Workshop<'_> {
         mutant.apply(&self.tree())?;
         let log = self.fresh_log(&mutant.id)?;
         let start = Instant::now();
-        let builds = (!mutant.is_of_shader() || self.build_shaders(&log)?.succeeded())
-            && self
-                .build(&self.programs(mutant.tests()), &log)?
-                .succeeded();
+        let builds = match mutant.harness {
+            Harness::Suite => {
+                (!mutant.is_of_shader() || self.build_shaders(&log)?.succeeded())
+                    && self
+                        .build(&self.programs(mutant.tests()), &log)?
+                        .succeeded()
+            }
+            Harness::Loom => {
+                let build = self.loom(&["--no-run"]);
+                self.run(build, BUILD_LIMIT, &log)?.succeeded()
+            }
+        };
         let mut took = start.elapsed();
         let mut rows = Vec::new();
         for test in mutant.tests() {
             let start = Instant::now();
-            let verdict = if builds {
+            let verdict = if !builds {
+                Verdict::Invalid
+            } else if mutant.harness == Harness::Loom {
+                let explore = self.loom(&["--", "--exact", test]);
+                match self.run(explore, LOOM_LIMIT, &log)? {
+                    // What is not found in time is not found.
+                    Ended::TimeLimit => Verdict::Survived,
+                    ended => self.verdict(ended),
+                }
+            } else {
                 let one = BTreeSet::from([test]);
                 self.verdict(self.test(&one, &self.programs([test]), TEST_LIMIT, &log)?)
-            } else {
-                Verdict::Invalid
             };
             // The build is counted to the first test.
             took += start.elapsed();
@@ -187,6 +227,24 @@ impl Workshop<'_> {
             // A mutant's warnings are nobody's.
             .env_remove("RUSTFLAGS");
         cargo
+    }
+
+    /// The scenarios for loom: optimised, since they run thousands of times, and in a folder of
+    /// their own, since all crates are built for loom.
+    fn loom(&self, arguments: &[&str]) -> Command {
+        let program = ["test", "--release", "--locked", "--quiet", "--test", "loom"];
+        let mut cargo = self.cargo(&program, &self.folder.join("loom"));
+        cargo
+            .args(arguments)
+            .env("RUSTFLAGS", "--cfg loom")
+            .env("RUST_BACKTRACE", "0")
+            .env("CARGO_PROFILE_RELEASE_DEBUG", "0")
+            .env("CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS", "true");
+        cargo
+    }
+
+    fn run(&self, mut command: Command, limit: Duration, log: &Path) -> anyhow::Result<Ended> {
+        self.runner.run(&mut command, limit, log)
     }
 
     fn build_shaders(&self, log: &Path) -> anyhow::Result<Ended> {

@@ -9,7 +9,7 @@ use crate::abi::{
     HandleEntry, LogEntry, LogHeader, PACKET_BYTES, QueueDescriptor, QueueProgress, RingControl,
 };
 use crate::gpu::QueueSlot;
-use crate::sync::{Mutex, lock};
+use crate::sync::plain::{Mutex, lock};
 use std::collections::HashSet;
 use std::ops::Range;
 

@@ -4,7 +4,8 @@
 //! ends after the pass it is in. A model that is cut wherever a test likes shows that no such end
 //! loses anything.
 
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::Ordering;
+use crate::sync::plain::AtomicU64;
 
 /// Which slices are cut, and when.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

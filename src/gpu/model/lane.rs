@@ -9,7 +9,7 @@ use super::cut::Passes;
 use super::memory::ModelMemory;
 use super::violation::Checked;
 use crate::abi::{FaultCode, QueueStatus};
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering, plain};
 
 /// No queue is in registers.
 pub(super) const NO_QUEUE: u32 = u32::MAX;
@@ -39,11 +39,25 @@ impl SharedWord {
     }
 }
 
+/// A word that one lane alone touches, although it lies where all could.
+#[derive(Debug, Default)]
+pub(super) struct LaneWord(plain::AtomicU64);
+
+impl LaneWord {
+    pub(super) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set(&self, value: u64) {
+        self.0.store(value, Ordering::Relaxed);
+    }
+}
+
 /// Votes, records and looks of one slice.
 #[derive(Debug)]
 pub(in crate::gpu) struct Shared {
-    pub(super) look_va: Vec<SharedWord>,
-    pub(super) look_value: Vec<SharedWord>,
+    pub(super) look_va: Vec<LaneWord>,
+    pub(super) look_value: Vec<LaneWord>,
     pub(super) end: SharedWord,
     pub(super) progress: SharedWord,
     pub(super) raised: SharedWord,
@@ -56,7 +70,7 @@ impl Shared {
     pub(in crate::gpu) fn new() -> Self {
         let words = || {
             (0..crate::abi::MAX_HW_QUEUES)
-                .map(|_| SharedWord::default())
+                .map(|_| LaneWord::default())
                 .collect()
         };
         Self {

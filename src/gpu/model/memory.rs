@@ -7,9 +7,11 @@
 
 use super::bounds::Bounds;
 use super::violation::{Checked, MemoryAccess, Violation, engine_may_store};
+use super::write_back::{Arrival, WriteBack};
 use crate::gpu::{EngineMapping, GpuVa, MapError};
 use crate::shared::{Block, Region, Word};
-use crate::sync::{Arc, Mutex, lock};
+use crate::sync::Arc;
+use crate::sync::plain::{Mutex, lock};
 use std::collections::HashMap;
 use std::fmt::Debug;
 
@@ -41,6 +43,7 @@ pub struct ModelMemory {
     mappings: Mutex<Mappings>,
     violations: Mutex<Vec<Violation>>,
     observer: Option<Arc<dyn MemoryObserver>>,
+    write_back: WriteBack,
 }
 
 /// Unmaps on drop.
@@ -66,9 +69,13 @@ impl ModelMemory {
     pub(in crate::gpu) const ADDRESSES: (GpuVa, GpuVa) =
         (GpuVa(1 << SPACING_BITS), GpuVa(u64::MAX));
 
-    pub(in crate::gpu) fn new(observer: Option<Arc<dyn MemoryObserver>>) -> Self {
+    pub(in crate::gpu) fn new(
+        observer: Option<Arc<dyn MemoryObserver>>,
+        current_values: Arrival,
+    ) -> Self {
         Self {
             observer,
+            write_back: WriteBack::new(current_values),
             ..Self::default()
         }
     }
@@ -114,7 +121,7 @@ impl ModelMemory {
         access: MemoryAccess,
         va: u64,
         queue: Option<&Bounds>,
-        touch: impl FnOnce(Word<'_>) -> T,
+        touch: impl FnOnce(Word<'_>, &'static str) -> T,
     ) -> Checked<T> {
         let mappings = lock(&self.mappings);
         let offset = va & ((1 << SPACING_BITS) - 1);
@@ -134,8 +141,10 @@ impl ModelMemory {
         };
         match (mapped, rule) {
             (Some(mapped), None) => {
-                let (touched, region) = (touch(mapped.block.word(offset)), mapped.name);
+                // The block keeps the pages; others may map and unmap while the word is touched.
+                let (block, region) = (mapped.block.clone(), mapped.name);
                 drop(mappings);
+                let touched = touch(block.word(offset), region);
                 if let Some(observer) = &self.observer {
                     observer.touched(access, region, offset);
                 }
@@ -155,29 +164,64 @@ impl ModelMemory {
         }
     }
 
+    fn load(
+        &self,
+        va: u64,
+        queue: Option<&Bounds>,
+        load: impl FnOnce(Word<'_>) -> u64,
+    ) -> Checked<u64> {
+        self.touch(MemoryAccess::Load, va, queue, |word, _| {
+            self.write_back.kept(va).unwrap_or_else(|| load(word))
+        })
+    }
+
+    fn store(
+        &self,
+        va: u64,
+        value: u64,
+        queue: Option<&Bounds>,
+        store: impl FnOnce(Word<'_>),
+    ) -> Checked<()> {
+        self.touch(MemoryAccess::Store, va, queue, |word, region| {
+            if self.write_back.keeps(region) {
+                self.write_back.keep(va, value);
+            } else {
+                store(word);
+            }
+        })
+    }
+
+    /// `PEEK` of `shaders/abi/word.glsl`.
     #[allow(
         clippy::redundant_closure_for_method_calls,
         reason = "the method is of one lifetime, the closure of all"
     )]
-    /// `PEEK` of `shaders/abi/word.glsl`.
     pub(super) fn peek(&self, va: u64, queue: Option<&Bounds>) -> Checked<u64> {
-        self.touch(MemoryAccess::Load, va, queue, |word| word.peek())
+        self.load(va, queue, |word| word.peek())
     }
 
-    #[allow(clippy::redundant_closure_for_method_calls, reason = "as above")]
     /// `OBSERVE`.
+    #[allow(clippy::redundant_closure_for_method_calls, reason = "as above")]
     pub(super) fn observe(&self, va: u64, queue: Option<&Bounds>) -> Checked<u64> {
-        self.touch(MemoryAccess::Load, va, queue, |word| word.observe())
+        self.load(va, queue, |word| word.observe())
     }
 
     /// `PUT`.
     pub(super) fn put(&self, va: u64, value: u64, queue: Option<&Bounds>) -> Checked<()> {
-        self.touch(MemoryAccess::Store, va, queue, |word| word.put(value))
+        self.store(va, value, queue, |word| word.put(value))
     }
 
     /// `PUBLISH`.
     pub(super) fn publish(&self, va: u64, value: u64, queue: Option<&Bounds>) -> Checked<()> {
-        self.touch(MemoryAccess::Store, va, queue, |word| word.publish(value))
+        self.store(va, value, queue, |word| word.publish(value))
+    }
+
+    /// The slice ends: what the engine had to itself reaches the host.
+    pub(in crate::gpu) fn write_back(&self) -> Checked<()> {
+        for (va, value) in self.write_back.take() {
+            self.touch(MemoryAccess::Store, va, None, |word, _| word.publish(value))?;
+        }
+        Ok(())
     }
 }
 

@@ -5,15 +5,16 @@
 //! arithmetic of GLSL is spelled out. Where the shader would reach outside what the OS mapped, the
 //! model records a [`Violation`] and its engine is lost: memory safety can be asserted (HQ-04).
 //!
-//! Lanes are stepped by turns, round by round, which is one of the orders a device may take. All
-//! that they share is in words of [`lane::Shared`] and in mapped memory, so threads can take their
-//! place.
+//! Lanes are stepped by turns, round by round, which is one of the orders a device may take; or
+//! each is a thread, and takes any. All that they share is in words of [`lane::Shared`] and in
+//! mapped memory.
 
 mod adopt;
 mod bounds;
 mod clock;
 mod cut;
 mod lane;
+mod meeting;
 mod memory;
 mod raise;
 mod resolve;
@@ -21,12 +22,15 @@ mod slice;
 mod step;
 mod switch;
 mod violation;
+mod write_back;
 
 pub use clock::{ModelClock, MonotonicClock};
 pub use cut::CutPlan;
 pub(super) use cut::Passes;
 pub(super) use lane::{Globals, Shared};
+pub(super) use meeting::Meeting;
 pub use memory::{MemoryObserver, ModelMemory};
-pub(super) use slice::run_slice;
+pub(super) use slice::{run_lane, run_slice};
 pub(super) use violation::Checked;
 pub use violation::{MemoryAccess, Violation};
+pub use write_back::Arrival;

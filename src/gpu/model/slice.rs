@@ -3,10 +3,14 @@
 //! As `shaders/engine/slice.glsl`; `|` is a meeting of all lanes. `end`, `record_base` and
 //! `record_room` are written in the control part only; `raised`, `progress` and `backward` are
 //! changed in the execution only, atomically, and reset in the control part.
+//!
+//! The parts are put together twice: [`run_slice`] steps the lanes by turns on one thread, which
+//! meet by themselves then; in [`run_lane`] each lane is a thread, as loom needs it.
 
 use super::adopt::adopt;
 use super::clock::Ticks;
 use super::lane::{Globals, Lane, PacketRegisters, QueueRegisters, RAISES, Resolved, Shared};
+use super::meeting::Meeting;
 use super::raise::store_record;
 use super::step::PATIENCE;
 use super::violation::Checked;
@@ -59,7 +63,48 @@ struct Leader<'a> {
     time_budget: u64,
 }
 
-impl Leader<'_> {
+impl<'a> Leader<'a> {
+    fn begin(g: &'a Globals<'a>, s: &'a Shared, slot: u64, began: u64) -> Checked<Self> {
+        let report = g.report_va;
+        let args = g.control_va + EngineControl::slice_args(slot);
+        let most_places = g.queue_count.div_ceil(g.lanes);
+        let idle_window = g.peek(args + SliceArgs::IDLE_WINDOW)?;
+        // The one before found nothing to do: look once and leave, but stay after a step, since
+        // what came once comes again, and a running engine is quicker than the way to start one.
+        let only_looks = g.peek(report + EngineReport::LAST_REASON)? == SliceReason::Idle as u64;
+        s.raised.set(0);
+        s.progress.set(0);
+        s.backward.set(0);
+        s.end.set(SliceReason::Cut as u64);
+        Ok(Self {
+            g,
+            s,
+            record_write: g.peek(report + EngineReport::RECORD_WRITE)?,
+            record_read: g.peek(g.control_va + EngineControl::RECORD_READ)?,
+            mailbox_read: g.peek(report + EngineReport::MAILBOX_READ)?,
+            rescan_seen: g.peek(report + EngineReport::RESCAN_SEEN)?,
+            collapsed: g.peek(report + EngineReport::COLLAPSED)?,
+            backward: g.peek(report + EngineReport::BACKWARD_SIGNALS)?,
+            rescan: 0,
+            rescan_end: 0,
+            last_step: began,
+            idle_window,
+            window: if only_looks { 0 } else { idle_window },
+            idle_iterations: 0,
+            answers: 0,
+            iterations: 0,
+            raised: false,
+            interrupts: g.peek(args + SliceArgs::DELIVERY)? != Delivery::Polled as u64,
+            passes: u64::from(most_places),
+            most_places,
+            fixed_passes: 1 + u64::from(most_places) + RAISES as u64 + 1,
+            began,
+            request: g.peek(args + SliceArgs::REQUEST)?,
+            pass_budget: g.peek(args + SliceArgs::PASS_BUDGET)?,
+            time_budget: g.peek(args + SliceArgs::TIME_BUDGET)?,
+        })
+    }
+
     fn record_ring_has(&mut self, records: u64) -> Checked<bool> {
         let unread = |leader: &Self| leader.record_write.wrapping_sub(leader.record_read);
         if unread(self).wrapping_add(records) > RECORD_RING_CAPACITY {
@@ -186,16 +231,60 @@ impl Leader<'_> {
             SliceReason::Cut
         })
     }
+
+    /// The control part: publish, adopt, vote; why the slice ends now, or `Cut`.
+    fn control(&mut self, lane: &mut Lane<'_>) -> Checked<SliceReason> {
+        let raised = self.publish_and_adopt()?;
+        let vote = self.vote(lane, raised)?;
+        self.s.end.set(vote as u64);
+        Ok(vote)
+    }
+
+    /// The slice's result, after the lane's queue is saved.
+    fn end(&self, lane: &mut Lane<'_>, slot: u64, reason: SliceReason) -> Checked<()> {
+        let (g, s) = (self.g, self.s);
+        let report = g.report_va;
+        // A loop that the driver cut left records unpublished: the next slice's control part
+        // cannot know them, so the OS is told to look at every waiter.
+        if s.raised.get() != 0 {
+            g.publish(report + EngineReport::COLLAPSED, self.collapsed + 1)?;
+        }
+        g.put(
+            report + EngineReport::BACKWARD_SIGNALS,
+            self.backward + s.backward.get(),
+        )?;
+        let result = report + EngineReport::slice_result(slot);
+        g.put(result + SliceResult::PASSES, self.passes)?;
+        g.put(result + SliceResult::ITERATIONS, self.iterations)?;
+        g.put(result + SliceResult::BEGIN_TICKS, self.began)?;
+        g.put(result + SliceResult::END_TICKS, lane.ticks.now(g))?;
+        g.put(result + SliceResult::ANSWERS, self.answers)?;
+        g.put(report + EngineReport::LAST_REASON, reason as u64)?;
+        g.publish(result + SliceResult::REASON, reason as u64)
+    }
+}
+
+impl Globals<'_> {
+    /// What every invocation reads first, of the slice whose arguments lie in slot `slot`.
+    fn read(&mut self, slot: u64) -> Checked<()> {
+        self.report_va = self.peek(self.control_va + EngineControl::REPORT_VA)?;
+        self.clock_is_short = self.peek(self.control_va + EngineControl::CLOCK_BITS)? == 32;
+        let args = self.control_va + EngineControl::slice_args(slot);
+        self.run_list_va = self.control_va + EngineControl::run_list(slot, 0);
+        let queues = self.peek(args + SliceArgs::QUEUE_COUNT)? as u32;
+        self.queue_count = queues.min(MAX_HW_QUEUES as u32);
+        Ok(())
+    }
 }
 
 impl<'a> Lane<'a> {
-    fn begin(
-        g: &'a Globals<'a>,
-        s: &'a Shared,
-        id: u32,
-        slice: u64,
-        base_ticks: u64,
-    ) -> Checked<Self> {
+    fn begin(g: &'a Globals<'a>, s: &'a Shared, id: u32, slot: u64) -> Checked<Self> {
+        let args = g.control_va + EngineControl::slice_args(slot);
+        // The OS may have read its clock long before the slice in flight ended.
+        let before = g.report_va + EngineReport::slice_result(slot + SLICE_SLOTS - 1);
+        let base_ticks = g
+            .peek(args + SliceArgs::BASE_TICKS)?
+            .max(g.peek(before + SliceResult::END_TICKS)?);
         let places = if id < g.queue_count {
             (g.queue_count - id).div_ceil(g.lanes)
         } else {
@@ -236,77 +325,44 @@ impl<'a> Lane<'a> {
         if places != 0 {
             // Slices begin at the lane's queues by turns, or one that ends every slice starved the
             // others.
-            lane.cursor = slice as u32 % places;
+            lane.cursor = g.peek(args + SliceArgs::SLICE)? as u32 % places;
             lane.load_queue(lane.cursor)?;
         }
         Ok(lane)
     }
+
+    /// An execution up to its rounds.
+    fn begin_execution(&mut self) -> Checked<()> {
+        self.choose_queue()?;
+        self.stepped = false;
+        self.begin_rounds()
+    }
+
+    /// What an execution leaves for the control part.
+    fn end_execution(&mut self) -> Checked<()> {
+        self.raise_what_was_noted()?;
+        if self.stepped {
+            self.s.progress.raise_to(self.rounds + 1);
+        }
+        if self.backward != 0 {
+            self.s.backward.add(self.backward);
+            self.backward = 0;
+        }
+        Ok(())
+    }
 }
 
-/// Runs a slice whose arguments lie in slot `slot`. An access that is no engine's ends it at once.
+/// Runs a slice whose arguments lie in slot `slot`, the lanes by turns. An access that is no
+/// engine's ends it at once.
 pub(in crate::gpu) fn run_slice(mut globals: Globals<'_>, s: &Shared, slot: u64) -> Checked<()> {
-    globals.report_va = globals.peek(globals.control_va + EngineControl::REPORT_VA)?;
-    globals.clock_is_short = globals.peek(globals.control_va + EngineControl::CLOCK_BITS)? == 32;
-    let report = globals.report_va;
-    let args = globals.control_va + EngineControl::slice_args(slot);
-    globals.run_list_va = globals.control_va + EngineControl::run_list(slot, 0);
-    globals.queue_count =
-        (globals.peek(args + SliceArgs::QUEUE_COUNT)? as u32).min(MAX_HW_QUEUES as u32);
+    globals.read(slot)?;
     let g = &globals;
-    let slice = g.peek(args + SliceArgs::SLICE)?;
-    // The OS may have read its clock long before the slice in flight ended.
-    let before = report + EngineReport::slice_result(slot + SLICE_SLOTS - 1);
-    let base_ticks = g
-        .peek(args + SliceArgs::BASE_TICKS)?
-        .max(g.peek(before + SliceResult::END_TICKS)?);
     let mut lanes = (0..g.lanes)
-        .map(|id| Lane::begin(g, s, id, slice, base_ticks))
+        .map(|id| Lane::begin(g, s, id, slot))
         .collect::<Checked<Vec<_>>>()?;
-
-    let began = lanes[0].ticks.0;
-    let most_places = g.queue_count.div_ceil(g.lanes);
-    let idle_window = g.peek(args + SliceArgs::IDLE_WINDOW)?;
-    let mut leader = Leader {
-        g,
-        s,
-        record_write: g.peek(report + EngineReport::RECORD_WRITE)?,
-        record_read: g.peek(g.control_va + EngineControl::RECORD_READ)?,
-        mailbox_read: g.peek(report + EngineReport::MAILBOX_READ)?,
-        rescan_seen: g.peek(report + EngineReport::RESCAN_SEEN)?,
-        collapsed: g.peek(report + EngineReport::COLLAPSED)?,
-        backward: g.peek(report + EngineReport::BACKWARD_SIGNALS)?,
-        rescan: 0,
-        rescan_end: 0,
-        last_step: began,
-        idle_window,
-        window: idle_window,
-        idle_iterations: 0,
-        answers: 0,
-        iterations: 0,
-        raised: false,
-        interrupts: g.peek(args + SliceArgs::DELIVERY)? != Delivery::Polled as u64,
-        passes: u64::from(most_places),
-        most_places,
-        fixed_passes: 1 + u64::from(most_places) + RAISES as u64 + 1,
-        began,
-        request: g.peek(args + SliceArgs::REQUEST)?,
-        pass_budget: g.peek(args + SliceArgs::PASS_BUDGET)?,
-        time_budget: g.peek(args + SliceArgs::TIME_BUDGET)?,
-    };
-    // The one before found nothing to do: look once and leave, but stay after a step, since what
-    // came once comes again, and a running engine is quicker than the way to start one.
-    if g.peek(report + EngineReport::LAST_REASON)? == SliceReason::Idle as u64 {
-        leader.window = 0;
-    }
-    s.raised.set(0);
-    s.progress.set(0);
-    s.backward.set(0);
-    s.end.set(SliceReason::Cut as u64);
-
+    let mut leader = Leader::begin(g, s, slot, lanes[0].ticks.0)?;
     let reason = loop {
-        let raised = leader.publish_and_adopt()?;
-        let vote = leader.vote(&mut lanes[0], raised)?;
-        s.end.set(vote as u64);
+        let vote = leader.control(&mut lanes[0])?;
         // meet
         if vote != SliceReason::Cut {
             break vote;
@@ -318,35 +374,16 @@ pub(in crate::gpu) fn run_slice(mut globals: Globals<'_>, s: &Shared, slot: u64)
             break SliceReason::Cut;
         }
     };
-
     for lane in &mut lanes {
         lane.save_queue()?;
     }
-    // A loop that the driver cut left records unpublished: the next slice's control part cannot
-    // know them, so the OS is told to look at every waiter.
-    if s.raised.get() != 0 {
-        g.publish(report + EngineReport::COLLAPSED, leader.collapsed + 1)?;
-    }
-    g.put(
-        report + EngineReport::BACKWARD_SIGNALS,
-        leader.backward + s.backward.get(),
-    )?;
-    let result = report + EngineReport::slice_result(slot);
-    g.put(result + SliceResult::PASSES, leader.passes)?;
-    g.put(result + SliceResult::ITERATIONS, leader.iterations)?;
-    g.put(result + SliceResult::BEGIN_TICKS, began)?;
-    g.put(result + SliceResult::END_TICKS, lanes[0].ticks.now(g))?;
-    g.put(result + SliceResult::ANSWERS, leader.answers)?;
-    g.put(report + EngineReport::LAST_REASON, reason as u64)?;
-    g.publish(result + SliceResult::REASON, reason as u64)
+    leader.end(&mut lanes[0], slot, reason)
 }
 
 /// One execution, the lanes by turns: round by round, as a subgroup does it.
 fn execute(g: &Globals<'_>, lanes: &mut [Lane<'_>]) -> Checked<()> {
     for lane in lanes.iter_mut() {
-        lane.choose_queue()?;
-        lane.stepped = false;
-        lane.begin_rounds()?;
+        lane.begin_execution()?;
     }
     for _ in 0..g.rounds {
         let mut any = false;
@@ -358,15 +395,48 @@ fn execute(g: &Globals<'_>, lanes: &mut [Lane<'_>]) -> Checked<()> {
             break;
         }
     }
-    for lane in lanes.iter_mut() {
-        lane.raise_what_was_noted()?;
-        if lane.stepped {
-            lane.s.progress.raise_to(lane.rounds + 1);
+    lanes.iter_mut().try_for_each(Lane::end_execution)
+}
+
+/// Runs lane `id` of a slice, each lane a thread. No loop of it is cut.
+pub(in crate::gpu) fn run_lane(
+    mut globals: Globals<'_>,
+    s: &Shared,
+    slot: u64,
+    id: u32,
+    meeting: &Meeting,
+) -> Checked<()> {
+    globals.read(slot)?;
+    let g = &globals;
+    let mut lane = Lane::begin(g, s, id, slot)?;
+    let mut leader = match id {
+        0 => Some(Leader::begin(g, s, slot, lane.ticks.0)?),
+        _ => None,
+    };
+    let reason = loop {
+        if let Some(leader) = &mut leader {
+            leader.control(&mut lane)?;
         }
-        if lane.backward != 0 {
-            lane.s.backward.add(lane.backward);
-            lane.backward = 0;
+        meeting.meet()?;
+        let end = SliceReason::from_word(s.end.get()).unwrap_or(SliceReason::Cut);
+        if end != SliceReason::Cut {
+            break end;
         }
+        lane.begin_execution()?;
+        for _ in 0..g.rounds {
+            if !lane.step_round()? {
+                break;
+            }
+        }
+        lane.end_execution()?;
+        if let Some(leader) = &mut leader {
+            leader.iterations += 1;
+        }
+        meeting.meet()?;
+    };
+    lane.save_queue()?;
+    match leader {
+        Some(leader) => leader.end(&mut lane, slot, reason),
+        None => Ok(()),
     }
-    Ok(())
 }

@@ -103,7 +103,9 @@ impl Node {
             queue_pages: Pool::new(WordGroup::QueueState, QueueSlot::PAGE_BYTES),
             inner: Mutex::new(inner),
         };
-        node.pass_budget = node.calibrate_passes()?;
+        if node.engine.cuts_slices() {
+            node.pass_budget = node.calibrate_passes()?;
+        }
         Ok(node)
     }
 

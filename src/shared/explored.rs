@@ -1,0 +1,251 @@
+//! Explored memory: regions and mappings as loom has them.
+//!
+//! A word by which parties hand over to each other is an atomic of loom's, so that every order of
+//! its loads and stores that the memory model allows is tried. All other words (descriptors, saved
+//! states, packets, logs, tables that are written before they are published) are plain: what is
+//! read of them is what was stored last, and loom does not stop at them, which keeps the number of
+//! orders within reach. So what is tried is the protocol, and not that it covers every word.
+//!
+//! A word is made when it is first touched: a region has thousands, of which a scenario touches
+//! some dozens. Loom wants an atomic made before any other thread can reach it, so those of a
+//! region's first words and of a short part are made with them, by [`Mapping::prepare`].
+
+use super::RegionError;
+use crate::abi::{
+    EngineControl, EngineReport, FenceEntry, Home, InterruptRecord, PAGE_BYTES, QueueProgress,
+    RingControl, WordGroup,
+};
+use crate::sync::plain::{self, lock};
+use crate::sync::{Arc, AtomicU64, Ordering};
+use std::collections::BTreeMap;
+
+/// Longest part whose words are made at once: the entry or the control block of one thing.
+const SHORT_BYTES: usize = 256;
+/// Words at the start of an engine's blocks, by which its two sides meet.
+const FIRST_BYTES: usize = 64;
+
+/// Whether loom explores the word at byte `offset` of a region of this group.
+fn is_explored(group: WordGroup, offset: u64) -> bool {
+    match group {
+        WordGroup::CurrentValues | WordGroup::MonitoredValues => true,
+        // Control words and packets alternate by the page; the first packets of a page count too,
+        // and cost little, since they are written before the index.
+        WordGroup::Ring => {
+            [RingControl::WRITE_INDEX, RingControl::DOORBELL].contains(&(offset % PAGE_BYTES))
+        }
+        WordGroup::Progress => offset % QueueProgress::BYTES == QueueProgress::DOORBELL_STATUS,
+        WordGroup::FenceTable => [
+            FenceEntry::MONITORED_VALUE_VA,
+            FenceEntry::SHADOW,
+            FenceEntry::ID,
+        ]
+        .contains(&(offset % FenceEntry::BYTES)),
+        WordGroup::EngineControl => [
+            EngineControl::MAILBOX_WRITE,
+            EngineControl::RESCAN,
+            EngineControl::REQUEST,
+        ]
+        .contains(&offset),
+        WordGroup::EngineReport => match offset.checked_sub(EngineReport::RECORDS) {
+            Some(in_records) => [InterruptRecord::FENCE_ID, InterruptRecord::VALUE]
+                .contains(&(in_records % InterruptRecord::BYTES)),
+            None => [
+                EngineReport::MAILBOX_READ,
+                EngineReport::RECORD_WRITE,
+                EngineReport::COLLAPSED,
+            ]
+            .contains(&offset),
+        },
+        WordGroup::QueueState | WordGroup::Log | WordGroup::HandleTable => false,
+    }
+}
+
+/// A word.
+#[derive(Debug)]
+pub(super) enum Cell {
+    /// Loom stops at every access.
+    Explored(AtomicU64),
+    /// What was stored last is read.
+    Plain(plain::AtomicU64),
+}
+
+impl Cell {
+    pub(super) fn load(&self, order: Ordering) -> u64 {
+        match self {
+            Self::Explored(word) => word.load(order),
+            Self::Plain(word) => word.load(order),
+        }
+    }
+
+    pub(super) fn store(&self, value: u64, order: Ordering) {
+        match self {
+            Self::Explored(word) => word.store(value, order),
+            Self::Plain(word) => word.store(value, order),
+        }
+    }
+
+    pub(super) fn fetch_add(&self, add: u64, order: Ordering) -> u64 {
+        match self {
+            Self::Explored(word) => word.fetch_add(add, order),
+            Self::Plain(word) => word.fetch_add(add, order),
+        }
+    }
+}
+
+/// Memory of whole pages, zero at first.
+#[derive(Debug)]
+pub struct Region {
+    group: Option<WordGroup>,
+    name: &'static str,
+    len: usize,
+    /// Never taken out, so that a reference to a word is good while the region lives.
+    cells: plain::Mutex<BTreeMap<usize, Box<Cell>>>,
+}
+
+impl Region {
+    /// A region for words of one group.
+    ///
+    /// # Errors
+    /// Never.
+    pub fn for_words(group: WordGroup, bytes: u64) -> Result<Arc<Self>, RegionError> {
+        Ok(Self::make(Some(group), group.name(), bytes))
+    }
+
+    /// A region all of whose words are explored.
+    ///
+    /// # Errors
+    /// Never.
+    pub fn new(name: &'static str, bytes: u64) -> Result<Arc<Self>, RegionError> {
+        Ok(Self::make(None, name, bytes))
+    }
+
+    fn make(group: Option<WordGroup>, name: &'static str, bytes: u64) -> Arc<Self> {
+        let region = Self {
+            group,
+            name,
+            len: bytes.max(1).next_multiple_of(PAGE_BYTES) as usize,
+            cells: plain::Mutex::default(),
+        };
+        region.prepare(0, FIRST_BYTES);
+        Arc::new(region)
+    }
+
+    /// The memory that the region stands for.
+    #[must_use]
+    pub fn home(&self) -> Home {
+        Home::CachedSystem
+    }
+
+    /// Size in bytes, whole pages.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Regions are never empty.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// What the region holds.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// A mapping for reading and writing.
+    ///
+    /// # Errors
+    /// Never.
+    pub fn map(self: &Arc<Self>) -> Result<Arc<Mapping>, RegionError> {
+        Ok(Arc::new(Mapping(Arc::clone(self))))
+    }
+
+    /// A mapping for reading.
+    ///
+    /// # Errors
+    /// Never.
+    pub fn map_read_only(self: &Arc<Self>) -> Result<Arc<ReadMapping>, RegionError> {
+        Ok(Arc::new(ReadMapping(Arc::clone(self))))
+    }
+
+    fn is_explored(&self, offset: usize) -> bool {
+        self.group
+            .is_none_or(|group| is_explored(group, offset as u64))
+    }
+
+    fn prepare(&self, offset: usize, bytes: usize) {
+        for word in (offset..offset + bytes).step_by(8) {
+            if self.is_explored(word) {
+                self.cell(word);
+            }
+        }
+    }
+
+    fn cell(&self, offset: usize) -> &Cell {
+        let mut cells = lock(&self.cells);
+        let cell = cells.entry(offset).or_insert_with(|| {
+            Box::new(if self.is_explored(offset) {
+                Cell::Explored(AtomicU64::new(0))
+            } else {
+                Cell::Plain(plain::AtomicU64::new(0))
+            })
+        });
+        let cell: *const Cell = &raw const **cell;
+        // SAFETY: the box is never moved out of or dropped before the region, which outlives the
+        // borrow; nobody has a unique reference to what is in it.
+        unsafe { &*cell }
+    }
+}
+
+/// A party's way to a region, for reading and writing.
+#[derive(Debug)]
+pub struct Mapping(Arc<Region>);
+
+impl Mapping {
+    /// Size in bytes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len
+    }
+
+    /// Mappings are never empty.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    pub(super) fn cell(&self, offset: usize) -> &Cell {
+        self.0.cell(offset)
+    }
+
+    /// Makes the explored words of a short part, while its maker alone knows it.
+    pub(super) fn prepare(&self, offset: usize, bytes: usize) {
+        if bytes <= SHORT_BYTES {
+            self.0.prepare(offset, bytes);
+        }
+    }
+}
+
+/// A party's way to a region, for reading.
+#[derive(Debug)]
+pub struct ReadMapping(Arc<Region>);
+
+impl ReadMapping {
+    /// Size in bytes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len
+    }
+
+    /// Mappings are never empty.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    pub(super) fn cell(&self, offset: usize) -> &Cell {
+        self.0.cell(offset)
+    }
+}

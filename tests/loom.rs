@@ -1,0 +1,221 @@
+//! The protocols of waiters, posts, interrupts, parking and retirement, in every order that loom
+//! finds: the real code from the user side down to the model engine, whose lanes are threads.
+//! `scripts/loom` runs it, and its twins (`tests/mutants/loom.toml`), each of which lacks one of the
+//! orderings and must be found here.
+#![cfg(loom)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod support {
+    pub(crate) mod loom_rig;
+}
+
+use native_fence::gpu::Arrival;
+use native_fence::{CommandList, Timeout};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use support::loom_rig::{Rig, RigOptions, armed_waiter, explore, until_self_service, waiter};
+
+/// The signal comes before the waiter, between its look and its post, before or after the adoption.
+#[test]
+fn loom_a_waiter_arms_while_the_engine_signals() {
+    explore(3, || {
+        let rig = Rig::new(RigOptions::default());
+        let (fence, mut queue) = (rig.fence(), rig.queue());
+        rig.rest();
+        loom::explore();
+        queue.submit(CommandList::new().signal(&fence, 1)).unwrap();
+        fence.wait(1, Timeout::Never).unwrap();
+        loom::stop_exploring();
+    });
+}
+
+/// One lane adopts, the other signals: between them only their meetings order anything. The waiter
+/// is a thread of its own, so that it comes at any meeting without a preemption.
+#[test]
+fn loom_a_waiter_arms_while_another_lane_signals() {
+    explore(1, || {
+        let rig = Rig::new(RigOptions {
+            lanes: 2,
+            ..RigOptions::default()
+        });
+        let fence = rig.fence();
+        let (_first, mut second) = (rig.queue(), rig.queue());
+        rig.rest();
+        second.submit(CommandList::new().signal(&fence, 1)).unwrap();
+        let waits = waiter(&fence, 1);
+        loom::explore();
+        assert!(waits.join().unwrap().unwrap());
+        loom::stop_exploring();
+    });
+}
+
+/// The waiter for 1 must wake up, or 2 is never signalled; the waiter for 2 has posted before,
+/// between or after.
+#[test]
+fn loom_two_waiters_and_the_first_wakes_the_second() {
+    explore(2, || {
+        let rig = Rig::new(RigOptions::default());
+        let (fence, mut queue) = (rig.fence(), rig.queue());
+        rig.rest();
+        loom::explore();
+        let second = waiter(&fence, 2);
+        queue.submit(CommandList::new().signal(&fence, 1)).unwrap();
+        fence.wait(1, Timeout::Never).unwrap();
+        fence.signal(2).unwrap();
+        assert!(second.join().unwrap().unwrap());
+        loom::stop_exploring();
+    });
+}
+
+/// After the record of 1 the shadow is disarmed: only the answer to it lets 2 raise.
+#[test]
+fn loom_the_answer_to_a_record_arms_again() {
+    explore(2, || {
+        let rig = Rig::new(RigOptions::default());
+        let (fence, mut queue) = (rig.fence(), rig.queue());
+        let first = armed_waiter(&fence, 1);
+        rig.rest();
+        loom::explore();
+        queue.submit(CommandList::new().signal(&fence, 1)).unwrap();
+        queue.submit(CommandList::new().signal(&fence, 2)).unwrap();
+        fence.wait(2, Timeout::Never).unwrap();
+        assert!(first.join().unwrap().unwrap());
+        loom::stop_exploring();
+    });
+}
+
+/// CurrentValues reach the host with the end of their slice and no earlier. The slice that follows
+/// may raise while the interrupt of the one before is served: its record is there then and its
+/// value is not, and the record alone must release the waiter.
+#[test]
+fn loom_a_record_releases_its_waiter_before_the_value_arrives() {
+    let early = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&early);
+    explore(3, move || {
+        let rig = Rig::new(RigOptions {
+            short_slices: true,
+            current_values: Arrival::AtSliceEnd,
+            ..RigOptions::default()
+        });
+        let (fence, mut queue) = (rig.fence(), rig.queue());
+        let waits = armed_waiter(&fence, 1);
+        rig.rest();
+        // The first slice ends at the third packet.
+        let mut list = CommandList::new();
+        list.nop().nop().nop().signal(&fence, 1);
+        queue.submit(&list).unwrap();
+        loom::explore();
+        if !waits.join().unwrap().unwrap() {
+            seen.store(true, Ordering::Relaxed);
+        }
+        loom::stop_exploring();
+    });
+    assert!(
+        early.load(Ordering::Relaxed),
+        "no waiter was released by a record whose value was still on its way"
+    );
+}
+
+/// Nothing is left to do when the second submission comes: its call finds the engine running,
+/// looking for the last time, or parked.
+#[test]
+fn loom_a_doorbell_rings_while_the_engine_parks() {
+    explore(2, || {
+        let rig = Rig::new(RigOptions::default());
+        let (fence, mut queue) = (rig.fence(), rig.queue());
+        rig.rest();
+        loom::explore();
+        queue.submit(CommandList::new().signal(&fence, 1)).unwrap();
+        queue.submit(CommandList::new().signal(&fence, 2)).unwrap();
+        fence.wait(2, Timeout::Never).unwrap();
+        loom::stop_exploring();
+    });
+}
+
+/// A doorbell that says CONNECTED is not followed by a call: the engine looks at the ring after it
+/// has taken that back, or the user sees that it was.
+#[test]
+fn loom_a_doorbell_that_serves_itself_is_taken_back() {
+    explore(2, || {
+        let rig = Rig::new(RigOptions {
+            short_slices: true,
+            ..RigOptions::default()
+        });
+        let (fence, mut queue) = (rig.fence(), rig.queue());
+        rig.rest();
+        queue
+            .submit(CommandList::new().nop().nop().nop().nop().nop())
+            .unwrap();
+        until_self_service(&queue);
+        loom::explore();
+        queue.submit(CommandList::new().signal(&fence, 1)).unwrap();
+        fence.wait(1, Timeout::Never).unwrap();
+        loom::stop_exploring();
+    });
+}
+
+/// A queue stands at a wait; the CPU's signal finds the engine running, looking, or parked.
+#[test]
+fn loom_the_cpu_signals_while_the_engine_parks() {
+    explore(2, || {
+        let rig = Rig::new(RigOptions::default());
+        let (from, to, mut queue) = (rig.fence(), rig.fence(), rig.queue());
+        rig.rest();
+        loom::explore();
+        queue
+            .submit(CommandList::new().wait(&from, 1).signal(&to, 1))
+            .unwrap();
+        from.signal(1).unwrap();
+        to.wait(1, Timeout::Never).unwrap();
+        loom::stop_exploring();
+    });
+}
+
+/// A signal is on its way when its fence goes: the fence that has its slot and its storage next
+/// keeps its value.
+#[test]
+fn loom_a_late_signal_does_not_touch_the_next_fence() {
+    explore(3, || {
+        let rig = Rig::new(RigOptions::default());
+        let (old, mut queue) = (rig.fence(), rig.queue());
+        rig.rest();
+        loom::explore();
+        queue.submit(CommandList::new().signal(&old, 7)).unwrap();
+        drop(old);
+        let new = rig.fence();
+        new.signal(1).unwrap();
+        loom::stop_exploring();
+        // No slice runs any more.
+        queue.os().disconnect_doorbell();
+        assert_eq!(new.current_value(), 1);
+    });
+}
+
+/// An interrupt that names a fence is on its way when that goes: the fence that has its slot next
+/// keeps its waiter.
+#[test]
+fn loom_a_late_record_does_not_release_the_next_fences_waiter() {
+    explore(2, || {
+        let rig = Rig::new(RigOptions::default());
+        let (old, mut queue) = (rig.fence(), rig.queue());
+        let waits = armed_waiter(&old, 1);
+        rig.rest();
+        queue.submit(CommandList::new().signal(&old, 1)).unwrap();
+        loom::explore();
+        // The engine's turn and the interrupt's, without a preemption.
+        loom::thread::yield_now();
+        old.close();
+        drop(old);
+        // Released or closed; and with it goes the last reference.
+        let _ = waits.join().unwrap();
+        let new = rig.fence();
+        let signals = {
+            let new = new.clone();
+            loom::thread::spawn(move || new.signal(1).unwrap())
+        };
+        new.wait(1, Timeout::Never).unwrap();
+        assert_eq!(new.current_value(), 1, "woken for nothing");
+        signals.join().unwrap();
+        loom::stop_exploring();
+    });
+}

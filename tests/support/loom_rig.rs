@@ -1,0 +1,184 @@
+//! What a scenario for loom is made of: an adapter over model engines whose lanes are threads, and
+//! the way to have it explored.
+
+use loom::model::Builder;
+use loom::thread::{self, JoinHandle};
+use native_fence::abi::{Delivery, DoorbellStatus};
+use native_fence::gpu::{
+    Arrival, Crowd, EngineState, ModelClock, ModelEngine, ModelMemory, ModelOptions, Node,
+    NodePolicy,
+};
+use native_fence::kmd::Driver;
+use native_fence::umd::{Device, HwQueue, HwQueueOptions};
+use native_fence::{Fence, Timeout, WaitError, os};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Points at which threads may switch in one execution; more is a loop that never ends.
+const MOST_BRANCHES: usize = 20_000;
+
+/// Runs the scenario in every order that needs at most `preemptions` switches away from a thread
+/// that could go on, or as many as `LOOM_MAX_PREEMPTIONS` says; and says how many there were.
+///
+/// A scenario explores only between [`loom::explore`] and [`loom::stop_exploring`]: how an adapter
+/// starts and stops is not what it is about. A wake-up that is lost ends it with loom's `deadlock`.
+pub(crate) fn explore(preemptions: usize, scenario: impl Fn() + Send + Sync + 'static) {
+    let mut builder = Builder::new();
+    builder.max_branches = MOST_BRANCHES;
+    builder.preemption_bound = builder.preemption_bound.or(Some(preemptions));
+    builder.expect_explicit_explore = true;
+    let bound = builder.preemption_bound.unwrap_or_default();
+    let executions = Arc::new(AtomicU64::new(0));
+    let counter = Arc::clone(&executions);
+    let begun = Instant::now();
+    builder.check(move || {
+        counter.fetch_add(1, Ordering::Relaxed);
+        scenario();
+    });
+    println!(
+        "{}: {} executions of at most {bound} preemptions in {:.1} s",
+        std::thread::current().name().unwrap_or("loom"),
+        executions.load(Ordering::Relaxed),
+        begun.elapsed().as_secs_f64()
+    );
+}
+
+/// A clock that stands still: a look that finds nothing is idle at once, and no budget is spent
+/// but one of nothing.
+#[derive(Debug)]
+struct StillClock;
+
+impl ModelClock for StillClock {
+    fn ticks(&self) -> u64 {
+        1
+    }
+}
+
+/// How a rig is made. Loom has five threads: the scenario's own, and of each node the interrupt's
+/// and one for each lane.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RigOptions {
+    pub(crate) nodes: u32,
+    pub(crate) lanes: u32,
+    /// Slices end by their budget as soon as they may, so that two are kept in flight.
+    pub(crate) short_slices: bool,
+    pub(crate) current_values: Arrival,
+}
+
+impl Default for RigOptions {
+    fn default() -> Self {
+        Self {
+            nodes: 1,
+            lanes: 1,
+            short_slices: false,
+            current_values: Arrival::AtOnce,
+        }
+    }
+}
+
+/// An adapter, and a device on it.
+pub(crate) struct Rig {
+    pub(crate) device: Device,
+    driver: Arc<Driver>,
+    memories: Vec<Arc<ModelMemory>>,
+}
+
+impl Rig {
+    pub(crate) fn new(options: RigOptions) -> Self {
+        let policy = NodePolicy {
+            slice_time: Duration::from_secs(u64::from(!options.short_slices)),
+            idle_window: Duration::ZERO,
+            company_window: Duration::ZERO,
+            crowded_window: Duration::ZERO,
+            delivery: Delivery::Event,
+            wait_spin: Duration::ZERO,
+        };
+        let mut memories = Vec::new();
+        let crowd = Arc::new(Crowd::new(options.nodes));
+        let nodes = (0..options.nodes).map(|ordinal| {
+            let engine = ModelEngine::new(ModelOptions {
+                lanes: options.lanes,
+                rounds: 1,
+                quantum: 1,
+                clock: Arc::new(StillClock),
+                lanes_are_threads: true,
+                current_values: options.current_values,
+                ..ModelOptions::default()
+            });
+            memories.push(Arc::clone(engine.memory()));
+            Node::new(ordinal, Box::new(engine), policy, Arc::clone(&crowd)).unwrap()
+        });
+        let driver = Driver::new(nodes.collect());
+        let adapter = os::Adapter::start(driver.clone());
+        Self {
+            device: Device::open(&adapter),
+            driver,
+            memories,
+        }
+    }
+
+    pub(crate) fn fence(&self) -> Fence {
+        self.device.create_fence(0).unwrap()
+    }
+
+    /// A queue of node 0 whose doorbell is connected. Of several, one after the other is given to
+    /// the next lane.
+    pub(crate) fn queue(&self) -> HwQueue {
+        self.queue_on(0)
+    }
+
+    pub(crate) fn queue_on(&self, node_ordinal: u32) -> HwQueue {
+        let options = HwQueueOptions {
+            node_ordinal,
+            ring_capacity: 16,
+            ..HwQueueOptions::default()
+        };
+        self.device.create_hw_queue_with(options).unwrap()
+    }
+
+    /// Lets all engines come to rest.
+    pub(crate) fn rest(&self) {
+        for node in 0..self.memories.len() as u32 {
+            until(|| self.driver.engine_state(node) == Some(EngineState::Parked));
+        }
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            for memory in &self.memories {
+                assert_eq!(memory.violations(), []);
+            }
+        }
+    }
+}
+
+/// Lets the other threads run until it is so; only where nothing is explored.
+pub(crate) fn until(is: impl Fn() -> bool) {
+    while !is() {
+        thread::yield_now();
+    }
+}
+
+pub(crate) fn until_self_service(queue: &HwQueue) {
+    until(|| queue.doorbell_status() == DoorbellStatus::Connected);
+}
+
+/// A thread that waits for `value`, and then looks whether it is there, as it is where values arrive
+/// at once.
+pub(crate) fn waiter(fence: &Fence, value: u64) -> JoinHandle<Result<bool, WaitError>> {
+    let fence = fence.clone();
+    thread::spawn(move || {
+        let outcome = fence.wait(value, Timeout::Never);
+        outcome.map(|()| fence.current_value() >= value)
+    })
+}
+
+/// The same, come to stand in the fence's list; only where nothing is explored.
+pub(crate) fn armed_waiter(fence: &Fence, value: u64) -> JoinHandle<Result<bool, WaitError>> {
+    let thread = waiter(fence, value);
+    until(|| fence.object().fence().waits() > 0);
+    thread
+}
