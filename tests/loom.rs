@@ -171,6 +171,30 @@ fn loom_the_cpu_signals_while_the_engine_parks() {
     });
 }
 
+/// The same with another engine's signal: its interrupt is the only one that can bring the engine
+/// back, and finds it running, on its way to park, or parked.
+#[test]
+fn loom_another_engine_signals_while_the_engine_parks() {
+    explore(1, || {
+        let rig = Rig::new(RigOptions {
+            nodes: 2,
+            ..RigOptions::default()
+        });
+        let (from, to) = (rig.fence(), rig.fence());
+        let (mut consumer, mut producer) = (rig.queue_on(0), rig.queue_on(1));
+        rig.rest();
+        loom::explore();
+        consumer
+            .submit(CommandList::new().wait(&from, 1).signal(&to, 1))
+            .unwrap();
+        producer
+            .submit(CommandList::new().signal(&from, 1))
+            .unwrap();
+        to.wait(1, Timeout::Never).unwrap();
+        loom::stop_exploring();
+    });
+}
+
 /// A signal is on its way when its fence goes: the fence that has its slot and its storage next
 /// keeps its value.
 #[test]
