@@ -208,3 +208,18 @@ fn nf_18_a_notification_brings_back_the_engines_that_wait_on_the_fence() {
         until_completed(&ends[0].0, ends[0].1);
     });
 }
+
+/// A call goes to one driver: fences of several adapters are refused, and nothing is stored.
+///
+/// Kills `a-batch-of-several-adapters-goes-to-the-first`.
+#[test]
+fn nf_17_a_batch_of_several_adapters_is_refused() {
+    on_every_bench(NodePolicy::default(), |here| {
+        on_every_bench(NodePolicy::default(), |there| {
+            let (one, other) = (here.fence(0), there.fence(0));
+            let refused = Fence::signal_all(&[(&one, 1), (&other, 1)]);
+            assert_eq!(refused, Err(SignalError::SeveralAdapters));
+            assert_eq!((one.current_value(), other.current_value()), (0, 0));
+        });
+    });
+}

@@ -1,7 +1,8 @@
 //! CPU threads that begin to wait at random moments against GPU signals at random moments.
 //!
-//! A round is one value: nothing is signalled beyond it until its waiters have returned, so that a
-//! lost wake-up is not covered up by the next signal. `NFENCE_ARMS` sets how many waits there are.
+//! Nothing is signalled beyond a value until its waiter has returned, so that a lost wake-up is not
+//! covered up by the next signal. `NFENCE_ARMS` sets how many waits there are, `NFENCE_ARMS_ON=shader`
+//! leaves the model out.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -15,7 +16,7 @@ mod engines;
 use engines::Random;
 use hdrhistogram::Histogram;
 use native_fence::abi::Delivery;
-use native_fence::gpu::NodePolicy;
+use native_fence::gpu::{EngineUnit, NodePolicy};
 use native_fence::{CommandList, Fence, HwQueue};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -101,34 +102,37 @@ struct Signaller {
 }
 
 impl Signaller {
-    /// Signals `last - 1` and `last`.
-    fn signal(&mut self, last: u64, random: &mut Random) {
+    /// Signals `value`, when the one before is there, and then `then`, if there is such a one: with
+    /// two engines by the other's queue, which stands at a wait for the first.
+    fn signal(&mut self, value: u64, then: Option<u64>, random: &mut Random) {
+        let Self { fence, queues } = self;
         let mut list = CommandList::new();
+        list.wait(fence, value - 1);
         for _ in 0..random.below(20) {
             list.nop();
         }
-        list.signal(&self.fence, last - 1);
-        if let [first, second] = self.queues.as_mut_slice() {
-            let mut then = CommandList::new();
-            then.wait(&self.fence, last - 1).signal(&self.fence, last);
-            // By turns, so that each engine is the one that waits.
-            let (first, second) = if last.is_multiple_of(4) {
-                (first, second)
-            } else {
-                (second, first)
-            };
-            second.submit_blocking(&then, LONG).unwrap();
-            spin(delay(random));
-            first.submit_blocking(&list, LONG).unwrap();
-        } else {
-            list.signal(&self.fence, last);
-            self.queues[0].submit_blocking(&list, LONG).unwrap();
+        list.signal(fence, value);
+        // By chance, so that each engine is the one that waits.
+        let first = random.below(queues.len() as u64) as usize;
+        let second = queues.len() - 1 - first;
+        match then {
+            Some(then) if first == second => {
+                list.signal(fence, then);
+            }
+            Some(then) => {
+                let mut list = CommandList::new();
+                list.wait(fence, value).signal(fence, then);
+                queues[second].submit_blocking(&list, LONG).unwrap();
+                spin(delay(random));
+            }
+            None => {}
         }
+        queues[first].submit_blocking(&list, LONG).unwrap();
     }
 }
 
-/// Rounds on one adapter: per round each fence gets its values from queues of its own, and each
-/// has a waiter.
+/// Rounds on one adapter: per round each fence gets two values from queues of its own, and has a
+/// waiter for one of them. The second is not signalled before a waiter for the first has returned.
 fn run(bench: &Bench, rounds: u64, random: &mut Random, latencies: &mut Latencies) {
     let nodes = bench.engines.len() as u32;
     let signaller = || Signaller {
@@ -159,21 +163,25 @@ fn run(bench: &Bench, rounds: u64, random: &mut Random, latencies: &mut Latencie
         };
         let begin: Vec<_> = (0..WAITERS).map(waiter).collect();
         for round in 1..=rounds {
-            // Two values a round; a waiter waits for the first or the last of them.
             let last = round * 2;
-            for begin in &begin {
-                begin.send((last - random.below(2), delay(random))).unwrap();
+            let waits_for_last = [(); WAITERS].map(|()| random.below(2) == 1);
+            for (begin, for_last) in begin.iter().zip(waits_for_last) {
+                let value = last - u64::from(!for_last);
+                begin.send((value, delay(random))).unwrap();
             }
             let mut submitted = Vec::new();
-            for signaller in &mut signallers {
+            for (signaller, for_last) in signallers.iter_mut().zip(waits_for_last) {
                 spin(delay(random));
                 submitted.push(Instant::now());
-                signaller.signal(last, random);
+                signaller.signal(last - 1, for_last.then_some(last), random);
             }
             for _ in 0..WAITERS {
                 let (at, value, from, result, to) = received.recv_timeout(LONG * 2).unwrap();
                 assert_eq!(result, Ok(()), "the wait for {value} in round {round}");
                 latencies.record(from.max(submitted[at]), to);
+                if !waits_for_last[at] {
+                    signallers[at].signal(last, None, random);
+                }
             }
         }
         drop(begin);
@@ -200,11 +208,16 @@ fn random_arms(engines: u32, seed: u64) {
     for policy in policies {
         println!("{engines} engines, {policy:?}");
         let seed = random.bits();
-        on_benches_of(engines, policy, |bench| {
+        let body = |bench: &Bench| {
             let mut latencies = Latencies::new();
             run(bench, rounds, &mut Random(seed), &mut latencies);
             latencies.print();
-        });
+        };
+        if std::env::var_os("NFENCE_ARMS_ON").is_some_and(|on| on == "shader") {
+            body(&Bench::of(engines, None, policy));
+        } else {
+            on_benches_of(engines, policy, body);
+        }
     }
 }
 
@@ -226,6 +239,21 @@ fn nf_06_load_random_arms_lose_no_wake_up() {
 #[test]
 fn nf_08_load_random_arms_of_two_engines_lose_no_wake_up() {
     random_arms(2, 2);
+}
+
+/// The same with engines of every unit: queues of a device that may be one, which run by turns, and
+/// devices that share the driver's threads.
+///
+/// Kills `engines-of-one-queue-are-refused`.
+#[test]
+fn nf_08_load_random_arms_lose_no_wake_up_whatever_an_engine_is_made_of() {
+    for unit in [EngineUnit::Queue, EngineUnit::Device, EngineUnit::Instance] {
+        println!("{unit:?}");
+        let mut latencies = Latencies::new();
+        let bench = Bench::of(2, Some(unit), NodePolicy::default());
+        run(&bench, 100, &mut Random(3), &mut latencies);
+        latencies.print();
+    }
 }
 
 /// Where the order is left open the last store stands, and backward stores are counted.

@@ -50,12 +50,15 @@ impl EngineUnit {
         }
     }
 
-    /// The unit for an adapter where none is asked for.
+    /// The unit for an adapter where none is asked for: queues of one device where it has several,
+    /// which a GPU runs together; else an instance each, the unit that `nfence doctor` finds fastest
+    /// where a device has one queue (lavapipe: an instance has threads of its own).
     #[must_use]
     pub fn default_for(adapter: &AdapterInfo) -> Self {
-        match adapter.driver {
-            Driver::Lavapipe | Driver::SwiftShader => Self::Instance,
-            Driver::Other => Self::Queue,
+        if adapter.most_compute_queues() > 1 {
+            Self::Queue
+        } else {
+            Self::Instance
         }
     }
 
@@ -63,8 +66,7 @@ impl EngineUnit {
     /// GPU runs queues of one device together, and takes turns between devices.
     pub(crate) fn room(self, adapter: &AdapterInfo, engines: u32) -> u32 {
         let cores = u32::try_from(cores()).unwrap_or(u32::MAX);
-        let queues = adapter.features.compute_families.iter();
-        let queues = queues.map(|family| family.queues).max().unwrap_or(1);
+        let queues = adapter.most_compute_queues();
         match (adapter.driver, self) {
             (Driver::Lavapipe | Driver::SwiftShader, Self::Queue) => cores.min(queues),
             (Driver::Lavapipe | Driver::SwiftShader, _) => cores,

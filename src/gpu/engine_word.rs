@@ -105,16 +105,20 @@ impl EngineWord {
         state(before) == EngineState::Parked && before & BLOCKED != 0
     }
 
-    /// Begins the last look.
+    /// Begins the last look of an engine that runs.
     pub fn begin_parking(&self) {
-        self.update(|word| match state(word) {
-            EngineState::Running | EngineState::Parked => changed(word, EngineState::Parking),
-            EngineState::Parking | EngineState::Lost => word,
+        let before = self.update(|word| match state(word) {
+            EngineState::Running => changed(word, EngineState::Parking),
+            EngineState::Parked | EngineState::Parking | EngineState::Lost => word,
         });
+        debug_assert!(
+            matches!(state(before), EngineState::Running | EngineState::Lost),
+            "one thread parks, and none while the engine is parked"
+        );
     }
 
     /// Ends the last look: parked, unless somebody woke the engine since it began; then it runs
-    /// on, and the caller submits.
+    /// on, and the caller submits. A lost engine is not parked.
     #[must_use]
     pub fn park(&self, blocked: bool) -> bool {
         let before = self.update(|word| match state(word) {
@@ -123,7 +127,7 @@ impl EngineWord {
             }
             EngineState::Parked | EngineState::Running | EngineState::Lost => word,
         });
-        matches!(state(before), EngineState::Parking | EngineState::Lost)
+        state(before) == EngineState::Parking
     }
 
     /// The engine executes no more; `true` if it ran until now.

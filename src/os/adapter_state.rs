@@ -2,14 +2,14 @@
 
 use super::fence_storage::FenceStorage;
 use super::interrupt::InterruptCounters;
-use super::native_fence::NativeFence;
+use super::native_fence::{NativeFence, Signaller};
 use super::parked_engines::ParkedEngines;
 use super::process::HandleSlot;
 use super::queue_record::QueueRecord;
 use crate::abi::FenceId;
 use crate::kmd::{Ddi, HwQueueHandle, Retirement};
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering, lock};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Weak;
 
 #[derive(Debug, Default)]
@@ -28,6 +28,8 @@ pub struct AdapterState {
     retiring: Mutex<HashMap<FenceId, (Arc<NativeFence>, HandleSlot)>>,
     queues: Mutex<HashMap<HwQueueHandle, Weak<QueueRecord>>>,
     processes: AtomicU64,
+    /// Nodes whose engines execute no more.
+    pub(super) lost_nodes: Mutex<BTreeSet<u32>>,
     pub(super) parked_engines: ParkedEngines,
     pub(super) counters: InterruptCounters,
 }
@@ -40,6 +42,7 @@ impl AdapterState {
             retiring: Mutex::new(HashMap::new()),
             queues: Mutex::new(HashMap::new()),
             processes: AtomicU64::new(0),
+            lost_nodes: Mutex::new(BTreeSet::new()),
             parked_engines: ParkedEngines::default(),
             counters: InterruptCounters::default(),
         }
@@ -61,7 +64,12 @@ impl AdapterState {
         &self.counters
     }
 
-    pub(super) fn register_fence(&self, storage: FenceStorage, initial: u64) -> Arc<NativeFence> {
+    pub(super) fn register_fence(
+        &self,
+        signaller: Signaller,
+        storage: FenceStorage,
+        initial: u64,
+    ) -> Arc<NativeFence> {
         let mut fences = lock(&self.fences);
         let slot = fences.free.pop().unwrap_or_else(|| {
             fences.slots.push((0, Weak::new()));
@@ -75,6 +83,7 @@ impl AdapterState {
         };
         let fence = Arc::new(NativeFence::new(
             id,
+            signaller,
             storage,
             Arc::clone(&self.ddi),
             initial,

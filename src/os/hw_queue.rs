@@ -82,6 +82,7 @@ impl HwQueue {
         })?;
         let record = Arc::new(QueueRecord::new(
             handle,
+            process.id(),
             Arc::clone(progress_fence.fence()),
             Arc::clone(ddi),
         ));

@@ -1,9 +1,10 @@
 //! Interrupt: what the OS does when the driver notifies it.
 
 use super::adapter_state::AdapterState;
+use super::native_fence::Signaller;
 use super::wait_cell::WaitError;
 use crate::kmd::{Interrupt, NativeFenceSignaled};
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering, lock};
 
 /// Interrupts that were handled, by kind.
 #[derive(Debug, Default)]
@@ -78,17 +79,36 @@ impl AdapterState {
                 node_ordinal,
                 parking,
             } => self.engine_parking(node_ordinal, parking),
-            Interrupt::EngineLost { node_ordinal } => {
-                for queue in self.all_queues() {
-                    if queue.handle().node_ordinal == node_ordinal {
-                        queue.fail(WaitError::DeviceLost);
-                    }
-                }
-                // Every engine could signal every fence: each process has its handles on all nodes.
-                // Which waits have another who can still end them is not asked yet.
-                for fence in self.all_fences() {
-                    fence.fail(WaitError::DeviceLost);
-                }
+            Interrupt::EngineLost { node_ordinal } => self.engine_lost(node_ordinal),
+        }
+    }
+
+    /// An engine executes no more: the devices that have a queue on it are lost, and all of them
+    /// with the last engine. Their fences cannot be relied on any more, but those that carry the
+    /// progress of queues on other engines.
+    ///
+    /// Who else can still reach a value is not asked yet: a queue of an engine that goes on stands
+    /// at its wait until somebody signals (TD-14, TD-15).
+    fn engine_lost(&self, node_ordinal: u32) {
+        let mut lost_nodes = lock(&self.lost_nodes);
+        lost_nodes.insert(node_ordinal);
+        let all_lost = lost_nodes.len() == self.ddi().node_count() as usize;
+        drop(lost_nodes);
+        let queues = self.all_queues().into_iter();
+        let queues: Vec<_> = queues
+            .filter(|queue| queue.handle().node_ordinal == node_ordinal)
+            .collect();
+        for queue in &queues {
+            queue.fail(WaitError::DeviceLost);
+        }
+        let is_lost = |process| queues.iter().any(|queue| queue.process() == process);
+        for fence in self.all_fences() {
+            let fails = match fence.signaller() {
+                Signaller::Process(process) => all_lost || is_lost(process),
+                Signaller::Queue => false,
+            };
+            if fails {
+                fence.fail(WaitError::DeviceLost);
             }
         }
     }

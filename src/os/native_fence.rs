@@ -19,7 +19,7 @@ use super::wait_cell::{WaitError, WaitPart};
 use super::waiter::Waiter;
 use super::waiter_list::{WaiterKey, WaiterList};
 use crate::abi::{FenceId, Home};
-use crate::kmd::{CurrentValueUpdate, Ddi, MonitoredValueUpdate, UpdateFlags};
+use crate::kmd::{CurrentValueUpdate, Ddi, MonitoredValueUpdate, ProcessId, UpdateFlags};
 use crate::shared::{ReadBlock, Region};
 use crate::sync::{Arc, Mutex, MutexGuard, lock};
 
@@ -41,6 +41,9 @@ pub enum SignalError {
     /// More fences than one call takes.
     #[error("one call signals at most {most} fences", most = CpuSignal::MOST_OBJECTS)]
     TooMany,
+    /// Fences of several adapters in one call: it is one call of one driver.
+    #[error("one call signals fences of one adapter")]
+    SeveralAdapters,
     /// The same fence twice in one call.
     #[error("a fence is named twice in one call")]
     NamedTwice,
@@ -74,10 +77,20 @@ struct State {
     cpu_waits: u64,
 }
 
+/// Who can signal a fence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Signaller {
+    /// Every queue of a process, and its CPU side.
+    Process(ProcessId),
+    /// One queue, whose progress it carries.
+    Queue,
+}
+
 /// A fence.
 #[derive(Debug)]
 pub struct NativeFence {
     id: FenceId,
+    signaller: Signaller,
     storage: FenceStorage,
     ddi: Arc<dyn Ddi>,
     state: Mutex<State>,
@@ -85,13 +98,20 @@ pub struct NativeFence {
 
 impl NativeFence {
     /// Writes the first values (NF-28). No engine knows the fence yet.
-    pub(super) fn new(id: FenceId, storage: FenceStorage, ddi: Arc<dyn Ddi>, initial: u64) -> Self {
+    pub(super) fn new(
+        id: FenceId,
+        signaller: Signaller,
+        storage: FenceStorage,
+        ddi: Arc<dyn Ddi>,
+        initial: u64,
+    ) -> Self {
         storage.current.word(0).publish(initial);
         let waiters = Waiters::default();
         let posted = waiters.monitored_value();
         storage.monitored.word(0).publish(posted);
         Self {
             id,
+            signaller,
             storage,
             ddi,
             state: Mutex::new(State {
@@ -107,6 +127,11 @@ impl NativeFence {
     #[must_use]
     pub fn id(&self) -> FenceId {
         self.id
+    }
+
+    /// Who can signal it.
+    pub(super) fn signaller(&self) -> Signaller {
+        self.signaller
     }
 
     /// CurrentValue, as the OS reads it.
@@ -254,8 +279,9 @@ impl NativeFence {
     }
 
     /// Adds an engine that parks at a wait for `value`; one whose value is reached already is
-    /// brought back at once. So is every one of a fence that failed, when it fails: its handle is
-    /// closed then, or its device lost, which the queue finds out.
+    /// brought back at once. So is every one of a fence that fails, when it fails: its queue finds
+    /// out if the handle is closed. Of a device that is lost it finds out nothing, and stands on:
+    /// that nobody is left who can signal is not looked for yet (TD-15).
     pub(super) fn add_engine(&self, value: u64, node_ordinal: u32) -> WaiterKey {
         self.add(&mut lock(&self.state), value, Waiter::Engine(node_ordinal))
     }

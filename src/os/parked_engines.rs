@@ -60,7 +60,8 @@ impl AdapterState {
             Parking::Over { attempt } => {
                 let mut engines = lock(&self.parked_engines.0);
                 let engine = engines.entry(node_ordinal).or_default();
-                if engine.attempt == attempt {
+                if attempt >= engine.attempt {
+                    engine.attempt = attempt;
                     engine.waiters.drain(..).for_each(Standing::withdraw);
                 }
             }

@@ -5,7 +5,7 @@
 
 use super::adapter::{Adapter, OsError};
 use super::fence_storage::FencePool;
-use super::native_fence::{NativeFence, SignalError};
+use super::native_fence::{NativeFence, SignalError, Signaller};
 use super::queue_storage::QueuePools;
 use super::wait_cell::WaitError;
 use crate::abi::{FenceHandle, HandleAccess};
@@ -106,26 +106,28 @@ impl Process {
     /// # Errors
     /// No memory, no handle left, or the driver's reason.
     pub fn create_native_fence(self: &Arc<Self>, initial: u64) -> Result<FenceObject, OsError> {
-        self.create_with_access(initial, HandleAccess::FULL)
+        let signaller = Signaller::Process(self.id);
+        self.create_with_access(initial, HandleAccess::FULL, signaller)
     }
 
     /// The progress fence of a hardware queue. Its user may wait and not signal: the value says
     /// which packets of the ring may be overwritten, so only PROGRESS packets of the queue, which
     /// the engine checks, store it.
     pub(super) fn create_progress_fence(self: &Arc<Self>) -> Result<FenceObject, OsError> {
-        self.create_with_access(0, HandleAccess::NO_SIGNAL)
+        self.create_with_access(0, HandleAccess::NO_SIGNAL, Signaller::Queue)
     }
 
     fn create_with_access(
         self: &Arc<Self>,
         initial: u64,
         access: HandleAccess,
+        signaller: Signaller,
     ) -> Result<FenceObject, OsError> {
         let storage = self.pool.allocate()?;
         let handle = lock(&self.handles)
             .allocate()
             .ok_or(OsError::HandlesUsedUp)?;
-        let fence = self.adapter.register_fence(storage, initial);
+        let fence = self.adapter.register_fence(signaller, storage, initial);
         let object = FenceObject {
             handle,
             access,

@@ -4,13 +4,14 @@
 
 use super::native_fence::NativeFence;
 use super::wait_cell::WaitError;
-use crate::kmd::{Ddi, HwQueueHandle};
+use crate::kmd::{Ddi, HwQueueHandle, ProcessId};
 use crate::sync::{Arc, Mutex, lock};
 
 /// A queue's handle, its progress fence, and why it was stopped.
 #[derive(Debug)]
 pub(super) struct QueueRecord {
     handle: HwQueueHandle,
+    process: ProcessId,
     progress_fence: Arc<NativeFence>,
     ddi: Arc<dyn Ddi>,
     error: Mutex<Option<WaitError>>,
@@ -19,11 +20,13 @@ pub(super) struct QueueRecord {
 impl QueueRecord {
     pub(super) fn new(
         handle: HwQueueHandle,
+        process: ProcessId,
         progress_fence: Arc<NativeFence>,
         ddi: Arc<dyn Ddi>,
     ) -> Self {
         Self {
             handle,
+            process,
             progress_fence,
             ddi,
             error: Mutex::new(None),
@@ -32,6 +35,10 @@ impl QueueRecord {
 
     pub(super) fn handle(&self) -> HwQueueHandle {
         self.handle
+    }
+
+    pub(super) fn process(&self) -> ProcessId {
+        self.process
     }
 
     pub(super) fn error(&self) -> Option<WaitError> {

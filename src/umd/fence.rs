@@ -175,8 +175,12 @@ impl Fence {
         let Some((first, _)) = signals.first() else {
             return Ok(());
         };
+        let adapter = first.object.process().adapter();
         for (fence, _) in signals {
             fence.object.check_signal()?;
+            if !Arc::ptr_eq(fence.object.process().adapter(), adapter) {
+                return Err(SignalError::SeveralAdapters);
+            }
         }
         let batch: Vec<CpuSignal<'_>> = signals
             .iter()
@@ -186,7 +190,7 @@ impl Fence {
                 allow_rewind: false,
             })
             .collect();
-        NativeFence::signal_from_cpu(first.object.process().adapter().ddi().as_ref(), &batch)
+        NativeFence::signal_from_cpu(adapter.ddi().as_ref(), &batch)
     }
 
     /// Closes the handle, for all clones of it: waits end with [`WaitError::Closed`], packets that

@@ -98,6 +98,13 @@ impl AdapterInfo {
         self.api_version >= (1, 2, 0)
     }
 
+    /// Queues of the family that has most of those that run compute shaders; 0 for none.
+    #[must_use]
+    pub fn most_compute_queues(&self) -> u32 {
+        let families = self.features.compute_families.iter();
+        families.map(|family| family.queues).max().unwrap_or(0)
+    }
+
     /// Whether both describe one device under one driver, whatever instance each came from.
     #[must_use]
     pub fn is_same_device(&self, other: &Self) -> bool {

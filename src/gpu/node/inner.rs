@@ -3,7 +3,7 @@
 use super::NodeCounters;
 use super::mappings::Mappings;
 use super::retirement::Retirement;
-use crate::abi::{Delivery, SliceReason};
+use crate::abi::SliceReason;
 use crate::gpu::fence_table::FenceTable;
 use crate::gpu::handle_table::HandleTable;
 use crate::gpu::mailbox::Mailbox;
@@ -75,8 +75,8 @@ pub(super) struct Inner {
     pub(super) answered: bool,
     /// Slices in a row that stood at a wait to their end, for an answer that did not come.
     pub(super) vain: u64,
-    /// Of the last slice.
-    pub(super) delivery: Delivery,
+    /// The last slice that does not end to interrupt; 0 for none.
+    pub(super) last_polled: u64,
     /// Doorbells say CONNECTED: producers need not call.
     pub(super) self_service: bool,
     pub(super) parking: ParkingState,
@@ -105,7 +105,7 @@ impl Inner {
             last_reason: SliceReason::Budget,
             answered: false,
             vain: 0,
-            delivery: Delivery::Event,
+            last_polled: 0,
             self_service: false,
             parking: ParkingState::default(),
             retirement: Retirement::default(),

@@ -15,8 +15,8 @@
 //! CurrentValue.
 
 use super::Node;
-use super::inner::{Inner, ParkingState};
-use crate::abi::{Delivery, DoorbellStatus, FenceHandle, FenceId};
+use super::inner::{Inner, Life, ParkingState};
+use crate::abi::{DoorbellStatus, FenceHandle, FenceId};
 use crate::gpu::{EngineWait, Parking, QueueScan, QueueStanding, Wake};
 use crate::sync::lock;
 
@@ -58,13 +58,11 @@ impl Node {
         if scan.runnable {
             self.run_on(inner, 1);
         } else if scan.blocked {
-            let waits = waits_of(inner);
-            if waits.is_empty() {
-                // The handles were closed, which the queues find out when they look.
-                self.run_on(inner, 1);
-            } else {
+            if let Some(waits) = waits_of(inner) {
                 inner.parking.ask(waits);
                 inner.parking.asked = true;
+            } else {
+                self.run_on(inner, 1);
             }
         } else {
             inner.parking.over();
@@ -77,7 +75,8 @@ impl Node {
     #[must_use]
     pub fn finish_parking(&self, attempt: u64) -> bool {
         let mut inner = lock(&self.inner);
-        if !inner.parking.asked || inner.parking.attempt != attempt {
+        let is_asked = inner.parking.asked && inner.parking.attempt == attempt;
+        if !is_asked || inner.life != Life::Up {
             return false;
         }
         inner.parking.asked = false;
@@ -96,12 +95,16 @@ impl Node {
 
     /// A queue was taken out. If the OS waits in its stead, it is told what is left to wait for.
     pub(super) fn leave_waits(&self, inner: &mut Inner) {
-        if inner.parking.known {
-            let waits = waits_of(inner);
+        if !inner.parking.known {
+            return;
+        }
+        if let Some(waits) = waits_of(inner) {
             if waits.is_empty() {
                 self.end_waiting(inner);
             }
             inner.parking.ask(waits);
+        } else if self.word.wake() == Wake::MustSubmit {
+            self.start(inner);
         }
     }
 
@@ -127,7 +130,7 @@ impl Node {
     /// end for it is asked to. Those that are submitted from now on do.
     pub fn interrupt_from_now(&self) {
         let mut inner = lock(&self.inner);
-        if inner.delivery == Delivery::Polled && inner.serviced < inner.submitted {
+        if inner.serviced < inner.last_polled {
             self.request_end(&mut inner);
         }
     }
@@ -168,9 +171,10 @@ impl Node {
     }
 }
 
-/// What the queues stand at. A handle that was closed meanwhile says nothing; nor does a state that
-/// cannot be.
-fn waits_of(inner: &Inner) -> Vec<EngineWait> {
+/// What the queues stand at; `None` if one of them stands at nothing that can be waited for: its
+/// handle was closed meanwhile, which it finds out when it looks. A wait for 0 never waits, so that
+/// is a state that cannot be.
+fn waits_of(inner: &Inner) -> Option<Vec<EngineWait>> {
     let mut waits = Vec::new();
     for queue in inner.run_list.queues() {
         let state = queue.state();
@@ -178,18 +182,13 @@ fn waits_of(inner: &Inner) -> Vec<EngineWait> {
             continue;
         }
         let handle = FenceHandle::from_raw((state.head_control >> 32) as u32);
-        let fence = inner
-            .handles
-            .get(&queue.process())
-            .and_then(|table| table.fence(handle));
-        let wait = fence.map(|fence| EngineWait {
-            fence,
-            value: state.head_value,
-        });
-        // A wait for 0 never waits.
-        if let Some(wait) = wait.filter(|wait| wait.value != 0 && !waits.contains(wait)) {
+        let wait = EngineWait {
+            fence: inner.handles.get(&queue.process())?.fence(handle)?,
+            value: (state.head_value != 0).then_some(state.head_value)?,
+        };
+        if !waits.contains(&wait) {
             waits.push(wait);
         }
     }
-    waits
+    Some(waits)
 }

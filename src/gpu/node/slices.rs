@@ -87,11 +87,14 @@ impl Node {
             return;
         }
         let slice = inner.submitted + 1;
-        inner.delivery = if self.crowd.has_waiting() {
+        let delivery = if self.crowd.has_waiting() {
             Delivery::Event
         } else {
             self.policy.delivery
         };
+        if delivery == Delivery::Polled {
+            inner.last_polled = slice;
+        }
         let queues = inner.run_list.write(&self.control.host, slice);
         let at = EngineControl::slice_args(slice);
         for (offset, value) in [
@@ -102,7 +105,7 @@ impl Node {
             (SliceArgs::PASS_BUDGET, limits.passes),
             (SliceArgs::IDLE_WINDOW, limits.idle_ticks),
             (SliceArgs::REQUEST, inner.requests),
-            (SliceArgs::DELIVERY, inner.delivery as u64),
+            (SliceArgs::DELIVERY, delivery as u64),
         ] {
             self.control.host.word(at + offset).put(value);
         }
@@ -197,6 +200,7 @@ impl Node {
             self.crowd.leave();
         }
         self.end_waiting(inner);
+        inner.parking.asked = false;
         for queue in inner.run_list.queues() {
             queue.set_status(DoorbellStatus::DisconnectedAbort);
         }

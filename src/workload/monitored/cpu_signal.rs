@@ -36,8 +36,9 @@ impl CpuSignal {
 impl Runner for CpuSignal {
     fn work(&self) -> &'static str {
         "The CPU signals a monitored fence, for which a queue waits whose list was written before; \
-         the same thread hands over the command buffer that stores to another, and sleeps until it \
-         is interrupted; measured is each from the signal to the waiter's return."
+         the same thread hands over the command buffer that stores to another, and waits: it looks \
+         at the value for up to 0.1 ms, then sleeps until it is interrupted; measured is each from \
+         the signal to the waiter's return."
     }
 
     fn params(&self) -> Params {

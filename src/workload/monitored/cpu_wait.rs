@@ -1,4 +1,4 @@
-//! CPU wait with monitored fences: a thread records a signal, flushes it, and sleeps until the
+//! CPU wait with monitored fences: a thread records a signal, flushes it, and waits for the
 //! interrupt.
 
 use super::{MonitoredFence, MonitoredQueue, MonitoredSystem};
@@ -34,8 +34,8 @@ impl CpuWait {
 impl Runner for CpuWait {
     fn work(&self) -> &'static str {
         "The CPU records one signal of a monitored fence, a command buffer that stores, flushes it \
-         and sleeps until it is interrupted; measured is each from before the recording to the \
-         waiter's return."
+         and waits: it looks at the value for up to 0.1 ms, then sleeps until it is interrupted; \
+         measured is each from before the recording to the waiter's return."
     }
 
     fn params(&self) -> Params {

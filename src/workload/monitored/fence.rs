@@ -2,8 +2,11 @@
 
 use super::scheduler::Scheduler;
 use super::store::Place;
-use crate::sync::Arc;
-use std::time::Duration;
+use crate::sync::{Arc, thread};
+use std::time::{Duration, Instant};
+
+/// As `NodePolicy::default` has it.
+const LOOK: Duration = Duration::from_micros(100);
 
 /// A monitored fence. A clone is the same fence.
 #[derive(Clone)]
@@ -35,11 +38,15 @@ impl MonitoredFence {
         self.scheduler.signal(self.place, value)
     }
 
-    /// Sleeps until it has `value`.
+    /// Waits until it has `value`: looks as long as a native waiter does, then sleeps.
     ///
     /// # Errors
     /// The time is over, or an engine is lost.
     pub fn wait(&self, value: u64, timeout: Duration) -> anyhow::Result<()> {
+        let end = Instant::now() + LOOK.min(timeout);
+        while self.value() < value && Instant::now() < end {
+            thread::yield_now();
+        }
         self.scheduler.wait(self.place, value, timeout)
     }
 

@@ -5,7 +5,7 @@
 //! GPU is a note in the operating system's list: what comes after it is not handed to the engine
 //! until the CPU has seen the value. There is a small system of that kind here, and it is given
 //! every advantage that it can have: a wait that is satisfied costs nothing, command buffers go to
-//! the driver as many at a time as may run, and whoever finds a wait satisfied submits himself,
+//! the driver as many at a time as may run, a waiter looks before it sleeps, and whoever finds a wait satisfied submits himself,
 //! where Windows would wake another thread.
 
 mod cpu_signal;

@@ -43,12 +43,12 @@ impl Drop for Bench {
     }
 }
 
-fn devices(count: u32) -> Option<(Vec<Box<dyn Engine>>, AdapterInfo)> {
+fn devices(count: u32, unit: Option<EngineUnit>) -> Option<(Vec<Box<dyn Engine>>, AdapterInfo)> {
     let validation = validation::asked_for_by_environment();
     let opened = Instance::new(InstanceOptions { validation }).map(|instance| {
         let adapters = instance.adapters();
         let info = choose(&adapters, None).unwrap().clone();
-        let unit = EngineUnit::default_for(&info);
+        let unit = unit.unwrap_or_else(|| EngineUnit::default_for(&info));
         let queues = unit.open_queues(&instance, &info, count, validation);
         let engine = |queue| -> Box<dyn Engine> {
             Box::new(ShaderEngine::new(queue, ShaderTuning::default()).unwrap())
@@ -89,7 +89,7 @@ pub(crate) fn on_benches_of(engines: u32, policy: NodePolicy, body: impl Fn(&Ben
     for memory in memories {
         assert_eq!(memory.violations(), []);
     }
-    if let Some((engines, info)) = devices(engines) {
+    if let Some((engines, info)) = devices(engines, None) {
         println!("on the shader");
         body(&Bench::over(engines, Some(info), policy));
     }
@@ -123,7 +123,12 @@ impl Bench {
 
     /// On the device, with slices that end as `policy` says.
     pub(crate) fn with_policy(policy: NodePolicy) -> Self {
-        let (engines, info) = devices(1).expect("a Vulkan device");
+        Self::of(1, None, policy)
+    }
+
+    /// On the device, with so many engines of a unit, the default one where `None`.
+    pub(crate) fn of(engines: u32, unit: Option<EngineUnit>, policy: NodePolicy) -> Self {
+        let (engines, info) = devices(engines, unit).expect("a Vulkan device");
         Self::over(engines, Some(info), policy)
     }
 
