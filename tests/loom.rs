@@ -183,10 +183,10 @@ fn loom_another_engine_signals_while_the_engine_parks() {
         let (from, to) = (rig.fence(), rig.fence());
         let (mut consumer, mut producer) = (rig.queue_on(0), rig.queue_on(1));
         rig.rest();
-        loom::explore();
         consumer
             .submit(CommandList::new().wait(&from, 1).signal(&to, 1))
             .unwrap();
+        loom::explore();
         producer
             .submit(CommandList::new().signal(&from, 1))
             .unwrap();
@@ -219,7 +219,7 @@ fn loom_a_late_signal_does_not_touch_the_next_fence() {
 /// keeps its waiter.
 #[test]
 fn loom_a_late_record_does_not_release_the_next_fences_waiter() {
-    explore(2, || {
+    explore(1, || {
         let rig = Rig::new(RigOptions::default());
         let (old, mut queue) = (rig.fence(), rig.queue());
         let waits = armed_waiter(&old, 1);
