@@ -180,17 +180,17 @@ fn loom_another_engine_signals_while_the_engine_parks() {
             nodes: 2,
             ..RigOptions::default()
         });
-        let (from, to) = (rig.fence(), rig.fence());
+        let fence = rig.fence();
         let (mut consumer, mut producer) = (rig.queue_on(0), rig.queue_on(1));
         rig.rest();
-        consumer
-            .submit(CommandList::new().wait(&from, 1).signal(&to, 1))
-            .unwrap();
+        let end = consumer.submit(CommandList::new().wait(&fence, 1)).unwrap();
+        // Its slice has found nothing, and nobody knows yet.
+        rig.until_slice_ends(0);
         loom::explore();
         producer
-            .submit(CommandList::new().signal(&from, 1))
+            .submit(CommandList::new().signal(&fence, 1))
             .unwrap();
-        to.wait(1, Timeout::Never).unwrap();
+        consumer.progress_fence().wait(end, Timeout::Never).unwrap();
         loom::stop_exploring();
     });
 }

@@ -3,16 +3,16 @@
 
 use loom::model::Builder;
 use loom::thread::{self, JoinHandle};
-use native_fence::abi::{Delivery, DoorbellStatus};
+use native_fence::abi::{Delivery, DoorbellStatus, EngineReport, SliceResult};
 use native_fence::gpu::{
-    Arrival, Crowd, EngineState, ModelClock, ModelEngine, ModelMemory, ModelOptions, Node,
-    NodePolicy,
+    Arrival, Crowd, EngineState, MemoryAccess, MemoryObserver, ModelClock, ModelEngine,
+    ModelMemory, ModelOptions, Node, NodePolicy,
 };
 use native_fence::kmd::Driver;
 use native_fence::umd::{Device, HwQueue, HwQueueOptions};
 use native_fence::{Fence, Timeout, WaitError, os};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Points at which threads may switch in one execution; more is a loop that never ends.
@@ -55,6 +55,28 @@ impl ModelClock for StillClock {
     }
 }
 
+/// Holds an engine at the end of its next slice, when it has told nobody yet, until the scenario
+/// goes on. Beside what is explored: the scenario sees it only where nothing is.
+#[derive(Debug, Default)]
+struct EndOfSlice {
+    holds: AtomicBool,
+    reached: AtomicBool,
+}
+
+impl MemoryObserver for EndOfSlice {
+    fn touched(&self, access: MemoryAccess, region: &'static str, offset: u64) {
+        let results = EngineReport::SLICE_RESULTS..EngineReport::RECORDS;
+        let is_reason = results.contains(&offset)
+            && (offset - results.start) % SliceResult::BYTES == SliceResult::REASON;
+        if access == MemoryAccess::Store && region == "engine-report" && is_reason {
+            self.reached.store(true, Ordering::Relaxed);
+            while self.holds.load(Ordering::Relaxed) {
+                thread::yield_now();
+            }
+        }
+    }
+}
+
 /// How a rig is made. Loom has five threads: the scenario's own, and of each node the interrupt's
 /// and one for each lane.
 #[derive(Clone, Copy, Debug)]
@@ -82,6 +104,7 @@ pub(crate) struct Rig {
     pub(crate) device: Device,
     driver: Arc<Driver>,
     memories: Vec<Arc<ModelMemory>>,
+    ends: Vec<Arc<EndOfSlice>>,
 }
 
 impl Rig {
@@ -94,10 +117,13 @@ impl Rig {
             delivery: Delivery::Event,
             wait_spin: Duration::ZERO,
         };
-        let mut memories = Vec::new();
+        let (mut memories, mut ends) = (Vec::new(), Vec::new());
         let crowd = Arc::new(Crowd::new(options.nodes));
         let nodes = (0..options.nodes).map(|ordinal| {
+            let end = Arc::new(EndOfSlice::default());
+            ends.push(Arc::clone(&end));
             let engine = ModelEngine::new(ModelOptions {
+                observer: Some(end),
                 lanes: options.lanes,
                 rounds: 1,
                 quantum: 1,
@@ -115,7 +141,18 @@ impl Rig {
             device: Device::open(&adapter),
             driver,
             memories,
+            ends,
         }
+    }
+
+    /// Lets the other threads run until the next slice of an engine ends; only where nothing is
+    /// explored.
+    pub(crate) fn until_slice_ends(&self, node_ordinal: usize) {
+        let end = &self.ends[node_ordinal];
+        end.reached.store(false, Ordering::Relaxed);
+        end.holds.store(true, Ordering::Relaxed);
+        until(|| end.reached.load(Ordering::Relaxed));
+        end.holds.store(false, Ordering::Relaxed);
     }
 
     pub(crate) fn fence(&self) -> Fence {
