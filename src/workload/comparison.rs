@@ -291,12 +291,12 @@ impl Seat {
         // What is submitted beforehand was submitted for this batch all the same.
         let counts = self.runner.counts();
         self.runner.prepare()?;
-        let process = ProcessCounters::read();
+        let process = ProcessCounters::at_start();
         let sample = self.runner.batch()?;
         // A pause, not a wait: there is no event for "nothing goes on any more" that all
         // mechanisms share.
         std::thread::sleep(rest);
-        let mut process = ProcessCounters::read().since(process);
+        let mut process = ProcessCounters::at_end().since(process);
         // The pause itself is one sleep, and the runner may have made others.
         let own = 1 + sample.pauses;
         process.wakeups = process.wakeups.map(|wakeups| wakeups.saturating_sub(own));

@@ -15,14 +15,22 @@ pub struct ProcessCounters {
 }
 
 impl ProcessCounters {
-    /// Reads them.
+    /// Reads them at the beginning of what is measured: the CPU time last, since to count wake-ups
+    /// takes some itself.
     #[must_use]
-    pub fn read() -> Self {
-        let cpu = clock_gettime(ClockId::ProcessCPUTime);
-        let seconds = u64::try_from(cpu.tv_sec).unwrap_or(0);
-        let nanoseconds = u32::try_from(cpu.tv_nsec).unwrap_or(0);
+    pub fn at_start() -> Self {
+        let wakeups = wakeups();
         Self {
-            cpu: Duration::new(seconds, nanoseconds),
+            cpu: cpu(),
+            wakeups,
+        }
+    }
+
+    /// Reads them at the end: the CPU time first.
+    #[must_use]
+    pub fn at_end() -> Self {
+        Self {
+            cpu: cpu(),
             wakeups: wakeups(),
         }
     }
@@ -39,6 +47,13 @@ impl ProcessCounters {
                 .map(|(now, then)| now.saturating_sub(then)),
         }
     }
+}
+
+fn cpu() -> Duration {
+    let cpu = clock_gettime(ClockId::ProcessCPUTime);
+    let seconds = u64::try_from(cpu.tv_sec).unwrap_or(0);
+    let nanoseconds = u32::try_from(cpu.tv_nsec).unwrap_or(0);
+    Duration::new(seconds, nanoseconds)
 }
 
 fn wakeups() -> Option<u64> {
@@ -73,12 +88,12 @@ mod tests {
 
     #[test]
     fn a_thread_that_sleeps_is_counted() {
-        let before = ProcessCounters::read();
+        let before = ProcessCounters::at_start();
         std::thread::scope(|scope| {
             let (tell, told) = std::sync::mpsc::channel::<()>();
             let sleeper = scope.spawn(move || {
                 let _ = told.recv();
-                ProcessCounters::read()
+                ProcessCounters::at_end()
             });
             std::thread::sleep(Duration::from_millis(20));
             drop(tell);
