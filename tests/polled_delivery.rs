@@ -17,7 +17,7 @@ const POLLED: NodePolicy = NodePolicy {
     slice_time: Duration::from_millis(4),
     idle_window: Duration::from_micros(50),
     company_window: Duration::from_micros(300),
-    crowded_window: Duration::from_micros(2),
+    crowded_window: Duration::from_micros(10),
     delivery: Delivery::Polled,
     wait_spin: Duration::ZERO,
 };

@@ -124,7 +124,8 @@ uint vote(bool raised) {
     uint64_t ticks = now();
     k_passes += k_fixed_passes + max(s_progress, PATIENCE);
     if (s_progress != 0u) {
-        k_answers += k_idle_iterations != 0u ? 1u : 0u;
+        // The vote before the first execution counts as one.
+        k_answers += k_idle_iterations > 1u ? 1u : 0u;
         k_last_step = ticks;
         k_idle_iterations = 0u;
         k_window = k_idle_window;

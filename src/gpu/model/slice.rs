@@ -203,7 +203,8 @@ impl<'a> Leader<'a> {
         let ticks = lane.ticks.now(g);
         self.passes += self.fixed_passes + s.progress.get().max(u64::from(PATIENCE));
         if s.progress.get() != 0 {
-            self.answers += u64::from(self.idle_iterations != 0);
+            // The vote before the first execution counts as one.
+            self.answers += u64::from(self.idle_iterations > 1);
             self.last_step = ticks;
             self.idle_iterations = 0;
             self.window = self.idle_window;

@@ -33,7 +33,7 @@ impl Default for NodePolicy {
             slice_time: Duration::from_millis(4),
             idle_window: Duration::from_micros(50),
             company_window: Duration::from_micros(300),
-            crowded_window: Duration::from_micros(2),
+            crowded_window: Duration::from_micros(10),
             delivery: Delivery::Event,
             wait_spin: Duration::from_micros(100),
         }

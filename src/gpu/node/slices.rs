@@ -120,7 +120,8 @@ impl Node {
     /// Submits what can go on, or begins to let the engine go.
     pub(super) fn supply(&self, inner: &mut Inner) {
         let scan = QueueScan::of(inner.run_list.queues());
-        if inner.answered || !scan.blocked {
+        let has_work = scan.runnable || scan.blocked;
+        if inner.answered || !has_work {
             inner.vain = 0;
         } else if inner.last_reason == SliceReason::Idle {
             inner.vain += 1;

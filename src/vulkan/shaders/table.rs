@@ -109,7 +109,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0xd9ac_9167_4928_2257,
+    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0x331b_148f_718e_bce3,
     "shader source engine/slice.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -168,7 +168,7 @@ pub static BARE_STORE_NARROW: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0xcb5f_0070_7d6b_2a76,
+    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0x828d_87d9_6bc7_d3da,
     "spv/engine.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
