@@ -204,7 +204,9 @@ fn run(bench: &Bench, rounds: u64, random: &mut Random, latencies: &mut Latencie
 fn random_arms(engines: u32, seed: u64) {
     let mut random = Random(seed);
     let policies = policies();
-    let rounds = (arms() / (2 * policies.len() as u64 * WAITERS as u64)).max(1);
+    let shader_alone = std::env::var_os("NFENCE_ARMS_ON").is_some_and(|on| on == "shader");
+    let benches = if shader_alone { 1 } else { 2 };
+    let rounds = arms().div_ceil(benches * policies.len() as u64 * WAITERS as u64);
     for policy in policies {
         println!("{engines} engines, {policy:?}");
         let seed = random.bits();
@@ -213,7 +215,7 @@ fn random_arms(engines: u32, seed: u64) {
             run(bench, rounds, &mut Random(seed), &mut latencies);
             latencies.print();
         };
-        if std::env::var_os("NFENCE_ARMS_ON").is_some_and(|on| on == "shader") {
+        if shader_alone {
             body(&Bench::of(engines, None, policy));
         } else {
             on_benches_of(engines, policy, body);
