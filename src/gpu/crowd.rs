@@ -1,9 +1,10 @@
 //! Crowd: the engines of an adapter that want the device at the same time.
 //!
-//! What each of them does depends on the others. An engine that polls for work keeps a core, or a context of the device, from an engine that has
+//! An engine that polls for work keeps a core, or a context of the device, from an engine that has
 //! some. Where there are fewer of them than engines at work, one that finds nothing leaves soon;
 //! else it stays a while, since what comes soon is served sooner by a running engine than by one
-//! that must be started (`decisions.md` 24).
+//! that must be started (`decisions.md` 24). And an engine that sleeps for a value needs to be
+//! interrupted for, where others poll.
 
 use crate::sync::{AtomicU32, Ordering};
 
