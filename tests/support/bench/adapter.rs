@@ -5,8 +5,9 @@ use native_fence::gpu::{
     Crowd, Engine, EngineState, EngineUnit, ModelEngine, ModelOptions, Node, NodePolicy,
     ShaderEngine, ShaderTuning,
 };
-use native_fence::kmd::{Ddi, Driver, NodeCounters};
+use native_fence::kmd::{Ddi, Driver, MonitoredValueUpdate, NodeCounters};
 use native_fence::os::NativeFence;
+use native_fence::shared::Block;
 use native_fence::vulkan::{AdapterInfo, Instance, InstanceOptions, choose, validation};
 use native_fence::{Adapter, CommandList, Device, Fence, HwQueue, HwQueueOptions, Timeout};
 use std::sync::Arc;
@@ -149,6 +150,19 @@ impl Bench {
             ..HwQueueOptions::default()
         };
         self.device.create_hw_queue_with(options).unwrap()
+    }
+
+    /// Posts a fence's MonitoredValue as it stands, as the OS does to arm it again.
+    pub(crate) fn repost(&self, fence: &Fence) {
+        let (region, offset) = native(fence).monitored_value_place();
+        let words = Block::whole(&region.map().unwrap());
+        let word = words.word(offset);
+        let update = MonitoredValueUpdate {
+            fence: native(fence).id(),
+            value: word.observe(),
+            word,
+        };
+        self.spy.update_monitored_values(&[update]).unwrap();
     }
 
     /// Counters of one engine.
