@@ -253,6 +253,7 @@ fn nf_08_load_random_arms_lose_no_wake_up_whatever_an_engine_is_made_of() {
         println!("{unit:?}");
         let mut latencies = Latencies::new();
         let bench = Bench::of(2, Some(unit), NodePolicy::default());
+        assert_eq!(bench.engines.len(), 2);
         run(&bench, 100, &mut Random(3), &mut latencies);
         latencies.print();
     }

@@ -85,7 +85,7 @@ fn nf_22_the_loss_of_one_engine_ends_the_waits_of_who_was_on_it() {
         let mut their_queue = well.create_hw_queue_with(on_other).unwrap();
         let (mut doomed, mut spared) = (bench.queue_on(0), bench.queue_on(1));
         bench.until_parked();
-        let waiter = bench.waiter(&fence, 1);
+        let (waiter, their_waiter) = (bench.waiter(&fence, 1), bench.waiter(&theirs, 1));
         bench.engines[0].lose();
         // The submission finds it, at the latest.
         let _ = doomed.submit(CommandList::new().nop());
@@ -102,7 +102,7 @@ fn nf_22_the_loss_of_one_engine_ends_the_waits_of_who_was_on_it() {
         let value = their_queue
             .submit(CommandList::new().signal(&theirs, 1))
             .unwrap();
-        assert_eq!(theirs.wait(1, LONG), Ok(()));
+        assert_eq!(their_waiter.join(), Ok(()));
         assert_eq!(their_queue.progress_fence().wait(value, LONG), Ok(()));
     });
 }
