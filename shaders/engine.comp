@@ -26,6 +26,10 @@ layout(constant_id = 1) const uint ROUNDS = 32u;
 layout(constant_id = 2) const uint QUANTUM = 8u;
 // Whether a lane can have more than one queue: without, it never switches.
 layout(constant_id = 3) const bool MANY_QUEUES = true;
+// Whether it does transfers: without, a queue that stands at one ends the slice.
+layout(constant_id = 4) const bool TRANSFERS = true;
+// Whether it logs waits that it finds unsatisfied, of queues that have such a log (LG-11).
+layout(constant_id = 5) const bool VERBOSE = false;
 // Looks in a row that find nothing after which a lane leaves the iteration.
 const uint PATIENCE = 8u;
 
@@ -51,6 +55,7 @@ layout(push_constant, scalar) uniform Slice {
 #include "engine/resolve.glsl"
 #include "engine/switch.glsl"
 #include "engine/step.glsl"
+#include "engine/transfer.glsl"
 #include "engine/raise.glsl"
 #include "engine/adopt.glsl"
 #include "engine/slice.glsl"

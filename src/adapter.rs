@@ -4,14 +4,15 @@
 //! the driver of `kmd`, the operating system of `os`, and what the user side starts from.
 
 use crate::gpu::{
-    Crowd, Engine, EngineUnit, EngineUnitError, Node, NodeCounters, NodePolicy, ShaderEngine,
-    ShaderTuning,
+    CommandEngine, Crowd, Engine, EngineCaps, EngineUnit, EngineUnitError, Node, NodeCounters,
+    NodePolicy, ShaderEngine, ShaderTuning, SharedQueue,
 };
-use crate::kmd::{Ddi, Driver};
-use crate::os;
-use crate::sync::Arc;
+use crate::kmd::{CommandDriver, Ddi, Driver, DriverOptions};
+use crate::os::{self, Features, FenceMemory, Tracing};
+use crate::shared::Providers;
+use crate::sync::{Arc, lock};
 use crate::umd::Device;
-use crate::vulkan::{self, AdapterInfo, Instance, InstanceOptions};
+use crate::vulkan::{self, AdapterInfo, Instance, InstanceOptions, MemoryOptions};
 use std::num::NonZeroU32;
 
 /// Why no adapter came up.
@@ -23,20 +24,29 @@ pub enum OpenError {
     /// No device of that name.
     #[error(transparent)]
     Choice(#[from] vulkan::ChoiceError),
-    /// The device lacks something that native fences need.
-    #[error("{device} has no native fences: {missing}")]
-    NoNativeFences {
-        /// Name of the device.
-        device: String,
-        /// What it lacks, a sentence each.
-        missing: String,
-    },
+    /// What the driver says of itself cannot be.
+    #[error(transparent)]
+    Start(#[from] os::StartError),
+    /// No memory that the engines can share, or not what was asked for.
+    #[error(transparent)]
+    Memory(#[from] vulkan::MemoryError),
     /// The engine's queue could not be had.
     #[error(transparent)]
     Unit(#[from] EngineUnitError),
     /// The engine could not be made.
     #[error("the engine could not be made: {0}")]
     Engine(String),
+}
+
+/// What executes the packets of an adapter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EngineKind {
+    /// A compute shader, which compares fence values: native fences, and monitored ones beside them.
+    #[default]
+    Shader,
+    /// Command buffers of the device's queue, as before WDDM 3.2: monitored fences and kernel-mode
+    /// queues alone. What a device is opened with that lacks something which native fences need.
+    CommandBuffers,
 }
 
 /// How an adapter is opened.
@@ -46,14 +56,24 @@ pub struct AdapterOptions {
     pub device: Option<String>,
     /// Khronos validation layers, core and synchronization.
     pub validation: bool,
+    /// What executes packets.
+    pub engine: EngineKind,
     /// Engines, each a node of the adapter.
     pub nodes: NonZeroU32,
     /// What an engine is made of; the default for the device where `None`.
     pub unit: Option<EngineUnit>,
+    /// Which memory is used for what.
+    pub memory: MemoryOptions,
+    /// Where [`Device::create_fence`] makes fences.
+    pub fence_memory: FenceMemory,
     /// How the engines' slices end.
     pub policy: NodePolicy,
     /// How the engines' shader is specialised.
     pub tuning: ShaderTuning,
+    /// Features that the OS enables.
+    pub features: Features,
+    /// Caps that the driver makes use of.
+    pub driver: DriverOptions,
 }
 
 impl Default for AdapterOptions {
@@ -61,11 +81,48 @@ impl Default for AdapterOptions {
         Self {
             device: None,
             validation: false,
+            engine: EngineKind::default(),
             nodes: NonZeroU32::MIN,
             unit: None,
+            memory: MemoryOptions::default(),
+            fence_memory: FenceMemory::default(),
             policy: NodePolicy::default(),
             tuning: ShaderTuning::default(),
+            features: Features::default(),
+            driver: DriverOptions::default(),
         }
+    }
+}
+
+/// What engines are made of.
+struct Opened {
+    unit: EngineUnit,
+    queues: Vec<SharedQueue>,
+    /// Of the first queue.
+    device: Arc<vulkan::Device>,
+    providers: Arc<Providers>,
+}
+
+impl Opened {
+    /// A queue for each engine, and memory that works with them.
+    fn by(
+        instance: &Arc<Instance>,
+        info: &AdapterInfo,
+        options: &AdapterOptions,
+    ) -> Result<Self, OpenError> {
+        let unit = options
+            .unit
+            .unwrap_or_else(|| EngineUnit::default_for(info));
+        let queues = unit.open_queues(instance, info, options.nodes.get(), options.validation)?;
+        let first = queues.first().ok_or(EngineUnitError::NoQueue)?;
+        let device = Arc::clone(lock(first).device());
+        let providers = vulkan::memory_providers(instance, &device, options.memory)?;
+        Ok(Self {
+            unit,
+            queues,
+            device,
+            providers: Arc::new(providers),
+        })
     }
 }
 
@@ -74,6 +131,9 @@ impl Default for AdapterOptions {
 pub struct Adapter {
     os: Arc<os::Adapter>,
     info: Option<AdapterInfo>,
+    /// The device of an adapter without native fences.
+    bare_device: Option<Arc<vulkan::Device>>,
+    fence_memory: FenceMemory,
 }
 
 impl Adapter {
@@ -98,7 +158,10 @@ impl Adapter {
         Self::open_on(&instance, info, options)
     }
 
-    /// Opens a device of an instance, with an engine for each node.
+    /// Opens a device of an instance, with an engine for each node. One that lacks something which
+    /// native fences need is opened too (FQ-04), with engines that execute command buffers, or where
+    /// it lacks even what these need without any node: [`os::AdapterState::native_fence_caps`] says what
+    /// it lacks, as everything that is refused for it does.
     ///
     /// # Errors
     /// [`OpenError`], each with what to do.
@@ -111,28 +174,31 @@ impl Adapter {
             .into_iter()
             .map(|gap| gap.sentence.to_string())
             .collect();
-        if !missing.is_empty() {
-            return Err(OpenError::NoNativeFences {
-                device: info.name.clone(),
-                missing: missing.join(" "),
-            });
+        if !missing.is_empty() || options.engine == EngineKind::CommandBuffers {
+            return Self::without_native_fences(instance, info, &missing, options);
         }
-        let unit = options
-            .unit
-            .unwrap_or_else(|| EngineUnit::default_for(info));
-        let queues = unit.open_queues(instance, info, options.nodes.get(), options.validation)?;
+        let Opened {
+            unit,
+            queues,
+            providers,
+            ..
+        } = Opened::by(instance, info, options)?;
         let engines = queues
             .into_iter()
             .map(|queue| -> Result<Box<dyn Engine>, OpenError> {
                 let engine = ShaderEngine::new(queue, options.tuning)
                     .map_err(|error| OpenError::Engine(format!("{error:#}")))?;
-                Ok(Box::new(engine))
+                Ok(Box::new(engine.with_providers(&providers)))
             })
             .collect::<Result<_, _>>()?;
         let room = unit.room(info, options.nodes.get());
-        let adapter = Self::with_crowd(engines, options.policy, Crowd::new(room))?;
+        let crowd = Crowd::new(room);
+        let nodes = Self::nodes(engines, options.policy, crowd)?;
+        let driver = Driver::with_options(nodes, options.driver.clone());
+        let adapter = Self::with_driver_and(driver, options.features)?;
         Ok(Self {
             info: Some(info.clone()),
+            fence_memory: options.fence_memory,
             ..adapter
         })
     }
@@ -145,32 +211,90 @@ impl Adapter {
         engines: Vec<Box<dyn Engine>>,
         policy: NodePolicy,
     ) -> Result<Self, OpenError> {
-        Self::with_crowd(engines, policy, Crowd::on_cores())
+        let nodes = Self::nodes(engines, policy, Crowd::on_cores())?;
+        Self::with_driver(Driver::new(nodes))
     }
 
-    fn with_crowd(
+    fn without_native_fences(
+        instance: &Arc<Instance>,
+        info: &AdapterInfo,
+        missing: &[String],
+        options: &AdapterOptions,
+    ) -> Result<Self, OpenError> {
+        let gap = format!("{} lacks what they need: {}", info.name, missing.join(" "));
+        let driver = DriverOptions {
+            without_native_fences: (!missing.is_empty()).then_some(gap),
+            // By the description that was given, which may have less than the device.
+            no_64_bit_atomics: options.driver.no_64_bit_atomics
+                || !EngineCaps::of(info).has_64_bit_atomics,
+            ..options.driver.clone()
+        };
+        let (device, driver) = if vulkan::has_command_engines(info) {
+            let (device, engines) = Self::command_engines(instance, info, options)?;
+            let look = options.policy.wait_spin;
+            let driver: Arc<dyn Ddi> = CommandDriver::new(engines, driver, look);
+            (device, driver)
+        } else {
+            let device = vulkan::Device::open(instance, info, vulkan::DeviceOptions::default())?;
+            let driver: Arc<dyn Ddi> = Driver::with_options(Vec::new(), driver);
+            (device, driver)
+        };
+        Ok(Self {
+            info: Some(info.clone()),
+            bare_device: Some(device),
+            ..Self::with_driver_and(driver, options.features)?
+        })
+    }
+
+    /// Engines that execute command buffers, and the device of the first.
+    fn command_engines(
+        instance: &Arc<Instance>,
+        info: &AdapterInfo,
+        options: &AdapterOptions,
+    ) -> Result<(Arc<vulkan::Device>, Vec<CommandEngine>), OpenError> {
+        let opened = Opened::by(instance, info, options)?;
+        let providers = opened.providers;
+        let engine = |queue| {
+            CommandEngine::new(queue, &providers)
+                .map_err(|error| OpenError::Engine(error.to_string()))
+        };
+        let engines = opened.queues.into_iter().map(engine);
+        Ok((opened.device, engines.collect::<Result<_, _>>()?))
+    }
+
+    fn nodes(
         engines: Vec<Box<dyn Engine>>,
         policy: NodePolicy,
         crowd: Crowd,
-    ) -> Result<Self, OpenError> {
+    ) -> Result<Vec<Node>, OpenError> {
         let crowd = Arc::new(crowd);
         let nodes = engines.into_iter().zip(0..).map(|(engine, ordinal)| {
             Node::new(ordinal, engine, policy, Arc::clone(&crowd))
                 .map_err(|error| OpenError::Engine(error.to_string()))
         });
-        Ok(Self::with_driver(Driver::new(
-            nodes.collect::<Result<_, _>>()?,
-        )))
+        nodes.collect()
     }
 
     /// An adapter over any driver: how a conformance suite puts another implementation, or a
     /// spying one, under the OS.
-    #[must_use]
-    pub fn with_driver(driver: Arc<dyn Ddi>) -> Self {
-        Self {
-            os: os::Adapter::start(driver),
+    ///
+    /// # Errors
+    /// What the driver says of itself cannot be.
+    pub fn with_driver(driver: Arc<dyn Ddi>) -> Result<Self, OpenError> {
+        Self::with_driver_and(driver, Features::default())
+    }
+
+    /// The same with features of the OS that are switched.
+    ///
+    /// # Errors
+    /// What the driver says of itself cannot be, with these features.
+    pub fn with_driver_and(driver: Arc<dyn Ddi>, features: Features) -> Result<Self, OpenError> {
+        Ok(Self {
+            os: os::Adapter::start_with(driver, features)?,
             info: None,
-        }
+            bare_device: None,
+            fence_memory: FenceMemory::default(),
+        })
     }
 
     /// The Vulkan device, if there is one under it.
@@ -179,10 +303,23 @@ impl Adapter {
         self.info.as_ref()
     }
 
+    /// The Vulkan device of an adapter without native fences, its first engine's if it has one; engines
+    /// of the other kind have theirs for themselves.
+    #[must_use]
+    pub fn bare_device(&self) -> Option<&Arc<vulkan::Device>> {
+        self.bare_device.as_ref()
+    }
+
     /// The OS's adapter: caps, counters, the driver.
     #[must_use]
     pub fn os(&self) -> &Arc<os::Adapter> {
         &self.os
+    }
+
+    /// Who provides the memory that engines and host share, and what is not offered.
+    #[must_use]
+    pub fn providers(&self) -> &Providers {
+        self.os.ddi().providers()
     }
 
     /// Counters of all engines together; [`Ddi::node_counters`] has those of each.
@@ -193,9 +330,18 @@ impl Adapter {
         counters.fold(NodeCounters::default(), NodeCounters::plus)
     }
 
+    /// Sets how much is traced: the logs of all queues, those that are there and those to come, are
+    /// enlarged or brought back (LG-07), and further ones made or taken away (LG-11).
+    ///
+    /// # Errors
+    /// As [`os::AdapterState::set_tracing`].
+    pub fn set_tracing(&self, tracing: Tracing) -> Result<(), os::OsError> {
+        self.os.set_tracing(tracing)
+    }
+
     /// Opens the adapter for a process: a device, with handles of its own.
     #[must_use]
     pub fn create_device(&self) -> Device {
-        Device::open(&self.os)
+        Device::with_fences_in(&self.os, self.fence_memory)
     }
 }

@@ -28,14 +28,16 @@
 //!
 //! The rooms: `abi` holds the bytes that both sides agree on, `shared` the memory, `vulkan` the
 //! device, `gpu` the engines, `kmd` the driver's DDIs, `os` the operating system, `umd` what a
-//! program links. Under `--cfg loom` what needs a Vulkan device is left out, and the rest is
-//! explored over the model engine (`tests/loom.rs`).
+//! program links; with the feature `capi` a C program links `capi`. Under `--cfg loom` what needs a
+//! Vulkan device is left out, and the rest is explored over the model engine (`tests/loom.rs`).
 
 #[cfg(not(loom))]
 mod adapter;
 mod sync;
 
 pub mod abi;
+#[cfg(all(feature = "capi", not(loom)))]
+pub mod capi;
 pub mod gpu;
 pub mod kmd;
 pub mod os;
@@ -54,9 +56,19 @@ pub mod cli;
 
 pub use abi::Delivery;
 #[cfg(not(loom))]
-pub use adapter::{Adapter, AdapterOptions, OpenError};
-pub use os::{SignalError, WaitError, WaitManyError};
-pub use umd::{
-    CommandList, CreateError, Device, Fence, HwQueue, HwQueueOptions, RingError, SubmitError,
-    Timeout,
+pub use adapter::{Adapter, AdapterOptions, EngineKind, OpenError};
+#[cfg(not(loom))]
+pub use os::PassFenceError;
+pub use os::{
+    EndError, EventError, EventHandle, FenceMemory, ShareError, SharedHandle, SignalError, Tracing,
+    WaitError, WaitManyError,
 };
+#[cfg(all(feature = "tokio", not(loom)))]
+pub use umd::TokioEvent;
+pub use umd::{
+    Allocation, ArmedWait, CommandList, CreateError, Device, EventWait, Fence, FenceOptions,
+    HwQueue, HwQueueOptions, KernelQueue, KernelQueueError, MonitoredFence, MonitoredFenceOptions,
+    RingError, SubmitError, Timeout, WaitFuture,
+};
+#[cfg(not(loom))]
+pub use vulkan::{MemoryOptions, MemoryPlacement, SystemMemory};

@@ -13,14 +13,14 @@ pub(crate) use std::sync::Arc;
 pub(crate) use loom::{
     sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence},
     sync::{Condvar, Mutex, MutexGuard},
-    thread,
+    thread, thread_local,
 };
 use std::time::Instant;
 #[cfg(not(loom))]
 pub(crate) use std::{
     sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence},
     sync::{Condvar, Mutex, MutexGuard},
-    thread,
+    thread, thread_local,
 };
 
 /// Locks of books: of a pool's free places, of what a test double has seen. They keep the data

@@ -13,9 +13,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::mem::offset_of;
 
 use native_fence::abi::{
-    Delivery, DoorbellStatus, EngineControl, EngineReport, FaultCode, FenceEntry, FenceHandle,
-    HandleAccess, HandleEntry, InterruptRecord, LOG_BUFFER_BYTES, LOG_BUFFER_ENTRIES, LogEntry,
-    LogHeader, LogIndex, LogOperation, LogType, MAILBOX_CAPACITY, MAX_HW_QUEUES, Opcode,
+    Delivery, Doorbell, DoorbellStatus, EngineControl, EngineReport, FaultCode, FenceEntry,
+    HandleAccess, HandleEntry, InterruptRecord, LOG_BUFFER_BYTES, LOG_BUFFER_ENTRIES, LocalHandle,
+    LogEntry, LogHeader, LogIndex, LogOperation, LogType, MAILBOX_CAPACITY, MAX_HW_QUEUES, Opcode,
     PACKET_BYTES, Packet, QueueDescriptor, QueueProgress, QueueState, QueueStatus,
     RECORD_RING_CAPACITY, RingControl, SLICE_SLOTS, SliceArgs, SliceReason, SliceResult,
 };
@@ -65,7 +65,7 @@ fn twins() -> Vec<Twin> {
             shadow = SHADOW, id = ID,
         }
         HandleEntry {
-            current_value_va = CURRENT_VALUE_VA, fence_entry_va = FENCE_ENTRY_VA, meta = META,
+            va = VA, detail = DETAIL, meta = META,
         }
         InterruptRecord {
             fence_id = FENCE_ID, value = VALUE, hw_queue = HW_QUEUE, log_number = LOG_NUMBER,
@@ -77,7 +77,9 @@ fn twins() -> Vec<Twin> {
         LogHeader {
             index = INDEX, log_type = LOG_TYPE, number_of_entries = NUMBER_OF_ENTRIES,
         }
-        Packet { control = CONTROL, log_number = LOG_NUMBER, value = VALUE, operands = OPERANDS }
+        Packet { control = CONTROL, log_number = LOG_NUMBER, value = VALUE,
+            destination_offset = DESTINATION_OFFSET, bytes = BYTES_TO_TRANSFER,
+            source_handle = SOURCE_HANDLE, source_offset = SOURCE_OFFSET }
         QueueDescriptor {
             ring_va = RING_VA, ring_control_va = RING_CONTROL_VA, ring_capacity = RING_CAPACITY,
             wait_log_va = WAIT_LOG_VA, wait_log_entries = WAIT_LOG_ENTRIES,
@@ -86,17 +88,21 @@ fn twins() -> Vec<Twin> {
             progress_va = PROGRESS_VA, progress_handle = PROGRESS_HANDLE,
             progress_current_value_va = PROGRESS_CURRENT_VALUE_VA,
             progress_fence_entry_va = PROGRESS_FENCE_ENTRY_VA, hw_queue = HW_QUEUE,
+            queued_log_va = QUEUED_LOG_VA, queued_log_entries = QUEUED_LOG_ENTRIES,
         }
-        QueueProgress { read_index = READ_INDEX, doorbell_status = DOORBELL_STATUS }
+        QueueProgress {
+            read_index = READ_INDEX, doorbell_status = DOORBELL_STATUS, log_types = LOG_TYPES,
+        }
         QueueState {
             sequence = SEQUENCE, read_index = READ_INDEX, wait_number = WAIT_NUMBER,
             signal_number = SIGNAL_NUMBER, wait_log_index = WAIT_LOG_INDEX,
             signal_log_index = SIGNAL_LOG_INDEX, observed_ticks = OBSERVED_TICKS,
             progress_value = PROGRESS_VALUE,
             status = STATUS, fault = FAULT, head_control = HEAD_CONTROL, head_value = HEAD_VALUE,
+            transferred = TRANSFERRED, queued_log_index = QUEUED_LOG_INDEX,
         }
         RingControl {
-            write_index = WRITE_INDEX, last_queued_value = LAST_QUEUED_VALUE, doorbell = DOORBELL,
+            write_index = WRITE_INDEX,
         }
         SliceArgs {
             slice = SLICE, queue_count = QUEUE_COUNT, base_ticks = BASE_TICKS,
@@ -105,7 +111,8 @@ fn twins() -> Vec<Twin> {
         }
         SliceResult {
             reason = REASON, passes = PASSES, iterations = ITERATIONS, begin_ticks = BEGIN_TICKS,
-            end_ticks = END_TICKS, answers = ANSWERS,
+            end_ticks = END_TICKS, answers = ANSWERS, parts = PARTS,
+            stands_at_transfer = STANDS_AT_TRANSFER,
         }
     }
 }
@@ -218,6 +225,8 @@ fn every_constant_of_the_twins_is_rusts() {
         ("FAULT_LOG_NUMBER", FaultCode::LogNumber as u64),
         ("FAULT_ACCESS_DENIED", FaultCode::AccessDenied as u64),
         ("FAULT_PROGRESS", FaultCode::Progress as u64),
+        ("FAULT_RANGE", FaultCode::Range as u64),
+        ("FAULT_OVERLAP", FaultCode::Overlap as u64),
         ("FENCE_ENTRY_BYTES", FenceEntry::BYTES),
         (
             "FENCE_LEAF_BITS",
@@ -228,7 +237,7 @@ fn every_constant_of_the_twins_is_rusts() {
             "HANDLE_LEAF_BITS",
             u64::from(HandleEntry::LEAF_ENTRIES.ilog2()),
         ),
-        ("HANDLE_SLOT_BITS", u64::from(FenceHandle::SLOT_BITS)),
+        ("HANDLE_SLOT_BITS", u64::from(LocalHandle::SLOT_BITS)),
         (
             "ACCESS_ALWAYS_SIGNALED",
             u64::from(HandleAccess::ALWAYS_SIGNALED.0),
@@ -236,6 +245,7 @@ fn every_constant_of_the_twins_is_rusts() {
         ("ACCESS_NO_SIGNAL", u64::from(HandleAccess::NO_SIGNAL.0)),
         ("ACCESS_NO_WAIT", u64::from(HandleAccess::NO_WAIT.0)),
         ("ACCESS_CLOSED", u64::from(HandleAccess::CLOSED.0)),
+        ("ACCESS_ALLOCATION", u64::from(HandleAccess::ALLOCATION.0)),
         ("MAX_HW_QUEUES", MAX_HW_QUEUES),
         ("QUEUE_STATE_BYTES", QueueState::BYTES),
         ("STATUS_READY", QueueStatus::Ready as u64),
@@ -250,12 +260,16 @@ fn every_constant_of_the_twins_is_rusts() {
         ("LOG_ENTRY_BYTES", LogEntry::BYTES),
         ("LOG_SIGNAL_EXECUTED", LogOperation::SignalExecuted as u64),
         ("LOG_WAIT_UNBLOCKED", LogOperation::WaitUnblocked as u64),
+        ("LOG_WAIT_QUEUED", LogOperation::WaitQueued as u64),
         ("PACKET_BYTES", PACKET_BYTES),
         ("OPCODE_NONE", 0),
         ("OPCODE_NOP", Opcode::Nop as u64),
         ("OPCODE_WAIT", Opcode::Wait as u64),
         ("OPCODE_SIGNAL", Opcode::Signal as u64),
         ("OPCODE_PROGRESS", Opcode::Progress as u64),
+        ("OPCODE_TIMESTAMP", Opcode::Timestamp as u64),
+        ("OPCODE_FILL", Opcode::Fill as u64),
+        ("OPCODE_COPY", Opcode::Copy as u64),
         ("SLICE_SLOTS", SLICE_SLOTS),
         ("SLICE_ARGS_BYTES", SliceArgs::BYTES),
         ("SLICE_RESULT_BYTES", SliceResult::BYTES),
@@ -264,6 +278,7 @@ fn every_constant_of_the_twins_is_rusts() {
         ("REASON_IDLE", SliceReason::Idle as u64),
         ("REASON_INTERRUPT", SliceReason::Interrupt as u64),
         ("REASON_REQUEST", SliceReason::Request as u64),
+        ("REASON_TRANSFER", SliceReason::Transfer as u64),
         ("DELIVERY_EVENT", Delivery::Event as u64),
         ("DELIVERY_POLLED", Delivery::Polled as u64),
     ]);
@@ -284,8 +299,9 @@ fn what_the_engine_takes_for_granted_holds() {
     assert!(MAILBOX_CAPACITY.is_power_of_two() && RECORD_RING_CAPACITY.is_power_of_two());
     // The user's words lie in cache lines of their own, so do the engine's and the OS's.
     for (one, other) in [
-        (RingControl::WRITE_INDEX, RingControl::LAST_QUEUED_VALUE),
-        (RingControl::LAST_QUEUED_VALUE, RingControl::DOORBELL),
+        (RingControl::WRITE_INDEX, RingControl::BYTES),
+        (Doorbell::LAST_QUEUED_VALUE, Doorbell::RINGS),
+        (Doorbell::RINGS, Doorbell::BYTES),
         (QueueProgress::READ_INDEX, QueueProgress::DOORBELL_STATUS),
     ] {
         assert!(other - one >= 64);

@@ -4,16 +4,17 @@
 
 mod support {
     pub(crate) mod bench;
+    pub(crate) mod respawned;
 }
 
+use native_fence::abi::wddm::{VidSchCaps, Wddm31Caps};
 use native_fence::vulkan::{
-    self, AdapterInfo, DeviceOptions, Driver, Features, Instance, InstanceOptions, gaps,
-    has_native_fences,
+    self, AdapterInfo, Driver, Features, Instance, InstanceOptions, gaps, has_native_fences,
 };
-use native_fence::{Adapter, AdapterOptions, OpenError};
-use std::process::Command;
+use native_fence::{Adapter, AdapterOptions, CommandList};
 use std::sync::Arc;
-use support::bench::Bench;
+use support::bench::{Bench, LONG, until};
+use support::respawned;
 
 /// FQ-03: strides are the distances of values that share a page; the address range holds every
 /// address that the device gave fence storage, which is mapped once, for the process alone; 64-bit
@@ -35,7 +36,7 @@ fn fq_03_caps_are_those_the_device_has() {
     let monitored = offsets(|fence| fence.monitored_value_place().1);
     for (places, stride) in [
         (current, caps.current_value_stride),
-        (monitored, caps.monitored_value_stride),
+        (monitored, caps.published.monitored_value_stride),
     ] {
         let stride = u64::from(stride);
         assert!(stride >= 8 && stride.is_multiple_of(8));
@@ -51,10 +52,12 @@ fn fq_03_caps_are_those_the_device_has() {
     assert!(storage.len() >= 2);
     for mapped in storage {
         let last = mapped.va.0 + mapped.bytes as u64 - 1;
-        assert!(mapped.va.0 >= caps.minimum_address && last <= caps.maximum_address);
+        assert!(
+            mapped.va.0 >= caps.published.minimum_address && last <= caps.published.maximum_address
+        );
     }
     let mapped = bench.engine.named("fence-cv").len();
-    assert!(!caps.map_to_gpu_system_process);
+    assert_eq!(caps.published.map_to_gpu_system_process, 0);
     assert_eq!(mapped, 1, "there is no second mapping");
     assert_no_validation_message();
 }
@@ -75,24 +78,71 @@ fn first_adapter() -> (Arc<Instance>, AdapterInfo) {
 }
 
 /// Opens it all the same, and no native fences on it.
-fn assert_opens_without_native_fences(instance: &Arc<Instance>, info: &AdapterInfo) {
+fn assert_opens_without_native_fences(
+    instance: &Arc<Instance>,
+    info: &AdapterInfo,
+    has_kernel_queues: bool,
+) {
     assert!(!has_native_fences(info));
-    let error = Adapter::open_on(instance, info, &AdapterOptions::default()).unwrap_err();
-    let OpenError::NoNativeFences { device, missing } = &error else {
-        panic!("{error:?}")
-    };
-    assert_eq!(*device, info.name);
-    for gap in gaps(info) {
-        assert!(missing.contains(gap.sentence), "{missing}");
+    let adapter = Adapter::open_on(instance, info, &AdapterOptions::default()).unwrap();
+    assert!(adapter.info().unwrap().is_same_device(info));
+    assert!(
+        adapter
+            .bare_device()
+            .unwrap()
+            .adapter()
+            .is_same_device(info)
+    );
+    let os = adapter.os();
+    assert_eq!(os.query_wddm_3_1_caps(), Wddm31Caps::default());
+    assert!(!os.vidsch_caps().has(VidSchCaps::NATIVE_GPU_FENCE));
+    let device = adapter.create_device();
+    let mut refusals = vec![
+        os.native_fence_caps().unwrap_err().to_string(),
+        device.create_fence(0).unwrap_err().to_string(),
+        device.create_hw_queue().unwrap_err().to_string(),
+    ];
+    let queue = device.create_kernel_queue();
+    assert_eq!(queue.is_ok(), has_kernel_queues);
+    refusals.extend(queue.as_ref().err().map(ToString::to_string));
+    for refusal in refusals {
+        assert!(refusal.contains(&info.name), "{refusal}");
+        for gap in gaps(info) {
+            assert!(refusal.contains(gap.sentence), "{refusal}");
+        }
     }
-    assert!(error.to_string().contains(missing.as_str()), "{error}");
-    let device = vulkan::Device::open(instance, info, DeviceOptions::default()).unwrap();
-    assert!(device.adapter().is_same_device(info));
+    // Monitored fences it has, of 32 bits where it has no 64-bit atomics, and without engines.
+    let fence = device.create_monitored_fence(0xffff_fffe).unwrap();
+    let is_whole = queue.is_ok() && info.features.buffer_int64_atomics;
+    assert_eq!(fence.is_64_bit(), is_whole);
+    std::thread::scope(|scope| {
+        let waiter = scope.spawn(|| fence.wait(0x1_0000_0003, LONG));
+        until("a wait stands", || fence.object().fence().waits() == 1);
+        fence.signal(0x1_0000_0002).unwrap();
+        assert!(!waiter.is_finished());
+        if let Ok(mut queue) = queue {
+            // The engine signals, behind a wait and what it was handed before.
+            let target = device.create_allocation(64).unwrap();
+            queue.wait(&fence, 0x1_0000_0001).unwrap();
+            let mut list = CommandList::new();
+            queue.record(list.fill(&target, 0..64, 7 << 32)).unwrap();
+            queue.signal(&fence, 0x1_0000_0003).unwrap();
+            queue.flush().unwrap();
+            assert_eq!(waiter.join().unwrap(), Ok(()));
+            let mut words = [0; 8];
+            target.read(0, &mut words);
+            assert_eq!(words, [7 << 32; 8]);
+        } else {
+            fence.signal(0x1_0000_0003).unwrap();
+            assert_eq!(waiter.join().unwrap(), Ok(()));
+        }
+    });
+    assert_eq!(fence.current_value(), 0x1_0000_0003);
 }
 
-/// FQ-04, on any device, whose description is made to lack one thing after the other. Open: the
-/// monitored fences that such an adapter carries do not exist yet (MF); a device that really lacks
-/// things is in the next test.
+/// FQ-04, on any device, whose description is made to lack one thing after the other. Monitored
+/// fences it has all the same, and kernel-mode queues unless it lacks what command buffers need. A
+/// device that really lacks things is in the next test.
 ///
 /// Mutants: `gap-of-atomics-forgotten`, `gaps-do-not-refuse`.
 #[test]
@@ -122,14 +172,16 @@ fn fq_04_a_device_that_lacks_a_need_opens_without_native_fences_and_says_so() {
             panic!("{id}: {found:?}")
         };
         assert_eq!(gap.id, id);
-        assert_opens_without_native_fences(&instance, &info);
+        // Memory that is imported has an address.
+        let has_kernel_queues = info.features.buffer_device_address;
+        assert_opens_without_native_fences(&instance, &info, has_kernel_queues);
     }
     let mut all = whole.clone();
     for (_, take) in takes {
         take(&mut all.features);
     }
     assert_eq!(gaps(&all).len(), 3);
-    assert_opens_without_native_fences(&instance, &all);
+    assert_opens_without_native_fences(&instance, &all, false);
 
     Adapter::open_on(&instance, &whole, &AdapterOptions::default()).unwrap();
     assert_no_validation_message();
@@ -141,27 +193,10 @@ fn fq_04_a_device_that_lacks_a_need_opens_without_native_fences_and_says_so() {
 /// Mutant: `gap-of-atomics-forgotten`, where SwiftShader is there.
 #[test]
 fn fq_04_swiftshader_opens_without_native_fences_and_says_so() {
-    let Some(icd) = std::env::var_os("NFENCE_SWIFTSHADER_ICD") else {
-        println!("skipped: NFENCE_SWIFTSHADER_ICD names no driver file");
-        return;
-    };
-    let output = Command::new(std::env::current_exe().unwrap())
-        .args([
-            "--exact",
-            "child_opens_swiftshader",
-            "--ignored",
-            "--nocapture",
-        ])
-        .env("VK_DRIVER_FILES", icd)
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        output.status.success(),
-        "{text}\n{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    assert!(text.contains("SwiftShader has no native fences"), "{text}");
+    if let Some(environment) = respawned::on_swiftshader() {
+        let wanted = "SwiftShader has no native fences";
+        respawned::run_well("child_opens_swiftshader", &environment, wanted);
+    }
     assert_no_validation_message();
 }
 
@@ -175,7 +210,7 @@ fn child_opens_swiftshader() {
         missing,
         ["shader-int64", "buffer-int64-atomics", "shader-clock"]
     );
-    assert_opens_without_native_fences(&instance, &info);
+    assert_opens_without_native_fences(&instance, &info, true);
     println!("SwiftShader has no native fences");
     assert_no_validation_message();
 }

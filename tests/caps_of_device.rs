@@ -134,7 +134,7 @@ fn fq_03_caps_are_what_vulkan_answers() {
     let says = of(&answers(), info);
     assert_eq!(caps.has_64_bit_atomics, says.atomics);
     assert_eq!(caps.local_storage, says.local_storage);
-    let range = caps.minimum_address..=caps.maximum_address;
+    let range = caps.published.minimum_address..=caps.published.maximum_address;
     assert!(!range.contains(&0), "no address of a buffer");
     if info.kind == vulkan::AdapterKind::Cpu {
         let (first, last) = host_addresses();
@@ -178,7 +178,11 @@ fn fq_03_caps_follow_the_features_of_the_device() {
 #[test]
 fn fq_03_caps_are_those_of_the_engine() {
     let caps = caps(&model().0);
-    assert_eq!(caps.minimum_address, 1 << 40, "the model maps from there");
+    assert_eq!(
+        caps.published.minimum_address,
+        1 << 40,
+        "the model maps from there"
+    );
     assert!(caps.has_64_bit_atomics);
     assert_eq!(caps.local_storage, LocalMemory::SameAsSystem);
 }

@@ -7,7 +7,7 @@ mod support {
 }
 
 use native_fence::gpu::NodePolicy;
-use native_fence::kmd::{CurrentValueUpdate, Ddi, UpdateFlags};
+use native_fence::kmd::{CurrentValueUpdate, Ddi, UpdateCurrentValuesFlags};
 use native_fence::shared::Block;
 use native_fence::{CommandList, Fence, SignalError};
 use support::bench::{Call, LONG, native, on_benches_of, on_every_bench, until_completed};
@@ -52,7 +52,7 @@ fn nf_17_a_batch_is_one_call_in_order() {
             told,
             [Call::UpdateCurrentValuesFromCpu(
                 wanted.collect(),
-                UpdateFlags::Store
+                UpdateCurrentValuesFlags::default()
             )]
         );
         for queue in &queues {
@@ -78,7 +78,7 @@ fn nf_17_the_driver_stores_a_batch_in_its_order() {
         });
         bench
             .spy
-            .update_current_values_from_cpu(&updates, UpdateFlags::Store)
+            .update_current_values_from_cpu(&updates, UpdateCurrentValuesFlags::default())
             .unwrap();
         assert_eq!(fence.current_value(), 8);
     });
@@ -195,7 +195,7 @@ fn nf_18_a_notification_brings_back_the_engines_that_wait_on_the_fence() {
             value: 5,
             word: stored.word(0),
         };
-        let flags = UpdateFlags::NotificationOnly;
+        let flags = UpdateCurrentValuesFlags::NOTIFICATION_ONLY;
         bench
             .spy
             .update_current_values_from_cpu(&[update], flags)

@@ -6,7 +6,8 @@ mod support {
     pub(crate) mod bench;
 }
 
-use native_fence::kmd::UpdateFlags;
+use native_fence::kmd::{CurrentValueUpdate, Ddi, UpdateCurrentValuesFlags};
+use native_fence::shared::Block;
 use native_fence::{CommandList, Fence, HwQueue};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -49,12 +50,29 @@ fn nf_17_a_batch_of_current_values_takes_effect_in_order_with_one_notification()
         .iter()
         .map(|i| (native(&fences[*i]).id(), 1))
         .collect();
-    let call = Call::UpdateCurrentValuesFromCpu(named, UpdateFlags::Store);
+    let call = Call::UpdateCurrentValuesFromCpu(named, UpdateCurrentValuesFlags::default());
     assert_eq!(calls_of_cpu_signals(&bench), [call]);
     drop(gate);
     for queue in &queues {
         until_completed(queue, 1);
     }
+
+    // One word twice, as no OS would have it: the later value stands.
+    let fence = bench.fence(0);
+    let (region, offset) = native(&fence).current_value_place();
+    let words = Block::whole(&region.map().unwrap());
+    let update = |value| CurrentValueUpdate {
+        fence: native(&fence).id(),
+        value,
+        word: words.word(offset),
+    };
+    let twice = [update(2), update(1)];
+    let store = UpdateCurrentValuesFlags::default();
+    bench
+        .spy
+        .update_current_values_from_cpu(&twice, store)
+        .unwrap();
+    assert_eq!(fence.current_value(), 1);
 
     // In order, for a thread that looks: who sees the last sees those before.
     let (over, looks) = (AtomicBool::new(false), AtomicU64::new(0));

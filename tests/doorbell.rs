@@ -7,8 +7,12 @@ mod support {
 }
 
 use native_fence::abi::{DoorbellStatus, LogType};
+use native_fence::kmd::{
+    ConnectDoorbell, CreateDoorbell, CreateDoorbellFlags, Ddi, DoorbellId,
+    DriverConnectDoorbellFlags, Place,
+};
 use native_fence::{CommandList, HwQueueOptions};
-use support::bench::{Bench, LONG, until};
+use support::bench::{Bench, LONG, MadeDoorbell, complete, until};
 
 /// HQ-02. That nothing runs is shown beside another queue of the same engine that does.
 ///
@@ -91,4 +95,91 @@ fn hq_02_nothing_runs_after_a_disconnect_and_nothing_is_lost() {
         bench.spy.log(queue.os().handle(), LogType::Waits).total(),
         10
     );
+}
+
+/// The arguments of a doorbell that was created, for another.
+fn again(made: &MadeDoorbell, doorbell: DoorbellId) -> CreateDoorbell<'_> {
+    CreateDoorbell {
+        hw_queue: made.hw_queue,
+        doorbell,
+        ring: Place {
+            region: &made.region,
+            offset: made.offset,
+        },
+        ring_packets: made.ring_packets,
+        ring_capacity: made.ring_capacity,
+        words: &made.words,
+        flags: CreateDoorbellFlags::default(),
+    }
+}
+
+/// HQ-02 at the Ddi: the ring comes with CreateDoorbell, and with another doorbell of the same ring the
+/// queue goes on where it was; each starts disconnected. What cannot be is refused and changes nothing.
+///
+/// Kills `a-queue-gets-two-doorbells`, `a-destroyed-doorbell-still-connects` and
+/// `a-doorbells-flags-are-not-looked-at`.
+#[test]
+fn hq_02_a_queue_has_one_doorbell_at_a_time_which_starts_disconnected() {
+    let bench = Bench::new();
+    let (mut queue, other) = (bench.queue(), bench.queue());
+    let fence = bench.fence(0);
+    complete(&mut queue, CommandList::new().signal(&fence, 1));
+    let (first, next) = (queue.os().doorbell(), DoorbellId(1000));
+    let made = bench.spy.made_doorbell(first);
+    let refused = |args: &CreateDoorbell<'_>, why: &str| {
+        // Past the spy, which would take it for the last that was created.
+        let says = bench.spy.driver().create_doorbell(args).unwrap_err();
+        assert!(says.to_string().contains(why), "{says}");
+    };
+    refused(&again(&made, next), "the queue has a doorbell");
+    bench.spy.destroy_doorbell(first);
+    assert_eq!(queue.doorbell_status(), DoorbellStatus::DisconnectedRetry);
+    let others = other.os().doorbell();
+    refused(&again(&made, others), "another doorbell has that handle");
+    let secondary = CreateDoorbell {
+        flags: CreateDoorbellFlags::REQUIRE_SECONDARY_CPU_VA,
+        ..again(&made, next)
+    };
+    refused(&secondary, "no second address");
+    let odd = CreateDoorbell {
+        ring_capacity: 3,
+        ..again(&made, next)
+    };
+    refused(&odd, "a power of two");
+
+    let connect = |doorbell| {
+        bench
+            .spy
+            .driver()
+            .connect_doorbell(&ConnectDoorbell::of(doorbell))
+    };
+    for unknown in [first, next] {
+        let says = connect(unknown).unwrap_err().to_string();
+        assert!(says.contains("no such doorbell"), "{says}");
+        // These must succeed.
+        bench.spy.driver().notify_work_submission(unknown);
+        bench.spy.driver().disconnect_doorbell(unknown);
+        bench.spy.driver().destroy_doorbell(unknown);
+    }
+    let value = queue
+        .queue_commands(CommandList::new().signal(&fence, 2))
+        .unwrap();
+
+    bench
+        .spy
+        .driver()
+        .create_doorbell(&again(&made, next))
+        .unwrap();
+    assert_eq!(queue.doorbell_status(), DoorbellStatus::DisconnectedRetry);
+    let flagged = ConnectDoorbell {
+        flags: DriverConnectDoorbellFlags::REQUIRE_SECONDARY_ADDRESS,
+        ..ConnectDoorbell::of(next)
+    };
+    let says = bench.spy.driver().connect_doorbell(&flagged).unwrap_err();
+    assert!(says.to_string().contains("no flag"), "{says}");
+    assert_eq!((queue.read_index(), fence.current_value()), (2, 1));
+    assert_eq!(connect(next).unwrap(), DoorbellStatus::ConnectedNotify);
+    queue.progress_fence().wait(value, LONG).unwrap();
+    assert_eq!(fence.current_value(), 2);
+    bench.spy.driver().destroy_doorbell(next);
 }

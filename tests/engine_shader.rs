@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 use native_fence::vulkan::shaders;
 use support::shader_text::{Event, Kind, ShaderText};
-use support::spirv::{Barrier, Module, op, scope, semantics};
+use support::spirv::{Barrier, Module, memory_access, scope, semantics};
 
 const SLICE: &str = "run_slice";
 const STEPS: &str = "step_rounds";
@@ -30,6 +30,20 @@ const LOG_BARRIER: Barrier = Barrier {
     memory: scope::DEVICE,
     semantics: semantics::ACQUIRE_RELEASE | semantics::UNIFORM_MEMORY,
 };
+
+/// Of a lane before and after its share of a transfer.
+const SHARE: [Barrier; 2] = [
+    Barrier {
+        execution: None,
+        memory: scope::DEVICE,
+        semantics: semantics::ACQUIRE | semantics::UNIFORM_MEMORY | semantics::MAKE_VISIBLE,
+    },
+    Barrier {
+        execution: None,
+        memory: scope::DEVICE,
+        semantics: semantics::RELEASE | semantics::UNIFORM_MEMORY | semantics::MAKE_AVAILABLE,
+    },
+];
 
 const RELEASE: u64 = semantics::RELEASE | semantics::UNIFORM_MEMORY;
 const ACQUIRE: u64 = semantics::ACQUIRE | semantics::UNIFORM_MEMORY;
@@ -58,7 +72,7 @@ fn places(events: &[Event], wanted: impl Fn(&Event) -> bool) -> Vec<usize> {
 /// Kills `engine-meets-for-shared-memory-only`, `engine-meets-once-an-iteration` and
 /// `engine-meets-in-the-subgroup` (`decisions.md` 2).
 #[test]
-fn lanes_meet_twice_an_iteration_and_nowhere_else() {
+fn lanes_meet_around_each_execution_and_after_each_part() {
     for (name, module) in engines() {
         for barrier in module.control_barriers() {
             assert_eq!(barrier, MEETING, "{name}");
@@ -67,7 +81,7 @@ fn lanes_meet_twice_an_iteration_and_nowhere_else() {
     in_every_engine(|text| {
         let events = text.of(SLICE);
         let meetings = places(&events, |e| e.kind == Kind::ControlBarrier);
-        let [first, second] = meetings[..] else {
+        let [first, part, second] = meetings[..] else {
             panic!("an iteration has {} meetings", meetings.len());
         };
         let adopts = places(&events, |e| {
@@ -77,25 +91,40 @@ fn lanes_meet_twice_an_iteration_and_nowhere_else() {
         for what in ["LogHeader.index", "QueueProgress.read_index"] {
             let steps = places(&events, |e| e.is(Kind::Store, what));
             assert!(!steps.is_empty(), "{what}");
-            assert!(steps.iter().all(|at| first < *at && *at < second), "{what}");
+            assert!(steps.iter().all(|at| part < *at && *at < second), "{what}");
         }
         // Records of lanes are stored before lane 0 publishes their index, after the meeting.
         let raises = places(&events, |e| e.is(Kind::Modify, "s_raised"));
-        assert!(!raises.is_empty() && raises.iter().all(|at| first < *at && *at < second));
+        assert!(!raises.is_empty() && raises.iter().all(|at| part < *at && *at < second));
+        // A part's job is written before the lanes do it, and they have done it before it counts.
+        let written = places(&events, |e| e.is(Kind::Load, "Packet.destination_offset"));
+        assert!(!written.is_empty() && written.iter().all(|at| *at < first));
+        let done = places(&events, |e| e.is(Kind::Modify, "s_job_shares"));
+        assert!(!done.is_empty() && done.iter().all(|at| first < *at && *at < part));
     });
 }
 
-/// Kills `engine-signals-without-a-barrier` and `engine-orders-its-log-relaxed` (LG-05).
+/// Kills `engine-signals-without-a-barrier`, `engine-orders-its-log-relaxed` (LG-05) and
+/// `engine-transfers-without-a-barrier`.
 #[test]
-fn lg_05_there_is_one_memory_barrier_and_it_is_the_signals() {
+fn lg_05_a_signal_has_one_memory_barrier_and_a_share_of_a_transfer_its_two() {
     for (name, module) in engines() {
-        assert_eq!(module.memory_barriers(), [LOG_BARRIER], "{name}");
+        let barriers = [LOG_BARRIER, SHARE[0], SHARE[1]];
+        assert_eq!(module.memory_barriers(), barriers, "{name}");
     }
     in_every_engine(|text| {
         let barriers =
             |events: Vec<Event>| places(&events, |e| e.kind == Kind::MemoryBarrier).len();
         assert!(barriers(text.of(STEPS)) > 0);
-        assert_eq!(barriers(text.of(STEPS)), barriers(text.of(SLICE)));
+        let part = text.of("do_part");
+        let meeting = places(&part, |e| e.kind == Kind::ControlBarrier)[0];
+        let shares = places(&part, |e| e.kind == Kind::MemoryBarrier);
+        assert_eq!(shares.len(), 2, "before and after the share");
+        assert!(shares.iter().all(|at| *at < meeting), "before it counts");
+        assert_eq!(
+            barriers(text.of(STEPS)) + shares.len(),
+            barriers(text.of(SLICE))
+        );
     });
 }
 
@@ -205,9 +234,9 @@ fn what_others_publish_is_acquired() {
         }
         // Looks at CurrentValues and write indices; in other functions a word may be a table's.
         let steps = text.of(STEPS);
-        let looks = steps.iter().filter(|e| {
-            e.is(Kind::Load, "Word.value") && !matches!(e.function.as_str(), "resolve_head")
-        });
+        let looks = steps
+            .iter()
+            .filter(|e| e.is(Kind::Load, "Word.value") && e.function != "look_up");
         let chooses = text.of("choose_queue");
         let looks: Vec<_> = looks
             .chain(
@@ -250,20 +279,17 @@ fn what_publishes_a_structure_is_stored_after_the_rest_of_it() {
     });
 }
 
-/// Kills `engine-reads-the-handle-table-plainly`: one word is read once and whole, or written
-/// once and whole, in memory that others touch at the same time.
+/// Kills `engine-reads-the-handle-table-plainly` and `engine-transfers-plainly`: one word is read once
+/// and whole, or written once and whole, in memory that others touch at the same time; what is
+/// transferred is ordered by signals and waits, and no access of it is the lane's own.
 #[test]
-fn every_access_by_address_is_atomic() {
+fn every_access_by_address_is_atomic_or_of_a_transfer() {
     for (name, module) in engines() {
         assert!(module.private_accesses().is_empty(), "{name}");
-        let aligned = |access: Option<&u32>| access.is_some_and(|access| access & 2 != 0);
-        let loads = module.all(op::LOAD).filter(|i| aligned(i.operands.get(3)));
-        let stores = module.all(op::STORE).filter(|i| aligned(i.operands.get(2)));
-        assert_eq!(
-            loads.count() + stores.count(),
-            0,
-            "plain accesses in {name}"
-        );
+        let plain = module.plain_accesses();
+        assert!(!plain.is_empty(), "{name} transfers");
+        let wanted = memory_access::NON_PRIVATE | memory_access::ALIGNED;
+        assert!(plain.iter().all(|access| *access == wanted), "{name}");
     }
     in_every_engine(|text| {
         let events = text.of(SLICE);

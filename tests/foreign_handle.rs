@@ -2,12 +2,17 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod support {
+    pub(crate) mod bench;
     pub(crate) mod engines;
     pub(crate) mod hand_ring;
+    #[allow(clippy::duplicate_mod, reason = "a test may use rings and bench")]
     pub(crate) mod until;
 }
 
 use native_fence::abi::{FaultCode, Packet};
+use native_fence::gpu::{ModelEngine, ModelOptions, NodePolicy};
+use native_fence::{Adapter, CommandList, Device, KernelQueueError, MonitoredFence, SubmitError};
+use support::bench::{Bench, LONG, complete, on_every_bench};
 use support::engines::on_every_engine;
 use support::hand_ring::{CAPACITY, Neighbour, Ring, control, with_control};
 
@@ -47,14 +52,15 @@ fn hq_05_a_foreign_handle_names_no_fence_of_its_owner() {
 /// Kills `model-lane-keeps-resolved-fences`.
 #[test]
 fn hq_05_a_lane_forgets_the_fences_of_the_process_before() {
-    on_every_engine(|adapter| {
-        let (owner, other) = (adapter.create_device(), adapter.create_device());
+    on_every_bench(NodePolicy::default(), |bench| {
+        let (owner, other) = (&bench.device, &bench.adapter.create_device());
         // Its slot is one that the other process never gets to.
         let before: Vec<_> = (0..60).map(|_| owner.create_fence(0).unwrap()).collect();
         let secret = owner.create_fence(0).unwrap();
         let mut rings: Vec<_> = (0..40)
-            .map(|at| Ring::new(if at < 20 { &owner } else { &other }))
+            .map(|at| Ring::new(if at < 20 { owner } else { other }))
             .collect();
+        bench.until_parked();
         for (at, ring) in rings.iter_mut().enumerate() {
             if at < 20 {
                 for number in 0..CAPACITY {
@@ -79,5 +85,87 @@ fn hq_05_a_lane_forgets_the_fences_of_the_process_before() {
         }
         assert!(secret.current_value() <= CAPACITY);
         assert!(before.iter().all(|fence| fence.current_value() == 0));
+    });
+}
+
+/// A device of the bench's adapter, and one of another adapter, where processes and fences have the same
+/// numbers.
+fn on_foreign_devices(body: impl Fn(&Bench, &Device)) {
+    on_every_bench(NodePolicy::default(), |bench| {
+        body(bench, &bench.adapter.create_device());
+        let engine = Box::new(ModelEngine::new(ModelOptions::default()));
+        let elsewhere = Adapter::with_engines(vec![engine], NodePolicy::default()).unwrap();
+        body(bench, &elsewhere.create_device());
+    });
+}
+
+/// HQ-05: whatever a kernel-mode queue is given of another device is refused, by the engine's hand or by
+/// the OS's, though its handle is one that this device has as well; nothing is stored, nobody wakes, and
+/// the queue goes on.
+///
+/// Kills `kernel-queue-takes-any-fence`, `kernel-queue-records-any-list`.
+#[test]
+fn hq_05_a_kernel_mode_queue_takes_nothing_of_another_device() {
+    on_foreign_devices(|bench, other| {
+        let own = bench.device.create_monitored_fence(0).unwrap();
+        let foreign: Vec<_> = (0..40)
+            .map(|_| other.create_monitored_fence(0).unwrap())
+            .collect();
+        let native_one = other.create_fence(0).unwrap();
+        let has_handle = |fence: &&MonitoredFence| fence.handle() == own.handle();
+        let namesake = foreign.iter().find(has_handle).unwrap();
+        let waiter = namesake.arm(7);
+        let mut queue = bench.device.create_kernel_queue().unwrap();
+        let refused = Err(KernelQueueError::OtherDevice);
+        assert_eq!(queue.signal(namesake, 7).map(drop), refused);
+        assert_eq!(queue.signal_by_os(namesake, 7).map(drop), refused);
+        assert_eq!(queue.signal_native(&native_one, 7).map(drop), refused);
+        assert_eq!(queue.wait(namesake, 7).map(drop), refused);
+        assert_eq!(queue.wait_native(&native_one, 7).map(drop), refused);
+        let target = other.create_allocation(64).unwrap();
+        let list = CommandList::new().fill(&target, 0..64, 7).clone();
+        assert_eq!(queue.record(&list).map(drop), refused);
+        let value = queue.submit(CommandList::new().nop()).unwrap();
+        queue.progress_fence().wait(value, LONG).unwrap();
+        let values = foreign
+            .iter()
+            .chain([&own])
+            .map(MonitoredFence::current_value);
+        assert!(values.eq(std::iter::repeat_n(0, 41)));
+        assert_eq!((native_one.current_value(), waiter.outcome()), (0, None));
+    });
+}
+
+/// HQ-05: a list that names what another device has opened is refused by the queue, before its handles
+/// can name something else there; so is one that names things of two devices. A list that was cleared
+/// remembers nobody.
+///
+/// Kills `hardware-queue-takes-any-list`, `a-list-remembers-one-device`.
+#[test]
+fn hq_05_a_list_is_for_the_queues_of_its_own_device() {
+    on_foreign_devices(|bench, other| {
+        let (own, foreign) = (bench.fence(0), other.create_fence(0).unwrap());
+        let allocations = [&bench.device, other].map(|of| of.create_allocation(64).unwrap());
+        let mut queue = bench.queue();
+        let mut list = CommandList::new();
+        for names in [
+            list.clone().signal(&foreign, 7),
+            list.clone().wait(&foreign, 0),
+            list.clone().signal(&own, 7).signal(&foreign, 7),
+            list.clone().signal(&foreign, 7).signal(&own, 7),
+            list.clone().copy(&allocations[0], 0..8, &allocations[1], 0),
+            list.clone().copy(&allocations[1], 0..8, &allocations[0], 0),
+            list.clone().timestamp(&allocations[1], 0),
+        ] {
+            let refused = queue.submit(names);
+            assert!(
+                matches!(refused, Err(SubmitError::OtherDevice)),
+                "{refused:?}"
+            );
+        }
+        assert_eq!(queue.last_queued_value(), 0);
+        list.signal(&foreign, 7).clear();
+        complete(&mut queue, list.signal(&own, 1));
+        assert_eq!((own.current_value(), foreign.current_value()), (1, 0));
     });
 }

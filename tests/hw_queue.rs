@@ -6,21 +6,28 @@ mod support {
     pub(crate) mod bench;
 }
 
-use native_fence::abi::{DoorbellStatus, LogType, Opcode, PACKET_BYTES, Packet, RingControl};
+use native_fence::abi::{
+    Doorbell, DoorbellStatus, LogType, Opcode, PACKET_BYTES, Packet, RingControl,
+};
 use native_fence::gpu::NodePolicy;
+use native_fence::shared::Block;
 use native_fence::{CommandList, HwQueue, HwQueueOptions};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use support::bench::{Bench, Call, LONG, Moment, until};
 
-fn control_words(queue: &HwQueue) -> [u64; 3] {
-    let (control, _) = queue.raw_memory();
+/// Last queued value, write index, rings.
+fn users_words(control: &Block, doorbell: &Block) -> [u64; 3] {
     [
-        RingControl::LAST_QUEUED_VALUE,
-        RingControl::WRITE_INDEX,
-        RingControl::DOORBELL,
+        (doorbell, Doorbell::LAST_QUEUED_VALUE),
+        (control, RingControl::WRITE_INDEX),
+        (doorbell, Doorbell::RINGS),
     ]
-    .map(|offset| control.word(offset).observe())
+    .map(|(block, offset)| block.word(offset).observe())
+}
+
+fn control_words(queue: &HwQueue) -> [u64; 3] {
+    users_words(queue.raw_memory().0, queue.raw_doorbell())
 }
 
 /// HQ-01: what lies in memory after each step of a submission. That the last queued value comes
@@ -52,12 +59,7 @@ fn hq_01_a_submission_ends_in_a_progress_write_and_goes_value_ring_doorbell_stat
         );
         let (_, packets) = queue.raw_memory();
         let at = (write - 1) * PACKET_BYTES;
-        let ending = Packet {
-            control: packets.word(at + Packet::CONTROL).peek(),
-            log_number: packets.word(at + Packet::LOG_NUMBER).peek(),
-            value: packets.word(at + Packet::VALUE).peek(),
-            operands: [0; 5],
-        };
+        let ending: Packet = bytemuck::cast(packets.peek_words::<8>(at));
         assert_eq!(ending.opcode(), Some(Opcode::Progress));
         assert_eq!(
             (ending.handle(), ending.value),
@@ -67,15 +69,9 @@ fn hq_01_a_submission_ends_in_a_progress_write_and_goes_value_ring_doorbell_stat
         // The driver is called after the status was read, which is after the ring.
         let at_notify = Arc::new(Mutex::new(None));
         let seen = Arc::clone(&at_notify);
-        let (control, _) = queue.raw_memory();
-        let control = control.clone();
+        let (control, doorbell) = (queue.raw_memory().0.clone(), queue.raw_doorbell().clone());
         bench.spy.once(Moment::InNotify, move || {
-            let words = [
-                RingControl::LAST_QUEUED_VALUE,
-                RingControl::WRITE_INDEX,
-                RingControl::DOORBELL,
-            ];
-            *seen.lock().unwrap() = Some(words.map(|offset| control.word(offset).observe()));
+            *seen.lock().unwrap() = Some(users_words(&control, &doorbell));
         });
         assert_eq!(
             queue.read_index(),

@@ -78,7 +78,7 @@ fn in_01_the_log_entry_of_a_signal_is_readable_when_its_interrupt_is_handled() {
 }
 
 /// IN-02: the payload. One engine here; that another engine's number stands in its payload needs
-/// a second node (HQ-11). With the optimized cap the array would be ignored (IN-07, open).
+/// a second node (HQ-11). The payload with the optimized cap is in `interrupt_optimized`.
 ///
 /// Mutants: `interrupt-of-engine-one`, `interrupt-names-slot-alone`.
 #[test]

@@ -6,7 +6,7 @@ mod support {
     pub(crate) mod bench;
 }
 
-use native_fence::abi::RingControl;
+use native_fence::abi::{Doorbell, RingControl};
 use native_fence::{CommandList, HwQueueOptions};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -43,13 +43,14 @@ fn nf_24_the_last_queued_value_is_visible_before_the_doorbell_rings() {
     };
     let mut queue = bench.device.create_hw_queue_disconnected(options).unwrap();
     let control = queue.raw_memory().0.clone();
+    let doorbell = queue.raw_doorbell().clone();
     let (over, looks) = (AtomicBool::new(false), AtomicU64::new(0));
     thread::scope(|scope| {
         let _over = Ended(&over);
         scope.spawn(|| {
             while !over.load(Ordering::Acquire) {
                 let written = control.word(RingControl::WRITE_INDEX).observe();
-                let queued = control.word(RingControl::LAST_QUEUED_VALUE).observe();
+                let queued = doorbell.word(Doorbell::LAST_QUEUED_VALUE).observe();
                 assert!(
                     queued >= written,
                     "packet {written} is seen, {queued} is queued"

@@ -7,7 +7,7 @@ mod support {
 }
 
 use native_fence::CommandList;
-use native_fence::abi::{LogType, RingControl};
+use native_fence::abi::{Doorbell, LogType, RingControl};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use support::bench::{Bench, Ended, LONG, until};
@@ -21,13 +21,14 @@ fn hq_01_the_last_queued_value_is_published_before_the_ring() {
     let mut queue = bench.queue();
     let fence = bench.fence(0);
     let control = queue.raw_memory().0.clone();
+    let doorbell = queue.raw_doorbell().clone();
     let ended = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let watcher = scope.spawn(|| {
             let mut sights = 0;
             while !ended.load(Ordering::Acquire) {
                 let written = control.word(RingControl::WRITE_INDEX).observe();
-                let queued = control.word(RingControl::LAST_QUEUED_VALUE).observe();
+                let queued = doorbell.word(Doorbell::LAST_QUEUED_VALUE).observe();
                 // Two packets a submission.
                 assert!(
                     queued >= written / 2,

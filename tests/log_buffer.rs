@@ -28,8 +28,8 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())
 }
 
-/// LG-01. Open: the CMP address of each buffer, which the call does not carry before there is
-/// `MapToGpuSystemProcess` (NF-16); a driver with the cap would show it in the same two calls.
+/// LG-01. The CMP address of each buffer, which a driver with `MapToGpuSystemProcess` gets in the same
+/// two calls, is shown in `system_process` (NF-16).
 /// That OS and engine have an address each is shown by what they read and write through it.
 ///
 /// Mutants: `log-type-always-waits`, `log-entry-overlaps-header`.

@@ -13,7 +13,9 @@ use native_fence::gpu::Arrival;
 use native_fence::{CommandList, Timeout};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use support::loom_rig::{Rig, RigOptions, armed_waiter, explore, until_self_service, waiter};
+use support::loom_rig::{
+    Rig, RigOptions, Woken, armed_waiter, block_on, explore, until_self_service, waiter,
+};
 
 /// The signal comes before the waiter, between its look and its post, before or after the adoption.
 #[test]
@@ -64,6 +66,47 @@ fn loom_two_waiters_and_the_first_wakes_the_second() {
         fence.signal(2).unwrap();
         assert!(second.join().unwrap().unwrap());
         loom::stop_exploring();
+    });
+}
+
+/// An armed wait that has no thread: the record's DPC ends it while its owner asks, sleeps, and gives
+/// up the other, before or after that was released too.
+#[test]
+fn loom_an_armed_wait_ends_while_its_owner_goes_to_sleep() {
+    explore(2, || {
+        let rig = Rig::new(RigOptions::default());
+        let (fence, mut queue) = (rig.fence(), rig.queue());
+        rig.rest();
+        let [wait, given_up] = [1, 2].map(|value| fence.arm(value));
+        loom::explore();
+        queue.submit(CommandList::new().signal(&fence, 1)).unwrap();
+        wait.wait(Timeout::Never).unwrap();
+        drop(given_up);
+        loom::stop_exploring();
+        assert_eq!(fence.object().fence().monitored_value(), u64::MAX);
+    });
+}
+
+/// A future, whose task is woken and not its thread: the record's DPC ends the wait while the task
+/// comes to stand in its cell, and again while it is polled with another waker; the other future is
+/// given up, before or after it was released too.
+#[test]
+fn loom_a_future_ends_while_its_task_is_polled() {
+    explore(2, || {
+        let rig = Rig::new(RigOptions::default());
+        let (fence, mut queue) = (rig.fence(), rig.queue());
+        rig.rest();
+        loom::explore();
+        queue.submit(CommandList::new().signal(&fence, 1)).unwrap();
+        let mut given_up = fence.wait_async(2);
+        let _ = Woken::new().poll(&mut given_up);
+        let mut wait = fence.wait_async(1);
+        if Woken::new().poll(&mut wait).is_pending() {
+            block_on(wait).unwrap();
+        }
+        drop(given_up);
+        loom::stop_exploring();
+        assert_eq!(fence.object().fence().monitored_value(), u64::MAX);
     });
 }
 

@@ -39,7 +39,7 @@ fn hq_04_a_malformed_packet_stops_its_queue_and_is_named() {
         let nop = Packet::nop();
         let cases: Vec<(Packet, FaultCode)> = vec![
             (with_control(nop, control(0, 1, 0, 0)), FaultCode::Opcode),
-            (with_control(nop, control(5, 1, 0, 0)), FaultCode::Opcode),
+            (with_control(nop, control(8, 1, 0, 0)), FaultCode::Opcode),
             (with_control(nop, control(255, 1, 0, 0)), FaultCode::Opcode),
             (with_control(second, 0), FaultCode::Opcode),
             (with_control(nop, control(1, 0, 0, 0)), FaultCode::Length),
@@ -127,7 +127,11 @@ fn hq_04_a_write_index_that_cannot_be_stops_the_queue() {
         let device = adapter.create_device();
         let mut neighbour = Neighbour::new(&adapter.create_device());
         let fence = device.create_fence(0).unwrap();
-        for jump in [CAPACITY + 3, CAPACITY + 4, 1 << 32, u64::MAX, 0, 1] {
+        let jumps = [CAPACITY + 3, CAPACITY + 4, 1 << 32, u64::MAX, 0, 1];
+        for (jump, away) in jumps
+            .into_iter()
+            .flat_map(|jump| [(jump, false), (jump, true)])
+        {
             let mut ring = Ring::new(&device);
             ring.submit(&[Packet::nop(), Packet::nop()]);
             ring.settle(2);
@@ -135,6 +139,10 @@ fn hq_04_a_write_index_that_cannot_be_stops_the_queue() {
             for slot in 0..CAPACITY {
                 let packet = Packet::signal(fence.handle(), 77, slot);
                 ring.put(&packet.words());
+            }
+            // Found by a step of a slice under way, or when a slice takes the queue up.
+            if away {
+                ring.queue.os().disconnect_doorbell();
             }
             ring.publish(jump);
             ring.ring();

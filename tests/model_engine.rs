@@ -5,7 +5,7 @@
 mod engines;
 
 use engines::{Random, model, model_cut, model_with, on_every_engine, random_cases, shader};
-use native_fence::gpu::{CutPlan, ModelOptions};
+use native_fence::gpu::{CutPlan, ModelOptions, ModelThreads};
 use native_fence::{Adapter, CommandList};
 use std::time::Duration;
 
@@ -272,4 +272,20 @@ fn a_slice_that_is_cut_anywhere_loses_nothing() {
         cuts += cut.node_counters().cut;
     }
     assert!(cuts > 0, "no slice was cut");
+}
+
+/// A model that executes its slices on the threads of those who ask for them: here the interrupt
+/// thread and the test's, by turns.
+#[test]
+fn a_model_without_threads_does_the_same() {
+    let (own, _) = model();
+    let (callers, memory) = model_with(ModelOptions {
+        threads: ModelThreads::Callers,
+        ..ModelOptions::default()
+    });
+    for case in 0..random_cases(30) {
+        let program = draw(&mut Random(case));
+        assert_eq!(run(&callers, &program), run(&own, &program), "case {case}");
+    }
+    assert_eq!(memory.violations(), []);
 }

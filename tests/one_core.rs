@@ -7,6 +7,8 @@
 
 #[path = "support/engines.rs"]
 mod engines;
+#[path = "support/respawned.rs"]
+mod respawned;
 
 use engines::Random;
 use native_fence::gpu::EngineUnit;
@@ -14,7 +16,6 @@ use native_fence::vulkan::validation;
 use native_fence::{Adapter, AdapterOptions, CommandList, Fence, HwQueue, HwQueueOptions};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::num::NonZeroU32;
-use std::process::Command;
 use std::time::Duration;
 
 const LONG: Duration = Duration::from_secs(30);
@@ -110,16 +111,6 @@ fn hq_07_any_number_of_queues_completes_on_one_queue_and_one_core() {
     if engines::shader().is_none() {
         return;
     }
-    let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "child_on_one_core", "--ignored", "--nocapture"])
-        .env("LP_NUM_THREADS", "1")
-        .output()
-        .unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    println!("{}", text(&output.stdout));
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    assert!(
-        text(&output.stdout).contains("3 engines: "),
-        "it did not run"
-    );
+    let environment = [("LP_NUM_THREADS", "1".into())];
+    respawned::run_well("child_on_one_core", &environment, "3 engines: ");
 }

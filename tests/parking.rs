@@ -13,6 +13,7 @@ use native_fence::kmd::Interrupt;
 use native_fence::{CommandList, WaitError};
 use std::sync::mpsc;
 use std::thread;
+use std::time::Duration;
 use support::bench::{LONG, monitored_value, on_benches_of, on_every_bench, until_sleeping};
 
 /// A slice has resolved a handle, stands at its wait and ends; then the handle is closed, before
@@ -97,6 +98,9 @@ fn nf_22_the_loss_of_one_engine_ends_the_waits_of_who_was_on_it() {
         let gone = doomed.progress_fence().wait(1, LONG);
         assert_eq!(gone, Err(WaitError::DeviceLost));
 
+        // Nothing is queued, and a wait for it may last.
+        let now = spared.progress_fence().wait(1, Duration::ZERO);
+        assert_eq!(now, Err(WaitError::TimedOut));
         let value = spared.submit(CommandList::new().nop()).unwrap();
         assert_eq!(spared.progress_fence().wait(value, LONG), Ok(()));
         let value = their_queue

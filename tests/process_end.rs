@@ -11,9 +11,9 @@ mod until;
 use engines::on_every_engine;
 use native_fence::gpu::{
     AddressSpace, Engine, EngineCaps, EngineLost, EngineMapping, GpuVa, MapError, ModelEngine,
-    ModelOptions, NodePolicy,
+    ModelOptions, NodePolicy, SliceWork,
 };
-use native_fence::shared::Region;
+use native_fence::shared::{Providers, Region};
 use native_fence::{Adapter, CommandList, CreateError, HwQueueOptions};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -135,6 +135,10 @@ struct Refusing {
 }
 
 impl AddressSpace for Refusing {
+    fn providers(&self) -> &Arc<Providers> {
+        self.model.providers()
+    }
+
     fn map(&self, region: &Arc<Region>) -> Result<EngineMapping, MapError> {
         let left = self.left.load(Ordering::Relaxed);
         self.left.store(left.saturating_sub(1), Ordering::Relaxed);
@@ -150,12 +154,16 @@ impl Engine for Refusing {
         self.model.caps()
     }
 
+    fn prepare_verbose(&self) -> Result<(), MapError> {
+        self.model.prepare_verbose()
+    }
+
     fn attach(&mut self, control: GpuVa) -> Result<(), MapError> {
         self.model.attach(control)
     }
 
-    fn start(&self, slice: u64, queues: u64) -> Result<(), EngineLost> {
-        self.model.start(slice, queues)
+    fn start(&self, slice: u64, work: SliceWork) -> Result<(), EngineLost> {
+        self.model.start(slice, work)
     }
 
     fn wait(&self, slice: u64, timeout: Option<Duration>) -> Result<bool, EngineLost> {

@@ -6,21 +6,23 @@ mod support {
     pub(crate) mod bench;
 }
 
+use native_fence::abi::ObjectId;
 use native_fence::gpu::NodePolicy;
 use native_fence::kmd::Interrupt;
 use native_fence::{CommandList, Fence};
 use support::bench::{Bench, Call, EngineSpy, native, on_benches_of, on_every_bench, until};
 
-/// Slot of the fence table, and the place of CurrentValue.
-fn place(fence: &Fence) -> (u32, *const u64) {
-    (native(fence).id().slot, fence.current_value_address())
+/// Slot of the fence table, and the offset of CurrentValue in a region that another fence keeps.
+fn place(fence: &Fence) -> (u32, u64) {
+    let (_, offset) = native(fence).current_value_place();
+    (native(fence).id().slot, offset)
 }
 
 fn is_retired(bench: &Bench, slot: u32) -> bool {
     let names = |call: &Call| match call {
-        Call::Interrupt(Interrupt::FencesRetired { fences }) => {
-            fences.iter().any(|fence| fence.slot == slot)
-        }
+        Call::Interrupt(Interrupt::ObjectsRetired { objects }) => objects
+            .iter()
+            .any(|object| matches!(object, ObjectId::Fence(fence) if fence.slot == slot)),
         _ => false,
     };
     bench.spy.count(names) > 0

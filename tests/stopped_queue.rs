@@ -1,13 +1,20 @@
 //! What becomes of waits and doorbells when a queue was stopped or is gone.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod support {
+    pub(crate) mod bench;
+}
+
 #[path = "support/engines.rs"]
 mod engines;
 
 use engines::on_every_engine;
-use native_fence::abi::{DoorbellStatus, FaultCode, Packet, RingControl};
+use native_fence::abi::{DoorbellStatus, FaultCode, Packet, QueueState, RingControl};
+use native_fence::gpu::{NodePolicy, QueueSlot};
+use native_fence::kmd::Interrupt;
 use native_fence::{CommandList, SubmitError, WaitError};
 use std::time::Duration;
+use support::bench::{Bench, complete, on_every_bench, until};
 
 const LONG: Duration = Duration::from_secs(20);
 
@@ -69,4 +76,106 @@ fn hq_01_a_stopped_queue_does_not_connect_again() {
         native_fence::vulkan::validation::messages(),
         Vec::<String>::new()
     );
+}
+
+/// Faults that were told, or kept from the OS, of any queue: control word and value of the packet.
+fn told(bench: &Bench) -> Vec<(u64, u64)> {
+    let interrupts = bench.spy.interrupts().into_iter();
+    let fault = |interrupt| match interrupt {
+        Interrupt::HwQueueFaulted { fault, .. } => Some((fault.control, fault.value)),
+        _ => None,
+    };
+    interrupts.filter_map(fault).collect()
+}
+
+/// What the first queue that was made stopped at, as its saved state says.
+fn saved(bench: &Bench) -> (u64, u64) {
+    let pages = &bench.engine.named("hw-queue")[0].host;
+    let states = QueueSlot::PAGE_BYTES - 2 * QueueState::BYTES;
+    let copies =
+        [0, 1].map(|copy| pages.part(states + copy * QueueState::BYTES, QueueState::BYTES));
+    let sequences = || {
+        copies
+            .each_ref()
+            .map(|c| c.word(QueueState::SEQUENCE).observe())
+    };
+    loop {
+        let before = sequences();
+        let holds = &copies[usize::from(before[1] > before[0])];
+        let word = |offset| holds.word(offset).observe();
+        let words = (word(QueueState::HEAD_CONTROL), word(QueueState::HEAD_VALUE));
+        if sequences() == before {
+            return words;
+        }
+    }
+}
+
+/// HQ-04: what a queue was stopped at is told as it stood in the ring, also where its lane comes by
+/// again and again without fetching anything, before the OS takes the queue out.
+///
+/// Kills `stopped-queue-forgets-its-packet`.
+#[test]
+fn hq_04_a_stopped_queue_is_named_however_often_its_lane_comes_by() {
+    on_every_bench(NodePolicy::default(), |bench| {
+        let mut queues: Vec<_> = (0..17).map(|_| bench.queue()).collect();
+        let packet = Packet::wait(bench.fence(0).handle(), 77, 5);
+        let (control, packets) = queues[0].raw_memory();
+        packets.put_words(0, &packet.words());
+        control.word(RingControl::WRITE_INDEX).publish(1);
+        bench.spy.keep_interrupts();
+        queues[0].ring_doorbell().unwrap();
+        until("the fault is told", || !told(bench).is_empty());
+        let right = (packet.control, packet.value);
+        until("its state is saved", || saved(bench) == right);
+        // Those that share its lane, whatever the lanes.
+        for _ in 0..8 {
+            for queue in &mut queues[1..] {
+                complete(queue, CommandList::new().nop());
+                assert_eq!(saved(bench), right);
+            }
+        }
+        queues[0].os().disconnect_doorbell();
+        assert!(
+            told(bench).iter().all(|told| *told == right),
+            "{:x?}",
+            told(bench)
+        );
+        assert!(told(bench).len() > 1, "disconnecting tells it again");
+    });
+}
+
+/// HQ-04: and so is one whose doorbell is taken away while it is stopped: the record of it has no
+/// value, and its queue is in no run list when it is read.
+///
+/// Kills `leaving-queue-is-not-named`.
+#[test]
+fn hq_04_a_queue_that_is_stopped_while_it_leaves_is_named() {
+    on_every_bench(NodePolicy::default(), |bench| {
+        let queue = bench.queue();
+        let packet = Packet::wait(bench.fence(0).handle(), 77, 5);
+        let (control, packets) = queue.raw_memory();
+        // So that a slice begins after the packet is there.
+        bench.until_parked();
+        bench.engine.keep_ends(true);
+        packets.put_words(0, &packet.words());
+        control.word(RingControl::WRITE_INDEX).publish(1);
+        queue.ring_doorbell().unwrap();
+        bench.engine.wait_really(bench.engine.submitted());
+        std::thread::scope(|scope| {
+            scope.spawn(|| queue.os().disconnect_doorbell());
+            // The queue is out of the list, and nobody has seen the end of the slice.
+            until("the doorbell is taken away", || {
+                queue.doorbell_status() != DoorbellStatus::ConnectedNotify
+            });
+            bench.engine.keep_ends(false);
+        });
+        until("the fault is told", || queue.error().is_some());
+        // By whoever took the report, and perhaps by the disconnection too.
+        let right = (packet.control, packet.value);
+        assert!(
+            told(bench).iter().all(|told| *told == right),
+            "{:x?}",
+            told(bench)
+        );
+    });
 }

@@ -4,8 +4,11 @@
 
 mod vulkan_support;
 
+use native_fence::abi::WordGroup;
+use native_fence::shared::{Block, DeviceMemory, Exported, Provider, Region};
 use native_fence::vulkan::{
-    Buffer, Home, HostImport, HostPages, ImportError, LocalMemory, Reuse, Timeline,
+    Buffer, Exporter, FdImport, Home, HostImport, HostPages, ImportError, LocalMemory, Reuse,
+    Timeline,
 };
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -99,5 +102,74 @@ fn a_buffer_is_zero_in_every_home_and_takes_what_a_shader_writes() {
         if let Some(start) = buffer.mapped() {
             assert_eq!(word(start, 1).load(Ordering::Relaxed), 0);
         }
+    }
+}
+
+/// Memory of a device that runs nothing is imported by two others, by turns: what one stored the
+/// other finds and the host reads, after the first and its device are gone.
+///
+/// Kills `exported-memory-is-not-shared`.
+#[test]
+fn exported_memory_outlives_the_devices_that_imported_it() {
+    let exporter = Bench::new();
+    let adapter = exporter.device.adapter();
+    let provider = Exporter::of_local_memory(exporter.device.instance(), adapter).unwrap();
+    let region = provider.region(WordGroup::CurrentValues, 1).unwrap();
+    assert_eq!((region.len(), region.home()), (PAGE, provider.home()));
+    let host = Block::whole(&region.map().unwrap());
+    assert_eq!(host.word(0).observe(), 0, "it begins with zeros");
+    for (increment, sum) in [(5, 5), (30, 35)] {
+        let bench = Bench::new();
+        let import = FdImport::new(&bench.device, &region).unwrap();
+        let commands = adds(&bench, increment, import.gpu_va(), Reuse::OneAtATime);
+        let done = Timeline::new(&bench.device, 0).unwrap();
+        let mut queue = queue(&bench.device);
+        queue.submit_one(Some(&commands), None, (&done, 1)).unwrap();
+        reached(&done, 1);
+        drop((queue, commands, import, bench));
+        assert_eq!(host.word(0).observe(), sum);
+    }
+    drop(provider);
+    host.word(0).publish(7);
+    assert_eq!(host.word(0).observe(), 7, "the region keeps its device");
+}
+
+/// What was not exported, or by another device, is refused before the driver is asked: it could not
+/// tell.
+///
+/// Kills `descriptors-of-any-device`.
+#[test]
+fn only_what_the_same_device_exported_is_imported() {
+    let bench = Bench::new();
+    let pages = Region::for_words(WordGroup::CurrentValues, 8).unwrap();
+    let refused = FdImport::new(&bench.device, &pages).unwrap_err();
+    assert_eq!(refused, ImportError::NotExported);
+
+    let adapter = bench.device.adapter();
+    let provider = Exporter::of_local_memory(bench.device.instance(), adapter).unwrap();
+    let region = provider.region(WordGroup::CurrentValues, 8).unwrap();
+    let identity = region.exported().unwrap().identity;
+    let own = (adapter.uuid, adapter.driver_uuid);
+    assert_eq!((identity.device, identity.driver), own);
+    let (group, home) = (WordGroup::CurrentValues, region.home());
+    let foreign = Region::of_device(group, home, true, Box::new(Foreign(region)));
+    let refused = FdImport::new(&bench.device, &foreign).unwrap_err();
+    assert_eq!(refused, ImportError::OtherDevice);
+}
+
+/// Memory that says that another driver exported it.
+#[derive(Debug)]
+struct Foreign(Arc<Region>);
+
+// SAFETY: the mapping of the region that it keeps.
+unsafe impl DeviceMemory for Foreign {
+    fn pages(&self) -> (std::ptr::NonNull<u8>, usize) {
+        (self.0.map().unwrap().start(), self.0.len())
+    }
+
+    fn exported(&self) -> Exported<'_> {
+        let mut exported = self.0.exported().unwrap();
+        exported.identity.driver[0] ^= 1;
+        exported
     }
 }

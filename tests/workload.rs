@@ -2,18 +2,27 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+use native_fence::gpu::LocalMemory;
 use native_fence::vulkan::{Instance, InstanceOptions, choose, validation};
 use native_fence::workload::{
-    Bench, Comparison, Measured, Mechanism, Outcome, Pace, Progress, Scenario,
+    Bench, Comparison, Measured, Mechanism, Outcome, Pace, Progress, ScaleForm, Scenario,
 };
 use std::cell::Cell;
 use std::time::Duration;
 
 fn bench() -> Bench {
-    let instance = Instance::new(InstanceOptions { validation: true }).expect("Vulkan");
+    bench_with(true, false)
+}
+
+fn bench_with(validation: bool, force_local: bool) -> Bench {
+    let instance = Instance::new(InstanceOptions { validation }).expect("Vulkan");
     let adapters = instance.adapters();
     let adapter = choose(&adapters, None).expect("a device").clone();
-    Bench { instance, adapter }
+    Bench {
+        instance,
+        adapter,
+        force_local,
+    }
 }
 
 fn pace(batches: u32) -> Pace {
@@ -25,9 +34,13 @@ fn pace(batches: u32) -> Pace {
 }
 
 fn run(scenario: Scenario) -> Outcome {
-    let comparison = Comparison::new(&[scenario], &Mechanism::ALL, pace(2));
+    run_by(&bench(), scenario, &Mechanism::ALL, pace(2))
+}
+
+fn run_by(bench: &Bench, scenario: Scenario, mechanisms: &[Mechanism], pace: Pace) -> Outcome {
+    let comparison = Comparison::new(&[scenario], mechanisms, pace);
     let steps = Cell::new(0);
-    let outcome = comparison.run(&bench(), &|| false, &mut |progress| {
+    let outcome = comparison.run(bench, &|| false, &mut |progress| {
         if progress == Progress::Batch {
             steps.set(steps.get() + 1);
         }
@@ -37,14 +50,18 @@ fn run(scenario: Scenario) -> Outcome {
     assert!(failed.is_empty(), "{failed:?}");
     assert!(!outcome.interrupted);
     for measured in &outcome.measured {
-        let batches = if scenario == Scenario::Idle { 1 } else { 2 };
+        let batches = match scenario {
+            Scenario::Idle | Scenario::Scale | Scenario::Copy => 1,
+            _ => 2,
+        };
         // A control that found no two cores any more keeps what it has.
         let fewer = measured.params.contains_key("not_co_scheduled");
         let there = measured.batches.len();
         assert!(there == batches || fewer && there == 1, "{measured:?}");
         for batch in &measured.batches {
             assert!(batch.sample.wall > Duration::ZERO, "{measured:?}");
-            let submits = scenario != Scenario::Idle;
+            let copied_by_cpu = measured.work.contains("memcpy");
+            let submits = scenario != Scenario::Idle && !copied_by_cpu;
             assert_eq!(batch.submits > 0, submits, "{measured:?}");
         }
     }
@@ -105,12 +122,10 @@ fn storm_runs_filled_and_live_and_notifies_for_watched_fences_alone() {
     }
     let monitored = |m: &&Measured| m.mechanism == Mechanism::MonitoredFence;
     for monitored in outcome.measured.iter().filter(monitored) {
-        // Each signal, whether anybody waits or not; the last ones of a batch may be served in the
-        // next.
-        let batches = monitored.batches.iter();
-        let served: u64 = batches.map(|batch| batch.notifications.unwrap()).sum();
-        let signals = monitored.batches.len() as u64 * 64 * 16;
-        assert!(served.abs_diff(signals) <= 64, "{monitored:?}");
+        // Each signal, whether anybody waits or not.
+        for batch in &monitored.batches {
+            assert_eq!(batch.notifications, Some(64 * 16), "{monitored:?}");
+        }
     }
     for native in outcome.measured.iter().filter(|m| m.mechanism.is_native()) {
         for batch in &native.batches {
@@ -218,6 +233,77 @@ fn both_fans_measure_every_fan() {
     }
 }
 
+/// Kills `the-scenario-copies-half`: a batch looks at what was copied.
+#[test]
+fn copies_are_copies() {
+    let outcome = run(Scenario::Copy);
+    assert_eq!(
+        mechanisms(&outcome, None),
+        [
+            Mechanism::NativeSystemEvent,
+            Mechanism::NativeSystemPolled,
+            Mechanism::TimelineSemaphore,
+            Mechanism::BareControl,
+            Mechanism::BareControl
+        ]
+    );
+    for measured in &outcome.measured {
+        assert_eq!(measured.params["bytes"], 1 << 20);
+    }
+}
+
+/// Every form by the mechanisms, which give a reason for what they have not; an operation of native and
+/// monitored fences is no more than one notification. (That it is one is seen in tests/scale.rs.)
+fn scale_by(bench: &Bench, present: &[Mechanism], without_waiters: &[Mechanism]) {
+    let once = Pace {
+        warm_up: 0,
+        ..pace(1)
+    };
+    let all = [present, without_waiters].concat();
+    let outcome = run_by(bench, Scenario::Scale, &all, once);
+    for form in ScaleForm::ALL {
+        let expected = if form == ScaleForm::Waiters {
+            present
+        } else {
+            &all
+        };
+        assert_eq!(mechanisms(&outcome, Some(form.name())), expected);
+    }
+    let absent = outcome.not_run.iter().map(|row| row.mechanism);
+    assert_eq!(absent.collect::<Vec<_>>(), without_waiters);
+    for row in &outcome.not_run {
+        assert!(row.reason.contains("100,000 waiters"), "{row:?}");
+    }
+    for measured in &outcome.measured {
+        let at_once = measured.form == Some(ScaleForm::ThousandsAtOnce.name());
+        let operations = if at_once { 4096 } else { 64 };
+        assert_eq!(measured.ops_per_batch, operations);
+        let batch = &measured.batches[0];
+        let each = if at_once { 0 } else { 64 };
+        assert_eq!(batch.sample.latencies.len(), each);
+        // Whoever looks at the value may be gone before the CPU has served the interrupt.
+        let told = match measured.mechanism {
+            Mechanism::NativeSystemEvent if !at_once => 1..=80,
+            Mechanism::MonitoredFence => 0..=operations,
+            _ => continue,
+        };
+        assert!(told.contains(&batch.notifications.unwrap()), "{measured:?}");
+    }
+}
+
+/// Kills `scale-targets-one-fence`.
+#[test]
+fn scale_runs_by_native_fences_and_timelines() {
+    let native = [Mechanism::NativeSystemEvent, Mechanism::NativeSystemPolled];
+    scale_by(&bench(), &native, &[Mechanism::TimelineSemaphore]);
+}
+
+/// Without the layers, which take a millisecond for each of its command buffers.
+#[test]
+fn scale_runs_by_monitored_fences() {
+    scale_by(&bench_with(false, false), &[], &[Mechanism::MonitoredFence]);
+}
+
 #[test]
 fn load_idle_submits_nothing_and_wakes_nobody() {
     let outcome = run(Scenario::Idle);
@@ -246,14 +332,65 @@ fn load_idle_submits_nothing_and_wakes_nobody() {
 }
 
 #[test]
-fn what_is_not_built_is_named_and_not_run() {
+fn a_device_without_a_second_heap_says_so_once_and_runs_no_local_fence() {
+    let bench = bench();
+    if let LocalMemory::Separate { .. } = bench.adapter.features.local_memory {
+        println!("left out: the device has a second heap");
+        return;
+    }
     let wanted = [Mechanism::NativeLocalEvent, Mechanism::TimelineSemaphore];
-    let comparison = Comparison::new(&[Scenario::CpuWait], &wanted, pace(1));
-    let outcome = comparison.run(&bench(), &|| false, &mut |_| ());
-    assert_eq!(mechanisms(&outcome, None), [Mechanism::TimelineSemaphore]);
+    let scenarios = [Scenario::CpuWait, Scenario::FanIn];
+    let comparison = Comparison::new(&scenarios, &wanted, pace(1));
+    let outcome = comparison.run(&bench, &|| false, &mut |_| ());
+    assert_eq!(
+        mechanisms(&outcome, None),
+        [Mechanism::TimelineSemaphore; 2]
+    );
     assert_eq!(outcome.not_run.len(), 1);
-    assert_eq!(outcome.not_run[0].mechanism, Mechanism::NativeLocalEvent);
-    assert!(!outcome.not_run[0].failed);
+    let not_run = &outcome.not_run[0];
+    assert_eq!(not_run.mechanism, Mechanism::NativeLocalEvent);
+    assert_eq!((not_run.scenario, not_run.failed), (None, false));
+    assert!(not_run.reason.contains("is system memory"), "{not_run:?}");
+}
+
+/// A scenario with fences and what the GPU polls in local memory, through export and import.
+fn runs_in_local_memory(scenario: Scenario) {
+    let wanted = [Mechanism::NativeLocalEvent, Mechanism::NativeLocalPolled];
+    let comparison = Comparison::new(&[scenario], &wanted, pace(1));
+    let outcome = comparison.run(&bench_with(true, true), &|| false, &mut |_| ());
+    assert_eq!(outcome.not_run, []);
+    for mechanism in wanted {
+        let is_row = |m: &&Measured| m.mechanism == mechanism;
+        let mut rows = outcome.measured.iter().filter(is_row).peekable();
+        assert!(rows.peek().is_some(), "{scenario} by {mechanism}");
+        assert!(rows.all(|row| row.same_memory), "it claims nothing");
+    }
+    assert_eq!(validation::messages(), Vec::<String>::new());
+}
+
+/// Kills `local-rows-are-not-forced`.
+#[test]
+fn load_local_fences_hand_over_where_they_are_forced() {
+    runs_in_local_memory(Scenario::Handoff);
+    runs_in_local_memory(Scenario::HandoffCross);
+}
+
+#[test]
+fn load_local_fences_wait_for_and_by_the_cpu_where_they_are_forced() {
+    runs_in_local_memory(Scenario::CpuWait);
+    runs_in_local_memory(Scenario::CpuSignal);
+}
+
+#[test]
+fn load_local_fences_storm_and_fan_where_they_are_forced() {
+    runs_in_local_memory(Scenario::Storm);
+    runs_in_local_memory(Scenario::FanOut);
+    runs_in_local_memory(Scenario::FanIn);
+}
+
+#[test]
+fn load_local_fences_idle_where_they_are_forced() {
+    runs_in_local_memory(Scenario::Idle);
 }
 
 #[test]

@@ -12,5 +12,7 @@ const uint FAULT_WRITE_INDEX = 5u;
 const uint FAULT_LOG_NUMBER = 6u;
 const uint FAULT_ACCESS_DENIED = 7u;
 const uint FAULT_PROGRESS = 8u;
+const uint FAULT_RANGE = 9u;
+const uint FAULT_OVERLAP = 10u;
 
 #endif

@@ -18,6 +18,8 @@ layout(buffer_reference, scalar, buffer_reference_align = 8) buffer QueueDescrip
     uint64_t progress_current_value_va;
     uint64_t progress_fence_entry_va;
     uint64_t hw_queue;
+    uint64_t queued_log_va;
+    uint64_t queued_log_entries;
 };
 
 layout(buffer_reference, scalar, buffer_reference_align = 8) buffer QueueState {
@@ -33,14 +35,17 @@ layout(buffer_reference, scalar, buffer_reference_align = 8) buffer QueueState {
     uint64_t fault;
     uint64_t head_control;
     uint64_t head_value;
-    uint64_t reserved[4];
+    uint64_t transferred;
+    uint64_t queued_log_index;
+    uint64_t reserved[2];
 };
 
 layout(buffer_reference, scalar, buffer_reference_align = 8) buffer QueueProgress {
     uint64_t read_index;
     uint64_t pad[7];
     uint64_t doorbell_status;
-    uint64_t pad1[7];
+    uint64_t log_types;
+    uint64_t pad1[6];
 };
 
 const uint MAX_HW_QUEUES = 512u;

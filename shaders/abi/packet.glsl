@@ -7,7 +7,11 @@ layout(buffer_reference, scalar, buffer_reference_align = 8) buffer Packet {
     uint64_t control;    // 0..8 opcode, 8..16 length in 64 bytes, 16..32 zero, 32..64 handle
     uint64_t log_number; // running number in the log that it writes to
     uint64_t value;
-    uint64_t operands[5];
+    uint64_t destination_offset;
+    uint64_t bytes;
+    uint64_t source_handle;
+    uint64_t source_offset;
+    uint64_t reserved;
 };
 
 const uint64_t PACKET_BYTES = 64ul;
@@ -17,5 +21,8 @@ const uint OPCODE_NOP = 1u;
 const uint OPCODE_WAIT = 2u;
 const uint OPCODE_SIGNAL = 3u;
 const uint OPCODE_PROGRESS = 4u;
+const uint OPCODE_TIMESTAMP = 5u;
+const uint OPCODE_FILL = 6u;
+const uint OPCODE_COPY = 7u;
 
 #endif

@@ -1,4 +1,4 @@
-// Ring control: words that the user writes. Twin of src/abi/ring.rs.
+// Ring control: the word that the user writes for the engine. Twin of src/abi/ring.rs.
 
 #ifndef NF_ABI_RING
 #define NF_ABI_RING
@@ -6,10 +6,6 @@
 layout(buffer_reference, scalar, buffer_reference_align = 8) buffer RingControl {
     uint64_t write_index;
     uint64_t pad0[7];
-    uint64_t last_queued_value;
-    uint64_t pad1[7];
-    uint64_t doorbell;
-    uint64_t pad2[7];
 };
 
 #endif

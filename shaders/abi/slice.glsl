@@ -21,7 +21,8 @@ layout(buffer_reference, scalar, buffer_reference_align = 8) buffer SliceResult 
     uint64_t begin_ticks;
     uint64_t end_ticks;
     uint64_t answers;
-    uint64_t reserved[2];
+    uint64_t parts;
+    uint64_t stands_at_transfer;
 };
 
 const uint64_t SLICE_SLOTS = 4ul;
@@ -36,5 +37,6 @@ const uint REASON_BUDGET = 1u;
 const uint REASON_IDLE = 2u;
 const uint REASON_INTERRUPT = 3u;
 const uint REASON_REQUEST = 4u;
+const uint REASON_TRANSFER = 5u; // a queue stands at a transfer, and this shader has none
 
 #endif

@@ -35,6 +35,18 @@ void order_log_before_comparison() {
     memoryBarrier(gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsAcquireRelease);
 }
 
+// What others made available before this lane learned of it, its plain loads see from here on.
+void make_visible() {
+    memoryBarrier(gl_ScopeDevice, gl_StorageSemanticsBuffer,
+                  gl_SemanticsAcquire | gl_SemanticsMakeVisible);
+}
+
+// What this lane stored plainly before can be seen by all of the device.
+void make_available() {
+    memoryBarrier(gl_ScopeDevice, gl_StorageSemanticsBuffer,
+                  gl_SemanticsRelease | gl_SemanticsMakeAvailable);
+}
+
 // Orders the lanes of the engine: what any lane did before is done for every lane after
 // (decisions.md 2: adopt | execute | adopt). Plain barrier() would order shared memory only.
 void meet() {

@@ -18,6 +18,14 @@ shared uint s_raised;        // records that lanes stored in this iteration
 shared uint s_record_room;   // 1 if the record ring has room for one record of every lane
 shared uint64_t s_record_base; // running index of the first of them
 
+// Transfers, see transfer.glsl.
+shared uint s_claim[2];
+shared uint s_job_words;
+shared uint s_job_shares; // lanes that have done theirs
+shared uint64_t s_job_to;
+shared uint64_t s_job_from; // 0: every word becomes the value
+shared uint64_t s_job_value;
+
 // The engine.
 EngineControl g_control;
 uint64_t g_control_va;
@@ -25,6 +33,8 @@ uint64_t g_report_va;
 uint64_t g_run_list_va;
 uint g_queue_count;
 bool g_clock_is_short;
+uint g_iterations; // executions of the slice so far; every lane counts them
+uint g_turn; // the lane that comes first of those which claim; the same in all
 
 // The lane.
 uint l_places;     // queues of this lane
@@ -51,6 +61,8 @@ uint64_t q_handle_directory_va;
 uint64_t q_state_va;
 uint64_t q_progress_va;
 uint q_progress_handle;
+uint64_t q_queued_log_va; // 0: none
+uint q_queued_log_entries;
 
 // What its state says.
 uint64_t q_sequence;
@@ -60,8 +72,10 @@ uint64_t q_wait_number;
 uint64_t q_signal_number;
 uint64_t q_wait_log_index;
 uint64_t q_signal_log_index;
+uint64_t q_queued_log_index;
 uint64_t q_observed;
 uint64_t q_progress_value;
+uint64_t q_transferred; // bytes of the transfer at the head that are done
 uint q_status;
 uint q_fault;
 
@@ -86,6 +100,9 @@ uint64_t c_signal_shadow;
 uint64_t c_progress_cv;
 uint64_t c_progress_entry;
 uint64_t c_progress_shadow;
+
+// The transfer whose part the lane prepared.
+uint64_t t_bytes;
 
 // What the lane raised in this iteration: at most RAISES, then it holds.
 const uint RAISES = 2u;

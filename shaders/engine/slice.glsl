@@ -5,7 +5,10 @@
 // these turns: s_end, s_record_base and s_record_room are written in the control part only; s_raised,
 // s_progress and s_backward are changed in the execution only, atomically, and reset in the control part.
 
-const uint ADOPTIONS = 8u; // posts taken in one control part
+// Posts taken in one control part: as many as its execution can cause, or the mailbox would fill while
+// waiters come and go on many fences, and every fence be looked at again and again. A raise is
+// answered by one post, and the next waiter is another; 16 of 8 lanes cause 32.
+const uint ADOPTIONS = 32u;
 
 // What lane 0 remembers between control parts.
 uint64_t k_record_write;
@@ -20,9 +23,9 @@ uint64_t k_last_step;    // ticks of the last step of any lane
 uint64_t k_idle_window;  // ticks without a step after which a slice is idle
 uint64_t k_window;       // the same, or none in a slice that only looks
 uint k_idle_iterations;
+uint k_parts;            // parts of transfers
 uint k_answers;          // steps that came after a look that had found nothing
 uint k_passes;           // loop passes so far, at most: see vote
-uint k_iterations;       // executions so far; every lane counts them
 bool k_raised;           // a record was published, or lost
 bool k_interrupts;       // which ends the slice
 uint k_most_places;      // queues of the lane that has most
@@ -135,18 +138,22 @@ uint vote(bool raised) {
     s_progress = 0u;
     uint whole_look = k_most_places + 1u;
     bool found_nothing = k_idle_iterations > whole_look;
+    bool stands_at_transfer = !TRANSFERS && claim_made() != NO_CLAIM;
+    s_claim[g_iterations & 1u] = NO_CLAIM;
     bool spent = uint64_t(k_passes) >= k_pass_budget || ticks - k_began >= k_time_budget;
     k_raised = k_raised || raised;
     uint reason = REASON_CUT;
-    if (k_iterations == 0u) {
+    if (g_iterations == 0u) {
         // Every slice executes at least once: one request after another would starve the queues.
     } else if (k_raised && k_interrupts) {
         reason = REASON_INTERRUPT;
     } else if (OBSERVE(g_control.request) != k_request) {
         reason = REASON_REQUEST;
+    } else if (stands_at_transfer) {
+        reason = REASON_TRANSFER;
     } else if (found_nothing && (spent || ticks - k_last_step >= k_window)) {
         reason = REASON_IDLE;
-    } else if (spent && k_iterations > whole_look) {
+    } else if (spent && g_iterations > whole_look) {
         reason = REASON_BUDGET;
     }
     return reason;
@@ -191,7 +198,8 @@ void run_slice() {
     if (l_places != 0u) {
         load_queue(l_cursor);
     }
-    k_iterations = 0u;
+    g_iterations = 0u;
+    g_turn = uint(PEEK(args.slice)) % gl_WorkGroupSize.x;
     if (leads) {
         k_record_write = PEEK(report.record_write);
         k_record_read = PEEK(g_control.record_read);
@@ -204,6 +212,7 @@ void run_slice() {
         k_last_step = began;
         k_idle_iterations = 0u;
         k_answers = 0u;
+        k_parts = 0u;
         k_passes = most_places;
         k_raised = false;
         k_most_places = most_places;
@@ -222,6 +231,7 @@ void run_slice() {
         s_progress = 0u;
         s_backward = 0u;
         s_end = REASON_CUT;
+        s_claim[1] = NO_CLAIM;
     }
 
     uint reason = REASON_CUT;
@@ -230,14 +240,25 @@ void run_slice() {
             bool raised = publish_and_adopt();
             s_end = vote(raised);
         }
+        if (TRANSFERS && g_iterations != 0u) {
+            prepare_part();
+        }
         meet();
         reason = s_end;
+        l_stepped = false;
+        if (TRANSFERS) {
+            // Whatever ends the slice: where every slice ended to interrupt, a transfer would never
+            // have a part of one.
+            uint passes = do_part();
+            k_passes += passes;
+            k_parts += passes != 0u ? 1u : 0u;
+        }
         if (reason != REASON_CUT) {
             break;
         }
         choose_queue();
-        l_stepped = false;
         step_rounds();
+        claim_transfer();
         raise_what_was_noted();
         if (l_stepped) {
             atomicMax(s_progress, l_rounds + 1u);
@@ -246,7 +267,7 @@ void run_slice() {
             atomicAdd(s_backward, l_backward);
             l_backward = 0u;
         }
-        k_iterations += 1u;
+        g_iterations += 1u;
         meet();
     }
 
@@ -261,10 +282,12 @@ void run_slice() {
         SliceResult result = SliceResult(g_report_va + REPORT_SLICE_RESULTS
                                          + push.slot * SLICE_RESULT_BYTES);
         PUT(result.passes, uint64_t(k_passes));
-        PUT(result.iterations, uint64_t(k_iterations));
+        PUT(result.iterations, uint64_t(g_iterations));
         PUT(result.begin_ticks, began);
         PUT(result.end_ticks, now());
         PUT(result.answers, uint64_t(k_answers));
+        PUT(result.parts, uint64_t(k_parts));
+        PUT(result.stands_at_transfer, claim_made() != NO_CLAIM ? 1ul : 0ul);
         PUT(report.last_reason, uint64_t(reason));
         PUBLISH(result.reason, uint64_t(reason));
     }

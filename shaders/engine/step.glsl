@@ -27,6 +27,11 @@ void note_raise(bool faults, uint64_t fence_entry, uint64_t value, uint64_t log_
     l_holding = l_holding || faults || i_raised == RAISES;
 }
 
+// Whether it is one of those that all lanes do together (transfer.glsl).
+bool is_transfer(uint opcode) {
+    return opcode >= OPCODE_TIMESTAMP && opcode <= OPCODE_COPY;
+}
+
 // What a packet at hand asks for, with the registers that its kind uses.
 struct Request {
     uint opcode;
@@ -35,7 +40,7 @@ struct Request {
     bool is_progress;
     bool stores;
     bool names_fence;
-    bool known;  // its fence is resolved
+    bool known;  // its fence is resolved; a transfer is never done by a step
     uint access;
     uint64_t cv;
     uint fault;
@@ -56,11 +61,12 @@ Request request_at_head() {
     uint known_handle =
         r.is_wait ? c_wait_handle : r.is_progress ? q_progress_handle : c_signal_handle;
     // Generation 0 is no handle, and what nothing was resolved into.
-    r.known = !r.names_fence
-              || (r.handle == known_handle && (r.handle >> HANDLE_SLOT_BITS) != 0u);
+    bool transfers = is_transfer(r.opcode);
+    r.known = r.names_fence ? r.handle == known_handle && (r.handle >> HANDLE_SLOT_BITS) != 0u
+                            : !transfers;
     uint64_t number = r.is_wait ? q_wait_number : q_signal_number;
     r.fault = FAULT_NONE;
-    if (have && !r.names_fence && r.opcode != OPCODE_NOP) {
+    if (have && !r.names_fence && !transfers && r.opcode != OPCODE_NOP) {
         r.fault = FAULT_OPCODE;
     } else if (have && (uint(p_control) >> 8) != 1u) {
         r.fault = FAULT_LENGTH;
@@ -76,6 +82,24 @@ Request request_at_head() {
     return r;
 }
 
+// What follows an index word.
+uint64_t next_index(uint64_t index, uint entries) {
+    return uint(index) + 1u < entries ? index + 1ul : ((index >> 32) + 1ul) << 32;
+}
+
+// Logs that a wait was found unsatisfied, where the queue has a log for that (LG-11). Not on the way
+// of a wait that passes or of a signal: a queue that logs it stands still in any case.
+void log_queued_wait(Request r, uint64_t ticks) {
+    uint64_t queued = q_queued_log_va + LOG_HEADER_BYTES
+                    + uint64_t(uint(q_queued_log_index)) * LOG_ENTRY_BYTES;
+    PUT(LogEntry(queued).fence_value, p_value);
+    PUT(LogEntry(queued).fence_and_operation, uint64_t(r.handle) | (LOG_WAIT_QUEUED << 32));
+    PUT(LogEntry(queued).observed_ticks, ticks);
+    PUT(LogEntry(queued).end_ticks, ticks);
+    q_queued_log_index = next_index(q_queued_log_index, q_queued_log_entries);
+    PUBLISH(LogHeader(q_queued_log_va).index, q_queued_log_index);
+}
+
 // Writes the log entry of a wait or a signal, then publishes the log's index.
 void log_packet(Request r, uint64_t ticks) {
     uint64_t log = r.is_wait ? q_wait_log_va : q_signal_log_va;
@@ -89,7 +113,7 @@ void log_packet(Request r, uint64_t ticks) {
         PUT(LogEntry(entry).observed_ticks, q_observed == 0ul ? ticks : q_observed);
     }
     PUT(LogEntry(entry).end_ticks, ticks);
-    index = uint(index) + 1u < entries ? index + 1ul : ((index >> 32) + 1ul) << 32;
+    index = next_index(index, entries);
     PUBLISH(LogHeader(log).index, index);
     if (r.is_wait) {
         q_wait_log_index = index;
@@ -121,9 +145,10 @@ void compare_with_shadow(Request r) {
     }
 }
 
-void leave_head(Request r) {
-    q_progress_value = r.is_progress ? p_value : q_progress_value;
+void leave_head(bool is_progress) {
+    q_progress_value = is_progress ? p_value : q_progress_value;
     q_observed = 0ul;
+    q_transferred = 0ul;
     q_read += 1ul;
     p_fetched = false;
     l_stepped = true;
@@ -155,6 +180,12 @@ bool step_head(out uint64_t ticks) {
     bool waits_on = r.is_wait && !always_signaled && seen < p_value;
     bool takes = have && goes && !waits_on;
     bool stores_now = takes && r.stores && !always_signaled;
+    if (waits_on && goes && q_observed == 0ul) {
+        q_observed = ticks;
+        if (VERBOSE && q_queued_log_va != 0ul) {
+            log_queued_wait(r, ticks);
+        }
+    }
     if (stores_now) {
         store_value(r, seen);
     }
@@ -165,10 +196,7 @@ bool step_head(out uint64_t ticks) {
         compare_with_shadow(r);
     }
     if (takes) {
-        leave_head(r);
-    }
-    if (waits_on && goes && q_observed == 0ul) {
-        q_observed = ticks;
+        leave_head(r.is_progress);
     }
     q_status = r.fault != FAULT_NONE ? STATUS_FAULTED
              : takes || !r.known ? STATUS_READY
@@ -194,7 +222,7 @@ void step_signal(uint64_t ticks) {
             store_value(r, OBSERVE(Word(r.cv).value));
             log_packet(r, ticks);
             compare_with_shadow(r);
-            leave_head(r);
+            leave_head(r.is_progress);
         }
     }
 }

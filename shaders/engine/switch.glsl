@@ -27,6 +27,10 @@ void save_queue() {
         PUT(state.progress_value, q_progress_value);
         PUT(state.status, uint64_t(q_status));
         PUT(state.fault, uint64_t(q_fault));
+        PUT(state.transferred, q_transferred);
+        if (VERBOSE) {
+            PUT(state.queued_log_index, q_queued_log_index);
+        }
         PUT(state.head_control, p_fetched ? p_control : 0ul);
         PUT(state.head_value, p_fetched ? p_value : 0ul);
         PUBLISH(state.sequence, q_sequence);
@@ -69,13 +73,25 @@ void load_queue(uint place) {
     q_observed = PEEK(state.observed_ticks);
     q_progress_value = PEEK(state.progress_value);
     q_fault = uint(PEEK(state.fault));
+    q_transferred = PEEK(state.transferred);
+    if (VERBOSE) {
+        q_queued_log_va = PEEK(descriptor.queued_log_va);
+        q_queued_log_entries = uint(PEEK(descriptor.queued_log_entries));
+        q_queued_log_index = PEEK(state.queued_log_index);
+    }
     // It is stepped at least once before it is saved again, which finds out where it stands.
     q_status = q_fault != FAULT_NONE ? STATUS_FAULTED : STATUS_READY;
 
-    p_fetched = false;
+    // What a queue was stopped at stays what its state says, also where the lane leaves it before it
+    // fetches anything.
+    p_fetched = q_fault != FAULT_NONE;
     p_handle_fault = FAULT_NONE;
     p_control = 0ul;
     p_value = 0ul;
+    if (p_fetched) {
+        p_control = PEEK(state.head_control);
+        p_value = PEEK(state.head_value);
+    }
     c_wait_handle = 0u;
     c_signal_handle = 0u;
     l_quantum = 0u;

@@ -10,7 +10,7 @@ pub enum FaultCode {
     /// Length or reserved bits of the control word are wrong.
     #[error("the length or a reserved bit of the control word is wrong")]
     Length = 2,
-    /// The handle names no fence that this process has open.
+    /// The handle names no fence, or for a transfer no allocation, that this process has open.
     #[error("the handle is not open in this process")]
     Handle = 3,
     /// The handle's slot was closed, or is used again by another fence.
@@ -28,11 +28,21 @@ pub enum FaultCode {
     /// A progress packet that names another fence than the queue's, or whose value does not rise.
     #[error("the progress fence is not the queue's, or its value does not rise")]
     Progress = 8,
+    /// Bytes of a transfer lie outside the allocation, or are not whole words.
+    #[error("the transfer's bytes are not words of the allocation")]
+    Range = 9,
+    /// A copy whose source and destination share bytes.
+    #[error("the copy's source and destination overlap")]
+    Overlap = 10,
+    /// A user-mode queue names a monitored fence (MF-09). No engine reports it: to the engine the
+    /// handle names nothing, and the OS says what it is.
+    #[error("the handle is a monitored fence's, which only kernel-mode queues take")]
+    MonitoredFence = 11,
 }
 
 impl FaultCode {
-    /// Every code.
-    pub const ALL: [Self; 8] = [
+    /// Every code that an engine reports.
+    pub const ALL: [Self; 10] = [
         Self::Opcode,
         Self::Length,
         Self::Handle,
@@ -41,6 +51,8 @@ impl FaultCode {
         Self::LogNumber,
         Self::AccessDenied,
         Self::Progress,
+        Self::Range,
+        Self::Overlap,
     ];
 
     /// The code of these bits, if it is one.

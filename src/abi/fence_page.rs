@@ -17,28 +17,104 @@ pub const MONITORED_VALUE_STRIDE: u64 = OpenerSlot::BYTES;
 /// MonitoredValue of a fence that no CPU waiter waits for.
 pub const NO_CPU_WAITER: u64 = u64::MAX;
 
-/// What one opener of a fence keeps in the fence's MonitoredValue page. A fence that cannot be
-/// shared has one.
+/// What one operating system that has a fence open keeps in the fence's MonitoredValue page
+/// (`decisions.md` 21). A fence that cannot be shared has one, of which the first word alone is used.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub struct OpenerSlot {
-    /// The opener's MonitoredValue. Writer: the opener's OS. Reader: engines.
+    /// MonitoredValue as the opener's engines adopt it: the least of what all openers wait for.
+    /// Writer: the opener's OS. Reader: its engines.
     pub monitored_value: u64,
-    /// Index of the event descriptor that the raiser's OS writes to; 0 for none.
-    pub event_index: u32,
-    /// Process id of the opener.
-    pub process: u32,
-    /// Start time of the process, which tells a reused id apart.
-    pub start_time: u64,
-    /// Generation of the slot; 0 while it is free.
-    pub generation: u64,
-    reserved: [u64; 4],
+    /// The least value that the opener's own waiters wait for, minus 1; `UINT64_MAX` without one.
+    /// Writer: the opener's OS. Readers: those of the others.
+    pub awaited: u64,
+    /// The greatest value that others have told the opener of since it last looked. Writers: all, by
+    /// read-modify-write.
+    pub reached: u64,
+    /// Who has the slot: a process id in the low [`OpenerSlot::PROCESS_BITS`], the time that it started
+    /// at above, which tells a reused id apart; 0 while it is free. One word, so that nobody who is
+    /// killed leaves half of it.
+    pub owner: u64,
+    /// How often the opener was called to look; it sleeps for the low half. Writers: all, by
+    /// read-modify-write.
+    pub calls: u64,
+    reserved: [u64; 3],
 }
 
 offsets!(OpenerSlot, size 64, {
     MONITORED_VALUE = monitored_value @ 0,
-    EVENT_INDEX = event_index @ 8,
-    PROCESS = process @ 12,
-    START_TIME = start_time @ 16,
-    GENERATION = generation @ 24,
+    AWAITED = awaited @ 8,
+    REACHED = reached @ 16,
+    OWNER = owner @ 24,
+    CALLS = calls @ 32,
 });
+
+impl OpenerSlot {
+    /// Slots of a page: operating systems that may have a fence open at a time.
+    pub const SLOTS: u64 = 16;
+    /// Bits of a process id in [`OpenerSlot::owner`]: Linux gives out none above 2^22.
+    pub const PROCESS_BITS: u32 = 22;
+}
+
+/// What the page says of itself, behind its slots. Written when the fence is first sent to another
+/// process, never changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct SharedFenceHeader {
+    /// [`SharedFenceHeader::MAGIC`].
+    pub magic: u64,
+    /// [`SharedFenceHeader::VERSION`].
+    pub version: u64,
+    /// What openers may do: bits of [`HandleAccess`](super::HandleAccess).
+    pub access: u64,
+    /// Slots of the page.
+    pub slots: u64,
+    /// The file of the CurrentValue page, and of this one: one fence's pages are not taken for another's.
+    pub current_file: u64,
+    /// See above.
+    pub monitored_file: u64,
+    /// The PID namespace in which the owners of slots are named, by its number.
+    pub pid_namespace: u64,
+    reserved: u64,
+}
+
+offsets!(SharedFenceHeader, size 64, {
+    MAGIC_WORD = magic @ 0,
+});
+
+impl SharedFenceHeader {
+    /// Where in the page it lies.
+    pub const OFFSET: u64 = 2048;
+    /// "nfence" and what the page is.
+    pub const MAGIC: u64 = u64::from_le_bytes(*b"nfenceMV");
+    /// Of this layout.
+    pub const VERSION: u64 = 2;
+    /// Where the word lies that says how often CurrentValue was stored backwards from a CPU. Writers: all
+    /// openers, by read-modify-write.
+    pub const REWINDS: u64 = Self::OFFSET + Self::BYTES;
+
+    /// Of a fence with this access, by the files of its pages and the PID namespace of its openers.
+    #[must_use]
+    pub const fn new(
+        access: u32,
+        (current_file, monitored_file): (u64, u64),
+        pid_namespace: u64,
+    ) -> Self {
+        Self {
+            magic: Self::MAGIC,
+            version: Self::VERSION,
+            access: access as u64,
+            slots: OpenerSlot::SLOTS,
+            current_file,
+            monitored_file,
+            pid_namespace,
+            reserved: 0,
+        }
+    }
+}
+
+const _: () = assert!(
+    OpenerSlot::SLOTS * OpenerSlot::BYTES <= SharedFenceHeader::OFFSET
+        && SharedFenceHeader::REWINDS + 8 <= PAGE_BYTES,
+    "slots and header lie in one page and do not overlap"
+);

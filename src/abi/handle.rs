@@ -1,26 +1,26 @@
-//! The name by which a process knows a fence: a 20-bit slot of its handle table and a 12-bit
+//! The name by which a process knows a fence or an allocation: a 20-bit slot of its handle table and a 12-bit
 //! generation.
 //!
 //! Packets carry handles, never addresses, so that an engine can check every one. A slot that is
 //! used again gets the next generation; a packet that still carries the old one faults its queue.
 
-/// A process-local fence handle, published as `D3DKMT_HANDLE` (32 bits).
+/// A process-local handle, published as `D3DKMT_HANDLE` (32 bits).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
-pub struct FenceHandle(u32);
+pub struct LocalHandle(u32);
 
 /// Why a slot and a generation make no handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HandleError {
     /// The slot does not fit 20 bits.
-    #[error("slot {0} is not below {max}", max = FenceHandle::SLOTS)]
+    #[error("slot {0} is not below {max}", max = LocalHandle::SLOTS)]
     Slot(u32),
     /// The generation is zero (never valid) or does not fit 12 bits.
-    #[error("generation {0} is not in 1..={max}", max = FenceHandle::LAST_GENERATION)]
+    #[error("generation {0} is not in 1..={max}", max = LocalHandle::LAST_GENERATION)]
     Generation(u32),
 }
 
-impl FenceHandle {
+impl LocalHandle {
     /// Bits of the slot.
     pub const SLOT_BITS: u32 = 20;
     /// Number of slots a handle table can have.
@@ -77,9 +77,9 @@ impl FenceHandle {
     }
 }
 
-impl std::fmt::Debug for FenceHandle {
+impl std::fmt::Debug for LocalHandle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "FenceHandle({}.{})", self.slot(), self.generation())
+        write!(f, "LocalHandle({}.{})", self.slot(), self.generation())
     }
 }
 
@@ -89,27 +89,27 @@ mod tests {
 
     #[test]
     fn a_handle_gives_back_its_parts() {
-        let handle = FenceHandle::new(0xA_BCDE, 0xFED).unwrap();
+        let handle = LocalHandle::new(0xA_BCDE, 0xFED).unwrap();
         assert_eq!((handle.slot(), handle.generation()), (0xA_BCDE, 0xFED));
-        assert_eq!(FenceHandle::from_raw(handle.raw()), handle);
+        assert_eq!(LocalHandle::from_raw(handle.raw()), handle);
     }
 
     #[test]
     fn parts_out_of_range_are_refused() {
         assert_eq!(
-            FenceHandle::new(1 << 20, 1),
+            LocalHandle::new(1 << 20, 1),
             Err(HandleError::Slot(1 << 20))
         );
-        assert_eq!(FenceHandle::new(0, 0), Err(HandleError::Generation(0)));
+        assert_eq!(LocalHandle::new(0, 0), Err(HandleError::Generation(0)));
         assert_eq!(
-            FenceHandle::new(0, 4096),
+            LocalHandle::new(0, 4096),
             Err(HandleError::Generation(4096))
         );
     }
 
     #[test]
     fn generations_skip_zero() {
-        assert_eq!(FenceHandle::next_generation(0), 1);
-        assert_eq!(FenceHandle::next_generation(4095), 1);
+        assert_eq!(LocalHandle::next_generation(0), 1);
+        assert_eq!(LocalHandle::next_generation(4095), 1);
     }
 }

@@ -1,7 +1,8 @@
 //! Handle entry: what one handle of one process means to one engine.
 //!
 //! The table is two-level like that of the fences. The OS alone writes it: a handle that a process
-//! has not opened has no entry, so a packet cannot name a fence of another process (HQ-05).
+//! has not opened has no entry, so a packet cannot name a fence or an allocation of another process
+//! (HQ-05). Fences and allocations have handles of one table, as D3DKMT_HANDLEs do.
 //!
 //! Mirrors `shaders/abi/handle_entry.glsl`.
 
@@ -12,18 +13,19 @@ use bytemuck::{Pod, Zeroable};
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub struct HandleEntry {
-    /// The engine's address of CurrentValue.
-    pub current_value_va: u64,
-    /// The engine's address of its [`FenceEntry`](super::FenceEntry).
-    pub fence_entry_va: u64,
+    /// The engine's address of a fence's CurrentValue, or of an allocation's first byte.
+    pub va: u64,
+    /// The engine's address of the fence's [`FenceEntry`](super::FenceEntry), or the allocation's
+    /// size in bytes.
+    pub detail: u64,
     /// Low half generation (0: never opened), high half [`HandleAccess`]. Published last.
     pub meta: u64,
     reserved: u64,
 }
 
 offsets!(HandleEntry, size 32, {
-    CURRENT_VALUE_VA = current_value_va @ 0,
-    FENCE_ENTRY_VA = fence_entry_va @ 8,
+    VA = va @ 0,
+    DETAIL = detail @ 8,
     META = meta @ 16,
 });
 
@@ -61,4 +63,6 @@ impl HandleAccess {
     pub const NO_WAIT: Self = Self(4);
     /// The handle was closed; the entry keeps its generation, so that an old packet can be told so.
     pub const CLOSED: Self = Self(8);
+    /// It names an allocation, else a fence.
+    pub const ALLOCATION: Self = Self(16);
 }

@@ -47,9 +47,13 @@ pub struct QueueDescriptor {
     pub progress_fence_entry_va: u64,
     /// The queue's number on its engine, which interrupt records carry.
     pub hw_queue: u64,
+    /// Log of waits that were found unsatisfied; 0 where there is none (LG-11).
+    pub queued_log_va: u64,
+    /// Entries of that log.
+    pub queued_log_entries: u64,
 }
 
-offsets!(QueueDescriptor, size 112, {
+offsets!(QueueDescriptor, size 128, {
     RING_VA = ring_va @ 0,
     RING_CONTROL_VA = ring_control_va @ 8,
     RING_CAPACITY = ring_capacity @ 16,
@@ -64,6 +68,8 @@ offsets!(QueueDescriptor, size 112, {
     PROGRESS_CURRENT_VALUE_VA = progress_current_value_va @ 88,
     PROGRESS_FENCE_ENTRY_VA = progress_fence_entry_va @ 96,
     HW_QUEUE = hw_queue @ 104,
+    QUEUED_LOG_VA = queued_log_va @ 112,
+    QUEUED_LOG_ENTRIES = queued_log_entries @ 120,
 });
 
 /// Where a queue stands between two slices.
@@ -122,8 +128,12 @@ pub struct QueueState {
     pub head_control: u64,
     /// Value of that packet.
     pub head_value: u64,
+    /// Bytes of the transfer at the head that are done.
+    pub transferred: u64,
+    /// Index word of the log of waits that were found unsatisfied.
+    pub queued_log_index: u64,
     /// Zero.
-    pub reserved: [u64; 4],
+    pub reserved: [u64; 2],
 }
 
 offsets!(QueueState, size 128, {
@@ -139,6 +149,8 @@ offsets!(QueueState, size 128, {
     FAULT = fault @ 72,
     HEAD_CONTROL = head_control @ 80,
     HEAD_VALUE = head_value @ 88,
+    TRANSFERRED = transferred @ 96,
+    QUEUED_LOG_INDEX = queued_log_index @ 104,
 });
 
 /// Words that the engine publishes while it runs; the user maps them for reading.
@@ -150,10 +162,13 @@ pub struct QueueProgress {
     pad: [u64; 7],
     /// [`DoorbellStatus`](super::DoorbellStatus). Writer: OS. Reader: user.
     pub doorbell_status: u64,
-    pad1: [u64; 7],
+    /// [`LogTypes`](super::LogTypes) of the queue now. Writer: OS. Reader: user.
+    pub log_types: u64,
+    pad1: [u64; 6],
 }
 
 offsets!(QueueProgress, size 128, {
     READ_INDEX = read_index @ 0,
     DOORBELL_STATUS = doorbell_status @ 64,
+    LOG_TYPES = log_types @ 72,
 });

@@ -1,6 +1,7 @@
 //! Native fence log buffer: what the engine writes when a wait unblocks or a signal executes.
 //!
-//! Each user-mode queue has two logs of 4,096 bytes, one for waits and one for signals. The
+//! Each user-mode queue has two logs of 4,096 bytes, one for waits and one for signals, and a third
+//! while the OS traces verbosely. The
 //! packet carries the running number of its entry (LG-04); the engine turns it into the entry and
 //! the index word, writes the entry, then publishes index and wrap count by one 64-bit store. The
 //! GPU never waits for a reader: the reader finds out what it missed.
@@ -19,6 +20,12 @@ const _: () = assert!(
     LOG_BUFFER_ENTRIES == 84,
     "84 entries of 48 bytes and a header of 40"
 );
+/// Entries that a log has at most (choice): 48 MiB.
+pub const MOST_LOG_ENTRIES: u64 = 1 << 20;
+/// Size of a log as the OS makes it while it traces (choice).
+pub const TRACED_LOG_BYTES: u64 = 1 << 20;
+/// Entries of such a log: 21,844.
+pub const TRACED_LOG_ENTRIES: u64 = (TRACED_LOG_BYTES - LogHeader::BYTES) / LogEntry::BYTES;
 
 /// `DXGK_NATIVE_FENCE_LOG_TYPE`: which of the two logs a header heads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -28,6 +35,31 @@ pub enum LogType {
     Waits = 1,
     /// `DXGK_NATIVE_FENCE_LOG_TYPE_SIGNALS`.
     Signals = 2,
+    /// Waits that were found unsatisfied, when they were first looked at: a type of our own, which
+    /// exists while the OS traces verbosely (LG-11; choice: no further type is published, and this
+    /// number lies where none is to be expected).
+    WaitsQueued = 0x8000_0001,
+}
+
+impl LogType {
+    /// All types.
+    pub const ALL: [Self; 3] = [Self::Waits, Self::Signals, Self::WaitsQueued];
+
+    /// Its place in tables of logs.
+    #[must_use]
+    pub const fn place(self) -> usize {
+        match self {
+            Self::Waits => 0,
+            Self::Signals => 1,
+            Self::WaitsQueued => 2,
+        }
+    }
+
+    /// Whether a queue logs it at all times, and cannot run without.
+    #[must_use]
+    pub const fn is_mandatory(self) -> bool {
+        !matches!(self, Self::WaitsQueued)
+    }
 }
 
 /// `DXGK_NATIVE_FENCE_LOG_OPERATION`: what an entry tells.
@@ -38,6 +70,10 @@ pub enum LogOperation {
     SignalExecuted = 0,
     /// `DXGK_NATIVE_FENCE_LOG_OPERATION_WAIT_UNBLOCKED`.
     WaitUnblocked = 1,
+    /// A wait stalled its queue: our own (choice), in logs of [`LogType::WaitsQueued`]. Observed and end
+    /// are one time; the wait's own entry, with the same observed time, follows in the log of waits when
+    /// it is satisfied.
+    WaitQueued = 0x8000_0001,
 }
 
 impl LogOperation {
@@ -47,6 +83,7 @@ impl LogOperation {
         match bits {
             0 => Some(Self::SignalExecuted),
             1 => Some(Self::WaitUnblocked),
+            0x8000_0001 => Some(Self::WaitQueued),
             _ => None,
         }
     }

@@ -1,13 +1,13 @@
 //! Packets: the commands of a hardware queue.
 //!
-//! The user writes them into the ring; the engine copies the words it needs into registers once,
-//! checks the copy and executes the copy, so that scribbling on the ring meanwhile changes nothing
-//! that was checked. A packet is 64 bytes: two control words, a value, and room for what later
-//! opcodes carry.
+//! The user writes them into the ring; the engine copies the words it needs into registers, checks the
+//! copy and executes the copy, so that scribbling on the ring meanwhile changes nothing that was
+//! checked. It does so once, but for a transfer, whose operands are copied and checked for every part:
+//! one that is changed meanwhile goes on as the changed one, as far as that is allowed. A packet is 64 bytes: two control words, a value, and the operands of a transfer.
 //!
 //! Mirrors `shaders/abi/packet.glsl`.
 
-use super::{FenceHandle, offsets};
+use super::{LocalHandle, offsets};
 use bytemuck::{Pod, Zeroable};
 
 /// Size of every packet.
@@ -25,16 +25,36 @@ pub enum Opcode {
     Signal = 3,
     /// Store the value to the queue's progress fence: all before it is completed.
     Progress = 4,
+    /// Store the GPU's time to an allocation.
+    Timestamp = 5,
+    /// Store the value to every word of a range of an allocation.
+    Fill = 6,
+    /// Copy a range of an allocation to another.
+    Copy = 7,
 }
 
 impl Opcode {
     /// Every opcode, in the order of their numbers.
-    pub const ALL: [Self; 4] = [Self::Nop, Self::Wait, Self::Signal, Self::Progress];
+    pub const ALL: [Self; 7] = [
+        Self::Nop,
+        Self::Wait,
+        Self::Signal,
+        Self::Progress,
+        Self::Timestamp,
+        Self::Fill,
+        Self::Copy,
+    ];
 
     /// The opcode of these bits, if there is one.
     #[must_use]
     pub fn from_bits(bits: u64) -> Option<Self> {
         Self::ALL.into_iter().find(|opcode| *opcode as u64 == bits)
+    }
+
+    /// Whether it is a transfer, which all lanes of an engine do together, in parts.
+    #[must_use]
+    pub const fn is_transfer(self) -> bool {
+        matches!(self, Self::Timestamp | Self::Fill | Self::Copy)
     }
 }
 
@@ -46,17 +66,29 @@ pub struct Packet {
     pub control: u64,
     /// Running number in the log that this packet writes to (LG-04); zero where it logs nothing.
     pub log_number: u64,
-    /// Fence value.
+    /// Fence value; of a FILL what every word becomes.
     pub value: u64,
-    /// Operands of later opcodes; zero.
-    pub operands: [u64; 5],
+    /// Of a transfer, as all that follows: byte of the allocation that the handle names where it
+    /// begins to store. Other packets leave the words unread.
+    pub destination_offset: u64,
+    /// Bytes to fill or copy.
+    pub bytes: u64,
+    /// Handle of the allocation to copy from, in the low half.
+    pub source_handle: u64,
+    /// Byte of that allocation where it begins to load.
+    pub source_offset: u64,
+    /// Left unread.
+    pub reserved: u64,
 }
 
 offsets!(Packet, size 64, {
     CONTROL = control @ 0,
     LOG_NUMBER = log_number @ 8,
     VALUE = value @ 16,
-    OPERANDS = operands @ 24,
+    DESTINATION_OFFSET = destination_offset @ 24,
+    BYTES_TO_TRANSFER = bytes @ 32,
+    SOURCE_HANDLE = source_handle @ 40,
+    SOURCE_OFFSET = source_offset @ 48,
 });
 
 impl Packet {
@@ -68,7 +100,11 @@ impl Packet {
             control: opcode as u64 | Self::LENGTH_UNITS << 8 | (handle as u64) << 32,
             log_number,
             value,
-            operands: [0; 5],
+            destination_offset: 0,
+            bytes: 0,
+            source_handle: 0,
+            source_offset: 0,
+            reserved: 0,
         }
     }
 
@@ -81,21 +117,54 @@ impl Packet {
     /// Wait until the fence's CurrentValue is at least `value`; `log_number` counts the queue's
     /// waits from 0.
     #[must_use]
-    pub const fn wait(fence: FenceHandle, value: u64, log_number: u64) -> Self {
+    pub const fn wait(fence: LocalHandle, value: u64, log_number: u64) -> Self {
         Self::new(Opcode::Wait, fence.raw(), log_number, value)
     }
 
     /// Store `value` to the fence; `log_number` counts the queue's signals from 0, those of
     /// `progress` packets included.
     #[must_use]
-    pub const fn signal(fence: FenceHandle, value: u64, log_number: u64) -> Self {
+    pub const fn signal(fence: LocalHandle, value: u64, log_number: u64) -> Self {
         Self::new(Opcode::Signal, fence.raw(), log_number, value)
     }
 
     /// Store `value` to the queue's progress fence.
     #[must_use]
-    pub const fn progress(fence: FenceHandle, value: u64, log_number: u64) -> Self {
+    pub const fn progress(fence: LocalHandle, value: u64, log_number: u64) -> Self {
         Self::new(Opcode::Progress, fence.raw(), log_number, value)
+    }
+
+    /// Store the GPU's time, in ticks, to the word at byte `offset` of an allocation.
+    #[must_use]
+    pub const fn timestamp(destination: LocalHandle, offset: u64) -> Self {
+        let mut packet = Self::new(Opcode::Timestamp, destination.raw(), 0, 0);
+        packet.destination_offset = offset;
+        packet
+    }
+
+    /// Store `value` to the words of `bytes` bytes from byte `offset` on; both multiples of 8.
+    #[must_use]
+    pub const fn fill(destination: LocalHandle, offset: u64, bytes: u64, value: u64) -> Self {
+        let mut packet = Self::new(Opcode::Fill, destination.raw(), 0, value);
+        packet.destination_offset = offset;
+        packet.bytes = bytes;
+        packet
+    }
+
+    /// Copy `bytes` bytes between allocations, each given with the byte where it begins; all
+    /// multiples of 8. The two ranges share no byte.
+    #[must_use]
+    pub const fn copy(
+        (destination, to): (LocalHandle, u64),
+        (source, from): (LocalHandle, u64),
+        bytes: u64,
+    ) -> Self {
+        let mut packet = Self::new(Opcode::Copy, destination.raw(), 0, 0);
+        packet.destination_offset = to;
+        packet.bytes = bytes;
+        packet.source_handle = source.raw() as u64;
+        packet.source_offset = from;
+        packet
     }
 
     /// The opcode, if it is one.
@@ -106,8 +175,8 @@ impl Packet {
 
     /// The fence handle.
     #[must_use]
-    pub const fn handle(&self) -> FenceHandle {
-        FenceHandle::from_raw((self.control >> 32) as u32)
+    pub const fn handle(&self) -> LocalHandle {
+        LocalHandle::from_raw((self.control >> 32) as u32)
     }
 
     /// The packet as its eight words.

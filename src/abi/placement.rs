@@ -1,26 +1,30 @@
 //! Placement: which words lie together, who writes and who polls them, and the memory they belong
 //! in (`decisions.md` 18).
 //!
-//! What the GPU polls belongs in device-local memory that the host can reach, what the CPU polls in
-//! cached system memory, what an engine keeps for itself in device-local memory. Where all memory is
-//! one heap, and until providers of other memory exist, everything lies in system memory that each
-//! engine imports; a region says what it is and where it is.
+//! What the GPU polls belongs in device-local memory that the host can reach, what the CPU polls, or
+//! changes by read-modify-write, in cached system memory. So does what must outlive an engine. Where
+//! the device has no memory of its own that the host reaches, everything lies in system memory
+//! (`shared::Providers` decides); a region says what it is and where it is.
 
 /// Words that are placed together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WordGroup {
-    /// CurrentValues of fences in system memory.
+    /// CurrentValues of fences for which no local memory is asked.
     CurrentValues,
     /// MonitoredValues, one opener slot a fence.
     MonitoredValues,
-    /// Ring control and packets of a hardware queue.
+    /// Write index and packets of a hardware queue.
     Ring,
+    /// What user and OS tell each other about a ring.
+    Doorbell,
     /// Read index and doorbell status of a hardware queue.
     Progress,
     /// Descriptor and saved states of a hardware queue.
     QueueState,
-    /// A log of waits or of signals.
+    /// A log of waits or of signals, of 4,096 bytes.
     Log,
+    /// An enlarged log, alone in its region.
+    LargeLog,
     /// Mailbox, slice arguments, run lists, fence directory of an engine.
     EngineControl,
     /// Acknowledgements, slice results and interrupt records of an engine.
@@ -29,6 +33,8 @@ pub enum WordGroup {
     FenceTable,
     /// Handle directory and entries of a (process, engine).
     HandleTable,
+    /// An allocation of a process.
+    Allocation,
 }
 
 /// Who writes or reads words.
@@ -49,7 +55,8 @@ pub enum Home {
     LocalHostVisible,
     /// System memory that the CPU caches.
     CachedSystem,
-    /// Device-local memory.
+    /// Device-local memory that the host does not reach. No provider makes it: INTRA_GPU fences, which
+    /// need no more (NF-12), have their MonitoredValue where the OS stores it, and lie in the other.
     Local,
 }
 
@@ -69,19 +76,22 @@ impl WordGroup {
     #[allow(clippy::match_same_arms, reason = "a table: one row a group")]
     #[must_use]
     pub const fn placement(self) -> Placement {
-        use Home::{CachedSystem, Local, LocalHostVisible};
+        use Home::{CachedSystem, LocalHostVisible};
         use Party::{Engine, Os, User};
         let (writers, reader, home): (&'static [Party], _, _) = match self {
             // The CPU reads them as often as engines do; DEFAULT fences are system memory (NF-12).
             Self::CurrentValues => (&[Engine, Os], Os, CachedSystem),
             Self::MonitoredValues => (&[Os], Engine, LocalHostVisible),
             Self::Ring => (&[User], Engine, LocalHostVisible),
+            Self::Doorbell => (&[User, Os], Os, CachedSystem),
             Self::Progress => (&[Engine, Os], User, CachedSystem),
             // What must outlive an engine lies outside its device (`decisions.md` 15).
             Self::QueueState => (&[Engine, Os], Os, CachedSystem),
-            Self::Log | Self::EngineReport => (&[Engine], Os, CachedSystem),
+            Self::Log | Self::LargeLog | Self::EngineReport => (&[Engine], Os, CachedSystem),
             Self::EngineControl | Self::HandleTable => (&[Os], Engine, LocalHostVisible),
-            Self::FenceTable => (&[Engine, Os], Engine, Local),
+            // The OS stores the shadows of an engine that has no slice in flight.
+            Self::FenceTable => (&[Engine, Os], Engine, LocalHostVisible),
+            Self::Allocation => (&[Engine, User], User, CachedSystem),
         };
         Placement {
             writers,
@@ -97,13 +107,16 @@ impl WordGroup {
             Self::CurrentValues => "fence-cv",
             Self::MonitoredValues => "fence-mv",
             Self::Ring => "hw-queue-ring",
+            Self::Doorbell => "hw-queue-doorbell",
             Self::Progress => "hw-queue-progress",
             Self::QueueState => "hw-queue",
             Self::Log => "fence-log",
+            Self::LargeLog => "fence-log-large",
             Self::EngineControl => "engine-control",
             Self::EngineReport => "engine-report",
             Self::FenceTable => "fence-table",
             Self::HandleTable => "handle-table",
+            Self::Allocation => "allocation",
         }
     }
 }

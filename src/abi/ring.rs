@@ -10,27 +10,18 @@
 use super::offsets;
 use bytemuck::{Pod, Zeroable};
 
-/// Words that the user writes, in the user's own page. One writer each, but for the doorbell.
+/// What the engine polls: it lies with the packets, in memory that is near the engine. What user and
+/// OS tell each other lies elsewhere ([`Doorbell`](super::Doorbell)).
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub struct RingControl {
     /// Packets written since the queue was made. Writer: user. Reader: engine.
     pub write_index: u64,
     pad0: [u64; 7],
-    /// Value of the last progress fence write that was queued (HQ-01). Writer: user. Reader: OS.
-    pub last_queued_value: u64,
-    pad1: [u64; 7],
-    /// Rings so far. The user adds 1 by read-modify-write after the write index; the OS adds 0
-    /// after it changed the status: the two are ordered by this word, so that either the OS sees
-    /// the write index or the user sees the status.
-    pub doorbell: u64,
-    pad2: [u64; 7],
 }
 
-offsets!(RingControl, size 192, {
+offsets!(RingControl, size 64, {
     WRITE_INDEX = write_index @ 0,
-    LAST_QUEUED_VALUE = last_queued_value @ 64,
-    DOORBELL = doorbell @ 128,
 });
 
 /// Capacity of a ring, and the only place that knows how an index becomes a slot.

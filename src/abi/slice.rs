@@ -71,6 +71,8 @@ pub enum SliceReason {
     Interrupt = 3,
     /// The OS asked for it.
     Request = 4,
+    /// A queue stands at a transfer, which this slice's shader does without.
+    Transfer = 5,
 }
 
 impl SliceReason {
@@ -83,6 +85,7 @@ impl SliceReason {
             2 => Some(Self::Idle),
             3 => Some(Self::Interrupt),
             4 => Some(Self::Request),
+            5 => Some(Self::Transfer),
             _ => None,
         }
     }
@@ -104,7 +107,10 @@ pub struct SliceResult {
     pub end_ticks: u64,
     /// Steps that came after a look that had found nothing: what the engine stayed for.
     pub answers: u64,
-    reserved: [u64; 2],
+    /// Parts of transfers that were done.
+    pub parts: u64,
+    /// 1 if a queue stood at a transfer after the last execution.
+    pub stands_at_transfer: u64,
 }
 
 offsets!(SliceResult, size 64, {
@@ -114,4 +120,6 @@ offsets!(SliceResult, size 64, {
     BEGIN_TICKS = begin_ticks @ 24,
     END_TICKS = end_ticks @ 32,
     ANSWERS = answers @ 40,
+    PARTS = parts @ 48,
+    STANDS_AT_TRANSFER = stands_at_transfer @ 56,
 });

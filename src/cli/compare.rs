@@ -40,6 +40,11 @@ pub(super) struct Compare {
     #[arg(long, value_enum, value_name = "MECHANISM")]
     mechanism: Vec<Mechanism>,
 
+    /// Also native fences in local memory where that is system memory under another name: says what
+    /// the way through export and import costs, and nothing of memory
+    #[arg(long)]
+    force_local: bool,
+
     /// Fewer batches: some ten seconds on two cores
     #[arg(long)]
     quick: bool,
@@ -68,7 +73,11 @@ impl Compare {
 
         let bar = Bar::new(comparison.steps());
         let outcome = comparison.run(
-            &Bench { instance, adapter },
+            &Bench {
+                instance,
+                adapter,
+                force_local: self.force_local,
+            },
             &|| interrupt.is_pressed(),
             &mut |progress| bar.show(progress),
         );

@@ -1,6 +1,7 @@
 //! `nfence doctor`: what devices there are, what each can and cannot do, and why.
 
 use super::engine_units::EngineUnits;
+use super::memory::{Memory, MemorySharing};
 use super::output::{JsonOutput, colour, print};
 use super::progress::Bar;
 use super::{Ending, devices, self_test};
@@ -50,6 +51,10 @@ struct Finding {
     #[serde(flatten)]
     device: DeviceDescription,
     native_fences: NativeFences,
+    /// What its driver says of memory that is shared.
+    memory_sharing: MemorySharing,
+    /// Who provides memory, where native fences work.
+    memory: Option<Memory>,
     /// What engines can be made of, where native fences work: how fast each hands over to another.
     #[serde(flatten)]
     engine_units: Option<EngineUnits>,
@@ -122,11 +127,15 @@ impl Doctor {
 
 fn examine(instance: &Arc<Instance>, adapter: &AdapterInfo, bar: &Bar) -> Finding {
     let gaps = vulkan::gaps(adapter);
+    let mut memory = None;
     let native_fences = if vulkan::has_native_fences(adapter) {
         match self_test::run(instance, adapter) {
-            Ok(time) => NativeFences::Work {
-                self_test_us: u64::try_from(time.as_micros()).unwrap_or(u64::MAX),
-            },
+            Ok((time, used)) => {
+                memory = Some(used);
+                NativeFences::Work {
+                    self_test_us: u64::try_from(time.as_micros()).unwrap_or(u64::MAX),
+                }
+            }
             Err(error) => NativeFences::Failed {
                 reason: format!("{error:#}"),
             },
@@ -138,6 +147,8 @@ fn examine(instance: &Arc<Instance>, adapter: &AdapterInfo, bar: &Bar) -> Findin
     Finding {
         device: DeviceDescription::of(adapter),
         native_fences,
+        memory_sharing: MemorySharing::of(&adapter.features),
+        memory,
         engine_units: works.then(|| EngineUnits::measure(instance, adapter, bar)),
         timeline_semaphores: adapter.has_vulkan_1_2()
             && adapter.features.timeline_semaphore
@@ -236,6 +247,9 @@ fn text(findings: &Findings, colour: bool) -> String {
             let _ = writeln!(text, "  - {} ({})", gap.sentence, gap.id);
         }
         let facts = finding.facts.iter().cloned();
+        let memory = finding.memory.iter().flat_map(Memory::sentences);
+        let sharing = [finding.memory_sharing.sentence()];
+        let facts = facts.chain(memory).chain(sharing);
         for fact in facts.chain(finding.engine_units.iter().map(EngineUnits::sentence)) {
             let _ = writeln!(text, "  · {fact}");
         }

@@ -14,7 +14,7 @@ const LAVAPIPE_THREADS: &str = "LP_NUM_THREADS";
 
 /// Starts the program again with the settings, unless they are set. Returns where nothing is to be
 /// done, or the program cannot be started again: then it runs with the driver's own settings.
-pub(super) fn apply() {
+pub fn apply() {
     if std::env::var_os(LAVAPIPE_THREADS).is_some() {
         return;
     }

@@ -7,9 +7,10 @@
 mod compare;
 mod devices;
 mod doctor;
-mod driver_settings;
+pub mod driver_settings;
 mod engine_units;
 mod interrupt;
+mod memory;
 mod output;
 mod progress;
 mod self_test;

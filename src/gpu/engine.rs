@@ -1,7 +1,7 @@
 //! Engine: what executes slices.
 
 use super::EngineCaps;
-use crate::shared::{Block, Region, RegionError};
+use crate::shared::{Block, Providers, Region, RegionError};
 use crate::sync::Arc;
 use std::any::Any;
 use std::fmt::Debug;
@@ -19,10 +19,12 @@ impl GpuVa {
     }
 }
 
-/// A region in an engine's address space, over a mapping of the engine's own (`decisions.md` 15).
+/// A region in an engine's address space, over a mapping or an import of the engine's own
+/// (`decisions.md` 15).
 #[derive(Debug)]
 pub struct EngineMapping {
-    /// The host's view of the same pages, through the engine's mapping.
+    /// The host's view of the same pages: through the engine's mapping, or where the engine imports
+    /// what a device exported through that device's, which outlives the engine.
     pub host: Block,
     /// Where the engine sees the first byte.
     pub va: GpuVa,
@@ -38,6 +40,18 @@ pub struct EngineBlock {
     /// Where the engine sees the first byte.
     pub va: GpuVa,
     _mapping: Arc<EngineMapping>,
+    _beside: Option<Arc<EngineMapping>>,
+}
+
+impl EngineBlock {
+    /// The same, which keeps another mapping of the same memory as well.
+    #[must_use]
+    pub fn keeping(self, beside: &Arc<EngineMapping>) -> Self {
+        Self {
+            _beside: Some(Arc::clone(beside)),
+            ..self
+        }
+    }
 }
 
 impl EngineMapping {
@@ -51,6 +65,7 @@ impl EngineMapping {
             host: self.host.part(offset, bytes),
             va: self.va.offset(offset),
             _mapping: Arc::clone(self),
+            _beside: None,
         }
     }
 }
@@ -62,7 +77,7 @@ pub enum MapError {
     #[error(transparent)]
     Region(#[from] RegionError),
     /// The device did not take it.
-    #[error("the device refused to import host memory: {0}")]
+    #[error("the device refused to import memory: {0}")]
     Refused(String),
     /// The address is not one that the caps tell of.
     #[error("the device gave address {0:#x}, which is outside of its caps' range")]
@@ -76,11 +91,26 @@ pub struct EngineLost;
 
 /// What gives regions addresses.
 pub trait AddressSpace {
-    /// Gives a region an address in this engine's space, by a host mapping of its own.
+    /// Who makes memory that can be given one.
+    fn providers(&self) -> &Arc<Providers>;
+
+    /// Gives a region an address in this engine's space, by a mapping or an import of its own.
     ///
     /// # Errors
     /// When the host or the device refuses.
     fn map(&self, region: &Arc<Region>) -> Result<EngineMapping, MapError>;
+}
+
+/// What a slice has to do. An engine may leave out what it has not to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SliceWork {
+    /// Queues of its run list.
+    pub queues: u64,
+    /// Whether it does transfers; without, it ends at the first with
+    /// [`SliceReason::Transfer`](crate::abi::SliceReason).
+    pub transfers: bool,
+    /// Whether it logs waits that it finds unsatisfied, of queues that have such a log (LG-11).
+    pub verbose: bool,
 }
 
 /// Executes slices, one after another, on whatever it is made of.
@@ -94,18 +124,24 @@ pub trait Engine: AddressSpace + Send + Sync + Debug {
     /// When the engine cannot prepare its slices.
     fn attach(&mut self, control: GpuVa) -> Result<(), MapError>;
 
+    /// Makes ready for slices that are verbose; called before the first of them, and maybe again.
+    ///
+    /// # Errors
+    /// When the engine cannot prepare such slices: then it gets none.
+    fn prepare_verbose(&self) -> Result<(), MapError>;
+
     /// Whether a slice may end before its vote, as on a driver that counts the passes of loops; the
     /// node then finds out after how many.
     fn cuts_slices(&self) -> bool {
         true
     }
 
-    /// Starts slice `slice`, whose arguments are written and whose run list has `queues` queues; it
-    /// runs after the one before. Callers take turns (the node's lock).
+    /// Starts slice `slice`, whose arguments and run list are written; it runs after the one
+    /// before. Callers take turns (the node's lock).
     ///
     /// # Errors
     /// [`EngineLost`].
-    fn start(&self, slice: u64, queues: u64) -> Result<(), EngineLost>;
+    fn start(&self, slice: u64, work: SliceWork) -> Result<(), EngineLost>;
 
     /// Sleeps until slice `slice`, which need not be started yet, has ended and all that it wrote
     /// is visible to the host; `false` when the time-out came first.

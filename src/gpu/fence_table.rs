@@ -3,7 +3,7 @@
 use super::table::Table;
 use super::{AddressSpace, GpuVa, MapError};
 use crate::abi::{EngineControl, FenceEntry, FenceId, NO_CPU_WAITER, WordGroup};
-use crate::shared::{Block, Word};
+use crate::shared::Block;
 
 /// The host's half of the table.
 #[derive(Debug)]
@@ -63,11 +63,9 @@ impl FenceTable {
     }
 
     /// Adopts for an engine that has no slice in flight: the shadow is the host's then.
-    pub(super) fn adopt(&self, slot: u32, monitored_value: Word<'_>) {
+    pub(super) fn adopt(&self, slot: u32, monitored_value: u64) {
         if let Some(entry) = self.table.existing(slot) {
-            entry
-                .word(FenceEntry::SHADOW)
-                .put(monitored_value.observe());
+            entry.word(FenceEntry::SHADOW).put(monitored_value);
         }
     }
 }

@@ -2,8 +2,7 @@
 
 use super::table::Table;
 use super::{AddressSpace, EngineMapping, GpuVa, MapError};
-use crate::abi::{FenceHandle, FenceId, HandleAccess, HandleEntry, WordGroup};
-use crate::shared::Region;
+use crate::abi::{HandleAccess, HandleEntry, LocalHandle, ObjectId, WordGroup};
 use std::collections::HashMap;
 
 /// The host's half of the table.
@@ -12,13 +11,14 @@ pub(super) struct HandleTable {
     directory: EngineMapping,
     table: Table,
     /// What open handles name.
-    fences: HashMap<FenceHandle, FenceId>,
+    objects: HashMap<LocalHandle, ObjectId>,
 }
 
 impl HandleTable {
     /// An empty table.
     pub(super) fn new(space: &(impl AddressSpace + ?Sized)) -> Result<Self, MapError> {
-        let region = Region::for_words(WordGroup::HandleTable, HandleEntry::LEAVES * 8)?;
+        let bytes = HandleEntry::LEAVES * 8;
+        let region = space.providers().for_words(WordGroup::HandleTable, bytes)?;
         let directory = space.map(&region)?;
         let table = Table::new(
             WordGroup::HandleTable,
@@ -29,7 +29,7 @@ impl HandleTable {
         Ok(Self {
             directory,
             table,
-            fences: HashMap::new(),
+            objects: HashMap::new(),
         })
     }
 
@@ -38,39 +38,38 @@ impl HandleTable {
         self.directory.va
     }
 
-    /// Opens a handle: from now on packets of the process may carry it.
+    /// Opens a handle: from now on packets of the process may carry it. `va` and `detail` are those of
+    /// the object's [`HandleEntry`].
     pub(super) fn open(
         &mut self,
         space: &(impl AddressSpace + ?Sized),
-        handle: FenceHandle,
+        handle: LocalHandle,
         access: HandleAccess,
-        fence: FenceId,
-        (current_value, fence_entry): (GpuVa, GpuVa),
+        object: ObjectId,
+        (va, detail): (GpuVa, u64),
     ) -> Result<(), MapError> {
         let (entry, _) = self.table.entry(space, handle.slot())?;
-        entry
-            .word(HandleEntry::CURRENT_VALUE_VA)
-            .put(current_value.0);
-        entry.word(HandleEntry::FENCE_ENTRY_VA).put(fence_entry.0);
+        entry.word(HandleEntry::VA).put(va.0);
+        entry.word(HandleEntry::DETAIL).put(detail);
         // Last: the engine observes meta before it reads the addresses.
         entry
             .word(HandleEntry::META)
             .publish(HandleEntry::meta(handle.generation(), access));
-        self.fences.insert(handle, fence);
+        self.objects.insert(handle, object);
         Ok(())
     }
 
-    /// The fence that an open handle names.
-    pub(super) fn fence(&self, handle: FenceHandle) -> Option<FenceId> {
-        self.fences.get(&handle).copied()
+    /// What an open handle names.
+    pub(super) fn object(&self, handle: LocalHandle) -> Option<ObjectId> {
+        self.objects.get(&handle).copied()
     }
 
-    /// Closes a handle: packets fetched from now on fault. Gives the fence that it named.
-    pub(super) fn close(&mut self, handle: FenceHandle) -> Option<FenceId> {
+    /// Closes a handle: packets fetched from now on fault. Gives the object that it named.
+    pub(super) fn close(&mut self, handle: LocalHandle) -> Option<ObjectId> {
         if let Some(entry) = self.table.existing(handle.slot()) {
             let meta = HandleEntry::meta(handle.generation(), HandleAccess::CLOSED);
             entry.word(HandleEntry::META).publish(meta);
         }
-        self.fences.remove(&handle)
+        self.objects.remove(&handle)
     }
 }

@@ -6,6 +6,8 @@
 //! [`SliceReport`].
 #![forbid(unsafe_code)]
 
+#[cfg(not(loom))]
+mod command_engine;
 mod crowd;
 mod engine;
 mod engine_caps;
@@ -30,8 +32,12 @@ mod shader_engine;
 mod shader_tuning;
 mod table;
 
+#[cfg(not(loom))]
+pub use command_engine::{CommandEngine, CommandError, CommandMemory, Step, StoredValue};
 pub use crowd::Crowd;
-pub use engine::{AddressSpace, Engine, EngineBlock, EngineLost, EngineMapping, GpuVa, MapError};
+pub use engine::{
+    AddressSpace, Engine, EngineBlock, EngineLost, EngineMapping, GpuVa, MapError, SliceWork,
+};
 pub use engine_caps::EngineCaps;
 #[cfg(not(loom))]
 pub use engine_unit::{EngineUnit, EngineUnitError, SharedQueue};
@@ -40,10 +46,11 @@ pub use model::{
     Arrival, CutPlan, MemoryAccess, MemoryObserver, ModelClock, ModelMemory, MonotonicClock,
     Violation,
 };
-pub use model_engine::{ModelEngine, ModelOptions};
+pub use model_engine::{ModelEngine, ModelOptions, ModelThreads};
+pub(crate) use node::FencePlaces;
 pub use node::{Node, NodeCounters, NodeError, NodePolicy};
 pub use queue_scan::{QueueScan, QueueStanding};
-pub use queue_slot::{QueueFault, QueuePlaces, QueueSlot};
+pub use queue_slot::{QueueFault, QueuePlaces, QueueSlot, RingPlaces};
 pub use report::{EngineWait, Parking, RaisedFence, SliceReport};
 #[cfg(not(loom))]
 pub use shader_engine::ShaderEngine;
@@ -51,3 +58,5 @@ pub use shader_engine::ShaderEngine;
 pub use shader_tuning::{ShaderTuning, TuningError};
 
 pub use crate::shared::LocalMemory;
+#[cfg(not(loom))]
+pub use crate::vulkan::{Alive, EndsAtExit, at_exit};

@@ -1,4 +1,4 @@
-//! Model engine: an engine that is a thread, or one for each of its lanes.
+//! Model engine: an engine that is a thread, or one for each of its lanes, or none.
 //!
 //! It executes the instruction set of the shader, over memory in which a wrong access is found: the
 //! oracle for what the shader does, and the double that takes its place where there is no device.
@@ -9,11 +9,34 @@ use super::model::{
 };
 use super::{
     AddressSpace, Engine, EngineCaps, EngineLost, EngineMapping, GpuVa, LocalMemory, MapError,
+    SliceWork,
 };
 use crate::abi::SLICE_SLOTS;
-use crate::shared::Region;
+use crate::shared::{Providers, Region};
 use crate::sync::{Arc, Condvar, Mutex, lock, sleep, sleep_until, thread};
 use std::time::{Duration, Instant};
+
+/// Which threads execute a model's slices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModelThreads {
+    /// One of the engine's own, which steps the lanes by turns.
+    One,
+    /// One for each lane.
+    OneALane,
+    /// None: whoever waits for a slice, or asks whether it has ended, executes it there. So all
+    /// that happens can be on one thread, and no time goes into handing over to another.
+    Callers,
+}
+
+impl Default for ModelThreads {
+    fn default() -> Self {
+        if cfg!(loom) {
+            Self::OneALane
+        } else {
+            Self::One
+        }
+    }
+}
 
 /// How a model engine is made.
 #[derive(Clone, Debug)]
@@ -30,8 +53,8 @@ pub struct ModelOptions {
     pub clock_bits: u64,
     /// Slices that end without a vote; none does where the lanes are threads.
     pub cut: CutPlan,
-    /// Each lane is a thread of its own; else they are stepped by turns on one.
-    pub lanes_are_threads: bool,
+    /// Which threads execute the slices.
+    pub threads: ModelThreads,
     /// When the host sees the CurrentValues that the engine stores.
     pub current_values: Arrival,
     /// Called after every access to memory, on the engine's thread.
@@ -47,7 +70,7 @@ impl Default for ModelOptions {
             clock: Arc::new(MonotonicClock),
             clock_bits: 64,
             cut: CutPlan::Never,
-            lanes_are_threads: cfg!(loom),
+            threads: ModelThreads::default(),
             current_values: Arrival::AtOnce,
             observer: None,
         }
@@ -58,11 +81,23 @@ impl Default for ModelOptions {
 #[derive(Debug, Default)]
 struct Turns {
     started: u64,
+    /// What a slice is to do, by slot.
+    works: [SliceWork; SLICE_SLOTS as usize],
     ended: u64,
     /// Threads that have left the slice under way.
     left: u32,
+    /// A caller executes a slice.
+    taken: bool,
     lost: bool,
     stops: bool,
+}
+
+impl Turns {
+    /// The next slice, up to `slice`, if it was started and nobody executes it.
+    fn next(&self, slice: u64) -> Option<u64> {
+        let next = self.ended + 1;
+        (!self.taken && !self.lost && next <= slice.min(self.started)).then_some(next)
+    }
 }
 
 #[derive(Debug)]
@@ -79,6 +114,9 @@ struct Inner {
 #[derive(Debug)]
 pub struct ModelEngine {
     inner: Arc<Inner>,
+    /// Where the control block lies, once attached.
+    control: GpuVa,
+    providers: Arc<Providers>,
     workers: Vec<thread::JoinHandle<()>>,
 }
 
@@ -99,7 +137,33 @@ impl ModelEngine {
                 turns: Mutex::new(Turns::default()),
                 changed: Condvar::new(),
             }),
+            control: GpuVa(0),
+            providers: Arc::default(),
             workers: Vec::new(),
+        }
+    }
+
+    /// Executes the slices up to `slice` that were started, where callers do that.
+    fn execute_here(&self, slice: u64) {
+        let inner = &self.inner;
+        if inner.options.threads != ModelThreads::Callers {
+            return;
+        }
+        loop {
+            let mut turns = lock(&inner.turns);
+            let Some(next) = turns.next(slice) else {
+                return;
+            };
+            turns.taken = true;
+            drop(turns);
+            let lost = LostAtEnd(inner);
+            let ran = inner.run(self.control, 0, next);
+            if ran.and_then(|()| inner.leave(next)).is_ok() {
+                // It ended as it should: what follows is not the end of the engine.
+                std::mem::forget(lost);
+            }
+            lock(&inner.turns).taken = false;
+            inner.changed.notify_all();
         }
     }
 
@@ -110,7 +174,7 @@ impl ModelEngine {
     }
 }
 
-/// Marks the engine lost when one of its threads ends.
+/// Marks the engine lost when one of its threads ends, or a caller's slice by a panic.
 struct LostAtEnd<'a>(&'a Inner);
 
 impl Drop for LostAtEnd<'_> {
@@ -121,18 +185,20 @@ impl Drop for LostAtEnd<'_> {
 }
 
 impl Inner {
+    /// Threads that have a part of each slice.
     fn workers(&self) -> u32 {
-        if self.options.lanes_are_threads {
-            self.options.lanes
-        } else {
-            1
+        match self.options.threads {
+            ModelThreads::OneALane => self.options.lanes,
+            ModelThreads::One | ModelThreads::Callers => 1,
         }
     }
 
     /// Runs what worker `worker` has of a slice: its lane, or all.
     fn run(&self, control: GpuVa, worker: u32, slice: u64) -> Checked<()> {
         let options = &self.options;
-        let passes = if options.lanes_are_threads {
+        let slot = slice % SLICE_SLOTS;
+        let lanes_are_threads = options.threads == ModelThreads::OneALane;
+        let passes = if lanes_are_threads {
             CutPlan::Never.passes(slice)
         } else {
             options.cut.passes(slice)
@@ -143,9 +209,9 @@ impl Inner {
             Passes::new(passes),
             control.0,
             (options.lanes, options.rounds, options.quantum),
+            lock(&self.turns).works[slot as usize],
         );
-        let slot = slice % SLICE_SLOTS;
-        if options.lanes_are_threads {
+        if lanes_are_threads {
             run_lane(globals, &self.shared, slot, worker, &self.meeting)
         } else {
             run_slice(globals, &self.shared, slot)
@@ -199,6 +265,10 @@ impl Inner {
 }
 
 impl AddressSpace for ModelEngine {
+    fn providers(&self) -> &Arc<Providers> {
+        &self.providers
+    }
+
     fn map(&self, region: &Arc<Region>) -> Result<EngineMapping, MapError> {
         self.inner.memory.map(region)
     }
@@ -214,6 +284,10 @@ impl Engine for ModelEngine {
     }
 
     fn attach(&mut self, control: GpuVa) -> Result<(), MapError> {
+        self.control = control;
+        if self.inner.options.threads == ModelThreads::Callers {
+            return Ok(());
+        }
         for worker in 0..self.inner.workers() {
             let inner = Arc::clone(&self.inner);
             let thread = thread::Builder::new()
@@ -225,16 +299,21 @@ impl Engine for ModelEngine {
         Ok(())
     }
 
+    fn prepare_verbose(&self) -> Result<(), MapError> {
+        Ok(())
+    }
+
     fn cuts_slices(&self) -> bool {
         self.inner.options.cut != CutPlan::Never
     }
 
-    fn start(&self, slice: u64, _queues: u64) -> Result<(), EngineLost> {
+    fn start(&self, slice: u64, work: SliceWork) -> Result<(), EngineLost> {
         let mut turns = lock(&self.inner.turns);
         if turns.lost {
             return Err(EngineLost);
         }
         turns.started = slice;
+        turns.works[(slice % SLICE_SLOTS) as usize] = work;
         drop(turns);
         self.inner.changed.notify_all();
         Ok(())
@@ -242,6 +321,7 @@ impl Engine for ModelEngine {
 
     fn wait(&self, slice: u64, timeout: Option<Duration>) -> Result<bool, EngineLost> {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        self.execute_here(slice);
         let mut turns = lock(&self.inner.turns);
         loop {
             if turns.lost {
@@ -249,6 +329,12 @@ impl Engine for ModelEngine {
             }
             if turns.ended >= slice {
                 return Ok(true);
+            }
+            if self.inner.options.threads == ModelThreads::Callers && turns.next(slice).is_some() {
+                drop(turns);
+                self.execute_here(slice);
+                turns = lock(&self.inner.turns);
+                continue;
             }
             match sleep_until(&self.inner.changed, turns, deadline) {
                 Some(woken) => turns = woken,
@@ -258,6 +344,7 @@ impl Engine for ModelEngine {
     }
 
     fn has_ended(&self, slice: u64) -> Result<bool, EngineLost> {
+        self.execute_here(slice);
         let turns = lock(&self.inner.turns);
         if turns.lost {
             return Err(EngineLost);

@@ -18,15 +18,17 @@ pub enum QueueStanding {
 }
 
 impl QueueStanding {
-    /// Of a saved state and the ring's write index as it is now. Pure.
+    /// Of a saved state and the ring's write index as it is now, which is asked for where it matters
+    /// alone: it may lie in a GPU's memory, where a read takes a microsecond or two. Pure but for
+    /// that.
     #[must_use]
-    pub fn of(state: &QueueState, write_index: u64) -> Self {
+    pub fn of(state: &QueueState, write_index: impl Fn() -> u64) -> Self {
         if state.fault != 0 {
             return Self::Faulted;
         }
         match QueueStatus::from_word(state.status) {
             // Saved between two packets (Ready) or at the end of them: the indices tell.
-            Some(QueueStatus::Empty | QueueStatus::Ready) if write_index == state.read_index => {
+            Some(QueueStatus::Empty | QueueStatus::Ready) if write_index() == state.read_index => {
                 Self::Idle
             }
             Some(QueueStatus::Blocked) => Self::Blocked,
@@ -51,7 +53,7 @@ impl QueueScan {
     pub(super) fn of(queues: &[Arc<QueueSlot>]) -> Self {
         let mut scan = Self::default();
         for queue in queues {
-            match QueueStanding::of(&queue.state(), queue.write_index()) {
+            match QueueStanding::of(&queue.state(), || queue.write_index()) {
                 QueueStanding::Runnable => scan.runnable = true,
                 QueueStanding::Blocked => scan.blocked = true,
                 QueueStanding::Idle | QueueStanding::Faulted => {}
@@ -86,7 +88,7 @@ mod tests {
             (state(QueueStatus::Ready, 4, 3), 5, Faulted),
         ];
         for (state, write, expected) in cases {
-            assert_eq!(QueueStanding::of(&state, write), expected, "{state:?}");
+            assert_eq!(QueueStanding::of(&state, || write), expected, "{state:?}");
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Queue slot: a hardware queue on an engine, as the host sees it.
 
-use super::{EngineBlock, GpuVa};
+use super::{EngineBlock, GpuVa, QueueStanding};
 use crate::abi::{
-    DoorbellStatus, FaultCode, LogType, QueueDescriptor, QueueProgress, QueueState, QueueStatus,
-    RingControl, STATE_COPIES,
+    Doorbell, DoorbellStatus, FaultCode, LogType, QueueDescriptor, QueueProgress, QueueState,
+    QueueStatus, RingControl, STATE_COPIES,
 };
 use crate::shared::{Block, PoolPlace};
-use crate::sync::{Mutex, Ordering, fence, lock};
+use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, fence, lock, plain};
 
 /// Where the parts of a queue lie in the engine's address space.
 #[derive(Debug)]
@@ -15,12 +15,6 @@ pub struct QueuePlaces {
     pub page: EngineBlock,
     /// Where `page` lies, until the queue goes.
     pub page_place: PoolPlace,
-    /// Ring control, in the user's page.
-    pub ring_control: EngineBlock,
-    /// The packets, in the user's pages.
-    pub ring: EngineBlock,
-    /// Packets of the ring.
-    pub ring_capacity: u64,
     /// Progress words, which the user may read.
     pub progress: EngineBlock,
     /// The process, and the directory of its handles.
@@ -31,6 +25,19 @@ pub struct QueuePlaces {
     pub progress_handle: u32,
     /// CurrentValue and fence entry of the progress fence.
     pub progress_fence: (GpuVa, GpuVa),
+}
+
+/// Where the ring of a queue lies, which comes with its doorbell.
+#[derive(Debug)]
+pub struct RingPlaces {
+    /// Ring control, in the user's page.
+    pub ring_control: EngineBlock,
+    /// The packets, in the user's pages.
+    pub ring: EngineBlock,
+    /// Packets of the ring.
+    pub ring_capacity: u64,
+    /// The OS's view of the user's words for it.
+    pub doorbell: Block,
 }
 
 /// Why and where a queue was stopped.
@@ -55,7 +62,15 @@ pub struct QueueSlot {
     /// The queue's number on its node.
     pub number: u32,
     places: QueuePlaces,
-    logs: Mutex<[Option<EngineBlock>; 2]>,
+    /// Only while it has a doorbell.
+    ring: plain::Mutex<Option<RingPlaces>>,
+    /// By [`LogType::place`].
+    logs: Mutex<[Option<EngineBlock>; 3]>,
+    is_verbose: AtomicBool,
+    /// The user has no doorbell, and the engine goes on with the ring.
+    is_withdrawn: AtomicBool,
+    /// Held by whoever connects, disconnects, or moves a log: some of it waits for slices.
+    connection: Mutex<()>,
 }
 
 const STATES: u64 = 128;
@@ -73,9 +88,6 @@ impl QueueSlot {
     pub fn new(number: u32, places: QueuePlaces) -> Self {
         let page = &places.page.host;
         for (offset, value) in [
-            (QueueDescriptor::RING_VA, places.ring.va.0),
-            (QueueDescriptor::RING_CONTROL_VA, places.ring_control.va.0),
-            (QueueDescriptor::RING_CAPACITY, places.ring_capacity),
             (
                 QueueDescriptor::HANDLE_DIRECTORY_VA,
                 places.handle_directory.0,
@@ -105,7 +117,11 @@ impl QueueSlot {
         let slot = Self {
             number,
             places,
-            logs: Mutex::new([None, None]),
+            ring: plain::Mutex::new(None),
+            logs: Mutex::default(),
+            is_verbose: AtomicBool::new(false),
+            is_withdrawn: AtomicBool::new(false),
+            connection: Mutex::new(()),
         };
         slot.set_status(DoorbellStatus::DisconnectedRetry);
         slot
@@ -123,35 +139,99 @@ impl QueueSlot {
         self.places.page.va
     }
 
-    /// The ring's control words, through the engine's mapping.
-    #[must_use]
-    pub fn ring_control(&self) -> &Block {
-        &self.places.ring_control.host
+    /// Gives it the ring of its doorbell. No slice in flight knows the queue.
+    pub fn set_ring(&self, ring: RingPlaces) {
+        for (offset, value) in [
+            (QueueDescriptor::RING_VA, ring.ring.va.0),
+            (QueueDescriptor::RING_CONTROL_VA, ring.ring_control.va.0),
+            (QueueDescriptor::RING_CAPACITY, ring.ring_capacity),
+        ] {
+            self.places.page.host.word(offset).put(value);
+        }
+        *plain::lock(&self.ring) = Some(ring);
     }
 
-    /// Sets one of the two logs. The queue is not in a run list.
-    pub fn set_log(&self, log: LogType, buffer: EngineBlock, entries: u64) {
-        let (place, va, count) = match log {
+    /// Takes the ring away, whose mapping goes with the answer. No slice in flight knows the queue.
+    pub(crate) fn take_ring(&self) -> Option<RingPlaces> {
+        plain::lock(&self.ring).take()
+    }
+
+    /// A part of what the user writes; `None` while there is no ring.
+    fn users(&self, part: impl FnOnce(&RingPlaces) -> &Block) -> Option<Block> {
+        plain::lock(&self.ring)
+            .as_ref()
+            .map(|ring| part(ring).clone())
+    }
+
+    /// Keeps others from connecting, disconnecting, or moving a log.
+    pub(super) fn hold_connection(&self) -> MutexGuard<'_, ()> {
+        lock(&self.connection)
+    }
+
+    /// Sets one of the logs, which the engine writes from its first entry on; gives the one before. No slice in flight knows the queue.
+    pub fn set_log(&self, log: LogType, buffer: EngineBlock, entries: u64) -> Option<EngineBlock> {
+        self.change_log(log, Some(buffer), entries)
+    }
+
+    /// Takes a log away that the queue can run without. No slice in flight knows the queue.
+    pub(super) fn remove_log(&self, log: LogType) -> Option<EngineBlock> {
+        debug_assert!(!log.is_mandatory(), "waits and signals are logged always");
+        self.change_log(log, None, 0)
+    }
+
+    fn change_log(
+        &self,
+        log: LogType,
+        buffer: Option<EngineBlock>,
+        entries: u64,
+    ) -> Option<EngineBlock> {
+        let (va, count, index) = match log {
             LogType::Waits => (
-                0,
                 QueueDescriptor::WAIT_LOG_VA,
                 QueueDescriptor::WAIT_LOG_ENTRIES,
+                QueueState::WAIT_LOG_INDEX,
             ),
             LogType::Signals => (
-                1,
                 QueueDescriptor::SIGNAL_LOG_VA,
                 QueueDescriptor::SIGNAL_LOG_ENTRIES,
+                QueueState::SIGNAL_LOG_INDEX,
+            ),
+            LogType::WaitsQueued => (
+                QueueDescriptor::QUEUED_LOG_VA,
+                QueueDescriptor::QUEUED_LOG_ENTRIES,
+                QueueState::QUEUED_LOG_INDEX,
             ),
         };
-        self.places.page.host.word(va).put(buffer.va.0);
+        let buffer_va = buffer.as_ref().map_or(0, |buffer| buffer.va.0);
+        self.places.page.host.word(va).put(buffer_va);
         self.places.page.host.word(count).put(entries);
-        lock(&self.logs)[place] = Some(buffer);
+        // In the copy that holds; the other one is dead. The packets' running numbers go on (LG-04).
+        for copy in 0..STATE_COPIES {
+            let state = STATES + copy * QueueState::BYTES;
+            self.places.page.host.word(state + index).put(0);
+        }
+        if log == LogType::WaitsQueued {
+            self.is_verbose.store(buffer.is_some(), Ordering::Relaxed);
+        }
+        std::mem::replace(&mut lock(&self.logs)[log.place()], buffer)
+    }
+
+    /// Whether it has a log that only verbose slices write; exact for who holds the node's lock.
+    pub(super) fn is_verbose(&self) -> bool {
+        self.is_verbose.load(Ordering::Relaxed)
+    }
+
+    /// Whether that log was set.
+    #[must_use]
+    pub fn has_log(&self, log: LogType) -> bool {
+        lock(&self.logs)[log.place()].is_some()
     }
 
     /// Both logs are set: the queue can run.
     #[must_use]
     pub fn has_logs(&self) -> bool {
-        lock(&self.logs).iter().all(Option::is_some)
+        let mut mandatory = LogType::ALL.into_iter().filter(|log| log.is_mandatory());
+        mandatory.all(|log| self.has_log(log))
     }
 
     /// Packets executed, as last published by the engine.
@@ -231,6 +311,29 @@ impl QueueSlot {
             .publish(status as u64);
     }
 
+    /// The same for a queue in the run list: whether its user calls. One whose doorbell was withdrawn is
+    /// in the list and not connected, and stays so. The caller holds the node's lock.
+    pub(super) fn set_connected(&self, status: DoorbellStatus) {
+        if !self.is_withdrawn.load(Ordering::Relaxed) {
+            self.set_status(status);
+        }
+    }
+
+    /// From now on the user has no doorbell though the queue is in the run list, or may have one. The
+    /// caller holds the node's lock.
+    pub(super) fn set_withdrawn(&self, is_withdrawn: bool) {
+        self.is_withdrawn.store(is_withdrawn, Ordering::Relaxed);
+    }
+
+    /// The wait that the queue stands at, if it does: raw handle and value. Exact when no slice that
+    /// runs the queue is in flight, as [`QueueSlot::state`] is.
+    #[must_use]
+    pub fn stands_at(&self) -> Option<(u32, u64)> {
+        let state = self.state();
+        let is_blocked = QueueStanding::of(&state, || self.write_index()) == QueueStanding::Blocked;
+        is_blocked.then_some(((state.head_control >> 32) as u32, state.head_value))
+    }
+
     /// The doorbell's status.
     #[must_use]
     pub fn status(&self) -> DoorbellStatus {
@@ -243,15 +346,38 @@ impl QueueSlot {
         DoorbellStatus::from_word(word)
     }
 
+    /// Whether the user reads that it is connected.
+    #[must_use]
+    pub fn is_connected(&self) -> bool {
+        match self.status() {
+            DoorbellStatus::Connected | DoorbellStatus::ConnectedNotify => true,
+            DoorbellStatus::DisconnectedRetry | DoorbellStatus::DisconnectedAbort => false,
+        }
+    }
+
     /// Orders this thread's stores and loads against the user's ring of the doorbell: of the
     /// user's "write index, ring, status" and our "status, this, write index" one sees the other.
     pub(super) fn meet_doorbell(&self) {
-        self.ring_control().word(RingControl::DOORBELL).meet(0);
+        if let Some(doorbell) = self.users(|ring| &ring.doorbell) {
+            doorbell.word(Doorbell::RINGS).meet(0);
+        }
     }
 
-    /// Packets written, by the user: any number, to be checked.
+    /// How often the user has rung: any number, which nothing is decided by but whose doorbell is
+    /// taken away. Orders nothing.
+    #[must_use]
+    pub fn rings(&self) -> u64 {
+        let doorbell = self.users(|ring| &ring.doorbell);
+        doorbell.map_or(0, |doorbell| doorbell.word(Doorbell::RINGS).peek())
+    }
+
+    /// Packets written, by the user: any number, to be checked. 0 of a queue without a ring, which is in no
+    /// run list.
     #[must_use]
     pub fn write_index(&self) -> u64 {
-        self.ring_control().word(RingControl::WRITE_INDEX).observe()
+        let control = self.users(|ring| &ring.ring_control.host);
+        control.map_or(0, |control| {
+            control.word(RingControl::WRITE_INDEX).observe()
+        })
     }
 }

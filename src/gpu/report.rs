@@ -2,10 +2,11 @@
 
 use super::QueueFault;
 use crate::abi::{
-    EngineReport, FaultCode, FenceId, InterruptRecord, RECORD_RING_CAPACITY, SliceReason,
+    EngineReport, FaultCode, FenceId, InterruptRecord, ObjectId, RECORD_RING_CAPACITY, SliceReason,
     SliceResult,
 };
 use crate::shared::Block;
+use std::time::Instant;
 
 /// A fence that an engine raised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,14 +56,17 @@ pub struct SliceReport {
     pub raised: Vec<RaisedFence>,
     /// Records were lost: the set is no longer exactly known (IN-06, the NULL array).
     pub collapsed: bool,
+    /// When the records were taken: under the lock under which a node finds that nothing refers to
+    /// a fence any more, so what they name rightly is not retired by then. `None` without any.
+    pub taken: Option<Instant>,
     /// Fence slots whose post no slice acknowledged: to be resampled (`decisions.md` 1).
     pub resample: Vec<u32>,
     /// Queues that were stopped, by number.
     pub faulted: Vec<(u32, QueueFault)>,
     /// The engine executes no more.
     pub lost: bool,
-    /// Fences that were taken out and that no slice refers to any more.
-    pub retired: Vec<FenceId>,
+    /// Fences and allocations that were taken out and that no slice refers to any more.
+    pub retired: Vec<ObjectId>,
     /// What has changed about letting the engine go.
     pub parking: Option<Parking>,
 }

@@ -1,4 +1,5 @@
-//! Run list: the queues that the next slices execute, those whose doorbell is connected.
+//! Run list: the queues that the next slices execute, those whose doorbell is connected, and those
+//! whose doorbell was taken away for another queue and that have not executed all that was rung before.
 
 use super::QueueSlot;
 use crate::abi::{EngineControl, MAX_HW_QUEUES, SLICE_SLOTS};
@@ -9,6 +10,19 @@ use crate::sync::Arc;
 #[derive(Debug)]
 pub(super) struct RunList {
     queues: Vec<Arc<QueueSlot>>,
+    /// Taken out, and a slice in flight may still stop them at a packet.
+    leaving: Vec<Arc<QueueSlot>>,
+    /// Taken out for good without waiting: number, and the last slice that may know it.
+    stopped: Vec<(u32, u64)>,
+    /// Run without a doorbell of the engine's: their producers call, whatever the others do.
+    by_call: Vec<u32>,
+    /// Their doorbell is being taken away, or is: number, and whether the queue leaves when it has executed
+    /// all. Nobody but the OS changes their status.
+    taken: Vec<(u32, bool)>,
+    /// Those of the last kind that have left: number, and the last slice that may know it.
+    drained: Vec<(u32, u64)>,
+    /// Queues that come back: their places are kept.
+    paused: u64,
     version: u64,
     written: [u64; SLICE_SLOTS as usize],
 }
@@ -17,6 +31,12 @@ impl RunList {
     pub(super) fn new() -> Self {
         Self {
             queues: Vec::new(),
+            leaving: Vec::new(),
+            stopped: Vec::new(),
+            by_call: Vec::new(),
+            taken: Vec::new(),
+            drained: Vec::new(),
+            paused: 0,
             version: 1,
             written: [0; SLICE_SLOTS as usize],
         }
@@ -28,18 +48,151 @@ impl RunList {
         if self.contains(queue.number) {
             return true;
         }
-        if self.queues.len() as u64 == MAX_HW_QUEUES {
+        if self.queues.len() as u64 + self.paused == MAX_HW_QUEUES {
             return false;
         }
+        // Its faults are told as those of a queue of the list, and slices to come know it: those that
+        // knew it before are no measure any more.
+        self.has_left(queue.number);
         self.queues.push(Arc::clone(queue));
         self.version += 1;
         true
     }
 
+    /// Takes a queue out for good; slices up to `last` may still run it.
+    pub(super) fn stop(&mut self, number: u32, last: u64) {
+        if self.contains(number) {
+            self.unmark(number);
+            self.stopped.push((number, last));
+            self.remove(number);
+        }
+    }
+
+    /// The last slice that may know a queue, where `last` was submitted last; 0 where none does.
+    pub(super) fn last_to_know(&self, number: u32, last: u64) -> u64 {
+        if self.contains(number) {
+            return last;
+        }
+        let mut stopped = self.stopped.iter();
+        stopped.find(|queue| queue.0 == number).map_or(0, |s| s.1)
+    }
+
     /// Takes a queue out; slices in flight may still run it.
-    pub(super) fn remove(&mut self, number: u32) {
+    fn remove(&mut self, number: u32) {
         self.queues.retain(|queue| queue.number != number);
         self.version += 1;
+    }
+
+    /// Takes a queue out whose faults are told until [`RunList::has_left`].
+    pub(super) fn begin_to_leave(&mut self, number: u32) {
+        self.unmark(number);
+        self.take_out(number);
+    }
+
+    fn take_out(&mut self, number: u32) {
+        let leaves = self.queues.iter().find(|queue| queue.number == number);
+        self.leaving.extend(leaves.cloned());
+        self.remove(number);
+    }
+
+    /// The same for a queue that comes back: nobody else has its place until
+    /// [`RunList::end_pause`].
+    pub(super) fn begin_to_pause(&mut self, number: u32) {
+        self.take_out(number);
+        self.paused += 1;
+    }
+
+    /// One that paused comes back, or does not.
+    pub(super) fn end_pause(&mut self) {
+        self.paused -= 1;
+    }
+
+    /// No slice refers to the queue any more.
+    pub(super) fn has_left(&mut self, number: u32) {
+        self.leaving.retain(|queue| queue.number != number);
+        self.stopped.retain(|queue| queue.0 != number);
+    }
+
+    /// It has a doorbell again, or is in nobody's list any more.
+    fn unmark(&mut self, number: u32) {
+        self.by_call.retain(|marked| *marked != number);
+        self.taken.retain(|marked| marked.0 != number);
+        self.drained.retain(|marked| marked.0 != number);
+    }
+
+    /// A queue of the list is connected: by a doorbell of the engine's, or by calls alone.
+    pub(super) fn is_connected(&mut self, number: u32, by_call: bool) {
+        self.unmark(number);
+        if by_call {
+            self.by_call.push(number);
+        }
+    }
+
+    /// Whether a queue is connected by calls alone.
+    pub(super) fn is_by_call(&self, number: u32) -> bool {
+        self.by_call.contains(&number)
+    }
+
+    /// The engine looks at them by itself while it runs.
+    pub(super) fn self_serving(&self) -> impl Iterator<Item = &Arc<QueueSlot>> {
+        let serves = |queue: &&Arc<QueueSlot>| !self.is_by_call(queue.number);
+        self.connected().filter(serves)
+    }
+
+    /// Those whose doorbell nobody takes away.
+    pub(super) fn connected(&self) -> impl Iterator<Item = &Arc<QueueSlot>> {
+        let queues = self.queues.iter();
+        queues.filter(|queue| !self.is_taken(queue.number))
+    }
+
+    /// Whether a queue's doorbell is being taken away, or is.
+    pub(super) fn is_taken(&self, number: u32) -> bool {
+        self.taken.iter().any(|taken| taken.0 == number)
+    }
+
+    /// A queue's doorbell is being taken away; `false` where it has none.
+    pub(super) fn begin_to_take(&mut self, number: u32) -> bool {
+        let has_one = self.contains(number) && !self.is_by_call(number) && !self.is_taken(number);
+        if has_one {
+            self.taken.push((number, false));
+        }
+        has_one
+    }
+
+    /// Its user reads so: it leaves when it has executed all.
+    pub(super) fn let_go(&mut self, number: u32) {
+        for taken in self.taken.iter_mut().filter(|taken| taken.0 == number) {
+            taken.1 = true;
+        }
+    }
+
+    /// Takes those out that are to leave and that `is_done` says have executed all; slices up to `last`
+    /// may still know them, and their faults are told until these have ended.
+    pub(super) fn leave_drained(&mut self, last: u64, is_done: impl Fn(&QueueSlot) -> bool) {
+        let leaves = |number: u32| self.taken.contains(&(number, true));
+        let queues = self.queues.iter();
+        let done = queues.filter(|queue| leaves(queue.number) && is_done(queue));
+        let done: Vec<u32> = done.map(|queue| queue.number).collect();
+        for number in done {
+            self.unmark(number);
+            self.take_out(number);
+            self.stopped.retain(|queue| queue.0 != number);
+            self.stopped.push((number, last));
+            self.drained.push((number, last));
+        }
+    }
+
+    /// Slices up to `serviced` have ended.
+    pub(super) fn forget_drained(&mut self, serviced: u64) {
+        while let Some(place) = self.drained.iter().position(|(_, last)| *last <= serviced) {
+            let (number, _) = self.drained.swap_remove(place);
+            self.has_left(number);
+        }
+    }
+
+    /// The queues of the list, and those that leave it.
+    pub(super) fn with_leaving(&self) -> impl Iterator<Item = &Arc<QueueSlot>> {
+        self.queues.iter().chain(&self.leaving)
     }
 
     pub(super) fn contains(&self, number: u32) -> bool {
@@ -61,5 +214,55 @@ impl RunList {
             }
         }
         self.queues.len() as u64
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+#[allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+mod tests {
+    use super::*;
+    use crate::abi::{QueueProgress, WordGroup};
+    use crate::gpu::{Crowd, GpuVa, ModelEngine, ModelOptions, Node, NodePolicy, QueuePlaces};
+    use crate::shared::Pool;
+
+    fn slot(node: &Node, number: u32) -> Arc<QueueSlot> {
+        let (page_place, page) = node.queue_page().unwrap();
+        let words = Pool::new(node.providers(), WordGroup::Progress, QueueProgress::BYTES);
+        let words = words.allocate().unwrap();
+        let progress = node.map(words.region()).unwrap();
+        let places = QueuePlaces {
+            page,
+            page_place,
+            progress: progress.part(words.offset(), QueueProgress::BYTES),
+            process: 1,
+            handle_directory: GpuVa(0),
+            progress_handle: 0,
+            progress_fence: (GpuVa(0), GpuVa(0)),
+        };
+        Arc::new(QueueSlot::new(number, places))
+    }
+
+    /// A queue whose doorbell was taken away, which left, and which is back before the slices have ended that
+    /// knew it: of its next stop the slices since then are the measure, not those of before.
+    ///
+    /// Kills `a-queue-that-is-back-keeps-its-old-epoch`.
+    #[test]
+    fn hq_13_a_queue_that_came_back_is_known_to_the_slices_since() {
+        let engine = Box::new(ModelEngine::new(ModelOptions::default()));
+        let crowd = Arc::new(Crowd::new(1));
+        let node = Node::new(0, engine, NodePolicy::default(), crowd).unwrap();
+        let (queue, mut list) = (slot(&node, 7), RunList::new());
+        assert!(list.add(&queue));
+        assert!(list.begin_to_take(7));
+        list.let_go(7);
+        list.leave_drained(5, |_| true);
+        assert!(!list.contains(7));
+        assert_eq!(list.last_to_know(7, 6), 5);
+
+        assert!(list.add(&queue));
+        list.is_connected(7, false);
+        list.stop(7, 9);
+        assert_eq!(list.last_to_know(7, 9), 9);
+        node.stop();
     }
 }

@@ -7,15 +7,16 @@
 
 use super::{
     AddressSpace, Engine, EngineCaps, EngineLost, EngineMapping, GpuVa, MapError, ShaderTuning,
-    SharedQueue,
+    SharedQueue, SliceWork,
 };
 use crate::abi::SLICE_SLOTS;
-use crate::shared::{Block, Region};
+use crate::shared::{Block, Providers, Region};
 use crate::sync::{Arc, lock, thread};
 use crate::vulkan::{
-    CommandBuffer, CommandRecorder, ComputePipeline, Device, HostImport, Reuse, SLICE_BEGIN,
+    CommandBuffer, CommandRecorder, ComputePipeline, Device, RegionImport, Reuse, SLICE_BEGIN,
     SLICE_END, SubmitError, Timeline, WaitOutcome, shaders,
 };
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// Identifiers of the engine shader's specialisation constants.
@@ -23,21 +24,39 @@ const LANES: u32 = 0;
 const ROUNDS: u32 = 1;
 const QUANTUM: u32 = 2;
 const MANY_QUEUES: u32 = 3;
+const TRANSFERS: u32 = 4;
+const VERBOSE: u32 = 5;
+
+/// Kinds of slices, each a pipeline: code that a slice does not need costs every iteration, used or
+/// not. Verbose ones are one more, which has all of it and is made when it is first asked for.
+const KINDS: usize = 4;
 
 /// Times that a slice is submitted to a driver that has no memory for it.
 const SUBMISSION_TRIES: u32 = 1000;
 
+/// What verbose slices are made of.
+#[derive(Debug)]
+struct Verbose {
+    /// By slice slot.
+    commands: Vec<CommandBuffer>,
+    _pipeline: ComputePipeline,
+}
+
 /// The engine.
 #[derive(Debug)]
 pub struct ShaderEngine {
-    /// By slice slot: first for run lists with a lane for every queue, then for longer ones.
+    /// By kind and slice slot.
     commands: Vec<CommandBuffer>,
+    /// By slice slot.
+    verbose: OnceLock<Verbose>,
+    control: GpuVa,
+    tuning: ShaderTuning,
     queue: SharedQueue,
     timeline: Timeline,
-    /// Without and with the code that switches a lane between queues, which costs every iteration
-    /// whether it is used or not.
-    pipelines: [ComputePipeline; 2],
+    /// By kind.
+    pipelines: Vec<ComputePipeline>,
     lanes: u32,
+    providers: Arc<Providers>,
     device: Arc<Device>,
 }
 
@@ -50,26 +69,34 @@ impl ShaderEngine {
         use anyhow::Context;
         let device = Arc::clone(lock(&queue).device());
         let lanes = tuning.lanes_on(&device.adapter().features)?;
-        let pipeline = |many: bool| {
-            let constants = [
-                (LANES, lanes),
-                (ROUNDS, tuning.rounds),
-                (QUANTUM, tuning.quantum),
-                (MANY_QUEUES, u32::from(many)),
-            ];
-            ComputePipeline::new(&device, shaders::ENGINE.words, 16, &constants)
+        let pipeline = |kind: usize| {
+            pipeline(&device, lanes, tuning, kind, false)
                 .context("the driver does not take the engine's shader")
         };
-        let pipelines = [pipeline(false)?, pipeline(true)?];
+        let pipelines = (0..KINDS).map(pipeline).collect::<Result<_, _>>()?;
         let timeline = Timeline::new(&device, 0).context("no timeline for the engine")?;
         Ok(Self {
             commands: Vec::new(),
+            verbose: OnceLock::new(),
+            control: GpuVa(0),
+            tuning,
             queue,
             timeline,
             pipelines,
             lanes,
+            providers: Arc::default(),
             device,
         })
+    }
+
+    /// The same, which shares memory of these providers, and not only pages of the host: who opens
+    /// it has tried them on its device.
+    #[must_use]
+    pub fn with_providers(self, providers: &Arc<Providers>) -> Self {
+        Self {
+            providers: Arc::clone(providers),
+            ..self
+        }
     }
 
     /// What was recorded for each slice slot; a test decodes it.
@@ -78,14 +105,22 @@ impl ShaderEngine {
         &self.commands
     }
 
-    fn record(
-        &self,
-        pipeline: &ComputePipeline,
-        control: GpuVa,
-        slot: u64,
-    ) -> Result<CommandBuffer, MapError> {
+    /// The kind that does no more than a slice needs: bit 0 switches lanes between queues, where
+    /// there are more than lanes; bit 1 does transfers.
+    fn kind(&self, work: SliceWork) -> usize {
+        usize::from(work.queues > u64::from(self.lanes)) | usize::from(work.transfers) << 1
+    }
+
+    /// The commands of slices of a pipeline, by slice slot.
+    fn record_slots(&self, pipeline: &ComputePipeline) -> Result<Vec<CommandBuffer>, MapError> {
+        (0..SLICE_SLOTS)
+            .map(|slot| self.record(pipeline, slot))
+            .collect()
+    }
+
+    fn record(&self, pipeline: &ComputePipeline, slot: u64) -> Result<CommandBuffer, MapError> {
         let mut push = [0; 16];
-        push[..8].copy_from_slice(&control.0.to_le_bytes());
+        push[..8].copy_from_slice(&self.control.0.to_le_bytes());
         push[8..].copy_from_slice(&slot.to_le_bytes());
         let no_memory = |error: crate::vulkan::OutOfMemory| MapError::Refused(error.to_string());
         CommandRecorder::begin(&self.device, Reuse::Simultaneous)
@@ -100,11 +135,38 @@ impl ShaderEngine {
     }
 }
 
+fn pipeline(
+    device: &Arc<Device>,
+    lanes: u32,
+    tuning: ShaderTuning,
+    kind: usize,
+    verbose: bool,
+) -> anyhow::Result<ComputePipeline> {
+    let constants = [
+        (LANES, lanes),
+        (ROUNDS, tuning.rounds),
+        (QUANTUM, tuning.quantum),
+        (MANY_QUEUES, (kind & 1) as u32),
+        (TRANSFERS, (kind >> 1) as u32),
+        (VERBOSE, u32::from(verbose)),
+    ];
+    Ok(ComputePipeline::new(
+        device,
+        shaders::ENGINE.words,
+        16,
+        &constants,
+    )?)
+}
+
 impl AddressSpace for ShaderEngine {
+    fn providers(&self) -> &Arc<Providers> {
+        &self.providers
+    }
+
     fn map(&self, region: &Arc<Region>) -> Result<EngineMapping, MapError> {
         let mapping = region.map()?;
         let host = Block::whole(&mapping);
-        let import = HostImport::new(&self.device, mapping)
+        let import = RegionImport::new(&self.device, &mapping)
             .map_err(|error| MapError::Refused(error.to_string()))?;
         let va = GpuVa(import.gpu_va());
         if !self.caps().holds(va, region.len() as u64) {
@@ -124,18 +186,36 @@ impl Engine for ShaderEngine {
     }
 
     fn attach(&mut self, control: GpuVa) -> Result<(), MapError> {
-        self.commands = self
+        self.control = control;
+        let commands = self
             .pipelines
             .iter()
-            .flat_map(|pipeline| (0..SLICE_SLOTS).map(move |slot| (pipeline, slot)))
-            .map(|(pipeline, slot)| self.record(pipeline, control, slot))
-            .collect::<Result<_, _>>()?;
+            .map(|pipeline| self.record_slots(pipeline));
+        let commands: Result<Vec<_>, _> = commands.collect();
+        self.commands = commands?.into_iter().flatten().collect();
         Ok(())
     }
 
-    fn start(&self, slice: u64, queues: u64) -> Result<(), EngineLost> {
-        let many = u64::from(queues > u64::from(self.lanes));
-        let commands = &self.commands[(many * SLICE_SLOTS + slice % SLICE_SLOTS) as usize];
+    fn prepare_verbose(&self) -> Result<(), MapError> {
+        if self.verbose.get().is_none() {
+            let pipeline = pipeline(&self.device, self.lanes, self.tuning, KINDS - 1, true)
+                .map_err(|error| MapError::Refused(format!("{error:#}")))?;
+            let verbose = Verbose {
+                commands: self.record_slots(&pipeline)?,
+                _pipeline: pipeline,
+            };
+            // Who came second has made one for nothing.
+            self.verbose.get_or_init(|| verbose);
+        }
+        Ok(())
+    }
+
+    fn start(&self, slice: u64, work: SliceWork) -> Result<(), EngineLost> {
+        let slot = (slice % SLICE_SLOTS) as usize;
+        let commands = match self.verbose.get() {
+            Some(verbose) if work.verbose => &verbose.commands[slot],
+            _ => &self.commands[self.kind(work) * SLICE_SLOTS as usize + slot],
+        };
         let mut queue = lock(&self.queue);
         // A driver that is short of memory for a moment has not lost the device.
         for _ in 0..SUBMISSION_TRIES {

@@ -2,7 +2,7 @@
 
 use super::{AddressSpace, EngineMapping, GpuVa, MapError};
 use crate::abi::WordGroup;
-use crate::shared::{Block, Region};
+use crate::shared::Block;
 
 /// A directory of leaf addresses and the leaves, in one engine's address space.
 #[derive(Debug)]
@@ -44,7 +44,8 @@ impl Table {
         let mapping = if let Some(mapping) = place {
             mapping
         } else {
-            let region = Region::for_words(self.group, self.leaf_entries * self.entry_bytes)?;
+            let bytes = self.leaf_entries * self.entry_bytes;
+            let region = space.providers().for_words(self.group, bytes)?;
             let mapping = place.insert(space.map(&region)?);
             // The engine reads the leaf's address, then entries, which are zero until set.
             self.directory.word(leaf as u64 * 8).publish(mapping.va.0);

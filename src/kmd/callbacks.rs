@@ -1,8 +1,12 @@
 //! Callbacks: what the driver tells the OS (`DxgkCbNotifyInterrupt`; `layouts.md` 1.8).
 
-use crate::abi::FenceId;
+use crate::abi::{FenceId, ObjectId};
 use crate::gpu::{Parking, QueueFault};
-use crate::kmd::HwQueueHandle;
+use crate::kmd::{
+    DisconnectDoorbell, FeatureError, FeatureId, HwQueueHandle, IsFeatureEnabledResult,
+    NativeFenceInterface, QueryFeatureInterface, WrongLevel,
+};
+use std::time::Instant;
 
 /// A fence of a [`NativeFenceSignaled`] payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +28,18 @@ pub struct NativeFenceSignaled {
     /// Engine of the node; always 0 here.
     pub engine_ordinal: u32,
     /// Fences that were signalled; `None`, the NULL array, where the set is not exactly known.
+    /// Not looked at with the cap OptimizedNativeFenceSignaledInterrupt.
     pub fences: Option<Vec<SignaledFence>>,
+    /// `hHWQueue`: the queue that signalled, whose log says what; `None`, NULL, where it may have
+    /// been any of the engine's. Looked at with that cap alone.
+    pub hw_queue: Option<HwQueueHandle>,
+    /// `EvaluateLegacyMonitoredFences`: a NULL array stands for the waiters of monitored fences as
+    /// well (IN-04).
+    pub evaluate_legacy_monitored_fences: bool,
+    /// When the driver took the records that this is made of, not earlier than the last of them was
+    /// written and not later than it found that nothing refers to a fence that they name (choice):
+    /// by it the OS tells a name that comes late from one that cannot be (IN-05).
+    pub taken: Instant,
 }
 
 /// What an interrupt is about.
@@ -32,6 +47,23 @@ pub struct NativeFenceSignaled {
 pub enum Interrupt {
     /// Native fences were signalled beyond their MonitoredValue.
     NativeFenceSignaled(NativeFenceSignaled),
+    /// `DXGK_INTERRUPT_MONITORED_FENCE_SIGNALED`: an engine has signalled a monitored fence, which
+    /// the payload does not name.
+    MonitoredFenceSignaled {
+        /// Its node.
+        node_ordinal: u32,
+        /// Engine of the node; always 0 here.
+        engine_ordinal: u32,
+    },
+    /// `DXGK_INTERRUPT_DMA_COMPLETED`: a command of a kernel-mode queue has completed.
+    DmaCompleted {
+        /// The id that the OS gave it. 64 bits here (choice): a published id has 32, and wraps.
+        submission_id: u64,
+        /// Node that ran it.
+        node_ordinal: u32,
+        /// Engine of the node; always 0 here.
+        engine_ordinal: u32,
+    },
     /// A slice ended that had not adopted the last MonitoredValue of these fence slots: the OS
     /// reads their CurrentValue again (choice; `decisions.md` 1).
     ResampleFences {
@@ -45,10 +77,10 @@ pub enum Interrupt {
         /// Why and where.
         fault: QueueFault,
     },
-    /// Fences that were destroyed and that no engine refers to any more (choice).
-    FencesRetired {
-        /// The handles that the OS gave in `CreateNativeFence`.
-        fences: Vec<FenceId>,
+    /// Fences and allocations that were destroyed and that no engine refers to any more (choice).
+    ObjectsRetired {
+        /// The handles that the OS gave when it created them.
+        objects: Vec<ObjectId>,
     },
     /// An engine asks to be let go while its queues stand at waits, or runs on (choice; design idea
     /// 4). The OS waits in its stead: it adds a waiter to each of the fences, then calls
@@ -70,8 +102,30 @@ pub enum Interrupt {
 
 /// The OS's side.
 pub trait Callbacks: Send + Sync {
+    /// `IsFeatureEnabled`, PASSIVE_LEVEL: asked before a feature is advertised (FQ-01).
+    fn is_feature_enabled(&self, feature: FeatureId) -> IsFeatureEnabledResult;
+
+    /// `QueryFeatureInterface`, PASSIVE_LEVEL: the interface of native fences, the only one there is.
+    ///
+    /// # Errors
+    /// An unknown feature, one that is off, another version, a wrong size.
+    fn query_feature_interface(
+        &self,
+        query: &QueryFeatureInterface,
+    ) -> Result<NativeFenceInterface, FeatureError>;
+
     /// An interrupt and the deferred call that follows it, on one of the driver's interrupt
     /// threads, or on a thread in a call that comes to take the report of a slice: of waits, of
     /// submission, of disconnecting and destroying. No lock of the driver is held.
     fn notify_interrupt(&self, interrupt: Interrupt);
+
+    /// `DxgkCbDisconnectDoorbell`, PASSIVE_LEVEL: the driver takes a doorbell away. When this returns the
+    /// user reads the reason in the status word; then the driver disconnects. Called from within a
+    /// call of the doorbell that takes its place, with no lock of the driver held; it makes no call
+    /// of a doorbell itself.
+    fn disconnect_doorbell(&self, args: &DisconnectDoorbell);
+
+    /// The OS made a call at a wrong level (choice; FQ-09): from within that call, under whatever
+    /// locks its caller holds.
+    fn wrong_level(&self, wrong: WrongLevel);
 }

@@ -1,22 +1,72 @@
 //! Caps: what the driver reports of its native fences (`DXGK_NATIVE_FENCE_CAPS`; `layouts.md` 1.5).
 
-use crate::gpu::LocalMemory;
+use crate::abi::{CURRENT_VALUE_STRIDE, MONITORED_VALUE_STRIDE, wddm};
+use crate::gpu::{EngineCaps, GpuVa, LocalMemory};
+use bytemuck::Zeroable;
+use std::num::NonZeroU32;
 
-/// Members that are true of a Vulkan device.
+/// The published caps with what they do not say and the OS asks too, all true of a Vulkan device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NativeFenceCaps {
-    /// Distance in bytes of MonitoredValues that share a page.
-    pub monitored_value_stride: u32,
+    /// `DXGK_NATIVE_FENCE_CAPS` itself.
+    pub published: wddm::NativeFenceCaps,
     /// Distance in bytes of CurrentValues that share a page (choice: not in the published caps).
     pub current_value_stride: u32,
-    /// Values are mapped a second time for the CMP.
-    pub map_to_gpu_system_process: bool,
-    /// Least GPU address of a fence mapping.
-    pub minimum_address: u64,
-    /// Greatest GPU address of a fence mapping.
-    pub maximum_address: u64,
     /// 64-bit values: the engine has 64-bit atomics.
     pub has_64_bit_atomics: bool,
     /// Device-local memory that the CPU reaches (choice: not in the published caps).
     pub local_storage: LocalMemory,
+}
+
+/// What an adapter without nodes has.
+const NO_ENGINE: EngineCaps = EngineCaps {
+    addresses: (GpuVa(0), GpuVa(0)),
+    has_64_bit_atomics: false,
+    local_storage: LocalMemory::Unreachable,
+};
+
+impl NativeFenceCaps {
+    /// Of an adapter with these engines, what all of them have; `mapped_twice`: values are mapped a second
+    /// time for the CMP.
+    pub(super) fn of(engines: impl Iterator<Item = EngineCaps>, mapped_twice: bool) -> Self {
+        let engine = engines.reduce(EngineCaps::and).unwrap_or(NO_ENGINE);
+        Self {
+            published: wddm::NativeFenceCaps {
+                monitored_value_stride: MONITORED_VALUE_STRIDE as u32,
+                map_to_gpu_system_process: u8::from(mapped_twice),
+                minimum_address: engine.addresses.0.0,
+                maximum_address: engine.addresses.1.0,
+                ..wddm::NativeFenceCaps::zeroed()
+            },
+            current_value_stride: CURRENT_VALUE_STRIDE as u32,
+            has_64_bit_atomics: engine.has_64_bit_atomics,
+            local_storage: engine.local_storage,
+        }
+    }
+}
+
+/// What a [`Driver`](super::Driver) makes use of.
+#[allow(clippy::struct_excessive_bools, reason = "each is a cap of its own")]
+#[derive(Clone, Debug, Default)]
+pub struct DriverOptions {
+    /// `OptimizedNativeFenceSignaledInterrupt`: interrupts name the queue, and the OS reads its log.
+    /// Off by default: to read a log takes the OS longer than to look at the fences that are named.
+    pub optimized_interrupt: bool,
+    /// `MapToGpuSystemProcess`: fence values and logs are mapped a second time, at addresses by which
+    /// the engine adopts and logs. Off by default: each region is imported twice then, and drivers
+    /// have a most of imports.
+    pub map_to_gpu_system_process: bool,
+    /// `No64BitAtomics` though the engines have them: monitored fences are kept by 32-bit stores, and
+    /// there are no native ones.
+    pub no_64_bit_atomics: bool,
+    /// Engines are of the basic form: their signals of monitored fences raise no interrupt, and their
+    /// waiters are found when a command buffer has completed (MF-02, MF-07).
+    pub basic_monitored_fences: bool,
+    /// Why there are no native fences, as sentences for people: then the driver neither asks for
+    /// them nor advertises them.
+    pub without_native_fences: Option<String>,
+    /// Physical doorbells of each engine. `None`: as many as its run list has places
+    /// ([`MAX_HW_QUEUES`](crate::abi::MAX_HW_QUEUES)), which limits the queues that have one then. With
+    /// fewer than queues the driver takes one away for another (HQ-13).
+    pub doorbells: Option<NonZeroU32>,
 }

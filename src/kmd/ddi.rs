@@ -1,112 +1,19 @@
 //! Ddi: what the OS calls. Each method is the DDI of its name and documents that DDI's contract.
 
-use super::{Callbacks, NativeFenceCaps};
-use crate::abi::{FenceHandle, FenceId, HandleAccess, LogType};
+use super::{
+    Callbacks, ConnectDoorbell, CreateAllocation, CreateDoorbell, CreateHwQueue, CreateKernelQueue,
+    CreateNativeFence, CurrentValueUpdate, DoorbellId, HwQueueHandle, HwQueueWait,
+    MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps, OpenAllocation, OpenNativeFence,
+    Place, ProcessId, SetNativeFenceLogBuffer, SubmitCommand, SystemProcessPlace,
+    UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps,
+};
+use crate::abi::wddm::FenceStorageSurfaceData;
+use crate::abi::{AllocationId, DoorbellStatus, FenceId, LocalHandle, LogType};
 use crate::gpu::{NodeCounters, NodeError};
-use crate::shared::{Region, Word};
+use crate::shared::Providers;
 use crate::sync::Arc;
 use std::fmt::Debug;
 use std::time::Instant;
-
-/// A process, for the driver: a number that is not used again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ProcessId(pub u64);
-
-/// The driver's handle of a hardware queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct HwQueueHandle {
-    /// Node that the queue is made on.
-    pub node_ordinal: u32,
-    /// The queue's number there.
-    pub number: u32,
-}
-
-/// A place in shared memory.
-#[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
-    /// The memory.
-    pub region: &'a Arc<Region>,
-    /// Byte offset in it.
-    pub offset: u64,
-}
-
-/// `DXGKARG_CREATENATIVEFENCE`.
-#[derive(Clone, Copy, Debug)]
-pub struct CreateNativeFence<'a> {
-    /// The OS's handle, which interrupts name.
-    pub global: FenceId,
-    /// Storage of CurrentValue; holds the initial value.
-    pub current_value: Place<'a>,
-    /// Storage of MonitoredValue.
-    pub monitored_value: Place<'a>,
-}
-
-/// `DXGKARG_OPENNATIVEFENCE`.
-#[derive(Clone, Copy, Debug)]
-pub struct OpenNativeFence {
-    /// The fence.
-    pub global: FenceId,
-    /// Whose handle it is.
-    pub process: ProcessId,
-    /// The handle that the process's packets carry.
-    pub local: FenceHandle,
-    /// What the handle may do.
-    pub access: HandleAccess,
-}
-
-/// One fence of `DXGKARG_UPDATEMONITOREDVALUES`.
-#[derive(Clone, Copy, Debug)]
-pub struct MonitoredValueUpdate<'a> {
-    /// Which fence.
-    pub fence: FenceId,
-    /// The new MonitoredValue.
-    pub value: u64,
-    /// Where it is stored; valid during the call.
-    pub word: Word<'a>,
-}
-
-/// One fence of `DXGKARG_UPDATECURRENTVALUESFROMCPU`.
-#[derive(Clone, Copy, Debug)]
-pub struct CurrentValueUpdate<'a> {
-    /// Which fence.
-    pub fence: FenceId,
-    /// The new CurrentValue.
-    pub value: u64,
-    /// Where it is stored; valid during the call.
-    pub word: Word<'a>,
-}
-
-/// `DXGK_UPDATECURRENTVALUESFROMCPU_FLAGS`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UpdateFlags {
-    /// Store, then make the GPU look again.
-    Store,
-    /// Store nothing; CurrentValue was updated elsewhere. Make the GPU look again (NF-18).
-    NotificationOnly,
-}
-
-/// `DXGKARG_CREATEHWQUEUE` with UserModeSubmission and NativeProgressFence.
-#[derive(Clone, Copy, Debug)]
-pub struct CreateHwQueue<'a> {
-    /// Whose packets it executes.
-    pub process: ProcessId,
-    /// Node to make it on.
-    pub node_ordinal: u32,
-    /// One bit, 1 << EngineOrdinal.
-    pub engine_affinity: u32,
-    /// Ring control and ring, written by the user.
-    pub ring: Place<'a>,
-    /// Offset of the first packet from `ring`.
-    pub ring_packets: u64,
-    /// Packets of the ring, a power of two.
-    pub ring_capacity: u64,
-    /// Progress words, written by engine and OS.
-    pub progress: Place<'a>,
-    /// `hHwQueueProgressFence`: the native fence that carries the last completed submission …
-    pub progress_fence: FenceId,
-    /// … and the handle by which the process's packets name it.
-    pub progress_handle: FenceHandle,
-}
 
 /// Whether engines refer to what was destroyed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,22 +34,47 @@ pub enum DdiError {
     /// `STATUS_NO_MEMORY`, or the node's own reason.
     #[error(transparent)]
     Node(#[from] NodeError),
+    /// `STATUS_INSUFFICIENT_RESOURCES`: the system gives no thread for an engine's interrupts.
+    #[error("the system has no thread for interrupts ({0}): end others, or raise the limit")]
+    NoThread(#[source] std::io::Error),
 }
 
-/// The driver.
+/// The driver. Each call says its level, which [`LevelChecked`](super::LevelChecked) looks after; one
+/// that says none may be made at any.
 ///
 /// Destroying and disconnecting queues wait for slices in flight, and these, NotifyWorkSubmission and
 /// the calls of waits tell the OS on the caller's thread what slices that have ended report: the caller
 /// holds no lock that the callbacks take.
 pub trait Ddi: Send + Sync + Debug {
-    /// Starts interrupts: from now on `callbacks` is called.
-    fn start(&self, callbacks: Arc<dyn Callbacks>);
+    /// `DxgkDdiStartDevice`, PASSIVE_LEVEL. From now on `callbacks` is called: for the
+    /// features that the driver will advertise, and with interrupts.
+    ///
+    /// # Errors
+    /// No thread for the interrupts: the driver is good for [`stop`](Ddi::stop) alone, which the OS calls.
+    fn start(&self, callbacks: Arc<dyn Callbacks>) -> Result<(), DdiError>;
 
-    /// Stops the adapter: no slice runs and no interrupt comes once this returns.
+    /// `DxgkDdiStopDevice`, PASSIVE_LEVEL. Stops the adapter: no slice runs and no interrupt comes once this returns.
     fn stop(&self);
 
-    /// `DxgkDdiQueryAdapterInfo(DXGKQAITYPE_NATIVE_FENCE_CAPS)`.
+    /// `DxgkDdiQueryAdapterInfo(DXGKQAITYPE_NATIVE_FENCE_CAPS)`, PASSIVE_LEVEL.
     fn native_fence_caps(&self) -> NativeFenceCaps;
+
+    /// `DxgkDdiQueryAdapterInfo(DXGKQAITYPE_DRIVERCAPS)`, PASSIVE_LEVEL: its `SchedulingCaps`. Asked
+    /// once, when the driver has been started.
+    fn vidsch_caps(&self) -> VidSchCaps;
+
+    /// `DxgkDdiQueryAdapterInfo(DXGKQAITYPE_USERMODESUBMISSION_CAPS)`, PASSIVE_LEVEL.
+    fn user_mode_submission_caps(&self) -> UserModeSubmissionCaps;
+
+    /// Why [`VidSchCaps::NATIVE_GPU_FENCE`] is not set, as sentences for people, PASSIVE_LEVEL
+    /// (choice); `None` where there is nothing more to say.
+    fn native_fence_gap(&self) -> Option<String>;
+
+    /// Who makes memory that the OS and the engines share, by segment (choice: the documents have the OS's
+    /// memory manager make it, of segments that the driver describes). In which segment values of fences
+    /// belong is asked by
+    /// [`get_standard_allocation_driver_data`](Ddi::get_standard_allocation_driver_data).
+    fn providers(&self) -> &Arc<Providers>;
 
     /// Nodes of the adapter.
     fn node_count(&self) -> u32;
@@ -154,26 +86,64 @@ pub trait Ddi: Send + Sync + Debug {
     /// Open for the creator.
     ///
     /// # Errors
-    /// When the storage cannot be mapped for an engine.
+    /// When the storage cannot be mapped for an engine; then there is no such object: it is neither opened
+    /// nor destroyed.
     fn create_native_fence(&self, args: &CreateNativeFence<'_>) -> Result<(), DdiError>;
 
     /// `DxgkDdiOpenNativeFence`, PASSIVE_LEVEL: makes a local handle of a process.
     ///
     /// # Errors
-    /// When a handle table cannot grow.
+    /// When a handle table cannot grow; then there is no such handle, and it is not closed.
     fn open_native_fence(&self, args: &OpenNativeFence) -> Result<(), DdiError>;
 
     /// `DxgkDdiCloseNativeFence`, PASSIVE_LEVEL: drops a local handle; packets that carry it fault.
-    fn close_native_fence(&self, process: ProcessId, local: FenceHandle);
+    /// Waits for no engine: where slices in flight may still refer to it, its place in the table is used
+    /// again after [`Interrupt::ObjectsRetired`](super::Interrupt::ObjectsRetired) has named it (choice).
+    fn close_native_fence(&self, process: ProcessId, local: LocalHandle) -> Retirement;
 
     /// `DxgkDdiDestroyNativeFence`, PASSIVE_LEVEL: drops the global object. Waits for no engine
     /// (choice: the documents let the OS free the storage after it): where slices in flight may
-    /// still refer to it, storage, slot and local handles are used again after
-    /// [`Interrupt::FencesRetired`](super::Interrupt::FencesRetired) has named it.
+    /// still refer to it, storage and slot are used again after
+    /// [`Interrupt::ObjectsRetired`](super::Interrupt::ObjectsRetired) has named it.
     fn destroy_native_fence(&self, global: FenceId) -> Retirement;
 
-    /// `DxgkDdiDestroyProcess`, PASSIVE_LEVEL: drops what is kept for a process whose fences and
-    /// queues are destroyed.
+    /// PASSIVE_LEVEL: makes a monitored fence known to the engines, whose signals of it raise no
+    /// native-fence-signaled interrupt (choice).
+    ///
+    /// # Errors
+    /// When the storage cannot be mapped for an engine, or a handle table cannot grow.
+    fn map_monitored_fence(&self, args: &MapMonitoredFence<'_>) -> Result<(), DdiError>;
+
+    /// PASSIVE_LEVEL: drops the handle of a monitored fence; packets that carry it fault (choice).
+    fn close_monitored_fence(&self, process: ProcessId, local: LocalHandle);
+
+    /// PASSIVE_LEVEL: as [`destroy_native_fence`](Ddi::destroy_native_fence) for a monitored fence
+    /// (choice).
+    fn unmap_monitored_fence(&self, global: FenceId) -> Retirement;
+
+    /// `DxgkDdiCreateAllocation`, PASSIVE_LEVEL: makes memory known to the engines.
+    ///
+    /// # Errors
+    /// When it cannot be mapped for an engine.
+    fn create_allocation(&self, args: &CreateAllocation<'_>) -> Result<(), DdiError>;
+
+    /// `DxgkDdiOpenAllocation`, PASSIVE_LEVEL: makes a local handle of a process, which its
+    /// transfers may carry.
+    ///
+    /// # Errors
+    /// When a handle table cannot grow.
+    fn open_allocation(&self, args: &OpenAllocation) -> Result<(), DdiError>;
+
+    /// `DxgkDdiCloseAllocation`, PASSIVE_LEVEL: drops a local handle; a transfer that carries it
+    /// faults, in its next part at the latest.
+    fn close_allocation(&self, process: ProcessId, local: LocalHandle);
+
+    /// `DxgkDdiDestroyAllocation`, PASSIVE_LEVEL: as
+    /// [`destroy_native_fence`](Ddi::destroy_native_fence) for an allocation.
+    fn destroy_allocation(&self, global: AllocationId) -> Retirement;
+
+    /// `DxgkDdiDestroyProcess`, PASSIVE_LEVEL: drops what is kept for a process whose fences,
+    /// allocations and queues are destroyed.
     fn destroy_process(&self, process: ProcessId);
 
     /// `DxgkDdiUpdateMonitoredValues`, at device interrupt level: stores each MonitoredValue and
@@ -190,36 +160,76 @@ pub trait Ddi: Send + Sync + Debug {
 
     /// `DxgkDdiUpdateCurrentValuesFromCpu`, DISPATCH_LEVEL: stores each value in order, then makes
     /// the GPU look again at the queues that wait, once for the batch (NF-17). The OS serialises
-    /// its updates of one fence.
+    /// its updates of one fence. With NotificationOnly it stores nothing: CurrentValue was updated
+    /// elsewhere (NF-18).
     ///
     /// # Errors
-    /// Bug check 0x119, P1 = 0x13.
+    /// A flag that is reserved, or AlwaysSignaled, which is not built yet. Bug check 0x119, P1 = 0x13.
     fn update_current_values_from_cpu(
         &self,
         updates: &[CurrentValueUpdate<'_>],
-        flags: UpdateFlags,
+        flags: UpdateCurrentValuesFlags,
     ) -> Result<(), DdiError>;
 
-    /// `DxgkDdiCreateHwQueue`. Its logs are set before its doorbell is connected.
+    /// `DxgkDdiCreateHwQueue`, PASSIVE_LEVEL. It runs once its logs are set and its doorbell is created and
+    /// connected.
     ///
     /// # Errors
-    /// A node or an affinity that the adapter has not, a ring that is none, no memory.
+    /// A node or an affinity that the adapter has not, flags of another kind of queue, no memory.
     fn create_hw_queue(&self, args: &CreateHwQueue<'_>) -> Result<HwQueueHandle, DdiError>;
 
-    /// `DxgkDdiDestroyHwQueue`; its doorbell is disconnected.
-    fn destroy_hw_queue(&self, hw_queue: HwQueueHandle);
-
-    /// `DxgkDdiSetNativeFenceLogBuffer`, DISPATCH_LEVEL: once for each of the two logs (LG-01).
-    /// The header in the buffer says which it is; the type is passed as well (choice).
+    /// `DxgkDdiCreateHwQueue` for a queue of the other kind, PASSIVE_LEVEL: it has no ring or
+    /// doorbell of the user's and no log, and takes commands at once (HQ-10).
     ///
     /// # Errors
-    /// An unknown queue, no memory.
+    /// A node or an affinity that the adapter has not, flags of another kind of queue, no memory, a full
+    /// run list.
+    fn create_kernel_queue(&self, args: &CreateKernelQueue<'_>) -> Result<HwQueueHandle, DdiError>;
+
+    /// `DxgkDdiSubmitCommandToHwQueue`, DISPATCH_LEVEL: the engine executes the command after those
+    /// before it, and [`Interrupt::DmaCompleted`](super::Interrupt::DmaCompleted) tells that it has;
+    /// each signal of a monitored fence in it is told by
+    /// [`Interrupt::MonitoredFenceSignaled`](super::Interrupt::MonitoredFenceSignaled) where engines
+    /// are of the advanced form. Returns at once; may call back on this thread.
+    ///
+    /// # Errors
+    /// A queue of user-mode submission, whose ring is its user's; one that was stopped; more than
+    /// its ring has room for.
+    fn submit_command_to_hw_queue(&self, args: &SubmitCommand<'_>) -> Result<(), DdiError>;
+
+    /// `DxgkDdiDestroyHwQueue`, PASSIVE_LEVEL, must succeed; its doorbell, if it still has one, goes with it.
+    fn destroy_hw_queue(&self, hw_queue: HwQueueHandle);
+
+    /// Maps a place of the OS's memory in the GPU's system process, PASSIVE_LEVEL: what the OS does by
+    /// paging operations (choice). Only with MapToGpuSystemProcess.
+    ///
+    /// # Errors
+    /// A driver without the cap; no memory or address for it.
+    fn map_to_gpu_system_process(&self, place: Place<'_>) -> Result<SystemProcessPlace, DdiError>;
+
+    /// `DxgkDdiSetNativeFenceLogBuffer`, DISPATCH_LEVEL: once for each of the two logs (LG-01), and
+    /// again whenever the OS moves one, also while the queue runs (LG-07). The buffer's indices are 0.
+    /// On return no entry goes to the one before, and all that were written there can be read: to
+    /// that end it waits for the slices in flight (choice: the documents say that it is synchronous),
+    /// so it is not called from an interrupt.
+    ///
+    /// # Errors
+    /// An unknown queue, no memory, an engine that is lost: the log in force stays so.
     fn set_native_fence_log_buffer(
+        &self,
+        args: &SetNativeFenceLogBuffer<'_>,
+    ) -> Result<(), DdiError>;
+
+    /// Takes a log away whose type is on no longer, DISPATCH_LEVEL (choice, after what a NULL address
+    /// means for the logs of flip queues): on return the engine writes nothing there. That such a log
+    /// is set and taken away is how the driver is told that verbose tracing is on and off (LG-11).
+    ///
+    /// # Errors
+    /// An unknown queue, a log that every queue has, an engine that is lost: the log stays.
+    fn remove_native_fence_log_buffer(
         &self,
         hw_queue: HwQueueHandle,
         log: LogType,
-        buffer: Place<'_>,
-        entries: u64,
     ) -> Result<(), DdiError>;
 
     /// `DxgkDdiUpdateNativeFenceLogs`, DISPATCH_LEVEL: after it, all entries that an index read
@@ -229,39 +239,89 @@ pub trait Ddi: Send + Sync + Debug {
     /// An unknown queue.
     fn update_native_fence_logs(&self, hw_queues: &[HwQueueHandle]) -> Result<(), DdiError>;
 
-    /// `DxgkDdiConnectDoorbell`, PASSIVE_LEVEL: the queue's packets are executed from now on.
+    /// `DxgkDdiCreateDoorbell`, PASSIVE_LEVEL: the queue gets a ring and what the user rings. The doorbell
+    /// starts disconnected (HQ-02).
     ///
     /// # Errors
-    /// An unknown queue, logs that are not set, a full run list, a lost engine.
-    fn connect_doorbell(&self, hw_queue: HwQueueHandle) -> Result<(), DdiError>;
+    /// An unknown queue, one of kernel-mode submission, one that has a doorbell, an id that another has, a
+    /// ring that is none, flags that are reserved or not offered, no memory.
+    fn create_doorbell(&self, args: &CreateDoorbell<'_>) -> Result<(), DdiError>;
 
-    /// `DxgkCbDisconnectDoorbell` as the OS uses it: no packet is executed once this returns; what
-    /// is in the ring stays (HQ-02). The user reads DISCONNECTED_RETRY. Waits for the slices in
-    /// flight, so it is not called from an interrupt.
-    fn disconnect_doorbell(&self, hw_queue: HwQueueHandle);
+    /// `DxgkDdiDestroyDoorbell`, PASSIVE_LEVEL, must succeed: disconnects it, as
+    /// [`disconnect_doorbell`](Ddi::disconnect_doorbell) does, and lets go of its ring. The queue may get
+    /// another.
+    fn destroy_doorbell(&self, doorbell: DoorbellId);
 
-    /// The same with DISCONNECTED_ABORT, for a queue that was stopped: its engine executes nothing
-    /// of it any more, so this waits for nothing and may be called from an interrupt.
+    /// `DxgkDdiConnectDoorbell`, PASSIVE_LEVEL: the queue's packets are executed from now on. Gives `Status`:
+    /// what the user reads now.
+    ///
+    /// Where the engine has no doorbell left, the driver takes away the one that has been quiet longest by
+    /// [`Callbacks::disconnect_doorbell`], but none whose user may be in the midst of connecting it; where
+    /// these are all, the queue runs by calls: its status stays CONNECTED_NOTIFY until a call finds one
+    /// (HQ-13, choice). Packets that were rung for before a doorbell was taken away are executed all the
+    /// same.
+    ///
+    /// # Errors
+    /// A doorbell that was not created or is destroyed, flags that are not offered, logs that are not set, a
+    /// stopped queue, a full run list, a lost engine.
+    fn connect_doorbell(&self, args: &ConnectDoorbell) -> Result<DoorbellStatus, DdiError>;
+
+    /// `DxgkCbDisconnectDoorbell` as the OS uses it for itself, PASSIVE_LEVEL, must succeed: no packet is
+    /// executed once this returns; what is in the ring stays (HQ-02). The user reads DISCONNECTED_RETRY.
+    /// Waits for the slices in flight, so it is not called from an interrupt.
+    fn disconnect_doorbell(&self, doorbell: DoorbellId);
+
+    /// The same with DISCONNECTED_ABORT, DISPATCH_LEVEL, for a queue of either kind that was stopped: its
+    /// engine executes nothing of it any more, so this waits for nothing and may be called from an interrupt.
     fn abort_doorbell(&self, hw_queue: HwQueueHandle);
 
     /// `DxgkDdiNotifyWorkSubmission`, PASSIVE_LEVEL, must succeed: the user rang and read
     /// CONNECTED_NOTIFY.
-    fn notify_work_submission(&self, hw_queue: HwQueueHandle);
+    fn notify_work_submission(&self, doorbell: DoorbellId);
 
-    /// The OS waits for all that attempt `attempt` of the engine to park named (choice): the
+    /// `DxgkDdiGetStandardAllocationDriverData` with `D3DKMDT_STANDARDALLOCATION_FENCESTORAGE`,
+    /// PASSIVE_LEVEL: in which segments the OS puts CurrentValues, or MonitoredValues, of fences of a type
+    /// (NF-29). The answer is in `AllocationInfo`: PreferredSegment, SupportedWriteSegmentSet and
+    /// EvictionSegmentSet, where MonitoredValues must be visible to the CPU.
+    /// [`FenceSegments`](super::FenceSegments) reads and
+    /// writes it.
+    ///
+    /// # Errors
+    /// A value or a type that there is not.
+    fn get_standard_allocation_driver_data(
+        &self,
+        data: &mut FenceStorageSurfaceData,
+    ) -> Result<(), DdiError>;
+
+    /// PASSIVE_LEVEL: the user loses the doorbell and the engine keeps the ring, for the end of a process
+    /// (HQ-12; choice: the documents' disconnect moves the user's address to a dummy page and leaves
+    /// what was queued to the engine; [`disconnect_doorbell`](Ddi::disconnect_doorbell) stops it). The
+    /// user reads DISCONNECTED_RETRY, and what is in the ring is executed, whether or not the doorbell
+    /// was connected. [`connect_doorbell`](Ddi::connect_doorbell) gives it back. Waits for nothing. Called
+    /// again when the user has queued more since: a ring that was empty may not be looked at any more.
+    ///
+    /// # Errors
+    /// As [`connect_doorbell`](Ddi::connect_doorbell).
+    fn withdraw_doorbell(&self, doorbell: DoorbellId) -> Result<(), DdiError>;
+
+    /// PASSIVE_LEVEL: the wait that a user-mode queue stands at, to be told to people (choice). Exact
+    /// while its engine is parked, else as of the slice before; `None` for one that stands at none.
+    fn hw_queue_wait(&self, hw_queue: HwQueueHandle) -> Option<HwQueueWait>;
+
+    /// DISPATCH_LEVEL: the OS waits for all that attempt `attempt` of the engine to park named (choice): the
     /// engine is let go, unless something has come meanwhile. Returns at once.
     fn park_engine(&self, node_ordinal: u32, attempt: u64);
 
-    /// A value was reached that a parked engine waits for (choice): it runs again. Waits for
+    /// DISPATCH_LEVEL: a value was reached that a parked engine waits for (choice): it runs again. Waits for
     /// nothing; the caller may hold the fence's lock. An engine that runs already looks by itself.
     fn resume_engine(&self, node_ordinal: u32);
 
-    /// Before a wait: looks for a short time, without sleeping, whether the slices in flight make
+    /// Before a wait, PASSIVE_LEVEL: looks for a short time, without sleeping, whether the slices in flight make
     /// it `done`; true if so (choice: bounded spinning). Calls back on this thread for slices that
     /// end. The caller holds no lock that the callbacks take.
     fn look_for_interrupts(&self, done: &dyn Fn() -> bool, deadline: Option<Instant>) -> bool;
 
-    /// In a wait that stands in a list: where interrupts are polled for, watches the engines until
+    /// In a wait that stands in a list, PASSIVE_LEVEL: where interrupts are polled for, watches the engines until
     /// it is `done` or the deadline is reached, and calls back on this thread. Returns at once where
     /// they interrupt. The caller holds no lock that the callbacks take.
     fn watch_interrupts(&self, done: &dyn Fn() -> bool, deadline: Option<Instant>);

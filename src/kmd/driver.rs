@@ -1,33 +1,50 @@
 //! Driver: the DDIs, over nodes.
 
+use super::doorbells::Doorbells;
+use super::features::negotiate;
+use super::fence_calls::FenceCalls;
+use super::hw_queues::HwQueues;
+use super::interrupt_threads::InterruptThreads;
+use super::kernel_queue::KernelQueuePools;
 use super::look::{look, watch};
-use super::retirement::Retirements;
+use super::nodes::node_of;
+use super::queue_calls::QueueCalls;
+use super::reporter::Reporter;
+use super::segments::FenceSegments;
 use super::{
-    Callbacks, CreateHwQueue, CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, HwQueueHandle,
-    Interrupt, MonitoredValueUpdate, NativeFenceCaps, NativeFenceSignaled, OpenNativeFence, Place,
-    ProcessId, Retirement, SignaledFence, UpdateFlags,
+    Callbacks, ConnectDoorbell, CreateAllocation, CreateDoorbell, CreateHwQueue, CreateKernelQueue,
+    CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, DoorbellId, DriverOptions, HwQueueHandle,
+    HwQueueWait, MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps, NativeFenceOsCaps,
+    NativeFenceType, OpenAllocation, OpenNativeFence, Place, ProcessId, Retirement,
+    SetNativeFenceLogBuffer, SubmitCommand, SystemProcessPlace, UpdateCurrentValuesFlags,
+    UserModeSubmissionCaps, VidSchCaps,
 };
-use crate::abi::{
-    CURRENT_VALUE_STRIDE, DoorbellStatus, FenceHandle, FenceId, LogEntry, LogHeader, LogType,
-    MONITORED_VALUE_STRIDE, PACKET_BYTES, QueueProgress, RingControl, RingIndex,
-};
-use crate::gpu::{
-    EngineCaps, EngineState, GpuVa, LocalMemory, Node, NodeCounters, QueuePlaces, QueueSlot,
-    SliceReport,
-};
-use crate::sync::{Arc, Mutex, Ordering, fence, lock, thread};
-use std::collections::HashMap;
-use std::sync::OnceLock;
+use crate::abi::wddm::{Enumeration, FenceStorageSurfaceData, FenceStorageValueType};
+use crate::abi::{AllocationId, DoorbellStatus, FenceId, LocalHandle, LogType, ObjectId};
+#[cfg(not(loom))]
+use crate::gpu::{Alive, at_exit};
+use crate::gpu::{EngineState, Node, NodeCounters, SliceReport};
+use crate::shared::Providers;
+use crate::sync::Arc;
+use bytemuck::Zeroable;
+use std::sync::{OnceLock, Weak};
 use std::time::Instant;
 
 /// A driver over one or more nodes.
 pub struct Driver {
-    nodes: Vec<Arc<Node>>,
-    queues: Mutex<HashMap<HwQueueHandle, Arc<QueueSlot>>>,
-    next_number: Mutex<u32>,
-    callbacks: OnceLock<Arc<dyn Callbacks>>,
-    retirements: Arc<Retirements>,
-    threads: Mutex<Vec<thread::JoinHandle<()>>>,
+    pub(super) nodes: Vec<Arc<Node>>,
+    pub(super) queues: HwQueues,
+    pub(super) doorbells: Doorbells,
+    pub(super) reporter: Arc<Reporter>,
+    providers: Arc<Providers>,
+    pub(super) kernel_pools: KernelQueuePools,
+    pub(super) options: DriverOptions,
+    /// What the OS supports of native fences; nothing before it was asked, and where they are off.
+    os_caps: OnceLock<NativeFenceOsCaps>,
+    pub(super) threads: InterruptThreads,
+    /// The last to be dropped.
+    #[cfg(not(loom))]
+    _alive: Alive,
 }
 
 impl std::fmt::Debug for Driver {
@@ -39,17 +56,33 @@ impl std::fmt::Debug for Driver {
 }
 
 impl Driver {
-    /// Over these nodes, whose ordinals are their places.
+    /// Over these nodes, whose ordinals are their places, and whose engines can map the same
+    /// memory.
     #[must_use]
     pub fn new(nodes: Vec<Node>) -> Arc<Self> {
-        Arc::new(Self {
-            nodes: nodes.into_iter().map(Arc::new).collect(),
-            queues: Mutex::new(HashMap::new()),
-            next_number: Mutex::new(0),
-            callbacks: OnceLock::new(),
-            retirements: Arc::default(),
-            threads: Mutex::new(Vec::new()),
-        })
+        Self::with_options(nodes, DriverOptions::default())
+    }
+
+    /// The same with other caps.
+    #[must_use]
+    pub fn with_options(nodes: Vec<Node>, options: DriverOptions) -> Arc<Self> {
+        let providers = nodes.first().map(|node| Arc::clone(node.providers()));
+        let providers = providers.unwrap_or_default();
+        Arc::new_cyclic(
+            |#[cfg_attr(loom, allow(unused_variables))] me: &Weak<Self>| Self {
+                kernel_pools: KernelQueuePools::new(&providers),
+                providers,
+                doorbells: Doorbells::new(nodes.len(), options.doorbells),
+                queues: HwQueues::default(),
+                reporter: Arc::new(Reporter::new(options.optimized_interrupt)),
+                nodes: nodes.into_iter().map(Arc::new).collect(),
+                options,
+                os_caps: OnceLock::new(),
+                threads: InterruptThreads::default(),
+                #[cfg(not(loom))]
+                _alive: at_exit(me.clone()),
+            },
+        )
     }
 
     /// The state of a node's engine, a hint; for tests and reports.
@@ -59,139 +92,98 @@ impl Driver {
         Some(node.state())
     }
 
-    fn node(&self, ordinal: u32) -> Result<&Arc<Node>, DdiError> {
-        self.nodes
-            .get(ordinal as usize)
-            .ok_or(DdiError::InvalidParameter(
-                "the node ordinal is not below the number of nodes",
-            ))
+    pub(super) fn node(&self, ordinal: u32) -> Result<&Arc<Node>, DdiError> {
+        node_of(&self.nodes, ordinal)
     }
 
     /// Tells the OS, on this thread, what slices reported that ended for it.
-    fn deliver_all(&self, node: &Node, reports: impl IntoIterator<Item = SliceReport>) {
-        if let Some(callbacks) = self.callbacks.get() {
-            for report in reports {
-                deliver(
-                    callbacks.as_ref(),
-                    &self.retirements,
-                    node.ordinal(),
-                    report,
-                );
-            }
+    pub(super) fn deliver_all(&self, node: &Node, reports: impl IntoIterator<Item = SliceReport>) {
+        for report in reports {
+            self.reporter.deliver(node, report);
         }
     }
 
-    fn slot(&self, hw_queue: HwQueueHandle) -> Result<Arc<QueueSlot>, DdiError> {
-        lock(&self.queues)
-            .get(&hw_queue)
-            .map(Arc::clone)
-            .ok_or(DdiError::InvalidParameter("no such hardware queue"))
+    /// Takes an object out of every node.
+    fn retire(&self, object: ObjectId, remove: impl Fn(&Node) -> bool) -> Retirement {
+        self.reporter
+            .retirements()
+            .retire(object, &self.nodes, remove)
     }
-}
 
-/// What an adapter without nodes has.
-const NO_ENGINE: EngineCaps = EngineCaps {
-    addresses: (GpuVa(0), GpuVa(0)),
-    has_64_bit_atomics: false,
-    local_storage: LocalMemory::Unreachable,
-};
-
-/// Turns a report into interrupts, in the order in which the OS must learn of things: signals
-/// first, since a queue that faulted afterwards does not undo them.
-fn deliver(
-    callbacks: &dyn Callbacks,
-    retirements: &Retirements,
-    node_ordinal: u32,
-    report: SliceReport,
-) {
-    let hw_queue = |number| HwQueueHandle {
-        node_ordinal,
-        number,
-    };
-    if report.collapsed || !report.raised.is_empty() {
-        let fences = report.raised.iter().map(|raised| SignaledFence {
-            fence: raised.fence,
-            value: raised.value,
-            hw_queue: raised.hw_queue.map(hw_queue),
-        });
-        callbacks.notify_interrupt(Interrupt::NativeFenceSignaled(NativeFenceSignaled {
-            node_ordinal,
-            engine_ordinal: 0,
-            fences: (!report.collapsed).then(|| fences.collect()),
-        }));
-    }
-    if !report.resample.is_empty() {
-        callbacks.notify_interrupt(Interrupt::ResampleFences {
-            slots: report.resample,
-        });
-    }
-    for (number, fault) in report.faulted {
-        callbacks.notify_interrupt(Interrupt::HwQueueFaulted {
-            hw_queue: hw_queue(number),
-            fault,
-        });
-    }
-    if report.lost {
-        callbacks.notify_interrupt(Interrupt::EngineLost { node_ordinal });
-    }
-    let retired = report.retired.into_iter();
-    let fences: Vec<_> = retired.filter(|id| retirements.end_one(*id)).collect();
-    if !fences.is_empty() {
-        callbacks.notify_interrupt(Interrupt::FencesRetired { fences });
-    }
-    if let Some(parking) = report.parking {
-        callbacks.notify_interrupt(Interrupt::EngineParking {
-            node_ordinal,
-            parking,
-        });
+    pub(super) fn close_handle(&self, process: ProcessId, local: LocalHandle) {
+        for node in &self.nodes {
+            node.close_handle(process.0, local);
+        }
     }
 }
 
 impl Ddi for Driver {
-    fn start(&self, callbacks: Arc<dyn Callbacks>) {
-        let callbacks = self.callbacks.get_or_init(|| callbacks);
-        let mut threads = lock(&self.threads);
-        for node in &self.nodes {
-            let node = Arc::clone(node);
-            let callbacks = Arc::clone(callbacks);
-            let retirements = Arc::clone(&self.retirements);
-            let name = format!("nf-irq-{}", node.ordinal());
-            let service = move || {
-                while let Some(report) = node.next_report() {
-                    deliver(callbacks.as_ref(), &retirements, node.ordinal(), report);
-                }
-            };
-            match thread::Builder::new().name(name).spawn(service) {
-                Ok(thread) => threads.push(thread),
-                Err(error) => panic!("the system has no thread left for interrupts: {error}"),
-            }
+    fn start(&self, callbacks: Arc<dyn Callbacks>) -> Result<(), DdiError> {
+        if self.native_fence_gap().is_none()
+            && let Some(os_caps) = negotiate(callbacks.as_ref())
+        {
+            self.os_caps.get_or_init(|| os_caps);
         }
+        self.reporter.start(callbacks);
+        for node in &self.nodes {
+            let (node, reporter) = (Arc::clone(node), Arc::clone(&self.reporter));
+            self.threads.start(node.ordinal(), move || {
+                while let Some(report) = node.next_report() {
+                    reporter.deliver(&node, report);
+                }
+            })?;
+        }
+        Ok(())
     }
 
     fn stop(&self) {
         for node in &self.nodes {
             node.stop();
         }
-        for thread in lock(&self.threads).drain(..) {
-            if thread.join().is_err() {
-                eprintln!("native-fence: an interrupt thread panicked");
-            }
-        }
+        self.threads.join();
     }
 
     fn native_fence_caps(&self) -> NativeFenceCaps {
-        let engines = self.nodes.iter().map(|node| node.caps());
-        let engine = engines.reduce(EngineCaps::and).unwrap_or(NO_ENGINE);
-        NativeFenceCaps {
-            monitored_value_stride: MONITORED_VALUE_STRIDE as u32,
-            current_value_stride: CURRENT_VALUE_STRIDE as u32,
-            // Engines reach the values by the mappings of their own that they have anyway.
-            map_to_gpu_system_process: false,
-            minimum_address: engine.addresses.0.0,
-            maximum_address: engine.addresses.1.0,
-            has_64_bit_atomics: engine.has_64_bit_atomics,
-            local_storage: engine.local_storage,
+        let mapped_twice = self.options.map_to_gpu_system_process;
+        NativeFenceCaps::of(self.nodes.iter().map(|node| node.caps()), mapped_twice)
+    }
+
+    fn vidsch_caps(&self) -> VidSchCaps {
+        let caps = self.native_fence_caps();
+        let narrow = !caps.has_64_bit_atomics || self.options.no_64_bit_atomics;
+        let optimized = VidSchCaps::OPTIMIZED_NATIVE_FENCE_SIGNALED_INTERRUPT;
+        let bits = [
+            // Queues of one process run on any node, ordered by fences alone.
+            (VidSchCaps::MULTI_ENGINE_AWARE, true),
+            // No packet is preempted yet.
+            (VidSchCaps::PREEMPTION_AWARE, false),
+            // Packets carry handles and virtual addresses, and nothing is ever patched; but it may be said
+            // by a driver alone that preempts (FQ-08).
+            (VidSchCaps::NO_DMA_PATCHING, false),
+            (VidSchCaps::NO_64_BIT_ATOMICS, narrow),
+            (VidSchCaps::NATIVE_GPU_FENCE, self.os_caps.get().is_some()),
+            (optimized, self.options.optimized_interrupt),
+        ];
+        let set = bits.iter().filter(|(_, is_set)| *is_set);
+        set.fold(VidSchCaps::default(), |caps, (bit, _)| caps.with(*bit))
+    }
+
+    fn user_mode_submission_caps(&self) -> UserModeSubmissionCaps {
+        UserModeSubmissionCaps {
+            // The word that a user rings.
+            doorbell_size_in_bytes: size_of::<u64>() as u32,
+            ..UserModeSubmissionCaps::zeroed()
         }
+    }
+
+    fn native_fence_gap(&self) -> Option<String> {
+        let narrow = || String::from("The driver was asked to claim No64BitAtomics.");
+        let gap = self.options.without_native_fences.clone();
+        gap.or_else(|| self.options.no_64_bit_atomics.then(narrow))
+    }
+
+    fn providers(&self) -> &Arc<Providers> {
+        &self.providers
     }
 
     fn node_count(&self) -> u32 {
@@ -205,38 +197,58 @@ impl Ddi for Driver {
     }
 
     fn create_native_fence(&self, args: &CreateNativeFence<'_>) -> Result<(), DdiError> {
-        for node in &self.nodes {
-            node.enter_fence(
-                args.global,
-                (args.current_value.region, args.current_value.offset),
-                (args.monitored_value.region, args.monitored_value.offset),
-            )?;
-        }
-        Ok(())
+        FenceCalls(self).create_native_fence(args)
     }
 
     fn open_native_fence(&self, args: &OpenNativeFence) -> Result<(), DdiError> {
+        FenceCalls(self).open_native_fence(args)
+    }
+
+    fn close_native_fence(&self, process: ProcessId, local: LocalHandle) -> Retirement {
+        self.close_handle(process, local);
+        self.retire(ObjectId::Handle(process.0, local), |node| {
+            node.retire_handle(process.0, local)
+        })
+    }
+
+    fn destroy_native_fence(&self, global: FenceId) -> Retirement {
+        self.retire(ObjectId::Fence(global), |node| node.remove_fence(global))
+    }
+
+    fn map_monitored_fence(&self, args: &MapMonitoredFence<'_>) -> Result<(), DdiError> {
+        FenceCalls(self).map_monitored_fence(args)
+    }
+
+    fn close_monitored_fence(&self, process: ProcessId, local: LocalHandle) {
+        self.close_handle(process, local);
+    }
+
+    fn unmap_monitored_fence(&self, global: FenceId) -> Retirement {
+        self.retire(ObjectId::Fence(global), |node| node.remove_fence(global))
+    }
+
+    fn create_allocation(&self, args: &CreateAllocation<'_>) -> Result<(), DdiError> {
+        let memory = (args.memory.region, args.memory.offset);
         for node in &self.nodes {
-            node.open_handle(args.process.0, args.local, args.access, args.global)?;
+            node.enter_allocation(args.global, memory, args.bytes)?;
         }
         Ok(())
     }
 
-    fn close_native_fence(&self, process: ProcessId, local: FenceHandle) {
+    fn open_allocation(&self, args: &OpenAllocation) -> Result<(), DdiError> {
         for node in &self.nodes {
-            node.close_handle(process.0, local);
+            node.open_allocation(args.process.0, args.local, args.global)?;
         }
+        Ok(())
     }
 
-    fn destroy_native_fence(&self, global: FenceId) -> Retirement {
-        self.retirements.begin(global, self.nodes.len());
-        let mut retirement = Retirement::Pending;
-        for node in &self.nodes {
-            if node.remove_fence(global) && self.retirements.end_one(global) {
-                retirement = Retirement::Done;
-            }
-        }
-        retirement
+    fn close_allocation(&self, process: ProcessId, local: LocalHandle) {
+        self.close_handle(process, local);
+    }
+
+    fn destroy_allocation(&self, global: AllocationId) -> Retirement {
+        let removes = |node: &Node| node.remove_allocation(global);
+        self.retire(ObjectId::Allocation(global), removes)
     }
 
     fn destroy_process(&self, process: ProcessId) {
@@ -249,145 +261,103 @@ impl Ddi for Driver {
         &self,
         updates: &[MonitoredValueUpdate<'_>],
     ) -> Result<(), DdiError> {
-        let fences: Vec<FenceId> = updates.iter().map(|update| update.fence).collect();
-        for node in &self.nodes {
-            // Every node's turn stores the words again: the same values, before its own posts.
-            node.post_monitored_values(&fences, || {
-                for update in updates {
-                    update.word.publish(update.value);
-                }
-            });
-        }
+        FenceCalls(self).update_monitored_values(updates);
         Ok(())
     }
 
     fn update_current_values_from_cpu(
         &self,
         updates: &[CurrentValueUpdate<'_>],
-        flags: UpdateFlags,
+        flags: UpdateCurrentValuesFlags,
     ) -> Result<(), DdiError> {
-        let fences: Vec<FenceId> = updates.iter().map(|update| update.fence).collect();
-        if flags == UpdateFlags::Store {
-            for update in updates {
-                update.word.publish(update.value);
-            }
-        }
-        for node in &self.nodes {
-            node.signalled(&fences);
-        }
-        Ok(())
+        FenceCalls(self).update_current_values(updates, flags)
     }
 
     fn create_hw_queue(&self, args: &CreateHwQueue<'_>) -> Result<HwQueueHandle, DdiError> {
-        let node = self.node(args.node_ordinal)?;
-        if args.engine_affinity != 1 {
-            return Err(DdiError::InvalidParameter(
-                "the engine affinity must be exactly bit 0: every node has one engine",
-            ));
-        }
-        if RingIndex::new(args.ring_capacity).is_none() {
-            return Err(DdiError::InvalidParameter(
-                "the ring's capacity must be a power of two of 2 to 1,048,576 packets",
-            ));
-        }
-        let (page_place, page) = node.queue_page()?;
-        let ring = node.map(args.ring.region)?;
-        let progress = node.map(args.progress.region)?;
-        let places = QueuePlaces {
-            page,
-            page_place,
-            ring_control: ring.part(args.ring.offset, RingControl::BYTES),
-            ring: ring.part(
-                args.ring.offset + args.ring_packets,
-                args.ring_capacity * PACKET_BYTES,
-            ),
-            ring_capacity: args.ring_capacity,
-            progress: progress.part(args.progress.offset, QueueProgress::BYTES),
-            process: args.process.0,
-            handle_directory: node.handle_directory(args.process.0)?,
-            progress_handle: args.progress_handle.raw(),
-            progress_fence: node.fence_addresses(args.progress_fence).ok_or(
-                DdiError::InvalidParameter("the progress fence was not created"),
-            )?,
-        };
-        let mut next = lock(&self.next_number);
-        let number = *next;
-        *next += 1;
-        let handle = HwQueueHandle {
-            node_ordinal: args.node_ordinal,
-            number,
-        };
-        let slot = Arc::new(QueueSlot::new(number, places));
-        lock(&self.queues).insert(handle, slot);
-        Ok(handle)
+        QueueCalls(self).create_hw_queue(args)
+    }
+
+    fn create_kernel_queue(&self, args: &CreateKernelQueue<'_>) -> Result<HwQueueHandle, DdiError> {
+        QueueCalls(self).create_kernel_queue(args)
+    }
+
+    fn submit_command_to_hw_queue(&self, args: &SubmitCommand<'_>) -> Result<(), DdiError> {
+        QueueCalls(self).submit_command(args)
     }
 
     fn destroy_hw_queue(&self, hw_queue: HwQueueHandle) {
-        let Some(slot) = lock(&self.queues).remove(&hw_queue) else {
-            return;
-        };
-        if let Ok(node) = self.node(hw_queue.node_ordinal) {
-            self.deliver_all(
-                node,
-                node.disconnect(&slot, DoorbellStatus::DisconnectedAbort),
-            );
-        }
+        QueueCalls(self).destroy_hw_queue(hw_queue);
+    }
+
+    fn map_to_gpu_system_process(&self, place: Place<'_>) -> Result<SystemProcessPlace, DdiError> {
+        SystemProcessPlace::map(&self.nodes, place, self.options.map_to_gpu_system_process)
     }
 
     fn set_native_fence_log_buffer(
         &self,
+        args: &SetNativeFenceLogBuffer<'_>,
+    ) -> Result<(), DdiError> {
+        QueueCalls(self).set_log(args)
+    }
+
+    fn remove_native_fence_log_buffer(
+        &self,
         hw_queue: HwQueueHandle,
         log: LogType,
-        buffer: Place<'_>,
-        entries: u64,
     ) -> Result<(), DdiError> {
-        let slot = self.slot(hw_queue)?;
-        let mapping = self.node(hw_queue.node_ordinal)?.map(buffer.region)?;
-        let bytes = LogHeader::BYTES + entries * LogEntry::BYTES;
-        slot.set_log(log, mapping.part(buffer.offset, bytes), entries);
-        Ok(())
+        QueueCalls(self).remove_log(hw_queue, log)
     }
 
     fn update_native_fence_logs(&self, hw_queues: &[HwQueueHandle]) -> Result<(), DdiError> {
-        for hw_queue in hw_queues {
-            self.slot(*hw_queue)?;
-            // The engine published the index after the entries; the OS read the index before this.
-            // On coherent memory this is all there is to flush.
-            fence(Ordering::Acquire);
-        }
-        Ok(())
+        QueueCalls(self).update_logs(hw_queues)
     }
 
-    fn connect_doorbell(&self, hw_queue: HwQueueHandle) -> Result<(), DdiError> {
-        let slot = self.slot(hw_queue)?;
-        if !slot.has_logs() {
-            return Err(DdiError::InvalidParameter(
-                "a queue needs both logs before it can run",
-            ));
-        }
-        self.node(hw_queue.node_ordinal)?.connect(&slot)?;
-        Ok(())
+    fn create_doorbell(&self, args: &CreateDoorbell<'_>) -> Result<(), DdiError> {
+        QueueCalls(self).create_doorbell(args)
     }
 
-    fn disconnect_doorbell(&self, hw_queue: HwQueueHandle) {
-        if let (Ok(slot), Ok(node)) = (self.slot(hw_queue), self.node(hw_queue.node_ordinal)) {
-            self.deliver_all(
-                node,
-                node.disconnect(&slot, DoorbellStatus::DisconnectedRetry),
-            );
-        }
+    fn destroy_doorbell(&self, doorbell: DoorbellId) {
+        QueueCalls(self).destroy_doorbell(doorbell);
+    }
+
+    fn connect_doorbell(&self, args: &ConnectDoorbell) -> Result<DoorbellStatus, DdiError> {
+        QueueCalls(self).connect_doorbell(args)
+    }
+
+    fn disconnect_doorbell(&self, doorbell: DoorbellId) {
+        QueueCalls(self).disconnect_doorbell(doorbell);
     }
 
     fn abort_doorbell(&self, hw_queue: HwQueueHandle) {
-        if let (Ok(slot), Ok(node)) = (self.slot(hw_queue), self.node(hw_queue.node_ordinal)) {
-            node.abort(&slot);
-        }
+        QueueCalls(self).abort_doorbell(hw_queue);
     }
 
-    fn notify_work_submission(&self, hw_queue: HwQueueHandle) {
-        if let Ok(node) = self.node(hw_queue.node_ordinal) {
-            self.deliver_all(node, node.work_submitted());
+    fn notify_work_submission(&self, doorbell: DoorbellId) {
+        QueueCalls(self).notify_work_submission(doorbell);
+    }
+
+    fn get_standard_allocation_driver_data(
+        &self,
+        data: &mut FenceStorageSurfaceData,
+    ) -> Result<(), DdiError> {
+        let (values, types) = (FenceStorageValueType::VALUES, NativeFenceType::VALUES);
+        let has = |all: Enumeration, number| all.values.iter().any(|(_, of)| *of == number);
+        if !has(values, data.value_type.0) || !has(types, data.storage_type.0) {
+            return Err(DdiError::InvalidParameter(
+                "a fence has no such value, or there is no such type",
+            ));
         }
+        FenceSegments::of_driver(self.providers.local().is_ok()).answer(data);
+        Ok(())
+    }
+
+    fn withdraw_doorbell(&self, doorbell: DoorbellId) -> Result<(), DdiError> {
+        QueueCalls(self).withdraw_doorbell(doorbell)
+    }
+
+    fn hw_queue_wait(&self, hw_queue: HwQueueHandle) -> Option<HwQueueWait> {
+        let (handle, value) = self.queues.slot(hw_queue).ok()?.stands_at()?;
+        Some(HwQueueWait { handle, value })
     }
 
     fn park_engine(&self, node_ordinal: u32, attempt: u64) {
@@ -405,12 +375,16 @@ impl Ddi for Driver {
     }
 
     fn look_for_interrupts(&self, done: &dyn Fn() -> bool, deadline: Option<Instant>) -> bool {
-        let deliver = |node: &Node, report| self.deliver_all(node, [report]);
-        look(&self.nodes, done, deadline, &deliver)
+        look(&self.nodes, done, deadline, &self.reporter)
     }
 
     fn watch_interrupts(&self, done: &dyn Fn() -> bool, deadline: Option<Instant>) {
-        let deliver = |node: &Node, report| self.deliver_all(node, [report]);
-        watch(&self.nodes, done, deadline, &deliver);
+        watch(&self.nodes, done, deadline, &self.reporter);
     }
+}
+
+/// One without engines, for tests of the OS alone.
+#[cfg(all(test, not(loom)))]
+pub(crate) fn without_engines() -> Arc<dyn Ddi> {
+    Driver::new(Vec::new())
 }

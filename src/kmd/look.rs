@@ -1,7 +1,8 @@
 //! Look: what a thread does before it sleeps for something that slices in flight may do, or instead.
 
+use super::reporter::Reporter;
 use crate::abi::Delivery;
-use crate::gpu::{Node, SliceReport};
+use crate::gpu::Node;
 use crate::sync::{Arc, thread};
 use std::time::Instant;
 
@@ -27,7 +28,7 @@ pub(super) fn look(
     nodes: &[Arc<Node>],
     done: &dyn Fn() -> bool,
     deadline: Option<Instant>,
-    deliver: &dyn Fn(&Node, SliceReport),
+    reporter: &Reporter,
 ) -> bool {
     let spins = nodes.iter().map(|node| node.policy().wait_spin);
     let spin = spins.max().unwrap_or_default();
@@ -47,7 +48,7 @@ pub(super) fn look(
             let Some(report) = watched.node.try_service(watched.slice) else {
                 return true;
             };
-            deliver(watched.node, report);
+            reporter.deliver(watched.node, report);
             let next = watched.node.oldest_in_flight();
             watched.slice = next.unwrap_or_default();
             next.is_some()
@@ -68,7 +69,7 @@ pub(super) fn watch(
     nodes: &[Arc<Node>],
     done: &dyn Fn() -> bool,
     deadline: Option<Instant>,
-    deliver: &dyn Fn(&Node, SliceReport),
+    reporter: &Reporter,
 ) {
     let polled = |node: &&Arc<Node>| node.policy().delivery == Delivery::Polled;
     let watched: Vec<_> = nodes.iter().filter(polled).collect();
@@ -76,7 +77,7 @@ pub(super) fn watch(
     while !watched.is_empty() && !done() && !is_over() {
         for node in &watched {
             if let Some(report) = node.take_records() {
-                deliver(node, report);
+                reporter.deliver(node, report);
             }
         }
         // The thread that runs a slice, where the device is a CPU, may need this processor.

@@ -5,19 +5,70 @@
 //! keeps no waiter.
 #![forbid(unsafe_code)]
 
+mod arguments;
 mod callbacks;
 mod caps;
+#[cfg(not(loom))]
+mod command_driver;
+#[cfg(not(loom))]
+mod command_node;
+#[cfg(not(loom))]
+mod command_objects;
+#[cfg(not(loom))]
+mod command_parts;
 mod ddi;
+mod doorbell;
+mod doorbell_pool;
+mod doorbells;
 mod driver;
+mod features;
+mod fence_calls;
+mod hw_queues;
+mod interrupt_threads;
+mod kernel_queue;
+mod kernel_queues;
+mod level;
+mod level_checked;
 mod look;
+#[cfg(not(loom))]
+mod nodes;
+mod process_end;
+pub mod published;
+mod queue_calls;
+mod queue_places;
+mod reporter;
 mod retirement;
+mod segments;
+mod set_log;
+mod system_process;
 
+pub use arguments::{
+    CreateAllocation, CreateHwQueue, CreateKernelQueue, CreateNativeFence, CurrentValueUpdate,
+    HwQueueHandle, HwQueueWait, MapMonitoredFence, MonitoredValueUpdate, OpenAllocation,
+    OpenNativeFence, Place, ProcessId, SetNativeFenceLogBuffer, SubmitCommand,
+};
 pub use callbacks::{Callbacks, Interrupt, NativeFenceSignaled, SignaledFence};
-pub use caps::NativeFenceCaps;
-pub use ddi::{
-    CreateHwQueue, CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, HwQueueHandle,
-    MonitoredValueUpdate, OpenNativeFence, Place, ProcessId, Retirement, UpdateFlags,
+pub use caps::{DriverOptions, NativeFenceCaps};
+#[cfg(not(loom))]
+pub use command_driver::CommandDriver;
+pub use ddi::{Ddi, DdiError, Retirement};
+pub use doorbell::{
+    ConnectDoorbell, CreateDoorbell, DisconnectDoorbell, DisconnectReason, DoorbellId,
 };
 pub use driver::Driver;
+#[cfg(all(test, not(loom)))]
+pub(crate) use driver::without_engines;
+pub use features::{FeatureError, NativeFenceInterface, QueryFeatureInterface};
+pub use level::{Level, WrongLevel};
+pub use level_checked::LevelChecked;
+pub use segments::{FenceSegments, Segment};
+pub use system_process::SystemProcessPlace;
 
-pub use crate::gpu::{EngineWait, LocalMemory, NodeCounters, Parking, QueueFault};
+pub use crate::abi::wddm::{
+    CreateDoorbellFlags, CreateHwQueueFlags, DriverConnectDoorbellFlags, FeatureId,
+    IsFeatureEnabledResult, NativeFenceOsCaps, NativeFenceType, UpdateCurrentValuesFlags,
+    UserModeSubmissionCaps, VidSchCaps,
+};
+pub use crate::gpu::{
+    EngineLost, EngineWait, LocalMemory, NodeCounters, NodeError, Parking, QueueFault,
+};

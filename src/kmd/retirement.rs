@@ -1,29 +1,47 @@
-//! Retirement: fences that were destroyed while slices of some nodes may still refer to them.
+//! Retirement: fences and allocations that were destroyed while slices of some nodes may still refer
+//! to them.
 
-use crate::abi::FenceId;
-use crate::sync::{Mutex, lock};
+use super::Retirement;
+use crate::abi::ObjectId;
+use crate::sync::{Arc, Mutex, lock};
 use std::collections::HashMap;
 
-/// Nodes that each fence still waits for.
+/// Nodes that each object still waits for.
 #[derive(Debug, Default)]
-pub(super) struct Retirements(Mutex<HashMap<FenceId, usize>>);
+pub(super) struct Retirements(Mutex<HashMap<ObjectId, usize>>);
 
 impl Retirements {
-    /// A fence is about to be taken out of as many nodes.
-    pub(super) fn begin(&self, fence: FenceId, nodes: usize) {
-        lock(&self.0).insert(fence, nodes);
+    /// Takes an object out of every node: `remove` says whether a node refers to it no more.
+    pub(super) fn retire<N>(
+        &self,
+        object: ObjectId,
+        nodes: &[Arc<N>],
+        remove: impl Fn(&N) -> bool,
+    ) -> Retirement {
+        if nodes.is_empty() {
+            return Retirement::Done;
+        }
+        // Before the first: another thread may tell of it at once.
+        lock(&self.0).insert(object, nodes.len());
+        let mut retirement = Retirement::Pending;
+        for node in nodes {
+            if remove(node) && self.end_one(object) {
+                retirement = Retirement::Done;
+            }
+        }
+        retirement
     }
 
     /// One of them refers to it no more; `true` if it was the last.
-    pub(super) fn end_one(&self, fence: FenceId) -> bool {
+    pub(super) fn end_one(&self, object: ObjectId) -> bool {
         let mut nodes = lock(&self.0);
-        let Some(left) = nodes.get_mut(&fence) else {
+        let Some(left) = nodes.get_mut(&object) else {
             return false;
         };
         *left -= 1;
         let last = *left == 0;
         if last {
-            nodes.remove(&fence);
+            nodes.remove(&object);
         }
         last
     }

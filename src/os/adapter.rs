@@ -1,8 +1,16 @@
 //! Adapter: the OS's side of one driver, as its users hold it.
 
 use super::adapter_state::AdapterState;
+use super::bring_up::{BringUp, StartError};
+use super::features::Features;
+use super::listener;
 use super::process::Process;
-use crate::kmd::{Callbacks, Ddi, DdiError, Interrupt, ProcessId};
+use super::record::Record;
+use crate::kmd::{
+    Callbacks, Ddi, DdiError, DisconnectDoorbell, FeatureError, FeatureId, Interrupt,
+    IsFeatureEnabledResult, LevelChecked, NativeFenceInterface, ProcessId, QueryFeatureInterface,
+    WrongLevel,
+};
 use crate::shared::RegionError;
 use crate::sync::Arc;
 use std::ops::Deref;
@@ -18,11 +26,50 @@ pub enum OsError {
     #[error(transparent)]
     Driver(#[from] DdiError),
     /// A process has 2^20 handles open.
-    #[error("the process has no fence handle left ({max})", max = crate::abi::FenceHandle::SLOTS)]
+    #[error("the process has no fence handle left ({max})", max = crate::abi::LocalHandle::SLOTS)]
     HandlesUsedUp,
+    /// No allocation has that size.
+    #[error(
+        "an allocation of {0} bytes: its size must be a multiple of 8, not 0, and one that memory has"
+    )]
+    AllocationSize(u64),
     /// No ring has as many packets.
     #[error("a ring of {0} packets: its capacity must be a power of two of 2 to 1,048,576")]
     RingCapacity(u64),
+    /// No log has as many entries.
+    #[error("a log of {0} entries: it must have {least} to {most}",
+        least = crate::abi::LOG_BUFFER_ENTRIES, most = crate::abi::MOST_LOG_ENTRIES)]
+    LogEntries(u64),
+    /// The process ends, or has ended ([`Process::end`]).
+    #[error(
+        "the process ends: it gets no queue, and its doorbells do not connect; open another one"
+    )]
+    ProcessEnds,
+    /// A waker, which runs within a call that moves a log or switches tracing, asks for the same. Calls of
+    /// that kind wait for each other, and that one waits for the waker.
+    #[error(
+        "logs are being moved by the call within which this waker runs: wake a task, and move them there"
+    )]
+    Busy,
+    /// A bug check stopped the adapter.
+    #[error("the adapter was stopped by {0}; open it anew")]
+    Stopped(Record),
+    /// A shared fence does not come over from another operating system.
+    #[cfg(not(loom))]
+    #[error(transparent)]
+    Passing(#[from] super::PassFenceError),
+    /// `GetOSCaps` does not report SupportIntraGpuFenceType.
+    #[error("there is no fence type INTRA_GPU here: GetOSCaps does not report it; use DEFAULT")]
+    NoIntraGpu,
+    /// The driver has no segment for the values of fences.
+    #[error("the driver names no segment that the fence's values could lie in")]
+    NoFenceSegments,
+    /// The adapter has no engine that executes queues' packets.
+    #[error("the adapter has no engine, and no queue of either kind. {0}")]
+    NoEngines(String),
+    /// The adapter came up without native fences, which user-mode queues need as well.
+    #[error("the adapter has no native fences, and no queue for user-mode submission. {0}")]
+    NoNativeFences(String),
 }
 
 /// An adapter that came up. Dropping the last user's reference stops the driver: when that has
@@ -35,23 +82,69 @@ pub struct Adapter {
     state: Arc<AdapterState>,
 }
 
-struct Upcalls(Weak<AdapterState>);
+struct Upcalls {
+    adapter: Weak<AdapterState>,
+    features: Features,
+}
 
 impl Callbacks for Upcalls {
     fn notify_interrupt(&self, interrupt: Interrupt) {
-        if let Some(adapter) = self.0.upgrade() {
+        if let Some(adapter) = self.adapter.upgrade() {
             adapter.handle_interrupt(interrupt);
         }
+    }
+
+    fn disconnect_doorbell(&self, args: &DisconnectDoorbell) {
+        if let Some(adapter) = self.adapter.upgrade() {
+            adapter.doorbell_taken(args);
+        }
+    }
+
+    fn wrong_level(&self, wrong: WrongLevel) {
+        if let Some(adapter) = self.adapter.upgrade() {
+            adapter.life.note(Record::wrong_level(wrong));
+        }
+    }
+
+    fn is_feature_enabled(&self, feature: FeatureId) -> IsFeatureEnabledResult {
+        self.features.is_enabled(feature)
+    }
+
+    fn query_feature_interface(
+        &self,
+        query: &QueryFeatureInterface,
+    ) -> Result<NativeFenceInterface, FeatureError> {
+        self.features.query_interface(query)
     }
 }
 
 impl Adapter {
-    /// Starts a driver.
-    #[must_use]
-    pub fn start(ddi: Arc<dyn Ddi>) -> Arc<Self> {
-        let state = Arc::new(AdapterState::new(ddi));
-        state.ddi().start(Arc::new(Upcalls(Arc::downgrade(&state))));
-        Arc::new(Self { state })
+    /// Starts a driver, with all features that the OS has.
+    ///
+    /// # Errors
+    /// The driver does not start, or what it says of itself cannot be; then it is stopped again.
+    pub fn start(ddi: Arc<dyn Ddi>) -> Result<Arc<Self>, StartError> {
+        Self::start_with(ddi, Features::default())
+    }
+
+    /// The same with these features.
+    ///
+    /// # Errors
+    /// As [`Adapter::start`].
+    pub fn start_with(ddi: Arc<dyn Ddi>, features: Features) -> Result<Arc<Self>, StartError> {
+        let state = Arc::new(AdapterState::new(LevelChecked::over(ddi)));
+        state.life.of(Arc::downgrade(&state));
+        let adapter = Arc::new(Self { state });
+        let ddi = adapter.ddi();
+        // Dropped on an error, and that stops the driver.
+        let upcalls = Upcalls {
+            adapter: Arc::downgrade(&adapter.state),
+            features,
+        };
+        ddi.start(Arc::new(upcalls))
+            .map_err(|error| StartError::Driver(error.to_string()))?;
+        adapter.came_up_with(BringUp::of(ddi.as_ref(), features)?);
+        Ok(adapter)
     }
 
     /// A process that uses the adapter.
@@ -71,6 +164,6 @@ impl Deref for Adapter {
 
 impl Drop for Adapter {
     fn drop(&mut self) {
-        self.state.ddi().stop();
+        listener::stop(Arc::clone(self.state.ddi()));
     }
 }

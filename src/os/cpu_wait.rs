@@ -1,9 +1,10 @@
 //! CPU wait: a thread that blocks until fences have their values
 //! (`D3DKMTWaitForSynchronizationObjectFromCpu`).
 //!
-//! The thread looks, for a short time, whether the values are there; then it comes to stand in the
-//! list of each fence that it still needs, one after the other, and sleeps; then it takes itself out
-//! of the lists in which it still stands. A wait for one fence is one for all of one.
+//! The thread looks, for a short time, whether the values are there; then the wait is armed: it comes
+//! to stand in the list of each fence that it still needs, one after the other; the thread sleeps, and
+//! takes the wait out of the lists in which it still stands (`armed_wait`). A wait for one fence is
+//! one for all of one.
 //!
 //! Why no wake-up is lost with several fences: the parts of a wait meet in its tally and nowhere
 //! else. For each fence by itself it holds that a part that stands in its list is ended once its
@@ -17,9 +18,11 @@
 //! is not open was taken out by whoever ended it. So when the wait returns none stands anywhere, and
 //! each MonitoredValue is what follows from those that wait on (NF-04).
 
+use super::armed_wait;
 use super::process::FenceObject;
-use super::wait_cell::{WaitCell, WaitError, WaitPart};
+use super::wait_cell::{WaitCell, WaitError};
 use super::wait_tally::{Ended, Needs, WaitTally};
+use super::waitable::Waitable;
 use crate::sync::Arc;
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
@@ -51,7 +54,7 @@ pub enum WaitManyError {
 #[derive(Clone, Copy, Debug)]
 pub struct CpuWait<'a> {
     /// The handle.
-    pub object: &'a FenceObject,
+    pub object: &'a dyn Waitable,
     /// The value to reach, or a greater one.
     pub value: u64,
 }
@@ -59,6 +62,19 @@ pub struct CpuWait<'a> {
 impl CpuWait<'_> {
     /// `D3DDDI_MAX_OBJECT_WAITED_ON`.
     pub const MOST_OBJECTS: usize = WaitTally::MOST_PARTS;
+
+    /// Waits until a fence has its value, or a greater one.
+    ///
+    /// # Errors
+    /// [`WaitError`].
+    pub fn one(
+        object: &dyn Waitable,
+        value: u64,
+        timeout: Option<Duration>,
+    ) -> Result<(), WaitError> {
+        let ended = wait(&[CpuWait { object, value }], Needs::All, timeout);
+        ended.map_or(Err(WaitError::TimedOut), |ended| ended.result)
+    }
 
     /// Waits until a fence has its value: which one. If several have when the call begins, the
     /// first of them; else the one that came first (choice).
@@ -84,23 +100,46 @@ impl CpuWait<'_> {
         needs: Needs,
         timeout: Option<Duration>,
     ) -> Result<usize, WaitManyError> {
+        Self::check_number(waits)?;
+        let ended = wait(waits, needs, timeout).ok_or(WaitManyError::TimedOut)?;
+        ended.of_any()
+    }
+
+    /// Whether one wait takes so many.
+    pub(super) fn check_number<T>(waits: &[T]) -> Result<(), WaitManyError> {
         if waits.is_empty() {
             return Err(WaitManyError::NoFence);
         }
         if waits.len() > Self::MOST_OBJECTS {
             return Err(WaitManyError::TooMany);
         }
-        let Some(Ended { part, result }) = wait(waits, needs, timeout) else {
-            return Err(WaitManyError::TimedOut);
-        };
+        Ok(())
+    }
+
+    pub(super) fn is_reached(&self) -> bool {
+        self.object.is_reached(self.value)
+    }
+}
+
+/// What is told of an end, by what was waited for.
+impl Ended {
+    /// One fence.
+    pub(super) fn of_one(self) -> Result<(), WaitError> {
+        self.result
+    }
+
+    /// Any of several: which.
+    pub(super) fn of_any(self) -> Result<usize, WaitManyError> {
+        let Self { part, result } = self;
         match result {
             Ok(()) => Ok(part),
             Err(error) => Err(WaitManyError::Failed { index: part, error }),
         }
     }
 
-    fn is_reached(&self) -> bool {
-        self.object.fence().is_reached(self.value)
+    /// All of several.
+    pub(super) fn of_all(self) -> Result<(), WaitManyError> {
+        self.of_any().map(drop)
     }
 }
 
@@ -110,24 +149,32 @@ impl FenceObject {
     /// # Errors
     /// [`WaitError`]; after a time-out the waiter is gone and the MonitoredValue right again.
     pub fn wait(&self, value: u64, timeout: Option<Duration>) -> Result<(), WaitError> {
-        let waits = [CpuWait {
-            object: self,
-            value,
-        }];
-        wait(&waits, Needs::All, timeout).map_or(Err(WaitError::TimedOut), |ended| ended.result)
+        CpuWait::one(self, value, timeout)
     }
+}
+
+/// A wait that begins.
+pub(super) fn begin(waits: &[CpuWait<'_>], needs: Needs) -> WaitTally {
+    let mut tally = WaitTally::new(needs, waits.len());
+    for (part, wait) in waits.iter().enumerate() {
+        // Whatever the value: who closed the handle has no fence, and who may not wait no answer.
+        if let Err(error) = wait.object.check_wait_for(wait.value) {
+            tally.end(part, Err(error));
+        }
+    }
+    tally
+}
+
+/// The same, with what is there already.
+pub(super) fn begin_with_a_look(waits: &[CpuWait<'_>], needs: Needs) -> WaitTally {
+    let mut tally = begin(waits, needs);
+    look(&mut tally, waits);
+    tally
 }
 
 /// How the wait ended; `None` if the time-out came first.
 fn wait(waits: &[CpuWait<'_>], needs: Needs, timeout: Option<Duration>) -> Option<Ended> {
-    let mut tally = WaitTally::new(needs, waits.len());
-    for (part, wait) in waits.iter().enumerate() {
-        // Whatever the value: who closed the handle has no fence.
-        if wait.object.is_closed() {
-            tally.end(part, Err(WaitError::Closed));
-        }
-    }
-    look(&mut tally, waits);
+    let tally = begin_with_a_look(waits, needs);
     if tally.ended().is_some() {
         return tally.ended();
     }
@@ -155,7 +202,7 @@ fn look(tally: &mut WaitTally, waits: &[CpuWait<'_>]) {
 fn glance(mut tally: WaitTally, waits: &[CpuWait<'_>]) -> Option<Ended> {
     for part in tally.open() {
         let wait = &waits[part];
-        if let Some(result) = wait.object.fence().outlook(wait.value) {
+        if let Some(result) = wait.object.outlook(wait.value) {
             tally.end(part, result);
         }
     }
@@ -175,7 +222,7 @@ fn look_for_a_while(
         look(&mut tally, waits);
         tally.ended().is_some()
     };
-    let ddi = waits[0].object.fence().ddi();
+    let ddi = waits[0].object.ddi();
     ddi.look_for_interrupts(&ended, deadline);
     tally.into_inner()
 }
@@ -184,40 +231,7 @@ fn look_for_a_while(
 fn sleep(tally: WaitTally, waits: &[CpuWait<'_>], deadline: Option<Instant>) -> Option<Ended> {
     let mut keys = [None; CpuWait::MOST_OBJECTS];
     let cell = Arc::new(WaitCell::new(tally));
-    for part in tally.open() {
-        let cell = Arc::clone(&cell);
-        if cell.tally().ended().is_some() {
-            break;
-        }
-        let CpuWait { object, value } = waits[part];
-        keys[part] = object.fence().arm(value, WaitPart { cell, part });
-    }
-    watch(&cell, waits, deadline);
-    let tally = cell.sleep(deadline);
-    for part in tally.open() {
-        if let Some(key) = keys[part] {
-            waits[part].object.fence().cancel(key);
-        }
-    }
-    // What was satisfied between the time-out and the last list counts.
-    tally.ended().or_else(|| cell.tally().ended())
-}
-
-/// Where an adapter's interrupts are polled for, this thread does it until the wait has ended, and
-/// sees the values of all its fences. Fences of several adapters of that kind are told by the values
-/// and by the ends of slices; only the first adapter's records are watched (choice).
-fn watch(cell: &WaitCell, waits: &[CpuWait<'_>], deadline: Option<Instant>) {
-    let ended = || {
-        for part in cell.tally().open() {
-            if waits[part].is_reached() {
-                // The value was seen before its record.
-                waits[part].object.fence().resample();
-            }
-        }
-        cell.tally().ended().is_some()
-    };
-    for part in cell.tally().open() {
-        let ddi = waits[part].object.fence().ddi();
-        ddi.watch_interrupts(&ended, deadline);
-    }
+    armed_wait::stand(&cell, waits, &mut keys);
+    armed_wait::sleep(&cell, waits, deadline);
+    armed_wait::leave(&cell, waits, &keys)
 }

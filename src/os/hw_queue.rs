@@ -1,49 +1,46 @@
 //! Hardware queue: the OS's object behind a user-mode queue.
 
 use super::adapter::{Adapter, OsError};
-use super::log_buffer::{LogRead, LogReader};
+use super::log_buffer::LogRead;
+use super::log_cursor::LogCursor;
 use super::process::{FenceObject, Process};
 use super::queue_record::QueueRecord;
-use super::queue_storage::QueueStorage;
 use super::wait_cell::WaitError;
-use crate::abi::{LOG_BUFFER_ENTRIES, LogType, PACKET_BYTES, PAGE_BYTES, RingControl, RingIndex};
-use crate::kmd::{CreateHwQueue, HwQueueHandle, Place};
-use crate::shared::{Block, PoolPlace, ReadBlock};
-use crate::sync::{Arc, Mutex, lock};
+use crate::abi::{LogType, PACKET_BYTES, PAGE_BYTES, RingControl, RingIndex};
+use crate::kmd::{
+    CreateDoorbell, CreateDoorbellFlags, CreateHwQueue, CreateHwQueueFlags, DoorbellId,
+    HwQueueHandle, Place,
+};
+use crate::shared::{Block, ReadBlock};
+use crate::sync::Arc;
 
-/// What the user gets of a queue's memory: the ring to write, the progress words to read.
+/// What the user gets of a queue's memory: ring and doorbell to write, the progress words to read.
 #[derive(Clone, Debug)]
 pub struct HwQueueMemory {
     /// [`RingControl`].
     pub control: Block,
     /// Packets.
     pub packets: Block,
-    /// [`QueueProgress`](crate::abi::QueueProgress); its pages cannot be written through this mapping.
+    /// [`Doorbell`](crate::abi::Doorbell).
+    pub doorbell: Block,
+    /// [`QueueProgress`](crate::abi::QueueProgress); its pages cannot be written through this mapping,
+    /// where there is such a mapping ([`ReadBlock::is_protected`]).
     pub progress: ReadBlock,
 }
 
-/// A queue.
+/// A queue. Dropping it waits for nothing: what the engine has not executed goes with it. Who wants it
+/// executed waits for the progress fence, or ends the process ([`Process::end`]).
 #[derive(Debug)]
 pub struct HwQueue {
     handle: HwQueueHandle,
+    doorbell: DoorbellId,
     adapter: Arc<Adapter>,
     progress_fence: Arc<FenceObject>,
     memory: HwQueueMemory,
-    logs: Mutex<[LogReader; 2]>,
+    /// How far the user has read each log, by [`LogType::place`].
+    logs_read: [Arc<LogCursor>; 3],
+    /// It keeps what the words above lie in.
     record: Arc<QueueRecord>,
-    /// What the words above lie in.
-    storage: QueueStorage,
-}
-
-fn place(of: &PoolPlace) -> Place<'_> {
-    Place {
-        region: of.region(),
-        offset: of.offset(),
-    }
-}
-
-fn log_reader(log: &PoolPlace, kind: LogType) -> LogReader {
-    LogReader::new(log.block().clone(), kind, LOG_BUFFER_ENTRIES as u32)
 }
 
 impl HwQueue {
@@ -59,13 +56,16 @@ impl HwQueue {
         ring_capacity: u64,
     ) -> Result<Arc<Self>, OsError> {
         let adapter = Arc::clone(process.adapter());
+        adapter.check_up()?;
+        process.check_running()?;
         let ddi = adapter.ddi();
         let ring = RingIndex::new(ring_capacity).ok_or(OsError::RingCapacity(ring_capacity))?;
-        let storage = process.queue_pools().allocate(ring)?;
+        let storage = Arc::new(process.queue_pools().allocate(ring)?);
         let user_ring = storage.ring.block();
         let memory = HwQueueMemory {
             control: user_ring.part(0, RingControl::BYTES),
             packets: user_ring.part(PAGE_BYTES, ring_capacity * PACKET_BYTES),
+            doorbell: storage.doorbell.block().clone(),
             progress: storage.progress.read_only()?,
         };
         let progress_fence = Arc::new(process.create_progress_fence()?);
@@ -73,38 +73,53 @@ impl HwQueue {
             process: process.id(),
             node_ordinal,
             engine_affinity,
-            ring: place(&storage.ring),
-            ring_packets: PAGE_BYTES,
-            ring_capacity,
-            progress: place(&storage.progress),
+            flags: CreateHwQueueFlags::USER_MODE_SUBMISSION
+                .with(CreateHwQueueFlags::NATIVE_PROGRESS_FENCE),
+            progress: Place::from(&storage.progress),
             progress_fence: progress_fence.fence().id(),
             progress_handle: progress_fence.handle(),
         })?;
+        let doorbell = adapter.next_doorbell();
         let record = Arc::new(QueueRecord::new(
-            handle,
+            (handle, doorbell),
             process.id(),
-            Arc::clone(progress_fence.fence()),
+            &progress_fence,
             Arc::clone(ddi),
+            Arc::clone(&storage),
+            process.queue_pools().logs(),
+            &adapter.system_process(),
         ));
         let queue = Arc::new(Self {
             handle,
+            doorbell,
             progress_fence,
             memory,
-            logs: Mutex::new([
-                log_reader(&storage.wait_log, LogType::Waits),
-                log_reader(&storage.signal_log, LogType::Signals),
-            ]),
+            logs_read: LogType::ALL.map(|kind| record.log(kind).cursor()),
             record,
-            storage,
             adapter: Arc::clone(&adapter),
         });
+        // Before others can find it: who ends the process takes the doorbells of all queues.
+        ddi.create_doorbell(&CreateDoorbell {
+            hw_queue: handle,
+            doorbell: queue.doorbell,
+            ring: Place::from(&storage.ring),
+            ring_packets: PAGE_BYTES,
+            ring_capacity,
+            words: storage.doorbell.block(),
+            flags: CreateDoorbellFlags::default(),
+        })?;
         adapter.register_queue(&queue.record);
-        for (kind, log) in [
-            (LogType::Waits, &queue.storage.wait_log),
-            (LogType::Signals, &queue.storage.signal_log),
-        ] {
-            ddi.set_native_fence_log_buffer(handle, kind, place(log), LOG_BUFFER_ENTRIES)?;
-        }
+        // After it can be found, as for fences.
+        adapter.check_up()?;
+        process.check_running()?;
+        adapter.queue_made(handle, |error| queue.record.fail(error));
+        // And the size of its logs is asked for: who changes how much is traced finds it, or what was
+        // changed is seen here.
+        let traced = queue.record.trace(|| adapter.tracing());
+        // An end that has begun since has taken the doorbell, and may have destroyed the queue, for
+        // which the driver has no logs then. One that begins later finds a queue that is whole.
+        process.check_running()?;
+        traced?;
         Ok(queue)
     }
 
@@ -112,6 +127,12 @@ impl HwQueue {
     #[must_use]
     pub fn handle(&self) -> HwQueueHandle {
         self.handle
+    }
+
+    /// The doorbell, as the driver knows it.
+    #[must_use]
+    pub fn doorbell(&self) -> DoorbellId {
+        self.doorbell
     }
 
     /// The native fence that carries the last completed submission (NF-24).
@@ -129,28 +150,27 @@ impl HwQueue {
     /// The last value that the user queued, as the OS reads it: any number the user wrote.
     #[must_use]
     pub fn last_queued_value(&self) -> u64 {
-        self.memory
-            .control
-            .word(RingControl::LAST_QUEUED_VALUE)
-            .observe()
+        self.record.last_queued_value()
     }
 
     /// `D3DKMTConnectDoorbell`.
     ///
     /// # Errors
-    /// The driver's reason.
+    /// The driver's reason; the process ends ([`Process::end`]).
     pub fn connect_doorbell(&self) -> Result<(), OsError> {
-        Ok(self.adapter.ddi().connect_doorbell(self.handle)?)
+        self.adapter.check_up()?;
+        self.record.connect()
     }
 
-    /// Takes the doorbell away: the user reads DISCONNECTED_RETRY.
+    /// Takes the doorbell away: the user reads DISCONNECTED_RETRY. While the process ends it is away
+    /// already, and the engine keeps the ring.
     pub fn disconnect_doorbell(&self) {
-        self.adapter.ddi().disconnect_doorbell(self.handle);
+        self.record.disconnect();
     }
 
     /// `D3DKMTNotifyWorkSubmission`.
     pub fn notify_work_submission(&self) {
-        self.adapter.ddi().notify_work_submission(self.handle);
+        self.adapter.ddi().notify_work_submission(self.doorbell);
     }
 
     /// Why the queue was stopped, if it was.
@@ -159,36 +179,46 @@ impl HwQueue {
         self.record.error()
     }
 
-    /// Reads what the engine logged since the last call. After an overrun every fence's live value
-    /// is looked at, since a signal that released a waiter may be among the lost (IN-09).
+    /// Reads what the engine logged since the last call. After an overrun the live value of every
+    /// fence of the device is looked at, since a signal that released a waiter may be among the lost
+    /// (IN-09).
     ///
     /// # Errors
     /// The driver's reason.
     pub fn read_log(&self, kind: LogType) -> Result<LogRead, OsError> {
-        let mut logs = lock(&self.logs);
-        let reader = &mut logs[match kind {
-            LogType::Waits => 0,
-            LogType::Signals => 1,
-        }];
-        if !reader.has_news() {
-            return Ok(LogRead::default());
-        }
-        let read = reader.read(|| self.adapter.ddi().update_native_fence_logs(&[self.handle]))?;
-        drop(logs);
+        let read = self.record.read(&self.logs_read[kind.place()])?;
         if read.lost > 0 {
-            for fence in self.adapter.all_fences() {
+            for fence in self.adapter.fences_of(self.record.process()) {
                 fence.resample();
             }
         }
         Ok(read)
+    }
+
+    /// Gives the logs of waits and of signals so many entries each, while the queue runs: they are moved
+    /// (LG-07), and what stands in the old places and was not read is read from there. Until the adapter
+    /// traces more or less ([`AdapterState::set_tracing`](super::AdapterState::set_tracing)), which sets
+    /// its own size.
+    ///
+    /// # Errors
+    /// A number of less than 84 or more than 2^20, no memory, or the driver's reason: that log stays
+    /// where it was, and as long; the log of waits, which is the first, may have been moved.
+    /// [`OsError::Busy`], of a waker that runs within such a call or one that switches tracing.
+    pub fn resize_logs(&self, entries: u64) -> Result<(), OsError> {
+        self.adapter.check_up()?;
+        self.record.set_logs(|| entries)
+    }
+
+    /// Entries of a log, as its header says; 0 for one that the queue has not.
+    #[must_use]
+    pub fn log_entries(&self, kind: LogType) -> u64 {
+        self.record.log(kind).entries()
     }
 }
 
 impl Drop for HwQueue {
     fn drop(&mut self) {
         self.adapter.forget_queue(self.handle);
-        self.adapter.ddi().destroy_hw_queue(self.handle);
-        // Nobody can reach its next value any more; an earlier error stays.
-        self.progress_fence.fence().fail(WaitError::Closed);
+        self.record.destroy();
     }
 }

@@ -1,19 +1,30 @@
 //! Interrupt: what the OS does when the driver notifies it.
 
 use super::adapter_state::AdapterState;
-use super::native_fence::Signaller;
+use super::fence_slots::Named;
+use super::kernel_engine::Submitted;
+use super::record::Record;
+use super::signaller::Signaller;
 use super::wait_cell::WaitError;
-use crate::kmd::{Interrupt, NativeFenceSignaled};
-use crate::sync::{AtomicU64, Ordering, lock};
+use crate::abi::FaultCode;
+use crate::kmd::{
+    DisconnectDoorbell, DisconnectReason, HwQueueHandle, Interrupt, NativeFenceSignaled, QueueFault,
+};
+use crate::sync::{AtomicU64, Ordering};
+use std::collections::BTreeSet;
 
 /// Interrupts that were handled, by kind.
 #[derive(Debug, Default)]
 pub struct InterruptCounters {
     native_fence_signaled: AtomicU64,
     null_array: AtomicU64,
+    null_queue: AtomicU64,
     fences_named: AtomicU64,
     unknown_fences: AtomicU64,
     queues_faulted: AtomicU64,
+    doorbells_taken: AtomicU64,
+    monitored_fence_signaled: AtomicU64,
+    dma_completed: AtomicU64,
 }
 
 impl InterruptCounters {
@@ -29,6 +40,12 @@ impl InterruptCounters {
         self.null_array.load(Ordering::Relaxed)
     }
 
+    /// Those whose queue was NULL, with the optimized cap.
+    #[must_use]
+    pub fn null_queue(&self) -> u64 {
+        self.null_queue.load(Ordering::Relaxed)
+    }
+
     /// Fences named in arrays: the notifications.
     #[must_use]
     pub fn fences_named(&self) -> u64 {
@@ -39,6 +56,24 @@ impl InterruptCounters {
     #[must_use]
     pub fn unknown_fences(&self) -> u64 {
         self.unknown_fences.load(Ordering::Relaxed)
+    }
+
+    /// Doorbells that the driver took away for other queues (HQ-13).
+    #[must_use]
+    pub fn doorbells_taken(&self) -> u64 {
+        self.doorbells_taken.load(Ordering::Relaxed)
+    }
+
+    /// Monitored-fence-signaled interrupts.
+    #[must_use]
+    pub fn monitored_fence_signaled(&self) -> u64 {
+        self.monitored_fence_signaled.load(Ordering::Relaxed)
+    }
+
+    /// Commands of kernel-mode queues that have completed.
+    #[must_use]
+    pub fn dma_completed(&self) -> u64 {
+        self.dma_completed.load(Ordering::Relaxed)
     }
 
     /// Queues that were stopped at a packet.
@@ -66,13 +101,20 @@ impl AdapterState {
             }
             Interrupt::HwQueueFaulted { hw_queue, fault } => {
                 count(&self.counters.queues_faulted, 1);
-                if let Some(queue) = self.queue(hw_queue) {
-                    queue.fail(WaitError::QueueFaulted(fault));
-                }
+                self.queue_faulted(hw_queue, fault);
             }
-            Interrupt::FencesRetired { fences } => {
-                for fence in fences {
-                    self.fence_retired(fence);
+            Interrupt::MonitoredFenceSignaled { .. } => {
+                count(&self.counters.monitored_fence_signaled, 1);
+                self.monitored.look();
+            }
+            Interrupt::DmaCompleted {
+                submission_id,
+                node_ordinal,
+                engine_ordinal: _,
+            } => self.dma_completed(node_ordinal, submission_id),
+            Interrupt::ObjectsRetired { objects } => {
+                for object in objects {
+                    self.object_retired(object);
                 }
             }
             Interrupt::EngineParking {
@@ -83,6 +125,61 @@ impl AdapterState {
         }
     }
 
+    /// `DxgkCbDisconnectDoorbell`: the user reads the reason when this returns. A queue that is gone has
+    /// no user any more.
+    pub(super) fn doorbell_taken(&self, args: &DisconnectDoorbell) {
+        let Some(queue) = self.queue(args.hw_queue) else {
+            return;
+        };
+        match args.reason {
+            DisconnectReason::Retry => {
+                count(&self.counters.doorbells_taken, 1);
+                queue.take_doorbell();
+            }
+            DisconnectReason::Abort => queue.fail(WaitError::DeviceLost),
+        }
+    }
+
+    fn queue_faulted(&self, hw_queue: HwQueueHandle, fault: QueueFault) {
+        if let Some(queue) = self.kernel_queues.of_handle(hw_queue) {
+            queue.fail(WaitError::QueueFaulted(fault));
+            // What its last command stored before that packet: it will not complete (MF-07).
+            self.monitored.look_at_those_of(queue.process());
+        }
+        if let Some(queue) = self.queue(hw_queue) {
+            // The engine finds no such handle in the table of the process's own queues; which it is,
+            // the OS knows (MF-09).
+            let handle = (fault.control >> 32) as u32;
+            let names_no_fence = matches!(fault.code, FaultCode::Handle | FaultCode::StaleHandle);
+            let code = if names_no_fence && self.monitored.is_named_by(queue.process(), handle) {
+                FaultCode::MonitoredFence
+            } else {
+                fault.code
+            };
+            queue.fail(WaitError::QueueFaulted(QueueFault { code, ..fault }));
+        }
+    }
+
+    /// A command of a kernel-mode queue has completed, and after it every pending wait of its process
+    /// is looked at (MF-07).
+    fn dma_completed(&self, node_ordinal: u32, submission_id: u64) {
+        count(&self.counters.dma_completed, 1);
+        match self.kernel_queues.completed(node_ordinal, submission_id) {
+            Submitted::Of(queue) => {
+                queue.completed();
+                self.monitored.look_at_those_of(queue.process());
+            }
+            // Its queue was destroyed meanwhile, whose end made the OS look. But a command has completed,
+            // whosever it was: all are looked at.
+            Submitted::Gone => self.monitored.look(),
+            Submitted::Never => {
+                let record = Record::invalid_submission_id(submission_id, node_ordinal);
+                self.life.bug_check(record);
+                self.life.settle();
+            }
+        }
+    }
+
     /// An engine executes no more: the devices that have a queue on it are lost, and all of them
     /// with the last engine. Their fences cannot be relied on any more, but those that carry the
     /// progress of queues on other engines.
@@ -90,10 +187,8 @@ impl AdapterState {
     /// Who else can still reach a value is not asked yet: a queue of an engine that goes on stands
     /// at its wait until somebody signals (TD-14, TD-15).
     fn engine_lost(&self, node_ordinal: u32) {
-        let mut lost_nodes = lock(&self.lost_nodes);
-        lost_nodes.insert(node_ordinal);
-        let all_lost = lost_nodes.len() == self.ddi().node_count() as usize;
-        drop(lost_nodes);
+        // Noted before each walk: what comes later finds it (`losses`).
+        let all_lost = self.losses.note_node(node_ordinal, self.ddi().node_count());
         let queues = self.all_queues().into_iter();
         let queues: Vec<_> = queues
             .filter(|queue| queue.handle().node_ordinal == node_ordinal)
@@ -101,36 +196,72 @@ impl AdapterState {
         for queue in &queues {
             queue.fail(WaitError::DeviceLost);
         }
-        let is_lost = |process| queues.iter().any(|queue| queue.process() == process);
+        let kernel_queues = self.kernel_queues.all().into_iter();
+        let kernel_queues: Vec<_> = kernel_queues
+            .filter(|queue| queue.handle().node_ordinal == node_ordinal)
+            .collect();
+        for queue in &kernel_queues {
+            queue.fail(WaitError::DeviceLost);
+        }
+        let of_queues = queues.iter().map(|queue| queue.process());
+        let of_kernel_queues = kernel_queues.iter().map(|queue| queue.process());
+        let processes: BTreeSet<_> = of_queues.chain(of_kernel_queues).collect();
+        self.losses.note_processes(&processes);
+        let is_lost = |process| processes.contains(&process);
+        for fence in self.monitored.all() {
+            if all_lost || is_lost(fence.process()) {
+                fence.lose();
+            }
+        }
         for fence in self.all_fences() {
-            let fails = match fence.signaller() {
-                Signaller::Process(process) => all_lost || is_lost(process),
-                Signaller::Queue => false,
-            };
-            if fails {
+            if let Signaller::Queue(_) = fence.terms().signaller {
+                continue;
+            }
+            if all_lost || fence.is_signalled_by(is_lost) {
                 fence.fail(WaitError::DeviceLost);
+            } else {
+                // Others can reach its value; those of the lost devices wait for nothing any more.
+                fence.fail_openers(is_lost, WaitError::DeviceLost);
             }
         }
     }
 
     fn native_fences_signaled(&self, signaled: &NativeFenceSignaled) {
         count(&self.counters.native_fence_signaled, 1);
+        if self.is_optimized() {
+            count(
+                &self.counters.null_queue,
+                usize::from(signaled.hw_queue.is_none()),
+            );
+            self.release_by_logs(signaled);
+            return;
+        }
         let Some(fences) = &signaled.fences else {
             // The NULL array: every pending native waiter is looked at (IN-03), and every shadow
             // is armed again, since it is not known which were disarmed.
             count(&self.counters.null_array, 1);
             for fence in self.all_fences() {
-                fence.raised(0);
+                fence.raised_with_any();
             }
+            if signaled.evaluate_legacy_monitored_fences {
+                self.monitored.look();
+            }
+            self.attribute(None);
             return;
         };
         count(&self.counters.fences_named, fences.len());
         for named in fences {
-            match self.fence(named.fence) {
-                Some(fence) => fence.raised(named.value),
+            match self.named_fence(named.fence, signaled.taken) {
+                Named::Fence(fence) => fence.raised(named.value),
                 // Destroyed after it was raised: its waiters have ended already.
-                None => count(&self.counters.unknown_fences, 1),
+                Named::Gone => count(&self.counters.unknown_fences, 1),
+                Named::Invalid => self
+                    .life
+                    .bug_check(Record::invalid_fence_id(named.fence, signaled.node_ordinal)),
             }
         }
+        // Those that are named rightly were released first.
+        self.life.settle();
+        self.attribute(Some(fences));
     }
 }

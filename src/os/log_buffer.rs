@@ -20,6 +20,20 @@ pub struct LogRead {
     pub refused: u64,
 }
 
+impl LogRead {
+    /// The same, and what came after it.
+    pub(super) fn append(&mut self, after: Self) {
+        self.entries.extend(after.entries);
+        self.lost += after.lost;
+        self.refused += after.refused;
+    }
+
+    /// Whether it says anything.
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.lost == 0 && self.refused == 0
+    }
+}
+
 /// Reads one log.
 #[derive(Debug)]
 pub struct LogReader {
@@ -45,14 +59,34 @@ impl LogReader {
         }
     }
 
-    fn index(&self) -> LogIndex {
+    /// The index word as it stands now.
+    pub(super) fn index(&self) -> LogIndex {
         LogIndex::from_word(self.log.word(LogHeader::INDEX).observe())
     }
 
     /// Whether there are entries that were not read: the look before `UpdateNativeFenceLogs`.
     #[must_use]
     pub fn has_news(&self) -> bool {
-        self.index() != self.read
+        !self.has_read(self.index())
+    }
+
+    /// Whether it has read up to this index.
+    pub(super) fn has_read(&self, index: LogIndex) -> bool {
+        self.read == index
+    }
+
+    /// Entries that were not read, and will not be.
+    pub(super) fn unread(&self) -> LogRead {
+        match self.index().since(self.read, self.entries) {
+            Some(lost) => LogRead {
+                lost,
+                ..LogRead::default()
+            },
+            None => LogRead {
+                refused: 1,
+                ..LogRead::default()
+            },
+        }
     }
 
     /// Copies the new entries. `commit` is the driver's `UpdateNativeFenceLogs`, called between
@@ -61,8 +95,16 @@ impl LogReader {
     /// # Errors
     /// The driver's; then nothing was read, and the next call gives the same entries.
     pub fn read<E>(&mut self, commit: impl FnOnce() -> Result<(), E>) -> Result<LogRead, E> {
+        self.read_up_to(self.index(), commit)
+    }
+
+    /// The same for an index that was seen before.
+    pub(super) fn read_up_to<E>(
+        &mut self,
+        seen: LogIndex,
+        commit: impl FnOnce() -> Result<(), E>,
+    ) -> Result<LogRead, E> {
         let mut read = LogRead::default();
-        let seen = self.index();
         let Some(new) = seen.since(self.read, self.entries) else {
             read.refused += 1;
             return Ok(read);
@@ -97,6 +139,7 @@ impl LogReader {
             (LogOperation::from_bits(entry.operation), self.kind),
             (Some(LogOperation::WaitUnblocked), LogType::Waits)
                 | (Some(LogOperation::SignalExecuted), LogType::Signals)
+                | (Some(LogOperation::WaitQueued), LogType::WaitsQueued)
         )
     }
 

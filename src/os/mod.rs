@@ -4,35 +4,143 @@
 //! [`Ddi`](crate::kmd::Ddi) and never an engine; the user side is not trusted.
 //!
 //! Locks, in the order in which they are taken: a process's handles, a fence's waiters (several in
-//! the order of their ids), then the driver's or that of a wait's cell. Nothing is held while a
-//! thread sleeps or a callback of the driver runs.
+//! the order of their ids, native ones before monitored ones), then the driver's or that of a wait's
+//! cell, or the book of the monitored fences that are waited for, or what is known of a shared fence's
+//! other operating systems: under that the system is asked about their processes, and nothing that they
+//! could keep from returning. A reader's place in a log is locked while the driver commits its entries,
+//! under the lock that keeps what is read in order until it is noted, and no fence's lock is taken under
+//! either. The locks of a kernel-mode queue and of its engine's ids are each taken alone. Nothing is held
+//! while a thread sleeps, a callback of the driver runs, or a waker, which is foreign code, is woken,
+//! cloned or dropped. Who moves a log, or switches tracing, has a turn and no lock (`turn`), since the
+//! driver waits for slices then and calls back: a turn is had while wakers run, and these are refused
+//! one that they would have to sleep for.
 #![forbid(unsafe_code)]
 
 mod adapter;
+mod adapter_life;
 mod adapter_state;
+mod allocation;
+mod allocation_storage;
+mod armed_wait;
+mod async_wait;
+mod bring_up;
+mod carry;
+mod cpu_signal;
 mod cpu_wait;
+mod event_handle;
+mod event_wait;
+mod features;
+mod fence_end;
+mod fence_peers;
+mod fence_segments;
+mod fence_slots;
 mod fence_storage;
+mod global_fence;
+mod handle_numbers;
+mod handle_rights;
 mod hw_queue;
 mod interrupt;
+mod intra_gpu;
+mod joint_wait;
+mod kernel_engine;
+mod kernel_queue;
+mod kernel_queue_error;
+mod kernel_queues;
+mod kernel_side;
+mod listener;
 mod log_buffer;
+mod log_cursor;
+mod log_pools;
+mod losses;
+mod monitored_fence;
+mod monitored_fences;
+#[cfg(all(test, not(loom)))]
+mod monitored_lag;
+mod monitored_object;
+mod monitored_signal;
 mod native_fence;
+#[cfg(not(loom))]
+mod open_passed;
+#[cfg(not(loom))]
+mod opener_page;
+mod openers;
+mod os_log;
+mod outstanding;
 mod parked_engines;
+#[cfg(not(loom))]
+mod passed_fences;
+#[cfg(not(loom))]
+mod peer_ear;
+#[cfg(not(loom))]
+mod peer_link;
+#[cfg(not(loom))]
+mod peer_watch;
+mod peers;
 mod process;
+mod process_end;
+#[cfg(not(loom))]
+mod process_identity;
+mod queue_core;
+mod queue_log;
 mod queue_record;
 mod queue_storage;
+mod record;
+mod settling;
+mod shared_handle;
+#[cfg(not(loom))]
+mod shared_pages;
+mod signal_log;
+mod signaller;
+mod software_queue;
+mod standing_wait;
+mod sync_object;
+mod system_process;
+mod tracing;
+mod turn;
 mod wait_cell;
 mod wait_tally;
+mod waitable;
 mod waiter;
 mod waiter_list;
 
 pub use adapter::{Adapter, OsError};
 pub use adapter_state::AdapterState;
+pub use allocation::Allocation;
+pub use armed_wait::ArmedWait;
+pub use async_wait::AsyncWait;
+pub use bring_up::StartError;
+pub use cpu_signal::{CpuSignal, SignalError};
 pub use cpu_wait::{CpuWait, WaitManyError};
+pub use event_handle::{EventError, EventHandle};
+pub use event_wait::EventWait;
+pub use features::Features;
+pub use fence_storage::FenceMemory;
+#[cfg(all(feature = "capi", not(loom)))]
+pub(crate) use handle_numbers::HandleNumbers;
 pub use hw_queue::{HwQueue, HwQueueMemory};
 pub use interrupt::InterruptCounters;
+pub use kernel_queue::{CommandError, KernelQueue};
+pub use kernel_queue_error::KernelQueueError;
 pub use log_buffer::{LogRead, LogReader};
-pub use native_fence::{CpuSignal, NativeFence, SignalError};
+pub use monitored_fence::MonitoredFence;
+pub use monitored_object::{CreateMonitoredFence, MonitoredFenceObject};
+pub use native_fence::NativeFence;
+pub use peers::PeerCounters;
 pub use process::{FenceObject, Process};
+pub use process_end::{EndError, UnfinishedQueue};
+pub use record::Record;
+pub use shared_handle::{ShareError, SharedHandle};
+#[cfg(not(loom))]
+pub use shared_pages::PassFenceError;
+pub use signal_log::{Attributions, SignalAttribution};
+pub use software_queue::QueuedSignal;
+pub use sync_object::SyncObject;
+pub use tracing::Tracing;
 pub use wait_cell::WaitError;
+pub use waitable::Waitable;
 
+pub use crate::kmd::DdiError;
+pub use crate::kmd::{EngineLost, NodeError};
 pub use crate::kmd::{NodeCounters, QueueFault};
+#[cfg(not(loom))]
+pub use crate::shared::PassError;

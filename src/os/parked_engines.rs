@@ -6,6 +6,7 @@
 //! until it says that it runs on.
 
 use super::adapter_state::AdapterState;
+use super::listener::Listeners;
 use super::native_fence::NativeFence;
 use super::waiter_list::WaiterKey;
 use crate::kmd::{EngineWait, Parking};
@@ -66,6 +67,8 @@ impl AdapterState {
                 }
             }
         }
+        // A bug check may have been found with the lock held.
+        self.life.settle();
     }
 
     fn wait_for_engine(&self, node_ordinal: u32, attempt: u64, waits: &[EngineWait]) {
@@ -75,6 +78,7 @@ impl AdapterState {
             return;
         }
         engine.attempt = attempt;
+        let mut told = Listeners::default();
         let (mut kept, others): (Vec<_>, Vec<_>) = engine
             .waiters
             .drain(..)
@@ -87,7 +91,7 @@ impl AdapterState {
             if let Some(fence) = self.fence(wait.fence) {
                 kept.push(Standing {
                     wait: *wait,
-                    key: fence.add_engine(wait.value, node_ordinal),
+                    key: fence.add_engine(wait.value, node_ordinal, &mut told),
                     fence: Arc::downgrade(&fence),
                 });
             } else {
@@ -96,5 +100,7 @@ impl AdapterState {
         }
         others.into_iter().for_each(Standing::withdraw);
         engine.waiters = kept;
+        drop(engines);
+        told.tell();
     }
 }

@@ -1,86 +1,85 @@
 //! Process: handles, and what they keep alive.
 //!
-//! Dropping the last reference to a fence object closes its handle and destroys the fence. Storage
-//! and handle are used again when no engine refers to it any more, which the driver tells.
+//! Dropping the last reference to a fence object closes its handle; the fence goes with the last that
+//! has it open (`global_fence`). Storage and handle are used again when no engine refers to it any
+//! more, which the driver tells.
 
 use super::adapter::{Adapter, OsError};
-use super::fence_storage::FencePool;
-use super::native_fence::{NativeFence, SignalError, Signaller};
+use super::allocation_storage::AllocationPools;
+use super::cpu_signal::SignalError;
+use super::fence_storage::{FenceMemory, FencePools, FenceStorage};
+use super::global_fence::GlobalFence;
+use super::handle_numbers::HandleNumbers;
+use super::handle_rights::HandleRights;
+use super::kernel_side::KernelSide;
+use super::native_fence::{NativeFence, Terms};
+use super::openers::OpenerId;
+use super::process_end::Stage;
 use super::queue_storage::QueuePools;
-use super::wait_cell::WaitError;
-use crate::abi::{FenceHandle, HandleAccess};
+use super::shared_handle::{Named, SharedHandle};
+use super::signaller::Signaller;
+use super::wait_cell::{WaitError, WaitPart};
+use super::waiter_list::WaiterKey;
+use crate::abi::{CURRENT_VALUE_STRIDE, HandleAccess, LocalHandle, WordGroup};
 use crate::kmd::{CreateNativeFence, OpenNativeFence, Place, ProcessId};
-use crate::sync::{Arc, AtomicBool, Mutex, Ordering, lock};
-use std::collections::VecDeque;
-
-/// Slots that are left free before one is used again: a generation of 12 bits comes round after
-/// some four million handles, and not after 4,095.
-const REST: usize = 1024;
-
-#[derive(Debug, Default)]
-struct Handles {
-    /// Generation last given out, by slot.
-    generations: Vec<u32>,
-    /// Oldest first, so that a generation comes round as late as it can.
-    free: VecDeque<u32>,
-}
-
-impl Handles {
-    fn allocate(&mut self) -> Option<FenceHandle> {
-        let all_used = self.generations.len() >= FenceHandle::SLOTS as usize;
-        let slot = if all_used || self.free.len() >= REST {
-            self.free.pop_front()?
-        } else {
-            self.generations.push(0);
-            self.generations.len() as u32 - 1
-        };
-        let generation = &mut self.generations[slot as usize];
-        *generation = FenceHandle::next_generation(*generation);
-        FenceHandle::new(slot, *generation).ok()
-    }
-}
+use crate::shared::{Pool, ReadBlock};
+use crate::sync::{Arc, Mutex, lock};
 
 /// A process that uses an adapter.
 #[derive(Debug)]
 pub struct Process {
     id: ProcessId,
     adapter: Arc<Adapter>,
-    pool: Arc<FencePool>,
+    pub(super) fence_pools: FencePools,
     queue_pools: QueuePools,
-    handles: Arc<Mutex<Handles>>,
+    allocation_pools: AllocationPools,
+    monitored_values: Pool,
+    kernel_side: KernelSide,
+    handles: Arc<Mutex<HandleNumbers>>,
+    pub(super) stage: Mutex<Stage>,
 }
 
 /// A slot of a process's handle table, free again on drop.
 #[derive(Debug)]
 pub(super) struct HandleSlot {
-    handles: Arc<Mutex<Handles>>,
+    handles: Arc<Mutex<HandleNumbers>>,
     slot: u32,
 }
 
 impl Drop for HandleSlot {
     fn drop(&mut self) {
-        lock(&self.handles).free.push_back(self.slot);
+        lock(&self.handles).free(self.slot);
     }
 }
 
 /// A native fence and the handle by which its process knows it.
 #[derive(Debug)]
 pub struct FenceObject {
-    handle: FenceHandle,
-    access: HandleAccess,
-    fence: Arc<NativeFence>,
-    closed: AtomicBool,
+    handle: LocalHandle,
+    place: Arc<HandleSlot>,
+    opener: OpenerId,
+    /// The user's view of CurrentValue, for reading; none of type INTRA_GPU.
+    view: Option<ReadBlock>,
+    rights: HandleRights,
+    /// Before the process: the driver destroys the fence before the handles of a process.
+    global: Arc<GlobalFence>,
     process: Arc<Process>,
 }
 
 impl Process {
     pub(super) fn new(id: ProcessId, adapter: Arc<Adapter>) -> Arc<Self> {
+        let memory = adapter.ddi().providers();
         Arc::new(Self {
             id,
+            fence_pools: FencePools::new(memory),
+            queue_pools: QueuePools::new(memory),
+            allocation_pools: AllocationPools::new(memory),
+            monitored_values: Pool::new(memory, WordGroup::CurrentValues, CURRENT_VALUE_STRIDE)
+                .with_places(1024),
+            kernel_side: KernelSide::default(),
             adapter,
-            pool: Arc::new(FencePool::default()),
-            queue_pools: QueuePools::default(),
-            handles: Arc::default(),
+            handles: Arc::new(Mutex::new(HandleNumbers::new())),
+            stage: Mutex::default(),
         })
     }
 
@@ -101,63 +100,191 @@ impl Process {
         &self.queue_pools
     }
 
-    /// `D3DKMTCreateNativeFence`, type DEFAULT, in system memory.
+    /// Memory of the process's allocations.
+    pub(super) fn allocation_pools(&self) -> &AllocationPools {
+        &self.allocation_pools
+    }
+
+    /// Memory of the values of the process's monitored fences, a cache line for each.
+    pub(super) fn monitored_values(&self) -> &Pool {
+        &self.monitored_values
+    }
+
+    /// What the OS's own queues for the process name.
+    pub(super) fn kernel_side(&self) -> &KernelSide {
+        &self.kernel_side
+    }
+
+    /// A handle that names nothing else.
+    pub(super) fn allocate_handle(&self) -> Result<LocalHandle, OsError> {
+        lock(&self.handles).allocate().ok_or(OsError::HandlesUsedUp)
+    }
+
+    /// The slot of a handle, to be given back.
+    pub(super) fn handle_slot(&self, handle: LocalHandle) -> HandleSlot {
+        HandleSlot {
+            handles: Arc::clone(&self.handles),
+            slot: handle.slot(),
+        }
+    }
+
+    /// `D3DKMTCreateNativeFence`, type DEFAULT; `access` is what its handle may do (NF-23).
     ///
     /// # Errors
-    /// No memory, no handle left, or the driver's reason.
-    pub fn create_native_fence(self: &Arc<Self>, initial: u64) -> Result<FenceObject, OsError> {
-        let signaller = Signaller::Process(self.id);
-        self.create_with_access(initial, HandleAccess::FULL, signaller)
+    /// No memory, no handle left, or the driver's reason; local memory that is not offered; an
+    /// adapter without native fences, or a stopped one.
+    pub fn create_native_fence(
+        self: &Arc<Self>,
+        initial: u64,
+        access: HandleAccess,
+        memory: FenceMemory,
+    ) -> Result<FenceObject, OsError> {
+        let storage = self.fence_storage(memory)?;
+        self.create(Some(initial), storage, Signaller::Openers, access, false)
+    }
+
+    /// The same with `Shared`: others can open it (NF-30), with the same access. Its values share no
+    /// page with those of another fence (NF-11).
+    ///
+    /// # Errors
+    /// As [`Process::create_native_fence`].
+    pub fn create_shared_fence(
+        self: &Arc<Self>,
+        initial: u64,
+        access: HandleAccess,
+        memory: FenceMemory,
+    ) -> Result<FenceObject, OsError> {
+        self.adapter.check_fences()?;
+        let segments = self.adapter.default_segments(memory, true)?;
+        let storage = FenceStorage::shareable(self.adapter.ddi().providers(), segments)?;
+        self.create(Some(initial), storage, Signaller::Openers, access, true)
+    }
+
+    /// `D3DKMTOpenNativeFenceFromNtHandle`: one more handle of a shared fence, for this process, which may
+    /// do what the fence was made for (NF-14, NF-15, NF-30).
+    ///
+    /// # Errors
+    /// Too many operating systems have it open; no memory, no handle left, or the driver's reason; a
+    /// stopped adapter.
+    pub fn open_native_fence(
+        self: &Arc<Self>,
+        shared: &SharedHandle,
+    ) -> Result<FenceObject, OsError> {
+        self.adapter.check_fences()?;
+        match shared.named() {
+            Named::Here(global) if Arc::ptr_eq(global.adapter(), &self.adapter) => {
+                self.open(Arc::clone(global), |_| Ok(()))
+            }
+            // Another adapter is another operating system, in whatever process it is.
+            #[cfg(not(loom))]
+            _ => self.open_passed(&shared.pages()?),
+            #[cfg(loom)]
+            _ => unreachable!("loom explores one adapter"),
+        }
     }
 
     /// The progress fence of a hardware queue. Its user may wait and not signal: the value says
     /// which packets of the ring may be overwritten, so only PROGRESS packets of the queue, which
-    /// the engine checks, store it.
+    /// the engine checks, store it. In system memory: the user reads it at every submission.
     pub(super) fn create_progress_fence(self: &Arc<Self>) -> Result<FenceObject, OsError> {
-        self.create_with_access(0, HandleAccess::NO_SIGNAL, Signaller::Queue)
+        let access = HandleAccess::NO_SIGNAL;
+        let storage = self.fence_storage(FenceMemory::System)?;
+        self.create(Some(0), storage, Signaller::Queue(self.id), access, false)
     }
 
-    fn create_with_access(
+    fn fence_storage(&self, memory: FenceMemory) -> Result<FenceStorage, OsError> {
+        self.adapter.check_fences()?;
+        let segments = self.adapter.default_segments(memory, false)?;
+        let storage = self.fence_pools.allocate(memory, segments)?;
+        Ok(storage)
+    }
+
+    /// Without a value to start at it is of type INTRA_GPU.
+    pub(super) fn create(
         self: &Arc<Self>,
-        initial: u64,
-        access: HandleAccess,
+        initial: Option<u64>,
+        storage: FenceStorage,
         signaller: Signaller,
+        access: HandleAccess,
+        is_shareable: bool,
     ) -> Result<FenceObject, OsError> {
-        let storage = self.pool.allocate()?;
-        let handle = lock(&self.handles)
-            .allocate()
-            .ok_or(OsError::HandlesUsedUp)?;
-        let fence = self.adapter.register_fence(signaller, storage, initial);
-        let object = FenceObject {
-            handle,
+        let terms = Terms {
+            signaller,
             access,
-            fence,
-            closed: AtomicBool::new(false),
-            process: Arc::clone(self),
+            is_shareable,
+            is_intra_gpu: initial.is_none(),
         };
-        let (current, monitored) = (
-            object.fence.current_value_place(),
-            object.fence.monitored_value_place(),
-        );
-        let ddi = self.adapter.ddi();
-        ddi.create_native_fence(&CreateNativeFence {
-            global: object.fence.id(),
-            current_value: Place {
-                region: current.0,
-                offset: current.1,
-            },
-            monitored_value: Place {
-                region: monitored.0,
-                offset: monitored.1,
-            },
-        })?;
-        ddi.open_native_fence(&OpenNativeFence {
-            global: object.fence.id(),
-            process: self.id,
-            local: handle,
-            access,
-        })?;
+        let fence = self.adapter.register_fence(terms, storage, initial)?;
+        let object = self.open_first(GlobalFence::new(fence, &self.adapter))?;
+        self.adapter.fence_made(self.id, object.fence());
         Ok(object)
+    }
+
+    /// The first handle on a fence, which the driver does not know yet.
+    pub(super) fn open_first(
+        self: &Arc<Self>,
+        global: Arc<GlobalFence>,
+    ) -> Result<FenceObject, OsError> {
+        let created = Arc::clone(&global);
+        self.open(global, |fence| {
+            let places = [fence.current_value_place(), fence.monitored_value_place()];
+            let [current, monitored] = places.map(|(region, offset)| Place { region, offset });
+            let system_process = self.adapter.system_process();
+            let system_process = [system_process.map(current)?, system_process.map(monitored)?];
+            self.adapter.ddi().create_native_fence(&CreateNativeFence {
+                global: fence.id(),
+                fence_type: fence.fence_type(),
+                current_value: current,
+                monitored_value: monitored,
+                system_process: match &system_process {
+                    [Some(current), Some(monitored)] => Some([current, monitored]),
+                    _ => None,
+                },
+            })?;
+            created.is_created();
+            Ok(())
+        })
+    }
+
+    /// A handle of its own on a fence, which `create` makes known to the driver if nobody has yet.
+    pub(super) fn open(
+        self: &Arc<Self>,
+        global: Arc<GlobalFence>,
+        create: impl FnOnce(&NativeFence) -> Result<(), OsError>,
+    ) -> Result<FenceObject, OsError> {
+        let handle = self.allocate_handle()?;
+        let place = Arc::new(self.handle_slot(handle));
+        let (opener, view) = global.fence().open(self.id)?;
+        let (fence, rights) = (
+            global.fence(),
+            HandleRights::new(global.fence().terms().access),
+        );
+        self.adapter.handle_opened(self.id, handle, fence);
+        let opened = create(fence).and_then(|()| {
+            let ddi = self.adapter.ddi();
+            Ok(ddi.open_native_fence(&OpenNativeFence {
+                global: fence.id(),
+                process: self.id,
+                local: handle,
+                access: rights.access(),
+            })?)
+        });
+        if let Err(error) = opened {
+            // The driver has opened no such handle, so it is not told to close it (NF-14).
+            fence.close(opener);
+            self.adapter.forget_handle(self.id, handle);
+            return Err(error);
+        }
+        self.adapter.fence_opened(self.id, fence);
+        Ok(FenceObject {
+            handle,
+            place,
+            opener,
+            view,
+            rights,
+            global,
+            process: Arc::clone(self),
+        })
     }
 }
 
@@ -165,20 +292,46 @@ impl Drop for Process {
     fn drop(&mut self) {
         // Every fence and queue held a reference: none is left.
         self.adapter.ddi().destroy_process(self.id);
+        if let Some(kernel_side) = self.kernel_side.id_if_used() {
+            self.adapter.ddi().destroy_process(kernel_side);
+        }
     }
 }
 
 impl FenceObject {
     /// The handle that the process's packets carry.
     #[must_use]
-    pub fn handle(&self) -> FenceHandle {
+    pub fn handle(&self) -> LocalHandle {
         self.handle
     }
 
     /// The global object.
     #[must_use]
     pub fn fence(&self) -> &Arc<NativeFence> {
-        &self.fence
+        self.global.fence()
+    }
+
+    /// The same, for as long as anybody has it open.
+    pub(super) fn global(&self) -> &Arc<GlobalFence> {
+        &self.global
+    }
+
+    /// The user's view of CurrentValue, for reading; [`ReadBlock::is_protected`] says whether its
+    /// pages are read-only as well (NF-02), which those of local memory are not. `None` of type
+    /// INTRA_GPU, which has no CPU mapping (NF-13).
+    #[must_use]
+    pub fn user_view(&self) -> Option<&ReadBlock> {
+        self.view.as_ref()
+    }
+
+    /// Adds a CPU wait of this handle: as [`NativeFence::arm`].
+    pub(super) fn arm(&self, value: u64, part: WaitPart) -> Option<WaiterKey> {
+        self.fence().arm(self.opener, value, part)
+    }
+
+    /// How a wait for `value` would end now; `None` while it would last.
+    pub(super) fn outlook(&self, value: u64) -> Option<Result<(), WaitError>> {
+        self.fence().outlook(self.opener, value)
     }
 
     /// The process whose handle it is.
@@ -190,32 +343,41 @@ impl FenceObject {
     /// Whether the handle was closed.
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        self.closed.load(Ordering::Acquire)
+        self.rights.is_closed()
     }
 
     /// Whether a CPU signal may be made by this handle.
     ///
     /// # Errors
-    /// [`SignalError::Closed`]; [`SignalError::AccessDenied`] for one without the right (NF-23).
+    /// [`SignalError::Closed`]; [`SignalError::AccessDenied`] for one without the right (NF-23);
+    /// [`SignalError::IntraGpu`] (NF-13).
     pub fn check_signal(&self) -> Result<(), SignalError> {
-        if self.is_closed() {
-            Err(SignalError::Closed)
-        } else if self.access.has(HandleAccess::NO_SIGNAL) {
-            Err(SignalError::AccessDenied)
-        } else {
-            Ok(())
+        if !self.is_closed() && self.fence().terms().is_intra_gpu {
+            return Err(SignalError::IntraGpu);
         }
+        self.rights.check_signal()
     }
 
-    /// Closes the handle: CPU waits end with an error, packets that carry it fault. The storage
-    /// goes when the object is dropped.
+    /// Whether a CPU wait may be made by this handle.
+    ///
+    /// # Errors
+    /// [`WaitError::Closed`]; [`WaitError::AccessDenied`] for one without the right (NF-23);
+    /// [`WaitError::IntraGpu`] (NF-13).
+    pub fn check_wait(&self) -> Result<(), WaitError> {
+        if !self.is_closed() && self.fence().terms().is_intra_gpu {
+            return Err(WaitError::IntraGpu);
+        }
+        self.rights.check_wait()
+    }
+
+    /// Closes the handle: its CPU waits end with an error, packets that carry it fault; what others
+    /// have open stays. The storage goes when the last of them is dropped.
     pub fn close(&self) {
-        if !self.closed.swap(true, Ordering::AcqRel) {
-            self.fence.fail(WaitError::Closed);
-            self.process
-                .adapter
-                .ddi()
-                .close_native_fence(self.process.id, self.handle);
+        if self.rights.close() {
+            self.fence().close(self.opener);
+            let place = Arc::clone(&self.place);
+            let adapter = &self.process.adapter;
+            adapter.close_fence(self.process.id, self.handle, place);
         }
     }
 }
@@ -223,10 +385,8 @@ impl FenceObject {
 impl Drop for FenceObject {
     fn drop(&mut self) {
         self.close();
-        let handle = HandleSlot {
-            handles: Arc::clone(&self.process.handles),
-            slot: self.handle.slot(),
-        };
-        self.process.adapter.retire_fence(&self.fence, handle);
+        // Not with the handle: what was logged under it before may still be read.
+        let adapter = &self.process.adapter;
+        adapter.forget_handle(self.process.id, self.handle);
     }
 }

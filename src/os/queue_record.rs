@@ -1,35 +1,93 @@
 //! Queue record: what an interrupt can do to a hardware queue.
 //!
-//! Interrupts hold it and never the queue itself, whose end waits for the interrupt's thread.
+//! Interrupts hold it and never the queue itself, whose end waits for the interrupt's thread. It keeps
+//! the queue's memory: the log that an interrupt reads is that of no other queue.
 
+use super::adapter::OsError;
+use super::log_buffer::LogRead;
+use super::log_cursor::LogCursor;
+use super::log_pools::LogPools;
 use super::native_fence::NativeFence;
+use super::process::FenceObject;
+use super::queue_log::QueueLog;
+use super::queue_storage::QueueStorage;
+use super::system_process::SystemProcess;
+use super::tracing::Tracing;
 use super::wait_cell::WaitError;
-use crate::kmd::{Ddi, HwQueueHandle, ProcessId};
-use crate::sync::{Arc, Mutex, lock};
+use crate::abi::{Doorbell, DoorbellStatus, LogType, LogTypes, QueueProgress};
+use crate::kmd::{
+    ConnectDoorbell, Ddi, DdiError, DoorbellId, HwQueueHandle, HwQueueWait, ProcessId,
+};
+use crate::sync::{Arc, Mutex, MutexGuard, lock};
+use std::sync::Weak;
+
+/// Whether the user may have the doorbell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Door {
+    Open,
+    /// The process ends: the engine keeps the ring (HQ-12).
+    Withdrawn,
+    /// The driver's queue is destroyed.
+    Gone,
+}
 
 /// A queue's handle, its progress fence, and why it was stopped.
 #[derive(Debug)]
 pub(super) struct QueueRecord {
     handle: HwQueueHandle,
+    doorbell: DoorbellId,
     process: ProcessId,
     progress_fence: Arc<NativeFence>,
+    /// The same by the handle that its user has, which may wait; the user keeps it.
+    progress: Weak<FenceObject>,
     ddi: Arc<dyn Ddi>,
     error: Mutex<Option<WaitError>>,
+    door: Mutex<Door>,
+    waits: QueueLog,
+    signals: QueueLog,
+    /// Only while the OS traces verbosely.
+    queued: QueueLog,
+    /// How far the OS has read the log of signals; the user's place is another.
+    signals_read: Arc<LogCursor>,
+    /// Held from the read of an entry until it is noted, and nothing but the driver's commit and the
+    /// books of handles and attributions under it.
+    order: Mutex<()>,
+    /// Held by who stores which logs there are.
+    telling: Mutex<()>,
+    storage: Arc<QueueStorage>,
 }
 
 impl QueueRecord {
     pub(super) fn new(
-        handle: HwQueueHandle,
+        (handle, doorbell): (HwQueueHandle, DoorbellId),
         process: ProcessId,
-        progress_fence: Arc<NativeFence>,
+        progress: &Arc<FenceObject>,
         ddi: Arc<dyn Ddi>,
+        storage: Arc<QueueStorage>,
+        logs: &Arc<LogPools>,
+        system_process: &SystemProcess,
     ) -> Self {
+        let log = |kind| {
+            let (ddi, logs) = (Arc::clone(&ddi), Arc::clone(logs));
+            QueueLog::new(kind, handle, ddi, logs, system_process.clone())
+        };
+        let signals = log(LogType::Signals);
         Self {
+            waits: log(LogType::Waits),
+            queued: log(LogType::WaitsQueued),
+            signals_read: signals.cursor(),
+            signals,
+            order: Mutex::new(()),
+            telling: Mutex::new(()),
             handle,
+            doorbell,
             process,
-            progress_fence,
+            progress_fence: Arc::clone(progress.fence()),
+            progress: Arc::downgrade(progress),
             ddi,
             error: Mutex::new(None),
+            door: Mutex::new(Door::Open),
+            storage,
         }
     }
 
@@ -39,6 +97,187 @@ impl QueueRecord {
 
     pub(super) fn process(&self) -> ProcessId {
         self.process
+    }
+
+    /// What the engine logged of signals since the last call. Each entry is there
+    /// before the interrupt of its signal comes (IN-01).
+    ///
+    /// # Errors
+    /// The driver's, of a queue that was destroyed meanwhile.
+    pub(super) fn read_signals(&self) -> Result<LogRead, DdiError> {
+        self.read(&self.signals_read)
+    }
+
+    /// Keeps others from reading on before what was read is noted.
+    pub(super) fn keep_order(&self) -> MutexGuard<'_, ()> {
+        lock(&self.order)
+    }
+
+    /// One of the logs.
+    pub(super) fn log(&self, kind: LogType) -> &QueueLog {
+        match kind {
+            LogType::Waits => &self.waits,
+            LogType::Signals => &self.signals,
+            LogType::WaitsQueued => &self.queued,
+        }
+    }
+
+    /// What a reader of one of the logs has not read.
+    ///
+    /// # Errors
+    /// The driver's; then nothing was read.
+    pub(super) fn read(&self, cursor: &LogCursor) -> Result<LogRead, DdiError> {
+        cursor.read(|| self.ddi.update_native_fence_logs(&[self.handle]))
+    }
+
+    /// Gives the two logs that every queue has so many entries; where the second cannot be had, the first
+    /// has them.
+    ///
+    /// # Errors
+    /// As [`QueueLog::set`].
+    pub(super) fn set_logs(&self, entries: impl Fn() -> u64) -> Result<(), OsError> {
+        self.waits.set(&entries)?;
+        self.signals.set(&entries)
+    }
+
+    /// Makes the logs what `tracing` asks for, and tells the user of it (LG-11): that there is one more
+    /// when the engine writes it, that there is one less before it ceases to. `tracing` is asked when it
+    /// is this caller's turn at each log.
+    ///
+    /// # Errors
+    /// As [`QueueLog::set`].
+    pub(super) fn trace(&self, tracing: impl Fn() -> Tracing) -> Result<(), OsError> {
+        self.set_logs(|| tracing().log_entries())?;
+        self.tell(|had| had && tracing() == Tracing::Verbose);
+        let set = self.queued.set(|| tracing().verbose_log_entries());
+        self.tell(|_| self.queued.entries() > 0);
+        set
+    }
+
+    /// Stores what further logs there are in the user's page, if that is news. One at a time.
+    fn tell(&self, has_queued: impl FnOnce(bool) -> bool) {
+        let _telling = lock(&self.telling);
+        let word = self.storage.progress.block().word(QueueProgress::LOG_TYPES);
+        let told = LogTypes::from_word(word.observe());
+        let waits_queued = has_queued(told.waits_queued);
+        if waits_queued != told.waits_queued {
+            word.publish(told.changed(waits_queued).word());
+        }
+    }
+
+    /// The last value that the user queued: any number that the user wrote.
+    pub(super) fn last_queued_value(&self) -> u64 {
+        let word = Doorbell::LAST_QUEUED_VALUE;
+        self.storage.doorbell.block().word(word).observe()
+    }
+
+    /// The progress fence by its user's handle; none once the user has dropped the queue.
+    pub(super) fn progress(&self) -> Option<Arc<FenceObject>> {
+        self.progress.upgrade()
+    }
+
+    /// Connects the doorbell, if the user may have it.
+    ///
+    /// # Errors
+    /// The driver's reason; the process ends.
+    pub(super) fn connect(&self) -> Result<(), OsError> {
+        let door = lock(&self.door);
+        if *door == Door::Open {
+            let args = ConnectDoorbell::of(self.doorbell);
+            let _status = self.ddi.connect_doorbell(&args)?;
+            return Ok(());
+        }
+        // What is in the ring may have come after the engine's last look, with a last queued value
+        // that is waited for.
+        if *door == Door::Withdrawn {
+            self.ddi.withdraw_doorbell(self.doorbell)?;
+        }
+        drop(door);
+        self.ddi.notify_work_submission(self.doorbell);
+        Err(OsError::ProcessEnds)
+    }
+
+    /// Takes the doorbell from its user, who has none to lose while the process ends.
+    ///
+    /// Not with `door` locked, since the driver waits for slices and calls back. So the end may take the
+    /// doorbell in between, and the driver then takes the ring from the engine, whose values are waited
+    /// for: it is given back. Either the end comes first and is seen here, at first or at last, or
+    /// it comes later and finds a queue that is disconnected.
+    pub(super) fn disconnect(&self) {
+        if *lock(&self.door) != Door::Open {
+            return;
+        }
+        self.ddi.disconnect_doorbell(self.doorbell);
+        let door = lock(&self.door);
+        if *door == Door::Withdrawn {
+            // A lost engine and a stopped queue end the wait by themselves; of a list that has filled up
+            // meanwhile the end tells by its time-out.
+            let _ = self.ddi.withdraw_doorbell(self.doorbell);
+        }
+    }
+
+    /// The user loses the doorbell, and the engine goes on. What was queued before is covered by the
+    /// last queued value that is read after this: who published it later reads the doorbell's status
+    /// later as well, and is refused.
+    ///
+    /// # Errors
+    /// The driver's reason.
+    pub(super) fn withdraw(&self) -> Result<(), DdiError> {
+        let mut door = lock(&self.door);
+        if *door == Door::Open {
+            self.ddi.withdraw_doorbell(self.doorbell)?;
+            *door = Door::Withdrawn;
+        }
+        Ok(())
+    }
+
+    /// The wait that the queue stands at.
+    pub(super) fn stands_at(&self) -> Option<HwQueueWait> {
+        self.ddi.hw_queue_wait(self.handle)
+    }
+
+    /// The user may connect the doorbell again.
+    pub(super) fn give_back(&self) {
+        let mut door = lock(&self.door);
+        if *door == Door::Withdrawn {
+            *door = Door::Open;
+        }
+    }
+
+    /// Destroys the driver's queue, once; waits for its progress end.
+    pub(super) fn destroy(&self) {
+        let before = std::mem::replace(&mut *lock(&self.door), Door::Gone);
+        if before != Door::Gone {
+            self.ddi.destroy_doorbell(self.doorbell);
+            self.ddi.destroy_hw_queue(self.handle);
+            // Nobody can reach its next value any more; an earlier error stays.
+            self.progress_fence.fail(WaitError::Closed);
+        }
+    }
+
+    /// Whether its user or the end of its process has destroyed it.
+    pub(super) fn is_destroyed(&self) -> bool {
+        *lock(&self.door) == Door::Gone
+    }
+
+    /// The driver takes the doorbell away: the user reads DISCONNECTED_RETRY, unless it is aborted, which
+    /// stays.
+    pub(super) fn take_doorbell(&self) {
+        let status = self.storage.progress.block();
+        let status = status.word(QueueProgress::DOORBELL_STATUS);
+        let retry = DoorbellStatus::DisconnectedRetry as u64;
+        loop {
+            let word = status.observe();
+            match DoorbellStatus::from_word(word) {
+                DoorbellStatus::Connected | DoorbellStatus::ConnectedNotify => {
+                    // An abort may come between, on any thread.
+                    if status.exchange(word, retry) {
+                        return;
+                    }
+                }
+                DoorbellStatus::DisconnectedRetry | DoorbellStatus::DisconnectedAbort => return,
+            }
+        }
     }
 
     pub(super) fn error(&self) -> Option<WaitError> {

@@ -1,10 +1,17 @@
-//! Wait cell: where one CPU waiter sleeps, for one fence or for several.
+//! Wait cell: how one CPU wait ends, for one fence or for several, and who is told of it.
 //!
 //! What stands in the list of a fence is a [`WaitPart`]: the cell, and which of its parts the fence
-//! is. Who takes a part out of a list ends it, with that fence's lock held, but for its own thread,
-//! which gives it up. A cell takes no other lock.
+//! is. Who takes a part out of a list ends it, with that fence's lock held, but for whoever gives
+//! it up. A cell takes no other lock.
+//!
+//! The end is kept in the tally, whoever asks for it; who is to be told stands beside it: threads that
+//! sleep, and a listener. So an end that nobody is told of makes no system call.
+//!
+//! Why no listener is lost: it comes to stand in the cell, and is taken out by the end of the wait,
+//! under the cell's lock. Who comes after the end is given that instead.
 
-use super::wait_tally::WaitTally;
+use super::listener::{Listener, Listeners};
+use super::wait_tally::{Ended, WaitTally};
 use crate::kmd::QueueFault;
 use crate::sync::{Arc, Condvar, Mutex, lock, sleep_until};
 use std::time::Instant;
@@ -18,65 +25,125 @@ pub enum WaitError {
     /// The handle was closed, before or during the wait.
     #[error("the fence's handle is closed")]
     Closed,
+    /// A value that is more than `UINT_MAX/2` from that of a fence which is kept by 32-bit stores.
+    #[error(
+        "the value is more than UINT_MAX/2 from the fence's, which is kept by 32-bit stores: wait in \
+         smaller steps"
+    )]
+    TooFar,
+    /// The handle was opened without the right to wait (NF-23).
+    #[error("access denied: the fence's handle may not wait")]
+    AccessDenied,
+    /// A fence of type INTRA_GPU (NF-13).
+    #[error("the CPU cannot wait for a fence of type INTRA_GPU: wait by a queue, or use DEFAULT")]
+    IntraGpu,
     /// The device that would signal the fence is lost.
     #[error("the device is lost")]
     DeviceLost,
     /// The queue whose progress fence this is was stopped.
     #[error("the queue was stopped: {0}")]
     QueueFaulted(QueueFault),
+    /// A bug check stopped the adapter; [`AdapterState::records`](super::AdapterState::records)
+    /// says which.
+    #[error("the adapter was stopped: its records say why")]
+    AdapterStopped,
+    /// A process that has the fence open took this one's place among those that are told of its values.
+    #[error(
+        "another process took this one's place among those that have the fence open: close it, and \
+         open it anew"
+    )]
+    SlotLost,
 }
 
-/// Wakes its thread once: when the parts that have ended decide the wait.
+/// See the file's head.
 #[derive(Debug)]
 pub(super) struct WaitCell {
-    tally: Mutex<WaitTally>,
+    wait: Mutex<Wait>,
     ended: Condvar,
+}
+
+#[derive(Debug)]
+struct Wait {
+    tally: WaitTally,
+    /// Threads that are to be woken when it has ended.
+    sleepers: usize,
+    /// Who else is to be told; none once it has ended.
+    listener: Option<Listener>,
 }
 
 impl WaitCell {
     /// A cell for what is still open of a wait.
     pub(super) fn new(tally: WaitTally) -> Self {
+        let wait = Wait {
+            tally,
+            sleepers: 0,
+            listener: None,
+        };
         Self {
-            tally: Mutex::new(tally),
+            wait: Mutex::new(wait),
             ended: Condvar::new(),
         }
     }
 
     /// Which parts have ended by now.
     pub(super) fn tally(&self) -> WaitTally {
-        *lock(&self.tally)
+        lock(&self.wait).tally
     }
 
-    /// Sleeps until the wait has ended or the deadline is reached; which parts have ended by then.
-    pub(super) fn sleep(&self, deadline: Option<Instant>) -> WaitTally {
-        let mut tally = lock(&self.tally);
-        while tally.ended().is_none() {
-            match sleep_until(&self.ended, tally, deadline) {
-                Some(woken) => tally = woken,
-                None => return self.tally(),
-            }
+    /// Has one more be told of the end of the wait: there was none.
+    ///
+    /// # Errors
+    /// How it has ended already, with the listener, who is told nothing.
+    pub(super) fn listen(&self, listener: Listener) -> Result<(), (Ended, Listener)> {
+        let mut wait = lock(&self.wait);
+        if let Some(ended) = wait.tally.ended() {
+            return Err((ended, listener));
         }
-        *tally
+        wait.listener = Some(listener);
+        Ok(())
+    }
+
+    /// From now on nobody is told; gives back who would have been, to be dropped without a lock.
+    pub(super) fn silence(&self) -> Option<Listener> {
+        lock(&self.wait).listener.take()
+    }
+
+    /// Sleeps until the wait has ended or the deadline is reached.
+    pub(super) fn sleep(&self, deadline: Option<Instant>) {
+        let mut wait = lock(&self.wait);
+        wait.sleepers += 1;
+        while wait.tally.ended().is_none() {
+            let Some(woken) = sleep_until(&self.ended, wait, deadline) else {
+                wait = lock(&self.wait);
+                break;
+            };
+            wait = woken;
+        }
+        wait.sleepers -= 1;
     }
 }
 
 /// A waiter in the list of a fence.
 #[derive(Debug)]
-pub(super) struct WaitPart {
-    /// Where its thread sleeps.
+pub struct WaitPart {
+    /// Where the parts of the wait meet.
     pub(super) cell: Arc<WaitCell>,
     /// Which part of the wait the fence is.
     pub(super) part: usize,
 }
 
 impl WaitPart {
-    /// Ends the part, with its value reached or an error; wakes the thread if that ends the wait.
-    pub(super) fn end(&self, result: Result<(), WaitError>) {
-        let mut tally = lock(&self.cell.tally);
-        let before = tally.ended();
-        tally.end(self.part, result);
-        if before != tally.ended() {
+    /// Ends the part, with its value reached or an error. If that ends the wait, wakes who sleeps, and
+    /// gives who is to be `told` as soon as the caller holds no lock.
+    pub(super) fn end(&self, result: Result<(), WaitError>, told: &mut Listeners) {
+        let mut wait = lock(&self.cell.wait);
+        let before = wait.tally.ended();
+        wait.tally.end(self.part, result);
+        if before != wait.tally.ended() && wait.sleepers > 0 {
             self.cell.ended.notify_all();
+        }
+        if wait.tally.ended().is_some() {
+            told.add(wait.listener.take());
         }
     }
 }

@@ -16,7 +16,7 @@ pub(super) struct WaiterList<W> {
 
 /// A waiter's place in its list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct WaiterKey(u64, u64);
+pub struct WaiterKey(u64, u64);
 
 impl WaiterKey {
     /// The value that is waited for.
@@ -50,6 +50,11 @@ impl<W> WaiterList<W> {
         self.waiters.contains_key(&(key.0, key.1))
     }
 
+    /// Whether nobody waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiters.is_empty()
+    }
+
     /// Takes a waiter out that gave up; `None` if it was released before.
     pub(super) fn remove(&mut self, key: WaiterKey) -> Option<W> {
         self.waiters.remove(&(key.0, key.1))
@@ -73,6 +78,11 @@ impl<W> WaiterList<W> {
         self.rewound = Some(self.next);
     }
 
+    /// Whether it ever was.
+    pub(super) fn was_rewound(&self) -> bool {
+        self.rewound.is_some()
+    }
+
     /// Takes out all waiters that a record of `value` satisfies, least value first: those that were
     /// added after a rewind are left to CurrentValue, since the record may be older (NF-26).
     pub(super) fn release_recorded(&mut self, value: u64) -> Vec<W> {
@@ -86,6 +96,20 @@ impl<W> WaiterList<W> {
             .filter(|(_, number)| *number < rewound)
             .collect();
         older
+            .iter()
+            .filter_map(|key| self.waiters.remove(key))
+            .collect()
+    }
+
+    /// Takes out all waiters of a kind, least value first.
+    pub(super) fn take_if(&mut self, is_meant: impl Fn(&W) -> bool) -> Vec<W> {
+        let meant: Vec<_> = self
+            .waiters
+            .iter()
+            .filter(|(_, waiter)| is_meant(waiter))
+            .map(|(key, _)| *key)
+            .collect();
+        meant
             .iter()
             .filter_map(|key| self.waiters.remove(key))
             .collect()
@@ -130,6 +154,8 @@ mod tests {
         }
         assert_eq!(list.release(5), [3, 5, 5]);
         assert!(list.release(8).is_empty());
+        list.add(8, 8);
+        assert_eq!(list.take_if(|value| *value < 9), [8]);
         assert_eq!(list.drain(), [9]);
     }
 

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod device;
+mod growth;
 mod machine;
 mod quantity;
 mod row;
@@ -14,6 +15,7 @@ mod table;
 mod verdict;
 
 pub use device::DeviceDescription;
+pub use growth::growth;
 pub use machine::Machine;
 pub use row::Row;
 pub use schema::{NotRunRow, Report, SCHEMA};

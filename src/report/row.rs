@@ -83,7 +83,7 @@ impl Row {
             notifications_per_kop: sum(|batch| batch.notifications),
             wakeups_per_kop: sum(|batch| batch.process.wakeups),
             submits_per_kop: sum(|batch| Some(batch.submits)).unwrap_or_default(),
-            same_memory: false,
+            same_memory: measured.same_memory,
         }
     }
 
@@ -193,6 +193,7 @@ mod tests {
             work: "Work.".into(),
             ops_per_batch,
             batches,
+            same_memory: false,
         }
     }
 

@@ -1,5 +1,6 @@
 //! Table: the report, as a person reads it.
 
+use super::growth::growth;
 use super::quantity::{count, figures, rate, speed, time};
 use super::verdict::{title, verdict};
 use super::{Report, Row};
@@ -71,8 +72,15 @@ pub fn tables(report: &Report, style: Style) -> String {
             );
         }
     }
-    for group in report.groups() {
-        let _ = write!(text, "\n{}", of_group(&group, style));
+    let groups = report.groups();
+    let last_of_scale = groups.iter().rposition(|group| is_of_scale(group));
+    for (number, group) in groups.iter().enumerate() {
+        let _ = write!(text, "\n{}", of_group(group, style));
+        if last_of_scale == Some(number)
+            && let Some(growth) = growth(&report.rows.iter().collect::<Vec<_>>())
+        {
+            let _ = writeln!(text, "{}", style.green(&growth));
+        }
     }
     if report.rows.is_empty() {
         let _ = writeln!(text, "\nNothing was measured.");
@@ -81,9 +89,9 @@ pub fn tables(report: &Report, style: Style) -> String {
             text,
             "\n{}",
             style.faint(
-                "Times are of one operation: percentiles over batches; in CPU wait, CPU signal and \
-                 the fans over single operations.\nCPU of all threads. /k: for 1,000 operations; of \
-                 idle one is a second.\n"
+                "Times are of one operation: percentiles over batches; in CPU wait, CPU signal, \
+                 the fans and scale (where one comes at a time) over single operations.\nCPU of all threads. /k: for 1,000 \
+                 operations; of idle one is a second.\n"
             )
         );
     }
@@ -100,6 +108,12 @@ pub fn tables(report: &Report, style: Style) -> String {
         );
     }
     text
+}
+
+fn is_of_scale(group: &[&Row]) -> bool {
+    group
+        .first()
+        .is_some_and(|row| row.scenario == Scenario::Scale)
 }
 
 fn of_group(group: &[&Row], style: Style) -> String {

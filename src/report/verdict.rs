@@ -56,6 +56,11 @@ pub fn verdict(group: &[&Row]) -> Option<String> {
         let against = [Mechanism::TimelineSemaphore, Mechanism::BareControl];
         verdict.extend(["; polled ", &compare(polled, &against).join(", ")]);
     }
+    // Where there is but one memory the row claims nothing.
+    if let Some(local) = of(Mechanism::NativeLocalEvent).filter(|row| !row.same_memory) {
+        let against = [Mechanism::NativeSystemEvent, Mechanism::TimelineSemaphore];
+        verdict.extend(["; in local memory ", &compare(local, &against).join(", ")]);
+    }
     if let Some(share) = of(Mechanism::BareControl).and_then(Row::not_co_scheduled) {
         let said = format!("; {} of the bare control's batches", percent(share));
         verdict.extend([&said, " were not co-scheduled, and done again"]);
@@ -86,6 +91,7 @@ fn called(row: &Row) -> String {
         Mechanism::TimelineSemaphore => "timeline semaphores",
         Mechanism::MonitoredFence => "monitored fences",
         Mechanism::BareControl => "the bare control",
+        Mechanism::NativeSystemEvent => "in system memory",
         other => other.name(),
     };
     // Of timeline semaphores the fastest way counts, whichever it is; the bare control's are
@@ -110,6 +116,8 @@ pub(super) fn title(row: &Row) -> String {
         Scenario::CpuSignal => "CPU signal",
         Scenario::FanOut => "fan-out",
         Scenario::FanIn => "fan-in",
+        Scenario::Copy => "copy",
+        Scenario::Scale => "scale",
         Scenario::Idle => "idle",
     };
     match row.form() {
@@ -162,6 +170,20 @@ mod tests {
              control; 12.5 % of the bare control's batches were not \
              co-scheduled, and done again"
         );
+    }
+
+    #[test]
+    fn local_memory_is_compared_where_it_is_another() {
+        let native = row(Scenario::Handoff, Mechanism::NativeSystemEvent, 1000.0);
+        let timeline = row(Scenario::Handoff, Mechanism::TimelineSemaphore, 2000.0);
+        let mut local = row(Scenario::Handoff, Mechanism::NativeLocalEvent, 500.0);
+        let begin = "hand-off: native 2.00 times faster than timeline semaphores";
+        let in_local = "; in local memory 2.00 times faster than in system memory, 4.00 times \
+                        faster than timeline semaphores";
+        let said = |local: &Row| verdict(&[&native, local, &timeline]).unwrap();
+        assert_eq!(said(&local), format!("{begin}{in_local}"));
+        local.same_memory = true;
+        assert_eq!(said(&local), begin);
     }
 
     #[test]

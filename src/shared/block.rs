@@ -64,7 +64,10 @@ impl Block {
     #[inline]
     pub fn word(&self, offset: u64) -> Word<'_> {
         let start = self.offset + check(offset, 1, self.bytes);
-        Word(self.mapping.cell(start))
+        Word {
+            cell: self.mapping.cell(start),
+            write_combined: self.mapping.is_write_combined(),
+        }
     }
 
     /// Stores `words` from byte `offset` on, in order; orders nothing.
@@ -90,10 +93,19 @@ impl Block {
     }
 }
 
+/// What a [`ReadBlock`] is read by.
+#[derive(Clone, Debug)]
+enum ReadSide {
+    /// The page tables let nobody write.
+    Protected(Arc<ReadMapping>),
+    /// There is no such mapping; what is not written through this is not written by its type alone.
+    Shared(Arc<Mapping>),
+}
+
 /// A range of a mapping, for reading.
 #[derive(Clone, Debug)]
 pub struct ReadBlock {
-    mapping: Arc<ReadMapping>,
+    side: ReadSide,
     offset: usize,
     bytes: usize,
 }
@@ -107,10 +119,26 @@ impl ReadBlock {
     pub fn new(mapping: &Arc<ReadMapping>, offset: u64, bytes: u64) -> Self {
         let start = check(offset, bytes as usize / 8, mapping.len());
         Self {
-            mapping: Arc::clone(mapping),
+            side: ReadSide::Protected(Arc::clone(mapping)),
             offset: start,
             bytes: bytes as usize,
         }
+    }
+
+    /// A block, for reading, of memory that has no mapping which cannot be written.
+    #[must_use]
+    pub fn unprotected(block: &Block) -> Self {
+        Self {
+            side: ReadSide::Shared(Arc::clone(&block.mapping)),
+            offset: block.offset,
+            bytes: block.bytes,
+        }
+    }
+
+    /// Whether the page tables let nobody write through its mapping (NF-02).
+    #[must_use]
+    pub fn is_protected(&self) -> bool {
+        matches!(self.side, ReadSide::Protected(_))
     }
 
     /// The word at byte `offset`.
@@ -121,6 +149,15 @@ impl ReadBlock {
     #[inline]
     pub fn word(&self, offset: u64) -> ReadWord<'_> {
         let start = self.offset + check(offset, 1, self.bytes);
-        ReadWord(self.mapping.cell(start))
+        ReadWord(match &self.side {
+            ReadSide::Protected(mapping) => Word {
+                cell: mapping.cell(start),
+                write_combined: false,
+            },
+            ReadSide::Shared(mapping) => Word {
+                cell: mapping.cell(start),
+                write_combined: mapping.is_write_combined(),
+            },
+        })
     }
 }

@@ -12,8 +12,8 @@
 
 use super::RegionError;
 use crate::abi::{
-    EngineControl, EngineReport, FenceEntry, Home, InterruptRecord, PAGE_BYTES, QueueProgress,
-    RingControl, WordGroup,
+    Doorbell, EngineControl, EngineReport, FenceEntry, Home, InterruptRecord, PAGE_BYTES,
+    QueueProgress, RingControl, WordGroup,
 };
 use crate::sync::plain::{self, lock};
 use crate::sync::{Arc, AtomicU64, Ordering};
@@ -30,9 +30,8 @@ fn is_explored(group: WordGroup, offset: u64) -> bool {
         WordGroup::CurrentValues | WordGroup::MonitoredValues => true,
         // Control words and packets alternate by the page; the first packets of a page count too,
         // and cost little, since they are written before the index.
-        WordGroup::Ring => {
-            [RingControl::WRITE_INDEX, RingControl::DOORBELL].contains(&(offset % PAGE_BYTES))
-        }
+        WordGroup::Ring => offset % PAGE_BYTES == RingControl::WRITE_INDEX,
+        WordGroup::Doorbell => offset % Doorbell::BYTES == Doorbell::RINGS,
         WordGroup::Progress => offset % QueueProgress::BYTES == QueueProgress::DOORBELL_STATUS,
         WordGroup::FenceTable => [
             FenceEntry::MONITORED_VALUE_VA,
@@ -56,7 +55,11 @@ fn is_explored(group: WordGroup, offset: u64) -> bool {
             ]
             .contains(&offset),
         },
-        WordGroup::QueueState | WordGroup::Log | WordGroup::HandleTable => false,
+        WordGroup::QueueState
+        | WordGroup::Log
+        | WordGroup::LargeLog
+        | WordGroup::HandleTable
+        | WordGroup::Allocation => false,
     }
 }
 
@@ -89,6 +92,34 @@ impl Cell {
             Self::Explored(word) => word.fetch_add(add, order),
             Self::Plain(word) => word.fetch_add(add, order),
         }
+    }
+}
+
+/// What only operating systems in several processes do, of which loom explores none.
+impl Cell {
+    fn plain(&self) -> &plain::AtomicU64 {
+        match self {
+            Self::Plain(word) => word,
+            Self::Explored(_) => unreachable!("a word of another group"),
+        }
+    }
+
+    pub(super) fn swap(&self, value: u64, order: Ordering) -> u64 {
+        self.plain().swap(value, order)
+    }
+
+    pub(super) fn fetch_max(&self, value: u64, order: Ordering) -> u64 {
+        self.plain().fetch_max(value, order)
+    }
+
+    pub(super) fn compare_exchange(
+        &self,
+        old: u64,
+        new: u64,
+        yes: Ordering,
+        no: Ordering,
+    ) -> Result<u64, u64> {
+        self.plain().compare_exchange(old, new, yes, no)
     }
 }
 
@@ -152,6 +183,12 @@ impl Region {
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
+    }
+
+    /// Whether it can be mapped for reading alone.
+    #[must_use]
+    pub fn has_read_only_alias(&self) -> bool {
+        true
     }
 
     /// A mapping for reading and writing.
@@ -218,6 +255,10 @@ impl Mapping {
 
     pub(super) fn cell(&self, offset: usize) -> &Cell {
         self.0.cell(offset)
+    }
+
+    pub(super) fn is_write_combined(&self) -> bool {
+        false
     }
 
     /// Makes the explored words of a short part, while its maker alone knows it.

@@ -11,17 +11,31 @@ use std::ptr::NonNull;
 struct Pages {
     start: NonNull<c_void>,
     region: Arc<Region>,
+    /// Unmapped on drop; else the device's mapping, which the region keeps.
+    own: bool,
+    write_combined: bool,
 }
 
-// SAFETY: the pages are plain memory of the process; they stay mapped until drop, wherever that
-// happens, and are touched through atomics only.
+// SAFETY: the pages are memory of the process; they stay mapped until drop, wherever that happens
+// (a device's for as long as the region), and are touched through atomics only.
 unsafe impl Send for Pages {}
 // SAFETY: as above; every access through a shared reference is atomic.
 unsafe impl Sync for Pages {}
 
 impl Pages {
+    /// The mapping that the device made of its memory, if the region is such.
+    fn of_device(region: &Arc<Region>) -> Option<Self> {
+        let (start, write_combined) = region.device_mapping()?;
+        Some(Self {
+            start: start.cast(),
+            region: Arc::clone(region),
+            own: false,
+            write_combined,
+        })
+    }
+
     fn new(region: &Arc<Region>, prot: ProtFlags) -> Result<Self, RegionError> {
-        let error = |source| RegionError {
+        let error = |source| RegionError::System {
             action: "map",
             name: region.name(),
             len: region.len(),
@@ -44,6 +58,8 @@ impl Pages {
         Ok(Self {
             start,
             region: Arc::clone(region),
+            own: true,
+            write_combined: false,
         })
     }
 }
@@ -65,6 +81,9 @@ unsafe fn atomic<'a>(start: NonNull<u8>, offset: usize) -> &'a AtomicU64 {
 
 impl Drop for Pages {
     fn drop(&mut self) {
+        if !self.own {
+            return;
+        }
         // SAFETY: mapped by `new` with this length and unmapped nowhere else; whoever had a
         // reference to a word of it held this value alive.
         let unmapped = unsafe { rustix::mm::munmap(self.start.as_ptr(), self.region.len()) };
@@ -78,6 +97,9 @@ pub struct Mapping(Pages);
 
 impl Mapping {
     pub(super) fn new(region: &Arc<Region>) -> Result<Self, RegionError> {
+        if let Some(pages) = Pages::of_device(region) {
+            return Ok(Self(pages));
+        }
         Pages::new(region, ProtFlags::READ | ProtFlags::WRITE).map(Self)
     }
 
@@ -107,6 +129,12 @@ impl Mapping {
         unsafe { atomic(self.start(), offset) }
     }
 
+    /// Whether the CPU combines stores to it, instead of caching them.
+    #[inline]
+    pub(super) fn is_write_combined(&self) -> bool {
+        self.0.write_combined
+    }
+
     /// The region that is mapped.
     #[must_use]
     pub fn region(&self) -> &Arc<Region> {
@@ -120,6 +148,10 @@ pub struct ReadMapping(Pages);
 
 impl ReadMapping {
     pub(super) fn new(region: &Arc<Region>) -> Result<Self, RegionError> {
+        if !region.has_read_only_alias() {
+            let name = region.name();
+            return Err(RegionError::NoReadOnlyAlias { name });
+        }
         Pages::new(region, ProtFlags::READ).map(Self)
     }
 

@@ -1,6 +1,7 @@
 //! Memory that both sides write. Unsafe room 1.
 //!
-//! A [`Region`] is memory by itself (a memfd), without an address; a [`Mapping`] gives it one; a
+//! A [`Region`] is memory by itself (a memfd, or memory that a device exported), without an address;
+//! [`Providers`] make it; a [`Mapping`] gives it an address; a
 //! [`Block`] is a part of a mapping, and the only thing other rooms touch: its words are 64 bits,
 //! atomic, and reached through methods that say what they order. No structure of atomics is cast
 //! over memory (`decisions.md` 25).
@@ -8,24 +9,38 @@
 //! Under loom the same nouns stand for memory of its own making (`explored.rs`).
 
 mod block;
+#[cfg(not(loom))]
+mod descriptors;
+#[cfg(not(loom))]
+mod device_memory;
 #[cfg(loom)]
 mod explored;
+#[cfg(not(loom))]
+mod futex;
 mod local_memory;
 #[cfg(not(loom))]
 mod mapping;
 mod pool;
+mod provider;
+mod providers;
 #[cfg(not(loom))]
 mod region;
 mod region_error;
 mod word;
 
 pub use block::{Block, ReadBlock};
+#[cfg(not(loom))]
+pub use descriptors::{PassError, receive_descriptors, send_descriptors};
+#[cfg(not(loom))]
+pub use device_memory::{DeviceIdentity, DeviceMemory, Exported};
 #[cfg(loom)]
 pub use explored::{Mapping, ReadMapping, Region};
 pub use local_memory::LocalMemory;
 #[cfg(not(loom))]
 pub use mapping::{Mapping, ReadMapping};
 pub use pool::{Pool, PoolPlace};
+pub use provider::{Provider, SystemPages};
+pub use providers::{NoLocalMemory, Providers};
 #[cfg(not(loom))]
 pub use region::Region;
 pub use region_error::RegionError;

@@ -6,22 +6,24 @@
 //!
 //! A region goes with the last of its places.
 
-use super::{Block, ReadBlock, ReadMapping, Region, RegionError};
-use crate::abi::WordGroup;
+use super::{Block, Providers, ReadBlock, ReadMapping, Region, RegionError};
+use crate::abi::{Home, WordGroup};
 use crate::sync::Arc;
 use crate::sync::plain::{Mutex, lock};
 use std::sync::Weak;
 
 /// Bytes of a region, where a place is not larger.
 const CHUNK_BYTES: u64 = 256 * 1024;
-/// Places of a region at most: small ones shall not fill it.
+/// Places of a region at most, where nothing else is asked for: small ones shall not fill it.
 const MOST_PLACES: u64 = 32;
 
 /// See the module's page.
 #[derive(Debug)]
 pub struct Pool {
+    memory: Arc<Providers>,
     group: WordGroup,
     place_bytes: u64,
+    most_places: u64,
     chunks: Mutex<Vec<Weak<Chunk>>>,
 }
 
@@ -52,21 +54,53 @@ pub struct PoolPlace {
 }
 
 impl Pool {
-    /// Of places of `place_bytes` bytes, a multiple of 8, for words of one group.
+    /// Of places of `place_bytes` bytes, a multiple of 8, for words of one group, in the memory that
+    /// the placement table wants for them.
     #[must_use]
-    pub fn new(group: WordGroup, place_bytes: u64) -> Self {
+    pub fn new(memory: &Arc<Providers>, group: WordGroup, place_bytes: u64) -> Self {
         Self {
+            memory: Arc::clone(memory),
             group,
             place_bytes,
+            most_places: MOST_PLACES,
             chunks: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// The same with up to so many places a region.
+    #[must_use]
+    pub fn with_places(self, most_places: u64) -> Self {
+        Self {
+            most_places,
+            ..self
         }
     }
 
     /// A place that nobody else has.
     ///
     /// # Errors
-    /// As [`Region::new`].
+    /// As [`Providers::for_words`].
     pub fn allocate(&self) -> Result<PoolPlace, RegionError> {
+        self.allocate_with(|bytes| self.memory.for_words(self.group, bytes))
+    }
+
+    /// The same in this memory while it has room, then in the other, whatever the table says; as does
+    /// every place of the pool.
+    ///
+    /// # Errors
+    /// As [`Providers::in_homes`].
+    pub fn allocate_in(
+        &self,
+        preferred: Home,
+        eviction: Option<Home>,
+    ) -> Result<PoolPlace, RegionError> {
+        self.allocate_with(|bytes| self.memory.in_homes(preferred, eviction, self.group, bytes))
+    }
+
+    fn allocate_with(
+        &self,
+        region: impl FnOnce(u64) -> Result<Arc<Region>, RegionError>,
+    ) -> Result<PoolPlace, RegionError> {
         let mut chunks = lock(&self.chunks);
         chunks.retain(|chunk| chunk.strong_count() > 0);
         let taken = chunks.iter().filter_map(Weak::upgrade).find_map(|chunk| {
@@ -76,7 +110,7 @@ impl Pool {
         let ((number, used), chunk) = if let Some(taken) = taken {
             taken
         } else {
-            let chunk = Arc::new(Chunk::new(self.group, self.place_bytes)?);
+            let chunk = Arc::new(self.chunk(region)?);
             chunks.push(Arc::downgrade(&chunk));
             let Some(first) = lock(&chunk.free).take() else {
                 unreachable!("a region has at least one place")
@@ -96,13 +130,14 @@ impl Pool {
             block,
         })
     }
-}
 
-impl Chunk {
-    fn new(group: WordGroup, place_bytes: u64) -> Result<Self, RegionError> {
-        let places = (CHUNK_BYTES / place_bytes).clamp(1, MOST_PLACES);
-        let region = Region::for_words(group, places * place_bytes)?;
-        Ok(Self {
+    fn chunk(
+        &self,
+        region: impl FnOnce(u64) -> Result<Arc<Region>, RegionError>,
+    ) -> Result<Chunk, RegionError> {
+        let places = (CHUNK_BYTES / self.place_bytes).clamp(1, self.most_places);
+        let region = region(places * self.place_bytes)?;
+        Ok(Chunk {
             block: Block::whole(&region.map()?),
             read_only: Mutex::new(None),
             free: Mutex::new(Free {
@@ -136,11 +171,15 @@ impl PoolPlace {
         &self.block
     }
 
-    /// The place through a mapping that cannot be written.
+    /// The place for reading: through a mapping that cannot be written, where its memory has such;
+    /// [`ReadBlock::is_protected`] says so.
     ///
     /// # Errors
     /// As [`Region::map_read_only`].
     pub fn read_only(&self) -> Result<ReadBlock, RegionError> {
+        if !self.chunk.region.has_read_only_alias() {
+            return Ok(ReadBlock::unprotected(&self.block));
+        }
         let mut mapping = lock(&self.chunk.read_only);
         let mapping = match &*mapping {
             Some(mapping) => mapping,
@@ -174,7 +213,7 @@ mod tests {
     use super::*;
 
     fn pool() -> Pool {
-        Pool::new(WordGroup::Log, 4096)
+        Pool::new(&Arc::default(), WordGroup::Log, 4096)
     }
 
     #[test]
@@ -222,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_place_larger_than_a_region_has_one_of_its_own() {
-        let pool = Pool::new(WordGroup::Ring, 4 * CHUNK_BYTES);
+        let pool = Pool::new(&Arc::default(), WordGroup::Ring, 4 * CHUNK_BYTES);
         let (one, other) = (pool.allocate().unwrap(), pool.allocate().unwrap());
         assert!(!Arc::ptr_eq(one.region(), other.region()));
     }

@@ -1,25 +1,38 @@
 //! Region: shared memory without an address.
 //!
-//! A memfd, sealed so that nobody can shrink it under another's mapping. Every party that touches
-//! it (the OS, the user, each engine) makes a mapping of its own.
+//! Either a memfd, sealed so that nobody can shrink it under another's mapping: every party that
+//! touches it (the OS, the user, each engine) makes a mapping of its own. Or memory that a device
+//! allocated and exported: the host has the one mapping that the device made, and each engine
+//! imports the memory itself.
 
-use super::{Mapping, ReadMapping, RegionError};
+use super::{DeviceMemory, Exported, Mapping, ReadMapping, RegionError};
 use crate::abi::{Home, PAGE_BYTES, WordGroup};
 use crate::sync::Arc;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::io::Errno;
+use std::ptr::NonNull;
+
+#[derive(Debug)]
+enum Backing {
+    File(OwnedFd),
+    Device {
+        memory: Box<dyn DeviceMemory>,
+        home: Home,
+        write_combined: bool,
+    },
+}
 
 /// Memory of whole pages, zero at first.
 #[derive(Debug)]
 pub struct Region {
-    memfd: OwnedFd,
+    backing: Backing,
     len: usize,
     name: &'static str,
 }
 
 impl Region {
-    /// Makes a region for words of one group, where the placement table wants them if that memory
-    /// is offered; [`Region::home`] says where they are.
+    /// Makes a region of system memory for words of one group.
     ///
     /// # Errors
     /// As [`Region::new`].
@@ -27,11 +40,13 @@ impl Region {
         Self::new(group.name(), bytes)
     }
 
-    /// The memory that the region really is. Providers of other memory come with local fences;
-    /// until then every region is a memfd.
+    /// The memory that the region really is.
     #[must_use]
     pub fn home(&self) -> Home {
-        Home::CachedSystem
+        match &self.backing {
+            Backing::File(_) => Home::CachedSystem,
+            Backing::Device { home, .. } => *home,
+        }
     }
 
     /// Makes a region of at least `bytes` bytes, rounded up to whole pages.
@@ -40,7 +55,7 @@ impl Region {
     /// When the system has no memory or no file descriptor left.
     pub fn new(name: &'static str, bytes: u64) -> Result<Arc<Self>, RegionError> {
         let len = bytes.max(1).next_multiple_of(PAGE_BYTES) as usize;
-        let error = |source| RegionError {
+        let error = |source| RegionError::System {
             action: "make",
             name,
             len,
@@ -50,7 +65,94 @@ impl Region {
         let memfd = rustix::fs::memfd_create(name, flags).map_err(error)?;
         rustix::fs::ftruncate(&memfd, len as u64).map_err(error)?;
         rustix::fs::fcntl_add_seals(&memfd, SealFlags::SHRINK | SealFlags::GROW).map_err(error)?;
-        Ok(Arc::new(Self { memfd, len, name }))
+        Ok(Arc::new(Self {
+            backing: Backing::File(memfd),
+            len,
+            name,
+        }))
+    }
+
+    /// A region by a descriptor that another process sent: one file of memory of `bytes` bytes, a whole
+    /// number of pages, which nobody can shrink under a mapping of it.
+    ///
+    /// # Errors
+    /// It is something else.
+    pub fn received(
+        group: WordGroup,
+        descriptor: OwnedFd,
+        bytes: u64,
+    ) -> Result<Arc<Self>, RegionError> {
+        let name = group.name();
+        let error = |source| RegionError::System {
+            action: "look at",
+            name,
+            len: bytes as usize,
+            source,
+        };
+        let refused = |reason| RegionError::Received { name, reason };
+        // What has seals is a file of memory; a file on a disk has none, and can be cut at any time.
+        let seals = match rustix::fs::fcntl_get_seals(&descriptor) {
+            Ok(seals) => seals,
+            Err(Errno::INVAL | Errno::BADF) => return Err(refused("a page is no file of memory")),
+            Err(source) => return Err(error(source)),
+        };
+        if !seals.contains(SealFlags::SHRINK | SealFlags::GROW) {
+            return Err(refused(
+                "a page is not sealed: it could be cut under its mappings",
+            ));
+        }
+        if seals.intersects(SealFlags::WRITE | SealFlags::FUTURE_WRITE) {
+            return Err(refused("a page is sealed against writing"));
+        }
+        let stat = rustix::fs::fstat(&descriptor).map_err(error)?;
+        if stat.st_size.cast_unsigned() != bytes || !bytes.is_multiple_of(PAGE_BYTES) {
+            return Err(refused("a page is of another size"));
+        }
+        Ok(Arc::new(Self {
+            backing: Backing::File(descriptor),
+            len: bytes as usize,
+            name,
+        }))
+    }
+
+    /// Which file of memory it is, system-wide while anybody has it: the device's and the file's
+    /// number. `None` for memory of a device, which is not passed to other processes.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn file(&self) -> Result<Option<(u64, u64)>, RegionError> {
+        let Backing::File(memfd) = &self.backing else {
+            return Ok(None);
+        };
+        let error = |source| RegionError::System {
+            action: "look at",
+            name: self.name,
+            len: self.len,
+            source,
+        };
+        let stat = rustix::fs::fstat(memfd).map_err(error)?;
+        Ok(Some((stat.st_dev, stat.st_ino)))
+    }
+
+    /// Zeros that a device allocated. `write_combined` where the CPU does not cache it: then stores are
+    /// neither ordered nor sent by themselves.
+    #[must_use]
+    pub fn of_device(
+        group: WordGroup,
+        home: Home,
+        write_combined: bool,
+        memory: Box<dyn DeviceMemory>,
+    ) -> Arc<Self> {
+        let (_, len) = memory.pages();
+        Arc::new(Self {
+            backing: Backing::Device {
+                memory,
+                home,
+                write_combined,
+            },
+            len,
+            name: group.name(),
+        })
     }
 
     /// Size in bytes, whole pages.
@@ -65,13 +167,22 @@ impl Region {
         false
     }
 
-    /// What the region holds; the name that `/proc/self/maps` shows.
+    /// What the region holds; of a memfd the name that `/proc/self/maps` shows.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// A new mapping for reading and writing.
+    /// What an engine's import has to name; `None` for a memfd, of which it maps pages of its own.
+    #[must_use]
+    pub fn exported(&self) -> Option<Exported<'_>> {
+        match &self.backing {
+            Backing::File(_) => None,
+            Backing::Device { memory, .. } => Some(memory.exported()),
+        }
+    }
+
+    /// A mapping for reading and writing: a new one of a memfd, the device's own else.
     ///
     /// # Errors
     /// When the address space or the map count is used up.
@@ -82,14 +193,35 @@ impl Region {
     /// A new mapping that the page tables let nobody write through (NF-02).
     ///
     /// # Errors
-    /// As [`Region::map`].
+    /// As [`Region::map`]; there is none of memory that a device maps.
     pub fn map_read_only(self: &Arc<Self>) -> Result<Arc<ReadMapping>, RegionError> {
         ReadMapping::new(self).map(Arc::new)
+    }
+
+    /// Whether it can be mapped for reading alone.
+    #[must_use]
+    pub fn has_read_only_alias(&self) -> bool {
+        matches!(self.backing, Backing::File(_))
+    }
+
+    /// Where the device mapped it, and whether its stores are write-combined.
+    pub(super) fn device_mapping(&self) -> Option<(NonNull<u8>, bool)> {
+        match &self.backing {
+            Backing::File(_) => None,
+            Backing::Device {
+                memory,
+                write_combined,
+                ..
+            } => Some((memory.pages().0, *write_combined)),
+        }
     }
 }
 
 impl AsFd for Region {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.memfd.as_fd()
+        match &self.backing {
+            Backing::File(memfd) => memfd.as_fd(),
+            Backing::Device { memory, .. } => memory.exported().descriptor,
+        }
     }
 }

@@ -1,22 +1,24 @@
 //! Command list: what a submission asks a hardware queue to do, in order.
 
-use super::Fence;
-use crate::abi::{FenceHandle, Opcode, Packet};
+use super::named_by::NamedBy;
+use super::{Allocation, Fence};
+use crate::abi::{LocalHandle, Opcode, Packet};
+use crate::os::Process;
+use crate::sync::Arc;
+use std::ops::Range;
 
-/// One command; its log number is known when it is queued.
+/// One command: its packet, but for the log number, which is known when it is queued.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Command {
-    pub(super) opcode: Opcode,
-    pub(super) handle: FenceHandle,
-    pub(super) value: u64,
-}
+pub(super) struct Command(Packet);
 
 /// Commands for one submission. It can be submitted any number of times.
 ///
-/// Fences are named by handle: the list does not keep them open.
+/// Fences and allocations are named by handle: the list does not keep them open. All must be of the
+/// device of the queue that it is submitted to.
 #[derive(Clone, Debug, Default)]
 pub struct CommandList {
     pub(super) commands: Vec<Command>,
+    named_by: NamedBy,
 }
 
 impl CommandList {
@@ -28,31 +30,76 @@ impl CommandList {
 
     /// The queue goes on when the fence's CurrentValue is at least `value`.
     pub fn wait(&mut self, fence: &Fence, value: u64) -> &mut Self {
-        self.push(Opcode::Wait, fence.handle(), value)
+        self.names(fence.object().process())
+            .push(Packet::wait(fence.handle(), value, 0))
     }
 
     /// Stores `value` to the fence.
     pub fn signal(&mut self, fence: &Fence, value: u64) -> &mut Self {
-        self.push(Opcode::Signal, fence.handle(), value)
+        self.names(fence.object().process())
+            .push(Packet::signal(fence.handle(), value, 0))
     }
 
     /// Takes a place in the ring and does nothing.
     pub fn nop(&mut self) -> &mut Self {
-        self.push(Opcode::Nop, FenceHandle::from_raw(0), 0)
+        self.push(Packet::nop())
     }
 
-    fn push(&mut self, opcode: Opcode, handle: FenceHandle, value: u64) -> &mut Self {
-        self.commands.push(Command {
-            opcode,
-            handle,
-            value,
-        });
+    /// Stores the GPU's time, in ticks, to the word at byte `offset` of the allocation.
+    pub fn timestamp(&mut self, to: &Allocation, offset: u64) -> &mut Self {
+        self.names(to.process())
+            .push(Packet::timestamp(to.handle(), offset))
+    }
+
+    /// Stores `value` to every word of a range of bytes of the allocation. Begin and end are
+    /// multiples of 8, else the queue faults.
+    pub fn fill(&mut self, to: &Allocation, bytes: Range<u64>, value: u64) -> &mut Self {
+        let length = bytes.end.wrapping_sub(bytes.start);
+        self.names(to.process())
+            .push(Packet::fill(to.handle(), bytes.start, length, value))
+    }
+
+    /// Copies a range of bytes of `from` to `to`, where it begins at byte `offset`. All are multiples
+    /// of 8 and the two ranges share no byte, else the queue faults.
+    pub fn copy(
+        &mut self,
+        from: &Allocation,
+        bytes: Range<u64>,
+        to: &Allocation,
+        offset: u64,
+    ) -> &mut Self {
+        let length = bytes.end.wrapping_sub(bytes.start);
+        let source = (from.handle(), bytes.start);
+        self.names(from.process())
+            .names(to.process())
+            .push(Packet::copy((to.handle(), offset), source, length))
+    }
+
+    /// The packets, without log numbers.
+    pub(super) fn packets(&self) -> impl Iterator<Item = Packet> + Clone {
+        self.commands.iter().map(|command| command.0)
+    }
+
+    /// Whether all that it names has been opened by `process`: a handle is a number, which in another
+    /// process's table names something else.
+    pub(super) fn is_of(&self, process: &Arc<Process>) -> bool {
+        self.named_by.is(process)
+    }
+
+    fn names(&mut self, process: &Arc<Process>) -> &mut Self {
+        self.named_by.add(process);
+        self
+    }
+
+    fn push(&mut self, packet: Packet) -> &mut Self {
+        self.commands.push(Command(packet));
         self
     }
 
     /// Forgets the commands and keeps the memory.
     pub fn clear(&mut self) {
         self.commands.clear();
+        self.named_by = NamedBy::default();
     }
 
     /// Commands in the list.
@@ -69,17 +116,30 @@ impl CommandList {
 }
 
 impl Command {
+    /// What ends a submission.
+    pub(super) fn progress(fence: LocalHandle, value: u64) -> Self {
+        Self(Packet::progress(fence, value, 0))
+    }
+
     /// The packet, given the running numbers of the queue's two logs, which it advances.
     pub(super) fn packet(self, waits: &mut u64, signals: &mut u64) -> Packet {
-        let take = |number: &mut u64| {
-            *number += 1;
-            *number - 1
+        let number = match self.0.opcode() {
+            Some(Opcode::Wait) => waits,
+            Some(Opcode::Signal | Opcode::Progress) => signals,
+            Some(Opcode::Nop | Opcode::Timestamp | Opcode::Fill | Opcode::Copy) | None => {
+                return self.0;
+            }
         };
-        match self.opcode {
-            Opcode::Nop => Packet::nop(),
-            Opcode::Wait => Packet::wait(self.handle, self.value, take(waits)),
-            Opcode::Signal => Packet::signal(self.handle, self.value, take(signals)),
-            Opcode::Progress => Packet::progress(self.handle, self.value, take(signals)),
+        *number += 1;
+        Packet {
+            log_number: *number - 1,
+            ..self.0
         }
+    }
+
+    /// Words of the packet that its opcode reads.
+    pub(super) fn words(packet: &Packet) -> usize {
+        let transfers = packet.opcode().is_some_and(Opcode::is_transfer);
+        if transfers { 8 } else { 3 }
     }
 }

@@ -1,13 +1,25 @@
 //! Device: what an application opens on an adapter.
 
-use super::{Fence, HwQueue};
-use crate::os;
+use super::{Allocation, Fence, HwQueue, Timeout};
+use crate::abi::HandleAccess;
+use crate::os::{self, EndError, FenceMemory, SharedHandle};
 use crate::sync::Arc;
 
 /// Why something could not be created.
 #[derive(Debug, thiserror::Error)]
-#[error(transparent)]
-pub struct CreateError(#[from] os::OsError);
+pub enum CreateError {
+    /// The OS's reason, or the driver's.
+    #[error(transparent)]
+    Os(#[from] os::OsError),
+    /// `NoSignal` and `NoWait` at once (NF-23).
+    #[error("a fence cannot be made with no_signal and no_wait; leave one of them out")]
+    NoSignalAndNoWait,
+    /// A fence of type INTRA_GPU, to start at another value than 0 (NF-13).
+    #[error(
+        "a fence of type INTRA_GPU starts at 0, since the CPU stores nothing to it: have a queue          signal its first value"
+    )]
+    IntraGpuInitialValue,
+}
 
 /// How a hardware queue is made.
 #[derive(Clone, Copy, Debug)]
@@ -30,18 +42,61 @@ impl Default for HwQueueOptions {
     }
 }
 
+/// How a fence is made.
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FenceOptions {
+    /// The value that it starts at.
+    pub initial: u64,
+    /// Where its values lie.
+    pub memory: FenceMemory,
+    /// `NoSignal`: signals by its handle, from the CPU and by packets, are refused (NF-23).
+    pub no_signal: bool,
+    /// `NoWait`: waits by its handle, on the CPU and by packets, are refused (NF-23); not with
+    /// `no_signal`.
+    pub no_wait: bool,
+    /// `Shared`: others can open it by a [`SharedHandle`] (NF-30), and may do what its creator may. Its
+    /// values have pages of their own (NF-11).
+    pub shared: bool,
+    /// Type INTRA_GPU (NF-13): for the engines of one GPU alone, in its own memory where it has such,
+    /// whatever `memory` says. The CPU maps, waits for and signals nothing of it, and it starts at 0: a
+    /// packet of its creator stores another value.
+    pub intra_gpu: bool,
+}
+
+impl FenceOptions {
+    /// What the fence's handle may do.
+    fn access(self) -> Result<HandleAccess, CreateError> {
+        match (self.no_signal, self.no_wait) {
+            (false, false) => Ok(HandleAccess::FULL),
+            (true, false) => Ok(HandleAccess::NO_SIGNAL),
+            (false, true) => Ok(HandleAccess::NO_WAIT),
+            (true, true) => Err(CreateError::NoSignalAndNoWait),
+        }
+    }
+}
+
 /// A device.
 #[derive(Clone, Debug)]
 pub struct Device {
     process: Arc<os::Process>,
+    fence_memory: FenceMemory,
 }
 
 impl Device {
-    /// Opens an adapter for a process of its own.
+    /// Opens an adapter for a process of its own, whose fences are made in system memory where
+    /// nothing else is asked for.
     #[must_use]
     pub fn open(adapter: &Arc<os::Adapter>) -> Self {
+        Self::with_fences_in(adapter, FenceMemory::default())
+    }
+
+    /// The same with fences in this memory.
+    #[must_use]
+    pub fn with_fences_in(adapter: &Arc<os::Adapter>, fence_memory: FenceMemory) -> Self {
         Self {
             process: adapter.open_process(),
+            fence_memory,
         }
     }
 
@@ -51,14 +106,112 @@ impl Device {
         &self.process
     }
 
-    /// Creates a native fence of type DEFAULT that starts at `initial`, in system memory.
+    /// Creates a native fence of type DEFAULT that starts at `initial`, in system memory if the
+    /// adapter was not opened to make fences elsewhere.
     ///
     /// # Errors
     /// No memory or no handle left.
     pub fn create_fence(&self, initial: u64) -> Result<Fence, CreateError> {
-        Ok(Fence::new(Arc::new(
-            self.process.create_native_fence(initial)?,
-        )))
+        self.create_fence_with(FenceOptions {
+            initial,
+            memory: self.fence_memory,
+            ..FenceOptions::default()
+        })
+    }
+
+    /// Creates a native fence (NF-12), of type DEFAULT if INTRA_GPU is not asked for.
+    ///
+    /// The CPU reads the value of a fence in local memory through [`Fence::current_value`] alone:
+    /// it has no mapping that users cannot write, so its address is not handed out.
+    ///
+    /// # Errors
+    /// Local memory is not offered, with the reason and what to do; no memory or no handle left;
+    /// `no_signal` and `no_wait` at once; of type INTRA_GPU that there is none, or a value to start at.
+    pub fn create_fence_with(&self, options: FenceOptions) -> Result<Fence, CreateError> {
+        let access = options.access()?;
+        let (initial, memory) = (options.initial, options.memory);
+        let object = if options.intra_gpu {
+            if initial != 0 {
+                return Err(CreateError::IntraGpuInitialValue);
+            }
+            self.process.create_intra_gpu_fence(access, options.shared)
+        } else if options.shared {
+            self.process.create_shared_fence(initial, access, memory)
+        } else {
+            self.process.create_native_fence(initial, access, memory)
+        }?;
+        Ok(Fence::new(Arc::new(object)))
+    }
+
+    /// Opens a shared fence: one more handle of it, of this device. Both see the same value, wait for it
+    /// and signal it, from the CPU and by packets (NF-15).
+    ///
+    /// ```
+    /// use native_fence::{Adapter, CommandList, FenceOptions};
+    /// use std::time::Duration;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let adapter = Adapter::open_best()?;
+    /// let (producer, consumer) = (adapter.create_device(), adapter.create_device());
+    /// let options = FenceOptions { shared: true, ..FenceOptions::default() };
+    /// let made = producer.create_fence_with(options)?;
+    /// let opened = consumer.open_fence(&made.share()?)?;
+    ///
+    /// let mut queue = producer.create_hw_queue()?;
+    /// queue.submit(CommandList::new().signal(&made, 7))?;
+    /// opened.wait(7, Duration::from_secs(10))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// No memory or no handle left; an adapter without native fences, or a stopped one. One that came from
+    /// another adapter or process: 16 have it open ([`PassFenceError::TooManyOpeners`]), or what
+    /// [`PassFenceError`] has besides.
+    ///
+    /// [`PassFenceError`]: crate::os::PassFenceError
+    /// [`PassFenceError::TooManyOpeners`]: crate::os::PassFenceError::TooManyOpeners
+    pub fn open_fence(&self, shared: &SharedHandle) -> Result<Fence, CreateError> {
+        let object = self.process.open_native_fence(shared)?;
+        Ok(Fence::new(Arc::new(object)))
+    }
+
+    /// Ends the device in order (HQ-12): takes the doorbells of its queues, waits until each has
+    /// executed what was queued, and destroys them. What a kernel-mode queue has recorded and not
+    /// flushed is not queued. From then on it has no queue; its fences stay until they are dropped.
+    ///
+    /// To drop queues waits for nothing that was not handed to an engine: what they have not executed goes
+    /// with them. What command buffers were handed to the device ends first, which nobody can take back.
+    ///
+    /// ```
+    /// use native_fence::{Adapter, CommandList};
+    /// use std::time::Duration;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let device = Adapter::open_best()?.create_device();
+    /// let fence = device.create_fence(0)?;
+    /// let mut queue = device.create_hw_queue()?;
+    /// queue.submit(CommandList::new().signal(&fence, 1))?;
+    /// device.end(Duration::from_secs(10))?;
+    /// assert_eq!(fence.current_value(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The time-out came first: which queue stands at which wait; a queue was stopped, or its engine is
+    /// lost. Then nothing was destroyed, and the queues go on.
+    pub fn end(&self, timeout: impl Into<Timeout>) -> Result<(), EndError> {
+        self.process.end(timeout.into().duration())
+    }
+
+    /// Creates an allocation of `bytes` bytes in system memory, which are zero.
+    ///
+    /// # Errors
+    /// A size of 0 or that is no multiple of 8, no memory or no handle left.
+    pub fn create_allocation(&self, bytes: u64) -> Result<Allocation, CreateError> {
+        let object = os::Allocation::create(&self.process, bytes)?;
+        Ok(Allocation::new(object))
     }
 
     /// Creates a hardware queue for user-mode submission with the default options, and connects

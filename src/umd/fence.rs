@@ -1,8 +1,8 @@
 //! Fence: a native fence, as a program holds it.
 
-use crate::abi::FenceHandle;
-use crate::os::{CpuSignal, CpuWait, FenceObject, NativeFence};
-use crate::os::{SignalError, WaitError, WaitManyError};
+use crate::abi::{Home, LocalHandle};
+use crate::os::{CpuSignal, CpuWait, FenceObject, NativeFence, SharedHandle};
+use crate::os::{ShareError, SignalError, WaitError, WaitManyError};
 use crate::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub enum Timeout {
 }
 
 impl Timeout {
-    fn duration(self) -> Option<Duration> {
+    pub(super) fn duration(self) -> Option<Duration> {
         match self {
             Self::Never => None,
             Self::After(duration) => Some(duration),
@@ -43,7 +43,7 @@ impl Fence {
 
     /// The handle that packets carry.
     #[must_use]
-    pub fn handle(&self) -> FenceHandle {
+    pub fn handle(&self) -> LocalHandle {
         self.object.handle()
     }
 
@@ -57,16 +57,39 @@ impl Fence {
         self.object.fence()
     }
 
-    /// CurrentValue, read through the user's read-only mapping: no call is made (NF-27).
+    /// The memory that CurrentValue and MonitoredValue lie in (NF-12).
     #[must_use]
-    pub fn current_value(&self) -> u64 {
-        self.native().user_view().word(0).observe()
+    pub fn memory(&self) -> (Home, Home) {
+        self.native().memory()
     }
 
-    /// Where CurrentValue lies in the user's read-only mapping; valid while the fence lives.
+    /// CurrentValue, read through the user's mapping: no call is made (NF-27). Of a fence in local
+    /// memory of a GPU a read takes a microsecond or two.
+    ///
+    /// # Panics
+    /// Of type INTRA_GPU ([`Fence::is_intra_gpu`]), which has no CPU mapping (NF-13).
     #[must_use]
-    pub fn current_value_address(&self) -> *const u64 {
-        self.native().user_view().word(0).address()
+    pub fn current_value(&self) -> u64 {
+        let Some(view) = self.object.user_view() else {
+            panic!("a fence of type INTRA_GPU has no CPU mapping: wait for it by a queue")
+        };
+        view.word(0).observe()
+    }
+
+    /// Whether it is of type INTRA_GPU: for engines alone (NF-13).
+    #[must_use]
+    pub fn is_intra_gpu(&self) -> bool {
+        self.object.user_view().is_none()
+    }
+
+    /// Where CurrentValue lies in the user's read-only mapping; valid while the fence lives. `None`
+    /// where there is no mapping that cannot be written: in local memory, and in system memory
+    /// that Vulkan allocated ([`Adapter::providers`](crate::Adapter::providers) tells); and of type
+    /// INTRA_GPU.
+    #[must_use]
+    pub fn current_value_address(&self) -> Option<*const u64> {
+        let view = self.object.user_view()?;
+        view.is_protected().then(|| view.word(0).address())
     }
 
     /// Waits on this thread until CurrentValue is at least `value` (NF-22).
@@ -134,7 +157,7 @@ impl Fence {
 
     fn cpu_waits<'a>(waits: &[(&'a Self, u64)]) -> Vec<CpuWait<'a>> {
         let cpu_wait = |(fence, value): &(&'a Self, u64)| CpuWait {
-            object: &fence.object,
+            object: fence.object.as_ref(),
             value: *value,
         };
         waits.iter().map(cpu_wait).collect()
@@ -148,7 +171,13 @@ impl Fence {
         self.signal_flagged(value, false)
     }
 
-    /// Signals from the CPU with `AllowFenceRewind`: any value is stored (NF-21).
+    /// Signals from the CPU with `AllowFenceRewind`: any value is stored (NF-21). One that is not below
+    /// CurrentValue is a signal like any other.
+    ///
+    /// Waits that were satisfied stay so (NF-26), with two exceptions, both of waits that begin after a
+    /// rewind. A value that an engine stores and takes back before the operating system has looked does
+    /// not end them. And of a shared fence, they may miss a value that a CPU signal of another process
+    /// stores and a rewind of it takes back at once, where this process has itself rewound the fence.
     ///
     /// # Errors
     /// A closed handle, a progress fence.
@@ -157,13 +186,11 @@ impl Fence {
     }
 
     fn signal_flagged(&self, value: u64, allow_rewind: bool) -> Result<(), SignalError> {
-        let signal = CpuSignal {
-            fence: self.native(),
+        CpuSignal::all(&[CpuSignal {
+            object: &self.object,
             value,
             allow_rewind,
-        };
-        self.object.check_signal()?;
-        NativeFence::signal_from_cpu(self.object.process().adapter().ddi().as_ref(), &[signal])
+        }])
     }
 
     /// Signals up to 32 fences of one adapter from the CPU: all of the batch, in its order, with
@@ -172,25 +199,23 @@ impl Fence {
     /// # Errors
     /// As [`Fence::signal`], for the first fence that has one; then nothing was stored.
     pub fn signal_all(signals: &[(&Self, u64)]) -> Result<(), SignalError> {
-        let Some((first, _)) = signals.first() else {
-            return Ok(());
-        };
-        let adapter = first.object.process().adapter();
-        for (fence, _) in signals {
-            fence.object.check_signal()?;
-            if !Arc::ptr_eq(fence.object.process().adapter(), adapter) {
-                return Err(SignalError::SeveralAdapters);
-            }
-        }
         let batch: Vec<CpuSignal<'_>> = signals
             .iter()
             .map(|(fence, value)| CpuSignal {
-                fence: fence.native(),
+                object: &fence.object,
                 value: *value,
                 allow_rewind: false,
             })
             .collect();
-        NativeFence::signal_from_cpu(adapter.ddi().as_ref(), &batch)
+        CpuSignal::all(&batch)
+    }
+
+    /// A handle by which others open the fence ([`Device::open_fence`](super::Device::open_fence)).
+    ///
+    /// # Errors
+    /// A fence that was not created shared (NF-30); a closed handle.
+    pub fn share(&self) -> Result<SharedHandle, ShareError> {
+        SharedHandle::of(&self.object)
     }
 
     /// Closes the handle, for all clones of it: waits end with [`WaitError::Closed`], packets that

@@ -6,7 +6,7 @@
 use super::command_list::Command;
 use super::{CommandList, CreateError, Fence, RingError, SubmitError, Timeout};
 use crate::abi::{
-    DoorbellStatus, Opcode, PACKET_BYTES, Packet, QueueProgress, RingControl, RingIndex,
+    Doorbell, DoorbellStatus, LogTypes, PACKET_BYTES, QueueProgress, RingControl, RingIndex,
 };
 use crate::os::{self, LogRead, WaitError};
 use crate::shared::{Block, ReadBlock};
@@ -19,6 +19,7 @@ use std::time::Instant;
 pub struct HwQueue {
     control: Block,
     packets: Block,
+    doorbell: Block,
     progress: ReadBlock,
     ring: RingIndex,
     write: u64,
@@ -41,6 +42,7 @@ impl HwQueue {
         Self {
             control: memory.control,
             packets: memory.packets,
+            doorbell: memory.doorbell,
             progress: memory.progress,
             ring,
             write: 0,
@@ -151,7 +153,13 @@ impl HwQueue {
                 .map_err(|error| match error {
                     WaitError::TimedOut => SubmitError::TimedOut,
                     WaitError::QueueFaulted(fault) => SubmitError::Faulted(fault),
-                    WaitError::Closed | WaitError::DeviceLost => SubmitError::Lost,
+                    WaitError::Closed
+                    | WaitError::TooFar
+                    | WaitError::AccessDenied
+                    | WaitError::IntraGpu
+                    | WaitError::SlotLost
+                    | WaitError::DeviceLost
+                    | WaitError::AdapterStopped => SubmitError::Lost,
                 })?;
         }
     }
@@ -162,6 +170,9 @@ impl HwQueue {
     /// # Errors
     /// [`SubmitError`], `NotRung` excepted; a full ring refuses.
     pub fn queue_commands(&mut self, list: &CommandList) -> Result<u64, SubmitError> {
+        if !list.is_of(self.progress_fence.object().process()) {
+            return Err(SubmitError::OtherDevice);
+        }
         let needed = list.commands.len() as u64 + 1;
         if needed > self.ring.capacity() {
             return Err(SubmitError::TooLong {
@@ -180,20 +191,13 @@ impl HwQueue {
             return Err(SubmitError::Full { needed, room });
         }
         let value = self.queued_value + 1;
-        let end = Command {
-            opcode: Opcode::Progress,
-            handle: self.progress_fence.handle(),
-            value,
-        };
+        let end = Command::progress(self.progress_fence.handle(), value);
         let mut write = self.write;
         for command in list.commands.iter().chain([&end]) {
             let packet = command.packet(&mut self.waits, &mut self.signals);
             let at = self.ring.slot(write) * PACKET_BYTES;
-            // The operands of these opcodes are zero, as the ring was made.
-            self.packets.put_words(
-                at + Packet::CONTROL,
-                &[packet.control, packet.log_number, packet.value],
-            );
+            self.packets
+                .put_words(at, &packet.words()[..Command::words(&packet)]);
             write += 1;
         }
         self.write = write;
@@ -208,8 +212,8 @@ impl HwQueue {
         }
         self.submissions.push_back((write, value));
         // Before the packets can be seen: the OS knows of pending work by it (NF-24).
-        self.control
-            .word(RingControl::LAST_QUEUED_VALUE)
+        self.doorbell
+            .word(Doorbell::LAST_QUEUED_VALUE)
             .publish(value);
         self.control.word(RingControl::WRITE_INDEX).publish(write);
         Ok(value)
@@ -223,13 +227,14 @@ impl HwQueue {
         loop {
             // By read-modify-write, after the write index: the OS changes the status, then touches
             // the same word, then looks at the write index. One of the two sees the other.
-            self.control.word(RingControl::DOORBELL).meet(1);
+            self.doorbell.word(Doorbell::RINGS).meet(1);
             match self.doorbell_status() {
                 DoorbellStatus::Connected => return Ok(()),
                 DoorbellStatus::ConnectedNotify => {
                     self.queue.notify_work_submission();
                     return Ok(());
                 }
+                // Not for ever, however many others ring for fewer doorbells (`kmd::doorbell_pool`).
                 DoorbellStatus::DisconnectedRetry => {
                     self.connect_doorbell().map_err(RingError::Connect)?;
                 }
@@ -251,9 +256,17 @@ impl HwQueue {
     fn stopped(&self) -> RingError {
         match self.queue.error() {
             Some(WaitError::QueueFaulted(fault)) => RingError::Faulted(fault),
-            Some(WaitError::TimedOut | WaitError::Closed | WaitError::DeviceLost) | None => {
-                RingError::Lost
-            }
+            Some(
+                WaitError::TimedOut
+                | WaitError::Closed
+                | WaitError::TooFar
+                | WaitError::AccessDenied
+                | WaitError::IntraGpu
+                | WaitError::SlotLost
+                | WaitError::DeviceLost
+                | WaitError::AdapterStopped,
+            )
+            | None => RingError::Lost,
         }
     }
 
@@ -279,6 +292,37 @@ impl HwQueue {
     /// The driver's reason.
     pub fn read_signal_log(&self) -> Result<LogRead, CreateError> {
         Ok(self.queue.read_log(crate::abi::LogType::Signals)?)
+    }
+
+    /// Reads which waits of this queue the engine found unsatisfied since the last call, and when: only
+    /// while the adapter traces verbosely ([`HwQueue::log_types`]), and what was logged then.
+    ///
+    /// # Errors
+    /// The driver's reason.
+    pub fn read_wait_queued_log(&self) -> Result<LogRead, CreateError> {
+        Ok(self.queue.read_log(crate::abi::LogType::WaitsQueued)?)
+    }
+
+    /// Which logs the queue has beside those of waits and signals, and how often that has changed: one
+    /// load from the user's page, which the OS keeps right (LG-11).
+    #[must_use]
+    pub fn log_types(&self) -> LogTypes {
+        LogTypes::from_word(self.progress.word(QueueProgress::LOG_TYPES).observe())
+    }
+
+    /// Gives both logs of the queue so many entries each, while it runs (LG-07).
+    ///
+    /// # Errors
+    /// A number of less than 84 or more than 2^20, no memory, or the driver's reason; a waker that runs
+    /// within such a call ([`OsError::Busy`](os::OsError::Busy)).
+    pub fn resize_logs(&self, entries: u64) -> Result<(), CreateError> {
+        Ok(self.queue.resize_logs(entries)?)
+    }
+
+    /// The user's words for the OS, [`Doorbell`].
+    #[must_use]
+    pub fn raw_doorbell(&self) -> &Block {
+        &self.doorbell
     }
 
     /// The user's pages: ring control and packets. What is written there is checked by the engine,

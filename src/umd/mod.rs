@@ -4,14 +4,33 @@
 //! needs are also at the crate's root.
 #![forbid(unsafe_code)]
 
+mod allocation;
+mod armed_wait;
 mod command_list;
 mod device;
+mod event_wait;
 mod fence;
 mod hw_queue;
+mod kernel_queue;
+mod monitored_fence;
+mod named_by;
 mod submit_error;
+#[cfg(all(feature = "tokio", not(loom)))]
+mod tokio_event;
+mod wait_future;
 
+pub use allocation::Allocation;
+pub use armed_wait::ArmedWait;
 pub use command_list::CommandList;
-pub use device::{CreateError, Device, HwQueueOptions};
+pub use device::{CreateError, Device, FenceOptions, HwQueueOptions};
+pub use event_wait::EventWait;
 pub use fence::{Fence, Timeout};
 pub use hw_queue::HwQueue;
+pub use kernel_queue::KernelQueue;
+pub use monitored_fence::{MonitoredFence, MonitoredFenceOptions};
 pub use submit_error::{RingError, SubmitError};
+#[cfg(all(feature = "tokio", not(loom)))]
+pub use tokio_event::TokioEvent;
+pub use wait_future::WaitFuture;
+
+pub use crate::os::KernelQueueError;

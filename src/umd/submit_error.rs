@@ -23,6 +23,12 @@ pub enum SubmitError {
         /// Packets of the ring.
         capacity: u64,
     },
+    /// The list names what another device has opened (HQ-05).
+    #[error(
+        "a queue names fences and allocations of its own device alone: make them on the device of the \
+         queue, or open a shared fence there"
+    )]
+    OtherDevice,
     /// The queue was stopped at a packet: destroy it and make it anew.
     #[error("the queue was stopped: {0}")]
     Faulted(QueueFault),

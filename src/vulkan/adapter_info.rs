@@ -83,6 +83,8 @@ pub struct AdapterInfo {
     pub api_version: (u32, u32, u32),
     /// The device's UUID.
     pub uuid: [u8; 16],
+    /// The driver's UUID: with the device's, who can pass memory to whom.
+    pub driver_uuid: [u8; 16],
     /// What it can do; all absent below Vulkan 1.2.
     pub features: Features,
     /// Memory heaps.
@@ -149,6 +151,7 @@ impl AdapterInfo {
                 vk::api_version_patch(basic.api_version),
             ),
             uuid: [0; 16],
+            driver_uuid: [0; 16],
             features: Features::default(),
             heaps,
             memory_types,
@@ -176,6 +179,7 @@ impl AdapterInfo {
                 .get_physical_device_properties2(physical, &mut all);
         };
         self.uuid = id.device_uuid;
+        self.driver_uuid = id.driver_uuid;
         self.driver_name = text(driver.driver_name_as_c_str());
         self.driver_info = text(driver.driver_info_as_c_str());
         self.driver = match driver.driver_id {

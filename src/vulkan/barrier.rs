@@ -134,6 +134,26 @@ pub const SLICE_END: Barrier = Barrier {
     dst_access: Accesses::HOST_READ,
 };
 
+/// Between transfers of a command buffer, and before its first: they come in their order, those of
+/// earlier command buffers of the queue included. The host is among those who see them, so it finds
+/// all that came before a fence value that it reads.
+pub const TRANSFER_ORDER: Barrier = Barrier {
+    src_stage: Stages::TRANSFER,
+    src_access: Accesses::TRANSFER_WRITE,
+    dst_stage: Stages::TRANSFER.and(Stages::HOST),
+    dst_access: Accesses::TRANSFER_READ
+        .and(Accesses::TRANSFER_WRITE)
+        .and(Accesses::HOST_READ),
+};
+
+/// At the end of copies whose result the host reads.
+pub const COPY_END: Barrier = Barrier {
+    src_stage: Stages::TRANSFER,
+    src_access: Accesses::TRANSFER_WRITE,
+    dst_stage: Stages::HOST,
+    dst_access: Accesses::HOST_READ,
+};
+
 /// A barrier in the driver's terms.
 #[derive(Clone, Copy)]
 pub(super) struct RawBarrier {

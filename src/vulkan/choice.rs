@@ -104,6 +104,7 @@ mod tests {
             driver_info: format!("{name} 1.0"),
             api_version: (1, 3, 0),
             uuid: [0; 16],
+            driver_uuid: [0; 16],
             features: Features::default(),
             heaps: Vec::new(),
             memory_types: Vec::new(),

@@ -15,7 +15,7 @@ use ash::vk;
 
 use super::refusal::OutOfMemory;
 use super::timeline::Timeline;
-use super::{Barrier, Buffer, ComputePipeline, Device, HostImport};
+use super::{Barrier, Buffer, ComputePipeline, Device};
 
 /// How often a command buffer may be in flight at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,18 +44,41 @@ pub enum Recorded {
         /// The word that it was filled with.
         word: u32,
     },
-    /// `vkCmdUpdateBuffer` of eight bytes of an import.
+    /// `vkCmdFillBuffer` of a range of a region.
+    FillRange {
+        /// Where.
+        offset: u64,
+        /// How much.
+        bytes: u64,
+        /// The word that it was filled with.
+        word: u32,
+    },
+    /// `vkCmdCopyBuffer` between regions, or within one.
+    Copy {
+        /// Where from.
+        from: u64,
+        /// Where to.
+        to: u64,
+        /// How much.
+        bytes: u64,
+    },
+    /// `vkCmdWriteTimestamp`, and `vkCmdCopyQueryPoolResults` to a region.
+    Timestamp {
+        /// Where.
+        offset: u64,
+    },
+    /// `vkCmdUpdateBuffer` of bytes of a region.
     Update {
         /// Where.
         offset: u64,
         /// What.
-        value: u64,
+        data: Vec<u8>,
     },
 }
 
 /// A command buffer that is being recorded.
 pub struct CommandRecorder {
-    inner: Inner,
+    pub(super) inner: Inner,
     bound: Option<ComputePipeline>,
 }
 
@@ -63,8 +86,8 @@ pub struct CommandRecorder {
 #[derive(Clone)]
 pub struct CommandBuffer(Arc<Inner>);
 
-struct Inner {
-    raw: vk::CommandBuffer,
+pub(super) struct Inner {
+    pub(super) raw: vk::CommandBuffer,
     pool: vk::CommandPool,
     reuse: Reuse,
     recorded: Vec<Recorded>,
@@ -72,7 +95,7 @@ struct Inner {
     kept: Vec<Arc<dyn Any + Send + Sync>>,
     /// The value that its last submission signals; for [`Reuse::OneAtATime`] only.
     last: Mutex<Option<(Timeline, u64)>>,
-    device: Arc<Device>,
+    pub(super) device: Arc<Device>,
 }
 
 impl CommandRecorder {
@@ -228,35 +251,6 @@ impl CommandRecorder {
         })
     }
 
-    /// Stores `value` at `offset` of `import`, without a shader, and keeps the import.
-    ///
-    /// Vulkan does not promise that the eight bytes become one store; at a multiple of eight a
-    /// driver has no reason to do it otherwise, and on CPU implementations they are one.
-    ///
-    /// # Panics
-    /// The import is of another device, or the value does not lie in it at a multiple of 8.
-    #[must_use]
-    pub fn update(self, import: &Arc<HostImport>, offset: u64, value: u64) -> Self {
-        self.inner.must_share_device(import.device(), "an import");
-        assert!(
-            offset.is_multiple_of(8) && offset < import.bytes(),
-            "8 bytes at {offset} of an import of {} bytes",
-            import.bytes()
-        );
-        // SAFETY: as above; the import is of this device, was made for transfers, holds the whole
-        // range (its length is of whole pages), and is kept below.
-        unsafe {
-            self.inner.device.raw().cmd_update_buffer(
-                self.inner.raw,
-                import.raw(),
-                offset,
-                &value.to_ne_bytes(),
-            );
-        };
-        self.keep(Arc::clone(import) as _)
-            .recorded(Recorded::Update { offset, value })
-    }
-
     /// Ends it.
     ///
     /// # Errors
@@ -268,7 +262,7 @@ impl CommandRecorder {
         Ok(CommandBuffer(Arc::new(self.inner)))
     }
 
-    fn recorded(mut self, command: Recorded) -> Self {
+    pub(super) fn recorded(mut self, command: Recorded) -> Self {
         self.inner.recorded.push(command);
         self
     }
@@ -300,7 +294,7 @@ impl CommandBuffer {
 }
 
 impl Inner {
-    fn must_share_device(&self, device: &Arc<Device>, what: &str) {
+    pub(super) fn must_share_device(&self, device: &Arc<Device>, what: &str) {
         assert!(
             Arc::ptr_eq(&self.device, device),
             "{what} is of another device"

@@ -8,7 +8,7 @@ use std::fmt;
 use std::mem::ManuallyDrop;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ash::{ext, vk};
+use ash::{ext, khr, vk};
 use gpu_allocator::vulkan::Allocator;
 
 use super::opening::{allocator, create, family, find};
@@ -33,6 +33,7 @@ pub struct Device {
     // Dropped by hand: it frees memory of the device, so it goes before it.
     allocator: ManuallyDrop<Mutex<Allocator>>,
     host_memory: Option<ext::external_memory_host::Device>,
+    external_memory_fd: Option<khr::external_memory_fd::Device>,
     calibration: Option<ext::calibrated_timestamps::Device>,
     memory: vk::PhysicalDeviceMemoryProperties,
     adapter: AdapterInfo,
@@ -79,6 +80,9 @@ impl Device {
         let host_memory = features
             .host_import
             .then(|| ext::external_memory_host::Device::new(instance.raw(), &raw));
+        let external_memory_fd = features
+            .external_memory_fd
+            .then(|| khr::external_memory_fd::Device::new(instance.raw(), &raw));
         let calibration = features
             .calibrated_monotonic
             .then(|| ext::calibrated_timestamps::Device::new(instance.raw(), &raw));
@@ -92,6 +96,7 @@ impl Device {
             raw,
             allocator,
             host_memory,
+            external_memory_fd,
             calibration,
             memory,
             adapter,
@@ -150,6 +155,10 @@ impl Device {
 
     pub(super) fn host_memory(&self) -> Option<&ext::external_memory_host::Device> {
         self.host_memory.as_ref()
+    }
+
+    pub(super) fn external_memory_fd(&self) -> Option<&khr::external_memory_fd::Device> {
+        self.external_memory_fd.as_ref()
     }
 
     pub(super) fn calibration(&self) -> Option<&ext::calibrated_timestamps::Device> {

@@ -23,6 +23,26 @@ pub struct QueueFamily {
     pub graphics: bool,
 }
 
+/// What can be done with the memory of buffers as descriptors of one kind. All absent where the
+/// extension is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct ExternalBuffers {
+    /// Memory can be exported.
+    pub export: bool,
+    /// It can be imported.
+    pub import: bool,
+    /// Only as the memory of one buffer alone.
+    pub dedicated_only: bool,
+}
+
+impl ExternalBuffers {
+    /// Whether what one device exports another imports.
+    #[must_use]
+    pub fn passes(self) -> bool {
+        self.export && self.import
+    }
+}
+
 /// What an adapter can do. A `bool` is true when it is there and can be turned on.
 #[derive(Clone, Debug, PartialEq, Default)]
 #[allow(
@@ -60,6 +80,10 @@ pub struct Features {
     pub host_import_admitted: bool,
     /// Memory as file descriptors.
     pub external_memory_fd: bool,
+    /// Buffers' memory as opaque file descriptors.
+    pub opaque_fd: ExternalBuffers,
+    /// Buffers' memory as dma-bufs; reported, not used.
+    pub dma_buf: ExternalBuffers,
     /// Calibrated timestamps between the device and `CLOCK_MONOTONIC`.
     pub calibrated_monotonic: bool,
     /// Names of all clocks that can be calibrated.
@@ -70,6 +94,8 @@ pub struct Features {
     pub subgroup_size: u32,
     /// Invocations that a workgroup of one dimension may have.
     pub workgroup_lanes: u32,
+    /// Queues note the device's time in command buffers.
+    pub timestamps: bool,
     /// Nanoseconds per tick of a timestamp.
     pub timestamp_period: f32,
     /// Device-local memory that the CPU reaches.
@@ -87,7 +113,7 @@ impl Features {
         let mut features = Self::default();
         features.read_switches(instance, physical, extensions);
         features.read_numbers(instance, physical, extensions);
-        features.read_host_import(instance, physical);
+        features.read_external_buffers(instance, physical, extensions);
         features.read_clocks(instance, physical, extensions);
         features.shader_clock_bits = match (features.shader_device_clock, driver) {
             (false, _) => 0,
@@ -159,30 +185,28 @@ impl Features {
         };
         let limits = &all.properties.limits;
         self.timestamp_period = limits.timestamp_period;
+        self.timestamps = limits.timestamp_compute_and_graphics != vk::FALSE;
         self.workgroup_lanes =
             limits.max_compute_work_group_size[0].min(limits.max_compute_work_group_invocations);
         self.subgroup_size = subgroup.subgroup_size;
         self.host_import_alignment = host.min_imported_host_pointer_alignment;
     }
 
-    fn read_host_import(&mut self, instance: &Instance, physical: vk::PhysicalDevice) {
-        if !self.host_import {
-            return;
+    fn read_external_buffers(
+        &mut self,
+        instance: &Instance,
+        physical: vk::PhysicalDevice,
+        extensions: &Extensions,
+    ) {
+        use vk::ExternalMemoryHandleTypeFlags as Handle;
+        let ask = |handle| external_buffers(instance, physical, handle);
+        self.host_import_admitted = self.host_import && ask(Handle::HOST_ALLOCATION_EXT).import;
+        if self.external_memory_fd {
+            self.opaque_fd = ask(Handle::OPAQUE_FD);
         }
-        let asked = vk::PhysicalDeviceExternalBufferInfo::default()
-            .usage(USAGE)
-            .handle_type(vk::ExternalMemoryHandleTypeFlags::HOST_ALLOCATION_EXT);
-        let mut answer = vk::ExternalBufferProperties::default();
-        // SAFETY: the adapter is of this instance and offers Vulkan 1.1.
-        unsafe {
-            instance
-                .raw()
-                .get_physical_device_external_buffer_properties(physical, &asked, &mut answer);
-        };
-        self.host_import_admitted = answer
-            .external_memory_properties
-            .external_memory_features
-            .contains(vk::ExternalMemoryFeatureFlags::IMPORTABLE);
+        if self.external_memory_fd && extensions.has(ext::external_memory_dma_buf::NAME) {
+            self.dma_buf = ask(Handle::DMA_BUF_EXT);
+        }
     }
 
     fn read_clocks(
@@ -201,6 +225,29 @@ impl Features {
         self.calibrated_monotonic = domains.contains(&vk::TimeDomainEXT::DEVICE)
             && domains.contains(&vk::TimeDomainEXT::CLOCK_MONOTONIC);
         self.calibrated_domains = domains.iter().map(|d| format!("{d:?}")).collect();
+    }
+}
+
+fn external_buffers(
+    instance: &Instance,
+    physical: vk::PhysicalDevice,
+    handle: vk::ExternalMemoryHandleTypeFlags,
+) -> ExternalBuffers {
+    let asked = vk::PhysicalDeviceExternalBufferInfo::default()
+        .usage(USAGE)
+        .handle_type(handle);
+    let mut answer = vk::ExternalBufferProperties::default();
+    // SAFETY: the adapter is of this instance and offers Vulkan 1.1.
+    unsafe {
+        instance
+            .raw()
+            .get_physical_device_external_buffer_properties(physical, &asked, &mut answer);
+    };
+    let can = answer.external_memory_properties.external_memory_features;
+    ExternalBuffers {
+        export: can.contains(vk::ExternalMemoryFeatureFlags::EXPORTABLE),
+        import: can.contains(vk::ExternalMemoryFeatureFlags::IMPORTABLE),
+        dedicated_only: can.contains(vk::ExternalMemoryFeatureFlags::DEDICATED_ONLY),
     }
 }
 

@@ -12,33 +12,12 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use ash::vk;
-use thiserror::Error;
 
-use super::buffer::USAGE;
-use super::{Device, Refusal, validation};
+use super::external_buffer::ExternalBuffer;
+use super::{Device, ImportError, Refusal, validation};
 
 const HOST: vk::ExternalMemoryHandleTypeFlags =
     vk::ExternalMemoryHandleTypeFlags::HOST_ALLOCATION_EXT;
-
-/// Why host memory could not be imported.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum ImportError {
-    /// The driver has no such thing.
-    #[error("this driver imports no host memory (VK_EXT_external_memory_host is missing)")]
-    Unsupported,
-    /// Address or length do not fit.
-    #[error("imported memory must begin and end at multiples of {alignment} bytes")]
-    Misaligned {
-        /// What both must be multiples of.
-        alignment: u64,
-    },
-    /// The driver has the extension, and does not take this memory.
-    #[error("the driver refuses to import this memory ({0}); allocate it through Vulkan instead")]
-    ImportRefused(Refusal),
-    /// Memory ran out.
-    #[error("the Vulkan driver has no memory left to import a region")]
-    OutOfMemory,
-}
 
 /// Pages of the CPU that a device may import.
 ///
@@ -64,11 +43,8 @@ unsafe impl HostPages for crate::shared::Mapping {
 ///
 /// Drop it after the work that uses its address: [`super::CommandRecorder::keep`] does that.
 pub struct HostImport {
-    buffer: vk::Buffer,
-    memory: vk::DeviceMemory,
-    gpu_va: u64,
+    buffer: ExternalBuffer,
     bytes: u64,
-    device: Arc<Device>,
     // Last, so that the pages outlive the import.
     _pages: Arc<dyn Any + Send + Sync>,
 }
@@ -109,22 +85,20 @@ impl HostImport {
         {
             return Err(ImportError::Misaligned { alignment });
         }
-        let mut import = Self {
-            buffer: create_buffer(device, size)?,
-            memory: vk::DeviceMemory::null(),
-            gpu_va: 0,
+        let mut buffer = create_buffer(device, size)?;
+        // SAFETY: the caller's promise; aligned as above.
+        unsafe { import(&mut buffer, start, size) }?;
+        Ok(Self {
+            buffer,
             bytes: size,
-            device: Arc::clone(device),
             _pages: keep_alive,
-        };
-        import.import(start)?;
-        Ok(import)
+        })
     }
 
     /// Where shaders of this device find the first byte.
     #[must_use]
     pub fn gpu_va(&self) -> u64 {
-        self.gpu_va
+        self.buffer.gpu_va()
     }
 
     /// How many bytes there are.
@@ -136,76 +110,59 @@ impl HostImport {
     /// The device that it is imported into.
     #[must_use]
     pub fn device(&self) -> &Arc<Device> {
-        &self.device
+        self.buffer.device()
     }
 
     pub(super) fn raw(&self) -> vk::Buffer {
-        self.buffer
-    }
-
-    fn import(&mut self, start: NonNull<u8>) -> Result<(), ImportError> {
-        let raw = self.device.raw();
-        // SAFETY: the buffer is of this device.
-        let needs = unsafe { raw.get_buffer_memory_requirements(self.buffer) };
-        if needs.size > self.bytes {
-            let code = format!("the buffer needs {} bytes, not {}", needs.size, self.bytes);
-            let call = "vkGetBufferMemoryRequirements";
-            return Err(ImportError::ImportRefused(Refusal { call, code }));
-        }
-        let types = importable_types(&self.device, start)? & needs.memory_type_bits;
-        let memory_type = best_type(&self.device, types).ok_or_else(|| {
-            let call = "vkGetMemoryHostPointerPropertiesEXT";
-            ImportError::ImportRefused(Refusal {
-                call,
-                code: String::from("no memory type"),
-            })
-        })?;
-        let mut host = vk::ImportMemoryHostPointerInfoEXT::default().handle_type(HOST);
-        host.p_host_pointer = start.as_ptr().cast();
-        let mut flags =
-            vk::MemoryAllocateFlagsInfo::default().flags(vk::MemoryAllocateFlags::DEVICE_ADDRESS);
-        let info = vk::MemoryAllocateInfo::default()
-            .allocation_size(self.bytes)
-            .memory_type_index(memory_type)
-            .push_next(&mut host)
-            .push_next(&mut flags);
-        // SAFETY: the range is mapped and aligned (promised to and checked by the constructor) and
-        // the memory type is one that the driver named for it.
-        self.memory = unsafe { raw.allocate_memory(&info, None) }
-            .map_err(|e| refused("vkAllocateMemory", e))?;
-        // SAFETY: neither is bound yet; size and type were compared with what the buffer needs.
-        unsafe { raw.bind_buffer_memory(self.buffer, self.memory, 0) }
-            .map_err(|e| refused("vkBindBufferMemory", e))?;
-        let info = vk::BufferDeviceAddressInfo::default().buffer(self.buffer);
-        // SAFETY: the buffer is bound and was made for this; the feature is on.
-        self.gpu_va = unsafe { raw.get_buffer_device_address(&info) };
-        Ok(())
+        self.buffer.raw()
     }
 }
 
-impl Drop for HostImport {
-    fn drop(&mut self) {
-        // SAFETY: whoever submits work that uses the address keeps the import with it; see `keep`.
-        unsafe { self.device.raw().destroy_buffer(self.buffer, None) };
-        // SAFETY: its only buffer is gone; null is allowed.
-        unsafe { self.device.raw().free_memory(self.memory, None) };
+/// Gives the buffer `bytes` bytes from `start`.
+///
+/// # Safety
+/// The range is mapped and aligned as the driver asks, for as long as the buffer lives.
+unsafe fn import(
+    buffer: &mut ExternalBuffer,
+    start: NonNull<u8>,
+    bytes: u64,
+) -> Result<(), ImportError> {
+    let device = Arc::clone(buffer.device());
+    let needs = buffer.needs();
+    if needs.bytes > bytes {
+        let code = format!("the buffer needs {} bytes, not {bytes}", needs.bytes);
+        let call = "vkGetBufferMemoryRequirements2";
+        return Err(ImportError::ImportRefused(Refusal { call, code }));
     }
+    let types = importable_types(&device, start)? & needs.types;
+    let memory_type = best_type(&device, types).ok_or_else(|| {
+        let call = "vkGetMemoryHostPointerPropertiesEXT";
+        ImportError::ImportRefused(Refusal {
+            call,
+            code: String::from("no memory type"),
+        })
+    })?;
+    let mut host = vk::ImportMemoryHostPointerInfoEXT::default().handle_type(HOST);
+    host.p_host_pointer = start.as_ptr().cast();
+    // SAFETY: the range is mapped and aligned (the caller's promise) and the memory type is one that
+    // the driver named for it.
+    unsafe { buffer.allocate(bytes, memory_type, false, &mut host) }
+        .map_err(|(call, code)| ImportError::of(call, code))
 }
 
 impl fmt::Debug for HostImport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "HostImport({} bytes at {:#x})", self.bytes, self.gpu_va)
+        write!(
+            f,
+            "HostImport({} bytes at {:#x})",
+            self.bytes,
+            self.gpu_va()
+        )
     }
 }
 
-fn create_buffer(device: &Device, size: u64) -> Result<vk::Buffer, ImportError> {
-    let mut external = vk::ExternalMemoryBufferCreateInfo::default().handle_types(HOST);
-    let info = vk::BufferCreateInfo::default()
-        .size(size)
-        .usage(USAGE)
-        .push_next(&mut external);
-    // SAFETY: the device is alive, and so is all that `info` points to.
-    let create = || unsafe { device.raw().create_buffer(&info, None) };
+fn create_buffer(device: &Arc<Device>, size: u64) -> Result<ExternalBuffer, ImportError> {
+    let create = || ExternalBuffer::new(device, size, HOST);
     let made = if device.adapter().features.host_import_admitted {
         create()
     } else {
@@ -213,7 +170,7 @@ fn create_buffer(device: &Device, size: u64) -> Result<vk::Buffer, ImportError> 
         // query.
         validation::expecting(c"VUID-VkBufferCreateInfo-pNext-00920", create)
     };
-    made.map_err(|e| refused("vkCreateBuffer", e))
+    made.map_err(|(call, code)| ImportError::of(call, code))
 }
 
 fn importable_types(device: &Device, start: NonNull<u8>) -> Result<u32, ImportError> {
@@ -231,7 +188,7 @@ fn importable_types(device: &Device, start: NonNull<u8>) -> Result<u32, ImportEr
     };
     result
         .result()
-        .map_err(|e| refused("vkGetMemoryHostPointerPropertiesEXT", e))?;
+        .map_err(|e| ImportError::of("vkGetMemoryHostPointerPropertiesEXT", e))?;
     Ok(properties.memory_type_bits)
 }
 
@@ -248,11 +205,4 @@ fn best_type(device: &Device, types: u32) -> Option<u32> {
         .filter_map(|(index, kind)| Some((worth(kind.property_flags)?, index)))
         .max_by_key(|(cached, index)| (*cached, std::cmp::Reverse(*index)))
         .map(|(_, index)| index)
-}
-
-fn refused(call: &'static str, code: vk::Result) -> ImportError {
-    match code {
-        vk::Result::ERROR_OUT_OF_HOST_MEMORY => ImportError::OutOfMemory,
-        code => ImportError::ImportRefused(Refusal::of(call, code)),
-    }
 }

@@ -4,7 +4,7 @@
 //! work is recorded into command buffers, submitted to a queue, and told finished by timelines.
 //! The other rooms see none of that API: they see the nouns below, with addresses as `u64`.
 //!
-//! This is one of the two rooms in which `unsafe` is allowed. What holds it together:
+//! This is one of the three rooms in which `unsafe` is allowed. What holds it together:
 //! - every object holds its [`Device`], and the device holds its [`Instance`], so parents go last;
 //! - a [`Queue`] is not `Clone` and its methods take `&mut self`, which is Vulkan's external
 //!   synchronisation written as a type;
@@ -18,6 +18,7 @@
 //! promise; [`CommandRecorder::keep`] ties the memory behind them to the command buffer.
 
 mod adapter_info;
+mod at_exit;
 mod barrier;
 mod bring_up_error;
 mod buffer;
@@ -26,23 +27,33 @@ mod clock;
 mod command_buffer;
 mod compute_pipeline;
 mod device;
+mod exported_memory;
+mod exporter;
 mod extensions;
+mod external_buffer;
+mod fd_import;
 mod features;
 mod host_import;
+mod import_error;
 mod in_flight;
 mod instance;
+mod memory_providers;
 mod native_fence_support;
 mod opening;
 mod promises;
 mod queue;
 mod refusal;
+mod region_import;
 pub mod shaders;
 mod submission;
 mod timeline;
+mod timestamp_query;
+mod transfers;
 pub mod validation;
 
 pub use adapter_info::{AdapterInfo, AdapterKind, Driver, Heap, MemoryType};
-pub use barrier::{Accesses, Barrier, SLICE_BEGIN, SLICE_END, Stages};
+pub use at_exit::{Alive, EndsAtExit, at_exit};
+pub use barrier::{Accesses, Barrier, COPY_END, SLICE_BEGIN, SLICE_END, Stages, TRANSFER_ORDER};
 pub use bring_up_error::BringUpError;
 pub use buffer::{Buffer, BufferError, Home};
 pub use choice::{ChoiceError, choose, in_order_of_preference};
@@ -50,12 +61,19 @@ pub use clock::Calibration;
 pub use command_buffer::{CommandBuffer, CommandRecorder, Recorded, Reuse};
 pub use compute_pipeline::{ComputePipeline, PipelineError};
 pub use device::{Device, DeviceOptions};
-pub use features::{Features, QueueFamily};
-pub use host_import::{HostImport, HostPages, ImportError};
+pub use exporter::Exporter;
+pub use fd_import::FdImport;
+pub use features::{ExternalBuffers, Features, QueueFamily};
+pub use host_import::{HostImport, HostPages};
+pub use import_error::ImportError;
 pub use instance::{Instance, InstanceOptions};
-pub use native_fence_support::{Gap, Need, gaps, has_native_fences};
+pub use memory_providers::{
+    MemoryError, MemoryOptions, MemoryPlacement, SystemMemory, TrialError, memory_providers,
+};
+pub use native_fence_support::{Gap, Need, gaps, has_command_engines, has_native_fences};
 pub use queue::Queue;
 pub use refusal::{DeviceLost, OutOfMemory, Refusal};
+pub use region_import::RegionImport;
 pub use submission::{Submission, SubmitError};
 pub use timeline::{SignalError, Timeline, WaitOutcome};
 

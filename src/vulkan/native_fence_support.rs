@@ -25,8 +25,9 @@ pub enum Need {
     TimelineSemaphore,
     /// Scalar layout of blocks.
     ScalarBlockLayout,
-    /// Import of host memory.
-    HostImport,
+    /// Memory that lies outside of every engine's device: import of host memory, or memory that one
+    /// device exports and another imports.
+    SharedMemory,
     /// A clock in shaders.
     ShaderClock,
 }
@@ -53,8 +54,17 @@ impl Need {
         Self::VulkanMemoryModel,
         Self::TimelineSemaphore,
         Self::ScalarBlockLayout,
-        Self::HostImport,
+        Self::SharedMemory,
         Self::ShaderClock,
+    ];
+
+    /// What engines need that execute command buffers and carry monitored fences alone.
+    pub const OF_COMMAND_BUFFERS: [Self; 5] = [
+        Self::Vulkan12,
+        Self::ComputeQueue,
+        Self::BufferDeviceAddress,
+        Self::TimelineSemaphore,
+        Self::SharedMemory,
     ];
 
     fn is_met(self, adapter: &AdapterInfo) -> bool {
@@ -68,7 +78,7 @@ impl Need {
             Self::VulkanMemoryModel => has.vulkan_memory_model && has.memory_model_device_scope,
             Self::TimelineSemaphore => has.timeline_semaphore,
             Self::ScalarBlockLayout => has.scalar_block_layout,
-            Self::HostImport => has.host_import,
+            Self::SharedMemory => has.host_import || has.opaque_fd.passes(),
             Self::ShaderClock => has.shader_device_clock,
         }
     }
@@ -107,9 +117,9 @@ impl Need {
                 "scalar-block-layout",
                 "Scalar block layout is missing, so shaders cannot lay out the published structures.",
             ),
-            Self::HostImport => (
-                "host-import",
-                "Host memory cannot be imported (VK_EXT_external_memory_host), so fences cannot lie in system memory that is shared and read-only to the user.",
+            Self::SharedMemory => (
+                "shared-memory",
+                "Neither can host memory be imported (VK_EXT_external_memory_host) nor memory be passed between devices (VK_KHR_external_memory_fd), so fences cannot lie outside of an engine's device.",
             ),
             Self::ShaderClock => (
                 "shader-clock",
@@ -140,6 +150,13 @@ pub fn has_native_fences(adapter: &AdapterInfo) -> bool {
     gaps(adapter).is_empty()
 }
 
+/// Whether command buffers of the adapter can carry monitored fences.
+#[must_use]
+pub fn has_command_engines(adapter: &AdapterInfo) -> bool {
+    let mut needs = Need::OF_COMMAND_BUFFERS.into_iter();
+    needs.all(|need| need.is_met(adapter))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,6 +173,7 @@ mod tests {
             driver_info: String::new(),
             api_version: (1, 3, 0),
             uuid: [0; 16],
+            driver_uuid: [0; 16],
             features,
             heaps: Vec::new(),
             memory_types: Vec::new(),

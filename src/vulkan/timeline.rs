@@ -5,7 +5,8 @@
 //! pending; here the timeline remembers the highest value promised, and refuses. Two queues that raise
 //! one timeline are not ordered by that: whoever lets them has one wait for the other.
 //!
-//! A thread waits on one timeline at a time: waiting for any of several burns a core on Mesa.
+//! A thread waits for one timeline, or for all of several: waiting for any of several burns a core on
+//! Mesa.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -140,6 +141,39 @@ impl Timeline {
     /// # Errors
     /// The device is lost, or its driver gives up.
     pub fn wait(&self, value: u64, timeout: Option<Duration>) -> Result<WaitOutcome, DeviceLost> {
+        Self::wait_raw(self.device(), &[self.0.raw], &[value], timeout)
+    }
+
+    /// Sleeps until each of several timelines has its value, or `timeout` is over, in one call.
+    ///
+    /// # Errors
+    /// The device is lost, or its driver gives up.
+    ///
+    /// # Panics
+    /// There is none, or they are of several devices.
+    pub fn wait_all(
+        waits: &[(&Self, u64)],
+        timeout: Option<Duration>,
+    ) -> Result<WaitOutcome, DeviceLost> {
+        let device = waits[0].0.device();
+        assert!(
+            waits
+                .iter()
+                .all(|(one, _)| Arc::ptr_eq(one.device(), device)),
+            "one call waits for timelines of one device"
+        );
+        let (semaphores, values): (Vec<_>, Vec<_>) =
+            waits.iter().map(|(one, value)| (one.0.raw, *value)).unzip();
+        Self::wait_raw(device, &semaphores, &values, timeout)
+    }
+
+    /// For each of the semaphores, which are timelines of the device and borrowed by the caller.
+    fn wait_raw(
+        device: &Arc<Device>,
+        semaphores: &[vk::Semaphore],
+        values: &[u64],
+        timeout: Option<Duration>,
+    ) -> Result<WaitOutcome, DeviceLost> {
         let began = Instant::now();
         let left = || {
             timeout.map_or(u64::MAX, |timeout| {
@@ -147,13 +181,13 @@ impl Timeline {
                 u64::try_from(left.as_nanos()).unwrap_or(u64::MAX)
             })
         };
-        let (semaphores, values) = ([self.0.raw], [value]);
         let info = vk::SemaphoreWaitInfo::default()
-            .semaphores(&semaphores)
-            .values(&values);
+            .semaphores(semaphores)
+            .values(values);
         loop {
-            // SAFETY: it is a timeline of this device, alive through `self`.
-            match unsafe { self.device().raw().wait_semaphores(&info, left()) } {
+            // SAFETY: they are timelines of this device, alive through what the caller borrows; as
+            // many values as semaphores.
+            match unsafe { device.raw().wait_semaphores(&info, left()) } {
                 Ok(()) => return Ok(WaitOutcome::Reached),
                 Err(vk::Result::TIMEOUT) => return Ok(WaitOutcome::TimedOut),
                 // Short of memory for the wait itself; the device goes on.

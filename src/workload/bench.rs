@@ -2,8 +2,10 @@
 
 use super::Mechanism;
 use crate::sync::Arc;
-use crate::vulkan::{AdapterInfo, Device, DeviceOptions, Instance, InstanceOptions, Queue};
-use crate::{Adapter, AdapterOptions, Delivery};
+use crate::vulkan::{
+    AdapterInfo, Device, DeviceOptions, Instance, InstanceOptions, LocalMemory, Queue,
+};
+use crate::{Adapter, AdapterOptions, Delivery, FenceMemory, MemoryPlacement};
 use anyhow::Context;
 use std::num::NonZeroU32;
 
@@ -14,6 +16,9 @@ pub struct Bench {
     pub instance: Arc<Instance>,
     /// The adapter that all runners use.
     pub adapter: AdapterInfo,
+    /// Fences in local memory are made also where that is system memory under another name: rows of
+    /// the way through export and import, which claim nothing of memory.
+    pub force_local: bool,
 }
 
 impl std::fmt::Debug for Bench {
@@ -25,6 +30,28 @@ impl std::fmt::Debug for Bench {
 }
 
 impl Bench {
+    /// Why the device can do nothing by a mechanism, as a sentence; `None` if it can.
+    #[must_use]
+    pub fn obstacle(&self, mechanism: Mechanism) -> Option<&'static str> {
+        let features = &self.adapter.features;
+        match features.local_memory {
+            _ if !mechanism.is_local() => None,
+            _ if !features.opaque_fd.passes() => {
+                Some("Memory of one Vulkan device cannot be imported into another.")
+            }
+            LocalMemory::Unreachable => Some("The CPU reaches no memory of the device's own."),
+            LocalMemory::SameAsSystem if !self.force_local => {
+                Some("Local memory is system memory on this device; --force-local runs it.")
+            }
+            LocalMemory::SameAsSystem | LocalMemory::Separate { .. } => None,
+        }
+    }
+
+    /// Whether a row of a mechanism says nothing of memory: there is but one kind.
+    pub(super) fn is_same_memory(&self, mechanism: Mechanism) -> bool {
+        mechanism.is_local() && self.adapter.features.local_memory == LocalMemory::SameAsSystem
+    }
+
     /// An adapter of native fences for a mechanism, with so many engines.
     pub(super) fn native(
         &self,
@@ -35,6 +62,12 @@ impl Bench {
         options.nodes = NonZeroU32::new(engines).context("an adapter has at least one engine")?;
         if mechanism.is_polled() {
             options.policy.delivery = Delivery::Polled;
+        }
+        if mechanism.is_local() {
+            options.fence_memory = FenceMemory::Local;
+            if self.force_local {
+                options.memory.placement = MemoryPlacement::LocalForced;
+            }
         }
         Ok(Adapter::open_on(&self.instance, &self.adapter, &options)?)
     }

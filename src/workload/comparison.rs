@@ -35,13 +35,23 @@ impl Pace {
     }
 
     /// The pace of a scenario at this pace: a batch of `idle` is a second long, and needs no
-    /// warm-up since its runners are at rest when they are made.
+    /// warm-up since its runners are at rest when they are made; one of `copy` takes milliseconds.
     #[must_use]
     pub fn of_scenario(self, scenario: Scenario) -> Self {
         match scenario {
             Scenario::Idle => Self {
                 batches: self.batches.div_ceil(200).min(5),
                 warm_up: 0,
+                ..self
+            },
+            Scenario::Copy => Self {
+                batches: self.batches.div_ceil(8),
+                ..self
+            },
+            // Its rows are many, and all of its runners are there at a time.
+            Scenario::Scale => Self {
+                batches: self.batches.div_ceil(6),
+                warm_up: self.warm_up.min(2),
                 ..self
             },
             Scenario::Handoff
@@ -89,6 +99,8 @@ pub struct Measured {
     pub ops_per_batch: u64,
     /// The batches that counted.
     pub batches: Vec<MeasuredBatch>,
+    /// That local memory is system memory here, so that it says nothing of memory.
+    pub same_memory: bool,
 }
 
 /// Who did not run, and why.
@@ -177,11 +189,11 @@ impl Comparison {
     ) -> Outcome {
         let mut outcome = Outcome::default();
         for mechanism in &self.mechanisms {
-            if !mechanism.is_built() {
+            if let Some(reason) = bench.obstacle(*mechanism) {
                 outcome.not_run.push(NotRun {
                     scenario: None,
                     mechanism: *mechanism,
-                    reason: "This version does not have it yet.".into(),
+                    reason: reason.into(),
                     failed: false,
                 });
             }
@@ -215,6 +227,10 @@ impl Comparison {
         let pace = self.pace.of_scenario(group.scenario);
         let mut seats = Vec::new();
         for entry in &group.entries {
+            if bench.obstacle(entry.mechanism).is_some() {
+                // Said once, for all scenarios.
+                continue;
+            }
             if let Some(obstacle) = entry.obstacle(&bench.adapter) {
                 outcome.not_run.push(not_run(entry, obstacle, false));
                 continue;
@@ -252,7 +268,7 @@ impl Comparison {
                         .push(not_run(&seat.entry, reason, !too_busy));
                 }
                 Some(_) | None if seat.batches.is_empty() => {}
-                Some(_) | None => outcome.measured.push(seat.measured(group)),
+                Some(_) | None => outcome.measured.push(seat.measured(group, bench)),
             }
         }
     }
@@ -269,7 +285,7 @@ struct Seat {
 impl Seat {
     fn new(entry: &Entry, runner: Box<dyn Runner>) -> Self {
         Self {
-            entry: *entry,
+            entry: entry.clone(),
             runner,
             batches: Vec::new(),
             failed: None,
@@ -312,15 +328,16 @@ impl Seat {
         })
     }
 
-    fn measured(self, group: &Group) -> Measured {
+    fn measured(self, group: &Group, bench: &Bench) -> Measured {
         Measured {
             scenario: group.scenario,
-            form: group.form,
+            form: self.entry.form.or(group.form),
             mechanism: self.entry.mechanism,
             params: self.runner.params(),
             work: self.runner.work().to_owned(),
             ops_per_batch: self.runner.ops_per_batch(),
             batches: self.batches,
+            same_memory: bench.is_same_memory(self.entry.mechanism),
         }
     }
 }

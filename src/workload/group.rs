@@ -1,18 +1,34 @@
 //! Group: runners that stand beside each other, and why one cannot run here.
 
 use super::{Bench, Mechanism, Runner, Scenario};
+use crate::sync::Arc;
 use crate::vulkan::{self, AdapterInfo};
-use anyhow::Context;
+use anyhow::{Context, anyhow};
+
+/// A runner, or why there is none.
+pub(super) type Made = anyhow::Result<Box<dyn Runner>>;
 
 /// Makes a runner for a mechanism.
-pub(super) type Make = fn(&Bench, Mechanism) -> anyhow::Result<Box<dyn Runner>>;
+type Make = dyn Fn(&Bench, Mechanism) -> Made;
 
 /// One place in a group.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone)]
 pub struct Entry {
     /// The mechanism.
     pub mechanism: Mechanism,
-    pub(super) make: Make,
+    /// Which form of the scenario, where several take turns in one group.
+    pub form: Option<&'static str>,
+    make: Arc<Make>,
+    /// Why no device can do this.
+    absent: Option<&'static str>,
+}
+
+impl std::fmt::Debug for Entry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Entry")
+            .field("mechanism", &self.mechanism)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Runners that do equal work, which take turns.
@@ -27,9 +43,41 @@ pub struct Group {
 }
 
 impl Entry {
+    /// A mechanism, and what makes its runner.
+    pub(super) fn new(
+        mechanism: Mechanism,
+        make: impl Fn(&Bench, Mechanism) -> Made + 'static,
+    ) -> Self {
+        Self {
+            mechanism,
+            form: None,
+            make: Arc::new(make),
+            absent: None,
+        }
+    }
+
+    /// The same, of a form of its own.
+    pub(super) fn of_form(self, form: &'static str) -> Self {
+        Self {
+            form: Some(form),
+            ..self
+        }
+    }
+
+    /// A mechanism that has no such thing, and why.
+    pub(super) fn absent(mechanism: Mechanism, reason: &'static str) -> Self {
+        Self {
+            absent: Some(reason),
+            ..Self::new(mechanism, move |_, _| Err(anyhow!(reason)))
+        }
+    }
+
     /// Why a device cannot do this, as a sentence; `None` if it can.
     #[must_use]
     pub fn obstacle(&self, adapter: &AdapterInfo) -> Option<String> {
+        if let Some(reason) = self.absent {
+            return Some(reason.to_owned());
+        }
         let features = &adapter.features;
         if self.mechanism.is_native() {
             let gaps = vulkan::gaps(adapter);

@@ -1,9 +1,12 @@
 //! Groups: which runners stand beside each other in each scenario.
 
-use super::group::Make;
+use super::group::Made;
 use super::native::{CpuWaitForm, HandoffEngines, StormForm};
 use super::timeline::HandoffForm;
-use super::{Entry, FanForm, Group, Mechanism, Scenario, bare, idle, monitored, native, timeline};
+use super::{
+    Bench, Entry, FanForm, Group, Mechanism, ScaleForm, Scenario, bare, idle, monitored, native,
+    timeline,
+};
 use crate::AdapterOptions;
 use crate::sync::Arc;
 
@@ -14,14 +17,16 @@ pub fn groups(scenario: Scenario) -> Vec<Group> {
     match scenario {
         Scenario::Handoff => one(handoff()),
         Scenario::HandoffCross => one(handoff_cross()),
-        Scenario::Storm => vec![
-            group(scenario, Some(StormForm::Filled.name()), storm_filled()),
-            group(scenario, Some(StormForm::Live.name()), storm_live()),
-        ],
+        Scenario::Storm => [StormForm::Filled, StormForm::Live]
+            .map(|form| group(scenario, Some(form.name()), storm(form)))
+            .into(),
         Scenario::CpuWait => one(cpu_wait()),
         Scenario::CpuSignal => one(cpu_signal()),
-        Scenario::FanOut => one(fan_out()),
-        Scenario::FanIn => one(fan_in()),
+        Scenario::FanOut => one(fan(FanForm::Out)),
+        Scenario::FanIn => one(fan(FanForm::In)),
+        Scenario::Copy => one(copy()),
+        // All forms in one, though they are shown by themselves: they are compared with each other.
+        Scenario::Scale => one(ScaleForm::ALL.into_iter().flat_map(scale).collect()),
         // By itself each: what is counted is the whole process.
         Scenario::Idle => idle()
             .into_iter()
@@ -39,114 +44,82 @@ fn group(scenario: Scenario, form: Option<&'static str>, entries: Vec<Entry>) ->
 }
 
 fn handoff() -> Vec<Entry> {
-    let make: Make = |bench, mechanism| {
+    let make = |bench: &Bench, mechanism| -> Made {
         let adapter = bench.native(mechanism, 1, AdapterOptions::default())?;
         Ok(Box::new(native::Handoff::new(
             adapter,
             HandoffEngines::One,
         )?))
     };
-    vec![
-        native(make),
-        polled(make),
-        timeline(|bench, _| {
-            let form = HandoffForm::SubmitPerLink;
-            Ok(Box::new(timeline::Handoff::new(&bench.device(2)?, form)?))
-        }),
-        timeline(|bench, _| {
-            let form = HandoffForm::OneSubmit;
-            Ok(Box::new(timeline::Handoff::new(&bench.device(2)?, form)?))
-        }),
-        monitored(|bench, _| Ok(Box::new(monitored::Handoff::new([bench.queue()?])?))),
-        bare(|bench, _| Ok(Box::new(bare::Handoff::new(&bench.device(1)?)?))),
-    ]
+    natives(
+        make,
+        [
+            timeline(|bench, _| {
+                let form = HandoffForm::SubmitPerLink;
+                Ok(Box::new(timeline::Handoff::new(&bench.device(2)?, form)?))
+            }),
+            timeline(|bench, _| {
+                let form = HandoffForm::OneSubmit;
+                Ok(Box::new(timeline::Handoff::new(&bench.device(2)?, form)?))
+            }),
+            monitored(|bench, _| Ok(Box::new(monitored::Handoff::new([bench.queue()?])?))),
+            bare(|bench, _| Ok(Box::new(bare::Handoff::new(&bench.device(1)?)?))),
+        ],
+    )
 }
 
 fn handoff_cross() -> Vec<Entry> {
-    let make: Make = |bench, mechanism| {
+    let make = |bench: &Bench, mechanism| -> Made {
         let engines = HandoffEngines::Two;
         let adapter = bench.native(mechanism, engines.count(), AdapterOptions::default())?;
         Ok(Box::new(native::Handoff::new(adapter, engines)?))
     };
-    vec![
-        native(make),
-        polled(make),
-        timeline(|bench, _| {
-            let queues = bench.two_queues()?;
-            if Arc::ptr_eq(queues[0].device(), queues[1].device()) {
-                let form = HandoffForm::OneSubmit;
-                return Ok(Box::new(timeline::Handoff::on(queues.into(), form)?));
-            }
-            Ok(Box::new(timeline::Relay::new(queues)?))
-        }),
-        monitored(|bench, _| Ok(Box::new(monitored::Handoff::new(bench.two_queues()?)?))),
-        bare(|bench, _| Ok(Box::new(bare::HandoffCross::new(bench.two_queues()?)?))),
-    ]
+    natives(
+        make,
+        [
+            timeline(|bench, _| {
+                let queues = bench.two_queues()?;
+                if Arc::ptr_eq(queues[0].device(), queues[1].device()) {
+                    let form = HandoffForm::OneSubmit;
+                    return Ok(Box::new(timeline::Handoff::on(queues.into(), form)?));
+                }
+                Ok(Box::new(timeline::Relay::new(queues)?))
+            }),
+            monitored(|bench, _| Ok(Box::new(monitored::Handoff::new(bench.two_queues()?)?))),
+            bare(|bench, _| Ok(Box::new(bare::HandoffCross::new(bench.two_queues()?)?))),
+        ],
+    )
 }
 
-fn storm_filled() -> Vec<Entry> {
-    let make: Make = |bench, mechanism| {
+fn storm(form: StormForm) -> Vec<Entry> {
+    let make = move |bench: &Bench, mechanism| -> Made {
         let adapter = bench.native(mechanism, 1, AdapterOptions::default())?;
-        Ok(Box::new(native::Storm::new(adapter, StormForm::Filled)?))
+        Ok(Box::new(native::Storm::new(adapter, form)?))
     };
-    vec![
-        native(make),
-        polled(make),
-        timeline(|bench, _| {
-            let form = StormForm::Filled;
-            Ok(Box::new(timeline::Storm::new(&bench.device(1)?, form)?))
-        }),
-        monitored(|bench, _| {
-            let form = StormForm::Filled;
-            Ok(Box::new(monitored::Storm::new(bench.queue()?, form)?))
-        }),
-        bare(|bench, _| {
-            let form = StormForm::Filled;
-            Ok(Box::new(bare::Storm::new(&bench.device(1)?, form)?))
-        }),
-    ]
-}
-
-fn storm_live() -> Vec<Entry> {
-    let make: Make = |bench, mechanism| {
-        let adapter = bench.native(mechanism, 1, AdapterOptions::default())?;
-        Ok(Box::new(native::Storm::new(adapter, StormForm::Live)?))
-    };
-    vec![
-        native(make),
-        polled(make),
-        timeline(|bench, _| {
-            let form = StormForm::Live;
-            Ok(Box::new(timeline::Storm::new(&bench.device(1)?, form)?))
-        }),
-        monitored(|bench, _| {
-            let form = StormForm::Live;
-            Ok(Box::new(monitored::Storm::new(bench.queue()?, form)?))
-        }),
-        bare(|bench, _| {
-            let form = StormForm::Live;
-            Ok(Box::new(bare::Storm::new(&bench.device(1)?, form)?))
-        }),
-    ]
+    natives(
+        make,
+        [
+            timeline(move |bench, _| Ok(Box::new(timeline::Storm::new(&bench.device(1)?, form)?))),
+            monitored(move |bench, _| Ok(Box::new(monitored::Storm::new(bench.queue()?, form)?))),
+            bare(move |bench, _| Ok(Box::new(bare::Storm::new(&bench.device(1)?, form)?))),
+        ],
+    )
 }
 
 fn cpu_wait() -> Vec<Entry> {
+    let make = |form: CpuWaitForm| {
+        move |bench: &Bench, mechanism| -> Made {
+            let adapter = bench.native(mechanism, 1, form.options())?;
+            Ok(Box::new(native::CpuWait::new(adapter, form)?))
+        }
+    };
     vec![
-        native(|bench, mechanism| {
-            let form = CpuWaitForm::Looks;
-            let adapter = bench.native(mechanism, 1, form.options())?;
-            Ok(Box::new(native::CpuWait::new(adapter, form)?))
-        }),
-        native(|bench, mechanism| {
-            let form = CpuWaitForm::Sleeps;
-            let adapter = bench.native(mechanism, 1, form.options())?;
-            Ok(Box::new(native::CpuWait::new(adapter, form)?))
-        }),
-        polled(|bench, mechanism| {
-            let form = CpuWaitForm::Watches;
-            let adapter = bench.native(mechanism, 1, form.options())?;
-            Ok(Box::new(native::CpuWait::new(adapter, form)?))
-        }),
+        native(make(CpuWaitForm::Looks)),
+        native(make(CpuWaitForm::Sleeps)),
+        polled(make(CpuWaitForm::Watches)),
+        local(make(CpuWaitForm::Looks)),
+        local(make(CpuWaitForm::Sleeps)),
+        local_polled(make(CpuWaitForm::Watches)),
         timeline(|bench, _| Ok(Box::new(timeline::CpuWait::new(&bench.device(1)?)?))),
         monitored(|bench, _| Ok(Box::new(monitored::CpuWait::new(bench.queue()?)?))),
         bare(|bench, _| Ok(Box::new(bare::CpuWait::new(&bench.device(1)?)?))),
@@ -155,98 +128,125 @@ fn cpu_wait() -> Vec<Entry> {
 }
 
 fn cpu_signal() -> Vec<Entry> {
+    let make = |form: CpuWaitForm| {
+        move |bench: &Bench, mechanism| -> Made {
+            let adapter = bench.native(mechanism, 1, form.options())?;
+            Ok(Box::new(native::CpuSignal::new(adapter, form)?))
+        }
+    };
     vec![
-        native(|bench, mechanism| {
-            let form = CpuWaitForm::Looks;
-            let adapter = bench.native(mechanism, 1, form.options())?;
-            Ok(Box::new(native::CpuSignal::new(adapter, form)?))
-        }),
-        native(|bench, mechanism| {
-            let form = CpuWaitForm::Sleeps;
-            let adapter = bench.native(mechanism, 1, form.options())?;
-            Ok(Box::new(native::CpuSignal::new(adapter, form)?))
-        }),
-        polled(|bench, mechanism| {
-            let form = CpuWaitForm::Watches;
-            let adapter = bench.native(mechanism, 1, form.options())?;
-            Ok(Box::new(native::CpuSignal::new(adapter, form)?))
-        }),
+        native(make(CpuWaitForm::Looks)),
+        native(make(CpuWaitForm::Sleeps)),
+        polled(make(CpuWaitForm::Watches)),
+        local(make(CpuWaitForm::Looks)),
+        local(make(CpuWaitForm::Sleeps)),
+        local_polled(make(CpuWaitForm::Watches)),
         timeline(|bench, _| Ok(Box::new(timeline::CpuSignal::new(&bench.device(1)?)?))),
         monitored(|bench, _| Ok(Box::new(monitored::CpuSignal::new(bench.queue()?)?))),
         bare(|bench, _| Ok(Box::new(bare::RoundTrip::new(&bench.device(1)?)?))),
     ]
 }
 
-fn fan_out() -> Vec<Entry> {
-    let make: Make = |bench, mechanism| {
+fn fan(form: FanForm) -> Vec<Entry> {
+    let make = move |bench: &Bench, mechanism| -> Made {
         let adapter = bench.native(mechanism, 1, AdapterOptions::default())?;
-        Ok(Box::new(native::Fan::new(adapter, FanForm::Out)?))
+        Ok(Box::new(native::Fan::new(adapter, form)?))
+    };
+    natives(
+        make,
+        [
+            timeline(move |bench, _| Ok(Box::new(timeline::Fan::new(&bench.device(1)?, form)?))),
+            monitored(move |bench, _| Ok(Box::new(monitored::Fan::new(bench.queue()?, form)?))),
+        ],
+    )
+}
+
+fn copy() -> Vec<Entry> {
+    let make = |bench: &Bench, mechanism| -> Made {
+        let adapter = bench.native(mechanism, 1, AdapterOptions::default())?;
+        Ok(Box::new(native::Copy::new(adapter)?))
     };
     vec![
         native(make),
         polled(make),
-        timeline(|bench, _| {
-            Ok(Box::new(timeline::Fan::new(
-                &bench.device(1)?,
-                FanForm::Out,
-            )?))
-        }),
-        monitored(|bench, _| Ok(Box::new(monitored::Fan::new(bench.queue()?, FanForm::Out)?))),
+        timeline(|bench, _| Ok(Box::new(timeline::copy(bench.queue()?)?))),
+        bare(|bench, _| Ok(Box::new(bare::shader_copy(bench.queue()?)?))),
+        bare(|_, _| Ok(Box::new(bare::Copy::default()))),
     ]
 }
 
-fn fan_in() -> Vec<Entry> {
-    let make: Make = |bench, mechanism| {
+fn scale(form: ScaleForm) -> Vec<Entry> {
+    let make = move |bench: &Bench, mechanism| -> Made {
         let adapter = bench.native(mechanism, 1, AdapterOptions::default())?;
-        Ok(Box::new(native::Fan::new(adapter, FanForm::In)?))
+        Ok(Box::new(native::Scale::new(adapter, form)?))
     };
-    vec![
-        native(make),
-        polled(make),
-        timeline(|bench, _| {
-            Ok(Box::new(timeline::Fan::new(
-                &bench.device(1)?,
-                FanForm::In,
-            )?))
-        }),
-        monitored(|bench, _| Ok(Box::new(monitored::Fan::new(bench.queue()?, FanForm::In)?))),
-    ]
+    let mut entries = natives(make, []);
+    if form == ScaleForm::Waiters {
+        let absent = [
+            (Mechanism::TimelineSemaphore, timeline::Scale::NO_WAITERS),
+            (Mechanism::MonitoredFence, monitored::Scale::NO_WAITERS),
+        ];
+        entries.extend(absent.map(|(mechanism, reason)| Entry::absent(mechanism, reason)));
+    } else {
+        entries.push(timeline(move |bench, _| {
+            Ok(Box::new(timeline::Scale::new(&bench.device(1)?, form)?))
+        }));
+        entries.push(monitored(move |bench, _| {
+            Ok(Box::new(monitored::Scale::new(bench.queue()?, form)?))
+        }));
+    }
+    let of_form = |entry: Entry| entry.of_form(form.name());
+    entries.into_iter().map(of_form).collect()
 }
 
 fn idle() -> Vec<Entry> {
-    let make: Make = |bench, mechanism| {
+    let make = |bench: &Bench, mechanism| -> Made {
         let adapter = bench.native(mechanism, native::Idle::ENGINES, AdapterOptions::default())?;
         Ok(idle::settled(native::Idle::new(adapter)?))
     };
-    vec![
-        native(make),
-        polled(make),
-        timeline(|bench, _| Ok(idle::settled(timeline::Idle::new(&bench.device(1)?)?))),
-        monitored(|bench, _| Ok(idle::settled(monitored::Idle::new(bench.queue()?)?))),
-    ]
+    natives(
+        make,
+        [
+            timeline(|bench, _| Ok(idle::settled(timeline::Idle::new(&bench.device(1)?)?))),
+            monitored(|bench, _| Ok(idle::settled(monitored::Idle::new(bench.queue()?)?))),
+        ],
+    )
 }
 
-fn native(make: Make) -> Entry {
-    let mechanism = Mechanism::NativeSystemEvent;
-    Entry { mechanism, make }
+/// The four kinds of native fences by one runner, and the others beside them.
+fn natives(
+    make: impl Fn(&Bench, Mechanism) -> Made + Copy + 'static,
+    others: impl IntoIterator<Item = Entry>,
+) -> Vec<Entry> {
+    let mut entries = vec![native(make), polled(make), local(make), local_polled(make)];
+    entries.extend(others);
+    entries
 }
 
-fn polled(make: Make) -> Entry {
-    let mechanism = Mechanism::NativeSystemPolled;
-    Entry { mechanism, make }
+fn native(make: impl Fn(&Bench, Mechanism) -> Made + 'static) -> Entry {
+    Entry::new(Mechanism::NativeSystemEvent, make)
 }
 
-fn timeline(make: Make) -> Entry {
-    let mechanism = Mechanism::TimelineSemaphore;
-    Entry { mechanism, make }
+fn polled(make: impl Fn(&Bench, Mechanism) -> Made + 'static) -> Entry {
+    Entry::new(Mechanism::NativeSystemPolled, make)
 }
 
-fn monitored(make: Make) -> Entry {
-    let mechanism = Mechanism::MonitoredFence;
-    Entry { mechanism, make }
+fn local(make: impl Fn(&Bench, Mechanism) -> Made + 'static) -> Entry {
+    Entry::new(Mechanism::NativeLocalEvent, make)
 }
 
-fn bare(make: Make) -> Entry {
-    let mechanism = Mechanism::BareControl;
-    Entry { mechanism, make }
+fn local_polled(make: impl Fn(&Bench, Mechanism) -> Made + 'static) -> Entry {
+    Entry::new(Mechanism::NativeLocalPolled, make)
+}
+
+fn timeline(make: impl Fn(&Bench, Mechanism) -> Made + 'static) -> Entry {
+    Entry::new(Mechanism::TimelineSemaphore, make)
+}
+
+fn monitored(make: impl Fn(&Bench, Mechanism) -> Made + 'static) -> Entry {
+    Entry::new(Mechanism::MonitoredFence, make)
+}
+
+fn bare(make: impl Fn(&Bench, Mechanism) -> Made + 'static) -> Entry {
+    Entry::new(Mechanism::BareControl, make)
 }

@@ -12,6 +12,7 @@
 pub mod bare;
 mod bench;
 mod comparison;
+mod copy;
 mod fan;
 mod group;
 mod groups;
@@ -19,7 +20,9 @@ mod idle;
 pub mod monitored;
 pub mod native;
 mod process_counters;
+mod queue_copy;
 mod runner;
+mod scale;
 mod scenario;
 mod sleeper;
 pub mod timeline;
@@ -31,6 +34,7 @@ pub use group::{Entry, Group};
 pub use groups::groups;
 pub use process_counters::ProcessCounters;
 pub use runner::{Counts, Params, Runner, Sample, TooBusy};
+pub use scale::ScaleForm;
 pub use scenario::{Mechanism, Scenario};
 
 use std::time::Duration;

@@ -33,13 +33,17 @@ pub enum Scenario {
     FanOut,
     /// One queue waits for 32 others, and the CPU for that one
     FanIn,
+    /// A queue copies memory, 1 MiB at a time
+    Copy,
+    /// A fence is armed, signalled by the GPU, and its waiter released, with up to 4,096 others
+    Scale,
     /// Everything waits for the CPU: what does that cost?
     Idle,
 }
 
 impl Scenario {
     /// All, in the order in which they are run and shown.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Handoff,
         Self::HandoffCross,
         Self::Storm,
@@ -47,6 +51,8 @@ impl Scenario {
         Self::CpuSignal,
         Self::FanOut,
         Self::FanIn,
+        Self::Copy,
+        Self::Scale,
         Self::Idle,
     ];
 
@@ -61,6 +67,8 @@ impl Scenario {
             Self::CpuSignal => "cpu-signal",
             Self::FanOut => "fan-out",
             Self::FanIn => "fan-in",
+            Self::Copy => "copy",
+            Self::Scale => "scale",
             Self::Idle => "idle",
         }
     }
@@ -74,6 +82,8 @@ impl Scenario {
             Self::CpuWait => "wait",
             Self::CpuSignal => "round trip",
             Self::FanOut | Self::FanIn => "fan of 32",
+            Self::Copy => "copy of 1 MiB",
+            Self::Scale => "signal and its wait",
             Self::Idle => "second",
         }
     }
@@ -143,16 +153,16 @@ impl Mechanism {
         }
     }
 
-    /// Whether this version has it.
+    /// Whether its fences lie in local memory.
     #[must_use]
-    pub fn is_built(self) -> bool {
+    pub fn is_local(self) -> bool {
         match self {
+            Self::NativeLocalEvent | Self::NativeLocalPolled => true,
             Self::NativeSystemEvent
             | Self::NativeSystemPolled
             | Self::TimelineSemaphore
             | Self::MonitoredFence
-            | Self::BareControl => true,
-            Self::NativeLocalEvent | Self::NativeLocalPolled => false,
+            | Self::BareControl => false,
         }
     }
 

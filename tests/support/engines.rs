@@ -4,8 +4,12 @@
 //! makes that a failure.
 #![allow(dead_code, reason = "each test file uses a part")]
 
+#[allow(clippy::duplicate_mod, reason = "a test may use engines and bench")]
+#[path = "memory.rs"]
+pub(crate) mod memory;
+
 use native_fence::gpu::{CutPlan, ModelEngine, ModelMemory, ModelOptions, NodePolicy};
-use native_fence::{Adapter, AdapterOptions, OpenError};
+use native_fence::{Adapter, AdapterOptions};
 use std::sync::Arc;
 
 /// An adapter over the model, and the memory that knows what the model did wrong.
@@ -39,8 +43,20 @@ pub(crate) fn model_cut(seed: u64, most: u64) -> (Adapter, Arc<ModelMemory>) {
 /// When there is none and `NFENCE_REQUIRE_DEVICE` is set.
 #[must_use]
 pub(crate) fn shader() -> Option<Adapter> {
-    match Adapter::open(&AdapterOptions::default()) {
-        Ok(adapter) => Some(adapter),
+    let (memory, fence_memory) = memory::asked_for();
+    let options = AdapterOptions {
+        memory,
+        fence_memory,
+        ..AdapterOptions::default()
+    };
+    match Adapter::open(&options) {
+        Ok(adapter) => match adapter.os().native_fence_caps() {
+            Ok(_) => Some(adapter),
+            Err(error) => {
+                no_device(&error);
+                None
+            }
+        },
         Err(error) => {
             no_device(&error);
             None
@@ -48,7 +64,7 @@ pub(crate) fn shader() -> Option<Adapter> {
     }
 }
 
-fn no_device(error: &OpenError) {
+fn no_device(error: &dyn std::error::Error) {
     assert!(
         std::env::var_os("NFENCE_REQUIRE_DEVICE").is_none(),
         "NFENCE_REQUIRE_DEVICE is set, and no device has native fences: {error}"

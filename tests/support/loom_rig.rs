@@ -2,17 +2,20 @@
 //! the way to have it explored.
 
 use loom::model::Builder;
+use loom::sync::{Condvar, Mutex};
 use loom::thread::{self, JoinHandle};
 use native_fence::abi::{Delivery, DoorbellStatus, EngineReport, SliceResult};
 use native_fence::gpu::{
     Arrival, Crowd, EngineState, MemoryAccess, MemoryObserver, ModelClock, ModelEngine,
-    ModelMemory, ModelOptions, Node, NodePolicy,
+    ModelMemory, ModelOptions, ModelThreads, Node, NodePolicy,
 };
 use native_fence::kmd::Driver;
 use native_fence::umd::{Device, HwQueue, HwQueueOptions};
 use native_fence::{Fence, Timeout, WaitError, os};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 /// Points at which threads may switch in one execution; more is a loop that never ends.
@@ -128,7 +131,7 @@ impl Rig {
                 rounds: 1,
                 quantum: 1,
                 clock: Arc::new(StillClock),
-                lanes_are_threads: true,
+                threads: ModelThreads::OneALane,
                 current_values: options.current_values,
                 ..ModelOptions::default()
             });
@@ -136,7 +139,7 @@ impl Rig {
             Node::new(ordinal, Box::new(engine), policy, Arc::clone(&crowd)).unwrap()
         });
         let driver = Driver::new(nodes.collect());
-        let adapter = os::Adapter::start(driver.clone());
+        let adapter = os::Adapter::start(driver.clone()).unwrap();
         Self {
             device: Device::open(&adapter),
             driver,
@@ -201,6 +204,49 @@ pub(crate) fn until(is: impl Fn() -> bool) {
 
 pub(crate) fn until_self_service(queue: &HwQueue) {
     until(|| queue.doorbell_status() == DoorbellStatus::Connected);
+}
+
+/// Whom a future wakes: a flag, and who sleeps for it.
+#[derive(Debug)]
+pub(crate) struct Woken {
+    is_woken: Mutex<bool>,
+    woken: Condvar,
+}
+
+impl Woken {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            is_woken: Mutex::new(false),
+            woken: Condvar::new(),
+        })
+    }
+
+    pub(crate) fn poll<F: Future + Unpin>(self: &Arc<Self>, future: &mut F) -> Poll<F::Output> {
+        let waker = Waker::from(Arc::clone(self));
+        Pin::new(future).poll(&mut Context::from_waker(&waker))
+    }
+}
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        *self.is_woken.lock().unwrap() = true;
+        self.woken.notify_one();
+    }
+}
+
+/// Polls a future on this thread until it is ready; a wake-up that is lost is a deadlock.
+pub(crate) fn block_on<F: Future + Unpin>(mut future: F) -> F::Output {
+    let woken = Woken::new();
+    loop {
+        if let Poll::Ready(output) = woken.poll(&mut future) {
+            return output;
+        }
+        let mut is_woken = woken.is_woken.lock().unwrap();
+        while !*is_woken {
+            is_woken = woken.woken.wait(is_woken).unwrap();
+        }
+        *is_woken = false;
+    }
 }
 
 /// A thread that waits for `value`, and then looks whether it is there, as it is where values arrive

@@ -81,8 +81,12 @@ pub(crate) mod semantics {
 
 const DECORATION_ARRAY_STRIDE: u32 = 6;
 const DECORATION_OFFSET: u32 = 35;
-const ALIGNED: u32 = 0x2;
-const NON_PRIVATE_POINTER: u32 = 0x20;
+
+/// Memory operands, "3.26 Memory Operands".
+pub(crate) mod memory_access {
+    pub(crate) const ALIGNED: u32 = 0x2;
+    pub(crate) const NON_PRIVATE: u32 = 0x20;
+}
 
 /// One instruction.
 #[derive(Debug, Clone, Copy)]
@@ -327,9 +331,25 @@ impl<'a> Module<'a> {
             op::STORE => i.operands.get(2).copied(),
             _ => None,
         };
-        let private = |access: u32| access & (ALIGNED | NON_PRIVATE_POINTER) == ALIGNED;
+        let private = |access: u32| {
+            access & (memory_access::ALIGNED | memory_access::NON_PRIVATE) == memory_access::ALIGNED
+        };
         self.instructions()
             .filter(|i| operands(i).is_some_and(private))
+            .collect()
+    }
+
+    /// Memory operands of the accesses by address that are not atomic.
+    pub(crate) fn plain_accesses(self) -> Vec<u32> {
+        let access = |i: Instruction<'a>| match i.opcode {
+            op::LOAD => i.operands.get(3).copied(),
+            op::STORE => i.operands.get(2).copied(),
+            _ => None,
+        };
+        let by_address = |access: &u32| access & memory_access::ALIGNED != 0;
+        self.instructions()
+            .filter_map(access)
+            .filter(by_address)
             .collect()
     }
 

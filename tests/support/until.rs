@@ -21,12 +21,17 @@ pub(crate) fn until(what: &str, mut condition: impl FnMut() -> bool) {
 
 /// Waits until a thread of this process, of which `gettid` gave the number, sleeps.
 pub(crate) fn until_sleeping(thread: rustix::thread::Pid) {
+    until("a thread sleeps", || is_sleeping(thread));
+}
+
+/// Whether a thread of this process sleeps; one that has ended does not.
+pub(crate) fn is_sleeping(thread: rustix::thread::Pid) -> bool {
     let path = format!("/proc/self/task/{}/stat", thread.as_raw_nonzero());
-    until("a thread sleeps", || {
-        let stat = std::fs::read_to_string(&path).unwrap();
-        // The state follows the name, which stands in parentheses.
-        stat.rsplit(") ").next().unwrap().starts_with('S')
-    });
+    let stat = std::fs::read_to_string(path).unwrap_or_default();
+    // The state follows the name, which stands in parentheses.
+    stat.rsplit(") ")
+        .next()
+        .is_some_and(|state| state.starts_with('S'))
 }
 
 /// Set when dropped, so that a thread that goes on until then ends with a test that fails as well.

@@ -7,7 +7,7 @@
 //! Twins are mutants that lack an ordering; they are found under loom, which runs their tests in
 //! every order that it can find (`--loom`, `scripts/loom`).
 //!
-//! `mutant` reads the lists, `check` holds them to their form, `choice` picks, `tree` copies,
+//! `mutant` reads the lists, `check` holds them to their form, `choice` picks, `tree` copies into a folder that `lock` keeps,
 //! `trial` builds and judges, `child` runs programs with a limit.
 
 #![forbid(unsafe_code)]
@@ -15,6 +15,7 @@
 mod check;
 mod child;
 mod choice;
+mod lock;
 mod mutant;
 mod test_index;
 mod tree;
@@ -22,6 +23,7 @@ mod trial;
 
 use anyhow::{Context, bail};
 use choice::Choice;
+use lock::Lock;
 use mutant::{Harness, Mutant};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -168,10 +170,12 @@ fn try_all(options: &Options, index: &TestIndex, chosen: &[&Mutant]) -> anyhow::
         println!("no mutant was chosen");
         return Ok(true);
     }
+    let folder = options.target.join("mutants");
+    let _lock = Lock::take(&folder)?;
     let workshop = Workshop {
         root: &options.root,
         target: &options.target,
-        folder: options.target.join("mutants"),
+        folder,
         index,
         runner: child::Runner::new()?,
         has_nextest: has_nextest(&options.root),

@@ -176,7 +176,7 @@ impl Workshop<'_> {
                 match self.run(explore, LOOM_LIMIT, &log)? {
                     // What is not found in time is not found.
                     Ended::TimeLimit => Verdict::Survived,
-                    ended => self.verdict(ended),
+                    ended @ Ended::By(_) => self.verdict(ended),
                 }
             } else {
                 let one = BTreeSet::from([test]);

@@ -6,7 +6,8 @@
 use super::memory::ModelMemory;
 use super::violation::Checked;
 use crate::abi::{
-    HandleEntry, LogEntry, LogHeader, PACKET_BYTES, QueueDescriptor, QueueProgress, RingControl,
+    HandleAccess, HandleEntry, LogEntry, LogHeader, PACKET_BYTES, QueueDescriptor, QueueProgress,
+    RingControl,
 };
 use crate::gpu::QueueSlot;
 use crate::sync::plain::{Mutex, lock};
@@ -19,10 +20,12 @@ pub(super) struct Bounds {
     ring: Range<u64>,
     ring_control: Range<u64>,
     /// Descriptor and states, logs, progress words.
-    own: [Range<u64>; 4],
+    own: [Range<u64>; 5],
     handle_directory: u64,
     /// CurrentValues that the process was seen to have open since the queue was loaded.
     opened: Mutex<HashSet<u64>>,
+    /// Allocations that it had open when the last part of a transfer began.
+    allocations: Mutex<Vec<Range<u64>>>,
 }
 
 impl Bounds {
@@ -50,10 +53,15 @@ impl Bounds {
                     QueueDescriptor::SIGNAL_LOG_VA,
                     QueueDescriptor::SIGNAL_LOG_ENTRIES,
                 )?,
+                log(
+                    QueueDescriptor::QUEUED_LOG_VA,
+                    QueueDescriptor::QUEUED_LOG_ENTRIES,
+                )?,
                 from(word(QueueDescriptor::PROGRESS_VA)?, QueueProgress::BYTES),
             ],
             handle_directory,
             opened: Mutex::new(HashSet::new()),
+            allocations: Mutex::default(),
         })
     }
 
@@ -64,13 +72,19 @@ impl Bounds {
                 self.ring.contains(&va) || self.ring_control.contains(&va),
                 "it is not in the queue's own ring",
             ),
-            "hw-queue" | "fence-log" | "hw-queue-progress" => (
+            "hw-queue" | "fence-log" | "fence-log-large" | "hw-queue-progress" => (
                 self.own.iter().any(|own| own.contains(&va)),
                 "it belongs to another queue or process",
             ),
             "fence-cv" => (
                 lock(&self.opened).contains(&va),
                 "the queue's process has no handle open on this fence",
+            ),
+            "allocation" => (
+                lock(&self.allocations)
+                    .iter()
+                    .any(|open| open.contains(&va)),
+                "the queue's process has no handle open on this allocation",
             ),
             "fence-mv" => (false, "no queue touches a MonitoredValue"),
             _ => (true, ""),
@@ -88,6 +102,34 @@ impl Bounds {
         if lock(&self.opened).contains(&current_value) {
             return Ok(());
         }
+        self.search(memory, |access, va, _| {
+            let is_it = !access.has(HandleAccess::ALLOCATION) && va == current_value;
+            if is_it {
+                lock(&self.opened).insert(current_value);
+            }
+            is_it
+        })
+    }
+
+    /// Looks up which allocations the queue's process has open, before a part of a transfer.
+    pub(super) fn meet_allocations(&self, memory: &ModelMemory) -> Checked<()> {
+        let mut allocations = lock(&self.allocations);
+        allocations.clear();
+        self.search(memory, |access, va, bytes| {
+            if access.has(HandleAccess::ALLOCATION) {
+                allocations.push(va..va + bytes);
+            }
+            false
+        })
+    }
+
+    /// Shows every entry of the handle table that was ever opened, its access, address and detail,
+    /// until it is the one.
+    fn search(
+        &self,
+        memory: &ModelMemory,
+        mut is_it: impl FnMut(HandleAccess, u64, u64) -> bool,
+    ) -> Checked<()> {
         for leaf in 0..HandleEntry::LEAVES {
             let leaf = memory.observe(self.handle_directory + leaf * 8, None)?;
             if leaf == 0 {
@@ -95,11 +137,11 @@ impl Bounds {
             }
             for slot in 0..HandleEntry::LEAF_ENTRIES {
                 let entry = leaf + slot * HandleEntry::BYTES;
-                let opened = memory.observe(entry + HandleEntry::META, None)? as u32 != 0;
-                if opened
-                    && memory.peek(entry + HandleEntry::CURRENT_VALUE_VA, None)? == current_value
-                {
-                    lock(&self.opened).insert(current_value);
+                let meta = memory.observe(entry + HandleEntry::META, None)?;
+                let va = memory.peek(entry + HandleEntry::VA, None)?;
+                let detail = memory.peek(entry + HandleEntry::DETAIL, None)?;
+                let access = HandleAccess((meta >> 32) as u32);
+                if meta as u32 != 0 && is_it(access, va, detail) {
                     return Ok(());
                 }
             }

@@ -7,9 +7,11 @@ use super::bounds::Bounds;
 use super::clock::{ModelClock, Ticks};
 use super::cut::Passes;
 use super::memory::ModelMemory;
+use super::transfer::Job;
 use super::violation::Checked;
 use crate::abi::{FaultCode, QueueStatus};
-use crate::sync::{AtomicU64, Ordering, plain};
+use crate::gpu::SliceWork;
+use crate::sync::{Arc, AtomicU64, Ordering, plain};
 
 /// No queue is in registers.
 pub(super) const NO_QUEUE: u32 = u32::MAX;
@@ -39,11 +41,13 @@ impl SharedWord {
     }
 }
 
-/// A word that one lane alone touches, although it lies where all could.
+/// A word that one lane alone touches, although it lies where all could, or that the lanes share for
+/// transfers. loom does not explore it: its scenarios have no transfers, and each access would double
+/// what there is to explore.
 #[derive(Debug, Default)]
-pub(super) struct LaneWord(plain::AtomicU64);
+pub(super) struct PlainWord(plain::AtomicU64);
 
-impl LaneWord {
+impl PlainWord {
     pub(super) fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -51,26 +55,40 @@ impl LaneWord {
     pub(super) fn set(&self, value: u64) {
         self.0.store(value, Ordering::Relaxed);
     }
+
+    /// The lesser of the two, by read-modify-write.
+    pub(super) fn lower_to(&self, value: u64) {
+        self.0.fetch_min(value, Ordering::Relaxed);
+    }
+
+    /// Adds by read-modify-write.
+    pub(super) fn add(&self, value: u64) {
+        self.0.fetch_add(value, Ordering::Relaxed);
+    }
 }
 
 /// Votes, records and looks of one slice.
 #[derive(Debug)]
 pub(in crate::gpu) struct Shared {
-    pub(super) look_va: Vec<LaneWord>,
-    pub(super) look_value: Vec<LaneWord>,
+    pub(super) look_va: Vec<PlainWord>,
+    pub(super) look_value: Vec<PlainWord>,
     pub(super) end: SharedWord,
     pub(super) progress: SharedWord,
     pub(super) raised: SharedWord,
     pub(super) record_room: SharedWord,
     pub(super) record_base: SharedWord,
     pub(super) backward: SharedWord,
+    /// Claims of executions, even and odd; who writes what when stands in `transfer.rs`.
+    pub(super) claim: [PlainWord; 2],
+    pub(super) job: plain::Mutex<Job>,
+    pub(super) job_shares: PlainWord,
 }
 
 impl Shared {
     pub(in crate::gpu) fn new() -> Self {
         let words = || {
             (0..crate::abi::MAX_HW_QUEUES)
-                .map(|_| LaneWord::default())
+                .map(|_| PlainWord::default())
                 .collect()
         };
         Self {
@@ -82,6 +100,9 @@ impl Shared {
             record_room: SharedWord::default(),
             record_base: SharedWord::default(),
             backward: SharedWord::default(),
+            claim: Default::default(),
+            job: plain::Mutex::default(),
+            job_shares: PlainWord::default(),
         }
     }
 }
@@ -98,6 +119,10 @@ pub(in crate::gpu) struct Globals<'a> {
     pub(in crate::gpu) rounds: u32,
     /// `QUANTUM`.
     pub(in crate::gpu) quantum: u32,
+    /// `TRANSFERS`.
+    pub(super) transfers: bool,
+    /// `VERBOSE`.
+    pub(super) verbose: bool,
     pub(in crate::gpu) control_va: u64,
     pub(super) report_va: u64,
     pub(super) run_list_va: u64,
@@ -112,6 +137,7 @@ impl<'a> Globals<'a> {
         passes: Passes,
         control_va: u64,
         (lanes, rounds, quantum): (u32, u32, u32),
+        work: SliceWork,
     ) -> Self {
         Self {
             memory,
@@ -120,6 +146,8 @@ impl<'a> Globals<'a> {
             lanes,
             rounds,
             quantum,
+            transfers: work.transfers,
+            verbose: work.verbose,
             control_va,
             report_va: 0,
             run_list_va: 0,
@@ -163,6 +191,9 @@ pub(super) struct QueueRegisters {
     pub(super) state_va: u64,
     pub(super) progress_va: u64,
     pub(super) progress_handle: u32,
+    /// 0: none.
+    pub(super) queued_log_va: u64,
+    pub(super) queued_log_entries: u32,
 
     pub(super) sequence: u64,
     pub(super) read: u64,
@@ -172,8 +203,11 @@ pub(super) struct QueueRegisters {
     pub(super) signal_number: u64,
     pub(super) wait_log_index: u64,
     pub(super) signal_log_index: u64,
+    pub(super) queued_log_index: u64,
     pub(super) observed: u64,
     pub(super) progress_value: u64,
+    /// Bytes of the transfer at the head that are done.
+    pub(super) transferred: u64,
     pub(super) status: QueueStatus,
     pub(super) fault: Option<FaultCode>,
 }
@@ -182,7 +216,7 @@ pub(super) struct QueueRegisters {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PacketRegisters {
     pub(super) fetched: bool,
-    /// Its handle names no open fence.
+    /// Its handle names nothing that it may; or the transfer is refused.
     pub(super) handle_fault: Option<FaultCode>,
     pub(super) control: u64,
     pub(super) log_number: u64,
@@ -226,6 +260,12 @@ pub(super) struct Lane<'a> {
     /// Iterations that it has had.
     pub(super) quantum: u32,
     pub(super) ticks: Ticks,
+    /// Executions of the slice so far.
+    pub(super) iterations: u64,
+    /// The lane that comes first of those which claim; the same in all.
+    pub(super) turn: u32,
+    /// `t_bytes`: of the transfer whose part the lane prepared.
+    pub(super) transfer_bytes: u64,
     /// The lane took a step in this iteration.
     pub(super) stepped: bool,
     /// Whole rounds that it has had in this iteration, before the one it left in.
@@ -246,26 +286,26 @@ pub(super) struct Lane<'a> {
     /// At most [`RAISES`].
     pub(super) i: Vec<Raised>,
     /// What the queue in registers may touch.
-    pub(super) bounds: Option<Bounds>,
+    pub(super) bounds: Option<Arc<Bounds>>,
 }
 
 impl Lane<'_> {
     // Accesses for the queue in registers.
 
     pub(super) fn peek(&self, va: u64) -> Checked<u64> {
-        self.g.memory.peek(va, self.bounds.as_ref())
+        self.g.memory.peek(va, self.bounds.as_deref())
     }
 
     pub(super) fn observe(&self, va: u64) -> Checked<u64> {
-        self.g.memory.observe(va, self.bounds.as_ref())
+        self.g.memory.observe(va, self.bounds.as_deref())
     }
 
     pub(super) fn put(&self, va: u64, value: u64) -> Checked<()> {
-        self.g.memory.put(va, value, self.bounds.as_ref())
+        self.g.memory.put(va, value, self.bounds.as_deref())
     }
 
     pub(super) fn publish(&self, va: u64, value: u64) -> Checked<()> {
-        self.g.memory.publish(va, value, self.bounds.as_ref())
+        self.g.memory.publish(va, value, self.bounds.as_deref())
     }
 }
 
@@ -285,6 +325,8 @@ impl QueueRegisters {
         state_va: 0,
         progress_va: 0,
         progress_handle: 0,
+        queued_log_va: 0,
+        queued_log_entries: 0,
         sequence: 0,
         read: 0,
         write: 0,
@@ -292,8 +334,10 @@ impl QueueRegisters {
         signal_number: 0,
         wait_log_index: 0,
         signal_log_index: 0,
+        queued_log_index: 0,
         observed: 0,
         progress_value: 0,
+        transferred: 0,
         status: QueueStatus::Empty,
         fault: None,
     };

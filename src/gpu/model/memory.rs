@@ -7,12 +7,12 @@
 
 use super::bounds::Bounds;
 use super::violation::{Checked, MemoryAccess, Violation, engine_may_store};
-use super::write_back::{Arrival, WriteBack};
+use super::write_back::{Arrival, Location, WriteBack};
 use crate::gpu::{EngineMapping, GpuVa, MapError};
 use crate::shared::{Block, Region, Word};
 use crate::sync::Arc;
 use crate::sync::plain::{Mutex, lock};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 /// Bits of an address below the number of its mapping.
@@ -22,12 +22,14 @@ const SPACING_BITS: u32 = 40;
 struct Mapped {
     block: Block,
     name: &'static str,
+    /// The region's place in the host's memory, which the mapping keeps.
+    region: usize,
 }
 
 #[derive(Debug, Default)]
 struct Mappings {
     /// By number, the high bits of the address.
-    live: HashMap<u64, Mapped>,
+    live: BTreeMap<u64, Mapped>,
     made: u64,
 }
 
@@ -103,6 +105,7 @@ impl ModelMemory {
         let mapped = Mapped {
             block: block.clone(),
             name: region.name(),
+            region: Arc::as_ptr(region) as usize,
         };
         mappings.live.insert(number, mapped);
         Ok(EngineMapping {
@@ -121,7 +124,7 @@ impl ModelMemory {
         access: MemoryAccess,
         va: u64,
         queue: Option<&Bounds>,
-        touch: impl FnOnce(Word<'_>, &'static str) -> T,
+        touch: impl FnOnce(Word<'_>, &'static str, Location) -> T,
     ) -> Checked<T> {
         let mappings = lock(&self.mappings);
         let offset = va & ((1 << SPACING_BITS) - 1);
@@ -143,8 +146,9 @@ impl ModelMemory {
             (Some(mapped), None) => {
                 // The block keeps the pages; others may map and unmap while the word is touched.
                 let (block, region) = (mapped.block.clone(), mapped.name);
+                let location = (mapped.region, offset);
                 drop(mappings);
-                let touched = touch(block.word(offset), region);
+                let touched = touch(block.word(offset), region, location);
                 if let Some(observer) = &self.observer {
                     observer.touched(access, region, offset);
                 }
@@ -170,8 +174,8 @@ impl ModelMemory {
         queue: Option<&Bounds>,
         load: impl FnOnce(Word<'_>) -> u64,
     ) -> Checked<u64> {
-        self.touch(MemoryAccess::Load, va, queue, |word, _| {
-            self.write_back.kept(va).unwrap_or_else(|| load(word))
+        self.touch(MemoryAccess::Load, va, queue, |word, _, at| {
+            self.write_back.kept(at).unwrap_or_else(|| load(word))
         })
     }
 
@@ -182,9 +186,9 @@ impl ModelMemory {
         queue: Option<&Bounds>,
         store: impl FnOnce(Word<'_>),
     ) -> Checked<()> {
-        self.touch(MemoryAccess::Store, va, queue, |word, region| {
+        self.touch(MemoryAccess::Store, va, queue, |word, region, at| {
             if self.write_back.keeps(region) {
-                self.write_back.keep(va, value);
+                self.write_back.keep(at, va, value);
             } else {
                 store(word);
             }
@@ -219,7 +223,9 @@ impl ModelMemory {
     /// The slice ends: what the engine had to itself reaches the host.
     pub(in crate::gpu) fn write_back(&self) -> Checked<()> {
         for (va, value) in self.write_back.take() {
-            self.touch(MemoryAccess::Store, va, None, |word, _| word.publish(value))?;
+            self.touch(MemoryAccess::Store, va, None, |word, _, _| {
+                word.publish(value);
+            })?;
         }
         Ok(())
     }
@@ -243,6 +249,18 @@ mod tests {
         assert_eq!(memory.peek(second.va.0, None).unwrap(), 7);
         assert!(memory.peek(va, None).is_err(), "unmapped");
         assert_eq!(memory.violations().len(), 1);
+    }
+
+    #[test]
+    fn what_the_engine_keeps_it_sees_by_every_address_of_the_word() {
+        let memory = Arc::new(ModelMemory::new(None, Arrival::AtSliceEnd));
+        let region = Region::new("fence-cv", 64).unwrap();
+        let (first, second) = (memory.map(&region).unwrap(), memory.map(&region).unwrap());
+        memory.publish(first.va.0, 7, None).unwrap();
+        assert_eq!(memory.observe(second.va.0, None).unwrap(), 7);
+        assert_eq!(first.host.word(0).peek(), 0, "the host does not see it yet");
+        memory.write_back().unwrap();
+        assert_eq!(second.host.word(0).peek(), 7);
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod bounds;
 mod clock;
 mod cut;
 mod lane;
+mod leader;
 mod meeting;
 mod memory;
 mod raise;
@@ -21,6 +22,7 @@ mod resolve;
 mod slice;
 mod step;
 mod switch;
+mod transfer;
 mod violation;
 mod write_back;
 

@@ -5,10 +5,47 @@
 use super::lane::{Lane, NO_QUEUE, Resolved};
 use super::violation::Checked;
 use crate::abi::{
-    FaultCode, FenceEntry, FenceHandle, HandleAccess, HandleEntry, Opcode, PACKET_BYTES, Packet,
+    FaultCode, FenceEntry, HandleAccess, HandleEntry, LocalHandle, Opcode, PACKET_BYTES, Packet,
 };
 
+/// What is wrong with a handle of this generation, given its entry's meta word, where it must be of
+/// this kind: `ALLOCATION`, or `FULL` for a fence.
+pub(super) fn handle_fault(generation: u32, meta: u64, kind: HandleAccess) -> Option<FaultCode> {
+    let access = HandleAccess((meta >> 32) as u32);
+    if meta as u32 == 0 || generation == 0 {
+        Some(FaultCode::Handle)
+    } else if meta as u32 != generation || access.has(HandleAccess::CLOSED) {
+        Some(FaultCode::StaleHandle)
+    } else {
+        let is_allocation = access.has(HandleAccess::ALLOCATION);
+        (is_allocation != kind.has(HandleAccess::ALLOCATION)).then_some(FaultCode::Handle)
+    }
+}
+
+/// What a handle's entry says; all 0 where there is none.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Entry {
+    pub(super) meta: u64,
+    pub(super) va: u64,
+    pub(super) detail: u64,
+}
+
 impl Lane<'_> {
+    /// The entry of a handle in the process's table.
+    pub(super) fn look_up(&self, handle: LocalHandle) -> Checked<Entry> {
+        let slot = u64::from(handle.slot());
+        let leaf = self.peek(self.q.handle_directory_va + slot / HandleEntry::LEAF_ENTRIES * 8)?;
+        if leaf == 0 {
+            return Ok(Entry::default());
+        }
+        let at = leaf + slot % HandleEntry::LEAF_ENTRIES * HandleEntry::BYTES;
+        Ok(Entry {
+            meta: self.observe(at + HandleEntry::META)?,
+            va: self.peek(at + HandleEntry::VA)?,
+            detail: self.peek(at + HandleEntry::DETAIL)?,
+        })
+    }
+
     /// Copies the packet at the head, if there is one that was not copied.
     pub(super) fn fetch_packet(&mut self) -> Checked<()> {
         if self.q.ordinal != NO_QUEUE && self.q.read != self.q.write && !self.p.fetched {
@@ -32,35 +69,27 @@ impl Lane<'_> {
         };
         let handle = (self.p.control >> 32) as u32;
         let is_wait = opcode == Some(Opcode::Wait);
-        let generation = FenceHandle::from_raw(handle).generation();
+        let generation = LocalHandle::from_raw(handle).generation();
         let is_new = match opcode {
             Some(Opcode::Wait) => handle != self.c_wait.handle || generation == 0,
             Some(Opcode::Signal) => handle != self.c_signal.handle || generation == 0,
-            Some(Opcode::Nop | Opcode::Progress) | None => false,
+            Some(
+                Opcode::Nop | Opcode::Progress | Opcode::Timestamp | Opcode::Fill | Opcode::Copy,
+            )
+            | None => false,
         };
         if is_new {
-            let slot = u64::from(FenceHandle::from_raw(handle).slot());
-            let leaf =
-                self.peek(self.q.handle_directory_va + slot / HandleEntry::LEAF_ENTRIES * 8)?;
-            let (mut meta, mut cv, mut entry) = (0, 0, 0);
-            if leaf != 0 {
-                let at = leaf + slot % HandleEntry::LEAF_ENTRIES * HandleEntry::BYTES;
-                meta = self.observe(at + HandleEntry::META)?;
-                cv = self.peek(at + HandleEntry::CURRENT_VALUE_VA)?;
-                entry = self.peek(at + HandleEntry::FENCE_ENTRY_VA)?;
-            }
-            let access = (meta >> 32) as u32;
+            let named = self.look_up(LocalHandle::from_raw(handle))?;
             let resolved = Resolved {
                 handle,
-                access,
-                cv,
-                entry,
+                access: (named.meta >> 32) as u32,
+                cv: named.va,
+                entry: named.detail,
                 shadow: 0,
             };
-            if meta as u32 == 0 || generation == 0 {
-                self.p.handle_fault = Some(FaultCode::Handle);
-            } else if meta as u32 != generation || access & HandleAccess::CLOSED.0 != 0 {
-                self.p.handle_fault = Some(FaultCode::StaleHandle);
+            self.p.handle_fault = handle_fault(generation, named.meta, HandleAccess::FULL);
+            if self.p.handle_fault.is_some() {
+                // The step finds it.
             } else if is_wait {
                 self.c_wait = resolved;
             } else {

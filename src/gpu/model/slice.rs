@@ -7,263 +7,16 @@
 //! The parts are put together twice: [`run_slice`] steps the lanes by turns on one thread, which
 //! meet by themselves then; in [`run_lane`] each lane is a thread, as loom needs it.
 
-use super::adopt::adopt;
 use super::clock::Ticks;
 use super::lane::{Globals, Lane, PacketRegisters, QueueRegisters, RAISES, Resolved, Shared};
+use super::leader::Leader;
 use super::meeting::Meeting;
-use super::raise::store_record;
-use super::step::PATIENCE;
+use super::transfer::NO_CLAIM;
 use super::violation::Checked;
 use crate::abi::{
-    Delivery, EngineControl, EngineReport, InterruptRecord, MAILBOX_CAPACITY, MAX_HW_QUEUES,
-    QueueDescriptor, RECORD_RING_CAPACITY, SLICE_SLOTS, SliceArgs, SliceReason, SliceResult,
+    EngineControl, EngineReport, MAX_HW_QUEUES, QueueDescriptor, SLICE_SLOTS, SliceArgs,
+    SliceReason, SliceResult,
 };
-
-/// Posts taken in one control part.
-const ADOPTIONS: u32 = 8;
-
-/// What lane 0 remembers between control parts: `k_…`.
-#[derive(Debug)]
-struct Leader<'a> {
-    g: &'a Globals<'a>,
-    s: &'a Shared,
-    record_write: u64,
-    record_read: u64,
-    mailbox_read: u64,
-    /// Fence slot at which a rescan stands.
-    rescan: u64,
-    /// 0: none under way.
-    rescan_end: u64,
-    rescan_seen: u64,
-    collapsed: u64,
-    backward: u64,
-    /// Ticks of the last step of any lane.
-    last_step: u64,
-    /// Ticks without a step after which a slice is idle.
-    idle_window: u64,
-    /// The same, or none in a slice that only looks.
-    window: u64,
-    idle_iterations: u32,
-    /// Steps that came after a look that had found nothing.
-    answers: u64,
-    /// Executions so far.
-    iterations: u64,
-    /// A record was published, or lost.
-    raised: bool,
-    /// Which ends the slice.
-    interrupts: bool,
-    passes: u64,
-    /// Queues of the lane that has most.
-    most_places: u32,
-    /// Of an iteration, besides its rounds and adoptions.
-    fixed_passes: u64,
-    began: u64,
-    request: u64,
-    pass_budget: u64,
-    time_budget: u64,
-}
-
-impl<'a> Leader<'a> {
-    fn begin(g: &'a Globals<'a>, s: &'a Shared, slot: u64, began: u64) -> Checked<Self> {
-        let report = g.report_va;
-        let args = g.control_va + EngineControl::slice_args(slot);
-        let most_places = g.queue_count.div_ceil(g.lanes);
-        let idle_window = g.peek(args + SliceArgs::IDLE_WINDOW)?;
-        // The one before found nothing to do: look once and leave, but stay after a step, since
-        // what came once comes again, and a running engine is quicker than the way to start one.
-        let only_looks = g.peek(report + EngineReport::LAST_REASON)? == SliceReason::Idle as u64;
-        s.raised.set(0);
-        s.progress.set(0);
-        s.backward.set(0);
-        s.end.set(SliceReason::Cut as u64);
-        Ok(Self {
-            g,
-            s,
-            record_write: g.peek(report + EngineReport::RECORD_WRITE)?,
-            record_read: g.peek(g.control_va + EngineControl::RECORD_READ)?,
-            mailbox_read: g.peek(report + EngineReport::MAILBOX_READ)?,
-            rescan_seen: g.peek(report + EngineReport::RESCAN_SEEN)?,
-            collapsed: g.peek(report + EngineReport::COLLAPSED)?,
-            backward: g.peek(report + EngineReport::BACKWARD_SIGNALS)?,
-            rescan: 0,
-            rescan_end: 0,
-            last_step: began,
-            idle_window,
-            window: if only_looks { 0 } else { idle_window },
-            idle_iterations: 0,
-            answers: 0,
-            iterations: 0,
-            raised: false,
-            interrupts: g.peek(args + SliceArgs::DELIVERY)? != Delivery::Polled as u64,
-            passes: u64::from(most_places),
-            most_places,
-            fixed_passes: 1 + u64::from(most_places) + RAISES as u64 + 1,
-            began,
-            request: g.peek(args + SliceArgs::REQUEST)?,
-            pass_budget: g.peek(args + SliceArgs::PASS_BUDGET)?,
-            time_budget: g.peek(args + SliceArgs::TIME_BUDGET)?,
-        })
-    }
-
-    fn record_ring_has(&mut self, records: u64) -> Checked<bool> {
-        let unread = |leader: &Self| leader.record_write.wrapping_sub(leader.record_read);
-        if unread(self).wrapping_add(records) > RECORD_RING_CAPACITY {
-            self.record_read = self
-                .g
-                .observe(self.g.control_va + EngineControl::RECORD_READ)?;
-        }
-        // A read index that cannot be is taken for a full ring.
-        Ok(unread(self).wrapping_add(records) <= RECORD_RING_CAPACITY)
-    }
-
-    /// Publishes what the lanes raised; then adopts, which may raise in turn. True if anything was.
-    fn publish_and_adopt(&mut self) -> Checked<bool> {
-        let (g, s) = (self.g, self.s);
-        let published = self.record_write;
-        let mut lost = false;
-        if s.raised.get() != 0 {
-            lost = s.record_room.get() == 0;
-            self.record_write += if lost { 0 } else { s.raised.get() };
-        }
-        let mut raised = s.raised.get() != 0;
-        s.raised.set(0);
-
-        let written = g.observe(g.control_va + EngineControl::MAILBOX_WRITE)?;
-        let rescan = g.observe(g.control_va + EngineControl::RESCAN)?;
-        if rescan != self.rescan_seen && self.rescan_end == 0 {
-            self.rescan = 0;
-            self.rescan_end = g.peek(g.control_va + EngineControl::FENCE_SLOTS)?;
-            self.rescan_seen = rescan;
-            if self.rescan_end == 0 {
-                g.publish(g.report_va + EngineReport::RESCAN_SEEN, self.rescan_seen)?;
-            }
-        }
-        let taken = self.mailbox_read;
-        for _ in 0..ADOPTIONS {
-            let scans = self.rescan_end != 0;
-            if !scans && self.mailbox_read == written {
-                // The pass in which it is left counts too, as lavapipe counts.
-                let _ = g.passes.end_loop();
-                break;
-            }
-            let mut slot = self.rescan;
-            if !scans {
-                let place = self.mailbox_read % MAILBOX_CAPACITY * 8;
-                slot = g.peek(g.control_va + EngineControl::MAILBOX + place)?;
-            }
-            if let Some((fence_id, value)) = adopt(g, slot as u32)? {
-                raised = true;
-                if self.record_ring_has(1)? {
-                    let record = InterruptRecord {
-                        fence_id,
-                        value,
-                        hw_queue: u64::from(InterruptRecord::NO_QUEUE),
-                        log_number: 0,
-                    };
-                    store_record(g, self.record_write, &record)?;
-                    self.record_write += 1;
-                } else {
-                    lost = true;
-                }
-            }
-            if scans {
-                self.rescan += 1;
-                if self.rescan >= self.rescan_end {
-                    self.rescan_end = 0;
-                    g.publish(g.report_va + EngineReport::RESCAN_SEEN, self.rescan_seen)?;
-                }
-            } else {
-                self.mailbox_read = self.mailbox_read.wrapping_add(1);
-            }
-            self.passes += 1;
-            if g.passes.end_loop() {
-                break;
-            }
-        }
-        if lost {
-            self.collapsed += 1;
-            g.publish(g.report_va + EngineReport::COLLAPSED, self.collapsed)?;
-        }
-        if self.record_write != published {
-            g.publish(g.report_va + EngineReport::RECORD_WRITE, self.record_write)?;
-        }
-        if self.mailbox_read != taken {
-            g.publish(g.report_va + EngineReport::MAILBOX_READ, self.mailbox_read)?;
-        }
-        let room = self.record_ring_has(u64::from(g.lanes) * RAISES as u64)?;
-        s.record_room.set(u64::from(room));
-        s.record_base.set(self.record_write);
-        Ok(raised)
-    }
-
-    /// Votes: the reason why the slice ends now, or `Cut` for none. What counts as a pass, and
-    /// what an idle end promises, is said in `shaders/engine/slice.glsl`.
-    fn vote(&mut self, lane: &mut Lane<'_>, raised: bool) -> Checked<SliceReason> {
-        let (g, s) = (self.g, self.s);
-        let ticks = lane.ticks.now(g);
-        self.passes += self.fixed_passes + s.progress.get().max(u64::from(PATIENCE));
-        if s.progress.get() != 0 {
-            // The vote before the first execution counts as one.
-            self.answers += u64::from(self.idle_iterations > 1);
-            self.last_step = ticks;
-            self.idle_iterations = 0;
-            self.window = self.idle_window;
-        } else {
-            self.idle_iterations += 1;
-        }
-        s.progress.set(0);
-        let whole_look = self.most_places + 1;
-        let found_nothing = self.idle_iterations > whole_look;
-        let spent = self.passes >= self.pass_budget || ticks - self.began >= self.time_budget;
-        self.raised |= raised;
-        Ok(if self.iterations == 0 {
-            // Every slice executes at least once: one request after another would starve the
-            // queues.
-            SliceReason::Cut
-        } else if self.raised && self.interrupts {
-            SliceReason::Interrupt
-        } else if g.observe(g.control_va + EngineControl::REQUEST)? != self.request {
-            SliceReason::Request
-        } else if found_nothing && (spent || ticks - self.last_step >= self.window) {
-            SliceReason::Idle
-        } else if spent && self.iterations > u64::from(whole_look) {
-            SliceReason::Budget
-        } else {
-            SliceReason::Cut
-        })
-    }
-
-    /// The control part: publish, adopt, vote; why the slice ends now, or `Cut`.
-    fn control(&mut self, lane: &mut Lane<'_>) -> Checked<SliceReason> {
-        let raised = self.publish_and_adopt()?;
-        let vote = self.vote(lane, raised)?;
-        self.s.end.set(vote as u64);
-        Ok(vote)
-    }
-
-    /// The slice's result, after the lane's queue is saved.
-    fn end(&self, lane: &mut Lane<'_>, slot: u64, reason: SliceReason) -> Checked<()> {
-        let (g, s) = (self.g, self.s);
-        let report = g.report_va;
-        // A loop that the driver cut left records unpublished: the next slice's control part
-        // cannot know them, so the OS is told to look at every waiter.
-        if s.raised.get() != 0 {
-            g.publish(report + EngineReport::COLLAPSED, self.collapsed + 1)?;
-        }
-        g.put(
-            report + EngineReport::BACKWARD_SIGNALS,
-            self.backward + s.backward.get(),
-        )?;
-        let result = report + EngineReport::slice_result(slot);
-        g.put(result + SliceResult::PASSES, self.passes)?;
-        g.put(result + SliceResult::ITERATIONS, self.iterations)?;
-        g.put(result + SliceResult::BEGIN_TICKS, self.began)?;
-        g.put(result + SliceResult::END_TICKS, lane.ticks.now(g))?;
-        g.put(result + SliceResult::ANSWERS, self.answers)?;
-        g.put(report + EngineReport::LAST_REASON, reason as u64)?;
-        g.publish(result + SliceResult::REASON, reason as u64)
-    }
-}
 
 impl Globals<'_> {
     /// What every invocation reads first, of the slice whose arguments lie in slot `slot`.
@@ -299,6 +52,9 @@ impl<'a> Lane<'a> {
             cursor: 0,
             quantum: 0,
             ticks: Ticks(base_ticks),
+            iterations: 0,
+            turn: g.peek(args + SliceArgs::SLICE)? as u32 % g.lanes,
+            transfer_bytes: 0,
             stepped: false,
             rounds: 0,
             holding: false,
@@ -335,12 +91,12 @@ impl<'a> Lane<'a> {
     /// An execution up to its rounds.
     fn begin_execution(&mut self) -> Checked<()> {
         self.choose_queue()?;
-        self.stepped = false;
         self.begin_rounds()
     }
 
     /// What an execution leaves for the control part.
     fn end_execution(&mut self) -> Checked<()> {
+        self.claim_transfer();
         self.raise_what_was_noted()?;
         if self.stepped {
             self.s.progress.raise_to(self.rounds + 1);
@@ -349,6 +105,7 @@ impl<'a> Lane<'a> {
             self.s.backward.add(self.backward);
             self.backward = 0;
         }
+        self.iterations += 1;
         Ok(())
     }
 }
@@ -364,12 +121,26 @@ pub(in crate::gpu) fn run_slice(mut globals: Globals<'_>, s: &Shared, slot: u64)
     let mut leader = Leader::begin(g, s, slot, lanes[0].ticks.0)?;
     let reason = loop {
         let vote = leader.control(&mut lanes[0])?;
+        if g.transfers && lanes[0].iterations != 0 {
+            lanes.iter_mut().try_for_each(Lane::prepare_part)?;
+        }
         // meet
+        for lane in &mut lanes {
+            lane.stepped = false;
+        }
+        if g.transfers && s.claim_made(lanes[0].iterations) != NO_CLAIM {
+            do_part(g, &lanes)?;
+            // meet
+            let mut passes = 0;
+            for lane in &mut lanes {
+                passes = lane.end_part()?;
+            }
+            leader.count_part(passes);
+        }
         if vote != SliceReason::Cut {
             break vote;
         }
         execute(g, &mut lanes)?;
-        leader.iterations += 1;
         // meet
         if g.passes.end_loop() {
             break SliceReason::Cut;
@@ -379,6 +150,23 @@ pub(in crate::gpu) fn run_slice(mut globals: Globals<'_>, s: &Shared, slot: u64)
         lane.save_queue()?;
     }
     leader.end(&mut lanes[0], slot, reason)
+}
+
+/// The part of a transfer, the lanes by turns, pass by pass.
+fn do_part(g: &Globals<'_>, lanes: &[Lane<'_>]) -> Checked<()> {
+    let mut goes_on = true;
+    for pass in 0.. {
+        for lane in lanes {
+            goes_on = lane.share_pass(pass)?;
+        }
+        if g.passes.end_loop() || !goes_on {
+            break;
+        }
+    }
+    if !goes_on {
+        lanes.iter().for_each(Lane::end_share);
+    }
+    Ok(())
 }
 
 /// One execution, the lanes by turns: round by round, as a subgroup does it.
@@ -418,8 +206,24 @@ pub(in crate::gpu) fn run_lane(
         if let Some(leader) = &mut leader {
             leader.control(&mut lane)?;
         }
+        if g.transfers && lane.iterations != 0 {
+            lane.prepare_part()?;
+        }
         meeting.meet()?;
         let end = SliceReason::from_word(s.end.get()).unwrap_or(SliceReason::Cut);
+        lane.stepped = false;
+        if g.transfers && s.claim_made(lane.iterations) != NO_CLAIM {
+            let mut pass = 0;
+            while lane.share_pass(pass)? {
+                pass += 1;
+            }
+            lane.end_share();
+            meeting.meet()?;
+            let passes = lane.end_part()?;
+            if let Some(leader) = &mut leader {
+                leader.count_part(passes);
+            }
+        }
         if end != SliceReason::Cut {
             break end;
         }
@@ -430,9 +234,6 @@ pub(in crate::gpu) fn run_lane(
             }
         }
         lane.end_execution()?;
-        if let Some(leader) = &mut leader {
-            leader.iterations += 1;
-        }
         meeting.meet()?;
     };
     lane.save_queue()?;

@@ -7,7 +7,7 @@
 use super::lane::{Lane, NO_QUEUE, RAISES, Raised, Resolved};
 use super::violation::Checked;
 use crate::abi::{
-    FaultCode, FenceHandle, HandleAccess, LogEntry, LogHeader, LogOperation, Opcode, Packet,
+    FaultCode, HandleAccess, LocalHandle, LogEntry, LogHeader, LogOperation, Opcode, Packet,
     QueueProgress, QueueStatus,
 };
 use crate::sync::{Ordering, fence};
@@ -28,11 +28,20 @@ struct Request {
     is_progress: bool,
     stores: bool,
     names_fence: bool,
-    /// Its fence is resolved.
+    /// Its fence is resolved; a transfer is never done by a step.
     known: bool,
     /// `access`, `cv`, and what the comparison needs.
     fence: Resolved,
     fault: Option<FaultCode>,
+}
+
+/// What follows an index word.
+fn next_index(index: u64, entries: u32) -> u64 {
+    if (index as u32).wrapping_add(1) < entries {
+        index + 1
+    } else {
+        (index >> 32).wrapping_add(1) << 32
+    }
 }
 
 impl Request {
@@ -70,8 +79,11 @@ impl Lane<'_> {
             self.c_signal
         };
         // Generation 0 is no handle, and what nothing was resolved into.
-        let known = !names_fence
-            || (handle == fence.handle && FenceHandle::from_raw(handle).generation() != 0);
+        let known = if names_fence {
+            handle == fence.handle && LocalHandle::from_raw(handle).generation() != 0
+        } else {
+            !opcode.is_some_and(Opcode::is_transfer)
+        };
         let (number, denied) = if is_wait {
             (self.q.wait_number, HandleAccess::NO_WAIT)
         } else {
@@ -102,6 +114,21 @@ impl Lane<'_> {
             fence,
             fault,
         }
+    }
+
+    /// Logs that a wait was found unsatisfied, where the queue has a log for that (LG-11).
+    fn log_queued_wait(&mut self, r: &Request, ticks: u64) -> Checked<()> {
+        let (log, index) = (self.q.queued_log_va, self.q.queued_log_index);
+        let entry = log + LogHeader::BYTES + u64::from(index as u32) * LogEntry::BYTES;
+        self.put(entry + LogEntry::FENCE_VALUE, self.p.value)?;
+        self.put(
+            entry + LogEntry::NATIVE_FENCE,
+            u64::from(r.handle) | (LogOperation::WaitQueued as u64) << 32,
+        )?;
+        self.put(entry + LogEntry::OBSERVED_TICKS, ticks)?;
+        self.put(entry + LogEntry::END_TICKS, ticks)?;
+        self.q.queued_log_index = next_index(index, self.q.queued_log_entries);
+        self.publish(log + LogHeader::INDEX, self.q.queued_log_index)
     }
 
     /// Writes the log entry of a wait or a signal, then publishes the log's index.
@@ -136,11 +163,7 @@ impl Lane<'_> {
             self.put(entry + LogEntry::OBSERVED_TICKS, observed)?;
         }
         self.put(entry + LogEntry::END_TICKS, ticks)?;
-        let index = if (index as u32).wrapping_add(1) < entries {
-            index + 1
-        } else {
-            (index >> 32).wrapping_add(1) << 32
-        };
+        let index = next_index(index, entries);
         self.publish(log + LogHeader::INDEX, index)?;
         if r.is_wait {
             self.q.wait_log_index = index;
@@ -186,11 +209,12 @@ impl Lane<'_> {
         }
     }
 
-    fn leave_head(&mut self, r: &Request) {
-        if r.is_progress {
+    pub(super) fn leave_head(&mut self, is_progress: bool) {
+        if is_progress {
             self.q.progress_value = self.p.value;
         }
         self.q.observed = 0;
+        self.q.transferred = 0;
         self.q.read = self.q.read.wrapping_add(1);
         self.p.fetched = false;
         self.stepped = true;
@@ -224,6 +248,12 @@ impl Lane<'_> {
         let waits_on = r.is_wait && !r.always_signaled() && seen < self.p.value;
         let takes = have && goes && !waits_on;
         let stores_now = takes && r.stores && !r.always_signaled();
+        if waits_on && goes && self.q.observed == 0 {
+            self.q.observed = ticks;
+            if self.g.verbose && self.q.queued_log_va != 0 {
+                self.log_queued_wait(&r, ticks)?;
+            }
+        }
         if stores_now {
             self.store_value(&r, seen)?;
         }
@@ -234,10 +264,7 @@ impl Lane<'_> {
             self.compare_with_shadow(&r);
         }
         if takes {
-            self.leave_head(&r);
-        }
-        if waits_on && goes && self.q.observed == 0 {
-            self.q.observed = ticks;
+            self.leave_head(r.is_progress);
         }
         self.q.status = if r.fault.is_some() {
             QueueStatus::Faulted
@@ -275,7 +302,7 @@ impl Lane<'_> {
                 self.store_value(&r, seen)?;
                 self.log_packet(&r, ticks)?;
                 self.compare_with_shadow(&r);
-                self.leave_head(&r);
+                self.leave_head(r.is_progress);
             }
         }
         Ok(())

@@ -7,6 +7,7 @@ use super::bounds::Bounds;
 use super::lane::{Lane, NO_QUEUE, PacketRegisters, QueueRegisters, Resolved};
 use super::violation::Checked;
 use crate::abi::{FaultCode, HandleAccess, QueueDescriptor, QueueState, QueueStatus, RingControl};
+use crate::sync::Arc;
 
 impl Lane<'_> {
     pub(super) fn ordinal_of(&self, place: u32) -> u32 {
@@ -39,6 +40,10 @@ impl Lane<'_> {
             self.put(state + QueueState::OBSERVED_TICKS, q.observed)?;
             self.put(state + QueueState::PROGRESS_VALUE, q.progress_value)?;
             self.put(state + QueueState::STATUS, q.status as u64)?;
+            self.put(state + QueueState::TRANSFERRED, q.transferred)?;
+            if self.g.verbose {
+                self.put(state + QueueState::QUEUED_LOG_INDEX, q.queued_log_index)?;
+            }
             self.put(
                 state + QueueState::FAULT,
                 q.fault.map_or(0, |fault| fault as u64),
@@ -60,7 +65,7 @@ impl Lane<'_> {
     pub(super) fn load_queue(&mut self, place: u32) -> Checked<()> {
         let ordinal = self.ordinal_of(place);
         let at = self.g.peek(self.g.run_list_va + u64::from(ordinal) * 8)?;
-        self.bounds = Some(Bounds::read(self.g.memory, at)?);
+        self.bounds = Some(Arc::new(Bounds::read(self.g.memory, at)?));
         self.q = QueueRegisters {
             ordinal,
             descriptor_va: at,
@@ -104,6 +109,13 @@ impl Lane<'_> {
         self.q.signal_log_index = self.peek(state + QueueState::SIGNAL_LOG_INDEX)?;
         self.q.observed = self.peek(state + QueueState::OBSERVED_TICKS)?;
         self.q.progress_value = self.peek(state + QueueState::PROGRESS_VALUE)?;
+        self.q.transferred = self.peek(state + QueueState::TRANSFERRED)?;
+        if self.g.verbose {
+            self.q.queued_log_va = self.peek(at + QueueDescriptor::QUEUED_LOG_VA)?;
+            let entries = self.peek(at + QueueDescriptor::QUEUED_LOG_ENTRIES)?;
+            self.q.queued_log_entries = entries as u32;
+            self.q.queued_log_index = self.peek(state + QueueState::QUEUED_LOG_INDEX)?;
+        }
         self.q.fault = FaultCode::from_bits(self.peek(state + QueueState::FAULT)? as u32);
         // It is stepped at least once before it is saved again, which finds out where it stands.
         self.q.status = if self.q.fault.is_some() {
@@ -112,7 +124,14 @@ impl Lane<'_> {
             QueueStatus::Ready
         };
 
+        // What a queue was stopped at stays what its state says, also where the lane leaves it before
+        // it fetches anything.
         self.p = PacketRegisters::default();
+        if self.q.fault.is_some() {
+            self.p.fetched = true;
+            self.p.control = self.peek(state + QueueState::HEAD_CONTROL)?;
+            self.p.value = self.peek(state + QueueState::HEAD_VALUE)?;
+        }
         self.c_wait = Resolved::default();
         self.c_signal = Resolved::default();
         self.quantum = 0;

@@ -44,10 +44,13 @@ pub(super) fn engine_may_store(region: &str, offset: u64) -> bool {
             let offset = offset % LOG_BUFFER_BYTES;
             offset == LogHeader::INDEX || is_log_entry_word(offset)
         }
+        // Enlarged: a region of its own.
+        "fence-log-large" => offset == LogHeader::INDEX || is_log_entry_word(offset),
         "hw-queue-progress" => offset % QueueProgress::BYTES == QueueProgress::READ_INDEX,
         "hw-queue" => offset % QueueSlot::PAGE_BYTES >= STATES,
         "fence-table" => offset % FenceEntry::BYTES == FenceEntry::SHADOW,
         "engine-report" => offset < EngineReport::BLOCK_BYTES,
+        "allocation" => true,
         // Rings, control, descriptors, handles, MonitoredValues.
         _ => false,
     }

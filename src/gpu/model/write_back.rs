@@ -18,11 +18,15 @@ pub enum Arrival {
     AtSliceEnd,
 }
 
-/// CurrentValues that the engine has to itself yet, by address.
+/// A word, by whichever address it is reached: the place of its region in the host's memory, while the
+/// region is mapped, and the byte in it.
+pub(super) type Location = (usize, u64);
+
+/// CurrentValues that the engine has to itself yet, each with an address of it.
 #[derive(Debug, Default)]
 pub(super) struct WriteBack {
     pub(super) arrival: Arrival,
-    kept: Mutex<BTreeMap<u64, u64>>,
+    kept: Mutex<BTreeMap<Location, (u64, u64)>>,
 }
 
 impl WriteBack {
@@ -38,17 +42,23 @@ impl WriteBack {
         self.arrival == Arrival::AtSliceEnd && region == "fence-cv"
     }
 
-    pub(super) fn keep(&self, va: u64, value: u64) {
-        lock(&self.kept).insert(va, value);
+    pub(super) fn keep(&self, at: Location, va: u64, value: u64) {
+        lock(&self.kept).insert(at, (va, value));
     }
 
-    /// What the engine itself sees at `va`, if the host does not see it yet.
-    pub(super) fn kept(&self, va: u64) -> Option<u64> {
-        lock(&self.kept).get(&va).copied()
+    /// What the engine itself sees there, if the host does not see it yet.
+    pub(super) fn kept(&self, at: Location) -> Option<u64> {
+        // Every load asks; where nothing is ever kept it costs no lock.
+        if self.arrival == Arrival::AtOnce {
+            return None;
+        }
+        lock(&self.kept).get(&at).map(|(_, value)| *value)
     }
 
     /// All that was kept, when a slice ends.
-    pub(super) fn take(&self) -> BTreeMap<u64, u64> {
+    pub(super) fn take(&self) -> Vec<(u64, u64)> {
         std::mem::take(&mut *lock(&self.kept))
+            .into_values()
+            .collect()
     }
 }

@@ -1,16 +1,17 @@
 //! Fences and handles of a node: what its engine knows, and posts of MonitoredValues.
 
-use super::inner::{Inner, KnownFence};
-use super::retirement::Kept;
+use super::inner::{FencePlaces, Inner, KnownFence};
+use super::retirement::{Kept, retire};
 use super::{Node, NodeError};
-use crate::abi::{FenceHandle, FenceId, HandleAccess};
+use crate::abi::{FenceId, HandleAccess, LocalHandle, ObjectId};
 use crate::gpu::handle_table::HandleTable;
-use crate::gpu::{GpuVa, MapError};
+use crate::gpu::{EngineMapping, GpuVa, MapError};
 use crate::shared::Region;
-use crate::sync::{Arc, MutexGuard, lock};
+use crate::sync::{Arc, lock};
 
 impl Node {
-    /// Makes a fence known to the engine.
+    /// Makes a fence known to the engine: to the packets that will name it at these places, and to
+    /// adoption at those of the system process, where it has any there.
     ///
     /// # Errors
     /// When its memory cannot be mapped.
@@ -19,22 +20,72 @@ impl Node {
         id: FenceId,
         current_value: (&Arc<Region>, u64),
         monitored_value: (&Arc<Region>, u64),
+        system_process: Option<FencePlaces>,
+    ) -> Result<(), NodeError> {
+        self.enter(id, current_value, Some(monitored_value), system_process)
+    }
+
+    /// The same for a fence that has no MonitoredValue: signals of it raise nothing.
+    ///
+    /// # Errors
+    /// When its memory cannot be mapped.
+    pub fn enter_silent_fence(
+        &self,
+        id: FenceId,
+        current_value: (&Arc<Region>, u64),
+    ) -> Result<(), NodeError> {
+        self.enter(id, current_value, None, None)
+    }
+
+    fn enter(
+        &self,
+        id: FenceId,
+        current_value: (&Arc<Region>, u64),
+        monitored_value: Option<(&Arc<Region>, u64)>,
+        system_process: Option<FencePlaces>,
     ) -> Result<(), NodeError> {
         let mut inner = lock(&self.inner);
         let current = self.map_locked(&mut inner, current_value.0)?;
         let current_va = current.va.offset(current_value.1);
-        let monitored = self.map_locked(&mut inner, monitored_value.0)?;
-        let monitored_va = monitored.va.offset(monitored_value.1);
-        let entry = inner
-            .fences
-            .enter(self.engine.as_ref(), id, current_va, monitored_va)?;
+        let monitored = match monitored_value {
+            Some((region, offset)) => Some((self.map_locked(&mut inner, region)?, offset)),
+            None => None,
+        };
+        // No adoption looks at an entry whose MonitoredValue is nowhere, and its shadow stays as it
+        // is entered: nothing is greater.
+        let monitored_va = monitored
+            .as_ref()
+            .map_or(GpuVa(0), |(mapping, offset)| mapping.va.offset(*offset));
+        let (adopted_current, adopted_monitored) = match &system_process {
+            Some(places) => {
+                let [current, monitored] = places;
+                let va = |(mapping, offset): &(Arc<EngineMapping>, u64)| mapping.va.offset(*offset);
+                (va(current), va(monitored))
+            }
+            None => (current_va, monitored_va),
+        };
+        let entry =
+            inner
+                .fences
+                .enter(self.engine.as_ref(), id, adopted_current, adopted_monitored)?;
         let known = KnownFence {
+            id,
             entry,
             current_value: (current, current_value.1),
-            monitored_value: (monitored, monitored_value.1),
+            monitored_value: monitored,
+            is_intra_gpu: false,
+            _system_process: system_process,
         };
         inner.known.insert(id.slot, known);
         Ok(())
+    }
+
+    /// The CPU never reads the CurrentValue of this fence: the last look of an engine that parks at it is
+    /// the engine's own (NF-13).
+    pub fn keep_from_cpu(&self, id: FenceId) {
+        if let Some(known) = lock(&self.inner).known.get_mut(&id.slot) {
+            known.is_intra_gpu = true;
+        }
     }
 
     /// The engine's addresses of a fence's CurrentValue and entry.
@@ -65,7 +116,7 @@ impl Node {
     pub fn open_handle(
         &self,
         process: u64,
-        handle: FenceHandle,
+        handle: LocalHandle,
         access: HandleAccess,
         fence: FenceId,
     ) -> Result<(), NodeError> {
@@ -79,20 +130,27 @@ impl Node {
             self.engine.as_ref(),
             handle,
             access,
-            fence,
-            (known.current_value_va(), known.entry),
+            ObjectId::Fence(fence),
+            (known.current_value_va(), known.entry.0),
         )?;
         Ok(())
     }
 
     /// Closes a handle: packets fetched from now on that carry it fault.
-    pub fn close_handle(&self, process: u64, handle: FenceHandle) {
+    pub fn close_handle(&self, process: u64, handle: LocalHandle) {
         let mut inner = lock(&self.inner);
         let table = inner.handles.get_mut(&process);
         let named = table.and_then(|table| table.close(handle));
         drop(inner);
         // A queue may stand at a wait for it: the next slice finds the handle closed.
-        self.signalled(named.as_slice());
+        self.signalled(|fence| named == Some(ObjectId::Fence(fence)));
+    }
+
+    /// `true` if no slice refers to the entry of a handle that was closed, so that its place may be used
+    /// again; else a report says so later.
+    #[must_use]
+    pub fn retire_handle(&self, process: u64, handle: LocalHandle) -> bool {
+        retire(lock(&self.inner), Kept::handle(process, handle))
     }
 
     /// Takes a process out, whose fences and queues were taken out: its handle table.
@@ -103,7 +161,7 @@ impl Node {
         }
     }
 
-    fn handle_table<'a>(
+    pub(super) fn handle_table<'a>(
         &self,
         inner: &'a mut Inner,
         process: u64,
@@ -125,18 +183,24 @@ impl Node {
             .directory_va())
     }
 
-    /// Runs `store`, which stores MonitoredValue words, and posts the fences, with the interrupt's
+    /// Runs `store`, which stores these MonitoredValue words, and posts the fences, with the interrupt's
     /// service kept out (NF-08). Returns at once, whatever the engine does.
-    pub fn post_monitored_values(&self, fences: &[FenceId], store: impl FnOnce()) {
+    pub fn post_monitored_values(&self, fences: &[(FenceId, u64)], store: impl FnOnce()) {
         let mut guard = lock(&self.inner);
         let inner = &mut *guard;
         store();
         if inner.serviced == inner.submitted {
-            for fence in fences {
-                Self::adopt(inner, fence.slot);
+            // The values that were stored, not read back: the words may lie in a GPU's memory.
+            for (fence, value) in fences {
+                // Its slot may be another fence's by now.
+                let known = inner.known.get(&fence.slot);
+                if known.is_some_and(|known| known.id == *fence) {
+                    inner.fences.adopt(fence.slot, *value);
+                }
             }
         } else {
-            inner.mailbox.post(fences.iter().map(|fence| fence.slot));
+            let slots = fences.iter().map(|(fence, _)| fence.slot);
+            inner.mailbox.post(slots);
         }
     }
 
@@ -148,22 +212,11 @@ impl Node {
     }
 
     fn adopt(inner: &Inner, slot: u32) {
-        if let Some(known) = inner.known.get(&slot) {
-            let (mapping, offset) = &known.monitored_value;
-            inner.fences.adopt(slot, mapping.host.word(*offset));
+        if let Some(known) = inner.known.get(&slot)
+            && let Some((mapping, offset)) = &known.monitored_value
+        {
+            let monitored_value = mapping.host.word(*offset).observe();
+            inner.fences.adopt(slot, monitored_value);
         }
     }
-}
-
-/// Keeps it for the slices in flight; `true` if there are none, and it was dropped.
-fn retire(mut inner: MutexGuard<'_, Inner>, kept: Kept) -> bool {
-    let in_flight = inner.serviced < inner.submitted;
-    if in_flight {
-        let last = inner.submitted;
-        inner.retirement.keep(last, kept);
-    } else {
-        drop(inner);
-        drop(kept);
-    }
-    !in_flight
 }

@@ -1,9 +1,11 @@
 //! What the device interrupt lock covers.
 
 use super::NodeCounters;
+use super::allocations::KnownAllocation;
+use super::habits::Habits;
 use super::mappings::Mappings;
 use super::retirement::Retirement;
-use crate::abi::SliceReason;
+use crate::abi::{AllocationId, FenceId};
 use crate::gpu::fence_table::FenceTable;
 use crate::gpu::handle_table::HandleTable;
 use crate::gpu::mailbox::Mailbox;
@@ -17,10 +19,19 @@ use std::collections::HashMap;
 /// What an engine knows of a fence: needed to open handles on it and to adopt for it.
 #[derive(Clone, Debug)]
 pub(super) struct KnownFence {
+    pub(super) id: FenceId,
     pub(super) entry: GpuVa,
     pub(super) current_value: (Arc<EngineMapping>, u64),
-    pub(super) monitored_value: (Arc<EngineMapping>, u64),
+    /// None of a fence that no MonitoredValue is posted for.
+    pub(super) monitored_value: Option<(Arc<EngineMapping>, u64)>,
+    /// The CPU never reads its CurrentValue (NF-13).
+    pub(super) is_intra_gpu: bool,
+    /// What the entry's addresses lie in, where they are those of the system process.
+    pub(super) _system_process: Option<FencePlaces>,
 }
+
+/// Where CurrentValue and MonitoredValue lie: mapping and offset of each.
+pub(crate) type FencePlaces = [(Arc<EngineMapping>, u64); 2];
 
 impl KnownFence {
     pub(super) fn current_value_va(&self) -> GpuVa {
@@ -43,6 +54,9 @@ pub(super) struct ParkingState {
     pub(super) waiting: bool,
     /// What the queues stood at when the last attempt began.
     pub(super) waits: Vec<EngineWait>,
+    /// The engine takes its own last look at the waits that the OS stands for: whether it is over. None
+    /// where none was begun, or somebody brought the engine back since.
+    pub(super) look: Option<bool>,
     /// What the next report says of it.
     pub(super) news: Option<Parking>,
 }
@@ -63,18 +77,17 @@ pub(super) struct Inner {
     pub(super) run_list: RunList,
     pub(super) fences: FenceTable,
     pub(super) known: HashMap<u32, KnownFence>,
+    pub(super) allocations: HashMap<AllocationId, KnownAllocation>,
     pub(super) handles: HashMap<u64, HandleTable>,
     pub(super) mappings: Mappings,
+    /// Of the system process.
+    pub(super) beside: Mappings,
     pub(super) mailbox: Mailbox,
     pub(super) reader: ReportReader,
     pub(super) submitted: u64,
     pub(super) serviced: u64,
     pub(super) requests: u64,
-    pub(super) last_reason: SliceReason,
-    /// The last slice looked in vain, and then took a step.
-    pub(super) answered: bool,
-    /// Slices in a row that stood at a wait to their end, for an answer that did not come.
-    pub(super) vain: u64,
+    pub(super) habits: Habits,
     /// The last slice that does not end to interrupt; 0 for none.
     pub(super) last_polled: u64,
     /// Doorbells say CONNECTED: producers need not call.
@@ -95,16 +108,16 @@ impl Inner {
             run_list: RunList::new(),
             fences: FenceTable::new(control),
             known: HashMap::new(),
+            allocations: HashMap::new(),
             handles: HashMap::new(),
             mappings: Mappings::default(),
+            beside: Mappings::default(),
             mailbox: Mailbox::new(control, report),
             reader: ReportReader::new(control, report),
             submitted: 0,
             serviced: 0,
             requests: 0,
-            last_reason: SliceReason::Budget,
-            answered: false,
-            vain: 0,
+            habits: Habits::default(),
             last_polled: 0,
             self_service: false,
             parking: ParkingState::default(),

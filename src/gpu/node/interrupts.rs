@@ -5,6 +5,7 @@ use super::{Node, retirement};
 use crate::abi::{EngineReport, SliceReason};
 use crate::gpu::{EngineLost, QueueFault, SliceReport};
 use crate::sync::{Ordering, lock};
+use std::time::Instant;
 
 impl Node {
     /// For the interrupt thread: sleeps until the next slice has ended, and takes its report.
@@ -26,7 +27,7 @@ impl Node {
                         let retired = inner.retirement.take(u64::MAX);
                         return Some(SliceReport {
                             lost: true,
-                            retired: retirement::fences(&retired),
+                            retired: retirement::objects(&retired),
                             ..SliceReport::default()
                         });
                     }
@@ -74,6 +75,10 @@ impl Node {
         }
         let mut guard = lock(&self.inner);
         let inner = &mut *guard;
+        if matches!(inner.life, Life::Lost | Life::LossTold) {
+            // What it knew is retired already, and its waits end by the loss.
+            return None;
+        }
         let mut report = SliceReport::default();
         self.read_records(inner, &mut report);
         (!report.is_empty()).then_some(report)
@@ -82,6 +87,9 @@ impl Node {
     fn read_records(&self, inner: &mut Inner, report: &mut SliceReport) {
         self.records_taken
             .store(inner.reader.take_records(report), Ordering::Relaxed);
+        if report.collapsed || !report.raised.is_empty() {
+            report.taken = Some(Instant::now());
+        }
         Self::complete_faults(inner, report);
         inner.counters.records += (report.raised.len() + report.faulted.len()) as u64;
     }
@@ -109,8 +117,7 @@ impl Node {
         }
         for ended in inner.serviced + 1..=slice {
             let (reason, result) = inner.reader.slice_result(ended);
-            inner.last_reason = reason;
-            inner.answered = result.answers > 0;
+            inner.habits.learn(reason, &result);
             inner.counters.interrupts += u64::from(reason == SliceReason::Interrupt);
             inner.counters.cut += u64::from(reason == SliceReason::Cut);
         }
@@ -127,7 +134,7 @@ impl Node {
         // After the records of the slices that ended were read: none names them later.
         let retired = inner.retirement.take(slice);
         drop(guard);
-        report.retired = retirement::fences(&retired);
+        report.retired = retirement::objects(&retired);
         report
     }
 
@@ -139,7 +146,7 @@ impl Node {
             return;
         }
         let in_flight = inner.serviced < inner.submitted;
-        for queue in inner.run_list.queues() {
+        for queue in inner.run_list.with_leaving() {
             let is_its = |told: &(u32, QueueFault)| told.0 == queue.number;
             let told = report.faulted.iter().position(is_its);
             match (queue.fault(), told) {
@@ -156,6 +163,12 @@ impl Node {
     /// Stops: no slice is submitted any more, and the interrupt thread ends. Waits for the slices in
     /// flight.
     pub fn stop(&self) {
+        self.stop_until(None);
+    }
+
+    /// The same, and leaves slices that have not ended by then to themselves, and the interrupt
+    /// thread with them.
+    pub fn stop_until(&self, deadline: Option<Instant>) {
         let mut inner = lock(&self.inner);
         self.request_end(&mut inner);
         if inner.life == Life::Up {
@@ -163,10 +176,10 @@ impl Node {
         }
         let last = inner.submitted;
         drop(inner);
-        if last > 0 {
-            // Slices end by themselves; an error means that nothing runs any more.
-            let _ = self.engine.wait(last, None);
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        // Slices end by themselves; an error means that nothing runs any more.
+        if last == 0 || self.engine.wait(last, left) != Ok(false) {
+            self.engine.abandon(last + 1);
         }
-        self.engine.abandon(last + 1);
     }
 }

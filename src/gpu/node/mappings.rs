@@ -1,7 +1,8 @@
 //! Mappings of a node: which regions have an address in the engine's space.
 //!
 //! Fences and queues that use a region share its mapping, and they alone keep it: when the last of
-//! them lets go, the region is unmapped. They let go when no slice refers to them any more
+//! them lets go, the region is unmapped. What is mapped a second time, for the system process, is a
+//! table of its own of the same kind. They let go when no slice refers to them any more
 //! ([`Node::remove_fence`](super::Node::remove_fence), [`Node::disconnect`](super::Node::disconnect)).
 
 use crate::gpu::EngineMapping;

@@ -8,11 +8,14 @@
 //! engine with it held. State Running or Parking means: a slice is in flight, or somebody who
 //! holds the lock or is about to take it will submit one or park.
 
+mod allocations;
 mod counters;
 mod doorbells;
 mod fences;
+mod habits;
 mod inner;
 mod interrupts;
+mod logs;
 mod mappings;
 mod parking;
 mod policy;
@@ -20,6 +23,7 @@ mod retirement;
 mod slices;
 
 pub use counters::NodeCounters;
+pub(crate) use inner::FencePlaces;
 pub use policy::NodePolicy;
 
 use super::{
@@ -27,9 +31,10 @@ use super::{
     MapError, QueueSlot,
 };
 use crate::abi::{EngineControl, EngineReport, WordGroup};
-use crate::shared::{Pool, PoolPlace, Region};
+use crate::shared::{Pool, PoolPlace, Providers, Region};
 use crate::sync::{Arc, AtomicU64, Mutex, lock};
 use inner::Inner;
+use mappings::Mappings;
 use slices::MOST_PASSES;
 
 /// Why a node did not do what was asked.
@@ -38,6 +43,9 @@ pub enum NodeError {
     /// No memory or address for it.
     #[error(transparent)]
     Map(#[from] MapError),
+    /// The driver has no memory for a command.
+    #[error("the driver has no memory for the command: wait for others to complete")]
+    NoMemory,
     /// As many queues as an engine can have are connected.
     #[error("the engine's run list is full ({} queues)", crate::abi::MAX_HW_QUEUES)]
     RunListFull,
@@ -79,7 +87,7 @@ impl Node {
         crowd: Arc<Crowd>,
     ) -> Result<Self, NodeError> {
         let map = |group, bytes| -> Result<EngineMapping, MapError> {
-            engine.map(&Region::for_words(group, bytes)?)
+            engine.map(&engine.providers().for_words(group, bytes)?)
         };
         let control = map(WordGroup::EngineControl, EngineControl::BLOCK_BYTES)?;
         let report = map(WordGroup::EngineReport, EngineReport::BLOCK_BYTES)?;
@@ -90,6 +98,8 @@ impl Node {
             .put(engine.clock_bits());
         engine.attach(control.va)?;
         let inner = Inner::new(&control.host, &report.host);
+        let bytes = QueueSlot::PAGE_BYTES;
+        let queue_pages = Pool::new(engine.providers(), WordGroup::QueueState, bytes);
         let mut node = Self {
             ordinal,
             engine,
@@ -100,7 +110,7 @@ impl Node {
             pass_budget: MOST_PASSES,
             word: EngineWord::default(),
             records_taken: AtomicU64::new(0),
-            queue_pages: Pool::new(WordGroup::QueueState, QueueSlot::PAGE_BYTES),
+            queue_pages,
             inner: Mutex::new(inner),
         };
         if node.engine.cuts_slices() {
@@ -119,6 +129,12 @@ impl Node {
     #[must_use]
     pub fn ordinal(&self) -> u32 {
         self.ordinal
+    }
+
+    /// Who makes memory that the engine can map.
+    #[must_use]
+    pub fn providers(&self) -> &Arc<Providers> {
+        self.engine.providers()
     }
 
     /// What the engine has.
@@ -144,7 +160,7 @@ impl Node {
                 .word(EngineReport::BACKWARD_SIGNALS)
                 .observe(),
             refused_words: inner.reader.refused,
-            mappings: inner.mappings.count(),
+            mappings: inner.mappings.count() + inner.beside.count(),
             handle_tables: inner.handles.len() as u64,
             ..inner.counters
         }
@@ -158,6 +174,15 @@ impl Node {
     /// When the host or the device refuses.
     pub fn map(&self, region: &Arc<Region>) -> Result<Arc<EngineMapping>, NodeError> {
         Ok(self.map_locked(&mut lock(&self.inner), region)?)
+    }
+
+    /// Gives a region one more address, apart from that of [`Node::map`].
+    ///
+    /// # Errors
+    /// When it cannot be mapped.
+    pub fn map_beside(&self, region: &Arc<Region>) -> Result<Arc<EngineMapping>, NodeError> {
+        let inner = &mut *lock(&self.inner);
+        Ok(self.map_in(&mut inner.beside, region)?)
     }
 
     /// A place for descriptor and states of a queue of this node, whose words are zero.
@@ -176,11 +201,19 @@ impl Node {
         inner: &mut Inner,
         region: &Arc<Region>,
     ) -> Result<Arc<EngineMapping>, MapError> {
-        if let Some(mapping) = inner.mappings.of(region) {
+        self.map_in(&mut inner.mappings, region)
+    }
+
+    fn map_in(
+        &self,
+        mappings: &mut Mappings,
+        region: &Arc<Region>,
+    ) -> Result<Arc<EngineMapping>, MapError> {
+        if let Some(mapping) = mappings.of(region) {
             return Ok(mapping);
         }
         let mapping = Arc::new(self.engine.map(region)?);
-        inner.mappings.remember(region, &mapping);
+        mappings.remember(region, &mapping);
         Ok(mapping)
     }
 }

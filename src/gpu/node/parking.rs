@@ -11,18 +11,27 @@
 //! looks after that (here, and the OS after its post); or between the two steps, then parking fails;
 //! or after the second, then it finds Parked. Of another engine's signal: the OS's waiter is one like
 //! any other, so the contract of UpdateMonitoredValues holds (NF-08). The OS's read after the post
-//! is the last look of `decisions.md` 8; no slice is needed for it while the CPU can read
+//! is the last look of `decisions.md` 8; no slice is needed for it where the CPU can read
 //! CurrentValue.
+//!
+//! It reads none of type INTRA_GPU (NF-13). So where a queue stands at one of these, the second step
+//! submits one more slice first, after the post, and parks in an attempt that finds the same waits after
+//! it. By the contract a signal by another engine was stored before a slice of that engine ended which
+//! knew of no post: then it is seen by the look, or, where that slice was in flight over the post, the
+//! OS is told to look again and brings the engine back instead. Or it raises. Whoever brings the engine
+//! back over the look has it look once more: their stores may be later than what it saw.
 
 use super::Node;
 use super::inner::{Inner, Life, ParkingState};
-use crate::abi::{DoorbellStatus, FenceHandle, FenceId};
+use crate::abi::{DoorbellStatus, FenceId, LocalHandle, ObjectId};
 use crate::gpu::{EngineWait, Parking, QueueScan, QueueStanding, Wake};
 use crate::sync::lock;
 
 impl ParkingState {
     /// The OS is to wait for these, and for nothing else.
     fn ask(&mut self, waits: Vec<EngineWait>) {
+        let has_looked = self.look.take() == Some(true) && self.known && self.waits == waits;
+        self.look = has_looked.then_some(true);
         self.attempt += 1;
         self.known = true;
         self.waits.clone_from(&waits);
@@ -34,6 +43,7 @@ impl ParkingState {
 
     /// The engine runs on.
     pub(super) fn over(&mut self) {
+        self.look = None;
         if self.known {
             self.known = false;
             self.news = Some(Parking::Over {
@@ -49,11 +59,13 @@ impl Node {
         self.word.begin_parking();
         if inner.self_service {
             inner.self_service = false;
-            for queue in inner.run_list.queues() {
-                queue.set_status(DoorbellStatus::ConnectedNotify);
+            for queue in inner.run_list.connected() {
+                queue.set_connected(DoorbellStatus::ConnectedNotify);
                 queue.meet_doorbell();
             }
         }
+        // No slice is in flight: one that was to look has looked.
+        inner.parking.look = inner.parking.look.map(|_| true);
         let scan = QueueScan::of(inner.run_list.queues());
         if scan.runnable {
             self.run_on(inner, 1);
@@ -85,12 +97,23 @@ impl Node {
             self.run_on(&mut inner, 1);
             return false;
         }
+        if scan.blocked && inner.parking.look.is_none() && inner.stands_at_intra_gpu() {
+            self.look_once_more(&mut inner);
+            return false;
+        }
         if scan.blocked {
             // Before it parks: whoever takes it back says that it waits no more.
             self.crowd.begin_waiting();
             inner.parking.waiting = true;
         }
         self.park(&mut inner, scan.blocked)
+    }
+
+    /// A slice that looks at what the CPU does not read. The OS goes on waiting in the queues' stead.
+    fn look_once_more(&self, inner: &mut Inner) {
+        inner.parking.look = Some(false);
+        let _ = self.word.wake();
+        self.submit(inner);
     }
 
     /// A queue was taken out. If the OS waits in its stead, it is told what is left to wait for.
@@ -137,18 +160,21 @@ impl Node {
 
     /// A value that the engine waits for was reached, by somebody who does not run on it.
     pub fn resume(&self) {
+        // A look that is under way may have come too early for this. Before the engine's word: who parks
+        // after it sees the one or the other.
+        lock(&self.inner).parking.look = None;
         if self.wake() == Wake::MustSubmit {
             lock(&self.inner).counters.returns += 1;
         }
     }
 
     /// CurrentValues were stored by the CPU: queues that wait for one of these fences look again.
-    pub fn signalled(&self, fences: &[FenceId]) {
+    pub fn signalled(&self, is_stored: impl Fn(FenceId) -> bool) {
         if !self.word.signalled() {
             return;
         }
         let mut inner = lock(&self.inner);
-        let waits = |wait: &EngineWait| fences.contains(&wait.fence);
+        let waits = |wait: &EngineWait| is_stored(wait.fence);
         if inner.parking.waits.iter().any(waits) && self.word.wake() == Wake::MustSubmit {
             self.start(&mut inner);
         }
@@ -171,6 +197,16 @@ impl Node {
     }
 }
 
+impl Inner {
+    fn stands_at_intra_gpu(&self) -> bool {
+        let is_intra_gpu = |wait: &EngineWait| {
+            let known = self.known.get(&wait.fence.slot);
+            known.is_some_and(|known| known.id == wait.fence && known.is_intra_gpu)
+        };
+        self.parking.waits.iter().any(is_intra_gpu)
+    }
+}
+
 /// What the queues stand at; `None` if one of them stands at nothing that can be waited for: its
 /// handle was closed meanwhile, which it finds out when it looks. A wait for 0 never waits, so that
 /// is a state that cannot be.
@@ -178,12 +214,15 @@ fn waits_of(inner: &Inner) -> Option<Vec<EngineWait>> {
     let mut waits = Vec::new();
     for queue in inner.run_list.queues() {
         let state = queue.state();
-        if QueueStanding::of(&state, queue.write_index()) != QueueStanding::Blocked {
+        if QueueStanding::of(&state, || queue.write_index()) != QueueStanding::Blocked {
             continue;
         }
-        let handle = FenceHandle::from_raw((state.head_control >> 32) as u32);
+        let handle = LocalHandle::from_raw((state.head_control >> 32) as u32);
+        let ObjectId::Fence(fence) = inner.handles.get(&queue.process())?.object(handle)? else {
+            return None;
+        };
         let wait = EngineWait {
-            fence: inner.handles.get(&queue.process())?.fence(handle)?,
+            fence,
             value: (state.head_value != 0).then_some(state.head_value)?,
         };
         if !waits.contains(&wait) {

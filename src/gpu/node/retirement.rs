@@ -5,24 +5,44 @@
 //! (`decisions.md` 12). Slices submitted later find no way to it. Records that name the fence are
 //! read when the slice's report is taken, which is before it is told that the fence is retired.
 
-use super::inner::KnownFence;
-use crate::abi::FenceId;
+use super::allocations::KnownAllocation;
+use super::inner::{Inner, KnownFence};
+use crate::abi::{AllocationId, FenceId, LocalHandle, ObjectId};
 use crate::gpu::handle_table::HandleTable;
+use crate::sync::MutexGuard;
 use std::collections::VecDeque;
 
 /// What is kept for slices in flight, unmapped when it is dropped.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
-    fence: Option<FenceId>,
-    _known: Option<KnownFence>,
+    object: Option<ObjectId>,
+    _fence: Option<KnownFence>,
+    _allocation: Option<KnownAllocation>,
     _handles: Option<HandleTable>,
 }
 
 impl Kept {
     pub(super) fn fence(id: FenceId, known: Option<KnownFence>) -> Self {
         Self {
-            fence: Some(id),
-            _known: known,
+            object: Some(ObjectId::Fence(id)),
+            _fence: known,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn allocation(id: AllocationId, known: Option<KnownAllocation>) -> Self {
+        Self {
+            object: Some(ObjectId::Allocation(id)),
+            _allocation: known,
+            ..Self::default()
+        }
+    }
+
+    /// The place of a closed handle. A slice may have read of the entry that the handle is open, and reads
+    /// the rest of it after that: the entry is no other handle's until it has ended.
+    pub(super) fn handle(process: u64, handle: LocalHandle) -> Self {
+        Self {
+            object: Some(ObjectId::Handle(process, handle)),
             ..Self::default()
         }
     }
@@ -53,7 +73,20 @@ impl Retirement {
     }
 }
 
-/// The fences among them.
-pub(super) fn fences(kept: &[Kept]) -> Vec<FenceId> {
-    kept.iter().filter_map(|kept| kept.fence).collect()
+/// The objects among them.
+pub(super) fn objects(kept: &[Kept]) -> Vec<ObjectId> {
+    kept.iter().filter_map(|kept| kept.object).collect()
+}
+
+/// Keeps it for the slices in flight; `true` if there are none, and it was dropped.
+pub(super) fn retire(mut inner: MutexGuard<'_, Inner>, kept: Kept) -> bool {
+    let in_flight = inner.serviced < inner.submitted;
+    if in_flight {
+        let last = inner.submitted;
+        inner.retirement.keep(last, kept);
+    } else {
+        drop(inner);
+        drop(kept);
+    }
+    !in_flight
 }

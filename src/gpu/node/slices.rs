@@ -3,7 +3,7 @@
 use super::inner::{Inner, Life};
 use super::{Node, NodeCounters, NodeError};
 use crate::abi::{Delivery, DoorbellStatus, EngineControl, SliceArgs, SliceReason};
-use crate::gpu::{QueueScan, SliceReport};
+use crate::gpu::{QueueScan, SliceReport, SliceWork};
 use crate::sync::{MutexGuard, lock};
 use std::time::Duration;
 
@@ -75,7 +75,7 @@ impl Node {
         let has_company = self.crowd.has_company();
         if !has_company {
             self.policy.idle_window
-        } else if self.crowd.is_crowded() || !inner.vain.is_multiple_of(VAIN_SLICES) {
+        } else if self.crowd.is_crowded() || !inner.habits.vain.is_multiple_of(VAIN_SLICES) {
             self.policy.crowded_window
         } else {
             self.policy.company_window
@@ -112,29 +112,42 @@ impl Node {
         inner.reader.clear_slice_result(slice);
         inner.submitted = slice;
         inner.counters.slices += 1;
-        if self.engine.start(slice, queues).is_err() {
+        let work = SliceWork {
+            queues,
+            transfers: inner.habits.transfers(),
+            verbose: inner
+                .run_list
+                .queues()
+                .iter()
+                .any(|queue| queue.is_verbose()),
+        };
+        if self.engine.start(slice, work).is_err() {
             self.lose(inner);
         }
     }
 
     /// Submits what can go on, or begins to let the engine go.
     pub(super) fn supply(&self, inner: &mut Inner) {
+        Self::leave_drained(inner);
         let scan = QueueScan::of(inner.run_list.queues());
         let has_work = scan.runnable || scan.blocked;
-        if inner.answered || !has_work {
-            inner.vain = 0;
-        } else if inner.last_reason == SliceReason::Idle {
-            inner.vain += 1;
+        if inner.habits.answered || !has_work {
+            inner.habits.vain = 0;
+        } else if inner.habits.last_reason == SliceReason::Idle {
+            inner.habits.vain += 1;
         }
         if scan.runnable {
             // A slice that was not ended by its work had more to do than its time: keep two in
             // flight.
-            let busy = matches!(inner.last_reason, SliceReason::Budget | SliceReason::Cut);
+            let busy = matches!(
+                inner.habits.last_reason,
+                SliceReason::Budget | SliceReason::Cut
+            );
             self.run_on(inner, if busy { 2 } else { 1 });
         } else if inner.submitted == inner.serviced {
             // A slice that did not end as idle may have released a queue that it did not look at
             // again: the engine finds that out sooner than the OS, where it has room to look.
-            let looked = inner.last_reason == SliceReason::Idle;
+            let looked = inner.habits.last_reason == SliceReason::Idle;
             if scan.blocked && !looked && !self.crowd.is_crowded() {
                 self.run_on(inner, 1);
             } else {
@@ -151,8 +164,8 @@ impl Node {
         inner.parking.over();
         if !inner.self_service && depth > 1 {
             inner.self_service = true;
-            for queue in inner.run_list.queues() {
-                queue.set_status(DoorbellStatus::Connected);
+            for queue in inner.run_list.self_serving() {
+                queue.set_connected(DoorbellStatus::Connected);
             }
         }
         while inner.submitted - inner.serviced < depth && inner.life == Life::Up {
@@ -197,6 +210,7 @@ impl Node {
         inner.life = Life::Lost;
         inner.serviced = inner.submitted;
         inner.mappings.keep();
+        inner.beside.keep();
         if self.word.lose() {
             self.crowd.leave();
         }

@@ -14,7 +14,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/fault.glsl")) == 0x4f76_7ef1_5fa3_0359,
+    fnv1a(include_bytes!("../../../shaders/abi/fault.glsl")) == 0xf3d8_aa39_7f18_26dd,
     "shader source abi/fault.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -24,12 +24,12 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/handle_entry.glsl")) == 0xb1f0_c262_e3a8_0136,
+    fnv1a(include_bytes!("../../../shaders/abi/handle_entry.glsl")) == 0x736b_50a2_faaf_8f2d,
     "shader source abi/handle_entry.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/hw_queue.glsl")) == 0x5911_bdcc_b711_a1ab,
+    fnv1a(include_bytes!("../../../shaders/abi/hw_queue.glsl")) == 0xc428_da74_acf0_13e5,
     "shader source abi/hw_queue.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -39,33 +39,38 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/log_buffer.glsl")) == 0xcb37_29d6_d4d0_2acb,
+    fnv1a(include_bytes!("../../../shaders/abi/log_buffer.glsl")) == 0xd997_206d_8122_ca70,
     "shader source abi/log_buffer.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/packet.glsl")) == 0x3ea4_8ce7_2486_8f86,
+    fnv1a(include_bytes!("../../../shaders/abi/packet.glsl")) == 0x4483_6d32_e6c0_eede,
     "shader source abi/packet.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/ring.glsl")) == 0x1d61_9d6a_2464_13ff,
+    fnv1a(include_bytes!("../../../shaders/abi/ring.glsl")) == 0x7fdd_d1fc_86e9_6170,
     "shader source abi/ring.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/slice.glsl")) == 0x2e04_b1e9_9c8b_1083,
+    fnv1a(include_bytes!("../../../shaders/abi/slice.glsl")) == 0x09f3_782e_acc6_6ce2,
     "shader source abi/slice.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/word.glsl")) == 0xcd88_6437_79cc_be3a,
+    fnv1a(include_bytes!("../../../shaders/abi/word.glsl")) == 0x028c_ff18_6e84_5dea,
     "shader source abi/word.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
     fnv1a(include_bytes!("../../../shaders/bare/word.glsl")) == 0x10c6_2042_dd71_8242,
     "shader source bare/word.glsl changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/bare_copy.comp")) == 0x4264_6c29_92c2_f096,
+    "shader source bare_copy.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
@@ -79,7 +84,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine.comp")) == 0x9050_082c_c4d7_00d7,
+    fnv1a(include_bytes!("../../../shaders/engine.comp")) == 0x4658_9d40_e52a_3bc9,
     "shader source engine.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -94,7 +99,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/lane.glsl")) == 0x8e17_ccce_9ccc_300e,
+    fnv1a(include_bytes!("../../../shaders/engine/lane.glsl")) == 0x9c4d_0ffa_eef0_0e80,
     "shader source engine/lane.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -104,24 +109,40 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/resolve.glsl")) == 0x9076_b80b_de0b_65eb,
+    fnv1a(include_bytes!("../../../shaders/engine/resolve.glsl")) == 0x9df3_00d2_263f_e622,
     "shader source engine/resolve.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0x331b_148f_718e_bce3,
+    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0x23a4_9200_b2a6_5100,
     "shader source engine/slice.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/step.glsl")) == 0xc9ea_7c6a_6812_3751,
+    fnv1a(include_bytes!("../../../shaders/engine/step.glsl")) == 0x05dc_7312_7ca8_bbf3,
     "shader source engine/step.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/switch.glsl")) == 0x16a0_b659_3f8c_be0c,
+    fnv1a(include_bytes!("../../../shaders/engine/switch.glsl")) == 0x2976_3685_5e70_b585,
     "shader source engine/switch.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/engine/transfer.glsl")) == 0x8737_5a31_8ea9_495e,
+    "shader source engine/transfer.glsl changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/bare_copy.spv")) == 0x3ea3_443e_30c7_ee90,
+    "spv/bare_copy.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/bare_copy.comp`.
+pub static BARE_COPY: Shader = Shader {
+    name: "bare_copy",
+    words: &words::<1_123>(include_bytes!("../../../shaders/spv/bare_copy.spv")),
+};
 
 const _: () = assert!(
     fnv1a(include_bytes!("../../../shaders/spv/bare_handoff.spv")) == 0x446b_47da_4a1a_290f,
@@ -168,15 +189,15 @@ pub static BARE_STORE_NARROW: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0x828d_87d9_6bc7_d3da,
+    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0xa875_5d79_ef32_c795,
     "spv/engine.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/engine.comp`.
 pub static ENGINE: Shader = Shader {
     name: "engine",
-    words: &words::<14_628>(include_bytes!("../../../shaders/spv/engine.spv")),
+    words: &words::<19_895>(include_bytes!("../../../shaders/spv/engine.spv")),
 };
 
 /// Every shader of this table.
-pub static ALL: &[&Shader] = &[&BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_STORE, &BARE_STORE_NARROW, &ENGINE];
+pub static ALL: &[&Shader] = &[&BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_STORE, &BARE_STORE_NARROW, &ENGINE];

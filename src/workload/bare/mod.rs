@@ -4,17 +4,21 @@
 //! waited for with a timeline semaphore. It is no fence: nothing is queued, checked, logged or
 //! notified. It says how much of a native fence's time is the device's.
 
+mod copy;
 mod cpu_wait;
 mod handoff;
 mod handoff_cross;
 mod round_trip;
+mod shader_copy;
 mod storm;
 mod together;
 
+pub use copy::Copy;
 pub use cpu_wait::CpuWait;
 pub use handoff::Handoff;
 pub use handoff_cross::HandoffCross;
 pub use round_trip::RoundTrip;
+pub use shader_copy::shader_copy;
 pub use storm::Storm;
 
 use super::{Counts, PATIENCE};

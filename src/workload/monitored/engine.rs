@@ -9,7 +9,7 @@
 use super::store::{Place, Store};
 use crate::sync::{Arc, Condvar, Mutex, lock, sleep, thread};
 use crate::vulkan::{
-    Accesses, Barrier, CommandBuffer, CommandRecorder, Device, HostImport, Queue, Reuse, Stages,
+    Accesses, Barrier, CommandBuffer, CommandRecorder, Device, Queue, RegionImport, Reuse, Stages,
     Submission, Timeline, WaitOutcome,
 };
 use anyhow::Context;
@@ -33,17 +33,20 @@ const AFTER_STORE: Barrier = Barrier {
 /// What the hardware and its driver are; the OS submits to it under its own lock.
 pub(super) struct Engine {
     device: Arc<Device>,
-    fences: Arc<HostImport>,
+    fences: Arc<RegionImport>,
     /// Raised by one at the end of each command buffer.
     ended: Timeline,
     state: Mutex<State>,
     submitted: Condvar,
+    served: Condvar,
 }
 
 struct State {
     queue: Queue,
     submitted: u64,
     interrupts: u64,
+    /// The device is lost: no interrupt comes any more.
+    lost: bool,
     closing: bool,
 }
 
@@ -55,6 +58,7 @@ impl Engine {
             queue,
             submitted: 0,
             interrupts: 0,
+            lost: false,
             closing: false,
         };
         Ok(Arc::new(Self {
@@ -63,6 +67,7 @@ impl Engine {
             device,
             state: Mutex::new(state),
             submitted: Condvar::new(),
+            served: Condvar::new(),
         }))
     }
 
@@ -70,7 +75,7 @@ impl Engine {
     pub(super) fn store(&self, place: Place, value: u64) -> anyhow::Result<CommandBuffer> {
         Ok(CommandRecorder::begin(&self.device, Reuse::OneAtATime)?
             .barrier(BEFORE_STORE)
-            .update(&self.fences, place.offset(), value)
+            .update(&self.fences, place.offset(), &value.to_ne_bytes())
             .barrier(AFTER_STORE)
             .end()?)
     }
@@ -106,9 +111,14 @@ impl Engine {
         lock(&self.state).queue.submits()
     }
 
-    /// Ends of command buffers that the CPU was interrupted for, and that it has served.
+    /// Ends of command buffers that the CPU was interrupted for, and that it has served: those of
+    /// all that was submitted, for which it waits. A value in memory comes before its interrupt.
     pub(super) fn interrupts(&self) -> u64 {
-        lock(&self.state).interrupts
+        let mut state = lock(&self.state);
+        while state.interrupts < state.submitted && !state.lost {
+            state = sleep(&self.served, state);
+        }
+        state.interrupts
     }
 
     /// The interrupt thread: `serve` is called after each interrupt, or once for several that
@@ -134,10 +144,13 @@ impl Engine {
             let waited = self.ended.wait(seen + 1, None);
             let Ok((WaitOutcome::Reached, now)) = waited.and_then(|w| Ok((w, self.ended.value()?)))
             else {
-                return serve(true);
+                serve(true);
+                lock(&self.state).lost = true;
+                return self.served.notify_all();
             };
             serve(false);
             lock(&self.state).interrupts += now - seen;
+            self.served.notify_all();
             seen = now;
         }
     }

@@ -4,7 +4,6 @@ use super::engine::Engine;
 use super::fence::MonitoredFence;
 use super::scheduler::{ListId, Queued, Scheduler};
 use crate::sync::Arc;
-use crate::vulkan::CommandBuffer;
 
 /// A kernel-mode queue of an engine. Dropping it drops what a wait still holds back.
 pub struct MonitoredQueue {
@@ -22,11 +21,6 @@ impl MonitoredQueue {
             engine: Arc::clone(engine),
             recorded: Vec::new(),
         }
-    }
-
-    /// Records a command buffer of the engine's device.
-    pub fn execute(&mut self, commands: CommandBuffer) {
-        self.recorded.push(Queued::Commands(commands));
     }
 
     /// Records a GPU signal (MF-02).

@@ -5,13 +5,13 @@
 
 use crate::shared::{Block, ReadBlock, Region};
 use crate::sync::{Arc, AtomicU64, Ordering};
-use crate::vulkan::{Device, HostImport};
+use crate::vulkan::{Device, RegionImport};
 use anyhow::ensure;
 
 /// What lies between two values.
 const LINE_BYTES: u64 = 64;
-/// Values there are at most: twice what the largest scenario needs.
-const MOST: u64 = 256;
+/// Values there are at most: as many as the largest scenario needs.
+const MOST: u64 = 4096;
 
 /// Where a value lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,8 +54,8 @@ impl Store {
     }
 
     /// An engine's own mapping of the values.
-    pub(super) fn import(&self, device: &Arc<Device>) -> anyhow::Result<Arc<HostImport>> {
-        Ok(Arc::new(HostImport::new(device, self.region.map()?)?))
+    pub(super) fn import(&self, device: &Arc<Device>) -> anyhow::Result<Arc<RegionImport>> {
+        Ok(Arc::new(RegionImport::new(device, &self.region.map()?)?))
     }
 
     pub(super) fn read(&self, place: Place) -> u64 {

@@ -1,18 +1,22 @@
 //! The scenarios with native fences: hardware queues, rings and doorbells, through the same API that
 //! a program uses.
 
+mod copy;
 mod cpu_signal;
 mod cpu_wait;
 mod fan;
 mod handoff;
 mod idle;
+mod scale;
 mod storm;
 
+pub use copy::Copy;
 pub use cpu_signal::CpuSignal;
 pub use cpu_wait::{CpuWait, CpuWaitForm};
 pub use fan::Fan;
 pub use handoff::{Handoff, HandoffEngines};
 pub use idle::Idle;
+pub use scale::Scale;
 pub use storm::{Storm, StormForm};
 
 use super::Counts;

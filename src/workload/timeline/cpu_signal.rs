@@ -1,9 +1,9 @@
 //! CPU signal with timeline semaphores: `vkSignalSemaphore`, a submission that waits for it and
 //! signals another, `vkWaitSemaphores`.
 
-use super::reached;
+use super::{reached, submit_links};
 use crate::sync::Arc;
-use crate::vulkan::{Device, Queue, Submission, Timeline};
+use crate::vulkan::{Device, Queue, Timeline};
 use crate::workload::{Counts, Params, Runner, Sample};
 use anyhow::Context;
 
@@ -49,19 +49,8 @@ impl Runner for CpuSignal {
     }
 
     fn prepare(&mut self) -> anyhow::Result<()> {
-        let links: Vec<_> = (1..=ROUND_TRIPS)
-            .map(|trip| self.value + trip)
-            .map(|value| ([(&self.question, value)], [(&self.answer, value)]))
-            .collect();
-        let list: Vec<_> = links
-            .iter()
-            .map(|(waits, signals)| Submission {
-                commands: &[],
-                waits,
-                signals,
-            })
-            .collect();
-        Ok(self.queue.submit(&list)?)
+        let values = self.value + 1..=self.value + ROUND_TRIPS;
+        submit_links(&mut self.queue, &self.question, &self.answer, values)
     }
 
     fn batch(&mut self) -> anyhow::Result<Sample> {

@@ -1,9 +1,9 @@
 //! Hand-off between devices with timeline semaphores, which devices do not share: a thread waits for
 //! the one's and signals the other's.
 
-use super::reached;
+use super::{reached, submit_links};
 use crate::sync::Arc;
-use crate::vulkan::{Queue, Submission, Timeline};
+use crate::vulkan::{Queue, Timeline};
 use crate::workload::{Counts, Params, Runner, Sample};
 use anyhow::Context;
 use std::time::Instant;
@@ -33,21 +33,6 @@ impl Side {
             gate: Timeline::new(&device, 0)?,
             done: Timeline::new(&device, 0)?,
         })
-    }
-
-    fn submit(&mut self, after: u64, links: u64) -> anyhow::Result<()> {
-        let links: Vec<_> = (1..=links)
-            .map(|link| ([(&self.gate, after + link)], [(&self.done, after + link)]))
-            .collect();
-        let list: Vec<_> = links
-            .iter()
-            .map(|(waits, signals)| Submission {
-                commands: &[],
-                waits,
-                signals,
-            })
-            .collect();
-        Ok(self.queue.submit(&list)?)
     }
 }
 
@@ -85,9 +70,11 @@ impl Runner for Relay {
     }
 
     fn prepare(&mut self) -> anyhow::Result<()> {
-        let value = self.value;
+        let values = self.value + 1..=self.value + LINKS / 2;
         let mut sides = self.sides.iter_mut();
-        sides.try_for_each(|side| side.submit(value, LINKS / 2))
+        sides.try_for_each(|side| {
+            submit_links(&mut side.queue, &side.gate, &side.done, values.clone())
+        })
     }
 
     fn batch(&mut self) -> anyhow::Result<Sample> {

@@ -1,27 +1,40 @@
 //! The bench itself, on the model or on a Vulkan device.
 
-use super::{DdiSpy, EngineSpy, Waiter, until};
+use super::{DdiSpy, EngineSpy, Waiter, memory, until};
 use native_fence::gpu::{
-    Crowd, Engine, EngineState, EngineUnit, ModelEngine, ModelOptions, Node, NodePolicy,
-    ShaderEngine, ShaderTuning,
+    CommandEngine, Crowd, Engine, EngineState, EngineUnit, ModelEngine, ModelMemory, ModelOptions,
+    Node, NodePolicy, ShaderEngine, ShaderTuning, SharedQueue,
 };
-use native_fence::kmd::{Ddi, Driver, MonitoredValueUpdate, NodeCounters};
-use native_fence::os::NativeFence;
-use native_fence::shared::Block;
-use native_fence::vulkan::{AdapterInfo, Instance, InstanceOptions, choose, validation};
-use native_fence::{Adapter, CommandList, Device, Fence, HwQueue, HwQueueOptions, Timeout};
-use std::sync::Arc;
+use native_fence::kmd::{
+    CommandDriver, Ddi, Driver, DriverOptions, MonitoredValueUpdate, NodeCounters, VidSchCaps,
+};
+use native_fence::os::{NativeFence, Record};
+use native_fence::shared::{Block, Providers};
+use native_fence::vulkan::{
+    AdapterInfo, Instance, InstanceOptions, Timeline, choose, memory_providers, validation,
+};
+use native_fence::{
+    Adapter, CommandList, Device, Fence, FenceMemory, HwQueue, HwQueueOptions, MemoryOptions,
+    Timeout,
+};
+use std::sync::{Arc, Mutex};
 
 /// See the module's page. Declared before all that is made from it, so that it goes last; then the
 /// validation layers must have had nothing to say.
 pub(crate) struct Bench {
     pub(crate) device: Device,
     pub(crate) spy: Arc<DdiSpy>,
+    /// The first queue of engines that execute command buffers.
+    queue: Option<SharedQueue>,
+    /// Under the spy, if its engines are shaders or models.
+    driver: Option<Arc<Driver>>,
     /// The first engine, of most tests the only one.
     pub(crate) engine: Arc<EngineSpy>,
     pub(crate) engines: Vec<Arc<EngineSpy>>,
     pub(crate) adapter: Adapter,
     info: Option<AdapterInfo>,
+    /// Records that the test is about; there shall be no other.
+    expected: Mutex<Vec<Record>>,
     _messages: NoMessages,
 }
 
@@ -37,6 +50,11 @@ impl Drop for NoMessages {
 
 impl Drop for Bench {
     fn drop(&mut self) {
+        if !std::thread::panicking() {
+            // No bug check, and no call at a wrong level.
+            let expected = self.expected.get_mut().unwrap();
+            assert_eq!(self.adapter.os().records(), *expected);
+        }
         // The adapter's last act is to wait for its slices.
         for engine in &self.engines {
             engine.keep_ends(false);
@@ -44,17 +62,35 @@ impl Drop for Bench {
     }
 }
 
-fn devices(count: u32, unit: Option<EngineUnit>) -> Option<(Vec<Box<dyn Engine>>, AdapterInfo)> {
+fn devices(
+    count: u32,
+    unit: Option<EngineUnit>,
+    memory: MemoryOptions,
+) -> Option<(Vec<Box<dyn Engine>>, AdapterInfo)> {
+    let (queues, providers, info) = queues(count, unit, memory)?;
+    let engine = |queue| -> Box<dyn Engine> {
+        let engine = ShaderEngine::new(queue, ShaderTuning::default()).unwrap();
+        Box::new(engine.with_providers(&providers))
+    };
+    Some((queues.into_iter().map(engine).collect(), info))
+}
+
+/// A queue for each engine, and memory that they share.
+fn queues(
+    count: u32,
+    unit: Option<EngineUnit>,
+    memory: MemoryOptions,
+) -> Option<(Vec<SharedQueue>, Arc<Providers>, AdapterInfo)> {
     let validation = validation::asked_for_by_environment();
     let opened = Instance::new(InstanceOptions { validation }).map(|instance| {
         let adapters = instance.adapters();
         let info = choose(&adapters, None).unwrap().clone();
         let unit = unit.unwrap_or_else(|| EngineUnit::default_for(&info));
         let queues = unit.open_queues(&instance, &info, count, validation);
-        let engine = |queue| -> Box<dyn Engine> {
-            Box::new(ShaderEngine::new(queue, ShaderTuning::default()).unwrap())
-        };
-        (queues.unwrap().into_iter().map(engine).collect(), info)
+        let queues = queues.unwrap();
+        let first = Arc::clone(queues[0].lock().unwrap().device());
+        let providers = Arc::new(memory_providers(&instance, &first, memory).unwrap());
+        (queues, providers, info)
     });
     match opened {
         Ok(devices) => Some(devices),
@@ -63,7 +99,7 @@ fn devices(count: u32, unit: Option<EngineUnit>) -> Option<(Vec<Box<dyn Engine>>
                 std::env::var_os("NFENCE_REQUIRE_DEVICE").is_none(),
                 "NFENCE_REQUIRE_DEVICE is set, and there is no device: {error}"
             );
-            println!("left out on the shader: {error}");
+            println!("left out on the device: {error}");
             None
         }
     }
@@ -76,6 +112,16 @@ pub(crate) fn on_every_bench(policy: NodePolicy, body: impl Fn(&Bench)) {
 
 /// The same with several engines, each a node.
 pub(crate) fn on_benches_of(engines: u32, policy: NodePolicy, body: impl Fn(&Bench)) {
+    on_benches_with(engines, policy, &DriverOptions::default(), body);
+}
+
+/// The same with a driver that is asked for other caps.
+pub(crate) fn on_benches_with(
+    engines: u32,
+    policy: NodePolicy,
+    options: &DriverOptions,
+    body: impl Fn(&Bench),
+) {
     println!("on the model");
     let models = (0..engines).map(|_| ModelEngine::new(ModelOptions::default()));
     let models: Vec<_> = models.collect();
@@ -86,35 +132,143 @@ pub(crate) fn on_benches_of(engines: u32, policy: NodePolicy, body: impl Fn(&Ben
         models.into_iter().map(boxed).collect(),
         None,
         policy,
+        FenceMemory::System,
+        options,
     ));
     for memory in memories {
         assert_eq!(memory.violations(), []);
     }
-    if let Some((engines, info)) = devices(engines, None) {
+    let (memory, fences) = memory::asked_for();
+    if let Some((engines, info)) = devices(engines, None, memory) {
         println!("on the shader");
-        body(&Bench::over(engines, Some(info), policy));
+        body(&Bench::over(engines, Some(info), policy, fences, options));
     }
 }
 
+/// Runs a body where monitored fences are, and maybe native ones: beside the benches of
+/// [`on_benches_with`], on engines that execute command buffers, which have no native ones.
+pub(crate) fn on_monitored_benches_with(
+    engines: u32,
+    policy: NodePolicy,
+    options: &DriverOptions,
+    body: impl Fn(&Bench),
+) {
+    on_benches_with(engines, policy, options, &body);
+    if let Some(bench) = Bench::over_command_buffers(engines, policy, options) {
+        println!("on command buffers");
+        body(&bench);
+    }
+}
+
+/// The same with the driver's defaults.
+pub(crate) fn on_monitored_benches(engines: u32, policy: NodePolicy, body: impl Fn(&Bench)) {
+    on_monitored_benches_with(engines, policy, &DriverOptions::default(), body);
+}
+
 impl Bench {
-    fn over(engines: Vec<Box<dyn Engine>>, info: Option<AdapterInfo>, policy: NodePolicy) -> Self {
+    fn over(
+        engines: Vec<Box<dyn Engine>>,
+        info: Option<AdapterInfo>,
+        policy: NodePolicy,
+        fences: FenceMemory,
+        options: &DriverOptions,
+    ) -> Self {
         let engines: Vec<_> = engines.into_iter().map(EngineSpy::over).collect();
         // Room for all: how long an engine stays shall not depend on the machine.
         let crowd = Arc::new(Crowd::new(engines.len() as u32));
         let nodes = engines.iter().zip(0..).map(|(engine, ordinal)| {
             Node::new(ordinal, engine.boxed(), policy, Arc::clone(&crowd)).unwrap()
         });
-        let spy = DdiSpy::over(Driver::new(nodes.collect()));
-        let adapter = Adapter::with_driver(Arc::clone(&spy) as _);
+        let driver = Driver::with_options(nodes.collect(), options.clone());
+        let spy = DdiSpy::over(Arc::clone(&driver) as _);
+        let adapter = Adapter::with_driver(Arc::clone(&spy) as _).unwrap();
         Self {
-            device: adapter.create_device(),
+            device: Device::with_fences_in(adapter.os(), fences),
             spy,
+            queue: None,
+            driver: Some(driver),
             engine: Arc::clone(&engines[0]),
             engines,
             adapter,
             info,
+            expected: Mutex::default(),
             _messages: NoMessages,
         }
+    }
+
+    /// On the device, if there is one, with engines that execute command buffers.
+    pub(crate) fn over_command_buffers(
+        engines: u32,
+        policy: NodePolicy,
+        options: &DriverOptions,
+    ) -> Option<Self> {
+        let (memory, _) = memory::asked_for();
+        let (queues, providers, info) = queues(engines, None, memory)?;
+        let engine = |queue| CommandEngine::new(queue, &providers).unwrap();
+        let first = Arc::clone(&queues[0]);
+        let engines = queues.into_iter().map(engine).collect();
+        let driver = CommandDriver::new(engines, options.clone(), policy.wait_spin);
+        let spy = DdiSpy::over(driver);
+        let adapter = Adapter::with_driver(Arc::clone(&spy) as _).unwrap();
+        Some(Self {
+            device: adapter.create_device(),
+            spy,
+            queue: Some(first),
+            driver: None,
+            // Nothing runs on it.
+            engine: EngineSpy::over(Box::new(ModelEngine::new(ModelOptions::default()))),
+            engines: Vec::new(),
+            adapter,
+            info: Some(info),
+            expected: Mutex::default(),
+            _messages: NoMessages,
+        })
+    }
+
+    /// Keeps the first engine that executes command buffers from what it is handed from now on, until
+    /// the timeline is 1: the device's queue begins submissions in their order.
+    pub(crate) fn hold_engine(&self) -> Timeline {
+        let mut queue = self.queue.as_ref().unwrap().lock().unwrap();
+        let gate = Timeline::new(queue.device(), 0).unwrap();
+        let begun = Timeline::new(queue.device(), 0).unwrap();
+        queue
+            .submit_one(None, Some((&gate, 1)), (&begun, 1))
+            .unwrap();
+        gate
+    }
+
+    /// The records so far, which the test is about: any other fails it in the end.
+    pub(crate) fn take_records(&self) -> Vec<Record> {
+        let records = self.adapter.os().records();
+        self.expected.lock().unwrap().clone_from(&records);
+        records
+    }
+
+    /// On a model, which knows what it did wrong.
+    pub(crate) fn on_model(options: ModelOptions, policy: NodePolicy) -> (Self, Arc<ModelMemory>) {
+        let model = ModelEngine::new(options);
+        let memory = Arc::clone(model.memory());
+        let bench = Self::over(
+            vec![Box::new(model)],
+            None,
+            policy,
+            FenceMemory::System,
+            &DriverOptions::default(),
+        );
+        (bench, memory)
+    }
+
+    /// On the device with so many engines, if there is one.
+    pub(crate) fn on_device(engines: u32, policy: NodePolicy) -> Option<Self> {
+        let (memory, fences) = memory::asked_for();
+        let (engines, info) = devices(engines, None, memory)?;
+        Some(Self::over(
+            engines,
+            Some(info),
+            policy,
+            fences,
+            &DriverOptions::default(),
+        ))
     }
 
     /// On the device, with the default policy.
@@ -129,8 +283,27 @@ impl Bench {
 
     /// On the device, with so many engines of a unit, the default one where `None`.
     pub(crate) fn of(engines: u32, unit: Option<EngineUnit>, policy: NodePolicy) -> Self {
-        let (engines, info) = devices(engines, unit).expect("a Vulkan device");
-        Self::over(engines, Some(info), policy)
+        let (memory, fences) = memory::asked_for();
+        let (engines, info) = devices(engines, unit, memory).expect("a Vulkan device");
+        Self::over(
+            engines,
+            Some(info),
+            policy,
+            fences,
+            &DriverOptions::default(),
+        )
+    }
+
+    /// On the device, with so many engines of the default unit, over this memory.
+    pub(crate) fn with_memory(engines: u32, memory: MemoryOptions, fences: FenceMemory) -> Self {
+        let (engines, info) = devices(engines, None, memory).expect("a Vulkan device");
+        Self::over(
+            engines,
+            Some(info),
+            NodePolicy::default(),
+            fences,
+            &DriverOptions::default(),
+        )
     }
 
     /// The device's description.
@@ -200,6 +373,16 @@ impl Bench {
         self.adapter.os().interrupts().native_fence_signaled()
     }
 
+    /// The driver, which knows whether an engine is parked.
+    pub(crate) fn parking_driver(&self) -> Arc<Driver> {
+        Arc::clone(self.driver.as_ref().expect("engines that park"))
+    }
+
+    /// Whether a node's engine is parked now.
+    pub(crate) fn is_parked(&self, node_ordinal: u32) -> bool {
+        self.parking_driver().engine_state(node_ordinal) == Some(EngineState::Parked)
+    }
+
     /// Waits until the engines are parked: what was submitted before has been executed or stands at a
     /// wait that was looked at, no slice is in flight, and what was posted before is adopted by the
     /// next one. The last interrupt may still be on its way: [`Bench::until_told`].
@@ -207,7 +390,7 @@ impl Bench {
         until("the engines park", || {
             let all_parked = || {
                 let mut nodes = 0..self.engines.len() as u32;
-                nodes.all(|node| self.spy.driver.engine_state(node) == Some(EngineState::Parked))
+                nodes.all(|node| self.is_parked(node))
             };
             // All at one time: one may bring another back that was seen parked before.
             let slices = self.counters().slices;
@@ -216,15 +399,18 @@ impl Bench {
     }
 
     /// Waits until the engine is parked and the OS has handled all that it raised, or been kept
-    /// from it: then what was not raised is not raised any more.
+    /// from it: then what was not raised is not raised any more. Not with the optimized cap, whose
+    /// interrupts never say how many records they stand for: wait there for what they do.
     pub(crate) fn until_told(&self) {
         self.until_parked();
         // After it parked nothing is counted; counted and parked are of one critical section.
         let records = self.counters().records;
-        // A NULL array does not say how many records it stands for.
+        let caps = self.adapter.os().vidsch_caps();
+        let optimized = VidSchCaps::OPTIMIZED_NATIVE_FENCE_SIGNALED_INTERRUPT;
+        assert!(!caps.has(optimized));
+        // Where a waker has gone on there may be more by now.
         until("the OS is told", || {
-            let told = self.spy.records();
-            told == records || self.spy.payloads().iter().any(|told| told.fences.is_none())
+            self.spy.records() >= records || self.spy.has_collapsed()
         });
     }
 

@@ -1,26 +1,55 @@
 //! Book: what the DDI spy writes down, the hooks that it runs, and the callbacks that go through it.
 
-use native_fence::abi::{FenceId, LogType};
-use native_fence::kmd::{Callbacks, HwQueueHandle, Interrupt, UpdateFlags};
-use native_fence::shared::Region;
+use native_fence::abi::wddm::{FenceStorageSurfaceData, FenceStorageValueType, NativeFenceType};
+use native_fence::abi::{FenceId, LocalHandle, LogType};
+use native_fence::kmd::{
+    Callbacks, DdiError, DisconnectDoorbell, DoorbellId, FeatureError, FeatureId, HwQueueHandle,
+    Interrupt, IsFeatureEnabledResult, Level, NativeFenceInterface, Place, ProcessId,
+    QueryFeatureInterface, SystemProcessPlace, UpdateCurrentValuesFlags, WrongLevel,
+};
+use native_fence::shared::{Block, Region};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// A call down with what a test asks about it, or an interrupt up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Call {
+    /// The driver asks the OS.
+    IsFeatureEnabled(FeatureId),
+    /// The same.
+    QueryFeatureInterface(QueryFeatureInterface),
+    VidSchCaps,
+    NativeFenceCaps,
+    /// GetStandardAllocationDriverData.
+    FenceStorage(FenceStorageValueType, NativeFenceType),
     CreateNativeFence(FenceId),
+    OpenNativeFence(FenceId, ProcessId, LocalHandle),
+    CloseNativeFence(ProcessId, LocalHandle),
     DestroyNativeFence(FenceId),
+    MapMonitoredFence(FenceId),
+    UnmapMonitoredFence(FenceId),
+    /// SubmitCommandToHwQueue.
+    SubmitCommand {
+        hw_queue: HwQueueHandle,
+        submission_id: u64,
+    },
     UpdateMonitoredValues(Vec<(FenceId, u64)>),
-    UpdateCurrentValuesFromCpu(Vec<(FenceId, u64)>, UpdateFlags),
+    UpdateCurrentValuesFromCpu(Vec<(FenceId, u64)>, UpdateCurrentValuesFlags),
     CreateHwQueue {
         progress_fence: FenceId,
     },
     UpdateNativeFenceLogs(Vec<HwQueueHandle>),
+    CreateDoorbell(HwQueueHandle, DoorbellId),
+    DestroyDoorbell(DoorbellId),
     ConnectDoorbell(HwQueueHandle),
     /// DisconnectDoorbell or AbortDoorbell.
     DisconnectDoorbell(HwQueueHandle),
+    WithdrawDoorbell(HwQueueHandle),
     NotifyWorkSubmission(HwQueueHandle),
+    DestroyHwQueue(HwQueueHandle),
+    /// DxgkCbDisconnectDoorbell, which the OS has made.
+    DoorbellTaken(DisconnectDoorbell),
     /// An interrupt that the OS has handled, or that was kept from it.
     Interrupt(Interrupt),
 }
@@ -32,15 +61,70 @@ pub(crate) enum Moment {
     AfterUpdateOfMonitoredValues,
     /// Before the driver does its part.
     InUpdateOfLogs,
+    /// The engine still logs there.
+    BeforeRemovalOfLog,
+    /// The driver logs in the new place, and the OS has not been told so yet.
+    AfterSetOfLog,
+    /// The driver has it, and the OS has not noted it yet.
+    AfterCreateOfKernelQueue,
     /// Before the driver does its part.
     InNotify,
+    /// Before the driver does its part.
+    InDisconnect,
+    /// The driver takes a doorbell away, and the OS has not said so yet.
+    BeforeDoorbellIsTaken,
+    /// The OS has, and the driver still lets the doorbell be.
+    AfterStatusOfTakenDoorbell,
     /// The OS waits in an engine's stead, and the engine is not parked yet.
     BeforeParking,
+}
+
+/// A call that a test has fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Failing {
+    Start,
+    CreateNativeFence,
+    OpenNativeFence,
+    UpdateMonitoredValues,
+    UpdateCurrentValuesFromCpu,
+    SetNativeFenceLogBuffer,
+    SubmitCommand,
 }
 
 /// A log that was set: which queue's, which one, region and offset of the buffer, and its entries.
 pub(crate) type SetLog = (HwQueueHandle, LogType, (Arc<Region>, u64), u64);
 
+/// A doorbell that was created: the arguments.
+#[derive(Clone, Debug)]
+pub(crate) struct MadeDoorbell {
+    pub(crate) hw_queue: HwQueueHandle,
+    pub(crate) region: Arc<Region>,
+    pub(crate) offset: u64,
+    pub(crate) ring_packets: u64,
+    pub(crate) ring_capacity: u64,
+    pub(crate) words: Block,
+}
+
+/// A call as a published structure: its name, its bytes, and what it pointed to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Published {
+    pub(crate) name: &'static str,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) arrays: Vec<Vec<u64>>,
+}
+
+/// A place that came to the driver, and what the OS had mapped of it for the system process.
+#[derive(Clone, Debug)]
+pub(crate) struct Passed {
+    pub(crate) region: Arc<Region>,
+    pub(crate) offset: u64,
+    pub(crate) system_process: Option<SystemProcessPlace>,
+}
+
+/// By the name of the region.
+pub(super) type Instead = Box<dyn Fn(&'static str) -> Option<SystemProcessPlace> + Send>;
+/// Changes what the driver answered.
+pub(super) type Segments = Box<dyn Fn(&mut FenceStorageSurfaceData) + Send>;
 pub(super) type InterruptHook = Box<dyn FnMut(&mut Interrupt) + Send>;
 pub(super) type Hook = Arc<dyn Fn(Moment, &[(FenceId, u64)]) + Send + Sync>;
 pub(super) type OnceHook = Box<dyn FnOnce() + Send>;
@@ -51,10 +135,24 @@ pub(super) struct Book {
     pub(super) calls: Mutex<Vec<Call>>,
     pub(super) called: Condvar,
     pub(super) logs: Mutex<Vec<SetLog>>,
+    /// Each doorbell that was created.
+    pub(super) doorbells: Mutex<HashMap<DoorbellId, MadeDoorbell>>,
+    pub(super) published: Mutex<Vec<Published>>,
+    pub(super) passed: Mutex<Vec<Passed>>,
+    pub(super) instead: Mutex<Option<Instead>>,
+    pub(super) segments: Mutex<Option<Segments>>,
     /// Interrupt records that interrupts were made of.
     pub(super) records: Mutex<u64>,
+    /// The driver itself sent a NULL array: how many there were is known no more.
+    pub(super) collapsed: AtomicBool,
+    /// DDIs that fail from now on, and do nothing.
+    pub(super) fails: Mutex<Vec<Failing>>,
+    /// The OS, to be interrupted.
+    pub(super) os: Mutex<Option<Arc<dyn Callbacks>>>,
     /// Interrupts are written down and not passed on.
     pub(super) keeps_interrupts: AtomicBool,
+    /// Hooks run at the level of the call that they are in.
+    pub(super) keeps_level: AtomicBool,
     pub(super) interrupt: Mutex<Option<InterruptHook>>,
     pub(super) hook: Mutex<Option<Hook>>,
     pub(super) once: Mutex<Vec<(Moment, OnceHook)>>,
@@ -71,7 +169,56 @@ impl Book {
         self.called.notify_all();
     }
 
+    /// Writes a published structure down, with the arrays that it points to.
+    pub(super) fn publish<T: bytemuck::Pod>(
+        &self,
+        name: &'static str,
+        structure: T,
+        arrays: &[&[u64]],
+    ) {
+        lock(&self.published).push(Published {
+            name,
+            bytes: bytemuck::bytes_of(&structure).to_vec(),
+            arrays: arrays.iter().map(|array| array.to_vec()).collect(),
+        });
+    }
+
+    /// The driver's failure, if a test wants one.
+    pub(super) fn failure(&self, call: Failing) -> Result<(), DdiError> {
+        if lock(&self.fails).contains(&call) {
+            return Err(DdiError::InvalidParameter("the test has it fail"));
+        }
+        Ok(())
+    }
+
+    /// What the driver gets for a place of the system process.
+    pub(super) fn pass(
+        &self,
+        place: Place<'_>,
+        system_process: Option<&SystemProcessPlace>,
+    ) -> Option<SystemProcessPlace> {
+        lock(&self.passed).push(Passed {
+            region: Arc::clone(place.region),
+            offset: place.offset,
+            system_process: system_process.cloned(),
+        });
+        let instead = lock(&self.instead);
+        let instead = instead
+            .as_ref()
+            .and_then(|instead| instead(place.region.name()));
+        instead.or_else(|| system_process.cloned())
+    }
+
+    /// Hooks stand for what other threads do, unless a test is about levels.
     pub(super) fn run(&self, moment: Moment, updates: &[(FenceId, u64)]) {
+        if self.keeps_level.load(Ordering::Acquire) {
+            self.run_here(moment, updates);
+        } else {
+            Level::Passive.during(|| self.run_here(moment, updates));
+        }
+    }
+
+    fn run_here(&self, moment: Moment, updates: &[(FenceId, u64)]) {
         let hook = lock(&self.hook).clone();
         if let Some(hook) = hook {
             hook(moment, updates);
@@ -94,6 +241,17 @@ pub(super) struct SpyCallbacks {
 
 impl Callbacks for SpyCallbacks {
     fn notify_interrupt(&self, mut interrupt: Interrupt) {
+        // By what the driver says, whatever a hook makes of it.
+        let records = match &interrupt {
+            Interrupt::NativeFenceSignaled(payload) => payload.fences.as_ref().map(Vec::len),
+            Interrupt::HwQueueFaulted { .. } => Some(1),
+            Interrupt::ResampleFences { .. }
+            | Interrupt::ObjectsRetired { .. }
+            | Interrupt::EngineParking { .. }
+            | Interrupt::MonitoredFenceSignaled { .. }
+            | Interrupt::DmaCompleted { .. }
+            | Interrupt::EngineLost { .. } => Some(0),
+        };
         // A hook that holds an interrupt up does not hold the next one, which may come on the thread
         // that would release the first.
         if let Ok(mut hook) = self.book.interrupt.try_lock()
@@ -101,18 +259,52 @@ impl Callbacks for SpyCallbacks {
         {
             hook(&mut interrupt);
         }
+        if let Some(published) = interrupt.published() {
+            let name = "DXGKARGCB_NOTIFY_INTERRUPT_DATA";
+            let arrays = published.fences();
+            let arrays: Vec<_> = arrays.into_iter().collect();
+            self.book.publish(name, published.data(), &arrays);
+        }
         if !self.book.keeps_interrupts.load(Ordering::Acquire) {
             self.os.notify_interrupt(interrupt.clone());
         }
-        let records = match &interrupt {
-            Interrupt::NativeFenceSignaled(payload) => payload.fences.as_ref().map_or(0, Vec::len),
-            Interrupt::HwQueueFaulted { .. } => 1,
-            Interrupt::ResampleFences { .. }
-            | Interrupt::FencesRetired { .. }
-            | Interrupt::EngineParking { .. }
-            | Interrupt::EngineLost { .. } => 0,
-        };
         self.book.write(Call::Interrupt(interrupt));
-        *lock(&self.book.records) += records as u64;
+        match records {
+            Some(records) => *lock(&self.book.records) += records as u64,
+            None => self.book.collapsed.store(true, Ordering::Release),
+        }
+    }
+
+    fn is_feature_enabled(&self, feature: FeatureId) -> IsFeatureEnabledResult {
+        self.book.write(Call::IsFeatureEnabled(feature));
+        let answer = self.os.is_feature_enabled(feature);
+        let asked = answer.published(feature);
+        self.book.publish("DXGKARGCB_ISFEATUREENABLED2", asked, &[]);
+        answer
+    }
+
+    fn query_feature_interface(
+        &self,
+        query: &QueryFeatureInterface,
+    ) -> Result<NativeFenceInterface, FeatureError> {
+        self.book.write(Call::QueryFeatureInterface(*query));
+        let asked = query.published(0x7000);
+        self.book
+            .publish("DXGKARGCB_QUERYFEATUREINTERFACE", asked, &[]);
+        self.os.query_feature_interface(query)
+    }
+
+    fn disconnect_doorbell(&self, args: &DisconnectDoorbell) {
+        let disconnect = args.published();
+        self.book
+            .publish("DXGKARGCB_DISCONNECTDOORBELL", disconnect, &[]);
+        self.book.run(Moment::BeforeDoorbellIsTaken, &[]);
+        self.os.disconnect_doorbell(args);
+        self.book.write(Call::DoorbellTaken(*args));
+        self.book.run(Moment::AfterStatusOfTakenDoorbell, &[]);
+    }
+
+    fn wrong_level(&self, wrong: WrongLevel) {
+        self.os.wrong_level(wrong);
     }
 }

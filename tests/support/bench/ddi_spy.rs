@@ -4,14 +4,21 @@
 //! Hooks run on the caller's thread. The OS calls the two updates with the fence's lock held, so a
 //! hook in one makes no call on that fence; it may touch the fence's memory.
 
-use super::book::{Book, Call, Moment, SetLog, SpyCallbacks, lock};
-use super::{LONG, RawLog};
-use native_fence::abi::{FenceHandle, FenceId, LogType};
-use native_fence::kmd::{
-    Callbacks, CreateHwQueue, CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, Driver,
-    HwQueueHandle, Interrupt, MonitoredValueUpdate, NativeFenceCaps, NativeFenceSignaled,
-    NodeCounters, OpenNativeFence, Place, ProcessId, Retirement, UpdateFlags,
+use super::book::{Book, Call, Failing, MadeDoorbell, Moment, Passed, SetLog, SpyCallbacks, lock};
+use native_fence::abi::wddm::FenceStorageSurfaceData;
+use native_fence::abi::{AllocationId, DoorbellStatus, FenceId, LocalHandle, LogType, Packet};
+use native_fence::kmd::published::{
+    HwQueueArray, ValueBatch, close_native_fence, destroy_native_fence,
 };
+use native_fence::kmd::{
+    Callbacks, ConnectDoorbell, CreateAllocation, CreateDoorbell, CreateHwQueue, CreateKernelQueue,
+    CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, DoorbellId, HwQueueHandle, HwQueueWait,
+    Interrupt, MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps, NativeFenceSignaled,
+    NodeCounters, OpenAllocation, OpenNativeFence, Place, ProcessId, Retirement,
+    SetNativeFenceLogBuffer, SubmitCommand, SystemProcessPlace, UpdateCurrentValuesFlags,
+    UserModeSubmissionCaps, VidSchCaps,
+};
+use native_fence::shared::Providers;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,8 +26,10 @@ use std::time::Instant;
 
 /// See the file's head.
 pub(crate) struct DdiSpy {
-    pub(super) driver: Arc<Driver>,
-    book: Arc<Book>,
+    pub(super) driver: Arc<dyn Ddi>,
+    pub(super) book: Arc<Book>,
+    /// What the driver is made to say of its caps.
+    says: fn(&mut VidSchCaps),
 }
 
 impl fmt::Debug for DdiSpy {
@@ -30,152 +39,75 @@ impl fmt::Debug for DdiSpy {
 }
 
 impl DdiSpy {
-    pub(super) fn over(driver: Arc<Driver>) -> Arc<Self> {
-        Arc::new(Self {
-            driver,
-            book: Arc::default(),
+    pub(crate) fn over(driver: Arc<dyn Ddi>) -> Arc<Self> {
+        Self::saying(driver, |_| {})
+    }
+
+    /// One that advertises native fences without asking.
+    pub(crate) fn advertising(driver: Arc<dyn Ddi>) -> Arc<Self> {
+        Self::saying(driver, |caps| {
+            *caps = caps.with(VidSchCaps::NATIVE_GPU_FENCE);
         })
     }
 
-    /// What was called since the calls were last taken, oldest first.
-    pub(crate) fn calls(&self) -> Vec<Call> {
-        lock(&self.book.calls).clone()
+    /// One that says other things of its caps.
+    pub(crate) fn saying(driver: Arc<dyn Ddi>, says: fn(&mut VidSchCaps)) -> Arc<Self> {
+        Arc::new(Self {
+            driver,
+            book: Arc::default(),
+            says,
+        })
     }
 
-    /// As [`DdiSpy::calls`], and forgets them.
-    pub(crate) fn take(&self) -> Vec<Call> {
-        std::mem::take(&mut *lock(&self.book.calls))
+    /// What stands behind it.
+    pub(crate) fn driver(&self) -> &dyn Ddi {
+        self.driver.as_ref()
     }
 
-    pub(crate) fn count(&self, which: impl Fn(&Call) -> bool) -> usize {
-        let calls = lock(&self.book.calls);
-        calls.iter().filter(|call| which(call)).count()
-    }
-
-    /// Calls of UpdateMonitoredValues.
-    pub(crate) fn updates(&self) -> usize {
-        self.count(|call| matches!(call, Call::UpdateMonitoredValues(_)))
-    }
-
-    pub(crate) fn notifies(&self, queue: HwQueueHandle) -> usize {
-        self.count(|call| *call == Call::NotifyWorkSubmission(queue))
-    }
-
-    pub(crate) fn connects(&self, queue: HwQueueHandle) -> usize {
-        self.count(|call| *call == Call::ConnectDoorbell(queue))
-    }
-
-    /// Interrupts that the OS has handled, or that were kept from it, oldest first.
-    pub(crate) fn interrupts(&self) -> Vec<Interrupt> {
-        let interrupt = |call| match call {
-            Call::Interrupt(interrupt) => Some(interrupt),
-            _ => None,
-        };
-        self.calls().into_iter().filter_map(interrupt).collect()
-    }
-
-    /// Those of them that tell of signalled fences.
-    pub(crate) fn payloads(&self) -> Vec<NativeFenceSignaled> {
-        let payload = |interrupt| match interrupt {
-            Interrupt::NativeFenceSignaled(payload) => Some(payload),
-            _ => None,
-        };
-        self.interrupts().into_iter().filter_map(payload).collect()
-    }
-
-    /// Fences that interrupts named, with the values, oldest first.
-    pub(crate) fn named(&self) -> Vec<(FenceId, u64)> {
-        let payloads = self.payloads();
-        let named = payloads.iter().flat_map(|payload| payload.fences.iter());
-        named.flatten().map(|f| (f.fence, f.value)).collect()
-    }
-
-    /// Values with which interrupts named a fence, oldest first.
-    pub(crate) fn raised(&self, fence: FenceId) -> Vec<u64> {
-        let of_fence = self.named().into_iter().filter(|named| named.0 == fence);
-        of_fence.map(|named| named.1).collect()
-    }
-
-    /// MonitoredValues of a fence that the OS has posted, oldest first.
-    pub(crate) fn monitored_values(&self, fence: FenceId) -> Vec<u64> {
-        let mut values = Vec::new();
-        for call in self.calls() {
-            if let Call::UpdateMonitoredValues(updates) = call {
-                values.extend(updates.iter().filter(|u| u.0 == fence).map(|u| u.1));
-            }
-        }
-        values
-    }
-
-    /// Interrupt records that the OS was told of, or that were kept from it.
-    pub(super) fn records(&self) -> u64 {
-        *lock(&self.book.records)
-    }
-
-    /// Waits until the OS has handled an interrupt that `is` right.
-    pub(crate) fn until_handled(&self, is: impl Fn(&Interrupt) -> bool) {
-        let handled = |call: &Call| matches!(call, Call::Interrupt(interrupt) if is(interrupt));
-        let calls = lock(&self.book.calls);
-        let (calls, out) = self
-            .book
-            .called
-            .wait_timeout_while(calls, LONG, |calls| !calls.iter().any(&handled))
-            .unwrap();
-        assert!(!out.timed_out(), "the interrupt never came: {calls:?}");
-    }
-
-    /// The logs that the OS has set, oldest first.
-    pub(crate) fn logs(&self) -> Vec<SetLog> {
-        lock(&self.book.logs).clone()
-    }
-
-    /// The log of a queue, as raw memory.
-    pub(crate) fn log(&self, queue: HwQueueHandle, kind: LogType) -> RawLog {
-        let mut logs = self.logs().into_iter().rev();
-        let found = logs.find(|set| (set.0, set.1) == (queue, kind));
-        RawLog::of(&found.expect("SetNativeFenceLogBuffer was called for it").2)
-    }
-
-    /// Calls `hook` with each interrupt before the OS gets it; it may change it.
-    pub(crate) fn on_interrupt(&self, hook: impl FnMut(&mut Interrupt) + Send + 'static) {
-        *lock(&self.book.interrupt) = Some(Box::new(hook));
-    }
-
-    /// From now on the OS learns of no interrupt: no raise is answered.
-    pub(crate) fn keep_interrupts(&self) {
-        self.book.keeps_interrupts.store(true, Ordering::Release);
-    }
-
-    /// Calls `hook` at every moment; with fences and values where those are updated.
-    pub(crate) fn hook(&self, hook: impl Fn(Moment, &[(FenceId, u64)]) + Send + Sync + 'static) {
-        *lock(&self.book.hook) = Some(Arc::new(hook));
-    }
-
-    /// Takes that hook away.
-    pub(crate) fn unhook(&self) {
-        *lock(&self.book.hook) = None;
-    }
-
-    /// Calls `hook` at the next such moment.
-    pub(crate) fn once(&self, moment: Moment, hook: impl FnOnce() + Send + 'static) {
-        lock(&self.book.once).push((moment, Box::new(hook)));
+    fn queue_of(&self, doorbell: DoorbellId) -> Option<HwQueueHandle> {
+        let doorbells = lock(&self.book.doorbells);
+        doorbells.get(&doorbell).map(|made| made.hw_queue)
     }
 }
 
 impl Ddi for DdiSpy {
-    fn start(&self, callbacks: Arc<dyn Callbacks>) {
+    fn start(&self, callbacks: Arc<dyn Callbacks>) -> Result<(), DdiError> {
+        self.book.failure(Failing::Start)?;
+        *lock(&self.book.os) = Some(Arc::clone(&callbacks));
         self.driver.start(Arc::new(SpyCallbacks {
             os: callbacks,
             book: Arc::clone(&self.book),
-        }));
+        }))
     }
 
     fn stop(&self) {
         self.driver.stop();
+        // The two would keep each other.
+        *lock(&self.book.os) = None;
     }
 
     fn native_fence_caps(&self) -> NativeFenceCaps {
+        self.book.write(Call::NativeFenceCaps);
         self.driver.native_fence_caps()
+    }
+
+    fn vidsch_caps(&self) -> VidSchCaps {
+        self.book.write(Call::VidSchCaps);
+        let mut caps = self.driver.vidsch_caps();
+        (self.says)(&mut caps);
+        caps
+    }
+
+    fn user_mode_submission_caps(&self) -> UserModeSubmissionCaps {
+        self.driver.user_mode_submission_caps()
+    }
+
+    fn native_fence_gap(&self) -> Option<String> {
+        self.driver.native_fence_gap()
+    }
+
+    fn providers(&self) -> &Arc<Providers> {
+        self.driver.providers()
     }
 
     fn node_count(&self) -> u32 {
@@ -188,20 +120,100 @@ impl Ddi for DdiSpy {
 
     fn create_native_fence(&self, args: &CreateNativeFence<'_>) -> Result<(), DdiError> {
         self.book.write(Call::CreateNativeFence(args.global));
-        self.driver.create_native_fence(args)
+        let published = args.published(0);
+        self.book
+            .publish("DXGKARG_CREATENATIVEFENCE", published, &[]);
+        self.book.failure(Failing::CreateNativeFence)?;
+        let [current, monitored] = match args.system_process {
+            Some([current, monitored]) => [Some(current), Some(monitored)],
+            None => [None, None],
+        };
+        let current = self.book.pass(args.current_value, current);
+        let monitored = self.book.pass(args.monitored_value, monitored);
+        self.driver.create_native_fence(&CreateNativeFence {
+            system_process: current
+                .as_ref()
+                .zip(monitored.as_ref())
+                .map(|(c, m)| [c, m]),
+            ..*args
+        })
     }
 
     fn open_native_fence(&self, args: &OpenNativeFence) -> Result<(), DdiError> {
+        self.book
+            .write(Call::OpenNativeFence(args.global, args.process, args.local));
+        let published = args.published([0x1_0000, 0x2_0000]);
+        self.book.publish("DXGKARG_OPENNATIVEFENCE", published, &[]);
+        self.book.failure(Failing::OpenNativeFence)?;
         self.driver.open_native_fence(args)
     }
 
-    fn close_native_fence(&self, process: ProcessId, local: FenceHandle) {
-        self.driver.close_native_fence(process, local);
+    fn close_native_fence(&self, process: ProcessId, local: LocalHandle) -> Retirement {
+        self.book.write(Call::CloseNativeFence(process, local));
+        let published = close_native_fence(process, local);
+        self.book
+            .publish("DXGKARG_CLOSENATIVEFENCE", published, &[]);
+        self.driver.close_native_fence(process, local)
     }
 
     fn destroy_native_fence(&self, global: FenceId) -> Retirement {
         self.book.write(Call::DestroyNativeFence(global));
+        let published = destroy_native_fence(global);
+        self.book
+            .publish("DXGKARG_DESTROYNATIVEFENCE", published, &[]);
         self.driver.destroy_native_fence(global)
+    }
+
+    fn map_monitored_fence(&self, args: &MapMonitoredFence<'_>) -> Result<(), DdiError> {
+        self.book.write(Call::MapMonitoredFence(args.global));
+        self.driver.map_monitored_fence(args)
+    }
+
+    fn close_monitored_fence(&self, process: ProcessId, local: LocalHandle) {
+        self.driver.close_monitored_fence(process, local);
+    }
+
+    fn unmap_monitored_fence(&self, global: FenceId) -> Retirement {
+        self.book.write(Call::UnmapMonitoredFence(global));
+        self.driver.unmap_monitored_fence(global)
+    }
+
+    fn create_kernel_queue(&self, args: &CreateKernelQueue<'_>) -> Result<HwQueueHandle, DdiError> {
+        let answer = self.driver.create_kernel_queue(args);
+        self.book.run(Moment::AfterCreateOfKernelQueue, &[]);
+        let answer = answer?;
+        let published = args.published(Some(answer), 0x2000, 0x3000);
+        self.book.publish("DXGKARG_CREATEHWQUEUE", published, &[]);
+        Ok(answer)
+    }
+
+    fn submit_command_to_hw_queue(&self, args: &SubmitCommand<'_>) -> Result<(), DdiError> {
+        self.book.write(Call::SubmitCommand {
+            hw_queue: args.hw_queue,
+            submission_id: args.submission_id,
+        });
+        let published = args.published(0x2000, 0x3000);
+        let words: Vec<u64> = args.packets.iter().flat_map(Packet::words).collect();
+        let name = "DXGKARG_SUBMITCOMMANDTOHWQUEUE";
+        self.book.publish(name, published, &[&words]);
+        self.book.failure(Failing::SubmitCommand)?;
+        self.driver.submit_command_to_hw_queue(args)
+    }
+
+    fn create_allocation(&self, args: &CreateAllocation<'_>) -> Result<(), DdiError> {
+        self.driver.create_allocation(args)
+    }
+
+    fn open_allocation(&self, args: &OpenAllocation) -> Result<(), DdiError> {
+        self.driver.open_allocation(args)
+    }
+
+    fn close_allocation(&self, process: ProcessId, local: LocalHandle) {
+        self.driver.close_allocation(process, local);
+    }
+
+    fn destroy_allocation(&self, global: AllocationId) -> Retirement {
+        self.driver.destroy_allocation(global)
     }
 
     fn destroy_process(&self, process: ProcessId) {
@@ -217,7 +229,12 @@ impl Ddi for DdiSpy {
             Moment::BeforeUpdateOfMonitoredValues,
             Moment::AfterUpdateOfMonitoredValues,
         );
+        let batch = ValueBatch::from(updates);
+        let structure = batch.update_monitored_values();
+        let name = "DXGKARG_UPDATEMONITOREDVALUES";
+        self.book.publish(name, structure, &batch.arrays());
         self.book.run(before, &values);
+        self.book.failure(Failing::UpdateMonitoredValues)?;
         let result = self.driver.update_monitored_values(updates);
         self.book.write(Call::UpdateMonitoredValues(values.clone()));
         self.book.run(after, &values);
@@ -227,11 +244,16 @@ impl Ddi for DdiSpy {
     fn update_current_values_from_cpu(
         &self,
         updates: &[CurrentValueUpdate<'_>],
-        flags: UpdateFlags,
+        flags: UpdateCurrentValuesFlags,
     ) -> Result<(), DdiError> {
         let values = updates.iter().map(|u| (u.fence, u.value)).collect();
         self.book
             .write(Call::UpdateCurrentValuesFromCpu(values, flags));
+        let batch = ValueBatch::from(updates);
+        let structure = batch.update_current_values(flags);
+        let name = "DXGKARG_UPDATECURRENTVALUESFROMCPU";
+        self.book.publish(name, structure, &batch.arrays());
+        self.book.failure(Failing::UpdateCurrentValuesFromCpu)?;
         self.driver.update_current_values_from_cpu(updates, flags)
     }
 
@@ -239,42 +261,102 @@ impl Ddi for DdiSpy {
         self.book.write(Call::CreateHwQueue {
             progress_fence: args.progress_fence,
         });
-        self.driver.create_hw_queue(args)
+        let answer = self.driver.create_hw_queue(args)?;
+        let name = "DXGKARG_CREATEHWQUEUE";
+        self.book.publish(name, args.published(None), &[]);
+        self.book.publish(name, args.published(Some(answer)), &[]);
+        Ok(answer)
     }
 
     fn destroy_hw_queue(&self, hw_queue: HwQueueHandle) {
+        self.book.write(Call::DestroyHwQueue(hw_queue));
         self.driver.destroy_hw_queue(hw_queue);
+    }
+
+    fn map_to_gpu_system_process(&self, place: Place<'_>) -> Result<SystemProcessPlace, DdiError> {
+        self.driver.map_to_gpu_system_process(place)
     }
 
     fn set_native_fence_log_buffer(
         &self,
+        args: &SetNativeFenceLogBuffer<'_>,
+    ) -> Result<(), DdiError> {
+        self.book.failure(Failing::SetNativeFenceLogBuffer)?;
+        let place = (Arc::clone(args.buffer.region), args.buffer.offset);
+        let set = (args.hw_queue, args.log, place, args.entries);
+        lock(&self.book.logs).push(set);
+        let name = "DXGKARG_SETNATIVEFENCELOGBUFFER";
+        self.book.publish(name, args.published(0x4000, 0x5000), &[]);
+        let instead = self.book.pass(args.buffer, args.system_process);
+        self.driver
+            .set_native_fence_log_buffer(&SetNativeFenceLogBuffer {
+                system_process: instead.as_ref(),
+                ..*args
+            })?;
+        self.book.run(Moment::AfterSetOfLog, &[]);
+        Ok(())
+    }
+
+    fn remove_native_fence_log_buffer(
+        &self,
         hw_queue: HwQueueHandle,
         log: LogType,
-        buffer: Place<'_>,
-        entries: u64,
     ) -> Result<(), DdiError> {
-        let place = (Arc::clone(buffer.region), buffer.offset);
-        let set = (hw_queue, log, place, entries);
-        lock(&self.book.logs).push(set);
-        self.driver
-            .set_native_fence_log_buffer(hw_queue, log, buffer, entries)
+        self.book.run(Moment::BeforeRemovalOfLog, &[]);
+        self.driver.remove_native_fence_log_buffer(hw_queue, log)
     }
 
     fn update_native_fence_logs(&self, hw_queues: &[HwQueueHandle]) -> Result<(), DdiError> {
         self.book
             .write(Call::UpdateNativeFenceLogs(hw_queues.to_vec()));
+        let array = HwQueueArray::from(hw_queues);
+        let structure = array.update_native_fence_logs();
+        let name = "DXGKARG_UPDATENATIVEFENCELOGS";
+        self.book.publish(name, structure, &[array.handles()]);
         self.book.run(Moment::InUpdateOfLogs, &[]);
         self.driver.update_native_fence_logs(hw_queues)
     }
 
-    fn connect_doorbell(&self, hw_queue: HwQueueHandle) -> Result<(), DdiError> {
-        self.book.write(Call::ConnectDoorbell(hw_queue));
-        self.driver.connect_doorbell(hw_queue)
+    fn create_doorbell(&self, args: &CreateDoorbell<'_>) -> Result<(), DdiError> {
+        self.book
+            .write(Call::CreateDoorbell(args.hw_queue, args.doorbell));
+        let made = MadeDoorbell {
+            hw_queue: args.hw_queue,
+            region: Arc::clone(args.ring.region),
+            offset: args.ring.offset,
+            ring_packets: args.ring_packets,
+            ring_capacity: args.ring_capacity,
+            words: args.words.clone(),
+        };
+        lock(&self.book.doorbells).insert(args.doorbell, made);
+        self.book
+            .publish("DXGKARG_CREATEDOORBELL", args.published(), &[]);
+        self.driver.create_doorbell(args)
     }
 
-    fn disconnect_doorbell(&self, hw_queue: HwQueueHandle) {
-        self.book.write(Call::DisconnectDoorbell(hw_queue));
-        self.driver.disconnect_doorbell(hw_queue);
+    fn destroy_doorbell(&self, doorbell: DoorbellId) {
+        self.book.write(Call::DestroyDoorbell(doorbell));
+        self.driver.destroy_doorbell(doorbell);
+    }
+
+    fn connect_doorbell(&self, args: &ConnectDoorbell) -> Result<DoorbellStatus, DdiError> {
+        if let Some(hw_queue) = self.queue_of(args.doorbell) {
+            self.book.write(Call::ConnectDoorbell(hw_queue));
+        }
+        let name = "DXGKARG_CONNECTDOORBELL";
+        self.book.publish(name, args.published(), &[]);
+        let status = self.driver.connect_doorbell(args)?;
+        let answered = args.answered(status, 0x6000);
+        self.book.publish(name, answered, &[]);
+        Ok(status)
+    }
+
+    fn disconnect_doorbell(&self, doorbell: DoorbellId) {
+        if let Some(hw_queue) = self.queue_of(doorbell) {
+            self.book.write(Call::DisconnectDoorbell(hw_queue));
+        }
+        self.book.run(Moment::InDisconnect, &[]);
+        self.driver.disconnect_doorbell(doorbell);
     }
 
     fn abort_doorbell(&self, hw_queue: HwQueueHandle) {
@@ -282,10 +364,36 @@ impl Ddi for DdiSpy {
         self.driver.abort_doorbell(hw_queue);
     }
 
-    fn notify_work_submission(&self, hw_queue: HwQueueHandle) {
-        self.book.write(Call::NotifyWorkSubmission(hw_queue));
+    fn notify_work_submission(&self, doorbell: DoorbellId) {
+        if let Some(hw_queue) = self.queue_of(doorbell) {
+            self.book.write(Call::NotifyWorkSubmission(hw_queue));
+        }
         self.book.run(Moment::InNotify, &[]);
-        self.driver.notify_work_submission(hw_queue);
+        self.driver.notify_work_submission(doorbell);
+    }
+
+    fn get_standard_allocation_driver_data(
+        &self,
+        data: &mut FenceStorageSurfaceData,
+    ) -> Result<(), DdiError> {
+        let asked = (data.value_type, data.storage_type);
+        self.book.write(Call::FenceStorage(asked.0, asked.1));
+        self.driver.get_standard_allocation_driver_data(data)?;
+        if let Some(answer) = lock(&self.book.segments).as_ref() {
+            answer(data);
+        }
+        Ok(())
+    }
+
+    fn withdraw_doorbell(&self, doorbell: DoorbellId) -> Result<(), DdiError> {
+        if let Some(hw_queue) = self.queue_of(doorbell) {
+            self.book.write(Call::WithdrawDoorbell(hw_queue));
+        }
+        self.driver.withdraw_doorbell(doorbell)
+    }
+
+    fn hw_queue_wait(&self, hw_queue: HwQueueHandle) -> Option<HwQueueWait> {
+        self.driver.hw_queue_wait(hw_queue)
     }
 
     fn park_engine(&self, node_ordinal: u32, attempt: u64) {

@@ -5,10 +5,11 @@
 //! long ones. While its ends are kept, slices run and end as ever, but nobody is told: no report is
 //! taken and no interrupt comes. So what happens meanwhile is a fact and not a matter of time.
 
+use native_fence::abi::Home;
 use native_fence::gpu::{
-    AddressSpace, Engine, EngineCaps, EngineLost, EngineMapping, GpuVa, MapError,
+    AddressSpace, Engine, EngineCaps, EngineLost, EngineMapping, GpuVa, MapError, SliceWork,
 };
-use native_fence::shared::{Block, Region};
+use native_fence::shared::{Block, Providers, Region};
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
@@ -19,6 +20,7 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Debug)]
 pub(crate) struct Mapped {
     pub(crate) name: &'static str,
+    pub(crate) home: Home,
     pub(crate) bytes: usize,
     pub(crate) va: GpuVa,
     pub(crate) host: Block,
@@ -41,9 +43,11 @@ struct State {
     inside: u64,
     lost: bool,
     /// Slices in flight that have not passed, with the length of their run lists.
-    at_gate: VecDeque<(u64, u64)>,
+    at_gate: VecDeque<(u64, SliceWork)>,
     /// The thread that submitted, by slice.
     submitters: Vec<ThreadId>,
+    /// What each slice was to do.
+    works: Vec<SliceWork>,
     /// No slice is submitted any more.
     abandoned: bool,
     keeps_ends: bool,
@@ -53,6 +57,7 @@ struct State {
 pub(crate) struct EngineSpy {
     /// Written once, when the node attaches it.
     engine: RwLock<Box<dyn Engine>>,
+    providers: Arc<Providers>,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -73,6 +78,7 @@ impl fmt::Debug for EngineSpy {
 impl EngineSpy {
     pub(super) fn over(engine: Box<dyn Engine>) -> Arc<Self> {
         Arc::new(Self {
+            providers: Arc::clone(engine.providers()),
             engine: RwLock::new(engine),
             state: Mutex::default(),
             changed: Condvar::new(),
@@ -90,6 +96,11 @@ impl EngineSpy {
     fn change(&self, change: impl FnOnce(&mut State)) {
         change(&mut self.lock());
         self.changed.notify_all();
+    }
+
+    /// All regions, oldest first.
+    pub(crate) fn mapped(&self) -> Vec<Mapped> {
+        self.lock().mapped.clone()
     }
 
     /// The regions of a name, oldest first.
@@ -143,6 +154,11 @@ impl EngineSpy {
         self.change(|state| state.keeps_ends = keeps);
     }
 
+    /// What the slices submitted since the last call were to do, oldest first.
+    pub(crate) fn take_works(&self) -> Vec<SliceWork> {
+        std::mem::take(&mut self.lock().works)
+    }
+
     /// The last slice that was submitted: they are numbered from 1.
     pub(crate) fn submitted(&self) -> u64 {
         self.lock().submitters.len() as u64
@@ -162,11 +178,11 @@ impl EngineSpy {
     /// Starts what may pass.
     fn pump(&self, state: &mut State) -> Result<(), EngineLost> {
         while state.permits != Some(0) && !state.lost {
-            let Some((slice, queues)) = state.at_gate.pop_front() else {
+            let Some((slice, work)) = state.at_gate.pop_front() else {
                 break;
             };
             state.permits = state.permits.map(|permits| permits - 1);
-            self.engine.read().unwrap().start(slice, queues)?;
+            self.engine.read().unwrap().start(slice, work)?;
         }
         Ok(())
     }
@@ -208,10 +224,15 @@ impl Drop for Closed {
 }
 
 impl AddressSpace for Handle {
+    fn providers(&self) -> &Arc<Providers> {
+        &self.0.providers
+    }
+
     fn map(&self, region: &Arc<Region>) -> Result<EngineMapping, MapError> {
         let mapping = self.0.engine.read().unwrap().map(region)?;
         self.0.lock().mapped.push(Mapped {
             name: region.name(),
+            home: region.home(),
             bytes: region.len(),
             va: mapping.va,
             host: mapping.host.clone(),
@@ -225,7 +246,7 @@ impl Engine for Handle {
         self.0.engine.write().unwrap().attach(control)
     }
 
-    fn start(&self, slice: u64, queues: u64) -> Result<(), EngineLost> {
+    fn start(&self, slice: u64, work: SliceWork) -> Result<(), EngineLost> {
         let spy = &self.0;
         let mut state = spy.lock();
         if state.lost {
@@ -243,7 +264,8 @@ impl Engine for Handle {
         }
         state.inside -= 1;
         state.submitters.push(thread::current().id());
-        state.at_gate.push_back((slice, queues));
+        state.works.push(work);
+        state.at_gate.push_back((slice, work));
         let passed = spy.pump(&mut state);
         drop(state);
         spy.changed.notify_all();
@@ -283,6 +305,10 @@ impl Engine for Handle {
     fn abandon(&self, slice: u64) {
         self.0.change(|state| state.abandoned = true);
         self.0.engine.read().unwrap().abandon(slice);
+    }
+
+    fn prepare_verbose(&self) -> Result<(), MapError> {
+        self.0.engine.read().unwrap().prepare_verbose()
     }
 
     fn caps(&self) -> EngineCaps {

@@ -8,22 +8,29 @@
 
 mod adapter;
 mod book;
+mod ddi_hooks;
+mod ddi_record;
 mod ddi_spy;
 mod engine_spy;
 mod fences;
+pub(crate) mod monitored;
 mod raw_log;
 mod waiter;
 
+#[allow(clippy::duplicate_mod, reason = "a test may use engines and bench")]
+#[path = "../memory.rs"]
+pub(crate) mod memory;
 #[path = "../until.rs"]
 mod waiting;
 
 pub(crate) use adapter::{
-    Bench, complete, monitored_value, native, on_benches_of, on_every_bench, until_completed,
+    Bench, complete, monitored_value, native, on_benches_of, on_benches_with, on_every_bench,
+    on_monitored_benches, on_monitored_benches_with, until_completed,
 };
-pub(crate) use book::{Call, Moment};
+pub(crate) use book::{Call, Failing, MadeDoorbell, Moment, Passed, Published};
 pub(crate) use ddi_spy::DdiSpy;
 pub(crate) use engine_spy::{Closed, EngineSpy, Mapped};
 pub(crate) use fences::{each, fences, monitored_values, nobody_waits, signal};
 pub(crate) use raw_log::RawLog;
 pub(crate) use waiter::Waiter;
-pub(crate) use waiting::{Ended, LONG, until, until_sleeping};
+pub(crate) use waiting::{Ended, LONG, is_sleeping, until, until_sleeping};

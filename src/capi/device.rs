@@ -1,0 +1,55 @@
+//! Device and hardware context: what a program opens on an adapter, and where it makes queues.
+
+use super::async_waits::AsyncWaits;
+use super::handles;
+use super::object::{Device, HwContext, Object, OpenedAdapter};
+use super::refusal::Refusal;
+use crate::abi::wddm::{CreateDevice, CreateHwContext, DestroyDevice, DestroyHwContext};
+use crate::sync::Arc;
+
+pub(super) fn create(args: &mut CreateDevice) -> Result<(), Refusal> {
+    let adapter = handles::find::<OpenedAdapter>(args.adapter)?;
+    if args.flags != 0 || args.padding != 0 {
+        let why = "Flags must be 0, and so must the upper half of the union with hAdapter";
+        return Err(Refusal::parameter(why));
+    }
+    let device = adapter.adapter.create_device();
+    let device = Object::Device(Arc::new(Device {
+        device,
+        waits: AsyncWaits::new(),
+    }));
+    args.device = handles::insert::<OpenedAdapter>(args.adapter, device)?;
+    Ok(())
+}
+
+pub(super) fn destroy(args: DestroyDevice) -> Result<(), Refusal> {
+    handles::destroy::<Device>(args.device, |_| Ok(()))
+}
+
+pub(super) fn create_context(args: &mut CreateHwContext) -> Result<(), Refusal> {
+    let device = handles::find::<Device>(args.device)?;
+    if args.flags != 0 || args.private_driver_data_size != 0 {
+        let why = "a context has no flags and no private data: both must be 0";
+        return Err(Refusal::parameter(why));
+    }
+    let nodes = device.device.process().adapter().ddi().node_count();
+    if args.node_ordinal >= nodes {
+        let why = format!("node {}: the adapter has {nodes}", args.node_ordinal);
+        return Err(Refusal::parameter(why));
+    }
+    if args.engine_affinity != 1 {
+        let why = "EngineAffinity must be 1: there is one engine, and exactly one bit";
+        return Err(Refusal::parameter(why));
+    }
+    let context = Object::HwContext(Arc::new(HwContext {
+        device,
+        node_ordinal: args.node_ordinal,
+        engine_affinity: args.engine_affinity,
+    }));
+    args.hw_context = handles::insert::<Device>(args.device, context)?;
+    Ok(())
+}
+
+pub(super) fn destroy_context(args: DestroyHwContext) -> Result<(), Refusal> {
+    handles::destroy::<HwContext>(args.hw_context, |_| Ok(()))
+}

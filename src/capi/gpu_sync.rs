@@ -1,0 +1,107 @@
+//! Waits and signals of a kernel-mode queue, which the OS executes when they come to its head (MF-03,
+//! MF-05): named by the queue, or by a context that has one such queue.
+//!
+//! A user-mode queue waits and signals by packets that its program writes, and takes none of these
+//! (HQ-10).
+
+use super::handles;
+use super::object::{HwContext, KernelQueue};
+use super::refusal::Refusal;
+use super::sync_object;
+use crate::abi::wddm::{KmtHandle, MAX_BROADCAST_CONTEXT, SignalFlags};
+use crate::sync::Arc;
+
+/// Who waits or signals.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Of {
+    /// `hHwQueue`.
+    Queue(KmtHandle),
+    /// `hContext`: its one kernel-mode queue.
+    Context(KmtHandle),
+}
+
+impl Of {
+    fn queue(self) -> Result<Arc<KernelQueue>, Refusal> {
+        match self {
+            Self::Queue(handle) => handles::find(handle),
+            Self::Context(handle) => handles::only_child::<HwContext, KernelQueue>(handle),
+        }
+    }
+
+    /// Why the queue took nothing. One that another thread destroyed during the call was stopped by that:
+    /// its handle names nothing any more, which was so before it was stopped.
+    pub(super) fn refused(self, error: impl Into<Refusal>) -> Refusal {
+        self.queue().err().unwrap_or_else(|| error.into())
+    }
+}
+
+/// Looks at the number of those that are to signal: one, since nothing is broadcast here (choice).
+///
+/// # Errors
+/// Another number.
+pub(super) fn check_broadcast(count: u32) -> Result<(), Refusal> {
+    match count {
+        1 => Ok(()),
+        2..=MAX_BROADCAST_CONTEXT => Err(Refusal::not_supported(
+            "no signal is broadcast: name one queue or context a call",
+        )),
+        _ => {
+            let why =
+                format!("a signal of {count} queues or contexts: 1 to {MAX_BROADCAST_CONTEXT}");
+            Err(Refusal::parameter(why))
+        }
+    }
+}
+
+pub(super) fn wait(of: Of, handles: &[KmtHandle], values: &[u64]) -> Result<(), Refusal> {
+    let queue = of.queue()?;
+    let fences = sync_object::all_of(&queue.device, handles)?;
+    let waits: Vec<_> = fences
+        .iter()
+        .zip(values)
+        .map(|(fence, value)| (&fence.object, fence.object.handle(), *value))
+        .collect();
+    let queued = queue.queue.queue_waits(&waits);
+    queued.map_err(|error| of.refused(error))
+}
+
+pub(super) fn signal(
+    of: Of,
+    flags: SignalFlags,
+    handles: &[KmtHandle],
+    values: &[u64],
+) -> Result<(), Refusal> {
+    let queue = of.queue()?;
+    let fences = sync_object::all_of(&queue.device, handles)?;
+    if flags.unknown() != 0 || flags.has(SignalFlags::INTERNAL0) {
+        return Err(Refusal::parameter("a reserved flag of the signal is set"));
+    }
+    if flags.has_any(SignalFlags::SIGNAL_AT_SUBMISSION.with(SignalFlags::ENQUEUE_CPU_EVENT)) {
+        let why = "SignalAtSubmission and EnqueueCpuEvent are not offered: a signal is made when all \
+                   before it has completed; D3DKMTWaitForSynchronizationObjectFromCpu tells an event";
+        return Err(Refusal::not_supported(why));
+    }
+    let objects = fences.iter().map(|fence| fence.object.as_ref());
+    let signals: Vec<_> = objects.zip(values.iter().copied()).collect();
+    let queued = queue.queue.queue_signals(&signals);
+    queued.map_err(|error| of.refused(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::abi::wddm::NtStatus;
+    use crate::os::{CommandError, KernelQueueError, WaitError};
+
+    /// Kills `a-destroyed-queue-was-stopped`.
+    #[test]
+    fn a_queue_that_is_gone_was_not_stopped() {
+        for of in [Of::Queue(0), Of::Context(0)] {
+            let by_wait = of.refused(KernelQueueError::Stopped(WaitError::Closed));
+            let by_command = of.refused(CommandError::Stopped(WaitError::Closed));
+            for refusal in [by_wait, by_command] {
+                assert_eq!(refusal.status, NtStatus::INVALID_HANDLE, "{refusal:?}");
+            }
+        }
+    }
+}

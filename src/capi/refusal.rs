@@ -1,0 +1,248 @@
+//! Refusal: why a call changed nothing, as a status and as a sentence.
+
+use crate::OpenError;
+use crate::abi::wddm::NtStatus;
+use crate::os::{
+    CommandError, DdiError, KernelQueueError, NodeError, OsError, PassError, PassFenceError,
+    ShareError, SignalError, StartError, WaitError,
+};
+use crate::umd::CreateError;
+use std::borrow::Cow;
+
+/// A status that is an error, and what to do about it.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    pub(super) status: NtStatus,
+    pub(super) why: Cow<'static, str>,
+}
+
+impl Refusal {
+    pub(super) fn new(status: NtStatus, why: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            status,
+            why: why.into(),
+        }
+    }
+
+    /// `STATUS_INVALID_PARAMETER`.
+    pub(super) fn parameter(why: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(NtStatus::INVALID_PARAMETER, why)
+    }
+
+    /// `STATUS_NOT_SUPPORTED`.
+    pub(super) fn not_supported(why: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(NtStatus::NOT_SUPPORTED, why)
+    }
+
+    /// A queue that is there and takes nothing any more. Whatever stopped it, a fence that was closed too,
+    /// is no fault of this call.
+    fn stopped(by: WaitError, why: String) -> Self {
+        let status = match by {
+            WaitError::QueueFaulted(_) => NtStatus::GPU_EXCEPTION_ON_DEVICE,
+            WaitError::TimedOut
+            | WaitError::TooFar
+            | WaitError::IntraGpu
+            | WaitError::Closed
+            | WaitError::SlotLost
+            | WaitError::AccessDenied
+            | WaitError::DeviceLost
+            | WaitError::AdapterStopped => NtStatus::DEVICE_REMOVED,
+        };
+        Self::new(status, why)
+    }
+}
+
+impl From<OpenError> for Refusal {
+    fn from(error: OpenError) -> Self {
+        let status = match error {
+            OpenError::BringUp(_) | OpenError::Choice(_) => NtStatus::NO_SUCH_DEVICE,
+            OpenError::Memory(_) => NtStatus::NO_MEMORY,
+            OpenError::Start(StartError::Driver(_)) | OpenError::Unit(_) | OpenError::Engine(_) => {
+                NtStatus::INSUFFICIENT_RESOURCES
+            }
+            // It says of itself what cannot be.
+            OpenError::Start(_) => NtStatus::NOT_SUPPORTED,
+        };
+        Self::new(status, error.to_string())
+    }
+}
+
+impl From<OsError> for Refusal {
+    fn from(error: OsError) -> Self {
+        let status = match error {
+            OsError::Memory(_)
+            | OsError::Driver(DdiError::Node(NodeError::Map(_) | NodeError::NoMemory)) => {
+                NtStatus::NO_MEMORY
+            }
+            OsError::HandlesUsedUp
+            | OsError::Busy
+            | OsError::Driver(DdiError::Node(NodeError::RunListFull) | DdiError::NoThread(_)) => {
+                NtStatus::INSUFFICIENT_RESOURCES
+            }
+            OsError::Stopped(_) | OsError::Driver(DdiError::Node(NodeError::Lost(_))) => {
+                NtStatus::DEVICE_REMOVED
+            }
+            // Its interrupt may still be on its way: the queue's own error is not set then.
+            OsError::Driver(DdiError::Node(NodeError::QueueAborted)) => {
+                NtStatus::GPU_EXCEPTION_ON_DEVICE
+            }
+            OsError::ProcessEnds => NtStatus::DEVICE_REMOVED,
+            OsError::NoIntraGpu
+            | OsError::NoFenceSegments
+            | OsError::NoNativeFences(_)
+            | OsError::NoEngines(_) => NtStatus::NOT_SUPPORTED,
+            OsError::Driver(DdiError::InvalidParameter(_))
+            | OsError::AllocationSize(_)
+            | OsError::RingCapacity(_)
+            | OsError::LogEntries(_) => NtStatus::INVALID_PARAMETER,
+            OsError::Passing(error) => return error.into(),
+        };
+        Self::new(status, error.to_string())
+    }
+}
+
+impl From<CreateError> for Refusal {
+    fn from(error: CreateError) -> Self {
+        match error {
+            CreateError::Os(error) => error.into(),
+            CreateError::IntraGpuInitialValue => Self::parameter(error.to_string()),
+            CreateError::NoSignalAndNoWait => Self::new(NtStatus::ACCESS_DENIED, error.to_string()),
+        }
+    }
+}
+
+impl From<ShareError> for Refusal {
+    fn from(error: ShareError) -> Self {
+        let status = match error {
+            ShareError::NotShared => NtStatus::ACCESS_DENIED,
+            ShareError::Closed => NtStatus::INVALID_HANDLE,
+        };
+        Self::new(status, error.to_string())
+    }
+}
+
+impl From<PassFenceError> for Refusal {
+    fn from(error: PassFenceError) -> Self {
+        let status = match &error {
+            PassFenceError::Message(PassError::NoDescriptors | PassError::InFlight)
+            | PassFenceError::TooManyOpeners
+            | PassFenceError::System(_) => NtStatus::INSUFFICIENT_RESOURCES,
+            PassFenceError::Message(_) | PassFenceError::NoFence(_) => NtStatus::INVALID_HANDLE,
+            PassFenceError::Memory(_) => NtStatus::NO_MEMORY,
+            PassFenceError::DeviceMemory | PassFenceError::IntraGpu => NtStatus::NOT_SUPPORTED,
+        };
+        Self::new(status, error.to_string())
+    }
+}
+
+impl From<WaitError> for Refusal {
+    fn from(error: WaitError) -> Self {
+        let status = match error {
+            WaitError::TimedOut => NtStatus::TIMEOUT,
+            WaitError::TooFar | WaitError::IntraGpu => NtStatus::INVALID_PARAMETER,
+            WaitError::Closed | WaitError::SlotLost => NtStatus::INVALID_HANDLE,
+            WaitError::AccessDenied => NtStatus::ACCESS_DENIED,
+            WaitError::DeviceLost | WaitError::AdapterStopped => NtStatus::DEVICE_REMOVED,
+            WaitError::QueueFaulted(_) => NtStatus::GPU_EXCEPTION_ON_DEVICE,
+        };
+        Self::new(status, error.to_string())
+    }
+}
+
+impl From<SignalError> for Refusal {
+    fn from(error: SignalError) -> Self {
+        let status = match error {
+            SignalError::Closed => NtStatus::INVALID_HANDLE,
+            SignalError::AccessDenied => NtStatus::ACCESS_DENIED,
+            SignalError::AdapterStopped => NtStatus::DEVICE_REMOVED,
+            SignalError::Backward { .. }
+            | SignalError::TooFar
+            | SignalError::IntraGpu
+            | SignalError::TooMany
+            | SignalError::SeveralAdapters
+            | SignalError::NamedTwice => NtStatus::INVALID_PARAMETER,
+        };
+        Self::new(status, error.to_string())
+    }
+}
+
+impl From<KernelQueueError> for Refusal {
+    fn from(error: KernelQueueError) -> Self {
+        match error {
+            KernelQueueError::OtherDevice => Self::new(NtStatus::INVALID_HANDLE, error.to_string()),
+            KernelQueueError::NoGpuAccess => Self::new(
+                NtStatus::ACCESS_DENIED,
+                "the fence was made with NoGPUAccess: \
+                 D3DKMTSubmitSignalSyncObjectsToHwQueue signals it",
+            ),
+            KernelQueueError::NativeFence => Self::parameter(error.to_string()),
+            KernelQueueError::Wait(error) => error.into(),
+            KernelQueueError::Signal(error) => error.into(),
+            KernelQueueError::Stopped(by) => Self::stopped(by, error.to_string()),
+        }
+    }
+}
+
+impl From<CommandError> for Refusal {
+    fn from(error: CommandError) -> Self {
+        match error {
+            CommandError::ProgressValue { .. } | CommandError::TooLong => {
+                Self::parameter(error.to_string())
+            }
+            CommandError::Stopped(by) => Self::stopped(by, error.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::abi::FaultCode;
+    use crate::os::{EngineLost, QueueFault};
+
+    /// What a program does next hangs on it: destroy something, make its device or its queue anew.
+    ///
+    /// Kills `a-lost-engine-is-no-memory`.
+    #[test]
+    fn errors_of_a_node_have_the_status_of_what_to_do() {
+        for (error, status) in [
+            (NodeError::Lost(EngineLost), NtStatus::DEVICE_REMOVED),
+            (NodeError::QueueAborted, NtStatus::GPU_EXCEPTION_ON_DEVICE),
+            (NodeError::RunListFull, NtStatus::INSUFFICIENT_RESOURCES),
+        ] {
+            let sentence = error.to_string();
+            let refusal = Refusal::from(OsError::Driver(DdiError::Node(error)));
+            assert_eq!(refusal.status, status, "{sentence}");
+        }
+    }
+
+    /// By what it was, the queue is there, and is to be destroyed.
+    ///
+    /// Kills `a-stopped-queue-is-no-queue` and `a-faulted-queue-is-a-lost-device`.
+    #[test]
+    fn a_stopped_queue_says_so() {
+        let fault = QueueFault {
+            code: FaultCode::Handle,
+            packet: 3,
+            control: 0,
+            value: 0,
+        };
+        for (by, status) in [
+            (WaitError::Closed, NtStatus::DEVICE_REMOVED),
+            (WaitError::AccessDenied, NtStatus::DEVICE_REMOVED),
+            (WaitError::DeviceLost, NtStatus::DEVICE_REMOVED),
+            (
+                WaitError::QueueFaulted(fault),
+                NtStatus::GPU_EXCEPTION_ON_DEVICE,
+            ),
+        ] {
+            for refusal in [
+                Refusal::from(KernelQueueError::Stopped(by)),
+                Refusal::from(CommandError::Stopped(by)),
+            ] {
+                assert_eq!(refusal.status, status, "{by}");
+                assert!(refusal.why.starts_with("the queue was stopped"), "{by}");
+            }
+        }
+    }
+}

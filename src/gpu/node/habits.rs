@@ -1,0 +1,49 @@
+//! Habits: what the slices that ended tell of the ones to come.
+
+use crate::abi::{SliceReason, SliceResult};
+
+/// Of one node.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Habits {
+    /// Why the last slice ended.
+    pub(super) last_reason: SliceReason,
+    /// It looked in vain, and then took a step.
+    pub(super) answered: bool,
+    /// Slices in a row that stood at a wait to their end, for an answer that did not come.
+    pub(super) vain: u64,
+    /// Slices in a row that would do transfers and found none.
+    untransferred: u64,
+}
+
+/// Slices that do transfers after the last one, since what came once comes again, and the first slice
+/// that meets one ends in vain.
+const STAYING: u64 = 64;
+
+impl Default for Habits {
+    fn default() -> Self {
+        Self {
+            last_reason: SliceReason::Budget,
+            answered: false,
+            vain: 0,
+            untransferred: STAYING,
+        }
+    }
+}
+
+impl Habits {
+    /// A slice has ended.
+    pub(super) fn learn(&mut self, reason: SliceReason, result: &SliceResult) {
+        self.last_reason = reason;
+        self.answered = result.answers > 0;
+        self.untransferred = if result.parts > 0 || result.stands_at_transfer != 0 {
+            0
+        } else {
+            (self.untransferred + 1).min(STAYING)
+        };
+    }
+
+    /// Whether the next slice does transfers.
+    pub(super) fn transfers(&self) -> bool {
+        self.untransferred < STAYING
+    }
+}

@@ -1,0 +1,319 @@
+//! Kernel queue: a hardware queue whose packets the OS hands over one buffer at a time
+//! (`DxgkDdiSubmitCommandToHwQueue`).
+//!
+//! To the engine it is a ring like any other, and the driver is who writes it: no user maps it. Each
+//! buffer ends with a packet that stores its progress value, each GPU signal in it is followed by one
+//! as well, and the driver keeps what each of these values stands for. It arms the progress fence's
+//! MonitoredValue for the next value, so the engine raises when it gets there, answers each raise by
+//! posting again, and tells the OS one interrupt for each value that was reached, in their order,
+//! however many of them one raise stands for.
+//!
+//! Why no completion is lost: as of a CPU waiter (`os::native_fence`). What is outstanding is in the
+//! list before the ring shows it, the MonitoredValue is that of the last value which was told, and
+//! after each post CurrentValue is read again.
+//!
+//! The engine's program writes a log entry at every signal. These go to a page of the driver's own,
+//! which nobody reads: a kernel-mode queue has no log (LG-09).
+
+use super::queue_places::{queue_places, ring_places};
+use super::{
+    CreateDoorbell, CreateHwQueue, CreateKernelQueue, DdiError, DoorbellId, HwQueueHandle,
+    Interrupt, Place, SubmitCommand,
+};
+use crate::abi::wddm::CreateDoorbellFlags;
+use crate::abi::{
+    Doorbell, FenceId, HandleAccess, LOG_BUFFER_BYTES, LOG_BUFFER_ENTRIES, LocalHandle, LogType,
+    MONITORED_VALUE_STRIDE, Opcode, PACKET_BYTES, PAGE_BYTES, Packet, QueueProgress, RingControl,
+    RingIndex, WordGroup,
+};
+use crate::gpu::{MapError, Node, NodeError, QueueSlot};
+use crate::shared::{Block, Pool, PoolPlace, Providers};
+use crate::sync::{Arc, Mutex, lock};
+use std::collections::VecDeque;
+
+/// Memory of kernel queues, which the OS and users have no mapping of.
+#[derive(Debug)]
+pub(super) struct KernelQueuePools {
+    rings: Pool,
+    doorbells: Pool,
+    progress: Pool,
+    logs: Pool,
+    monitored: Pool,
+}
+
+impl KernelQueuePools {
+    /// Of what the adapter's parties share.
+    pub(super) fn new(memory: &Arc<Providers>) -> Self {
+        let ring_bytes = PAGE_BYTES + SubmitCommand::MOST_RING_PACKETS * PACKET_BYTES;
+        Self {
+            rings: Pool::new(memory, WordGroup::Ring, ring_bytes),
+            doorbells: Pool::new(memory, WordGroup::Doorbell, Doorbell::BYTES),
+            progress: Pool::new(memory, WordGroup::Progress, QueueProgress::BYTES),
+            logs: Pool::new(memory, WordGroup::Log, LOG_BUFFER_BYTES),
+            monitored: Pool::new(memory, WordGroup::MonitoredValues, MONITORED_VALUE_STRIDE),
+        }
+    }
+}
+
+/// What a progress value stands for.
+#[derive(Clone, Copy, Debug)]
+enum Reached {
+    /// A GPU signal of a monitored fence was made.
+    Signal,
+    /// A buffer has completed: its submission id.
+    Buffer(u64),
+}
+
+#[derive(Debug, Default)]
+struct State {
+    write: u64,
+    /// Packets that a value which was told covers.
+    read: u64,
+    signals: u64,
+    queued_value: u64,
+    /// Progress value, write index after it, and what it stands for.
+    outstanding: VecDeque<(u64, u64, Reached)>,
+    /// To be told, oldest first.
+    news: VecDeque<Interrupt>,
+    /// A thread tells; what comes meanwhile is told by it, so the order stays.
+    telling: bool,
+}
+
+/// See the file's head.
+#[derive(Debug)]
+pub(super) struct KernelQueue {
+    handle: HwQueueHandle,
+    progress_fence: FenceId,
+    progress_handle: LocalHandle,
+    /// GPU signals interrupt nobody.
+    basic: bool,
+    slot: Arc<QueueSlot>,
+    ring: PoolPlace,
+    index: RingIndex,
+    /// CurrentValue of the progress fence.
+    current: Block,
+    monitored: PoolPlace,
+    state: Mutex<State>,
+    _doorbell: PoolPlace,
+    _progress: PoolPlace,
+    _logs: [PoolPlace; 2],
+}
+
+impl KernelQueue {
+    /// Makes the ring and all that belongs to it, and puts it into the node's run list. `basic`: its
+    /// GPU signals interrupt nobody.
+    ///
+    /// # Errors
+    /// An affinity that the node has not, no memory, a full run list.
+    pub(super) fn new(
+        pools: &KernelQueuePools,
+        node: &Node,
+        handle: HwQueueHandle,
+        args: &CreateKernelQueue<'_>,
+        basic: bool,
+    ) -> Result<Self, DdiError> {
+        let take = |pool: &Pool| {
+            pool.allocate()
+                .map_err(|e| NodeError::from(MapError::from(e)))
+        };
+        let (ring, doorbell) = (take(&pools.rings)?, take(&pools.doorbells)?);
+        let (progress, monitored) = (take(&pools.progress)?, take(&pools.monitored)?);
+        let logs = [take(&pools.logs)?, take(&pools.logs)?];
+        let value = (args.progress_value.region, args.progress_value.offset);
+        let current = node.map(value.0)?.part(value.1, 8).host;
+        node.enter_fence(
+            args.progress_fence,
+            value,
+            (monitored.region(), monitored.offset()),
+            None,
+        )?;
+        node.open_handle(
+            args.process.0,
+            args.progress_handle,
+            HandleAccess::NO_SIGNAL,
+            args.progress_fence,
+        )?;
+        let places = queue_places(
+            node,
+            &CreateHwQueue {
+                process: args.process,
+                node_ordinal: args.node_ordinal,
+                engine_affinity: args.engine_affinity,
+                flags: args.flags,
+                progress: Place::from(&progress),
+                progress_fence: args.progress_fence,
+                progress_handle: args.progress_handle,
+            },
+        )?;
+        let slot = Arc::new(QueueSlot::new(handle.number, places));
+        // The driver rings for itself: no doorbell of the engine's is taken for it.
+        let ring_of_it = ring_places(
+            node,
+            &CreateDoorbell {
+                hw_queue: handle,
+                doorbell: DoorbellId(0),
+                ring: Place::from(&ring),
+                ring_packets: PAGE_BYTES,
+                ring_capacity: SubmitCommand::MOST_RING_PACKETS,
+                words: doorbell.block(),
+                flags: CreateDoorbellFlags::default(),
+            },
+        )?;
+        slot.set_ring(ring_of_it);
+        for (kind, log) in [LogType::Waits, LogType::Signals].into_iter().zip(&logs) {
+            let buffer = node.map(log.region())?.part(log.offset(), LOG_BUFFER_BYTES);
+            slot.set_log(kind, buffer, LOG_BUFFER_ENTRIES);
+        }
+        let Some(index) = RingIndex::new(SubmitCommand::MOST_RING_PACKETS) else {
+            unreachable!("a power of two")
+        };
+        let queue = Self {
+            handle,
+            progress_fence: args.progress_fence,
+            progress_handle: args.progress_handle,
+            basic,
+            slot,
+            ring,
+            index,
+            current,
+            monitored,
+            state: Mutex::default(),
+            _doorbell: doorbell,
+            _progress: progress,
+            _logs: logs,
+        };
+        queue.arm(node, 0);
+        node.connect(&queue.slot)?;
+        Ok(queue)
+    }
+
+    pub(super) fn handle(&self) -> HwQueueHandle {
+        self.handle
+    }
+
+    pub(super) fn slot(&self) -> &Arc<QueueSlot> {
+        &self.slot
+    }
+
+    pub(super) fn progress_fence(&self) -> FenceId {
+        self.progress_fence
+    }
+
+    /// From now on a value above `told` raises.
+    fn arm(&self, node: &Node, told: u64) {
+        node.post_monitored_values(&[(self.progress_fence, told)], || {
+            self.monitored.block().word(0).publish(told);
+        });
+    }
+
+    /// Writes a buffer to the ring; the engine is to be told of it.
+    ///
+    /// # Errors
+    /// More packets than the ring has room for, a progress value that does not fit: nothing is
+    /// written then.
+    pub(super) fn write(&self, args: &SubmitCommand<'_>) -> Result<(), DdiError> {
+        let mut state = lock(&self.state);
+        let needed = SubmitCommand::ring_packets(args.packets);
+        if self
+            .index
+            .room(state.read, state.write)
+            .is_none_or(|room| needed > room)
+        {
+            return Err(DdiError::InvalidParameter(
+                "the queue's ring has no room for the command: wait for completions",
+            ));
+        }
+        let signals = SubmitCommand::signals(args.packets);
+        if args.progress_value != state.queued_value + signals + 1 {
+            return Err(DdiError::InvalidParameter(
+                "the progress value is not the last one, one more for each signal, and one",
+            ));
+        }
+        for packet in args.packets {
+            self.put(&mut state, *packet);
+            if packet.opcode() == Some(Opcode::Signal) {
+                let value = state.queued_value + 1;
+                self.put(&mut state, Packet::progress(self.progress_handle, value, 0));
+                state.queued_value = value;
+                if !self.basic {
+                    let end = state.write;
+                    state.outstanding.push_back((value, end, Reached::Signal));
+                }
+            }
+        }
+        let value = args.progress_value;
+        self.put(&mut state, Packet::progress(self.progress_handle, value, 0));
+        state.queued_value = value;
+        let (end, reached) = (state.write, Reached::Buffer(args.submission_id));
+        state.outstanding.push_back((value, end, reached));
+        let control = self.ring.block().word(RingControl::WRITE_INDEX);
+        control.publish(state.write);
+        Ok(())
+    }
+
+    /// One packet, with its running number where it writes to the log of signals.
+    fn put(&self, state: &mut State, packet: Packet) {
+        let mut packet = packet;
+        if matches!(packet.opcode(), Some(Opcode::Signal | Opcode::Progress)) {
+            packet.log_number = state.signals;
+            state.signals += 1;
+        }
+        let at = PAGE_BYTES + self.index.slot(state.write) * PACKET_BYTES;
+        self.ring.block().put_words(at, &packet.words());
+        state.write += 1;
+    }
+
+    /// Looks how far the engine has come, and has `tell` be told of all that was reached, in order.
+    /// `raised` is the value of the record that asks for it: it can be here before CurrentValue is,
+    /// and is answered by arming the fence again.
+    pub(super) fn look(&self, node: &Node, raised: Option<u64>, tell: &dyn Fn(Interrupt)) {
+        let mut state = lock(&self.state);
+        let mut answers = raised.is_some();
+        let mut now = raised.unwrap_or(0);
+        loop {
+            now = now.max(self.current.word(0).observe());
+            let news = self.take_reached(&mut state, now);
+            if !news && !answers {
+                break;
+            }
+            answers = false;
+            // The node's lock, under this one and never the other way round.
+            self.arm(node, now);
+        }
+        if state.telling {
+            return;
+        }
+        state.telling = true;
+        while let Some(interrupt) = state.news.pop_front() {
+            drop(state);
+            tell(interrupt);
+            state = lock(&self.state);
+        }
+        state.telling = false;
+    }
+
+    /// Moves what `now` covers to the news; whether there was anything.
+    fn take_reached(&self, state: &mut State, now: u64) -> bool {
+        let node_ordinal = self.handle.node_ordinal;
+        let mut any = false;
+        while let Some((value, end, reached)) = state.outstanding.front().copied()
+            && value <= now
+        {
+            state.outstanding.pop_front();
+            any = true;
+            state.read = end;
+            state.news.push_back(match reached {
+                Reached::Signal => Interrupt::MonitoredFenceSignaled {
+                    node_ordinal,
+                    engine_ordinal: 0,
+                },
+                Reached::Buffer(submission_id) => Interrupt::DmaCompleted {
+                    submission_id,
+                    node_ordinal,
+                    engine_ordinal: 0,
+                },
+            });
+        }
+        any
+    }
+}

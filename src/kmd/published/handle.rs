@@ -1,0 +1,75 @@
+//! Handle: the `HANDLE` by which a published structure names what OS and driver name by ids here.
+//!
+//! None is NULL, which has meanings of its own in interrupts. Which number a handle is, the documents leave
+//! to who makes it (choice).
+
+use crate::abi::wddm::Handle;
+use crate::abi::{FenceId, LocalHandle};
+use crate::kmd::{DoorbellId, HwQueueHandle, ProcessId};
+
+/// What has a `HANDLE`.
+pub trait PublishedHandle: Sized {
+    /// Its handle; never 0.
+    fn handle(self) -> Handle;
+
+    /// What a handle names, if it can be one: any number that another side wrote.
+    fn from_handle(handle: Handle) -> Option<Self>;
+}
+
+/// `hGlobalNativeFence`: the OS's, which interrupts carry back. Generation above, slot below.
+impl PublishedHandle for FenceId {
+    fn handle(self) -> Handle {
+        self.word()
+    }
+
+    fn from_handle(handle: Handle) -> Option<Self> {
+        let id = Self {
+            slot: handle as u32,
+            generation: (handle >> 32) as u32,
+        };
+        (id.generation != 0).then_some(id)
+    }
+}
+
+/// `hHwQueue`: the driver's. One more than the node above, the queue's number below.
+impl PublishedHandle for HwQueueHandle {
+    fn handle(self) -> Handle {
+        (u64::from(self.node_ordinal) + 1) << 32 | u64::from(self.number)
+    }
+
+    fn from_handle(handle: Handle) -> Option<Self> {
+        Some(Self {
+            node_ordinal: ((handle >> 32) as u32).checked_sub(1)?,
+            number: handle as u32,
+        })
+    }
+}
+
+/// `hDoorbell`: the OS's number, which begins at 1.
+impl PublishedHandle for DoorbellId {
+    fn handle(self) -> Handle {
+        self.0
+    }
+
+    fn from_handle(handle: Handle) -> Option<Self> {
+        (handle != 0).then_some(Self(handle))
+    }
+}
+
+/// `hDevice`: a process is one device of an adapter here. The OS's number, which begins at 1.
+impl PublishedHandle for ProcessId {
+    fn handle(self) -> Handle {
+        self.0
+    }
+
+    fn from_handle(handle: Handle) -> Option<Self> {
+        (handle != 0).then_some(Self(handle))
+    }
+}
+
+/// `hLocalNativeFence`: the low half of the process's number above, the handle that its packets carry
+/// below.
+#[must_use]
+pub fn local_handle(process: ProcessId, local: LocalHandle) -> Handle {
+    process.0 << 32 | u64::from(local.raw())
+}

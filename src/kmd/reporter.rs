@@ -1,0 +1,176 @@
+//! Reporter: turns what slices reported into interrupts.
+
+use super::kernel_queues::KernelQueues;
+use super::retirement::Retirements;
+use super::{
+    Callbacks, DisconnectDoorbell, HwQueueHandle, Interrupt, NativeFenceSignaled, SignaledFence,
+};
+use crate::gpu::{Node, SliceReport};
+use crate::sync::Arc;
+use std::sync::OnceLock;
+
+/// The queues that an engine's records name, each once; NULL alone where one names none, since a fence
+/// was raised when its MonitoredValue was adopted, or where records were lost.
+fn signalling_queues(report: &SliceReport) -> Vec<Option<u32>> {
+    let mut queues: Vec<_> = report.raised.iter().map(|raised| raised.hw_queue).collect();
+    if report.collapsed || queues.contains(&None) {
+        return vec![None];
+    }
+    queues.sort_unstable();
+    queues.dedup();
+    queues
+}
+
+/// What interrupts the OS, on whichever thread has taken a report.
+pub(super) struct Reporter {
+    /// Interrupts name the queue alone.
+    optimized: bool,
+    callbacks: OnceLock<Arc<dyn Callbacks>>,
+    retirements: Retirements,
+    kernel_queues: KernelQueues,
+}
+
+impl Reporter {
+    /// One that tells nobody yet.
+    pub(super) fn new(optimized: bool) -> Self {
+        Self {
+            optimized,
+            callbacks: OnceLock::new(),
+            retirements: Retirements::default(),
+            kernel_queues: KernelQueues::default(),
+        }
+    }
+
+    /// From now on the OS is told.
+    pub(super) fn start(&self, callbacks: Arc<dyn Callbacks>) {
+        self.callbacks.get_or_init(|| callbacks);
+    }
+
+    /// Has the OS disconnect a doorbell.
+    pub(super) fn disconnect_doorbell(&self, args: &DisconnectDoorbell) {
+        if let Some(callbacks) = self.callbacks.get() {
+            callbacks.disconnect_doorbell(args);
+        }
+    }
+
+    /// What nodes still refer to.
+    pub(super) fn retirements(&self) -> &Retirements {
+        &self.retirements
+    }
+
+    /// Queues whose completions it tells of.
+    pub(super) fn kernel_queues(&self) -> &KernelQueues {
+        &self.kernel_queues
+    }
+
+    /// Tells the OS what a kernel-mode queue has completed by now, and nothing of another.
+    pub(super) fn tell_completions(&self, node: &Node, hw_queue: HwQueueHandle) {
+        let queue = self.kernel_queues.of_handle(hw_queue);
+        if let (Some(queue), Some(callbacks)) = (queue, self.callbacks.get()) {
+            queue.look(node, None, &|interrupt| {
+                callbacks.notify_interrupt(interrupt);
+            });
+        }
+    }
+
+    /// Takes what is about kernel-mode queues out of a report, and tells the OS what they have
+    /// reached: the rest is about native fences.
+    fn deliver_completions(
+        &self,
+        node: &Node,
+        report: &mut SliceReport,
+        callbacks: &dyn Callbacks,
+    ) {
+        let mine = self.kernel_queues.of_node(node.ordinal());
+        if mine.is_empty() {
+            return;
+        }
+        for queue in mine {
+            let is_its = |fence| fence == queue.progress_fence();
+            let raised = report.raised.iter().filter(|raised| is_its(raised.fence));
+            let raised = raised.map(|raised| raised.value).max();
+            let slot = queue.progress_fence().slot;
+            let faulted = report
+                .faulted
+                .iter()
+                .any(|(n, _)| *n == queue.handle().number);
+            // Whose records were lost may be any, and what ran before a fault has completed.
+            let raised = raised.or(report.collapsed.then_some(0));
+            if raised.is_some() || faulted || report.resample.contains(&slot) {
+                queue.look(node, raised, &|interrupt| {
+                    callbacks.notify_interrupt(interrupt);
+                });
+            }
+            report.raised.retain(|raised| !is_its(raised.fence));
+            report.resample.retain(|resampled| *resampled != slot);
+        }
+        if report.raised.is_empty() && !report.collapsed {
+            report.taken = None;
+        }
+    }
+
+    /// In the order in which the OS must learn of things: signals first, since a queue that faulted
+    /// afterwards does not undo them.
+    pub(super) fn deliver(&self, node: &Node, mut report: SliceReport) {
+        let Some(callbacks) = self.callbacks.get() else {
+            return;
+        };
+        let node_ordinal = node.ordinal();
+        self.deliver_completions(node, &mut report, callbacks.as_ref());
+        let queue_of = |number| HwQueueHandle {
+            node_ordinal,
+            number,
+        };
+        if let Some(taken) = report.taken {
+            let fences = report.raised.iter().map(|raised| SignaledFence {
+                fence: raised.fence,
+                value: raised.value,
+                hw_queue: raised.hw_queue.map(queue_of),
+            });
+            let signaled = |hw_queue, fences| {
+                Interrupt::NativeFenceSignaled(NativeFenceSignaled {
+                    node_ordinal,
+                    engine_ordinal: 0,
+                    fences,
+                    hw_queue,
+                    // Completions and signals of the other kind are told each by itself.
+                    evaluate_legacy_monitored_fences: false,
+                    taken,
+                })
+            };
+            if self.optimized {
+                for hw_queue in signalling_queues(&report) {
+                    callbacks.notify_interrupt(signaled(hw_queue.map(queue_of), None));
+                }
+            } else {
+                let fences = (!report.collapsed).then(|| fences.collect());
+                callbacks.notify_interrupt(signaled(None, fences));
+            }
+        }
+        if !report.resample.is_empty() {
+            callbacks.notify_interrupt(Interrupt::ResampleFences {
+                slots: report.resample,
+            });
+        }
+        for (number, fault) in report.faulted {
+            callbacks.notify_interrupt(Interrupt::HwQueueFaulted {
+                hw_queue: queue_of(number),
+                fault,
+            });
+        }
+        if report.lost {
+            callbacks.notify_interrupt(Interrupt::EngineLost { node_ordinal });
+        }
+        let retired = report.retired.into_iter();
+        let objects: Vec<_> = retired.filter(|id| self.retirements.end_one(*id)).collect();
+        if !objects.is_empty() {
+            callbacks.notify_interrupt(Interrupt::ObjectsRetired { objects });
+        }
+        if let Some(parking) = report.parking {
+            callbacks.notify_interrupt(Interrupt::EngineParking {
+                node_ordinal,
+                parking,
+            });
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Allocation: memory of a process that its transfers load and store.
+//!
+//! It has a handle of the process's one table, as fences have; packets name it by that and an
+//! offset. User and engines share it, and order what they do to it by fences.
+
+use super::adapter::OsError;
+use super::process::Process;
+use crate::abi::{AllocationId, LocalHandle};
+use crate::kmd::{CreateAllocation, OpenAllocation, Place};
+use crate::shared::{Block, PoolPlace};
+use crate::sync::{Arc, AtomicBool, Ordering};
+
+/// An allocation and the handle by which its process knows it. Dropping it closes the handle and
+/// destroys the allocation; its memory is used again when no engine refers to it any more.
+#[derive(Debug)]
+pub struct Allocation {
+    id: AllocationId,
+    handle: LocalHandle,
+    bytes: u64,
+    memory: Arc<PoolPlace>,
+    block: Block,
+    closed: AtomicBool,
+    process: Arc<Process>,
+}
+
+impl Allocation {
+    /// `D3DKMTCreateAllocation2`, of one allocation in system memory that is zero.
+    ///
+    /// # Errors
+    /// A size of 0 or that is no multiple of 8, no memory, no handle left, or the driver's reason.
+    pub fn create(process: &Arc<Process>, bytes: u64) -> Result<Self, OsError> {
+        if bytes == 0 || !bytes.is_multiple_of(8) {
+            return Err(OsError::AllocationSize(bytes));
+        }
+        process.adapter().check_up()?;
+        let memory = Arc::new(process.allocation_pools().allocate(bytes)?);
+        let handle = process.allocate_handle()?;
+        let id = process.adapter().next_allocation();
+        let allocation = Self {
+            id,
+            handle,
+            bytes,
+            block: memory.block().part(0, bytes),
+            memory,
+            closed: AtomicBool::new(false),
+            process: Arc::clone(process),
+        };
+        let ddi = process.adapter().ddi();
+        ddi.create_allocation(&CreateAllocation {
+            global: id,
+            memory: Place::from(&*allocation.memory),
+            bytes,
+        })?;
+        ddi.open_allocation(&OpenAllocation {
+            global: id,
+            process: process.id(),
+            local: handle,
+        })?;
+        process
+            .kernel_side()
+            .allocation_opened(process.adapter(), handle, id)?;
+        Ok(allocation)
+    }
+
+    /// The handle that the process's packets carry.
+    #[must_use]
+    pub fn handle(&self) -> LocalHandle {
+        self.handle
+    }
+
+    /// The process whose handle it is.
+    #[must_use]
+    pub fn process(&self) -> &Arc<Process> {
+        &self.process
+    }
+
+    /// Its size in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// What the user maps.
+    #[must_use]
+    pub fn memory(&self) -> &Block {
+        &self.block
+    }
+
+    /// Closes the handle: transfers that carry it fault, one under way in its next part at the
+    /// latest. The memory stays mapped until the object is dropped.
+    pub fn close(&self) {
+        if !self.closed.swap(true, Ordering::AcqRel) {
+            let ddi = self.process.adapter().ddi();
+            ddi.close_allocation(self.process.id(), self.handle);
+            let kernel_side = self.process.kernel_side();
+            kernel_side.allocation_closed(self.process.adapter(), self.handle);
+        }
+    }
+}
+
+impl Drop for Allocation {
+    fn drop(&mut self) {
+        self.close();
+        let memory = Arc::clone(&self.memory);
+        let handle = self.process.handle_slot(self.handle);
+        let adapter = self.process.adapter();
+        adapter.retire_allocation(self.id, memory, handle);
+    }
+}

@@ -1,0 +1,179 @@
+//! CPU signal: what one call stores, and why it may be refused
+//! (`D3DKMTSignalSynchronizationObjectFromCpu`).
+
+use super::adapter_life::Settles;
+use super::listener::Listeners;
+use super::monitored_signal::MonitoredSignal;
+use super::native_fence::{NativeFence, State};
+use super::process::FenceObject;
+use super::record::Record;
+use crate::kmd::{CurrentValueUpdate, UpdateCurrentValuesFlags};
+use crate::sync::{Arc, MutexGuard};
+
+/// Why a CPU signal stored nothing, or, where the adapter was stopped, may not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SignalError {
+    /// The value is below CurrentValue and a rewind was not asked for (NF-21).
+    #[error("the fence stands at {current}; a lower value needs AllowFenceRewind")]
+    Backward {
+        /// CurrentValue.
+        current: u64,
+    },
+    /// The handle was closed.
+    #[error("the fence's handle is closed")]
+    Closed,
+    /// A value that is more than `UINT_MAX/2` from that of a fence which is kept by 32-bit stores, or
+    /// from a signal of it that is outstanding.
+    #[error(
+        "the value is more than UINT_MAX/2 from the fence's or from an outstanding signal's, and the \
+         fence is kept by 32-bit stores: signal in smaller steps"
+    )]
+    TooFar,
+    /// The handle was opened without the right to signal, as that of a progress fence is (NF-23).
+    #[error("access denied: the fence's handle may not signal")]
+    AccessDenied,
+    /// A fence of type INTRA_GPU (NF-13).
+    #[error("the CPU cannot signal a fence of type INTRA_GPU: signal by a queue, or use DEFAULT")]
+    IntraGpu,
+    /// More fences than one call takes.
+    #[error("one call signals at most {most} fences", most = CpuSignal::MOST_OBJECTS)]
+    TooMany,
+    /// Fences of several adapters in one call: it is one call of one driver.
+    #[error("one call signals fences of one adapter")]
+    SeveralAdapters,
+    /// The same fence twice in one call.
+    #[error("a fence is named twice in one call")]
+    NamedTwice,
+    /// A bug check stopped the adapter, before the call or in it: then the values may be stored.
+    #[error("the adapter was stopped: its records say why")]
+    AdapterStopped,
+}
+
+/// One fence of a CPU signal (`D3DKMTSignalSynchronizationObjectFromCpu`).
+#[derive(Clone, Copy, Debug)]
+pub struct CpuSignal<'a> {
+    /// The handle.
+    pub object: &'a FenceObject,
+    /// The value to store.
+    pub value: u64,
+    /// `AllowFenceRewind`.
+    pub allow_rewind: bool,
+}
+
+impl CpuSignal<'_> {
+    /// `D3DDDI_MAX_OBJECT_SIGNALED`.
+    pub const MOST_OBJECTS: usize = 32;
+
+    fn fence(&self) -> &NativeFence {
+        self.object.fence()
+    }
+
+    /// Stores values from the CPU (NF-17, NF-20): all of the batch in its order, with one
+    /// notification of the GPU, and every CPU waiter that is satisfied is released on return.
+    ///
+    /// # Errors
+    /// [`SignalError`]; then nothing was stored, unless it says otherwise.
+    pub fn all(signals: &[Self]) -> Result<(), SignalError> {
+        Self::all_of_both(signals, &[])
+    }
+
+    /// The same with monitored fences among them.
+    ///
+    /// # Errors
+    /// As [`CpuSignal::all`].
+    pub(super) fn all_of_both(
+        signals: &[Self],
+        monitored: &[MonitoredSignal<'_>],
+    ) -> Result<(), SignalError> {
+        if signals.len() + monitored.len() > Self::MOST_OBJECTS {
+            return Err(SignalError::TooMany);
+        }
+        let Some(first) = signals.first().map(Self::fence) else {
+            return MonitoredSignal::all(monitored);
+        };
+        let adapter = signals[0].object.process().adapter();
+        let mut others = monitored.iter().map(|signal| signal.object.process());
+        if others.any(|process| !Arc::ptr_eq(process.adapter(), adapter)) {
+            return Err(SignalError::SeveralAdapters);
+        }
+        for signal in signals {
+            signal.object.check_signal()?;
+            if !Arc::ptr_eq(signal.object.process().adapter(), adapter) {
+                return Err(SignalError::SeveralAdapters);
+            }
+        }
+        // Locks in the order of the ids, so that two batches never wait for each other.
+        let mut in_order: Vec<&Self> = signals.iter().collect();
+        in_order.sort_by_key(|signal| signal.fence().id());
+        if in_order
+            .windows(2)
+            .any(|pair| pair[0].fence().id() == pair[1].fence().id())
+        {
+            return Err(SignalError::NamedTwice);
+        }
+        // Dropped last: the locks below go first.
+        let life = first.life();
+        let _settles = Settles(life);
+        if life.end().is_some() {
+            return Err(SignalError::AdapterStopped);
+        }
+        let mut states: Vec<(&Self, MutexGuard<'_, State>)> = in_order
+            .into_iter()
+            .map(|signal| (signal, signal.fence().state()))
+            .collect();
+        for (signal, _) in &states {
+            // Again, under the lock: a handle that is being closed stores nothing afterwards.
+            signal.object.check_signal()?;
+            let current = signal.fence().current_value();
+            if signal.value < current && !signal.allow_rewind {
+                return Err(SignalError::Backward { current });
+            }
+        }
+        let held = MonitoredSignal::hold(monitored)?;
+        let mut told = Listeners::default();
+        // Not what may go back, but what does: after a rewind records say nothing to who waits from then on.
+        let go_back: Vec<bool> = states
+            .iter()
+            .map(|(signal, _)| signal.value < signal.fence().current_value())
+            .collect();
+        for ((signal, state), goes_back) in states.iter_mut().zip(&go_back) {
+            if *goes_back {
+                // Whom the value satisfies that is taken away now was satisfied (NF-26).
+                signal.fence().settle(state, Vec::new(), false, &mut told);
+                signal.fence().rewind(state);
+            }
+        }
+        let updates: Vec<CurrentValueUpdate<'_>> = signals
+            .iter()
+            .map(|signal| CurrentValueUpdate {
+                fence: signal.fence().id(),
+                value: signal.value,
+                word: signal.fence().current_word(),
+            })
+            .collect();
+        let ddi = adapter.ddi();
+        if let Err(error) =
+            ddi.update_current_values_from_cpu(&updates, UpdateCurrentValuesFlags::default())
+        {
+            // The locks go first, then what the record ends (FQ-09).
+            let record = Record::update_of_current_value_failed(first.id(), &error);
+            life.bug_check(record);
+            drop((states, held));
+            told.tell();
+            return Err(SignalError::AdapterStopped);
+        }
+        for ((signal, state), goes_back) in states.iter_mut().zip(go_back) {
+            let ended = state.waiters.release(signal.value);
+            // After a rewind the shadow is armed anew, or later signals would not raise.
+            signal.fence().settle(state, ended, goes_back, &mut told);
+        }
+        held.store(&mut told);
+        drop(states);
+        told.tell();
+        // A post of these may have failed: the values are stored, and the adapter is stopped.
+        if life.end().is_some() {
+            return Err(SignalError::AdapterStopped);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,118 @@
+//! Listener: who is told that a wait has ended, beside the threads that sleep for it.
+//!
+//! A waker is foreign code. It may poll its future at once and on this thread, signal, arm another
+//! wait, drop the last reference to a fence, or panic. So listeners are taken out of their cells
+//! while the wait ends, and told when whoever ended it holds no lock any more.
+
+use super::event_handle::EventHandle;
+use super::queue_core::QueueCore;
+use super::turn::Foreign;
+use crate::kmd::{Ddi, Level};
+use crate::sync::{Arc, thread, thread_local};
+use std::cell::Cell;
+use std::sync::Weak;
+use std::task::Waker;
+
+/// See the file's head.
+#[derive(Debug)]
+pub(super) enum Listener {
+    /// A future's task.
+    Waker(Waker),
+    /// An event handle.
+    Event(EventHandle),
+    /// A kernel-mode queue, which is held back by the wait.
+    Queue(Weak<QueueCore>),
+}
+
+impl Listener {
+    fn tell(self) {
+        match self {
+            Self::Waker(waker) => wake(waker),
+            Self::Event(event) => event.signal(),
+            Self::Queue(queue) => {
+                if let Some(queue) = queue.upgrade() {
+                    queue.advance();
+                }
+            }
+        }
+    }
+}
+
+/// Who panics does it for himself: the panic is reported as every panic is, and the others are told.
+#[cfg(not(loom))]
+fn wake(waker: Waker) {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    // Nothing of this crate is in the middle of a change here, and the waker is gone.
+    let _reported = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+}
+
+/// Loom tells by a panic of a deadlock that it finds there.
+#[cfg(loom)]
+fn wake(waker: Waker) {
+    waker.wake();
+}
+
+/// Listeners of waits that have ended.
+#[derive(Debug, Default)]
+#[must_use = "nobody is told until no lock is held"]
+pub(super) struct Listeners(Vec<Listener>);
+
+impl Listeners {
+    /// One more, if there is one.
+    pub(super) fn add(&mut self, listener: Option<Listener>) {
+        self.0.extend(listener);
+    }
+
+    /// Tells them, in the order in which their waits ended. The caller holds no lock. It may have a turn,
+    /// for which no listener is put to sleep (`turn`).
+    ///
+    /// A waker does what it does for the task that it wakes and not for the interrupt on whose thread it
+    /// runs: at PASSIVE_LEVEL, where it may call what every program may.
+    pub(super) fn tell(self) {
+        if self.0.is_empty() {
+            return;
+        }
+        as_told(|| self.0.into_iter().for_each(Listener::tell));
+    }
+}
+
+/// Does something as a listener is told: what may be the last reference to an adapter, or calls what
+/// belongs at PASSIVE_LEVEL. The caller holds no lock.
+pub(super) fn as_told(act: impl FnOnce()) {
+    let (_tells, _foreign) = (Tells::begin(), Foreign::begin());
+    Level::Passive.during(act);
+}
+
+thread_local! {
+    #[allow(clippy::missing_const_for_thread_local, reason = "loom's takes no const")]
+    static TELLS: Cell<bool> = Cell::new(false);
+}
+
+/// This thread tells, until it is dropped.
+struct Tells(bool);
+
+impl Tells {
+    fn begin() -> Self {
+        Self(TELLS.with(|tells| tells.replace(true)))
+    }
+}
+
+impl Drop for Tells {
+    fn drop(&mut self) {
+        TELLS.with(|tells| tells.set(self.0));
+    }
+}
+
+/// Stops a driver whose adapter has no user any more; when this returns it has stopped.
+///
+/// But where a waker let the last reference go: it may run on a thread of the driver, and to stop a
+/// driver is to wait for its threads. Then a thread of its own does it.
+pub(super) fn stop(ddi: Arc<dyn Ddi>) {
+    if !TELLS.with(Cell::get) {
+        return ddi.stop();
+    }
+    let stop = move || ddi.stop();
+    if let Err(error) = thread::Builder::new().name("nf-stop".into()).spawn(stop) {
+        eprintln!("native-fence: an adapter is not stopped, for want of a thread: {error}");
+    }
+}

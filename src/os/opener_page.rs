@@ -1,0 +1,127 @@
+//! Opener page: the slots by which the operating systems that have a fence open tell each other what
+//! their waiters wait for (`peers` says how, and why nothing is lost).
+//!
+//! A slot is taken by one read-modify-write of its owner, and cleared by one after its owner's death, by
+//! whoever comes first. What a dead owner left in the other words counts for nobody: the next owner
+//! writes them anew, and until then the slot's words are of a free slot.
+
+use super::process_identity::ProcessIdentity;
+use crate::abi::{NO_CPU_WAITER, OpenerSlot, PAGE_BYTES, SharedFenceHeader};
+use crate::shared::{Block, Word};
+
+/// A mapping of the page.
+#[derive(Clone, Debug)]
+pub(super) struct OpenerPage(Block);
+
+impl OpenerPage {
+    /// Over a page.
+    pub(super) fn new(page: Block) -> Self {
+        debug_assert_eq!(page.bytes() as u64, PAGE_BYTES);
+        Self(page)
+    }
+
+    /// Says what the page is.
+    pub(super) fn describe(&self, header: SharedFenceHeader) {
+        let words: [u64; SharedFenceHeader::BYTES as usize / 8] = bytemuck::cast(header);
+        self.0.put_words(SharedFenceHeader::OFFSET, &words);
+    }
+
+    /// What it says: any words.
+    pub(super) fn description(&self) -> SharedFenceHeader {
+        const WORDS: usize = SharedFenceHeader::BYTES as usize / 8;
+        bytemuck::cast(self.0.peek_words::<WORDS>(SharedFenceHeader::OFFSET))
+    }
+
+    fn word(&self, slot: usize, offset: u64) -> Word<'_> {
+        self.0.word(slot as u64 * OpenerSlot::BYTES + offset)
+    }
+
+    /// Who has a slot; 0 for nobody.
+    pub(super) fn owner(&self, slot: usize) -> u64 {
+        self.word(slot, OpenerSlot::OWNER).observe()
+    }
+
+    /// What the waiters of a slot's owner wait for, minus 1.
+    pub(super) fn awaited(&self, slot: usize) -> u64 {
+        self.word(slot, OpenerSlot::AWAITED).observe()
+    }
+
+    /// The same, by the owner.
+    pub(super) fn set_awaited(&self, slot: usize, monitored_value: u64) {
+        self.word(slot, OpenerSlot::AWAITED)
+            .publish(monitored_value);
+    }
+
+    /// Tells a slot's owner of a value.
+    pub(super) fn tell(&self, slot: usize, value: u64) {
+        self.word(slot, OpenerSlot::REACHED).raise(value);
+    }
+
+    /// What the owner was told.
+    pub(super) fn take_reached(&self, slot: usize) -> u64 {
+        self.word(slot, OpenerSlot::REACHED).take()
+    }
+
+    /// Calls a slot's owner to look at the page. Waits for nobody.
+    pub(super) fn call(&self, slot: usize) {
+        self.word(slot, OpenerSlot::CALLS).call();
+    }
+
+    /// How often a slot's owner was called: any number, which changes with each call.
+    pub(super) fn calls(&self, slot: usize) -> u64 {
+        self.word(slot, OpenerSlot::CALLS).observe()
+    }
+
+    /// Sleeps until a slot's owner has been called more often than `seen`.
+    pub(super) fn sleep_while(&self, slot: usize, seen: u64) {
+        while self.calls(slot) == seen {
+            self.word(slot, OpenerSlot::CALLS).sleep_while(seen);
+        }
+    }
+
+    /// CurrentValue is about to be stored backwards from this CPU.
+    pub(super) fn rewind(&self) {
+        self.0.word(SharedFenceHeader::REWINDS).meet(1);
+    }
+
+    /// Whether CurrentValue ever was stored backwards from a CPU.
+    pub(super) fn was_rewound(&self) -> bool {
+        self.0.word(SharedFenceHeader::REWINDS).observe() != 0
+    }
+
+    /// Takes a free slot: which. The words in it are those of one that waits for nothing.
+    pub(super) fn join(&self, own: ProcessIdentity) -> Option<usize> {
+        let mut slots = 0..OpenerSlot::SLOTS as usize;
+        slots.find(|slot| self.take_slot(*slot, own, NO_CPU_WAITER))
+    }
+
+    /// Takes a slot if it is free.
+    pub(super) fn take_slot(&self, slot: usize, own: ProcessIdentity, awaited: u64) -> bool {
+        let is_taken = self.word(slot, OpenerSlot::OWNER).exchange(0, own.word());
+        if is_taken {
+            // Until this is stored others may wait for what a dead owner waited for: they raise once more.
+            self.set_awaited(slot, awaited);
+            let _ = self.take_reached(slot);
+        }
+        is_taken
+    }
+
+    /// The owner leaves its slot.
+    pub(super) fn leave(&self, slot: usize, own: ProcessIdentity) {
+        // Not in a slot that is another's by now.
+        if self.owner(slot) == own.word() {
+            self.set_awaited(slot, NO_CPU_WAITER);
+            let _ = self.word(slot, OpenerSlot::OWNER).exchange(own.word(), 0);
+        }
+    }
+
+    /// Takes a slot again that was cleared although its owner lives; what the owner was told stays.
+    pub(super) fn take_back(&self, slot: usize, own: ProcessIdentity) -> bool {
+        self.word(slot, OpenerSlot::OWNER).exchange(0, own.word())
+    }
+
+    /// The slot's owner is dead: the slot is free. `false` if somebody has cleared it before.
+    pub(super) fn clear(&self, slot: usize, dead: u64) -> bool {
+        dead != 0 && self.word(slot, OpenerSlot::OWNER).exchange(dead, 0)
+    }
+}

@@ -1,0 +1,407 @@
+//! Queue core: how a kernel-mode queue goes on, and what interrupts and fences hold of it (HQ-10).
+//!
+//! The program's packets come into a software queue. The OS hands what is ready to the engine, each
+//! command with the engine's next submission id, executes waits and signals itself, and learns of
+//! each completion by an interrupt with the id. Nothing here has a thread: whoever queues something,
+//! tells of a completion or ends a wait advances the queue (MF-03).
+//!
+//! One thread at a time advances a queue, and holds no lock while it does: a step takes the locks of
+//! fences and calls the driver. Who comes meanwhile leaves word, and the thread looks once more
+//! before it stops; so nothing that happened before a call of [`QueueCore::advance`] is overlooked. A
+//! signal of one queue may let another go on: a thread that advances one already puts the other on
+//! its own list, since a chain of queues may be longer than a stack.
+
+use super::cpu_signal::{CpuSignal, SignalError};
+use super::kernel_engine::KernelEngine;
+use super::listener::{self, Listener, Listeners};
+use super::log_buffer::LogRead;
+use super::monitored_object::MonitoredFenceObject;
+use super::os_log::{OsLog, now};
+use super::software_queue::{HeldWait, OsSignal, SoftwarePacket, SoftwareQueue};
+use super::standing_wait::{Fences, StandingWait};
+use super::wait_cell::WaitError;
+use super::wait_tally::{Needs, WaitTally};
+use crate::abi::{LogOperation, LogType};
+use crate::kmd::{Ddi, HwQueueHandle, HwQueueWait, ProcessId};
+use crate::sync::{Arc, Mutex, lock, thread_local};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::slice;
+use std::sync::Weak;
+
+#[derive(Debug, Default)]
+struct State {
+    software: SoftwareQueue,
+    /// A thread advances it.
+    advancing: bool,
+    /// Somebody came meanwhile.
+    again: bool,
+    logs: [OsLog; LogType::ALL.len()],
+    stage: Stage,
+}
+
+/// What becomes of the queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    #[default]
+    Open,
+    /// The process ends, and all that was queued is executed: nothing more is taken.
+    Closing,
+    /// The driver's queue is destroyed.
+    Gone,
+}
+
+/// What interrupts and fences hold of a queue. It keeps the handles of what it names open, and is
+/// emptied when the queue is dropped.
+#[derive(Debug)]
+pub(super) struct QueueCore {
+    this: Weak<Self>,
+    handle: HwQueueHandle,
+    process: ProcessId,
+    progress: Weak<MonitoredFenceObject>,
+    ddi: Arc<dyn Ddi>,
+    engine: Arc<KernelEngine>,
+    state: Mutex<State>,
+}
+
+thread_local! {
+    #[allow(clippy::missing_const_for_thread_local, reason = "loom's takes no const")]
+    static TO_ADVANCE: RefCell<Option<VecDeque<Arc<QueueCore>>>> = RefCell::new(None);
+}
+
+/// Takes the thread's list away, after a panic too.
+struct Advances;
+
+impl Drop for Advances {
+    fn drop(&mut self) {
+        TO_ADVANCE.with(|list| list.borrow_mut().take());
+    }
+}
+
+impl QueueCore {
+    /// Of a queue that the driver has made.
+    pub(super) fn new(
+        handle: HwQueueHandle,
+        process: ProcessId,
+        progress: &Arc<MonitoredFenceObject>,
+        ddi: &Arc<dyn Ddi>,
+        engine: Arc<KernelEngine>,
+    ) -> Arc<Self> {
+        Arc::new_cyclic(|this| Self {
+            this: Weak::clone(this),
+            handle,
+            process,
+            progress: Arc::downgrade(progress),
+            ddi: Arc::clone(ddi),
+            engine,
+            state: Mutex::default(),
+        })
+    }
+
+    /// Puts something at the end of the queue, and advances it.
+    ///
+    /// # Errors
+    /// Why it was stopped; then nothing is put there.
+    pub(super) fn queue<T>(
+        self: &Arc<Self>,
+        push: impl FnOnce(&mut SoftwareQueue) -> T,
+    ) -> Result<T, WaitError> {
+        let mut state = lock(&self.state);
+        if let Some(error) = state.software.error {
+            return Err(error);
+        }
+        if state.stage != Stage::Open {
+            return Err(WaitError::Closed);
+        }
+        let pushed = push(&mut state.software);
+        drop(state);
+        self.advance();
+        Ok(pushed)
+    }
+
+    /// The last queued value: that of a command behind all that was queued so far (HQ-12). A wait or a
+    /// signal of the OS at the end gets one that does nothing behind it, so that the progress fence tells of
+    /// those too.
+    ///
+    /// # Errors
+    /// Why it was stopped.
+    pub(super) fn last_queued_value(self: &Arc<Self>) -> Result<u64, WaitError> {
+        self.queue(SoftwareQueue::push_end)
+    }
+
+    /// The progress fence; none once its user has dropped the queue.
+    pub(super) fn progress(&self) -> Option<Arc<MonitoredFenceObject>> {
+        self.progress.upgrade()
+    }
+
+    /// Takes nothing more from now on, if `value` is that of the last command still.
+    pub(super) fn close_at(&self, value: u64) -> bool {
+        let mut state = lock(&self.state);
+        let is_over = state.stage != Stage::Gone && state.software.ends_at(value);
+        if is_over {
+            state.stage = Stage::Closing;
+        }
+        is_over
+    }
+
+    /// Takes commands again.
+    pub(super) fn reopen(&self) {
+        let mut state = lock(&self.state);
+        if state.stage == Stage::Closing {
+            state.stage = Stage::Open;
+        }
+    }
+
+    /// The wait that the queue is held at.
+    pub(super) fn held_wait(&self) -> Option<HwQueueWait> {
+        lock(&self.state).software.held_wait()
+    }
+
+    /// Destroys the driver's queue, once, when all of it was executed: first the driver tells of what
+    /// the engine has completed, then waits for more progress end.
+    pub(super) fn destroy(&self) {
+        if self.begin_to_go() {
+            self.ddi.destroy_hw_queue(self.handle);
+        }
+        self.fail(WaitError::Closed);
+    }
+
+    /// The same for a queue that is dropped with what it has not executed, of which nothing more shall go
+    /// to the engine.
+    pub(super) fn abandon(&self) {
+        let goes = self.begin_to_go();
+        self.fail(WaitError::Closed);
+        if goes {
+            self.ddi.destroy_hw_queue(self.handle);
+        }
+    }
+
+    /// Whether nobody has destroyed it before.
+    fn begin_to_go(&self) -> bool {
+        std::mem::replace(&mut lock(&self.state).stage, Stage::Gone) != Stage::Gone
+    }
+
+    /// Whether its user or the end of its process has destroyed it.
+    pub(super) fn is_destroyed(&self) -> bool {
+        lock(&self.state).stage == Stage::Gone
+    }
+
+    /// What was logged since the last call.
+    pub(super) fn read_log(&self, kind: LogType) -> LogRead {
+        lock(&self.state).logs[kind.place()].read()
+    }
+
+    pub(super) fn handle(&self) -> HwQueueHandle {
+        self.handle
+    }
+
+    pub(super) fn process(&self) -> ProcessId {
+        self.process
+    }
+
+    pub(super) fn ddi(&self) -> &Arc<dyn Ddi> {
+        &self.ddi
+    }
+
+    /// Does what can be done with the head of the queue, and with what comes behind it. The caller
+    /// holds no lock.
+    pub(super) fn advance(self: &Arc<Self>) {
+        let is_nested = TO_ADVANCE.with(|list| match list.borrow_mut().as_mut() {
+            Some(list) => {
+                list.push_back(Arc::clone(self));
+                true
+            }
+            None => false,
+        });
+        if is_nested {
+            return;
+        }
+        TO_ADVANCE.with(|list| *list.borrow_mut() = Some(VecDeque::new()));
+        let _advances = Advances;
+        let mut next = Some(Arc::clone(self));
+        while let Some(queue) = next {
+            queue.advance_alone();
+            next = TO_ADVANCE.with(|list| list.borrow_mut().as_mut()?.pop_front());
+        }
+    }
+
+    fn advance_alone(self: &Arc<Self>) {
+        let mut state = lock(&self.state);
+        state.again = true;
+        if state.advancing {
+            return;
+        }
+        state.advancing = true;
+        while std::mem::take(&mut state.again) {
+            while let Some(packet) = state.software.next() {
+                drop(state);
+                let goes_on = self.execute(packet);
+                state = lock(&self.state);
+                if !goes_on {
+                    break;
+                }
+            }
+        }
+        state.advancing = false;
+    }
+
+    /// Executes the head; `false` if it stays there.
+    fn execute(self: &Arc<Self>, packet: SoftwarePacket) -> bool {
+        match packet {
+            SoftwarePacket::Command(command) => {
+                let handed = lock(&self.state).software.hand_over(command);
+                if let Ok((packets, value)) = handed {
+                    self.engine.hand_over(self, packets, value);
+                }
+                true
+            }
+            SoftwarePacket::Wait(wait) => self.wait(wait),
+            SoftwarePacket::Signal(signal) => {
+                self.signal(signal);
+                true
+            }
+        }
+    }
+
+    /// Looks whether a wait is over; else it stands in its fence's list, and its end advances the
+    /// queue.
+    fn wait(&self, mut wait: HeldWait) -> bool {
+        let (value, handle) = (wait.value, wait.handle);
+        let ended = if let Some((_, stands)) = &wait.stands {
+            stands.outcome()
+        } else {
+            // How far the value is was asked when the wait was queued: what the fence has done since, it
+            // has by signals that were near (MF-06), and the wait says nothing of what is stored.
+            let mut tally = WaitTally::new(Needs::All, 1);
+            if let Err(error) = wait.object.check_may_wait() {
+                tally.end(0, Err(error));
+            } else if wait.object.is_reached(value) {
+                tally.end(0, Ok(()));
+            }
+            tally.ended().or_else(|| {
+                let observed = now();
+                let stands =
+                    StandingWait::new(Fences::One((Arc::clone(&wait.object), value)), tally);
+                let listener = Listener::Queue(Weak::clone(&self.this));
+                let ended = stands.listen(listener).err().map(|(ended, _)| ended);
+                wait.stands = Some((observed, stands));
+                ended
+            })
+        };
+        let Some(ended) = ended else {
+            let _stopped = lock(&self.state).software.put_back(wait);
+            return false;
+        };
+        match ended.result {
+            Ok(()) => {
+                let end = now();
+                let observed = wait.stands.as_ref().map_or(end, |(observed, _)| *observed);
+                let operation = LogOperation::WaitUnblocked;
+                self.log(LogType::Waits, (handle, value), operation, observed, end);
+            }
+            Err(error) => self.fail(error),
+        }
+        true
+    }
+
+    /// A signal of the OS: it has come to the head, and all before it has completed (MF-05).
+    fn signal(&self, signal: OsSignal) {
+        let (named, result) = match signal {
+            OsSignal::Native(object, value) => {
+                let signal = CpuSignal {
+                    object: &object,
+                    value,
+                    // What the GPU stores is not refused (NF-21).
+                    allow_rewind: true,
+                };
+                let result = CpuSignal::all(slice::from_ref(&signal));
+                ((object.handle().raw(), value), result)
+            }
+            OsSignal::Monitored(signal) => (signal.named(), signal.make()),
+        };
+        match result {
+            Ok(()) => {
+                let end = now();
+                let operation = LogOperation::SignalExecuted;
+                self.log(LogType::Signals, named, operation, 0, end);
+            }
+            Err(SignalError::AdapterStopped) => self.fail(WaitError::AdapterStopped),
+            Err(SignalError::Closed) => self.fail(WaitError::Closed),
+            Err(SignalError::AccessDenied) => self.fail(WaitError::AccessDenied),
+            Err(SignalError::IntraGpu) => self.fail(WaitError::IntraGpu),
+            Err(
+                SignalError::Backward { .. }
+                | SignalError::TooFar
+                | SignalError::TooMany
+                | SignalError::SeveralAdapters
+                | SignalError::NamedTwice,
+            ) => unreachable!("it is one fence, may go back, and was outstanding"),
+        }
+    }
+
+    fn log(
+        &self,
+        kind: LogType,
+        (handle, value): (u32, u64),
+        operation: LogOperation,
+        observed: u64,
+        end: u64,
+    ) {
+        let log = &mut lock(&self.state).logs[kind.place()];
+        log.add(value, handle, operation, observed, end);
+    }
+
+    /// The oldest command has completed: its signals are made, and the queue goes on.
+    pub(super) fn completed(self: &Arc<Self>) {
+        let Some(effects) = lock(&self.state).software.completed() else {
+            return;
+        };
+        // The command may have had the last references of fences.
+        listener::as_told(|| {
+            let end = now();
+            for signal in effects.signals {
+                let operation = LogOperation::SignalExecuted;
+                self.log(LogType::Signals, signal.named(), operation, 0, end);
+                signal.made();
+            }
+            if let Some(progress) = self.progress.upgrade() {
+                progress.fence().signalled(effects.progress_value);
+            }
+        });
+        self.advance_when_told();
+    }
+
+    /// Advances it as a listener is told: at PASSIVE_LEVEL, and nothing that a driver waits for.
+    fn advance_when_told(&self) {
+        let mut told = Listeners::default();
+        told.add(Some(Listener::Queue(Weak::clone(&self.this))));
+        told.tell();
+    }
+
+    pub(super) fn error(&self) -> Option<WaitError> {
+        lock(&self.state).software.error
+    }
+
+    /// Stops the queue: what it holds back is dropped, and waits for its progress end. What the engine
+    /// has is not its own to drop: a slice that runs goes on, and may store yet ([`QueueCore::end`]).
+    pub(super) fn fail(&self, error: WaitError) {
+        let remains = lock(&self.state).software.stop(error);
+        self.ddi.abort_doorbell(self.handle);
+        // Last references of fences among them: as wakers, at PASSIVE_LEVEL.
+        listener::as_told(|| {
+            if let Some(progress) = self.progress.upgrade() {
+                progress.fence().fail(error);
+            }
+            drop(remains);
+        });
+    }
+
+    /// The driver has destroyed the queue, which was stopped before: what the engine had of it will not be
+    /// made any more, or was made and not told. So the fences of its process are looked at: where no
+    /// signal interrupts, and the command did not complete, nobody else tells of what it stored (MF-07).
+    pub(super) fn end(&self, look: impl FnOnce()) {
+        let remains = lock(&self.state).software.end();
+        listener::as_told(|| drop(remains));
+        look();
+    }
+}

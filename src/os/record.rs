@@ -1,0 +1,113 @@
+//! Record: what the OS notes of a failure that is not the user's (`layouts.md` 4.3).
+//!
+//! A bug check is the end of an adapter: the driver, or the engine behind it, broke what the OS relies
+//! on. The documents stop the machine; here the adapter is stopped and the process goes on. A live
+//! record is noted and ends nothing. Both are data with the documents' codes and parameters, to be
+//! read while the adapter's object lives.
+
+use crate::abi::FenceId;
+use crate::kmd::{DdiError, WrongLevel};
+use std::fmt;
+
+/// What happened, by the documents' numbers and in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// The bug check's code.
+    pub code: u32,
+    /// P1 to P4. Those that the documents call internal are 0.
+    pub parameters: [u64; 4],
+    /// What it says of the driver, and of what.
+    pub reason: String,
+}
+
+impl Record {
+    /// `VIDEO_SCHEDULER_INTERNAL_ERROR`, a bug check; P1 says of what kind.
+    pub const VIDEO_SCHEDULER_INTERNAL_ERROR: u32 = 0x119;
+    /// `DRIVER_VERIFIER_DETECTED_VIOLATION`, here a live record of a call at a wrong level (choice):
+    /// P1 is the level that the thread was at, P2 the one that the call is documented at.
+    pub const DRIVER_VERIFIER_DETECTED_VIOLATION: u32 = 0xC4;
+    /// P1 of 0x119: an id that no fence has or had.
+    pub const INVALID_FENCE_ID: u64 = 0x1;
+    /// P1 of 0x119: `DxgkDdiUpdateMonitoredValues` failed.
+    pub const UPDATE_OF_MONITORED_VALUE_FAILED: u64 = 0x12;
+    /// P1 of 0x119: `DxgkDdiUpdateCurrentValuesFromCpu` failed.
+    pub const UPDATE_OF_CURRENT_VALUE_FAILED: u64 = 0x13;
+
+    /// Whether it is the end of the adapter that it is about.
+    #[must_use]
+    pub fn is_bug_check(&self) -> bool {
+        self.code == Self::VIDEO_SCHEDULER_INTERNAL_ERROR
+    }
+
+    /// The driver tells of a command that it was never given (PR-18 of the other submission model).
+    pub(super) fn invalid_submission_id(submission_id: u64, node_ordinal: u32) -> Self {
+        Self {
+            code: Self::VIDEO_SCHEDULER_INTERNAL_ERROR,
+            parameters: [
+                Self::INVALID_FENCE_ID,
+                submission_id,
+                u64::from(node_ordinal),
+                0,
+            ],
+            reason: format!(
+                "node {node_ordinal} told that submission {submission_id} has completed, which it \
+                 was never handed"
+            ),
+        }
+    }
+
+    fn scheduler(violation: u64, id: FenceId, reason: String) -> Self {
+        Self {
+            code: Self::VIDEO_SCHEDULER_INTERNAL_ERROR,
+            // Which fence is our own choice of P2.
+            parameters: [violation, id.word(), 0, 0],
+            reason,
+        }
+    }
+
+    /// An interrupt named a fence that was destroyed, or that never was (IN-05).
+    pub(super) fn invalid_fence_id(id: FenceId, node_ordinal: u32) -> Self {
+        let reason = format!(
+            "node {node_ordinal} raised an interrupt that names {id:?}, which is no fence's: the \
+             driver names a fence after it was told that nothing refers to it any more"
+        );
+        Self::scheduler(Self::INVALID_FENCE_ID, id, reason)
+    }
+
+    /// FQ-09.
+    pub(super) fn update_of_monitored_value_failed(id: FenceId, error: &DdiError) -> Self {
+        let reason = format!("UpdateMonitoredValues failed for {id:?}: {error}");
+        Self::scheduler(Self::UPDATE_OF_MONITORED_VALUE_FAILED, id, reason)
+    }
+
+    /// FQ-09; the first fence of the batch stands for it.
+    pub(super) fn update_of_current_value_failed(id: FenceId, error: &DdiError) -> Self {
+        let reason = format!("UpdateCurrentValuesFromCpu failed for {id:?}: {error}");
+        Self::scheduler(Self::UPDATE_OF_CURRENT_VALUE_FAILED, id, reason)
+    }
+
+    /// FQ-09.
+    pub(super) fn wrong_level(wrong: WrongLevel) -> Self {
+        Self {
+            code: Self::DRIVER_VERIFIER_DETECTED_VIOLATION,
+            parameters: [wrong.thread as u64, wrong.documented as u64, 0, 0],
+            reason: wrong.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = if self.is_bug_check() {
+            "bug check"
+        } else {
+            "live record"
+        };
+        let [p1, p2, p3, p4] = self.parameters;
+        let (code, reason) = (self.code, &self.reason);
+        write!(
+            f,
+            "{kind} {code:#x} ({p1:#x}, {p2:#x}, {p3:#x}, {p4:#x}): {reason}"
+        )
+    }
+}

@@ -1,0 +1,278 @@
+//! Software queue: what a kernel-mode queue's program has queued and the OS still holds.
+//!
+//! Packets leave it at its head, one after another: a command goes to the engine when the ring has
+//! room for it; a wait is over when its fence has its value; a signal of the OS is made when every
+//! command before it has completed. What stands behind them stays. Pure: it says what is to be done
+//! next, and is told what was done.
+
+use super::cpu_signal::SignalError;
+use super::monitored_object::MonitoredFenceObject;
+use super::process::FenceObject;
+use super::standing_wait::StandingWait;
+use super::wait_cell::WaitError;
+use super::waitable::Waitable;
+use crate::abi::Packet;
+use crate::kmd::{HwQueueWait, SubmitCommand};
+use crate::sync::Arc;
+use std::collections::VecDeque;
+
+/// A GPU signal of a monitored fence that was recorded: it counts as outstanding (MF-06) until its
+/// command has completed, or until it is dropped.
+#[derive(Debug)]
+pub struct QueuedSignal {
+    object: Arc<MonitoredFenceObject>,
+    value: u64,
+    is_made: bool,
+}
+
+impl QueuedSignal {
+    /// # Errors
+    /// The handle's, the fence's ([`SignalError::TooFar`]).
+    pub(super) fn new(object: &Arc<MonitoredFenceObject>, value: u64) -> Result<Self, SignalError> {
+        object.check_signal()?;
+        object.fence().begin_signal(value)?;
+        Ok(Self {
+            object: Arc::clone(object),
+            value,
+            is_made: false,
+        })
+    }
+
+    /// The packet that makes it.
+    pub(super) fn packet(&self) -> Packet {
+        let stored = self.object.fence().stored_as(self.value);
+        Packet::signal(self.object.handle(), stored, 0)
+    }
+
+    /// Raw handle and value, for the log.
+    pub(super) fn named(&self) -> (u32, u64) {
+        (self.object.handle().raw(), self.value)
+    }
+
+    /// The OS makes it.
+    ///
+    /// # Errors
+    /// The handle was closed meanwhile.
+    pub(super) fn make(mut self) -> Result<(), SignalError> {
+        self.object.check_signal()?;
+        self.is_made = true;
+        // What the GPU stores is not refused (NF-21).
+        self.object.fence().signal_queued(self.value)
+    }
+
+    /// Its command has completed.
+    pub(super) fn made(mut self) {
+        self.is_made = true;
+        self.object.fence().signalled(self.value);
+    }
+}
+
+impl Drop for QueuedSignal {
+    fn drop(&mut self) {
+        if !self.is_made {
+            self.object.fence().withdraw_signal(self.value);
+        }
+    }
+}
+
+/// Packets for the engine, and what completes with them.
+#[derive(Debug)]
+pub(super) struct Command {
+    pub(super) packets: Vec<Packet>,
+    pub(super) progress_value: u64,
+    pub(super) effects: Effects,
+}
+
+/// What the OS does when a command has completed.
+#[derive(Debug, Default)]
+pub(super) struct Effects {
+    pub(super) signals: Vec<QueuedSignal>,
+    pub(super) progress_value: u64,
+    ring_packets: u64,
+}
+
+/// A wait that the OS holds a queue at.
+#[derive(Debug)]
+pub(super) struct HeldWait {
+    pub(super) object: Arc<dyn Waitable>,
+    pub(super) handle: u32,
+    pub(super) value: u64,
+    /// When it was first seen unsatisfied, and since then stands in the fence's list.
+    pub(super) stands: Option<(u64, StandingWait)>,
+}
+
+/// A signal that the OS makes.
+#[derive(Debug)]
+pub(super) enum OsSignal {
+    Native(Arc<FenceObject>, u64),
+    /// It counts as outstanding until it is made.
+    Monitored(QueuedSignal),
+}
+
+impl OsSignal {
+    /// # Errors
+    /// The handle may not signal or is closed.
+    pub(super) fn native(object: &Arc<FenceObject>, value: u64) -> Result<Self, SignalError> {
+        object.check_signal()?;
+        Ok(Self::Native(Arc::clone(object), value))
+    }
+
+    /// # Errors
+    /// The handle's, the fence's ([`SignalError::TooFar`]).
+    pub(super) fn monitored(
+        object: &Arc<MonitoredFenceObject>,
+        value: u64,
+    ) -> Result<Self, SignalError> {
+        QueuedSignal::new(object, value).map(Self::Monitored)
+    }
+}
+
+#[derive(Debug)]
+pub(super) enum SoftwarePacket {
+    Command(Command),
+    Wait(HeldWait),
+    Signal(OsSignal),
+}
+
+/// See the file's head.
+#[derive(Debug, Default)]
+pub(super) struct SoftwareQueue {
+    held: VecDeque<SoftwarePacket>,
+    /// Handed to the engine, oldest first.
+    in_flight: VecDeque<Effects>,
+    ring_packets: u64,
+    queued_value: u64,
+    /// A wait or a signal of the OS was queued behind the last command.
+    ends_otherwise: bool,
+    pub(super) error: Option<WaitError>,
+}
+
+/// What a queue held and lets go: to be dropped without a lock.
+#[derive(Debug)]
+#[must_use = "what is dropped here takes locks"]
+pub(super) struct Remains<T>(
+    #[allow(dead_code, reason = "they are kept to be dropped")] VecDeque<T>,
+);
+
+impl SoftwareQueue {
+    /// Most packets of one command: each takes two places of the ring at most, and the end one.
+    pub(super) const MOST_PACKETS: usize = SubmitCommand::MOST_RING_PACKETS as usize / 2 - 1;
+
+    /// The progress value of packets that make one command, if they come next.
+    pub(super) fn next_progress(&self, packets: &[Packet]) -> u64 {
+        self.queued_value + SubmitCommand::signals(packets) + 1
+    }
+
+    /// Puts packets for the engine at the end; gives the progress value that covers them. What does
+    /// not fit into a ring becomes several commands.
+    pub(super) fn push_commands(&mut self, packets: &[Packet], signals: Vec<QueuedSignal>) -> u64 {
+        let mut signals = signals.into_iter();
+        self.ends_otherwise = false;
+        for packets in packets.chunks(Self::MOST_PACKETS) {
+            let count = SubmitCommand::signals(packets);
+            self.queued_value = self.next_progress(packets);
+            let effects = Effects {
+                signals: signals.by_ref().take(count as usize).collect(),
+                progress_value: self.queued_value,
+                ring_packets: SubmitCommand::ring_packets(packets),
+            };
+            self.held.push_back(SoftwarePacket::Command(Command {
+                packets: packets.to_vec(),
+                progress_value: self.queued_value,
+                effects,
+            }));
+        }
+        self.queued_value
+    }
+
+    /// Puts a wait or a signal at the end.
+    pub(super) fn push(&mut self, packet: SoftwarePacket) {
+        self.held.push_back(packet);
+        self.ends_otherwise = true;
+    }
+
+    /// Puts a command at the end that does nothing, unless a command is the last that was queued; gives
+    /// the progress value that covers all of it, 0 where nothing was ever queued.
+    pub(super) fn push_end(&mut self) -> u64 {
+        if self.ends_otherwise {
+            self.push_commands(&[Packet::nop()], Vec::new());
+        }
+        self.queued_value
+    }
+
+    /// Whether the command of `value` is the last that was queued.
+    pub(super) fn ends_at(&self, value: u64) -> bool {
+        !self.ends_otherwise && self.queued_value == value
+    }
+
+    /// The wait at the head.
+    pub(super) fn held_wait(&self) -> Option<HwQueueWait> {
+        match self.held.front()? {
+            SoftwarePacket::Wait(wait) => Some(HwQueueWait {
+                handle: wait.handle,
+                value: wait.value,
+            }),
+            SoftwarePacket::Command(_) | SoftwarePacket::Signal(_) => None,
+        }
+    }
+
+    /// Takes the head out if something can be done with it now.
+    pub(super) fn next(&mut self) -> Option<SoftwarePacket> {
+        if self.error.is_some() {
+            return None;
+        }
+        let ready = match self.held.front()? {
+            SoftwarePacket::Command(command) => {
+                let needed = command.effects.ring_packets;
+                self.ring_packets + needed <= SubmitCommand::MOST_RING_PACKETS
+            }
+            SoftwarePacket::Wait(_) => true,
+            SoftwarePacket::Signal(_) => self.in_flight.is_empty(),
+        };
+        if ready { self.held.pop_front() } else { None }
+    }
+
+    /// The wait at the head is not over.
+    ///
+    /// # Errors
+    /// The queue was stopped meanwhile: the wait, to be dropped without a lock.
+    pub(super) fn put_back(&mut self, wait: HeldWait) -> Result<(), HeldWait> {
+        if self.error.is_some() {
+            return Err(wait);
+        }
+        self.held.push_front(SoftwarePacket::Wait(wait));
+        Ok(())
+    }
+
+    /// A command goes to the engine; gives what goes there.
+    ///
+    /// # Errors
+    /// The queue was stopped meanwhile: the command, to be dropped without a lock.
+    pub(super) fn hand_over(&mut self, command: Command) -> Result<(Vec<Packet>, u64), Command> {
+        if self.error.is_some() {
+            return Err(command);
+        }
+        self.ring_packets += command.effects.ring_packets;
+        self.in_flight.push_back(command.effects);
+        Ok((command.packets, command.progress_value))
+    }
+
+    /// The oldest command has completed.
+    pub(super) fn completed(&mut self) -> Option<Effects> {
+        let effects = self.in_flight.pop_front()?;
+        self.ring_packets -= effects.ring_packets;
+        Some(effects)
+    }
+
+    /// The queue is stopped, with the first error of several; nothing of it goes to the engine any
+    /// more. Signals of what went there before stay outstanding (MF-06).
+    pub(super) fn stop(&mut self, error: WaitError) -> Remains<SoftwarePacket> {
+        self.error.get_or_insert(error);
+        Remains(std::mem::take(&mut self.held))
+    }
+
+    /// The engine has nothing of the queue any more.
+    pub(super) fn end(&mut self) -> Remains<Effects> {
+        Remains(std::mem::take(&mut self.in_flight))
+    }
+}

@@ -1,0 +1,158 @@
+//! Providers: the memory that an adapter's parties share, by kind.
+//!
+//! Two kinds: system memory, which is always there, and local memory, which the device has of its
+//! own and the host reaches. What is made goes where the placement table wants it if that is
+//! offered, else to system memory; a fence may ask for local memory and is refused without. A region
+//! says where it really is.
+
+use super::{Provider, Region, RegionError, SystemPages};
+use crate::abi::{Home, WordGroup};
+use crate::sync::Arc;
+
+/// Why there is no local memory.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoLocalMemory {
+    /// The engines are not of a device.
+    #[error("the engines have no memory of their own")]
+    NoDevice,
+    /// The CPU reaches none of it.
+    #[error("the CPU reaches no memory of the device's own")]
+    Unreachable,
+    /// There is but one kind of memory.
+    #[error(
+        "the device's memory is system memory; to have it treated as local memory all the same, \
+         open the adapter with MemoryPlacement::LocalForced"
+    )]
+    SameAsSystem,
+    /// It was asked for.
+    #[error(
+        "the adapter was opened with everything in system memory; open it with \
+         MemoryPlacement::ByTable"
+    )]
+    NotWanted,
+    /// The driver cannot pass it between devices.
+    #[error("the driver exports no buffer memory as opaque file descriptors and imports it again")]
+    NoExport,
+    /// It was tried.
+    #[error("it was tried and did not work: {0}")]
+    Refused(String),
+}
+
+/// See the module's page.
+#[derive(Clone, Debug)]
+pub struct Providers {
+    system: Arc<dyn Provider>,
+    local: Result<Arc<dyn Provider>, NoLocalMemory>,
+    /// Names, and why not.
+    passed_over: Vec<(&'static str, String)>,
+}
+
+impl Default for Providers {
+    /// What needs no device: for models of engines.
+    fn default() -> Self {
+        Self::new(Arc::new(SystemPages), Err(NoLocalMemory::NoDevice))
+    }
+}
+
+impl Providers {
+    /// Of these.
+    #[must_use]
+    pub fn new(system: Arc<dyn Provider>, local: Result<Arc<dyn Provider>, NoLocalMemory>) -> Self {
+        Self {
+            system,
+            local,
+            passed_over: Vec::new(),
+        }
+    }
+
+    /// The same, with the names of those that were tried before and do not work here, and why.
+    #[must_use]
+    pub fn with_passed_over(self, passed_over: Vec<(&'static str, String)>) -> Self {
+        Self {
+            passed_over,
+            ..self
+        }
+    }
+
+    /// Providers of system memory that would have been preferred, and why they are not used.
+    #[must_use]
+    pub fn passed_over(&self) -> &[(&'static str, String)] {
+        &self.passed_over
+    }
+
+    /// The provider of system memory.
+    #[must_use]
+    pub fn system(&self) -> &dyn Provider {
+        self.system.as_ref()
+    }
+
+    /// The provider of local memory, which the host reaches.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn local(&self) -> Result<&dyn Provider, &NoLocalMemory> {
+        self.local.as_ref().map(AsRef::as_ref)
+    }
+
+    /// Memory for words of one group, by the placement table: local memory is what they had better lie
+    /// in, and where it has no room they lie in system memory, as NF-29 has it of segments. The region
+    /// says where it is.
+    ///
+    /// # Errors
+    /// When there is none left of either.
+    pub fn for_words(&self, group: WordGroup, bytes: u64) -> Result<Arc<Region>, RegionError> {
+        // What the host need not reach is not made here: an engine's own buffers.
+        if group.placement().home == Home::LocalHostVisible {
+            self.preferring_local(group, bytes)
+        } else {
+            self.system.region(group, bytes)
+        }
+    }
+
+    /// Memory of the first kind while it has room, then of the second, whatever the table says: segments
+    /// that a driver prefers and lets evict to (NF-29).
+    ///
+    /// # Errors
+    /// It is not offered, or there is none left, of the last kind that was asked for.
+    pub fn in_homes(
+        &self,
+        preferred: Home,
+        eviction: Option<Home>,
+        group: WordGroup,
+        bytes: u64,
+    ) -> Result<Arc<Region>, RegionError> {
+        let region = |home| match home {
+            Home::CachedSystem => self.system.region(group, bytes),
+            Home::LocalHostVisible | Home::Local => self.local_for_words(group, bytes),
+        };
+        let made = region(preferred);
+        match eviction {
+            Some(eviction) if made.is_err() => region(eviction),
+            Some(_) | None => made,
+        }
+    }
+
+    fn preferring_local(&self, group: WordGroup, bytes: u64) -> Result<Arc<Region>, RegionError> {
+        if let Ok(local) = &self.local
+            && let Ok(region) = local.region(group, bytes)
+        {
+            return Ok(region);
+        }
+        self.system.region(group, bytes)
+    }
+
+    /// Local memory for words of one group, whatever the table says.
+    ///
+    /// # Errors
+    /// It is not offered, or there is none left.
+    pub fn local_for_words(
+        &self,
+        group: WordGroup,
+        bytes: u64,
+    ) -> Result<Arc<Region>, RegionError> {
+        match &self.local {
+            Ok(local) => local.region(group, bytes),
+            Err(why) => Err(RegionError::NoLocalMemory(why.clone())),
+        }
+    }
+}

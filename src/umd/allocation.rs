@@ -1,0 +1,68 @@
+//! Allocation: memory that hardware queues fill and copy, and the program reads and writes.
+
+use crate::abi::LocalHandle;
+use crate::os::{self, Process};
+use crate::sync::Arc;
+
+/// Memory shared by the program and the engines, in words of 64 bits, zero at first. Cloning gives
+/// another reference to the same memory; the last one to go closes its handle.
+///
+/// The program loads and stores each word by itself. A queue sees what was stored before it was rung,
+/// or before a CPU signal that it waited for, and what queues stored before signals that it waited
+/// for. The program sees what a queue stored after a wait for a later signal of that queue: promised
+/// by Vulkan once the slice has ended, which a waiter that sleeps is told by; before that, to one that
+/// looks, practice of coherent memory. Two that store to one word, or one that loads what another
+/// stores, must be ordered by fences.
+#[derive(Clone, Debug)]
+pub struct Allocation {
+    object: Arc<os::Allocation>,
+}
+
+impl Allocation {
+    pub(super) fn new(object: os::Allocation) -> Self {
+        Self {
+            object: Arc::new(object),
+        }
+    }
+
+    /// The handle that packets carry.
+    #[must_use]
+    pub fn handle(&self) -> LocalHandle {
+        self.object.handle()
+    }
+
+    /// The process whose handle it is.
+    pub(super) fn process(&self) -> &Arc<Process> {
+        self.object.process()
+    }
+
+    /// Its size in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.object.bytes()
+    }
+
+    /// Stores words from byte `offset` on.
+    ///
+    /// # Panics
+    /// If they do not lie in it, or `offset` is no multiple of 8.
+    pub fn write(&self, offset: u64, words: &[u64]) {
+        self.object.memory().put_words(offset, words);
+    }
+
+    /// Loads as many words as `words` has room for, from byte `offset` on.
+    ///
+    /// # Panics
+    /// If they do not lie in it, or `offset` is no multiple of 8.
+    pub fn read(&self, offset: u64, words: &mut [u64]) {
+        for (at, word) in (offset..).step_by(8).zip(words) {
+            *word = self.object.memory().word(at).peek();
+        }
+    }
+
+    /// Closes the handle: transfers that carry it fault, one under way in its next part at the
+    /// latest. The memory can be read and written on.
+    pub fn close(&self) {
+        self.object.close();
+    }
+}

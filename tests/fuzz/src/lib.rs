@@ -1,0 +1,34 @@
+//! Fuzz targets of native-fence.
+//!
+//! What an engine reads was written by a program, and what the operating system reads by an engine;
+//! neither trusts the other. Each target feeds one reader anything at all, and asserts what the
+//! contract promises of it: no panic, no access outside of what is allowed (the model's oracle), no
+//! hang (slices are counted, not time), and of what was said right, no word lost or made up.
+//!
+//! | target | feeds | to |
+//! |---|---|---|
+//! | [`packets`] | packets, good, bent and raw, over a few handles | an engine |
+//! | [`ring`] | ring control words and packets, scribbled on while a slice runs | an engine |
+//! | [`log`] | a log whose engine goes on, or lies, while it is read | the log reader |
+//! | [`records`] | records, indices and results of slices | driver and operating system |
+//!
+//! A target is a type that is made of bytes and a function that plays it. The same input is the
+//! same course of events. `tests/corpus.rs` plays what is checked in, with any Rust.
+
+mod forwarding;
+mod liar;
+pub mod log;
+mod memory;
+mod neighbour;
+mod node;
+pub mod packets;
+pub mod records;
+pub mod ring;
+
+use arbitrary::{Arbitrary, Unstructured};
+
+/// The type of a target, made of the bytes that a fuzzer found.
+#[must_use]
+pub fn from_bytes<'a, T: Arbitrary<'a>>(bytes: &'a [u8]) -> Option<T> {
+    T::arbitrary_take_rest(Unstructured::new(bytes)).ok()
+}

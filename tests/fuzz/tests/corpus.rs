@@ -1,0 +1,57 @@
+//! Plays what is checked in through the targets, with any Rust: the seeds that a fuzzer has found,
+//! each of which goes where no other goes.
+
+use nfence_fuzz::{from_bytes, log, packets, records, ring};
+use std::path::Path;
+
+/// Plays each file of a target's corpus; says which one it was, if it fails.
+fn play(target: &str, mut play: impl FnMut(&[u8])) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("corpus")
+        .join(target);
+    let files = folder.read_dir().expect("the target has a corpus");
+    let mut played = 0;
+    for file in files {
+        let path = file.expect("a file").path();
+        println!("{}", path.display());
+        play(&std::fs::read(&path).expect("it can be read"));
+        played += 1;
+    }
+    assert!(played > 0, "the corpus of {target} is empty");
+}
+
+#[test]
+fn packets() {
+    play("packets", |bytes| {
+        if let Some(program) = from_bytes::<packets::Program>(bytes) {
+            let _ = program.play();
+        }
+    });
+}
+
+#[test]
+fn ring() {
+    play("ring", |bytes| {
+        if let Some(program) = from_bytes::<ring::Program>(bytes) {
+            let _ = program.play();
+        }
+    });
+}
+
+#[test]
+fn log() {
+    play("log", |bytes| {
+        if let Some(program) = from_bytes::<log::Program>(bytes) {
+            let _ = program.play();
+        }
+    });
+}
+
+#[test]
+fn records() {
+    play("records", |bytes| {
+        if let Some(program) = from_bytes::<records::Program>(bytes) {
+            let _ = program.play();
+        }
+    });
+}

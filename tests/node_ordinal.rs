@@ -1,0 +1,79 @@
+//! Nodes and affinities (HQ-11): where a queue is made, and who is named when it signals.
+
+#![allow(clippy::unwrap_used, reason = "tests, and their helpers")]
+
+mod support {
+    pub(crate) mod bench;
+}
+
+use native_fence::gpu::NodePolicy;
+use native_fence::{CommandList, HwQueueOptions};
+use support::bench::{complete, native, on_benches_of};
+
+const NODES: u32 = 3;
+
+/// A queue is made on a node that the adapter has, with an affinity of exactly one bit, that of its
+/// one engine; anything else is refused with the reason, and nothing of it stays.
+///
+/// Kills `any-affinity-will-do` and `a-node-too-many`.
+#[test]
+fn hq_11_a_queue_is_made_on_a_node_that_there_is_with_one_engine() {
+    on_benches_of(NODES, NodePolicy::default(), |bench| {
+        let create = |node_ordinal, engine_affinity| {
+            let options = HwQueueOptions {
+                node_ordinal,
+                engine_affinity,
+                ..HwQueueOptions::default()
+            };
+            bench.device.create_hw_queue_with(options)
+        };
+        let fence = bench.fence(0);
+        for node_ordinal in 0..NODES {
+            for affinity in [0, 2, 3, 1 << 31, u32::MAX] {
+                let refused = create(node_ordinal, affinity).unwrap_err();
+                assert!(refused.to_string().contains("affinity"), "{refused}");
+            }
+            let mut queue = create(node_ordinal, 1).unwrap();
+            let value = u64::from(node_ordinal) + 1;
+            complete(&mut queue, CommandList::new().signal(&fence, value));
+            assert_eq!(fence.current_value(), value);
+            assert_eq!(queue.os().handle().node_ordinal, node_ordinal);
+        }
+        for node_ordinal in [NODES, NODES + 1, u32::MAX] {
+            let refused = create(node_ordinal, 1).unwrap_err();
+            assert!(refused.to_string().contains("node ordinal"), "{refused}");
+        }
+    });
+}
+
+/// An interrupt names the node whose engine signalled, and engine 0 of it.
+///
+/// Open: preemptions and resets name them too, when there are such.
+///
+/// Kills `interrupts-name-the-first-node`.
+#[test]
+fn hq_11_an_interrupt_names_the_node_that_raised_it() {
+    on_benches_of(NODES, NodePolicy::default(), |bench| {
+        for node_ordinal in 0..NODES {
+            let fence = bench.fence(0);
+            let mut queue = bench.queue_on(node_ordinal);
+            let waiter = bench.waiter(&fence, 1);
+            complete(&mut queue, CommandList::new().signal(&fence, 1));
+            assert_eq!(waiter.join(), Ok(()));
+            bench.until_told();
+            let payloads = bench.spy.payloads();
+            let of_fence = payloads.iter().filter(|payload| {
+                let mut fences = payload.fences.iter().flatten();
+                fences.any(|named| named.fence == native(&fence).id())
+            });
+            let raised: Vec<_> = of_fence
+                .map(|payload| (payload.node_ordinal, payload.engine_ordinal))
+                .collect();
+            assert!(!raised.is_empty(), "node {node_ordinal} raised nothing");
+            assert!(
+                raised.iter().all(|named| *named == (node_ordinal, 0)),
+                "{raised:?}"
+            );
+        }
+    });
+}

@@ -1,0 +1,100 @@
+//! What a test has a DDI spy do: hooks, failures, interrupts of its own.
+
+use super::DdiSpy;
+use super::book::{Failing, MadeDoorbell, Moment, Passed, Published, lock};
+use native_fence::abi::FenceId;
+use native_fence::abi::wddm::FenceStorageSurfaceData;
+use native_fence::kmd::{Callbacks, DoorbellId, Interrupt, SystemProcessPlace};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+impl DdiSpy {
+    /// Calls `hook` with each interrupt before the OS gets it; it may change it.
+    pub(crate) fn on_interrupt(&self, hook: impl FnMut(&mut Interrupt) + Send + 'static) {
+        *lock(&self.book.interrupt) = Some(Box::new(hook));
+    }
+
+    /// From now on the OS learns of no interrupt: no raise is answered.
+    pub(crate) fn keep_interrupts(&self) {
+        self.book.keeps_interrupts.store(true, Ordering::Release);
+    }
+
+    /// The OS, as the driver sees it.
+    pub(crate) fn os(&self) -> Arc<dyn Callbacks> {
+        let os = lock(&self.book.os).clone();
+        os.expect("the driver was started")
+    }
+
+    /// Interrupts the OS as a driver does, past the hook.
+    pub(crate) fn interrupt(&self, interrupt: Interrupt) {
+        self.os().notify_interrupt(interrupt);
+    }
+
+    /// From now on such calls fail, and the driver does not get them.
+    pub(crate) fn fail(&self, call: Failing) {
+        lock(&self.book.fails).push(call);
+    }
+
+    /// From now on no call fails.
+    pub(crate) fn succeed(&self) {
+        lock(&self.book.fails).clear();
+    }
+
+    /// Places that the OS had mapped for the system process, or not, with those that they are a second
+    /// mapping of, as they came to the driver.
+    pub(crate) fn passed(&self) -> Vec<Passed> {
+        lock(&self.book.passed).clone()
+    }
+
+    /// From now on the driver gets what `instead` gives in the stead of what the OS had mapped.
+    pub(crate) fn pass_instead(
+        &self,
+        instead: impl Fn(&'static str) -> Option<SystemProcessPlace> + Send + 'static,
+    ) {
+        *lock(&self.book.instead) = Some(Box::new(instead));
+    }
+
+    /// From now on `answer` changes what the driver answers of segments.
+    pub(crate) fn answer_segments(
+        &self,
+        answer: impl Fn(&mut FenceStorageSurfaceData) + Send + 'static,
+    ) {
+        *lock(&self.book.segments) = Some(Box::new(answer));
+    }
+
+    /// They go through again.
+    pub(crate) fn fail_no_more(&self) {
+        lock(&self.book.fails).clear();
+    }
+
+    /// From now on hooks in calls run at the level of the call.
+    pub(crate) fn keep_level_in_hooks(&self) {
+        self.book.keeps_level.store(true, Ordering::Release);
+    }
+
+    /// Calls `hook` at every moment; with fences and values where those are updated.
+    pub(crate) fn hook(&self, hook: impl Fn(Moment, &[(FenceId, u64)]) + Send + Sync + 'static) {
+        *lock(&self.book.hook) = Some(Arc::new(hook));
+    }
+
+    /// Takes that hook away.
+    pub(crate) fn unhook(&self) {
+        *lock(&self.book.hook) = None;
+    }
+
+    /// Calls `hook` at the next such moment.
+    pub(crate) fn once(&self, moment: Moment, hook: impl FnOnce() + Send + 'static) {
+        lock(&self.book.once).push((moment, Box::new(hook)));
+    }
+
+    /// A doorbell that was created, with the arguments of it.
+    pub(crate) fn made_doorbell(&self, doorbell: DoorbellId) -> MadeDoorbell {
+        let made = lock(&self.book.doorbells).get(&doorbell).cloned();
+        made.expect("CreateDoorbell was called for it")
+    }
+
+    /// Calls and callbacks so far as published structures, oldest first.
+    pub(crate) fn published(&self) -> Vec<Published> {
+        lock(&self.book.published).clone()
+    }
+}

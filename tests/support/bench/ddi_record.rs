@@ -1,0 +1,113 @@
+//! What a DDI spy has written down.
+
+use super::book::{Call, SetLog, lock};
+use super::{DdiSpy, LONG, RawLog};
+use native_fence::abi::{FenceId, LogType};
+use native_fence::kmd::{HwQueueHandle, Interrupt, NativeFenceSignaled};
+use std::sync::atomic::Ordering;
+
+impl DdiSpy {
+    /// What was called since the calls were last taken, oldest first.
+    pub(crate) fn calls(&self) -> Vec<Call> {
+        lock(&self.book.calls).clone()
+    }
+
+    /// As [`DdiSpy::calls`], and forgets them.
+    pub(crate) fn take(&self) -> Vec<Call> {
+        std::mem::take(&mut *lock(&self.book.calls))
+    }
+
+    pub(crate) fn count(&self, which: impl Fn(&Call) -> bool) -> usize {
+        let calls = lock(&self.book.calls);
+        calls.iter().filter(|call| which(call)).count()
+    }
+
+    /// Calls of UpdateMonitoredValues.
+    pub(crate) fn updates(&self) -> usize {
+        self.count(|call| matches!(call, Call::UpdateMonitoredValues(_)))
+    }
+
+    pub(crate) fn notifies(&self, queue: HwQueueHandle) -> usize {
+        self.count(|call| *call == Call::NotifyWorkSubmission(queue))
+    }
+
+    pub(crate) fn connects(&self, queue: HwQueueHandle) -> usize {
+        self.count(|call| *call == Call::ConnectDoorbell(queue))
+    }
+
+    /// Interrupts that the OS has handled, or that were kept from it, oldest first.
+    pub(crate) fn interrupts(&self) -> Vec<Interrupt> {
+        let interrupt = |call| match call {
+            Call::Interrupt(interrupt) => Some(interrupt),
+            _ => None,
+        };
+        self.calls().into_iter().filter_map(interrupt).collect()
+    }
+
+    /// Those of them that tell of signalled fences.
+    pub(crate) fn payloads(&self) -> Vec<NativeFenceSignaled> {
+        let payload = |interrupt| match interrupt {
+            Interrupt::NativeFenceSignaled(payload) => Some(payload),
+            _ => None,
+        };
+        self.interrupts().into_iter().filter_map(payload).collect()
+    }
+
+    /// Fences that interrupts named, with the values, oldest first.
+    pub(crate) fn named(&self) -> Vec<(FenceId, u64)> {
+        let payloads = self.payloads();
+        let named = payloads.iter().flat_map(|payload| payload.fences.iter());
+        named.flatten().map(|f| (f.fence, f.value)).collect()
+    }
+
+    /// Values with which interrupts named a fence, oldest first.
+    pub(crate) fn raised(&self, fence: FenceId) -> Vec<u64> {
+        let of_fence = self.named().into_iter().filter(|named| named.0 == fence);
+        of_fence.map(|named| named.1).collect()
+    }
+
+    /// MonitoredValues of a fence that the OS has posted, oldest first.
+    pub(crate) fn monitored_values(&self, fence: FenceId) -> Vec<u64> {
+        let mut values = Vec::new();
+        for call in self.calls() {
+            if let Call::UpdateMonitoredValues(updates) = call {
+                values.extend(updates.iter().filter(|u| u.0 == fence).map(|u| u.1));
+            }
+        }
+        values
+    }
+
+    /// Interrupt records that the OS was told of, or that were kept from it.
+    pub(super) fn records(&self) -> u64 {
+        *lock(&self.book.records)
+    }
+
+    /// Whether the driver has sent a NULL array, which does not say how many records it stands for.
+    pub(super) fn has_collapsed(&self) -> bool {
+        self.book.collapsed.load(Ordering::Acquire)
+    }
+
+    /// Waits until the OS has handled an interrupt that `is` right.
+    pub(crate) fn until_handled(&self, is: impl Fn(&Interrupt) -> bool) {
+        let handled = |call: &Call| matches!(call, Call::Interrupt(interrupt) if is(interrupt));
+        let calls = lock(&self.book.calls);
+        let (calls, out) = self
+            .book
+            .called
+            .wait_timeout_while(calls, LONG, |calls| !calls.iter().any(&handled))
+            .unwrap();
+        assert!(!out.timed_out(), "the interrupt never came: {calls:?}");
+    }
+
+    /// The logs that the OS has set, oldest first.
+    pub(crate) fn logs(&self) -> Vec<SetLog> {
+        lock(&self.book.logs).clone()
+    }
+
+    /// The log of a queue, as raw memory.
+    pub(crate) fn log(&self, queue: HwQueueHandle, kind: LogType) -> RawLog {
+        let mut logs = self.logs().into_iter().rev();
+        let found = logs.find(|set| (set.0, set.1) == (queue, kind));
+        RawLog::of(&found.expect("SetNativeFenceLogBuffer was called for it").2)
+    }
+}

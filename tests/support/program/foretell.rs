@@ -1,0 +1,149 @@
+//! Foretelling a program's outcome, by the rules alone: no ring, no slice, no log.
+
+use super::{Command, Held, Named, PARTS_BYTES, Program, TIMES_BYTES, WORDS_BYTES, Words};
+use native_fence::abi::FaultCode;
+
+/// What becomes of one queue.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct QueueEnd {
+    /// Packets that it takes.
+    pub(crate) read: u64,
+    /// Why it is stopped then; it stands at a wait, or has no more, where `None`.
+    pub(crate) fault: Option<FaultCode>,
+    pub(crate) progress: u64,
+    /// Entries of the logs of waits and of signals.
+    pub(crate) logged: [u64; 2],
+}
+
+/// Words of a queue's allocations: times, of which a word is 1 where there is one, then those that
+/// transfers name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Memory(pub(crate) [Vec<u64>; 4]);
+
+impl Default for Memory {
+    fn default() -> Self {
+        let sizes = [TIMES_BYTES, WORDS_BYTES, WORDS_BYTES, PARTS_BYTES];
+        Self(sizes.map(|bytes| vec![0; (bytes / 8) as usize]))
+    }
+}
+
+impl Memory {
+    fn held(&mut self, held: Held) -> &mut Vec<u64> {
+        &mut self.0[1 + held as usize]
+    }
+
+    fn put(&mut self, to: Words, words: &[u64]) {
+        let first = to.first as usize;
+        self.held(to.of)[first..first + words.len()].copy_from_slice(words);
+    }
+
+    /// The first word that differs.
+    pub(crate) fn difference(&self, other: &Self) -> Option<String> {
+        self.0
+            .iter()
+            .zip(&other.0)
+            .enumerate()
+            .find_map(|(of, (a, b))| {
+                let at = a.iter().zip(b).position(|(a, b)| a != b)?;
+                let count = a.iter().zip(b).filter(|(a, b)| a != b).count();
+                let (a, b) = (a[at], b[at]);
+                Some(format!(
+                    "allocation {of}, word {at} (one of {count}): {a:#x} and {b:#x}"
+                ))
+            })
+    }
+}
+
+/// What becomes of a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Foretold {
+    pub(crate) values: Vec<u64>,
+    pub(crate) queues: Vec<QueueEnd>,
+    /// Of each queue.
+    pub(crate) memory: Vec<Memory>,
+}
+
+impl Foretold {
+    /// Packets that are taken.
+    pub(crate) fn packets(&self) -> u64 {
+        self.queues.iter().map(|queue| queue.read).sum()
+    }
+
+    /// How many of them are transfers.
+    pub(crate) fn transfers(&self, program: &Program) -> u64 {
+        let ends = self.queues.iter().zip(&program.queues);
+        let taken = ends.flat_map(|(end, queue)| &queue.commands[..end.read as usize]);
+        let is_transfer = |command: &&Command| {
+            matches!(
+                command,
+                Command::Timestamp(_) | Command::Fill(..) | Command::Copy(..)
+            )
+        };
+        taken.filter(is_transfer).count() as u64
+    }
+}
+
+/// The least fixed point: every queue goes as far as it can, until none can.
+pub(crate) fn foretell(program: &Program) -> Foretold {
+    let mut values = vec![0; program.fences];
+    for (fence, value) in &program.cpu {
+        values[*fence] = *value;
+    }
+    let mut queues = vec![QueueEnd::default(); program.queues.len()];
+    let mut memory = vec![Memory::default(); program.queues.len()];
+    loop {
+        let before: u64 = queues.iter().map(|queue| queue.read).sum();
+        for (at, program) in program.queues.iter().enumerate() {
+            while let Some(command) = program.commands.get(queues[at].read as usize) {
+                match *command {
+                    Command::Nop => {}
+                    Command::Wait(named, value) => {
+                        let stands_at = match named {
+                            Named::Fence(fence) => values[fence],
+                            Named::ProgressOf(queue) => queues[queue].progress,
+                        };
+                        if stands_at < value {
+                            break;
+                        }
+                        queues[at].logged[0] += 1;
+                    }
+                    Command::Signal(fence, value) => {
+                        values[fence] = value;
+                        queues[at].logged[1] += 1;
+                    }
+                    Command::Progress(value) => {
+                        queues[at].progress = value;
+                        queues[at].logged[1] += 1;
+                    }
+                    Command::Timestamp(word) => memory[at].0[0][word as usize] = 1,
+                    Command::Fill(to, value) => {
+                        memory[at].put(to, &vec![value; to.count as usize]);
+                    }
+                    Command::Copy(from, first, to) => {
+                        let range = first as usize..(first + to.count) as usize;
+                        let words = memory[at].held(from)[range].to_vec();
+                        memory[at].put(to, &words);
+                    }
+                    Command::Malformed(malformed) => {
+                        queues[at].fault = Some(malformed.code());
+                        break;
+                    }
+                }
+                queues[at].read += 1;
+            }
+        }
+        if queues.iter().map(|queue| queue.read).sum::<u64>() == before {
+            break;
+        }
+    }
+    for (queue, program) in queues.iter_mut().zip(&program.queues) {
+        if queue.read == program.commands.len() as u64 && program.bad_index.is_some() {
+            queue.fault = Some(FaultCode::WriteIndex);
+        }
+    }
+    Foretold {
+        values,
+        queues,
+        memory,
+    }
+}

@@ -1,0 +1,229 @@
+//! Transfers of a program: how they are drawn, and their packets.
+
+use super::{
+    Command, Held, MalformedTransfer, PARTS_BYTES, TIMES_BYTES, WORDS_BYTES, Words, WrongHandle,
+};
+use crate::engines::Random;
+use native_fence::abi::{LocalHandle, Packet};
+use native_fence::{Allocation, Device};
+
+/// A transfer that is done. Few are of several parts: `has_parts` is whether the program has had
+/// those it may have.
+pub(super) fn transfer(random: &mut Random, has_parts: &mut bool) -> Command {
+    let long = !*has_parts && random.below(3) == 0;
+    if long {
+        *has_parts = random.below(2) == 0;
+    }
+    match random.below(7) {
+        0 => Command::Timestamp(random.below(TIMES_BYTES / 8)),
+        1..=3 => {
+            let of = if long {
+                Held::Parts
+            } else {
+                *random.pick(&Held::ALL)
+            };
+            let (first, count) = range(random, words_of(of), long);
+            let value = random.bits();
+            Command::Fill(Words { of, first, count }, value)
+        }
+        _ => copy(random, long),
+    }
+}
+
+fn words_of(held: Held) -> u64 {
+    match held {
+        Held::Words | Held::MoreWords => WORDS_BYTES / 8,
+        Held::Parts => PARTS_BYTES / 8,
+    }
+}
+
+/// The first of some words, and how many; none now and then.
+fn range(random: &mut Random, words: u64, long: bool) -> (u64, u64) {
+    let most = if long { words } else { words.min(130) };
+    let count = match random.below(8) {
+        0..=5 if long => most - random.below(most / 4),
+        0 => 0,
+        1 => most,
+        2 => 1 + random.below(8),
+        _ => random.below(most + 1),
+    };
+    (random.below(words - count + 1), count)
+}
+
+/// Within one allocation to the other half of it; else anywhere.
+fn copy(random: &mut Random, long: bool) -> Command {
+    let (from, of) = if long {
+        (Held::Parts, Held::Parts)
+    } else {
+        (*random.pick(&Held::ALL), *random.pick(&Held::ALL))
+    };
+    let both = words_of(from).min(words_of(of));
+    if from != of {
+        let (source, count) = range(random, both, long);
+        let first = random.below(words_of(of) - count + 1);
+        return Command::Copy(from, source, Words { of, first, count });
+    }
+    let half = words_of(of) / 2;
+    let (source, count) = range(random, half, long);
+    // At the nearest, or as far as it goes.
+    let nearest = source + count;
+    let first = match random.below(2) {
+        0 => nearest,
+        _ => nearest + random.below(words_of(of) - nearest - count + 1),
+    };
+    let turned = random.below(2) == 0;
+    let (source, first) = if turned {
+        (first, source)
+    } else {
+        (source, first)
+    };
+    Command::Copy(from, source, Words { of, first, count })
+}
+
+/// A transfer that stops its queue.
+pub(super) fn malformed_transfer(random: &mut Random) -> MalformedTransfer {
+    let huge = u64::MAX - 7;
+    let ranges = [
+        (0, WORDS_BYTES + 8),
+        (8, WORDS_BYTES),
+        (WORDS_BYTES, 8),
+        (WORDS_BYTES + 8, 0),
+        (0, 12),
+        (4, 8),
+        (1, 8),
+        (huge, 16),
+        (16, huge),
+        (8, huge),
+        (1 << 32, 8),
+        (0, 1 << 32),
+    ];
+    let (first, bytes) = *random.pick(&ranges);
+    match random.below(10) {
+        0 => MalformedTransfer::Length(*random.pick(&[0, 2, 0x101, 0xff_ffff])),
+        1..=3 => MalformedTransfer::Handle {
+            of_source: random.below(2) == 0,
+            wrong: *random.pick(&[
+                WrongHandle::NeverOpened,
+                WrongHandle::NoGeneration,
+                WrongHandle::OfAnother,
+                WrongHandle::Fence,
+                WrongHandle::Closed,
+            ]),
+        },
+        4 => MalformedTransfer::HighHalf(*random.pick(&[1, 1 << 31, u32::MAX])),
+        5 => MalformedTransfer::Fill { first, bytes },
+        6 => MalformedTransfer::Source { first, bytes },
+        7 => MalformedTransfer::Timestamp(*random.pick(&[4, WORDS_BYTES, WORDS_BYTES - 4, huge])),
+        _ => {
+            let count = 2 + random.below(30);
+            let (near, far) = (random.below(4), random.below(count));
+            let (from, to) = *random.pick(&[(near, near + far), (near + far, near)]);
+            MalformedTransfer::Overlap { from, to, count }
+        }
+    }
+}
+
+/// A queue's allocations, in the order of what is foretold of them.
+pub(super) struct Allocations {
+    held: [Allocation; 4],
+    closed: Allocation,
+}
+
+impl Allocations {
+    pub(super) fn new(device: &Device) -> Self {
+        let sizes = [TIMES_BYTES, WORDS_BYTES, WORDS_BYTES, PARTS_BYTES];
+        let allocation = |bytes| device.create_allocation(bytes).unwrap();
+        let closed = allocation(WORDS_BYTES);
+        closed.close();
+        Self {
+            held: sizes.map(allocation),
+            closed,
+        }
+    }
+
+    fn handle(&self, held: Held) -> LocalHandle {
+        self.held[1 + held as usize].handle()
+    }
+
+    pub(super) fn words(&self) -> LocalHandle {
+        self.handle(Held::Words)
+    }
+
+    pub(super) fn timestamp(&self, word: u64) -> Packet {
+        Packet::timestamp(self.held[0].handle(), word * 8)
+    }
+
+    pub(super) fn fill(&self, to: Words, value: u64) -> Packet {
+        Packet::fill(self.handle(to.of), to.first * 8, to.count * 8, value)
+    }
+
+    pub(super) fn copy(&self, from: Held, first: u64, to: Words) -> Packet {
+        let source = (self.handle(from), first * 8);
+        Packet::copy((self.handle(to.of), to.first * 8), source, to.count * 8)
+    }
+
+    /// What they hold.
+    pub(super) fn outcome(&self) -> super::Memory {
+        let mut words = self.held.each_ref().map(|allocation| {
+            let mut words = vec![0; (allocation.bytes() / 8) as usize];
+            allocation.read(0, &mut words);
+            words
+        });
+        for time in &mut words[0] {
+            *time = u64::from(*time != 0);
+        }
+        super::Memory(words)
+    }
+
+    /// Whether no word was stored to the one that is closed.
+    pub(super) fn closed_is_kept(&self) -> bool {
+        let mut words = vec![0; (self.closed.bytes() / 8) as usize];
+        self.closed.read(0, &mut words);
+        words.iter().all(|word| *word == 0)
+    }
+
+    /// The packet, given what the process calls others' things.
+    pub(super) fn malformed(
+        &self,
+        transfer: MalformedTransfer,
+        foreign: LocalHandle,
+        fence: LocalHandle,
+    ) -> Packet {
+        let words = self.words();
+        let other = self.handle(Held::MoreWords);
+        let copy = Packet::copy((words, 0), (other, 0), 16);
+        match transfer {
+            MalformedTransfer::Length(bits) => Packet {
+                control: copy.control & !0xffff_ff00 | u64::from(bits) << 8,
+                ..copy
+            },
+            MalformedTransfer::Handle { of_source, wrong } => {
+                let handle = match wrong {
+                    WrongHandle::NeverOpened => super::play::never_opened(1),
+                    WrongHandle::NoGeneration => super::play::never_opened(0),
+                    WrongHandle::OfAnother => foreign,
+                    WrongHandle::Fence => fence,
+                    WrongHandle::Closed => self.closed.handle(),
+                };
+                if of_source {
+                    Packet::copy((words, 0), (handle, 0), 16)
+                } else {
+                    Packet::fill(handle, 0, 16, 1 << 50)
+                }
+            }
+            MalformedTransfer::HighHalf(bits) => Packet {
+                source_handle: copy.source_handle | u64::from(bits) << 32,
+                ..copy
+            },
+            MalformedTransfer::Fill { first, bytes } => Packet::fill(words, first, bytes, 1 << 50),
+            MalformedTransfer::Source { first, bytes } => {
+                let parts = self.handle(Held::Parts);
+                Packet::copy((parts, 0), (words, first), bytes)
+            }
+            MalformedTransfer::Timestamp(at) => Packet::timestamp(words, at),
+            MalformedTransfer::Overlap { from, to, count } => {
+                Packet::copy((words, to * 8), (words, from * 8), count * 8)
+            }
+        }
+    }
+}
