@@ -1,7 +1,8 @@
 //! Peer link: one operating system's place among those that have a fence open (`peers`).
 //!
-//! It has a slot of the fence's page, hears when it is called there, and calls the others. It knows of each other slot by whose descriptor its owner's end is told; an owner that is
-//! new is looked up when it is first seen. The descriptors are closed with the link.
+//! It has a slot of the fence's page, hears when it is called there, and calls the others. It knows of
+//! each other slot by whose descriptor its owner's end is told; an owner that is new is looked up when it
+//! is first seen. The descriptors are closed with the link.
 
 use super::native_fence::NativeFence;
 use super::opener_page::OpenerPage;
@@ -235,9 +236,10 @@ impl Peers for PeerLink {
             let is_of_now = recorded > current && !self.page.was_rewound();
             let reached = if is_of_now { recorded } else { current };
             if awaited < reached {
+                // Counted before: whoever it wakes may ask for the count.
+                self.told.fetch_add(1, Ordering::Relaxed);
                 self.page.tell(slot, reached);
                 self.page.call(slot);
-                self.told.fetch_add(1, Ordering::Relaxed);
             }
             if awaited >= current {
                 least = least.min(awaited);
