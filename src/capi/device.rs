@@ -3,9 +3,12 @@
 use super::async_waits::AsyncWaits;
 use super::handles;
 use super::object::{Device, HwContext, Object, OpenedAdapter};
+use super::private_data::EndDevice;
 use super::refusal::Refusal;
 use crate::abi::wddm::{CreateDevice, CreateHwContext, DestroyDevice, DestroyHwContext};
 use crate::sync::Arc;
+use crate::umd::Timeout;
+use std::time::Duration;
 
 pub(super) fn create(args: &mut CreateDevice) -> Result<(), Refusal> {
     let adapter = handles::find::<OpenedAdapter>(args.adapter)?;
@@ -24,6 +27,20 @@ pub(super) fn create(args: &mut CreateDevice) -> Result<(), Refusal> {
 
 pub(super) fn destroy(args: DestroyDevice) -> Result<(), Refusal> {
     handles::destroy::<Device>(args.device, |_| Ok(()))
+}
+
+/// Takes the doorbells and waits, with no lock of the table: other calls go on, and what is destroyed
+/// meanwhile is none of the device's any more.
+pub(super) fn end(args: EndDevice) -> Result<(), Refusal> {
+    let device = handles::find::<Device>(args.device)?;
+    if args.flags != 0 {
+        return Err(Refusal::parameter("no bit of these Flags is published: 0"));
+    }
+    let timeout = match args.timeout_in_milliseconds {
+        u64::MAX => Timeout::Never,
+        milliseconds => Timeout::After(Duration::from_millis(milliseconds)),
+    };
+    Ok(device.device.end(timeout)?)
 }
 
 pub(super) fn create_context(args: &mut CreateHwContext) -> Result<(), Refusal> {

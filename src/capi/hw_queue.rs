@@ -39,7 +39,7 @@ pub(super) fn create(args: &mut CreateHwQueueForUserModeSubmission) -> Result<()
     let queue = context
         .device
         .device
-        .create_hw_queue_disconnected(options)?;
+        .create_hw_queue_without_doorbell(options)?;
     let queue = Arc::clone(queue.os());
     let progress = Arc::clone(queue.progress_fence());
     let filled = CreateHwQueueForUserModeSubmission {

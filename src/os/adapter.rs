@@ -45,6 +45,12 @@ pub enum OsError {
         "the process ends: it gets no queue, and its doorbells do not connect; open another one"
     )]
     ProcessEnds,
+    /// A second doorbell of one queue.
+    #[error("the queue has a doorbell: destroy it first")]
+    HasDoorbell,
+    /// A queue without a doorbell.
+    #[error("the queue has no doorbell: create one first")]
+    NoDoorbell,
     /// A waker, which runs within a call that moves a log or switches tracing, asks for the same. Calls of
     /// that kind wait for each other, and that one waits for the waker.
     #[error(

@@ -83,6 +83,7 @@ mod process_identity;
 mod queue_core;
 mod queue_log;
 mod queue_record;
+mod queue_stop;
 mod queue_storage;
 mod record;
 mod settling;
@@ -128,6 +129,7 @@ pub use native_fence::NativeFence;
 pub use peers::PeerCounters;
 pub use process::{FenceObject, Process};
 pub use process_end::{EndError, UnfinishedQueue};
+pub use queue_stop::QueueStop;
 pub use record::Record;
 pub use shared_handle::{ShareError, SharedHandle};
 #[cfg(not(loom))]

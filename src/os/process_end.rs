@@ -15,6 +15,9 @@
 //! and reads the value. One of the two sees the other (`umd::HwQueue`). Who reads a doorbell that is
 //! taken connects, is refused, and knows that what it queued may not run.
 //!
+//! What is in the ring of a queue without a doorbell no engine has: such a queue has executed what was
+//! queued, or the end is refused at once. It gets no doorbell while the process ends.
+//!
 //! An end that fails destroys nothing. The engines still have the rings; the doorbells connect again
 //! when they are rung next, and it can be tried again.
 
@@ -25,6 +28,7 @@ use super::monitored_object::MonitoredFenceObject;
 use super::process::{FenceObject, Process};
 use super::queue_core::QueueCore;
 use super::queue_record::QueueRecord;
+use super::queue_stop::QueueStop;
 use super::standing_wait::FenceValue;
 use super::wait_cell::WaitError;
 use super::waitable::Waitable;
@@ -92,8 +96,8 @@ pub enum EndError {
     TimedOut(Vec<UnfinishedQueue>),
     /// A queue executes nothing any more: its engine is lost, or it was stopped at a packet. Drop it.
     #[error(
-        "queue {number} of node {node} was stopped: {error}; drop it, and end the process again",
-        number = .hw_queue.number, node = .hw_queue.node_ordinal
+        "queue {number} of node {node} was stopped: {why}; drop it, and end the process again",
+        number = .hw_queue.number, node = .hw_queue.node_ordinal, why = .error.why_stopped()
     )]
     Stopped {
         /// Which.
@@ -101,6 +105,9 @@ pub enum EndError {
         /// Why.
         error: WaitError,
     },
+    /// A queue has no doorbell and has executed less than was queued, which no engine has.
+    #[error("{0}, and has no doorbell; create one or drop the queue, and end the process again")]
+    NoDoorbell(UnfinishedQueue),
     /// Another thread ends it at this time.
     #[error("another thread ends the process")]
     Ending,
@@ -300,7 +307,23 @@ impl Queue {
             progress,
             last_queued,
         });
-        Ok(awaited.filter(|_| !self.is_destroyed()))
+        let has_no_ring = self.has_no_ring();
+        // Looked at last: a queue that was dropped has none either.
+        let Some(awaited) = awaited.filter(|_| !self.is_destroyed()) else {
+            return Ok(None);
+        };
+        match awaited.unfinished().filter(|_| has_no_ring) {
+            Some(unfinished) => Err(EndError::NoDoorbell(unfinished)),
+            None => Ok(Some(awaited)),
+        }
+    }
+
+    /// Whether no engine can have what is in its ring.
+    fn has_no_ring(&self) -> bool {
+        match self {
+            Self::User(queue) => !queue.has_doorbell(),
+            Self::Kernel(_) => false,
+        }
     }
 
     fn stands_at(&self) -> Option<HwQueueWait> {
@@ -325,7 +348,7 @@ impl Queue {
 
     fn destroy(&self) {
         match self {
-            Self::User(queue) => queue.destroy(),
+            Self::User(queue) => queue.destroy(QueueStop::ProcessEnded),
             Self::Kernel(queue) => queue.destroy(),
         }
     }

@@ -10,23 +10,31 @@ use super::log_pools::LogPools;
 use super::native_fence::NativeFence;
 use super::process::FenceObject;
 use super::queue_log::QueueLog;
+use super::queue_stop::QueueStop;
 use super::queue_storage::QueueStorage;
 use super::system_process::SystemProcess;
 use super::tracing::Tracing;
 use super::wait_cell::WaitError;
-use crate::abi::{Doorbell, DoorbellStatus, LogType, LogTypes, QueueProgress};
+use crate::abi::{Doorbell, DoorbellStatus, LogType, LogTypes, PAGE_BYTES, QueueProgress};
 use crate::kmd::{
-    ConnectDoorbell, Ddi, DdiError, DoorbellId, HwQueueHandle, HwQueueWait, ProcessId,
+    ConnectDoorbell, CreateDoorbell, CreateDoorbellFlags, Ddi, DdiError, DoorbellId, HwQueueHandle,
+    HwQueueWait, Place, ProcessId,
 };
-use crate::sync::{Arc, Mutex, MutexGuard, lock};
+use crate::sync::{Arc, Mutex, MutexGuard, lock, plain};
 use std::sync::Weak;
 
-/// Whether the user may have the doorbell.
+/// Whether there is a doorbell, and the user may have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Door {
+    /// The user has made none, or has destroyed it: no engine has the ring.
+    Missing,
     Open,
     /// The process ends: the engine keeps the ring (HQ-12).
     Withdrawn,
+    /// The same, and the user has destroyed the doorbell meanwhile.
+    Unwanted,
+    /// The process ends, and there is no doorbell.
+    Barred,
     /// The driver's queue is destroyed.
     Gone,
 }
@@ -35,7 +43,9 @@ enum Door {
 #[derive(Debug)]
 pub(super) struct QueueRecord {
     handle: HwQueueHandle,
-    doorbell: DoorbellId,
+    /// The last that was made; `door` says whether it is there. Who rings reads it without that lock, and
+    /// the driver is told in vain of one that is gone.
+    doorbell: plain::Mutex<DoorbellId>,
     process: ProcessId,
     progress_fence: Arc<NativeFence>,
     /// The same by the handle that its user has, which may wait; the user keeps it.
@@ -59,7 +69,7 @@ pub(super) struct QueueRecord {
 
 impl QueueRecord {
     pub(super) fn new(
-        (handle, doorbell): (HwQueueHandle, DoorbellId),
+        handle: HwQueueHandle,
         process: ProcessId,
         progress: &Arc<FenceObject>,
         ddi: Arc<dyn Ddi>,
@@ -80,13 +90,13 @@ impl QueueRecord {
             order: Mutex::new(()),
             telling: Mutex::new(()),
             handle,
-            doorbell,
+            doorbell: plain::Mutex::new(DoorbellId(0)),
             process,
             progress_fence: Arc::clone(progress.fence()),
             progress: Arc::downgrade(progress),
             ddi,
             error: Mutex::new(None),
-            door: Mutex::new(Door::Open),
+            door: Mutex::new(Door::Missing),
             storage,
         }
     }
@@ -176,24 +186,98 @@ impl QueueRecord {
         self.progress.upgrade()
     }
 
+    /// Makes the doorbell, which starts disconnected. The ring has `ring_capacity` packets.
+    ///
+    /// With `door` locked, as in `connect`: an end that comes meanwhile finds a doorbell or none, and
+    /// bars it then.
+    ///
+    /// # Errors
+    /// The driver's reason; there is one; the process ends.
+    pub(super) fn create_doorbell(
+        &self,
+        doorbell: DoorbellId,
+        ring_capacity: u64,
+    ) -> Result<(), OsError> {
+        let mut door = lock(&self.door);
+        match *door {
+            Door::Missing => {}
+            Door::Open => return Err(OsError::HasDoorbell),
+            Door::Withdrawn | Door::Unwanted | Door::Barred | Door::Gone => {
+                return Err(OsError::ProcessEnds);
+            }
+        }
+        self.ddi.create_doorbell(&CreateDoorbell {
+            hw_queue: self.handle,
+            doorbell,
+            ring: Place::from(&self.storage.ring),
+            ring_packets: PAGE_BYTES,
+            ring_capacity,
+            words: self.storage.doorbell.block(),
+            flags: CreateDoorbellFlags::default(),
+        })?;
+        *plain::lock(&self.doorbell) = doorbell;
+        *door = Door::Open;
+        Ok(())
+    }
+
+    /// Disconnects the doorbell and destroys it: what the engine has not executed stays in the ring, for
+    /// another doorbell. While the process ends the engine keeps the ring, and the doorbell goes with the
+    /// end, or when that fails.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(super) fn destroy_doorbell(&self) -> Result<(), OsError> {
+        let mut door = lock(&self.door);
+        match *door {
+            Door::Open => *door = Door::Missing,
+            Door::Withdrawn => {
+                *door = Door::Unwanted;
+                return Ok(());
+            }
+            Door::Missing | Door::Unwanted | Door::Barred | Door::Gone => {
+                return Err(OsError::NoDoorbell);
+            }
+        }
+        // Not with `door` locked, as in `disconnect`. Nobody connects it any more, and the driver refuses
+        // another doorbell until this one is gone.
+        drop(door);
+        self.ddi.destroy_doorbell(self.doorbell());
+        Ok(())
+    }
+
+    /// The last doorbell that was made.
+    pub(super) fn doorbell(&self) -> DoorbellId {
+        *plain::lock(&self.doorbell)
+    }
+
+    /// Whether there is a doorbell.
+    pub(super) fn has_doorbell(&self) -> bool {
+        match *lock(&self.door) {
+            Door::Open | Door::Withdrawn | Door::Unwanted => true,
+            Door::Missing | Door::Barred | Door::Gone => false,
+        }
+    }
+
     /// Connects the doorbell, if the user may have it.
     ///
     /// # Errors
-    /// The driver's reason; the process ends.
+    /// The driver's reason; there is none; the process ends.
     pub(super) fn connect(&self) -> Result<(), OsError> {
         let door = lock(&self.door);
-        if *door == Door::Open {
-            let args = ConnectDoorbell::of(self.doorbell);
-            let _status = self.ddi.connect_doorbell(&args)?;
-            return Ok(());
-        }
-        // What is in the ring may have come after the engine's last look, with a last queued value
-        // that is waited for.
-        if *door == Door::Withdrawn {
-            self.ddi.withdraw_doorbell(self.doorbell)?;
+        match *door {
+            Door::Open => {
+                let args = ConnectDoorbell::of(self.doorbell());
+                let _status = self.ddi.connect_doorbell(&args)?;
+                return Ok(());
+            }
+            Door::Missing => return Err(OsError::NoDoorbell),
+            // What is in the ring may have come after the engine's last look, with a last queued value
+            // that is waited for.
+            Door::Withdrawn | Door::Unwanted => self.ddi.withdraw_doorbell(self.doorbell())?,
+            Door::Barred | Door::Gone => return Err(OsError::ProcessEnds),
         }
         drop(door);
-        self.ddi.notify_work_submission(self.doorbell);
+        self.ddi.notify_work_submission(self.doorbell());
         Err(OsError::ProcessEnds)
     }
 
@@ -207,12 +291,15 @@ impl QueueRecord {
         if *lock(&self.door) != Door::Open {
             return;
         }
-        self.ddi.disconnect_doorbell(self.doorbell);
+        self.ddi.disconnect_doorbell(self.doorbell());
         let door = lock(&self.door);
-        if *door == Door::Withdrawn {
-            // A lost engine and a stopped queue end the wait by themselves; of a list that has filled up
-            // meanwhile the end tells by its time-out.
-            let _ = self.ddi.withdraw_doorbell(self.doorbell);
+        match *door {
+            Door::Withdrawn | Door::Unwanted => {
+                // A lost engine and a stopped queue end the wait by themselves; of a list that has filled
+                // up meanwhile the end tells by its time-out.
+                let _ = self.ddi.withdraw_doorbell(self.doorbell());
+            }
+            Door::Missing | Door::Open | Door::Barred | Door::Gone => {}
         }
     }
 
@@ -224,9 +311,13 @@ impl QueueRecord {
     /// The driver's reason.
     pub(super) fn withdraw(&self) -> Result<(), DdiError> {
         let mut door = lock(&self.door);
-        if *door == Door::Open {
-            self.ddi.withdraw_doorbell(self.doorbell)?;
-            *door = Door::Withdrawn;
+        match *door {
+            Door::Open => {
+                self.ddi.withdraw_doorbell(self.doorbell())?;
+                *door = Door::Withdrawn;
+            }
+            Door::Missing => *door = Door::Barred,
+            Door::Withdrawn | Door::Unwanted | Door::Barred | Door::Gone => {}
         }
         Ok(())
     }
@@ -236,28 +327,53 @@ impl QueueRecord {
         self.ddi.hw_queue_wait(self.handle)
     }
 
-    /// The user may connect the doorbell again.
+    /// The user may connect the doorbell again, or make one.
     pub(super) fn give_back(&self) {
         let mut door = lock(&self.door);
-        if *door == Door::Withdrawn {
-            *door = Door::Open;
+        match *door {
+            Door::Withdrawn => *door = Door::Open,
+            Door::Barred => *door = Door::Missing,
+            Door::Unwanted => {
+                *door = Door::Missing;
+                drop(door);
+                self.ddi.destroy_doorbell(self.doorbell());
+            }
+            Door::Missing | Door::Open | Door::Gone => {}
         }
     }
 
-    /// Destroys the driver's queue, once; waits for its progress end.
-    pub(super) fn destroy(&self) {
+    /// Destroys the driver's queue, once; waits for its progress end, which are told why.
+    pub(super) fn destroy(&self, why: QueueStop) {
         let before = std::mem::replace(&mut *lock(&self.door), Door::Gone);
         if before != Door::Gone {
-            self.ddi.destroy_doorbell(self.doorbell);
+            let stop = WaitError::QueueStopped(why);
+            // Before the doorbell is taken for good: who reads that looks here for the reason.
+            lock(&self.error).get_or_insert(stop);
+            match before {
+                Door::Open | Door::Withdrawn | Door::Unwanted => {
+                    self.ddi.destroy_doorbell(self.doorbell());
+                }
+                Door::Missing | Door::Barred | Door::Gone => {}
+            }
             self.ddi.destroy_hw_queue(self.handle);
             // Nobody can reach its next value any more; an earlier error stays.
-            self.progress_fence.fail(WaitError::Closed);
+            self.progress_fence.fail(stop);
         }
     }
 
     /// Whether its user or the end of its process has destroyed it.
     pub(super) fn is_destroyed(&self) -> bool {
         *lock(&self.door) == Door::Gone
+    }
+
+    /// What its user is told of a call that was refused: that the process has ended, with which the
+    /// driver's queue was destroyed, or `error`.
+    pub(super) fn refused(&self, error: impl Into<OsError>) -> OsError {
+        if self.is_destroyed() {
+            OsError::ProcessEnds
+        } else {
+            error.into()
+        }
     }
 
     /// The driver takes the doorbell away: the user reads DISCONNECTED_RETRY, unless it is aborted, which
