@@ -67,6 +67,23 @@ impl<'a> Walk<'a> {
         self.calls += 1;
     }
 
+    /// Each bit of a word of flags in turn, where it has a `status`.
+    pub(crate) fn bits<T: Pod>(
+        &mut self,
+        name: &str,
+        good: T,
+        word: fn(&mut T) -> &mut u32,
+        status: impl Fn(u32) -> Option<NtStatus>,
+        call: impl Fn(*mut T) -> NtStatus,
+    ) {
+        for bit in 0..u32::BITS {
+            let Some(wanted) = status(bit) else { continue };
+            let mut args = good;
+            *word(&mut args) |= 1 << bit;
+            self.refused(&format!("{name}, bit {bit}"), args, wanted, &call);
+        }
+    }
+
     /// A pointer that cannot be, which every call refuses.
     pub(crate) fn pointers<T: Pod>(
         &mut self,
