@@ -171,6 +171,8 @@ fn hq_02_the_driver_may_refuse_a_doorbell() {
 }
 
 /// HQ-02, HQ-01: a queue that was stopped is not brought back by another doorbell.
+///
+/// Kills `stopped-queue-connects-again`.
 #[test]
 fn hq_02_another_doorbell_does_not_revive_a_stopped_queue() {
     on_every_bench(NodePolicy::default(), |bench| {

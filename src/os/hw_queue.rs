@@ -133,8 +133,8 @@ impl HwQueue {
     /// The doorbell, as the driver knows it, while there is one.
     #[must_use]
     pub fn doorbell(&self) -> Option<DoorbellId> {
-        let has_doorbell = self.record.has_doorbell();
-        has_doorbell.then(|| self.record.doorbell())
+        let door = self.record.door();
+        door.has_doorbell().then(|| door.doorbell())
     }
 
     /// `D3DKMTCreateDoorbell`: the engine gets the ring when it is connected. A queue has one at a time.
@@ -146,7 +146,7 @@ impl HwQueue {
         self.adapter.check_up()?;
         let ring_capacity = self.memory.packets.bytes() as u64 / PACKET_BYTES;
         let doorbell = self.adapter.next_doorbell();
-        self.record.create_doorbell(doorbell, ring_capacity)
+        self.record.door().create(doorbell, ring_capacity)
     }
 
     /// `D3DKMTDestroyDoorbell`: disconnects it first. What the engine has not executed stays in the ring,
@@ -155,7 +155,7 @@ impl HwQueue {
     /// # Errors
     /// [`OsError::NoDoorbell`].
     pub fn destroy_doorbell(&self) -> Result<(), OsError> {
-        self.record.destroy_doorbell()
+        self.record.door().destroy()
     }
 
     /// The native fence that carries the last completed submission (NF-24).
@@ -183,18 +183,18 @@ impl HwQueue {
     /// ([`Process::end`]).
     pub fn connect_doorbell(&self) -> Result<(), OsError> {
         self.adapter.check_up()?;
-        self.record.connect()
+        self.record.door().connect()
     }
 
     /// Takes the doorbell away: the user reads DISCONNECTED_RETRY. While the process ends it is away
     /// already, and the engine keeps the ring.
     pub fn disconnect_doorbell(&self) {
-        self.record.disconnect();
+        self.record.door().disconnect();
     }
 
     /// `D3DKMTNotifyWorkSubmission`.
     pub fn notify_work_submission(&self) {
-        let doorbell = self.record.doorbell();
+        let doorbell = self.record.door().doorbell();
         self.adapter.ddi().notify_work_submission(doorbell);
     }
 

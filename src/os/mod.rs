@@ -81,6 +81,7 @@ mod process_end;
 #[cfg(not(loom))]
 mod process_identity;
 mod queue_core;
+mod queue_door;
 mod queue_log;
 mod queue_record;
 mod queue_stop;

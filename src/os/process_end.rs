@@ -282,7 +282,7 @@ impl Queue {
         let Self::User(queue) = self else {
             return Ok(());
         };
-        match queue.withdraw() {
+        match queue.door().withdraw() {
             // The OS is told of these, if it was not yet, and the wait ends with them.
             Ok(()) | Err(DdiError::Node(NodeError::Lost(_) | NodeError::QueueAborted)) => Ok(()),
             Err(error) => Err(OsError::from(error).into()),
@@ -321,7 +321,7 @@ impl Queue {
     /// Whether no engine can have what is in its ring.
     fn has_no_ring(&self) -> bool {
         match self {
-            Self::User(queue) => !queue.has_doorbell(),
+            Self::User(queue) => !queue.door().has_doorbell(),
             Self::Kernel(_) => false,
         }
     }
@@ -341,7 +341,7 @@ impl Queue {
 
     fn give_back(&self) {
         match self {
-            Self::User(queue) => queue.give_back(),
+            Self::User(queue) => queue.door().give_back(),
             Self::Kernel(queue) => queue.reopen(),
         }
     }

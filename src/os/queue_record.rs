@@ -9,50 +9,29 @@ use super::log_cursor::LogCursor;
 use super::log_pools::LogPools;
 use super::native_fence::NativeFence;
 use super::process::FenceObject;
+use super::queue_door::QueueDoor;
 use super::queue_log::QueueLog;
 use super::queue_stop::QueueStop;
 use super::queue_storage::QueueStorage;
 use super::system_process::SystemProcess;
 use super::tracing::Tracing;
 use super::wait_cell::WaitError;
-use crate::abi::{Doorbell, DoorbellStatus, LogType, LogTypes, PAGE_BYTES, QueueProgress};
-use crate::kmd::{
-    ConnectDoorbell, CreateDoorbell, CreateDoorbellFlags, Ddi, DdiError, DoorbellId, HwQueueHandle,
-    HwQueueWait, Place, ProcessId,
-};
-use crate::sync::{Arc, Mutex, MutexGuard, lock, plain};
+use crate::abi::{Doorbell, DoorbellStatus, LogType, LogTypes, QueueProgress};
+use crate::kmd::{Ddi, DdiError, HwQueueHandle, HwQueueWait, ProcessId};
+use crate::sync::{Arc, Mutex, MutexGuard, lock};
 use std::sync::Weak;
-
-/// Whether there is a doorbell, and the user may have it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Door {
-    /// The user has made none, or has destroyed it: no engine has the ring.
-    Missing,
-    Open,
-    /// The process ends: the engine keeps the ring (HQ-12).
-    Withdrawn,
-    /// The same, and the user has destroyed the doorbell meanwhile.
-    Unwanted,
-    /// The process ends, and there is no doorbell.
-    Barred,
-    /// The driver's queue is destroyed.
-    Gone,
-}
 
 /// A queue's handle, its progress fence, and why it was stopped.
 #[derive(Debug)]
 pub(super) struct QueueRecord {
     handle: HwQueueHandle,
-    /// The last that was made; `door` says whether it is there. Who rings reads it without that lock, and
-    /// the driver is told in vain of one that is gone.
-    doorbell: plain::Mutex<DoorbellId>,
     process: ProcessId,
     progress_fence: Arc<NativeFence>,
     /// The same by the handle that its user has, which may wait; the user keeps it.
     progress: Weak<FenceObject>,
     ddi: Arc<dyn Ddi>,
     error: Mutex<Option<WaitError>>,
-    door: Mutex<Door>,
+    door: QueueDoor,
     waits: QueueLog,
     signals: QueueLog,
     /// Only while the OS traces verbosely.
@@ -90,13 +69,12 @@ impl QueueRecord {
             order: Mutex::new(()),
             telling: Mutex::new(()),
             handle,
-            doorbell: plain::Mutex::new(DoorbellId(0)),
             process,
             progress_fence: Arc::clone(progress.fence()),
             progress: Arc::downgrade(progress),
+            door: QueueDoor::new(handle, Arc::clone(&ddi), Arc::clone(&storage)),
             ddi,
             error: Mutex::new(None),
-            door: Mutex::new(Door::Missing),
             storage,
         }
     }
@@ -121,6 +99,11 @@ impl QueueRecord {
     /// Keeps others from reading on before what was read is noted.
     pub(super) fn keep_order(&self) -> MutexGuard<'_, ()> {
         lock(&self.order)
+    }
+
+    /// Its doorbell.
+    pub(super) fn door(&self) -> &QueueDoor {
+        &self.door
     }
 
     /// One of the logs.
@@ -186,175 +169,18 @@ impl QueueRecord {
         self.progress.upgrade()
     }
 
-    /// Makes the doorbell, which starts disconnected. The ring has `ring_capacity` packets.
-    ///
-    /// With `door` locked, as in `connect`: an end that comes meanwhile finds a doorbell or none, and
-    /// bars it then.
-    ///
-    /// # Errors
-    /// The driver's reason; there is one; the process ends.
-    pub(super) fn create_doorbell(
-        &self,
-        doorbell: DoorbellId,
-        ring_capacity: u64,
-    ) -> Result<(), OsError> {
-        let mut door = lock(&self.door);
-        match *door {
-            Door::Missing => {}
-            Door::Open => return Err(OsError::HasDoorbell),
-            Door::Withdrawn | Door::Unwanted | Door::Barred | Door::Gone => {
-                return Err(OsError::ProcessEnds);
-            }
-        }
-        self.ddi.create_doorbell(&CreateDoorbell {
-            hw_queue: self.handle,
-            doorbell,
-            ring: Place::from(&self.storage.ring),
-            ring_packets: PAGE_BYTES,
-            ring_capacity,
-            words: self.storage.doorbell.block(),
-            flags: CreateDoorbellFlags::default(),
-        })?;
-        *plain::lock(&self.doorbell) = doorbell;
-        *door = Door::Open;
-        Ok(())
-    }
-
-    /// Disconnects the doorbell and destroys it: what the engine has not executed stays in the ring, for
-    /// another doorbell. While the process ends the engine keeps the ring, and the doorbell goes with the
-    /// end, or when that fails.
-    ///
-    /// # Errors
-    /// There is none.
-    pub(super) fn destroy_doorbell(&self) -> Result<(), OsError> {
-        let mut door = lock(&self.door);
-        match *door {
-            Door::Open => *door = Door::Missing,
-            Door::Withdrawn => {
-                *door = Door::Unwanted;
-                return Ok(());
-            }
-            Door::Missing | Door::Unwanted | Door::Barred | Door::Gone => {
-                return Err(OsError::NoDoorbell);
-            }
-        }
-        // Not with `door` locked, as in `disconnect`. Nobody connects it any more, and the driver refuses
-        // another doorbell until this one is gone.
-        drop(door);
-        self.ddi.destroy_doorbell(self.doorbell());
-        Ok(())
-    }
-
-    /// The last doorbell that was made.
-    pub(super) fn doorbell(&self) -> DoorbellId {
-        *plain::lock(&self.doorbell)
-    }
-
-    /// Whether there is a doorbell.
-    pub(super) fn has_doorbell(&self) -> bool {
-        match *lock(&self.door) {
-            Door::Open | Door::Withdrawn | Door::Unwanted => true,
-            Door::Missing | Door::Barred | Door::Gone => false,
-        }
-    }
-
-    /// Connects the doorbell, if the user may have it.
-    ///
-    /// # Errors
-    /// The driver's reason; there is none; the process ends.
-    pub(super) fn connect(&self) -> Result<(), OsError> {
-        let door = lock(&self.door);
-        match *door {
-            Door::Open => {
-                let args = ConnectDoorbell::of(self.doorbell());
-                let _status = self.ddi.connect_doorbell(&args)?;
-                return Ok(());
-            }
-            Door::Missing => return Err(OsError::NoDoorbell),
-            // What is in the ring may have come after the engine's last look, with a last queued value
-            // that is waited for.
-            Door::Withdrawn | Door::Unwanted => self.ddi.withdraw_doorbell(self.doorbell())?,
-            Door::Barred | Door::Gone => return Err(OsError::ProcessEnds),
-        }
-        drop(door);
-        self.ddi.notify_work_submission(self.doorbell());
-        Err(OsError::ProcessEnds)
-    }
-
-    /// Takes the doorbell from its user, who has none to lose while the process ends.
-    ///
-    /// Not with `door` locked, since the driver waits for slices and calls back. So the end may take the
-    /// doorbell in between, and the driver then takes the ring from the engine, whose values are waited
-    /// for: it is given back. Either the end comes first and is seen here, at first or at last, or
-    /// it comes later and finds a queue that is disconnected.
-    pub(super) fn disconnect(&self) {
-        if *lock(&self.door) != Door::Open {
-            return;
-        }
-        self.ddi.disconnect_doorbell(self.doorbell());
-        let door = lock(&self.door);
-        match *door {
-            Door::Withdrawn | Door::Unwanted => {
-                // A lost engine and a stopped queue end the wait by themselves; of a list that has filled
-                // up meanwhile the end tells by its time-out.
-                let _ = self.ddi.withdraw_doorbell(self.doorbell());
-            }
-            Door::Missing | Door::Open | Door::Barred | Door::Gone => {}
-        }
-    }
-
-    /// The user loses the doorbell, and the engine goes on. What was queued before is covered by the
-    /// last queued value that is read after this: who published it later reads the doorbell's status
-    /// later as well, and is refused.
-    ///
-    /// # Errors
-    /// The driver's reason.
-    pub(super) fn withdraw(&self) -> Result<(), DdiError> {
-        let mut door = lock(&self.door);
-        match *door {
-            Door::Open => {
-                self.ddi.withdraw_doorbell(self.doorbell())?;
-                *door = Door::Withdrawn;
-            }
-            Door::Missing => *door = Door::Barred,
-            Door::Withdrawn | Door::Unwanted | Door::Barred | Door::Gone => {}
-        }
-        Ok(())
-    }
-
     /// The wait that the queue stands at.
     pub(super) fn stands_at(&self) -> Option<HwQueueWait> {
         self.ddi.hw_queue_wait(self.handle)
     }
 
-    /// The user may connect the doorbell again, or make one.
-    pub(super) fn give_back(&self) {
-        let mut door = lock(&self.door);
-        match *door {
-            Door::Withdrawn => *door = Door::Open,
-            Door::Barred => *door = Door::Missing,
-            Door::Unwanted => {
-                *door = Door::Missing;
-                drop(door);
-                self.ddi.destroy_doorbell(self.doorbell());
-            }
-            Door::Missing | Door::Open | Door::Gone => {}
-        }
-    }
-
     /// Destroys the driver's queue, once; waits for its progress end, which are told why.
     pub(super) fn destroy(&self, why: QueueStop) {
-        let before = std::mem::replace(&mut *lock(&self.door), Door::Gone);
-        if before != Door::Gone {
-            let stop = WaitError::QueueStopped(why);
-            // Before the doorbell is taken for good: who reads that looks here for the reason.
+        let stop = WaitError::QueueStopped(why);
+        let is_first = self.door.close(|| {
             lock(&self.error).get_or_insert(stop);
-            match before {
-                Door::Open | Door::Withdrawn | Door::Unwanted => {
-                    self.ddi.destroy_doorbell(self.doorbell());
-                }
-                Door::Missing | Door::Barred | Door::Gone => {}
-            }
+        });
+        if is_first {
             self.ddi.destroy_hw_queue(self.handle);
             // Nobody can reach its next value any more; an earlier error stays.
             self.progress_fence.fail(stop);
@@ -363,7 +189,7 @@ impl QueueRecord {
 
     /// Whether its user or the end of its process has destroyed it.
     pub(super) fn is_destroyed(&self) -> bool {
-        *lock(&self.door) == Door::Gone
+        self.door.is_closed()
     }
 
     /// What its user is told of a call that was refused: that the process has ended, with which the
