@@ -49,20 +49,10 @@ pub(super) fn create_context(args: &mut CreateHwContext) -> Result<(), Refusal> 
         let why = "a context has no flags and no private data: both must be 0";
         return Err(Refusal::parameter(why));
     }
-    let nodes = device.device.process().adapter().ddi().node_count();
-    if args.node_ordinal >= nodes {
-        let why = format!("node {}: the adapter has {nodes}", args.node_ordinal);
-        return Err(Refusal::parameter(why));
-    }
-    if args.engine_affinity != 1 {
-        let why = "EngineAffinity must be 1: there is one engine, and exactly one bit";
-        return Err(Refusal::parameter(why));
-    }
-    let context = Object::HwContext(Arc::new(HwContext {
-        device,
-        node_ordinal: args.node_ordinal,
-        engine_affinity: args.engine_affinity,
-    }));
+    let context = device
+        .device
+        .create_context(args.node_ordinal, args.engine_affinity)?;
+    let context = Object::HwContext(Arc::new(HwContext { device, context }));
     args.hw_context = handles::insert::<Device>(args.device, context)?;
     Ok(())
 }

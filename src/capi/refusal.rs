@@ -107,6 +107,8 @@ impl From<OsError> for Refusal {
             | OsError::NoEngines(_) => NtStatus::NOT_SUPPORTED,
             OsError::Driver(DdiError::InvalidParameter(_))
             | OsError::HasDoorbell
+            | OsError::NodeOrdinal { .. }
+            | OsError::EngineAffinity(_)
             | OsError::NoDoorbell
             | OsError::AllocationSize(_)
             | OsError::RingCapacity(_)

@@ -38,6 +38,7 @@ mod fence_storage;
 mod global_fence;
 mod handle_numbers;
 mod handle_rights;
+mod hw_context;
 mod hw_queue;
 mod interrupt;
 mod intra_gpu;
@@ -119,6 +120,7 @@ pub use features::Features;
 pub use fence_storage::FenceMemory;
 #[cfg(all(feature = "capi", not(loom)))]
 pub(crate) use handle_numbers::HandleNumbers;
+pub use hw_context::HwContext;
 pub use hw_queue::{HwQueue, HwQueueMemory};
 pub use interrupt::InterruptCounters;
 pub use kernel_queue::{CommandError, KernelQueue};
