@@ -296,11 +296,11 @@ fn every_call_stands_in_a_table() {
     let names: Vec<_> = named.filter_map(|rest| rest.split('(').next()).collect();
     assert!(names.len() > 25, "{names:?}");
     for name in names.into_iter().filter(|name| *name != "NfLastErrorText") {
-        let walked = |table: &&str| {
+        let walked = |table: &str| {
             table.contains(&format!("walk!(walk, {name},"))
                 || table.contains(&format!("unsafe {{ {name}("))
         };
-        assert!(tables.iter().any(|table| walked(&table)), "{name}");
+        assert!(tables.iter().any(|table| walked(table)), "{name}");
     }
 }
 
