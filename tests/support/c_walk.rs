@@ -1,6 +1,11 @@
 //! Walk: calls of the C interface with each argument wrong in turn, each refused with the documented
 //! status, and nothing changed.
-#![allow(dead_code, reason = "each test file uses a part")]
+#![allow(
+    dead_code,
+    unused_imports,
+    unused_macros,
+    reason = "each test file uses a part"
+)]
 
 use crate::c_world::{self, World};
 use bytemuck::Pod;
