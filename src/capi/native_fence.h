@@ -1388,7 +1388,7 @@ NTSTATUS NfD3DKMTOpenNativeFenceFromNtHandle(struct D3DKMT_OPENNATIVEFENCEFROMNT
 
  # Errors
  `STATUS_INVALID_HANDLE`; `STATUS_INVALID_PARAMETER`: flags or private data, a node that the
- adapter has not, an affinity that is not 1.
+ adapter has not, an affinity that is not 1; `STATUS_DEVICE_REMOVED`: the adapter was stopped.
 
  # Safety
  `args` is NULL, not aligned, or points to such a structure, which nobody else touches during the

@@ -168,7 +168,7 @@ impl Process {
         }
         let _ends = Ends(self);
         // Whoever makes a queue looks at the stage after the queue can be found, and last of all again:
-        // what is found here may have no logs yet, but it has a doorbell.
+        // what is found here may have no logs yet, and no doorbell, which it does not get any more.
         let queues = self.queues();
         if let Err(error) = end_queues(&queues, deadline) {
             queues.iter().for_each(Queue::give_back);
