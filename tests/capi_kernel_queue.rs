@@ -18,9 +18,9 @@ use native_fence::abi::wddm::{
     SignalFlags, SynchronizationObjectFlags,
 };
 use native_fence::capi::{
-    NfD3DKMTDestroyDevice, NfD3DKMTDestroyHwContext, NfD3DKMTDestroyHwQueue,
+    EndDevice, NfD3DKMTDestroyDevice, NfD3DKMTDestroyHwContext, NfD3DKMTDestroyHwQueue,
     NfD3DKMTSignalSynchronizationObjectFromGpu, NfD3DKMTSignalSynchronizationObjectFromGpu2,
-    NfD3DKMTWaitForSynchronizationObjectFromGpu,
+    NfD3DKMTWaitForSynchronizationObjectFromGpu, NfEndDevice,
 };
 use std::sync::mpsc;
 use std::thread;
@@ -258,4 +258,46 @@ fn mf_03_a_destroyed_fence_stops_the_queue_that_waits_for_it() {
     let mut args = DestroyHwQueue { hw_queue: queue };
     good(call!(NfD3DKMTDestroyHwQueue, &mut args));
     assert_eq!(c_kernel::submit(queue, 2, &[nop()]), CLOSED);
+}
+
+/// HQ-12: a device ends when its queues have executed what was queued, and has the time that it is given: an
+/// end which comes to its time-out is an error, says where a queue stands, and destroys nothing. After the
+/// end a wait for more of a queue says that it has ended. A user-mode queue in which
+/// nothing was queued does not hinder it.
+///
+/// Kills `an-end-of-c-has-all-the-time`, `an-ended-queue-of-c-has-a-closed-fence`,
+/// `a-queue-of-c-comes-with-a-doorbell`.
+#[test]
+fn hq_12_a_device_of_c_ends_in_the_time_that_it_is_given() {
+    if engines::shader().is_none() {
+        return;
+    }
+    let made = made();
+    let (queue, gate) = (made.queue.hw_queue, made.fence());
+    let quiet = c_world::queue(made.context);
+    // It has none yet.
+    let _doorbell = c_world::doorbell(quiet.hw_queue);
+    let end = |milliseconds| {
+        let mut end = EndDevice {
+            device: made.device,
+            flags: 0,
+            timeout_in_milliseconds: milliseconds,
+        };
+        call!(NfEndDevice, &mut end)
+    };
+    good(c_kernel::wait(queue, &[gate], &[1]));
+    good(c_kernel::submit(queue, 1, &[nop()]));
+    assert_eq!(end(0), NtStatus::IO_TIMEOUT);
+    let why = c_world::last_error();
+    assert!(why.contains("waits for 1"), "{why}");
+    made.signal(gate, 1);
+    good(end(u64::MAX));
+    good(made.wait(made.queue.progress_fence, 1));
+    for progress in [made.queue.progress_fence, quiet.progress_fence] {
+        let ended = made.wait(progress, 9);
+        let why = c_world::last_error();
+        assert_eq!(ended, NtStatus::DEVICE_REMOVED, "{why}");
+        assert!(why.contains("its process ends or has ended"), "{why}");
+    }
+    good(end(0));
 }

@@ -237,20 +237,15 @@ fn a_c_program_submits_through_the_os() {
 
 /// HQ-02, HQ-12 from C: the doorbell of a queue is made and destroyed by the calls of these names, one at a
 /// time, and without one nothing runs; a device is ended in order, in the time that it is given.
-///
-/// Kills `a-queue-of-c-comes-with-a-doorbell`, `a-doorbell-of-c-is-only-disconnected`,
-/// `an-end-of-c-has-all-the-time`, `an-ended-queue-of-c-has-a-closed-fence`.
 #[test]
-fn hq_12_a_c_program_ends_its_device() {
+fn a_c_program_ends_its_device() {
     runs_well("doorbell");
 }
 
 /// MF-06 from C, on a device without 64-bit atomics: what is too far is refused to the CPU, to commands and
 /// to the OS.
-///
-/// Kills `a-wait-of-c-that-is-too-far-is-no-error`.
 #[test]
-fn mf_06_a_c_program_is_refused_what_is_too_far() {
+fn a_c_program_is_refused_what_is_too_far() {
     if let Some(environment) = respawned::on_swiftshader() {
         runs_well_with("narrow", &environment);
     }

@@ -133,7 +133,7 @@ mod tests {
     /// HQ-02 where threads meet: one has found the doorbell, another destroys it, then the first
     /// connects. The next doorbell of the queue starts disconnected.
     ///
-    /// Kills `a-destroyed-doorbell-is-connected`.
+    /// Kills `a-destroyed-doorbell-is-connected`, `a-doorbell-of-c-is-only-disconnected`.
     #[test]
     fn hq_02_a_doorbell_that_was_destroyed_meanwhile_is_not_connected() {
         let adapter = match Adapter::open_best() {

@@ -248,6 +248,18 @@ mod tests {
         }
     }
 
+    /// Not STATUS_TIMEOUT, which is no error to NT_SUCCESS.
+    ///
+    /// Kills `a-wait-of-c-that-is-too-far-is-no-error`.
+    #[test]
+    fn mf_06_what_is_too_far_is_a_wrong_parameter() {
+        let wait = Refusal::from(WaitError::TooFar);
+        let signal = Refusal::from(SignalError::TooFar);
+        for refusal in [wait, signal] {
+            assert_eq!(refusal.status, NtStatus::INVALID_PARAMETER, "{refusal:?}");
+        }
+    }
+
     /// By what it was, the queue is there, and is to be destroyed.
     ///
     /// Kills `a-stopped-queue-is-no-queue` and `a-faulted-queue-is-a-lost-device`.
