@@ -228,7 +228,7 @@ fn a_slot_that_a_killed_process_has_just_taken_counts_for_nothing() {
         until_slot_is_free(fence, &dies);
         for owner in [name, u64::MAX, 1 << OpenerSlot::PROCESS_BITS] {
             word(3, OpenerSlot::AWAITED).publish(45);
-            word(3, OpenerSlot::REACHED).publish(9);
+            page.word(OpenerSlot::reached(3, 0)).publish(9);
             word(3, OpenerSlot::OWNER).publish(owner);
             // Whatever has them look: here that a wait begins and ends.
             let wait = fence.arm(90);

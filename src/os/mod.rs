@@ -84,6 +84,8 @@ mod queue_core;
 mod queue_log;
 mod queue_record;
 mod queue_storage;
+#[cfg(not(loom))]
+mod reached_words;
 mod record;
 mod settling;
 mod shared_handle;

@@ -8,6 +8,10 @@
 use super::process_identity::ProcessIdentity;
 use crate::abi::{NO_CPU_WAITER, OpenerSlot, PAGE_BYTES, SharedFenceHeader};
 use crate::shared::{Block, Word};
+use crate::sync::{Ordering, fence};
+
+/// How often who tells a value looks for the word to tell it in, while the other changes it.
+const LOOKS: u32 = 4;
 
 /// A mapping of the page.
 #[derive(Clone, Debug)]
@@ -52,14 +56,52 @@ impl OpenerPage {
             .publish(monitored_value);
     }
 
-    /// Tells a slot's owner of a value.
-    pub(super) fn tell(&self, slot: usize, value: u64) {
-        self.word(slot, OpenerSlot::REACHED).raise(value);
+    fn reached(&self, slot: usize, word: usize) -> Word<'_> {
+        self.0.word(OpenerSlot::reached(slot as u64, word as u64))
     }
 
-    /// What the owner was told.
-    pub(super) fn take_reached(&self, slot: usize) -> u64 {
-        self.word(slot, OpenerSlot::REACHED).take()
+    /// Whether a slot's owner was told of nothing in this of its reached words.
+    pub(super) fn is_empty(&self, slot: usize, word: usize) -> bool {
+        self.reached(slot, word).observe() == 0
+    }
+
+    /// What the owner was told in this of its reached words; 0 for nothing.
+    pub(super) fn take_reached(&self, slot: usize, word: usize) -> u64 {
+        self.reached(slot, word).take()
+    }
+
+    /// From now on the owner is told in this of its reached words.
+    pub(super) fn set_reached_word(&self, slot: usize, word: usize) {
+        self.word(slot, OpenerSlot::REACHED_WORD)
+            .publish(word as u64);
+    }
+
+    /// What the owner of a slot is in the midst of telling whom: any word.
+    pub(super) fn telling(&self, slot: usize) -> u64 {
+        self.word(slot, OpenerSlot::TELLING).observe()
+    }
+
+    /// The owner of slot `from` is about to tell that of slot `to` of a value that it reads after this.
+    /// `None` where the other changes its mind all the while: then it is to be tried again.
+    pub(super) fn begin_to_tell(&self, from: usize, to: usize) -> Option<Telling<'_>> {
+        let asks_for = || {
+            // Any word: an index by what there is.
+            self.word(to, OpenerSlot::REACHED_WORD).observe() % OpenerSlot::REACHED_WORDS
+        };
+        let telling = self.word(from, OpenerSlot::TELLING);
+        for _ in 0..LOOKS {
+            let word = asks_for();
+            telling.publish(OpenerSlot::telling(to as u64, word));
+            // Pairs with that of `ReachedWords::change`: either the look after it finds the change, or whoever
+            // looks for a word to use again finds that this one is not to be had.
+            fence(Ordering::SeqCst);
+            if asks_for() == word {
+                let reached = self.reached(to, word as usize);
+                return Some(Telling { telling, reached });
+            }
+        }
+        telling.publish(0);
+        None
     }
 
     /// Calls a slot's owner to look at the page. Waits for nobody.
@@ -101,7 +143,11 @@ impl OpenerPage {
         if is_taken {
             // Until this is stored others may wait for what a dead owner waited for: they raise once more.
             self.set_awaited(slot, awaited);
-            let _ = self.take_reached(slot);
+            self.word(slot, OpenerSlot::TELLING).publish(0);
+            self.set_reached_word(slot, 0);
+            for word in 0..OpenerSlot::REACHED_WORDS as usize {
+                let _ = self.take_reached(slot, word);
+            }
         }
         is_taken
     }
@@ -123,5 +169,27 @@ impl OpenerPage {
     /// The slot's owner is dead: the slot is free. `false` if somebody has cleared it before.
     pub(super) fn clear(&self, slot: usize, dead: u64) -> bool {
         dead != 0 && self.word(slot, OpenerSlot::OWNER).exchange(dead, 0)
+    }
+}
+
+/// Somebody is in the midst of telling another of a value: until this is dropped the other uses the word that
+/// it is told in for nothing later.
+#[derive(Debug)]
+pub(super) struct Telling<'a> {
+    telling: Word<'a>,
+    reached: Word<'a>,
+}
+
+impl Telling<'_> {
+    /// Tells it.
+    pub(super) fn tell(&self, value: u64) {
+        self.reached.raise(value);
+    }
+}
+
+impl Drop for Telling<'_> {
+    fn drop(&mut self) {
+        // What was told stands before it.
+        self.telling.publish(0);
     }
 }

@@ -8,8 +8,9 @@ use super::native_fence::NativeFence;
 use super::opener_page::OpenerPage;
 use super::peer_ear::PeerEar;
 use super::peer_watch::{PeerWatch, WatchNumber};
-use super::peers::{PeerCounters, Peers};
+use super::peers::{PeerCounters, Peers, Reached};
 use super::process_identity::{ProcessIdentity, Standing, has_ended};
+use super::reached_words::ReachedWords;
 use super::shared_pages::{PassFenceError, SharedPages};
 use crate::abi::{NO_CPU_WAITER, OpenerSlot};
 use crate::sync::{Arc, AtomicU64, Ordering, fence, plain};
@@ -32,6 +33,8 @@ struct Known {
     awaited: u64,
     /// The own slot is another's, or nobody's and not to be had.
     is_lost: bool,
+    /// Where the others tell this one.
+    reached: ReachedWords,
     peers: [Option<Peer>; SLOTS],
 }
 
@@ -100,6 +103,7 @@ impl PeerLink {
             known: plain::Mutex::new(Known {
                 awaited: NO_CPU_WAITER,
                 is_lost: false,
+                reached: ReachedWords::new(slot),
                 peers: Default::default(),
             }),
             told: AtomicU64::new(0),
@@ -160,6 +164,29 @@ impl PeerLink {
         true
     }
 
+    /// Tells the owner of a slot, which waits for more than `awaited`, of CurrentValue or the greater value
+    /// of a record. What it answers to: it is left out until then if it waits for less.
+    fn tell(&self, slot: usize, awaited: u64, recorded: u64, current: &dyn Fn() -> u64) -> u64 {
+        let Some(telling) = self.page.begin_to_tell(self.slot, slot) else {
+            // Its waiters come and come. It is waited for, and told when this one looks again.
+            self.look_again();
+            return 0;
+        };
+        // Read after that: it was there after those waiters had come that are told of it.
+        let current = current();
+        // So was this: those that came after a rewind have seen that there was one.
+        let is_of_now = recorded > current && !self.page.was_rewound();
+        let reached = if is_of_now { recorded } else { current };
+        if awaited < reached {
+            // Counted before: whoever it wakes may ask for the count.
+            self.told.fetch_add(1, Ordering::Relaxed);
+            telling.tell(reached);
+            drop(telling);
+            self.page.call(slot);
+        }
+        current
+    }
+
     fn clear(&self, slot: usize, dead: u64) {
         if self.page.clear(slot, dead) {
             self.cleared.fetch_add(1, Ordering::Relaxed);
@@ -217,7 +244,7 @@ impl Peers for PeerLink {
         self.call();
     }
 
-    fn least(&self, own: u64, current: u64, recorded: u64) -> Option<u64> {
+    fn least(&self, own: u64, recorded: u64, current: &dyn Fn() -> u64) -> Option<u64> {
         let mut known = plain::lock(&self.known);
         if known.is_lost {
             return None;
@@ -226,22 +253,17 @@ impl Peers for PeerLink {
             // Nobody tells this one any more; what to do about it needs the fence's lock let go.
             self.look_again();
         }
-        let mut least = own;
+        let (mut least, reached) = (own, current());
         for slot in self.others() {
             if !self.meets(&mut known, slot) {
                 continue;
             }
             let awaited = self.page.awaited(slot);
-            // After the word: whose waiter came after a rewind has seen that there was one.
-            let is_of_now = recorded > current && !self.page.was_rewound();
-            let reached = if is_of_now { recorded } else { current };
-            if awaited < reached {
-                // Counted before: whoever it wakes may ask for the count.
-                self.told.fetch_add(1, Ordering::Relaxed);
-                self.page.tell(slot, reached);
-                self.page.call(slot);
+            let mut answers_at = reached;
+            if awaited < reached.max(recorded) {
+                answers_at = self.tell(slot, awaited, recorded, current);
             }
-            if awaited >= current {
+            if awaited >= answers_at {
                 least = least.min(awaited);
             }
         }
@@ -252,8 +274,17 @@ impl Peers for PeerLink {
         self.page.rewind();
     }
 
-    fn reached(&self) -> u64 {
-        self.page.take_reached(self.slot)
+    fn reached(&self) -> Vec<Reached> {
+        plain::lock(&self.known).reached.take(&self.page)
+    }
+
+    fn waiter_comes(&self, number: u64) {
+        // Of one that was never rewound, what others read is there still. Who waits has seen a lower value
+        // after a rewind, and with it that there was one.
+        if self.page.was_rewound() {
+            let mut known = plain::lock(&self.known);
+            known.reached.change(&self.page, number);
+        }
     }
 
     fn heard(&self, ended: Option<usize>) {
@@ -294,6 +325,7 @@ impl Peers for PeerLink {
         }
         // As when it joined: others know neither it nor what it waits for.
         self.page.set_awaited(self.slot, known.awaited);
+        known.reached.restore(&self.page);
         drop(known);
         fence(Ordering::SeqCst);
         self.call();

@@ -36,10 +36,27 @@
 //! CurrentValue alone, as a system's own waiters are released by CurrentValue alone once they came after
 //! one.
 //!
-//! Open: so it is with what is told, too. Once B's own CPU has rewound the fence, what A tells releases only
-//! those of B's waiters that came before that; later ones wait for CurrentValue. So where A's CPU signals 5
-//! and rewinds to 0 before B looks, a waiter of B for 5 sleeps on, which on one system were released before
-//! A's first call returns.
+//! **What is told says of when it is.** A tells B a value N, and is held up between its read of CurrentValue
+//! and that. Meanwhile CurrentValue may be stored backwards, by B's own CPU or another's, and a waiter for N
+//! come to B that has seen the lower value: N is nothing to it. But what A reads after that waiter has come
+//! satisfies it, however soon A's CPU takes the value away again (NF-26). The two are told apart by the word
+//! that N is told in (`reached_words`): on a fence that was ever rewound each waiter of B's comes with
+//! another one, after it has seen CurrentValue and before its word is stored. A looks for the word, says in
+//! its slot which it found, and looks again; then it reads CurrentValue, and tells what it read.
+//! - If A finds the word that the waiter came with, or a later one, then A's read comes after the waiter's:
+//!   N became CurrentValue while it waited, or was before and satisfied it at once.
+//! - If A finds an earlier one, what A tells satisfies earlier waiters alone. Of the fences of the two, A's
+//!   between its store and its look came first then, so that B's read of CurrentValue, after B's, finds what A
+//!   has stored: nothing is lost to the waiter. If it finds a later, lower value instead, the waiter has come
+//!   at the same time as N and as a rewind of it by a third, and counts as one that came after both.
+//! - An earlier word becomes a later one only when nobody says that it tells in it, and it is empty. A process
+//!   that is killed while it says so keeps one word from being used, of which there are enough, until its slot
+//!   has another owner.
+//!
+//! **A program that calls exec** goes on as the same process, without the fence: nobody is told that its slot
+//! is left, which counts on until the process ends. What its waiters waited for is monitored, and nobody is
+//! woken by that. The system has no event for it, and what would make one, a descriptor of each opener's in
+//! each other's hands, is more than it is worth: close the fences before.
 //!
 //! **Who writes to the page is not trusted.** A settling ends after a few rounds whatever others store
 //! ([`Peers::look_again`]). Who finds that its slot is not its own takes it again where it is free, and
@@ -60,22 +77,34 @@ pub struct PeerCounters {
     pub cleared: u64,
 }
 
+/// A value that others told of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Reached {
+    pub(super) value: u64,
+    /// It satisfies waiters whose numbers in their list are less.
+    pub(super) before: u64,
+}
+
 /// See the file's head. All but `heard` and `keeps_slot` with the fence's lock held; waits for nobody.
 pub(super) trait Peers: Send + Sync + Debug {
     /// What the own waiters wait for is this MonitoredValue. If that is news the others are called.
     fn await_own(&self, monitored_value: u64);
 
-    /// The least of what all wait for, for the own engines. Whom `current` satisfies is told, and not
+    /// The least of what all wait for, for the own engines. Whom CurrentValue satisfies is told, and not
     /// waited for; whom the value of a record satisfies is told. `None` where the own slot is lost: then
     /// nothing is stored there.
-    fn least(&self, own: u64, current: u64, recorded: u64) -> Option<u64>;
+    fn least(&self, own: u64, recorded: u64, current: &dyn Fn() -> u64) -> Option<u64>;
 
     /// CurrentValue is about to be stored backwards, or was before there were others.
     fn rewind(&self);
 
-    /// The greatest value that this system was told of since the last call; 0 for none.
+    /// The values that this system was told of since the last call.
     #[must_use]
-    fn reached(&self) -> u64;
+    fn reached(&self) -> Vec<Reached>;
+
+    /// An own waiter comes, with this number in the list, after [`Peers::reached`]: what others read of
+    /// CurrentValue before says nothing to it.
+    fn waiter_comes(&self, number: u64);
 
     /// This system was called; or the process may have ended that has slot `ended`.
     #[cfg_attr(loom, allow(dead_code, reason = "loom explores one system"))]

@@ -8,7 +8,8 @@
 //! end; have their engines raise for nothing, or not raise; take their slots away, which they notice when
 //! they look; and so have waiters of theirs wake for nothing or sleep until something else has them look.
 //! It cannot make a thread of theirs wait for it, nor make one stay under a lock. A MonitoredValue or an
-//! owner that makes no sense costs a look; no word of the pages is an index or an address.
+//! owner that makes no sense costs a look; no word of the pages is an address, and the one that is an index
+//! is cut to what there is.
 
 use super::opener_page::OpenerPage;
 use super::process_identity::pid_namespace;
@@ -18,7 +19,7 @@ use crate::sync::Arc;
 use std::os::fd::AsFd;
 
 /// Before the descriptors in a message: what they are, and by which version.
-const TEXT: &[u8; 16] = b"native-fence 2\r\n";
+const TEXT: &[u8; 16] = b"native-fence 3\r\n";
 /// Descriptors of a message.
 const DESCRIPTORS: usize = 2;
 

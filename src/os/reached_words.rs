@@ -1,0 +1,80 @@
+//! Reached words: where an operating system that has a shared fence open is told of values, and of which of
+//! its waiters they are told.
+//!
+//! Whoever tells it of a value has read the value before, and may have been held up since: then the value is
+//! older than a rewind of CurrentValue, and than the waiters that came after that. A value has no room for
+//! saying so. So it is told in one of several words, and a waiter of a fence that was ever rewound comes with
+//! another word than those before it: what is told in the earlier ones says nothing to it.
+//!
+//! A word is used again when nobody can be in the midst of raising it. Each of the others says in its slot
+//! which word it is about to raise, and looks again whether it is still the one to be told in: a hazard
+//! pointer. It raises one word at a time, so among as many words as there are slots and one more, of which one
+//! is the one to be told in, there always is one that nobody holds.
+
+use super::opener_page::OpenerPage;
+use super::peers::Reached;
+use crate::abi::OpenerSlot;
+use crate::sync::{Ordering, fence};
+
+const WORDS: usize = OpenerSlot::REACHED_WORDS as usize;
+
+/// The words of one slot, as its owner knows them. Used by one thread at a time.
+#[derive(Debug)]
+pub(super) struct ReachedWords {
+    slot: usize,
+    /// The word to be told in now.
+    current: usize,
+    /// Of each word, the first waiter that came when others were no more to tell in it.
+    before: [u64; WORDS],
+}
+
+impl ReachedWords {
+    /// Of a slot that has just been taken, whose owner has no waiters.
+    pub(super) fn new(slot: usize) -> Self {
+        let mut before = [0; WORDS];
+        before[0] = u64::MAX;
+        Self {
+            slot,
+            current: 0,
+            before,
+        }
+    }
+
+    /// What others have told since the last call.
+    pub(super) fn take(&self, page: &OpenerPage) -> Vec<Reached> {
+        let told = |word| !page.is_empty(self.slot, word);
+        let take = |word| Reached {
+            value: page.take_reached(self.slot, word),
+            before: self.before[word],
+        };
+        (0..WORDS).filter(|word| told(*word)).map(take).collect()
+    }
+
+    /// A waiter comes, with this number in the list; what was told has been taken. What others read before
+    /// now says nothing to it.
+    pub(super) fn change(&mut self, page: &OpenerPage, number: u64) {
+        let slots = 0..OpenerSlot::SLOTS as usize;
+        let held: Vec<u64> = slots.map(|slot| page.telling(slot)).collect();
+        let is_free = |word: &usize| {
+            let telling = OpenerSlot::telling(self.slot as u64, *word as u64);
+            // Empty: nor has anybody raised it and let it go since it was taken.
+            *word != self.current && !held.contains(&telling) && page.is_empty(self.slot, *word)
+        };
+        // None only where another process writes what it likes, which may end waits as it likes.
+        let Some(next) = (0..WORDS).find(is_free) else {
+            return;
+        };
+        self.before[self.current] = number;
+        self.before[next] = u64::MAX;
+        self.current = next;
+        page.set_reached_word(self.slot, next);
+        // Before CurrentValue is read again, and before anybody's telling is: pairs with that of
+        // `OpenerPage::begin_to_tell`.
+        fence(Ordering::SeqCst);
+    }
+
+    /// The slot was another's for a while.
+    pub(super) fn restore(&self, page: &OpenerPage) {
+        page.set_reached_word(self.slot, self.current);
+    }
+}
