@@ -96,21 +96,9 @@ impl Child {
     }
 
     fn spawn(test: &str, engine: &str, makes: Option<u64>) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("socket");
-        let listener = UnixListener::bind(&path).unwrap();
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        if let Some(initial) = makes {
-            command.env(MAKES, initial.to_string());
-        }
-        let process = command
-            .args(["--exact", test, "--ignored", "--nocapture"])
-            .env(SOCKET, &path)
-            .env(ENGINE, engine)
-            .stdout(Stdio::inherit())
-            .spawn()
-            .unwrap();
-        let (socket, _) = listener.accept().unwrap();
+        let mut environment = vec![(ENGINE, engine.to_owned())];
+        environment.extend(makes.map(|initial| (MAKES, initial.to_string())));
+        let (process, socket) = spawn(test, &environment);
         Self {
             process,
             socket,
@@ -165,13 +153,52 @@ impl Drop for Child {
     }
 }
 
-/// What the child does: the body of the ignored test.
-pub(crate) fn obey() {
+/// Starts the ignored test `test` of this program, and takes the socket that it connects to ([`socket`]).
+///
+/// # Panics
+/// When it ends before it has.
+pub(crate) fn spawn(test: &str, environment: &[(&str, String)]) -> (Process, UnixStream) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket");
+    let listener = UnixListener::bind(&path).unwrap();
+    let mut process = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--ignored", "--nocapture"])
+        .env(SOCKET, &path)
+        .envs(environment.iter().cloned())
+        .stdout(Stdio::inherit())
+        .spawn()
+        .unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let mut accepted = None;
+    until("the child connects", || {
+        // Looked at first: what it did before it ended is there.
+        let ended = process.try_wait().unwrap();
+        accepted = listener.accept().ok();
+        assert!(
+            accepted.is_some() || ended.is_none(),
+            "the child ended before it connected: {ended:?}"
+        );
+        accepted.is_some()
+    });
+    let (socket, _) = accepted.unwrap();
+    socket.set_nonblocking(false).unwrap();
+    (process, socket)
+}
+
+/// The socket to the test that started this process as a child.
+pub(crate) fn socket() -> Option<UnixStream> {
     let Some(path) = std::env::var_os(SOCKET) else {
         println!("part of other tests, which start it");
+        return None;
+    };
+    Some(UnixStream::connect(path).unwrap())
+}
+
+/// What the child does: the body of the ignored test.
+pub(crate) fn obey() {
+    let Some(socket) = socket() else {
         return;
     };
-    let socket = UnixStream::connect(path).unwrap();
     let adapter: Adapter = match std::env::var(ENGINE).as_deref() {
         Ok("model") => model().0,
         _ => shader().unwrap(),
