@@ -164,7 +164,7 @@ fn nf_04_a_process_is_killed_at_each_store_of_its_waiting() {
 #[test]
 fn nf_06_a_process_is_killed_at_each_store_of_its_signalling() {
     let survivors = Survivors::new();
-    at_each_store(5, |store| {
+    at_each_store(4, |store| {
         let value = survivors.next();
         let wait = survivors.wait(value);
         let killed = survivors.dies(Act::Signal, value, store);
@@ -184,7 +184,7 @@ fn nf_06_a_process_is_killed_at_each_store_of_its_signalling() {
 fn nf_26_a_process_is_killed_at_each_store_of_its_rewinding() {
     let survivors = Survivors::new();
     let rewinds = survivors.page.word(SharedFenceHeader::REWINDS);
-    at_each_store(8, |store| {
+    at_each_store(6, |store| {
         let value = survivors.next();
         let (wait, before) = (survivors.wait(value), rewinds.observe());
         let killed = survivors.dies(Act::Rewind, value, store);

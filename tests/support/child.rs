@@ -10,6 +10,7 @@ use super::passing::shared;
 use super::until::{LONG, until};
 use native_fence::{Adapter, CommandList, Fence, SharedHandle};
 use std::io::{Read, Write};
+use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::{Child as Process, Command, Stdio};
 use std::sync::mpsc;
@@ -44,12 +45,16 @@ pub(crate) enum Word {
     Heard,
     /// Close the fence; or it is closed.
     Close,
+    /// Say where the user's view of CurrentValue lies; or where.
+    Address,
 }
 
 fn word(of: u64) -> Word {
-    use Word::{Close, Ended, GpuSignal, GpuWait, Heard, Opened, Signal, Storm, Value, Wait};
+    use Word::{
+        Address, Close, Ended, GpuSignal, GpuWait, Heard, Opened, Signal, Storm, Value, Wait,
+    };
     let all = [
-        Opened, Value, Wait, Ended, Signal, GpuSignal, GpuWait, Storm, Heard, Close,
+        Opened, Value, Wait, Ended, Signal, GpuSignal, GpuWait, Storm, Heard, Close, Address,
     ];
     all.into_iter().find(|word| *word as u64 == of).unwrap()
 }
@@ -137,6 +142,17 @@ impl Child {
     /// Its process id.
     pub(crate) fn id(&self) -> u32 {
         self.process.id()
+    }
+
+    /// Has it end by itself, with the fence open.
+    pub(crate) fn ends(mut self) {
+        self.socket.shutdown(Shutdown::Both).unwrap();
+        let mut status = None;
+        until("the child ends", || {
+            status = self.process.try_wait().unwrap();
+            status.is_some()
+        });
+        assert!(status.unwrap().success(), "{status:?}");
     }
 
     /// Kills it with SIGKILL. Not waited for before it is dropped: a process that its parent has not
@@ -249,6 +265,11 @@ pub(crate) fn obey() {
             }
             Word::Heard => answer = fence.object().fence().peer_counters().heard,
             Word::Close => fence.close(),
+            // 0 where the view can be written.
+            Word::Address => {
+                let address = fence.current_value_address();
+                answer = address.map_or(0, |address| address.addr() as u64);
+            }
             Word::Opened | Word::Ended => panic!("not an order: {what:?}"),
         }
         tell(&socket, what, answer);
