@@ -56,7 +56,7 @@ fn nf_26_a_signal_of_another_system_satisfies_who_came_after_an_own_rewind() {
 /// Two systems that have a fence open, and its page.
 struct Opened {
     made: Fence,
-    opened: Fence,
+    other: Fence,
     page: Block,
 }
 
@@ -67,10 +67,10 @@ impl Opened {
     fn new() -> Self {
         let (first, second) = (model().0.create_device(), model().0.create_device());
         let made = shared(&first, 0);
-        let opened = second.open_fence(&passed(&made)).unwrap();
+        let other = second.open_fence(&passed(&made)).unwrap();
         let (region, _) = made.object().fence().monitored_value_place();
         let page = Block::whole(&region.map().unwrap());
-        Self { made, opened, page }
+        Self { made, other, page }
     }
 
     fn word(&self, slot: u64, offset: u64) -> native_fence::shared::Word<'_> {
@@ -103,7 +103,7 @@ impl Opened {
             assert_eq!(wait.wait(LONG), Ok(()));
         }
         // The fence's lock: the answer is given.
-        let _ = self.opened.object().fence().waits();
+        let _ = self.other.object().fence().waits();
         for wait in &waits[first..] {
             assert_eq!(wait.outcome(), None);
         }
@@ -125,19 +125,19 @@ impl Drop for Opened {
 #[test]
 fn nf_26_what_was_read_before_a_rewind_satisfies_no_later_wait() {
     let fence = Opened::new();
-    let mut waits = vec![fence.opened.arm(7)];
+    let mut waits = vec![fence.other.arm(7)];
     let first = fence.begins_to_tell(2);
     // As if CurrentValue had been 7 for a moment.
     fence.made.signal(6).unwrap();
-    fence.opened.rewind(0).unwrap();
-    waits.push(fence.opened.arm(7));
+    fence.other.rewind(0).unwrap();
+    waits.push(fence.other.arm(7));
     fence.tells(2, first, 7);
     fence.satisfied(&waits, 1);
     // A rewind by another one is the same.
     let second = fence.begins_to_tell(2);
     fence.made.signal(6).unwrap();
     fence.made.rewind(0).unwrap();
-    waits.push(fence.opened.arm(7));
+    waits.push(fence.other.arm(7));
     fence.tells(2, second, 7);
     fence.satisfied(&waits, 2);
     let third = fence.begins_to_tell(2);
@@ -155,58 +155,67 @@ fn nf_26_however_many_are_held_up_no_later_wait_is_satisfied() {
     let slots = 2..OpenerSlot::SLOTS;
     let (mut waits, mut words) = (Vec::new(), Vec::new());
     for slot in slots.clone() {
-        waits.push(fence.opened.arm(7));
+        waits.push(fence.other.arm(7));
         words.push(fence.begins_to_tell(slot));
         fence.made.signal(6).unwrap();
-        fence.opened.rewind(0).unwrap();
+        fence.other.rewind(0).unwrap();
     }
     // Others come and go.
     for value in 10..50 {
-        drop(fence.opened.arm(value));
+        drop(fence.other.arm(value));
     }
-    waits.push(fence.opened.arm(7));
+    waits.push(fence.other.arm(7));
     for (index, (slot, word)) in slots.zip(words).enumerate() {
         fence.tells(slot, word, 7);
         fence.satisfied(&waits, index + 1);
     }
 }
 
-/// A slot that is taken is told nothing that its owner before it was: not by those that were in the midst of
-/// it, nor by what stands in its words, whatever that is.
+/// NF-26 between operating systems: who takes a slot is told nothing that its owner before it was, neither by
+/// those that were in the midst of it nor by what stands in its words, whatever that is; and is told what is
+/// for itself.
 ///
 /// Kills `who-comes-is-told-what-was-told-before`.
 #[test]
-fn nf_26_who_takes_a_slot_is_told_nothing_that_was_for_another() {
+fn nf_26_who_takes_a_slot_is_told_what_is_for_itself() {
     let mut fence = Opened::new();
-    fence.made.signal(6).unwrap();
-    fence.made.rewind(0).unwrap();
-    let word = fence.begins_to_tell(2);
+    let device = model().0.create_device();
     let handle = passed(&fence.made);
-    fence.opened = fence.made.clone();
-    until("the slot is free", || {
-        fence.word(Opened::SLOT, OpenerSlot::OWNER).observe() == 0
-    });
+    let leave = |fence: &mut Opened| {
+        fence.other = fence.made.clone();
+        until("the slot is free", || {
+            fence.word(Opened::SLOT, OpenerSlot::OWNER).observe() == 0
+        });
+    };
+    leave(&mut fence);
     for word in 0..OpenerSlot::REACHED_WORDS {
         let reached = OpenerSlot::reached(Opened::SLOT, word);
         fence.page.word(reached).raise(9);
     }
-    let asked = fence.word(Opened::SLOT, OpenerSlot::REACHED_WORD);
-    asked.publish(u64::MAX);
-    let device = model().0.create_device();
-    fence.opened = device.open_fence(&handle).unwrap();
-    let mut waits = vec![fence.opened.arm(7)];
+    let asked_for = fence.word(Opened::SLOT, OpenerSlot::REACHED_WORD);
+    asked_for.publish(5);
+    fence.other = device.open_fence(&handle).unwrap();
+    let waits = vec![fence.other.arm(7)];
+    fence.satisfied(&waits, 0);
+    let word = fence.begins_to_tell(2);
+    fence.tells(2, word, 7);
+    fence.satisfied(&waits, 1);
+
+    fence.made.signal(6).unwrap();
+    fence.made.rewind(0).unwrap();
+    let word = fence.begins_to_tell(2);
+    // A wait has the fence open as well.
+    drop(waits);
+    leave(&mut fence);
+    fence.other = device.open_fence(&handle).unwrap();
+    let waits = vec![fence.other.arm(7)];
     // It answers by a call of its own, since it waits for what it waited for.
     let calls = || fence.word(2, OpenerSlot::CALLS).observe();
     let before = calls();
     fence.tells(2, word, 8);
     until("it has answered", || calls() != before);
     fence.satisfied(&waits, 0);
-    // And is told what is for itself.
-    fence.made.signal(7).unwrap();
-    fence.satisfied(&waits, 1);
-    fence.made.rewind(0).unwrap();
-    waits.push(fence.opened.arm(7));
     let word = fence.begins_to_tell(2);
     fence.tells(2, word, 7);
-    fence.satisfied(&waits, 2);
+    fence.satisfied(&waits, 1);
 }

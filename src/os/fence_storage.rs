@@ -59,8 +59,7 @@ enum Pages {
         current: PoolPlace,
         monitored: PoolPlace,
     },
-    /// Alone, at the start of each.
-    /// MonitoredValue in the slot of this operating system.
+    /// Alone: CurrentValue at the start of its page, MonitoredValue in the slot of this operating system.
     Own {
         current: Arc<Region>,
         monitored: Arc<Region>,

@@ -10,9 +10,6 @@ use crate::abi::{NO_CPU_WAITER, OpenerSlot, PAGE_BYTES, SharedFenceHeader};
 use crate::shared::{Block, Word};
 use crate::sync::{Ordering, fence};
 
-/// How often who tells a value looks for the word to tell it in, while the other changes it.
-const LOOKS: u32 = 4;
-
 /// A mapping of the page.
 #[derive(Clone, Debug)]
 pub(super) struct OpenerPage(Block);
@@ -82,26 +79,16 @@ impl OpenerPage {
     }
 
     /// The owner of slot `from` is about to tell that of slot `to` of a value that it reads after this.
-    /// `None` where the other changes its mind all the while: then it is to be tried again.
-    pub(super) fn begin_to_tell(&self, from: usize, to: usize) -> Option<Telling<'_>> {
-        let asks_for = || {
-            // Any word: an index by what there is.
-            self.word(to, OpenerSlot::REACHED_WORD).observe() % OpenerSlot::REACHED_WORDS
-        };
+    pub(super) fn begin_to_tell(&self, from: usize, to: usize) -> Telling<'_> {
+        let word = self.word(to, OpenerSlot::REACHED_WORD).observe();
+        // Any word: an index by what there is.
+        let word = word % OpenerSlot::REACHED_WORDS;
         let telling = self.word(from, OpenerSlot::TELLING);
-        for _ in 0..LOOKS {
-            let word = asks_for();
-            telling.publish(OpenerSlot::telling(to as u64, word));
-            // Pairs with that of `ReachedWords::change`: either the look after it finds the change, or whoever
-            // looks for a word to use again finds that this one is not to be had.
-            fence(Ordering::SeqCst);
-            if asks_for() == word {
-                let reached = self.reached(to, word as usize);
-                return Some(Telling { telling, reached });
-            }
-        }
-        telling.publish(0);
-        None
+        telling.publish(OpenerSlot::telling(to as u64, word));
+        // Before CurrentValue is read: pairs with that of `ReachedWords::change`.
+        fence(Ordering::SeqCst);
+        let reached = self.reached(to, word as usize);
+        Telling { telling, reached }
     }
 
     /// Calls a slot's owner to look at the page. Waits for nobody.

@@ -35,6 +35,8 @@ struct Known {
     is_lost: bool,
     /// Where the others tell this one.
     reached: ReachedWords,
+    /// Of whom it is still to be said that their end will not be noticed, and why.
+    unwatched: Vec<(u64, std::io::Error)>,
     peers: [Option<Peer>; SLOTS],
 }
 
@@ -52,6 +54,7 @@ pub(super) struct PeerLink {
     called: AtomicU64,
     heard: AtomicU64,
     cleared: AtomicU64,
+    unwatched: AtomicU64,
 }
 
 impl PeerLink {
@@ -104,12 +107,14 @@ impl PeerLink {
                 awaited: NO_CPU_WAITER,
                 is_lost: false,
                 reached: ReachedWords::new(slot),
+                unwatched: Vec::new(),
                 peers: Default::default(),
             }),
             told: AtomicU64::new(0),
             called: AtomicU64::new(0),
             heard: AtomicU64::new(0),
             cleared: AtomicU64::new(0),
+            unwatched: AtomicU64::new(0),
         })
     }
 
@@ -146,20 +151,28 @@ impl PeerLink {
         if peer.as_ref().is_some_and(|peer| peer.owner == owner) {
             return true;
         }
-        let process = match ProcessIdentity::standing(owner) {
+        let watched = match ProcessIdentity::standing(owner) {
             Ok(Standing::Lives(process)) => {
-                match self.watch.listen_for_end(self.number, slot, &process) {
-                    Ok(()) => Some(process),
-                    Err(error) => unwatched(owner, &error),
-                }
+                let listens = self.watch.listen_for_end(self.number, slot, &process);
+                listens.map(|()| process)
             }
             Ok(Standing::Ended) => {
                 *peer = None;
                 self.clear(slot, owner);
                 return false;
             }
-            Err(error) => unwatched(owner, &error),
+            Err(error) => Err(error),
         };
+        let process = watched.map_err(|error| {
+            self.unwatched.fetch_add(1, Ordering::Relaxed);
+            // Not more than it can soon be said of, whatever others write.
+            if known.unwatched.len() < SLOTS {
+                known.unwatched.push((owner, error));
+            }
+            // Whoever calls this has the fence's lock: the thread that is called by this says it.
+            self.look_again();
+        });
+        let process = process.ok();
         *peer = Some(Peer { owner, process });
         true
     }
@@ -167,11 +180,7 @@ impl PeerLink {
     /// Tells the owner of a slot, which waits for more than `awaited`, of CurrentValue or the greater value
     /// of a record. What it answers to: it is left out until then if it waits for less.
     fn tell(&self, slot: usize, awaited: u64, recorded: u64, current: &dyn Fn() -> u64) -> u64 {
-        let Some(telling) = self.page.begin_to_tell(self.slot, slot) else {
-            // Its waiters come and come. It is waited for, and told when this one looks again.
-            self.look_again();
-            return 0;
-        };
+        let telling = self.page.begin_to_tell(self.slot, slot);
         // Read after that: it was there after those waiters had come that are told of it.
         let current = current();
         // So was this: those that came after a rewind have seen that there was one.
@@ -201,12 +210,11 @@ impl PeerLink {
 }
 
 /// The process of a slot cannot be watched: its end is noticed when its slot is needed.
-fn unwatched(owner: u64, error: &std::io::Error) -> Option<OwnedFd> {
+fn say_unwatched(owner: u64, error: &std::io::Error) {
     eprintln!(
         "native-fence: the end of process {} will not be noticed: {error}",
         owner & ((1 << OpenerSlot::PROCESS_BITS) - 1)
     );
-    None
 }
 
 /// Frees the slots of processes that have ended.
@@ -298,6 +306,10 @@ impl Peers for PeerLink {
             return;
         }
         self.heard.fetch_add(1, Ordering::Relaxed);
+        let unwatched = std::mem::take(&mut plain::lock(&self.known).unwatched);
+        for (owner, error) in unwatched {
+            say_unwatched(owner, &error);
+        }
     }
 
     fn call(&self) {
@@ -320,6 +332,7 @@ impl Peers for PeerLink {
         }
         if !self.page.take_back(self.slot, self.own) {
             known.is_lost = true;
+            drop(known);
             eprintln!("native-fence: another process has taken this one's slot of a shared fence");
             return false;
         }
@@ -339,6 +352,7 @@ impl Peers for PeerLink {
             called: read(&self.called),
             heard: read(&self.heard),
             cleared: read(&self.cleared),
+            unwatched: read(&self.unwatched),
         }
     }
 }

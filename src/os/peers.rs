@@ -41,17 +41,21 @@
 //! come to B that has seen the lower value: N is nothing to it. But what A reads after that waiter has come
 //! satisfies it, however soon A's CPU takes the value away again (NF-26). The two are told apart by the word
 //! that N is told in (`reached_words`): on a fence that was ever rewound each waiter of B's comes with
-//! another one, after it has seen CurrentValue and before its word is stored. A looks for the word, says in
-//! its slot which it found, and looks again; then it reads CurrentValue, and tells what it read.
-//! - If A finds the word that the waiter came with, or a later one, then A's read comes after the waiter's:
-//!   N became CurrentValue while it waited, or was before and satisfied it at once.
-//! - If A finds an earlier one, what A tells satisfies earlier waiters alone. Of the fences of the two, A's
-//!   between its store and its look came first then, so that B's read of CurrentValue, after B's, finds what A
-//!   has stored: nothing is lost to the waiter. If it finds a later, lower value instead, the waiter has come
-//!   at the same time as N and as a rewind of it by a third, and counts as one that came after both.
-//! - An earlier word becomes a later one only when nobody says that it tells in it, and it is empty. A process
-//!   that is killed while it says so keeps one word from being used, of which there are enough, until its slot
-//!   has another owner.
+//! another one, after it has seen CurrentValue and before its own word is stored. A looks which it is, says in
+//! its slot that it tells in it, then a fence; and only then it reads what it tells. B, when a waiter has seen
+//! CurrentValue, makes a fence too, looks who tells in which word, and takes one that nobody tells in and that
+//! is empty.
+//! - If A tells in the word that the waiter comes with, then B did not find that it does: of the two fences
+//!   B's came first, and A reads CurrentValue as the waiter has seen it or as it was later. If A reads N then,
+//!   it became that while the waiter waited.
+//! - If A tells in a word that waiters came with later, the more so.
+//! - If A tells in an earlier one, that satisfies earlier waiters alone. A has looked for the word after the
+//!   fence that follows its store, and has not seen that B changed it; so of that fence and B's before it reads
+//!   CurrentValue again, A's came first, and B finds what A has stored: nothing is lost to the waiter. If B
+//!   finds a later, lower value instead, the waiter has come at the same time as N and as a rewind of it by a
+//!   third, and counts as one that came after both.
+//! - A process that is killed while it tells keeps one word from being used until its slot has another owner;
+//!   there are enough.
 //!
 //! **A program that calls exec** goes on as the same process, without the fence: nobody is told that its slot
 //! is left, which counts on until the process ends. What its waiters waited for is monitored, and nobody is
@@ -75,6 +79,9 @@ pub struct PeerCounters {
     pub heard: u64,
     /// Slots that this one cleared because their owners had died; others may have been quicker.
     pub cleared: u64,
+    /// Others whose end will not be noticed, for want of a descriptor or since `/proc` hides them, until their
+    /// slots are needed.
+    pub unwatched: u64,
 }
 
 /// A value that others told of.
@@ -106,7 +113,8 @@ pub(super) trait Peers: Send + Sync + Debug {
     /// CurrentValue before says nothing to it.
     fn waiter_comes(&self, number: u64);
 
-    /// This system was called; or the process may have ended that has slot `ended`.
+    /// This system was called; or the process may have ended that has slot `ended`. Says what was to be said
+    /// and could not with the fence's lock held.
     #[cfg_attr(loom, allow(dead_code, reason = "loom explores one system"))]
     fn heard(&self, ended: Option<usize>);
 

@@ -6,10 +6,11 @@
 //! saying so. So it is told in one of several words, and a waiter of a fence that was ever rewound comes with
 //! another word than those before it: what is told in the earlier ones says nothing to it.
 //!
-//! A word is used again when nobody can be in the midst of raising it. Each of the others says in its slot
-//! which word it is about to raise, and looks again whether it is still the one to be told in: a hazard
-//! pointer. It raises one word at a time, so among as many words as there are slots and one more, of which one
-//! is the one to be told in, there always is one that nobody holds.
+//! A word is used again when nobody is in the midst of raising it. Each of the others says in its slot which
+//! word it is about to raise, before it reads the value: a hazard pointer. Who says so after that was looked
+//! for reads CurrentValue after the waiter has seen it, and may well raise the word that this one comes with.
+//! Each raises one word at a time, so among as many words as there are slots and one more, of which one is the
+//! one to be told in, there always is one that nobody holds.
 
 use super::opener_page::OpenerPage;
 use super::peers::Reached;
@@ -50,9 +51,12 @@ impl ReachedWords {
         (0..WORDS).filter(|word| told(*word)).map(take).collect()
     }
 
-    /// A waiter comes, with this number in the list; what was told has been taken. What others read before
-    /// now says nothing to it.
+    /// A waiter comes, with this number in the list, which has seen CurrentValue; what was told has been taken.
+    /// What others read before now says nothing to it.
     pub(super) fn change(&mut self, page: &OpenerPage, number: u64) {
+        // After CurrentValue was seen: pairs with that of `OpenerPage::begin_to_tell`. Who is not found to be
+        // telling below reads CurrentValue as the waiter has seen it, or as it was later.
+        fence(Ordering::SeqCst);
         let slots = 0..OpenerSlot::SLOTS as usize;
         let held: Vec<u64> = slots.map(|slot| page.telling(slot)).collect();
         let is_free = |word: &usize| {
@@ -68,9 +72,6 @@ impl ReachedWords {
         self.before[next] = u64::MAX;
         self.current = next;
         page.set_reached_word(self.slot, next);
-        // Before CurrentValue is read again, and before anybody's telling is: pairs with that of
-        // `OpenerPage::begin_to_tell`.
-        fence(Ordering::SeqCst);
     }
 
     /// The slot was another's for a while.

@@ -5,7 +5,11 @@
 //! Each store then faults; the handler counts it, and lets the instruction do it alone. At the one that is
 //! asked for the process kills itself with SIGKILL instead: all stores before it are made, and none after it,
 //! whatever thread they are of. What others have of it then is what a process that is killed there leaves.
-#![allow(dead_code, reason = "each test file uses a part")]
+#![allow(
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
+    reason = "registers and numbers of the system are what they are used as"
+)]
 
 use super::child::spawn;
 use super::engines::model;
@@ -39,7 +43,7 @@ pub(crate) enum Act {
     Rewind,
     /// Closing the fence and leaving its slot.
     Leave,
-    /// Making a fence and sending it for the first time.
+    /// Making a fence, sending it for the first time, and signalling the next value.
     Send,
 }
 
@@ -98,7 +102,10 @@ pub(crate) fn obey(socket: &UnixStream) {
         watch();
         let fence = shared(&device, value);
         let handle = fence.share().unwrap();
-        killed_at(store, || handle.send(socket).unwrap());
+        killed_at(store, || {
+            handle.send(socket).unwrap();
+            fence.signal(value + 1).unwrap();
+        });
         return;
     }
     let handle = SharedHandle::receive(socket).unwrap();
@@ -164,10 +171,16 @@ fn protect(range: usize, protection: c_int) {
     }
 }
 
+/// The registers of the code that a handler came upon.
+fn registers_of<'a>(context: *mut c_void) -> &'a mut [i64; 23] {
+    // SAFETY: the system calls a handler of SA_SIGINFO with such a context, which is the handler's alone while
+    // it runs.
+    unsafe { &mut (*context.cast::<ucontext_t>()).uc_mcontext.gregs }
+}
+
 /// A mapping is asked for: makes it for reading alone.
 extern "C" fn map_for_reading(_signal: c_int, _info: *mut siginfo_t, context: *mut c_void) {
-    // SAFETY: the system calls a handler of SA_SIGINFO with such a context.
-    let registers = unsafe { &mut (*context.cast::<ucontext_t>()).uc_mcontext.gregs };
+    let registers = registers_of(context);
     let argument = |register: c_int| registers[register as usize];
     let size = argument(libc::REG_RSI) as usize;
     // SAFETY: what the program asked for, with fewer rights.
@@ -192,8 +205,10 @@ extern "C" fn map_for_reading(_signal: c_int, _info: *mut siginfo_t, context: *m
 
 /// Something is stored to such a mapping.
 extern "C" fn store(_signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
-    // SAFETY: the system says at which address, of a fault of memory.
-    let address = unsafe { (*info).si_addr() }.addr();
+    // SAFETY: the system calls a handler of SA_SIGINFO with such an information.
+    let info = unsafe { &*info };
+    // SAFETY: it says at which address, of a fault of memory.
+    let address = unsafe { info.si_addr() }.addr();
     let is_in = |range: &usize| {
         let start = STARTS[*range].load(Ordering::Acquire);
         (start..start + SIZES[*range].load(Ordering::Acquire)).contains(&address)
@@ -203,22 +218,20 @@ extern "C" fn store(_signal: c_int, info: *mut siginfo_t, context: *mut c_void) 
         unsafe { libc::abort() };
     };
     if LEFT.fetch_sub(1, Ordering::AcqRel) == 1 {
-        // SAFETY: ends the process.
-        unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+        // SAFETY: says which process this is.
+        let own = unsafe { libc::getpid() };
+        // SAFETY: ends it.
+        unsafe { libc::kill(own, libc::SIGKILL) };
     }
     OPENED.set(range);
     protect(range, libc::PROT_READ | libc::PROT_WRITE);
-    // SAFETY: as above.
-    let registers = unsafe { &mut (*context.cast::<ucontext_t>()).uc_mcontext.gregs };
-    registers[libc::REG_EFL as usize] |= TRAP;
+    registers_of(context)[libc::REG_EFL as usize] |= TRAP;
 }
 
 /// It was stored.
 extern "C" fn stored(_signal: c_int, _info: *mut siginfo_t, context: *mut c_void) {
     protect(OPENED.get(), libc::PROT_READ);
-    // SAFETY: as above.
-    let registers = unsafe { &mut (*context.cast::<ucontext_t>()).uc_mcontext.gregs };
-    registers[libc::REG_EFL as usize] &= !TRAP;
+    registers_of(context)[libc::REG_EFL as usize] &= !TRAP;
 }
 
 type Handler = extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
@@ -229,10 +242,8 @@ fn handle(signal: c_int, handler: Handler) {
     action.sa_sigaction = handler as *const () as usize;
     action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
     // SAFETY: the handler calls nothing that a handler may not.
-    assert_eq!(
-        unsafe { libc::sigaction(signal, &raw const action, null_mut()) },
-        0
-    );
+    let set = unsafe { libc::sigaction(signal, &raw const action, null_mut()) };
+    assert_eq!(set, 0);
 }
 
 /// From now on this thread, and those that it starts, get what they map for sharing for reading alone.
@@ -268,10 +279,8 @@ fn watch() {
         filter: filter.as_mut_ptr(),
     };
     // SAFETY: takes rights away from this process and gives none.
-    assert_eq!(
-        unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) },
-        0
-    );
+    let set = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
+    assert_eq!(set, 0);
     let mode = libc::SECCOMP_MODE_FILTER;
     // SAFETY: the filter is read in the call; it ends in a return on each path.
     let set = unsafe { libc::prctl(libc::PR_SET_SECCOMP, mode, &raw const program) };
