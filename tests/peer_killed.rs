@@ -158,16 +158,21 @@ fn nf_04_a_process_is_killed_at_each_store_of_its_waiting() {
 }
 
 /// NF-06: a process that is killed while it signals has stored the value or not. If it has, whoever waits for
-/// it wakes, told or not; if not, the value comes from another.
+/// it wakes, told or not; if not, the value comes from another. One that is killed when it is about to tell has
+/// said so, for those that come to wait.
 ///
-/// Kills `the-dead-are-not-noticed`.
+/// Kills `the-dead-are-not-noticed`, `who-tells-does-not-say-so`.
 #[test]
 fn nf_06_a_process_is_killed_at_each_store_of_its_signalling() {
     let survivors = Survivors::new();
+    let mut told = false;
     at_each_store(4, |store| {
         let value = survivors.next();
         let wait = survivors.wait(value);
         let killed = survivors.dies(Act::Signal, value, store);
+        // In the slot of the dead.
+        let telling = 2 * OpenerSlot::BYTES + OpenerSlot::TELLING;
+        told |= survivors.page.word(telling).observe() != 0;
         if survivors.fence.current_value() < value {
             survivors.fence.signal(value).unwrap();
         }
@@ -175,6 +180,7 @@ fn nf_06_a_process_is_killed_at_each_store_of_its_signalling() {
         survivors.go_on();
         killed
     });
+    assert!(told, "it was never killed when it was about to tell");
 }
 
 /// NF-26: one that is killed while it stores the fence backwards has told everybody of the value before.

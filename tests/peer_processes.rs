@@ -270,7 +270,7 @@ fn nf_02_another_processes_view_is_read_only() {
 /// NF-15: as many processes as the fence has slots have it open at once. Each signals, by its CPU or its
 /// engine, and all wake; one more is refused. When one has left, or was killed, another has its place.
 ///
-/// Kills `a-leaver-keeps-its-slot`, `peers-are-told-of-nothing`.
+/// Kills `peers-are-told-of-nothing`.
 #[test]
 fn nf_15_as_many_processes_as_there_are_slots() {
     let device = model().0.create_device();
