@@ -9,8 +9,10 @@ mod support {
     pub(crate) mod loom_rig;
 }
 
+use native_fence::abi::PAGE_BYTES;
 use native_fence::gpu::Arrival;
-use native_fence::{CommandList, Timeout};
+use native_fence::shared::{Block, Region};
+use native_fence::{CommandList, Timeout, os};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use support::loom_rig::{
@@ -284,5 +286,33 @@ fn loom_a_late_record_does_not_release_the_next_fences_waiter() {
         assert_eq!(new.current_value(), 1, "woken for nothing");
         signals.join().unwrap();
         loom::stop_exploring();
+    });
+}
+
+/// NF-26 between operating systems: one tells another of what it reads, while the other stores the fence
+/// backwards and two waiters come to it, the second with the word that was the first to be told in, if nobody
+/// tells in it. Who came after the lower value satisfies no wait by the greater one.
+#[test]
+fn loom_what_was_read_before_a_rewind_is_told_to_no_later_waiter() {
+    explore(3, || {
+        let (telling, mut told) = os::ExploredTelling::new().unwrap();
+        let current = Region::new("current value", PAGE_BYTES).unwrap();
+        let current = Arc::new(Block::whole(&current.map().unwrap()));
+        current.word(0).publish(7);
+        loom::explore();
+        let read = Arc::clone(&current);
+        let tells = loom::thread::spawn(move || telling.tell(|| read.word(0).observe()));
+        current.word(0).publish(1);
+        let mut all = Vec::new();
+        for number in 0..2 {
+            assert_eq!(current.word(0).observe(), 1);
+            all.extend(told.take());
+            told.waiter_comes(number);
+        }
+        loom::stop_exploring();
+        tells.join().unwrap();
+        all.extend(told.take());
+        let satisfies = |(value, before): &(u64, u64)| *value == 7 && *before > 0;
+        assert!(!all.iter().any(satisfies), "{all:?}");
     });
 }

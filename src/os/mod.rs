@@ -29,6 +29,8 @@ mod cpu_signal;
 mod cpu_wait;
 mod event_handle;
 mod event_wait;
+#[cfg(loom)]
+mod explored_telling;
 mod features;
 mod fence_end;
 mod fence_peers;
@@ -84,7 +86,6 @@ mod queue_core;
 mod queue_log;
 mod queue_record;
 mod queue_storage;
-#[cfg(not(loom))]
 mod reached_words;
 mod record;
 mod settling;
@@ -97,6 +98,7 @@ mod software_queue;
 mod standing_wait;
 mod sync_object;
 mod system_process;
+mod telling_words;
 mod tracing;
 mod turn;
 mod wait_cell;
@@ -115,6 +117,8 @@ pub use cpu_signal::{CpuSignal, SignalError};
 pub use cpu_wait::{CpuWait, WaitManyError};
 pub use event_handle::{EventError, EventHandle};
 pub use event_wait::EventWait;
+#[cfg(loom)]
+pub use explored_telling::{ExploredTelling, ExploredTold};
 pub use features::Features;
 pub use fence_storage::FenceMemory;
 #[cfg(all(feature = "capi", not(loom)))]

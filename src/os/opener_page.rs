@@ -6,35 +6,39 @@
 //! writes them anew, and until then the slot's words are of a free slot.
 
 use super::process_identity::ProcessIdentity;
+use super::telling_words::TellingWords;
 use crate::abi::{NO_CPU_WAITER, OpenerSlot, PAGE_BYTES, SharedFenceHeader};
 use crate::shared::{Block, Word};
-use crate::sync::{Ordering, fence};
 
 /// A mapping of the page.
 #[derive(Clone, Debug)]
-pub(super) struct OpenerPage(Block);
+pub(super) struct OpenerPage {
+    page: Block,
+    telling: TellingWords,
+}
 
 impl OpenerPage {
     /// Over a page.
     pub(super) fn new(page: Block) -> Self {
         debug_assert_eq!(page.bytes() as u64, PAGE_BYTES);
-        Self(page)
+        let telling = TellingWords::new(page.clone());
+        Self { page, telling }
     }
 
     /// Says what the page is.
     pub(super) fn describe(&self, header: SharedFenceHeader) {
         let words: [u64; SharedFenceHeader::BYTES as usize / 8] = bytemuck::cast(header);
-        self.0.put_words(SharedFenceHeader::OFFSET, &words);
+        self.page.put_words(SharedFenceHeader::OFFSET, &words);
     }
 
     /// What it says: any words.
     pub(super) fn description(&self) -> SharedFenceHeader {
         const WORDS: usize = SharedFenceHeader::BYTES as usize / 8;
-        bytemuck::cast(self.0.peek_words::<WORDS>(SharedFenceHeader::OFFSET))
+        bytemuck::cast(self.page.peek_words::<WORDS>(SharedFenceHeader::OFFSET))
     }
 
     fn word(&self, slot: usize, offset: u64) -> Word<'_> {
-        self.0.word(slot as u64 * OpenerSlot::BYTES + offset)
+        self.page.word(slot as u64 * OpenerSlot::BYTES + offset)
     }
 
     /// Who has a slot; 0 for nobody.
@@ -53,42 +57,9 @@ impl OpenerPage {
             .publish(monitored_value);
     }
 
-    fn reached(&self, slot: usize, word: usize) -> Word<'_> {
-        self.0.word(OpenerSlot::reached(slot as u64, word as u64))
-    }
-
-    /// Whether a slot's owner was told of nothing in this of its reached words.
-    pub(super) fn is_empty(&self, slot: usize, word: usize) -> bool {
-        self.reached(slot, word).observe() == 0
-    }
-
-    /// What the owner was told in this of its reached words; 0 for nothing.
-    pub(super) fn take_reached(&self, slot: usize, word: usize) -> u64 {
-        self.reached(slot, word).take()
-    }
-
-    /// From now on the owner is told in this of its reached words.
-    pub(super) fn set_reached_word(&self, slot: usize, word: usize) {
-        self.word(slot, OpenerSlot::REACHED_WORD)
-            .publish(word as u64);
-    }
-
-    /// What the owner of a slot is in the midst of telling whom: any word.
-    pub(super) fn telling(&self, slot: usize) -> u64 {
-        self.word(slot, OpenerSlot::TELLING).observe()
-    }
-
-    /// The owner of slot `from` is about to tell that of slot `to` of a value that it reads after this.
-    pub(super) fn begin_to_tell(&self, from: usize, to: usize) -> Telling<'_> {
-        let word = self.word(to, OpenerSlot::REACHED_WORD).observe();
-        // Any word: an index by what there is.
-        let word = word % OpenerSlot::REACHED_WORDS;
-        let telling = self.word(from, OpenerSlot::TELLING);
-        telling.publish(OpenerSlot::telling(to as u64, word));
-        // Before CurrentValue is read: pairs with that of `ReachedWords::change`.
-        fence(Ordering::SeqCst);
-        let reached = self.reached(to, word as usize);
-        Telling { telling, reached }
+    /// The words by which values are told.
+    pub(super) fn telling(&self) -> &TellingWords {
+        &self.telling
     }
 
     /// Calls a slot's owner to look at the page. Waits for nobody.
@@ -110,12 +81,12 @@ impl OpenerPage {
 
     /// CurrentValue is about to be stored backwards from this CPU.
     pub(super) fn rewind(&self) {
-        self.0.word(SharedFenceHeader::REWINDS).meet(1);
+        self.page.word(SharedFenceHeader::REWINDS).meet(1);
     }
 
     /// Whether CurrentValue ever was stored backwards from a CPU.
     pub(super) fn was_rewound(&self) -> bool {
-        self.0.word(SharedFenceHeader::REWINDS).observe() != 0
+        self.page.word(SharedFenceHeader::REWINDS).observe() != 0
     }
 
     /// Takes a free slot: which. The words in it are those of one that waits for nothing.
@@ -130,11 +101,7 @@ impl OpenerPage {
         if is_taken {
             // Until this is stored others may wait for what a dead owner waited for: they raise once more.
             self.set_awaited(slot, awaited);
-            self.word(slot, OpenerSlot::TELLING).publish(0);
-            self.set_reached_word(slot, 0);
-            for word in 0..OpenerSlot::REACHED_WORDS as usize {
-                let _ = self.take_reached(slot, word);
-            }
+            self.telling.clear(slot);
         }
         is_taken
     }
@@ -156,27 +123,5 @@ impl OpenerPage {
     /// The slot's owner is dead: the slot is free. `false` if somebody has cleared it before.
     pub(super) fn clear(&self, slot: usize, dead: u64) -> bool {
         dead != 0 && self.word(slot, OpenerSlot::OWNER).exchange(dead, 0)
-    }
-}
-
-/// Somebody is in the midst of telling another of a value: until this is dropped the other uses the word that
-/// it is told in for nothing later.
-#[derive(Debug)]
-pub(super) struct Telling<'a> {
-    telling: Word<'a>,
-    reached: Word<'a>,
-}
-
-impl Telling<'_> {
-    /// Tells it.
-    pub(super) fn tell(&self, value: u64) {
-        self.reached.raise(value);
-    }
-}
-
-impl Drop for Telling<'_> {
-    fn drop(&mut self) {
-        // What was told stands before it.
-        self.telling.publish(0);
     }
 }

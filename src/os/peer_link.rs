@@ -180,7 +180,7 @@ impl PeerLink {
     /// Tells the owner of a slot, which waits for more than `awaited`, of CurrentValue or the greater value
     /// of a record. What it answers to: it is left out until then if it waits for less.
     fn tell(&self, slot: usize, awaited: u64, recorded: u64, current: &dyn Fn() -> u64) -> u64 {
-        let telling = self.page.begin_to_tell(self.slot, slot);
+        let telling = self.page.telling().begin(self.slot, slot);
         // Read after that: it was there after those waiters had come that are told of it.
         let current = current();
         // So was this: those that came after a rewind have seen that there was one.
@@ -283,7 +283,7 @@ impl Peers for PeerLink {
     }
 
     fn reached(&self) -> Vec<Reached> {
-        plain::lock(&self.known).reached.take(&self.page)
+        plain::lock(&self.known).reached.take(self.page.telling())
     }
 
     fn waiter_comes(&self, number: u64) {
@@ -291,7 +291,7 @@ impl Peers for PeerLink {
         // after a rewind, and with it that there was one.
         if self.page.was_rewound() {
             let mut known = plain::lock(&self.known);
-            known.reached.change(&self.page, number);
+            known.reached.change(self.page.telling(), number);
         }
     }
 
@@ -338,7 +338,7 @@ impl Peers for PeerLink {
         }
         // As when it joined: others know neither it nor what it waits for.
         self.page.set_awaited(self.slot, known.awaited);
-        known.reached.restore(&self.page);
+        known.reached.restore(self.page.telling());
         drop(known);
         fence(Ordering::SeqCst);
         self.call();

@@ -12,8 +12,8 @@
 //! Each raises one word at a time, so among as many words as there are slots and one more, of which one is the
 //! one to be told in, there always is one that nobody holds.
 
-use super::opener_page::OpenerPage;
 use super::peers::Reached;
+use super::telling_words::TellingWords;
 use crate::abi::OpenerSlot;
 use crate::sync::{Ordering, fence};
 
@@ -42,10 +42,10 @@ impl ReachedWords {
     }
 
     /// What others have told since the last call.
-    pub(super) fn take(&self, page: &OpenerPage) -> Vec<Reached> {
-        let told = |word| !page.is_empty(self.slot, word);
+    pub(super) fn take(&self, words: &TellingWords) -> Vec<Reached> {
+        let told = |word| !words.is_empty(self.slot, word);
         let take = |word| Reached {
-            value: page.take_reached(self.slot, word),
+            value: words.take(self.slot, word),
             before: self.before[word],
         };
         (0..WORDS).filter(|word| told(*word)).map(take).collect()
@@ -53,16 +53,16 @@ impl ReachedWords {
 
     /// A waiter comes, with this number in the list, which has seen CurrentValue; what was told has been taken.
     /// What others read before now says nothing to it.
-    pub(super) fn change(&mut self, page: &OpenerPage, number: u64) {
-        // After CurrentValue was seen: pairs with that of `OpenerPage::begin_to_tell`. Who is not found to be
+    pub(super) fn change(&mut self, words: &TellingWords, number: u64) {
+        // After CurrentValue was seen: pairs with that of `TellingWords::begin`. Who is not found to be
         // telling below reads CurrentValue as the waiter has seen it, or as it was later.
         fence(Ordering::SeqCst);
         let slots = 0..OpenerSlot::SLOTS as usize;
-        let held: Vec<u64> = slots.map(|slot| page.telling(slot)).collect();
+        let held: Vec<u64> = slots.map(|slot| words.telling(slot)).collect();
         let is_free = |word: &usize| {
             let telling = OpenerSlot::telling(self.slot as u64, *word as u64);
             // Empty: nor has anybody raised it and let it go since it was taken.
-            *word != self.current && !held.contains(&telling) && page.is_empty(self.slot, *word)
+            *word != self.current && !held.contains(&telling) && words.is_empty(self.slot, *word)
         };
         // None only where another process writes what it likes, which may end waits as it likes.
         let Some(next) = (0..WORDS).find(is_free) else {
@@ -71,11 +71,12 @@ impl ReachedWords {
         self.before[self.current] = number;
         self.before[next] = u64::MAX;
         self.current = next;
-        page.set_reached_word(self.slot, next);
+        words.set_reached_word(self.slot, next);
     }
 
     /// The slot was another's for a while.
-    pub(super) fn restore(&self, page: &OpenerPage) {
-        page.set_reached_word(self.slot, self.current);
+    #[cfg_attr(loom, allow(dead_code, reason = "loom explores no lost slots"))]
+    pub(super) fn restore(&self, words: &TellingWords) {
+        words.set_reached_word(self.slot, self.current);
     }
 }

@@ -95,21 +95,20 @@ impl Cell {
     }
 }
 
-/// What only operating systems in several processes do, of which loom explores none.
+/// What only operating systems in several processes do, of which loom explores how they tell each other.
 impl Cell {
-    fn plain(&self) -> &plain::AtomicU64 {
+    pub(super) fn swap(&self, value: u64, order: Ordering) -> u64 {
         match self {
-            Self::Plain(word) => word,
-            Self::Explored(_) => unreachable!("a word of another group"),
+            Self::Explored(word) => word.swap(value, order),
+            Self::Plain(word) => word.swap(value, order),
         }
     }
 
-    pub(super) fn swap(&self, value: u64, order: Ordering) -> u64 {
-        self.plain().swap(value, order)
-    }
-
     pub(super) fn fetch_max(&self, value: u64, order: Ordering) -> u64 {
-        self.plain().fetch_max(value, order)
+        match self {
+            Self::Explored(word) => word.fetch_max(value, order),
+            Self::Plain(word) => word.fetch_max(value, order),
+        }
     }
 
     pub(super) fn compare_exchange(
@@ -119,7 +118,10 @@ impl Cell {
         yes: Ordering,
         no: Ordering,
     ) -> Result<u64, u64> {
-        self.plain().compare_exchange(old, new, yes, no)
+        match self {
+            Self::Explored(word) => word.compare_exchange(old, new, yes, no),
+            Self::Plain(word) => word.compare_exchange(old, new, yes, no),
+        }
     }
 }
 
