@@ -221,8 +221,7 @@ fn nf_31_storage_rests_until_the_commands_in_flight_have_ended() {
     });
 }
 
-/// HQ-10: a queue that is destroyed has told what it was handed, whenever that ends, and so has an
-/// adapter that is stopped.
+/// HQ-10: whoever destroys a queue waits until the device has executed what it was handed.
 ///
 /// Kills `command-queue-goes-before-its-commands`.
 #[test]

@@ -113,7 +113,7 @@ fn nf_13_the_cpu_has_no_part_in_an_intra_gpu_fence() {
 /// NF-13: the first value is set by a packet of the creator: one that is asked of the OS is refused, and
 /// before that packet the fence stands at 0.
 ///
-/// Kills `intra-gpu-takes-an-initial-value`.
+/// Kills `intra-gpu-takes-an-initial-value`, `used-places-keep-their-words`.
 #[test]
 fn nf_13_the_initial_value_is_set_by_a_packet() {
     on_every_bench(NodePolicy::default(), |bench| {
@@ -123,15 +123,17 @@ fn nf_13_the_initial_value_is_set_by_a_packet() {
         };
         let refused = bench.device.create_fence_with(options);
         assert!(matches!(refused, Err(CreateError::IntraGpuInitialValue)));
-        // Its place may be one that was used.
         let (fence, mut queue) = (intra_gpu(bench), bench.queue());
         complete(&mut queue, CommandList::new().signal(&fence, 7));
+        bench.until_parked();
+        // No slice is in flight: the next one has its place, which was used.
         drop(fence);
         let fence = intra_gpu(bench);
-        complete(
-            &mut queue,
-            CommandList::new().wait(&fence, 0).signal(&fence, 41),
-        );
+        let mut waits = bench.queue();
+        let end = park_at(bench, &mut waits, &fence, 1);
+        assert!(waits.progress_fence().current_value() < end, "it is at 0");
+        complete(&mut queue, CommandList::new().signal(&fence, 41));
+        waits.progress_fence().wait(end, LONG).unwrap();
         complete(&mut queue, CommandList::new().wait(&fence, 41));
         let log = queue.read_signal_log().unwrap();
         let is_first = |value| {

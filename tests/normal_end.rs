@@ -62,8 +62,7 @@ fn is_refused(made: &Result<HwQueue, CreateError>) -> bool {
 /// CPU signal that comes while the end waits, one was never connected, and one is of kernel mode and
 /// ends in a wait for a user-mode queue and a signal of the OS.
 ///
-/// Kills `the-end-waits-for-nothing`, `the-end-stops-the-engine`, `the-end-overlooks-signals-of-the-os` and
-/// `the-end-leaves-the-queues`.
+/// Kills `the-end-waits-for-nothing`, `the-end-stops-the-engine` and `the-end-leaves-the-queues`.
 #[test]
 fn hq_12_a_process_ends_when_all_that_it_queued_is_executed() {
     on_every_bench(NodePolicy::default(), |bench| {
@@ -151,7 +150,7 @@ fn hq_12_a_process_ends_when_all_that_it_queued_is_executed() {
 /// and when the wait is over the end succeeds.
 ///
 /// Kills `a-failed-end-keeps-the-doorbells`, `a-failed-end-destroys`, `the-end-names-no-wait`,
-/// `a-held-wait-is-not-named`, `a-failed-end-is-for-good`.
+/// `a-held-wait-is-not-named`, `a-failed-end-is-for-good`, `the-end-overlooks-signals-of-the-os`.
 #[test]
 fn hq_12_an_end_that_times_out_loses_nothing_and_says_why() {
     on_every_bench(NodePolicy::default(), |bench| {

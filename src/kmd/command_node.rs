@@ -2,9 +2,8 @@
 //! buffers.
 //!
 //! A command becomes parts, each a command buffer (`command_parts`). What is to be told when parts have
-//! ended stands in one list, in the order of the parts. Whoever finds that some have,
-//! the interrupt thread or a thread that looks, tells of them; one thread at a time, which then tells
-//! what comes meanwhile too, so the order stays.
+//! ended stands in one list, in the order of the parts. Whoever finds that some have, the interrupt
+//! thread or a thread that looks, tells of them; one thread at a time, so the order stays.
 //!
 //! Why nothing is missed: what is to be told comes into the list under the node's lock and wakes the
 //! interrupt thread, which sleeps until the part of the oldest has ended. Who stops telling says so
@@ -245,17 +244,20 @@ impl CommandNode {
         !lock(&self.state).news.is_empty()
     }
 
-    /// Tells of what has ended, unless another thread does.
+    /// Tells of what has ended of that which is in the list now, unless another thread does. What comes
+    /// meanwhile is the interrupt thread's: a thread that only looks has other things to do.
     pub(super) fn tell_ended(&self, tell: &dyn Fn(News)) {
         let mut state = lock(&self.state);
         if state.telling {
             return;
         }
         state.telling = true;
+        let mut left = state.news.len();
         let is_lost = loop {
-            let Some((part, _)) = state.news.front() else {
+            let Some((part, _)) = state.news.front().filter(|_| left > 0) else {
                 break false;
             };
+            left -= 1;
             match self.engine.ended() {
                 Ok(ended) if *part > ended => break false,
                 Ok(_) => {}

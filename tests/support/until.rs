@@ -19,6 +19,24 @@ pub(crate) fn until(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
+/// Tries what needs a meeting of threads that nobody can arrange, for a minute; says which attempt it is,
+/// from 1.
+///
+/// # Panics
+/// When none succeeds.
+pub(crate) fn try_until(what: &str, mut attempt: impl FnMut(u64) -> bool) {
+    let deadline = Instant::now() + 3 * LONG;
+    let mut attempts = 1;
+    while !attempt(attempts) {
+        let is_late = Instant::now() > deadline;
+        assert!(
+            !is_late,
+            "in {attempts} attempts it never came to this: {what}"
+        );
+        attempts += 1;
+    }
+}
+
 /// Waits until a thread of this process, of which `gettid` gave the number, sleeps.
 pub(crate) fn until_sleeping(thread: rustix::thread::Pid) {
     until("a thread sleeps", || is_sleeping(thread));

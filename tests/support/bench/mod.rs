@@ -33,4 +33,4 @@ pub(crate) use engine_spy::{Closed, EngineSpy, Mapped};
 pub(crate) use fences::{each, fences, monitored_values, nobody_waits, signal};
 pub(crate) use raw_log::RawLog;
 pub(crate) use waiter::Waiter;
-pub(crate) use waiting::{Ended, LONG, is_sleeping, until, until_sleeping};
+pub(crate) use waiting::{Ended, LONG, is_sleeping, try_until, until, until_sleeping};
