@@ -62,13 +62,13 @@ impl OpenerSlot {
     /// midst of raising an earlier one, and so always one more that is nobody's.
     pub const REACHED_WORDS: u64 = Self::SLOTS + 1;
     /// Where the reached words lie, behind the slots, those of one slot after those of the one before.
-    pub const REACHED: u64 = Self::SLOTS * Self::BYTES;
+    pub const REACHED_WORDS_AT: u64 = Self::SLOTS * Self::BYTES;
 
     /// Where in the page a reached word of a slot lies: the greatest value that others have told its opener
     /// of in it, since the opener last looked. Writers: all, by read-modify-write.
     #[must_use]
     pub const fn reached(slot: u64, word: u64) -> u64 {
-        Self::REACHED + (slot * Self::REACHED_WORDS + word) * 8
+        Self::REACHED_WORDS_AT + (slot * Self::REACHED_WORDS + word) * 8
     }
 
     /// What an opener says while it may raise a reached word of a slot; never 0.

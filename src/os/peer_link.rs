@@ -179,10 +179,16 @@ impl PeerLink {
 
     /// Tells the owner of a slot, which waits for more than `awaited`, of CurrentValue or the greater value
     /// of a record. What it answers to: it is left out until then if it waits for less.
-    fn tell(&self, slot: usize, awaited: u64, recorded: u64, current: &dyn Fn() -> u64) -> u64 {
+    fn tell(
+        &self,
+        slot: usize,
+        awaited: u64,
+        current_value: &dyn Fn() -> u64,
+        recorded: u64,
+    ) -> u64 {
         let telling = self.page.telling().begin(self.slot, slot);
         // Read after that: it was there after those waiters had come that are told of it.
-        let current = current();
+        let current = current_value();
         // So was this: those that came after a rewind have seen that there was one.
         let is_of_now = recorded > current && !self.page.was_rewound();
         let reached = if is_of_now { recorded } else { current };
@@ -252,7 +258,7 @@ impl Peers for PeerLink {
         self.call();
     }
 
-    fn least(&self, own: u64, recorded: u64, current: &dyn Fn() -> u64) -> Option<u64> {
+    fn least(&self, own: u64, current_value: &dyn Fn() -> u64, recorded: u64) -> Option<u64> {
         let mut known = plain::lock(&self.known);
         if known.is_lost {
             return None;
@@ -261,7 +267,7 @@ impl Peers for PeerLink {
             // Nobody tells this one any more; what to do about it needs the fence's lock let go.
             self.look_again();
         }
-        let (mut least, reached) = (own, current());
+        let (mut least, reached) = (own, current_value());
         for slot in self.others() {
             if !self.meets(&mut known, slot) {
                 continue;
@@ -269,7 +275,7 @@ impl Peers for PeerLink {
             let awaited = self.page.awaited(slot);
             let mut answers_at = reached;
             if awaited < reached.max(recorded) {
-                answers_at = self.tell(slot, awaited, recorded, current);
+                answers_at = self.tell(slot, awaited, current_value, recorded);
             }
             if awaited >= answers_at {
                 least = least.min(awaited);

@@ -100,7 +100,7 @@ pub(super) trait Peers: Send + Sync + Debug {
     /// The least of what all wait for, for the own engines. Whom CurrentValue satisfies is told, and not
     /// waited for; whom the value of a record satisfies is told. `None` where the own slot is lost: then
     /// nothing is stored there.
-    fn least(&self, own: u64, recorded: u64, current: &dyn Fn() -> u64) -> Option<u64>;
+    fn least(&self, own: u64, current_value: &dyn Fn() -> u64, recorded: u64) -> Option<u64>;
 
     /// CurrentValue is about to be stored backwards, or was before there were others.
     fn rewind(&self);
