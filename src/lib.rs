@@ -60,15 +60,15 @@ pub use adapter::{Adapter, AdapterOptions, EngineKind, OpenError};
 #[cfg(not(loom))]
 pub use os::PassFenceError;
 pub use os::{
-    EndError, EventError, EventHandle, FenceMemory, ShareError, SharedHandle, SignalError, Tracing,
-    WaitError, WaitManyError,
+    EndError, EventError, EventHandle, FenceMemory, QueueStop, ShareError, SharedHandle,
+    SignalError, Tracing, WaitError, WaitManyError,
 };
 #[cfg(all(feature = "tokio", not(loom)))]
 pub use umd::TokioEvent;
 pub use umd::{
     Allocation, ArmedWait, CommandList, CreateError, Device, EventWait, Fence, FenceOptions,
-    HwQueue, HwQueueOptions, KernelQueue, KernelQueueError, MonitoredFence, MonitoredFenceOptions,
-    RingError, SubmitError, Timeout, WaitFuture,
+    HwContext, HwQueue, HwQueueOptions, KernelQueue, KernelQueueError, MonitoredFence,
+    MonitoredFenceOptions, RingError, SubmitError, Timeout, WaitFuture,
 };
 #[cfg(not(loom))]
 pub use vulkan::{MemoryOptions, MemoryPlacement, SystemMemory};

@@ -7,7 +7,12 @@ mod support {
     pub(crate) mod wddm_table;
 }
 
+#[allow(dead_code, reason = "its children are C programs here")]
+#[path = "support/respawned.rs"]
+mod respawned;
+
 use native_fence::abi::Opcode;
+use std::ffi::OsString;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -187,6 +192,11 @@ fn runs_well(name: &str) {
         println!("left out: {error}");
         return;
     }
+    runs_well_with(name, &[]);
+}
+
+/// The same on whatever device `environment` gives.
+fn runs_well_with(name: &str, environment: &[(&str, OsString)]) {
     let library = library();
     let folder = scratch();
     let program = folder.path().join(name);
@@ -198,7 +208,9 @@ fn runs_well(name: &str) {
         .arg("-L")
         .arg(&library)
         .arg("-lnative_fence"));
-    let printed = run(Command::new(&program).env("LD_LIBRARY_PATH", &library));
+    let printed = run(Command::new(&program)
+        .envs(environment.iter().cloned())
+        .env("LD_LIBRARY_PATH", &library));
     assert_eq!(printed, "done\n");
 }
 
@@ -221,6 +233,27 @@ fn a_c_program_is_told_that_its_ring_is_full() {
 #[test]
 fn a_c_program_submits_through_the_os() {
     runs_well("kernel_queue");
+}
+
+/// HQ-02, HQ-12 from C: the doorbell of a queue is made and destroyed by the calls of these names, one at a
+/// time, and without one nothing runs; a device is ended in order, in the time that it is given.
+///
+/// Kills `a-queue-of-c-comes-with-a-doorbell`, `a-doorbell-of-c-is-only-disconnected`,
+/// `an-end-of-c-has-all-the-time`, `an-ended-queue-of-c-has-a-closed-fence`.
+#[test]
+fn hq_12_a_c_program_ends_its_device() {
+    runs_well("doorbell");
+}
+
+/// MF-06 from C, on a device without 64-bit atomics: what is too far is refused to the CPU, to commands and
+/// to the OS.
+///
+/// Kills `a-wait-of-c-that-is-too-far-is-no-error`.
+#[test]
+fn mf_06_a_c_program_is_refused_what_is_too_far() {
+    if let Some(environment) = respawned::on_swiftshader() {
+        runs_well_with("narrow", &environment);
+    }
 }
 
 /// HQ-03 for the ring that a C program writes: a submission that has no place is refused, and changes

@@ -47,7 +47,7 @@ fn fq_09_a_passive_call_from_within_update_of_monitored_values_is_a_record() {
         let fence = bench.fence(0);
         let mut queue = bench.queue();
         let (os, handle) = (adapter(bench), queue.os().handle());
-        let doorbell = queue.os().doorbell();
+        let doorbell = queue.os().doorbell().unwrap();
         bench.until_parked();
         bench.spy.keep_level_in_hooks();
         bench
@@ -82,7 +82,7 @@ fn fq_09_a_passive_call_from_an_interrupt_is_a_record() {
         let fence = bench.fence(0);
         let mut queue = bench.queue();
         bench.until_parked();
-        let (os, doorbell) = (adapter(bench), queue.os().doorbell());
+        let (os, doorbell) = (adapter(bench), queue.os().doorbell().unwrap());
         bench.spy.keep_level_in_hooks();
         bench.spy.once(Moment::BeforeParking, move || {
             os.upgrade()

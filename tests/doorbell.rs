@@ -124,7 +124,7 @@ fn hq_02_a_queue_has_one_doorbell_at_a_time_which_starts_disconnected() {
     let (mut queue, other) = (bench.queue(), bench.queue());
     let fence = bench.fence(0);
     complete(&mut queue, CommandList::new().signal(&fence, 1));
-    let (first, next) = (queue.os().doorbell(), DoorbellId(1000));
+    let (first, next) = (queue.os().doorbell().unwrap(), DoorbellId(1000));
     let made = bench.spy.made_doorbell(first);
     let refused = |args: &CreateDoorbell<'_>, why: &str| {
         // Past the spy, which would take it for the last that was created.
@@ -134,7 +134,7 @@ fn hq_02_a_queue_has_one_doorbell_at_a_time_which_starts_disconnected() {
     refused(&again(&made, next), "the queue has a doorbell");
     bench.spy.destroy_doorbell(first);
     assert_eq!(queue.doorbell_status(), DoorbellStatus::DisconnectedRetry);
-    let others = other.os().doorbell();
+    let others = other.os().doorbell().unwrap();
     refused(&again(&made, others), "another doorbell has that handle");
     let secondary = CreateDoorbell {
         flags: CreateDoorbellFlags::REQUIRE_SECONDARY_CPU_VA,

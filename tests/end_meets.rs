@@ -88,7 +88,7 @@ fn end_while_made(
 /// HQ-12: an end that begins while a queue is being made succeeds, and whoever makes it is told that the
 /// process ends, whether the queue still lacks a log when the end is through or lacks nothing.
 ///
-/// Kills `a-queue-is-found-before-its-doorbell` and `a-queue-is-made-for-an-ended-process`.
+/// Kills `a-queue-is-made-for-an-ended-process`.
 #[test]
 fn hq_12_a_queue_that_is_being_made_does_not_hinder_the_end() {
     for nth in [1, 2] {

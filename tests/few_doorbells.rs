@@ -30,7 +30,7 @@ fn with_doorbells(doorbells: u32, body: impl Fn(&Bench)) {
 fn taken(bench: &Bench, queues: &[&HwQueue]) -> Vec<usize> {
     let taken = |call| match call {
         Call::DoorbellTaken(taken) => {
-            let is_its = |queue: &&HwQueue| queue.os().doorbell() == taken.doorbell;
+            let is_its = |queue: &&HwQueue| queue.os().doorbell() == Some(taken.doorbell);
             let place = queues.iter().position(is_its).unwrap();
             assert_eq!(queues[place].os().handle(), taken.hw_queue);
             Some(place)

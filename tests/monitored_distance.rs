@@ -9,6 +9,7 @@ mod support {
 
 use native_fence::gpu::NodePolicy;
 use native_fence::kmd::DriverOptions;
+use native_fence::os::QueueStop;
 use native_fence::{Allocation, CommandList, KernelQueue, SignalError, WaitError};
 use support::bench::monitored::{starts_at, store_silently};
 use support::bench::{Bench, LONG, on_benches_with, until};
@@ -78,7 +79,8 @@ fn mf_06_a_signal_of_a_stopped_queue_is_outstanding_until_it_is_destroyed() {
         queue.signal(&fence, START + HALF).unwrap();
         queue.wait(&gate, 1).unwrap();
         gate.close();
-        assert_eq!(queue.error(), Some(WaitError::Closed));
+        let stopped = WaitError::QueueStopped(QueueStop::FenceClosed);
+        assert_eq!(queue.error(), Some(stopped));
         assert_eq!(fence.rewind(START - 1), Err(SignalError::TooFar));
         drop(queue);
         // It has been stored or never will be.

@@ -8,7 +8,7 @@ mod support {
 
 use native_fence::gpu::NodePolicy;
 use native_fence::{CommandList, HwQueueOptions};
-use support::bench::{complete, native, on_benches_of};
+use support::bench::{LONG, complete, native, on_benches_of};
 
 const NODES: u32 = 3;
 
@@ -74,6 +74,51 @@ fn hq_11_an_interrupt_names_the_node_that_raised_it() {
                 raised.iter().all(|named| *named == (node_ordinal, 0)),
                 "{raised:?}"
             );
+        }
+    });
+}
+
+/// HQ-11: a context is made on a node that there is, for exactly the engine that it has, anything else is
+/// refused and asks the driver for nothing; queues of both kinds that are made in it run there, and outlive
+/// it.
+///
+/// Kills `a-context-on-any-node`, `a-context-of-any-engine`, `a-context-makes-queues-elsewhere`,
+/// `a-context-makes-kernel-queues-elsewhere`.
+#[test]
+fn hq_11_a_context_says_where_its_queues_run() {
+    on_benches_of(NODES, NodePolicy::default(), |bench| {
+        bench.spy.take();
+        for node_ordinal in [0, NODES - 1] {
+            for affinity in [0, 2, 3, 1 << 31, u32::MAX] {
+                let refused = bench.device.create_context(node_ordinal, affinity);
+                let refused = refused.unwrap_err().to_string();
+                assert!(refused.contains("engine affinity"), "{refused}");
+            }
+        }
+        for node_ordinal in [NODES, NODES + 1, u32::MAX] {
+            let refused = bench.device.create_context(node_ordinal, 1).unwrap_err();
+            assert!(refused.to_string().contains("node ordinal"), "{refused}");
+        }
+        assert_eq!(bench.spy.calls(), []);
+
+        let fence = bench.device.create_monitored_fence(0).unwrap();
+        let made: Vec<_> = (0..NODES)
+            .map(|node_ordinal| {
+                let context = bench.device.create_context(node_ordinal, 1).unwrap();
+                assert_eq!(context.node_ordinal(), node_ordinal);
+                assert_eq!(context.engine_affinity(), 1);
+                let user = context.create_hw_queue(64).unwrap();
+                let kernel = context.create_kernel_queue().unwrap();
+                (node_ordinal, user, kernel)
+            })
+            .collect();
+        for (value, (node_ordinal, mut user, mut kernel)) in (1..).zip(made) {
+            assert_eq!(user.os().handle().node_ordinal, node_ordinal);
+            assert_eq!(kernel.os().handle().node_ordinal, node_ordinal);
+            complete(&mut user, CommandList::new().nop());
+            kernel.signal(&fence, value).unwrap();
+            kernel.flush().unwrap();
+            fence.wait(value, LONG).unwrap();
         }
     });
 }

@@ -11,7 +11,7 @@ mod support {
 use native_fence::abi::DoorbellStatus;
 use native_fence::gpu::NodePolicy;
 use native_fence::kmd::{Ddi, HwQueueHandle, HwQueueWait};
-use native_fence::os::{OsError, UnfinishedQueue};
+use native_fence::os::{OsError, QueueStop, UnfinishedQueue};
 use native_fence::{
     CommandList, CreateError, EndError, HwQueue, HwQueueOptions, KernelQueueError, RingError,
     SubmitError, Timeout, WaitError,
@@ -133,9 +133,14 @@ fn hq_12_a_process_ends_when_all_that_it_queued_is_executed() {
         assert!(is_refused(&bench.device.create_hw_queue()));
         assert!(bench.device.create_kernel_queue().is_err());
         let late = waits.submit(CommandList::new().signal(&second, 2));
-        assert!(matches!(late, Err(SubmitError::Lost)), "{late:?}");
+        let ended = QueueStop::ProcessEnded;
+        assert!(
+            matches!(late, Err(SubmitError::Stopped(stop)) if stop == ended),
+            "{late:?}"
+        );
         let late = kernel.submit(CommandList::new().nop());
-        assert_eq!(late, Err(KernelQueueError::Stopped(WaitError::Closed)));
+        let stopped = WaitError::QueueStopped(ended);
+        assert_eq!(late, Err(KernelQueueError::Stopped(stopped)));
         second.signal(2).unwrap();
         second.wait(2, Duration::ZERO).unwrap();
         bench.device.end(Duration::ZERO).unwrap();
@@ -233,7 +238,9 @@ fn hq_12_an_end_tells_of_a_lost_engine() {
             bench.engines[0].lose();
             until("the end is over", || {
                 // The engine is given a slice, if it has none.
-                bench.spy.notify_work_submission(dies.os().doorbell());
+                bench
+                    .spy
+                    .notify_work_submission(dies.os().doorbell().unwrap());
                 end.is_finished()
             });
             let Err(EndError::Stopped { hw_queue, error }) = end.join().unwrap() else {
@@ -274,12 +281,12 @@ fn hq_12_what_was_accepted_before_the_end_is_executed() {
                         let list = &mut CommandList::new();
                         match queue.submit_blocking(list.signal(fence, value), LONG) {
                             Ok(_) => accepted.store(value, Ordering::Release),
-                            Err(SubmitError::Lost) => break,
+                            Err(SubmitError::Stopped(QueueStop::ProcessEnded)) => break,
                             Err(SubmitError::NotRung { why, .. }) => {
                                 assert!(matches!(
                                     why,
                                     RingError::Connect(CreateError::Os(OsError::ProcessEnds))
-                                        | RingError::Lost
+                                        | RingError::Stopped(QueueStop::ProcessEnded)
                                 ));
                                 break;
                             }

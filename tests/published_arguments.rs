@@ -321,7 +321,7 @@ fn passed_interrupts(bench: &Bench, interrupt_type: u8) -> Vec<Vec<u8>> {
 fn hq_13_the_published_calls_of_doorbells_have_every_member_in_its_place() {
     on_benches_with(1, NodePolicy::default(), &ALL, |bench| {
         let mut queue = bench.queue();
-        let doorbell = queue.os().doorbell().0;
+        let doorbell = queue.os().doorbell().unwrap().0;
         let hw_queue = queue_handle(queue.os().handle());
         let create = [(0, 8, hw_queue), (8, 8, doorbell)];
         assert_passed(bench, "DXGKARG_CREATEDOORBELL", 56, &create);

@@ -12,16 +12,17 @@ use engines::on_every_engine;
 use native_fence::abi::{DoorbellStatus, FaultCode, Packet, QueueState, RingControl};
 use native_fence::gpu::{NodePolicy, QueueSlot};
 use native_fence::kmd::Interrupt;
-use native_fence::{CommandList, SubmitError, WaitError};
+use native_fence::os::QueueStop;
+use native_fence::{CommandList, KernelQueue, SubmitError, WaitError};
 use std::time::Duration;
-use support::bench::{Bench, complete, on_every_bench, until};
+use support::bench::{Bench, complete, on_every_bench, on_monitored_benches, until};
 
 const LONG: Duration = Duration::from_secs(20);
 
 /// NF-22: nobody can reach the next value of a dropped queue's progress fence, so a wait for it
-/// ends with an error.
+/// ends with an error, which says that the queue is gone: the fence's handle is as open as before.
 ///
-/// Mutants: `dropped-queue-leaves-its-waiters`.
+/// Mutants: `dropped-queue-leaves-its-waiters`, `a-dropped-queue-closes-a-handle`.
 #[test]
 fn nf_22_dropping_a_queue_ends_the_waits_for_its_progress() {
     on_every_engine(|adapter| {
@@ -33,7 +34,13 @@ fn nf_22_dropping_a_queue_ends_the_waits_for_its_progress() {
         std::thread::scope(|scope| {
             let waiter = scope.spawn(|| progress.wait(value, LONG));
             drop(queue);
-            assert_eq!(waiter.join().unwrap(), Err(WaitError::Closed));
+            let gone = WaitError::QueueStopped(QueueStop::Destroyed);
+            assert_eq!(waiter.join().unwrap(), Err(gone));
+            assert_eq!(
+                progress.wait(value, LONG),
+                Err(gone),
+                "and one that comes later"
+            );
         });
     });
     assert_eq!(
@@ -177,5 +184,51 @@ fn hq_04_a_queue_that_is_stopped_while_it_leaves_is_named() {
             "{:x?}",
             told(bench)
         );
+    });
+}
+
+/// NF-22: who waits for the progress of a kernel-mode queue that was stopped at a wait, or at a signal of
+/// the OS, is told of that, and not that the handle is closed, which is open; so is a queue that waits for
+/// its progress, and who waits for that one's.
+///
+/// Kills `a-refused-wait-stops-a-queue-as-its-own`, `a-queue-behind-a-stopped-one-has-its-fault`,
+/// `a-refused-signal-closes-a-handle`.
+#[test]
+fn nf_22_the_progress_of_a_stopped_queue_says_what_stopped_it() {
+    on_monitored_benches(1, NodePolicy::default(), |bench| {
+        let [gate, held, done] = [(); 3].map(|()| bench.device.create_monitored_fence(0).unwrap());
+        let create = || bench.device.create_kernel_queue().unwrap();
+        let (mut first, mut behind, mut signals) = (create(), create(), create());
+        first.wait(&gate, 1).unwrap();
+        behind.wait(first.progress_fence(), 1).unwrap();
+        signals.wait(&held, 1).unwrap();
+        signals.signal_by_os(&done, 1).unwrap();
+        let by = |stop| Some(WaitError::QueueStopped(stop));
+        std::thread::scope(|scope| {
+            let wait = |queue: &KernelQueue| {
+                let progress = queue.progress_fence().clone();
+                scope.spawn(move || progress.wait(1, LONG))
+            };
+            let waiters = [wait(&first), wait(&behind), wait(&signals)];
+            gate.close();
+            done.close();
+            held.signal(1).unwrap();
+            let stops = [
+                QueueStop::FenceClosed,
+                QueueStop::OtherQueue,
+                QueueStop::FenceClosed,
+            ];
+            for (waiter, stop) in waiters.into_iter().zip(stops) {
+                assert_eq!(waiter.join().unwrap().err(), by(stop));
+            }
+        });
+        for (queue, stop) in [
+            (&first, QueueStop::FenceClosed),
+            (&behind, QueueStop::OtherQueue),
+            (&signals, QueueStop::FenceClosed),
+        ] {
+            assert_eq!(queue.error(), by(stop));
+            assert_eq!(queue.progress_fence().wait(9, LONG).err(), by(stop));
+        }
     });
 }

@@ -7,6 +7,7 @@ mod support {
 }
 
 use native_fence::gpu::NodePolicy;
+use native_fence::os::QueueStop;
 use native_fence::{CommandList, KernelQueueError, WaitError};
 use support::bench::{Failing, LONG, on_every_bench, until};
 
@@ -14,7 +15,10 @@ use support::bench::{Failing, LONG, on_every_bench, until};
 /// outstanding: the engine's last completed id goes on with the commands of others, though the stopped
 /// queue is still there.
 ///
-/// Kills `a-refused-command-is-outstanding`.
+/// Its user is told that it was refused, not that the device is lost, which it is not: what to do is to make
+/// the queue anew.
+///
+/// Kills `a-refused-command-is-outstanding`, `a-refused-command-is-a-lost-device`.
 #[test]
 fn hq_10_a_command_that_was_refused_is_not_outstanding() {
     on_every_bench(NodePolicy::default(), |bench| {
@@ -22,10 +26,23 @@ fn hq_10_a_command_that_was_refused_is_not_outstanding() {
         let mut queue = bench.device.create_kernel_queue().unwrap();
         bench.spy.fail(Failing::SubmitCommand);
         queue.submit(CommandList::new().nop()).unwrap();
-        assert_eq!(queue.error(), Some(WaitError::DeviceLost));
+        let by = WaitError::QueueStopped(QueueStop::CommandRefused);
+        assert_eq!(queue.error(), Some(by));
+        assert_eq!(queue.progress_fence().wait(1, LONG), Err(by));
         let refused = queue.submit(CommandList::new().nop());
-        let stopped = KernelQueueError::Stopped(WaitError::DeviceLost);
+        let stopped = KernelQueueError::Stopped(by);
         assert_eq!(refused, Err(stopped));
+        let sentence = stopped.to_string();
+        assert_eq!(
+            sentence.matches("the queue was stopped").count(),
+            1,
+            "{sentence}"
+        );
+        assert!(
+            sentence.contains("the driver refused a command"),
+            "{sentence}"
+        );
+        assert!(sentence.contains("make it anew"), "{sentence}");
         assert_eq!(ids(), (1, 1));
         bench.spy.fail_no_more();
         let mut other = bench.device.create_kernel_queue().unwrap();

@@ -2,7 +2,7 @@
 //! either kind (`sync_object_calls`) and of kernel-mode queues (`kernel_queue_calls`).
 #![allow(non_snake_case, reason = "the names of the C interface")]
 
-use super::private_data::{OpenAdapter, ShareObject};
+use super::private_data::{EndDevice, OpenAdapter, ShareObject};
 use super::{adapter, caller, device, doorbell, hw_queue, last_error, native_fence};
 use crate::abi::wddm::{
     CloseAdapter, ConnectDoorbell, CreateDevice, CreateDoorbell, CreateHwContext,
@@ -96,8 +96,34 @@ pub unsafe extern "C" fn NfD3DKMTCreateDevice(args: *mut CreateDevice) -> NtStat
     unsafe { caller::in_out(args, device::create) }
 }
 
+/// Ends the queues of a device in order (HQ-12): takes their doorbells, waits until each queue of either
+/// kind has executed what was queued, and destroys them. From its beginning on no queue and no doorbell is
+/// made and none connected; when it has succeeded, for good. All handles are there until they are destroyed,
+/// and so are the fences; waits for the progress of these queues for more than they have executed end with
+/// `STATUS_DEVICE_REMOVED`. A device that has ended ends again at once.
+///
+/// An error has destroyed nothing: the queues go on, doorbells connect when they are rung next, and it can
+/// be tried again.
+///
+/// # Errors
+/// `STATUS_INVALID_HANDLE`; `STATUS_IO_TIMEOUT`: the time-out came first; the sentence says which queue
+/// stands at which wait; `STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE`, `STATUS_DEVICE_REMOVED`,
+/// `STATUS_DRIVER_INTERNAL_ERROR`: a queue was stopped, or its engine is lost: destroy it, and try again;
+/// `STATUS_INVALID_PARAMETER`: flags; a queue without a doorbell that has not executed what was queued;
+/// `STATUS_DEVICE_BUSY`: another thread ends it; `STATUS_INSUFFICIENT_RESOURCES`: the engine takes no more
+/// queues.
+///
+/// # Safety
+/// `args` is NULL, not aligned, or points to such a structure, which nobody else touches during the
+/// call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn NfEndDevice(args: *const EndDevice) -> NtStatus {
+    // SAFETY: the caller's promise.
+    unsafe { caller::input(args, device::end) }
+}
+
 /// Destroys a device, and what was made on it: waits for its fences end, packets of its queues are
-/// executed no more.
+/// executed no more. Who wants executed what was queued calls `NfEndDevice` before.
 ///
 /// # Errors
 /// `STATUS_INVALID_HANDLE`.
@@ -185,7 +211,7 @@ pub unsafe extern "C" fn NfD3DKMTOpenNativeFenceFromNtHandle(
 ///
 /// # Errors
 /// `STATUS_INVALID_HANDLE`; `STATUS_INVALID_PARAMETER`: flags or private data, a node that the
-/// adapter has not, an affinity that is not 1.
+/// adapter has not, an affinity that is not 1; `STATUS_DEVICE_REMOVED`: the adapter was stopped.
 ///
 /// # Safety
 /// `args` is NULL, not aligned, or points to such a structure, which nobody else touches during the
@@ -250,12 +276,14 @@ pub unsafe extern "C" fn NfD3DKMTDestroyHwQueue(args: *const DestroyHwQueue) -> 
 }
 
 /// Creates the doorbell of a queue, disconnected: the addresses and `hDoorbell` out. It is rung as
-/// `NfRingSubmit` of `native_fence_ring.h` does.
+/// `NfRingSubmit` of `native_fence_ring.h` does. No engine has the ring of a queue without a doorbell; the
+/// addresses of another doorbell of the same queue are the same.
 ///
 /// # Errors
 /// `STATUS_INVALID_HANDLE`; `STATUS_INVALID_PARAMETER`: an unknown flag, private data, a queue that
 /// has a doorbell; `STATUS_NOT_SUPPORTED`: a second address, another size of the ring, a ring of
-/// the caller's own.
+/// the caller's own; `STATUS_DEVICE_REMOVED`: the adapter was stopped, or the queue has ended
+/// (`NfEndDevice`); `STATUS_NO_MEMORY`, `STATUS_INSUFFICIENT_RESOURCES`: the driver's.
 ///
 /// # Safety
 /// `args` is NULL, not aligned, or points to such a structure, which nobody else touches during the
@@ -283,7 +311,8 @@ pub unsafe extern "C" fn NfD3DKMTConnectDoorbell(args: *const ConnectDoorbell) -
     unsafe { caller::input(args, doorbell::connect) }
 }
 
-/// Disconnects and destroys a doorbell; what is in the ring stays there.
+/// Disconnects and destroys a doorbell; what the engine has not executed stays in the ring, and runs when
+/// another doorbell of the queue is connected.
 ///
 /// # Errors
 /// `STATUS_INVALID_HANDLE`.

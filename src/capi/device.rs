@@ -3,9 +3,12 @@
 use super::async_waits::AsyncWaits;
 use super::handles;
 use super::object::{Device, HwContext, Object, OpenedAdapter};
+use super::private_data::EndDevice;
 use super::refusal::Refusal;
 use crate::abi::wddm::{CreateDevice, CreateHwContext, DestroyDevice, DestroyHwContext};
 use crate::sync::Arc;
+use crate::umd::Timeout;
+use std::time::Duration;
 
 pub(super) fn create(args: &mut CreateDevice) -> Result<(), Refusal> {
     let adapter = handles::find::<OpenedAdapter>(args.adapter)?;
@@ -26,26 +29,30 @@ pub(super) fn destroy(args: DestroyDevice) -> Result<(), Refusal> {
     handles::destroy::<Device>(args.device, |_| Ok(()))
 }
 
+/// Takes the doorbells and waits, with no lock of the table: other calls go on, and what is destroyed
+/// meanwhile is none of the device's any more.
+pub(super) fn end(args: EndDevice) -> Result<(), Refusal> {
+    let device = handles::find::<Device>(args.device)?;
+    if args.flags != 0 {
+        return Err(Refusal::parameter("no bit of these Flags is published: 0"));
+    }
+    let timeout = match args.timeout_in_milliseconds {
+        u64::MAX => Timeout::Never,
+        milliseconds => Timeout::After(Duration::from_millis(milliseconds)),
+    };
+    Ok(device.device.end(timeout)?)
+}
+
 pub(super) fn create_context(args: &mut CreateHwContext) -> Result<(), Refusal> {
     let device = handles::find::<Device>(args.device)?;
     if args.flags != 0 || args.private_driver_data_size != 0 {
         let why = "a context has no flags and no private data: both must be 0";
         return Err(Refusal::parameter(why));
     }
-    let nodes = device.device.process().adapter().ddi().node_count();
-    if args.node_ordinal >= nodes {
-        let why = format!("node {}: the adapter has {nodes}", args.node_ordinal);
-        return Err(Refusal::parameter(why));
-    }
-    if args.engine_affinity != 1 {
-        let why = "EngineAffinity must be 1: there is one engine, and exactly one bit";
-        return Err(Refusal::parameter(why));
-    }
-    let context = Object::HwContext(Arc::new(HwContext {
-        device,
-        node_ordinal: args.node_ordinal,
-        engine_affinity: args.engine_affinity,
-    }));
+    let context = device
+        .device
+        .create_context(args.node_ordinal, args.engine_affinity)?;
+    let context = Object::HwContext(Arc::new(HwContext { device, context }));
     args.hw_context = handles::insert::<Device>(args.device, context)?;
     Ok(())
 }

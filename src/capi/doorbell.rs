@@ -13,7 +13,7 @@ use crate::abi::wddm::{
 use crate::os;
 use crate::sync::{Arc, Mutex, lock};
 
-/// A doorbell starts disconnected (HQ-02).
+/// A doorbell starts disconnected (HQ-02). The OS refuses a second one of a queue.
 pub(super) fn create(args: &mut CreateDoorbell) -> Result<(), Refusal> {
     let queue = handles::find::<HwQueue>(args.hw_queue)?;
     if args.flags.unknown() != 0 {
@@ -38,8 +38,12 @@ pub(super) fn create(args: &mut CreateDoorbell) -> Result<(), Refusal> {
             .word(abi::Doorbell::RINGS)
             .address(),
     );
-    let doorbell = Object::Doorbell(Arc::new(Doorbell::new(queue)));
-    args.doorbell = handles::insert_only::<HwQueue, Doorbell>(args.hw_queue, doorbell)?;
+    queue.queue.create_doorbell()?;
+    let doorbell = Arc::new(Doorbell::new(queue));
+    let object = Object::Doorbell(Arc::clone(&doorbell));
+    // A refusal: no handle was left, or the queue was destroyed meanwhile.
+    args.doorbell =
+        handles::insert::<HwQueue>(args.hw_queue, object).inspect_err(|_| doorbell.end())?;
     args.doorbell_cpu_virtual_address = rings;
     args.doorbell_secondary_cpu_virtual_address = 0;
     args.doorbell_status_cpu_virtual_address = status;
@@ -100,11 +104,14 @@ impl Doorbell {
         act(&self.queue.queue)
     }
 
-    /// Disconnects it for good.
+    /// Disconnects and destroys it.
     pub(super) fn end(&self) {
         let mut is_destroyed = lock(&self.is_destroyed);
-        *is_destroyed = true;
-        self.queue.queue.disconnect_doorbell();
+        if !*is_destroyed {
+            *is_destroyed = true;
+            // None is left where its process has ended, with which it went.
+            let _ = self.queue.queue.destroy_doorbell();
+        }
     }
 }
 
@@ -141,7 +148,7 @@ mod tests {
         let options = HwQueueOptions::default();
         let device = adapter.create_device();
         let queue = device
-            .create_hw_queue_disconnected(options)
+            .create_hw_queue_without_doorbell(options)
             .expect("a device with native fences");
         let queue = Arc::clone(queue.os());
         let status = || {
@@ -151,7 +158,11 @@ mod tests {
         let object = Arc::new(HwQueue {
             queue: Arc::clone(&queue),
         });
-        let doorbell = Arc::new(Doorbell::new(object));
+        let made = |queue: &os::HwQueue| {
+            queue.create_doorbell().expect("one at a time");
+            Arc::new(Doorbell::new(Arc::clone(&object)))
+        };
+        let doorbell = made(&queue);
         let connect = || doorbell.while_it_is(|queue| Ok(queue.connect_doorbell()?));
 
         connect().expect("a doorbell that is there");
@@ -159,6 +170,10 @@ mod tests {
         Object::Doorbell(Arc::clone(&doorbell)).end();
         let refusal = connect().expect_err("it was destroyed");
         assert_eq!(refusal.status, NtStatus::INVALID_HANDLE);
+        assert_eq!(status(), DoorbellStatus::DisconnectedRetry as u64);
+        // Nor is the one that came after it.
+        let _next = made(&queue);
+        connect().expect_err("it was destroyed");
         assert_eq!(status(), DoorbellStatus::DisconnectedRetry as u64);
     }
 }

@@ -91,14 +91,15 @@ pub(super) fn signal(
 mod tests {
     use super::*;
     use crate::abi::wddm::NtStatus;
-    use crate::os::{CommandError, KernelQueueError, WaitError};
+    use crate::os::{CommandError, KernelQueueError, QueueStop, WaitError};
 
     /// Kills `a-destroyed-queue-was-stopped`.
     #[test]
     fn a_queue_that_is_gone_was_not_stopped() {
+        let by = WaitError::QueueStopped(QueueStop::Destroyed);
         for of in [Of::Queue(0), Of::Context(0)] {
-            let by_wait = of.refused(KernelQueueError::Stopped(WaitError::Closed));
-            let by_command = of.refused(CommandError::Stopped(WaitError::Closed));
+            let by_wait = of.refused(KernelQueueError::Stopped(by));
+            let by_command = of.refused(CommandError::Stopped(by));
             for refusal in [by_wait, by_command] {
                 assert_eq!(refusal.status, NtStatus::INVALID_HANDLE, "{refusal:?}");
             }

@@ -120,38 +120,6 @@ pub(super) fn insert<P: Kind>(parent: KmtHandle, object: Object) -> Result<KmtHa
     added.map_err(no_handle_left)
 }
 
-/// A handle for something that was made on `parent`, which has one of its kind at most.
-///
-/// # Errors
-/// As [`insert`]; `parent` has one already.
-pub(super) fn insert_only<P: Kind, T: Kind>(
-    parent: KmtHandle,
-    object: Object,
-) -> Result<KmtHandle, Refusal> {
-    let mut table = lock(&TABLE);
-    let entry = table
-        .entry(parent)
-        .filter(|entry| P::of(&entry.object).is_some());
-    let children: Vec<_> = match entry {
-        Some(entry) => entry.children.iter().copied().collect(),
-        None => return Err(invalid(P::NAME)),
-    };
-    if children
-        .into_iter()
-        .any(|child| table.find::<T>(child).is_some())
-    {
-        let why = format!(
-            "the {} has a {} already: destroy that first",
-            P::NAME,
-            T::NAME
-        );
-        return Err(Refusal::parameter(why));
-    }
-    let added = table.add(Some(parent), object);
-    drop(table);
-    added.map_err(no_handle_left)
-}
-
 /// The one thing of its kind that was made on `parent`.
 ///
 /// # Errors

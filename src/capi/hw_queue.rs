@@ -31,16 +31,10 @@ pub(super) fn create(args: &mut CreateHwQueueForUserModeSubmission) -> Result<()
     if private.ring_capacity == 0 {
         private.ring_capacity = HwQueueOptions::default().ring_capacity;
     }
-    let options = HwQueueOptions {
-        node_ordinal: context.node_ordinal,
-        engine_affinity: context.engine_affinity,
-        ring_capacity: private.ring_capacity,
-    };
     let queue = context
-        .device
-        .device
-        .create_hw_queue_disconnected(options)?;
-    let queue = Arc::clone(queue.os());
+        .context
+        .os()
+        .create_hw_queue(private.ring_capacity)?;
     let progress = Arc::clone(queue.progress_fence());
     let filled = CreateHwQueueForUserModeSubmission {
         private_driver_data: bytemuck::cast(private_data(&queue, private.ring_capacity)),

@@ -32,11 +32,7 @@ pub(super) fn create(args: &mut CreateHwQueue) -> Result<(), Refusal> {
         return Err(Refusal::parameter(why));
     }
     let device = Arc::clone(&context.device);
-    let queue = os::KernelQueue::create(
-        device.device.process(),
-        context.node_ordinal,
-        context.engine_affinity,
-    )?;
+    let queue = context.context.os().create_kernel_queue()?;
     let progress = Arc::clone(queue.progress_fence());
     let address = cpu_address(&progress);
     let queue = Object::KernelQueue(Arc::new(KernelQueue {

@@ -48,7 +48,9 @@ pub unsafe extern "C" fn NfD3DKMTCreateHwQueue(args: *mut CreateHwQueue) -> NtSt
 /// address, an opcode that is none or is a wait or a progress, a native fence, a value too far for a fence
 /// of 32 bits (MF-06); `STATUS_ACCESS_DENIED`: a fence made with NoSignal or NoGPUAccess, a progress
 /// fence; `STATUS_NOT_SUPPORTED`: a command buffer, surfaces, and opcodes that store to allocations;
-/// `STATUS_DEVICE_REMOVED`, `STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE`: the queue was stopped.
+/// `STATUS_DEVICE_REMOVED`, `STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE`: the queue was stopped;
+/// `STATUS_DRIVER_INTERNAL_ERROR`: by its driver, which refused a command of it: make the queue anew, and the
+/// adapter should that be refused too.
 ///
 /// # Safety
 /// `args` is NULL, not aligned, or points to such a structure, which nobody else touches during the
@@ -76,7 +78,9 @@ pub unsafe extern "C" fn NfD3DKMTSubmitCommandToHwQueue(
 /// `STATUS_INVALID_HANDLE`: also a queue of user-mode submission, whose waits are packets, and a fence of
 /// another device; `STATUS_INVALID_PARAMETER`: 0 or more than 32 fences, an array that is NULL, a value
 /// too far for a fence of 32 bits (MF-06); `STATUS_ACCESS_DENIED`: a fence made with NoWait;
-/// `STATUS_DEVICE_REMOVED`, `STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE`: the queue was stopped.
+/// `STATUS_DEVICE_REMOVED`, `STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE`: the queue was stopped;
+/// `STATUS_DRIVER_INTERNAL_ERROR`: by its driver, which refused a command of it: make the queue anew, and the
+/// adapter should that be refused too.
 ///
 /// # Safety
 /// `args` is NULL, not aligned, or points to such a structure, which nobody else touches during the

@@ -54,7 +54,7 @@ pub use calls::{
     NfD3DKMTCreateHwContext, NfD3DKMTCreateHwQueueForUserModeSubmission, NfD3DKMTCreateNativeFence,
     NfD3DKMTDestroyDevice, NfD3DKMTDestroyDoorbell, NfD3DKMTDestroyHwContext,
     NfD3DKMTDestroyHwQueue, NfD3DKMTNotifyWorkSubmission, NfD3DKMTOpenNativeFenceFromNtHandle,
-    NfD3DKMTQueryAdapterInfo, NfLastErrorText, NfOpenAdapter, NfShareObject,
+    NfD3DKMTQueryAdapterInfo, NfEndDevice, NfLastErrorText, NfOpenAdapter, NfShareObject,
 };
 #[cfg(not(test))]
 pub use kernel_queue_calls::{
@@ -64,7 +64,7 @@ pub use kernel_queue_calls::{
     NfD3DKMTWaitForSynchronizationObjectFromGpu,
 };
 pub use private_data::{
-    HwQueueCommand, HwQueuePrivateData, NativeFencePrivateData, OpenAdapter, STRUCTURES,
+    EndDevice, HwQueueCommand, HwQueuePrivateData, NativeFencePrivateData, OpenAdapter, STRUCTURES,
     ShareObject,
 };
 #[cfg(not(test))]

@@ -31,9 +31,12 @@ typedef uint64_t NF_HANDLE;
 #define STATUS_BUFFER_TOO_SMALL ((NTSTATUS)0xC0000023)
 #define STATUS_INSUFFICIENT_RESOURCES ((NTSTATUS)0xC000009A)
 #define STATUS_NOT_SUPPORTED ((NTSTATUS)0xC00000BB)
+#define STATUS_IO_TIMEOUT ((NTSTATUS)0xC00000B5)
+#define STATUS_DEVICE_BUSY ((NTSTATUS)0x80000011)
 #define STATUS_INTERNAL_ERROR ((NTSTATUS)0xC00000E5)
 #define STATUS_NO_SUCH_DEVICE ((NTSTATUS)0xC000000E)
 #define STATUS_DEVICE_REMOVED ((NTSTATUS)0xC00002B6)
+#define STATUS_DRIVER_INTERNAL_ERROR ((NTSTATUS)0xC0000183)
 #define STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE ((NTSTATUS)0xC01E0200)
 
 #define D3DDDI_NATIVE_FENCE_PDD_SIZE 64
@@ -358,6 +361,24 @@ typedef struct D3DKMT_CREATEDEVICE {
    */
   uint32_t padding3;
 } D3DKMT_CREATEDEVICE;
+
+/*
+ `NF_ENDDEVICE`.
+ */
+typedef struct NF_ENDDEVICE {
+  /*
+   [in] The device whose queues end.
+   */
+  D3DKMT_HANDLE hDevice;
+  /*
+   [in] 0.
+   */
+  uint32_t Flags;
+  /*
+   [in] How long the call waits for its queues; `UINT64_MAX`: until they are done.
+   */
+  uint64_t TimeoutInMilliseconds;
+} NF_ENDDEVICE;
 
 /*
  `D3DKMT_DESTROYDEVICE`.
@@ -1269,8 +1290,32 @@ NTSTATUS NfD3DKMTCloseAdapter(const struct D3DKMT_CLOSEADAPTER *args);
 NTSTATUS NfD3DKMTCreateDevice(struct D3DKMT_CREATEDEVICE *args);
 
 /*
+ Ends the queues of a device in order (HQ-12): takes their doorbells, waits until each queue of either
+ kind has executed what was queued, and destroys them. From its beginning on no queue and no doorbell is
+ made and none connected; when it has succeeded, for good. All handles are there until they are destroyed,
+ and so are the fences; waits for the progress of these queues for more than they have executed end with
+ `STATUS_DEVICE_REMOVED`. A device that has ended ends again at once.
+
+ An error has destroyed nothing: the queues go on, doorbells connect when they are rung next, and it can
+ be tried again.
+
+ # Errors
+ `STATUS_INVALID_HANDLE`; `STATUS_IO_TIMEOUT`: the time-out came first; the sentence says which queue
+ stands at which wait; `STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE`, `STATUS_DEVICE_REMOVED`,
+ `STATUS_DRIVER_INTERNAL_ERROR`: a queue was stopped, or its engine is lost: destroy it, and try again;
+ `STATUS_INVALID_PARAMETER`: flags; a queue without a doorbell that has not executed what was queued;
+ `STATUS_DEVICE_BUSY`: another thread ends it; `STATUS_INSUFFICIENT_RESOURCES`: the engine takes no more
+ queues.
+
+ # Safety
+ `args` is NULL, not aligned, or points to such a structure, which nobody else touches during the
+ call.
+ */
+NTSTATUS NfEndDevice(const struct NF_ENDDEVICE *args);
+
+/*
  Destroys a device, and what was made on it: waits for its fences end, packets of its queues are
- executed no more.
+ executed no more. Who wants executed what was queued calls `NfEndDevice` before.
 
  # Errors
  `STATUS_INVALID_HANDLE`.
@@ -1343,7 +1388,7 @@ NTSTATUS NfD3DKMTOpenNativeFenceFromNtHandle(struct D3DKMT_OPENNATIVEFENCEFROMNT
 
  # Errors
  `STATUS_INVALID_HANDLE`; `STATUS_INVALID_PARAMETER`: flags or private data, a node that the
- adapter has not, an affinity that is not 1.
+ adapter has not, an affinity that is not 1; `STATUS_DEVICE_REMOVED`: the adapter was stopped.
 
  # Safety
  `args` is NULL, not aligned, or points to such a structure, which nobody else touches during the
@@ -1398,12 +1443,14 @@ NTSTATUS NfD3DKMTDestroyHwQueue(const struct D3DKMT_DESTROYHWQUEUE *args);
 
 /*
  Creates the doorbell of a queue, disconnected: the addresses and `hDoorbell` out. It is rung as
- `NfRingSubmit` of `native_fence_ring.h` does.
+ `NfRingSubmit` of `native_fence_ring.h` does. No engine has the ring of a queue without a doorbell; the
+ addresses of another doorbell of the same queue are the same.
 
  # Errors
  `STATUS_INVALID_HANDLE`; `STATUS_INVALID_PARAMETER`: an unknown flag, private data, a queue that
  has a doorbell; `STATUS_NOT_SUPPORTED`: a second address, another size of the ring, a ring of
- the caller's own.
+ the caller's own; `STATUS_DEVICE_REMOVED`: the adapter was stopped, or the queue has ended
+ (`NfEndDevice`); `STATUS_NO_MEMORY`, `STATUS_INSUFFICIENT_RESOURCES`: the driver's.
 
  # Safety
  `args` is NULL, not aligned, or points to such a structure, which nobody else touches during the
@@ -1427,7 +1474,8 @@ NTSTATUS NfD3DKMTCreateDoorbell(struct D3DKMT_CREATE_DOORBELL *args);
 NTSTATUS NfD3DKMTConnectDoorbell(const struct D3DKMT_CONNECT_DOORBELL *args);
 
 /*
- Disconnects and destroys a doorbell; what is in the ring stays there.
+ Disconnects and destroys a doorbell; what the engine has not executed stays in the ring, and runs when
+ another doorbell of the queue is connected.
 
  # Errors
  `STATUS_INVALID_HANDLE`.
@@ -1506,8 +1554,9 @@ NTSTATUS NfD3DKMTDestroySynchronizationObject(const struct D3DKMT_DESTROYSYNCHRO
  an event that blocks, a value too far for a monitored fence of 32 bits (MF-06);
  `STATUS_INSUFFICIENT_RESOURCES`: no file descriptor is left to duplicate the
  event (EMFILE); `STATUS_NOT_SUPPORTED`: an event where no /proc is; `STATUS_ACCESS_DENIED`: a fence made with NoWait (NF-23);
- `STATUS_DEVICE_REMOVED`, `STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE`: who would have signalled is
- lost, or was stopped at a packet.
+ `STATUS_DEVICE_REMOVED`, `STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE`, `STATUS_DRIVER_INTERNAL_ERROR`: who
+ would have signalled is lost or has ended, was stopped at a packet, or at a command that its driver
+ refused.
 
  # Safety
  `args` is NULL, not aligned, or points to such a structure, which nobody else touches during the
@@ -1566,7 +1615,9 @@ NTSTATUS NfD3DKMTCreateHwQueue(struct D3DKMT_CREATEHWQUEUE *args);
  address, an opcode that is none or is a wait or a progress, a native fence, a value too far for a fence
  of 32 bits (MF-06); `STATUS_ACCESS_DENIED`: a fence made with NoSignal or NoGPUAccess, a progress
  fence; `STATUS_NOT_SUPPORTED`: a command buffer, surfaces, and opcodes that store to allocations;
- `STATUS_DEVICE_REMOVED`, `STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE`: the queue was stopped.
+ `STATUS_DEVICE_REMOVED`, `STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE`: the queue was stopped;
+ `STATUS_DRIVER_INTERNAL_ERROR`: by its driver, which refused a command of it: make the queue anew, and the
+ adapter should that be refused too.
 
  # Safety
  `args` is NULL, not aligned, or points to such a structure, which nobody else touches during the
@@ -1583,7 +1634,9 @@ NTSTATUS NfD3DKMTSubmitCommandToHwQueue(const struct D3DKMT_SUBMITCOMMANDTOHWQUE
  `STATUS_INVALID_HANDLE`: also a queue of user-mode submission, whose waits are packets, and a fence of
  another device; `STATUS_INVALID_PARAMETER`: 0 or more than 32 fences, an array that is NULL, a value
  too far for a fence of 32 bits (MF-06); `STATUS_ACCESS_DENIED`: a fence made with NoWait;
- `STATUS_DEVICE_REMOVED`, `STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE`: the queue was stopped.
+ `STATUS_DEVICE_REMOVED`, `STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE`: the queue was stopped;
+ `STATUS_DRIVER_INTERNAL_ERROR`: by its driver, which refused a command of it: make the queue anew, and the
+ adapter should that be refused too.
 
  # Safety
  `args` is NULL, not aligned, or points to such a structure, which nobody else touches during the

@@ -48,6 +48,14 @@ static inline uint32_t NfPacketHandle(const D3DKMT_CREATENATIVEFENCE *fence) {
   return data.PacketHandle;
 }
 
+/* Another doorbell of the same queue, in the place of one that was destroyed: what stands in the ring runs
+ * when NfRingRing or the next submission has connected it. */
+static inline void NfRingSetDoorbell(NF_RING *ring, const D3DKMT_CREATE_DOORBELL *doorbell) {
+  ring->Rings = (uint64_t *)doorbell->DoorbellCPUVirtualAddress;
+  ring->DoorbellStatus = (const uint64_t *)doorbell->DoorbellStatusCPUVirtualAddress;
+  ring->hDoorbell = doorbell->hDoorbell;
+}
+
 /* For a queue and a doorbell that were just created, in which nothing was queued yet. */
 static inline void NfRingInit(NF_RING *ring,
                               const D3DKMT_CREATEHWQUEUEFORUSERMODESUBMISSION *queue,
@@ -59,11 +67,9 @@ static inline void NfRingInit(NF_RING *ring,
   ring->ReadIndex = (const uint64_t *)data.ReadIndexCpuVa;
   ring->Packets = (uint64_t *)data.RingCpuVa;
   ring->LastQueuedValue = (uint64_t *)queue->ProgressFenceLastQueuedValueCpuVa;
-  ring->Rings = (uint64_t *)doorbell->DoorbellCPUVirtualAddress;
-  ring->DoorbellStatus = (const uint64_t *)doorbell->DoorbellStatusCPUVirtualAddress;
   ring->Capacity = data.RingCapacity;
   ring->ProgressPacketHandle = data.ProgressPacketHandle;
-  ring->hDoorbell = doorbell->hDoorbell;
+  NfRingSetDoorbell(ring, doorbell);
 }
 
 /* Packets that can be written now; one place is kept for the progress packet. The read index is the

@@ -34,8 +34,7 @@ pub(super) struct Fence {
 #[derive(Debug)]
 pub(super) struct HwContext {
     pub(super) device: Arc<Device>,
-    pub(super) node_ordinal: u32,
-    pub(super) engine_affinity: u32,
+    pub(super) context: umd::HwContext,
 }
 
 /// A hardware queue.

@@ -39,6 +39,24 @@ structure!(ShareObject is "NF_SHAREOBJECT", 16 bytes {
     nt_handle "hNtHandle" @ 8,
 });
 
+/// `NF_ENDDEVICE`.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub struct EndDevice {
+    /// \[in\] The device whose queues end.
+    pub device: KmtHandle,
+    /// \[in\] 0.
+    pub flags: u32,
+    /// \[in\] How long the call waits for its queues; `UINT64_MAX`: until they are done.
+    pub timeout_in_milliseconds: u64,
+}
+
+structure!(EndDevice is "NF_ENDDEVICE", 16 bytes {
+    device "hDevice" @ 0,
+    flags "Flags" @ 4,
+    timeout_in_milliseconds "TimeoutInMilliseconds" @ 8,
+});
+
 /// `NF_NATIVEFENCE_PRIVATEDATA`: the private bytes of `D3DKMT_CREATENATIVEFENCE`.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
@@ -104,6 +122,7 @@ structure!(HwQueueCommand is "NF_HWQUEUE_COMMAND", 16 bytes {
 pub const STRUCTURES: &[Structure] = &[
     OpenAdapter::LAYOUT,
     ShareObject::LAYOUT,
+    EndDevice::LAYOUT,
     NativeFencePrivateData::LAYOUT,
     HwQueuePrivateData::LAYOUT,
     HwQueueCommand::LAYOUT,

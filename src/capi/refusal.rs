@@ -3,8 +3,8 @@
 use crate::OpenError;
 use crate::abi::wddm::NtStatus;
 use crate::os::{
-    CommandError, DdiError, KernelQueueError, NodeError, OsError, PassError, PassFenceError,
-    ShareError, SignalError, StartError, WaitError,
+    CommandError, DdiError, EndError, KernelQueueError, NodeError, OsError, PassError,
+    PassFenceError, QueueStop, ShareError, SignalError, StartError, WaitError,
 };
 use crate::umd::CreateError;
 use std::borrow::Cow;
@@ -39,6 +39,7 @@ impl Refusal {
     fn stopped(by: WaitError, why: String) -> Self {
         let status = match by {
             WaitError::QueueFaulted(_) => NtStatus::GPU_EXCEPTION_ON_DEVICE,
+            WaitError::QueueStopped(stop) => status_of(stop),
             WaitError::TimedOut
             | WaitError::TooFar
             | WaitError::IntraGpu
@@ -49,6 +50,19 @@ impl Refusal {
             | WaitError::AdapterStopped => NtStatus::DEVICE_REMOVED,
         };
         Self::new(status, why)
+    }
+}
+
+/// Of a queue that executes nothing any more: its handle names it still.
+fn status_of(stop: QueueStop) -> NtStatus {
+    match stop {
+        QueueStop::CommandRefused => NtStatus::DRIVER_INTERNAL_ERROR,
+        QueueStop::Destroyed
+        | QueueStop::ProcessEnded
+        | QueueStop::FenceClosed
+        | QueueStop::SlotLost
+        | QueueStop::OtherQueue
+        | QueueStop::Refused => NtStatus::DEVICE_REMOVED,
     }
 }
 
@@ -92,6 +106,10 @@ impl From<OsError> for Refusal {
             | OsError::NoNativeFences(_)
             | OsError::NoEngines(_) => NtStatus::NOT_SUPPORTED,
             OsError::Driver(DdiError::InvalidParameter(_))
+            | OsError::HasDoorbell
+            | OsError::NodeOrdinal { .. }
+            | OsError::EngineAffinity(_)
+            | OsError::NoDoorbell
             | OsError::AllocationSize(_)
             | OsError::RingCapacity(_)
             | OsError::LogEntries(_) => NtStatus::INVALID_PARAMETER,
@@ -107,6 +125,19 @@ impl From<CreateError> for Refusal {
             CreateError::Os(error) => error.into(),
             CreateError::IntraGpuInitialValue => Self::parameter(error.to_string()),
             CreateError::NoSignalAndNoWait => Self::new(NtStatus::ACCESS_DENIED, error.to_string()),
+        }
+    }
+}
+
+impl From<EndError> for Refusal {
+    fn from(error: EndError) -> Self {
+        let why = error.to_string();
+        match error {
+            EndError::TimedOut(_) => Self::new(NtStatus::IO_TIMEOUT, why),
+            EndError::Stopped { error, .. } => Self::stopped(error, why),
+            EndError::NoDoorbell(_) => Self::parameter(why),
+            EndError::Ending => Self::new(NtStatus::DEVICE_BUSY, why),
+            EndError::Os(error) => error.into(),
         }
     }
 }
@@ -144,6 +175,7 @@ impl From<WaitError> for Refusal {
             WaitError::AccessDenied => NtStatus::ACCESS_DENIED,
             WaitError::DeviceLost | WaitError::AdapterStopped => NtStatus::DEVICE_REMOVED,
             WaitError::QueueFaulted(_) => NtStatus::GPU_EXCEPTION_ON_DEVICE,
+            WaitError::QueueStopped(stop) => status_of(stop),
         };
         Self::new(status, error.to_string())
     }
@@ -228,8 +260,14 @@ mod tests {
             value: 0,
         };
         for (by, status) in [
-            (WaitError::Closed, NtStatus::DEVICE_REMOVED),
-            (WaitError::AccessDenied, NtStatus::DEVICE_REMOVED),
+            (
+                WaitError::QueueStopped(QueueStop::FenceClosed),
+                NtStatus::DEVICE_REMOVED,
+            ),
+            (
+                WaitError::QueueStopped(QueueStop::CommandRefused),
+                NtStatus::DRIVER_INTERNAL_ERROR,
+            ),
             (WaitError::DeviceLost, NtStatus::DEVICE_REMOVED),
             (
                 WaitError::QueueFaulted(fault),

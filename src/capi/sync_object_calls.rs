@@ -72,8 +72,9 @@ pub unsafe extern "C" fn NfD3DKMTDestroySynchronizationObject(
 /// an event that blocks, a value too far for a monitored fence of 32 bits (MF-06);
 /// `STATUS_INSUFFICIENT_RESOURCES`: no file descriptor is left to duplicate the
 /// event (EMFILE); `STATUS_NOT_SUPPORTED`: an event where no /proc is; `STATUS_ACCESS_DENIED`: a fence made with NoWait (NF-23);
-/// `STATUS_DEVICE_REMOVED`, `STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE`: who would have signalled is
-/// lost, or was stopped at a packet.
+/// `STATUS_DEVICE_REMOVED`, `STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE`, `STATUS_DRIVER_INTERNAL_ERROR`: who
+/// would have signalled is lost or has ended, was stopped at a packet, or at a command that its driver
+/// refused.
 ///
 /// # Safety
 /// `args` is NULL, not aligned, or points to such a structure, which nobody else touches during the

@@ -45,6 +45,23 @@ pub enum OsError {
         "the process ends: it gets no queue, and its doorbells do not connect; open another one"
     )]
     ProcessEnds,
+    /// A context on a node that the adapter has not (HQ-11).
+    #[error("node ordinal {node_ordinal}: the adapter has {nodes} nodes, the first being 0")]
+    NodeOrdinal {
+        /// The node that was asked for.
+        node_ordinal: u32,
+        /// How many there are.
+        nodes: u32,
+    },
+    /// A context of no engine of its node, or of several (HQ-11).
+    #[error("engine affinity {0:#x}: it must be exactly bit 0, since every node has one engine")]
+    EngineAffinity(u32),
+    /// A second doorbell of one queue.
+    #[error("the queue has a doorbell: destroy it first")]
+    HasDoorbell,
+    /// A queue without a doorbell.
+    #[error("the queue has no doorbell: create one first")]
+    NoDoorbell,
     /// A waker, which runs within a call that moves a log or switches tracing, asks for the same. Calls of
     /// that kind wait for each other, and that one waits for the waker.
     #[error(

@@ -5,12 +5,10 @@ use super::log_buffer::LogRead;
 use super::log_cursor::LogCursor;
 use super::process::{FenceObject, Process};
 use super::queue_record::QueueRecord;
+use super::queue_stop::QueueStop;
 use super::wait_cell::WaitError;
 use crate::abi::{LogType, PACKET_BYTES, PAGE_BYTES, RingControl, RingIndex};
-use crate::kmd::{
-    CreateDoorbell, CreateDoorbellFlags, CreateHwQueue, CreateHwQueueFlags, DoorbellId,
-    HwQueueHandle, Place,
-};
+use crate::kmd::{CreateHwQueue, CreateHwQueueFlags, DoorbellId, HwQueueHandle, Place};
 use crate::shared::{Block, ReadBlock};
 use crate::sync::Arc;
 
@@ -33,7 +31,6 @@ pub struct HwQueueMemory {
 #[derive(Debug)]
 pub struct HwQueue {
     handle: HwQueueHandle,
-    doorbell: DoorbellId,
     adapter: Arc<Adapter>,
     progress_fence: Arc<FenceObject>,
     memory: HwQueueMemory,
@@ -44,12 +41,28 @@ pub struct HwQueue {
 }
 
 impl HwQueue {
-    /// Creates a queue on a node: ring, progress fence, two logs. Its doorbell starts
-    /// disconnected.
+    /// Creates a queue on a node, with a doorbell, which starts disconnected.
+    ///
+    /// # Errors
+    /// As [`HwQueue::create_without_doorbell`] and [`HwQueue::create_doorbell`].
+    pub fn create(
+        process: &Arc<Process>,
+        node_ordinal: u32,
+        engine_affinity: u32,
+        ring_capacity: u64,
+    ) -> Result<Arc<Self>, OsError> {
+        let queue =
+            Self::create_without_doorbell(process, node_ordinal, engine_affinity, ring_capacity)?;
+        queue.create_doorbell()?;
+        Ok(queue)
+    }
+
+    /// `D3DKMTCreateHwQueueForUserModeSubmission`: ring, progress fence, two logs. No engine has the ring
+    /// before [`HwQueue::create_doorbell`].
     ///
     /// # Errors
     /// A capacity that no ring has, no memory, or the driver's reason.
-    pub fn create(
+    pub fn create_without_doorbell(
         process: &Arc<Process>,
         node_ordinal: u32,
         engine_affinity: u32,
@@ -79,9 +92,8 @@ impl HwQueue {
             progress_fence: progress_fence.fence().id(),
             progress_handle: progress_fence.handle(),
         })?;
-        let doorbell = adapter.next_doorbell();
         let record = Arc::new(QueueRecord::new(
-            (handle, doorbell),
+            handle,
             process.id(),
             &progress_fence,
             Arc::clone(ddi),
@@ -91,23 +103,12 @@ impl HwQueue {
         ));
         let queue = Arc::new(Self {
             handle,
-            doorbell,
             progress_fence,
             memory,
             logs_read: LogType::ALL.map(|kind| record.log(kind).cursor()),
             record,
             adapter: Arc::clone(&adapter),
         });
-        // Before others can find it: who ends the process takes the doorbells of all queues.
-        ddi.create_doorbell(&CreateDoorbell {
-            hw_queue: handle,
-            doorbell: queue.doorbell,
-            ring: Place::from(&storage.ring),
-            ring_packets: PAGE_BYTES,
-            ring_capacity,
-            words: storage.doorbell.block(),
-            flags: CreateDoorbellFlags::default(),
-        })?;
         adapter.register_queue(&queue.record);
         // After it can be found, as for fences.
         adapter.check_up()?;
@@ -116,7 +117,7 @@ impl HwQueue {
         // And the size of its logs is asked for: who changes how much is traced finds it, or what was
         // changed is seen here.
         let traced = queue.record.trace(|| adapter.tracing());
-        // An end that has begun since has taken the doorbell, and may have destroyed the queue, for
+        // An end that has begun since lets the queue have no doorbell, and may have destroyed it, for
         // which the driver has no logs then. One that begins later finds a queue that is whole.
         process.check_running()?;
         traced?;
@@ -129,10 +130,32 @@ impl HwQueue {
         self.handle
     }
 
-    /// The doorbell, as the driver knows it.
+    /// The doorbell, as the driver knows it, while there is one.
     #[must_use]
-    pub fn doorbell(&self) -> DoorbellId {
-        self.doorbell
+    pub fn doorbell(&self) -> Option<DoorbellId> {
+        let door = self.record.door();
+        door.has_doorbell().then(|| door.doorbell())
+    }
+
+    /// `D3DKMTCreateDoorbell`: the engine gets the ring when it is connected. A queue has one at a time.
+    ///
+    /// # Errors
+    /// The driver's reason; the queue has one ([`OsError::HasDoorbell`]); the process ends
+    /// ([`Process::end`]); a stopped adapter.
+    pub fn create_doorbell(&self) -> Result<(), OsError> {
+        self.adapter.check_up()?;
+        let ring_capacity = self.memory.packets.bytes() as u64 / PACKET_BYTES;
+        let doorbell = self.adapter.next_doorbell();
+        self.record.door().create(doorbell, ring_capacity)
+    }
+
+    /// `D3DKMTDestroyDoorbell`: disconnects it first. What the engine has not executed stays in the ring,
+    /// and runs when another doorbell is connected.
+    ///
+    /// # Errors
+    /// [`OsError::NoDoorbell`].
+    pub fn destroy_doorbell(&self) -> Result<(), OsError> {
+        self.record.door().destroy()
     }
 
     /// The native fence that carries the last completed submission (NF-24).
@@ -156,21 +179,23 @@ impl HwQueue {
     /// `D3DKMTConnectDoorbell`.
     ///
     /// # Errors
-    /// The driver's reason; the process ends ([`Process::end`]).
+    /// The driver's reason; the queue has none ([`OsError::NoDoorbell`]); the process ends
+    /// ([`Process::end`]).
     pub fn connect_doorbell(&self) -> Result<(), OsError> {
         self.adapter.check_up()?;
-        self.record.connect()
+        self.record.door().connect()
     }
 
     /// Takes the doorbell away: the user reads DISCONNECTED_RETRY. While the process ends it is away
     /// already, and the engine keeps the ring.
     pub fn disconnect_doorbell(&self) {
-        self.record.disconnect();
+        self.record.door().disconnect();
     }
 
     /// `D3DKMTNotifyWorkSubmission`.
     pub fn notify_work_submission(&self) {
-        self.adapter.ddi().notify_work_submission(self.doorbell);
+        let doorbell = self.record.door().doorbell();
+        self.adapter.ddi().notify_work_submission(doorbell);
     }
 
     /// Why the queue was stopped, if it was.
@@ -184,9 +209,10 @@ impl HwQueue {
     /// (IN-09).
     ///
     /// # Errors
-    /// The driver's reason.
+    /// The driver's reason; the process has ended ([`Process::end`]).
     pub fn read_log(&self, kind: LogType) -> Result<LogRead, OsError> {
-        let read = self.record.read(&self.logs_read[kind.place()])?;
+        let read = self.record.read(&self.logs_read[kind.place()]);
+        let read = read.map_err(|error| self.record.refused(error))?;
         if read.lost > 0 {
             for fence in self.adapter.fences_of(self.record.process()) {
                 fence.resample();
@@ -203,10 +229,12 @@ impl HwQueue {
     /// # Errors
     /// A number of less than 84 or more than 2^20, no memory, or the driver's reason: that log stays
     /// where it was, and as long; the log of waits, which is the first, may have been moved.
+    /// The process has ended ([`Process::end`]).
     /// [`OsError::Busy`], of a waker that runs within such a call or one that switches tracing.
     pub fn resize_logs(&self, entries: u64) -> Result<(), OsError> {
         self.adapter.check_up()?;
-        self.record.set_logs(|| entries)
+        let set = self.record.set_logs(|| entries);
+        set.map_err(|error| self.record.refused(error))
     }
 
     /// Entries of a log, as its header says; 0 for one that the queue has not.
@@ -219,6 +247,6 @@ impl HwQueue {
 impl Drop for HwQueue {
     fn drop(&mut self) {
         self.adapter.forget_queue(self.handle);
-        self.record.destroy();
+        self.record.destroy(QueueStop::Destroyed);
     }
 }

@@ -7,8 +7,10 @@
 //! outstanding.
 
 use super::queue_core::QueueCore;
+use super::queue_stop::QueueStop;
+use super::wait_cell::WaitError;
 use crate::abi::Packet;
-use crate::kmd::SubmitCommand;
+use crate::kmd::{DdiError, NodeError, SubmitCommand};
 use crate::sync::{Arc, Mutex, lock};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Weak;
@@ -65,9 +67,11 @@ impl KernelEngine {
                 packets: &packets,
                 progress_value,
             });
-            if result.is_err() {
-                // The driver has lost the engine, or stopped the queue: what the first error is stays.
-                queue.fail(super::WaitError::DeviceLost);
+            match &result {
+                // Stopped before: by the OS, or at a packet, of which an interrupt tells.
+                Ok(()) | Err(DdiError::Node(NodeError::QueueAborted)) => {}
+                Err(DdiError::Node(NodeError::Lost(_))) => queue.fail(WaitError::DeviceLost),
+                Err(_) => queue.fail(WaitError::QueueStopped(QueueStop::CommandRefused)),
             }
             drop(queue);
             state = lock(&self.0);

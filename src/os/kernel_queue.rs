@@ -9,6 +9,7 @@ use super::log_buffer::LogRead;
 use super::monitored_object::MonitoredFenceObject;
 use super::process::{FenceObject, Process};
 use super::queue_core::QueueCore;
+use super::queue_stop::QueueStop;
 use super::software_queue::{HeldWait, OsSignal, QueuedSignal, SoftwarePacket, SoftwareQueue};
 use super::sync_object::SyncObject;
 use super::wait_cell::WaitError;
@@ -33,7 +34,7 @@ pub enum CommandError {
     #[error("a command has at most {most} packets", most = KernelQueue::MOST_PACKETS)]
     TooLong,
     /// The queue was stopped.
-    #[error("the queue was stopped: {0}; destroy it and make it anew")]
+    #[error("the queue was stopped: {}; destroy it and make it anew", .0.why_stopped())]
     Stopped(WaitError),
 }
 
@@ -301,7 +302,8 @@ impl KernelQueue {
 
     /// Stops the queue, as dropping it does, while others hold it in a call.
     pub fn close(&self) {
-        self.core.fail(WaitError::Closed);
+        let stop = WaitError::QueueStopped(QueueStop::Destroyed);
+        self.core.fail(stop);
     }
 
     /// The waits or signals that the OS executed since the last call, with its own times: in

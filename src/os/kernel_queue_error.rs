@@ -29,6 +29,6 @@ pub enum KernelQueueError {
     #[error("the signal was refused: {0}")]
     Signal(SignalError),
     /// The queue was stopped: nothing of it is executed any more.
-    #[error("the queue was stopped: {0}; destroy it and make it anew")]
+    #[error("the queue was stopped: {}; destroy it and make it anew", .0.why_stopped())]
     Stopped(WaitError),
 }

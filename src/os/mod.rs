@@ -40,6 +40,7 @@ mod fence_storage;
 mod global_fence;
 mod handle_numbers;
 mod handle_rights;
+mod hw_context;
 mod hw_queue;
 mod interrupt;
 mod intra_gpu;
@@ -83,8 +84,10 @@ mod process_end;
 #[cfg(not(loom))]
 mod process_identity;
 mod queue_core;
+mod queue_door;
 mod queue_log;
 mod queue_record;
+mod queue_stop;
 mod queue_storage;
 mod reached_words;
 mod record;
@@ -123,6 +126,7 @@ pub use features::Features;
 pub use fence_storage::FenceMemory;
 #[cfg(all(feature = "capi", not(loom)))]
 pub(crate) use handle_numbers::HandleNumbers;
+pub use hw_context::HwContext;
 pub use hw_queue::{HwQueue, HwQueueMemory};
 pub use interrupt::InterruptCounters;
 pub use kernel_queue::{CommandError, KernelQueue};
@@ -134,6 +138,7 @@ pub use native_fence::NativeFence;
 pub use peers::PeerCounters;
 pub use process::{FenceObject, Process};
 pub use process_end::{EndError, UnfinishedQueue};
+pub use queue_stop::QueueStop;
 pub use record::Record;
 pub use shared_handle::{ShareError, SharedHandle};
 #[cfg(not(loom))]

@@ -15,6 +15,9 @@
 //! and reads the value. One of the two sees the other (`umd::HwQueue`). Who reads a doorbell that is
 //! taken connects, is refused, and knows that what it queued may not run.
 //!
+//! What is in the ring of a queue without a doorbell no engine has: such a queue has executed what was
+//! queued, or the end is refused at once. It gets no doorbell while the process ends.
+//!
 //! An end that fails destroys nothing. The engines still have the rings; the doorbells connect again
 //! when they are rung next, and it can be tried again.
 
@@ -25,6 +28,7 @@ use super::monitored_object::MonitoredFenceObject;
 use super::process::{FenceObject, Process};
 use super::queue_core::QueueCore;
 use super::queue_record::QueueRecord;
+use super::queue_stop::QueueStop;
 use super::standing_wait::FenceValue;
 use super::wait_cell::WaitError;
 use super::waitable::Waitable;
@@ -92,8 +96,8 @@ pub enum EndError {
     TimedOut(Vec<UnfinishedQueue>),
     /// A queue executes nothing any more: its engine is lost, or it was stopped at a packet. Drop it.
     #[error(
-        "queue {number} of node {node} was stopped: {error}; drop it, and end the process again",
-        number = .hw_queue.number, node = .hw_queue.node_ordinal
+        "queue {number} of node {node} was stopped: {why}; drop it, and end the process again",
+        number = .hw_queue.number, node = .hw_queue.node_ordinal, why = .error.why_stopped()
     )]
     Stopped {
         /// Which.
@@ -101,6 +105,9 @@ pub enum EndError {
         /// Why.
         error: WaitError,
     },
+    /// A queue has no doorbell and has executed less than was queued, which no engine has.
+    #[error("{0}, and has no doorbell; create one or drop the queue, and end the process again")]
+    NoDoorbell(UnfinishedQueue),
     /// Another thread ends it at this time.
     #[error("another thread ends the process")]
     Ending,
@@ -161,7 +168,7 @@ impl Process {
         }
         let _ends = Ends(self);
         // Whoever makes a queue looks at the stage after the queue can be found, and last of all again:
-        // what is found here may have no logs yet, but it has a doorbell.
+        // what is found here may have no logs yet, and no doorbell, which it does not get any more.
         let queues = self.queues();
         if let Err(error) = end_queues(&queues, deadline) {
             queues.iter().for_each(Queue::give_back);
@@ -275,7 +282,7 @@ impl Queue {
         let Self::User(queue) = self else {
             return Ok(());
         };
-        match queue.withdraw() {
+        match queue.door().withdraw() {
             // The OS is told of these, if it was not yet, and the wait ends with them.
             Ok(()) | Err(DdiError::Node(NodeError::Lost(_) | NodeError::QueueAborted)) => Ok(()),
             Err(error) => Err(OsError::from(error).into()),
@@ -300,7 +307,23 @@ impl Queue {
             progress,
             last_queued,
         });
-        Ok(awaited.filter(|_| !self.is_destroyed()))
+        let has_no_ring = self.has_no_ring();
+        // Looked at last: a queue that was dropped has none either.
+        let Some(awaited) = awaited.filter(|_| !self.is_destroyed()) else {
+            return Ok(None);
+        };
+        match awaited.unfinished().filter(|_| has_no_ring) {
+            Some(unfinished) => Err(EndError::NoDoorbell(unfinished)),
+            None => Ok(Some(awaited)),
+        }
+    }
+
+    /// Whether no engine can have what is in its ring.
+    fn has_no_ring(&self) -> bool {
+        match self {
+            Self::User(queue) => !queue.door().has_doorbell(),
+            Self::Kernel(_) => false,
+        }
     }
 
     fn stands_at(&self) -> Option<HwQueueWait> {
@@ -318,14 +341,14 @@ impl Queue {
 
     fn give_back(&self) {
         match self {
-            Self::User(queue) => queue.give_back(),
+            Self::User(queue) => queue.door().give_back(),
             Self::Kernel(queue) => queue.reopen(),
         }
     }
 
     fn destroy(&self) {
         match self {
-            Self::User(queue) => queue.destroy(),
+            Self::User(queue) => queue.destroy(QueueStop::ProcessEnded),
             Self::Kernel(queue) => queue.destroy(),
         }
     }

@@ -11,12 +11,13 @@
 //! signal of one queue may let another go on: a thread that advances one already puts the other on
 //! its own list, since a chain of queues may be longer than a stack.
 
-use super::cpu_signal::{CpuSignal, SignalError};
+use super::cpu_signal::CpuSignal;
 use super::kernel_engine::KernelEngine;
 use super::listener::{self, Listener, Listeners};
 use super::log_buffer::LogRead;
 use super::monitored_object::MonitoredFenceObject;
 use super::os_log::{OsLog, now};
+use super::queue_stop::QueueStop;
 use super::software_queue::{HeldWait, OsSignal, SoftwarePacket, SoftwareQueue};
 use super::standing_wait::{Fences, StandingWait};
 use super::wait_cell::WaitError;
@@ -111,7 +112,7 @@ impl QueueCore {
             return Err(error);
         }
         if state.stage != Stage::Open {
-            return Err(WaitError::Closed);
+            return Err(WaitError::QueueStopped(QueueStop::ProcessEnded));
         }
         let pushed = push(&mut state.software);
         drop(state);
@@ -163,14 +164,14 @@ impl QueueCore {
         if self.begin_to_go() {
             self.ddi.destroy_hw_queue(self.handle);
         }
-        self.fail(WaitError::Closed);
+        self.fail(WaitError::QueueStopped(QueueStop::ProcessEnded));
     }
 
     /// The same for a queue that is dropped with what it has not executed, of which nothing more shall go
     /// to the engine.
     pub(super) fn abandon(&self) {
         let goes = self.begin_to_go();
-        self.fail(WaitError::Closed);
+        self.fail(WaitError::QueueStopped(QueueStop::Destroyed));
         if goes {
             self.ddi.destroy_hw_queue(self.handle);
         }
@@ -299,7 +300,7 @@ impl QueueCore {
                 let operation = LogOperation::WaitUnblocked;
                 self.log(LogType::Waits, (handle, value), operation, observed, end);
             }
-            Err(error) => self.fail(error),
+            Err(error) => self.fail(QueueStop::at_wait(error)),
         }
         true
     }
@@ -325,17 +326,7 @@ impl QueueCore {
                 let operation = LogOperation::SignalExecuted;
                 self.log(LogType::Signals, named, operation, 0, end);
             }
-            Err(SignalError::AdapterStopped) => self.fail(WaitError::AdapterStopped),
-            Err(SignalError::Closed) => self.fail(WaitError::Closed),
-            Err(SignalError::AccessDenied) => self.fail(WaitError::AccessDenied),
-            Err(SignalError::IntraGpu) => self.fail(WaitError::IntraGpu),
-            Err(
-                SignalError::Backward { .. }
-                | SignalError::TooFar
-                | SignalError::TooMany
-                | SignalError::SeveralAdapters
-                | SignalError::NamedTwice,
-            ) => unreachable!("it is one fence, may go back, and was outstanding"),
+            Err(error) => self.fail(QueueStop::at_signal(error)),
         }
     }
 

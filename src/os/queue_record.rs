@@ -9,40 +9,29 @@ use super::log_cursor::LogCursor;
 use super::log_pools::LogPools;
 use super::native_fence::NativeFence;
 use super::process::FenceObject;
+use super::queue_door::QueueDoor;
 use super::queue_log::QueueLog;
+use super::queue_stop::QueueStop;
 use super::queue_storage::QueueStorage;
 use super::system_process::SystemProcess;
 use super::tracing::Tracing;
 use super::wait_cell::WaitError;
 use crate::abi::{Doorbell, DoorbellStatus, LogType, LogTypes, QueueProgress};
-use crate::kmd::{
-    ConnectDoorbell, Ddi, DdiError, DoorbellId, HwQueueHandle, HwQueueWait, ProcessId,
-};
+use crate::kmd::{Ddi, DdiError, HwQueueHandle, HwQueueWait, ProcessId};
 use crate::sync::{Arc, Mutex, MutexGuard, lock};
 use std::sync::Weak;
-
-/// Whether the user may have the doorbell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Door {
-    Open,
-    /// The process ends: the engine keeps the ring (HQ-12).
-    Withdrawn,
-    /// The driver's queue is destroyed.
-    Gone,
-}
 
 /// A queue's handle, its progress fence, and why it was stopped.
 #[derive(Debug)]
 pub(super) struct QueueRecord {
     handle: HwQueueHandle,
-    doorbell: DoorbellId,
     process: ProcessId,
     progress_fence: Arc<NativeFence>,
     /// The same by the handle that its user has, which may wait; the user keeps it.
     progress: Weak<FenceObject>,
     ddi: Arc<dyn Ddi>,
     error: Mutex<Option<WaitError>>,
-    door: Mutex<Door>,
+    door: QueueDoor,
     waits: QueueLog,
     signals: QueueLog,
     /// Only while the OS traces verbosely.
@@ -59,7 +48,7 @@ pub(super) struct QueueRecord {
 
 impl QueueRecord {
     pub(super) fn new(
-        (handle, doorbell): (HwQueueHandle, DoorbellId),
+        handle: HwQueueHandle,
         process: ProcessId,
         progress: &Arc<FenceObject>,
         ddi: Arc<dyn Ddi>,
@@ -80,13 +69,12 @@ impl QueueRecord {
             order: Mutex::new(()),
             telling: Mutex::new(()),
             handle,
-            doorbell,
             process,
             progress_fence: Arc::clone(progress.fence()),
             progress: Arc::downgrade(progress),
+            door: QueueDoor::new(handle, Arc::clone(&ddi), Arc::clone(&storage)),
             ddi,
             error: Mutex::new(None),
-            door: Mutex::new(Door::Open),
             storage,
         }
     }
@@ -111,6 +99,11 @@ impl QueueRecord {
     /// Keeps others from reading on before what was read is noted.
     pub(super) fn keep_order(&self) -> MutexGuard<'_, ()> {
         lock(&self.order)
+    }
+
+    /// Its doorbell.
+    pub(super) fn door(&self) -> &QueueDoor {
+        &self.door
     }
 
     /// One of the logs.
@@ -176,88 +169,37 @@ impl QueueRecord {
         self.progress.upgrade()
     }
 
-    /// Connects the doorbell, if the user may have it.
-    ///
-    /// # Errors
-    /// The driver's reason; the process ends.
-    pub(super) fn connect(&self) -> Result<(), OsError> {
-        let door = lock(&self.door);
-        if *door == Door::Open {
-            let args = ConnectDoorbell::of(self.doorbell);
-            let _status = self.ddi.connect_doorbell(&args)?;
-            return Ok(());
-        }
-        // What is in the ring may have come after the engine's last look, with a last queued value
-        // that is waited for.
-        if *door == Door::Withdrawn {
-            self.ddi.withdraw_doorbell(self.doorbell)?;
-        }
-        drop(door);
-        self.ddi.notify_work_submission(self.doorbell);
-        Err(OsError::ProcessEnds)
-    }
-
-    /// Takes the doorbell from its user, who has none to lose while the process ends.
-    ///
-    /// Not with `door` locked, since the driver waits for slices and calls back. So the end may take the
-    /// doorbell in between, and the driver then takes the ring from the engine, whose values are waited
-    /// for: it is given back. Either the end comes first and is seen here, at first or at last, or
-    /// it comes later and finds a queue that is disconnected.
-    pub(super) fn disconnect(&self) {
-        if *lock(&self.door) != Door::Open {
-            return;
-        }
-        self.ddi.disconnect_doorbell(self.doorbell);
-        let door = lock(&self.door);
-        if *door == Door::Withdrawn {
-            // A lost engine and a stopped queue end the wait by themselves; of a list that has filled up
-            // meanwhile the end tells by its time-out.
-            let _ = self.ddi.withdraw_doorbell(self.doorbell);
-        }
-    }
-
-    /// The user loses the doorbell, and the engine goes on. What was queued before is covered by the
-    /// last queued value that is read after this: who published it later reads the doorbell's status
-    /// later as well, and is refused.
-    ///
-    /// # Errors
-    /// The driver's reason.
-    pub(super) fn withdraw(&self) -> Result<(), DdiError> {
-        let mut door = lock(&self.door);
-        if *door == Door::Open {
-            self.ddi.withdraw_doorbell(self.doorbell)?;
-            *door = Door::Withdrawn;
-        }
-        Ok(())
-    }
-
     /// The wait that the queue stands at.
     pub(super) fn stands_at(&self) -> Option<HwQueueWait> {
         self.ddi.hw_queue_wait(self.handle)
     }
 
-    /// The user may connect the doorbell again.
-    pub(super) fn give_back(&self) {
-        let mut door = lock(&self.door);
-        if *door == Door::Withdrawn {
-            *door = Door::Open;
-        }
-    }
-
-    /// Destroys the driver's queue, once; waits for its progress end.
-    pub(super) fn destroy(&self) {
-        let before = std::mem::replace(&mut *lock(&self.door), Door::Gone);
-        if before != Door::Gone {
-            self.ddi.destroy_doorbell(self.doorbell);
+    /// Destroys the driver's queue, once; waits for its progress end, which are told why.
+    pub(super) fn destroy(&self, why: QueueStop) {
+        let stop = WaitError::QueueStopped(why);
+        let is_first = self.door.close(|| {
+            lock(&self.error).get_or_insert(stop);
+        });
+        if is_first {
             self.ddi.destroy_hw_queue(self.handle);
             // Nobody can reach its next value any more; an earlier error stays.
-            self.progress_fence.fail(WaitError::Closed);
+            self.progress_fence.fail(stop);
         }
     }
 
     /// Whether its user or the end of its process has destroyed it.
     pub(super) fn is_destroyed(&self) -> bool {
-        *lock(&self.door) == Door::Gone
+        self.door.is_closed()
+    }
+
+    /// What its user is told of a call that was refused: that the process has ended, with which the
+    /// driver's queue was destroyed, or `error`.
+    pub(super) fn refused(&self, error: impl Into<OsError>) -> OsError {
+        if self.is_destroyed() {
+            OsError::ProcessEnds
+        } else {
+            error.into()
+        }
     }
 
     /// The driver takes the doorbell away: the user reads DISCONNECTED_RETRY, unless it is aborted, which

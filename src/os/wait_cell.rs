@@ -11,6 +11,7 @@
 //! under the cell's lock. Who comes after the end is given that instead.
 
 use super::listener::{Listener, Listeners};
+use super::queue_stop::QueueStop;
 use super::wait_tally::{Ended, WaitTally};
 use crate::kmd::QueueFault;
 use crate::sync::{Arc, Condvar, Mutex, lock, sleep_until};
@@ -43,6 +44,9 @@ pub enum WaitError {
     /// The queue whose progress fence this is was stopped.
     #[error("the queue was stopped: {0}")]
     QueueFaulted(QueueFault),
+    /// The queue whose progress fence this is executes nothing any more.
+    #[error("the queue was stopped: {0}")]
+    QueueStopped(QueueStop),
     /// A bug check stopped the adapter; [`AdapterState::records`](super::AdapterState::records)
     /// says which.
     #[error("the adapter was stopped: its records say why")]
@@ -53,6 +57,24 @@ pub enum WaitError {
          open it anew"
     )]
     SlotLost,
+}
+
+impl WaitError {
+    /// Why a queue was stopped, to stand behind words that say that it was.
+    pub(super) fn why_stopped(&self) -> String {
+        match self {
+            Self::QueueFaulted(fault) => fault.to_string(),
+            Self::QueueStopped(stop) => stop.to_string(),
+            Self::TimedOut
+            | Self::Closed
+            | Self::TooFar
+            | Self::AccessDenied
+            | Self::IntraGpu
+            | Self::DeviceLost
+            | Self::AdapterStopped
+            | Self::SlotLost => self.to_string(),
+        }
+    }
 }
 
 /// See the file's head.

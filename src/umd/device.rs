@@ -243,7 +243,21 @@ impl Device {
         &self,
         options: HwQueueOptions,
     ) -> Result<HwQueue, CreateError> {
-        let queue = os::HwQueue::create(
+        let queue = self.create_hw_queue_without_doorbell(options)?;
+        queue.create_doorbell()?;
+        Ok(queue)
+    }
+
+    /// Creates a hardware queue that has no doorbell: what is written to its ring is executed when one was
+    /// made ([`HwQueue::create_doorbell`]) and connected.
+    ///
+    /// # Errors
+    /// No memory, or the driver's reason.
+    pub fn create_hw_queue_without_doorbell(
+        &self,
+        options: HwQueueOptions,
+    ) -> Result<HwQueue, CreateError> {
+        let queue = os::HwQueue::create_without_doorbell(
             &self.process,
             options.node_ordinal,
             options.engine_affinity,

@@ -153,6 +153,7 @@ impl HwQueue {
                 .map_err(|error| match error {
                     WaitError::TimedOut => SubmitError::TimedOut,
                     WaitError::QueueFaulted(fault) => SubmitError::Faulted(fault),
+                    WaitError::QueueStopped(stop) => SubmitError::Stopped(stop),
                     WaitError::Closed
                     | WaitError::TooFar
                     | WaitError::AccessDenied
@@ -183,6 +184,7 @@ impl HwQueue {
         if self.doorbell_status() == DoorbellStatus::DisconnectedAbort {
             return Err(match self.stopped() {
                 RingError::Faulted(fault) => SubmitError::Faulted(fault),
+                RingError::Stopped(stop) => SubmitError::Stopped(stop),
                 RingError::Lost | RingError::Connect(_) => SubmitError::Lost,
             });
         }
@@ -256,6 +258,7 @@ impl HwQueue {
     fn stopped(&self) -> RingError {
         match self.queue.error() {
             Some(WaitError::QueueFaulted(fault)) => RingError::Faulted(fault),
+            Some(WaitError::QueueStopped(stop)) => RingError::Stopped(stop),
             Some(
                 WaitError::TimedOut
                 | WaitError::Closed
@@ -270,10 +273,31 @@ impl HwQueue {
         }
     }
 
+    /// Makes the doorbell of a queue that has none, disconnected (HQ-02): one that was made without
+    /// ([`Device::create_hw_queue_without_doorbell`](super::Device::create_hw_queue_without_doorbell)), or
+    /// whose doorbell was destroyed.
+    ///
+    /// # Errors
+    /// The driver's reason; there is one ([`OsError::HasDoorbell`](os::OsError::HasDoorbell)); the process
+    /// ends.
+    pub fn create_doorbell(&self) -> Result<(), CreateError> {
+        Ok(self.queue.create_doorbell()?)
+    }
+
+    /// Disconnects the doorbell and destroys it. What the engine has not executed stays in the ring, and
+    /// runs when another doorbell is connected; until then a ring is refused
+    /// ([`OsError::NoDoorbell`](os::OsError::NoDoorbell)).
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn destroy_doorbell(&self) -> Result<(), CreateError> {
+        Ok(self.queue.destroy_doorbell()?)
+    }
+
     /// Connects the doorbell.
     ///
     /// # Errors
-    /// The driver's reason.
+    /// The driver's reason; there is none.
     pub fn connect_doorbell(&self) -> Result<(), CreateError> {
         Ok(self.queue.connect_doorbell()?)
     }

@@ -1,7 +1,7 @@
 //! Submit errors: what became of the commands.
 
 use super::CreateError;
-use crate::os::QueueFault;
+use crate::os::{QueueFault, QueueStop};
 
 /// Why a submission failed. With [`SubmitError::NotRung`] the commands are in the ring; with every
 /// other error nothing of the list was taken, and it can be submitted again.
@@ -32,6 +32,9 @@ pub enum SubmitError {
     /// The queue was stopped at a packet: destroy it and make it anew.
     #[error("the queue was stopped: {0}")]
     Faulted(QueueFault),
+    /// The queue executes nothing any more, since its process has ended.
+    #[error("the queue was stopped: {0}")]
+    Stopped(QueueStop),
     /// The device is lost, or the queue's doorbell was taken for good.
     #[error("the queue is lost: destroy it and make it anew")]
     Lost,
@@ -57,6 +60,10 @@ pub enum RingError {
     /// The queue was stopped at a packet: what is in the ring behind it is never executed.
     #[error("the queue was stopped: {0}")]
     Faulted(QueueFault),
+    /// The queue executes nothing any more, since its process has ended: what is in the ring is never
+    /// executed.
+    #[error("the queue was stopped: {0}")]
+    Stopped(QueueStop),
     /// The device is lost, or the doorbell was taken for good: what is in the ring is never
     /// executed.
     #[error("the queue is lost: destroy it and make it anew")]

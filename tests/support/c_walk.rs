@@ -1,6 +1,11 @@
 //! Walk: calls of the C interface with each argument wrong in turn, each refused with the documented
 //! status, and nothing changed.
-#![allow(dead_code, reason = "each test file uses a part")]
+#![allow(
+    dead_code,
+    unused_imports,
+    unused_macros,
+    reason = "each test file uses a part"
+)]
 
 use crate::c_world::{self, World};
 use bytemuck::Pod;
@@ -65,6 +70,23 @@ impl<'a> Walk<'a> {
             "{name}: a handle is left over"
         );
         self.calls += 1;
+    }
+
+    /// Each bit of a word of flags in turn, where it has a `status`.
+    pub(crate) fn bits<T: Pod>(
+        &mut self,
+        name: &str,
+        good: T,
+        word: fn(&mut T) -> &mut u32,
+        status: impl Fn(u32) -> Option<NtStatus>,
+        call: impl Fn(*mut T) -> NtStatus,
+    ) {
+        for bit in 0..u32::BITS {
+            let Some(wanted) = status(bit) else { continue };
+            let mut args = good;
+            *word(&mut args) |= 1 << bit;
+            self.refused(&format!("{name}, bit {bit}"), args, wanted, &call);
+        }
     }
 
     /// A pointer that cannot be, which every call refuses.

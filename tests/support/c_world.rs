@@ -6,15 +6,16 @@ use bytemuck::Zeroable;
 use native_fence::abi::LocalHandle;
 use native_fence::abi::wddm::{
     CreateDevice, CreateDoorbell, CreateHwContext, CreateHwQueueForUserModeSubmission,
-    CreateNativeFence, KmtHandle, NtStatus, SignalFlags, SignalSynchronizationObjectFromCpu,
-    SynchronizationObjectFlags, WaitForSynchronizationObjectFromCpu, WaitFromCpuFlags,
+    CreateNativeFence, DestroyDevice, DestroyDoorbell, DestroyHwQueue, KmtHandle, NtStatus,
+    SignalFlags, SignalSynchronizationObjectFromCpu, SynchronizationObjectFlags,
+    WaitForSynchronizationObjectFromCpu, WaitFromCpuFlags,
 };
 use native_fence::capi::{
     NativeFencePrivateData, NfD3DKMTCreateDevice, NfD3DKMTCreateDoorbell, NfD3DKMTCreateHwContext,
-    NfD3DKMTCreateHwQueueForUserModeSubmission, NfD3DKMTCreateNativeFence,
-    NfD3DKMTDestroySynchronizationObject, NfD3DKMTSignalSynchronizationObjectFromCpu,
-    NfD3DKMTWaitForSynchronizationObjectFromCpu, NfLastErrorText, NfOpenAdapter, NfShareObject,
-    OpenAdapter, ShareObject,
+    NfD3DKMTCreateHwQueueForUserModeSubmission, NfD3DKMTCreateNativeFence, NfD3DKMTDestroyDevice,
+    NfD3DKMTDestroyDoorbell, NfD3DKMTDestroyHwQueue, NfD3DKMTDestroySynchronizationObject,
+    NfD3DKMTSignalSynchronizationObjectFromCpu, NfD3DKMTWaitForSynchronizationObjectFromCpu,
+    NfLastErrorText, NfOpenAdapter, NfShareObject, OpenAdapter, ShareObject,
 };
 use std::os::fd::{FromRawFd, OwnedFd};
 
@@ -54,8 +55,8 @@ pub(crate) struct World {
     pub(crate) no_signal: CreateNativeFence,
     pub(crate) no_wait: CreateNativeFence,
     pub(crate) foreign: CreateNativeFence,
-    /// The handle of a fence that was destroyed.
-    pub(crate) closed: KmtHandle,
+    /// Handles of things that were destroyed: a fence, a context, a queue, a doorbell and a device.
+    pub(crate) closed: [KmtHandle; 5],
     pub(crate) context: KmtHandle,
     pub(crate) queue: CreateHwQueueForUserModeSubmission,
     pub(crate) doorbell: CreateDoorbell,
@@ -197,14 +198,33 @@ pub(crate) fn value(fence: &CreateNativeFence) -> u64 {
     word(fence.info.native_fence_mapping.current_value_cpu_va)
 }
 
+/// One of each kind, destroyed: the device with what is left on it.
+fn closed(adapter: KmtHandle) -> [KmtHandle; 5] {
+    let device = device(adapter);
+    let fence = fence(device, 10, SynchronizationObjectFlags::default()).sync_object;
+    let context = context(device);
+    let hw_queue = queue(context).hw_queue;
+    let doorbell = doorbell(hw_queue).doorbell;
+    good(destroy(fence));
+    good(call!(
+        NfD3DKMTDestroyDoorbell,
+        &mut DestroyDoorbell { doorbell }
+    ));
+    good(call!(
+        NfD3DKMTDestroyHwQueue,
+        &mut DestroyHwQueue { hw_queue }
+    ));
+    good(call!(NfD3DKMTDestroyDevice, &mut DestroyDevice { device }));
+    [fence, context, hw_queue, doorbell, device]
+}
+
 impl World {
     pub(crate) fn new() -> Self {
         type Flags = SynchronizationObjectFlags;
         let adapter = open();
         let (own, other_device) = (device(adapter), device(adapter));
         let plain = || fence(own, 10, Flags::default());
-        let closed = plain().sync_object;
-        good(destroy(closed));
+        let closed = closed(adapter);
         let context = context(own);
         let queue_with_doorbell = queue(context);
         Self {
@@ -235,13 +255,11 @@ impl World {
             ("doorbell", self.doorbell.doorbell),
         ];
         let others = things.into_iter().filter(|(name, _)| *name != kind);
-        let never = [
-            ("nothing", 0),
-            ("never given out", 0xfff7_ffff),
-            ("closed", self.closed),
-        ];
+        let never = [("nothing", 0), ("never given out", 0xfff7_ffff)];
+        let closed = self.closed.map(|handle| ("closed", handle));
         never
             .into_iter()
+            .chain(closed)
             .chain(others)
             .map(|(name, handle)| (format!("{kind}: {name}"), handle))
             .collect()

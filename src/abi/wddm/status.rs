@@ -41,12 +41,19 @@ statuses! {
     INSUFFICIENT_RESOURCES "STATUS_INSUFFICIENT_RESOURCES" = 0xC000_009A,
     /// A feature that is published and not offered.
     NOT_SUPPORTED "STATUS_NOT_SUPPORTED" = 0xC000_00BB,
+    /// The time-out of a call that waits came first.
+    IO_TIMEOUT "STATUS_IO_TIMEOUT" = 0xC000_00B5,
+    /// Another thread does the same at this time.
+    DEVICE_BUSY "STATUS_DEVICE_BUSY" = 0x8000_0011,
     /// A defect of this library.
     INTERNAL_ERROR "STATUS_INTERNAL_ERROR" = 0xC000_00E5,
     /// No device of that name.
     NO_SUCH_DEVICE "STATUS_NO_SUCH_DEVICE" = 0xC000_000E,
     /// The device is lost: destroy it and make it anew.
     DEVICE_REMOVED "STATUS_DEVICE_REMOVED" = 0xC000_02B6,
+    /// The driver refused what it should have taken: make the queue anew; should that be refused too, the
+    /// adapter.
+    DRIVER_INTERNAL_ERROR "STATUS_DRIVER_INTERNAL_ERROR" = 0xC000_0183,
     /// The queue was stopped at a packet: destroy it and make it anew.
     GPU_EXCEPTION_ON_DEVICE "STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE" = 0xC01E_0200,
 }

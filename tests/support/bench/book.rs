@@ -89,6 +89,7 @@ pub(crate) enum Failing {
     UpdateCurrentValuesFromCpu,
     SetNativeFenceLogBuffer,
     SubmitCommand,
+    CreateDoorbell,
 }
 
 /// A log that was set: which queue's, which one, region and offset of the buffer, and its entries.

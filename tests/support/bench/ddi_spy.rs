@@ -331,6 +331,7 @@ impl Ddi for DdiSpy {
         lock(&self.book.doorbells).insert(args.doorbell, made);
         self.book
             .publish("DXGKARG_CREATEDOORBELL", args.published(), &[]);
+        self.book.failure(Failing::CreateDoorbell)?;
         self.driver.create_doorbell(args)
     }
 
