@@ -57,10 +57,8 @@ pub mod cli;
 pub use abi::Delivery;
 #[cfg(not(loom))]
 pub use adapter::{Adapter, AdapterOptions, EngineKind, OpenError};
-#[cfg(not(loom))]
-pub use os::PassFenceError;
 pub use os::{
-    EndError, EventError, EventHandle, FenceMemory, ShareError, SharedHandle, SignalError, Tracing,
+    EndError, EventError, EventHandle, FenceMemory, PassFenceError, ShareError, SharedHandle, SignalError, Tracing,
     WaitError, WaitManyError,
 };
 #[cfg(all(feature = "tokio", not(loom)))]

@@ -55,7 +55,6 @@ pub enum OsError {
     #[error("the adapter was stopped by {0}; open it anew")]
     Stopped(Record),
     /// A shared fence does not come over from another operating system.
-    #[cfg(not(loom))]
     #[error(transparent)]
     Passing(#[from] super::PassFenceError),
     /// `GetOSCaps` does not report SupportIntraGpuFenceType.

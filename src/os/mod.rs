@@ -29,6 +29,8 @@ mod cpu_signal;
 mod cpu_wait;
 mod event_handle;
 mod event_wait;
+#[cfg(loom)]
+mod explored_processes;
 mod features;
 mod fence_end;
 mod fence_peers;
@@ -59,19 +61,14 @@ mod monitored_lag;
 mod monitored_object;
 mod monitored_signal;
 mod native_fence;
-#[cfg(not(loom))]
 mod open_passed;
-#[cfg(not(loom))]
 mod opener_page;
 mod openers;
 mod os_log;
 mod outstanding;
 mod parked_engines;
-#[cfg(not(loom))]
 mod passed_fences;
-#[cfg(not(loom))]
 mod peer_ear;
-#[cfg(not(loom))]
 mod peer_link;
 #[cfg(not(loom))]
 mod peer_watch;
@@ -87,7 +84,6 @@ mod queue_storage;
 mod record;
 mod settling;
 mod shared_handle;
-#[cfg(not(loom))]
 mod shared_pages;
 mod signal_log;
 mod signaller;
@@ -102,6 +98,12 @@ mod wait_tally;
 mod waitable;
 mod waiter;
 mod waiter_list;
+
+// Processes do not end under loom.
+#[cfg(loom)]
+use explored_processes as peer_watch;
+#[cfg(loom)]
+use explored_processes as process_identity;
 
 pub use adapter::{Adapter, OsError};
 pub use adapter_state::AdapterState;
@@ -130,7 +132,6 @@ pub use process::{FenceObject, Process};
 pub use process_end::{EndError, UnfinishedQueue};
 pub use record::Record;
 pub use shared_handle::{ShareError, SharedHandle};
-#[cfg(not(loom))]
 pub use shared_pages::PassFenceError;
 pub use signal_log::{Attributions, SignalAttribution};
 pub use software_queue::QueuedSignal;
@@ -142,5 +143,4 @@ pub use waitable::Waitable;
 pub use crate::kmd::DdiError;
 pub use crate::kmd::{EngineLost, NodeError};
 pub use crate::kmd::{NodeCounters, QueueFault};
-#[cfg(not(loom))]
 pub use crate::shared::PassError;

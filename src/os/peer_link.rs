@@ -9,11 +9,11 @@ use super::opener_page::OpenerPage;
 use super::peer_ear::PeerEar;
 use super::peer_watch::{PeerWatch, WatchNumber};
 use super::peers::{PeerCounters, Peers};
-use super::process_identity::{ProcessIdentity, Standing, has_ended};
+use super::process_identity::{ProcessDescriptor, ProcessIdentity, Standing, has_ended};
 use super::shared_pages::{PassFenceError, SharedPages};
 use crate::abi::{NO_CPU_WAITER, OpenerSlot};
-use crate::sync::{Arc, AtomicU64, Ordering, fence, plain};
-use std::os::fd::OwnedFd;
+use crate::sync::plain::AtomicU64;
+use crate::sync::{Arc, Mutex, Ordering, fence, lock};
 use std::sync::OnceLock;
 
 const SLOTS: usize = OpenerSlot::SLOTS as usize;
@@ -23,7 +23,7 @@ const SLOTS: usize = OpenerSlot::SLOTS as usize;
 struct Peer {
     owner: u64,
     /// Readable when it has ended; `None` where the system had no descriptor for it.
-    process: Option<OwnedFd>,
+    process: Option<ProcessDescriptor>,
 }
 
 #[derive(Debug)]
@@ -44,7 +44,7 @@ pub(super) struct PeerLink {
     watch: Arc<PeerWatch>,
     number: WatchNumber,
     ear: OnceLock<PeerEar>,
-    known: plain::Mutex<Known>,
+    known: Mutex<Known>,
     told: AtomicU64,
     called: AtomicU64,
     heard: AtomicU64,
@@ -97,7 +97,7 @@ impl PeerLink {
             number: watch.number(),
             watch,
             ear: OnceLock::new(),
-            known: plain::Mutex::new(Known {
+            known: Mutex::new(Known {
                 awaited: NO_CPU_WAITER,
                 is_lost: false,
                 peers: Default::default(),
@@ -174,7 +174,7 @@ impl PeerLink {
 }
 
 /// The process of a slot cannot be watched: its end is noticed when its slot is needed.
-fn unwatched(owner: u64, error: &std::io::Error) -> Option<OwnedFd> {
+fn unwatched(owner: u64, error: &std::io::Error) -> Option<ProcessDescriptor> {
     eprintln!(
         "native-fence: the end of process {} will not be noticed: {error}",
         owner & ((1 << OpenerSlot::PROCESS_BITS) - 1)
@@ -205,7 +205,7 @@ fn clear_the_dead(page: &OpenerPage) -> std::io::Result<()> {
 
 impl Peers for PeerLink {
     fn await_own(&self, monitored_value: u64) {
-        let mut known = plain::lock(&self.known);
+        let mut known = lock(&self.known);
         if known.is_lost || known.awaited == monitored_value {
             return;
         }
@@ -218,7 +218,7 @@ impl Peers for PeerLink {
     }
 
     fn least(&self, own: u64, current: u64, recorded: u64) -> Option<u64> {
-        let mut known = plain::lock(&self.known);
+        let mut known = lock(&self.known);
         if known.is_lost {
             return None;
         }
@@ -258,7 +258,7 @@ impl Peers for PeerLink {
 
     fn heard(&self, ended: Option<usize>) {
         if let Some(slot) = ended {
-            let mut known = plain::lock(&self.known);
+            let mut known = lock(&self.known);
             let ended = |peer: &mut Peer| peer.process.as_ref().is_some_and(has_ended);
             // Another process may have the slot by now, and be known.
             if let Some(peer) = known.peers[slot].take_if(ended) {
@@ -283,7 +283,7 @@ impl Peers for PeerLink {
     }
 
     fn keeps_slot(&self) -> bool {
-        let mut known = plain::lock(&self.known);
+        let mut known = lock(&self.known);
         if known.is_lost || self.has_slot() {
             return !known.is_lost;
         }

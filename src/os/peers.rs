@@ -78,7 +78,6 @@ pub(super) trait Peers: Send + Sync + Debug {
     fn reached(&self) -> u64;
 
     /// This system was called; or the process may have ended that has slot `ended`.
-    #[cfg_attr(loom, allow(dead_code, reason = "loom explores one system"))]
     fn heard(&self, ended: Option<usize>);
 
     /// The others are to look again.
@@ -88,7 +87,6 @@ pub(super) trait Peers: Send + Sync + Debug {
     fn look_again(&self);
 
     /// Whether the own slot is the own one; one that is free is taken again.
-    #[cfg_attr(loom, allow(dead_code, reason = "loom explores one system"))]
     fn keeps_slot(&self) -> bool;
 
     /// What was told and heard so far.
