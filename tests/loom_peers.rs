@@ -10,9 +10,10 @@ mod support {
     pub(crate) mod loom_systems;
 }
 
+use loom::thread;
 use native_fence::{CommandList, Timeout};
 use support::loom_rig::{Rig, RigOptions, explore};
-use support::loom_systems::{opened, rest, shared_fence, signaller, without_engines};
+use support::loom_systems::{opened, raise, rest, shared_fence, signaller, without_engines};
 
 /// A's CPU signals while B's waiter comes: A's look finds B's word, or B's look the value.
 #[test]
@@ -45,5 +46,100 @@ fn loom_an_engine_signals_while_another_system_arms() {
         queue.submit(CommandList::new().signal(&made, 1)).unwrap();
         opened.wait(1, Timeout::Never).unwrap();
         loom::stop_exploring();
+    });
+}
+
+/// Told of a value that its waiter, come after a rewind, does not take from a record, and CurrentValue is
+/// stored backwards before it looks: it has nothing to change, and its answer alone has it armed for again.
+#[test]
+fn loom_a_system_that_was_told_answers() {
+    explore(1, || {
+        let rig = Rig::new(RigOptions {
+            short_slices: true,
+            ..RigOptions::default()
+        });
+        let b = without_engines();
+        let made = shared_fence(&rig.device);
+        let opened = opened(&made, &b);
+        let mut queue = rig.queue();
+        opened.signal(1).unwrap();
+        opened.rewind(0).unwrap();
+        let wait = opened.arm(5);
+        rig.rest();
+        rest();
+        // A slice for each of the last three.
+        let mut list = CommandList::new();
+        list.nop().nop().signal(&made, 5);
+        list.signal(&made, 0).signal(&made, 5);
+        loom::explore();
+        queue.submit(&list).unwrap();
+        wait.wait(Timeout::Never).unwrap();
+        loom::stop_exploring();
+    });
+}
+
+/// An engine of A has signalled 6, C's CPU takes it back, and B's waiter, which has seen that, comes; then
+/// the record of 6 is answered. C has said before it stored that records are of the past.
+#[test]
+fn loom_a_record_of_before_a_rewind_is_not_told() {
+    explore(2, || {
+        let [a, b, c] = std::array::from_fn(|_| without_engines());
+        let made = shared_fence(&a);
+        let [waits, rewinds] = [&b, &c].map(|system| opened(&made, system));
+        made.signal(6).unwrap();
+        rest();
+        loom::explore();
+        let rewind = thread::spawn(move || rewinds.rewind(0).unwrap());
+        let wait = (waits.current_value() == 0).then(|| waits.arm(5));
+        raise(&made, 6);
+        rewind.join().unwrap();
+        loom::stop_exploring();
+        rest();
+        if let Some(wait) = wait {
+            assert_eq!(wait.outcome(), None, "5 was not signalled since");
+        }
+    });
+}
+
+/// The same when the answer to the record has begun before the rewind.
+#[test]
+fn loom_a_value_of_before_a_rewind_is_not_told() {
+    explore(2, || {
+        let [a, b, c] = std::array::from_fn(|_| without_engines());
+        let made = shared_fence(&a);
+        let [waits, rewinds] = [&b, &c].map(|system| opened(&made, system));
+        made.signal(6).unwrap();
+        rest();
+        loom::explore();
+        let answers = thread::spawn({
+            let made = made.clone();
+            move || raise(&made, 6)
+        });
+        rewinds.rewind(0).unwrap();
+        let wait = waits.arm(5);
+        answers.join().unwrap();
+        loom::stop_exploring();
+        rest();
+        assert_eq!(wait.outcome(), None, "5 was not signalled since");
+    });
+}
+
+/// Two threads of a system open a fence that came: it is one there, with one slot of the page.
+#[test]
+fn loom_two_threads_open_a_fence_that_came() {
+    explore(2, || {
+        let (a, b) = (without_engines(), without_engines());
+        let made = shared_fence(&a);
+        let handle = made.share().unwrap().passed().unwrap();
+        rest();
+        loom::explore();
+        let opens = {
+            let (b, handle) = (b.clone(), handle.clone());
+            thread::spawn(move || b.open_fence(&handle).unwrap())
+        };
+        let one = b.open_fence(&handle).unwrap();
+        let other = opens.join().unwrap();
+        loom::stop_exploring();
+        assert_eq!(one.object().fence().id(), other.object().fence().id());
     });
 }

@@ -151,6 +151,12 @@ impl Adapter {
     pub fn open_process(self: &Arc<Self>) -> Arc<Process> {
         Process::new(ProcessId(self.next_process()), Arc::clone(self))
     }
+
+    /// An interrupt of an engine that a scenario plays.
+    #[cfg(loom)]
+    pub fn interrupt(&self, interrupt: Interrupt) {
+        self.handle_interrupt(interrupt);
+    }
 }
 
 impl Deref for Adapter {

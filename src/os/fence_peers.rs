@@ -20,7 +20,7 @@ impl NativeFence {
         // After the value that was stored, or that the driver told of, and before the others' words are
         // read: pairs with the fence of a peer between its word and its read of CurrentValue.
         fence(Ordering::SeqCst);
-        peers.least(own, self.current_value(), recorded)
+        peers.least(own, &|| self.current_value(), recorded)
     }
 
     /// CurrentValue is about to be stored backwards: what was raised or told before says nothing to

@@ -217,7 +217,7 @@ impl Peers for PeerLink {
         self.call();
     }
 
-    fn least(&self, own: u64, current: u64, recorded: u64) -> Option<u64> {
+    fn least(&self, own: u64, current_value: &dyn Fn() -> u64, recorded: u64) -> Option<u64> {
         let mut known = lock(&self.known);
         if known.is_lost {
             return None;
@@ -226,15 +226,20 @@ impl Peers for PeerLink {
             // Nobody tells this one any more; what to do about it needs the fence's lock let go.
             self.look_again();
         }
+        let before = current_value();
         let mut least = own;
         for slot in self.others() {
             if !self.meets(&mut known, slot) {
                 continue;
             }
             let awaited = self.page.awaited(slot);
-            // After the word: whose waiter came after a rewind has seen that there was one.
-            let is_of_now = recorded > current && !self.page.was_rewound();
-            let reached = if is_of_now { recorded } else { current };
+            let (mut current, mut reached) = (before, recorded.max(before));
+            // After the word: whose waiter came after a rewind has seen that there was one, and a lower
+            // CurrentValue, and so does this read of it.
+            if awaited < reached && self.page.was_rewound() {
+                current = current_value();
+                reached = current;
+            }
             if awaited < reached {
                 // Counted before: whoever it wakes may ask for the count.
                 self.told.fetch_add(1, Ordering::Relaxed);

@@ -33,8 +33,8 @@
 //! be older than a rewind by some CPU, and then says nothing to a waiter that came after that. Who rewinds
 //! says so in the page before he stores; a waiter that has seen the lower value comes after that, its word
 //! after it, and A reads the word first and then whether there ever was a rewind: then it tells
-//! CurrentValue alone, as a system's own waiters are released by CurrentValue alone once they came after
-//! one.
+//! CurrentValue alone, and as it is after the word, as a system's own waiters are released by CurrentValue
+//! alone once they came after one. What A read of it before the word may be older than the waiter.
 //!
 //! Open: so it is with what is told, too. Once B's own CPU has rewound the fence, what A tells releases only
 //! those of B's waiters that came before that; later ones wait for CurrentValue. So where A's CPU signals 5
@@ -65,10 +65,10 @@ pub(super) trait Peers: Send + Sync + Debug {
     /// What the own waiters wait for is this MonitoredValue. If that is news the others are called.
     fn await_own(&self, monitored_value: u64);
 
-    /// The least of what all wait for, for the own engines. Whom `current` satisfies is told, and not
+    /// The least of what all wait for, for the own engines. Whom CurrentValue satisfies is told, and not
     /// waited for; whom the value of a record satisfies is told. `None` where the own slot is lost: then
     /// nothing is stored there.
-    fn least(&self, own: u64, current: u64, recorded: u64) -> Option<u64>;
+    fn least(&self, own: u64, current_value: &dyn Fn() -> u64, recorded: u64) -> Option<u64>;
 
     /// CurrentValue is about to be stored backwards, or was before there were others.
     fn rewind(&self);

@@ -1,9 +1,10 @@
 //! Operating systems that have one fence open, for scenarios under loom.
 
 use loom::thread;
-use native_fence::kmd::Driver;
+use native_fence::kmd::{Driver, Interrupt, NativeFenceSignaled, SignaledFence};
 use native_fence::umd::Device;
 use native_fence::{Fence, FenceOptions, os};
+use std::time::Instant;
 
 /// Turns that every other thread has, one after another, until none of them has anything to do.
 const TURNS: u32 = 8;
@@ -35,6 +36,25 @@ pub(crate) fn rest() {
     for _ in 0..TURNS {
         thread::yield_now();
     }
+}
+
+/// The deferred part of an interrupt by which an engine of the fence's system says that it has signalled.
+pub(crate) fn raise(fence: &Fence, value: u64) {
+    let signaled = SignaledFence {
+        fence: fence.object().fence().id(),
+        value,
+        hw_queue: None,
+    };
+    let payload = NativeFenceSignaled {
+        node_ordinal: 0,
+        engine_ordinal: 0,
+        fences: Some(vec![signaled]),
+        hw_queue: None,
+        evaluate_legacy_monitored_fences: false,
+        taken: Instant::now(),
+    };
+    let adapter = fence.object().process().adapter();
+    adapter.interrupt(Interrupt::NativeFenceSignaled(payload));
 }
 
 /// A thread that signals from the CPU.
