@@ -7,6 +7,7 @@
 mod support {
     #[allow(dead_code, reason = "several programs share it")]
     pub(crate) mod loom_rig;
+    #[allow(dead_code, reason = "several programs share it")]
     pub(crate) mod loom_systems;
 }
 

@@ -9,9 +9,10 @@ use native_fence::gpu::{
     Arrival, Crowd, EngineState, MemoryAccess, MemoryObserver, ModelClock, ModelEngine,
     ModelMemory, ModelOptions, ModelThreads, Node, NodePolicy,
 };
-use native_fence::kmd::Driver;
+use native_fence::kmd::{Driver, DriverOptions};
 use native_fence::umd::{Device, HwQueue, HwQueueOptions};
 use native_fence::{Fence, Timeout, WaitError, os};
+use std::num::NonZeroU32;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -89,6 +90,8 @@ pub(crate) struct RigOptions {
     /// Slices end by their budget as soon as they may, so that two are kept in flight.
     pub(crate) short_slices: bool,
     pub(crate) current_values: Arrival,
+    /// Physical doorbells of each node; `None` for enough.
+    pub(crate) doorbells: Option<NonZeroU32>,
 }
 
 impl Default for RigOptions {
@@ -98,6 +101,7 @@ impl Default for RigOptions {
             lanes: 1,
             short_slices: false,
             current_values: Arrival::AtOnce,
+            doorbells: None,
         }
     }
 }
@@ -138,7 +142,11 @@ impl Rig {
             memories.push(Arc::clone(engine.memory()));
             Node::new(ordinal, Box::new(engine), policy, Arc::clone(&crowd)).unwrap()
         });
-        let driver = Driver::new(nodes.collect());
+        let caps = DriverOptions {
+            doorbells: options.doorbells,
+            ..DriverOptions::default()
+        };
+        let driver = Driver::with_options(nodes.collect(), caps);
         let adapter = os::Adapter::start(driver.clone()).unwrap();
         Self {
             device: Device::open(&adapter),

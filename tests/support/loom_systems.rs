@@ -2,8 +2,9 @@
 
 use loom::thread;
 use native_fence::kmd::{Driver, Interrupt, NativeFenceSignaled, SignaledFence};
+use native_fence::shared::Block;
 use native_fence::umd::Device;
-use native_fence::{Fence, FenceOptions, os};
+use native_fence::{Fence, FenceOptions, MonitoredFence, os};
 use std::time::Instant;
 
 /// Turns that every other thread has, one after another, until none of them has anything to do.
@@ -61,4 +62,16 @@ pub(crate) fn raise(fence: &Fence, value: u64) {
 pub(crate) fn signaller(fence: &Fence, value: u64) -> thread::JoinHandle<()> {
     let fence = fence.clone();
     thread::spawn(move || fence.signal(value).unwrap())
+}
+
+/// What an engine does that signals a monitored fence: it stores, and says that it has signalled one.
+pub(crate) fn store_and_interrupt(fence: &MonitoredFence, value: u64) {
+    let (region, offset) = fence.object().fence().current_value_place();
+    let page = Block::whole(&region.map().unwrap());
+    page.word(offset).publish(value);
+    let adapter = fence.object().process().adapter();
+    adapter.interrupt(Interrupt::MonitoredFenceSignaled {
+        node_ordinal: 0,
+        engine_ordinal: 0,
+    });
 }
