@@ -58,8 +58,8 @@ pub use abi::Delivery;
 #[cfg(not(loom))]
 pub use adapter::{Adapter, AdapterOptions, EngineKind, OpenError};
 pub use os::{
-    EndError, EventError, EventHandle, FenceMemory, PassFenceError, ShareError, SharedHandle, SignalError, Tracing,
-    WaitError, WaitManyError,
+    EndError, EventError, EventHandle, FenceMemory, PassFenceError, ShareError, SharedHandle,
+    SignalError, Tracing, WaitError, WaitManyError,
 };
 #[cfg(all(feature = "tokio", not(loom)))]
 pub use umd::TokioEvent;

@@ -11,22 +11,22 @@ mod support {
 }
 
 use loom::thread;
-use native_fence::{CommandList, Timeout};
+use native_fence::{CommandList, Fence, KernelQueue, Timeout};
 use std::num::NonZeroU32;
 use support::loom_rig::{Rig, RigOptions, explore};
-use support::loom_systems::{store_and_interrupt, without_engines};
+use support::loom_systems::{engine_signals_monitored, without_engines};
 
 /// The interrupt of the advanced form names no fence, so its look finds those alone that are waited for;
 /// who comes to stand among them after it reads the value that was stored before it.
 #[test]
 fn loom_a_monitored_waiter_arms_while_an_engine_signals() {
-    explore(3, || {
+    explore(3..=3, || {
         let device = without_engines();
         let fence = device.create_monitored_fence(0).unwrap();
         loom::explore();
         let engine = thread::spawn({
             let fence = fence.clone();
-            move || store_and_interrupt(&fence, 1)
+            move || engine_signals_monitored(&fence, 1)
         });
         fence.wait(1, Timeout::Never).unwrap();
         engine.join().unwrap();
@@ -34,21 +34,21 @@ fn loom_a_monitored_waiter_arms_while_an_engine_signals() {
     });
 }
 
-/// A queue comes to stand at its wait while that ends: who ends it finds another thread advancing the
-/// queue, and leaves word.
+/// A queue stands at a wait, which ends while a thread that has queued more looks at it: who ends it finds
+/// that thread advancing the queue, and leaves word.
 #[test]
-fn loom_a_kernel_queue_comes_to_its_wait_while_that_ends() {
-    explore(2, || {
+fn loom_a_kernel_queue_is_looked_at_while_its_wait_ends() {
+    explore(2..=2, || {
         let rig = Rig::new(RigOptions::default());
         let fence = rig.fence();
         let mut queue = rig.device.create_kernel_queue().unwrap();
+        queue.wait_native(&fence, 1).unwrap();
         rig.rest();
         loom::explore();
         let signals = thread::spawn({
             let fence = fence.clone();
             move || fence.signal(1).unwrap()
         });
-        queue.wait_native(&fence, 1).unwrap();
         let end = queue.submit(CommandList::new().nop()).unwrap();
         queue.progress_fence().wait(end, Timeout::Never).unwrap();
         signals.join().unwrap();
@@ -57,12 +57,13 @@ fn loom_a_kernel_queue_comes_to_its_wait_while_that_ends() {
 }
 
 /// Two queues of one engine have commands for it: the thread that finds the other one handing over leaves
-/// its command to that one, and each command's completion finds its queue.
+/// its command to that one. Each command's completion finds its queue, which has a signal behind it.
 #[test]
 fn loom_two_kernel_queues_hand_over_to_one_engine() {
-    explore(1, || {
+    explore(1..=1, || {
         let rig = Rig::new(RigOptions::default());
-        let [one, other] = [(); 2].map(|()| rig.device.create_kernel_queue().unwrap());
+        let [one, other] =
+            [(); 2].map(|()| (rig.device.create_kernel_queue().unwrap(), rig.fence()));
         rig.rest();
         loom::explore();
         let others = thread::spawn(move || completes(other));
@@ -72,16 +73,17 @@ fn loom_two_kernel_queues_hand_over_to_one_engine() {
     });
 }
 
-fn completes(mut queue: native_fence::KernelQueue) {
-    let end = queue.submit(CommandList::new().nop()).unwrap();
-    queue.progress_fence().wait(end, Timeout::Never).unwrap();
+fn completes((mut queue, fence): (KernelQueue, Fence)) {
+    queue.submit(CommandList::new().nop()).unwrap();
+    queue.signal_native(&fence, 1).unwrap();
+    fence.wait(1, Timeout::Never).unwrap();
 }
 
 /// The one doorbell is taken for a queue whose user calls, while the queue that has it gives it up and
 /// connects again: who comes to a doorbell that changes hands sleeps until it has.
 #[test]
 fn loom_a_doorbell_is_taken_while_its_queue_gives_it_up() {
-    explore(2, || {
+    explore(2..=2, || {
         let rig = Rig::new(RigOptions {
             doorbells: NonZeroU32::new(1),
             ..RigOptions::default()

@@ -14,12 +14,14 @@ mod support {
 use loom::thread;
 use native_fence::{CommandList, Timeout};
 use support::loom_rig::{Rig, RigOptions, explore};
-use support::loom_systems::{opened, raise, rest, shared_fence, signaller, without_engines};
+use support::loom_systems::{
+    engine_signals, opened, raise, rest, shared_fence, signaller, without_engines,
+};
 
 /// A's CPU signals while B's waiter comes: A's look finds B's word, or B's look the value.
 #[test]
 fn loom_a_cpu_signals_while_another_system_arms() {
-    explore(2, || {
+    explore(2..=2, || {
         let (a, b) = (without_engines(), without_engines());
         let made = shared_fence(&a);
         let opened = opened(&made, &b);
@@ -35,7 +37,7 @@ fn loom_a_cpu_signals_while_another_system_arms() {
 /// A's engine signals while B's waiter comes: A posts what B waits for, or B's look finds the value.
 #[test]
 fn loom_an_engine_signals_while_another_system_arms() {
-    explore(1, || {
+    explore(1..=1, || {
         let rig = Rig::new(RigOptions::default());
         let b = without_engines();
         let made = shared_fence(&rig.device);
@@ -50,31 +52,44 @@ fn loom_an_engine_signals_while_another_system_arms() {
     });
 }
 
+/// B is told of one value after another: it looks again whenever it was called since it began to look.
+#[test]
+fn loom_a_system_is_told_while_it_looks() {
+    explore(2..=2, || {
+        let (a, b) = (without_engines(), without_engines());
+        let made = shared_fence(&a);
+        let opened = opened(&made, &b);
+        let waits = [1, 2].map(|value| opened.arm(value));
+        rest();
+        loom::explore();
+        for (wait, value) in waits.iter().zip(1..) {
+            made.signal(value).unwrap();
+            wait.wait(Timeout::Never).unwrap();
+        }
+        loom::stop_exploring();
+    });
+}
+
 /// Told of a value that its waiter, come after a rewind, does not take from a record, and CurrentValue is
 /// stored backwards before it looks: it has nothing to change, and its answer alone has it armed for again.
 #[test]
 fn loom_a_system_that_was_told_answers() {
-    explore(1, || {
-        let rig = Rig::new(RigOptions {
-            short_slices: true,
-            ..RigOptions::default()
-        });
-        let b = without_engines();
-        let made = shared_fence(&rig.device);
+    explore(1..=1, || {
+        let (a, b) = (without_engines(), without_engines());
+        let made = shared_fence(&a);
         let opened = opened(&made, &b);
-        let mut queue = rig.queue();
         opened.signal(1).unwrap();
         opened.rewind(0).unwrap();
         let wait = opened.arm(5);
-        rig.rest();
         rest();
-        // A slice for each of the last three.
-        let mut list = CommandList::new();
-        list.nop().nop().signal(&made, 5);
-        list.signal(&made, 0).signal(&made, 5);
         loom::explore();
-        queue.submit(&list).unwrap();
+        let engine = thread::spawn(move || {
+            for value in [5, 0, 5] {
+                engine_signals(&made, value);
+            }
+        });
         wait.wait(Timeout::Never).unwrap();
+        engine.join().unwrap();
         loom::stop_exploring();
     });
 }
@@ -83,7 +98,7 @@ fn loom_a_system_that_was_told_answers() {
 /// the record of 6 is answered. C has said before it stored that records are of the past.
 #[test]
 fn loom_a_record_of_before_a_rewind_is_not_told() {
-    explore(2, || {
+    explore(2..=2, || {
         let [a, b, c] = std::array::from_fn(|_| without_engines());
         let made = shared_fence(&a);
         let [waits, rewinds] = [&b, &c].map(|system| opened(&made, system));
@@ -105,7 +120,7 @@ fn loom_a_record_of_before_a_rewind_is_not_told() {
 /// The same when the answer to the record has begun before the rewind.
 #[test]
 fn loom_a_value_of_before_a_rewind_is_not_told() {
-    explore(2, || {
+    explore(2..=2, || {
         let [a, b, c] = std::array::from_fn(|_| without_engines());
         let made = shared_fence(&a);
         let [waits, rewinds] = [&b, &c].map(|system| opened(&made, system));
@@ -128,7 +143,7 @@ fn loom_a_value_of_before_a_rewind_is_not_told() {
 /// Two threads of a system open a fence that came: it is one there, with one slot of the page.
 #[test]
 fn loom_two_threads_open_a_fence_that_came() {
-    explore(2, || {
+    explore(2..=2, || {
         let (a, b) = (without_engines(), without_engines());
         let made = shared_fence(&a);
         let handle = made.share().unwrap().passed().unwrap();

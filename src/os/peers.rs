@@ -39,7 +39,9 @@
 //! Open: so it is with what is told, too. Once B's own CPU has rewound the fence, what A tells releases only
 //! those of B's waiters that came before that; later ones wait for CurrentValue. So where A's CPU signals 5
 //! and rewinds to 0 before B looks, a waiter of B for 5 sleeps on, which on one system were released before
-//! A's first call returns.
+//! A's first call returns. And what is told is told of a word: where A has read B's word and CurrentValue,
+//! both good, and before it tells B a third system rewinds, and B's waiter goes and another one comes for
+//! the same value, that one takes what was meant for the first, and wakes too early.
 //!
 //! **Who writes to the page is not trusted.** A settling ends after a few rounds whatever others store
 //! ([`Peers::look_again`]). Who finds that its slot is not its own takes it again where it is free, and
