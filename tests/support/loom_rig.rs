@@ -103,6 +103,8 @@ pub(crate) struct RigOptions {
     pub(crate) current_values: Arrival,
     /// Physical doorbells of each node; `None` for enough.
     pub(crate) doorbells: Option<NonZeroU32>,
+    /// Which threads execute slices.
+    pub(crate) threads: ModelThreads,
 }
 
 impl Default for RigOptions {
@@ -113,6 +115,7 @@ impl Default for RigOptions {
             short_slices: false,
             current_values: Arrival::AtOnce,
             doorbells: None,
+            threads: ModelThreads::OneALane,
         }
     }
 }
@@ -146,7 +149,7 @@ impl Rig {
                 rounds: 1,
                 quantum: 1,
                 clock: Arc::new(StillClock),
-                threads: ModelThreads::OneALane,
+                threads: options.threads,
                 current_values: options.current_values,
                 ..ModelOptions::default()
             });

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// Turns that every other thread has, one after another, until none of them has anything to do.
-const TURNS: u32 = 8;
+const TURNS: u32 = 32;
 
 /// A device of an operating system without engines: it has waiters and signals from its CPU. Its one
 /// thread of loom's five is the one that hears of the others.
