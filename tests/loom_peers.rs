@@ -57,7 +57,7 @@ fn loom_an_engine_signals_while_another_system_arms() {
 /// waiter for the second sleeps by then, and would not see the value for itself.
 #[test]
 fn loom_a_system_is_told_while_it_looks() {
-    explore(1..=1, || {
+    explore(2..=2, || {
         let (a, b) = (without_engines(), without_engines());
         let made = shared_fence(&a);
         let opened = opened(&made, &b);
