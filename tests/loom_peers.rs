@@ -12,12 +12,9 @@ mod support {
 }
 
 use loom::thread;
-use native_fence::gpu::ModelThreads;
 use native_fence::{CommandList, Timeout};
 use support::loom_rig::{Rig, RigOptions, explore};
-use support::loom_systems::{
-    engine_signals, opened, raise, rest, shared_fence, signaller, without_engines,
-};
+use support::loom_systems::{opened, raise, rest, shared_fence, signaller, without_engines};
 
 /// A's CPU signals while B's waiter comes: A's look finds B's word, or B's look the value.
 #[test]
@@ -71,35 +68,6 @@ fn loom_a_system_is_told_while_it_looks() {
         });
         second.wait(Timeout::Never).unwrap();
         signals.join().unwrap();
-        loom::stop_exploring();
-    });
-}
-
-/// Told of a value that its waiter, come after a rewind, does not take from a record, and CurrentValue is
-/// stored backwards before it looks: it has nothing to change, and its answer alone has it armed for again.
-#[test]
-fn loom_a_system_that_was_told_answers() {
-    explore(1..=1, || {
-        // Whose engine is a thread of the scenario: it posts for one.
-        let rig = Rig::new(RigOptions {
-            threads: ModelThreads::Callers,
-            ..RigOptions::default()
-        });
-        let b = without_engines();
-        let made = shared_fence(&rig.device);
-        let opened = opened(&made, &b);
-        opened.signal(1).unwrap();
-        opened.rewind(0).unwrap();
-        let wait = opened.arm(5);
-        rest();
-        loom::explore();
-        let engine = thread::spawn(move || {
-            for value in [5, 0, 5] {
-                engine_signals(&made, value);
-            }
-        });
-        wait.wait(Timeout::Never).unwrap();
-        engine.join().unwrap();
         loom::stop_exploring();
     });
 }

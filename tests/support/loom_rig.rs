@@ -103,8 +103,6 @@ pub(crate) struct RigOptions {
     pub(crate) current_values: Arrival,
     /// Physical doorbells of each node; `None` for enough.
     pub(crate) doorbells: Option<NonZeroU32>,
-    /// Which threads execute slices.
-    pub(crate) threads: ModelThreads,
 }
 
 impl Default for RigOptions {
@@ -115,7 +113,6 @@ impl Default for RigOptions {
             short_slices: false,
             current_values: Arrival::AtOnce,
             doorbells: None,
-            threads: ModelThreads::OneALane,
         }
     }
 }
@@ -149,7 +146,7 @@ impl Rig {
                 rounds: 1,
                 quantum: 1,
                 clock: Arc::new(StillClock),
-                threads: options.threads,
+                threads: ModelThreads::OneALane,
                 current_values: options.current_values,
                 ..ModelOptions::default()
             });

@@ -1,12 +1,10 @@
 //! Operating systems that have one fence open, for scenarios under loom.
 
-use loom::sync::atomic::{self, Ordering};
 use loom::thread;
 use native_fence::kmd::{Driver, Interrupt, NativeFenceSignaled, SignaledFence};
-use native_fence::shared::{Block, Region};
+use native_fence::shared::Block;
 use native_fence::umd::Device;
 use native_fence::{Fence, FenceOptions, MonitoredFence, os};
-use std::sync::Arc;
 use std::time::Instant;
 
 /// Turns that every other thread has, one after another, until none of them has anything to do.
@@ -66,29 +64,14 @@ pub(crate) fn signaller(fence: &Fence, value: u64) -> thread::JoinHandle<()> {
     thread::spawn(move || fence.signal(value).unwrap())
 }
 
-/// What an engine of the fence's system does that signals it: it stores, compares with the MonitoredValue,
-/// and raises.
-pub(crate) fn engine_signals(fence: &Fence, value: u64) {
-    let native = fence.object().fence();
-    store(native.current_value_place(), value);
-    // As the OS has one between its post and its next look at CurrentValue.
-    atomic::fence(Ordering::SeqCst);
-    if native.monitored_value() < value {
-        raise(fence, value);
-    }
-}
-
 /// What an engine does that signals a monitored fence: it stores, and says that it has signalled one.
 pub(crate) fn engine_signals_monitored(fence: &MonitoredFence, value: u64) {
-    store(fence.object().fence().current_value_place(), value);
+    let (region, offset) = fence.object().fence().current_value_place();
+    let page = Block::whole(&region.map().unwrap());
+    page.word(offset).publish(value);
     let adapter = fence.object().process().adapter();
     adapter.interrupt(Interrupt::MonitoredFenceSignaled {
         node_ordinal: 0,
         engine_ordinal: 0,
     });
-}
-
-fn store((region, offset): (&Arc<Region>, u64), value: u64) {
-    let page = Block::whole(&region.map().unwrap());
-    page.word(offset).publish(value);
 }
