@@ -33,7 +33,6 @@ impl NativeFence {
     }
 
     /// From now on others may have it open: their waiters count, and they hear of what is reached here.
-    #[cfg_attr(loom, allow(dead_code, reason = "loom explores one system"))]
     pub(super) fn link(&self, peers: Arc<dyn Peers>) {
         self.with_state(|state, told| {
             let peers = self.peers.get_or_init(|| peers);
@@ -55,7 +54,6 @@ impl NativeFence {
 
     /// Another operating system calls, or the process of one may have ended: answered like a raise,
     /// since its engines may have stored anything.
-    #[cfg_attr(loom, allow(dead_code, reason = "loom explores one system"))]
     pub(super) fn peers_called(&self, ended: Option<usize>) {
         let Some(peers) = self.peers.get() else {
             return;

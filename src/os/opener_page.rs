@@ -32,6 +32,7 @@ impl OpenerPage {
     }
 
     /// What it says: any words.
+    #[cfg(not(loom))]
     pub(super) fn description(&self) -> SharedFenceHeader {
         const WORDS: usize = SharedFenceHeader::BYTES as usize / 8;
         bytemuck::cast(self.page.peek_words::<WORDS>(SharedFenceHeader::OFFSET))

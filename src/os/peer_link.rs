@@ -9,12 +9,12 @@ use super::opener_page::OpenerPage;
 use super::peer_ear::PeerEar;
 use super::peer_watch::{PeerWatch, WatchNumber};
 use super::peers::{PeerCounters, Peers, Reached};
-use super::process_identity::{ProcessIdentity, Standing, has_ended};
+use super::process_identity::{ProcessDescriptor, ProcessIdentity, Standing, has_ended};
 use super::reached_words::ReachedWords;
 use super::shared_pages::{PassFenceError, SharedPages};
 use crate::abi::{NO_CPU_WAITER, OpenerSlot};
-use crate::sync::{Arc, AtomicU64, Ordering, fence, plain};
-use std::os::fd::OwnedFd;
+use crate::sync::plain::AtomicU64;
+use crate::sync::{Arc, Mutex, Ordering, fence, lock};
 use std::sync::OnceLock;
 
 const SLOTS: usize = OpenerSlot::SLOTS as usize;
@@ -24,7 +24,7 @@ const SLOTS: usize = OpenerSlot::SLOTS as usize;
 struct Peer {
     owner: u64,
     /// Readable when it has ended; `None` where the system had no descriptor for it.
-    process: Option<OwnedFd>,
+    process: Option<ProcessDescriptor>,
 }
 
 #[derive(Debug)]
@@ -49,7 +49,7 @@ pub(super) struct PeerLink {
     watch: Arc<PeerWatch>,
     number: WatchNumber,
     ear: OnceLock<PeerEar>,
-    known: plain::Mutex<Known>,
+    known: Mutex<Known>,
     told: AtomicU64,
     called: AtomicU64,
     heard: AtomicU64,
@@ -103,7 +103,7 @@ impl PeerLink {
             number: watch.number(),
             watch,
             ear: OnceLock::new(),
-            known: plain::Mutex::new(Known {
+            known: Mutex::new(Known {
                 awaited: NO_CPU_WAITER,
                 is_lost: false,
                 reached: ReachedWords::new(slot),
@@ -246,7 +246,7 @@ fn clear_the_dead(page: &OpenerPage) -> std::io::Result<()> {
 
 impl Peers for PeerLink {
     fn await_own(&self, monitored_value: u64) {
-        let mut known = plain::lock(&self.known);
+        let mut known = lock(&self.known);
         if known.is_lost || known.awaited == monitored_value {
             return;
         }
@@ -259,7 +259,7 @@ impl Peers for PeerLink {
     }
 
     fn least(&self, own: u64, current_value: &dyn Fn() -> u64, recorded: u64) -> Option<u64> {
-        let mut known = plain::lock(&self.known);
+        let mut known = lock(&self.known);
         if known.is_lost {
             return None;
         }
@@ -289,21 +289,21 @@ impl Peers for PeerLink {
     }
 
     fn reached(&self) -> Vec<Reached> {
-        plain::lock(&self.known).reached.take(self.page.telling())
+        lock(&self.known).reached.take(self.page.telling())
     }
 
     fn waiter_comes(&self, number: u64) {
         // Of one that was never rewound, what others read is there still. Who waits has seen a lower value
         // after a rewind, and with it that there was one.
         if self.page.was_rewound() {
-            let mut known = plain::lock(&self.known);
+            let mut known = lock(&self.known);
             known.reached.change(self.page.telling(), number);
         }
     }
 
     fn heard(&self, ended: Option<usize>) {
         if let Some(slot) = ended {
-            let mut known = plain::lock(&self.known);
+            let mut known = lock(&self.known);
             let ended = |peer: &mut Peer| peer.process.as_ref().is_some_and(has_ended);
             // Another process may have the slot by now, and be known.
             if let Some(peer) = known.peers[slot].take_if(ended) {
@@ -312,7 +312,7 @@ impl Peers for PeerLink {
             return;
         }
         self.heard.fetch_add(1, Ordering::Relaxed);
-        let unwatched = std::mem::take(&mut plain::lock(&self.known).unwatched);
+        let unwatched = std::mem::take(&mut lock(&self.known).unwatched);
         for (owner, error) in unwatched {
             say_unwatched(owner, &error);
         }
@@ -332,7 +332,7 @@ impl Peers for PeerLink {
     }
 
     fn keeps_slot(&self) -> bool {
-        let mut known = plain::lock(&self.known);
+        let mut known = lock(&self.known);
         if known.is_lost || self.has_slot() {
             return !known.is_lost;
         }

@@ -33,8 +33,8 @@
 //! be older than a rewind by some CPU, and then says nothing to a waiter that came after that. Who rewinds
 //! says so in the page before he stores; a waiter that has seen the lower value comes after that, its word
 //! after it, and A reads the word first and then whether there ever was a rewind: then it tells
-//! CurrentValue alone, as a system's own waiters are released by CurrentValue alone once they came after
-//! one.
+//! CurrentValue alone, and as it is after the word, as a system's own waiters are released by CurrentValue
+//! alone once they came after one. What A read of it before the word may be older than the waiter.
 //!
 //! **What is told says of when it is.** A tells B a value N, and is held up between its read of CurrentValue
 //! and that. Meanwhile CurrentValue may be stored backwards, by B's own CPU or another's, and a waiter for N
@@ -115,7 +115,6 @@ pub(super) trait Peers: Send + Sync + Debug {
 
     /// This system was called; or the process may have ended that has slot `ended`. Says what was to be said
     /// and could not with the fence's lock held.
-    #[cfg_attr(loom, allow(dead_code, reason = "loom explores one system"))]
     fn heard(&self, ended: Option<usize>);
 
     /// The others are to look again.
@@ -125,7 +124,6 @@ pub(super) trait Peers: Send + Sync + Debug {
     fn look_again(&self);
 
     /// Whether the own slot is the own one; one that is free is taken again.
-    #[cfg_attr(loom, allow(dead_code, reason = "loom explores one system"))]
     fn keeps_slot(&self) -> bool;
 
     /// What was told and heard so far.
