@@ -75,7 +75,6 @@ impl ReachedWords {
     }
 
     /// The slot was another's for a while.
-    #[cfg_attr(loom, allow(dead_code, reason = "loom explores no lost slots"))]
     pub(super) fn restore(&self, words: &TellingWords) {
         words.set_reached_word(self.slot, self.current);
     }

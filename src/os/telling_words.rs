@@ -58,7 +58,6 @@ impl TellingWords {
     }
 
     /// Those of a slot that has just been taken: its owner tells nobody, and was told nothing.
-    #[cfg_attr(loom, allow(dead_code, reason = "loom explores no openings"))]
     pub(super) fn clear(&self, slot: usize) {
         self.word(slot, OpenerSlot::TELLING).publish(0);
         self.set_reached_word(slot, 0);

@@ -91,7 +91,9 @@ fn is_reached(offset: u64) -> bool {
 
 /// Whether somebody sleeps for the word at byte `offset` of a region of this group.
 fn is_called(group: WordGroup, offset: u64) -> bool {
-    group == WordGroup::MonitoredValues && offset % OpenerSlot::BYTES == OpenerSlot::CALLS
+    group == WordGroup::MonitoredValues
+        && offset < OpenerSlot::reached(0, 0)
+        && offset % OpenerSlot::BYTES == OpenerSlot::CALLS
 }
 
 /// A word.
