@@ -57,11 +57,9 @@ pub mod cli;
 pub use abi::Delivery;
 #[cfg(not(loom))]
 pub use adapter::{Adapter, AdapterOptions, EngineKind, OpenError};
-#[cfg(not(loom))]
-pub use os::PassFenceError;
 pub use os::{
-    EndError, EventError, EventHandle, FenceMemory, QueueStop, ShareError, SharedHandle,
-    SignalError, Tracing, WaitError, WaitManyError,
+    EndError, EventError, EventHandle, FenceMemory, PassFenceError, QueueStop, ShareError,
+    SharedHandle, SignalError, Tracing, WaitError, WaitManyError,
 };
 #[cfg(all(feature = "tokio", not(loom)))]
 pub use umd::TokioEvent;

@@ -9,8 +9,10 @@ mod support {
     pub(crate) mod loom_rig;
 }
 
+use native_fence::abi::PAGE_BYTES;
 use native_fence::gpu::Arrival;
-use native_fence::{CommandList, Timeout};
+use native_fence::shared::{Block, Region};
+use native_fence::{CommandList, Timeout, os};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use support::loom_rig::{
@@ -20,7 +22,7 @@ use support::loom_rig::{
 /// The signal comes before the waiter, between its look and its post, before or after the adoption.
 #[test]
 fn loom_a_waiter_arms_while_the_engine_signals() {
-    explore(3, || {
+    explore(3..=3, || {
         let rig = Rig::new(RigOptions::default());
         let (fence, mut queue) = (rig.fence(), rig.queue());
         rig.rest();
@@ -35,7 +37,7 @@ fn loom_a_waiter_arms_while_the_engine_signals() {
 /// is a thread of its own, so that it comes at any meeting without a preemption.
 #[test]
 fn loom_a_waiter_arms_while_another_lane_signals() {
-    explore(1, || {
+    explore(1..=1, || {
         let rig = Rig::new(RigOptions {
             lanes: 2,
             ..RigOptions::default()
@@ -55,7 +57,7 @@ fn loom_a_waiter_arms_while_another_lane_signals() {
 /// between or after.
 #[test]
 fn loom_two_waiters_and_the_first_wakes_the_second() {
-    explore(2, || {
+    explore(2..=2, || {
         let rig = Rig::new(RigOptions::default());
         let (fence, mut queue) = (rig.fence(), rig.queue());
         rig.rest();
@@ -73,7 +75,7 @@ fn loom_two_waiters_and_the_first_wakes_the_second() {
 /// up the other, before or after that was released too.
 #[test]
 fn loom_an_armed_wait_ends_while_its_owner_goes_to_sleep() {
-    explore(2, || {
+    explore(2..=2, || {
         let rig = Rig::new(RigOptions::default());
         let (fence, mut queue) = (rig.fence(), rig.queue());
         rig.rest();
@@ -92,7 +94,7 @@ fn loom_an_armed_wait_ends_while_its_owner_goes_to_sleep() {
 /// given up, before or after it was released too.
 #[test]
 fn loom_a_future_ends_while_its_task_is_polled() {
-    explore(2, || {
+    explore(2..=2, || {
         let rig = Rig::new(RigOptions::default());
         let (fence, mut queue) = (rig.fence(), rig.queue());
         rig.rest();
@@ -113,7 +115,7 @@ fn loom_a_future_ends_while_its_task_is_polled() {
 /// After the record of 1 the shadow is disarmed: only the answer to it lets 2 raise.
 #[test]
 fn loom_the_answer_to_a_record_arms_again() {
-    explore(2, || {
+    explore(1..=2, || {
         let rig = Rig::new(RigOptions::default());
         let (fence, mut queue) = (rig.fence(), rig.queue());
         let first = armed_waiter(&fence, 1);
@@ -134,7 +136,7 @@ fn loom_the_answer_to_a_record_arms_again() {
 fn loom_a_record_releases_its_waiter_before_the_value_arrives() {
     let early = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&early);
-    explore(3, move || {
+    explore(2..=3, move || {
         let rig = Rig::new(RigOptions {
             short_slices: true,
             current_values: Arrival::AtSliceEnd,
@@ -163,7 +165,7 @@ fn loom_a_record_releases_its_waiter_before_the_value_arrives() {
 /// looking for the last time, or parked.
 #[test]
 fn loom_a_doorbell_rings_while_the_engine_parks() {
-    explore(2, || {
+    explore(1..=2, || {
         let rig = Rig::new(RigOptions::default());
         let (fence, mut queue) = (rig.fence(), rig.queue());
         rig.rest();
@@ -179,7 +181,7 @@ fn loom_a_doorbell_rings_while_the_engine_parks() {
 /// has taken that back, or the user sees that it was.
 #[test]
 fn loom_a_doorbell_that_serves_itself_is_taken_back() {
-    explore(2, || {
+    explore(2..=2, || {
         let rig = Rig::new(RigOptions {
             short_slices: true,
             ..RigOptions::default()
@@ -200,7 +202,7 @@ fn loom_a_doorbell_that_serves_itself_is_taken_back() {
 /// A queue stands at a wait; the CPU's signal finds the engine running, looking, or parked.
 #[test]
 fn loom_the_cpu_signals_while_the_engine_parks() {
-    explore(2, || {
+    explore(1..=2, || {
         let rig = Rig::new(RigOptions::default());
         let (from, to, mut queue) = (rig.fence(), rig.fence(), rig.queue());
         rig.rest();
@@ -218,7 +220,7 @@ fn loom_the_cpu_signals_while_the_engine_parks() {
 /// back, and finds it running, on its way to park, or parked.
 #[test]
 fn loom_another_engine_signals_while_the_engine_parks() {
-    explore(1, || {
+    explore(1..=1, || {
         let rig = Rig::new(RigOptions {
             nodes: 2,
             ..RigOptions::default()
@@ -242,7 +244,7 @@ fn loom_another_engine_signals_while_the_engine_parks() {
 /// keeps its value.
 #[test]
 fn loom_a_late_signal_does_not_touch_the_next_fence() {
-    explore(3, || {
+    explore(2..=3, || {
         let rig = Rig::new(RigOptions::default());
         let (old, mut queue) = (rig.fence(), rig.queue());
         rig.rest();
@@ -262,7 +264,7 @@ fn loom_a_late_signal_does_not_touch_the_next_fence() {
 /// keeps its waiter.
 #[test]
 fn loom_a_late_record_does_not_release_the_next_fences_waiter() {
-    explore(1, || {
+    explore(1..=1, || {
         let rig = Rig::new(RigOptions::default());
         let (old, mut queue) = (rig.fence(), rig.queue());
         let waits = armed_waiter(&old, 1);
@@ -284,5 +286,36 @@ fn loom_a_late_record_does_not_release_the_next_fences_waiter() {
         assert_eq!(new.current_value(), 1, "woken for nothing");
         signals.join().unwrap();
         loom::stop_exploring();
+    });
+}
+
+/// NF-26 between operating systems: one tells another of what it reads, while the other stores the fence
+/// backwards and two waiters come to it, the second with the word that was the first to be told in, if nobody
+/// tells in it. Who came after the lower value satisfies no wait by the greater one.
+#[test]
+fn loom_what_was_read_before_a_rewind_is_told_to_no_later_waiter() {
+    explore(3..=3, || {
+        let (telling, mut told) = os::ExploredTelling::new().unwrap();
+        let current = Region::new("current value", PAGE_BYTES).unwrap();
+        let current = Arc::new(Block::whole(&current.map().unwrap()));
+        current.word(0).publish(7);
+        loom::explore();
+        let read = Arc::clone(&current);
+        let tells = loom::thread::spawn(move || telling.tell(|| read.word(0).observe()));
+        current.word(0).publish(1);
+        // With a waiter that has come by then, and is older than the first that is told nothing.
+        let satisfies_one = |told: &os::ExploredTold, come: u64| {
+            let told = told.take();
+            told.iter()
+                .any(|(value, before)| *value == 7 && (*before).min(come) > 0)
+        };
+        for number in 0..2 {
+            assert_eq!(current.word(0).observe(), 1);
+            assert!(!satisfies_one(&told, number));
+            told.waiter_comes(number);
+        }
+        loom::stop_exploring();
+        tells.join().unwrap();
+        assert!(!satisfies_one(&told, 2));
     });
 }

@@ -37,10 +37,10 @@ fn with_spare<T>(spare: usize, body: impl FnOnce() -> T) -> T {
 }
 
 /// A process of which the system cannot tell for want of a descriptor is not taken for dead: its slot
-/// stays. A handle for which there is no room says so, and can be opened when there is. A message is not
+/// stays, and is counted. A handle for which there is no room says so, and can be opened when there is. A message is not
 /// sent when too many descriptors are in flight, and the error says that.
 ///
-/// Kills `what-is-not-known-has-ended`, `truncation-is-another-message`.
+/// Kills `what-is-not-known-has-ended`, `who-is-not-watched-is-not-counted`, `truncation-is-another-message`.
 #[test]
 fn where_descriptors_run_out_nobody_is_taken_for_dead_and_errors_say_so() {
     let device = model().0.create_device();
@@ -58,6 +58,11 @@ fn where_descriptors_run_out_nobody_is_taken_for_dead_and_errors_say_so() {
         word(3, OpenerSlot::OWNER).observe()
     });
     assert_eq!(owner, own, "its slot was cleared");
+    let unwatched = fence.object().fence().peer_counters().unwatched;
+    assert_eq!(
+        unwatched, 1,
+        "and nobody is told that its end is not noticed"
+    );
     word(3, OpenerSlot::OWNER).publish(0);
 
     let refused = with_spare(1, || SharedHandle::of_descriptor(&handle));

@@ -13,11 +13,13 @@ mod support {
 
 use native_fence::abi::OpenerSlot;
 use native_fence::os::NativeFence;
+use native_fence::os::OsError;
 use native_fence::shared::Block;
-use native_fence::{CommandList, Device, Fence};
+use native_fence::umd::CreateError;
+use native_fence::{CommandList, Device, Fence, PassFenceError};
 use support::child::{Child, Word, obey};
-use support::engines::{engines, memory};
-use support::passing::shared;
+use support::engines::{engines, memory, model};
+use support::passing::{passed, shared};
 use support::until::{LONG, until};
 
 /// The process that the tests below start, and nobody else.
@@ -228,7 +230,7 @@ fn a_slot_that_a_killed_process_has_just_taken_counts_for_nothing() {
         until_slot_is_free(fence, &dies);
         for owner in [name, u64::MAX, 1 << OpenerSlot::PROCESS_BITS] {
             word(3, OpenerSlot::AWAITED).publish(45);
-            word(3, OpenerSlot::REACHED).publish(9);
+            page.word(OpenerSlot::reached(3, 0)).publish(9);
             word(3, OpenerSlot::OWNER).publish(owner);
             // Whatever has them look: here that a wait begins and ends.
             let wait = fence.arm(90);
@@ -240,6 +242,80 @@ fn a_slot_that_a_killed_process_has_just_taken_counts_for_nothing() {
         fence.signal(41).unwrap();
         assert_eq!(lives.until(Word::Ended), 0);
     });
+}
+
+/// NF-02, NF-03: the user's view of CurrentValue in another process, as the system shows that process to
+/// others: the page of CurrentValue, for reading alone.
+///
+/// Kills `the-received-view-can-be-written`.
+#[test]
+fn nf_02_another_processes_view_is_read_only() {
+    on_every_engine(|engine, _device, fence| {
+        let other = child(engine, fence);
+        let address = other.does(Word::Address, 0);
+        assert_ne!(address, 0, "there is none");
+        let maps = std::fs::read_to_string(format!("/proc/{}/maps", other.id())).unwrap();
+        let has_it = |line: &&str| {
+            let (range, _) = line.split_once(' ').unwrap();
+            let (start, end) = range.split_once('-').unwrap();
+            let number = |hex| u64::from_str_radix(hex, 16).unwrap();
+            (number(start)..number(end)).contains(&address)
+        };
+        let line = maps.lines().find(has_it).unwrap();
+        assert_eq!(line.split_whitespace().nth(1), Some("r--s"), "{line}");
+        assert!(line.contains("fence-cv"), "{line}");
+    });
+}
+
+/// NF-15: as many processes as the fence has slots have it open at once. Each signals, by its CPU or its
+/// engine, and all wake; one more is refused. When one has left, or was killed, another has its place.
+///
+/// Kills `peers-are-told-of-nothing`.
+#[test]
+fn nf_15_as_many_processes_as_there_are_slots() {
+    let device = model().0.create_device();
+    let fence = shared(&device, 40);
+    let mut others: Vec<_> = (1..OpenerSlot::SLOTS)
+        .map(|_| child("model", &fence))
+        .collect();
+    let one_more_is_refused = || {
+        let handle = passed(&fence);
+        match model().0.create_device().open_fence(&handle) {
+            Err(CreateError::Os(OsError::Passing(PassFenceError::TooManyOpeners))) => {}
+            other => panic!("{other:?}"),
+        }
+    };
+    let each_signals = |others: &[Child]| {
+        for (number, signals) in others.iter().enumerate() {
+            let value = fence.current_value() + 1;
+            let wait = fence.arm(value);
+            let wait_for_it = others
+                .iter()
+                .enumerate()
+                .filter(|(other, _)| *other != number);
+            let waiting: Vec<_> = wait_for_it.map(|(_, other)| other).collect();
+            for other in &waiting {
+                other.does(Word::Wait, value);
+            }
+            let how = [Word::Signal, Word::GpuSignal][number % 2];
+            signals.does(how, value);
+            for other in &waiting {
+                assert_eq!(other.until(Word::Ended), 0);
+            }
+            assert_eq!(wait.wait(LONG), Ok(()));
+        }
+    };
+    each_signals(&others);
+    one_more_is_refused();
+    others.pop().unwrap().ends();
+    others.push(child("model", &fence));
+    one_more_is_refused();
+    let mut dies = others.remove(0);
+    dies.kill();
+    drop(dies);
+    others.push(child("model", &fence));
+    one_more_is_refused();
+    each_signals(&others[others.len() - 3..]);
 }
 
 /// NF-15: the maker of a fence closes its handle, and those who have it open go on with it.

@@ -22,7 +22,7 @@ use std::os::unix::net::UnixStream;
 use support::engines::{memory, model, shader};
 use support::passing::{passed, shared};
 
-const TEXT: &[u8] = b"native-fence 2\r\n";
+const TEXT: &[u8] = b"native-fence 3\r\n";
 const DESCRIPTORS: usize = 2;
 
 /// The descriptors of a fence, as they are sent.

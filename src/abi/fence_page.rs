@@ -28,9 +28,9 @@ pub struct OpenerSlot {
     /// The least value that the opener's own waiters wait for, minus 1; `UINT64_MAX` without one.
     /// Writer: the opener's OS. Readers: those of the others.
     pub awaited: u64,
-    /// The greatest value that others have told the opener of since it last looked. Writers: all, by
-    /// read-modify-write.
-    pub reached: u64,
+    /// In which of its reached words the opener is to be told of values now ([`OpenerSlot::reached`]).
+    /// Writer: the opener's OS. Readers: those of the others.
+    pub reached_word: u64,
     /// Who has the slot: a process id in the low [`OpenerSlot::PROCESS_BITS`], the time that it started
     /// at above, which tells a reused id apart; 0 while it is free. One word, so that nobody who is
     /// killed leaves half of it.
@@ -38,15 +38,19 @@ pub struct OpenerSlot {
     /// How often the opener was called to look; it sleeps for the low half. Writers: all, by
     /// read-modify-write.
     pub calls: u64,
-    reserved: [u64; 3],
+    /// Whose reached word, and which, the opener is about to raise ([`OpenerSlot::telling`]); 0 for none.
+    /// Writer: the opener's OS. Readers: those of the others.
+    pub telling: u64,
+    reserved: [u64; 2],
 }
 
 offsets!(OpenerSlot, size 64, {
     MONITORED_VALUE = monitored_value @ 0,
     AWAITED = awaited @ 8,
-    REACHED = reached @ 16,
+    REACHED_WORD = reached_word @ 16,
     OWNER = owner @ 24,
     CALLS = calls @ 32,
+    TELLING = telling @ 40,
 });
 
 impl OpenerSlot {
@@ -54,9 +58,27 @@ impl OpenerSlot {
     pub const SLOTS: u64 = 16;
     /// Bits of a process id in [`OpenerSlot::owner`]: Linux gives out none above 2^22.
     pub const PROCESS_BITS: u32 = 22;
+    /// Reached words of an opener: one that it is told in now, one for each other opener that may be in the
+    /// midst of raising an earlier one, and so always one more that is nobody's.
+    pub const REACHED_WORDS: u64 = Self::SLOTS + 1;
+    /// Where the reached words lie, behind the slots, those of one slot after those of the one before.
+    pub const REACHED_WORDS_AT: u64 = Self::SLOTS * Self::BYTES;
+
+    /// Where in the page a reached word of a slot lies: the greatest value that others have told its opener
+    /// of in it, since the opener last looked. Writers: all, by read-modify-write.
+    #[must_use]
+    pub const fn reached(slot: u64, word: u64) -> u64 {
+        Self::REACHED_WORDS_AT + (slot * Self::REACHED_WORDS + word) * 8
+    }
+
+    /// What an opener says while it may raise a reached word of a slot; never 0.
+    #[must_use]
+    pub const fn telling(slot: u64, word: u64) -> u64 {
+        1 + slot * Self::REACHED_WORDS + word
+    }
 }
 
-/// What the page says of itself, behind its slots. Written when the fence is first sent to another
+/// What the page says of itself, near its end. Written when the fence is first sent to another
 /// process, never changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
@@ -84,11 +106,11 @@ offsets!(SharedFenceHeader, size 64, {
 
 impl SharedFenceHeader {
     /// Where in the page it lies.
-    pub const OFFSET: u64 = 2048;
+    pub const OFFSET: u64 = PAGE_BYTES - 128;
     /// "nfence" and what the page is.
     pub const MAGIC: u64 = u64::from_le_bytes(*b"nfenceMV");
     /// Of this layout.
-    pub const VERSION: u64 = 2;
+    pub const VERSION: u64 = 3;
     /// Where the word lies that says how often CurrentValue was stored backwards from a CPU. Writers: all
     /// openers, by read-modify-write.
     pub const REWINDS: u64 = Self::OFFSET + Self::BYTES;
@@ -114,7 +136,7 @@ impl SharedFenceHeader {
 }
 
 const _: () = assert!(
-    OpenerSlot::SLOTS * OpenerSlot::BYTES <= SharedFenceHeader::OFFSET
+    OpenerSlot::reached(OpenerSlot::SLOTS, 0) <= SharedFenceHeader::OFFSET
         && SharedFenceHeader::REWINDS + 8 <= PAGE_BYTES,
-    "slots and header lie in one page and do not overlap"
+    "slots, reached words and header lie in one page and do not overlap"
 );

@@ -30,8 +30,8 @@ mod kernel_queues;
 mod level;
 mod level_checked;
 mod look;
-#[cfg(not(loom))]
 mod nodes;
+#[cfg(not(loom))]
 mod process_end;
 pub mod published;
 mod queue_calls;

@@ -72,7 +72,6 @@ pub enum OsError {
     #[error("the adapter was stopped by {0}; open it anew")]
     Stopped(Record),
     /// A shared fence does not come over from another operating system.
-    #[cfg(not(loom))]
     #[error(transparent)]
     Passing(#[from] super::PassFenceError),
     /// `GetOSCaps` does not report SupportIntraGpuFenceType.
@@ -168,6 +167,12 @@ impl Adapter {
     #[must_use]
     pub fn open_process(self: &Arc<Self>) -> Arc<Process> {
         Process::new(ProcessId(self.next_process()), Arc::clone(self))
+    }
+
+    /// An interrupt of an engine that a scenario plays.
+    #[cfg(loom)]
+    pub fn interrupt(&self, interrupt: Interrupt) {
+        self.handle_interrupt(interrupt);
     }
 }
 

@@ -13,7 +13,6 @@ use super::monitored_fence::MonitoredFence;
 use super::monitored_fences::MonitoredFences;
 use super::native_fence::{NativeFence, Terms};
 use super::parked_engines::ParkedEngines;
-#[cfg(not(loom))]
 use super::passed_fences::PassedFences;
 use super::process::HandleSlot;
 use super::queue_record::QueueRecord;
@@ -57,7 +56,6 @@ pub struct AdapterState {
     pub(super) answered_segments: AnsweredSegments,
     processes: AtomicU64,
     doorbells: AtomicU64,
-    #[cfg(not(loom))]
     pub(super) passed_fences: PassedFences,
     pub(super) losses: Losses,
     pub(super) parked_engines: ParkedEngines,
@@ -82,7 +80,6 @@ impl AdapterState {
             answered_segments: AnsweredSegments::default(),
             processes: AtomicU64::new(0),
             doorbells: AtomicU64::new(0),
-            #[cfg(not(loom))]
             passed_fences: PassedFences::default(),
             losses: Losses::default(),
             parked_engines: ParkedEngines::default(),

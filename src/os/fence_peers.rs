@@ -20,7 +20,7 @@ impl NativeFence {
         // After the value that was stored, or that the driver told of, and before the others' words are
         // read: pairs with the fence of a peer between its word and its read of CurrentValue.
         fence(Ordering::SeqCst);
-        peers.least(own, self.current_value(), recorded)
+        peers.least(own, &|| self.current_value(), recorded)
     }
 
     /// CurrentValue is about to be stored backwards: what was raised or told before says nothing to
@@ -33,7 +33,6 @@ impl NativeFence {
     }
 
     /// From now on others may have it open: their waiters count, and they hear of what is reached here.
-    #[cfg_attr(loom, allow(dead_code, reason = "loom explores one system"))]
     pub(super) fn link(&self, peers: Arc<dyn Peers>) {
         self.with_state(|state, told| {
             let peers = self.peers.get_or_init(|| peers);
@@ -55,7 +54,6 @@ impl NativeFence {
 
     /// Another operating system calls, or the process of one may have ended: answered like a raise,
     /// since its engines may have stored anything.
-    #[cfg_attr(loom, allow(dead_code, reason = "loom explores one system"))]
     pub(super) fn peers_called(&self, ended: Option<usize>) {
         let Some(peers) = self.peers.get() else {
             return;
@@ -76,15 +74,26 @@ impl NativeFence {
             return;
         };
         let reached = peers.reached();
-        if reached == 0 {
+        if reached.is_empty() {
             return;
         }
         let before = state.waiters.monitored_value();
-        let ended = state.waiters.release_recorded(reached);
+        let ended = reached
+            .into_iter()
+            .flat_map(|told| state.waiters.release_older(told.value, told.before))
+            .collect();
         self.settle(state, ended, true, told);
         if state.waiters.monitored_value() == before {
             // They have left this system out since, and have not been called by a change.
             peers.call();
+        }
+    }
+
+    /// A waiter is about to come, which has seen CurrentValue: what others are in the midst of telling may be
+    /// older than it.
+    pub(super) fn part_from_earlier(&self, state: &State) {
+        if let Some(peers) = self.peers.get() {
+            peers.waiter_comes(state.waiters.next_number());
         }
     }
 }

@@ -5,7 +5,6 @@
 //! it gets a view of these, and of nobody else's values. A fence that asks for local memory has both
 //! values there. Its pages are no engine's (`decisions.md` 19), so they outlive each of them.
 
-#[cfg(not(loom))]
 use super::shared_pages::SharedPages;
 use crate::abi::{CURRENT_VALUE_STRIDE, MONITORED_VALUE_STRIDE};
 use crate::abi::{Home, OpenerSlot, PAGE_BYTES, WordGroup};
@@ -59,8 +58,7 @@ enum Pages {
         current: PoolPlace,
         monitored: PoolPlace,
     },
-    /// Alone, at the start of each.
-    /// MonitoredValue in the slot of this operating system.
+    /// Alone: CurrentValue at the start of its page, MonitoredValue in the slot of this operating system.
     Own {
         current: Arc<Region>,
         monitored: Arc<Region>,
@@ -162,7 +160,6 @@ impl FenceStorage {
     }
 
     /// Pages that another operating system made, in which this one has slot `slot`.
-    #[cfg(not(loom))]
     pub(super) fn received(pages: &SharedPages, slot: usize) -> Result<Self, RegionError> {
         let (current, monitored) = (Arc::clone(&pages.current), Arc::clone(&pages.monitored));
         let slot_at = slot as u64 * OpenerSlot::BYTES;

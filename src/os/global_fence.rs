@@ -6,12 +6,9 @@
 
 use super::adapter::Adapter;
 use super::native_fence::NativeFence;
-#[cfg(not(loom))]
 use super::peer_link::PeerLink;
-#[cfg(not(loom))]
 use super::shared_pages::{PassFenceError, SharedPages};
 use crate::sync::Arc;
-#[cfg(not(loom))]
 use crate::sync::plain;
 use std::sync::OnceLock;
 
@@ -23,7 +20,6 @@ pub(super) struct GlobalFence {
     /// Set when the driver has made it.
     created: OnceLock<()>,
     /// What other processes open it by, once it was passed to one or came from one.
-    #[cfg(not(loom))]
     passed: plain::Mutex<Option<Arc<SharedPages>>>,
 }
 
@@ -35,7 +31,6 @@ impl GlobalFence {
             fence,
             adapter,
             created: OnceLock::new(),
-            #[cfg(not(loom))]
             passed: plain::Mutex::default(),
         })
     }
@@ -57,7 +52,6 @@ impl GlobalFence {
 }
 
 /// Between processes.
-#[cfg(not(loom))]
 impl GlobalFence {
     /// What another process opens the fence by.
     pub(super) fn pages(self: &Arc<Self>) -> Result<Arc<SharedPages>, PassFenceError> {

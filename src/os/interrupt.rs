@@ -10,7 +10,8 @@ use crate::abi::FaultCode;
 use crate::kmd::{
     DisconnectDoorbell, DisconnectReason, HwQueueHandle, Interrupt, NativeFenceSignaled, QueueFault,
 };
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::Ordering;
+use crate::sync::plain::AtomicU64;
 use std::collections::BTreeSet;
 
 /// Interrupts that were handled, by kind.

@@ -29,6 +29,10 @@ mod cpu_signal;
 mod cpu_wait;
 mod event_handle;
 mod event_wait;
+#[cfg(loom)]
+mod explored_processes;
+#[cfg(loom)]
+mod explored_telling;
 mod features;
 mod fence_end;
 mod fence_peers;
@@ -60,19 +64,14 @@ mod monitored_lag;
 mod monitored_object;
 mod monitored_signal;
 mod native_fence;
-#[cfg(not(loom))]
 mod open_passed;
-#[cfg(not(loom))]
 mod opener_page;
 mod openers;
 mod os_log;
 mod outstanding;
 mod parked_engines;
-#[cfg(not(loom))]
 mod passed_fences;
-#[cfg(not(loom))]
 mod peer_ear;
-#[cfg(not(loom))]
 mod peer_link;
 #[cfg(not(loom))]
 mod peer_watch;
@@ -87,10 +86,10 @@ mod queue_log;
 mod queue_record;
 mod queue_stop;
 mod queue_storage;
+mod reached_words;
 mod record;
 mod settling;
 mod shared_handle;
-#[cfg(not(loom))]
 mod shared_pages;
 mod signal_log;
 mod signaller;
@@ -98,6 +97,7 @@ mod software_queue;
 mod standing_wait;
 mod sync_object;
 mod system_process;
+mod telling_words;
 mod tracing;
 mod turn;
 mod wait_cell;
@@ -105,6 +105,12 @@ mod wait_tally;
 mod waitable;
 mod waiter;
 mod waiter_list;
+
+// Processes do not end under loom.
+#[cfg(loom)]
+use explored_processes as peer_watch;
+#[cfg(loom)]
+use explored_processes as process_identity;
 
 pub use adapter::{Adapter, OsError};
 pub use adapter_state::AdapterState;
@@ -116,6 +122,8 @@ pub use cpu_signal::{CpuSignal, SignalError};
 pub use cpu_wait::{CpuWait, WaitManyError};
 pub use event_handle::{EventError, EventHandle};
 pub use event_wait::EventWait;
+#[cfg(loom)]
+pub use explored_telling::{ExploredTelling, ExploredTold};
 pub use features::Features;
 pub use fence_storage::FenceMemory;
 #[cfg(all(feature = "capi", not(loom)))]
@@ -135,7 +143,6 @@ pub use process_end::{EndError, UnfinishedQueue};
 pub use queue_stop::QueueStop;
 pub use record::Record;
 pub use shared_handle::{ShareError, SharedHandle};
-#[cfg(not(loom))]
 pub use shared_pages::PassFenceError;
 pub use signal_log::{Attributions, SignalAttribution};
 pub use software_queue::QueuedSignal;
@@ -147,5 +154,4 @@ pub use waitable::Waitable;
 pub use crate::kmd::DdiError;
 pub use crate::kmd::{EngineLost, NodeError};
 pub use crate::kmd::{NodeCounters, QueueFault};
-#[cfg(not(loom))]
 pub use crate::shared::PassError;

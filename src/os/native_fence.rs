@@ -304,8 +304,9 @@ impl NativeFence {
         waiter: Waiter,
         told: &mut Listeners,
     ) -> WaiterKey {
-        // Before it comes: what others told of is older.
+        // What others told of is older, and so may be what they are about to tell of.
         self.answer_peers(state, told);
+        self.part_from_earlier(state);
         let key = state.waiters.add(value, waiter);
         self.post(state, false);
         // The read after the post: a signal before the adoption may have raised nothing.

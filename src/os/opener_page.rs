@@ -6,34 +6,40 @@
 //! writes them anew, and until then the slot's words are of a free slot.
 
 use super::process_identity::ProcessIdentity;
+use super::telling_words::TellingWords;
 use crate::abi::{NO_CPU_WAITER, OpenerSlot, PAGE_BYTES, SharedFenceHeader};
 use crate::shared::{Block, Word};
 
 /// A mapping of the page.
 #[derive(Clone, Debug)]
-pub(super) struct OpenerPage(Block);
+pub(super) struct OpenerPage {
+    page: Block,
+    telling: TellingWords,
+}
 
 impl OpenerPage {
     /// Over a page.
     pub(super) fn new(page: Block) -> Self {
         debug_assert_eq!(page.bytes() as u64, PAGE_BYTES);
-        Self(page)
+        let telling = TellingWords::new(page.clone());
+        Self { page, telling }
     }
 
     /// Says what the page is.
     pub(super) fn describe(&self, header: SharedFenceHeader) {
         let words: [u64; SharedFenceHeader::BYTES as usize / 8] = bytemuck::cast(header);
-        self.0.put_words(SharedFenceHeader::OFFSET, &words);
+        self.page.put_words(SharedFenceHeader::OFFSET, &words);
     }
 
     /// What it says: any words.
+    #[cfg(not(loom))]
     pub(super) fn description(&self) -> SharedFenceHeader {
         const WORDS: usize = SharedFenceHeader::BYTES as usize / 8;
-        bytemuck::cast(self.0.peek_words::<WORDS>(SharedFenceHeader::OFFSET))
+        bytemuck::cast(self.page.peek_words::<WORDS>(SharedFenceHeader::OFFSET))
     }
 
     fn word(&self, slot: usize, offset: u64) -> Word<'_> {
-        self.0.word(slot as u64 * OpenerSlot::BYTES + offset)
+        self.page.word(slot as u64 * OpenerSlot::BYTES + offset)
     }
 
     /// Who has a slot; 0 for nobody.
@@ -52,14 +58,9 @@ impl OpenerPage {
             .publish(monitored_value);
     }
 
-    /// Tells a slot's owner of a value.
-    pub(super) fn tell(&self, slot: usize, value: u64) {
-        self.word(slot, OpenerSlot::REACHED).raise(value);
-    }
-
-    /// What the owner was told.
-    pub(super) fn take_reached(&self, slot: usize) -> u64 {
-        self.word(slot, OpenerSlot::REACHED).take()
+    /// The words by which values are told.
+    pub(super) fn telling(&self) -> &TellingWords {
+        &self.telling
     }
 
     /// Calls a slot's owner to look at the page. Waits for nobody.
@@ -81,12 +82,12 @@ impl OpenerPage {
 
     /// CurrentValue is about to be stored backwards from this CPU.
     pub(super) fn rewind(&self) {
-        self.0.word(SharedFenceHeader::REWINDS).meet(1);
+        self.page.word(SharedFenceHeader::REWINDS).meet(1);
     }
 
     /// Whether CurrentValue ever was stored backwards from a CPU.
     pub(super) fn was_rewound(&self) -> bool {
-        self.0.word(SharedFenceHeader::REWINDS).observe() != 0
+        self.page.word(SharedFenceHeader::REWINDS).observe() != 0
     }
 
     /// Takes a free slot: which. The words in it are those of one that waits for nothing.
@@ -101,7 +102,7 @@ impl OpenerPage {
         if is_taken {
             // Until this is stored others may wait for what a dead owner waited for: they raise once more.
             self.set_awaited(slot, awaited);
-            let _ = self.take_reached(slot);
+            self.telling.clear(slot);
         }
         is_taken
     }

@@ -8,12 +8,13 @@ use super::native_fence::NativeFence;
 use super::opener_page::OpenerPage;
 use super::peer_ear::PeerEar;
 use super::peer_watch::{PeerWatch, WatchNumber};
-use super::peers::{PeerCounters, Peers};
-use super::process_identity::{ProcessIdentity, Standing, has_ended};
+use super::peers::{PeerCounters, Peers, Reached};
+use super::process_identity::{ProcessDescriptor, ProcessIdentity, Standing, has_ended};
+use super::reached_words::ReachedWords;
 use super::shared_pages::{PassFenceError, SharedPages};
 use crate::abi::{NO_CPU_WAITER, OpenerSlot};
-use crate::sync::{Arc, AtomicU64, Ordering, fence, plain};
-use std::os::fd::OwnedFd;
+use crate::sync::plain::AtomicU64;
+use crate::sync::{Arc, Mutex, Ordering, fence, lock};
 use std::sync::OnceLock;
 
 const SLOTS: usize = OpenerSlot::SLOTS as usize;
@@ -23,7 +24,7 @@ const SLOTS: usize = OpenerSlot::SLOTS as usize;
 struct Peer {
     owner: u64,
     /// Readable when it has ended; `None` where the system had no descriptor for it.
-    process: Option<OwnedFd>,
+    process: Option<ProcessDescriptor>,
 }
 
 #[derive(Debug)]
@@ -32,6 +33,10 @@ struct Known {
     awaited: u64,
     /// The own slot is another's, or nobody's and not to be had.
     is_lost: bool,
+    /// Where the others tell this one.
+    reached: ReachedWords,
+    /// Of whom it is still to be said that their end will not be noticed, and why.
+    unwatched: Vec<(u64, std::io::Error)>,
     peers: [Option<Peer>; SLOTS],
 }
 
@@ -44,11 +49,12 @@ pub(super) struct PeerLink {
     watch: Arc<PeerWatch>,
     number: WatchNumber,
     ear: OnceLock<PeerEar>,
-    known: plain::Mutex<Known>,
+    known: Mutex<Known>,
     told: AtomicU64,
     called: AtomicU64,
     heard: AtomicU64,
     cleared: AtomicU64,
+    unwatched: AtomicU64,
 }
 
 impl PeerLink {
@@ -97,15 +103,18 @@ impl PeerLink {
             number: watch.number(),
             watch,
             ear: OnceLock::new(),
-            known: plain::Mutex::new(Known {
+            known: Mutex::new(Known {
                 awaited: NO_CPU_WAITER,
                 is_lost: false,
+                reached: ReachedWords::new(slot),
+                unwatched: Vec::new(),
                 peers: Default::default(),
             }),
             told: AtomicU64::new(0),
             called: AtomicU64::new(0),
             heard: AtomicU64::new(0),
             cleared: AtomicU64::new(0),
+            unwatched: AtomicU64::new(0),
         })
     }
 
@@ -142,22 +151,55 @@ impl PeerLink {
         if peer.as_ref().is_some_and(|peer| peer.owner == owner) {
             return true;
         }
-        let process = match ProcessIdentity::standing(owner) {
+        let watched = match ProcessIdentity::standing(owner) {
             Ok(Standing::Lives(process)) => {
-                match self.watch.listen_for_end(self.number, slot, &process) {
-                    Ok(()) => Some(process),
-                    Err(error) => unwatched(owner, &error),
-                }
+                let listens = self.watch.listen_for_end(self.number, slot, &process);
+                listens.map(|()| process)
             }
             Ok(Standing::Ended) => {
                 *peer = None;
                 self.clear(slot, owner);
                 return false;
             }
-            Err(error) => unwatched(owner, &error),
+            Err(error) => Err(error),
         };
+        let process = watched.map_err(|error| {
+            self.unwatched.fetch_add(1, Ordering::Relaxed);
+            // Not more than it can soon be said of, whatever others write.
+            if known.unwatched.len() < SLOTS {
+                known.unwatched.push((owner, error));
+            }
+            // Whoever calls this has the fence's lock: the thread that is called by this says it.
+            self.look_again();
+        });
+        let process = process.ok();
         *peer = Some(Peer { owner, process });
         true
+    }
+
+    /// Tells the owner of a slot, which waits for more than `awaited`, of CurrentValue or the greater value
+    /// of a record. What it answers to: it is left out until then if it waits for less.
+    fn tell(
+        &self,
+        slot: usize,
+        awaited: u64,
+        current_value: &dyn Fn() -> u64,
+        recorded: u64,
+    ) -> u64 {
+        let telling = self.page.telling().begin(self.slot, slot);
+        // Read after that: it was there after those waiters had come that are told of it.
+        let current = current_value();
+        // So was this: those that came after a rewind have seen that there was one.
+        let is_of_now = recorded > current && !self.page.was_rewound();
+        let reached = if is_of_now { recorded } else { current };
+        if awaited < reached {
+            // Counted before: whoever it wakes may ask for the count.
+            self.told.fetch_add(1, Ordering::Relaxed);
+            telling.tell(reached);
+            drop(telling);
+            self.page.call(slot);
+        }
+        current
     }
 
     fn clear(&self, slot: usize, dead: u64) {
@@ -174,12 +216,11 @@ impl PeerLink {
 }
 
 /// The process of a slot cannot be watched: its end is noticed when its slot is needed.
-fn unwatched(owner: u64, error: &std::io::Error) -> Option<OwnedFd> {
+fn say_unwatched(owner: u64, error: &std::io::Error) {
     eprintln!(
         "native-fence: the end of process {} will not be noticed: {error}",
         owner & ((1 << OpenerSlot::PROCESS_BITS) - 1)
     );
-    None
 }
 
 /// Frees the slots of processes that have ended.
@@ -205,7 +246,7 @@ fn clear_the_dead(page: &OpenerPage) -> std::io::Result<()> {
 
 impl Peers for PeerLink {
     fn await_own(&self, monitored_value: u64) {
-        let mut known = plain::lock(&self.known);
+        let mut known = lock(&self.known);
         if known.is_lost || known.awaited == monitored_value {
             return;
         }
@@ -217,8 +258,8 @@ impl Peers for PeerLink {
         self.call();
     }
 
-    fn least(&self, own: u64, current: u64, recorded: u64) -> Option<u64> {
-        let mut known = plain::lock(&self.known);
+    fn least(&self, own: u64, current_value: &dyn Fn() -> u64, recorded: u64) -> Option<u64> {
+        let mut known = lock(&self.known);
         if known.is_lost {
             return None;
         }
@@ -226,22 +267,17 @@ impl Peers for PeerLink {
             // Nobody tells this one any more; what to do about it needs the fence's lock let go.
             self.look_again();
         }
-        let mut least = own;
+        let (mut least, reached) = (own, current_value());
         for slot in self.others() {
             if !self.meets(&mut known, slot) {
                 continue;
             }
             let awaited = self.page.awaited(slot);
-            // After the word: whose waiter came after a rewind has seen that there was one.
-            let is_of_now = recorded > current && !self.page.was_rewound();
-            let reached = if is_of_now { recorded } else { current };
-            if awaited < reached {
-                // Counted before: whoever it wakes may ask for the count.
-                self.told.fetch_add(1, Ordering::Relaxed);
-                self.page.tell(slot, reached);
-                self.page.call(slot);
+            let mut answers_at = reached;
+            if awaited < reached.max(recorded) {
+                answers_at = self.tell(slot, awaited, current_value, recorded);
             }
-            if awaited >= current {
+            if awaited >= answers_at {
                 least = least.min(awaited);
             }
         }
@@ -252,13 +288,22 @@ impl Peers for PeerLink {
         self.page.rewind();
     }
 
-    fn reached(&self) -> u64 {
-        self.page.take_reached(self.slot)
+    fn reached(&self) -> Vec<Reached> {
+        lock(&self.known).reached.take(self.page.telling())
+    }
+
+    fn waiter_comes(&self, number: u64) {
+        // Of one that was never rewound, what others read is there still. Who waits has seen a lower value
+        // after a rewind, and with it that there was one.
+        if self.page.was_rewound() {
+            let mut known = lock(&self.known);
+            known.reached.change(self.page.telling(), number);
+        }
     }
 
     fn heard(&self, ended: Option<usize>) {
         if let Some(slot) = ended {
-            let mut known = plain::lock(&self.known);
+            let mut known = lock(&self.known);
             let ended = |peer: &mut Peer| peer.process.as_ref().is_some_and(has_ended);
             // Another process may have the slot by now, and be known.
             if let Some(peer) = known.peers[slot].take_if(ended) {
@@ -267,6 +312,10 @@ impl Peers for PeerLink {
             return;
         }
         self.heard.fetch_add(1, Ordering::Relaxed);
+        let unwatched = std::mem::take(&mut lock(&self.known).unwatched);
+        for (owner, error) in unwatched {
+            say_unwatched(owner, &error);
+        }
     }
 
     fn call(&self) {
@@ -283,17 +332,19 @@ impl Peers for PeerLink {
     }
 
     fn keeps_slot(&self) -> bool {
-        let mut known = plain::lock(&self.known);
+        let mut known = lock(&self.known);
         if known.is_lost || self.has_slot() {
             return !known.is_lost;
         }
         if !self.page.take_back(self.slot, self.own) {
             known.is_lost = true;
+            drop(known);
             eprintln!("native-fence: another process has taken this one's slot of a shared fence");
             return false;
         }
         // As when it joined: others know neither it nor what it waits for.
         self.page.set_awaited(self.slot, known.awaited);
+        known.reached.restore(self.page.telling());
         drop(known);
         fence(Ordering::SeqCst);
         self.call();
@@ -307,6 +358,7 @@ impl Peers for PeerLink {
             called: read(&self.called),
             heard: read(&self.heard),
             cleared: read(&self.cleared),
+            unwatched: read(&self.unwatched),
         }
     }
 }

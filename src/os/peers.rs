@@ -33,13 +33,34 @@
 //! be older than a rewind by some CPU, and then says nothing to a waiter that came after that. Who rewinds
 //! says so in the page before he stores; a waiter that has seen the lower value comes after that, its word
 //! after it, and A reads the word first and then whether there ever was a rewind: then it tells
-//! CurrentValue alone, as a system's own waiters are released by CurrentValue alone once they came after
-//! one.
+//! CurrentValue alone, and as it is after the word, as a system's own waiters are released by CurrentValue
+//! alone once they came after one. What A read of it before the word may be older than the waiter.
 //!
-//! Open: so it is with what is told, too. Once B's own CPU has rewound the fence, what A tells releases only
-//! those of B's waiters that came before that; later ones wait for CurrentValue. So where A's CPU signals 5
-//! and rewinds to 0 before B looks, a waiter of B for 5 sleeps on, which on one system were released before
-//! A's first call returns.
+//! **What is told says of when it is.** A tells B a value N, and is held up between its read of CurrentValue
+//! and that. Meanwhile CurrentValue may be stored backwards, by B's own CPU or another's, and a waiter for N
+//! come to B that has seen the lower value: N is nothing to it. But what A reads after that waiter has come
+//! satisfies it, however soon A's CPU takes the value away again (NF-26). The two are told apart by the word
+//! that N is told in (`reached_words`): on a fence that was ever rewound each waiter of B's comes with
+//! another one, after it has seen CurrentValue and before its own word is stored. A looks which it is, says in
+//! its slot that it tells in it, then a fence; and only then it reads what it tells. B, when a waiter has seen
+//! CurrentValue, makes a fence too, looks who tells in which word, and takes one that nobody tells in and that
+//! is empty.
+//! - If A tells in the word that the waiter comes with, then B did not find that it does: of the two fences
+//!   B's came first, and A reads CurrentValue as the waiter has seen it or as it was later. If A reads N then,
+//!   it became that while the waiter waited.
+//! - If A tells in a word that waiters came with later, the more so.
+//! - If A tells in an earlier one, that satisfies earlier waiters alone. A has looked for the word after the
+//!   fence that follows its store, and has not seen that B changed it; so of that fence and B's before it reads
+//!   CurrentValue again, A's came first, and B finds what A has stored: nothing is lost to the waiter. If B
+//!   finds a later, lower value instead, the waiter has come at the same time as N and as a rewind of it by a
+//!   third, and counts as one that came after both.
+//! - A process that is killed while it tells keeps one word from being used until its slot has another owner;
+//!   there are enough.
+//!
+//! **A program that calls exec** goes on as the same process, without the fence: nobody is told that its slot
+//! is left, which counts on until the process ends. What its waiters waited for is monitored, and nobody is
+//! woken by that. The system has no event for it, and what would make one, a descriptor of each opener's in
+//! each other's hands, is more than it is worth: close the fences before.
 //!
 //! **Who writes to the page is not trusted.** A settling ends after a few rounds whatever others store
 //! ([`Peers::look_again`]). Who finds that its slot is not its own takes it again where it is free, and
@@ -58,6 +79,17 @@ pub struct PeerCounters {
     pub heard: u64,
     /// Slots that this one cleared because their owners had died; others may have been quicker.
     pub cleared: u64,
+    /// Others whose end will not be noticed, for want of a descriptor or since `/proc` hides them, until their
+    /// slots are needed.
+    pub unwatched: u64,
+}
+
+/// A value that others told of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Reached {
+    pub(super) value: u64,
+    /// It satisfies waiters whose numbers in their list are less.
+    pub(super) before: u64,
 }
 
 /// See the file's head. All but `heard` and `keeps_slot` with the fence's lock held; waits for nobody.
@@ -65,20 +97,24 @@ pub(super) trait Peers: Send + Sync + Debug {
     /// What the own waiters wait for is this MonitoredValue. If that is news the others are called.
     fn await_own(&self, monitored_value: u64);
 
-    /// The least of what all wait for, for the own engines. Whom `current` satisfies is told, and not
+    /// The least of what all wait for, for the own engines. Whom CurrentValue satisfies is told, and not
     /// waited for; whom the value of a record satisfies is told. `None` where the own slot is lost: then
     /// nothing is stored there.
-    fn least(&self, own: u64, current: u64, recorded: u64) -> Option<u64>;
+    fn least(&self, own: u64, current_value: &dyn Fn() -> u64, recorded: u64) -> Option<u64>;
 
     /// CurrentValue is about to be stored backwards, or was before there were others.
     fn rewind(&self);
 
-    /// The greatest value that this system was told of since the last call; 0 for none.
+    /// The values that this system was told of since the last call.
     #[must_use]
-    fn reached(&self) -> u64;
+    fn reached(&self) -> Vec<Reached>;
 
-    /// This system was called; or the process may have ended that has slot `ended`.
-    #[cfg_attr(loom, allow(dead_code, reason = "loom explores one system"))]
+    /// An own waiter comes, with this number in the list, after [`Peers::reached`]: what others read of
+    /// CurrentValue before says nothing to it.
+    fn waiter_comes(&self, number: u64);
+
+    /// This system was called; or the process may have ended that has slot `ended`. Says what was to be said
+    /// and could not with the fence's lock held.
     fn heard(&self, ended: Option<usize>);
 
     /// The others are to look again.
@@ -88,7 +124,6 @@ pub(super) trait Peers: Send + Sync + Debug {
     fn look_again(&self);
 
     /// Whether the own slot is the own one; one that is free is taken again.
-    #[cfg_attr(loom, allow(dead_code, reason = "loom explores one system"))]
     fn keeps_slot(&self) -> bool;
 
     /// What was told and heard so far.

@@ -176,10 +176,7 @@ impl Process {
                 self.open(Arc::clone(global), |_| Ok(()))
             }
             // Another adapter is another operating system, in whatever process it is.
-            #[cfg(not(loom))]
             _ => self.open_passed(&shared.pages()?),
-            #[cfg(loom)]
-            _ => unreachable!("loom explores one adapter"),
         }
     }
 

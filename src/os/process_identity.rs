@@ -25,11 +25,14 @@ use std::path::Path;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ProcessIdentity(u64);
 
+/// A process's descriptor: readable when it has ended.
+pub(super) type ProcessDescriptor = OwnedFd;
+
 /// What a process's word says of it now.
 #[derive(Debug)]
 pub(super) enum Standing {
-    /// It lives, or lived when this was made: readable when it has ended.
-    Lives(OwnedFd),
+    /// It lives, or lived when this was made.
+    Lives(ProcessDescriptor),
     /// It has ended, or the word never named one.
     Ended,
 }
@@ -87,7 +90,7 @@ impl ProcessIdentity {
 }
 
 /// Whether a process has ended.
-pub(super) fn has_ended(process: &OwnedFd) -> bool {
+pub(super) fn has_ended(process: &ProcessDescriptor) -> bool {
     let now = Timespec {
         tv_sec: 0,
         tv_nsec: 0,

@@ -6,7 +6,6 @@
 
 use super::global_fence::GlobalFence;
 use super::process::FenceObject;
-#[cfg(not(loom))]
 use super::shared_pages::{PassFenceError, SharedPages};
 use crate::sync::Arc;
 #[cfg(not(loom))]
@@ -31,7 +30,6 @@ pub(super) enum Named {
     /// A fence of this process.
     Here(Arc<GlobalFence>),
     /// Pages that another process sent.
-    #[cfg(not(loom))]
     Received(Arc<SharedPages>),
 }
 
@@ -59,6 +57,25 @@ impl SharedHandle {
 
     pub(super) fn named(&self) -> &Named {
         &self.named
+    }
+
+    /// What other processes open it by.
+    pub(super) fn pages(&self) -> Result<Arc<SharedPages>, PassFenceError> {
+        match &self.named {
+            Named::Here(global) => global.pages(),
+            Named::Received(pages) => Ok(Arc::clone(pages)),
+        }
+    }
+
+    /// What another operating system receives when the handle is sent to it: under loom no socket lies
+    /// between.
+    ///
+    /// # Errors
+    /// As `send` and `receive`.
+    #[cfg(loom)]
+    pub fn passed(&self) -> Result<Self, PassFenceError> {
+        let named = Named::Received(self.pages()?);
+        Ok(Self { named })
     }
 }
 
@@ -122,13 +139,5 @@ impl SharedHandle {
         let pages = SharedPages::receive(descriptor, true)?;
         let named = Named::Received(pages);
         Ok(Self { named })
-    }
-
-    /// What other processes open it by.
-    pub(super) fn pages(&self) -> Result<Arc<SharedPages>, PassFenceError> {
-        match &self.named {
-            Named::Here(global) => global.pages(),
-            Named::Received(pages) => Ok(Arc::clone(pages)),
-        }
     }
 }

@@ -8,18 +8,26 @@
 //! end; have their engines raise for nothing, or not raise; take their slots away, which they notice when
 //! they look; and so have waiters of theirs wake for nothing or sleep until something else has them look.
 //! It cannot make a thread of theirs wait for it, nor make one stay under a lock. A MonitoredValue or an
-//! owner that makes no sense costs a look; no word of the pages is an index or an address.
+//! owner that makes no sense costs a look; no word of the pages is an address, and the one that is an index
+//! is cut to what there is.
 
 use super::opener_page::OpenerPage;
 use super::process_identity::pid_namespace;
-use crate::abi::{HandleAccess, OpenerSlot, PAGE_BYTES, SharedFenceHeader, WordGroup};
-use crate::shared::{Block, PassError, Region, RegionError, receive_descriptors, send_descriptors};
+use crate::abi::{HandleAccess, OpenerSlot, SharedFenceHeader};
+#[cfg(not(loom))]
+use crate::abi::{PAGE_BYTES, WordGroup};
+use crate::shared::{Block, PassError, Region, RegionError};
+#[cfg(not(loom))]
+use crate::shared::{receive_descriptors, send_descriptors};
 use crate::sync::Arc;
+#[cfg(not(loom))]
 use std::os::fd::AsFd;
 
 /// Before the descriptors in a message: what they are, and by which version.
-const TEXT: &[u8; 16] = b"native-fence 2\r\n";
+#[cfg(not(loom))]
+const TEXT: &[u8; 16] = b"native-fence 3\r\n";
 /// Descriptors of a message.
+#[cfg(not(loom))]
 const DESCRIPTORS: usize = 2;
 
 /// Why a fence cannot be passed to another process, or what came is none.
@@ -114,7 +122,11 @@ impl SharedPages {
     pub(super) fn files(&self) -> FenceFiles {
         self.files
     }
+}
 
+/// Over a socket.
+#[cfg(not(loom))]
+impl SharedPages {
     /// Sends them over a socket.
     pub(super) fn send(&self, socket: impl AsFd) -> Result<(), PassFenceError> {
         let descriptors = [self.current.as_fd(), self.monitored.as_fd()];

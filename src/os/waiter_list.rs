@@ -50,6 +50,11 @@ impl<W> WaiterList<W> {
         self.waiters.contains_key(&(key.0, key.1))
     }
 
+    /// The number of the waiter that comes next.
+    pub(super) fn next_number(&self) -> u64 {
+        self.next
+    }
+
     /// Whether nobody waits.
     pub(super) fn is_empty(&self) -> bool {
         self.waiters.is_empty()
@@ -86,14 +91,20 @@ impl<W> WaiterList<W> {
     /// Takes out all waiters that a record of `value` satisfies, least value first: those that were
     /// added after a rewind are left to CurrentValue, since the record may be older (NF-26).
     pub(super) fn release_recorded(&mut self, value: u64) -> Vec<W> {
-        let Some(rewound) = self.rewound else {
+        self.release_older(value, self.rewound.unwrap_or(u64::MAX))
+    }
+
+    /// Takes out all waiters that `value` satisfies and that came before the one with number `before`, least
+    /// value first.
+    pub(super) fn release_older(&mut self, value: u64, before: u64) -> Vec<W> {
+        if before >= self.next {
             return self.release(value);
-        };
+        }
         let older: Vec<_> = self
             .waiters
             .range(..=(value, u64::MAX))
             .map(|(key, _)| *key)
-            .filter(|(_, number)| *number < rewound)
+            .filter(|(_, number)| *number < before)
             .collect();
         older
             .iter()

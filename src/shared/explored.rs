@@ -11,9 +11,10 @@
 //! region's first words and of a short part are made with them, by [`Mapping::prepare`].
 
 use super::RegionError;
+use super::explored_futex::Sleepers;
 use crate::abi::{
-    Doorbell, EngineControl, EngineReport, FenceEntry, Home, InterruptRecord, PAGE_BYTES,
-    QueueProgress, RingControl, WordGroup,
+    Doorbell, EngineControl, EngineReport, FenceEntry, Home, InterruptRecord, OpenerSlot,
+    PAGE_BYTES, QueueProgress, RingControl, SharedFenceHeader, WordGroup,
 };
 use crate::sync::plain::{self, lock};
 use crate::sync::{Arc, AtomicU64, Ordering};
@@ -23,11 +24,16 @@ use std::collections::BTreeMap;
 const SHORT_BYTES: usize = 256;
 /// Words at the start of an engine's blocks, by which its two sides meet.
 const FIRST_BYTES: usize = 64;
+/// Openers that a scenario has at most.
+const EXPLORED_OPENERS: u64 = 4;
 
 /// Whether loom explores the word at byte `offset` of a region of this group.
 fn is_explored(group: WordGroup, offset: u64) -> bool {
     match group {
-        WordGroup::CurrentValues | WordGroup::MonitoredValues => true,
+        WordGroup::CurrentValues => true,
+        WordGroup::MonitoredValues => {
+            is_of_opener(offset) || is_reached(offset) || is_called(group, offset)
+        }
         // Control words and packets alternate by the page; the first packets of a page count too,
         // and cost little, since they are written before the index.
         WordGroup::Ring => offset % PAGE_BYTES == RingControl::WRITE_INDEX,
@@ -63,53 +69,73 @@ fn is_explored(group: WordGroup, offset: u64) -> bool {
     }
 }
 
+/// Words of an opener's slot, but for who has it, which nobody changes while others look; and by which it
+/// tells and is told, of those that a scenario has.
+fn is_of_opener(offset: u64) -> bool {
+    match offset % OpenerSlot::BYTES {
+        OpenerSlot::MONITORED_VALUE | OpenerSlot::AWAITED => true,
+        OpenerSlot::REACHED_WORD | OpenerSlot::TELLING => {
+            offset < EXPLORED_OPENERS * OpenerSlot::BYTES
+        }
+        _ => false,
+    }
+}
+
+/// The first reached words of an opener: later ones come into use when many tell at a time.
+fn is_reached(offset: u64) -> bool {
+    (0..EXPLORED_OPENERS).any(|slot| {
+        let words = OpenerSlot::reached(slot, 0)..OpenerSlot::reached(slot, 2);
+        words.contains(&offset)
+    })
+}
+
+/// Whether somebody sleeps for the word at byte `offset` of a region of this group.
+fn is_called(group: WordGroup, offset: u64) -> bool {
+    group == WordGroup::MonitoredValues
+        && offset < OpenerSlot::reached(0, 0)
+        && offset % OpenerSlot::BYTES == OpenerSlot::CALLS
+}
+
 /// A word.
 #[derive(Debug)]
 pub(super) enum Cell {
     /// Loom stops at every access.
     Explored(AtomicU64),
+    /// So it does, and somebody may sleep for it.
+    Called(AtomicU64, Sleepers),
     /// What was stored last is read.
     Plain(plain::AtomicU64),
 }
 
+/// The same access to a word of either kind.
+macro_rules! access {
+    ($cell:expr, $word:ident => $access:expr) => {
+        match $cell {
+            Self::Explored($word) | Self::Called($word, _) => $access,
+            Self::Plain($word) => $access,
+        }
+    };
+}
+
 impl Cell {
     pub(super) fn load(&self, order: Ordering) -> u64 {
-        match self {
-            Self::Explored(word) => word.load(order),
-            Self::Plain(word) => word.load(order),
-        }
+        access!(self, word => word.load(order))
     }
 
     pub(super) fn store(&self, value: u64, order: Ordering) {
-        match self {
-            Self::Explored(word) => word.store(value, order),
-            Self::Plain(word) => word.store(value, order),
-        }
+        access!(self, word => word.store(value, order));
     }
 
     pub(super) fn fetch_add(&self, add: u64, order: Ordering) -> u64 {
-        match self {
-            Self::Explored(word) => word.fetch_add(add, order),
-            Self::Plain(word) => word.fetch_add(add, order),
-        }
-    }
-}
-
-/// What only operating systems in several processes do, of which loom explores none.
-impl Cell {
-    fn plain(&self) -> &plain::AtomicU64 {
-        match self {
-            Self::Plain(word) => word,
-            Self::Explored(_) => unreachable!("a word of another group"),
-        }
+        access!(self, word => word.fetch_add(add, order))
     }
 
     pub(super) fn swap(&self, value: u64, order: Ordering) -> u64 {
-        self.plain().swap(value, order)
+        access!(self, word => word.swap(value, order))
     }
 
     pub(super) fn fetch_max(&self, value: u64, order: Ordering) -> u64 {
-        self.plain().fetch_max(value, order)
+        access!(self, word => word.fetch_max(value, order))
     }
 
     pub(super) fn compare_exchange(
@@ -119,15 +145,27 @@ impl Cell {
         yes: Ordering,
         no: Ordering,
     ) -> Result<u64, u64> {
-        self.plain().compare_exchange(old, new, yes, no)
+        access!(self, word => word.compare_exchange(old, new, yes, no))
+    }
+
+    /// Who sleeps for it.
+    pub(super) fn sleepers(&self) -> &Sleepers {
+        match self {
+            Self::Called(_, sleepers) => sleepers,
+            Self::Explored(_) | Self::Plain(_) => unreachable!("nobody is called by this word"),
+        }
     }
 }
+
+/// Files of memory that were made.
+static FILES: plain::AtomicU64 = plain::AtomicU64::new(0);
 
 /// Memory of whole pages, zero at first.
 #[derive(Debug)]
 pub struct Region {
     group: Option<WordGroup>,
     name: &'static str,
+    file: u64,
     len: usize,
     /// Never taken out, so that a reference to a word is good while the region lives.
     cells: plain::Mutex<BTreeMap<usize, Box<Cell>>>,
@@ -154,11 +192,24 @@ impl Region {
         let region = Self {
             group,
             name,
+            file: FILES.fetch_add(1, Ordering::Relaxed),
             len: bytes.max(1).next_multiple_of(PAGE_BYTES) as usize,
             cells: plain::Mutex::default(),
         };
         region.prepare(0, FIRST_BYTES);
+        if group == Some(WordGroup::MonitoredValues) {
+            // The only word of the page's header that is written when several have it.
+            region.prepare(SharedFenceHeader::REWINDS as usize, size_of::<u64>());
+        }
         Arc::new(region)
+    }
+
+    /// Which file of memory it stands for: no other region has this one.
+    ///
+    /// # Errors
+    /// Never.
+    pub fn file(&self) -> Result<Option<(u64, u64)>, RegionError> {
+        Ok(Some((0, self.file)))
     }
 
     /// The memory that the region stands for.
@@ -212,6 +263,11 @@ impl Region {
             .is_none_or(|group| is_explored(group, offset as u64))
     }
 
+    fn is_called(&self, offset: usize) -> bool {
+        self.group
+            .is_some_and(|group| is_called(group, offset as u64))
+    }
+
     fn prepare(&self, offset: usize, bytes: usize) {
         for word in (offset..offset + bytes).step_by(8) {
             if self.is_explored(word) {
@@ -223,7 +279,9 @@ impl Region {
     fn cell(&self, offset: usize) -> &Cell {
         let mut cells = lock(&self.cells);
         let cell = cells.entry(offset).or_insert_with(|| {
-            Box::new(if self.is_explored(offset) {
+            Box::new(if self.is_called(offset) {
+                Cell::Called(AtomicU64::new(0), Sleepers::default())
+            } else if self.is_explored(offset) {
                 Cell::Explored(AtomicU64::new(0))
             } else {
                 Cell::Plain(plain::AtomicU64::new(0))

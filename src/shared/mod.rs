@@ -9,12 +9,13 @@
 //! Under loom the same nouns stand for memory of its own making (`explored.rs`).
 
 mod block;
-#[cfg(not(loom))]
 mod descriptors;
 #[cfg(not(loom))]
 mod device_memory;
 #[cfg(loom)]
 mod explored;
+#[cfg(loom)]
+mod explored_futex;
 #[cfg(not(loom))]
 mod futex;
 mod local_memory;
@@ -29,7 +30,6 @@ mod region_error;
 mod word;
 
 pub use block::{Block, ReadBlock};
-#[cfg(not(loom))]
 pub use descriptors::{PassError, receive_descriptors, send_descriptors};
 #[cfg(not(loom))]
 pub use device_memory::{DeviceIdentity, DeviceMemory, Exported};

@@ -174,10 +174,9 @@ impl Fence {
     /// Signals from the CPU with `AllowFenceRewind`: any value is stored (NF-21). One that is not below
     /// CurrentValue is a signal like any other.
     ///
-    /// Waits that were satisfied stay so (NF-26), with two exceptions, both of waits that begin after a
-    /// rewind. A value that an engine stores and takes back before the operating system has looked does
-    /// not end them. And of a shared fence, they may miss a value that a CPU signal of another process
-    /// stores and a rewind of it takes back at once, where this process has itself rewound the fence.
+    /// Waits that were satisfied stay so (NF-26), with one exception, of waits that begin after a rewind:
+    /// a value that an engine stores and takes back before the operating system has looked does not end
+    /// them. What a CPU signal stores does, in whatever process, although a rewind takes it back at once.
     ///
     /// # Errors
     /// A closed handle, a progress fence.

@@ -10,6 +10,7 @@ use super::passing::shared;
 use super::until::{LONG, until};
 use native_fence::{Adapter, CommandList, Fence, SharedHandle};
 use std::io::{Read, Write};
+use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::{Child as Process, Command, Stdio};
 use std::sync::mpsc;
@@ -44,12 +45,16 @@ pub(crate) enum Word {
     Heard,
     /// Close the fence; or it is closed.
     Close,
+    /// Say where the user's view of CurrentValue lies; or where.
+    Address,
 }
 
 fn word(of: u64) -> Word {
-    use Word::{Close, Ended, GpuSignal, GpuWait, Heard, Opened, Signal, Storm, Value, Wait};
+    use Word::{
+        Address, Close, Ended, GpuSignal, GpuWait, Heard, Opened, Signal, Storm, Value, Wait,
+    };
     let all = [
-        Opened, Value, Wait, Ended, Signal, GpuSignal, GpuWait, Storm, Heard, Close,
+        Opened, Value, Wait, Ended, Signal, GpuSignal, GpuWait, Storm, Heard, Close, Address,
     ];
     all.into_iter().find(|word| *word as u64 == of).unwrap()
 }
@@ -96,21 +101,9 @@ impl Child {
     }
 
     fn spawn(test: &str, engine: &str, makes: Option<u64>) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("socket");
-        let listener = UnixListener::bind(&path).unwrap();
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        if let Some(initial) = makes {
-            command.env(MAKES, initial.to_string());
-        }
-        let process = command
-            .args(["--exact", test, "--ignored", "--nocapture"])
-            .env(SOCKET, &path)
-            .env(ENGINE, engine)
-            .stdout(Stdio::inherit())
-            .spawn()
-            .unwrap();
-        let (socket, _) = listener.accept().unwrap();
+        let mut environment = vec![(ENGINE, engine.to_owned())];
+        environment.extend(makes.map(|initial| (MAKES, initial.to_string())));
+        let (process, socket) = spawn(test, &environment);
         Self {
             process,
             socket,
@@ -151,6 +144,17 @@ impl Child {
         self.process.id()
     }
 
+    /// Has it end by itself, with the fence open.
+    pub(crate) fn ends(mut self) {
+        self.socket.shutdown(Shutdown::Both).unwrap();
+        let mut status = None;
+        until("the child ends", || {
+            status = self.process.try_wait().unwrap();
+            status.is_some()
+        });
+        assert!(status.unwrap().success(), "{status:?}");
+    }
+
     /// Kills it with SIGKILL. Not waited for before it is dropped: a process that its parent has not
     /// asked about is dead all the same.
     pub(crate) fn kill(&mut self) {
@@ -165,13 +169,52 @@ impl Drop for Child {
     }
 }
 
-/// What the child does: the body of the ignored test.
-pub(crate) fn obey() {
+/// Starts the ignored test `test` of this program, and takes the socket that it connects to ([`socket`]).
+///
+/// # Panics
+/// When it ends before it has.
+pub(crate) fn spawn(test: &str, environment: &[(&str, String)]) -> (Process, UnixStream) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket");
+    let listener = UnixListener::bind(&path).unwrap();
+    let mut process = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--ignored", "--nocapture"])
+        .env(SOCKET, &path)
+        .envs(environment.iter().cloned())
+        .stdout(Stdio::inherit())
+        .spawn()
+        .unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let mut accepted = None;
+    until("the child connects", || {
+        // Looked at first: what it did before it ended is there.
+        let ended = process.try_wait().unwrap();
+        accepted = listener.accept().ok();
+        assert!(
+            accepted.is_some() || ended.is_none(),
+            "the child ended before it connected: {ended:?}"
+        );
+        accepted.is_some()
+    });
+    let (socket, _) = accepted.unwrap();
+    socket.set_nonblocking(false).unwrap();
+    (process, socket)
+}
+
+/// The socket to the test that started this process as a child.
+pub(crate) fn socket() -> Option<UnixStream> {
     let Some(path) = std::env::var_os(SOCKET) else {
         println!("part of other tests, which start it");
+        return None;
+    };
+    Some(UnixStream::connect(path).unwrap())
+}
+
+/// What the child does: the body of the ignored test.
+pub(crate) fn obey() {
+    let Some(socket) = socket() else {
         return;
     };
-    let socket = UnixStream::connect(path).unwrap();
     let adapter: Adapter = match std::env::var(ENGINE).as_deref() {
         Ok("model") => model().0,
         _ => shader().unwrap(),
@@ -222,6 +265,11 @@ pub(crate) fn obey() {
             }
             Word::Heard => answer = fence.object().fence().peer_counters().heard,
             Word::Close => fence.close(),
+            // 0 where the view can be written.
+            Word::Address => {
+                let address = fence.current_value_address();
+                answer = address.map_or(0, |address| address.addr() as u64);
+            }
             Word::Opened | Word::Ended => panic!("not an order: {what:?}"),
         }
         tell(&socket, what, answer);

@@ -9,9 +9,11 @@ use native_fence::gpu::{
     Arrival, Crowd, EngineState, MemoryAccess, MemoryObserver, ModelClock, ModelEngine,
     ModelMemory, ModelOptions, ModelThreads, Node, NodePolicy,
 };
-use native_fence::kmd::Driver;
+use native_fence::kmd::{Driver, DriverOptions};
 use native_fence::umd::{Device, HwQueue, HwQueueOptions};
 use native_fence::{Fence, Timeout, WaitError, os};
+use std::num::NonZeroU32;
+use std::ops::RangeInclusive;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -21,12 +23,22 @@ use std::time::{Duration, Instant};
 /// Points at which threads may switch in one execution; more is a loop that never ends.
 const MOST_BRANCHES: usize = 20_000;
 
-/// Runs the scenario in every order that needs at most `preemptions` switches away from a thread
-/// that could go on, or as many as `LOOM_MAX_PREEMPTIONS` says; and says how many there were.
+/// Says that each scenario is explored as far as it may be.
+const WIDE: &str = "NFENCE_LOOM_WIDE";
+
+/// Runs the scenario in every order that needs at most so many switches away from a thread that could go
+/// on: the first of `preemptions`, which finds the scenario's twins; with [`WIDE`] the last; or as many
+/// as `LOOM_MAX_PREEMPTIONS` says. And says how many orders there were.
 ///
 /// A scenario explores only between [`loom::explore`] and [`loom::stop_exploring`]: how an adapter
 /// starts and stops is not what it is about. A wake-up that is lost ends it with loom's `deadlock`.
-pub(crate) fn explore(preemptions: usize, scenario: impl Fn() + Send + Sync + 'static) {
+pub(crate) fn explore(
+    preemptions: RangeInclusive<usize>,
+    scenario: impl Fn() + Send + Sync + 'static,
+) {
+    let (usual, wide) = preemptions.into_inner();
+    let is_wide = std::env::var_os(WIDE).is_some();
+    let preemptions = if is_wide { wide } else { usual };
     let mut builder = Builder::new();
     builder.max_branches = MOST_BRANCHES;
     builder.preemption_bound = builder.preemption_bound.or(Some(preemptions));
@@ -89,6 +101,8 @@ pub(crate) struct RigOptions {
     /// Slices end by their budget as soon as they may, so that two are kept in flight.
     pub(crate) short_slices: bool,
     pub(crate) current_values: Arrival,
+    /// Physical doorbells of each node; `None` for enough.
+    pub(crate) doorbells: Option<NonZeroU32>,
 }
 
 impl Default for RigOptions {
@@ -98,6 +112,7 @@ impl Default for RigOptions {
             lanes: 1,
             short_slices: false,
             current_values: Arrival::AtOnce,
+            doorbells: None,
         }
     }
 }
@@ -138,7 +153,11 @@ impl Rig {
             memories.push(Arc::clone(engine.memory()));
             Node::new(ordinal, Box::new(engine), policy, Arc::clone(&crowd)).unwrap()
         });
-        let driver = Driver::new(nodes.collect());
+        let caps = DriverOptions {
+            doorbells: options.doorbells,
+            ..DriverOptions::default()
+        };
+        let driver = Driver::with_options(nodes.collect(), caps);
         let adapter = os::Adapter::start(driver.clone()).unwrap();
         Self {
             device: Device::open(&adapter),

@@ -30,9 +30,9 @@ pub(crate) fn complaints(root: &Path, mutants: &[Mutant], index: &TestIndex) -> 
         for test in mutant.tests().filter(|test| index.programs(test).is_none()) {
             complain(format!("there is no test function {test}"));
         }
-        let loom = Program::File("loom".into());
         for test in mutant.tests() {
-            let of_loom = index.programs(test).is_some_and(|of| of.contains(&loom));
+            let programs = index.programs(test);
+            let of_loom = programs.is_some_and(|of| of.iter().any(Program::is_of_loom));
             if of_loom != (mutant.harness == Harness::Loom) {
                 complain(format!("{test} runs by another harness"));
             }

@@ -16,6 +16,11 @@ pub(crate) struct Choice {
 }
 
 impl Choice {
+    /// Whether all of a harness are chosen.
+    pub(crate) fn is_all(&self) -> bool {
+        self.ids.is_empty() && self.rules.is_empty() && self.random.is_none()
+    }
+
     /// The chosen ones, in their order.
     ///
     /// # Errors

@@ -190,8 +190,14 @@ fn try_all(options: &Options, index: &TestIndex, chosen: &[&Mutant]) -> anyhow::
     if !tests.is_empty() {
         workshop.prove_unmutated(&tests)?;
     }
+    let scenarios = if options.choice.is_all() && !scenarios.is_empty() {
+        // Those too that no twin names.
+        index.scenarios()
+    } else {
+        scenarios
+    };
     if !scenarios.is_empty() {
-        workshop.prove_scenarios()?;
+        workshop.prove_scenarios(&scenarios)?;
     }
     println!(
         "the tree as it is passes the {} tests ({:.1} s)\n",

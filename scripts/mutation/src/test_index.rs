@@ -19,6 +19,14 @@ pub(crate) enum Program {
 }
 
 impl Program {
+    /// Whether its tests run under loom: `tests/loom.rs` and `tests/loom_*.rs`.
+    pub(crate) fn is_of_loom(&self) -> bool {
+        match self {
+            Self::File(name) => name == "loom" || name.starts_with("loom_"),
+            Self::Library | Self::Unknown => false,
+        }
+    }
+
     /// Cargo's argument that selects it.
     pub(crate) fn arguments(&self) -> Vec<String> {
         match self {
@@ -49,6 +57,15 @@ impl TestIndex {
     /// The programs that have a test of this name.
     pub(crate) fn programs(&self, test: &str) -> Option<&BTreeSet<Program>> {
         self.programs.get(test)
+    }
+
+    /// The tests that run under loom.
+    pub(crate) fn scenarios(&self) -> BTreeSet<&str> {
+        let of_loom = self
+            .programs
+            .iter()
+            .filter(|(_, of)| of.iter().any(Program::is_of_loom));
+        of_loom.map(|(test, _)| test.as_str()).collect()
     }
 
     /// Tests in tests/ that are named after a rule, with their files.

@@ -17,8 +17,10 @@ const BUILD_LIMIT: Duration = Duration::from_secs(900);
 const TEST_LIMIT: Duration = Duration::from_secs(90);
 /// For all tests together on the tree as it is.
 const FIRST_LIMIT: Duration = Duration::from_secs(600);
-/// For a scenario, or all of them, under loom: they are to be explored to their end.
+/// For a scenario of a twin under loom, which is to be found.
 const LOOM_LIMIT: Duration = Duration::from_secs(480);
+/// For all scenarios, which are to be explored to their end.
+const FIRST_LOOM_LIMIT: Duration = Duration::from_secs(1800);
 /// What a scenario that was explored says of itself.
 const EXPLORED: &str = " executions of at most ";
 /// Of a log, printed where something is not as it should be.
@@ -113,15 +115,17 @@ impl Workshop<'_> {
         self.restore()
     }
 
-    /// Proves that the tree passes all scenarios for loom as it is, and says what they explored.
-    pub(crate) fn prove_scenarios(&self) -> anyhow::Result<()> {
+    /// Proves that the tree passes these scenarios for loom as it is, and says what they explored.
+    pub(crate) fn prove_scenarios(&self, scenarios: &BTreeSet<&str>) -> anyhow::Result<()> {
         let log = self.fresh_log("unmutated-loom")?;
-        let build = self.loom(&["--no-run"]);
+        let programs = self.programs(scenarios.iter().copied());
+        let build = self.loom(&programs, &["--no-run"]);
         let builds = self.run(build, BUILD_LIMIT, &log)?.succeeded();
         let says = |what: &str| format!("{what}:\n{}", tail(&log));
         ensure!(builds, says("the tree does not build under loom as it is"));
-        let explore = self.loom(&["--", "--nocapture"]);
-        let passes = self.run(explore, LOOM_LIMIT, &log)?.succeeded();
+        let mut explore = self.loom(&programs, &["--", "--nocapture", "--exact"]);
+        explore.args(scenarios);
+        let passes = self.run(explore, FIRST_LOOM_LIMIT, &log)?.succeeded();
         ensure!(passes, says("the tree does not pass under loom as it is"));
         let text = std::fs::read_to_string(&log)?;
         for line in text.lines().filter(|line| line.contains(EXPLORED)) {
@@ -161,7 +165,7 @@ impl Workshop<'_> {
                         .succeeded()
             }
             Harness::Loom => {
-                let build = self.loom(&["--no-run"]);
+                let build = self.loom(&self.programs(mutant.tests()), &["--no-run"]);
                 self.run(build, BUILD_LIMIT, &log)?.succeeded()
             }
         };
@@ -172,7 +176,7 @@ impl Workshop<'_> {
             let verdict = if !builds {
                 Verdict::Invalid
             } else if mutant.harness == Harness::Loom {
-                let explore = self.loom(&["--", "--exact", test]);
+                let explore = self.loom(&self.programs([test]), &["--", "--exact", test]);
                 match self.run(explore, LOOM_LIMIT, &log)? {
                     // What is not found in time is not found.
                     Ended::TimeLimit => Verdict::Survived,
@@ -231,10 +235,11 @@ impl Workshop<'_> {
 
     /// The scenarios for loom: optimised, since they run thousands of times, and in a folder of
     /// their own, since all crates are built for loom.
-    fn loom(&self, arguments: &[&str]) -> Command {
-        let program = ["test", "--release", "--locked", "--quiet", "--test", "loom"];
-        let mut cargo = self.cargo(&program, &self.folder.join("loom"));
+    fn loom(&self, programs: &BTreeSet<Program>, arguments: &[&str]) -> Command {
+        let test = ["test", "--release", "--locked", "--quiet"];
+        let mut cargo = self.cargo(&test, &self.folder.join("loom"));
         cargo
+            .args(programs.iter().flat_map(Program::arguments))
             .args(arguments)
             .env("RUSTFLAGS", "--cfg loom")
             .env("RUST_BACKTRACE", "0")

@@ -1,0 +1,137 @@
+//! The protocol of operating systems that have one fence open (`src/os/peers.rs`), in every order that
+//! loom finds: the real page of slots, in explored memory, and the real threads that hear of others.
+//! As `tests/loom.rs` otherwise.
+#![cfg(loom)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod support {
+    #[allow(dead_code, reason = "several programs share it")]
+    pub(crate) mod loom_rig;
+    #[allow(dead_code, reason = "several programs share it")]
+    pub(crate) mod loom_systems;
+}
+
+use loom::thread;
+use native_fence::{CommandList, Timeout};
+use support::loom_rig::{Rig, RigOptions, explore};
+use support::loom_systems::{opened, raise, rest, shared_fence, signaller, without_engines};
+
+/// A's CPU signals while B's waiter comes: A's look finds B's word, or B's look the value.
+#[test]
+fn loom_a_cpu_signals_while_another_system_arms() {
+    explore(2..=2, || {
+        let (a, b) = (without_engines(), without_engines());
+        let made = shared_fence(&a);
+        let opened = opened(&made, &b);
+        rest();
+        loom::explore();
+        let signals = signaller(&made, 1);
+        opened.wait(1, Timeout::Never).unwrap();
+        signals.join().unwrap();
+        loom::stop_exploring();
+    });
+}
+
+/// A's engine signals while B's waiter comes: A posts what B waits for, or B's look finds the value.
+#[test]
+fn loom_an_engine_signals_while_another_system_arms() {
+    explore(1..=1, || {
+        let rig = Rig::new(RigOptions::default());
+        let b = without_engines();
+        let made = shared_fence(&rig.device);
+        let opened = opened(&made, &b);
+        let mut queue = rig.queue();
+        rig.rest();
+        rest();
+        loom::explore();
+        queue.submit(CommandList::new().signal(&made, 1)).unwrap();
+        opened.wait(1, Timeout::Never).unwrap();
+        loom::stop_exploring();
+    });
+}
+
+/// B is told of one value after another: it looks again whenever it was called since it began to look.
+#[test]
+fn loom_a_system_is_told_while_it_looks() {
+    explore(2..=2, || {
+        let (a, b) = (without_engines(), without_engines());
+        let made = shared_fence(&a);
+        let opened = opened(&made, &b);
+        let [_first, second] = [1, 2].map(|value| opened.arm(value));
+        rest();
+        loom::explore();
+        let signals = thread::spawn(move || {
+            made.signal(1).unwrap();
+            made.signal(2).unwrap();
+        });
+        second.wait(Timeout::Never).unwrap();
+        signals.join().unwrap();
+        loom::stop_exploring();
+    });
+}
+
+/// An engine of A has signalled 6, C's CPU takes it back, and B's waiter, which has seen that, comes; then
+/// the record of 6 is answered. C has said before it stored that records are of the past.
+#[test]
+fn loom_a_record_of_before_a_rewind_is_not_told() {
+    explore(2..=2, || {
+        let [a, b, c] = std::array::from_fn(|_| without_engines());
+        let made = shared_fence(&a);
+        let [waits, rewinds] = [&b, &c].map(|system| opened(&made, system));
+        made.signal(6).unwrap();
+        rest();
+        loom::explore();
+        let rewind = thread::spawn(move || rewinds.rewind(0).unwrap());
+        let wait = (waits.current_value() == 0).then(|| waits.arm(5));
+        raise(&made, 6);
+        rewind.join().unwrap();
+        loom::stop_exploring();
+        rest();
+        if let Some(wait) = wait {
+            assert_eq!(wait.outcome(), None, "5 was not signalled since");
+        }
+    });
+}
+
+/// The same when the answer to the record has begun before the rewind.
+#[test]
+fn loom_a_value_of_before_a_rewind_is_not_told() {
+    explore(2..=2, || {
+        let [a, b, c] = std::array::from_fn(|_| without_engines());
+        let made = shared_fence(&a);
+        let [waits, rewinds] = [&b, &c].map(|system| opened(&made, system));
+        made.signal(6).unwrap();
+        rest();
+        loom::explore();
+        let answers = thread::spawn({
+            let made = made.clone();
+            move || raise(&made, 6)
+        });
+        rewinds.rewind(0).unwrap();
+        let wait = waits.arm(5);
+        answers.join().unwrap();
+        loom::stop_exploring();
+        rest();
+        assert_eq!(wait.outcome(), None, "5 was not signalled since");
+    });
+}
+
+/// Two threads of a system open a fence that came: it is one there, with one slot of the page.
+#[test]
+fn loom_two_threads_open_a_fence_that_came() {
+    explore(2..=2, || {
+        let (a, b) = (without_engines(), without_engines());
+        let made = shared_fence(&a);
+        let handle = made.share().unwrap().passed().unwrap();
+        rest();
+        loom::explore();
+        let opens = {
+            let (b, handle) = (b.clone(), handle.clone());
+            thread::spawn(move || b.open_fence(&handle).unwrap())
+        };
+        let one = b.open_fence(&handle).unwrap();
+        let other = opens.join().unwrap();
+        loom::stop_exploring();
+        assert_eq!(one.object().fence().id(), other.object().fence().id());
+    });
+}
