@@ -93,6 +93,28 @@ fn loom_a_record_of_before_a_rewind_is_not_told() {
     });
 }
 
+/// NF-26: A's own waiter has seen that another system took 6 back; A's record of 6 is older than that.
+#[test]
+fn loom_a_record_of_before_anothers_rewind_ends_no_own_wait() {
+    explore(0..=0, || {
+        let (a, c) = (without_engines(), without_engines());
+        let made = shared_fence(&a);
+        let rewinds = opened(&made, &c);
+        let earlier = made.arm(7);
+        made.signal(6).unwrap();
+        rewinds.rewind(0).unwrap();
+        let later = made.arm(5);
+        raise(&made, 7);
+        rest();
+        assert_eq!(
+            earlier.outcome(),
+            Some(Ok(())),
+            "it stood when 7 was signalled"
+        );
+        assert_eq!(later.outcome(), None, "5 was not signalled since");
+    });
+}
+
 /// The same when the answer to the record has begun before the rewind.
 #[test]
 fn loom_a_value_of_before_a_rewind_is_not_told() {

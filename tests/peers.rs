@@ -317,11 +317,25 @@ fn who_has_lost_its_slot_takes_it_again_or_says_so() {
         assert_eq!(second.wait(LONG), Err(WaitError::SlotLost));
         assert_eq!(b.fence.wait(9, LONG), Err(WaitError::SlotLost));
         word(1, OpenerSlot::AWAITED).publish(77);
-        let values = [OpenerSlot::AWAITED, OpenerSlot::MONITORED_VALUE];
-        let before = values.map(|offset| word(1, offset).observe());
+        // Whatever it had: it is told now, in a word of its own.
+        b.fence.rewind(0).unwrap();
+        word(1, OpenerSlot::REACHED_WORD).publish(3);
+        page.word(OpenerSlot::reached(1, 3)).publish(6);
+        let values = [
+            OpenerSlot::AWAITED,
+            OpenerSlot::MONITORED_VALUE,
+            OpenerSlot::REACHED_WORD,
+            OpenerSlot::TELLING,
+        ];
+        let values = values.map(|offset| OpenerSlot::BYTES + offset);
+        let reached = (0..OpenerSlot::REACHED_WORDS).map(|word| OpenerSlot::reached(1, word));
+        let places: Vec<_> = values.into_iter().chain(reached).collect();
+        let seen = || -> Vec<_> { places.iter().map(|at| page.word(*at).observe()).collect() };
+        let before = seen();
         drop(b.fence.arm(9));
+        b.fence.signal(2).unwrap();
         b.fence.close();
-        let after = values.map(|offset| word(1, offset).observe());
+        let after = seen();
         lives.kill().unwrap();
         lives.wait().unwrap();
         assert_eq!(after, before);

@@ -11,7 +11,8 @@ use native_fence::gpu::NodePolicy;
 use native_fence::kmd::DoorbellId;
 use native_fence::os::{OsError, QueueStop};
 use native_fence::{
-    CommandList, CreateError, EndError, HwQueue, HwQueueOptions, RingError, Timeout, WaitError,
+    CommandList, CreateError, EndError, HwQueue, HwQueueOptions, RingError, SubmitError, Timeout,
+    WaitError,
 };
 use std::thread;
 use support::bench::{Bench, Call, Failing, LONG, complete, on_every_bench, until};
@@ -142,6 +143,39 @@ fn hq_02_a_queue_goes_on_by_its_next_doorbell() {
         drop(queue);
         assert_eq!((destroyed(bench, first), destroyed(bench, next)), (1, 1));
     });
+}
+
+/// HQ-02: one thread destroys the doorbell while another makes the next one, as soon as it can: that has
+/// the ring, and all runs that is queued.
+///
+/// Kills `a-doorbell-takes-the-ring-of-the-next`.
+#[test]
+fn hq_02_a_doorbell_is_made_while_another_is_destroyed() {
+    let bench = Bench::new();
+    let (mut queue, fence) = (bench.queue(), bench.fence(0));
+    for value in 1..=300 {
+        thread::scope(|scope| {
+            let queue = &queue;
+            scope.spawn(move || queue.destroy_doorbell().unwrap());
+            until("the next doorbell is made", || {
+                queue.create_doorbell().is_ok()
+            });
+        });
+        queue.connect_doorbell().unwrap();
+        complete(&mut queue, CommandList::new().signal(&fence, value));
+    }
+}
+
+/// NF-22: without a doorbell nothing makes room in a ring that is full: whoever would wait for it is told.
+///
+/// Kills `who-has-no-doorbell-waits-for-room`.
+#[test]
+fn nf_22_nobody_waits_for_room_without_a_doorbell() {
+    let bench = Bench::new();
+    let (mut queue, list) = (without(&bench), CommandList::new().nop().clone());
+    while queue.queue_commands(&list).is_ok() {}
+    let full = queue.submit_blocking(&list, Timeout::Never);
+    assert!(matches!(full, Err(SubmitError::Full { .. })), "{full:?}");
 }
 
 /// HQ-02: where the driver makes no doorbell, its reason is told and the queue has none; it is asked

@@ -246,8 +246,8 @@ pub unsafe extern "C" fn NfD3DKMTDestroyHwContext(args: *const DestroyHwContext)
 /// # Errors
 /// `STATUS_INVALID_HANDLE`; `STATUS_INVALID_PARAMETER`: flags, a capacity that no ring has;
 /// `STATUS_NOT_SUPPORTED`: a ring of the caller's own; `STATUS_NO_MEMORY`,
-/// `STATUS_INSUFFICIENT_RESOURCES`; `STATUS_DEVICE_REMOVED`: the adapter was stopped, or the engine is
-/// lost.
+/// `STATUS_INSUFFICIENT_RESOURCES`; `STATUS_DEVICE_REMOVED`: the adapter was stopped, the engine is
+/// lost, or the device ends or has ended (`NfEndDevice`; try again if that fails).
 ///
 /// # Safety
 /// `args` is NULL, not aligned, or points to such a structure, which nobody else touches during the
@@ -282,8 +282,8 @@ pub unsafe extern "C" fn NfD3DKMTDestroyHwQueue(args: *const DestroyHwQueue) -> 
 /// # Errors
 /// `STATUS_INVALID_HANDLE`; `STATUS_INVALID_PARAMETER`: an unknown flag, private data, a queue that
 /// has a doorbell; `STATUS_NOT_SUPPORTED`: a second address, another size of the ring, a ring of
-/// the caller's own; `STATUS_DEVICE_REMOVED`: the adapter was stopped, or the queue has ended
-/// (`NfEndDevice`); `STATUS_NO_MEMORY`, `STATUS_INSUFFICIENT_RESOURCES`: the driver's.
+/// the caller's own; `STATUS_DEVICE_REMOVED`: the adapter was stopped, or the device ends or has ended
+/// (`NfEndDevice`; try again if that fails); `STATUS_NO_MEMORY`, `STATUS_INSUFFICIENT_RESOURCES`: the driver's.
 ///
 /// # Safety
 /// `args` is NULL, not aligned, or points to such a structure, which nobody else touches during the
@@ -299,7 +299,8 @@ pub unsafe extern "C" fn NfD3DKMTCreateDoorbell(args: *mut CreateDoorbell) -> Nt
 /// # Errors
 /// `STATUS_INVALID_HANDLE`; `STATUS_INVALID_PARAMETER`: flags;
 /// `STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE`: the queue was stopped at a packet;
-/// `STATUS_DEVICE_REMOVED`: the device is lost, or the adapter was stopped;
+/// `STATUS_DEVICE_REMOVED`: the device is lost, the adapter was stopped, or the device ends or has ended
+/// (`NfEndDevice`; try again if that fails);
 /// `STATUS_INSUFFICIENT_RESOURCES`: the engine takes no more queues; `STATUS_NO_MEMORY`.
 ///
 /// # Safety

@@ -22,8 +22,8 @@ use crate::abi::wddm::{
 /// `STATUS_INVALID_HANDLE`; `STATUS_INVALID_PARAMETER`: an unknown flag, private data;
 /// `STATUS_NOT_SUPPORTED`: UserModeSubmission, which has a call of its own, and the flags that are not
 /// built: DisableGpuTimeout, NoKmdAccess, NativeProgressFence, TestQueue; `STATUS_NO_MEMORY`,
-/// `STATUS_INSUFFICIENT_RESOURCES`; `STATUS_DEVICE_REMOVED`: the adapter was stopped, or the engine is
-/// lost.
+/// `STATUS_INSUFFICIENT_RESOURCES`; `STATUS_DEVICE_REMOVED`: the adapter was stopped, the engine is
+/// lost, or the device ends or has ended (`NfEndDevice`; try again if that fails).
 ///
 /// # Safety
 /// `args` is NULL, not aligned, or points to such a structure, which nobody else touches during the

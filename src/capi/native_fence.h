@@ -1419,8 +1419,8 @@ NTSTATUS NfD3DKMTDestroyHwContext(const struct D3DKMT_DESTROYHWCONTEXT *args);
  # Errors
  `STATUS_INVALID_HANDLE`; `STATUS_INVALID_PARAMETER`: flags, a capacity that no ring has;
  `STATUS_NOT_SUPPORTED`: a ring of the caller's own; `STATUS_NO_MEMORY`,
- `STATUS_INSUFFICIENT_RESOURCES`; `STATUS_DEVICE_REMOVED`: the adapter was stopped, or the engine is
- lost.
+ `STATUS_INSUFFICIENT_RESOURCES`; `STATUS_DEVICE_REMOVED`: the adapter was stopped, the engine is
+ lost, or the device ends or has ended (`NfEndDevice`; try again if that fails).
 
  # Safety
  `args` is NULL, not aligned, or points to such a structure, which nobody else touches during the
@@ -1449,8 +1449,8 @@ NTSTATUS NfD3DKMTDestroyHwQueue(const struct D3DKMT_DESTROYHWQUEUE *args);
  # Errors
  `STATUS_INVALID_HANDLE`; `STATUS_INVALID_PARAMETER`: an unknown flag, private data, a queue that
  has a doorbell; `STATUS_NOT_SUPPORTED`: a second address, another size of the ring, a ring of
- the caller's own; `STATUS_DEVICE_REMOVED`: the adapter was stopped, or the queue has ended
- (`NfEndDevice`); `STATUS_NO_MEMORY`, `STATUS_INSUFFICIENT_RESOURCES`: the driver's.
+ the caller's own; `STATUS_DEVICE_REMOVED`: the adapter was stopped, or the device ends or has ended
+ (`NfEndDevice`; try again if that fails); `STATUS_NO_MEMORY`, `STATUS_INSUFFICIENT_RESOURCES`: the driver's.
 
  # Safety
  `args` is NULL, not aligned, or points to such a structure, which nobody else touches during the
@@ -1464,7 +1464,8 @@ NTSTATUS NfD3DKMTCreateDoorbell(struct D3DKMT_CREATE_DOORBELL *args);
  # Errors
  `STATUS_INVALID_HANDLE`; `STATUS_INVALID_PARAMETER`: flags;
  `STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE`: the queue was stopped at a packet;
- `STATUS_DEVICE_REMOVED`: the device is lost, or the adapter was stopped;
+ `STATUS_DEVICE_REMOVED`: the device is lost, the adapter was stopped, or the device ends or has ended
+ (`NfEndDevice`; try again if that fails);
  `STATUS_INSUFFICIENT_RESOURCES`: the engine takes no more queues; `STATUS_NO_MEMORY`.
 
  # Safety
@@ -1591,8 +1592,8 @@ NTSTATUS NfD3DKMTSignalSynchronizationObjectFromCpu(const struct D3DKMT_SIGNALSY
  `STATUS_INVALID_HANDLE`; `STATUS_INVALID_PARAMETER`: an unknown flag, private data;
  `STATUS_NOT_SUPPORTED`: UserModeSubmission, which has a call of its own, and the flags that are not
  built: DisableGpuTimeout, NoKmdAccess, NativeProgressFence, TestQueue; `STATUS_NO_MEMORY`,
- `STATUS_INSUFFICIENT_RESOURCES`; `STATUS_DEVICE_REMOVED`: the adapter was stopped, or the engine is
- lost.
+ `STATUS_INSUFFICIENT_RESOURCES`; `STATUS_DEVICE_REMOVED`: the adapter was stopped, the engine is
+ lost, or the device ends or has ended (`NfEndDevice`; try again if that fails).
 
  # Safety
  `args` is NULL, not aligned, or points to such a structure, which nobody else touches during the

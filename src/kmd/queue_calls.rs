@@ -123,13 +123,15 @@ impl QueueCalls<'_> {
     }
 
     pub(super) fn destroy_doorbell(&self, doorbell: DoorbellId) {
-        self.disconnect_doorbell(doorbell);
-        let Some(hw_queue) = self.0.doorbells.remove(doorbell) else {
+        let Ok(hw_queue) = self.0.doorbells.queue_of(doorbell) else {
             return;
         };
+        self.disconnect_doorbell(doorbell);
         if let Ok(slot) = self.0.queues.slot(hw_queue) {
             drop(slot.take_ring());
         }
+        // Last: from now on the queue may have another doorbell, whose ring is not to be taken.
+        self.0.doorbells.remove(doorbell);
     }
 
     pub(super) fn connect_doorbell(

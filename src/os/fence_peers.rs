@@ -90,10 +90,16 @@ impl NativeFence {
     }
 
     /// A waiter is about to come, which has seen CurrentValue: what others are in the midst of telling may be
-    /// older than it.
-    pub(super) fn part_from_earlier(&self, state: &State) {
-        if let Some(peers) = self.peers.get() {
-            peers.waiter_comes(state.waiters.next_number());
+    /// older than it, and so may be records, where any of them has stored CurrentValue backwards since the
+    /// waiter before. Who did so said it before, and the waiter has seen what was stored.
+    pub(super) fn part_from_earlier(&self, state: &mut State) {
+        let Some(peers) = self.peers.get() else {
+            return;
+        };
+        let rewinds = peers.rewinds();
+        if std::mem::replace(&mut state.rewinds, rewinds) != rewinds {
+            state.waiters.rewind();
         }
+        peers.waiter_comes(state.waiters.next_number());
     }
 }

@@ -8,8 +8,10 @@ use super::adapter::Adapter;
 use super::native_fence::NativeFence;
 use super::peer_link::PeerLink;
 use super::shared_pages::{PassFenceError, SharedPages};
+use super::turn::Turn;
 use crate::sync::Arc;
 use crate::sync::plain;
+use std::io;
 use std::sync::OnceLock;
 
 /// See the file's head.
@@ -21,6 +23,8 @@ pub(super) struct GlobalFence {
     created: OnceLock<()>,
     /// What other processes open it by, once it was passed to one or came from one.
     passed: plain::Mutex<Option<Arc<SharedPages>>>,
+    /// Who finds out what others open it by, and links it with them.
+    passing: Turn,
 }
 
 impl GlobalFence {
@@ -32,6 +36,7 @@ impl GlobalFence {
             adapter,
             created: OnceLock::new(),
             passed: plain::Mutex::default(),
+            passing: Turn::default(),
         })
     }
 
@@ -58,6 +63,8 @@ impl GlobalFence {
         if self.fence.terms().is_intra_gpu {
             return Err(PassFenceError::IntraGpu);
         }
+        let busy = |_| io::Error::from(io::ErrorKind::ResourceBusy);
+        let _turn = self.passing.ask().map_err(busy)?;
         let mut passed = plain::lock(&self.passed);
         if let Some(pages) = &*passed {
             return Ok(Arc::clone(pages));
@@ -73,8 +80,8 @@ impl GlobalFence {
         // other. It is true of these files for good, also where what follows fails.
         self.adapter.passed_fence(pages.files(), self);
         *passed = Some(Arc::clone(&pages));
-        // Wakers may run in what follows. Who has the pages before it is done may send them: what others
-        // tell until then is found by the first look.
+        // Wakers may run in what follows. Nobody has the pages before it is done: this fence would tell
+        // those to whom they are sent of nothing.
         drop(passed);
         link.begin(&self.fence).inspect_err(|_| {
             *plain::lock(&self.passed) = None;

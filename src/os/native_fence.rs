@@ -48,6 +48,9 @@ pub(super) struct State {
     cpu_waits: u64,
     /// The value of the record that is being answered, for the other operating systems; else 0.
     pub(super) recorded: u64,
+    /// How often CurrentValue had been stored backwards when the last waiter came, by whatever system of
+    /// those that have the fence open.
+    pub(super) rewinds: u64,
 }
 
 /// What a fence is made for, for good.

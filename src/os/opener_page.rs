@@ -85,9 +85,14 @@ impl OpenerPage {
         self.page.word(SharedFenceHeader::REWINDS).meet(1);
     }
 
-    /// Whether CurrentValue ever was stored backwards from a CPU.
+    /// How often CurrentValue was stored backwards from a CPU.
+    pub(super) fn rewinds(&self) -> u64 {
+        self.page.word(SharedFenceHeader::REWINDS).observe()
+    }
+
+    /// Whether it ever was.
     pub(super) fn was_rewound(&self) -> bool {
-        self.page.word(SharedFenceHeader::REWINDS).observe() != 0
+        self.rewinds() != 0
     }
 
     /// Takes a free slot: which. The words in it are those of one that waits for nothing.

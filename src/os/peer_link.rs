@@ -253,7 +253,7 @@ impl Peers for PeerLink {
         known.awaited = monitored_value;
         drop(known);
         self.page.set_awaited(self.slot, monitored_value);
-        // Before CurrentValue is read again: pairs with the signaller's, in `NativeFence::post`.
+        // Before CurrentValue is read again: pairs with the signaller's, in `NativeFence::least`.
         fence(Ordering::SeqCst);
         self.call();
     }
@@ -263,7 +263,8 @@ impl Peers for PeerLink {
         if known.is_lost {
             return None;
         }
-        if !self.has_slot() {
+        let has_slot = self.has_slot();
+        if !has_slot {
             // Nobody tells this one any more; what to do about it needs the fence's lock let go.
             self.look_again();
         }
@@ -274,7 +275,8 @@ impl Peers for PeerLink {
             }
             let awaited = self.page.awaited(slot);
             let mut answers_at = reached;
-            if awaited < reached.max(recorded) {
+            // Who tells says so in its own slot, and without one tells nobody: it looks again.
+            if has_slot && awaited < reached.max(recorded) {
                 answers_at = self.tell(slot, awaited, current_value, recorded);
             }
             if awaited >= answers_at {
@@ -288,8 +290,17 @@ impl Peers for PeerLink {
         self.page.rewind();
     }
 
+    fn rewinds(&self) -> u64 {
+        self.page.rewinds()
+    }
+
     fn reached(&self) -> Vec<Reached> {
-        lock(&self.known).reached.take(self.page.telling())
+        let known = lock(&self.known);
+        // In a slot that is another's by now stands what that one is told.
+        if known.is_lost || !self.has_slot() {
+            return Vec::new();
+        }
+        known.reached.take(self.page.telling())
     }
 
     fn waiter_comes(&self, number: u64) {
@@ -297,7 +308,9 @@ impl Peers for PeerLink {
         // after a rewind, and with it that there was one.
         if self.page.was_rewound() {
             let mut known = lock(&self.known);
-            known.reached.change(self.page.telling(), number);
+            if !known.is_lost && self.has_slot() {
+                known.reached.change(self.page.telling(), number);
+            }
         }
     }
 

@@ -13,7 +13,8 @@
 //! that it hears of, has CurrentValue stored, then a fence, then reads the words; and where one is
 //! exceeded it tells that system.
 //! - A signal of A's CPU: of the two fences one comes first. Either B's read finds N, or A's finds the
-//!   word and tells B.
+//!   word and tells B. CPU signals of several systems are ordered by their users: of two at the same time
+//!   the one that is stored last counts, and of the other nobody is told.
 //! - A signal of A's engine: B's call has A post the new least value to its engines. By the contract of
 //!   UpdateMonitoredValues, N is then readable by A's read after the post, which tells B; or the signal is
 //!   compared with what was posted, and raises; or its engine adopts later, and raises. A raise is
@@ -92,7 +93,8 @@ pub(super) struct Reached {
     pub(super) before: u64,
 }
 
-/// See the file's head. All but `heard` and `keeps_slot` with the fence's lock held; waits for nobody.
+/// See the file's head. Waits for nobody. What reads or changes the own slot's words, but for `keeps_slot`,
+/// with the fence's lock held.
 pub(super) trait Peers: Send + Sync + Debug {
     /// What the own waiters wait for is this MonitoredValue. If that is news the others are called.
     fn await_own(&self, monitored_value: u64);
@@ -104,6 +106,10 @@ pub(super) trait Peers: Send + Sync + Debug {
 
     /// CurrentValue is about to be stored backwards, or was before there were others.
     fn rewind(&self);
+
+    /// How often any system's CPU has stored CurrentValue backwards: a number that changes before it is.
+    #[must_use]
+    fn rewinds(&self) -> u64;
 
     /// The values that this system was told of since the last call.
     #[must_use]

@@ -24,6 +24,9 @@ use std::collections::BTreeMap;
 const SHORT_BYTES: usize = 256;
 /// Words at the start of an engine's blocks, by which its two sides meet.
 const FIRST_BYTES: usize = 64;
+/// Where openers are told.
+const REACHED_WORDS: std::ops::Range<u64> =
+    OpenerSlot::reached(0, 0)..OpenerSlot::reached(OpenerSlot::SLOTS, 0);
 /// Openers that a scenario has at most.
 const EXPLORED_OPENERS: u64 = 4;
 
@@ -32,7 +35,11 @@ fn is_explored(group: WordGroup, offset: u64) -> bool {
     match group {
         WordGroup::CurrentValues => true,
         WordGroup::MonitoredValues => {
-            is_of_opener(offset) || is_reached(offset) || is_called(group, offset)
+            if REACHED_WORDS.contains(&offset) {
+                is_reached(offset)
+            } else {
+                is_of_opener(offset) || is_called(group, offset)
+            }
         }
         // Control words and packets alternate by the page; the first packets of a page count too,
         // and cost little, since they are written before the index.
@@ -73,6 +80,7 @@ fn is_explored(group: WordGroup, offset: u64) -> bool {
 /// tells and is told, of those that a scenario has.
 fn is_of_opener(offset: u64) -> bool {
     match offset % OpenerSlot::BYTES {
+        // Of REWINDS as well, which lies at the start of its line.
         OpenerSlot::MONITORED_VALUE | OpenerSlot::AWAITED => true,
         OpenerSlot::REACHED_WORD | OpenerSlot::TELLING => {
             offset < EXPLORED_OPENERS * OpenerSlot::BYTES

@@ -178,6 +178,9 @@ impl Fence {
     /// a value that an engine stores and takes back before the operating system has looked does not end
     /// them. What a CPU signal stores does, in whatever process, although a rewind takes it back at once.
     ///
+    /// CPU signals of several processes are ordered by their users: of two that come at the same time the
+    /// last one stores, also where it was to be refused after the other, and nobody is told of the first.
+    ///
     /// # Errors
     /// A closed handle, a progress fence.
     pub fn rewind(&self, value: u64) -> Result<(), SignalError> {

@@ -122,7 +122,7 @@ impl HwQueue {
     /// submission whose packets make room.
     ///
     /// # Errors
-    /// [`SubmitError`], `Full` excepted.
+    /// [`SubmitError`]; `Full` only of a queue without a doorbell, of which nothing is executed.
     pub fn submit_blocking(
         &mut self,
         list: &CommandList,
@@ -135,6 +135,10 @@ impl HwQueue {
         loop {
             let needed = match self.queue_commands(list) {
                 Ok(value) => return self.ring_for(value),
+                // Without a doorbell nothing makes room.
+                Err(full @ SubmitError::Full { .. }) if self.queue.doorbell().is_none() => {
+                    return Err(full);
+                }
                 Err(SubmitError::Full { needed, .. }) => needed,
                 Err(error) => return Err(error),
             };

@@ -3,8 +3,9 @@
 //! It is the test's own program, as a `child` is. All memory that it maps for sharing it gets for reading
 //! alone: the system asks a filter (seccomp) about each such mapping, and that has a handler make another one.
 //! Each store then faults; the handler counts it, and lets the instruction do it alone. At the one that is
-//! asked for the process kills itself with SIGKILL instead: all stores before it are made, and none after it,
-//! whatever thread they are of. What others have of it then is what a process that is killed there leaves.
+//! asked for the process kills itself with SIGKILL instead: all stores before it are made, and none after it
+//! by this thread. Another thread's may be made while this one's instruction is let through, uncounted, and
+//! until the system has stopped it. What others have of it then is what a process that is killed there leaves.
 #![allow(
     clippy::cast_sign_loss,
     clippy::cast_possible_wrap,
