@@ -113,7 +113,7 @@ fn nf_13_the_cpu_has_no_part_in_an_intra_gpu_fence() {
 /// NF-13: the first value is set by a packet of the creator: one that is asked of the OS is refused, and
 /// before that packet the fence stands at 0.
 ///
-/// Kills `intra-gpu-takes-an-initial-value`, `used-places-keep-their-words`.
+/// Kills `intra-gpu-takes-an-initial-value`.
 #[test]
 fn nf_13_the_initial_value_is_set_by_a_packet() {
     on_every_bench(NodePolicy::default(), |bench| {
@@ -126,7 +126,6 @@ fn nf_13_the_initial_value_is_set_by_a_packet() {
         let (fence, mut queue) = (intra_gpu(bench), bench.queue());
         complete(&mut queue, CommandList::new().signal(&fence, 7));
         bench.until_parked();
-        // No slice is in flight: the next one has its place, which was used.
         drop(fence);
         let fence = intra_gpu(bench);
         let mut waits = bench.queue();

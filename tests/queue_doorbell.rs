@@ -148,7 +148,7 @@ fn hq_02_a_queue_goes_on_by_its_next_doorbell() {
 /// HQ-02: one thread destroys the doorbell while another makes the next one, as soon as it can: that has
 /// the ring, and all runs that is queued.
 ///
-/// Kills `a-doorbell-takes-the-ring-of-the-next`.
+/// Kills `a-destroyed-doorbell-stays-with-the-driver`.
 #[test]
 fn hq_02_a_doorbell_is_made_while_another_is_destroyed() {
     let bench = Bench::new();

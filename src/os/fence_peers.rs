@@ -34,11 +34,18 @@ impl NativeFence {
 
     /// From now on others may have it open: their waiters count, and they hear of what is reached here.
     pub(super) fn link(&self, peers: Arc<dyn Peers>) {
-        self.with_state(|state, told| {
+        self.with_state(|state, _| {
             let peers = self.peers.get_or_init(|| peers);
             if state.waiters.was_rewound() {
                 peers.rewind();
             }
+        });
+    }
+
+    /// Takes what others told of, and what they wait for; answered like a raise, since their engines may
+    /// have stored anything.
+    pub(super) fn look_at_peers(&self) {
+        self.with_state(|state, told| {
             self.answer_peers(state, told);
             self.settle(state, Vec::new(), true, told);
         });
@@ -52,8 +59,7 @@ impl NativeFence {
         peers.map_or_else(PeerCounters::default, |peers| peers.counters())
     }
 
-    /// Another operating system calls, or the process of one may have ended: answered like a raise,
-    /// since its engines may have stored anything.
+    /// Another operating system calls, or the process of one may have ended.
     pub(super) fn peers_called(&self, ended: Option<usize>) {
         let Some(peers) = self.peers.get() else {
             return;
@@ -62,10 +68,7 @@ impl NativeFence {
         if !peers.keeps_slot() {
             return self.fail(WaitError::SlotLost);
         }
-        self.with_state(|state, told| {
-            self.answer_peers(state, told);
-            self.settle(state, Vec::new(), true, told);
-        });
+        self.look_at_peers();
     }
 
     /// Takes what others told of and releases whom it satisfies.

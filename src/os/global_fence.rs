@@ -8,10 +8,8 @@ use super::adapter::Adapter;
 use super::native_fence::NativeFence;
 use super::peer_link::PeerLink;
 use super::shared_pages::{PassFenceError, SharedPages};
-use super::turn::Turn;
 use crate::sync::Arc;
 use crate::sync::plain;
-use std::io;
 use std::sync::OnceLock;
 
 /// See the file's head.
@@ -23,8 +21,6 @@ pub(super) struct GlobalFence {
     created: OnceLock<()>,
     /// What other processes open it by, once it was passed to one or came from one.
     passed: plain::Mutex<Option<Arc<SharedPages>>>,
-    /// Who finds out what others open it by, and links it with them.
-    passing: Turn,
 }
 
 impl GlobalFence {
@@ -36,7 +32,6 @@ impl GlobalFence {
             adapter,
             created: OnceLock::new(),
             passed: plain::Mutex::default(),
-            passing: Turn::default(),
         })
     }
 
@@ -63,8 +58,6 @@ impl GlobalFence {
         if self.fence.terms().is_intra_gpu {
             return Err(PassFenceError::IntraGpu);
         }
-        let busy = |_| io::Error::from(io::ErrorKind::ResourceBusy);
-        let _turn = self.passing.ask().map_err(busy)?;
         let mut passed = plain::lock(&self.passed);
         if let Some(pages) = &*passed {
             return Ok(Arc::clone(pages));
@@ -76,16 +69,14 @@ impl GlobalFence {
         );
         let pages = SharedPages::of(current, monitored, fence.terms().access)?;
         let link = PeerLink::first(&pages, self.adapter.peer_watch()?)?;
-        // Before anybody can have the pages: who opens them on this adapter finds this fence, and makes no
-        // other. It is true of these files for good, also where what follows fails.
+        // Before anybody can have the pages: those to whom they are sent are told of what is signalled here
+        // from now on, and who opens them on this adapter finds this fence, and makes no other.
+        link.listen(&self.fence)?;
         self.adapter.passed_fence(pages.files(), self);
         *passed = Some(Arc::clone(&pages));
-        // Wakers may run in what follows. Nobody has the pages before it is done: this fence would tell
-        // those to whom they are sent of nothing.
+        // Wakers may run in what follows, and pass the fence on.
         drop(passed);
-        link.begin(&self.fence).inspect_err(|_| {
-            *plain::lock(&self.passed) = None;
-        })?;
+        link.look(&self.fence);
         Ok(pages)
     }
 
@@ -96,7 +87,8 @@ impl GlobalFence {
         link: &Arc<PeerLink>,
     ) -> Result<(), PassFenceError> {
         *plain::lock(&self.passed) = Some(Arc::clone(pages));
-        link.begin(&self.fence)?;
+        link.listen(&self.fence)?;
+        link.look(&self.fence);
         self.adapter.passed_fence(pages.files(), self);
         Ok(())
     }

@@ -123,16 +123,22 @@ impl PeerLink {
         self.slot
     }
 
-    /// From now on the fence hears of the others, and they know of it.
-    pub(super) fn begin(self: &Arc<Self>, fence: &Arc<NativeFence>) -> Result<(), PassFenceError> {
+    /// From now on the fence hears of the others, and tells them of what is signalled here. Nobody is
+    /// woken by that.
+    pub(super) fn listen(self: &Arc<Self>, fence: &Arc<NativeFence>) -> Result<(), PassFenceError> {
         // Before the others are looked at: of what they tell after that, and of their ends, it hears.
         self.watch.tell_to(self.number, fence);
         let calls = self.page.calls(self.slot);
         let ear = PeerEar::start(&self.page, self.slot, calls, fence)?;
         self.ear.get_or_init(|| ear);
         fence.link(Arc::clone(self) as _);
-        self.call();
         Ok(())
+    }
+
+    /// What the others did before is looked at, and they know of the fence.
+    pub(super) fn look(&self, fence: &NativeFence) {
+        fence.look_at_peers();
+        self.call();
     }
 
     fn others(&self) -> impl Iterator<Item = usize> {
