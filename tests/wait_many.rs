@@ -167,6 +167,7 @@ fn nf_22_up_to_32_fences() {
         let waits = each(&fences, &[1; 33]);
         let any = Waiter::for_any(&waits[..32]);
         let all = Waiter::for_all(&waits[..32]);
+        any.until_asleep();
         all.until_asleep();
         assert_eq!(monitored_values(&fences[..32]), [0; 32]);
         // 11 and 32 have no common divisor: each comes once, the last of them first.
