@@ -137,6 +137,12 @@ impl HwQueue {
         door.has_doorbell().then(|| door.doorbell())
     }
 
+    /// Whether it runs when its user makes a doorbell, and not before.
+    #[must_use]
+    pub fn needs_doorbell(&self) -> bool {
+        self.record.door().is_missing()
+    }
+
     /// `D3DKMTCreateDoorbell`: the engine gets the ring when it is connected. A queue has one at a time.
     ///
     /// # Errors

@@ -119,6 +119,11 @@ impl QueueDoor {
         *plain::lock(&self.doorbell)
     }
 
+    /// Whether the user has made none, or has destroyed it, and may make one.
+    pub(super) fn is_missing(&self) -> bool {
+        *lock(&self.door) == Door::Missing
+    }
+
     /// Whether there is a doorbell.
     pub(super) fn has_doorbell(&self) -> bool {
         match *lock(&self.door) {

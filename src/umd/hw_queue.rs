@@ -136,7 +136,7 @@ impl HwQueue {
             let needed = match self.queue_commands(list) {
                 Ok(value) => return self.ring_for(value),
                 // Without a doorbell nothing makes room.
-                Err(full @ SubmitError::Full { .. }) if self.queue.doorbell().is_none() => {
+                Err(full @ SubmitError::Full { .. }) if self.queue.needs_doorbell() => {
                     return Err(full);
                 }
                 Err(SubmitError::Full { needed, .. }) => needed,
