@@ -17,16 +17,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
-use support::bench::{Bench, Call, DdiSpy, LONG, Moment, complete, on_every_bench, until};
-
-/// Doorbells that were taken for an end, so far.
-fn withdrawals(spy: &DdiSpy) -> usize {
-    spy.count(|call| matches!(call, Call::WithdrawDoorbell(_)))
-}
-
-fn withdrawn(bench: &Bench) -> usize {
-    withdrawals(&bench.spy)
-}
+use support::bench::{Bench, LONG, Moment, complete, on_every_bench, until};
 
 /// LG-07 after HQ-12: a program may keep queues that the end of their process destroyed. They have no
 /// logs, and keep nobody from tracing: the switch succeeds, and another process's queue has its logs.
@@ -124,7 +115,7 @@ fn hq_12_a_disconnect_while_the_process_ends_takes_nothing_from_the_engine() {
         queue.submit(list.wait(&gate, 1).signal(&done, 1)).unwrap();
         thread::scope(|scope| {
             let end = scope.spawn(|| bench.device.end(LONG));
-            until("the doorbell is taken", || withdrawn(bench) == 1);
+            until("the doorbell is taken", || bench.spy.withdrawals() == 1);
             queue.os().disconnect_doorbell();
             gate.signal(1).unwrap();
             end.join().unwrap().unwrap();
@@ -148,7 +139,7 @@ fn hq_12_a_disconnect_that_the_end_overtakes_gives_the_ring_back() {
         let spy = Arc::clone(&bench.spy);
         bench.spy.once(Moment::InDisconnect, move || {
             begun.send(()).unwrap();
-            until("the end takes the doorbell", || withdrawals(&spy) == 1);
+            until("the end takes the doorbell", || spy.withdrawals() == 1);
         });
         thread::scope(|scope| {
             let end = scope.spawn(move || {
@@ -197,7 +188,7 @@ fn hq_12_a_ring_that_the_end_found_empty_is_looked_at_again() {
         bench.until_parked();
         thread::scope(|scope| {
             let end = scope.spawn(|| bench.device.end(LONG));
-            until("the doorbells are taken", || withdrawn(bench) == 2);
+            until("the doorbells are taken", || bench.spy.withdrawals() == 2);
             until("a submission is refused", || {
                 let refused = idle.submit(CommandList::new().signal(&late, 1));
                 matches!(refused, Err(SubmitError::NotRung { .. }))
@@ -231,11 +222,11 @@ fn hq_12_an_end_of_many_queues_sees_the_last_one_stop() {
             Err(EndError::TimedOut(unfinished)) => assert_eq!(unfinished.len(), 40),
             other => panic!("it came to no time-out: {other:?}"),
         }
-        let before = withdrawn(bench);
+        let before = bench.spy.withdrawals();
         thread::scope(|scope| {
             let end = scope.spawn(|| bench.device.end(LONG));
             until("the doorbells are taken", || {
-                withdrawn(bench) == before + 40
+                bench.spy.withdrawals() == before + 40
             });
             gate.signal(1).unwrap();
             match end.join().unwrap() {

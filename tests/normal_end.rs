@@ -26,12 +26,6 @@ fn disconnected(bench: &Bench) -> HwQueue {
     bench.device.create_hw_queue_disconnected(options).unwrap()
 }
 
-fn withdrawn(bench: &Bench) -> usize {
-    bench
-        .spy
-        .count(|call| matches!(call, Call::WithdrawDoorbell(_)))
-}
-
 fn destroyed(bench: &Bench) -> Vec<HwQueueHandle> {
     let destroyed = |call| match call {
         Call::DestroyHwQueue(queue) => Some(queue),
@@ -93,7 +87,7 @@ fn hq_12_a_process_ends_when_all_that_it_queued_is_executed() {
 
         thread::scope(|scope| {
             let end = scope.spawn(|| bench.device.end(LONG));
-            until("all doorbells are taken", || withdrawn(bench) == 3);
+            until("all doorbells are taken", || bench.spy.withdrawals() == 3);
             for queue in [&waits, &serves, &silent] {
                 until("the doorbell is disconnected", || {
                     queue.doorbell_status() == DoorbellStatus::DisconnectedRetry
@@ -234,7 +228,7 @@ fn hq_12_an_end_tells_of_a_lost_engine() {
         bench.until_parked();
         thread::scope(|scope| {
             let end = scope.spawn(|| bench.device.end(Timeout::Never));
-            until("the doorbells are taken", || withdrawn(bench) == 2);
+            until("the doorbells are taken", || bench.spy.withdrawals() == 2);
             bench.engines[0].lose();
             until("the end is over", || {
                 // The engine is given a slice, if it has none.

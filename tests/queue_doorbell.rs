@@ -40,12 +40,6 @@ fn destroyed(bench: &Bench, doorbell: DoorbellId) -> usize {
         .count(|call| *call == Call::DestroyDoorbell(doorbell))
 }
 
-fn withdrawn(bench: &Bench) -> usize {
-    bench
-        .spy
-        .count(|call| matches!(call, Call::WithdrawDoorbell(_)))
-}
-
 fn reason(refused: Result<(), CreateError>) -> OsError {
     match refused {
         Err(CreateError::Os(error)) => error,
@@ -283,7 +277,7 @@ fn hq_12_the_end_of_a_process_keeps_the_rings() {
         queue.submit(list.wait(&gate, 1).signal(&fence, 1)).unwrap();
         thread::scope(|scope| {
             let end = scope.spawn(|| bench.device.end(Timeout::Never));
-            until("the doorbell is taken", || withdrawn(bench) == 1);
+            until("the doorbell is taken", || bench.spy.withdrawals() == 1);
             // Those of all queues are looked at one after the other.
             until("no doorbell is made", || {
                 let refused = idle.create_doorbell();
@@ -322,7 +316,7 @@ fn hq_12_a_doorbell_that_was_destroyed_during_a_failed_end_is_gone() {
         other.submit(CommandList::new().wait(&never, 1)).unwrap();
         thread::scope(|scope| {
             let end = scope.spawn(|| bench.device.end(Timeout::Never));
-            until("the doorbells are taken", || withdrawn(bench) == 2);
+            until("the doorbells are taken", || bench.spy.withdrawals() == 2);
             queue.destroy_doorbell().unwrap();
             assert_eq!(destroyed(bench, doorbell), 0);
             // The packet that waits for it faults, with which the end does not come.

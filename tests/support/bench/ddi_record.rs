@@ -22,6 +22,11 @@ impl DdiSpy {
         calls.iter().filter(|call| which(call)).count()
     }
 
+    /// Doorbells that were withdrawn by the end of their process.
+    pub(crate) fn withdrawals(&self) -> usize {
+        self.count(|call| matches!(call, Call::WithdrawDoorbell(_)))
+    }
+
     /// Calls of UpdateMonitoredValues.
     pub(crate) fn updates(&self) -> usize {
         self.count(|call| matches!(call, Call::UpdateMonitoredValues(_)))
