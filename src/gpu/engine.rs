@@ -1,74 +1,10 @@
 //! Engine: what executes slices.
 
-use super::EngineCaps;
-use crate::shared::{Block, Providers, Region, RegionError};
+use super::{EngineAddress, EngineCaps, GpuVa};
+use crate::shared::{Providers, Region, RegionError};
 use crate::sync::Arc;
-use std::any::Any;
 use std::fmt::Debug;
 use std::time::Duration;
-
-/// An address in one engine's own address space. Never mixed with another engine's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct GpuVa(pub u64);
-
-impl GpuVa {
-    /// The address `bytes` further on.
-    #[must_use]
-    pub const fn offset(self, bytes: u64) -> Self {
-        Self(self.0 + bytes)
-    }
-}
-
-/// A region in an engine's address space, over a mapping or an import of the engine's own
-/// (`decisions.md` 15).
-#[derive(Debug)]
-pub struct EngineMapping {
-    /// The host's view of the same pages: through the engine's mapping, or where the engine imports
-    /// what a device exported through that device's, which outlives the engine.
-    pub host: Block,
-    /// Where the engine sees the first byte.
-    pub va: GpuVa,
-    /// Unmaps on drop.
-    pub keep: Box<dyn Any + Send + Sync>,
-}
-
-/// A part of a region in an engine's address space; keeps the region mapped.
-#[derive(Clone, Debug)]
-pub struct EngineBlock {
-    /// The host's view of it.
-    pub host: Block,
-    /// Where the engine sees the first byte.
-    pub va: GpuVa,
-    _mapping: Arc<EngineMapping>,
-    _beside: Option<Arc<EngineMapping>>,
-}
-
-impl EngineBlock {
-    /// The same, which keeps another mapping of the same memory as well.
-    #[must_use]
-    pub fn keeping(self, beside: &Arc<EngineMapping>) -> Self {
-        Self {
-            _beside: Some(Arc::clone(beside)),
-            ..self
-        }
-    }
-}
-
-impl EngineMapping {
-    /// `bytes` bytes from `offset`, both multiples of 8.
-    ///
-    /// # Panics
-    /// If they do not lie in the region: a bug of ours.
-    #[must_use]
-    pub fn part(self: &Arc<Self>, offset: u64, bytes: u64) -> EngineBlock {
-        EngineBlock {
-            host: self.host.part(offset, bytes),
-            va: self.va.offset(offset),
-            _mapping: Arc::clone(self),
-            _beside: None,
-        }
-    }
-}
 
 /// Why a region could not be given an address.
 #[derive(Debug, thiserror::Error)]
@@ -98,7 +34,7 @@ pub trait AddressSpace {
     ///
     /// # Errors
     /// When the host or the device refuses.
-    fn map(&self, region: &Arc<Region>) -> Result<EngineMapping, MapError>;
+    fn map(&self, region: &Arc<Region>) -> Result<EngineAddress, MapError>;
 }
 
 /// What a slice has to do. An engine may leave out what it has not to.
@@ -118,7 +54,8 @@ pub trait Engine: AddressSpace + Send + Sync + Debug {
     /// What the engine has.
     fn caps(&self) -> EngineCaps;
 
-    /// Tells the engine where its control block lies; called once, before the first slice.
+    /// Tells the engine where its control block lies, while no slice is in flight: before the first one,
+    /// and once more when an engine that was kept warm takes another's place.
     ///
     /// # Errors
     /// When the engine cannot prepare its slices.

@@ -130,6 +130,15 @@ impl EngineWord {
         state(before) == EngineState::Parking
     }
 
+    /// Another engine has taken the place of a lost one: it runs, and the caller submits or parks it.
+    pub fn revive(&self) {
+        let before = self.update(|word| match state(word) {
+            EngineState::Lost => changed(word, EngineState::Running),
+            EngineState::Parked | EngineState::Running | EngineState::Parking => word,
+        });
+        debug_assert_eq!(state(before), EngineState::Lost, "one that runs has a successor");
+    }
+
     /// The engine executes no more; `true` if it ran until now.
     pub fn lose(&self) -> bool {
         let before = self.update(|word| changed(word, EngineState::Lost));

@@ -1,7 +1,7 @@
 //! Fence table: what an engine knows of every fence of its adapter.
 
 use super::table::Table;
-use super::{AddressSpace, GpuVa, MapError};
+use super::{AddressSpace, EngineMapping, GpuVa, MapError};
 use crate::abi::{EngineControl, FenceEntry, FenceId, NO_CPU_WAITER, WordGroup};
 use crate::shared::Block;
 
@@ -57,14 +57,42 @@ impl FenceTable {
 
     /// Takes a fence out: no adoption looks at it any more. Slices in flight may still.
     pub(super) fn remove(&mut self, id: FenceId) {
-        if let Some(entry) = self.table.existing(id.slot) {
+        if let Some((entry, _)) = self.table.existing(id.slot) {
             entry.word(FenceEntry::MONITORED_VALUE_VA).publish(0);
         }
     }
 
+    /// The mappings of its leaves.
+    pub(super) fn mappings(&self) -> impl Iterator<Item = &EngineMapping> {
+        self.table.mappings()
+    }
+
+    /// Another engine has the leaves, and has no slice in flight.
+    pub(super) fn pass_on(&self) {
+        self.table.pass_on();
+    }
+
+    /// The same of a fence that is there, whose values lie at these addresses now; gives the address of
+    /// its entry.
+    pub(super) fn move_to(
+        &self,
+        slot: u32,
+        current_value: GpuVa,
+        monitored_value: GpuVa,
+    ) -> Option<GpuVa> {
+        let (entry, va) = self.table.existing(slot)?;
+        entry
+            .word(FenceEntry::CURRENT_VALUE_VA)
+            .put(current_value.0);
+        entry
+            .word(FenceEntry::MONITORED_VALUE_VA)
+            .put(monitored_value.0);
+        Some(va)
+    }
+
     /// Adopts for an engine that has no slice in flight: the shadow is the host's then.
     pub(super) fn adopt(&self, slot: u32, monitored_value: u64) {
-        if let Some(entry) = self.table.existing(slot) {
+        if let Some((entry, _)) = self.table.existing(slot) {
             entry.word(FenceEntry::SHADOW).put(monitored_value);
         }
     }

@@ -19,10 +19,10 @@ impl HandleTable {
     pub(super) fn new(space: &(impl AddressSpace + ?Sized)) -> Result<Self, MapError> {
         let bytes = HandleEntry::LEAVES * 8;
         let region = space.providers().for_words(WordGroup::HandleTable, bytes)?;
-        let directory = space.map(&region)?;
+        let directory = EngineMapping::new(space, &region)?;
         let table = Table::new(
             WordGroup::HandleTable,
-            directory.host.clone(),
+            directory.host().clone(),
             HandleEntry::LEAF_ENTRIES,
             HandleEntry::BYTES,
         );
@@ -35,7 +35,7 @@ impl HandleTable {
 
     /// Where the engine finds the directory.
     pub(super) fn directory_va(&self) -> GpuVa {
-        self.directory.va
+        self.directory.va()
     }
 
     /// Opens a handle: from now on packets of the process may carry it. `va` and `detail` are those of
@@ -59,6 +59,24 @@ impl HandleTable {
         Ok(())
     }
 
+    /// The mappings of directory and leaves.
+    pub(super) fn mappings(&self) -> impl Iterator<Item = &EngineMapping> {
+        std::iter::once(&self.directory).chain(self.table.mappings())
+    }
+
+    /// Another engine has the table, and has no slice in flight: each object lies where `place` says now.
+    pub(super) fn pass_on(&self, place: impl Fn(ObjectId) -> Option<(GpuVa, u64)>) {
+        self.table.pass_on();
+        for (handle, object) in &self.objects {
+            if let Some((entry, _)) = self.table.existing(handle.slot())
+                && let Some((va, detail)) = place(*object)
+            {
+                entry.word(HandleEntry::VA).put(va.0);
+                entry.word(HandleEntry::DETAIL).put(detail);
+            }
+        }
+    }
+
     /// What an open handle names.
     pub(super) fn object(&self, handle: LocalHandle) -> Option<ObjectId> {
         self.objects.get(&handle).copied()
@@ -66,7 +84,7 @@ impl HandleTable {
 
     /// Closes a handle: packets fetched from now on fault. Gives the object that it named.
     pub(super) fn close(&mut self, handle: LocalHandle) -> Option<ObjectId> {
-        if let Some(entry) = self.table.existing(handle.slot()) {
+        if let Some((entry, _)) = self.table.existing(handle.slot()) {
             let meta = HandleEntry::meta(handle.generation(), HandleAccess::CLOSED);
             entry.word(HandleEntry::META).publish(meta);
         }

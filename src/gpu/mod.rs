@@ -11,17 +11,20 @@ mod command_engine;
 mod crowd;
 mod engine;
 mod engine_caps;
+mod engine_mapping;
 #[cfg(not(loom))]
 mod engine_unit;
 mod engine_word;
 mod fence_table;
 mod handle_table;
+mod held_engine;
 mod mailbox;
 mod model;
 mod model_engine;
 mod node;
 mod queue_scan;
 mod queue_slot;
+mod recovery;
 mod report;
 mod run_list;
 #[cfg(not(loom))]
@@ -35,20 +38,20 @@ mod table;
 #[cfg(not(loom))]
 pub use command_engine::{CommandEngine, CommandError, CommandMemory, Step, StoredValue};
 pub use crowd::Crowd;
-pub use engine::{
-    AddressSpace, Engine, EngineBlock, EngineLost, EngineMapping, GpuVa, MapError, SliceWork,
-};
+pub use engine::{AddressSpace, Engine, EngineLost, MapError, SliceWork};
 pub use engine_caps::EngineCaps;
+pub use engine_mapping::{EngineAddress, EngineBlock, EngineMapping, EngineMemory, GpuVa};
 #[cfg(not(loom))]
 pub use engine_unit::{EngineUnit, EngineUnitError, SharedQueue};
 pub use engine_word::{EngineState, EngineWord, Wake};
+pub use held_engine::{HeldEngine, Reaper};
 pub use model::{
     Arrival, CutPlan, MemoryAccess, MemoryObserver, ModelClock, ModelMemory, MonotonicClock,
     Violation,
 };
 pub use model_engine::{ModelEngine, ModelOptions, ModelThreads};
 pub(crate) use node::FencePlaces;
-pub use node::{Node, NodeCounters, NodeError, NodePolicy};
+pub use node::{Node, NodeCounters, NodeError, NodePolicy, ReplaceError, Replaced, SliceInFlight};
 pub use queue_scan::{QueueScan, QueueStanding};
 pub use queue_slot::{QueueFault, QueuePlaces, QueueSlot, RingPlaces};
 pub use report::{EngineWait, Parking, RaisedFence, SliceReport};

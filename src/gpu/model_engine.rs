@@ -8,7 +8,7 @@ use super::model::{
     MonotonicClock, Passes, Shared, run_lane, run_slice,
 };
 use super::{
-    AddressSpace, Engine, EngineCaps, EngineLost, EngineMapping, GpuVa, LocalMemory, MapError,
+    AddressSpace, Engine, EngineAddress, EngineCaps, EngineLost, GpuVa, LocalMemory, MapError,
     SliceWork,
 };
 use crate::abi::SLICE_SLOTS;
@@ -269,7 +269,7 @@ impl AddressSpace for ModelEngine {
         &self.providers
     }
 
-    fn map(&self, region: &Arc<Region>) -> Result<EngineMapping, MapError> {
+    fn map(&self, region: &Arc<Region>) -> Result<EngineAddress, MapError> {
         self.inner.memory.map(region)
     }
 }

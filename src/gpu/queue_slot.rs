@@ -1,9 +1,11 @@
 //! Queue slot: a hardware queue on an engine, as the host sees it.
 
 use super::{EngineBlock, GpuVa, QueueStanding};
+use super::recovery::{LogMark, Marks, Recovered};
 use crate::abi::{
-    Doorbell, DoorbellStatus, FaultCode, LogType, QueueDescriptor, QueueProgress, QueueState,
-    QueueStatus, RingControl, STATE_COPIES,
+    Doorbell, DoorbellStatus, FaultCode, LocalHandle, LogEntry, LogHeader, LogIndex, LogOperation,
+    LogType, PACKET_BYTES, Packet, QueueDescriptor, QueueProgress, QueueState, QueueStatus,
+    RingControl, STATE_COPIES,
 };
 use crate::shared::{Block, PoolPlace};
 use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, fence, lock, plain};
@@ -79,6 +81,28 @@ const _: () = assert!(
     "the descriptor ends before the states"
 );
 
+/// Writes the log entry of a signal that its engine had no time to log, with the time of the entry before
+/// it: nobody knows the time at which it was stored (LG-08 lets times repeat).
+fn write_entry(log: &Block, signal: &Packet, index: u64) {
+    let index = LogIndex::from_word(index).first_free_entry_index;
+    let entries = log.word(LogHeader::NUMBER_OF_ENTRIES).peek() as u32;
+    let before = if index == 0 { entries } else { index }.saturating_sub(1);
+    let ticks = LogIndex::entry_offset(before) + LogEntry::END_TICKS;
+    let ticks = log.word(ticks).peek();
+    let at = LogIndex::entry_offset(index);
+    let operation = u64::from(LogOperation::SignalExecuted as u32) << 32;
+    for (offset, value) in [
+        (LogEntry::FENCE_VALUE, signal.value),
+        (
+            LogEntry::NATIVE_FENCE,
+            u64::from(signal.handle().raw()) | operation,
+        ),
+        (LogEntry::END_TICKS, ticks),
+    ] {
+        log.word(at + offset).put(value);
+    }
+}
+
 impl QueueSlot {
     /// Bytes of the OS's page of a queue.
     pub const PAGE_BYTES: u64 = STATES + STATE_COPIES * QueueState::BYTES;
@@ -92,8 +116,8 @@ impl QueueSlot {
                 QueueDescriptor::HANDLE_DIRECTORY_VA,
                 places.handle_directory.0,
             ),
-            (QueueDescriptor::STATE_VA, places.page.va.0 + STATES),
-            (QueueDescriptor::PROGRESS_VA, places.progress.va.0),
+            (QueueDescriptor::STATE_VA, places.page.va().0 + STATES),
+            (QueueDescriptor::PROGRESS_VA, places.progress.va().0),
             (
                 QueueDescriptor::PROGRESS_CURRENT_VALUE_VA,
                 places.progress_fence.0.0,
@@ -136,14 +160,14 @@ impl QueueSlot {
     /// The engine's address of the descriptor.
     #[must_use]
     pub fn descriptor_va(&self) -> GpuVa {
-        self.places.page.va
+        self.places.page.va()
     }
 
     /// Gives it the ring of its doorbell. No slice in flight knows the queue.
     pub fn set_ring(&self, ring: RingPlaces) {
         for (offset, value) in [
-            (QueueDescriptor::RING_VA, ring.ring.va.0),
-            (QueueDescriptor::RING_CONTROL_VA, ring.ring_control.va.0),
+            (QueueDescriptor::RING_VA, ring.ring.va().0),
+            (QueueDescriptor::RING_CONTROL_VA, ring.ring_control.va().0),
             (QueueDescriptor::RING_CAPACITY, ring.ring_capacity),
         ] {
             self.places.page.host.word(offset).put(value);
@@ -202,7 +226,7 @@ impl QueueSlot {
                 QueueState::QUEUED_LOG_INDEX,
             ),
         };
-        let buffer_va = buffer.as_ref().map_or(0, |buffer| buffer.va.0);
+        let buffer_va = buffer.as_ref().map_or(0, |buffer| buffer.va().0);
         self.places.page.host.word(va).put(buffer_va);
         self.places.page.host.word(count).put(entries);
         // In the copy that holds; the other one is dead. The packets' running numbers go on (LG-04).
@@ -287,6 +311,105 @@ impl QueueSlot {
         } else {
             even
         }
+    }
+
+    /// Its engine was given up in the midst of a slice, and stores here no more: finds out where the queue
+    /// stands, and writes that as its state. `current_value` reads the fence of a handle.
+    pub(super) fn recover(&self, current_value: impl Fn(LocalHandle) -> Option<u64>) {
+        let ring = plain::lock(&self.ring);
+        let Some(ring) = ring.as_ref() else {
+            return;
+        };
+        let logs = lock(&self.logs);
+        let mark = |log: LogType| {
+            let entries = match log {
+                LogType::Waits => QueueDescriptor::WAIT_LOG_ENTRIES,
+                _ => QueueDescriptor::SIGNAL_LOG_ENTRIES,
+            };
+            let buffer = logs[log.place()].as_ref()?;
+            Some(LogMark {
+                index: buffer.host.word(LogHeader::INDEX).observe(),
+                entries: self.places.page.host.word(entries).peek() as u32,
+            })
+        };
+        let (Some(waits), Some(signals)) = (mark(LogType::Waits), mark(LogType::Signals)) else {
+            return;
+        };
+        let marks = Marks {
+            saved: self.state(),
+            read_index: self.read_index(),
+            waits,
+            signals,
+            progress_value: current_value(self.progress_handle()).unwrap_or(0),
+        };
+        let packet = |index: u64| -> Packet {
+            let at = (index & (ring.ring_capacity - 1)) * PACKET_BYTES;
+            bytemuck::cast(ring.ring.host.peek_words::<{ PACKET_BYTES as usize / 8 }>(at))
+        };
+        let is_stored = |signal: &Packet| {
+            current_value(signal.handle()).is_some_and(|value| value >= signal.value)
+        };
+        let Recovered { state, unlogged } = marks.recover(packet, is_stored);
+        if let Some((signal, index)) = unlogged
+            && let Some(log) = &logs[LogType::Signals.place()]
+        {
+            write_entry(&log.host, &signal, index);
+            log.host
+                .word(LogHeader::INDEX)
+                .publish(state.signal_log_index);
+        }
+        self.places
+            .progress
+            .host
+            .word(QueueProgress::READ_INDEX)
+            .publish(state.read_index);
+        self.save(state);
+    }
+
+    /// Saves a state as an engine does: to the older copy, the sequence last. No slice runs the queue.
+    fn save(&self, state: QueueState) {
+        let sequence = state.sequence + 1;
+        let words: [u64; QueueState::BYTES as usize / 8] = bytemuck::cast(state);
+        let copy = self.places.page.host.part(
+            STATES + sequence % STATE_COPIES * QueueState::BYTES,
+            QueueState::BYTES,
+        );
+        for (word, value) in (0..).zip(words).skip(1) {
+            copy.word(8 * word).put(value);
+        }
+        copy.word(QueueState::SEQUENCE).publish(sequence);
+    }
+
+    /// The queue's regions have addresses of another engine, which are written anew.
+    pub(super) fn pass_on(&self, handle_directory: GpuVa, progress_fence: Option<(GpuVa, GpuVa)>) {
+        let page = &self.places.page.host;
+        let put = |offset, va: GpuVa| page.word(offset).put(va.0);
+        put(QueueDescriptor::HANDLE_DIRECTORY_VA, handle_directory);
+        put(QueueDescriptor::STATE_VA, self.places.page.va().offset(STATES));
+        put(QueueDescriptor::PROGRESS_VA, self.places.progress.va());
+        if let Some((current_value, entry)) = progress_fence {
+            put(QueueDescriptor::PROGRESS_CURRENT_VALUE_VA, current_value);
+            put(QueueDescriptor::PROGRESS_FENCE_ENTRY_VA, entry);
+        }
+        if let Some(ring) = plain::lock(&self.ring).as_ref() {
+            put(QueueDescriptor::RING_VA, ring.ring.va());
+            put(QueueDescriptor::RING_CONTROL_VA, ring.ring_control.va());
+        }
+        let logs = lock(&self.logs);
+        for (log, offset) in [
+            (LogType::Waits, QueueDescriptor::WAIT_LOG_VA),
+            (LogType::Signals, QueueDescriptor::SIGNAL_LOG_VA),
+            (LogType::WaitsQueued, QueueDescriptor::QUEUED_LOG_VA),
+        ] {
+            if let Some(buffer) = &logs[log.place()] {
+                put(offset, buffer.va());
+            }
+        }
+    }
+
+    /// The handle of its progress fence.
+    pub(super) fn progress_handle(&self) -> LocalHandle {
+        LocalHandle::from_raw(self.places.progress_handle)
     }
 
     /// Why the queue was stopped, if it was.

@@ -190,6 +190,15 @@ impl RunList {
         }
     }
 
+    /// Another engine has the list: no slice knows any queue, nor what was written of the list before.
+    pub(super) fn begin_anew(&mut self) {
+        self.leaving.clear();
+        self.stopped.clear();
+        self.drained.clear();
+        self.version += 1;
+        self.written = [0; SLICE_SLOTS as usize];
+    }
+
     /// The queues of the list, and those that leave it.
     pub(super) fn with_leaving(&self) -> impl Iterator<Item = &Arc<QueueSlot>> {
         self.queues.iter().chain(&self.leaving)

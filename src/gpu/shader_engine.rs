@@ -6,11 +6,11 @@
 //! (`decisions.md` 3). A timeline counts the slices that ended.
 
 use super::{
-    AddressSpace, Engine, EngineCaps, EngineLost, EngineMapping, GpuVa, MapError, ShaderTuning,
-    SharedQueue, SliceWork,
+    AddressSpace, Engine, EngineAddress, EngineCaps, EngineLost, EngineMemory, GpuVa, MapError,
+    ShaderTuning, SharedQueue, SliceWork,
 };
 use crate::abi::SLICE_SLOTS;
-use crate::shared::{Block, Providers, Region};
+use crate::shared::{Mapping, Providers, Region, RegionError};
 use crate::sync::{Arc, lock, thread};
 use crate::vulkan::{
     CommandBuffer, CommandRecorder, ComputePipeline, Device, RegionImport, Reuse, SLICE_BEGIN,
@@ -158,25 +158,38 @@ fn pipeline(
     )?)
 }
 
+/// A region that the device imported.
+#[derive(Debug)]
+struct Imported {
+    _import: RegionImport,
+    /// Nobody's but the engine's, where it is pages of the host.
+    mapping: Arc<Mapping>,
+}
+
+impl EngineMemory for Imported {
+    fn cut_off(&self, at_once: bool) -> Result<bool, RegionError> {
+        self.mapping.cut_off(at_once)
+    }
+}
+
 impl AddressSpace for ShaderEngine {
     fn providers(&self) -> &Arc<Providers> {
         &self.providers
     }
 
-    fn map(&self, region: &Arc<Region>) -> Result<EngineMapping, MapError> {
+    fn map(&self, region: &Arc<Region>) -> Result<EngineAddress, MapError> {
         let mapping = region.map()?;
-        let host = Block::whole(&mapping);
         let import = RegionImport::new(&self.device, &mapping)
             .map_err(|error| MapError::Refused(error.to_string()))?;
         let va = GpuVa(import.gpu_va());
         if !self.caps().holds(va, region.len() as u64) {
             return Err(MapError::Address(va.0));
         }
-        Ok(EngineMapping {
-            host,
-            va,
-            keep: Box::new(import),
-        })
+        let memory = Box::new(Imported {
+            _import: import,
+            mapping,
+        });
+        Ok(EngineAddress { va, memory })
     }
 }
 

@@ -46,22 +46,39 @@ impl Table {
         } else {
             let bytes = self.leaf_entries * self.entry_bytes;
             let region = space.providers().for_words(self.group, bytes)?;
-            let mapping = place.insert(space.map(&region)?);
+            let mapping = place.insert(EngineMapping::new(space, &region)?);
             // The engine reads the leaf's address, then entries, which are zero until set.
-            self.directory.word(leaf as u64 * 8).publish(mapping.va.0);
+            self.directory.word(leaf as u64 * 8).publish(mapping.va().0);
             mapping
         };
         Ok((
-            mapping.host.part(offset, self.entry_bytes),
-            mapping.va.offset(offset),
+            mapping.host().part(offset, self.entry_bytes),
+            mapping.va().offset(offset),
         ))
     }
 
+    /// The mappings of the leaves.
+    pub(super) fn mappings(&self) -> impl Iterator<Item = &EngineMapping> {
+        self.leaves.iter().flatten()
+    }
+
+    /// Another engine has the leaves: their addresses are written anew.
+    pub(super) fn pass_on(&self) {
+        for (leaf, mapping) in self.leaves.iter().enumerate() {
+            if let Some(mapping) = mapping {
+                self.directory.word(leaf as u64 * 8).put(mapping.va().0);
+            }
+        }
+    }
+
     /// The entry of `slot` if its leaf exists.
-    pub(super) fn existing(&self, slot: u32) -> Option<Block> {
+    pub(super) fn existing(&self, slot: u32) -> Option<(Block, GpuVa)> {
         let leaf = (u64::from(slot) / self.leaf_entries) as usize;
         let offset = u64::from(slot) % self.leaf_entries * self.entry_bytes;
         let mapping = self.leaves.get(leaf)?.as_ref()?;
-        Some(mapping.host.part(offset, self.entry_bytes))
+        Some((
+            mapping.host().part(offset, self.entry_bytes),
+            mapping.va().offset(offset),
+        ))
     }
 }

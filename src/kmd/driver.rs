@@ -96,6 +96,17 @@ impl Driver {
         node_of(&self.nodes, ordinal)
     }
 
+    /// Starts the interrupt thread of the engine that the node has now.
+    pub(super) fn serve(&self, node: &Arc<Node>) -> Result<(), DdiError> {
+        let (node, reporter) = (Arc::clone(node), Arc::clone(&self.reporter));
+        let engine = node.engine();
+        self.threads.start(node.ordinal(), move || {
+            while let Some(report) = node.next_report(&engine) {
+                reporter.deliver(&node, report);
+            }
+        })
+    }
+
     /// Tells the OS, on this thread, what slices reported that ended for it.
     pub(super) fn deliver_all(&self, node: &Node, reports: impl IntoIterator<Item = SliceReport>) {
         for report in reports {
@@ -126,12 +137,7 @@ impl Ddi for Driver {
         }
         self.reporter.start(callbacks);
         for node in &self.nodes {
-            let (node, reporter) = (Arc::clone(node), Arc::clone(&self.reporter));
-            self.threads.start(node.ordinal(), move || {
-                while let Some(report) = node.next_report() {
-                    reporter.deliver(&node, report);
-                }
-            })?;
+            self.serve(node)?;
         }
         Ok(())
     }

@@ -2,14 +2,14 @@
 
 use super::reporter::Reporter;
 use crate::abi::Delivery;
-use crate::gpu::Node;
+use crate::gpu::{Node, SliceInFlight};
 use crate::sync::{Arc, thread};
 use std::time::Instant;
 
 /// A node's oldest slice in flight, looked at by this thread alone.
 struct Watched<'a> {
     node: &'a Node,
-    slice: u64,
+    slice: SliceInFlight,
 }
 
 impl Drop for Watched<'_> {
@@ -45,13 +45,15 @@ pub(super) fn look(
     let mut is_done = done();
     while !is_done && !watched.is_empty() && Instant::now() < end {
         watched.retain_mut(|watched| {
-            let Some(report) = watched.node.try_service(watched.slice) else {
+            let Some(report) = watched.node.try_service(&watched.slice) else {
                 return true;
             };
             reporter.deliver(watched.node, report);
-            let next = watched.node.oldest_in_flight();
-            watched.slice = next.unwrap_or_default();
-            next.is_some()
+            let Some(next) = watched.node.oldest_in_flight() else {
+                return false;
+            };
+            watched.slice = next;
+            true
         });
         is_done = done();
         // The thread that runs a slice, where the device is a CPU, may need this processor.

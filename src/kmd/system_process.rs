@@ -46,7 +46,7 @@ impl SystemProcessPlace {
     #[must_use]
     pub fn gpu_va(&self, node_ordinal: u32) -> GpuVa {
         self.on(node_ordinal)
-            .map_or(GpuVa(0), |(mapping, offset)| mapping.va.offset(offset))
+            .map_or(GpuVa(0), |(mapping, offset)| mapping.va().offset(offset))
     }
 
     /// Mapping and offset for a node.

@@ -10,7 +10,7 @@
 //! some dozens. Loom wants an atomic made before any other thread can reach it, so those of a
 //! region's first words and of a short part are made with them, by [`Mapping::prepare`].
 
-use super::RegionError;
+use super::{Block, RegionError};
 use super::explored_futex::Sleepers;
 use crate::abi::{
     Doorbell, EngineControl, EngineReport, FenceEntry, Home, InterruptRecord, OpenerSlot,
@@ -256,6 +256,14 @@ impl Region {
     /// Never.
     pub fn map(self: &Arc<Self>) -> Result<Arc<Mapping>, RegionError> {
         Ok(Arc::new(Mapping(Arc::clone(self))))
+    }
+
+    /// The OS's view of all of it.
+    ///
+    /// # Errors
+    /// Never.
+    pub fn host(self: &Arc<Self>) -> Result<Block, RegionError> {
+        Ok(Block::whole(&self.map()?))
     }
 
     /// A mapping for reading.

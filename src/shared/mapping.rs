@@ -1,7 +1,8 @@
 //! Mapping: one party's addresses of a region.
 
 use super::{Region, RegionError};
-use crate::sync::{Arc, AtomicU64};
+use crate::abi::PAGE_BYTES;
+use crate::sync::{Arc, AtomicU64, Ordering};
 use rustix::mm::{MapFlags, ProtFlags};
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -127,6 +128,55 @@ impl Mapping {
         // SAFETY: as the caller checked, in the mapping, which is readable and writable while
         // `self` lives.
         unsafe { atomic(self.start(), offset) }
+    }
+
+    /// Cuts whoever goes on through this mapping off from the region: from now on its addresses lead to
+    /// pages of the mapping's own, with what the region held, and nobody sees what is stored there. In one
+    /// step of the kernel, so that no access finds nothing; one that was under way is done before this
+    /// returns. `false` of memory that a device maps: that mapping is everybody's.
+    ///
+    /// A private page is the region's until it is first stored to. What must not follow the region from
+    /// now on, as addresses that are about to be replaced, is copied at once with `at_once`.
+    ///
+    /// # Errors
+    /// When the map count is used up.
+    pub fn cut_off(&self, at_once: bool) -> Result<bool, RegionError> {
+        if !self.0.own {
+            return Ok(false);
+        }
+        let region = self.region();
+        let error = |source| RegionError::System {
+            action: "cut off",
+            name: region.name(),
+            len: region.len(),
+            source,
+        };
+        // SAFETY: exactly the pages of this mapping are replaced, by pages of the same rights; words are
+        // touched by atomics alone, before and after, and nothing is kept of what they held.
+        unsafe {
+            rustix::mm::mmap(
+                self.0.start.as_ptr(),
+                region.len(),
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::PRIVATE | MapFlags::FIXED,
+                region.as_ref(),
+                0,
+            )
+        }
+        .map_err(error)?;
+        if at_once {
+            for page in (0..region.len()).step_by(PAGE_BYTES as usize) {
+                // A store of what is there makes the page the mapping's own. Not an addition of 0, of which
+                // a compiler makes a load.
+                let word = self.cell(page);
+                let (yes, no) = (Ordering::Relaxed, Ordering::Relaxed);
+                let mut seen = word.load(no);
+                while let Err(now) = word.compare_exchange(seen, seen, yes, no) {
+                    seen = now;
+                }
+            }
+        }
+        Ok(true)
     }
 
     /// Whether the CPU combines stores to it, instead of caching them.

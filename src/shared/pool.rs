@@ -138,7 +138,7 @@ impl Pool {
         let places = (CHUNK_BYTES / self.place_bytes).clamp(1, self.most_places);
         let region = region(places * self.place_bytes)?;
         Ok(Chunk {
-            block: Block::whole(&region.map()?),
+            block: region.host()?,
             read_only: Mutex::new(None),
             free: Mutex::new(Free {
                 used: Vec::new(),

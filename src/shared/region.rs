@@ -5,13 +5,15 @@
 //! allocated and exported: the host has the one mapping that the device made, and each engine
 //! imports the memory itself.
 
-use super::{DeviceMemory, Exported, Mapping, ReadMapping, RegionError};
+use super::{Block, DeviceMemory, Exported, Mapping, ReadMapping, RegionError};
 use crate::abi::{Home, PAGE_BYTES, WordGroup};
 use crate::sync::Arc;
+use crate::sync::plain::{Mutex, lock};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::io::Errno;
 use std::ptr::NonNull;
+use std::sync::Weak;
 
 #[derive(Debug)]
 enum Backing {
@@ -29,6 +31,7 @@ pub struct Region {
     backing: Backing,
     len: usize,
     name: &'static str,
+    host: Mutex<Weak<Mapping>>,
 }
 
 impl Region {
@@ -69,6 +72,7 @@ impl Region {
             backing: Backing::File(memfd),
             len,
             name,
+            host: Mutex::default(),
         }))
     }
 
@@ -112,6 +116,7 @@ impl Region {
             backing: Backing::File(descriptor),
             len: bytes as usize,
             name,
+            host: Mutex::default(),
         }))
     }
 
@@ -152,6 +157,7 @@ impl Region {
             },
             len,
             name: group.name(),
+            host: Mutex::default(),
         })
     }
 
@@ -188,6 +194,22 @@ impl Region {
     /// When the address space or the map count is used up.
     pub fn map(self: &Arc<Self>) -> Result<Arc<Mapping>, RegionError> {
         Mapping::new(self).map(Arc::new)
+    }
+
+    /// The OS's view of all of it: one mapping, whoever asks, which is no engine's.
+    ///
+    /// # Errors
+    /// As [`Region::map`].
+    pub fn host(self: &Arc<Self>) -> Result<Block, RegionError> {
+        let mut host = lock(&self.host);
+        let mapping = if let Some(mapping) = host.upgrade() {
+            mapping
+        } else {
+            let mapping = self.map()?;
+            *host = Arc::downgrade(&mapping);
+            mapping
+        };
+        Ok(Block::whole(&mapping))
     }
 
     /// A new mapping that the page tables let nobody write through (NF-02).

@@ -8,8 +8,8 @@
 use super::bounds::Bounds;
 use super::violation::{Checked, MemoryAccess, Violation, engine_may_store};
 use super::write_back::{Arrival, Location, WriteBack};
-use crate::gpu::{EngineMapping, GpuVa, MapError};
-use crate::shared::{Block, Region, Word};
+use crate::gpu::{EngineAddress, EngineMemory, GpuVa, MapError};
+use crate::shared::{Block, Region, RegionError, Word};
 use crate::sync::Arc;
 use crate::sync::plain::{Mutex, lock};
 use std::collections::BTreeMap;
@@ -55,6 +55,21 @@ struct Unmap {
     number: u64,
 }
 
+impl EngineMemory for Unmap {
+    /// Behind the address lies a copy from now on, always of all of it.
+    fn cut_off(&self, _: bool) -> Result<bool, RegionError> {
+        let mut mappings = lock(&self.memory.mappings);
+        if let Some(mapped) = mappings.live.get_mut(&self.number) {
+            let copy = Region::new(mapped.name, mapped.block.bytes() as u64)?.host()?;
+            for at in (0..mapped.block.bytes() as u64).step_by(8) {
+                copy.word(at).put(mapped.block.word(at).peek());
+            }
+            mapped.block = copy;
+        }
+        Ok(true)
+    }
+}
+
 impl Drop for Unmap {
     fn drop(&mut self) {
         lock(&self.memory.mappings).live.remove(&self.number);
@@ -92,8 +107,8 @@ impl ModelMemory {
     pub(in crate::gpu) fn map(
         self: &Arc<Self>,
         region: &Arc<Region>,
-    ) -> Result<EngineMapping, MapError> {
-        let block = Block::whole(&region.map()?);
+    ) -> Result<EngineAddress, MapError> {
+        let block = region.host()?;
         let mut mappings = lock(&self.mappings);
         mappings.made += 1;
         let number = mappings.made;
@@ -103,15 +118,14 @@ impl ModelMemory {
             ));
         }
         let mapped = Mapped {
-            block: block.clone(),
+            block,
             name: region.name(),
             region: Arc::as_ptr(region) as usize,
         };
         mappings.live.insert(number, mapped);
-        Ok(EngineMapping {
-            host: block,
+        Ok(EngineAddress {
             va: GpuVa(number << SPACING_BITS),
-            keep: Box::new(Unmap {
+            memory: Box::new(Unmap {
                 memory: Arc::clone(self),
                 number,
             }),
@@ -144,11 +158,13 @@ impl ModelMemory {
         };
         match (mapped, rule) {
             (Some(mapped), None) => {
-                // The block keeps the pages; others may map and unmap while the word is touched.
+                // The block keeps the pages. Who cuts the engine off waits for the touch; under loom nothing
+                // is cut off, and whoever maps and unmaps does not wait.
                 let (block, region) = (mapped.block.clone(), mapped.name);
                 let location = (mapped.region, offset);
-                drop(mappings);
+                let excludes = (!cfg!(loom)).then_some(mappings);
                 let touched = touch(block.word(offset), region, location);
+                drop(excludes);
                 if let Some(observer) = &self.observer {
                     observer.touched(access, region, offset);
                 }
@@ -242,7 +258,7 @@ mod tests {
         let first = memory.map(&region).unwrap();
         let va = first.va.0;
         memory.put(va, 7, None).unwrap();
-        assert_eq!(first.host.word(0).peek(), 7);
+        assert_eq!(region.host().unwrap().word(0).peek(), 7);
         drop(first);
         let second = memory.map(&region).unwrap();
         assert_ne!(second.va.0, va);
@@ -258,9 +274,9 @@ mod tests {
         let (first, second) = (memory.map(&region).unwrap(), memory.map(&region).unwrap());
         memory.publish(first.va.0, 7, None).unwrap();
         assert_eq!(memory.observe(second.va.0, None).unwrap(), 7);
-        assert_eq!(first.host.word(0).peek(), 0, "the host does not see it yet");
+        assert_eq!(region.host().unwrap().word(0).peek(), 0, "the host does not see it yet");
         memory.write_back().unwrap();
-        assert_eq!(second.host.word(0).peek(), 7);
+        assert_eq!(region.host().unwrap().word(0).peek(), 7);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::retirement::{Kept, retire};
 use super::{Node, NodeError};
 use crate::abi::{AllocationId, HandleAccess, LocalHandle, ObjectId};
-use crate::gpu::EngineMapping;
+use crate::gpu::{EngineMapping, GpuVa};
 use crate::shared::Region;
 use crate::sync::{Arc, lock};
 
@@ -13,6 +13,13 @@ pub(super) struct KnownAllocation {
     mapping: Arc<EngineMapping>,
     offset: u64,
     bytes: u64,
+}
+
+impl KnownAllocation {
+    /// Its first byte in the engine's space, and its length.
+    pub(super) fn place(&self) -> (GpuVa, u64) {
+        (self.mapping.va().offset(self.offset), self.bytes)
+    }
 }
 
 impl Node {
@@ -27,7 +34,7 @@ impl Node {
         bytes: u64,
     ) -> Result<(), NodeError> {
         let mut inner = lock(&self.inner);
-        let mapping = self.map_locked(&mut inner, region)?;
+        let mapping = Self::map_locked(&mut inner, region)?;
         let known = KnownAllocation {
             mapping,
             offset,
@@ -54,13 +61,14 @@ impl Node {
         let Some(known) = inner.allocations.get(&id).cloned() else {
             panic!("{id:?} is opened before it is created")
         };
+        let engine = Arc::clone(&inner.engine);
         let table = self.handle_table(&mut inner, process)?;
         table.open(
-            self.engine.as_ref(),
+            &**engine,
             handle,
             HandleAccess::ALLOCATION,
             ObjectId::Allocation(id),
-            (known.mapping.va.offset(known.offset), known.bytes),
+            known.place(),
         )?;
         Ok(())
     }

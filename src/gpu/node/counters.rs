@@ -23,6 +23,8 @@ pub struct NodeCounters {
     pub mappings: u64,
     /// Processes that have a handle table now.
     pub handle_tables: u64,
+    /// Times another engine took the place of one that was given up.
+    pub resets: u64,
 }
 
 impl NodeCounters {
@@ -40,6 +42,7 @@ impl NodeCounters {
             refused_words: self.refused_words + other.refused_words,
             mappings: self.mappings + other.mappings,
             handle_tables: self.handle_tables + other.handle_tables,
+            resets: self.resets + other.resets,
         }
     }
 }

@@ -36,7 +36,7 @@ impl Node {
     fn connect_with(&self, queue: &Arc<QueueSlot>, by_call: bool) -> Result<(), NodeError> {
         let _connection = queue.hold_connection();
         let mut inner = lock(&self.inner);
-        Self::check_runs(&inner, queue)?;
+        self.check_runs(&inner, queue)?;
         if !inner.run_list.add(queue) {
             return Err(NodeError::RunListFull);
         }
@@ -65,7 +65,7 @@ impl Node {
     pub fn withdraw(&self, queue: &Arc<QueueSlot>) -> Result<(), NodeError> {
         let _connection = queue.hold_connection();
         let mut inner = lock(&self.inner);
-        Self::check_runs(&inner, queue)?;
+        self.check_runs(&inner, queue)?;
         let is_known = inner.run_list.contains(queue.number);
         queue.set_withdrawn(true);
         queue.set_status(DoorbellStatus::DisconnectedRetry);
@@ -98,9 +98,12 @@ impl Node {
         matches!(standing, QueueStanding::Idle | QueueStanding::Faulted)
     }
 
-    fn check_runs(inner: &Inner, queue: &QueueSlot) -> Result<(), NodeError> {
-        if inner.life != Life::Up {
-            return Err(EngineLost.into());
+    fn check_runs(&self, inner: &Inner, queue: &QueueSlot) -> Result<(), NodeError> {
+        match inner.life {
+            Life::Up => {}
+            // The queue runs when another engine has taken its place.
+            Life::Lost | Life::LossTold if self.is_replaceable() => {}
+            Life::Lost | Life::LossTold | Life::Stopping => return Err(EngineLost.into()),
         }
         // A queue that was stopped never runs again (HQ-01).
         if queue.status() == DoorbellStatus::DisconnectedAbort || queue.fault().is_some() {
@@ -230,6 +233,6 @@ impl Node {
     /// New work found the engine running: if the slice in flight has ended and its report was not
     /// taken yet, takes it here, rather than let the work wait for a thread to wake up.
     fn poll(&self) -> Option<SliceReport> {
-        self.try_service(self.oldest_in_flight()?)
+        self.try_service(&self.oldest_in_flight()?)
     }
 }

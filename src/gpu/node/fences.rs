@@ -5,7 +5,7 @@ use super::retirement::{Kept, retire};
 use super::{Node, NodeError};
 use crate::abi::{FenceId, HandleAccess, LocalHandle, ObjectId};
 use crate::gpu::handle_table::HandleTable;
-use crate::gpu::{EngineMapping, GpuVa, MapError};
+use crate::gpu::{GpuVa, MapError};
 use crate::shared::Region;
 use crate::sync::{Arc, lock};
 
@@ -45,37 +45,24 @@ impl Node {
         system_process: Option<FencePlaces>,
     ) -> Result<(), NodeError> {
         let mut inner = lock(&self.inner);
-        let current = self.map_locked(&mut inner, current_value.0)?;
-        let current_va = current.va.offset(current_value.1);
+        let current = Self::map_locked(&mut inner, current_value.0)?;
         let monitored = match monitored_value {
-            Some((region, offset)) => Some((self.map_locked(&mut inner, region)?, offset)),
+            Some((region, offset)) => Some((Self::map_locked(&mut inner, region)?, offset)),
             None => None,
         };
-        // No adoption looks at an entry whose MonitoredValue is nowhere, and its shadow stays as it
-        // is entered: nothing is greater.
-        let monitored_va = monitored
-            .as_ref()
-            .map_or(GpuVa(0), |(mapping, offset)| mapping.va.offset(*offset));
-        let (adopted_current, adopted_monitored) = match &system_process {
-            Some(places) => {
-                let [current, monitored] = places;
-                let va = |(mapping, offset): &(Arc<EngineMapping>, u64)| mapping.va.offset(*offset);
-                (va(current), va(monitored))
-            }
-            None => (current_va, monitored_va),
-        };
-        let entry =
-            inner
-                .fences
-                .enter(self.engine.as_ref(), id, adopted_current, adopted_monitored)?;
-        let known = KnownFence {
+        let mut known = KnownFence {
             id,
-            entry,
+            entry: GpuVa(0),
             current_value: (current, current_value.1),
             monitored_value: monitored,
             is_intra_gpu: false,
-            _system_process: system_process,
+            system_process,
         };
+        let inner = &mut *inner;
+        let (current, monitored) = known.adopted_at();
+        known.entry = inner
+            .fences
+            .enter(&**inner.engine, id, current, monitored)?;
         inner.known.insert(id.slot, known);
         Ok(())
     }
@@ -125,9 +112,10 @@ impl Node {
         let Some(known) = known else {
             panic!("{fence:?} is opened before it is created")
         };
+        let engine = Arc::clone(&inner.engine);
         let table = self.handle_table(&mut inner, process)?;
         table.open(
-            self.engine.as_ref(),
+            &**engine,
             handle,
             access,
             ObjectId::Fence(fence),
@@ -169,7 +157,7 @@ impl Node {
         use std::collections::hash_map::Entry;
         match inner.handles.entry(process) {
             Entry::Occupied(entry) => Ok(entry.into_mut()),
-            Entry::Vacant(entry) => Ok(entry.insert(HandleTable::new(self.engine.as_ref())?)),
+            Entry::Vacant(entry) => Ok(entry.insert(HandleTable::new(&**inner.engine)?)),
         }
     }
 
@@ -215,7 +203,7 @@ impl Node {
         if let Some(known) = inner.known.get(&slot)
             && let Some((mapping, offset)) = &known.monitored_value
         {
-            let monitored_value = mapping.host.word(*offset).observe();
+            let monitored_value = mapping.host().word(*offset).observe();
             inner.fences.adopt(slot, monitored_value);
         }
     }

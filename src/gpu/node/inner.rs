@@ -1,17 +1,17 @@
 //! What the device interrupt lock covers.
 
-use super::NodeCounters;
+use super::{NodeCounters, SliceInFlight};
 use super::allocations::KnownAllocation;
 use super::habits::Habits;
 use super::mappings::Mappings;
 use super::retirement::Retirement;
-use crate::abi::{AllocationId, FenceId};
+use crate::abi::{AllocationId, FenceId, ObjectId};
 use crate::gpu::fence_table::FenceTable;
 use crate::gpu::handle_table::HandleTable;
 use crate::gpu::mailbox::Mailbox;
 use crate::gpu::report::ReportReader;
 use crate::gpu::run_list::RunList;
-use crate::gpu::{EngineMapping, EngineWait, GpuVa, Parking, QueueFault};
+use crate::gpu::{EngineMapping, EngineWait, HeldEngine, GpuVa, Parking, QueueFault};
 use crate::shared::Block;
 use crate::sync::Arc;
 use std::collections::HashMap;
@@ -27,16 +27,30 @@ pub(super) struct KnownFence {
     /// The CPU never reads its CurrentValue (NF-13).
     pub(super) is_intra_gpu: bool,
     /// What the entry's addresses lie in, where they are those of the system process.
-    pub(super) _system_process: Option<FencePlaces>,
+    pub(super) system_process: Option<FencePlaces>,
 }
 
 /// Where CurrentValue and MonitoredValue lie: mapping and offset of each.
 pub(crate) type FencePlaces = [(Arc<EngineMapping>, u64); 2];
 
 impl KnownFence {
+    /// Where adoption finds CurrentValue and MonitoredValue: at the addresses of the system process, where
+    /// it has any there. Of a fence without a MonitoredValue that is nowhere, no adoption looks at the
+    /// entry, and its shadow stays as it was entered: nothing is greater.
+    pub(super) fn adopted_at(&self) -> (GpuVa, GpuVa) {
+        let va = |(mapping, offset): &(Arc<EngineMapping>, u64)| mapping.va().offset(*offset);
+        match &self.system_process {
+            Some([current, monitored]) => (va(current), va(monitored)),
+            None => {
+                let monitored = self.monitored_value.as_ref();
+                (self.current_value_va(), monitored.map_or(GpuVa(0), va))
+            }
+        }
+    }
+
     pub(super) fn current_value_va(&self) -> GpuVa {
         let (mapping, offset) = &self.current_value;
-        mapping.va.offset(*offset)
+        mapping.va().offset(*offset)
     }
 }
 
@@ -74,6 +88,7 @@ pub(super) enum Life {
 /// The node's changing half.
 #[derive(Debug)]
 pub(super) struct Inner {
+    pub(super) engine: Arc<HeldEngine>,
     pub(super) run_list: RunList,
     pub(super) fences: FenceTable,
     pub(super) known: HashMap<u32, KnownFence>,
@@ -103,8 +118,9 @@ pub(super) struct Inner {
 }
 
 impl Inner {
-    pub(super) fn new(control: &Block, report: &Block) -> Self {
+    pub(super) fn new(engine: Arc<HeldEngine>, control: &Block, report: &Block) -> Self {
         Self {
+            engine,
             run_list: RunList::new(),
             fences: FenceTable::new(control),
             known: HashMap::new(),
@@ -129,8 +145,47 @@ impl Inner {
         }
     }
 
-    pub(super) fn oldest_in_flight(&self) -> Option<u64> {
+    pub(super) fn oldest_in_flight(&self) -> Option<SliceInFlight> {
         let in_flight = self.serviced < self.submitted && self.life == Life::Up;
-        in_flight.then_some(self.serviced + 1)
+        in_flight.then(|| SliceInFlight::new(self.serviced + 1, &self.engine))
+    }
+
+    /// Whether slices are submitted, to this engine.
+    pub(super) fn runs(&self, engine: &Arc<HeldEngine>) -> bool {
+        self.life == Life::Up && Arc::ptr_eq(&self.engine, engine)
+    }
+
+    /// All regions of fences, queues and allocations that have an address.
+    pub(super) fn live_mappings(&self) -> Vec<Arc<EngineMapping>> {
+        self.mappings.live().chain(self.beside.live()).collect()
+    }
+
+    /// Those of the engine's tables.
+    pub(super) fn table_mappings(&self) -> impl Iterator<Item = &EngineMapping> {
+        let handles = self.handles.values().flat_map(HandleTable::mappings);
+        self.fences.mappings().chain(handles)
+    }
+
+    /// The mappings are another engine's: what the tables say of addresses is written anew.
+    pub(super) fn pass_on_tables(&mut self) {
+        self.fences.pass_on();
+        for (slot, known) in &mut self.known {
+            let (current, monitored) = known.adopted_at();
+            if let Some(entry) = self.fences.move_to(*slot, current, monitored) {
+                known.entry = entry;
+            }
+        }
+        for handles in self.handles.values() {
+            handles.pass_on(|object| match object {
+                ObjectId::Fence(fence) => {
+                    let known = self.known.get(&fence.slot)?;
+                    Some((known.current_value_va(), known.entry.0))
+                }
+                ObjectId::Allocation(id) => self.allocations.get(&id).map(KnownAllocation::place),
+                ObjectId::Handle(..) => None,
+            });
+        }
+        self.mappings.let_go();
+        self.beside.let_go();
     }
 }

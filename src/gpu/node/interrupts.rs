@@ -3,22 +3,42 @@
 use super::inner::{Inner, Life};
 use super::{Node, retirement};
 use crate::abi::{EngineReport, SliceReason};
-use crate::gpu::{EngineLost, QueueFault, SliceReport};
-use crate::sync::{Ordering, lock};
-use std::time::Instant;
+use crate::gpu::{EngineLost, HeldEngine, QueueFault, SliceReport};
+use crate::sync::{Arc, Ordering, lock};
+use std::time::{Duration, Instant};
+
+/// A slice that was submitted, and the engine that it was submitted to.
+#[derive(Clone, Debug)]
+pub struct SliceInFlight {
+    slice: u64,
+    engine: Arc<HeldEngine>,
+}
+
+impl SliceInFlight {
+    pub(super) fn new(slice: u64, engine: &Arc<HeldEngine>) -> Self {
+        Self {
+            slice,
+            engine: Arc::clone(engine),
+        }
+    }
+}
 
 impl Node {
     /// For the interrupt thread: sleeps until the next slice has ended, and takes its report.
-    /// `None` when the node has stopped.
+    /// `None` when the node has stopped, or `engine` is not the node's any more: then the thread lets go of
+    /// that engine, which may last as long as what still runs on it.
     ///
     /// It waits for a slice that may not be submitted yet, so that whoever submits it wakes nobody:
     /// a wake-up costs the waker up to 50 µs where a processor must be got out of its sleep. The
     /// end of the slice wakes this thread, by the driver.
     #[must_use]
-    pub fn next_report(&self) -> Option<SliceReport> {
+    pub fn next_report(&self, engine: &Arc<HeldEngine>) -> Option<SliceReport> {
         loop {
             let slice = {
                 let mut inner = lock(&self.inner);
+                if !Arc::ptr_eq(&inner.engine, engine) {
+                    return None;
+                }
                 match inner.life {
                     Life::Up => inner.serviced + 1,
                     Life::Lost => {
@@ -34,8 +54,8 @@ impl Node {
                     Life::LossTold | Life::Stopping => return None,
                 }
             };
-            let ended = self.engine.wait(slice, None);
-            let report = self.service(slice, ended);
+            let slice = SliceInFlight::new(slice, engine);
+            let report = self.wait_and_service(&slice, None);
             // Another thread was quicker, and tells what there was to tell.
             if !report.is_empty() {
                 return Some(report);
@@ -43,11 +63,27 @@ impl Node {
         }
     }
 
+    /// The engine that the node has now.
+    #[must_use]
+    pub fn engine(&self) -> Arc<HeldEngine> {
+        Arc::clone(&lock(&self.inner).engine)
+    }
+
+    /// Sleeps until a slice has ended, or for so long, and takes its report.
+    pub(super) fn wait_and_service(
+        &self,
+        slice: &SliceInFlight,
+        timeout: Option<Duration>,
+    ) -> SliceReport {
+        let ended = slice.engine.wait(slice.slice, timeout);
+        self.service(slice, ended)
+    }
+
     /// For a thread that will look at the slices in flight for a while: the oldest of them. `None`
     /// when there is none, or when another thread looks already; else the caller says
     /// [`Node::end_look`] afterwards.
     #[must_use]
-    pub fn begin_look(&self) -> Option<u64> {
+    pub fn begin_look(&self) -> Option<SliceInFlight> {
         let mut inner = lock(&self.inner);
         let slice = inner.oldest_in_flight().filter(|_| !inner.looked_at)?;
         inner.looked_at = true;
@@ -60,15 +96,15 @@ impl Node {
     }
 
     /// Takes the report of `slice` if that has ended, without sleeping; `None` if it has not.
-    pub fn try_service(&self, slice: u64) -> Option<SliceReport> {
-        let ended = self.engine.has_ended(slice);
+    pub fn try_service(&self, slice: &SliceInFlight) -> Option<SliceReport> {
+        let ended = slice.engine.has_ended(slice.slice);
         (ended != Ok(false)).then(|| self.service(slice, ended))
     }
 
     /// Takes the records that were published since, though their slice has not ended: what a
     /// thread that watches does. Costs a load where there are none.
     pub fn take_records(&self) -> Option<SliceReport> {
-        let written = self.report.host.word(EngineReport::RECORD_WRITE).observe();
+        let written = self.report.host().word(EngineReport::RECORD_WRITE).observe();
         // A hint: the report of the slice's end covers what is missed here.
         if written == self.records_taken.load(Ordering::Relaxed) {
             return None;
@@ -96,16 +132,22 @@ impl Node {
 
     /// The oldest slice that was submitted and whose report was not taken.
     #[must_use]
-    pub fn oldest_in_flight(&self) -> Option<u64> {
+    pub fn oldest_in_flight(&self) -> Option<SliceInFlight> {
         lock(&self.inner).oldest_in_flight()
     }
 
     /// Takes the report of all slices up to `slice`, which has ended, and decides what comes next:
     /// the fence interrupt's service routine.
-    pub(super) fn service(&self, slice: u64, ended: Result<bool, EngineLost>) -> SliceReport {
+    fn service(&self, slice: &SliceInFlight, ended: Result<bool, EngineLost>) -> SliceReport {
+        let SliceInFlight { slice, engine } = slice;
+        let slice = *slice;
         let mut guard = lock(&self.inner);
         let inner = &mut *guard;
         let mut report = SliceReport::default();
+        // Of an engine that was given up nothing is news (TD-23).
+        if !Arc::ptr_eq(&inner.engine, engine) {
+            return report;
+        }
         if ended.is_err() {
             self.lose(inner);
             return report;
@@ -174,12 +216,12 @@ impl Node {
         if inner.life == Life::Up {
             inner.life = Life::Stopping;
         }
-        let last = inner.submitted;
+        let (last, engine) = (inner.submitted, Arc::clone(&inner.engine));
         drop(inner);
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         // Slices end by themselves; an error means that nothing runs any more.
-        if last == 0 || self.engine.wait(last, left) != Ok(false) {
-            self.engine.abandon(last + 1);
+        if last == 0 || engine.wait(last, left) != Ok(false) {
+            engine.abandon(last + 1);
         }
     }
 }

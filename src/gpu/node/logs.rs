@@ -31,7 +31,7 @@ impl Node {
         entries: u64,
     ) -> (Vec<SliceReport>, Result<(), NodeError>) {
         if log == LogType::WaitsQueued
-            && let Err(error) = self.engine.prepare_verbose()
+            && let Err(error) = self.engine().prepare_verbose()
         {
             return (Vec::new(), Err(error.into()));
         }

@@ -41,9 +41,19 @@ impl Mappings {
         self.live.values().filter(live).count() as u64
     }
 
+    /// Those that there are now.
+    pub(super) fn live(&self) -> impl Iterator<Item = Arc<EngineMapping>> {
+        self.live.values().filter_map(Weak::upgrade)
+    }
+
+    /// The engine that they were kept for has none of them any more.
+    pub(super) fn let_go(&mut self) {
+        self.kept.clear();
+    }
+
     /// Keeps all that there are for as long as the engine: it is lost, and nobody knows what still
     /// runs on it.
     pub(super) fn keep(&mut self) {
-        self.kept = self.live.values().filter_map(Weak::upgrade).collect();
+        self.kept = self.live().collect();
     }
 }

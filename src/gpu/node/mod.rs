@@ -21,18 +21,21 @@ mod parking;
 mod policy;
 mod retirement;
 mod slices;
+mod succession;
 
 pub use counters::NodeCounters;
 pub(crate) use inner::FencePlaces;
+pub use interrupts::SliceInFlight;
 pub use policy::NodePolicy;
+pub use succession::{ReplaceError, Replaced};
 
 use super::{
     Crowd, Engine, EngineBlock, EngineCaps, EngineLost, EngineMapping, EngineState, EngineWord,
-    MapError, QueueSlot,
+    HeldEngine, MapError, QueueSlot, Reaper,
 };
 use crate::abi::{EngineControl, EngineReport, WordGroup};
 use crate::shared::{Pool, PoolPlace, Providers, Region};
-use crate::sync::{Arc, AtomicU64, Mutex, lock};
+use crate::sync::{Arc, AtomicU64, Mutex, lock, plain};
 use inner::Inner;
 use mappings::Mappings;
 use slices::MOST_PASSES;
@@ -61,7 +64,8 @@ pub enum NodeError {
 #[derive(Debug)]
 pub struct Node {
     ordinal: u32,
-    engine: Box<dyn Engine>,
+    caps: EngineCaps,
+    providers: Arc<Providers>,
     control: EngineMapping,
     report: EngineMapping,
     policy: NodePolicy,
@@ -72,6 +76,8 @@ pub struct Node {
     /// Records that were taken, for those who look without the lock.
     records_taken: AtomicU64,
     queue_pages: Pool,
+    /// Where its engine ends when another has taken its place; none does without.
+    reaper: plain::Mutex<Option<Arc<Reaper>>>,
     inner: Mutex<Inner>,
 }
 
@@ -87,22 +93,21 @@ impl Node {
         crowd: Arc<Crowd>,
     ) -> Result<Self, NodeError> {
         let map = |group, bytes| -> Result<EngineMapping, MapError> {
-            engine.map(&engine.providers().for_words(group, bytes)?)
+            let region = engine.providers().for_words(group, bytes)?;
+            EngineMapping::new(engine.as_ref(), &region)
         };
         let control = map(WordGroup::EngineControl, EngineControl::BLOCK_BYTES)?;
         let report = map(WordGroup::EngineReport, EngineReport::BLOCK_BYTES)?;
-        control.host.word(EngineControl::REPORT_VA).put(report.va.0);
-        control
-            .host
-            .word(EngineControl::CLOCK_BITS)
-            .put(engine.clock_bits());
-        engine.attach(control.va)?;
-        let inner = Inner::new(&control.host, &report.host);
+        attach(engine.as_mut(), &control, &report)?;
+        let (caps, providers) = (engine.caps(), Arc::clone(engine.providers()));
+        let engine = HeldEngine::new(engine);
+        let inner = Inner::new(Arc::clone(&engine), control.host(), report.host());
         let bytes = QueueSlot::PAGE_BYTES;
-        let queue_pages = Pool::new(engine.providers(), WordGroup::QueueState, bytes);
+        let queue_pages = Pool::new(&providers, WordGroup::QueueState, bytes);
         let mut node = Self {
             ordinal,
-            engine,
+            caps,
+            providers,
             control,
             report,
             policy,
@@ -111,9 +116,10 @@ impl Node {
             word: EngineWord::default(),
             records_taken: AtomicU64::new(0),
             queue_pages,
+            reaper: plain::Mutex::default(),
             inner: Mutex::new(inner),
         };
-        if node.engine.cuts_slices() {
+        if engine.cuts_slices() {
             node.pass_budget = node.calibrate_passes()?;
         }
         Ok(node)
@@ -134,13 +140,13 @@ impl Node {
     /// Who makes memory that the engine can map.
     #[must_use]
     pub fn providers(&self) -> &Arc<Providers> {
-        self.engine.providers()
+        &self.providers
     }
 
     /// What the engine has.
     #[must_use]
     pub fn caps(&self) -> EngineCaps {
-        self.engine.caps()
+        self.caps
     }
 
     /// The engine's state, a hint.
@@ -156,7 +162,7 @@ impl Node {
         NodeCounters {
             backward_signals: self
                 .report
-                .host
+                .host()
                 .word(EngineReport::BACKWARD_SIGNALS)
                 .observe(),
             refused_words: inner.reader.refused,
@@ -173,7 +179,7 @@ impl Node {
     /// # Errors
     /// When the host or the device refuses.
     pub fn map(&self, region: &Arc<Region>) -> Result<Arc<EngineMapping>, NodeError> {
-        Ok(self.map_locked(&mut lock(&self.inner), region)?)
+        Ok(Self::map_locked(&mut lock(&self.inner), region)?)
     }
 
     /// Gives a region one more address, apart from that of [`Node::map`].
@@ -182,7 +188,7 @@ impl Node {
     /// When it cannot be mapped.
     pub fn map_beside(&self, region: &Arc<Region>) -> Result<Arc<EngineMapping>, NodeError> {
         let inner = &mut *lock(&self.inner);
-        Ok(self.map_in(&mut inner.beside, region)?)
+        Ok(Self::map_in(&**inner.engine, &mut inner.beside, region)?)
     }
 
     /// A place for descriptor and states of a queue of this node, whose words are zero.
@@ -197,23 +203,37 @@ impl Node {
     }
 
     fn map_locked(
-        &self,
         inner: &mut Inner,
         region: &Arc<Region>,
     ) -> Result<Arc<EngineMapping>, MapError> {
-        self.map_in(&mut inner.mappings, region)
+        Self::map_in(&**inner.engine, &mut inner.mappings, region)
     }
 
     fn map_in(
-        &self,
+        engine: &dyn Engine,
         mappings: &mut Mappings,
         region: &Arc<Region>,
     ) -> Result<Arc<EngineMapping>, MapError> {
         if let Some(mapping) = mappings.of(region) {
             return Ok(mapping);
         }
-        let mapping = Arc::new(self.engine.map(region)?);
+        let mapping = Arc::new(EngineMapping::new(engine, region)?);
         mappings.remember(region, &mapping);
         Ok(mapping)
     }
+}
+
+/// Tells an engine where its blocks lie.
+fn attach(
+    engine: &mut dyn Engine,
+    control: &EngineMapping,
+    report: &EngineMapping,
+) -> Result<(), MapError> {
+    for (offset, value) in [
+        (EngineControl::REPORT_VA, report.va().0),
+        (EngineControl::CLOCK_BITS, engine.clock_bits()),
+    ] {
+        control.host().word(offset).put(value);
+    }
+    engine.attach(control.va())
 }

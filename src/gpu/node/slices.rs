@@ -1,10 +1,10 @@
 //! Slices of a node: submitting them, and letting the engine go when nothing can run.
 
 use super::inner::{Inner, Life};
-use super::{Node, NodeCounters, NodeError};
+use super::{Node, NodeCounters, NodeError, SliceInFlight};
 use crate::abi::{Delivery, DoorbellStatus, EngineControl, SliceArgs, SliceReason};
 use crate::gpu::{QueueScan, SliceReport, SliceWork};
-use crate::sync::{MutexGuard, lock};
+use crate::sync::{Arc, MutexGuard, lock};
 use std::time::Duration;
 
 /// What ends one slice.
@@ -31,6 +31,10 @@ const VAIN_SLICES: u64 = 16;
 /// loop, the adoptions' and the rounds'. Queues add to it what the slice's vote counts.
 const LEAST_PASSES_OF_AN_ITERATION: u64 = 3;
 
+/// A thread that waits for a slice looks so often whether its engine was given up, of which nothing tells
+/// it: the slice may never end.
+const GIVEN_UP_AGAIN: Duration = Duration::from_millis(10);
+
 impl Node {
     /// How many loop passes the driver lets a slice take: lavapipe up to 22 ends every loop
     /// silently after some 65,000 in all (`vulkan-facts.md`). One slice without queues runs to the
@@ -39,12 +43,12 @@ impl Node {
         let mut inner = lock(&self.inner);
         let calibration = SliceLimits {
             passes: CALIBRATION_PASSES,
-            ticks: self.engine.ticks_in(CALIBRATION_TIME),
+            ticks: inner.engine.ticks_in(CALIBRATION_TIME),
             idle_ticks: u64::MAX,
         };
         self.submit_with(&mut inner, calibration);
         let slice = inner.submitted;
-        self.engine.wait(slice, None)?;
+        inner.engine.wait(slice, None)?;
         let (reason, result) = inner.reader.slice_result(slice);
         inner.serviced = slice;
         inner.counters = NodeCounters::default();
@@ -61,8 +65,8 @@ impl Node {
     pub(super) fn submit(&self, inner: &mut Inner) {
         let limits = SliceLimits {
             passes: self.pass_budget,
-            ticks: self.engine.ticks_in(self.policy.slice_time),
-            idle_ticks: self.engine.ticks_in(self.window(inner)),
+            ticks: inner.engine.ticks_in(self.policy.slice_time),
+            idle_ticks: inner.engine.ticks_in(self.window(inner)),
         };
         self.submit_with(inner, limits);
     }
@@ -95,19 +99,19 @@ impl Node {
         if delivery == Delivery::Polled {
             inner.last_polled = slice;
         }
-        let queues = inner.run_list.write(&self.control.host, slice);
+        let queues = inner.run_list.write(self.control.host(), slice);
         let at = EngineControl::slice_args(slice);
         for (offset, value) in [
             (SliceArgs::SLICE, slice),
             (SliceArgs::QUEUE_COUNT, queues),
-            (SliceArgs::BASE_TICKS, self.engine.base_ticks()),
+            (SliceArgs::BASE_TICKS, inner.engine.base_ticks()),
             (SliceArgs::TIME_BUDGET, limits.ticks),
             (SliceArgs::PASS_BUDGET, limits.passes),
             (SliceArgs::IDLE_WINDOW, limits.idle_ticks),
             (SliceArgs::REQUEST, inner.requests),
             (SliceArgs::DELIVERY, delivery as u64),
         ] {
-            self.control.host.word(at + offset).put(value);
+            self.control.host().word(at + offset).put(value);
         }
         inner.reader.clear_slice_result(slice);
         inner.submitted = slice;
@@ -121,7 +125,7 @@ impl Node {
                 .iter()
                 .any(|queue| queue.is_verbose()),
         };
-        if self.engine.start(slice, work).is_err() {
+        if inner.engine.start(slice, work).is_err() {
             self.lose(inner);
         }
     }
@@ -176,7 +180,7 @@ impl Node {
     pub(super) fn request_end(&self, inner: &mut Inner) {
         inner.requests += 1;
         self.control
-            .host
+            .host()
             .word(EngineControl::REQUEST)
             .publish(inner.requests);
     }
@@ -190,11 +194,13 @@ impl Node {
             self.request_end(&mut inner);
         }
         let mut reports = Vec::new();
-        while inner.serviced < last && inner.life == Life::Up {
-            let slice = inner.serviced + 1;
+        // An engine that is given up meanwhile ends its slices when it will, and another one knows
+        // nothing of them.
+        let engine = Arc::clone(&inner.engine);
+        while inner.serviced < last && inner.runs(&engine) {
+            let slice = SliceInFlight::new(inner.serviced + 1, &engine);
             drop(inner);
-            let ended = self.engine.wait(slice, None);
-            let report = self.service(slice, ended);
+            let report = self.wait_and_service(&slice, Some(GIVEN_UP_AGAIN));
             if !report.is_empty() {
                 reports.push(report);
             }
@@ -216,13 +222,15 @@ impl Node {
         }
         self.end_waiting(inner);
         inner.parking.asked = false;
-        for queue in inner.run_list.queues() {
-            queue.set_status(DoorbellStatus::DisconnectedAbort);
+        if !self.is_replaceable() {
+            for queue in inner.run_list.queues() {
+                queue.set_status(DoorbellStatus::DisconnectedAbort);
+            }
         }
         // The interrupt thread tells the OS. It may wait for the next slice, or for this one, which
         // could not be started.
         for slice in [inner.submitted, inner.submitted + 1] {
-            self.engine.abandon(slice);
+            inner.engine.abandon(slice);
         }
     }
 }

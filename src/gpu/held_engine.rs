@@ -1,0 +1,103 @@
+//! Held engine: a node's engine, and its end.
+//!
+//! Several threads have it in use for a moment: one waits for a slice, another looks whether one has ended.
+//! Whoever lets go of it last ends it, and that waits for what still runs. Of an engine that was given up
+//! this may be for ever. So such a one is ended by a thread of its own, the reaper, which nobody waits for.
+
+use super::{Engine, EngineAddress};
+use crate::sync::plain::{Mutex, lock};
+use crate::sync::{Arc, thread};
+use std::ops::Deref;
+use std::sync::{Condvar, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Engines that were given up and have not ended.
+#[derive(Debug, Default)]
+pub struct Reaper {
+    left: Mutex<u64>,
+    changed: Condvar,
+}
+
+impl Reaper {
+    /// How many there are.
+    #[must_use]
+    pub fn left(&self) -> u64 {
+        *lock(&self.left)
+    }
+
+    /// Sleeps until there is none, or until the deadline.
+    pub fn wait_until(&self, deadline: Instant) {
+        let mut left = lock(&self.left);
+        while *left > 0 {
+            let time = deadline.saturating_duration_since(Instant::now());
+            if time == Duration::ZERO {
+                return;
+            }
+            let woken = self.changed.wait_timeout(left, time);
+            left = woken.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+/// An engine that was given up, and what it has of regions.
+#[derive(Debug)]
+struct GivenUp {
+    addresses: Vec<EngineAddress>,
+    reaper: Arc<Reaper>,
+}
+
+/// See the file's head.
+#[derive(Debug)]
+pub struct HeldEngine {
+    /// There until it is ended.
+    engine: Option<Box<dyn Engine>>,
+    given_up: Mutex<Option<GivenUp>>,
+}
+
+impl HeldEngine {
+    pub(super) fn new(engine: Box<dyn Engine>) -> Arc<Self> {
+        Arc::new(Self {
+            engine: Some(engine),
+            given_up: Mutex::default(),
+        })
+    }
+
+    /// It is given up: what it has of regions is kept until it has ended.
+    pub(super) fn give_up(&self, addresses: Vec<EngineAddress>, reaper: &Arc<Reaper>) {
+        *lock(&reaper.left) += 1;
+        let reaper = Arc::clone(reaper);
+        *lock(&self.given_up) = Some(GivenUp { addresses, reaper });
+    }
+}
+
+impl Deref for HeldEngine {
+    type Target = dyn Engine;
+
+    fn deref(&self) -> &Self::Target {
+        match &self.engine {
+            Some(engine) => engine.as_ref(),
+            None => unreachable!("it is taken by its drop alone"),
+        }
+    }
+}
+
+impl Drop for HeldEngine {
+    fn drop(&mut self) {
+        let (Some(engine), Some(given_up)) = (self.engine.take(), lock(&self.given_up).take())
+        else {
+            return;
+        };
+        let reap = move || {
+            // In this order: as long as it runs it may touch what it has.
+            drop(engine);
+            drop(given_up.addresses);
+            *lock(&given_up.reaper.left) -= 1;
+            given_up.reaper.changed.notify_all();
+        };
+        let spawned = thread::Builder::new().name("nf-reaper".into()).spawn(reap);
+        if let Err(error) = spawned {
+            // The closure is gone with the error, and the engine was ended here.
+            eprintln!("native-fence: no thread to end an engine on ({error})");
+        }
+    }
+}

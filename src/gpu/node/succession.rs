@@ -1,0 +1,168 @@
+//! Succession: another engine takes the place of one that is given up.
+//!
+//! The engine that is given up may still run: a Vulkan shader can be stopped by nothing. So it is first cut
+//! off from all that it mapped, which it will change no more, whatever it does (TD-23); then what it left is
+//! read, and each queue is found to stand behind what was done (`gpu::recovery`). The same regions get
+//! addresses of the other engine, tables and descriptors are written anew, and the numbers of slices go on.
+//!
+//! Nothing refers to the old addresses from then on but the old engine. They stay mapped for as long as it
+//! lives (`gpu::held_engine`).
+
+use super::inner::{Inner, Life};
+use super::{Node, attach, retirement};
+use crate::abi::{ObjectId, WordGroup};
+use crate::gpu::{
+    Engine, EngineMapping, GpuVa, HeldEngine, MapError, QueueSlot, Reaper, SliceReport,
+};
+use crate::shared::RegionError;
+use crate::sync::{Arc, lock, plain};
+
+/// Why an engine could not be replaced.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplaceError {
+    /// The engine still runs, and cannot be kept from memory that a device exported.
+    #[error(
+        "the engine may still run, and cannot be cut off from its memory of group {0}, which is a device's"
+    )]
+    NotCutOff(&'static str),
+    /// The system has no memory for it.
+    #[error(transparent)]
+    Region(#[from] RegionError),
+    /// The new engine does not take the memory.
+    #[error("the new engine does not take the memory of the one before: {0}")]
+    Map(#[from] MapError),
+    /// The node is being stopped, or its engine is not one that is replaced.
+    #[error("the node has no engine that could be replaced now")]
+    NotNow,
+}
+
+/// What comes of a replacement.
+#[derive(Debug)]
+pub struct Replaced {
+    /// The engine that was given up; its interrupt thread sees that it is not the node's any more.
+    pub engine: Arc<HeldEngine>,
+    /// What is to be told.
+    pub report: SliceReport,
+}
+
+/// Words of these are addresses of one engine.
+const HOLDS_ADDRESSES: [WordGroup; 4] = [
+    WordGroup::EngineControl,
+    WordGroup::FenceTable,
+    WordGroup::HandleTable,
+    WordGroup::QueueState,
+];
+
+fn holds_addresses(mapping: &EngineMapping) -> bool {
+    let name = mapping.region().name();
+    HOLDS_ADDRESSES.iter().any(|group| group.name() == name)
+}
+
+impl Node {
+    /// From now on another engine can take the place of one that is lost: a loss is told and is no queue's
+    /// end, and engines that were given up end by this reaper.
+    pub fn make_replaceable(&self, reaper: &Arc<Reaper>) {
+        *plain::lock(&self.reaper) = Some(Arc::clone(reaper));
+    }
+
+    pub(super) fn is_replaceable(&self) -> bool {
+        plain::lock(&self.reaper).is_some()
+    }
+
+    /// Gives the node's engine up and puts `spare` into its place. `queues` are all of the node, in its run
+    /// list or not; those of `aborted` never run again. No slice is submitted before [`Node::go_on`].
+    ///
+    /// # Errors
+    /// [`ReplaceError`]; then the node has the engine that it had, which executes no more.
+    pub fn replace_engine(
+        &self,
+        mut spare: Box<dyn Engine>,
+        queues: &[Arc<QueueSlot>],
+        aborted: &[u32],
+    ) -> Result<Replaced, ReplaceError> {
+        let reaper = plain::lock(&self.reaper).clone();
+        let reaper = reaper.ok_or(ReplaceError::NotNow)?;
+        let mut guard = lock(&self.inner);
+        let inner = &mut *guard;
+        let was_lost = match inner.life {
+            Life::Up => false,
+            Life::Lost | Life::LossTold => true,
+            Life::Stopping => return Err(ReplaceError::NotNow),
+        };
+        // Whoever rings from now on finds it lost, and leaves the packets in the ring.
+        self.lose(inner);
+        let live = inner.live_mappings();
+        let all = [&self.control, &self.report].into_iter();
+        let all = all.chain(inner.table_mappings());
+        let all: Vec<_> = all.chain(live.iter().map(Arc::as_ref)).collect();
+        for mapping in &all {
+            let is_cut_off = mapping.cut_off(holds_addresses(mapping))?;
+            if !is_cut_off && !was_lost {
+                return Err(ReplaceError::NotCutOff(mapping.region().name()));
+            }
+        }
+        let addresses = all.iter().map(|mapping| spare.map(mapping.region()));
+        let addresses: Vec<_> = addresses.collect::<Result<_, _>>()?;
+        let before = all.iter().zip(addresses);
+        let before = before.map(|(mapping, address)| mapping.pass_on(address));
+        let before = before.collect();
+        attach(spare.as_mut(), &self.control, &self.report)?;
+        inner.pass_on_tables();
+        for queue in queues {
+            self.settle(inner, queue);
+        }
+        for number in aborted {
+            inner.run_list.stop(*number, inner.submitted);
+        }
+        inner.run_list.begin_anew();
+        Self::adopt_posts(inner);
+        inner.unsaved_faults.clear();
+        inner.counters.resets += 1;
+        let engine = std::mem::replace(&mut inner.engine, HeldEngine::new(spare));
+        engine.give_up(before, &reaper);
+        let retired = inner.retirement.take(u64::MAX);
+        drop(guard);
+        Ok(Replaced {
+            engine,
+            report: SliceReport {
+                retired: retirement::objects(&retired),
+                ..SliceReport::default()
+            },
+        })
+    }
+
+    /// Where a queue stands, and where the engine finds what belongs to it.
+    fn settle(&self, inner: &Inner, queue: &QueueSlot) {
+        let handles = inner.handles.get(&queue.process());
+        let known = |handle| match handles?.object(handle)? {
+            ObjectId::Fence(fence) => inner.known.get(&fence.slot),
+            ObjectId::Allocation(_) | ObjectId::Handle(..) => None,
+        };
+        queue.recover(|handle| {
+            let (mapping, offset) = &known(handle)?.current_value;
+            Some(mapping.host().word(*offset).observe())
+        });
+        let directory = handles.map_or(GpuVa(0), |handles| handles.directory_va());
+        let progress = known(queue.progress_handle());
+        let progress = progress.map(|known| (known.current_value_va(), known.entry));
+        queue.pass_on(directory, progress);
+    }
+
+    /// The new engine executes what the one before left. There may be something to tell.
+    #[must_use]
+    pub fn go_on(&self) -> SliceReport {
+        let mut guard = lock(&self.inner);
+        let inner = &mut *guard;
+        if !matches!(inner.life, Life::Lost | Life::LossTold) {
+            return SliceReport::default();
+        }
+        inner.life = Life::Up;
+        self.word.revive();
+        self.crowd.enter();
+        self.supply(inner);
+        SliceReport {
+            parking: inner.parking.news.take(),
+            ..SliceReport::default()
+        }
+    }
+}

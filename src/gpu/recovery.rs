@@ -1,0 +1,247 @@
+//! Recovery: where a queue stands whose engine was given up in the midst of a slice.
+//!
+//! An engine saves a queue's state when it leaves the queue, and not at each packet: of one that was given
+//! up the state says less than was done. But each packet left its marks where all can see them. A wait or
+//! a signal publishes its log's index, which stands for exactly one entry, and after it, for one packet or
+//! two of a step together, the read index. So what was done is known to the packet, and goes on behind it:
+//! every packet takes effect once (`decisions.md` 13).
+//!
+//! One thing has no mark of its own: a signal stores CurrentValue before it logs, and the engine can be
+//! gone between the two. Whoever waited has seen the value, and may have signalled a greater one. To store
+//! it again could take that back, so a signal whose value has been reached counts as stored, and what is
+//! missing is its log entry (choice: of two signals of one fence that their users do not order, or of one
+//! that stores backwards, the one that was cut in two may be taken for stored).
+//!
+//! A NOP leaves nothing, and is done again. A transfer leaves what it stored: its parts since the last save
+//! are done again, to the same effect, since its source and its destination do not overlap.
+
+use crate::abi::{LogIndex, Opcode, Packet, QueueState, QueueStatus};
+
+/// Packets of a step, for which the read index is published once.
+const PACKETS_OF_A_STEP: u64 = 2;
+
+/// What an engine left of one log of a queue.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LogMark {
+    /// Its index word.
+    pub(super) index: u64,
+    /// Its entries.
+    pub(super) entries: u32,
+}
+
+/// What an engine left of a queue.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Marks {
+    /// The last state that was saved whole.
+    pub(super) saved: QueueState,
+    /// Packets executed, as published.
+    pub(super) read_index: u64,
+    /// The log of waits.
+    pub(super) waits: LogMark,
+    /// The log of signals.
+    pub(super) signals: LogMark,
+    /// CurrentValue of the progress fence.
+    pub(super) progress_value: u64,
+}
+
+/// Where the queue stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Recovered {
+    /// From which it goes on.
+    pub(super) state: QueueState,
+    /// A signal that has stored its value, and whose log entry is still to be written, at this index. The
+    /// state is that after it.
+    pub(super) unlogged: Option<(Packet, u64)>,
+}
+
+impl LogMark {
+    /// Entries written since the index was `saved`. An index that cannot be says none: no user writes it,
+    /// and the queue's next packet will not fit.
+    fn since(self, saved: u64) -> u64 {
+        let written = LogIndex::from_word(self.index);
+        let written = written.since(LogIndex::from_word(saved), self.entries);
+        written.unwrap_or(0)
+    }
+}
+
+impl Marks {
+    /// Finds out. `packet` reads the ring, which its user may have changed since; `is_stored` says whether
+    /// the fence of a signal has reached its value.
+    pub(super) fn recover(
+        &self,
+        packet: impl Fn(u64) -> Packet,
+        is_stored: impl Fn(&Packet) -> bool,
+    ) -> Recovered {
+        let saved = self.saved;
+        let mut state = QueueState {
+            wait_number: saved
+                .wait_number
+                .wrapping_add(self.waits.since(saved.wait_log_index)),
+            signal_number: saved
+                .signal_number
+                .wrapping_add(self.signals.since(saved.signal_log_index)),
+            wait_log_index: self.waits.index,
+            signal_log_index: self.signals.index,
+            read_index: saved.read_index.max(self.read_index),
+            ..saved
+        };
+        // Packets that were logged and not yet covered by the read index.
+        let logged = |packet: &Packet| {
+            let number = match packet.opcode() {
+                Some(Opcode::Wait) => state.wait_number,
+                Some(Opcode::Signal | Opcode::Progress) => state.signal_number,
+                _ => return false,
+            };
+            packet.log_number < number
+        };
+        let first = state.read_index;
+        let covered = (1..=PACKETS_OF_A_STEP)
+            .rev()
+            .find(|count| logged(&packet(first.wrapping_add(count - 1))));
+        state.read_index = first.wrapping_add(covered.unwrap_or(0));
+
+        let head = packet(state.read_index);
+        let (is_signal, is_progress) = (
+            head.opcode() == Some(Opcode::Signal),
+            head.opcode() == Some(Opcode::Progress),
+        );
+        // What a packet of the queue's user could not have done it has not done.
+        let is_next = head.log_number == state.signal_number;
+        let has_stored = if is_progress {
+            head.value > saved.progress_value && head.value <= self.progress_value
+        } else {
+            is_signal && is_stored(&head)
+        };
+        let unlogged = (is_next && has_stored && saved.fault == 0).then(|| {
+            let at = state.signal_log_index;
+            let next = LogIndex::from_word(at).next(self.signals.entries);
+            state.signal_log_index = next.word();
+            state.signal_number = state.signal_number.wrapping_add(1);
+            state.read_index = state.read_index.wrapping_add(1);
+            (head, at)
+        });
+        state.progress_value = saved.progress_value.max(self.progress_value);
+        if state.read_index != saved.read_index {
+            state.observed_ticks = 0;
+            state.transferred = 0;
+            state.head_control = 0;
+            state.head_value = 0;
+        }
+        if saved.fault == 0 {
+            // It is looked at before it is said to stand anywhere.
+            state.status = QueueStatus::Ready as u64;
+        }
+        Recovered { state, unlogged }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytemuck::Zeroable;
+
+    const ENTRIES: u32 = 84;
+
+    fn index(total: u64) -> u64 {
+        let entries = u64::from(ENTRIES);
+        (total / entries) << 32 | total % entries
+    }
+
+    /// WAIT, SIGNAL, NOP, PROGRESS, and so on; logs of waits and signals.
+    fn packet(at: u64) -> Packet {
+        let round = at / 4;
+        match at % 4 {
+            0 => Packet::wait(crate::abi::LocalHandle::from_raw(7), round + 1, round),
+            1 => Packet::signal(crate::abi::LocalHandle::from_raw(8), round + 1, 2 * round),
+            2 => Packet::nop(),
+            _ => Packet::progress(
+                crate::abi::LocalHandle::from_raw(9),
+                round + 1,
+                2 * round + 1,
+            ),
+        }
+    }
+
+    /// What there is when so many packets of those have been executed, as a state.
+    fn state_after(packets: u64) -> QueueState {
+        let (round, rest) = (packets / 4, packets % 4);
+        let (waits, signals) = (round + u64::from(rest > 0), 2 * round + u64::from(rest > 1));
+        QueueState {
+            read_index: packets,
+            wait_number: waits,
+            signal_number: signals,
+            wait_log_index: index(waits),
+            signal_log_index: index(signals),
+            progress_value: round,
+            status: QueueStatus::Ready as u64,
+            ..QueueState::zeroed()
+        }
+    }
+
+    /// However far the engine came since its last save, within a step and between steps, the queue goes on
+    /// behind what was done.
+    #[test]
+    fn td_22_a_queue_goes_on_behind_what_was_done() {
+        for saved in 0..8 {
+            for done in saved..400 {
+                // Published for one packet or two of the last step together.
+                for published in done.saturating_sub(2).max(saved)..=done {
+                    // A NOP that nothing covers is done again.
+                    let expected = if published < done && done % 4 == 3 {
+                        published.max(done - 1)
+                    } else {
+                        done
+                    };
+                    let now = state_after(done);
+                    let marks = Marks {
+                        saved: state_after(saved),
+                        read_index: published,
+                        waits: LogMark {
+                            index: now.wait_log_index,
+                            entries: ENTRIES,
+                        },
+                        signals: LogMark {
+                            index: now.signal_log_index,
+                            entries: ENTRIES,
+                        },
+                        progress_value: now.progress_value,
+                    };
+                    let found = marks.recover(packet, |_| false);
+                    let at = format!("saved {saved}, done {done}, published {published}");
+                    assert_eq!(found.unlogged, None, "{at}");
+                    assert_eq!(found.state, state_after(expected), "{at}");
+                }
+            }
+        }
+    }
+
+    /// A signal that was stored and not logged is logged by who recovers, and not stored again.
+    #[test]
+    fn td_22_a_stored_signal_is_not_stored_again() {
+        for done in 0..400 {
+            let head = packet(done);
+            let now = state_after(done);
+            let is_progress = head.opcode() == Some(Opcode::Progress);
+            let marks = Marks {
+                saved: now,
+                read_index: done,
+                waits: LogMark {
+                    index: now.wait_log_index,
+                    entries: ENTRIES,
+                },
+                signals: LogMark {
+                    index: now.signal_log_index,
+                    entries: ENTRIES,
+                },
+                progress_value: now.progress_value + u64::from(is_progress),
+            };
+            let found = marks.recover(packet, |_| true);
+            let is_signal = is_progress || head.opcode() == Some(Opcode::Signal);
+            assert_eq!(
+                found.unlogged,
+                is_signal.then_some((head, now.signal_log_index))
+            );
+            assert_eq!(found.state, state_after(done + u64::from(is_signal)));
+        }
+    }
+}
