@@ -5,10 +5,10 @@
 
 use crate::gpu::{
     CommandEngine, Crowd, Engine, EngineCaps, EngineUnit, EngineUnitError, Node, NodeCounters,
-    NodePolicy, ShaderEngine, ShaderTuning, SharedQueue,
+    NodePolicy, ShaderEngine, ShaderTuning, SharedQueue, SpareEngines, SparePolicy,
 };
 use crate::kmd::{CommandDriver, Ddi, Driver, DriverOptions};
-use crate::os::{self, Features, FenceMemory, Tracing};
+use crate::os::{self, Features, FenceMemory, TdrPolicy, Tracing};
 use crate::shared::Providers;
 use crate::sync::{Arc, lock};
 use crate::umd::Device;
@@ -74,6 +74,10 @@ pub struct AdapterOptions {
     pub features: Features,
     /// Caps that the driver makes use of.
     pub driver: DriverOptions,
+    /// How engines are watched and recovered.
+    pub tdr: TdrPolicy,
+    /// When engines are made that take the place of those that are given up.
+    pub spares: SparePolicy,
 }
 
 impl Default for AdapterOptions {
@@ -90,6 +94,8 @@ impl Default for AdapterOptions {
             tuning: ShaderTuning::default(),
             features: Features::default(),
             driver: DriverOptions::default(),
+            tdr: TdrPolicy::default(),
+            spares: SparePolicy::default(),
         }
     }
 }
@@ -124,6 +130,21 @@ impl Opened {
             providers: Arc::new(providers),
         })
     }
+}
+
+/// An engine of a device and an instance of its own, whatever the others are made of: it takes the place of
+/// one that still runs, and shares nothing with that.
+fn spare_engine(
+    info: &AdapterInfo,
+    providers: &Arc<Providers>,
+    validation: bool,
+    tuning: ShaderTuning,
+) -> anyhow::Result<Box<dyn Engine>> {
+    let instance = Instance::new(InstanceOptions { validation })?;
+    let queues = EngineUnit::Device.open_queues(&instance, info, 1, validation)?;
+    let queue = queues.into_iter().next().ok_or(EngineUnitError::NoQueue)?;
+    let engine = ShaderEngine::new(queue, tuning)?;
+    Ok(Box::new(engine.with_providers(providers)))
 }
 
 /// An adapter that came up.
@@ -194,8 +215,20 @@ impl Adapter {
         let room = unit.room(info, options.nodes.get());
         let crowd = Crowd::new(room);
         let nodes = Self::nodes(engines, options.policy, crowd)?;
-        let driver = Driver::with_options(nodes, options.driver.clone());
-        let adapter = Self::with_driver_and(driver, options.features)?;
+        let spares = options.tdr.recovers().then(|| {
+            let (info, providers) = (info.clone(), Arc::clone(&providers));
+            let (validation, tuning) = (options.validation, options.tuning);
+            SpareEngines::new(options.spares, move || {
+                spare_engine(&info, &providers, validation, tuning)
+                    .map_err(|error| format!("{error:#}"))
+            })
+        });
+        let driver = DriverOptions {
+            shared_device: unit == EngineUnit::Queue,
+            ..options.driver.clone()
+        };
+        let driver = Driver::with_spares(nodes, driver, spares);
+        let adapter = Self::with_driver_watched(driver, options.features, options.tdr)?;
         Ok(Self {
             info: Some(info.clone()),
             fence_memory: options.fence_memory,
@@ -289,8 +322,20 @@ impl Adapter {
     /// # Errors
     /// What the driver says of itself cannot be, with these features.
     pub fn with_driver_and(driver: Arc<dyn Ddi>, features: Features) -> Result<Self, OpenError> {
+        Self::with_driver_watched(driver, features, TdrPolicy::default())
+    }
+
+    /// The same, whose engines are watched and recovered as `tdr` says, if the driver can.
+    ///
+    /// # Errors
+    /// As [`Adapter::with_driver_and`].
+    pub fn with_driver_watched(
+        driver: Arc<dyn Ddi>,
+        features: Features,
+        tdr: TdrPolicy,
+    ) -> Result<Self, OpenError> {
         Ok(Self {
-            os: os::Adapter::start_with(driver, features)?,
+            os: os::Adapter::start_watched(driver, features, tdr)?,
             info: None,
             bare_device: None,
             fence_memory: FenceMemory::default(),

@@ -6,7 +6,8 @@
 //! that must be started (`decisions.md` 24). And an engine that sleeps for a value needs to be
 //! interrupted for, where others poll.
 
-use crate::sync::{AtomicU32, Ordering};
+use super::Activity;
+use crate::sync::{Arc, AtomicU32, Ordering};
 
 /// See the module's page.
 #[derive(Debug)]
@@ -15,6 +16,7 @@ pub struct Crowd {
     running: AtomicU32,
     /// Parked engines whose queues stand at waits.
     waiting: AtomicU32,
+    activity: Arc<Activity>,
 }
 
 impl Crowd {
@@ -25,6 +27,7 @@ impl Crowd {
             room,
             running: AtomicU32::new(0),
             waiting: AtomicU32::new(0),
+            activity: Arc::default(),
         }
     }
 
@@ -35,8 +38,15 @@ impl Crowd {
         Self::new(u32::try_from(cores).unwrap_or(u32::MAX))
     }
 
+    /// Who watches over them is told here.
+    #[must_use]
+    pub fn activity(&self) -> &Arc<Activity> {
+        &self.activity
+    }
+
     /// An engine runs.
     pub(super) fn enter(&self) {
+        self.activity.begin();
         self.running.fetch_add(1, Ordering::Relaxed);
     }
 

@@ -136,7 +136,11 @@ impl EngineWord {
             EngineState::Lost => changed(word, EngineState::Running),
             EngineState::Parked | EngineState::Running | EngineState::Parking => word,
         });
-        debug_assert_eq!(state(before), EngineState::Lost, "one that runs has a successor");
+        debug_assert_eq!(
+            state(before),
+            EngineState::Lost,
+            "one that runs has a successor"
+        );
     }
 
     /// The engine executes no more; `true` if it ran until now.

@@ -6,6 +6,7 @@
 //! [`SliceReport`].
 #![forbid(unsafe_code)]
 
+mod activity;
 #[cfg(not(loom))]
 mod command_engine;
 mod crowd;
@@ -33,8 +34,10 @@ mod shader_caps;
 mod shader_engine;
 #[cfg(not(loom))]
 mod shader_tuning;
+mod spare_engines;
 mod table;
 
+pub use activity::Activity;
 #[cfg(not(loom))]
 pub use command_engine::{CommandEngine, CommandError, CommandMemory, Step, StoredValue};
 pub use crowd::Crowd;
@@ -59,6 +62,7 @@ pub use report::{EngineWait, Parking, RaisedFence, SliceReport};
 pub use shader_engine::ShaderEngine;
 #[cfg(not(loom))]
 pub use shader_tuning::{ShaderTuning, TuningError};
+pub use spare_engines::{SpareEngines, SparePolicy};
 
 pub use crate::shared::LocalMemory;
 #[cfg(not(loom))]

@@ -1,10 +1,10 @@
 //! Queue slot: a hardware queue on an engine, as the host sees it.
 
-use super::{EngineBlock, GpuVa, QueueStanding};
 use super::recovery::{LogMark, Marks, Recovered};
+use super::{EngineBlock, GpuVa, QueueStanding};
 use crate::abi::{
     Doorbell, DoorbellStatus, FaultCode, LocalHandle, LogEntry, LogHeader, LogIndex, LogOperation,
-    LogType, PACKET_BYTES, Packet, QueueDescriptor, QueueProgress, QueueState, QueueStatus,
+    LogType, Opcode, PACKET_BYTES, Packet, QueueDescriptor, QueueProgress, QueueState, QueueStatus,
     RingControl, STATE_COPIES,
 };
 use crate::shared::{Block, PoolPlace};
@@ -80,6 +80,16 @@ const _: () = assert!(
     QueueDescriptor::BYTES <= STATES,
     "the descriptor ends before the states"
 );
+
+/// The packet of a running index, as its user may have changed it.
+fn read_packet(ring: &RingPlaces, index: u64) -> Packet {
+    let at = (index & (ring.ring_capacity - 1)) * PACKET_BYTES;
+    let words = ring
+        .ring
+        .host
+        .peek_words::<{ PACKET_BYTES as usize / 8 }>(at);
+    bytemuck::cast(words)
+}
 
 /// Writes the log entry of a signal that its engine had no time to log, with the time of the entry before
 /// it: nobody knows the time at which it was stored (LG-08 lets times repeat).
@@ -285,6 +295,11 @@ impl QueueSlot {
         }
     }
 
+    /// How often its state was saved.
+    pub(super) fn saves(&self) -> u64 {
+        self.sequences().into_iter().max().unwrap_or(0)
+    }
+
     fn sequences(&self) -> [u64; 2] {
         [0, 1].map(|copy| {
             let sequence = STATES + copy * QueueState::BYTES + QueueState::SEQUENCE;
@@ -342,10 +357,7 @@ impl QueueSlot {
             signals,
             progress_value: current_value(self.progress_handle()).unwrap_or(0),
         };
-        let packet = |index: u64| -> Packet {
-            let at = (index & (ring.ring_capacity - 1)) * PACKET_BYTES;
-            bytemuck::cast(ring.ring.host.peek_words::<{ PACKET_BYTES as usize / 8 }>(at))
-        };
+        let packet = |index| read_packet(ring, index);
         let is_stored = |signal: &Packet| {
             current_value(signal.handle()).is_some_and(|value| value >= signal.value)
         };
@@ -385,7 +397,10 @@ impl QueueSlot {
         let page = &self.places.page.host;
         let put = |offset, va: GpuVa| page.word(offset).put(va.0);
         put(QueueDescriptor::HANDLE_DIRECTORY_VA, handle_directory);
-        put(QueueDescriptor::STATE_VA, self.places.page.va().offset(STATES));
+        put(
+            QueueDescriptor::STATE_VA,
+            self.places.page.va().offset(STATES),
+        );
         put(QueueDescriptor::PROGRESS_VA, self.places.progress.va());
         if let Some((current_value, entry)) = progress_fence {
             put(QueueDescriptor::PROGRESS_CURRENT_VALUE_VA, current_value);
@@ -405,6 +420,20 @@ impl QueueSlot {
                 put(offset, buffer.va());
             }
         }
+    }
+
+    /// The value of the next PROGRESS packet, of those that the user has queued: the id of the submission
+    /// at which the queue stands. `None` where there is none.
+    #[must_use]
+    pub fn next_progress_value(&self) -> Option<u64> {
+        let ring = plain::lock(&self.ring);
+        let ring = ring.as_ref()?;
+        let write = ring.ring_control.host.word(RingControl::WRITE_INDEX);
+        let read = self.state().read_index;
+        let queued = write.observe().wrapping_sub(read).min(ring.ring_capacity);
+        let packets = (0..queued).map(|ahead| read_packet(ring, read.wrapping_add(ahead)));
+        let mut progress = packets.filter(|packet| packet.opcode() == Some(Opcode::Progress));
+        progress.next().map(|packet| packet.value)
     }
 
     /// The handle of its progress fence.

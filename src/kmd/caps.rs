@@ -69,4 +69,9 @@ pub struct DriverOptions {
     /// ([`MAX_HW_QUEUES`](crate::abi::MAX_HW_QUEUES)), which limits the queues that have one then. With
     /// fewer than queues the driver takes one away for another (HQ-13).
     pub doorbells: Option<NonZeroU32>,
+    /// No `SupportPerEngineTDR` though engines could be reset one by one: every time-out resets the whole
+    /// adapter (TD-16).
+    pub adapter_wide_tdr: bool,
+    /// The engines share a device and are lost with it: a group of dependent engines (TD-09).
+    pub shared_device: bool,
 }

@@ -14,7 +14,7 @@ use super::{
     CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, DoorbellId, DriverOptions, HwQueueHandle,
     HwQueueWait, Interrupt, MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps,
     OpenAllocation, OpenNativeFence, Place, ProcessId, Retirement, SetNativeFenceLogBuffer,
-    SubmitCommand, SystemProcessPlace, UpdateCurrentValuesFlags, UserModeSubmissionCaps,
+    SubmitCommand, SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags, UserModeSubmissionCaps,
     VidSchCaps,
 };
 use crate::abi::wddm::FenceStorageSurfaceData;
@@ -333,6 +333,10 @@ impl Ddi for CommandDriver {
     fn park_engine(&self, _: u32, _: u64) {}
 
     fn resume_engine(&self, _: u32) {}
+
+    fn tdr(&self) -> Option<&dyn TdrDdi> {
+        None
+    }
 
     fn look_for_interrupts(&self, done: &dyn Fn() -> bool, deadline: Option<Instant>) -> bool {
         let patience = Instant::now() + self.wait_spin;

@@ -4,12 +4,12 @@ use super::{
     Callbacks, ConnectDoorbell, CreateAllocation, CreateDoorbell, CreateHwQueue, CreateKernelQueue,
     CreateNativeFence, CurrentValueUpdate, DoorbellId, HwQueueHandle, HwQueueWait,
     MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps, OpenAllocation, OpenNativeFence,
-    Place, ProcessId, SetNativeFenceLogBuffer, SubmitCommand, SystemProcessPlace,
+    Place, ProcessId, SetNativeFenceLogBuffer, SubmitCommand, SystemProcessPlace, TdrDdi,
     UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps,
 };
 use crate::abi::wddm::FenceStorageSurfaceData;
 use crate::abi::{AllocationId, DoorbellStatus, FenceId, LocalHandle, LogType};
-use crate::gpu::{NodeCounters, NodeError};
+use crate::gpu::{NodeCounters, NodeError, ReplaceError};
 use crate::shared::Providers;
 use crate::sync::Arc;
 use std::fmt::Debug;
@@ -34,6 +34,12 @@ pub enum DdiError {
     /// `STATUS_NO_MEMORY`, or the node's own reason.
     #[error(transparent)]
     Node(#[from] NodeError),
+    /// The engine could not be reset (`STATUS_UNSUCCESSFUL`): the hardware is in an invalid state.
+    #[error(transparent)]
+    Reset(#[from] ReplaceError),
+    /// The same: there is no engine to put into its place.
+    #[error("there is no other engine to go on with: {0}")]
+    NoSpare(String),
     /// `STATUS_INSUFFICIENT_RESOURCES`: the system gives no thread for an engine's interrupts.
     #[error("the system has no thread for interrupts ({0}): end others, or raise the limit")]
     NoThread(#[source] std::io::Error),
@@ -315,6 +321,10 @@ pub trait Ddi: Send + Sync + Debug {
     /// DISPATCH_LEVEL: a value was reached that a parked engine waits for (choice): it runs again. Waits for
     /// nothing; the caller may hold the fence's lock. An engine that runs already looks by itself.
     fn resume_engine(&self, node_ordinal: u32);
+
+    /// The DDIs of hang detection and recovery; `None` where a lost engine is lost for good (choice: the
+    /// documents oblige every driver to some of them, TD-16).
+    fn tdr(&self) -> Option<&dyn TdrDdi>;
 
     /// Before a wait, PASSIVE_LEVEL: looks for a short time, without sleeping, whether the slices in flight make
     /// it `done`; true if so (choice: bounded spinning). Calls back on this thread for slices that

@@ -16,14 +16,14 @@ use super::{
     CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, DoorbellId, DriverOptions, HwQueueHandle,
     HwQueueWait, MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps, NativeFenceOsCaps,
     NativeFenceType, OpenAllocation, OpenNativeFence, Place, ProcessId, Retirement,
-    SetNativeFenceLogBuffer, SubmitCommand, SystemProcessPlace, UpdateCurrentValuesFlags,
+    SetNativeFenceLogBuffer, SubmitCommand, SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags,
     UserModeSubmissionCaps, VidSchCaps,
 };
 use crate::abi::wddm::{Enumeration, FenceStorageSurfaceData, FenceStorageValueType};
 use crate::abi::{AllocationId, DoorbellStatus, FenceId, LocalHandle, LogType, ObjectId};
 #[cfg(not(loom))]
 use crate::gpu::{Alive, at_exit};
-use crate::gpu::{EngineState, Node, NodeCounters, SliceReport};
+use crate::gpu::{EngineState, Node, NodeCounters, Reaper, SliceReport, SpareEngines};
 use crate::shared::Providers;
 use crate::sync::Arc;
 use bytemuck::Zeroable;
@@ -42,6 +42,9 @@ pub struct Driver {
     /// What the OS supports of native fences; nothing before it was asked, and where they are off.
     os_caps: OnceLock<NativeFenceOsCaps>,
     pub(super) threads: InterruptThreads,
+    /// What takes the place of engines that are given up; without them a lost engine is lost for good.
+    pub(super) spares: Option<Arc<SpareEngines>>,
+    pub(super) reaper: Arc<Reaper>,
     /// The last to be dropped.
     #[cfg(not(loom))]
     _alive: Alive,
@@ -66,6 +69,21 @@ impl Driver {
     /// The same with other caps.
     #[must_use]
     pub fn with_options(nodes: Vec<Node>, options: DriverOptions) -> Arc<Self> {
+        Self::with_spares(nodes, options, None)
+    }
+
+    /// The same, whose engines are reset: these take their places. Engines are independent of each other,
+    /// unless all share a device, which `options` says.
+    #[must_use]
+    pub fn with_spares(
+        nodes: Vec<Node>,
+        options: DriverOptions,
+        spares: Option<Arc<SpareEngines>>,
+    ) -> Arc<Self> {
+        let reaper = Arc::default();
+        if spares.is_some() {
+            nodes.iter().for_each(|node| node.make_replaceable(&reaper));
+        }
         let providers = nodes.first().map(|node| Arc::clone(node.providers()));
         let providers = providers.unwrap_or_default();
         Arc::new_cyclic(
@@ -79,10 +97,18 @@ impl Driver {
                 options,
                 os_caps: OnceLock::new(),
                 threads: InterruptThreads::default(),
+                spares,
+                reaper,
                 #[cfg(not(loom))]
                 _alive: at_exit(me.clone()),
             },
         )
+    }
+
+    /// Engines that were given up and still run.
+    #[must_use]
+    pub fn given_up(&self) -> u64 {
+        self.reaper.left()
     }
 
     /// The state of a node's engine, a hint; for tests and reports.
@@ -378,6 +404,10 @@ impl Ddi for Driver {
         if let Ok(node) = self.node(node_ordinal) {
             node.resume();
         }
+    }
+
+    fn tdr(&self) -> Option<&dyn TdrDdi> {
+        self.spares.is_some().then_some(self as _)
     }
 
     fn look_for_interrupts(&self, done: &dyn Fn() -> bool, deadline: Option<Instant>) -> bool {

@@ -40,6 +40,15 @@ impl HwQueues {
             .ok_or(DdiError::InvalidParameter("no such hardware queue"))
     }
 
+    /// Those of a node.
+    pub(super) fn of_node(&self, node_ordinal: u32) -> Vec<Arc<QueueSlot>> {
+        let slots = lock(&self.slots);
+        let of_node = slots
+            .iter()
+            .filter(|(handle, _)| handle.node_ordinal == node_ordinal);
+        of_node.map(|(_, slot)| Arc::clone(slot)).collect()
+    }
+
     /// Takes a queue out.
     pub(super) fn remove(&self, handle: HwQueueHandle) -> Option<Arc<QueueSlot>> {
         lock(&self.slots).remove(&handle)

@@ -10,14 +10,15 @@ use crate::sync::{Mutex, lock, plain, thread};
 use std::convert::Infallible;
 #[cfg(not(loom))]
 use std::sync::mpsc::RecvTimeoutError;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
 #[cfg(not(loom))]
 use std::time::Instant;
 
 /// See the file's head.
 #[derive(Debug, Default)]
 pub(super) struct InterruptThreads {
-    handles: Mutex<Vec<thread::JoinHandle<()>>>,
+    /// By node, of the engines that they have.
+    handles: Mutex<Vec<(u32, thread::JoinHandle<()>)>>,
     /// A channel of each, on which nothing is sent: it closes when the thread's service ends.
     services: plain::Mutex<Vec<(thread::ThreadId, Receiver<Infallible>)>>,
 }
@@ -41,13 +42,23 @@ impl InterruptThreads {
         });
         let thread = thread.map_err(DdiError::NoThread)?;
         plain::lock(&self.services).push((thread.thread().id(), ended));
-        lock(&self.handles).push(thread);
+        lock(&self.handles).push((node_ordinal, thread));
         Ok(())
     }
 
-    /// Waits until all have ended.
+    /// The node has given its engine up: nobody waits for the thread any more, which ends when what it waits
+    /// for does.
+    pub(super) fn let_go(&self, node_ordinal: u32) {
+        lock(&self.handles).retain(|(of, _)| *of != node_ordinal);
+        let is_open = |service: &(thread::ThreadId, Receiver<Infallible>)| {
+            service.1.try_recv() == Err(TryRecvError::Empty)
+        };
+        plain::lock(&self.services).retain(is_open);
+    }
+
+    /// Waits until all have ended, but those that were let go.
     pub(super) fn join(&self) {
-        for thread in lock(&self.handles).drain(..) {
+        for (_, thread) in lock(&self.handles).drain(..) {
             if thread.join().is_err() {
                 eprintln!("native-fence: an interrupt thread panicked");
             }

@@ -199,6 +199,16 @@ impl KernelQueue {
         self.progress_fence
     }
 
+    /// The id of the oldest command that has not completed.
+    pub(super) fn oldest_submission(&self) -> Option<u64> {
+        let state = lock(&self.state);
+        let mut reached = state.outstanding.iter().map(|(_, _, reached)| reached);
+        reached.find_map(|reached| match reached {
+            Reached::Buffer(id) => Some(*id),
+            Reached::Signal => None,
+        })
+    }
+
     /// From now on a value above `told` raises.
     fn arm(&self, node: &Node, told: u64) {
         node.post_monitored_values(&[(self.progress_fence, told)], || {

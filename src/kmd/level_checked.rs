@@ -9,7 +9,7 @@ use super::{
     FeatureError, FeatureId, HwQueueHandle, HwQueueWait, Interrupt, IsFeatureEnabledResult, Level,
     MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps, NativeFenceInterface, OpenAllocation,
     OpenNativeFence, Place, ProcessId, QueryFeatureInterface, Retirement, SetNativeFenceLogBuffer,
-    SubmitCommand, SystemProcessPlace, UpdateCurrentValuesFlags, UserModeSubmissionCaps,
+    SubmitCommand, SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags, UserModeSubmissionCaps,
     VidSchCaps, WrongLevel,
 };
 use crate::abi::wddm::FenceStorageSurfaceData;
@@ -43,7 +43,7 @@ impl LevelChecked {
         })
     }
 
-    fn call<'a, T>(
+    pub(super) fn call<'a, T>(
         &'a self,
         ddi: &'static str,
         documented: Level,
@@ -348,6 +348,10 @@ impl Ddi for LevelChecked {
         self.call("ResumeEngine", Level::Dispatch, |ddi| {
             ddi.resume_engine(node_ordinal);
         });
+    }
+
+    fn tdr(&self) -> Option<&dyn TdrDdi> {
+        self.ddi.tdr().map(|_| self as _)
     }
 
     fn look_for_interrupts(&self, done: &dyn Fn() -> bool, deadline: Option<Instant>) -> bool {

@@ -21,6 +21,7 @@ mod doorbell;
 mod doorbell_pool;
 mod doorbells;
 mod driver;
+mod engine_reset;
 mod features;
 mod fence_calls;
 mod hw_queues;
@@ -29,6 +30,7 @@ mod kernel_queue;
 mod kernel_queues;
 mod level;
 mod level_checked;
+mod level_checked_tdr;
 mod look;
 mod nodes;
 #[cfg(not(loom))]
@@ -41,6 +43,7 @@ mod retirement;
 mod segments;
 mod set_log;
 mod system_process;
+mod tdr_ddi;
 
 pub use arguments::{
     CreateAllocation, CreateHwQueue, CreateKernelQueue, CreateNativeFence, CurrentValueUpdate,
@@ -58,11 +61,13 @@ pub use doorbell::{
 pub use driver::Driver;
 #[cfg(all(test, not(loom)))]
 pub(crate) use driver::without_engines;
+pub use engine_reset::{CollectDbgInfo, ResetEngine};
 pub use features::{FeatureError, NativeFenceInterface, QueryFeatureInterface};
 pub use level::{Level, WrongLevel};
 pub use level_checked::LevelChecked;
 pub use segments::{FenceSegments, Segment};
 pub use system_process::SystemProcessPlace;
+pub use tdr_ddi::TdrDdi;
 
 pub use crate::abi::wddm::{
     CreateDoorbellFlags, CreateHwQueueFlags, DriverConnectDoorbellFlags, FeatureId,
@@ -70,5 +75,6 @@ pub use crate::abi::wddm::{
     UserModeSubmissionCaps, VidSchCaps,
 };
 pub use crate::gpu::{
-    EngineLost, EngineWait, LocalMemory, NodeCounters, NodeError, Parking, QueueFault,
+    Activity, EngineLost, EngineWait, LocalMemory, NodeCounters, NodeError, Parking, QueueFault,
+    ReplaceError,
 };

@@ -12,5 +12,6 @@ impl EndsAtExit for Driver {
             node.stop_until(Some(deadline));
         }
         self.threads.wait_for_services(deadline);
+        self.reaper.wait_until(deadline);
     }
 }

@@ -6,6 +6,7 @@ use super::features::Features;
 use super::listener;
 use super::process::Process;
 use super::record::Record;
+use super::tdr::TdrPolicy;
 use crate::kmd::{
     Callbacks, Ddi, DdiError, DisconnectDoorbell, FeatureError, FeatureId, Interrupt,
     IsFeatureEnabledResult, LevelChecked, NativeFenceInterface, ProcessId, QueryFeatureInterface,
@@ -71,6 +72,9 @@ pub enum OsError {
     /// A bug check stopped the adapter.
     #[error("the adapter was stopped by {0}; open it anew")]
     Stopped(Record),
+    /// The program has caused more resets of engines than it may (0x142).
+    #[error("the program is kept from the adapter by {0}; open the adapter anew")]
+    Blocked(Record),
     /// A shared fence does not come over from another operating system.
     #[error(transparent)]
     Passing(#[from] super::PassFenceError),
@@ -148,7 +152,19 @@ impl Adapter {
     /// # Errors
     /// As [`Adapter::start`].
     pub fn start_with(ddi: Arc<dyn Ddi>, features: Features) -> Result<Arc<Self>, StartError> {
-        let state = Arc::new(AdapterState::new(LevelChecked::over(ddi)));
+        Self::start_watched(ddi, features, TdrPolicy::default())
+    }
+
+    /// The same, whose engines are watched and recovered as `tdr` says.
+    ///
+    /// # Errors
+    /// As [`Adapter::start`].
+    pub fn start_watched(
+        ddi: Arc<dyn Ddi>,
+        features: Features,
+        tdr: TdrPolicy,
+    ) -> Result<Arc<Self>, StartError> {
+        let state = Arc::new(AdapterState::new(LevelChecked::over(ddi), tdr));
         state.life.of(Arc::downgrade(&state));
         let adapter = Arc::new(Self { state });
         let ddi = adapter.ddi();
@@ -160,6 +176,8 @@ impl Adapter {
         ddi.start(Arc::new(upcalls))
             .map_err(|error| StartError::Driver(error.to_string()))?;
         adapter.came_up_with(BringUp::of(ddi.as_ref(), features)?);
+        let watched = adapter.state.start_watch();
+        watched.map_err(|error| StartError::Driver(error.to_string()))?;
         Ok(adapter)
     }
 
@@ -186,6 +204,6 @@ impl Deref for Adapter {
 
 impl Drop for Adapter {
     fn drop(&mut self) {
-        listener::stop(Arc::clone(self.state.ddi()));
+        listener::stop(Arc::clone(&self.state));
     }
 }

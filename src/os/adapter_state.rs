@@ -19,6 +19,7 @@ use super::queue_record::QueueRecord;
 use super::record::Record;
 use super::signal_log::AttributionBook;
 use super::system_process::SystemProcess;
+use super::tdr::{Tdr, TdrPolicy};
 use super::tracing::TracingSwitch;
 use super::wait_cell::WaitError;
 use crate::abi::wddm::Wddm31Caps;
@@ -60,10 +61,11 @@ pub struct AdapterState {
     pub(super) losses: Losses,
     pub(super) parked_engines: ParkedEngines,
     pub(super) counters: InterruptCounters,
+    pub(super) tdr: Tdr,
 }
 
 impl AdapterState {
-    pub(super) fn new(ddi: Arc<dyn Ddi>) -> Self {
+    pub(super) fn new(ddi: Arc<dyn Ddi>, tdr: TdrPolicy) -> Self {
         Self {
             ddi,
             life: Arc::default(),
@@ -84,6 +86,7 @@ impl AdapterState {
             losses: Losses::default(),
             parked_engines: ParkedEngines::default(),
             counters: InterruptCounters::default(),
+            tdr: Tdr::new(tdr),
         }
     }
 
@@ -122,8 +125,11 @@ impl AdapterState {
 
     /// Refuses what a stopped adapter cannot have.
     pub(super) fn check_up(&self) -> Result<(), OsError> {
-        let stopped = self.life.end().cloned();
-        stopped.map_or(Ok(()), |record| Err(OsError::Stopped(record)))
+        if let Some(record) = self.life.end() {
+            return Err(OsError::Stopped(record.clone()));
+        }
+        let blocked = self.blocked().cloned();
+        blocked.map_or(Ok(()), |record| Err(OsError::Blocked(record)))
     }
 
     /// Refuses fences where there are none, and where the adapter is stopped.
@@ -134,14 +140,19 @@ impl AdapterState {
 
     /// Ends every queue and every wait of a stopped adapter.
     pub(super) fn end_all(&self) {
+        self.fail_everything(WaitError::AdapterStopped);
+    }
+
+    /// Ends every queue and every wait.
+    pub(super) fn fail_everything(&self, error: WaitError) {
         for queue in self.all_queues() {
-            queue.fail(WaitError::AdapterStopped);
+            queue.fail(error);
         }
         for fence in self.all_fences() {
-            fence.fail(WaitError::AdapterStopped);
+            fence.fail(error);
         }
-        self.kernel_queues.fail(WaitError::AdapterStopped);
-        self.monitored.fail(WaitError::AdapterStopped);
+        self.kernel_queues.fail(error);
+        self.monitored.fail(error);
     }
 
     pub(super) fn register_fence(

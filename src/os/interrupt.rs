@@ -8,7 +8,8 @@ use super::signaller::Signaller;
 use super::wait_cell::WaitError;
 use crate::abi::FaultCode;
 use crate::kmd::{
-    DisconnectDoorbell, DisconnectReason, HwQueueHandle, Interrupt, NativeFenceSignaled, QueueFault,
+    DisconnectDoorbell, DisconnectReason, HwQueueHandle, Interrupt, NativeFenceSignaled, ProcessId,
+    QueueFault,
 };
 use crate::sync::Ordering;
 use crate::sync::plain::AtomicU64;
@@ -91,6 +92,10 @@ fn count(counter: &AtomicU64, by: usize) {
 impl AdapterState {
     /// The service routine and the deferred call that it queues, in one.
     pub(super) fn handle_interrupt(&self, interrupt: Interrupt) {
+        // Of an engine that is being reset nothing changes any state (TD-02).
+        let Some((interrupt, _under_way)) = self.tdr.deferral.keep(interrupt) else {
+            return;
+        };
         match interrupt {
             Interrupt::NativeFenceSignaled(signaled) => self.native_fences_signaled(&signaled),
             Interrupt::ResampleFences { slots } => {
@@ -122,6 +127,9 @@ impl AdapterState {
                 node_ordinal,
                 parking,
             } => self.engine_parking(node_ordinal, parking),
+            Interrupt::EngineLost { node_ordinal } if self.is_watched() => {
+                self.tdr.lost(node_ordinal);
+            }
             Interrupt::EngineLost { node_ordinal } => self.engine_lost(node_ordinal),
         }
     }
@@ -207,7 +215,26 @@ impl AdapterState {
         let of_queues = queues.iter().map(|queue| queue.process());
         let of_kernel_queues = kernel_queues.iter().map(|queue| queue.process());
         let processes: BTreeSet<_> = of_queues.chain(of_kernel_queues).collect();
-        self.losses.note_processes(&processes);
+        self.processes_lost(&processes, all_lost);
+    }
+
+    /// The device of an aborted packet is in error, on all its engines.
+    pub(super) fn fail_devices(&self, processes: &BTreeSet<ProcessId>) {
+        for queue in self.all_queues() {
+            if processes.contains(&queue.process()) {
+                queue.fail(WaitError::DeviceLost);
+            }
+        }
+        for queue in self.kernel_queues.all() {
+            if processes.contains(&queue.process()) {
+                queue.fail(WaitError::DeviceLost);
+            }
+        }
+        self.processes_lost(processes, false);
+    }
+
+    fn processes_lost(&self, processes: &BTreeSet<ProcessId>, all_lost: bool) {
+        self.losses.note_processes(processes);
         let is_lost = |process| processes.contains(&process);
         for fence in self.monitored.all() {
             if all_lost || is_lost(fence.process()) {

@@ -4,10 +4,11 @@
 //! wait, drop the last reference to a fence, or panic. So listeners are taken out of their cells
 //! while the wait ends, and told when whoever ended it holds no lock any more.
 
+use super::adapter_state::AdapterState;
 use super::event_handle::EventHandle;
 use super::queue_core::QueueCore;
 use super::turn::Foreign;
-use crate::kmd::{Ddi, Level};
+use crate::kmd::Level;
 use crate::sync::{Arc, thread, thread_local};
 use std::cell::Cell;
 use std::sync::Weak;
@@ -107,11 +108,14 @@ impl Drop for Tells {
 ///
 /// But where a waker let the last reference go: it may run on a thread of the driver, and to stop a
 /// driver is to wait for its threads. Then a thread of its own does it.
-pub(super) fn stop(ddi: Arc<dyn Ddi>) {
+pub(super) fn stop(adapter: Arc<AdapterState>) {
+    let stop = move || {
+        adapter.tdr.stop();
+        adapter.ddi().stop();
+    };
     if !TELLS.with(Cell::get) {
-        return ddi.stop();
+        return stop();
     }
-    let stop = move || ddi.stop();
     if let Err(error) = thread::Builder::new().name("nf-stop".into()).spawn(stop) {
         eprintln!("native-fence: an adapter is not stopped, for want of a thread: {error}");
     }

@@ -153,6 +153,11 @@ impl QueueCore {
         }
     }
 
+    /// Whether anything of it is not executed yet.
+    pub(super) fn is_unfinished(&self) -> bool {
+        lock(&self.state).software.is_unfinished()
+    }
+
     /// The wait that the queue is held at.
     pub(super) fn held_wait(&self) -> Option<HwQueueWait> {
         lock(&self.state).software.held_wait()

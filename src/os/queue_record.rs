@@ -164,6 +164,11 @@ impl QueueRecord {
         self.storage.doorbell.block().word(word).observe()
     }
 
+    /// The value of its progress fence: what the engine has completed.
+    pub(super) fn completed_value(&self) -> u64 {
+        self.progress_fence.current_value()
+    }
+
     /// The progress fence by its user's handle; none once the user has dropped the queue.
     pub(super) fn progress(&self) -> Option<Arc<FenceObject>> {
         self.progress.upgrade()

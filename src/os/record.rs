@@ -5,8 +5,10 @@
 //! record is noted and ends nothing. Both are data with the documents' codes and parameters, to be
 //! read while the adapter's object lives.
 
+use super::tdr::InvalidAbortedFence;
 use crate::abi::FenceId;
 use crate::kmd::{DdiError, WrongLevel};
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// What happened, by the documents' numbers and in words.
@@ -26,6 +28,20 @@ impl Record {
     /// `DRIVER_VERIFIER_DETECTED_VIOLATION`, here a live record of a call at a wrong level (choice):
     /// P1 is the level that the thread was at, P2 the one that the call is documented at.
     pub const DRIVER_VERIFIER_DETECTED_VIOLATION: u32 = 0xC4;
+    /// `VIDEO_TDR_FAILURE`, a bug check: no recovery, or too many.
+    pub const VIDEO_TDR_FAILURE: u32 = 0x116;
+    /// `VIDEO_TDR_TIMEOUT_DETECTED`, a live record: the adapter was reset.
+    pub const VIDEO_TDR_TIMEOUT_DETECTED: u32 = 0x117;
+    /// `VIDEO_ENGINE_TIMEOUT_DETECTED`, a live record: an engine was reset.
+    pub const VIDEO_ENGINE_TIMEOUT_DETECTED: u32 = 0x141;
+    /// A live record: a program that caused too many resets is kept from the adapter. P4 is its process id.
+    pub const VIDEO_PROGRAM_BLOCKED: u32 = 0x142;
+    /// `TdrEngineTimeoutPromotedToAdapterReset`: the reason of an adapter's reset.
+    pub const ENGINE_TIMEOUT_PROMOTED: u64 = 9;
+    /// P1 of 0x119: the node that is reset is none of its own dependent group.
+    pub const NODE_WITHOUT_ITSELF: u64 = 0x8;
+    /// P1 of 0x119: LastAbortedFenceId is none that can be.
+    pub const INVALID_ABORTED_FENCE: u64 = 0xA;
     /// P1 of 0x119: an id that no fence has or had.
     pub const INVALID_FENCE_ID: u64 = 0x1;
     /// P1 of 0x119: `DxgkDdiUpdateMonitoredValues` failed.
@@ -36,7 +52,82 @@ impl Record {
     /// Whether it is the end of the adapter that it is about.
     #[must_use]
     pub fn is_bug_check(&self) -> bool {
-        self.code == Self::VIDEO_SCHEDULER_INTERNAL_ERROR
+        matches!(
+            self.code,
+            Self::VIDEO_SCHEDULER_INTERNAL_ERROR | Self::VIDEO_TDR_FAILURE
+        )
+    }
+
+    /// TD-10, TD-20: no recovery.
+    pub(super) fn video_tdr_failure(node_ordinal: u32, reason: &str) -> Self {
+        Self {
+            code: Self::VIDEO_TDR_FAILURE,
+            parameters: [0, 0, 0, u64::from(node_ordinal)],
+            reason: format!("no recovery of the engine of node {node_ordinal}: {reason}"),
+        }
+    }
+
+    /// TD-21: the engine of a node was reset.
+    pub(super) fn engine_timeout(node_ordinal: u32) -> Self {
+        Self {
+            code: Self::VIDEO_ENGINE_TIMEOUT_DETECTED,
+            parameters: [0, 0, 0, u64::from(node_ordinal)],
+            reason: format!("the engine of node {node_ordinal} did not answer, and was reset"),
+        }
+    }
+
+    /// TD-08, TD-20: the adapter was reset; `why` an engine could not be by itself.
+    pub(super) fn adapter_timeout(nodes: &BTreeSet<u32>, why: Option<&DdiError>) -> Self {
+        let why = why.map_or_else(
+            || String::from("the driver resets no engine by itself"),
+            ToString::to_string,
+        );
+        let node = nodes.first().copied().unwrap_or_default();
+        Self {
+            code: Self::VIDEO_TDR_TIMEOUT_DETECTED,
+            parameters: [0, 0, Self::ENGINE_TIMEOUT_PROMOTED, u64::from(node)],
+            reason: format!("the adapter was reset for the engine of node {node}: {why}"),
+        }
+    }
+
+    /// TD-10: the program is kept from the adapter.
+    pub(super) fn program_blocked(node_ordinal: u32) -> Self {
+        let process = u64::from(std::process::id());
+        Self {
+            code: Self::VIDEO_PROGRAM_BLOCKED,
+            parameters: [0, 0, u64::from(node_ordinal), process],
+            reason: format!("process {process} has caused more resets of engines than it may"),
+        }
+    }
+
+    /// TD-09.
+    pub(super) fn node_without_itself(node_ordinal: u32) -> Self {
+        Self {
+            code: Self::VIDEO_SCHEDULER_INTERNAL_ERROR,
+            parameters: [Self::NODE_WITHOUT_ITSELF, u64::from(node_ordinal), 0, 0],
+            reason: format!("node {node_ordinal} is not in the group of engines that depend on it"),
+        }
+    }
+
+    /// TD-03.
+    pub(super) fn invalid_aborted_fence(node_ordinal: u32, invalid: InvalidAbortedFence) -> Self {
+        let InvalidAbortedFence {
+            last_aborted,
+            last_completed,
+        } = invalid;
+        Self {
+            code: Self::VIDEO_SCHEDULER_INTERNAL_ERROR,
+            parameters: [
+                Self::INVALID_ABORTED_FENCE,
+                last_aborted,
+                last_completed,
+                u64::from(node_ordinal),
+            ],
+            reason: format!(
+                "the reset of node {node_ordinal} says that {last_aborted} was aborted, which was \
+                 not in the hardware queue: {last_completed} was completed last"
+            ),
+        }
     }
 
     /// The driver tells of a command that it was never given (PR-18 of the other submission model).

@@ -205,6 +205,11 @@ impl SoftwareQueue {
         !self.ends_otherwise && self.queued_value == value
     }
 
+    /// Whether anything is held or in flight.
+    pub(super) fn is_unfinished(&self) -> bool {
+        !self.held.is_empty() || !self.in_flight.is_empty()
+    }
+
     /// The wait at the head.
     pub(super) fn held_wait(&self) -> Option<HwQueueWait> {
         match self.held.front()? {

@@ -10,8 +10,8 @@
 //! some dozens. Loom wants an atomic made before any other thread can reach it, so those of a
 //! region's first words and of a short part are made with them, by [`Mapping::prepare`].
 
-use super::{Block, RegionError};
 use super::explored_futex::Sleepers;
+use super::{Block, RegionError};
 use crate::abi::{
     Doorbell, EngineControl, EngineReport, FenceEntry, Home, InterruptRecord, OpenerSlot,
     PAGE_BYTES, QueueProgress, RingControl, SharedFenceHeader, WordGroup,

@@ -274,7 +274,11 @@ mod tests {
         let (first, second) = (memory.map(&region).unwrap(), memory.map(&region).unwrap());
         memory.publish(first.va.0, 7, None).unwrap();
         assert_eq!(memory.observe(second.va.0, None).unwrap(), 7);
-        assert_eq!(region.host().unwrap().word(0).peek(), 0, "the host does not see it yet");
+        assert_eq!(
+            region.host().unwrap().word(0).peek(),
+            0,
+            "the host does not see it yet"
+        );
         memory.write_back().unwrap();
         assert_eq!(region.host().unwrap().word(0).peek(), 7);
     }

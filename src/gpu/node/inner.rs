@@ -1,17 +1,17 @@
 //! What the device interrupt lock covers.
 
-use super::{NodeCounters, SliceInFlight};
 use super::allocations::KnownAllocation;
 use super::habits::Habits;
 use super::mappings::Mappings;
 use super::retirement::Retirement;
+use super::{NodeCounters, SliceInFlight};
 use crate::abi::{AllocationId, FenceId, ObjectId};
 use crate::gpu::fence_table::FenceTable;
 use crate::gpu::handle_table::HandleTable;
 use crate::gpu::mailbox::Mailbox;
 use crate::gpu::report::ReportReader;
 use crate::gpu::run_list::RunList;
-use crate::gpu::{EngineMapping, EngineWait, HeldEngine, GpuVa, Parking, QueueFault};
+use crate::gpu::{EngineMapping, EngineWait, GpuVa, HeldEngine, Parking, QueueFault};
 use crate::shared::Block;
 use crate::sync::Arc;
 use std::collections::HashMap;
@@ -102,6 +102,8 @@ pub(super) struct Inner {
     pub(super) submitted: u64,
     pub(super) serviced: u64,
     pub(super) requests: u64,
+    /// What the engine had shown of itself when it was last asked to end its slices.
+    pub(super) marks_at_request: Option<u64>,
     pub(super) habits: Habits,
     /// The last slice that does not end to interrupt; 0 for none.
     pub(super) last_polled: u64,
@@ -133,6 +135,7 @@ impl Inner {
             submitted: 0,
             serviced: 0,
             requests: 0,
+            marks_at_request: None,
             habits: Habits::default(),
             last_polled: 0,
             self_service: false,

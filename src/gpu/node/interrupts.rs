@@ -104,7 +104,11 @@ impl Node {
     /// Takes the records that were published since, though their slice has not ended: what a
     /// thread that watches does. Costs a load where there are none.
     pub fn take_records(&self) -> Option<SliceReport> {
-        let written = self.report.host().word(EngineReport::RECORD_WRITE).observe();
+        let written = self
+            .report
+            .host()
+            .word(EngineReport::RECORD_WRITE)
+            .observe();
         // A hint: the report of the slice's end covers what is missed here.
         if written == self.records_taken.load(Ordering::Relaxed) {
             return None;

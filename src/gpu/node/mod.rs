@@ -131,6 +131,12 @@ impl Node {
         self.policy
     }
 
+    /// The engines that it is one of.
+    #[must_use]
+    pub fn crowd(&self) -> &Arc<Crowd> {
+        &self.crowd
+    }
+
     /// `NodeOrdinal`.
     #[must_use]
     pub fn ordinal(&self) -> u32 {
@@ -202,10 +208,7 @@ impl Node {
         Ok((place, page))
     }
 
-    fn map_locked(
-        inner: &mut Inner,
-        region: &Arc<Region>,
-    ) -> Result<Arc<EngineMapping>, MapError> {
+    fn map_locked(inner: &mut Inner, region: &Arc<Region>) -> Result<Arc<EngineMapping>, MapError> {
         Self::map_in(&**inner.engine, &mut inner.mappings, region)
     }
 
@@ -224,7 +227,7 @@ impl Node {
 }
 
 /// Tells an engine where its blocks lie.
-fn attach(
+pub(super) fn attach(
     engine: &mut dyn Engine,
     control: &EngineMapping,
     report: &EngineMapping,

@@ -10,9 +10,11 @@
 
 use super::inner::{Inner, Life};
 use super::{Node, attach, retirement};
-use crate::abi::{ObjectId, WordGroup};
+use crate::abi::{DoorbellStatus, EngineReport, ObjectId, WordGroup};
+use crate::gpu::spare_engines::WARM_SLICES;
 use crate::gpu::{
-    Engine, EngineMapping, GpuVa, HeldEngine, MapError, QueueSlot, Reaper, SliceReport,
+    Engine, EngineMapping, GpuVa, HeldEngine, MapError, QueueSlot, QueueStanding, Reaper,
+    SliceReport,
 };
 use crate::shared::RegionError;
 use crate::sync::{Arc, lock, plain};
@@ -41,6 +43,9 @@ pub enum ReplaceError {
 pub struct Replaced {
     /// The engine that was given up; its interrupt thread sees that it is not the node's any more.
     pub engine: Arc<HeldEngine>,
+    /// The queue whose packet the engine did not come to the end of. None where every queue stood at a wait
+    /// or had nothing left: then no packet was under way.
+    pub aborted: Option<u32>,
     /// What is to be told.
     pub report: SliceReport,
 }
@@ -70,7 +75,8 @@ impl Node {
     }
 
     /// Gives the node's engine up and puts `spare` into its place. `queues` are all of the node, in its run
-    /// list or not; those of `aborted` never run again. No slice is submitted before [`Node::go_on`].
+    /// list or not; the one whose packet was under way never runs again. No slice is submitted before
+    /// [`Node::go_on`].
     ///
     /// # Errors
     /// [`ReplaceError`]; then the node has the engine that it had, which executes no more.
@@ -78,7 +84,6 @@ impl Node {
         &self,
         mut spare: Box<dyn Engine>,
         queues: &[Arc<QueueSlot>],
-        aborted: &[u32],
     ) -> Result<Replaced, ReplaceError> {
         let reaper = plain::lock(&self.reaper).clone();
         let reaper = reaper.ok_or(ReplaceError::NotNow)?;
@@ -89,6 +94,8 @@ impl Node {
             Life::Lost | Life::LossTold => true,
             Life::Stopping => return Err(ReplaceError::NotNow),
         };
+        // Its timeline has come so far, and goes forward alone.
+        inner.submitted = inner.submitted.max(WARM_SLICES);
         // Whoever rings from now on finds it lost, and leaves the packets in the ring.
         self.lose(inner);
         let live = inner.live_mappings();
@@ -108,11 +115,13 @@ impl Node {
         let before = before.collect();
         attach(spare.as_mut(), &self.control, &self.report)?;
         inner.pass_on_tables();
+        let aborted = inner.under_way();
         for queue in queues {
-            self.settle(inner, queue);
+            Self::settle(inner, queue);
         }
-        for number in aborted {
-            inner.run_list.stop(*number, inner.submitted);
+        if let Some(aborted) = &aborted {
+            aborted.set_status(DoorbellStatus::DisconnectedAbort);
+            inner.run_list.stop(aborted.number, inner.submitted);
         }
         inner.run_list.begin_anew();
         Self::adopt_posts(inner);
@@ -124,6 +133,7 @@ impl Node {
         drop(guard);
         Ok(Replaced {
             engine,
+            aborted: aborted.map(|queue| queue.number),
             report: SliceReport {
                 retired: retirement::objects(&retired),
                 ..SliceReport::default()
@@ -131,8 +141,42 @@ impl Node {
         })
     }
 
+    /// What the engine has shown of itself so far: any change is a step, an answer of its mailbox, or the
+    /// end of a slice. `None` while no slice is in flight.
+    #[must_use]
+    pub fn marks(&self) -> Option<u64> {
+        let inner = lock(&self.inner);
+        inner.oldest_in_flight()?;
+        let report = [EngineReport::RECORD_WRITE, EngineReport::MAILBOX_READ];
+        let report = report.map(|word| self.report.host().word(word).observe());
+        let queues = inner.run_list.queues().iter();
+        let steps = queues.map(|queue| queue.read_index().wrapping_add(queue.saves()));
+        let all = steps.chain(report).chain([inner.serviced]);
+        Some(all.fold(0, u64::wrapping_add))
+    }
+
+    /// Asks the slices in flight to end: the preemption request. Returns at once.
+    pub fn request_preemption(&self) {
+        let marks = self.marks();
+        let mut inner = lock(&self.inner);
+        inner.marks_at_request = marks;
+        if inner.serviced < inner.submitted {
+            self.request_end(&mut inner);
+        }
+    }
+
+    /// Whether the engine has shown anything of itself since it was last asked to end its slices, or has
+    /// none to end.
+    #[must_use]
+    pub fn is_responsive(&self) -> bool {
+        let asked = lock(&self.inner).marks_at_request;
+        let marks = self.marks();
+        let is_lost = matches!(lock(&self.inner).life, Life::Lost | Life::LossTold);
+        !is_lost && (marks.is_none() || marks != asked)
+    }
+
     /// Where a queue stands, and where the engine finds what belongs to it.
-    fn settle(&self, inner: &Inner, queue: &QueueSlot) {
+    fn settle(inner: &Inner, queue: &QueueSlot) {
         let handles = inner.handles.get(&queue.process());
         let known = |handle| match handles?.object(handle)? {
             ObjectId::Fence(fence) => inner.known.get(&fence.slot),
@@ -164,5 +208,17 @@ impl Node {
             parking: inner.parking.news.take(),
             ..SliceReport::default()
         }
+    }
+}
+
+impl Inner {
+    /// The queue whose packet is under way on an engine that does not come back: the first that could go on
+    /// when its state was last saved. A queue that stands at a wait holds no engine up.
+    fn under_way(&self) -> Option<Arc<QueueSlot>> {
+        let goes_on = |queue: &&Arc<QueueSlot>| {
+            let standing = QueueStanding::of(&queue.state(), || queue.write_index());
+            standing == QueueStanding::Runnable
+        };
+        self.run_list.queues().iter().find(goes_on).cloned()
     }
 }

@@ -10,7 +10,7 @@ use native_fence::kmd::{
     CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, DoorbellId, Driver, HwQueueHandle,
     HwQueueWait, MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps, NodeCounters,
     OpenAllocation, OpenNativeFence, Place, ProcessId, Retirement, SetNativeFenceLogBuffer,
-    SubmitCommand, SystemProcessPlace, UpdateCurrentValuesFlags, UserModeSubmissionCaps,
+    SubmitCommand, SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags, UserModeSubmissionCaps,
     VidSchCaps,
 };
 use native_fence::shared::Providers;
@@ -44,6 +44,10 @@ pub(crate) fn never_waited() -> bool {
 }
 
 impl Ddi for Forwarding {
+    fn tdr(&self) -> Option<&dyn TdrDdi> {
+        self.0.tdr()
+    }
+
     fn look_for_interrupts(&self, _: &dyn Fn() -> bool, _: Option<Instant>) -> bool {
         // Nobody looks: the waiter comes to stand at once.
         false

@@ -15,7 +15,7 @@ use native_fence::kmd::{
     CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, DoorbellId, HwQueueHandle, HwQueueWait,
     Interrupt, MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps, NativeFenceSignaled,
     NodeCounters, OpenAllocation, OpenNativeFence, Place, ProcessId, Retirement,
-    SetNativeFenceLogBuffer, SubmitCommand, SystemProcessPlace, UpdateCurrentValuesFlags,
+    SetNativeFenceLogBuffer, SubmitCommand, SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags,
     UserModeSubmissionCaps, VidSchCaps,
 };
 use native_fence::shared::Providers;
@@ -404,6 +404,10 @@ impl Ddi for DdiSpy {
 
     fn resume_engine(&self, node_ordinal: u32) {
         self.driver.resume_engine(node_ordinal);
+    }
+
+    fn tdr(&self) -> Option<&dyn TdrDdi> {
+        self.driver.tdr()
     }
 
     fn look_for_interrupts(&self, done: &dyn Fn() -> bool, deadline: Option<Instant>) -> bool {

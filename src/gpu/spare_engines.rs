@@ -1,0 +1,169 @@
+//! Spare engines: what takes the place of an engine that is given up.
+//!
+//! To make one takes tens of milliseconds: an instance, a device, the compilation of its shader, which some
+//! drivers do at the first dispatch. So a spare is made by a thread of its own before it is needed, and has
+//! executed a slice of each kind. When it is taken the next one is made.
+
+use super::{Engine, EngineMapping, MapError, SliceWork};
+use crate::abi::{EngineControl, EngineReport, SliceArgs, WordGroup};
+use crate::sync::plain::{Mutex, lock};
+use crate::sync::{Arc, thread};
+use std::fmt;
+use std::sync::{Condvar, PoisonError};
+
+/// When spares are made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum SparePolicy {
+    /// One is kept ready from the first submission on, and costs its memory and its threads.
+    Kept,
+    /// One is made when an engine is suspected: it has not answered for a part of its time.
+    #[default]
+    OnSuspicion,
+}
+
+/// Makes an engine of the node's kind, apart from all there are: why not, as a sentence.
+type Make = dyn Fn() -> Result<Box<dyn Engine>, String> + Send + Sync;
+
+#[derive(Debug, Default)]
+enum Spare {
+    #[default]
+    None,
+    Making,
+    Ready(Box<dyn Engine>),
+    /// It could not be made, for this reason; it is tried again when it is needed.
+    Failed(String),
+}
+
+/// See the file's head.
+pub struct SpareEngines {
+    make: Box<Make>,
+    policy: SparePolicy,
+    spare: Mutex<Spare>,
+    changed: Condvar,
+}
+
+impl fmt::Debug for SpareEngines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SpareEngines")
+            .field("policy", &self.policy)
+            .field("spare", &*lock(&self.spare))
+            .finish_non_exhaustive()
+    }
+}
+
+impl SpareEngines {
+    /// Engines that `make` makes.
+    #[must_use]
+    pub fn new(
+        policy: SparePolicy,
+        make: impl Fn() -> Result<Box<dyn Engine>, String> + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            make: Box::new(make),
+            policy,
+            spare: Mutex::default(),
+            changed: Condvar::new(),
+        })
+    }
+
+    /// When they are made.
+    #[must_use]
+    pub fn policy(&self) -> SparePolicy {
+        self.policy
+    }
+
+    /// One will be needed: has it made, unless it is there or being made.
+    pub fn prepare(self: &Arc<Self>) {
+        let mut spare = lock(&self.spare);
+        match *spare {
+            Spare::Making | Spare::Ready(_) => return,
+            Spare::None | Spare::Failed(_) => {}
+        }
+        *spare = Spare::Making;
+        drop(spare);
+        let this = Arc::clone(self);
+        let made = thread::Builder::new()
+            .name("nf-spare".into())
+            .spawn(move || this.put(this.make_warm()));
+        if let Err(error) = made {
+            self.put(Err(format!("no thread to make an engine on: {error}")));
+        }
+    }
+
+    fn put(&self, made: Result<Box<dyn Engine>, String>) {
+        *lock(&self.spare) = made.map_or_else(Spare::Failed, Spare::Ready);
+        self.changed.notify_all();
+    }
+
+    /// Whether one is ready.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        matches!(*lock(&self.spare), Spare::Ready(_))
+    }
+
+    /// Takes one, and waits for it where it is being made.
+    ///
+    /// # Errors
+    /// It cannot be made: why, as a sentence.
+    pub fn take(self: &Arc<Self>) -> Result<Box<dyn Engine>, String> {
+        self.prepare();
+        let mut spare = lock(&self.spare);
+        let taken = loop {
+            match std::mem::take(&mut *spare) {
+                Spare::Ready(engine) => break Ok(engine),
+                Spare::Failed(why) => break Err(why),
+                still => {
+                    *spare = still;
+                    let woken = self.changed.wait(spare);
+                    spare = woken.unwrap_or_else(PoisonError::into_inner);
+                }
+            }
+        };
+        drop(spare);
+        if self.policy == SparePolicy::Kept && taken.is_ok() {
+            self.prepare();
+        }
+        taken
+    }
+
+    fn make_warm(&self) -> Result<Box<dyn Engine>, String> {
+        let mut engine = (self.make)()?;
+        warm_up(engine.as_mut())
+            .map_err(|error| format!("a new engine executes nothing: {error}"))?;
+        Ok(engine)
+    }
+}
+
+/// Slices that an engine has executed when it is warm: one of each kind.
+pub(super) const WARM_SLICES: u64 = 4;
+
+/// Has an engine execute slices without a queue, over blocks of its own.
+fn warm_up(engine: &mut dyn Engine) -> Result<(), MapError> {
+    let map = |group, bytes| {
+        let region = engine.providers().for_words(group, bytes)?;
+        EngineMapping::new(engine, &region)
+    };
+    let control = map(WordGroup::EngineControl, EngineControl::BLOCK_BYTES)?;
+    let report = map(WordGroup::EngineReport, EngineReport::BLOCK_BYTES)?;
+    super::node::attach(engine, &control, &report)?;
+    let lost = |_| MapError::Refused(String::from("its device is lost"));
+    for slice in 1..=WARM_SLICES {
+        let at = EngineControl::slice_args(slice);
+        for (offset, value) in [
+            (SliceArgs::SLICE, slice),
+            (SliceArgs::BASE_TICKS, engine.base_ticks()),
+            (SliceArgs::PASS_BUDGET, 1),
+        ] {
+            control.host().word(at + offset).put(value);
+        }
+        let work = SliceWork {
+            // More than there are lanes, in every other slice; the list that is read has none.
+            queues: (slice % 2) * u64::from(u32::MAX),
+            transfers: slice > WARM_SLICES / 2,
+            verbose: false,
+        };
+        engine.start(slice, work).map_err(lost)?;
+        engine.wait(slice, None).map_err(lost)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,184 @@
+//! Engine reset: the DDIs of hang detection and recovery (`layouts.md` 4.1).
+//!
+//! To reset an engine is to put another one into its place, since nothing stops a shader: the one before is
+//! cut off from all that it can reach and left to itself (`gpu::node`, succession).
+
+use super::driver::Driver;
+use super::{Ddi, DdiError, HwQueueHandle, TdrDdi};
+use crate::gpu::{Activity, Node, SliceReport};
+use crate::sync::Arc;
+
+/// `DXGKARG_RESETENGINE`, what the driver gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResetEngine {
+    /// `LastAbortedFenceId`: of a user-mode queue the value of its progress fence that the aborted
+    /// submission would have stored; 0 where no packet was aborted. 64 bits here (choice).
+    pub last_aborted_fence_id: u64,
+    /// The queue whose packet was aborted (choice: a published id is of an engine, one of a user-mode
+    /// queue is its own).
+    pub hw_queue: Option<HwQueueHandle>,
+}
+
+/// `DXGKARG_COLLECTDBGINFO`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CollectDbgInfo {
+    /// `Reason`: 0x141 for an engine, 0x117 for the adapter.
+    pub reason: u32,
+    /// The engine's node, for the first.
+    pub node_ordinal: u32,
+    /// Most bytes of the report.
+    pub buffer_size: usize,
+}
+
+/// A driver, asked to recover.
+struct ResetCalls<'a>(&'a Driver);
+
+impl TdrDdi for Driver {
+    fn supports_per_engine_tdr(&self) -> bool {
+        self.spares.is_some() && !self.options.adapter_wide_tdr
+    }
+
+    fn activity(&self) -> Arc<Activity> {
+        let first = self.nodes.first();
+        first.map_or_else(Arc::default, |node| Arc::clone(node.crowd().activity()))
+    }
+
+    fn engine_marks(&self, node_ordinal: u32) -> Option<u64> {
+        self.node(node_ordinal).ok()?.marks()
+    }
+
+    fn request_preemption(&self, node_ordinal: u32) {
+        if let Ok(node) = self.node(node_ordinal) {
+            node.request_preemption();
+        }
+    }
+
+    fn suspect_engine(&self, _: u32) {
+        if let Some(spares) = &self.spares {
+            spares.prepare();
+        }
+    }
+
+    fn query_engine_status(&self, node_ordinal: u32) -> bool {
+        self.node(node_ordinal)
+            .is_ok_and(|node| node.is_responsive())
+    }
+
+    fn query_dependent_engine_group(&self, node_ordinal: u32) -> u64 {
+        if self.options.shared_device {
+            (0..self.node_count()).fold(0, |mask, node| mask | 1 << node)
+        } else {
+            1 << node_ordinal
+        }
+    }
+
+    fn reset_engine(&self, node_ordinal: u32) -> Result<ResetEngine, DdiError> {
+        ResetCalls(self).reset_engine(node_ordinal)
+    }
+
+    fn resume_hw_engine(&self, node_ordinal: u32) -> Result<(), DdiError> {
+        ResetCalls(self).resume(node_ordinal)
+    }
+
+    fn reset_from_timeout(&self) -> Result<(), DdiError> {
+        for ordinal in 0..self.node_count() {
+            ResetCalls(self).reset_engine(ordinal)?;
+        }
+        Ok(())
+    }
+
+    fn restart_from_timeout(&self) -> Result<(), DdiError> {
+        for ordinal in 0..self.node_count() {
+            ResetCalls(self).resume(ordinal)?;
+        }
+        Ok(())
+    }
+
+    fn collect_dbg_info(&self, args: &CollectDbgInfo) -> Result<String, DdiError> {
+        ResetCalls(self).debug_info(args)
+    }
+}
+
+impl ResetCalls<'_> {
+    /// Puts a spare into the place of a node's engine.
+    fn reset_engine(&self, node_ordinal: u32) -> Result<ResetEngine, DdiError> {
+        let node = self.0.node(node_ordinal)?;
+        let spares = self.0.spares.as_ref().ok_or_else(|| {
+            DdiError::NoSpare(String::from("the driver was made without spare engines"))
+        })?;
+        let spare = spares.take().map_err(DdiError::NoSpare)?;
+        let queues = self.0.queues.of_node(node_ordinal);
+        let replaced = node.replace_engine(spare, &queues)?;
+        // The engine before has threads that wait for it; the new one gets its own.
+        self.0.threads.let_go(node_ordinal);
+        self.0.serve(node)?;
+        drop(replaced.engine);
+        self.tell(node, replaced.report);
+        let aborted = replaced.aborted;
+        let slot = queues.iter().find(|slot| Some(slot.number) == aborted);
+        let hw_queue = slot.map(|slot| HwQueueHandle {
+            node_ordinal,
+            number: slot.number,
+        });
+        let kernel_queue =
+            hw_queue.and_then(|queue| self.0.reporter.kernel_queues().of_handle(queue));
+        let id = match (kernel_queue, slot) {
+            (Some(queue), _) => queue.oldest_submission(),
+            (None, Some(slot)) => slot.next_progress_value(),
+            (None, None) => None,
+        };
+        Ok(ResetEngine {
+            last_aborted_fence_id: id.unwrap_or(0),
+            hw_queue,
+        })
+    }
+
+    /// The engine executes again.
+    fn resume(&self, node_ordinal: u32) -> Result<(), DdiError> {
+        let node = self.0.node(node_ordinal)?;
+        self.tell(node, node.go_on());
+        Ok(())
+    }
+
+    /// What the driver knows of a node's engine, for people.
+    fn debug_info(&self, args: &CollectDbgInfo) -> Result<String, DdiError> {
+        use std::fmt::Write;
+        let node = self.0.node(args.node_ordinal)?;
+        let counters = node.counters();
+        let mut text = format!(
+            "engine of node {}: {:?}, {} slices submitted, {} cut by the driver, {} resets\n",
+            args.node_ordinal,
+            node.state(),
+            counters.slices,
+            counters.cut,
+            counters.resets
+        );
+        for slot in self.0.queues.of_node(args.node_ordinal) {
+            let (number, read, written) = (slot.number, slot.read_index(), slot.write_index());
+            let status = slot.status();
+            let _ = write!(
+                text,
+                "queue {number}: {status:?}, {read} of {written} packets executed"
+            );
+            let _ = match (slot.fault(), slot.stands_at()) {
+                (Some(fault), _) => writeln!(text, ", {fault}"),
+                (None, Some((handle, value))) => {
+                    writeln!(
+                        text,
+                        ", waits for {value} of the fence with handle {handle:#x}"
+                    )
+                }
+                (None, None) => writeln!(text),
+            };
+        }
+        let end = text.floor_char_boundary(args.buffer_size);
+        text.truncate(end);
+        Ok(text)
+    }
+
+    fn tell(&self, node: &Arc<Node>, report: SliceReport) {
+        if !report.is_empty() {
+            self.0.reporter.deliver(node, report);
+        }
+    }
+}

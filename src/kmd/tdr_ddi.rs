@@ -1,0 +1,70 @@
+//! TDR DDIs: what the OS calls of a driver to detect hangs and to recover (`layouts.md` 4.1). Each method is
+//! the DDI of its name and documents that DDI's contract.
+
+use super::{CollectDbgInfo, DdiError, ResetEngine};
+use crate::gpu::Activity;
+use crate::sync::Arc;
+
+/// See the file's head. As of [`Ddi`](super::Ddi), each call says its level.
+pub trait TdrDdi {
+    /// `DXGK_DRIVERCAPS`, its `SupportPerEngineTDR`: the driver resets one engine and leaves the others alone
+    /// (TD-16). Asked once, when the driver has been started.
+    fn supports_per_engine_tdr(&self) -> bool;
+
+    /// Who tells the OS that an engine was taken from Parked (choice): by it the OS watches over engines, and
+    /// sleeps while none runs.
+    fn activity(&self) -> Arc<Activity>;
+
+    /// DISPATCH_LEVEL: a number that changes with each step of an engine, each answer of its mailbox and each
+    /// end of a slice (choice); `None` while no slice is in flight.
+    fn engine_marks(&self, node_ordinal: u32) -> Option<u64>;
+
+    /// DISPATCH_LEVEL: asks the engine to come to its next boundary. Returns at once (choice: the request that
+    /// precedes each time-out, PR-01; a driver that preempts kernel-mode queues does more for them).
+    fn request_preemption(&self, node_ordinal: u32);
+
+    /// DISPATCH_LEVEL: an engine may have to be reset soon (choice). Returns at once.
+    fn suspect_engine(&self, node_ordinal: u32);
+
+    /// `DxgkDdiQueryEngineStatus`, PASSIVE_LEVEL, must succeed: whether the engine is `Responsive` (TD-19).
+    fn query_engine_status(&self, node_ordinal: u32) -> bool;
+
+    /// `DxgkDdiQueryDependentEngineGroup`, PASSIVE_LEVEL, must succeed: the nodes whose engines are reset with
+    /// this one's, a bit each, its own among them (TD-09).
+    fn query_dependent_engine_group(&self, node_ordinal: u32) -> u64;
+
+    /// `DxgkDdiResetEngine`, PASSIVE_LEVEL: on return nothing that the engine was doing changes anything any
+    /// more, and the node is ready for packets, of which it executes none before
+    /// [`resume_hw_engine`](Ddi::resume_hw_engine). Of the packets that were under way one queue's is aborted;
+    /// every other queue goes on behind what was done.
+    ///
+    /// # Errors
+    /// The engine cannot be reset: the adapter is reset then.
+    fn reset_engine(&self, node_ordinal: u32) -> Result<ResetEngine, DdiError>;
+
+    /// `DxgkDdiResumeHwEngine`, PASSIVE_LEVEL: the OS takes interrupts of the engine again.
+    ///
+    /// # Errors
+    /// The engine does not go on: the adapter is reset then.
+    fn resume_hw_engine(&self, node_ordinal: u32) -> Result<(), DdiError>;
+
+    /// `DxgkDdiResetFromTimeout`, PASSIVE_LEVEL, no other thread is in the driver: on return nothing of the
+    /// adapter reads or writes memory.
+    ///
+    /// # Errors
+    /// Stops the adapter.
+    fn reset_from_timeout(&self) -> Result<(), DdiError>;
+
+    /// `DxgkDdiRestartFromTimeout`, PASSIVE_LEVEL: the adapter may touch memory again.
+    ///
+    /// # Errors
+    /// Stops the adapter.
+    fn restart_from_timeout(&self) -> Result<(), DdiError>;
+
+    /// `DxgkDdiCollectDbgInfo`, PASSIVE_LEVEL, with any others at once: what the driver knows, for people; at
+    /// most `buffer_size` bytes (TD-11).
+    ///
+    /// # Errors
+    /// Then there is no report of the driver's.
+    fn collect_dbg_info(&self, args: &CollectDbgInfo) -> Result<String, DdiError>;
+}

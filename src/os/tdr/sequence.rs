@@ -1,0 +1,285 @@
+//! Sequence: the steps of the documented recovery, a function each, in the order of the article (TD-02).
+
+use super::report::{ReportedQueue, TdrReport};
+use super::snapshot::{QueueIds, Snapshot};
+use super::{TdrDebugMode, TdrLevel};
+use crate::kmd::{
+    CollectDbgInfo, DdiError, HwQueueHandle, HwQueueWait, Interrupt, ProcessId, ResetEngine, TdrDdi,
+};
+use crate::os::adapter_state::AdapterState;
+use crate::os::record::Record;
+use crate::os::wait_cell::WaitError;
+use crate::sync::plain::lock;
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+/// Why an engine is recovered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cause {
+    /// It has not answered a preemption request within TdrDelay.
+    TimedOut,
+    /// Its device is lost: it counts as one that cannot answer (PR-01).
+    Lost,
+}
+
+/// Within this time dependent engines are preempted, or reset with the one that is (TD-09).
+const DEPENDENT_DELAY: Duration = Duration::from_millis(500);
+
+/// How an engine's reset came out.
+enum Outcome {
+    /// Validated.
+    Reset(ResetEngine),
+    /// It could not be reset: the adapter is.
+    Promoted(DdiError),
+    /// The adapter was stopped.
+    Stopped,
+}
+
+impl AdapterState {
+    /// An engine has timed out, or is lost: goes through the steps. On the watch's thread alone.
+    pub(super) fn recover_engine(&self, node: u32, cause: Cause) {
+        let Some(tdr) = self.ddi().tdr() else {
+            return;
+        };
+        let policy = self.tdr.policy;
+        if policy.level == TdrLevel::BugCheck {
+            self.stop_adapter(Record::video_tdr_failure(node, "TdrLevel says so"));
+            return;
+        }
+        let snapshot = self.take_snapshot(node);
+        if cause == Cause::TimedOut && is_nothing_left(tdr, node, &snapshot) {
+            return self.take_interrupts_again(&[node]);
+        }
+        let group = self.prepare(tdr, node, cause, &snapshot);
+        if policy.debug_mode == TdrDebugMode::Off {
+            self.life.note(Record::engine_timeout(node));
+            return self.take_interrupts_again(&[node]);
+        }
+        if !tdr.supports_per_engine_tdr() {
+            return self.reset_adapter(tdr, &group, None);
+        }
+        let mut reset = Vec::new();
+        for member in group.iter().copied() {
+            let snapshot = if member == node {
+                snapshot.clone()
+            } else if is_preempted(tdr, member) {
+                continue;
+            } else {
+                self.take_snapshot(member)
+            };
+            match self.reset_engine(tdr, member, &snapshot) {
+                Outcome::Reset(aborted) => reset.push((member, aborted)),
+                Outcome::Promoted(why) => return self.reset_adapter(tdr, &group, Some(&why)),
+                Outcome::Stopped => return,
+            }
+        }
+        self.recover(tdr, &reset);
+    }
+
+    /// The last submitted and last completed ids; from here on what the engine raises is kept. As one step:
+    /// what is handled already is waited for, and what comes later changes nothing.
+    fn take_snapshot(&self, node: u32) -> Snapshot {
+        // Also the deferred calls that were queued before (the article's next step but one): service
+        // routine and deferred call are one here.
+        self.tdr.deferral.begin(node, self.tdr.policy.ddi_delay);
+        let queues = self.all_queues().into_iter();
+        let queues = queues.filter(|queue| queue.handle().node_ordinal == node);
+        let mut ids: Vec<_> = queues
+            .map(|queue| QueueIds {
+                hw_queue: Some(queue.handle()),
+                process: Some(queue.process()),
+                last_submitted: queue.last_queued_value(),
+                last_completed: queue.completed_value(),
+            })
+            .collect();
+        let (last_submitted, last_completed) = self.submission_ids(node);
+        ids.push(QueueIds {
+            hw_queue: None,
+            process: None,
+            last_submitted,
+            last_completed,
+        });
+        Snapshot(ids)
+    }
+
+    /// Who is reset with the engine, and what there is to be known of it.
+    fn prepare(
+        &self,
+        tdr: &dyn TdrDdi,
+        node: u32,
+        cause: Cause,
+        snapshot: &Snapshot,
+    ) -> BTreeSet<u32> {
+        let args = CollectDbgInfo {
+            reason: Record::VIDEO_ENGINE_TIMEOUT_DETECTED,
+            node_ordinal: node,
+            buffer_size: TdrReport::MOST_BYTES,
+        };
+        let queues = snapshot.0.iter().filter_map(|ids| {
+            let hw_queue = ids.hw_queue?;
+            let wait = self.ddi().hw_queue_wait(hw_queue);
+            Some(ReportedQueue {
+                hw_queue,
+                last_submitted: ids.last_submitted,
+                last_completed: ids.last_completed,
+                wait: wait.map(|wait| (wait, self.value_of(ids.process, wait))),
+            })
+        });
+        self.tdr.add_report(TdrReport {
+            reason: args.reason,
+            node_ordinal: node,
+            is_lost: cause == Cause::Lost,
+            queues: queues.collect(),
+            driver: tdr
+                .collect_dbg_info(&args)
+                .map_err(|error| error.to_string()),
+        });
+        let mask = tdr.query_dependent_engine_group(node);
+        let nodes = 0..self.ddi().node_count();
+        nodes.filter(|of| mask >> of & 1 == 1).collect()
+    }
+
+    fn value_of(&self, process: Option<ProcessId>, wait: HwQueueWait) -> Option<u64> {
+        let fence = self.fence_of_handle(process?, wait.handle)?;
+        Some(fence.current_value())
+    }
+
+    /// Resets one engine, and looks at what it says of that.
+    fn reset_engine(&self, tdr: &dyn TdrDdi, node: u32, snapshot: &Snapshot) -> Outcome {
+        if tdr.query_dependent_engine_group(node) >> node & 1 == 0 {
+            self.stop_adapter(Record::node_without_itself(node));
+            return Outcome::Stopped;
+        }
+        let aborted = match tdr.reset_engine(node) {
+            Ok(aborted) => aborted,
+            Err(why) => return Outcome::Promoted(why),
+        };
+        if let Some(hw_queue) = aborted.hw_queue {
+            let ids = snapshot.ids_of(hw_queue);
+            if let Some(Err(invalid)) = ids.map(|ids| ids.check(aborted.last_aborted_fence_id)) {
+                self.stop_adapter(Record::invalid_aborted_fence(node, invalid));
+                return Outcome::Stopped;
+            }
+        }
+        Outcome::Reset(aborted)
+    }
+
+    /// The devices of aborted packets are in error, all others go on.
+    fn recover(&self, tdr: &dyn TdrDdi, reset: &[(u32, ResetEngine)]) {
+        let guilty = reset.iter().filter_map(|(_, aborted)| aborted.hw_queue);
+        let guilty: BTreeSet<_> = guilty.filter_map(|queue| self.owner_of(queue)).collect();
+        self.fail_devices(&guilty);
+        let nodes: Vec<_> = reset.iter().map(|(node, _)| *node).collect();
+        for node in &nodes {
+            self.life.note(Record::engine_timeout(*node));
+        }
+        let is_over = lock(&self.tdr.limits).is_program_over(&self.tdr.policy, Instant::now());
+        if is_over && !guilty.is_empty() {
+            self.block_program(nodes[0]);
+        }
+        for node in &nodes {
+            if let Err(why) = tdr.resume_hw_engine(*node) {
+                let group = nodes.iter().copied().collect();
+                return self.reset_adapter(tdr, &group, Some(&why));
+            }
+        }
+        self.take_interrupts_again(&nodes);
+    }
+
+    /// What was kept meanwhile is news still, or is none; and what was never raised is found by looking.
+    fn take_interrupts_again(&self, nodes: &[u32]) {
+        let kept = nodes.iter().map(|node| self.tdr.deferral.end(*node));
+        for interrupt in kept.collect::<Vec<_>>().into_iter().flatten() {
+            // An engine that was found lost has been replaced.
+            if !matches!(interrupt, Interrupt::EngineLost { .. }) {
+                self.handle_interrupt(interrupt);
+            }
+        }
+        for fence in self.all_fences() {
+            fence.raised_with_any();
+        }
+        self.monitored.look();
+    }
+
+    /// Resets all engines: `why` one could not be reset by itself, if that was tried.
+    fn reset_adapter(&self, tdr: &dyn TdrDdi, guilty: &BTreeSet<u32>, why: Option<&DdiError>) {
+        let now = Instant::now();
+        if lock(&self.tdr.limits).is_adapter_over(&self.tdr.policy, now) {
+            let node = guilty.first().copied().unwrap_or_default();
+            let reason = "more than TdrLimitCount resets of the adapter within TdrLimitTime";
+            return self.stop_adapter(Record::video_tdr_failure(node, reason));
+        }
+        let nodes: Vec<_> = (0..self.ddi().node_count()).collect();
+        let snapshots = nodes.iter().map(|node| self.take_snapshot(*node));
+        let snapshots: Vec<_> = snapshots.collect();
+        let restarted = tdr.reset_from_timeout().and_then(|()| {
+            // Whoever had work queued has lost it: nothing is submitted again (TD-20).
+            let unfinished = snapshots.iter().flat_map(|snapshot| &snapshot.0);
+            let unfinished = unfinished.filter(|ids| !ids.is_empty());
+            let owners: BTreeSet<_> = unfinished
+                .filter_map(|ids| ids.process)
+                .chain(self.owners_of_submissions())
+                .collect();
+            self.fail_devices(&owners);
+            tdr.restart_from_timeout()
+        });
+        if let Err(error) = restarted {
+            let node = guilty.first().copied().unwrap_or_default();
+            let reason = format!("the adapter was not reset: {error}");
+            return self.stop_adapter(Record::video_tdr_failure(node, &reason));
+        }
+        self.life.note(Record::adapter_timeout(guilty, why));
+        self.take_interrupts_again(&nodes);
+    }
+
+    /// The device whose queue it is.
+    fn owner_of(&self, queue: HwQueueHandle) -> Option<ProcessId> {
+        let kernel_queue = self.kernel_queues.of_handle(queue);
+        let of_kernel = kernel_queue.map(|queue| queue.process());
+        self.queue(queue).map(|queue| queue.process()).or(of_kernel)
+    }
+
+    /// Those with commands in kernel-mode queues that have not completed.
+    fn owners_of_submissions(&self) -> Vec<ProcessId> {
+        let queues = self.kernel_queues.all().into_iter();
+        let unfinished = queues.filter(|queue| queue.is_unfinished());
+        unfinished.map(|queue| queue.process()).collect()
+    }
+
+    /// The program has caused more resets than it may: it uses the adapter no more.
+    fn block_program(&self, node: u32) {
+        let record = Record::program_blocked(node);
+        self.tdr.blocked.get_or_init(|| {
+            self.life.note(record.clone());
+            record
+        });
+        self.fail_everything(WaitError::DeviceLost);
+    }
+
+    fn stop_adapter(&self, record: Record) {
+        self.life.bug_check(record);
+        self.life.settle();
+    }
+}
+
+/// Whether the engine has come to the end of all that it had.
+fn is_nothing_left(tdr: &dyn TdrDdi, node: u32, snapshot: &Snapshot) -> bool {
+    tdr.engine_marks(node).is_none() && snapshot.is_empty()
+}
+
+/// Whether a dependent engine comes to a boundary in its time.
+fn is_preempted(tdr: &dyn TdrDdi, node: u32) -> bool {
+    let asked = Instant::now();
+    let before = tdr.engine_marks(node);
+    tdr.request_preemption(node);
+    loop {
+        let now = tdr.engine_marks(node);
+        if now.is_none() || now != before {
+            return true;
+        }
+        if asked.elapsed() >= DEPENDENT_DELAY {
+            return false;
+        }
+        std::thread::yield_now();
+    }
+}

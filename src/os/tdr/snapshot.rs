@@ -1,0 +1,85 @@
+//! Snapshot: the ids that an engine's queues had come to, and what an aborted id can be (TD-02, TD-03).
+
+use crate::kmd::{HwQueueHandle, ProcessId};
+
+/// Of one queue, or of all kernel-mode queues of the engine together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct QueueIds {
+    /// The user-mode queue; `None` for the engine's submission ids.
+    pub(super) hw_queue: Option<HwQueueHandle>,
+    /// Whose it is; of submission ids nobody's.
+    pub(super) process: Option<ProcessId>,
+    /// The last that was submitted.
+    pub(super) last_submitted: u64,
+    /// The last that was completed.
+    pub(super) last_completed: u64,
+}
+
+/// All of an engine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Snapshot(pub(super) Vec<QueueIds>);
+
+/// LastAbortedFenceId is none that the engine can have aborted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::os) struct InvalidAbortedFence {
+    pub(in crate::os) last_aborted: u64,
+    pub(in crate::os) last_completed: u64,
+}
+
+impl QueueIds {
+    /// Whether nothing of it is left to be done.
+    pub(super) fn is_empty(&self) -> bool {
+        self.last_submitted <= self.last_completed
+    }
+
+    /// Looks at LastAbortedFenceId: an id in the hardware queue, or the last completed one (of a packet that
+    /// completed between the snapshot and the reset, with nothing behind it: TD-05). What a user-mode queue's
+    /// user says of the last submitted one stops no adapter: no id of his is too great (choice).
+    pub(super) fn check(&self, last_aborted: u64) -> Result<(), InvalidAbortedFence> {
+        let last_submitted = match self.hw_queue {
+            Some(_) => u64::MAX,
+            None => self.last_submitted,
+        };
+        let is_known = (self.last_completed..=last_submitted).contains(&last_aborted);
+        is_known.then_some(()).ok_or(InvalidAbortedFence {
+            last_aborted,
+            last_completed: self.last_completed,
+        })
+    }
+}
+
+impl Snapshot {
+    /// Whether the hardware queue is empty: then nothing is reset.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.iter().all(QueueIds::is_empty)
+    }
+
+    /// The ids of a queue: a user-mode queue's own, else the engine's.
+    pub(super) fn ids_of(&self, hw_queue: HwQueueHandle) -> Option<&QueueIds> {
+        let mut all = self.0.iter();
+        let own = all.find(|ids| ids.hw_queue == Some(hw_queue));
+        own.or_else(|| self.0.iter().find(|ids| ids.hw_queue.is_none()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// TD-03: the last completed id, and each above it up to the last submitted one; nothing else.
+    #[test]
+    fn td_03_an_aborted_id_is_one_of_the_hardware_queue_or_the_last_completed() {
+        for (completed, submitted) in [(0, 0), (3, 3), (3, 9), (0, u64::MAX)] {
+            let ids = QueueIds {
+                hw_queue: None,
+                process: None,
+                last_submitted: submitted,
+                last_completed: completed,
+            };
+            for aborted in [0, 1, 2, 3, 4, 8, 9, 10, u64::MAX] {
+                let is_valid = aborted >= completed && aborted <= submitted;
+                assert_eq!(ids.check(aborted).is_ok(), is_valid, "{ids:?} {aborted}");
+            }
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Verdict: whether an engine answers, by what it shows of itself (TD-01, PR-01).
+
+use super::policy::TdrPolicy;
+use std::time::Instant;
+
+/// What is to be done about an engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "an engine that nobody asks never times out"]
+pub(super) enum Verdict {
+    /// Nothing.
+    Well,
+    /// It has shown nothing for a quantum: it is asked to come to its next boundary.
+    Ask,
+    /// It has not answered for half of its time.
+    Suspect,
+    /// It has not answered within TdrDelay.
+    TimedOut,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Asked {
+    #[default]
+    No,
+    At(Instant),
+    /// And it is suspected.
+    Long(Instant),
+}
+
+/// What is known of one engine.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Observed {
+    /// What it had shown when it last showed something new, and when that was.
+    last: Option<(u64, Instant)>,
+    asked: Asked,
+}
+
+impl Observed {
+    /// Looks at the engine at `now`: its marks, or none where it has nothing to do.
+    pub(super) fn look(&mut self, marks: Option<u64>, policy: &TdrPolicy, now: Instant) -> Verdict {
+        let Some(marks) = marks else {
+            *self = Self::default();
+            return Verdict::Well;
+        };
+        let since = match self.last {
+            Some((last, since)) if last == marks => since,
+            _ => {
+                self.last = Some((marks, now));
+                self.asked = Asked::No;
+                return Verdict::Well;
+            }
+        };
+        let elapsed = |from| now.saturating_duration_since(from);
+        match self.asked {
+            Asked::No if elapsed(since) < policy.quantum() => Verdict::Well,
+            Asked::No => {
+                self.asked = Asked::At(now);
+                Verdict::Ask
+            }
+            Asked::At(at) | Asked::Long(at) if elapsed(at) >= policy.delay => {
+                *self = Self::default();
+                Verdict::TimedOut
+            }
+            Asked::At(at) if elapsed(at) >= policy.delay / 2 => {
+                self.asked = Asked::Long(at);
+                Verdict::Suspect
+            }
+            Asked::At(_) | Asked::Long(_) => Verdict::Well,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    /// What is said of an engine that shows `marks` at these times, in quarters of TdrDelay.
+    fn verdicts(shown: &[(u64, Option<u64>)]) -> Vec<Verdict> {
+        let (policy, begin) = (TdrPolicy::default(), Instant::now());
+        let mut observed = Observed::default();
+        let look = |(quarters, marks): &(u64, Option<u64>)| {
+            let now = begin + policy.quantum() * u32::try_from(*quarters).unwrap();
+            observed.look(*marks, &policy, now)
+        };
+        shown.iter().map(look).collect()
+    }
+
+    /// PR-01: it is asked first, and has all of TdrDelay to answer.
+    #[test]
+    fn pr_01_an_engine_is_asked_before_it_times_out() {
+        use Verdict::{Ask, Suspect, TimedOut, Well};
+        let shown: Vec<_> = (0..6).map(|quarter| (quarter, Some(7))).collect();
+        assert_eq!(verdicts(&shown), [Well, Ask, Well, Suspect, Well, TimedOut]);
+        let late = [(0, Some(7)), (100, Some(7)), (103, Some(7)), (104, Some(7))];
+        assert_eq!(verdicts(&late), [Well, Ask, Suspect, TimedOut]);
+    }
+
+    /// TD-01: a sign of life, also after it was asked, begins anew; without work there is nothing to ask.
+    #[test]
+    fn td_01_an_engine_that_shows_something_is_well() {
+        use Verdict::{Ask, Well};
+        let shown = [
+            (0, Some(1)),
+            (1, Some(1)),
+            (4, Some(2)),
+            (5, Some(2)),
+            (8, None),
+            (100, None),
+            (101, Some(2)),
+        ];
+        assert_eq!(verdicts(&shown), [Well, Ask, Well, Ask, Well, Well, Well]);
+        assert_eq!(
+            TdrPolicy::default().quantum(),
+            Duration::from_millis(500),
+            "a quarter of the default"
+        );
+    }
+}
