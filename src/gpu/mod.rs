@@ -48,7 +48,7 @@ pub use model::{
 };
 pub use model_engine::{ModelEngine, ModelOptions, ModelThreads};
 pub(crate) use node::FencePlaces;
-pub use node::{Node, NodeCounters, NodeError, NodePolicy};
+pub use node::{Node, NodeCounters, NodeError, NodePolicy, StalledAt};
 pub use queue_scan::{QueueScan, QueueStanding};
 pub use queue_slot::{QueueFault, QueuePlaces, QueueSlot, RingPlaces};
 pub use report::{EngineWait, Parking, RaisedFence, SliceReport};

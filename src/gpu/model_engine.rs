@@ -47,6 +47,8 @@ pub struct ModelOptions {
     pub rounds: u32,
     /// Iterations that a queue keeps its lane.
     pub quantum: u32,
+    /// Whether it knows stalls, as [`ShaderTuning::stalls`](super::ShaderTuning::stalls).
+    pub stalls: bool,
     /// What the engine reads for its clock, in nanoseconds.
     pub clock: Arc<dyn ModelClock>,
     /// Bits of the clock that are real: 64, or 32 as on lavapipe.
@@ -67,6 +69,7 @@ impl Default for ModelOptions {
             lanes: 8,
             rounds: 32,
             quantum: 8,
+            stalls: false,
             clock: Arc::new(MonotonicClock),
             clock_bits: 64,
             cut: CutPlan::Never,
@@ -208,7 +211,7 @@ impl Inner {
             options.clock.as_ref(),
             Passes::new(passes),
             control.0,
-            (options.lanes, options.rounds, options.quantum),
+            options,
             lock(&self.turns).works[slot as usize],
         );
         if lanes_are_threads {

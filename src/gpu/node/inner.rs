@@ -87,6 +87,7 @@ pub(super) struct Inner {
     pub(super) submitted: u64,
     pub(super) serviced: u64,
     pub(super) requests: u64,
+    pub(super) aborts: u64,
     pub(super) habits: Habits,
     /// The last slice that does not end to interrupt; 0 for none.
     pub(super) last_polled: u64,
@@ -117,6 +118,7 @@ impl Inner {
             submitted: 0,
             serviced: 0,
             requests: 0,
+            aborts: 0,
             habits: Habits::default(),
             last_polled: 0,
             self_service: false,
