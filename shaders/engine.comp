@@ -30,6 +30,8 @@ layout(constant_id = 3) const bool MANY_QUEUES = true;
 layout(constant_id = 4) const bool TRANSFERS = true;
 // Whether it logs waits that it finds unsatisfied, of queues that have such a log (LG-11).
 layout(constant_id = 5) const bool VERBOSE = false;
+// Whether it knows stalls, with which a test brings it to a standstill: without, they are no opcode.
+layout(constant_id = 6) const bool STALLS = false;
 // Looks in a row that find nothing after which a lane leaves the iteration.
 const uint PATIENCE = 8u;
 
@@ -56,6 +58,7 @@ layout(push_constant, scalar) uniform Slice {
 #include "engine/switch.glsl"
 #include "engine/step.glsl"
 #include "engine/transfer.glsl"
+#include "engine/stall.glsl"
 #include "engine/raise.glsl"
 #include "engine/adopt.glsl"
 #include "engine/slice.glsl"

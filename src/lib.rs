@@ -59,7 +59,8 @@ pub use abi::Delivery;
 pub use adapter::{Adapter, AdapterOptions, EngineKind, OpenError};
 pub use os::{
     EndError, EventError, EventHandle, FenceMemory, PassFenceError, QueueStop, ShareError,
-    SharedHandle, SignalError, Tracing, WaitError, WaitManyError,
+    SharedHandle, SignalError, TdrDebugMode, TdrLevel, TdrPolicy, TdrReport, Tracing, WaitError,
+    WaitManyError,
 };
 #[cfg(all(feature = "tokio", not(loom)))]
 pub use umd::TokioEvent;

@@ -17,7 +17,7 @@ use native_fence::abi::{
     HandleAccess, HandleEntry, InterruptRecord, LOG_BUFFER_BYTES, LOG_BUFFER_ENTRIES, LocalHandle,
     LogEntry, LogHeader, LogIndex, LogOperation, LogType, MAILBOX_CAPACITY, MAX_HW_QUEUES, Opcode,
     PACKET_BYTES, Packet, QueueDescriptor, QueueProgress, QueueState, QueueStatus,
-    RECORD_RING_CAPACITY, RingControl, SLICE_SLOTS, SliceArgs, SliceReason, SliceResult,
+    RECORD_RING_CAPACITY, RingControl, SLICE_SLOTS, SliceArgs, SliceReason, SliceResult, StallKind,
 };
 use native_fence::vulkan::shaders;
 use support::glsl::Abi;
@@ -54,11 +54,12 @@ fn twins() -> Vec<Twin> {
         EngineControl {
             mailbox_write = MAILBOX_WRITE, rescan = RESCAN, request = REQUEST,
             record_read = RECORD_READ, fence_slots = FENCE_SLOTS, clock_bits = CLOCK_BITS,
-            report_va = REPORT_VA,
+            report_va = REPORT_VA, abort = ABORT,
         }
         EngineReport {
             mailbox_read = MAILBOX_READ, rescan_seen = RESCAN_SEEN, record_write = RECORD_WRITE,
             collapsed = COLLAPSED, backward_signals = BACKWARD_SIGNALS, last_reason = LAST_REASON,
+            stalled_queue = STALLED_QUEUE, stalled_packet = STALLED_PACKET,
         }
         FenceEntry {
             current_value_va = CURRENT_VALUE_VA, monitored_value_va = MONITORED_VALUE_VA,
@@ -100,6 +101,7 @@ fn twins() -> Vec<Twin> {
             progress_value = PROGRESS_VALUE,
             status = STATUS, fault = FAULT, head_control = HEAD_CONTROL, head_value = HEAD_VALUE,
             transferred = TRANSFERRED, queued_log_index = QUEUED_LOG_INDEX,
+            stall_abort = STALL_ABORT,
         }
         RingControl {
             write_index = WRITE_INDEX,
@@ -227,6 +229,7 @@ fn every_constant_of_the_twins_is_rusts() {
         ("FAULT_PROGRESS", FaultCode::Progress as u64),
         ("FAULT_RANGE", FaultCode::Range as u64),
         ("FAULT_OVERLAP", FaultCode::Overlap as u64),
+        ("FAULT_ABORTED", FaultCode::Aborted as u64),
         ("FENCE_ENTRY_BYTES", FenceEntry::BYTES),
         (
             "FENCE_LEAF_BITS",
@@ -270,6 +273,9 @@ fn every_constant_of_the_twins_is_rusts() {
         ("OPCODE_TIMESTAMP", Opcode::Timestamp as u64),
         ("OPCODE_FILL", Opcode::Fill as u64),
         ("OPCODE_COPY", Opcode::Copy as u64),
+        ("OPCODE_STALL", Opcode::Stall as u64),
+        ("STALL_HEEDS_NOTHING", StallKind::HeedsNothing as u64),
+        ("STALL_HEEDS_ABORT", StallKind::HeedsAbort as u64),
         ("SLICE_SLOTS", SLICE_SLOTS),
         ("SLICE_ARGS_BYTES", SliceArgs::BYTES),
         ("SLICE_RESULT_BYTES", SliceResult::BYTES),

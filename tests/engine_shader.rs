@@ -191,6 +191,7 @@ fn what_is_published_is_released() {
         "EngineReport.mailbox_read",
         "EngineReport.rescan_seen",
         "EngineReport.collapsed",
+        "EngineReport.stalled_queue",
         "SliceResult.reason",
     ];
     in_every_engine(|text| {

@@ -10,7 +10,7 @@ mod until;
 
 use engines::on_every_engine;
 use native_fence::gpu::{
-    AddressSpace, Engine, EngineCaps, EngineLost, EngineMapping, GpuVa, MapError, ModelEngine,
+    AddressSpace, Engine, EngineAddress, EngineCaps, EngineLost, GpuVa, MapError, ModelEngine,
     ModelOptions, NodePolicy, SliceWork,
 };
 use native_fence::shared::{Providers, Region};
@@ -139,7 +139,7 @@ impl AddressSpace for Refusing {
         self.model.providers()
     }
 
-    fn map(&self, region: &Arc<Region>) -> Result<EngineMapping, MapError> {
+    fn map(&self, region: &Arc<Region>) -> Result<EngineAddress, MapError> {
         let left = self.left.load(Ordering::Relaxed);
         self.left.store(left.saturating_sub(1), Ordering::Relaxed);
         if left == 1 {

@@ -11,7 +11,7 @@ layout(buffer_reference, scalar, buffer_reference_align = 8) buffer EngineContro
     uint64_t fence_slots;
     uint64_t clock_bits;
     uint64_t report_va;
-    uint64_t reserved;
+    uint64_t abort;
 };
 
 const uint64_t MAILBOX_CAPACITY = 256ul;

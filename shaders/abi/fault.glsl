@@ -14,5 +14,6 @@ const uint FAULT_ACCESS_DENIED = 7u;
 const uint FAULT_PROGRESS = 8u;
 const uint FAULT_RANGE = 9u;
 const uint FAULT_OVERLAP = 10u;
+const uint FAULT_ABORTED = 12u;
 
 #endif

@@ -37,7 +37,8 @@ layout(buffer_reference, scalar, buffer_reference_align = 8) buffer QueueState {
     uint64_t head_value;
     uint64_t transferred;
     uint64_t queued_log_index;
-    uint64_t reserved[2];
+    uint64_t stall_abort;
+    uint64_t reserved;
 };
 
 layout(buffer_reference, scalar, buffer_reference_align = 8) buffer QueueProgress {

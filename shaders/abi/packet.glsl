@@ -4,7 +4,7 @@
 #define NF_ABI_PACKET
 
 layout(buffer_reference, scalar, buffer_reference_align = 8) buffer Packet {
-    uint64_t control;    // 0..8 opcode, 8..16 length in 64 bytes, 16..32 zero, 32..64 handle
+    uint64_t control;    // 0..8 opcode, 8..16 length in 64 bytes, 16..32 zero, 32..64 handle, or kind of a stall
     uint64_t log_number; // running number in the log that it writes to
     uint64_t value;
     uint64_t destination_offset;
@@ -24,5 +24,9 @@ const uint OPCODE_PROGRESS = 4u;
 const uint OPCODE_TIMESTAMP = 5u;
 const uint OPCODE_FILL = 6u;
 const uint OPCODE_COPY = 7u;
+const uint OPCODE_STALL = 8u; // with fault injection alone
+
+const uint STALL_HEEDS_NOTHING = 0u;
+const uint STALL_HEEDS_ABORT = 1u;
 
 #endif

@@ -26,6 +26,9 @@ shared uint64_t s_job_to;
 shared uint64_t s_job_from; // 0: every word becomes the value
 shared uint64_t s_job_value;
 
+// The lane that is in a stall, see stall.glsl.
+shared uint s_staller;
+
 // The engine.
 EngineControl g_control;
 uint64_t g_control_va;
@@ -75,7 +78,8 @@ uint64_t q_signal_log_index;
 uint64_t q_queued_log_index;
 uint64_t q_observed;
 uint64_t q_progress_value;
-uint64_t q_transferred; // bytes of the transfer at the head that are done
+uint64_t q_transferred; // what is done of the head: bytes of a transfer, passes of a stall
+uint64_t q_stall_abort; // what ABORT was when it went into the stall at the head, + 1; 0: it did not
 uint q_status;
 uint q_fault;
 

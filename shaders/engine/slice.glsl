@@ -217,7 +217,7 @@ void run_slice() {
         k_raised = false;
         k_most_places = most_places;
         // The slice's own, the choice of a queue, the records, the entry of the adoptions.
-        k_fixed_passes = 1u + most_places + RAISES + 1u;
+        k_fixed_passes = 1u + most_places + RAISES + 1u + (STALLS ? 1u : 0u);
         k_began = began;
         k_request = PEEK(args.request);
         k_interrupts = PEEK(args.delivery) != DELIVERY_POLLED;
@@ -232,6 +232,9 @@ void run_slice() {
         s_backward = 0u;
         s_end = REASON_CUT;
         s_claim[1] = NO_CLAIM;
+        if (STALLS) {
+            begin_stalls();
+        }
     }
 
     uint reason = REASON_CUT;
@@ -258,6 +261,9 @@ void run_slice() {
         }
         choose_queue();
         step_rounds();
+        if (STALLS) {
+            do_stall();
+        }
         claim_transfer();
         raise_what_was_noted();
         if (l_stepped) {

@@ -32,6 +32,11 @@ bool is_transfer(uint opcode) {
     return opcode >= OPCODE_TIMESTAMP && opcode <= OPCODE_COPY;
 }
 
+// Whether it keeps the engine (stall.glsl), where the engine knows that.
+bool is_stall(uint opcode) {
+    return STALLS && opcode == OPCODE_STALL;
+}
+
 // What a packet at hand asks for, with the registers that its kind uses.
 struct Request {
     uint opcode;
@@ -40,7 +45,7 @@ struct Request {
     bool is_progress;
     bool stores;
     bool names_fence;
-    bool known;  // its fence is resolved; a transfer is never done by a step
+    bool known;  // its fence is resolved; a transfer or stall is never done by a step
     uint access;
     uint64_t cv;
     uint fault;
@@ -61,12 +66,14 @@ Request request_at_head() {
     uint known_handle =
         r.is_wait ? c_wait_handle : r.is_progress ? q_progress_handle : c_signal_handle;
     // Generation 0 is no handle, and what nothing was resolved into.
-    bool transfers = is_transfer(r.opcode);
+    bool stalls = is_stall(r.opcode);
+    bool apart = is_transfer(r.opcode) || stalls;
     r.known = r.names_fence ? r.handle == known_handle && (r.handle >> HANDLE_SLOT_BITS) != 0u
-                            : !transfers;
+                            : !apart;
     uint64_t number = r.is_wait ? q_wait_number : q_signal_number;
     r.fault = FAULT_NONE;
-    if (have && !r.names_fence && !transfers && r.opcode != OPCODE_NOP) {
+    if (have && ((!r.names_fence && !apart && r.opcode != OPCODE_NOP)
+                 || (stalls && r.handle > STALL_HEEDS_ABORT))) {
         r.fault = FAULT_OPCODE;
     } else if (have && (uint(p_control) >> 8) != 1u) {
         r.fault = FAULT_LENGTH;
@@ -149,6 +156,7 @@ void leave_head(bool is_progress) {
     q_progress_value = is_progress ? p_value : q_progress_value;
     q_observed = 0ul;
     q_transferred = 0ul;
+    q_stall_abort = 0ul;
     q_read += 1ul;
     p_fetched = false;
     l_stepped = true;

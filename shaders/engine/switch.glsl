@@ -31,6 +31,9 @@ void save_queue() {
         if (VERBOSE) {
             PUT(state.queued_log_index, q_queued_log_index);
         }
+        if (STALLS) {
+            PUT(state.stall_abort, q_stall_abort);
+        }
         PUT(state.head_control, p_fetched ? p_control : 0ul);
         PUT(state.head_value, p_fetched ? p_value : 0ul);
         PUBLISH(state.sequence, q_sequence);
@@ -78,6 +81,9 @@ void load_queue(uint place) {
         q_queued_log_va = PEEK(descriptor.queued_log_va);
         q_queued_log_entries = uint(PEEK(descriptor.queued_log_entries));
         q_queued_log_index = PEEK(state.queued_log_index);
+    }
+    if (STALLS) {
+        q_stall_abort = PEEK(state.stall_abort);
     }
     // It is stepped at least once before it is saved again, which finds out where it stands.
     q_status = q_fault != FAULT_NONE ? STATUS_FAULTED : STATUS_READY;

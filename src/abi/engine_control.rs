@@ -23,7 +23,8 @@ pub struct EngineControl {
     pub clock_bits: u64,
     /// The engine's address of its [`EngineReport`](super::EngineReport).
     pub report_va: u64,
-    reserved: u64,
+    /// Counted up to end the stall under way, where the engine knows stalls. Writer: OS.
+    pub abort: u64,
 }
 
 offsets!(EngineControl, size 64, {
@@ -34,6 +35,7 @@ offsets!(EngineControl, size 64, {
     FENCE_SLOTS = fence_slots @ 32,
     CLOCK_BITS = clock_bits @ 40,
     REPORT_VA = report_va @ 48,
+    ABORT = abort @ 56,
 });
 
 impl EngineControl {

@@ -21,7 +21,10 @@ pub struct EngineReport {
     pub backward_signals: u64,
     /// Why the last slice ended; read by the next one.
     pub last_reason: u64,
-    reserved: [u64; 2],
+    /// The queue whose stall the engine is in: its number + 1; 0 for none. Stored after the packet.
+    pub stalled_queue: u64,
+    /// Running index of that packet.
+    pub stalled_packet: u64,
 }
 
 offsets!(EngineReport, size 64, {
@@ -31,6 +34,8 @@ offsets!(EngineReport, size 64, {
     COLLAPSED = collapsed @ 24,
     BACKWARD_SIGNALS = backward_signals @ 32,
     LAST_REASON = last_reason @ 40,
+    STALLED_QUEUE = stalled_queue @ 48,
+    STALLED_PACKET = stalled_packet @ 56,
 });
 
 impl EngineReport {

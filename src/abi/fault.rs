@@ -38,11 +38,14 @@ pub enum FaultCode {
     /// handle names nothing, and the OS says what it is.
     #[error("the handle is a monitored fence's, which only kernel-mode queues take")]
     MonitoredFence = 11,
+    /// A stall that the OS ended. The packet is not completed.
+    #[error("the packet kept the engine and was aborted")]
+    Aborted = 12,
 }
 
 impl FaultCode {
     /// Every code that an engine reports.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Opcode,
         Self::Length,
         Self::Handle,
@@ -53,6 +56,7 @@ impl FaultCode {
         Self::Progress,
         Self::Range,
         Self::Overlap,
+        Self::Aborted,
     ];
 
     /// The code of these bits, if it is one.

@@ -128,12 +128,14 @@ pub struct QueueState {
     pub head_control: u64,
     /// Value of that packet.
     pub head_value: u64,
-    /// Bytes of the transfer at the head that are done.
+    /// What is done of the packet at the head: bytes of a transfer, passes of a stall.
     pub transferred: u64,
     /// Index word of the log of waits that were found unsatisfied.
     pub queued_log_index: u64,
+    /// What ABORT was when the engine went into the stall at the head, + 1; 0 where it did not.
+    pub stall_abort: u64,
     /// Zero.
-    pub reserved: [u64; 2],
+    pub reserved: u64,
 }
 
 offsets!(QueueState, size 128, {
@@ -151,6 +153,7 @@ offsets!(QueueState, size 128, {
     HEAD_VALUE = head_value @ 88,
     TRANSFERRED = transferred @ 96,
     QUEUED_LOG_INDEX = queued_log_index @ 104,
+    STALL_ABORT = stall_abort @ 112,
 });
 
 /// Words that the engine publishes while it runs; the user maps them for reading.

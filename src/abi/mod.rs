@@ -50,7 +50,7 @@ pub use log_buffer::{
 pub use log_types::LogTypes;
 pub use mailbox::MAILBOX_CAPACITY;
 pub use object::{AllocationId, ObjectId};
-pub use packet::{Opcode, PACKET_BYTES, Packet};
+pub use packet::{Opcode, PACKET_BYTES, Packet, StallKind};
 pub use placement::{Home, Party, Placement, WordGroup};
 pub use ring::{RingControl, RingIndex};
 pub use slice::{Delivery, SLICE_SLOTS, SliceArgs, SliceReason, SliceResult};

@@ -31,11 +31,37 @@ pub enum Opcode {
     Fill = 6,
     /// Copy a range of an allocation to another.
     Copy = 7,
+    /// Keep the engine. For fault injection: an engine that was not made for it refuses it as any
+    /// number that is no opcode.
+    Stall = 8,
+}
+
+/// What a stall heeds. Neither kind heeds a request for the end of the slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum StallKind {
+    /// Nothing, to its end.
+    HeedsNothing = 0,
+    /// ABORT of [`EngineControl`](super::EngineControl): when that has changed since the engine went
+    /// in, the queue faults.
+    HeedsAbort = 1,
+}
+
+impl StallKind {
+    /// The kind of these bits, if there is one.
+    #[must_use]
+    pub const fn from_bits(bits: u32) -> Option<Self> {
+        match bits {
+            0 => Some(Self::HeedsNothing),
+            1 => Some(Self::HeedsAbort),
+            _ => None,
+        }
+    }
 }
 
 impl Opcode {
     /// Every opcode, in the order of their numbers.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Nop,
         Self::Wait,
         Self::Signal,
@@ -43,6 +69,7 @@ impl Opcode {
         Self::Timestamp,
         Self::Fill,
         Self::Copy,
+        Self::Stall,
     ];
 
     /// The opcode of these bits, if there is one.
@@ -62,11 +89,12 @@ impl Opcode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Packet {
-    /// Bits 0..8 opcode, 8..16 length in units of 64 bytes, 16..32 zero, 32..64 handle.
+    /// Bits 0..8 opcode, 8..16 length in units of 64 bytes, 16..32 zero, 32..64 handle, or
+    /// the kind of a stall.
     pub control: u64,
     /// Running number in the log that this packet writes to (LG-04); zero where it logs nothing.
     pub log_number: u64,
-    /// Fence value; of a FILL what every word becomes.
+    /// Fence value; of a FILL what every word becomes; of a STALL the passes of its loop.
     pub value: u64,
     /// Of a transfer, as all that follows: byte of the allocation that the handle names where it
     /// begins to store. Other packets leave the words unread.
@@ -165,6 +193,12 @@ impl Packet {
         packet.source_handle = source.raw() as u64;
         packet.source_offset = from;
         packet
+    }
+
+    /// Keep the engine for `passes` passes of a loop, each of which looks at one word.
+    #[must_use]
+    pub const fn stall(kind: StallKind, passes: u64) -> Self {
+        Self::new(Opcode::Stall, kind as u32, 0, passes)
     }
 
     /// The opcode, if it is one.

@@ -93,9 +93,11 @@ impl From<OsError> for Refusal {
             | OsError::Driver(DdiError::Node(NodeError::RunListFull) | DdiError::NoThread(_)) => {
                 NtStatus::INSUFFICIENT_RESOURCES
             }
-            OsError::Stopped(_) | OsError::Driver(DdiError::Node(NodeError::Lost(_))) => {
-                NtStatus::DEVICE_REMOVED
-            }
+            OsError::Stopped(_)
+            | OsError::Blocked(_)
+            | OsError::Driver(
+                DdiError::Node(NodeError::Lost(_)) | DdiError::Reset(_) | DdiError::NoSpare(_),
+            ) => NtStatus::DEVICE_REMOVED,
             // Its interrupt may still be on its way: the queue's own error is not set then.
             OsError::Driver(DdiError::Node(NodeError::QueueAborted)) => {
                 NtStatus::GPU_EXCEPTION_ON_DEVICE

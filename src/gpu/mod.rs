@@ -54,7 +54,9 @@ pub use model::{
 };
 pub use model_engine::{ModelEngine, ModelOptions, ModelThreads};
 pub(crate) use node::FencePlaces;
-pub use node::{Node, NodeCounters, NodeError, NodePolicy, ReplaceError, Replaced, SliceInFlight};
+pub use node::{
+    Node, NodeCounters, NodeError, NodePolicy, ReplaceError, Replaced, SliceInFlight, StalledAt,
+};
 pub use queue_scan::{QueueScan, QueueStanding};
 pub use queue_slot::{QueueFault, QueuePlaces, QueueSlot, RingPlaces};
 pub use report::{EngineWait, Parking, RaisedFence, SliceReport};

@@ -47,6 +47,8 @@ pub struct ModelOptions {
     pub rounds: u32,
     /// Iterations that a queue keeps its lane.
     pub quantum: u32,
+    /// Whether it knows stalls, as [`ShaderTuning::stalls`](super::ShaderTuning::stalls).
+    pub stalls: bool,
     /// What the engine reads for its clock, in nanoseconds.
     pub clock: Arc<dyn ModelClock>,
     /// Bits of the clock that are real: 64, or 32 as on lavapipe.
@@ -67,6 +69,7 @@ impl Default for ModelOptions {
             lanes: 8,
             rounds: 32,
             quantum: 8,
+            stalls: false,
             clock: Arc::new(MonotonicClock),
             clock_bits: 64,
             cut: CutPlan::Never,
@@ -80,6 +83,8 @@ impl Default for ModelOptions {
 /// Slices between the node and the engine's threads.
 #[derive(Debug, Default)]
 struct Turns {
+    /// Where the control block lies, once attached.
+    control: u64,
     started: u64,
     /// What a slice is to do, by slot.
     works: [SliceWork; SLICE_SLOTS as usize],
@@ -114,8 +119,6 @@ struct Inner {
 #[derive(Debug)]
 pub struct ModelEngine {
     inner: Arc<Inner>,
-    /// Where the control block lies, once attached.
-    control: GpuVa,
     providers: Arc<Providers>,
     workers: Vec<thread::JoinHandle<()>>,
 }
@@ -137,7 +140,6 @@ impl ModelEngine {
                 turns: Mutex::new(Turns::default()),
                 changed: Condvar::new(),
             }),
-            control: GpuVa(0),
             providers: Arc::default(),
             workers: Vec::new(),
         }
@@ -157,7 +159,7 @@ impl ModelEngine {
             turns.taken = true;
             drop(turns);
             let lost = LostAtEnd(inner);
-            let ran = inner.run(self.control, 0, next);
+            let ran = inner.run(0, next);
             if ran.and_then(|()| inner.leave(next)).is_ok() {
                 // It ended as it should: what follows is not the end of the engine.
                 std::mem::forget(lost);
@@ -194,7 +196,7 @@ impl Inner {
     }
 
     /// Runs what worker `worker` has of a slice: its lane, or all.
-    fn run(&self, control: GpuVa, worker: u32, slice: u64) -> Checked<()> {
+    fn run(&self, worker: u32, slice: u64) -> Checked<()> {
         let options = &self.options;
         let slot = slice % SLICE_SLOTS;
         let lanes_are_threads = options.threads == ModelThreads::OneALane;
@@ -203,13 +205,17 @@ impl Inner {
         } else {
             options.cut.passes(slice)
         };
+        let (control, work) = {
+            let turns = lock(&self.turns);
+            (turns.control, turns.works[slot as usize])
+        };
         let globals = Globals::new(
             &self.memory,
             options.clock.as_ref(),
             Passes::new(passes),
-            control.0,
-            (options.lanes, options.rounds, options.quantum),
-            lock(&self.turns).works[slot as usize],
+            control,
+            options,
+            work,
         );
         if lanes_are_threads {
             run_lane(globals, &self.shared, slot, worker, &self.meeting)
@@ -219,13 +225,13 @@ impl Inner {
     }
 
     /// A thread of the engine.
-    fn work(&self, control: GpuVa, worker: u32) {
+    fn work(&self, worker: u32) {
         // Whatever ends the thread, nobody waits for it in vain.
         let _lost = LostAtEnd(self);
         let mut slice = 1;
         while self.begins(slice) {
             // What was violated is recorded; an engine that did it executes no more.
-            let ran = self.run(control, worker, slice);
+            let ran = self.run(worker, slice);
             if let Err(violation) = ran.and_then(|()| self.leave(slice)) {
                 self.meeting.break_up(violation);
                 return;
@@ -284,15 +290,16 @@ impl Engine for ModelEngine {
     }
 
     fn attach(&mut self, control: GpuVa) -> Result<(), MapError> {
-        self.control = control;
-        if self.inner.options.threads == ModelThreads::Callers {
+        lock(&self.inner.turns).control = control.0;
+        // Its threads are there once it was attached before.
+        if self.inner.options.threads == ModelThreads::Callers || !self.workers.is_empty() {
             return Ok(());
         }
         for worker in 0..self.inner.workers() {
             let inner = Arc::clone(&self.inner);
             let thread = thread::Builder::new()
                 .name("nf-model".into())
-                .spawn(move || inner.work(control, worker))
+                .spawn(move || inner.work(worker))
                 .map_err(|error| MapError::Refused(format!("no thread for the model: {error}")))?;
             self.workers.push(thread);
         }

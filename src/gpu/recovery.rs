@@ -182,8 +182,8 @@ mod tests {
     /// behind what was done.
     #[test]
     fn td_22_a_queue_goes_on_behind_what_was_done() {
-        for saved in 0..8 {
-            for done in saved..400 {
+        for saved in 0..8_u64 {
+            for done in saved..400_u64 {
                 // Published for one packet or two of the last step together.
                 for published in done.saturating_sub(2).max(saved)..=done {
                     // A NOP that nothing covers is done again.
@@ -218,7 +218,7 @@ mod tests {
     /// A signal that was stored and not logged is logged by who recovers, and not stored again.
     #[test]
     fn td_22_a_stored_signal_is_not_stored_again() {
-        for done in 0..400 {
+        for done in 0..400_u64 {
             let head = packet(done);
             let now = state_after(done);
             let is_progress = head.opcode() == Some(Opcode::Progress);

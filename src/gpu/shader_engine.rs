@@ -26,6 +26,7 @@ const QUANTUM: u32 = 2;
 const MANY_QUEUES: u32 = 3;
 const TRANSFERS: u32 = 4;
 const VERBOSE: u32 = 5;
+const STALLS: u32 = 6;
 
 /// Kinds of slices, each a pipeline: code that a slice does not need costs every iteration, used or
 /// not. Verbose ones are one more, which has all of it and is made when it is first asked for.
@@ -149,6 +150,7 @@ fn pipeline(
         (MANY_QUEUES, (kind & 1) as u32),
         (TRANSFERS, (kind >> 1) as u32),
         (VERBOSE, u32::from(verbose)),
+        (STALLS, u32::from(tuning.stalls)),
     ];
     Ok(ComputePipeline::new(
         device,

@@ -15,6 +15,9 @@ pub struct ShaderTuning {
     pub rounds: u32,
     /// Iterations that a queue keeps its lane.
     pub quantum: u32,
+    /// Whether the engine knows stalls, with which a test brings it to a standstill; else they are no
+    /// opcode.
+    pub stalls: bool,
 }
 
 /// A tuning that cannot be.
@@ -49,6 +52,7 @@ impl Default for ShaderTuning {
             lanes: None,
             rounds: 64,
             quantum: 8,
+            stalls: false,
         }
     }
 }

@@ -118,7 +118,11 @@ impl Driver {
         Some(node.state())
     }
 
-    pub(super) fn node(&self, ordinal: u32) -> Result<&Arc<Node>, DdiError> {
+    /// A node by itself; for fault injection, tests and reports.
+    ///
+    /// # Errors
+    /// No node has this ordinal.
+    pub fn node(&self, ordinal: u32) -> Result<&Arc<Node>, DdiError> {
         node_of(&self.nodes, ordinal)
     }
 

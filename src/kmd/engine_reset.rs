@@ -7,6 +7,7 @@ use super::driver::Driver;
 use super::{Ddi, DdiError, HwQueueHandle, TdrDdi};
 use crate::gpu::{Activity, Node, SliceReport};
 use crate::sync::Arc;
+use std::time::Duration;
 
 /// `DXGKARG_RESETENGINE`, what the driver gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +30,9 @@ pub struct CollectDbgInfo {
     /// Most bytes of the report.
     pub buffer_size: usize,
 }
+
+/// Within this time a packet that heeds the abort word has ended: a few looks of it.
+const ABORT_TIME: Duration = Duration::from_millis(20);
 
 /// A driver, asked to recover.
 struct ResetCalls<'a>(&'a Driver);
@@ -103,6 +107,9 @@ impl ResetCalls<'_> {
     /// Puts a spare into the place of a node's engine.
     fn reset_engine(&self, node_ordinal: u32) -> Result<ResetEngine, DdiError> {
         let node = self.0.node(node_ordinal)?;
+        if let Some(aborted) = self.abort(node) {
+            return Ok(aborted);
+        }
         let spares = self.0.spares.as_ref().ok_or_else(|| {
             DdiError::NoSpare(String::from("the driver was made without spare engines"))
         })?;
@@ -114,23 +121,33 @@ impl ResetCalls<'_> {
         self.0.serve(node)?;
         drop(replaced.engine);
         self.tell(node, replaced.report);
-        let aborted = replaced.aborted;
-        let slot = queues.iter().find(|slot| Some(slot.number) == aborted);
-        let hw_queue = slot.map(|slot| HwQueueHandle {
+        Ok(self.aborted(node_ordinal, replaced.aborted))
+    }
+
+    /// The gentle way: a packet that heeds the abort word ends by it, and the engine goes on.
+    fn abort(&self, node: &Arc<Node>) -> Option<ResetEngine> {
+        let stalled = node.stalled_at()?;
+        let aborted = self.aborted(node.ordinal(), Some(stalled.hw_queue));
+        node.abort_stall();
+        node.comes_to_boundary(ABORT_TIME).then_some(aborted)
+    }
+
+    /// What is told of the queue whose packet was aborted.
+    fn aborted(&self, node_ordinal: u32, number: Option<u32>) -> ResetEngine {
+        let hw_queue = number.map(|number| HwQueueHandle {
             node_ordinal,
-            number: slot.number,
+            number,
         });
-        let kernel_queue =
-            hw_queue.and_then(|queue| self.0.reporter.kernel_queues().of_handle(queue));
-        let id = match (kernel_queue, slot) {
-            (Some(queue), _) => queue.oldest_submission(),
-            (None, Some(slot)) => slot.next_progress_value(),
-            (None, None) => None,
-        };
-        Ok(ResetEngine {
+        let id = hw_queue.and_then(|hw_queue| {
+            match self.0.reporter.kernel_queues().of_handle(hw_queue) {
+                Some(queue) => queue.oldest_submission(),
+                None => self.0.queues.slot(hw_queue).ok()?.next_progress_value(),
+            }
+        });
+        ResetEngine {
             last_aborted_fence_id: id.unwrap_or(0),
             hw_queue,
-        })
+        }
     }
 
     /// The engine executes again.

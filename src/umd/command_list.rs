@@ -2,7 +2,7 @@
 
 use super::named_by::NamedBy;
 use super::{Allocation, Fence};
-use crate::abi::{LocalHandle, Opcode, Packet};
+use crate::abi::{LocalHandle, Opcode, Packet, StallKind};
 use crate::os::Process;
 use crate::sync::Arc;
 use std::ops::Range;
@@ -75,6 +75,14 @@ impl CommandList {
             .push(Packet::copy((to.handle(), offset), source, length))
     }
 
+    /// Keeps the engine for `passes` passes of a loop, whatever other queues have to do. For fault
+    /// injection: an engine that was not made for it
+    /// ([`ShaderTuning::stalls`](crate::gpu::ShaderTuning::stalls)) stops the queue, as at any opcode
+    /// that is none.
+    pub fn stall(&mut self, kind: StallKind, passes: u64) -> &mut Self {
+        self.push(Packet::stall(kind, passes))
+    }
+
     /// The packets, without log numbers.
     pub(super) fn packets(&self) -> impl Iterator<Item = Packet> + Clone {
         self.commands.iter().map(|command| command.0)
@@ -126,9 +134,8 @@ impl Command {
         let number = match self.0.opcode() {
             Some(Opcode::Wait) => waits,
             Some(Opcode::Signal | Opcode::Progress) => signals,
-            Some(Opcode::Nop | Opcode::Timestamp | Opcode::Fill | Opcode::Copy) | None => {
-                return self.0;
-            }
+            Some(Opcode::Nop | Opcode::Timestamp | Opcode::Fill | Opcode::Copy | Opcode::Stall)
+            | None => return self.0,
         };
         *number += 1;
         Packet {

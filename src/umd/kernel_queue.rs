@@ -78,7 +78,9 @@ impl KernelQueue {
         let packets = list.packets();
         let names_fence = |packet: &Packet| match packet.opcode() {
             Some(Opcode::Wait | Opcode::Signal | Opcode::Progress) | None => true,
-            Some(Opcode::Nop | Opcode::Timestamp | Opcode::Fill | Opcode::Copy) => false,
+            Some(Opcode::Nop | Opcode::Timestamp | Opcode::Fill | Opcode::Copy | Opcode::Stall) => {
+                false
+            }
         };
         if packets.clone().any(|packet| names_fence(&packet)) {
             return Err(KernelQueueError::NativeFence);

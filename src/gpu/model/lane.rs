@@ -10,7 +10,7 @@ use super::memory::ModelMemory;
 use super::transfer::Job;
 use super::violation::Checked;
 use crate::abi::{FaultCode, QueueStatus};
-use crate::gpu::SliceWork;
+use crate::gpu::{ModelOptions, SliceWork};
 use crate::sync::{Arc, AtomicU64, Ordering, plain};
 
 /// No queue is in registers.
@@ -65,6 +65,12 @@ impl PlainWord {
     pub(super) fn add(&self, value: u64) {
         self.0.fetch_add(value, Ordering::Relaxed);
     }
+
+    /// `new` in the place of `old`, by read-modify-write; false where another value stood there.
+    pub(super) fn replace(&self, old: u64, new: u64) -> bool {
+        let order = Ordering::Relaxed;
+        self.0.compare_exchange(old, new, order, order).is_ok()
+    }
 }
 
 /// Votes, records and looks of one slice.
@@ -82,6 +88,8 @@ pub(in crate::gpu) struct Shared {
     pub(super) claim: [PlainWord; 2],
     pub(super) job: plain::Mutex<Job>,
     pub(super) job_shares: PlainWord,
+    /// The lane that is in a stall, see `stall.rs`.
+    pub(super) staller: PlainWord,
 }
 
 impl Shared {
@@ -103,6 +111,7 @@ impl Shared {
             claim: Default::default(),
             job: plain::Mutex::default(),
             job_shares: PlainWord::default(),
+            staller: PlainWord::default(),
         }
     }
 }
@@ -123,6 +132,8 @@ pub(in crate::gpu) struct Globals<'a> {
     pub(super) transfers: bool,
     /// `VERBOSE`.
     pub(super) verbose: bool,
+    /// `STALLS`.
+    pub(super) stalls: bool,
     pub(in crate::gpu) control_va: u64,
     pub(super) report_va: u64,
     pub(super) run_list_va: u64,
@@ -136,18 +147,19 @@ impl<'a> Globals<'a> {
         clock: &'a dyn ModelClock,
         passes: Passes,
         control_va: u64,
-        (lanes, rounds, quantum): (u32, u32, u32),
+        options: &ModelOptions,
         work: SliceWork,
     ) -> Self {
         Self {
             memory,
             clock,
             passes,
-            lanes,
-            rounds,
-            quantum,
+            lanes: options.lanes,
+            rounds: options.rounds,
+            quantum: options.quantum,
             transfers: work.transfers,
             verbose: work.verbose,
+            stalls: options.stalls,
             control_va,
             report_va: 0,
             run_list_va: 0,
@@ -206,8 +218,10 @@ pub(super) struct QueueRegisters {
     pub(super) queued_log_index: u64,
     pub(super) observed: u64,
     pub(super) progress_value: u64,
-    /// Bytes of the transfer at the head that are done.
+    /// What is done of the head: bytes of a transfer, passes of a stall.
     pub(super) transferred: u64,
+    /// What ABORT was when it went into the stall at the head, + 1; 0: it did not.
+    pub(super) stall_abort: u64,
     pub(super) status: QueueStatus,
     pub(super) fault: Option<FaultCode>,
 }
@@ -338,6 +352,7 @@ impl QueueRegisters {
         observed: 0,
         progress_value: 0,
         transferred: 0,
+        stall_abort: 0,
         status: QueueStatus::Empty,
         fault: None,
     };

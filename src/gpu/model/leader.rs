@@ -6,6 +6,7 @@
 use super::adopt::adopt;
 use super::lane::{Globals, Lane, RAISES, Shared};
 use super::raise::store_record;
+use super::stall::begin_stalls;
 use super::step::PATIENCE;
 use super::transfer::NO_CLAIM;
 use super::violation::Checked;
@@ -72,6 +73,9 @@ impl<'a> Leader<'a> {
         s.backward.set(0);
         s.end.set(SliceReason::Cut as u64);
         s.claim[1].set(NO_CLAIM);
+        if g.stalls {
+            begin_stalls(g, s)?;
+        }
         Ok(Self {
             g,
             s,
@@ -93,7 +97,7 @@ impl<'a> Leader<'a> {
             interrupts: g.peek(args + SliceArgs::DELIVERY)? != Delivery::Polled as u64,
             passes: u64::from(most_places),
             most_places,
-            fixed_passes: 1 + u64::from(most_places) + RAISES as u64 + 1,
+            fixed_passes: 1 + u64::from(most_places) + RAISES as u64 + 1 + u64::from(g.stalls),
             began,
             request: g.peek(args + SliceArgs::REQUEST)?,
             pass_budget: g.peek(args + SliceArgs::PASS_BUDGET)?,

@@ -20,6 +20,7 @@ mod memory;
 mod raise;
 mod resolve;
 mod slice;
+mod stall;
 mod step;
 mod switch;
 mod transfer;

@@ -74,7 +74,12 @@ impl Lane<'_> {
             Some(Opcode::Wait) => handle != self.c_wait.handle || generation == 0,
             Some(Opcode::Signal) => handle != self.c_signal.handle || generation == 0,
             Some(
-                Opcode::Nop | Opcode::Progress | Opcode::Timestamp | Opcode::Fill | Opcode::Copy,
+                Opcode::Nop
+                | Opcode::Progress
+                | Opcode::Timestamp
+                | Opcode::Fill
+                | Opcode::Copy
+                | Opcode::Stall,
             )
             | None => false,
         };

@@ -96,6 +96,9 @@ impl<'a> Lane<'a> {
 
     /// What an execution leaves for the control part.
     fn end_execution(&mut self) -> Checked<()> {
+        if self.g.stalls {
+            self.do_stall()?;
+        }
         self.claim_transfer();
         self.raise_what_was_noted()?;
         if self.stepped {

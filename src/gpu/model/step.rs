@@ -8,7 +8,7 @@ use super::lane::{Lane, NO_QUEUE, RAISES, Raised, Resolved};
 use super::violation::Checked;
 use crate::abi::{
     FaultCode, HandleAccess, LocalHandle, LogEntry, LogHeader, LogOperation, Opcode, Packet,
-    QueueProgress, QueueStatus,
+    QueueProgress, QueueStatus, StallKind,
 };
 use crate::sync::{Ordering, fence};
 
@@ -28,7 +28,7 @@ struct Request {
     is_progress: bool,
     stores: bool,
     names_fence: bool,
-    /// Its fence is resolved; a transfer is never done by a step.
+    /// Its fence is resolved; a transfer or stall is never done by a step.
     known: bool,
     /// `access`, `cv`, and what the comparison needs.
     fence: Resolved,
@@ -62,11 +62,12 @@ impl Lane<'_> {
         let p = self.p;
         let have = self.q.read != self.q.write;
         let opcode = if have {
-            Opcode::from_bits(p.control & 0xff)
+            Opcode::from_bits(p.control & 0xff).filter(|opcode| self.knows(*opcode))
         } else {
             None
         };
         let handle = (p.control >> 32) as u32;
+        let stalls = opcode == Some(Opcode::Stall);
         let is_wait = opcode == Some(Opcode::Wait);
         let is_progress = opcode == Some(Opcode::Progress);
         let stores = opcode == Some(Opcode::Signal) || is_progress;
@@ -82,7 +83,7 @@ impl Lane<'_> {
         let known = if names_fence {
             handle == fence.handle && LocalHandle::from_raw(handle).generation() != 0
         } else {
-            !opcode.is_some_and(Opcode::is_transfer)
+            !opcode.is_some_and(Opcode::is_transfer) && !stalls
         };
         let (number, denied) = if is_wait {
             (self.q.wait_number, HandleAccess::NO_WAIT)
@@ -90,7 +91,7 @@ impl Lane<'_> {
             (self.q.signal_number, HandleAccess::NO_SIGNAL)
         };
         let mut fault = None;
-        if have && opcode.is_none() {
+        if have && (opcode.is_none() || stalls && StallKind::from_bits(handle).is_none()) {
             fault = Some(FaultCode::Opcode);
         } else if have && u64::from(p.control as u32 >> 8) != Packet::LENGTH_UNITS {
             fault = Some(FaultCode::Length);
@@ -215,6 +216,7 @@ impl Lane<'_> {
         }
         self.q.observed = 0;
         self.q.transferred = 0;
+        self.q.stall_abort = 0;
         self.q.read = self.q.read.wrapping_add(1);
         self.p.fetched = false;
         self.stepped = true;

@@ -44,6 +44,9 @@ impl Lane<'_> {
             if self.g.verbose {
                 self.put(state + QueueState::QUEUED_LOG_INDEX, q.queued_log_index)?;
             }
+            if self.g.stalls {
+                self.put(state + QueueState::STALL_ABORT, q.stall_abort)?;
+            }
             self.put(
                 state + QueueState::FAULT,
                 q.fault.map_or(0, |fault| fault as u64),
@@ -115,6 +118,9 @@ impl Lane<'_> {
             let entries = self.peek(at + QueueDescriptor::QUEUED_LOG_ENTRIES)?;
             self.q.queued_log_entries = entries as u32;
             self.q.queued_log_index = self.peek(state + QueueState::QUEUED_LOG_INDEX)?;
+        }
+        if self.g.stalls {
+            self.q.stall_abort = self.peek(state + QueueState::STALL_ABORT)?;
         }
         self.q.fault = FaultCode::from_bits(self.peek(state + QueueState::FAULT)? as u32);
         // It is stepped at least once before it is saved again, which finds out where it stands.

@@ -104,6 +104,7 @@ pub(super) struct Inner {
     pub(super) requests: u64,
     /// What the engine had shown of itself when it was last asked to end its slices.
     pub(super) marks_at_request: Option<u64>,
+    pub(super) aborts: u64,
     pub(super) habits: Habits,
     /// The last slice that does not end to interrupt; 0 for none.
     pub(super) last_polled: u64,
@@ -136,6 +137,7 @@ impl Inner {
             serviced: 0,
             requests: 0,
             marks_at_request: None,
+            aborts: 0,
             habits: Habits::default(),
             last_polled: 0,
             self_service: false,

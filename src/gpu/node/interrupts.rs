@@ -21,6 +21,11 @@ impl SliceInFlight {
             engine: Arc::clone(engine),
         }
     }
+
+    /// Sleeps until it has ended, or for so long; whether it has.
+    pub(super) fn has_ended_within(&self, timeout: Duration) -> bool {
+        self.engine.wait(self.slice, Some(timeout)) == Ok(true)
+    }
 }
 
 impl Node {

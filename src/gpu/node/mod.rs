@@ -21,12 +21,14 @@ mod parking;
 mod policy;
 mod retirement;
 mod slices;
+mod stalls;
 mod succession;
 
 pub use counters::NodeCounters;
 pub(crate) use inner::FencePlaces;
 pub use interrupts::SliceInFlight;
 pub use policy::NodePolicy;
+pub use stalls::StalledAt;
 pub use succession::{ReplaceError, Replaced};
 
 use super::{

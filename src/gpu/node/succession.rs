@@ -9,7 +9,7 @@
 //! lives (`gpu::held_engine`).
 
 use super::inner::{Inner, Life};
-use super::{Node, attach, retirement};
+use super::{Node, StalledAt, attach, retirement};
 use crate::abi::{DoorbellStatus, EngineReport, ObjectId, WordGroup};
 use crate::gpu::spare_engines::WARM_SLICES;
 use crate::gpu::{
@@ -18,6 +18,7 @@ use crate::gpu::{
 };
 use crate::shared::RegionError;
 use crate::sync::{Arc, lock, plain};
+use std::time::Duration;
 
 /// Why an engine could not be replaced.
 #[derive(Debug, thiserror::Error)]
@@ -115,7 +116,7 @@ impl Node {
         let before = before.collect();
         attach(spare.as_mut(), &self.control, &self.report)?;
         inner.pass_on_tables();
-        let aborted = inner.under_way();
+        let aborted = inner.under_way(self.stalled_at());
         for queue in queues {
             Self::settle(inner, queue);
         }
@@ -165,6 +166,16 @@ impl Node {
         }
     }
 
+    /// Sleeps until the engine comes to a boundary, or for so long; whether it does.
+    #[must_use]
+    pub fn comes_to_boundary(&self, timeout: Duration) -> bool {
+        let Some(slice) = self.oldest_in_flight() else {
+            return !matches!(lock(&self.inner).life, Life::Lost | Life::LossTold);
+        };
+        // The interrupt thread takes its report.
+        slice.has_ended_within(timeout)
+    }
+
     /// Whether the engine has shown anything of itself since it was last asked to end its slices, or has
     /// none to end.
     #[must_use]
@@ -212,9 +223,17 @@ impl Node {
 }
 
 impl Inner {
-    /// The queue whose packet is under way on an engine that does not come back: the first that could go on
-    /// when its state was last saved. A queue that stands at a wait holds no engine up.
-    fn under_way(&self) -> Option<Arc<QueueSlot>> {
+    /// The queue whose packet is under way on an engine that does not come back: the one that the engine
+    /// names, if it does, else the first that could go on when its state was last saved. A queue that stands
+    /// at a wait holds no engine up.
+    fn under_way(&self, stalled_at: Option<StalledAt>) -> Option<Arc<QueueSlot>> {
+        let mut queues = self.run_list.queues().iter();
+        let is_named = |queue: &&Arc<QueueSlot>| {
+            stalled_at.is_some_and(|stalled_at| stalled_at.hw_queue == queue.number)
+        };
+        if let Some(named) = queues.find(is_named) {
+            return Some(Arc::clone(named));
+        }
         let goes_on = |queue: &&Arc<QueueSlot>| {
             let standing = QueueStanding::of(&queue.state(), || queue.write_index());
             standing == QueueStanding::Runnable

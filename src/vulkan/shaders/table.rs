@@ -4,17 +4,17 @@
 use super::embed::{Shader, fnv1a, words};
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/engine_control.glsl")) == 0x5ed5_3f19_defb_89a4,
+    fnv1a(include_bytes!("../../../shaders/abi/engine_control.glsl")) == 0x02a4_0419_c690_e671,
     "shader source abi/engine_control.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/engine_report.glsl")) == 0x55c3_d59c_c1c8_786a,
+    fnv1a(include_bytes!("../../../shaders/abi/engine_report.glsl")) == 0xf56c_f3ca_2567_e077,
     "shader source abi/engine_report.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/fault.glsl")) == 0xf3d8_aa39_7f18_26dd,
+    fnv1a(include_bytes!("../../../shaders/abi/fault.glsl")) == 0x05fb_9238_46c0_6611,
     "shader source abi/fault.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -29,7 +29,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/hw_queue.glsl")) == 0xc428_da74_acf0_13e5,
+    fnv1a(include_bytes!("../../../shaders/abi/hw_queue.glsl")) == 0xdbdc_993c_8a56_34e7,
     "shader source abi/hw_queue.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -44,7 +44,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/packet.glsl")) == 0x4483_6d32_e6c0_eede,
+    fnv1a(include_bytes!("../../../shaders/abi/packet.glsl")) == 0x4fb3_534b_b7e1_5a9c,
     "shader source abi/packet.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -84,7 +84,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine.comp")) == 0x4658_9d40_e52a_3bc9,
+    fnv1a(include_bytes!("../../../shaders/engine.comp")) == 0x6fad_edab_77ee_69c6,
     "shader source engine.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -99,7 +99,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/lane.glsl")) == 0x9c4d_0ffa_eef0_0e80,
+    fnv1a(include_bytes!("../../../shaders/engine/lane.glsl")) == 0x6cbf_f0d4_c297_7576,
     "shader source engine/lane.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -114,17 +114,22 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0x23a4_9200_b2a6_5100,
+    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0x8302_c475_4c1e_d4fa,
     "shader source engine/slice.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/step.glsl")) == 0x05dc_7312_7ca8_bbf3,
+    fnv1a(include_bytes!("../../../shaders/engine/stall.glsl")) == 0x26e6_5f7d_5c75_8858,
+    "shader source engine/stall.glsl changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/engine/step.glsl")) == 0x4fdd_a48e_0bc7_16c2,
     "shader source engine/step.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/switch.glsl")) == 0x2976_3685_5e70_b585,
+    fnv1a(include_bytes!("../../../shaders/engine/switch.glsl")) == 0x9413_138a_73f0_2f91,
     "shader source engine/switch.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -189,14 +194,14 @@ pub static BARE_STORE_NARROW: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0xa875_5d79_ef32_c795,
+    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0xcc63_a169_16ee_72a7,
     "spv/engine.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/engine.comp`.
 pub static ENGINE: Shader = Shader {
     name: "engine",
-    words: &words::<19_895>(include_bytes!("../../../shaders/spv/engine.spv")),
+    words: &words::<20_920>(include_bytes!("../../../shaders/spv/engine.spv")),
 };
 
 /// Every shader of this table.

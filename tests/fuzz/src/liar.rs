@@ -4,7 +4,7 @@
 //! end: reports are taken on the case's thread, by calls that take them.
 
 use native_fence::gpu::{
-    AddressSpace, Engine, EngineCaps, EngineLost, EngineMapping, GpuVa, LocalMemory, MapError,
+    AddressSpace, Engine, EngineCaps, EngineAddress, EngineLost, EngineMemory, GpuVa, LocalMemory, MapError,
     SliceWork,
 };
 use native_fence::shared::{Block, Providers, Region};
@@ -66,19 +66,27 @@ impl Liar {
     }
 }
 
+/// It has nothing of any region.
+#[derive(Debug)]
+struct Nothing;
+
+impl EngineMemory for Nothing {
+    fn cut_off(&self, _: bool) -> Result<bool, RegionError> {
+        Ok(true)
+    }
+}
+
 impl AddressSpace for Liar {
     fn providers(&self) -> &Arc<Providers> {
         &self.0.providers
     }
 
-    fn map(&self, region: &Arc<Region>) -> Result<EngineMapping, MapError> {
-        let host = Block::whole(&region.map()?);
+    fn map(&self, region: &Arc<Region>) -> Result<EngineAddress, MapError> {
         let mut state = self.lock();
-        state.mapped.push((region.name(), host.clone()));
-        Ok(EngineMapping {
-            host,
+        state.mapped.push((region.name(), region.host()?));
+        Ok(EngineAddress {
             va: GpuVa((state.mapped.len() as u64) << 32),
-            keep: Box::new(()),
+            memory: Box::new(Nothing),
         })
     }
 }

@@ -123,7 +123,10 @@ impl Memory {
                 let first = (packet.source_offset / 8) as usize;
                 self.contents[source][first..first + words].to_vec()
             }
-            Some(Opcode::Nop | Opcode::Wait | Opcode::Signal | Opcode::Progress) | None => {
+            Some(
+                Opcode::Nop | Opcode::Wait | Opcode::Signal | Opcode::Progress | Opcode::Stall,
+            )
+            | None => {
                 unreachable!("{packet:x?} is no transfer")
             }
         };

@@ -12,7 +12,7 @@ use native_fence::abi::{
     WordGroup,
 };
 use native_fence::gpu::{
-    AddressSpace, Crowd, CutPlan, Engine, EngineCaps, EngineLost, EngineMapping, GpuVa, MapError,
+    AddressSpace, Crowd, CutPlan, Engine, EngineCaps, EngineLost, EngineAddress, GpuVa, MapError,
     MemoryObserver, ModelClock, ModelEngine, ModelMemory, ModelOptions, ModelThreads, Node,
     NodePolicy, Parking, QueueFault, QueuePlaces, QueueSlot, QueueStanding, RingPlaces, SliceWork,
 };
@@ -43,7 +43,7 @@ impl AddressSpace for Quiet {
         self.0.providers()
     }
 
-    fn map(&self, region: &Arc<Region>) -> Result<EngineMapping, MapError> {
+    fn map(&self, region: &Arc<Region>) -> Result<EngineAddress, MapError> {
         self.0.map(region)
     }
 }

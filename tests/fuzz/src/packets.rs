@@ -414,7 +414,8 @@ impl Case {
             Some(Opcode::Timestamp | Opcode::Fill | Opcode::Copy) if verdict == Verdict::Taken => {
                 self.parts += 1 + packet.bytes / PART_BYTES;
             }
-            Some(Opcode::Nop | Opcode::Timestamp | Opcode::Fill | Opcode::Copy) | None => {}
+            Some(Opcode::Nop | Opcode::Timestamp | Opcode::Fill | Opcode::Copy | Opcode::Stall)
+            | None => {}
         }
         written.verdicts.push((verdict, packet));
         written.queue.put(&words);
@@ -441,7 +442,10 @@ impl Case {
         let bytes = match packet.opcode() {
             Some(Opcode::Timestamp) => 8,
             Some(Opcode::Fill | Opcode::Copy) => packet.bytes,
-            Some(Opcode::Nop | Opcode::Wait | Opcode::Signal | Opcode::Progress) | None => return,
+            Some(
+                Opcode::Nop | Opcode::Wait | Opcode::Signal | Opcode::Progress | Opcode::Stall,
+            )
+            | None => return,
         };
         match self.most_bytes {
             None => words[0] = words[0] & !0xff | Opcode::Nop as u64,
@@ -545,7 +549,8 @@ impl Case {
     /// As the contract says it, in the order in which a fault is looked for.
     fn judge(&self, at: usize, packet: &Packet) -> Verdict {
         let judged = match packet.opcode() {
-            None => Err(FaultCode::Opcode),
+            // The engines here know no stalls.
+            Some(Opcode::Stall) | None => Err(FaultCode::Opcode),
             Some(_) if packet.control as u32 >> 8 != 1 => Err(FaultCode::Length),
             Some(Opcode::Nop) => Ok(()),
             Some(opcode @ (Opcode::Wait | Opcode::Signal)) => self.judge_fence(at, opcode, packet),

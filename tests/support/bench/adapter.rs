@@ -67,9 +67,18 @@ fn devices(
     unit: Option<EngineUnit>,
     memory: MemoryOptions,
 ) -> Option<(Vec<Box<dyn Engine>>, AdapterInfo)> {
+    tuned_devices(count, unit, memory, ShaderTuning::default())
+}
+
+fn tuned_devices(
+    count: u32,
+    unit: Option<EngineUnit>,
+    memory: MemoryOptions,
+    tuning: ShaderTuning,
+) -> Option<(Vec<Box<dyn Engine>>, AdapterInfo)> {
     let (queues, providers, info) = queues(count, unit, memory)?;
     let engine = |queue| -> Box<dyn Engine> {
-        let engine = ShaderEngine::new(queue, ShaderTuning::default()).unwrap();
+        let engine = ShaderEngine::new(queue, tuning).unwrap();
         Box::new(engine.with_providers(&providers))
     };
     Some((queues.into_iter().map(engine).collect(), info))
@@ -122,8 +131,27 @@ pub(crate) fn on_benches_with(
     options: &DriverOptions,
     body: impl Fn(&Bench),
 ) {
+    on_tuned_benches(engines, policy, options, false, body);
+}
+
+/// The same with engines that know stalls.
+pub(crate) fn on_stalling_benches(engines: u32, policy: NodePolicy, body: impl Fn(&Bench)) {
+    on_tuned_benches(engines, policy, &DriverOptions::default(), true, body);
+}
+
+fn on_tuned_benches(
+    engines: u32,
+    policy: NodePolicy,
+    options: &DriverOptions,
+    stalls: bool,
+    body: impl Fn(&Bench),
+) {
     println!("on the model");
-    let models = (0..engines).map(|_| ModelEngine::new(ModelOptions::default()));
+    let model = ModelOptions {
+        stalls,
+        ..ModelOptions::default()
+    };
+    let models = (0..engines).map(|_| ModelEngine::new(model.clone()));
     let models: Vec<_> = models.collect();
     let memories = models.iter().map(|model| Arc::clone(model.memory()));
     let memories: Vec<_> = memories.collect();
@@ -139,7 +167,11 @@ pub(crate) fn on_benches_with(
         assert_eq!(memory.violations(), []);
     }
     let (memory, fences) = memory::asked_for();
-    if let Some((engines, info)) = devices(engines, None, memory) {
+    let tuning = ShaderTuning {
+        stalls,
+        ..ShaderTuning::default()
+    };
+    if let Some((engines, info)) = tuned_devices(engines, None, memory, tuning) {
         println!("on the shader");
         body(&Bench::over(engines, Some(info), policy, fences, options));
     }

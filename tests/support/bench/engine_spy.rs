@@ -7,7 +7,7 @@
 
 use native_fence::abi::Home;
 use native_fence::gpu::{
-    AddressSpace, Engine, EngineCaps, EngineLost, EngineMapping, GpuVa, MapError, SliceWork,
+    AddressSpace, Engine, EngineAddress, EngineCaps, EngineLost, GpuVa, MapError, SliceWork,
 };
 use native_fence::shared::{Block, Providers, Region};
 use std::collections::VecDeque;
@@ -228,14 +228,14 @@ impl AddressSpace for Handle {
         &self.0.providers
     }
 
-    fn map(&self, region: &Arc<Region>) -> Result<EngineMapping, MapError> {
+    fn map(&self, region: &Arc<Region>) -> Result<EngineAddress, MapError> {
         let mapping = self.0.engine.read().unwrap().map(region)?;
         self.0.lock().mapped.push(Mapped {
             name: region.name(),
             home: region.home(),
             bytes: region.len(),
             va: mapping.va,
-            host: mapping.host.clone(),
+            host: region.host()?,
         });
         Ok(mapping)
     }

@@ -25,7 +25,7 @@ mod waiting;
 
 pub(crate) use adapter::{
     Bench, complete, monitored_value, native, on_benches_of, on_benches_with, on_every_bench,
-    on_monitored_benches, on_monitored_benches_with, until_completed,
+    on_monitored_benches, on_monitored_benches_with, on_stalling_benches, until_completed,
 };
 pub(crate) use book::{Call, Failing, MadeDoorbell, Moment, Passed, Published};
 pub(crate) use ddi_spy::DdiSpy;
