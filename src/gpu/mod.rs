@@ -16,6 +16,10 @@ mod engine_unit;
 mod engine_word;
 mod fence_table;
 mod handle_table;
+#[cfg(not(loom))]
+mod injection;
+#[cfg(not(loom))]
+mod long_kernels;
 mod mailbox;
 mod model;
 mod model_engine;
@@ -42,6 +46,8 @@ pub use engine_caps::EngineCaps;
 #[cfg(not(loom))]
 pub use engine_unit::{EngineUnit, EngineUnitError, SharedQueue};
 pub use engine_word::{EngineState, EngineWord, Wake};
+#[cfg(not(loom))]
+pub use injection::{Injection, LongKernel};
 pub use model::{
     Arrival, CutPlan, MemoryAccess, MemoryObserver, ModelClock, ModelMemory, MonotonicClock,
     Violation,
