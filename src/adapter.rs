@@ -4,8 +4,8 @@
 //! the driver of `kmd`, the operating system of `os`, and what the user side starts from.
 
 use crate::gpu::{
-    CommandEngine, Crowd, Engine, EngineCaps, EngineUnit, EngineUnitError, Node, NodeCounters,
-    NodePolicy, ShaderEngine, ShaderTuning, SharedQueue, SpareEngines, SparePolicy,
+    CommandEngine, Crowd, Engine, EngineCaps, EngineUnit, EngineUnitError, Injection, Node,
+    NodeCounters, NodePolicy, ShaderEngine, ShaderTuning, SharedQueue, SpareEngines, SparePolicy,
 };
 use crate::kmd::{CommandDriver, Ddi, Driver, DriverOptions};
 use crate::os::{self, Features, FenceMemory, TdrPolicy, Tracing};
@@ -78,6 +78,8 @@ pub struct AdapterOptions {
     pub tdr: TdrPolicy,
     /// When engines are made that take the place of those that are given up.
     pub spares: SparePolicy,
+    /// What is put in the engines' way; none but where recovery is tried.
+    pub injection: Option<Arc<Injection>>,
 }
 
 impl Default for AdapterOptions {
@@ -96,6 +98,7 @@ impl Default for AdapterOptions {
             driver: DriverOptions::default(),
             tdr: TdrPolicy::default(),
             spares: SparePolicy::default(),
+            injection: None,
         }
     }
 }
@@ -119,7 +122,9 @@ impl Opened {
         let unit = options
             .unit
             .unwrap_or_else(|| EngineUnit::default_for(info));
-        let queues = unit.open_queues(instance, info, options.nodes.get(), options.validation)?;
+        let (nodes, injection) = (options.nodes.get(), options.injection.as_deref());
+        let queues =
+            unit.open_lossy_queues(instance, info, nodes, options.validation, injection)?;
         let first = queues.first().ok_or(EngineUnitError::NoQueue)?;
         let device = Arc::clone(lock(first).device());
         let providers = vulkan::memory_providers(instance, &device, options.memory)?;
@@ -206,9 +211,16 @@ impl Adapter {
         } = Opened::by(instance, info, options)?;
         let engines = queues
             .into_iter()
-            .map(|queue| -> Result<Box<dyn Engine>, OpenError> {
-                let engine = ShaderEngine::new(queue, options.tuning)
-                    .map_err(|error| OpenError::Engine(format!("{error:#}")))?;
+            .zip(0..)
+            .map(|(queue, ordinal)| -> Result<Box<dyn Engine>, OpenError> {
+                let engine = ShaderEngine::new(queue, options.tuning);
+                let engine = match &options.injection {
+                    Some(injection) => {
+                        engine.and_then(|engine| engine.with_injection(injection, ordinal))
+                    }
+                    None => engine,
+                };
+                let engine = engine.map_err(|error| OpenError::Engine(format!("{error:#}")))?;
                 Ok(Box::new(engine.with_providers(&providers)))
             })
             .collect::<Result<_, _>>()?;

@@ -19,7 +19,15 @@ fn a_description_from_one_instance_opens_a_device_of_another() {
     let adapters = one.adapters();
     let adapter = choose(&adapters, None).unwrap();
 
-    let device = Device::open(&other, adapter, DeviceOptions { queues: 4 }).unwrap();
+    let device = Device::open(
+        &other,
+        adapter,
+        DeviceOptions {
+            queues: 4,
+            loss: None,
+        },
+    )
+    .unwrap();
 
     assert!(device.adapter().is_same_device(adapter));
     assert!(device.queue_count() >= 1);

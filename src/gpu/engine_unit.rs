@@ -4,9 +4,12 @@
 //! lost with one. lavapipe and SwiftShader have one queue a device and one thread pool an instance,
 //! so there an engine that shall not stand in another's way is an instance of its own.
 
+use super::Injection;
 use crate::sync::{Arc, Mutex, cores};
 use crate::vulkan::BringUpError;
-use crate::vulkan::{AdapterInfo, Device, DeviceOptions, Driver, Instance, InstanceOptions, Queue};
+use crate::vulkan::{
+    AdapterInfo, Device, DeviceLoss, DeviceOptions, Driver, Instance, InstanceOptions, Queue,
+};
 
 /// What one engine is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -88,19 +91,35 @@ impl EngineUnit {
         engines: u32,
         validation: bool,
     ) -> Result<Vec<SharedQueue>, EngineUnitError> {
-        let own = |instance: &Arc<Instance>| {
-            let queues = open(instance, adapter, 1)?;
+        self.open_lossy_queues(instance, adapter, engines, validation, None)
+    }
+
+    /// The same, of devices that are lost as an injection says.
+    ///
+    /// # Errors
+    /// [`EngineUnitError`].
+    pub fn open_lossy_queues(
+        self,
+        instance: &Arc<Instance>,
+        adapter: &AdapterInfo,
+        engines: u32,
+        validation: bool,
+        injection: Option<&Injection>,
+    ) -> Result<Vec<SharedQueue>, EngineUnitError> {
+        let loss = |node| injection.map(|injection| Arc::clone(injection.device_loss(node)));
+        let own = |instance: &Arc<Instance>, node| {
+            let queues = open(instance, adapter, 1, loss(node))?;
             queues.into_iter().next().ok_or(EngineUnitError::NoQueue)
         };
         match self {
             Self::Queue => {
-                let queues = open(instance, adapter, engines)?;
+                let queues = open(instance, adapter, engines, loss(0))?;
                 let shared = queues.iter().cycle().take(engines as usize);
                 Ok(shared.map(Arc::clone).collect())
             }
-            Self::Device => (0..engines).map(|_| own(instance)).collect(),
+            Self::Device => (0..engines).map(|node| own(instance, node)).collect(),
             Self::Instance => (0..engines)
-                .map(|_| own(&Instance::new(InstanceOptions { validation })?))
+                .map(|node| own(&Instance::new(InstanceOptions { validation })?, node))
                 .collect(),
             Self::Process => Err(EngineUnitError::Process),
         }
@@ -115,8 +134,13 @@ fn open(
     instance: &Arc<Instance>,
     adapter: &AdapterInfo,
     wanted: u32,
+    loss: Option<Arc<DeviceLoss>>,
 ) -> Result<Vec<SharedQueue>, EngineUnitError> {
-    let device = Device::open(instance, adapter, DeviceOptions { queues: wanted })?;
+    let options = DeviceOptions {
+        queues: wanted,
+        loss,
+    };
+    let device = Device::open(instance, adapter, options)?;
     let queues = (0..device.queue_count()).map_while(|index| device.queue(index));
     let queues: Vec<_> = queues.map(|queue| Arc::new(Mutex::new(queue))).collect();
     if queues.is_empty() {

@@ -19,6 +19,10 @@ mod engine_word;
 mod fence_table;
 mod handle_table;
 mod held_engine;
+#[cfg(not(loom))]
+mod injection;
+#[cfg(not(loom))]
+mod long_kernels;
 mod mailbox;
 mod model;
 mod model_engine;
@@ -48,6 +52,8 @@ pub use engine_mapping::{EngineAddress, EngineBlock, EngineMapping, EngineMemory
 pub use engine_unit::{EngineUnit, EngineUnitError, SharedQueue};
 pub use engine_word::{EngineState, EngineWord, Wake};
 pub use held_engine::{HeldEngine, Reaper};
+#[cfg(not(loom))]
+pub use injection::{Injection, LongKernel};
 pub use model::{
     Arrival, CutPlan, MemoryAccess, MemoryObserver, ModelClock, ModelMemory, MonotonicClock,
     Violation,

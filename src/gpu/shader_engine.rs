@@ -5,9 +5,10 @@
 //! themselves, and a barrier to the host, which a semaphore alone does not give
 //! (`decisions.md` 3). A timeline counts the slices that ended.
 
+use super::long_kernels::LongKernels;
 use super::{
-    AddressSpace, Engine, EngineAddress, EngineCaps, EngineLost, EngineMemory, GpuVa, MapError,
-    ShaderTuning, SharedQueue, SliceWork,
+    AddressSpace, Engine, EngineAddress, EngineCaps, EngineLost, EngineMemory, GpuVa, Injection,
+    MapError, ShaderTuning, SharedQueue, SliceWork,
 };
 use crate::abi::SLICE_SLOTS;
 use crate::shared::{Mapping, Providers, Region, RegionError};
@@ -57,6 +58,7 @@ pub struct ShaderEngine {
     /// By kind.
     pipelines: Vec<ComputePipeline>,
     lanes: u32,
+    kernels: Option<LongKernels>,
     providers: Arc<Providers>,
     device: Arc<Device>,
 }
@@ -85,6 +87,7 @@ impl ShaderEngine {
             timeline,
             pipelines,
             lanes,
+            kernels: None,
             providers: Arc::default(),
             device,
         })
@@ -98,6 +101,22 @@ impl ShaderEngine {
             providers: Arc::clone(providers),
             ..self
         }
+    }
+
+    /// The same, of a node in whose way an injection puts something.
+    ///
+    /// # Errors
+    /// When the driver does not take the kernel.
+    pub fn with_injection(
+        self,
+        injection: &Arc<Injection>,
+        node_ordinal: u32,
+    ) -> anyhow::Result<Self> {
+        let kernels = LongKernels::new(&self.device, injection, node_ordinal)?;
+        Ok(Self {
+            kernels: Some(kernels),
+            ..self
+        })
     }
 
     /// What was recorded for each slice slot; a test decodes it.
@@ -232,6 +251,9 @@ impl Engine for ShaderEngine {
             _ => &self.commands[self.kind(work) * SLICE_SLOTS as usize + slot],
         };
         let mut queue = lock(&self.queue);
+        if let Some(kernels) = &self.kernels {
+            kernels.submit(&mut queue);
+        }
         // A driver that is short of memory for a moment has not lost the device.
         for _ in 0..SUBMISSION_TRIES {
             match queue.submit_one(Some(commands), None, (&self.timeline, slice)) {

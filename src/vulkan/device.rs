@@ -12,18 +12,23 @@ use ash::{ext, khr, vk};
 use gpu_allocator::vulkan::Allocator;
 
 use super::opening::{allocator, create, family, find};
-use super::{AdapterInfo, BringUpError, Instance, Queue};
+use super::{AdapterInfo, BringUpError, DeviceLoss, Instance, Queue};
 
 /// How to open a [`Device`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct DeviceOptions {
     /// How many queues are wanted; there may be fewer, see [`Device::queue_count`].
     pub queues: u32,
+    /// When its functions say that it is lost; for fault injection.
+    pub loss: Option<Arc<DeviceLoss>>,
 }
 
 impl Default for DeviceOptions {
     fn default() -> Self {
-        Self { queues: 1 }
+        Self {
+            queues: 1,
+            loss: None,
+        }
     }
 }
 
@@ -68,9 +73,14 @@ impl Device {
         };
         let queues = options.queues.clamp(1, family.queues);
         let raw = create(instance, physical, &adapter.features, family.index, queues)?;
+        let raw = match &options.loss {
+            Some(loss) => loss.replace_functions_of(&raw),
+            None => raw,
+        };
         let allocator = match allocator(instance, &raw, physical, &adapter.features) {
             Ok(allocator) => ManuallyDrop::new(Mutex::new(allocator)),
             Err(error) => {
+                DeviceLoss::forget(&raw);
                 // SAFETY: nothing was made on it yet.
                 unsafe { raw.destroy_device(None) };
                 return Err(error);
@@ -188,6 +198,7 @@ impl Drop for Device {
         // SAFETY: this is the only place that drops it, and nothing uses it afterwards; buffers hold
         // an Arc of this, so all of its memory was freed.
         unsafe { ManuallyDrop::drop(&mut self.allocator) };
+        DeviceLoss::forget(&self.raw);
         // SAFETY: all that is made on a device holds an Arc of it, so nothing is left.
         unsafe { self.raw.destroy_device(None) };
     }

@@ -102,7 +102,11 @@ fn open(
     adapter: &AdapterInfo,
     queues: u32,
 ) -> anyhow::Result<Arc<Device>> {
-    Ok(Device::open(instance, adapter, DeviceOptions { queues })?)
+    Ok(Device::open(
+        instance,
+        adapter,
+        DeviceOptions { queues, loss: None },
+    )?)
 }
 
 fn first_queue(device: &Arc<Device>) -> anyhow::Result<Queue> {

@@ -139,6 +139,11 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/long_kernel.comp")) == 0x3e21_c576_d825_5ff8,
+    "shader source long_kernel.comp changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
     fnv1a(include_bytes!("../../../shaders/spv/bare_copy.spv")) == 0x3ea3_443e_30c7_ee90,
     "spv/bare_copy.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
@@ -204,5 +209,16 @@ pub static ENGINE: Shader = Shader {
     words: &words::<20_920>(include_bytes!("../../../shaders/spv/engine.spv")),
 };
 
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/long_kernel.spv")) == 0xfa83_d2c0_0f86_a2df,
+    "spv/long_kernel.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/long_kernel.comp`.
+pub static LONG_KERNEL: Shader = Shader {
+    name: "long_kernel",
+    words: &words::<507>(include_bytes!("../../../shaders/spv/long_kernel.spv")),
+};
+
 /// Every shader of this table.
-pub static ALL: &[&Shader] = &[&BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_STORE, &BARE_STORE_NARROW, &ENGINE];
+pub static ALL: &[&Shader] = &[&BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_STORE, &BARE_STORE_NARROW, &ENGINE, &LONG_KERNEL];

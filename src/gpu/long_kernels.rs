@@ -1,0 +1,83 @@
+//! Long kernels on an engine's queue: what an injection asks for, before a slice.
+
+use super::Injection;
+use crate::shared::Mapping;
+use crate::sync::{Arc, Mutex, lock};
+use crate::vulkan::{
+    CommandRecorder, ComputePipeline, Device, Queue, RegionImport, Reuse, SLICE_BEGIN, SLICE_END,
+    Timeline, shaders,
+};
+use anyhow::Context;
+
+/// The kernels of one engine.
+#[derive(Debug)]
+pub(super) struct LongKernels {
+    injection: Arc<Injection>,
+    node_ordinal: u32,
+    pipeline: ComputePipeline,
+    words: Arc<RegionImport>,
+    /// Counts the kernels that ended.
+    timeline: Timeline,
+    started: Mutex<u64>,
+    _mapping: Arc<Mapping>,
+}
+
+impl LongKernels {
+    const PUSH_BYTES: u32 = 16;
+
+    pub(super) fn new(
+        device: &Arc<Device>,
+        injection: &Arc<Injection>,
+        node_ordinal: u32,
+    ) -> anyhow::Result<Self> {
+        let code = shaders::LONG_KERNEL.words;
+        let pipeline = ComputePipeline::new(device, code, Self::PUSH_BYTES, &[])?;
+        let mapping = injection.words().map()?;
+        let words = RegionImport::new(device, &mapping).context("no word for long kernels")?;
+        Ok(Self {
+            injection: Arc::clone(injection),
+            node_ordinal,
+            pipeline,
+            words: Arc::new(words),
+            timeline: Timeline::new(device, 0)?,
+            started: Mutex::new(0),
+            _mapping: mapping,
+        })
+    }
+
+    /// Submits the kernel that was asked for, if one was. What the queue refuses, the slice behind it
+    /// finds out.
+    pub(super) fn submit(&self, queue: &mut Queue) {
+        if let Some(kernel) = self.injection.take(self.node_ordinal) {
+            let mut started = lock(&self.started);
+            *started += 1;
+            let mut push = [0; Self::PUSH_BYTES as usize];
+            let word = self.words.gpu_va() + Injection::offset(self.node_ordinal);
+            push[..8].copy_from_slice(&word.to_le_bytes());
+            push[8..12].copy_from_slice(&kernel.passes.to_le_bytes());
+            push[12..].copy_from_slice(&u32::MAX.to_le_bytes());
+            let commands = CommandRecorder::begin(queue.device(), Reuse::OneAtATime)
+                .map(|recorder| recorder.keep(Arc::clone(&self.words) as _))
+                .map(|recorder| {
+                    recorder
+                        .barrier(SLICE_BEGIN)
+                        .bind(&self.pipeline)
+                        .push(&push)
+                })
+                .map(|recorder| {
+                    recorder
+                        .dispatch(kernel.workgroups, 1, 1)
+                        .barrier(SLICE_END)
+                })
+                .and_then(CommandRecorder::end);
+            let submitted = commands.map(|commands| {
+                queue.submit_one(Some(&commands), None, (&self.timeline, *started))
+            });
+            if !matches!(submitted, Ok(Ok(()))) {
+                eprintln!(
+                    "native-fence: a long kernel was asked for and not submitted: {submitted:?}"
+                );
+            }
+        }
+    }
+}
