@@ -1,120 +1,575 @@
-//! An engine that does not answer is replaced, and all but the guilty go on.
+//! An engine that does not answer is reset: another one takes its place, the device whose packet it was is
+//! in error, and all others go on.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support {
-    pub(crate) mod until;
+    pub(crate) mod bench;
 }
 
-use native_fence::abi::StallKind;
-use native_fence::gpu::{
-    Crowd, Engine, ModelEngine, ModelMemory, ModelOptions, Node, NodePolicy, ShaderTuning,
-    SpareEngines, SparePolicy, Violation,
-};
-use native_fence::kmd::{Driver, DriverOptions};
-use native_fence::os::{Features, Record};
-use native_fence::vulkan::validation;
-use native_fence::{Adapter, AdapterOptions, CommandList, TdrPolicy, WaitError};
-use std::num::NonZeroU32;
-use std::sync::{Arc, Mutex};
+use native_fence::abi::{DoorbellStatus, StallKind};
+use native_fence::kmd::{DriverOptions, ResetEngine};
+use native_fence::os::Record;
+use native_fence::{CommandList, Device, HwQueue, HwQueueOptions, TdrLevel, TdrPolicy, WaitError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use support::until::{LONG, until};
+use support::bench::{Bench, LONG, TdrCall, hang, native, on_recovering_benches, soon, until};
 
-/// More passes than end within any test: the engine does not come back.
-const FOR_EVER: u64 = 1 << 40;
-
-fn policy() -> TdrPolicy {
-    TdrPolicy {
-        delay: Duration::from_millis(100),
-        ..TdrPolicy::default()
-    }
+fn on_benches(engines: u32, body: impl Fn(&Bench)) {
+    on_recovering_benches(engines, soon(), &DriverOptions::default(), body);
 }
 
-/// Of the models of this process.
-static MEMORIES: Mutex<Vec<Arc<ModelMemory>>> = Mutex::new(Vec::new());
+fn queue_of(device: &Device, node_ordinal: u32) -> HwQueue {
+    let options = HwQueueOptions {
+        node_ordinal,
+        ..HwQueueOptions::default()
+    };
+    device.create_hw_queue_with(options).unwrap()
+}
 
-fn violations() -> Vec<Violation> {
-    let memories = MEMORIES.lock().unwrap();
-    memories
+/// Codes of the records, oldest first.
+fn codes(bench: &Bench) -> Vec<u32> {
+    bench
+        .take_records()
         .iter()
-        .flat_map(|memory| memory.violations())
+        .map(|record| record.code)
         .collect()
 }
 
-fn model() -> Result<Box<dyn Engine>, String> {
-    let model = ModelEngine::new(ModelOptions {
-        stalls: true,
-        ..ModelOptions::default()
+fn until_noted(bench: &Bench, records: usize) {
+    until("the recovery is noted", || {
+        bench.adapter.os().records().len() >= records
     });
-    MEMORIES.lock().unwrap().push(Arc::clone(model.memory()));
-    Ok(Box::new(model))
 }
 
-/// An adapter of two engines, on models.
-fn on_models() -> Adapter {
-    let crowd = Arc::new(Crowd::new(2));
-    let nodes = (0..2).map(|ordinal| {
-        let (engine, crowd) = (model().unwrap(), Arc::clone(&crowd));
-        Node::new(ordinal, engine, NodePolicy::default(), crowd).unwrap()
-    });
-    let spares = SpareEngines::new(SparePolicy::OnSuspicion, model);
-    let driver = Driver::with_spares(nodes.collect(), DriverOptions::default(), Some(spares));
-    Adapter::with_driver_watched(driver, Features::default(), policy()).unwrap()
-}
+const ENGINE: u32 = Record::VIDEO_ENGINE_TIMEOUT_DETECTED;
+const ADAPTER: u32 = Record::VIDEO_TDR_TIMEOUT_DETECTED;
 
-/// The same on the device; none where the driver ends every loop itself, so that nothing hangs.
-fn on_device() -> Option<Adapter> {
-    let options = AdapterOptions {
-        nodes: NonZeroU32::new(2).unwrap(),
-        validation: validation::asked_for_by_environment(),
-        tuning: ShaderTuning {
-            stalls: true,
-            ..ShaderTuning::default()
-        },
-        tdr: policy(),
-        ..AdapterOptions::default()
-    };
-    Some(Adapter::open(&options).unwrap())
-}
-
-fn on_every_adapter(body: impl Fn(&Adapter)) {
-    println!("on models");
-    body(&on_models());
-    if let Some(adapter) = on_device() {
-        println!("on the device");
-        body(&adapter);
-    }
-    assert_eq!(validation::messages(), Vec::<String>::new());
-}
-
+/// TD-06, TD-21: the guilty device is in error, which waits and calls report, and its doorbells are gone
+/// for good; a queue of another device on the same engine and one on another engine go on, with their order
+/// and their logs. One record. The program opens a new device and goes on.
 #[test]
-fn td_06_an_engine_that_hangs_is_reset_and_the_innocent_go_on() {
-    on_every_adapter(|adapter| {
-        let (guilty, innocent) = (adapter.create_device(), adapter.create_device());
-        let mut hangs = guilty.create_hw_queue().unwrap();
-        let mut goes_on = innocent.create_hw_queue().unwrap();
-        let done = innocent.create_fence(0).unwrap();
-        goes_on.submit(CommandList::new().signal(&done, 1)).unwrap();
-        done.wait(1, LONG).unwrap();
+fn td_06_the_guilty_device_is_in_error_and_all_others_go_on() {
+    on_benches(2, |bench| {
+        let innocent = bench.adapter.create_device();
+        let mut guilty = bench.queue();
+        let mut beside = bench.queue_on(1);
+        let (mut same, mut other) = (queue_of(&innocent, 0), queue_of(&innocent, 1));
+        let (here, there) = (
+            innocent.create_fence(0).unwrap(),
+            innocent.create_fence(0).unwrap(),
+        );
+        let of_guilty = bench.fence(0);
+        let waiter = bench.waiter(&of_guilty, 1);
 
-        hangs
-            .submit(CommandList::new().stall(StallKind::HeedsNothing, FOR_EVER))
-            .unwrap();
-        goes_on.submit(CommandList::new().signal(&done, 2)).unwrap();
+        hang(&mut guilty);
+        for value in 1..=20 {
+            same.submit(CommandList::new().signal(&here, value))
+                .unwrap();
+            other
+                .submit(CommandList::new().wait(&here, value).signal(&there, value))
+                .unwrap();
+        }
+        assert_eq!(waiter.join(), Err(WaitError::DeviceLost));
+        assert_eq!(there.wait(20, LONG), Ok(()));
+        assert_eq!(here.current_value(), 20);
+        let log = same.read_signal_log().unwrap();
+        assert_eq!(log.lost, 0);
+        let values = log.entries.iter().map(|entry| entry.fence_value);
+        // Each signal, and each submission's progress behind it.
+        let expected = (1..=20).flat_map(|value| [value, value]);
+        assert_eq!(Vec::from_iter(values), Vec::from_iter(expected));
+
         assert_eq!(
-            hangs.progress_fence().wait(1, LONG),
+            guilty.progress_fence().wait(1, LONG),
             Err(WaitError::DeviceLost)
         );
-        let r = done.wait(2, LONG);
-        println!("{:#?} {:#?}", adapter.os().records(), violations());
-        r.unwrap();
-        goes_on.submit(CommandList::new().signal(&done, 3)).unwrap();
-        done.wait(3, LONG).unwrap();
-        until("the reset is noted", || !adapter.os().records().is_empty());
-        let records = adapter.os().records();
-        assert_eq!(records.len(), 1, "{records:?}");
-        assert_eq!(records[0].code, Record::VIDEO_ENGINE_TIMEOUT_DETECTED);
-        for report in adapter.os().tdr_reports() {
+        assert_eq!(guilty.error(), Some(WaitError::DeviceLost));
+        assert_eq!(guilty.doorbell_status(), DoorbellStatus::DisconnectedAbort);
+        assert_eq!(
+            beside.error(),
+            Some(WaitError::DeviceLost),
+            "on all its engines"
+        );
+        beside.submit(&CommandList::new()).unwrap_err();
+        until_noted(bench, 1);
+        assert_eq!(codes(bench), [ENGINE]);
+        for report in bench.adapter.os().tdr_reports() {
             println!("{report}");
         }
+        assert_eq!(bench.counters().resets, 1);
+
+        let again = bench.adapter.create_device();
+        let (mut queue, fence) = (queue_of(&again, 0), again.create_fence(0).unwrap());
+        queue.submit(CommandList::new().signal(&fence, 1)).unwrap();
+        assert_eq!(fence.wait(1, LONG), Ok(()));
+    });
+}
+
+/// TD-02: the calls of the documented sequence, in its order.
+#[test]
+fn td_02_the_steps_are_those_of_the_article() {
+    on_benches(1, |bench| {
+        let mut guilty = bench.queue();
+        hang(&mut guilty);
+        until_noted(bench, 1);
+        until("the engine runs again", || {
+            bench.spy.tdr_calls().last() == Some(&TdrCall::ResumeHwEngine(0))
+        });
+        assert_eq!(
+            bench.spy.tdr_calls(),
+            [
+                TdrCall::RequestPreemption(0),
+                TdrCall::CollectDbgInfo(ENGINE),
+                TdrCall::QueryDependentEngineGroup(0),
+                TdrCall::ResetEngine(0),
+                TdrCall::ResumeHwEngine(0),
+            ]
+        );
+        assert_eq!(codes(bench), [ENGINE]);
+    });
+}
+
+/// TD-01: a queue that merely waits, for as long as it likes, is never asked for anything nor timed out.
+#[test]
+fn td_01_a_wait_is_never_a_hang() {
+    let tdr = TdrPolicy {
+        delay: Duration::from_millis(200),
+        ..soon()
+    };
+    on_recovering_benches(1, tdr, &DriverOptions::default(), |bench| {
+        let (fence, mut waits) = (bench.fence(0), bench.queue());
+        waits.submit(CommandList::new().wait(&fence, 1)).unwrap();
+        // Another queue keeps the engine, and the watch, awake for longer than TdrDelay.
+        let begin = std::time::Instant::now();
+        let mut busy = bench.queue();
+        while begin.elapsed() < 5 * tdr.delay {
+            let value = busy.submit(CommandList::new().nop()).unwrap();
+            busy.progress_fence().wait(value, LONG).unwrap();
+        }
+        let calls = bench.spy.tdr_calls();
+        let asks = |call: &TdrCall| matches!(call, TdrCall::RequestPreemption(0));
+        assert!(calls.iter().all(asks), "{calls:?}");
+        fence.signal(1).unwrap();
+        waits.progress_fence().wait(1, LONG).unwrap();
+    });
+}
+
+/// TD-03: an aborted id below the last completed one is a bug check 0x119, P1 = 0xA, with the value and the
+/// last completed id; the adapter is stopped.
+#[test]
+fn td_03_an_aborted_id_that_cannot_be_stops_the_adapter() {
+    on_benches(1, |bench| {
+        let mut guilty = bench.queue();
+        let value = guilty.submit(CommandList::new().nop()).unwrap();
+        guilty.progress_fence().wait(value, LONG).unwrap();
+        bench.spy.answer_reset(|reset| {
+            Ok(ResetEngine {
+                last_aborted_fence_id: 0,
+                ..reset
+            })
+        });
+        hang(&mut guilty);
+        until("the adapter is stopped", || {
+            bench.adapter.os().stopped().is_some()
+        });
+        let records = bench.take_records();
+        assert_eq!(records.len(), 1);
+        assert_eq!(records[0].code, Record::VIDEO_SCHEDULER_INTERNAL_ERROR);
+        assert_eq!(
+            records[0].parameters[..3],
+            [Record::INVALID_ABORTED_FENCE, 0, value]
+        );
+        let ended = guilty.progress_fence().wait(9, LONG);
+        assert_eq!(ended, Err(WaitError::AdapterStopped));
+    });
+}
+
+/// TD-08, TD-20: an engine that cannot be reset by itself takes the whole adapter: reason 9, and whoever
+/// had work queued is in error, on every engine; values of fences stay, who had none goes on.
+#[test]
+fn td_08_a_reset_that_fails_is_promoted_to_the_adapter() {
+    on_benches(2, |bench| {
+        let (idle, busy) = (bench.adapter.create_device(), bench.adapter.create_device());
+        let mut idle_queue = queue_of(&idle, 1);
+        let mut busy_queue = queue_of(&busy, 1);
+        let (kept, gate) = (idle.create_fence(7).unwrap(), busy.create_fence(0).unwrap());
+        busy_queue
+            .submit(CommandList::new().wait(&gate, 1))
+            .unwrap();
+        let mut guilty = bench.queue();
+        bench.spy.fail_tdr(TdrCall::ResetEngine(0));
+        hang(&mut guilty);
+        for queue in [&guilty, &busy_queue] {
+            let ended = queue.progress_fence().wait(1, LONG);
+            assert_eq!(ended, Err(WaitError::DeviceLost));
+        }
+        until_noted(bench, 1);
+        let records = bench.take_records();
+        assert_eq!(records.len(), 1, "{records:?}");
+        assert_eq!(records[0].code, ADAPTER);
+        assert_eq!(records[0].parameters[2], Record::ENGINE_TIMEOUT_PROMOTED);
+        let calls = bench.spy.tdr_calls();
+        assert!(calls.ends_with(&[
+            TdrCall::ResetEngine(0),
+            TdrCall::ResetFromTimeout,
+            TdrCall::RestartFromTimeout
+        ]));
+        assert_eq!(kept.current_value(), 7);
+        idle_queue
+            .submit(CommandList::new().signal(&kept, 8))
+            .unwrap();
+        assert_eq!(kept.wait(8, LONG), Ok(()));
+    });
+}
+
+/// TD-16: without SupportPerEngineTDR every time-out resets the adapter.
+#[test]
+fn td_16_without_the_cap_every_time_out_resets_the_adapter() {
+    let options = DriverOptions {
+        adapter_wide_tdr: true,
+        ..DriverOptions::default()
+    };
+    on_recovering_benches(1, soon(), &options, |bench| {
+        let mut guilty = bench.queue();
+        hang(&mut guilty);
+        let ended = guilty.progress_fence().wait(1, LONG);
+        assert_eq!(ended, Err(WaitError::DeviceLost));
+        until_noted(bench, 1);
+        assert_eq!(codes(bench), [ADAPTER]);
+        let calls = bench.spy.tdr_calls();
+        assert!(!calls.contains(&TdrCall::ResetEngine(0)), "{calls:?}");
+    });
+}
+
+/// TD-20: a ResetFromTimeout that fails stops the adapter, as a RestartFromTimeout does.
+#[test]
+fn td_20_a_failed_restart_stops_the_adapter() {
+    for failing in [TdrCall::ResetFromTimeout, TdrCall::RestartFromTimeout] {
+        on_benches(1, |bench| {
+            let mut guilty = bench.queue();
+            bench.spy.fail_tdr(TdrCall::ResetEngine(0));
+            bench.spy.fail_tdr(failing);
+            hang(&mut guilty);
+            until("the adapter is stopped", || {
+                bench.adapter.os().stopped().is_some()
+            });
+            assert_eq!(codes(bench), [Record::VIDEO_TDR_FAILURE]);
+        });
+    }
+}
+
+/// TD-10: TdrLevel 1 stops the adapter at the first time-out.
+#[test]
+fn td_10_the_level_bug_check_recovers_nothing() {
+    let tdr = TdrPolicy {
+        level: TdrLevel::BugCheck,
+        ..soon()
+    };
+    on_recovering_benches(1, tdr, &DriverOptions::default(), |bench| {
+        let mut guilty = bench.queue();
+        hang(&mut guilty);
+        until("the adapter is stopped", || {
+            bench.adapter.os().stopped().is_some()
+        });
+        assert_eq!(codes(bench), [Record::VIDEO_TDR_FAILURE]);
+        assert_eq!(bench.counters().resets, 0);
+    });
+}
+
+/// TD-10, TD-21: engine resets beyond a maximum one lower than TdrLimitCount keep the program from the
+/// adapter: a live record 0x142 with its process id.
+#[test]
+fn td_10_who_causes_too_many_resets_is_blocked() {
+    let tdr = TdrPolicy {
+        limit_count: 3,
+        ..soon()
+    };
+    on_recovering_benches(1, tdr, &DriverOptions::default(), |bench| {
+        for reset in 1..=3 {
+            let device = bench.adapter.create_device();
+            let mut guilty = queue_of(&device, 0);
+            hang(&mut guilty);
+            let ended = guilty.progress_fence().wait(1, LONG);
+            assert_eq!(ended, Err(WaitError::DeviceLost));
+            until_noted(bench, reset);
+        }
+        until_noted(bench, 4);
+        let records = bench.take_records();
+        let codes: Vec<_> = records.iter().map(|record| record.code).collect();
+        assert_eq!(
+            codes,
+            [ENGINE, ENGINE, ENGINE, Record::VIDEO_PROGRAM_BLOCKED]
+        );
+        assert_eq!(records[3].parameters[3], u64::from(std::process::id()));
+        assert_eq!(bench.adapter.os().stopped(), None);
+        let refused = bench.adapter.create_device().create_fence(0).unwrap_err();
+        assert!(refused.to_string().contains("0x142"), "{refused}");
+    });
+}
+
+/// The gentle way: a packet that heeds the abort word ends by it, its device is in error, and the engine is
+/// the one that it was.
+#[test]
+fn td_06_a_packet_that_heeds_abort_costs_no_engine() {
+    on_benches(1, |bench| {
+        let mut guilty = bench.queue();
+        let list = &mut CommandList::new();
+        guilty
+            .submit(list.stall(StallKind::HeedsAbort, support::bench::FOR_EVER))
+            .unwrap();
+        until_noted(bench, 1);
+        assert_eq!(codes(bench), [ENGINE]);
+        assert_eq!(bench.counters().resets, 0);
+        assert!(guilty.error().is_some());
+        let innocent = bench.adapter.create_device();
+        let (mut queue, fence) = (queue_of(&innocent, 0), innocent.create_fence(0).unwrap());
+        queue.submit(CommandList::new().signal(&fence, 1)).unwrap();
+        assert_eq!(fence.wait(1, LONG), Ok(()));
+    });
+}
+
+/// TD-22: a queue that was under way goes on where it was: each of its packets takes effect once, however
+/// far they had come. Many resets, at whatever moment.
+#[test]
+fn td_22_what_was_under_way_takes_effect_once() {
+    on_benches(1, |bench| {
+        let innocent = bench.adapter.create_device();
+        let mut queue = queue_of(&innocent, 0);
+        let fence = innocent.create_fence(0).unwrap();
+        let mut signalled = 0;
+        let mut expected = Vec::new();
+        let mut values = Vec::new();
+        for _ in 0..5 {
+            let device = bench.adapter.create_device();
+            let mut guilty = queue_of(&device, 0);
+            let mut last = 0;
+            for submission in 0..20 {
+                let mut list = CommandList::new();
+                list.nop();
+                signalled += 1;
+                list.wait(&fence, signalled - 1).signal(&fence, signalled);
+                expected.push(signalled);
+                last = queue.submit(&list).unwrap();
+                if submission == 10 {
+                    hang(&mut guilty);
+                }
+            }
+            let ended = queue.progress_fence().wait(last, LONG);
+            for report in bench.adapter.os().tdr_reports() {
+                println!("{report}");
+            }
+            ended.unwrap();
+            let log = queue.read_signal_log().unwrap();
+            assert_eq!(log.lost, 0);
+            let handle = fence.handle().raw();
+            let own = log
+                .entries
+                .iter()
+                .filter(|entry| entry.native_fence == handle);
+            values.extend(own.map(|entry| entry.fence_value));
+            guilty.progress_fence().wait(1, LONG).unwrap_err();
+        }
+        assert_eq!(values, expected);
+        assert_eq!(fence.current_value(), signalled);
+        assert_eq!(queue.error(), None);
+        until_noted(bench, 5);
+        assert_eq!(codes(bench), [ENGINE; 5]);
+    });
+}
+
+/// TD-23: the engine that was given up comes back to life: it ends its packet, executes what it finds
+/// behind it, stores and raises; nothing that the OS still uses changes by it.
+#[test]
+fn td_23_an_engine_that_comes_back_changes_nothing() {
+    on_benches(1, |bench| {
+        let innocent = bench.adapter.create_device();
+        let mut guilty = bench.queue();
+        let (mut same, mirror) = (queue_of(&innocent, 0), innocent.create_fence(0).unwrap());
+        let (behind, open) = (bench.fence(0), innocent.create_fence(0).unwrap());
+        // Of some seconds, after which the old engine goes on.
+        let passes = passes_of_seconds(bench);
+        let mut list = CommandList::new();
+        list.stall(StallKind::HeedsNothing, passes)
+            .signal(&behind, 77);
+        guilty.submit(&list).unwrap();
+        assert_eq!(
+            guilty.progress_fence().wait(1, LONG),
+            Err(WaitError::DeviceLost)
+        );
+        for value in 1..=3 {
+            same.submit(CommandList::new().signal(&mirror, value))
+                .unwrap();
+        }
+        mirror.wait(3, LONG).unwrap();
+        let driver = bench.parking_driver();
+        until("the engine that was given up ends", || {
+            driver.given_up() == 0
+        });
+        assert_eq!(native(&behind).current_value(), 0, "the old engine's store");
+        assert_eq!(mirror.current_value(), 3);
+        let log = same.read_signal_log().unwrap();
+        assert_eq!((log.entries.len(), log.lost), (6, 0));
+        same.submit(CommandList::new().signal(&open, 1)).unwrap();
+        assert_eq!(open.wait(1, LONG), Ok(()));
+        assert_eq!(codes(bench), [ENGINE]);
+        assert_eq!(bench.counters().refused_words, 0);
+    });
+}
+
+/// Passes of a stall that takes some times as long as its engine has to answer, by how long few take.
+fn passes_of_seconds(bench: &Bench) -> u64 {
+    let device = bench.adapter.create_device();
+    let mut queue = queue_of(&device, 0);
+    let mut passes = 1000;
+    loop {
+        let begin = std::time::Instant::now();
+        let list = &mut CommandList::new();
+        let value = queue
+            .submit(list.stall(StallKind::HeedsNothing, passes))
+            .unwrap();
+        queue.progress_fence().wait(value, LONG).unwrap();
+        let taken = begin.elapsed();
+        if taken >= soon().delay / 20 {
+            return passes * 80;
+        }
+        passes *= 2;
+    }
+}
+
+/// PR-01: before a time-out there was a preemption request, and it had all of TdrDelay.
+#[test]
+fn pr_01_a_preemption_request_precedes_the_time_out() {
+    on_benches(1, |bench| {
+        let asked = Arc::new(std::sync::Mutex::new(None));
+        let reset_after = Arc::new(std::sync::Mutex::new(None));
+        let early = Arc::new(AtomicBool::new(false));
+        let (asks, resets, is_early) = (
+            Arc::clone(&asked),
+            Arc::clone(&reset_after),
+            Arc::clone(&early),
+        );
+        bench.spy.before_tdr(move |call| match call {
+            TdrCall::RequestPreemption(0) => {
+                asks.lock()
+                    .unwrap()
+                    .get_or_insert_with(std::time::Instant::now);
+            }
+            TdrCall::ResetEngine(0) => match *asks.lock().unwrap() {
+                Some(at) => *resets.lock().unwrap() = Some(at.elapsed()),
+                None => is_early.store(true, Ordering::Relaxed),
+            },
+            _ => {}
+        });
+        let mut guilty = bench.queue();
+        hang(&mut guilty);
+        until_noted(bench, 1);
+        assert!(!early.load(Ordering::Relaxed));
+        let after = reset_after.lock().unwrap().unwrap();
+        assert!(after >= soon().delay, "{after:?}");
+        assert_eq!(codes(bench), [ENGINE]);
+    });
+}
+
+/// TD-11: the report names the engine and its queues, never with more of the driver's than fits; where the
+/// driver gives nothing, recovery goes on without.
+#[test]
+fn td_11_a_report_a_person_can_read() {
+    for fails in [false, true] {
+        on_benches(1, |bench| {
+            if fails {
+                bench.spy.fail_tdr(TdrCall::CollectDbgInfo(ENGINE));
+            }
+            let (fence, mut waits) = (bench.fence(3), bench.queue());
+            waits.submit(CommandList::new().wait(&fence, 9)).unwrap();
+            bench.until_parked();
+            let mut guilty = bench.queue();
+            hang(&mut guilty);
+            until_noted(bench, 1);
+            let reports = bench.adapter.os().tdr_reports();
+            assert_eq!(reports.len(), 1);
+            let text = reports[0].to_string();
+            println!("{text}");
+            assert!(text.starts_with("0x141: engine of node 0"), "{text}");
+            assert!(text.contains("completed 0 of 1"), "{text}");
+            let wait = format!(
+                "waits for 9 of the fence with handle {:#x}, whose value is 3",
+                fence.handle().raw()
+            );
+            assert!(text.contains(&wait), "{text}");
+            assert_eq!(reports[0].driver.is_err(), fails);
+            assert_eq!(codes(bench), [ENGINE]);
+        });
+    }
+}
+
+/// TD-09: engines that depend on the one that is reset are preempted, or reset with it in ordinal order;
+/// a group without the node itself is a bug check 0x119, P1 = 8.
+#[test]
+fn td_09_dependent_engines_are_preempted_or_reset_too() {
+    on_benches(3, |bench| {
+        bench.spy.answer_group(|_| 0b111);
+        let mut hung = [0, 2].map(|node| {
+            let device = bench.adapter.create_device();
+            queue_of(&device, node)
+        });
+        let mut idle = queue_of(&bench.adapter.create_device(), 1);
+        for queue in &mut hung {
+            hang(queue);
+        }
+        for queue in &hung {
+            let ended = queue.progress_fence().wait(1, LONG);
+            assert_eq!(ended, Err(WaitError::DeviceLost));
+        }
+        until_noted(bench, 2);
+        let resets = bench.spy.tdr_calls();
+        let resets = resets
+            .iter()
+            .filter(|call| matches!(call, TdrCall::ResetEngine(_)));
+        assert_eq!(
+            Vec::from_iter(resets),
+            [&TdrCall::ResetEngine(0), &TdrCall::ResetEngine(2)]
+        );
+        assert_eq!(codes(bench), [ENGINE; 2]);
+        let value = idle.submit(&CommandList::new()).unwrap();
+        assert_eq!(idle.progress_fence().wait(value, LONG), Ok(()));
+    });
+    on_benches(1, |bench| {
+        bench.spy.answer_group(|_| 0);
+        let mut guilty = bench.queue();
+        hang(&mut guilty);
+        until("the adapter is stopped", || {
+            bench.adapter.os().stopped().is_some()
+        });
+        let records = bench.take_records();
+        let parameters = records[0].parameters;
+        assert_eq!(records[0].code, Record::VIDEO_SCHEDULER_INTERNAL_ERROR);
+        assert_eq!(parameters[..2], [Record::NODE_WITHOUT_ITSELF, 0]);
+    });
+}
+
+/// TD-12: an engine whose device is lost is recovered from at once, without a preemption request.
+#[test]
+fn td_12_a_lost_device_is_recovered_from_the_same_way() {
+    on_benches(2, |bench| {
+        let mut queue = bench.queue();
+        let (mut other, fence) = (bench.queue_on(1), bench.fence(0));
+        let value = queue.submit(CommandList::new().nop()).unwrap();
+        queue.progress_fence().wait(value, LONG).unwrap();
+        bench.until_parked();
+        bench.engines[0].lose();
+        let innocent = bench.adapter.create_device();
+        let mut goes_on = queue_of(&innocent, 0);
+        let value = goes_on.submit(CommandList::new().nop()).unwrap();
+        let ended = goes_on.progress_fence().wait(value, LONG);
+        until_noted(bench, 1);
+        assert_eq!(codes(bench), [ENGINE]);
+        println!("whose packet it was that found the loss: {ended:?}");
+        other.submit(CommandList::new().signal(&fence, 1)).unwrap();
+        assert_eq!(fence.wait(1, LONG), Ok(()));
+        let again = queue.submit(CommandList::new().nop()).unwrap();
+        assert_eq!(queue.progress_fence().wait(again, LONG), Ok(()));
+        let calls = bench.spy.tdr_calls();
+        assert!(!calls.contains(&TdrCall::RequestPreemption(0)), "{calls:?}");
     });
 }

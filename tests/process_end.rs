@@ -158,8 +158,8 @@ impl Engine for Refusing {
         self.model.prepare_verbose()
     }
 
-    fn attach(&mut self, control: GpuVa) -> Result<(), MapError> {
-        self.model.attach(control)
+    fn attach(&mut self, control: GpuVa, before: u64) -> Result<(), MapError> {
+        self.model.attach(control, before)
     }
 
     fn start(&self, slice: u64, work: SliceWork) -> Result<(), EngineLost> {

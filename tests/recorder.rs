@@ -40,7 +40,7 @@ fn a_slice_is_one_workgroup_between_its_two_barriers() {
     let queue = bench.device.queue(0).unwrap();
     let mut engine =
         ShaderEngine::new(Arc::new(Mutex::new(queue)), ShaderTuning::default()).unwrap();
-    engine.attach(CONTROL).unwrap();
+    engine.attach(CONTROL, 0).unwrap();
 
     assert!(!engine.commands().is_empty());
     let mut pipelines = Vec::new();

@@ -55,11 +55,12 @@ pub trait Engine: AddressSpace + Send + Sync + Debug {
     fn caps(&self) -> EngineCaps;
 
     /// Tells the engine where its control block lies, while no slice is in flight: before the first one,
-    /// and once more when an engine that was kept warm takes another's place.
+    /// and once more when an engine that was kept warm takes another's place. The next slice is the one
+    /// after `before`, which is not below those that it has executed.
     ///
     /// # Errors
     /// When the engine cannot prepare its slices.
-    fn attach(&mut self, control: GpuVa) -> Result<(), MapError>;
+    fn attach(&mut self, control: GpuVa, before: u64) -> Result<(), MapError>;
 
     /// Makes ready for slices that are verbose; called before the first of them, and maybe again.
     ///

@@ -44,6 +44,26 @@ pub struct EngineAddress {
     pub memory: Box<dyn EngineMemory>,
 }
 
+/// No engine's.
+#[derive(Debug)]
+struct Gone;
+
+impl EngineMemory for Gone {
+    fn cut_off(&self, _: bool) -> Result<bool, RegionError> {
+        Ok(true)
+    }
+}
+
+impl EngineAddress {
+    /// Where no engine sees anything.
+    pub(super) fn gone() -> Self {
+        Self {
+            va: GpuVa(0),
+            memory: Box::new(Gone),
+        }
+    }
+}
+
 /// See the file's head.
 #[derive(Debug)]
 pub struct EngineMapping {

@@ -64,9 +64,15 @@ impl HeldEngine {
 
     /// It is given up: what it has of regions is kept until it has ended.
     pub(super) fn give_up(&self, addresses: Vec<EngineAddress>, reaper: &Arc<Reaper>) {
-        *lock(&reaper.left) += 1;
-        let reaper = Arc::clone(reaper);
-        *lock(&self.given_up) = Some(GivenUp { addresses, reaper });
+        let mut given_up = lock(&self.given_up);
+        match given_up.as_mut() {
+            Some(given_up) => given_up.addresses.extend(addresses),
+            None => {
+                *lock(&reaper.left) += 1;
+                let reaper = Arc::clone(reaper);
+                *given_up = Some(GivenUp { addresses, reaper });
+            }
+        }
     }
 }
 

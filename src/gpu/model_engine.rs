@@ -85,6 +85,8 @@ impl Default for ModelOptions {
 struct Turns {
     /// Where the control block lies, once attached.
     control: u64,
+    /// The first slice since then.
+    first: u64,
     started: u64,
     /// What a slice is to do, by slot.
     works: [SliceWork; SLICE_SLOTS as usize],
@@ -229,7 +231,7 @@ impl Inner {
         // Whatever ends the thread, nobody waits for it in vain.
         let _lost = LostAtEnd(self);
         let mut slice = 1;
-        while self.begins(slice) {
+        while self.begins(&mut slice) {
             // What was violated is recorded; an engine that did it executes no more.
             let ran = self.run(worker, slice);
             if let Err(violation) = ran.and_then(|()| self.leave(slice)) {
@@ -242,10 +244,11 @@ impl Inner {
 
     /// Sleeps until the slice is started and the one before it has ended; false when the engine
     /// stops.
-    fn begins(&self, slice: u64) -> bool {
+    fn begins(&self, slice: &mut u64) -> bool {
         let mut turns = lock(&self.turns);
         loop {
-            if turns.started >= slice && turns.ended + 1 >= slice {
+            *slice = (*slice).max(turns.first);
+            if turns.started >= *slice && turns.ended + 1 >= *slice {
                 return true;
             }
             if turns.stops {
@@ -289,8 +292,11 @@ impl Engine for ModelEngine {
         }
     }
 
-    fn attach(&mut self, control: GpuVa) -> Result<(), MapError> {
-        lock(&self.inner.turns).control = control.0;
+    fn attach(&mut self, control: GpuVa, before: u64) -> Result<(), MapError> {
+        let mut turns = lock(&self.inner.turns);
+        turns.control = control.0;
+        (turns.started, turns.ended, turns.first) = (before, before, before + 1);
+        drop(turns);
         // Its threads are there once it was attached before.
         if self.inner.options.threads == ModelThreads::Callers || !self.workers.is_empty() {
             return Ok(());

@@ -272,6 +272,6 @@ mod tests {
         list.is_connected(7, false);
         list.stop(7, 9);
         assert_eq!(list.last_to_know(7, 9), 9);
-        node.stop();
+        assert!(node.stop());
     }
 }

@@ -219,7 +219,7 @@ impl Engine for ShaderEngine {
         EngineCaps::of(self.device.adapter())
     }
 
-    fn attach(&mut self, control: GpuVa) -> Result<(), MapError> {
+    fn attach(&mut self, control: GpuVa, _: u64) -> Result<(), MapError> {
         self.control = control;
         let commands = self
             .pipelines

@@ -145,7 +145,7 @@ fn warm_up(engine: &mut dyn Engine) -> Result<(), MapError> {
     };
     let control = map(WordGroup::EngineControl, EngineControl::BLOCK_BYTES)?;
     let report = map(WordGroup::EngineReport, EngineReport::BLOCK_BYTES)?;
-    super::node::attach(engine, &control, &report)?;
+    super::node::attach(engine, &control, &report, 0)?;
     let lost = |_| MapError::Refused(String::from("its device is lost"));
     for slice in 1..=WARM_SLICES {
         let at = EngineControl::slice_args(slice);

@@ -174,7 +174,9 @@ impl Ddi for Driver {
 
     fn stop(&self) {
         for node in &self.nodes {
-            node.stop();
+            if !node.stop() {
+                self.threads.let_go(node.ordinal());
+            }
         }
         self.threads.join();
     }

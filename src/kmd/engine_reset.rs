@@ -98,6 +98,13 @@ impl TdrDdi for Driver {
         Ok(())
     }
 
+    fn give_up_engine(&self, node_ordinal: u32) {
+        if let Ok(node) = self.node(node_ordinal) {
+            node.give_up();
+            self.threads.let_go(node_ordinal);
+        }
+    }
+
     fn collect_dbg_info(&self, args: &CollectDbgInfo) -> Result<String, DdiError> {
         ResetCalls(self).debug_info(args)
     }

@@ -83,6 +83,12 @@ impl TdrDdi for LevelChecked {
         })
     }
 
+    fn give_up_engine(&self, node_ordinal: u32) {
+        self.call_tdr("GiveUpEngine", Level::Passive, |ddi| {
+            ddi.give_up_engine(node_ordinal);
+        });
+    }
+
     fn collect_dbg_info(&self, args: &CollectDbgInfo) -> Result<String, DdiError> {
         self.call_tdr("CollectDbgInfo", Level::Passive, |ddi| {
             ddi.collect_dbg_info(args)

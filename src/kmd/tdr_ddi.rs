@@ -61,6 +61,10 @@ pub trait TdrDdi {
     /// Stops the adapter.
     fn restart_from_timeout(&self) -> Result<(), DdiError>;
 
+    /// PASSIVE_LEVEL: the adapter was stopped, and the engine does not answer (choice: the documents stop the
+    /// machine): on return it changes nothing any more, and whoever waited for it returns.
+    fn give_up_engine(&self, node_ordinal: u32);
+
     /// `DxgkDdiCollectDbgInfo`, PASSIVE_LEVEL, with any others at once: what the driver knows, for people; at
     /// most `buffer_size` bytes (TD-11).
     ///

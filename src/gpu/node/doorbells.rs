@@ -99,17 +99,24 @@ impl Node {
     }
 
     fn check_runs(&self, inner: &Inner, queue: &QueueSlot) -> Result<(), NodeError> {
-        match inner.life {
-            Life::Up => {}
-            // The queue runs when another engine has taken its place.
-            Life::Lost | Life::LossTold if self.is_replaceable() => {}
-            Life::Lost | Life::LossTold | Life::Stopping => return Err(EngineLost.into()),
+        if !self.goes_on(inner) {
+            return Err(EngineLost.into());
         }
         // A queue that was stopped never runs again (HQ-01).
         if queue.status() == DoorbellStatus::DisconnectedAbort || queue.fault().is_some() {
             return Err(NodeError::QueueAborted);
         }
         Ok(())
+    }
+
+    /// Whether queues of the run list are executed, now or when another engine has taken the place of a lost
+    /// one.
+    pub(super) fn goes_on(&self, inner: &Inner) -> bool {
+        match inner.life {
+            Life::Up | Life::Replaced => true,
+            Life::Lost | Life::LossTold => self.is_replaceable(),
+            Life::Stopping => false,
+        }
     }
 
     /// Whether a queue is connected by calls alone.

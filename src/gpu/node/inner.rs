@@ -83,6 +83,8 @@ pub(super) enum Life {
     /// The OS is still to be told.
     Lost,
     LossTold,
+    /// Another engine has taken the place of one that was given up, and the OS lets it go on later.
+    Replaced,
 }
 
 /// The node's changing half.

@@ -28,6 +28,9 @@ impl SliceInFlight {
     }
 }
 
+/// Slices that have not ended by then when a node is stopped do not end.
+const GIVEN_UP_AFTER: Duration = Duration::from_secs(2);
+
 impl Node {
     /// For the interrupt thread: sleeps until the next slice has ended, and takes its report.
     /// `None` when the node has stopped, or `engine` is not the node's any more: then the thread lets go of
@@ -45,7 +48,7 @@ impl Node {
                     return None;
                 }
                 match inner.life {
-                    Life::Up => inner.serviced + 1,
+                    Life::Up | Life::Replaced => inner.serviced + 1,
                     Life::Lost => {
                         inner.life = Life::LossTold;
                         // Nothing runs on the device any more.
@@ -212,25 +215,35 @@ impl Node {
     }
 
     /// Stops: no slice is submitted any more, and the interrupt thread ends. Waits for the slices in
-    /// flight.
-    pub fn stop(&self) {
-        self.stop_until(None);
+    /// flight; but an engine that can be given up is, if they do not end. Whether they have ended.
+    #[must_use]
+    pub fn stop(&self) -> bool {
+        let is_replaceable = self.is_replaceable();
+        let is_lost = matches!(lock(&self.inner).life, Life::Lost | Life::LossTold);
+        let deadline = is_replaceable.then(|| Instant::now() + GIVEN_UP_AFTER);
+        let has_ended = !(is_lost && is_replaceable) && self.stop_until(deadline);
+        if !has_ended {
+            self.give_up();
+        }
+        has_ended
     }
 
     /// The same, and leaves slices that have not ended by then to themselves, and the interrupt
     /// thread with them.
-    pub fn stop_until(&self, deadline: Option<Instant>) {
+    pub fn stop_until(&self, deadline: Option<Instant>) -> bool {
         let mut inner = lock(&self.inner);
         self.request_end(&mut inner);
-        if inner.life == Life::Up {
+        if matches!(inner.life, Life::Up | Life::Replaced) {
             inner.life = Life::Stopping;
         }
         let (last, engine) = (inner.submitted, Arc::clone(&inner.engine));
         drop(inner);
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         // Slices end by themselves; an error means that nothing runs any more.
-        if last == 0 || engine.wait(last, left) != Ok(false) {
+        let has_ended = last == 0 || engine.wait(last, left) != Ok(false);
+        if has_ended {
             engine.abandon(last + 1);
         }
+        has_ended
     }
 }

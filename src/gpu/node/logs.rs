@@ -70,7 +70,7 @@ impl Node {
             reports = self.drain_slices(inner);
             inner = lock(&self.inner);
             if runs {
-                Self::end_pause(&mut inner, queue);
+                self.end_pause(&mut inner, queue);
             }
         }
         if inner.life != Life::Up && queue.has_log(log) {
@@ -91,11 +91,11 @@ impl Node {
     }
 
     /// No slice knows a queue that paused: it is in the list again, if it may run.
-    fn end_pause(inner: &mut Inner, queue: &Arc<QueueSlot>) {
+    fn end_pause(&self, inner: &mut Inner, queue: &Arc<QueueSlot>) {
         inner.run_list.end_pause();
         inner.run_list.has_left(queue.number);
         // It may have been stopped meanwhile, and is out of the list then for good.
-        let goes_on = inner.life == Life::Up
+        let goes_on = self.goes_on(inner)
             && queue.status() != DoorbellStatus::DisconnectedAbort
             && queue.fault().is_none();
         if goes_on {

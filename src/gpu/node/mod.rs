@@ -100,7 +100,7 @@ impl Node {
         };
         let control = map(WordGroup::EngineControl, EngineControl::BLOCK_BYTES)?;
         let report = map(WordGroup::EngineReport, EngineReport::BLOCK_BYTES)?;
-        attach(engine.as_mut(), &control, &report)?;
+        attach(engine.as_mut(), &control, &report, 0)?;
         let (caps, providers) = (engine.caps(), Arc::clone(engine.providers()));
         let engine = HeldEngine::new(engine);
         let inner = Inner::new(Arc::clone(&engine), control.host(), report.host());
@@ -233,6 +233,7 @@ pub(super) fn attach(
     engine: &mut dyn Engine,
     control: &EngineMapping,
     report: &EngineMapping,
+    before: u64,
 ) -> Result<(), MapError> {
     for (offset, value) in [
         (EngineControl::REPORT_VA, report.va().0),
@@ -240,5 +241,5 @@ pub(super) fn attach(
     ] {
         control.host().word(offset).put(value);
     }
-    engine.attach(control.va())
+    engine.attach(control.va(), before)
 }

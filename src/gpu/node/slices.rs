@@ -210,7 +210,7 @@ impl Node {
     }
 
     pub(super) fn lose(&self, inner: &mut Inner) {
-        if inner.life != Life::Up {
+        if !matches!(inner.life, Life::Up | Life::Replaced) {
             return;
         }
         inner.life = Life::Lost;

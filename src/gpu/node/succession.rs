@@ -13,8 +13,8 @@ use super::{Node, StalledAt, attach, retirement};
 use crate::abi::{DoorbellStatus, EngineReport, ObjectId, WordGroup};
 use crate::gpu::spare_engines::WARM_SLICES;
 use crate::gpu::{
-    Engine, EngineMapping, GpuVa, HeldEngine, MapError, QueueSlot, QueueStanding, Reaper,
-    SliceReport,
+    Engine, EngineAddress, EngineMapping, GpuVa, HeldEngine, MapError, QueueSlot, QueueStanding,
+    Reaper, SliceReport,
 };
 use crate::shared::RegionError;
 use crate::sync::{Arc, lock, plain};
@@ -91,7 +91,7 @@ impl Node {
         let mut guard = lock(&self.inner);
         let inner = &mut *guard;
         let was_lost = match inner.life {
-            Life::Up => false,
+            Life::Up | Life::Replaced => false,
             Life::Lost | Life::LossTold => true,
             Life::Stopping => return Err(ReplaceError::NotNow),
         };
@@ -100,9 +100,7 @@ impl Node {
         // Whoever rings from now on finds it lost, and leaves the packets in the ring.
         self.lose(inner);
         let live = inner.live_mappings();
-        let all = [&self.control, &self.report].into_iter();
-        let all = all.chain(inner.table_mappings());
-        let all: Vec<_> = all.chain(live.iter().map(Arc::as_ref)).collect();
+        let all = self.all_mappings(inner, &live);
         for mapping in &all {
             let is_cut_off = mapping.cut_off(holds_addresses(mapping))?;
             if !is_cut_off && !was_lost {
@@ -114,7 +112,7 @@ impl Node {
         let before = all.iter().zip(addresses);
         let before = before.map(|(mapping, address)| mapping.pass_on(address));
         let before = before.collect();
-        attach(spare.as_mut(), &self.control, &self.report)?;
+        attach(spare.as_mut(), &self.control, &self.report, inner.submitted)?;
         inner.pass_on_tables();
         let aborted = inner.under_way(self.stalled_at());
         for queue in queues {
@@ -127,6 +125,7 @@ impl Node {
         inner.run_list.begin_anew();
         Self::adopt_posts(inner);
         inner.unsaved_faults.clear();
+        inner.life = Life::Replaced;
         inner.counters.resets += 1;
         let engine = std::mem::replace(&mut inner.engine, HeldEngine::new(spare));
         engine.give_up(before, &reaper);
@@ -140,6 +139,39 @@ impl Node {
                 ..SliceReport::default()
             },
         })
+    }
+
+    /// The engine does not come to an end, and none takes its place: it is cut off, where that can be, and left
+    /// to itself with all that it has. Whoever waits for its slices returns.
+    pub fn give_up(&self) {
+        let Some(reaper) = plain::lock(&self.reaper).clone() else {
+            return;
+        };
+        let inner = &mut *lock(&self.inner);
+        self.lose(inner);
+        let live = inner.live_mappings();
+        let all = self.all_mappings(inner, &live);
+        for mapping in &all {
+            // Where it cannot be cut off it stores to what nobody else has for much longer.
+            let _ = mapping.cut_off(false);
+        }
+        let addresses = all
+            .iter()
+            .map(|mapping| mapping.pass_on(EngineAddress::gone()));
+        let addresses = addresses.collect();
+        inner.engine.give_up(addresses, &reaper);
+        inner.mappings.let_go();
+        inner.beside.let_go();
+    }
+
+    fn all_mappings<'a>(
+        &'a self,
+        inner: &'a Inner,
+        live: &'a [Arc<EngineMapping>],
+    ) -> Vec<&'a EngineMapping> {
+        let blocks = [&self.control, &self.report].into_iter();
+        let tables = blocks.chain(inner.table_mappings());
+        tables.chain(live.iter().map(Arc::as_ref)).collect()
     }
 
     /// What the engine has shown of itself so far: any change is a step, an answer of its mailbox, or the
@@ -208,7 +240,7 @@ impl Node {
     pub fn go_on(&self) -> SliceReport {
         let mut guard = lock(&self.inner);
         let inner = &mut *guard;
-        if !matches!(inner.life, Life::Lost | Life::LossTold) {
+        if inner.life != Life::Replaced {
             return SliceReport::default();
         }
         inner.life = Life::Up;

@@ -42,8 +42,15 @@ impl AdapterState {
             return;
         };
         let policy = self.tdr.policy;
+        if self.stopped().is_some() {
+            return tdr.give_up_engine(node);
+        }
         if policy.level == TdrLevel::BugCheck {
-            self.stop_adapter(Record::video_tdr_failure(node, "TdrLevel says so"));
+            self.stop_adapter(
+                tdr,
+                node,
+                Record::video_tdr_failure(node, "TdrLevel says so"),
+            );
             return;
         }
         let snapshot = self.take_snapshot(node);
@@ -51,6 +58,9 @@ impl AdapterState {
             return self.take_interrupts_again(&[node]);
         }
         let group = self.prepare(tdr, node, cause, &snapshot);
+        if !group.contains(&node) {
+            return self.stop_adapter(tdr, node, Record::node_without_itself(node));
+        }
         if policy.debug_mode == TdrDebugMode::Off {
             self.life.note(Record::engine_timeout(node));
             return self.take_interrupts_again(&[node]);
@@ -65,6 +75,10 @@ impl AdapterState {
             } else if is_preempted(tdr, member) {
                 continue;
             } else {
+                if !self.group_of(tdr, member).contains(&member) {
+                    let record = Record::node_without_itself(member);
+                    return self.stop_adapter(tdr, node, record);
+                }
                 self.take_snapshot(member)
             };
             match self.reset_engine(tdr, member, &snapshot) {
@@ -134,6 +148,11 @@ impl AdapterState {
                 .collect_dbg_info(&args)
                 .map_err(|error| error.to_string()),
         });
+        self.group_of(tdr, node)
+    }
+
+    /// The nodes whose engines are reset with that of a node.
+    fn group_of(&self, tdr: &dyn TdrDdi, node: u32) -> BTreeSet<u32> {
         let mask = tdr.query_dependent_engine_group(node);
         let nodes = 0..self.ddi().node_count();
         nodes.filter(|of| mask >> of & 1 == 1).collect()
@@ -146,10 +165,6 @@ impl AdapterState {
 
     /// Resets one engine, and looks at what it says of that.
     fn reset_engine(&self, tdr: &dyn TdrDdi, node: u32, snapshot: &Snapshot) -> Outcome {
-        if tdr.query_dependent_engine_group(node) >> node & 1 == 0 {
-            self.stop_adapter(Record::node_without_itself(node));
-            return Outcome::Stopped;
-        }
         let aborted = match tdr.reset_engine(node) {
             Ok(aborted) => aborted,
             Err(why) => return Outcome::Promoted(why),
@@ -157,7 +172,7 @@ impl AdapterState {
         if let Some(hw_queue) = aborted.hw_queue {
             let ids = snapshot.ids_of(hw_queue);
             if let Some(Err(invalid)) = ids.map(|ids| ids.check(aborted.last_aborted_fence_id)) {
-                self.stop_adapter(Record::invalid_aborted_fence(node, invalid));
+                self.stop_adapter(tdr, node, Record::invalid_aborted_fence(node, invalid));
                 return Outcome::Stopped;
             }
         }
@@ -207,7 +222,7 @@ impl AdapterState {
         if lock(&self.tdr.limits).is_adapter_over(&self.tdr.policy, now) {
             let node = guilty.first().copied().unwrap_or_default();
             let reason = "more than TdrLimitCount resets of the adapter within TdrLimitTime";
-            return self.stop_adapter(Record::video_tdr_failure(node, reason));
+            return self.stop_adapter(tdr, node, Record::video_tdr_failure(node, reason));
         }
         let nodes: Vec<_> = (0..self.ddi().node_count()).collect();
         let snapshots = nodes.iter().map(|node| self.take_snapshot(*node));
@@ -226,7 +241,7 @@ impl AdapterState {
         if let Err(error) = restarted {
             let node = guilty.first().copied().unwrap_or_default();
             let reason = format!("the adapter was not reset: {error}");
-            return self.stop_adapter(Record::video_tdr_failure(node, &reason));
+            return self.stop_adapter(tdr, node, Record::video_tdr_failure(node, &reason));
         }
         self.life.note(Record::adapter_timeout(guilty, why));
         self.take_interrupts_again(&nodes);
@@ -256,9 +271,11 @@ impl AdapterState {
         self.fail_everything(WaitError::DeviceLost);
     }
 
-    fn stop_adapter(&self, record: Record) {
+    /// The end of the adapter. Nobody resets the engine any more, so nobody shall wait for it.
+    fn stop_adapter(&self, tdr: &dyn TdrDdi, node: u32, record: Record) {
         self.life.bug_check(record);
         self.life.settle();
+        tdr.give_up_engine(node);
     }
 }
 

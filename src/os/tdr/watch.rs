@@ -110,7 +110,7 @@ fn run(adapter: &Weak<AdapterState>, activity: &Activity, policy: TdrPolicy) {
             let Some(adapter) = adapter.upgrade() else {
                 return;
             };
-            if adapter.tdr.watch.stops.load(Ordering::Acquire) || adapter.stopped().is_some() {
+            if adapter.tdr.watch.stops.load(Ordering::Acquire) {
                 return;
             }
             let mut looks = || adapter.look_after_engines(&mut observed, Instant::now());

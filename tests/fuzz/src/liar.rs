@@ -100,7 +100,7 @@ impl Engine for Liar {
         }
     }
 
-    fn attach(&mut self, _: GpuVa) -> Result<(), MapError> {
+    fn attach(&mut self, _: GpuVa, _: u64) -> Result<(), MapError> {
         Ok(())
     }
 

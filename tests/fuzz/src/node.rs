@@ -53,8 +53,8 @@ impl Engine for Quiet {
         self.0.caps()
     }
 
-    fn attach(&mut self, control: GpuVa) -> Result<(), MapError> {
-        self.0.attach(control)
+    fn attach(&mut self, control: GpuVa, before: u64) -> Result<(), MapError> {
+        self.0.attach(control, before)
     }
 
     fn prepare_verbose(&self) -> Result<(), MapError> {
@@ -470,7 +470,7 @@ impl Queue {
 impl Drop for ModelNode {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            self.node.stop();
+            let _ = self.node.stop();
         }
     }
 }

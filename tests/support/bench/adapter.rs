@@ -3,19 +3,19 @@
 use super::{DdiSpy, EngineSpy, Waiter, memory, until};
 use native_fence::gpu::{
     CommandEngine, Crowd, Engine, EngineState, EngineUnit, ModelEngine, ModelMemory, ModelOptions,
-    Node, NodePolicy, ShaderEngine, ShaderTuning, SharedQueue,
+    Node, NodePolicy, ShaderEngine, ShaderTuning, SharedQueue, SpareEngines,
 };
 use native_fence::kmd::{
     CommandDriver, Ddi, Driver, DriverOptions, MonitoredValueUpdate, NodeCounters, VidSchCaps,
 };
-use native_fence::os::{NativeFence, Record};
+use native_fence::os::{Features, NativeFence, Record};
 use native_fence::shared::{Block, Providers};
 use native_fence::vulkan::{
     AdapterInfo, Instance, InstanceOptions, Timeline, choose, memory_providers, validation,
 };
 use native_fence::{
     Adapter, CommandList, Device, Fence, FenceMemory, HwQueue, HwQueueOptions, MemoryOptions,
-    Timeout,
+    TdrPolicy, Timeout,
 };
 use std::sync::{Arc, Mutex};
 
@@ -70,7 +70,7 @@ fn devices(
     tuned_devices(count, unit, memory, ShaderTuning::default())
 }
 
-fn tuned_devices(
+pub(super) fn tuned_devices(
     count: u32,
     unit: Option<EngineUnit>,
     memory: MemoryOptions,
@@ -205,15 +205,30 @@ impl Bench {
         fences: FenceMemory,
         options: &DriverOptions,
     ) -> Self {
+        Self::watched(engines, info, policy, fences, options, None)
+    }
+
+    /// The same, whose engines are reset if there are others to take their places.
+    pub(super) fn watched(
+        engines: Vec<Box<dyn Engine>>,
+        info: Option<AdapterInfo>,
+        policy: NodePolicy,
+        fences: FenceMemory,
+        options: &DriverOptions,
+        recovers: Option<(Arc<SpareEngines>, TdrPolicy)>,
+    ) -> Self {
+        let (spares, tdr) = recovers.unzip();
         let engines: Vec<_> = engines.into_iter().map(EngineSpy::over).collect();
         // Room for all: how long an engine stays shall not depend on the machine.
         let crowd = Arc::new(Crowd::new(engines.len() as u32));
         let nodes = engines.iter().zip(0..).map(|(engine, ordinal)| {
             Node::new(ordinal, engine.boxed(), policy, Arc::clone(&crowd)).unwrap()
         });
-        let driver = Driver::with_options(nodes.collect(), options.clone());
+        let driver = Driver::with_spares(nodes.collect(), options.clone(), spares);
         let spy = DdiSpy::over(Arc::clone(&driver) as _);
-        let adapter = Adapter::with_driver(Arc::clone(&spy) as _).unwrap();
+        let features = Features::default();
+        let tdr = tdr.unwrap_or_default();
+        let adapter = Adapter::with_driver_watched(Arc::clone(&spy) as _, features, tdr).unwrap();
         Self {
             device: Device::with_fences_in(adapter.os(), fences),
             spy,

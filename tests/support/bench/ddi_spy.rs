@@ -5,6 +5,7 @@
 //! hook in one makes no call on that fence; it may touch the fence's memory.
 
 use super::book::{Book, Call, Failing, MadeDoorbell, Moment, Passed, SetLog, SpyCallbacks, lock};
+use super::tdr_spy::TdrBook;
 use native_fence::abi::wddm::FenceStorageSurfaceData;
 use native_fence::abi::{AllocationId, DoorbellStatus, FenceId, LocalHandle, LogType, Packet};
 use native_fence::kmd::published::{
@@ -28,6 +29,7 @@ use std::time::Instant;
 pub(crate) struct DdiSpy {
     pub(super) driver: Arc<dyn Ddi>,
     pub(super) book: Arc<Book>,
+    pub(super) tdr: TdrBook,
     /// What the driver is made to say of its caps.
     says: fn(&mut VidSchCaps),
 }
@@ -55,6 +57,7 @@ impl DdiSpy {
         Arc::new(Self {
             driver,
             book: Arc::default(),
+            tdr: TdrBook::default(),
             says,
         })
     }
@@ -407,7 +410,7 @@ impl Ddi for DdiSpy {
     }
 
     fn tdr(&self) -> Option<&dyn TdrDdi> {
-        self.driver.tdr()
+        self.driver.tdr().map(|_| self as _)
     }
 
     fn look_for_interrupts(&self, done: &dyn Fn() -> bool, deadline: Option<Instant>) -> bool {

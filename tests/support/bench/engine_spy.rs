@@ -242,8 +242,8 @@ impl AddressSpace for Handle {
 }
 
 impl Engine for Handle {
-    fn attach(&mut self, control: GpuVa) -> Result<(), MapError> {
-        self.0.engine.write().unwrap().attach(control)
+    fn attach(&mut self, control: GpuVa, before: u64) -> Result<(), MapError> {
+        self.0.engine.write().unwrap().attach(control, before)
     }
 
     fn start(&self, slice: u64, work: SliceWork) -> Result<(), EngineLost> {

@@ -15,6 +15,8 @@ mod engine_spy;
 mod fences;
 pub(crate) mod monitored;
 mod raw_log;
+mod recovering;
+mod tdr_spy;
 mod waiter;
 
 #[allow(clippy::duplicate_mod, reason = "a test may use engines and bench")]
@@ -32,5 +34,7 @@ pub(crate) use ddi_spy::DdiSpy;
 pub(crate) use engine_spy::{Closed, EngineSpy, Mapped};
 pub(crate) use fences::{each, fences, monitored_values, nobody_waits, signal};
 pub(crate) use raw_log::RawLog;
+pub(crate) use recovering::{FOR_EVER, hang, on_recovering_benches, soon};
+pub(crate) use tdr_spy::TdrCall;
 pub(crate) use waiter::Waiter;
 pub(crate) use waiting::{Ended, LONG, is_sleeping, try_until, until, until_sleeping};

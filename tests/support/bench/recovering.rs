@@ -1,0 +1,108 @@
+//! Benches whose engines are reset when they do not answer.
+
+use super::adapter::tuned_devices;
+use super::{Bench, memory};
+use native_fence::abi::StallKind;
+use native_fence::gpu::{
+    Engine, EngineUnit, Injection, LongKernel, ModelEngine, ModelOptions, NodePolicy, ShaderEngine,
+    ShaderTuning, SpareEngines, SparePolicy,
+};
+use native_fence::kmd::DriverOptions;
+use native_fence::vulkan::{AdapterInfo, Instance, InstanceOptions, validation};
+use native_fence::{CommandList, FenceMemory, HwQueue, TdrPolicy};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Passes of a stall that no test waits for the end of.
+pub(crate) const FOR_EVER: u64 = 1 << 40;
+
+/// What the tests recover by: as soon as a busy machine allows for, and as often as they like.
+pub(crate) fn soon() -> TdrPolicy {
+    TdrPolicy {
+        delay: Duration::from_secs(1),
+        limit_count: 1_000_000,
+        ..TdrPolicy::default()
+    }
+}
+
+/// Knows stalls.
+fn tuning() -> ShaderTuning {
+    ShaderTuning {
+        stalls: true,
+        ..ShaderTuning::default()
+    }
+}
+
+fn model() -> ModelEngine {
+    ModelEngine::new(ModelOptions {
+        stalls: true,
+        ..ModelOptions::default()
+    })
+}
+
+/// Runs a body on the model and on the device, if nothing ends its loops: on one that does nothing hangs
+/// by a stall.
+pub(crate) fn on_recovering_benches(
+    engines: u32,
+    tdr: TdrPolicy,
+    options: &DriverOptions,
+    body: impl Fn(&Bench),
+) {
+    println!("on the model");
+    let spares = SpareEngines::new(SparePolicy::OnSuspicion, || Ok(Box::new(model())));
+    let boxed = |_| -> Box<dyn Engine> { Box::new(model()) };
+    body(&Bench::watched(
+        (0..engines).map(boxed).collect(),
+        None,
+        NodePolicy::default(),
+        FenceMemory::System,
+        options,
+        Some((spares, tdr)),
+    ));
+    let (memory, fences) = memory::asked_for();
+    let Some((engines, info)) = tuned_devices(engines, None, memory, tuning()) else {
+        return;
+    };
+    if ends_loops(&info) {
+        println!("left out on the device, whose driver ends every loop");
+        return;
+    }
+    println!("on the shader");
+    let providers = Arc::clone(engines[0].providers());
+    let device = info.clone();
+    let spares = SpareEngines::new(SparePolicy::OnSuspicion, move || {
+        spare(&device, &providers).map_err(|error| format!("{error:#}"))
+    });
+    body(&Bench::watched(
+        engines,
+        Some(info),
+        NodePolicy::default(),
+        fences,
+        options,
+        Some((spares, tdr)),
+    ));
+}
+
+fn spare(
+    info: &AdapterInfo,
+    providers: &Arc<native_fence::shared::Providers>,
+) -> anyhow::Result<Box<dyn Engine>> {
+    let validation = validation::asked_for_by_environment();
+    let instance = Instance::new(InstanceOptions { validation })?;
+    let queues = EngineUnit::Device.open_queues(&instance, info, 1, validation)?;
+    let engine = ShaderEngine::new(Arc::clone(&queues[0]), tuning())?;
+    Ok(Box::new(engine.with_providers(providers)))
+}
+
+/// lavapipe up to 22 ends every loop after some 65,000 passes.
+fn ends_loops(info: &AdapterInfo) -> bool {
+    info.driver_info.starts_with("Mesa 22")
+}
+
+/// Has a queue keep its engine for good.
+pub(crate) fn hang(queue: &mut HwQueue) -> u64 {
+    let list = &mut CommandList::new();
+    queue
+        .submit(list.stall(StallKind::HeedsNothing, FOR_EVER))
+        .unwrap()
+}

@@ -1,0 +1,151 @@
+//! TDR spy: the DDIs of hang detection and recovery, as they pass the DDI spy.
+
+use super::DdiSpy;
+use super::book::lock;
+use native_fence::kmd::{Activity, CollectDbgInfo, DdiError, ResetEngine, TdrDdi};
+use std::sync::{Arc, Mutex};
+
+/// A call down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TdrCall {
+    RequestPreemption(u32),
+    QueryEngineStatus(u32),
+    QueryDependentEngineGroup(u32),
+    ResetEngine(u32),
+    ResumeHwEngine(u32),
+    ResetFromTimeout,
+    RestartFromTimeout,
+    /// The reason.
+    CollectDbgInfo(u32),
+}
+
+type Before = Arc<dyn Fn(TdrCall) + Send + Sync>;
+type Reset = Box<dyn FnMut(ResetEngine) -> Result<ResetEngine, DdiError> + Send>;
+type Group = Box<dyn Fn(u32) -> u64 + Send>;
+
+/// What was called, and what a test has answered.
+#[derive(Default)]
+pub(super) struct TdrBook {
+    calls: Mutex<Vec<TdrCall>>,
+    before: Mutex<Option<Before>>,
+    reset: Mutex<Option<Reset>>,
+    group: Mutex<Option<Group>>,
+    /// Calls that fail.
+    fails: Mutex<Vec<TdrCall>>,
+}
+
+impl DdiSpy {
+    /// Calls of recovery so far, oldest first; what only watches is not among them.
+    pub(crate) fn tdr_calls(&self) -> Vec<TdrCall> {
+        lock(&self.tdr.calls).clone()
+    }
+
+    /// Does something before each call of recovery reaches the driver.
+    pub(crate) fn before_tdr(&self, before: impl Fn(TdrCall) + Send + Sync + 'static) {
+        *lock(&self.tdr.before) = Some(Arc::new(before));
+    }
+
+    /// ResetEngine gives what `answer` makes of the driver's answer.
+    pub(crate) fn answer_reset(
+        &self,
+        answer: impl FnMut(ResetEngine) -> Result<ResetEngine, DdiError> + Send + 'static,
+    ) {
+        *lock(&self.tdr.reset) = Some(Box::new(answer));
+    }
+
+    /// QueryDependentEngineGroup gives this.
+    pub(crate) fn answer_group(&self, group: impl Fn(u32) -> u64 + Send + 'static) {
+        *lock(&self.tdr.group) = Some(Box::new(group));
+    }
+
+    /// From now on such calls fail, and the driver does not get them.
+    pub(crate) fn fail_tdr(&self, call: TdrCall) {
+        lock(&self.tdr.fails).push(call);
+    }
+
+    fn recovery(&self) -> &dyn TdrDdi {
+        self.driver.tdr().expect("a driver that resets engines")
+    }
+
+    fn pass_tdr(&self, call: TdrCall) -> Result<(), DdiError> {
+        lock(&self.tdr.calls).push(call);
+        let before = lock(&self.tdr.before).clone();
+        if let Some(before) = before {
+            before(call);
+        }
+        if lock(&self.tdr.fails).contains(&call) {
+            return Err(DdiError::InvalidParameter("the test has it fail"));
+        }
+        Ok(())
+    }
+}
+
+impl TdrDdi for DdiSpy {
+    fn supports_per_engine_tdr(&self) -> bool {
+        self.recovery().supports_per_engine_tdr()
+    }
+
+    fn activity(&self) -> Arc<Activity> {
+        self.recovery().activity()
+    }
+
+    fn engine_marks(&self, node_ordinal: u32) -> Option<u64> {
+        self.recovery().engine_marks(node_ordinal)
+    }
+
+    fn request_preemption(&self, node_ordinal: u32) {
+        let _ = self.pass_tdr(TdrCall::RequestPreemption(node_ordinal));
+        self.recovery().request_preemption(node_ordinal);
+    }
+
+    fn suspect_engine(&self, node_ordinal: u32) {
+        self.recovery().suspect_engine(node_ordinal);
+    }
+
+    fn query_engine_status(&self, node_ordinal: u32) -> bool {
+        let _ = self.pass_tdr(TdrCall::QueryEngineStatus(node_ordinal));
+        self.recovery().query_engine_status(node_ordinal)
+    }
+
+    fn query_dependent_engine_group(&self, node_ordinal: u32) -> u64 {
+        let _ = self.pass_tdr(TdrCall::QueryDependentEngineGroup(node_ordinal));
+        let group = lock(&self.tdr.group);
+        let real = || self.recovery().query_dependent_engine_group(node_ordinal);
+        group
+            .as_ref()
+            .map_or_else(real, |group| group(node_ordinal))
+    }
+
+    fn reset_engine(&self, node_ordinal: u32) -> Result<ResetEngine, DdiError> {
+        self.pass_tdr(TdrCall::ResetEngine(node_ordinal))?;
+        let reset = self.recovery().reset_engine(node_ordinal)?;
+        match lock(&self.tdr.reset).as_mut() {
+            Some(answer) => answer(reset),
+            None => Ok(reset),
+        }
+    }
+
+    fn resume_hw_engine(&self, node_ordinal: u32) -> Result<(), DdiError> {
+        self.pass_tdr(TdrCall::ResumeHwEngine(node_ordinal))?;
+        self.recovery().resume_hw_engine(node_ordinal)
+    }
+
+    fn reset_from_timeout(&self) -> Result<(), DdiError> {
+        self.pass_tdr(TdrCall::ResetFromTimeout)?;
+        self.recovery().reset_from_timeout()
+    }
+
+    fn restart_from_timeout(&self) -> Result<(), DdiError> {
+        self.pass_tdr(TdrCall::RestartFromTimeout)?;
+        self.recovery().restart_from_timeout()
+    }
+
+    fn give_up_engine(&self, node_ordinal: u32) {
+        self.recovery().give_up_engine(node_ordinal);
+    }
+
+    fn collect_dbg_info(&self, args: &CollectDbgInfo) -> Result<String, DdiError> {
+        self.pass_tdr(TdrCall::CollectDbgInfo(args.reason))?;
+        self.recovery().collect_dbg_info(args)
+    }
+}
