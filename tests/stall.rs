@@ -121,10 +121,14 @@ fn a_stall_heeds_no_request_and_ends_by_abort() {
         assert_eq!(fence.current_value(), 1);
         bench.until_parked();
         assert_eq!(node.stalled_at(), None);
-        // Each that started before the abort follows one that the driver cut.
+        // Each that started before the abort follows one that the driver cut, the first maybe with
+        // another: from then on there are two in flight.
         let cut = bench.counters_of(0).cut - cut;
         let early = early.load(Ordering::Relaxed);
-        assert!(early <= cut, "{early} slices, of which {cut} were cut");
+        assert!(
+            early <= cut + u64::from(cut > 0),
+            "{early} slices, of which {cut} were cut"
+        );
     });
 }
 

@@ -15,8 +15,9 @@
 //! it changes nothing then, or a submission that still runs would lower the semaphore.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, RwLock};
+
+use crate::sync::{AtomicBool, AtomicU64, Ordering};
 
 use ash::vk::{self, Handle};
 
