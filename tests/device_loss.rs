@@ -205,7 +205,7 @@ fn td_12_a_device_is_lost_at_any_call() {
 
 /// The same where waiters watch the engine and sleep little.
 ///
-/// Kills `a-lost-engine-is-not-told`.
+/// Kills `a-node-goes-on-after-its-loss`.
 #[test]
 fn td_12_a_device_is_lost_at_any_call_while_it_is_watched() {
     let options = AdapterOptions {
