@@ -15,7 +15,7 @@ use support::until::{LONG, until};
 /// A slice behind a kernel begins when all of its workgroups are done, and not earlier, whatever is
 /// asked meanwhile; an engine of another instance goes on all the time.
 ///
-/// Kills `long-kernel-after-the-slice` and `long-kernel-on-every-queue`.
+/// Kills `long-kernel-is-short` and `long-kernel-on-every-node`.
 #[test]
 fn a_slice_waits_for_the_kernel_before_it_and_other_engines_do_not() {
     // Some seconds on two cores, and more than the other engine needs on any.

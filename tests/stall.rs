@@ -73,8 +73,8 @@ fn fault(queue: &HwQueue) -> (FaultCode, u64, u64) {
 /// queue stands in its packet until then. The packet is not completed, its queue is stopped, and the
 /// engine's other queue goes on, as another engine did all the time.
 ///
-/// Kills `shader-stall-heeds-the-request`, `shader-stall-heeds-no-abort`, `model-stall-heeds-no-abort`
-/// and `shader-aborted-stall-completes`.
+/// Kills `shader-stall-heeds-the-request`, `model-stall-heeds-the-request` and
+/// `shader-aborted-stall-completes`.
 #[test]
 fn a_stall_heeds_no_request_and_ends_by_abort() {
     on_stalling_benches(2, NodePolicy::default(), |bench| {
@@ -90,6 +90,7 @@ fn a_stall_heeds_no_request_and_ends_by_abort() {
             .unwrap();
         let stalled = until_stalled(&node);
         assert_eq!(stalled.packet, 1);
+        let cut = bench.counters_of(0).cut;
         // None that starts from here on was in flight when the stall was seen.
         let seen = bench.engine.submitted();
         let aborts = control.clone();
@@ -120,9 +121,14 @@ fn a_stall_heeds_no_request_and_ends_by_abort() {
         assert_eq!(fence.current_value(), 1);
         bench.until_parked();
         assert_eq!(node.stalled_at(), None);
-        if bench.counters_of(0).cut == 0 {
-            assert_eq!(early.load(Ordering::Relaxed), 0, "slices after the stall");
-        }
+        // Each that started before the abort follows one that the driver cut, the first maybe with
+        // another: from then on there are two in flight.
+        let cut = bench.counters_of(0).cut - cut;
+        let early = early.load(Ordering::Relaxed);
+        assert!(
+            early <= cut + u64::from(cut > 0),
+            "{early} slices, of which {cut} were cut"
+        );
     });
 }
 

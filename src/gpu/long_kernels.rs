@@ -1,11 +1,11 @@
 //! Long kernels on an engine's queue: what an injection asks for, before a slice.
 
-use super::Injection;
+use super::{Injection, LongKernel};
 use crate::shared::Mapping;
 use crate::sync::{Arc, Mutex, lock};
 use crate::vulkan::{
-    CommandRecorder, ComputePipeline, Device, Queue, RegionImport, Reuse, SLICE_BEGIN, SLICE_END,
-    Timeline, shaders,
+    CommandBuffer, CommandRecorder, ComputePipeline, Device, OutOfMemory, Queue, RegionImport,
+    Reuse, SLICE_BEGIN, SLICE_END, Timeline, shaders,
 };
 use anyhow::Context;
 
@@ -48,36 +48,36 @@ impl LongKernels {
     /// Submits the kernel that was asked for, if one was. What the queue refuses, the slice behind it
     /// finds out.
     pub(super) fn submit(&self, queue: &mut Queue) {
-        if let Some(kernel) = self.injection.take(self.node_ordinal) {
-            let mut started = lock(&self.started);
-            *started += 1;
-            let mut push = [0; Self::PUSH_BYTES as usize];
-            let word = self.words.gpu_va() + Injection::offset(self.node_ordinal);
-            push[..8].copy_from_slice(&word.to_le_bytes());
-            push[8..12].copy_from_slice(&kernel.passes.to_le_bytes());
-            push[12..].copy_from_slice(&u32::MAX.to_le_bytes());
-            let commands = CommandRecorder::begin(queue.device(), Reuse::OneAtATime)
-                .map(|recorder| recorder.keep(Arc::clone(&self.words) as _))
-                .map(|recorder| {
-                    recorder
-                        .barrier(SLICE_BEGIN)
-                        .bind(&self.pipeline)
-                        .push(&push)
-                })
-                .map(|recorder| {
-                    recorder
-                        .dispatch(kernel.workgroups, 1, 1)
-                        .barrier(SLICE_END)
-                })
-                .and_then(CommandRecorder::end);
-            let submitted = commands.map(|commands| {
-                queue.submit_one(Some(&commands), None, (&self.timeline, *started))
-            });
-            if !matches!(submitted, Ok(Ok(()))) {
-                eprintln!(
-                    "native-fence: a long kernel was asked for and not submitted: {submitted:?}"
-                );
-            }
+        let Some(kernel) = self.injection.take(self.node_ordinal) else {
+            return;
+        };
+        let mut started = lock(&self.started);
+        *started += 1;
+        let submitted = self
+            .record(queue.device(), kernel)
+            .map(|commands| queue.submit_one(Some(&commands), None, (&self.timeline, *started)));
+        if !matches!(submitted, Ok(Ok(()))) {
+            eprintln!("native-fence: a long kernel was not submitted: {submitted:?}");
         }
+    }
+
+    fn record(
+        &self,
+        device: &Arc<Device>,
+        kernel: LongKernel,
+    ) -> Result<CommandBuffer, OutOfMemory> {
+        let mut push = [0; Self::PUSH_BYTES as usize];
+        let word = self.words.gpu_va() + Injection::offset(self.node_ordinal);
+        push[..8].copy_from_slice(&word.to_le_bytes());
+        push[8..12].copy_from_slice(&kernel.passes.to_le_bytes());
+        push[12..].copy_from_slice(&u32::MAX.to_le_bytes());
+        CommandRecorder::begin(device, Reuse::OneAtATime)?
+            .keep(Arc::clone(&self.words) as _)
+            .barrier(SLICE_BEGIN)
+            .bind(&self.pipeline)
+            .push(&push)
+            .dispatch(kernel.workgroups, 1, 1)
+            .barrier(SLICE_END)
+            .end()
     }
 }

@@ -59,6 +59,7 @@ impl Device {
         adapter: &AdapterInfo,
         options: DeviceOptions,
     ) -> Result<Arc<Self>, BringUpError> {
+        let DeviceOptions { queues, loss } = options;
         let (physical, adapter) = find(instance, adapter)?;
         let (major, minor, _) = adapter.api_version;
         if !adapter.has_vulkan_1_2() {
@@ -68,12 +69,12 @@ impl Device {
                 minor,
             });
         }
-        let Some(family) = family(&adapter.features.compute_families, options.queues) else {
+        let Some(family) = family(&adapter.features.compute_families, queues) else {
             return Err(BringUpError::NoComputeQueue { name: adapter.name });
         };
-        let queues = options.queues.clamp(1, family.queues);
+        let queues = queues.clamp(1, family.queues);
         let raw = create(instance, physical, &adapter.features, family.index, queues)?;
-        let raw = match &options.loss {
+        let raw = match loss {
             Some(loss) => loss.replace_functions_of(&raw),
             None => raw,
         };

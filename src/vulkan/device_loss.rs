@@ -5,18 +5,20 @@
 //! function tables are replaced, and nothing else: the first loss is injected, and from then on every
 //! call that can say so says that the device is lost, waits under way among them. Memory stays mapped.
 //!
-//! The real device goes on underneath with what it was given, as one does that was only thought lost:
-//! what its shaders store still comes. It is given nothing more. Calls that wait until it is idle wait
-//! for it really, before they answer: whoever destroys something has asked that first, and the driver
-//! underneath must be done with it.
+//! What the device was given before is over when the loss is first told: nothing runs on it any more, as
+//! this program takes it of a lost device. Or, where that is asked for, the real device goes on
+//! underneath, as one does that was only thought lost: what its shaders store still comes. It is given
+//! nothing more in either case. Calls that wait until it is idle wait for it really, before they answer:
+//! whoever destroys something has asked that first, and the driver underneath must be done with it.
 //!
 //! Of the functions that this program calls on a device, those that Vulkan lets return the loss are
 //! those of [`LossyCall`]. `vkSignalSemaphore` is not among them: on a lost device it succeeds, and here
 //! it changes nothing then, or a submission that still runs would lower the semaphore.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+
+use crate::sync::{AtomicBool, AtomicU64, Ordering};
 
 use ash::vk::{self, Handle};
 
@@ -53,6 +55,11 @@ pub struct DeviceLoss {
     calls: [AtomicU64; LossyCall::ALL.len()],
     at: Mutex<Option<(LossyCall, u64)>>,
     lost: AtomicBool,
+    goes_on: AtomicBool,
+    /// Held while the driver is given something.
+    submission: Mutex<()>,
+    /// Nothing runs any more.
+    over: OnceLock<()>,
 }
 
 /// A device whose functions were replaced, by the handle that they are called with: the device's own, or
@@ -99,6 +106,11 @@ impl DeviceLoss {
         self.lost.store(true, Ordering::Release);
     }
 
+    /// From its loss on the real device goes on with what it was given.
+    pub fn let_go_on(&self) {
+        self.goes_on.store(true, Ordering::Relaxed);
+    }
+
     /// Whether it is lost.
     #[must_use]
     pub fn is_lost(&self) -> bool {
@@ -111,13 +123,19 @@ impl DeviceLoss {
         self.calls[call as usize].load(Ordering::Relaxed)
     }
 
-    /// Counts a call; whether it says that the device is lost.
+    /// Counts a call; whether the device is lost by now.
     fn loses(&self, call: LossyCall) -> bool {
         let count = self.calls[call as usize].fetch_add(1, Ordering::Relaxed) + 1;
         if *self.at.lock().unwrap_or_else(PoisonError::into_inner) == Some((call, count)) {
             self.lose();
         }
         self.is_lost()
+    }
+
+    fn submission(&self) -> MutexGuard<'_, ()> {
+        self.submission
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The device with functions that lose it. [`DeviceLoss::forget`] it before it is destroyed.
@@ -179,20 +197,32 @@ fn of(handle: u64) -> Arc<Replaced> {
 }
 
 impl Replaced {
-    /// The answer of a call that can tell of the loss.
-    fn answer(&self, call: LossyCall, real: impl FnOnce(&Real) -> vk::Result) -> vk::Result {
-        if self.loss.loses(call) {
-            return vk::Result::ERROR_DEVICE_LOST;
+    /// Counts a call; whether the answer is the loss.
+    fn loses(&self, call: LossyCall) -> bool {
+        let is_lost = self.loss.loses(call);
+        if is_lost {
+            self.see_to_the_end();
         }
-        self.unless_lost(real(&self.real))
+        is_lost
     }
 
-    /// The answer of a call that ended when the device may have been lost already.
+    /// What a call says that ended with `answer`, when the device may have been lost meanwhile.
     fn unless_lost(&self, answer: vk::Result) -> vk::Result {
         if self.loss.is_lost() {
-            vk::Result::ERROR_DEVICE_LOST
-        } else {
-            answer
+            self.see_to_the_end();
+            return vk::Result::ERROR_DEVICE_LOST;
+        }
+        answer
+    }
+
+    /// Before the loss is told: what the device was given is over.
+    fn see_to_the_end(&self) {
+        if !self.loss.goes_on.load(Ordering::Relaxed) {
+            self.loss.over.get_or_init(|| {
+                let _submission = self.loss.submission();
+                // SAFETY: the device is alive, since one of its functions was called; nobody submits.
+                let _idle = unsafe { (self.real.device_wait_idle)(self.device) };
+            });
         }
     }
 }
@@ -218,9 +248,11 @@ unsafe extern "system" fn queue_submit(
     fence: vk::Fence,
 ) -> vk::Result {
     let replaced = of(queue.as_raw());
-    // What went to the driver before the loss runs, whatever is answered: so the caller learns of a
-    // loss during the call by the next one, as a driver may have it.
-    if replaced.loss.loses(LossyCall::QueueSubmit) {
+    if replaced.loses(LossyCall::QueueSubmit) {
+        return vk::Result::ERROR_DEVICE_LOST;
+    }
+    let _submission = replaced.loss.submission();
+    if replaced.loss.is_lost() {
         return vk::Result::ERROR_DEVICE_LOST;
     }
     // SAFETY: the caller's arguments, given to the function that they were meant for.
@@ -229,7 +261,7 @@ unsafe extern "system" fn queue_submit(
 
 unsafe extern "system" fn queue_wait_idle(queue: vk::Queue) -> vk::Result {
     let replaced = of(queue.as_raw());
-    let is_lost = replaced.loss.loses(LossyCall::QueueWaitIdle);
+    let is_lost = replaced.loses(LossyCall::QueueWaitIdle);
     // SAFETY: the caller's argument, given to the function that it was meant for.
     let idle = unsafe { (replaced.real.queue_wait_idle)(queue) };
     if is_lost {
@@ -241,7 +273,7 @@ unsafe extern "system" fn queue_wait_idle(queue: vk::Queue) -> vk::Result {
 
 unsafe extern "system" fn device_wait_idle(device: vk::Device) -> vk::Result {
     let replaced = of(device.as_raw());
-    let is_lost = replaced.loss.loses(LossyCall::DeviceWaitIdle);
+    let is_lost = replaced.loses(LossyCall::DeviceWaitIdle);
     // SAFETY: the caller's argument, given to the function that it was meant for.
     let idle = unsafe { (replaced.real.device_wait_idle)(device) };
     if is_lost {
@@ -257,19 +289,20 @@ unsafe extern "system" fn wait_semaphores(
     timeout: u64,
 ) -> vk::Result {
     let replaced = of(device.as_raw());
-    replaced.answer(LossyCall::WaitSemaphores, |real| {
-        let mut left = timeout;
-        loop {
-            let part = left.min(LOOK_NS);
-            // SAFETY: the caller's arguments, given to the function that they were meant for.
-            let answer = unsafe { (real.wait_semaphores)(device, info, part) };
-            // A wait without end stays one.
-            left -= if timeout == u64::MAX { 0 } else { part };
-            if answer != vk::Result::TIMEOUT || left == 0 || replaced.loss.is_lost() {
-                return answer;
-            }
+    if replaced.loses(LossyCall::WaitSemaphores) {
+        return vk::Result::ERROR_DEVICE_LOST;
+    }
+    let mut left = timeout;
+    loop {
+        let part = left.min(LOOK_NS);
+        // SAFETY: the caller's arguments, given to the function that they were meant for.
+        let answer = unsafe { (replaced.real.wait_semaphores)(device, info, part) };
+        // A wait without end stays one.
+        left -= if timeout == u64::MAX { 0 } else { part };
+        if answer != vk::Result::TIMEOUT || left == 0 || replaced.loss.is_lost() {
+            return replaced.unless_lost(answer);
         }
-    })
+    }
 }
 
 unsafe extern "system" fn get_semaphore_counter_value(
@@ -277,10 +310,13 @@ unsafe extern "system" fn get_semaphore_counter_value(
     semaphore: vk::Semaphore,
     value: *mut u64,
 ) -> vk::Result {
+    let replaced = of(device.as_raw());
+    if replaced.loses(LossyCall::GetSemaphoreCounterValue) {
+        return vk::Result::ERROR_DEVICE_LOST;
+    }
     // SAFETY: the caller's arguments, given to the function that they were meant for.
-    let read =
-        |real: &Real| unsafe { (real.get_semaphore_counter_value)(device, semaphore, value) };
-    of(device.as_raw()).answer(LossyCall::GetSemaphoreCounterValue, read)
+    let answer = unsafe { (replaced.real.get_semaphore_counter_value)(device, semaphore, value) };
+    replaced.unless_lost(answer)
 }
 
 unsafe extern "system" fn signal_semaphore(

@@ -118,6 +118,10 @@ impl Shared {
 
 /// The engine, as every lane of one slice knows it.
 #[derive(Debug)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "the shader's constants, one a name"
+)]
 pub(in crate::gpu) struct Globals<'a> {
     pub(in crate::gpu) memory: &'a ModelMemory,
     pub(in crate::gpu) clock: &'a dyn ModelClock,
