@@ -293,6 +293,7 @@ fn hq_10_the_published_calls_of_queues_have_every_member_in_its_place() {
             let (region, offset) = native(&fence).current_value_place();
             let refused = bench.spy.create_hw_queue(&CreateHwQueue {
                 process: ProcessId(process(&fence)),
+                context: queue.os().context().handle(),
                 node_ordinal: 0,
                 engine_affinity: 1,
                 flags: CreateHwQueueFlags(flags),

@@ -59,6 +59,7 @@ fn status_of(stop: QueueStop) -> NtStatus {
         QueueStop::CommandRefused => NtStatus::DRIVER_INTERNAL_ERROR,
         QueueStop::Destroyed
         | QueueStop::ProcessEnded
+        | QueueStop::DeviceInError
         | QueueStop::FenceClosed
         | QueueStop::SlotLost
         | QueueStop::OtherQueue
@@ -100,7 +101,7 @@ impl From<OsError> for Refusal {
             OsError::Driver(DdiError::Node(NodeError::QueueAborted)) => {
                 NtStatus::GPU_EXCEPTION_ON_DEVICE
             }
-            OsError::ProcessEnds => NtStatus::DEVICE_REMOVED,
+            OsError::ProcessEnds | OsError::DeviceInError => NtStatus::DEVICE_REMOVED,
             OsError::NoIntraGpu
             | OsError::NoFenceSegments
             | OsError::NoNativeFences(_)

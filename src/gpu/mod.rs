@@ -48,10 +48,10 @@ pub use model::{
 };
 pub use model_engine::{ModelEngine, ModelOptions, ModelThreads};
 pub(crate) use node::FencePlaces;
-pub use node::{Node, NodeCounters, NodeError, NodePolicy};
+pub use node::{Node, NodeCounters, NodeError, NodePolicy, Suspension};
 pub use queue_scan::{QueueScan, QueueStanding};
 pub use queue_slot::{QueueFault, QueuePlaces, QueueSlot, RingPlaces};
-pub use report::{EngineWait, Parking, RaisedFence, SliceReport};
+pub use report::{Departure, EngineWait, Parking, RaisedFence, SliceReport};
 #[cfg(not(loom))]
 pub use shader_engine::ShaderEngine;
 #[cfg(not(loom))]

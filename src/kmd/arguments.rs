@@ -126,12 +126,44 @@ pub struct CurrentValueUpdate<'a> {
     pub word: Word<'a>,
 }
 
+/// A context of a node, as the driver names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ContextHandle {
+    /// The node that its queues run on.
+    pub node_ordinal: u32,
+    /// Which, among those of the driver.
+    pub number: u32,
+}
+
+/// `DXGKARG_CREATEHWCONTEXT`.
+#[derive(Clone, Copy, Debug)]
+pub struct CreateContext {
+    /// Whose packets its queues execute.
+    pub process: ProcessId,
+    /// Node to make it on.
+    pub node_ordinal: u32,
+    /// One bit, 1 << EngineOrdinal.
+    pub engine_affinity: u32,
+}
+
+/// `DXGKARG_SUSPENDCONTEXT`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SuspendContext {
+    /// The context.
+    pub context: ContextHandle,
+    /// What the interrupt carries that tells of it: rises with each suspension of the context, so that an
+    /// old answer is told from the newest.
+    pub suspend_fence: u64,
+}
+
 /// `DXGKARG_CREATEHWQUEUE` with UserModeSubmission and NativeProgressFence. Its ring comes with its
 /// doorbell ([`CreateDoorbell`](super::CreateDoorbell)).
 #[derive(Clone, Copy, Debug)]
 pub struct CreateHwQueue<'a> {
     /// Whose packets it executes.
     pub process: ProcessId,
+    /// The context that it belongs to, on the same node.
+    pub context: ContextHandle,
     /// Node to make it on.
     pub node_ordinal: u32,
     /// One bit, 1 << EngineOrdinal.
@@ -151,6 +183,8 @@ pub struct CreateHwQueue<'a> {
 pub struct CreateKernelQueue<'a> {
     /// Whose handles its packets carry: the OS's own for a process.
     pub process: ProcessId,
+    /// The context that it belongs to, on the same node.
+    pub context: ContextHandle,
     /// Node to make it on.
     pub node_ordinal: u32,
     /// One bit, 1 << EngineOrdinal.

@@ -3,8 +3,8 @@
 use crate::abi::{FenceId, ObjectId};
 use crate::gpu::{Parking, QueueFault};
 use crate::kmd::{
-    DisconnectDoorbell, FeatureError, FeatureId, HwQueueHandle, IsFeatureEnabledResult,
-    NativeFenceInterface, QueryFeatureInterface, WrongLevel,
+    ContextHandle, DisconnectDoorbell, FeatureError, FeatureId, HwQueueHandle,
+    IsFeatureEnabledResult, NativeFenceInterface, QueryFeatureInterface, WrongLevel,
 };
 use std::time::Instant;
 
@@ -63,6 +63,13 @@ pub enum Interrupt {
         node_ordinal: u32,
         /// Engine of the node; always 0 here.
         engine_ordinal: u32,
+    },
+    /// `DXGK_INTERRUPT_SUSPEND_CONTEXT_COMPLETED`: nothing on the GPU refers to a context any more.
+    SuspendContextCompleted {
+        /// Which.
+        context: ContextHandle,
+        /// The newest fence that it was suspended with.
+        suspend_fence: u64,
     },
     /// A slice ended that had not adopted the last MonitoredValue of these fence slots: the OS
     /// reads their CurrentValue again (choice; `decisions.md` 1).

@@ -6,16 +6,17 @@
 
 use super::command_node::{CommandNode, News};
 use super::command_parts::CommandForm;
+use super::contexts::Contexts;
 use super::interrupt_threads::InterruptThreads;
 use super::nodes::node_of;
 use super::retirement::Retirements;
 use super::{
-    Callbacks, ConnectDoorbell, CreateAllocation, CreateDoorbell, CreateHwQueue, CreateKernelQueue,
-    CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, DoorbellId, DriverOptions, HwQueueHandle,
-    HwQueueWait, Interrupt, MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps,
-    OpenAllocation, OpenNativeFence, Place, ProcessId, Retirement, SetNativeFenceLogBuffer,
-    SubmitCommand, SystemProcessPlace, UpdateCurrentValuesFlags, UserModeSubmissionCaps,
-    VidSchCaps,
+    Callbacks, ConnectDoorbell, ContextHandle, CreateAllocation, CreateContext, CreateDoorbell,
+    CreateHwQueue, CreateKernelQueue, CreateNativeFence, CurrentValueUpdate, Ddi, DdiError,
+    DoorbellId, DriverOptions, HwQueueHandle, HwQueueWait, Interrupt, MapMonitoredFence,
+    MonitoredValueUpdate, NativeFenceCaps, OpenAllocation, OpenNativeFence, Place, ProcessId,
+    Retirement, SetNativeFenceLogBuffer, SubmitCommand, SuspendContext, Suspension,
+    SystemProcessPlace, UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps,
 };
 use crate::abi::wddm::FenceStorageSurfaceData;
 use crate::abi::{AllocationId, DoorbellStatus, FenceId, LocalHandle, LogType, ObjectId};
@@ -56,6 +57,7 @@ impl Telling {
 /// See the file's head.
 pub struct CommandDriver {
     nodes: Vec<Arc<CommandNode>>,
+    contexts: Contexts,
     telling: Arc<Telling>,
     threads: InterruptThreads,
     providers: Arc<Providers>,
@@ -95,6 +97,7 @@ impl CommandDriver {
         let nodes = nodes.map(|(engine, at)| Arc::new(CommandNode::new(at, engine, form)));
         Arc::new_cyclic(|me: &Weak<Self>| Self {
             nodes: nodes.collect(),
+            contexts: Contexts::default(),
             telling: Arc::default(),
             threads: InterruptThreads::default(),
             providers: providers.unwrap_or_default(),
@@ -258,6 +261,27 @@ impl Ddi for CommandDriver {
         _: UpdateCurrentValuesFlags,
     ) -> Result<(), DdiError> {
         Err(NO_NATIVE_FENCES)
+    }
+
+    fn create_context(&self, args: &CreateContext) -> Result<ContextHandle, DdiError> {
+        self.node(args.node_ordinal)?;
+        self.contexts.create(args)
+    }
+
+    fn destroy_context(&self, context: ContextHandle) {
+        self.contexts.remove(context);
+    }
+
+    fn suspend_context(&self, args: &SuspendContext) -> Result<Suspension, DdiError> {
+        self.contexts.check(args.context)?;
+        // A VkQueue gives nothing back, and a context of kernel-mode queues is preempted, not suspended.
+        Err(DdiError::InvalidParameter(
+            "engines that execute command buffers cannot suspend a context",
+        ))
+    }
+
+    fn resume_context(&self, context: ContextHandle) {
+        let _never_suspended = context;
     }
 
     fn create_hw_queue(&self, _: &CreateHwQueue<'_>) -> Result<HwQueueHandle, DdiError> {

@@ -1,11 +1,12 @@
 //! Ddi: what the OS calls. Each method is the DDI of its name and documents that DDI's contract.
 
 use super::{
-    Callbacks, ConnectDoorbell, CreateAllocation, CreateDoorbell, CreateHwQueue, CreateKernelQueue,
-    CreateNativeFence, CurrentValueUpdate, DoorbellId, HwQueueHandle, HwQueueWait,
-    MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps, OpenAllocation, OpenNativeFence,
-    Place, ProcessId, SetNativeFenceLogBuffer, SubmitCommand, SystemProcessPlace,
-    UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps,
+    Callbacks, ConnectDoorbell, ContextHandle, CreateAllocation, CreateContext, CreateDoorbell,
+    CreateHwQueue, CreateKernelQueue, CreateNativeFence, CurrentValueUpdate, DoorbellId,
+    HwQueueHandle, HwQueueWait, MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps,
+    OpenAllocation, OpenNativeFence, Place, ProcessId, SetNativeFenceLogBuffer, SubmitCommand,
+    SuspendContext, Suspension, SystemProcessPlace, UpdateCurrentValuesFlags,
+    UserModeSubmissionCaps, VidSchCaps,
 };
 use crate::abi::wddm::FenceStorageSurfaceData;
 use crate::abi::{AllocationId, DoorbellStatus, FenceId, LocalHandle, LogType};
@@ -170,6 +171,33 @@ pub trait Ddi: Send + Sync + Debug {
         updates: &[CurrentValueUpdate<'_>],
         flags: UpdateCurrentValuesFlags,
     ) -> Result<(), DdiError>;
+
+    /// `DxgkDdiCreateHwContext`, PASSIVE_LEVEL: what the OS suspends and resumes, and each hardware queue
+    /// belongs to one.
+    ///
+    /// # Errors
+    /// A node or an affinity that the adapter has not.
+    fn create_context(&self, args: &CreateContext) -> Result<ContextHandle, DdiError>;
+
+    /// `DxgkDdiDestroyHwContext`, PASSIVE_LEVEL, must succeed: its queues are destroyed before.
+    fn destroy_context(&self, context: ContextHandle);
+
+    /// `DxgkDdiSuspendContext`, DISPATCH_LEVEL (choice: its page names none): the context's queues leave the
+    /// GPU as soon as may be, wherever they stand. Returns at once. Doorbells stay connected, and what is
+    /// queued meanwhile runs after [`resume_context`](Ddi::resume_context).
+    ///
+    /// [`Suspension::Done`] where it is suspended already and nothing on the GPU refers to it. Else
+    /// [`Interrupt::SuspendContextCompleted`](super::Interrupt::SuspendContextCompleted) tells when
+    /// nothing does, with the newest fence that it was suspended with, maybe within this call. A context that
+    /// is resumed before is not told of.
+    ///
+    /// # Errors
+    /// An unknown context, a driver whose engines cannot take anything back, an engine that is lost.
+    fn suspend_context(&self, args: &SuspendContext) -> Result<Suspension, DdiError>;
+
+    /// `DxgkDdiResumeContext`, DISPATCH_LEVEL (choice), must succeed: the context's queues go on from where
+    /// they were taken out.
+    fn resume_context(&self, context: ContextHandle);
 
     /// `DxgkDdiCreateHwQueue`, PASSIVE_LEVEL. It runs once its logs are set and its doorbell is created and
     /// connected.

@@ -1,5 +1,7 @@
 //! Driver: the DDIs, over nodes.
 
+use super::context_calls::ContextCalls;
+use super::contexts::Contexts;
 use super::doorbells::Doorbells;
 use super::features::negotiate;
 use super::fence_calls::FenceCalls;
@@ -12,12 +14,12 @@ use super::queue_calls::QueueCalls;
 use super::reporter::Reporter;
 use super::segments::FenceSegments;
 use super::{
-    Callbacks, ConnectDoorbell, CreateAllocation, CreateDoorbell, CreateHwQueue, CreateKernelQueue,
-    CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, DoorbellId, DriverOptions, HwQueueHandle,
-    HwQueueWait, MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps, NativeFenceOsCaps,
-    NativeFenceType, OpenAllocation, OpenNativeFence, Place, ProcessId, Retirement,
-    SetNativeFenceLogBuffer, SubmitCommand, SystemProcessPlace, UpdateCurrentValuesFlags,
-    UserModeSubmissionCaps, VidSchCaps,
+    Callbacks, ConnectDoorbell, ContextHandle, CreateAllocation, CreateContext, CreateDoorbell,
+    CreateHwQueue, CreateKernelQueue, CreateNativeFence, CurrentValueUpdate, Ddi, DdiError,
+    DoorbellId, DriverOptions, HwQueueHandle, HwQueueWait, MapMonitoredFence, MonitoredValueUpdate,
+    NativeFenceCaps, NativeFenceOsCaps, NativeFenceType, OpenAllocation, OpenNativeFence, Place,
+    ProcessId, Retirement, SetNativeFenceLogBuffer, SubmitCommand, SuspendContext, Suspension,
+    SystemProcessPlace, UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps,
 };
 use crate::abi::wddm::{Enumeration, FenceStorageSurfaceData, FenceStorageValueType};
 use crate::abi::{AllocationId, DoorbellStatus, FenceId, LocalHandle, LogType, ObjectId};
@@ -33,6 +35,7 @@ use std::time::Instant;
 /// A driver over one or more nodes.
 pub struct Driver {
     pub(super) nodes: Vec<Arc<Node>>,
+    pub(super) contexts: Contexts,
     pub(super) queues: HwQueues,
     pub(super) doorbells: Doorbells,
     pub(super) reporter: Arc<Reporter>,
@@ -73,6 +76,7 @@ impl Driver {
                 kernel_pools: KernelQueuePools::new(&providers),
                 providers,
                 doorbells: Doorbells::new(nodes.len(), options.doorbells),
+                contexts: Contexts::default(),
                 queues: HwQueues::default(),
                 reporter: Arc::new(Reporter::new(options.optimized_interrupt)),
                 nodes: nodes.into_iter().map(Arc::new).collect(),
@@ -271,6 +275,22 @@ impl Ddi for Driver {
         flags: UpdateCurrentValuesFlags,
     ) -> Result<(), DdiError> {
         FenceCalls(self).update_current_values(updates, flags)
+    }
+
+    fn create_context(&self, args: &CreateContext) -> Result<ContextHandle, DdiError> {
+        ContextCalls(self).create(args)
+    }
+
+    fn destroy_context(&self, context: ContextHandle) {
+        ContextCalls(self).destroy(context);
+    }
+
+    fn suspend_context(&self, args: &SuspendContext) -> Result<Suspension, DdiError> {
+        ContextCalls(self).suspend(args)
+    }
+
+    fn resume_context(&self, context: ContextHandle) {
+        ContextCalls(self).resume(context);
     }
 
     fn create_hw_queue(&self, args: &CreateHwQueue<'_>) -> Result<HwQueueHandle, DdiError> {

@@ -137,6 +137,7 @@ impl KernelQueue {
             node,
             &CreateHwQueue {
                 process: args.process,
+                context: args.context,
                 node_ordinal: args.node_ordinal,
                 engine_affinity: args.engine_affinity,
                 flags: args.flags,

@@ -4,13 +4,13 @@
 //! the same: it is the caller's mistake, and the callee may stand it.
 
 use super::{
-    Callbacks, ConnectDoorbell, CreateAllocation, CreateDoorbell, CreateHwQueue, CreateKernelQueue,
-    CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, DisconnectDoorbell, DoorbellId,
-    FeatureError, FeatureId, HwQueueHandle, HwQueueWait, Interrupt, IsFeatureEnabledResult, Level,
-    MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps, NativeFenceInterface, OpenAllocation,
-    OpenNativeFence, Place, ProcessId, QueryFeatureInterface, Retirement, SetNativeFenceLogBuffer,
-    SubmitCommand, SystemProcessPlace, UpdateCurrentValuesFlags, UserModeSubmissionCaps,
-    VidSchCaps, WrongLevel,
+    Callbacks, ConnectDoorbell, ContextHandle, CreateAllocation, CreateContext, CreateDoorbell,
+    CreateHwQueue, CreateKernelQueue, CreateNativeFence, CurrentValueUpdate, Ddi, DdiError,
+    DisconnectDoorbell, DoorbellId, FeatureError, FeatureId, HwQueueHandle, HwQueueWait, Interrupt,
+    IsFeatureEnabledResult, Level, MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps,
+    NativeFenceInterface, OpenAllocation, OpenNativeFence, Place, ProcessId, QueryFeatureInterface,
+    Retirement, SetNativeFenceLogBuffer, SubmitCommand, SuspendContext, Suspension,
+    SystemProcessPlace, UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps, WrongLevel,
 };
 use crate::abi::wddm::FenceStorageSurfaceData;
 use crate::abi::{AllocationId, DoorbellStatus, FenceId, LocalHandle, LogType};
@@ -224,6 +224,30 @@ impl Ddi for LevelChecked {
         self.call("UpdateCurrentValuesFromCpu", Level::Dispatch, |ddi| {
             ddi.update_current_values_from_cpu(updates, flags)
         })
+    }
+
+    fn create_context(&self, args: &CreateContext) -> Result<ContextHandle, DdiError> {
+        self.call("CreateHwContext", Level::Passive, |ddi| {
+            ddi.create_context(args)
+        })
+    }
+
+    fn destroy_context(&self, context: ContextHandle) {
+        self.call("DestroyHwContext", Level::Passive, |ddi| {
+            ddi.destroy_context(context)
+        });
+    }
+
+    fn suspend_context(&self, args: &SuspendContext) -> Result<Suspension, DdiError> {
+        self.call("SuspendContext", Level::Dispatch, |ddi| {
+            ddi.suspend_context(args)
+        })
+    }
+
+    fn resume_context(&self, context: ContextHandle) {
+        self.call("ResumeContext", Level::Dispatch, |ddi| {
+            ddi.resume_context(context)
+        });
     }
 
     fn create_hw_queue(&self, args: &CreateHwQueue<'_>) -> Result<HwQueueHandle, DdiError> {

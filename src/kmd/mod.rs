@@ -16,6 +16,8 @@ mod command_node;
 mod command_objects;
 #[cfg(not(loom))]
 mod command_parts;
+mod context_calls;
+mod contexts;
 mod ddi;
 mod doorbell;
 mod doorbell_pool;
@@ -43,9 +45,10 @@ mod set_log;
 mod system_process;
 
 pub use arguments::{
-    CreateAllocation, CreateHwQueue, CreateKernelQueue, CreateNativeFence, CurrentValueUpdate,
-    HwQueueHandle, HwQueueWait, MapMonitoredFence, MonitoredValueUpdate, OpenAllocation,
-    OpenNativeFence, Place, ProcessId, SetNativeFenceLogBuffer, SubmitCommand,
+    ContextHandle, CreateAllocation, CreateContext, CreateHwQueue, CreateKernelQueue,
+    CreateNativeFence, CurrentValueUpdate, HwQueueHandle, HwQueueWait, MapMonitoredFence,
+    MonitoredValueUpdate, OpenAllocation, OpenNativeFence, Place, ProcessId,
+    SetNativeFenceLogBuffer, SubmitCommand, SuspendContext,
 };
 pub use callbacks::{Callbacks, Interrupt, NativeFenceSignaled, SignaledFence};
 pub use caps::{DriverOptions, NativeFenceCaps};
@@ -70,5 +73,5 @@ pub use crate::abi::wddm::{
     UserModeSubmissionCaps, VidSchCaps,
 };
 pub use crate::gpu::{
-    EngineLost, EngineWait, LocalMemory, NodeCounters, NodeError, Parking, QueueFault,
+    EngineLost, EngineWait, LocalMemory, NodeCounters, NodeError, Parking, QueueFault, Suspension,
 };

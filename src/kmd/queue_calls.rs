@@ -24,6 +24,7 @@ impl QueueCalls<'_> {
     ) -> Result<HwQueueHandle, DdiError> {
         check_flags(args.flags, true)?;
         let node = self.0.node(args.node_ordinal)?;
+        self.0.contexts.check_of(args.context, args.node_ordinal)?;
         let places = queue_places(node, args)?;
         let handle = self.0.queues.next_handle(args.node_ordinal);
         self.0
@@ -38,6 +39,7 @@ impl QueueCalls<'_> {
     ) -> Result<HwQueueHandle, DdiError> {
         check_flags(args.flags, false)?;
         let node = self.0.node(args.node_ordinal)?;
+        self.0.contexts.check_of(args.context, args.node_ordinal)?;
         let handle = self.0.queues.next_handle(args.node_ordinal);
         let basic = self.0.options.basic_monitored_fences;
         let queue = KernelQueue::new(&self.0.kernel_pools, node, handle, args, basic)?;

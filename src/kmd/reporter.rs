@@ -3,9 +3,10 @@
 use super::kernel_queues::KernelQueues;
 use super::retirement::Retirements;
 use super::{
-    Callbacks, DisconnectDoorbell, HwQueueHandle, Interrupt, NativeFenceSignaled, SignaledFence,
+    Callbacks, ContextHandle, DisconnectDoorbell, HwQueueHandle, Interrupt, NativeFenceSignaled,
+    SignaledFence,
 };
-use crate::gpu::{Node, SliceReport};
+use crate::gpu::{Departure, Node, SliceReport};
 use crate::sync::Arc;
 use std::sync::OnceLock;
 
@@ -109,6 +110,22 @@ impl Reporter {
         }
     }
 
+    /// After what slices have reached that refer to what has departed.
+    fn tell_departure(&self, node: &Node, departure: Departure, callbacks: &dyn Callbacks) {
+        match departure {
+            Departure::Context { context, fence } => {
+                callbacks.notify_interrupt(Interrupt::SuspendContextCompleted {
+                    context: ContextHandle {
+                        node_ordinal: node.ordinal(),
+                        number: context,
+                    },
+                    suspend_fence: fence,
+                });
+            }
+            Departure::Preemption { request: _ } => {}
+        }
+    }
+
     /// In the order in which the OS must learn of things: signals first, since a queue that faulted
     /// afterwards does not undo them.
     pub(super) fn deliver(&self, node: &Node, mut report: SliceReport) {
@@ -157,6 +174,9 @@ impl Reporter {
                 hw_queue: queue_of(number),
                 fault,
             });
+        }
+        for departure in report.departed {
+            self.tell_departure(node, departure, callbacks.as_ref());
         }
         if report.lost {
             callbacks.notify_interrupt(Interrupt::EngineLost { node_ordinal });

@@ -45,6 +45,9 @@ pub enum OsError {
         "the process ends: it gets no queue, and its doorbells do not connect; open another one"
     )]
     ProcessEnds,
+    /// The device was ended with work queued ([`Process::terminate`]).
+    #[error("the device was ended and is in error; open another one")]
+    DeviceInError,
     /// A context on a node that the adapter has not (HQ-11).
     #[error("node ordinal {node_ordinal}: the adapter has {nodes} nodes, the first being 0")]
     NodeOrdinal {

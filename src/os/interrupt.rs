@@ -8,7 +8,8 @@ use super::signaller::Signaller;
 use super::wait_cell::WaitError;
 use crate::abi::FaultCode;
 use crate::kmd::{
-    DisconnectDoorbell, DisconnectReason, HwQueueHandle, Interrupt, NativeFenceSignaled, QueueFault,
+    ContextHandle, DisconnectDoorbell, DisconnectReason, HwQueueHandle, Interrupt,
+    NativeFenceSignaled, QueueFault,
 };
 use crate::sync::Ordering;
 use crate::sync::plain::AtomicU64;
@@ -113,6 +114,10 @@ impl AdapterState {
                 node_ordinal,
                 engine_ordinal: _,
             } => self.dma_completed(node_ordinal, submission_id),
+            Interrupt::SuspendContextCompleted {
+                context,
+                suspend_fence,
+            } => self.context_suspended(context, suspend_fence),
             Interrupt::ObjectsRetired { objects } => {
                 for object in objects {
                     self.object_retired(object);
@@ -161,6 +166,17 @@ impl AdapterState {
         }
     }
 
+    /// Nothing on the GPU refers to a context any more. One that is destroyed meanwhile has nobody to tell.
+    fn context_suspended(&self, handle: ContextHandle, suspend_fence: u64) {
+        let mut contexts = self.contexts.all().into_iter();
+        let context = contexts.find(|context| context.handle() == handle);
+        if context.is_some_and(|context| !context.answered(suspend_fence)) {
+            let record = Record::suspend_fence_not_issued(suspend_fence, handle);
+            self.life.bug_check(record);
+            self.life.settle();
+        }
+    }
+
     /// A command of a kernel-mode queue has completed, and after it every pending wait of its process
     /// is looked at (MF-07).
     fn dma_completed(&self, node_ordinal: u32, submission_id: u64) {
@@ -190,6 +206,11 @@ impl AdapterState {
     fn engine_lost(&self, node_ordinal: u32) {
         // Noted before each walk: what comes later finds it (`losses`).
         let all_lost = self.losses.note_node(node_ordinal, self.ddi().node_count());
+        for context in self.contexts.all() {
+            if context.handle().node_ordinal == node_ordinal {
+                context.fail(WaitError::DeviceLost);
+            }
+        }
         let queues = self.all_queues().into_iter();
         let queues: Vec<_> = queues
             .filter(|queue| queue.handle().node_ordinal == node_ordinal)

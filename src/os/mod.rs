@@ -16,6 +16,7 @@
 //! one that they would have to sleep for.
 #![forbid(unsafe_code)]
 
+mod abnormal_end;
 mod adapter;
 mod adapter_life;
 mod adapter_state;
@@ -128,7 +129,7 @@ pub use features::Features;
 pub use fence_storage::FenceMemory;
 #[cfg(all(feature = "capi", not(loom)))]
 pub(crate) use handle_numbers::HandleNumbers;
-pub use hw_context::HwContext;
+pub use hw_context::{HwContext, SuspendError};
 pub use hw_queue::{HwQueue, HwQueueMemory};
 pub use interrupt::InterruptCounters;
 pub use kernel_queue::{CommandError, KernelQueue};

@@ -169,9 +169,9 @@ impl QueueCore {
 
     /// The same for a queue that is dropped with what it has not executed, of which nothing more shall go
     /// to the engine.
-    pub(super) fn abandon(&self) {
+    pub(super) fn abandon(&self, why: QueueStop) {
         let goes = self.begin_to_go();
-        self.fail(WaitError::QueueStopped(QueueStop::Destroyed));
+        self.fail(WaitError::QueueStopped(why));
         if goes {
             self.ddi.destroy_hw_queue(self.handle);
         }

@@ -6,7 +6,7 @@
 //! read while the adapter's object lives.
 
 use crate::abi::FenceId;
-use crate::kmd::{DdiError, WrongLevel};
+use crate::kmd::{ContextHandle, DdiError, WrongLevel};
 use std::fmt;
 
 /// What happened, by the documents' numbers and in words.
@@ -28,6 +28,8 @@ impl Record {
     pub const DRIVER_VERIFIER_DETECTED_VIOLATION: u32 = 0xC4;
     /// P1 of 0x119: an id that no fence has or had.
     pub const INVALID_FENCE_ID: u64 = 0x1;
+    /// P1 of 0x119: a suspend fence that was not issued yet (PR-18).
+    pub const SUSPEND_FENCE_NOT_ISSUED: u64 = 0x11;
     /// P1 of 0x119: `DxgkDdiUpdateMonitoredValues` failed.
     pub const UPDATE_OF_MONITORED_VALUE_FAILED: u64 = 0x12;
     /// P1 of 0x119: `DxgkDdiUpdateCurrentValuesFromCpu` failed.
@@ -52,6 +54,27 @@ impl Record {
             reason: format!(
                 "node {node_ordinal} told that submission {submission_id} has completed, which it \
                  was never handed"
+            ),
+        }
+    }
+
+    /// The driver tells that a context was suspended with a fence that the OS never gave (PR-18).
+    pub(super) fn suspend_fence_not_issued(fence: u64, context: ContextHandle) -> Self {
+        let ContextHandle {
+            node_ordinal,
+            number,
+        } = context;
+        Self {
+            code: Self::VIDEO_SCHEDULER_INTERNAL_ERROR,
+            parameters: [
+                Self::SUSPEND_FENCE_NOT_ISSUED,
+                fence,
+                u64::from(node_ordinal),
+                u64::from(number),
+            ],
+            reason: format!(
+                "node {node_ordinal} told that context {number} is suspended with fence {fence}, \
+                 which it was never suspended with"
             ),
         }
     }

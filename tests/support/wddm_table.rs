@@ -79,6 +79,7 @@ pub(crate) const DRIVER: &[Layout] = &[
         ("Status", 32)]),
     ("DXGKARGCB_DISCONNECTDOORBELL", 24,
         &[("hHwQueue", 0), ("hDoorbell", 8), ("Flags", 16), ("DisconnectReason", 20)]),
+    ("DXGKARG_SUSPENDCONTEXT", 16, &[("hContext", 0), ("contextSuspendFence", 8)]),
     ("DXGKARG_SUBMITCOMMANDTOHWQUEUE", 64, &[("hHwQueue", 0), ("HwQueueProgressFenceId", 8),
         ("DmaBufferVirtualAddress", 16), ("DmaBufferSize", 24), ("DmaBufferPrivateDataSize", 28),
         ("pDmaBufferPrivateData", 32), ("Flags", 40), ("HwQueueProgressFenceGpuVa", 48),

@@ -43,7 +43,7 @@ pub use feature::{
 pub use fence_storage::{
     AllocationInfo, FenceStorageSurfaceData, FenceStorageValueType, StandardAllocationType,
 };
-pub use hw_context::{CreateHwContext, DestroyHwContext};
+pub use hw_context::{CreateHwContext, DestroyHwContext, DriverSuspendContext};
 pub use hw_queue::{
     CreateHwQueue, CreateHwQueueFlags, CreateHwQueueForUserModeSubmission, DestroyHwQueue,
     DriverCreateHwQueue, NativeFenceLogDetail,
@@ -120,6 +120,7 @@ pub const STRUCTURES: &[Structure] = &[
     AllocationInfo::LAYOUT,
     CreateHwContext::LAYOUT,
     DestroyHwContext::LAYOUT,
+    DriverSuspendContext::LAYOUT,
     CreateHwQueue::LAYOUT,
     CreateHwQueueForUserModeSubmission::LAYOUT,
     DestroyHwQueue::LAYOUT,

@@ -5,6 +5,7 @@ use super::allocations::KnownAllocation;
 use super::habits::Habits;
 use super::mappings::Mappings;
 use super::retirement::Retirement;
+use super::suspend::Departures;
 use crate::abi::{AllocationId, FenceId};
 use crate::gpu::fence_table::FenceTable;
 use crate::gpu::handle_table::HandleTable;
@@ -94,6 +95,7 @@ pub(super) struct Inner {
     pub(super) self_service: bool,
     pub(super) parking: ParkingState,
     pub(super) retirement: Retirement,
+    pub(super) departures: Departures,
     pub(super) life: Life,
     /// A thread looks at the slices in flight beside the interrupt thread.
     pub(super) looked_at: bool,
@@ -122,6 +124,7 @@ impl Inner {
             self_service: false,
             parking: ParkingState::default(),
             retirement: Retirement::default(),
+            departures: Departures::default(),
             life: Life::Up,
             looked_at: false,
             unsaved_faults: Vec::new(),

@@ -21,10 +21,12 @@ mod parking;
 mod policy;
 mod retirement;
 mod slices;
+mod suspend;
 
 pub use counters::NodeCounters;
 pub(crate) use inner::FencePlaces;
 pub use policy::NodePolicy;
+pub use suspend::Suspension;
 
 use super::{
     Crowd, Engine, EngineBlock, EngineCaps, EngineLost, EngineMapping, EngineState, EngineWord,

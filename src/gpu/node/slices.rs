@@ -115,11 +115,7 @@ impl Node {
         let work = SliceWork {
             queues,
             transfers: inner.habits.transfers(),
-            verbose: inner
-                .run_list
-                .queues()
-                .iter()
-                .any(|queue| queue.is_verbose()),
+            verbose: inner.run_list.active().any(|queue| queue.is_verbose()),
         };
         if self.engine.start(slice, work).is_err() {
             self.lose(inner);
@@ -129,7 +125,7 @@ impl Node {
     /// Submits what can go on, or begins to let the engine go.
     pub(super) fn supply(&self, inner: &mut Inner) {
         Self::leave_drained(inner);
-        let scan = QueueScan::of(inner.run_list.queues());
+        let scan = QueueScan::of(inner.run_list.active());
         let has_work = scan.runnable || scan.blocked;
         if inner.habits.answered || !has_work {
             inner.habits.vain = 0;

@@ -5,7 +5,7 @@
 
 use crate::abi::wddm::Handle;
 use crate::abi::{FenceId, LocalHandle};
-use crate::kmd::{DoorbellId, HwQueueHandle, ProcessId};
+use crate::kmd::{ContextHandle, DoorbellId, HwQueueHandle, ProcessId};
 
 /// What has a `HANDLE`.
 pub trait PublishedHandle: Sized {
@@ -33,6 +33,20 @@ impl PublishedHandle for FenceId {
 
 /// `hHwQueue`: the driver's. One more than the node above, the queue's number below.
 impl PublishedHandle for HwQueueHandle {
+    fn handle(self) -> Handle {
+        (u64::from(self.node_ordinal) + 1) << 32 | u64::from(self.number)
+    }
+
+    fn from_handle(handle: Handle) -> Option<Self> {
+        Some(Self {
+            node_ordinal: ((handle >> 32) as u32).checked_sub(1)?,
+            number: handle as u32,
+        })
+    }
+}
+
+/// `hContext`: the driver's, as [`HwQueueHandle`].
+impl PublishedHandle for ContextHandle {
     fn handle(self) -> Handle {
         (u64::from(self.node_ordinal) + 1) << 32 | u64::from(self.number)
     }

@@ -4,7 +4,7 @@ use super::PublishedHandle;
 use super::address::address_of;
 use crate::abi::wddm::{
     self, DmaCompleted, EngineInterrupt, Handle, InterruptType, IsFeatureEnabledResult,
-    NotifyInterruptData, NotifyInterruptDataFlags,
+    NotifyInterruptData, NotifyInterruptDataFlags, SuspendContextCompleted,
 };
 use crate::kmd::{FeatureId, Interrupt, QueryFeatureInterface};
 use bytemuck::{Pod, Zeroable};
@@ -82,6 +82,17 @@ impl Interrupt {
                     submission_fence_id: *submission_id as u32,
                     node_ordinal: *node_ordinal,
                     engine_ordinal: *engine_ordinal,
+                }),
+                ..PublishedInterrupt::default()
+            }),
+            Self::SuspendContextCompleted {
+                context,
+                suspend_fence,
+            } => Some(PublishedInterrupt {
+                interrupt_type: InterruptType::SUSPEND_CONTEXT_COMPLETED,
+                payload: in_union(SuspendContextCompleted {
+                    context: context.handle(),
+                    context_suspend_fence: *suspend_fence,
                 }),
                 ..PublishedInterrupt::default()
             }),

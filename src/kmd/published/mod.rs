@@ -7,6 +7,7 @@
 //! of its own and there is no one GPU address, the caller says of which.
 
 mod address;
+mod context;
 mod doorbell;
 mod fence;
 mod handle;

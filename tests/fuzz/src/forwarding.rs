@@ -6,11 +6,11 @@
 use native_fence::abi::wddm::FenceStorageSurfaceData;
 use native_fence::abi::{AllocationId, DoorbellStatus, LocalHandle, LogType};
 use native_fence::kmd::{
-    Callbacks, ConnectDoorbell, CreateAllocation, CreateDoorbell, CreateHwQueue, CreateKernelQueue,
+    Callbacks, ConnectDoorbell, ContextHandle, CreateAllocation, CreateContext, CreateDoorbell, CreateHwQueue, CreateKernelQueue,
     CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, DoorbellId, Driver, HwQueueHandle,
     HwQueueWait, MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps, NodeCounters,
     OpenAllocation, OpenNativeFence, Place, ProcessId, Retirement, SetNativeFenceLogBuffer,
-    SubmitCommand, SystemProcessPlace, UpdateCurrentValuesFlags, UserModeSubmissionCaps,
+    SubmitCommand, SuspendContext, Suspension, SystemProcessPlace, UpdateCurrentValuesFlags, UserModeSubmissionCaps,
     VidSchCaps,
 };
 use native_fence::shared::Providers;
@@ -160,6 +160,22 @@ impl Ddi for Forwarding {
         flags: UpdateCurrentValuesFlags,
     ) -> Result<(), DdiError> {
         self.0.update_current_values_from_cpu(updates, flags)
+    }
+
+    fn create_context(&self, args: &CreateContext) -> Result<ContextHandle, DdiError> {
+        self.0.create_context(args)
+    }
+
+    fn destroy_context(&self, context: ContextHandle) {
+        self.0.destroy_context(context);
+    }
+
+    fn suspend_context(&self, args: &SuspendContext) -> Result<Suspension, DdiError> {
+        self.0.suspend_context(args)
+    }
+
+    fn resume_context(&self, context: ContextHandle) {
+        self.0.resume_context(context);
     }
 
     fn create_hw_queue(&self, args: &CreateHwQueue<'_>) -> Result<HwQueueHandle, DdiError> {

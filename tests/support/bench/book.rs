@@ -3,9 +3,10 @@
 use native_fence::abi::wddm::{FenceStorageSurfaceData, FenceStorageValueType, NativeFenceType};
 use native_fence::abi::{FenceId, LocalHandle, LogType};
 use native_fence::kmd::{
-    Callbacks, DdiError, DisconnectDoorbell, DoorbellId, FeatureError, FeatureId, HwQueueHandle,
-    Interrupt, IsFeatureEnabledResult, Level, NativeFenceInterface, Place, ProcessId,
-    QueryFeatureInterface, SystemProcessPlace, UpdateCurrentValuesFlags, WrongLevel,
+    Callbacks, ContextHandle, DdiError, DisconnectDoorbell, DoorbellId, FeatureError, FeatureId,
+    HwQueueHandle, Interrupt, IsFeatureEnabledResult, Level, NativeFenceInterface, Place,
+    ProcessId, QueryFeatureInterface, SuspendContext, SystemProcessPlace, UpdateCurrentValuesFlags,
+    WrongLevel,
 };
 use native_fence::shared::{Block, Region};
 use std::collections::HashMap;
@@ -39,6 +40,10 @@ pub(crate) enum Call {
     CreateHwQueue {
         progress_fence: FenceId,
     },
+    CreateContext(ContextHandle),
+    DestroyContext(ContextHandle),
+    SuspendContext(SuspendContext),
+    ResumeContext(ContextHandle),
     UpdateNativeFenceLogs(Vec<HwQueueHandle>),
     CreateDoorbell(HwQueueHandle, DoorbellId),
     DestroyDoorbell(DoorbellId),
@@ -251,6 +256,7 @@ impl Callbacks for SpyCallbacks {
             | Interrupt::EngineParking { .. }
             | Interrupt::MonitoredFenceSignaled { .. }
             | Interrupt::DmaCompleted { .. }
+            | Interrupt::SuspendContextCompleted { .. }
             | Interrupt::EngineLost { .. } => Some(0),
         };
         // A hook that holds an interrupt up does not hold the next one, which may come on the thread

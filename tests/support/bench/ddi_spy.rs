@@ -11,12 +11,12 @@ use native_fence::kmd::published::{
     HwQueueArray, ValueBatch, close_native_fence, destroy_native_fence,
 };
 use native_fence::kmd::{
-    Callbacks, ConnectDoorbell, CreateAllocation, CreateDoorbell, CreateHwQueue, CreateKernelQueue,
-    CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, DoorbellId, HwQueueHandle, HwQueueWait,
-    Interrupt, MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps, NativeFenceSignaled,
-    NodeCounters, OpenAllocation, OpenNativeFence, Place, ProcessId, Retirement,
-    SetNativeFenceLogBuffer, SubmitCommand, SystemProcessPlace, UpdateCurrentValuesFlags,
-    UserModeSubmissionCaps, VidSchCaps,
+    Callbacks, ConnectDoorbell, ContextHandle, CreateAllocation, CreateContext, CreateDoorbell,
+    CreateHwQueue, CreateKernelQueue, CreateNativeFence, CurrentValueUpdate, Ddi, DdiError,
+    DoorbellId, HwQueueHandle, HwQueueWait, Interrupt, MapMonitoredFence, MonitoredValueUpdate,
+    NativeFenceCaps, NativeFenceSignaled, NodeCounters, OpenAllocation, OpenNativeFence, Place,
+    ProcessId, Retirement, SetNativeFenceLogBuffer, SubmitCommand, SuspendContext, Suspension,
+    SystemProcessPlace, UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps,
 };
 use native_fence::shared::Providers;
 use std::fmt;
@@ -255,6 +255,29 @@ impl Ddi for DdiSpy {
         self.book.publish(name, structure, &batch.arrays());
         self.book.failure(Failing::UpdateCurrentValuesFromCpu)?;
         self.driver.update_current_values_from_cpu(updates, flags)
+    }
+
+    fn create_context(&self, args: &CreateContext) -> Result<ContextHandle, DdiError> {
+        let context = self.driver.create_context(args)?;
+        self.book.write(Call::CreateContext(context));
+        Ok(context)
+    }
+
+    fn destroy_context(&self, context: ContextHandle) {
+        self.book.write(Call::DestroyContext(context));
+        self.driver.destroy_context(context);
+    }
+
+    fn suspend_context(&self, args: &SuspendContext) -> Result<Suspension, DdiError> {
+        self.book.write(Call::SuspendContext(*args));
+        self.book
+            .publish("DXGKARG_SUSPENDCONTEXT", args.published(), &[]);
+        self.driver.suspend_context(args)
+    }
+
+    fn resume_context(&self, context: ContextHandle) {
+        self.book.write(Call::ResumeContext(context));
+        self.driver.resume_context(context);
     }
 
     fn create_hw_queue(&self, args: &CreateHwQueue<'_>) -> Result<HwQueueHandle, DdiError> {

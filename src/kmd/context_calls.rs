@@ -1,0 +1,34 @@
+//! Context calls: the DDIs of hardware contexts.
+
+use super::driver::Driver;
+use super::{ContextHandle, CreateContext, DdiError, SuspendContext, Suspension};
+
+/// A driver, asked for its contexts.
+pub(super) struct ContextCalls<'a>(pub(super) &'a Driver);
+
+impl ContextCalls<'_> {
+    pub(super) fn create(&self, args: &CreateContext) -> Result<ContextHandle, DdiError> {
+        self.0.node(args.node_ordinal)?;
+        self.0.contexts.create(args)
+    }
+
+    pub(super) fn destroy(&self, context: ContextHandle) {
+        // It has no queue: the node forgets that it was suspended.
+        self.resume(context);
+        self.0.contexts.remove(context);
+    }
+
+    pub(super) fn suspend(&self, args: &SuspendContext) -> Result<Suspension, DdiError> {
+        self.0.contexts.check(args.context)?;
+        let node = self.0.node(args.context.node_ordinal)?;
+        let (suspension, report) = node.suspend_context(args.context.number, args.suspend_fence)?;
+        self.0.deliver_all(node, [report]);
+        Ok(suspension)
+    }
+
+    pub(super) fn resume(&self, context: ContextHandle) {
+        if let Ok(node) = self.0.node(context.node_ordinal) {
+            node.resume_context(context.number);
+        }
+    }
+}
