@@ -11,8 +11,8 @@ use native_fence::kmd::{
     CurrentValueUpdate, Ddi, DisconnectDoorbell, DoorbellId, Driver, FeatureError, FeatureId,
     FenceSegments, HwQueueHandle, Interrupt, IsFeatureEnabledResult, Level, LevelChecked,
     MonitoredValueUpdate, NativeFenceInterface, NativeFenceType, OpenAllocation, OpenNativeFence,
-    Place, ProcessId, QueryFeatureInterface, SetNativeFenceLogBuffer, SuspendContext,
-    UpdateCurrentValuesFlags, WrongLevel,
+    Place, PreemptCommand, ProcessId, QueryFeatureInterface, SetNativeFenceLogBuffer,
+    SuspendContext, UpdateCurrentValuesFlags, WrongLevel,
 };
 use native_fence::shared::{Block, Region};
 use std::sync::{Arc, Mutex};
@@ -194,6 +194,16 @@ const CALLS: &[(&str, Level, MadeCall)] = &[
     }),
     ("DestroyHwContext", Level::Passive, |ddi, _| {
         ddi.destroy_context(CONTEXT);
+    }),
+    ("PreemptCommand", Level::Dispatch, |ddi, _| {
+        let _ = ddi.preempt_command(&PreemptCommand {
+            preemption_id: 1,
+            node_ordinal: 0,
+            engine_ordinal: 0,
+        });
+    }),
+    ("PreemptionCaps", Level::Passive, |ddi, _| {
+        let _ = ddi.preemption_caps();
     }),
     ("SuspendContext", Level::Dispatch, |ddi, _| {
         let _ = ddi.suspend_context(&SuspendContext {

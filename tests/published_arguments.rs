@@ -101,6 +101,7 @@ const ALL: DriverOptions = DriverOptions {
     basic_monitored_fences: false,
     without_native_fences: None,
     doorbells: NonZeroU32::new(1),
+    not_preemption_aware: false,
 };
 
 /// Every structure whose reserved members the documents have, for a life of a fence.

@@ -103,6 +103,7 @@ impl From<OsError> for Refusal {
             }
             OsError::ProcessEnds | OsError::DeviceInError => NtStatus::DEVICE_REMOVED,
             OsError::NoIntraGpu
+            | OsError::NotPreemptionAware
             | OsError::NoFenceSegments
             | OsError::NoNativeFences(_)
             | OsError::NoEngines(_) => NtStatus::NOT_SUPPORTED,

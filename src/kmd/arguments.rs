@@ -1,7 +1,7 @@
 //! Arguments: what the OS passes to the driver's DDIs, and the ids and places in it.
 
 use super::SystemProcessPlace;
-use crate::abi::wddm::{CreateHwQueueFlags, NativeFenceType};
+use crate::abi::wddm::{CreateHwQueueFlags, NativeFenceType, SubmitCommandFlags};
 use crate::abi::{AllocationId, FenceId, HandleAccess, LocalHandle, LogType, Opcode, Packet};
 use crate::shared::{PoolPlace, Region, Word};
 use crate::sync::Arc;
@@ -210,9 +210,22 @@ pub struct SubmitCommand<'a> {
     /// The command: packets without waits, whose signals are of monitored fences (choice: the
     /// documents give the address of a buffer).
     pub packets: &'a [Packet],
+    /// Paging, ContextSwitch and Resubmission may be set.
+    pub flags: SubmitCommandFlags,
     /// `HwQueueProgressFenceId`: what the progress fence gets when it has completed. Each signal in
     /// the packets takes one value before it (choice), and values follow on each other.
     pub progress_value: u64,
+}
+
+/// `DXGKARG_PREEMPTCOMMAND`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PreemptCommand {
+    /// Names the request in the interrupt that answers it. 64 bits here, as a submission id.
+    pub preemption_id: u64,
+    /// Node.
+    pub node_ordinal: u32,
+    /// Engine of the node; always 0 here.
+    pub engine_ordinal: u32,
 }
 
 impl SubmitCommand<'_> {

@@ -64,6 +64,19 @@ pub enum Interrupt {
         /// Engine of the node; always 0 here.
         engine_ordinal: u32,
     },
+    /// `DXGK_INTERRUPT_DMA_PREEMPTED`: an engine has let go of what it was handed through the OS. What was
+    /// submitted after the last completed id, up to the request, and was not told to have completed before,
+    /// is preempted.
+    DmaPreempted {
+        /// The request that is answered.
+        preemption_id: u64,
+        /// The last completed id, not a preempted one.
+        last_completed_id: u64,
+        /// Node that was preempted.
+        node_ordinal: u32,
+        /// Engine of the node; always 0 here.
+        engine_ordinal: u32,
+    },
     /// `DXGK_INTERRUPT_SUSPEND_CONTEXT_COMPLETED`: nothing on the GPU refers to a context any more.
     SuspendContextCompleted {
         /// Which.

@@ -1,5 +1,6 @@
 //! Caps: what the driver reports of its native fences (`DXGK_NATIVE_FENCE_CAPS`; `layouts.md` 1.5).
 
+use crate::abi::wddm::{ComputePreemption, GraphicsPreemption, PreemptionCaps};
 use crate::abi::{CURRENT_VALUE_STRIDE, MONITORED_VALUE_STRIDE, wddm};
 use crate::gpu::{EngineCaps, GpuVa, LocalMemory};
 use bytemuck::Zeroable;
@@ -45,6 +46,12 @@ impl NativeFenceCaps {
     }
 }
 
+/// The granularity of a driver that is not PreemptionAware.
+pub(super) const NOT_PREEMPTED: PreemptionCaps = PreemptionCaps {
+    graphics: GraphicsPreemption::NONE,
+    compute: ComputePreemption::NONE,
+};
+
 /// What a [`Driver`](super::Driver) makes use of.
 #[allow(clippy::struct_excessive_bools, reason = "each is a cap of its own")]
 #[derive(Clone, Debug, Default)]
@@ -69,4 +76,13 @@ pub struct DriverOptions {
     /// ([`MAX_HW_QUEUES`](crate::abi::MAX_HW_QUEUES)), which limits the queues that have one then. With
     /// fewer than queues the driver takes one away for another (HQ-13).
     pub doorbells: Option<NonZeroU32>,
+    /// `PreemptionAware` and NoDmaPatching are clear though the engines can be preempted: the OS does not
+    /// ask for it (PR-11).
+    pub not_preemption_aware: bool,
+}
+
+impl DriverOptions {
+    pub(super) fn is_preemption_aware(&self) -> bool {
+        !self.not_preemption_aware
+    }
 }

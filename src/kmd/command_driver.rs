@@ -4,8 +4,10 @@
 //! native fences: the OS does not call it, since the caps do not advertise them (FQ-04). On a device
 //! without 64-bit atomics it sets No64BitAtomics.
 
+use super::caps::NOT_PREEMPTED;
 use super::command_node::{CommandNode, News};
 use super::command_parts::CommandForm;
+use super::context_calls::NO_SUCH_ENGINE;
 use super::contexts::Contexts;
 use super::interrupt_threads::InterruptThreads;
 use super::nodes::node_of;
@@ -14,9 +16,9 @@ use super::{
     Callbacks, ConnectDoorbell, ContextHandle, CreateAllocation, CreateContext, CreateDoorbell,
     CreateHwQueue, CreateKernelQueue, CreateNativeFence, CurrentValueUpdate, Ddi, DdiError,
     DoorbellId, DriverOptions, HwQueueHandle, HwQueueWait, Interrupt, MapMonitoredFence,
-    MonitoredValueUpdate, NativeFenceCaps, OpenAllocation, OpenNativeFence, Place, ProcessId,
-    Retirement, SetNativeFenceLogBuffer, SubmitCommand, SuspendContext, Suspension,
-    SystemProcessPlace, UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps,
+    MonitoredValueUpdate, NativeFenceCaps, OpenAllocation, OpenNativeFence, Place, PreemptCommand,
+    PreemptionCaps, ProcessId, Retirement, SetNativeFenceLogBuffer, SubmitCommand, SuspendContext,
+    Suspension, SystemProcessPlace, UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps,
 };
 use crate::abi::wddm::FenceStorageSurfaceData;
 use crate::abi::{AllocationId, DoorbellStatus, FenceId, LocalHandle, LogType, ObjectId};
@@ -295,6 +297,20 @@ impl Ddi for CommandDriver {
     fn submit_command_to_hw_queue(&self, args: &SubmitCommand<'_>) -> Result<(), DdiError> {
         let node = self.node(args.hw_queue.node_ordinal)?;
         node.submit(args, &|news| self.telling.tell(news))
+    }
+
+    fn preempt_command(&self, args: &PreemptCommand) -> Result<(), DdiError> {
+        if args.engine_ordinal != 0 {
+            return Err(NO_SUCH_ENGINE);
+        }
+        let node = self.node(args.node_ordinal)?;
+        node.preempt(args.preemption_id, &|news| self.telling.tell(news));
+        Ok(())
+    }
+
+    fn preemption_caps(&self) -> PreemptionCaps {
+        // What a VkQueue has, it ends.
+        NOT_PREEMPTED
     }
 
     fn destroy_hw_queue(&self, hw_queue: HwQueueHandle) {

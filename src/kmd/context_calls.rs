@@ -1,7 +1,10 @@
-//! Context calls: the DDIs of hardware contexts.
+//! Context calls: the DDIs of hardware contexts, and that of preemption on the other kind of queues.
 
 use super::driver::Driver;
-use super::{ContextHandle, CreateContext, DdiError, SuspendContext, Suspension};
+use super::{ContextHandle, CreateContext, DdiError, PreemptCommand, SuspendContext, Suspension};
+
+pub(super) const NO_SUCH_ENGINE: DdiError =
+    DdiError::InvalidParameter("the engine ordinal must be 0: every node has one engine");
 
 /// A driver, asked for its contexts.
 pub(super) struct ContextCalls<'a>(pub(super) &'a Driver);
@@ -24,6 +27,16 @@ impl ContextCalls<'_> {
         let (suspension, report) = node.suspend_context(args.context.number, args.suspend_fence)?;
         self.0.deliver_all(node, [report]);
         Ok(suspension)
+    }
+
+    pub(super) fn preempt(&self, args: &PreemptCommand) -> Result<(), DdiError> {
+        if args.engine_ordinal != 0 {
+            return Err(NO_SUCH_ENGINE);
+        }
+        let node = self.0.node(args.node_ordinal)?;
+        let report = self.0.reporter.preempt(node, args.preemption_id)?;
+        self.0.deliver_all(node, report);
+        Ok(())
     }
 
     pub(super) fn resume(&self, context: ContextHandle) {

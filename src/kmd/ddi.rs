@@ -4,9 +4,9 @@ use super::{
     Callbacks, ConnectDoorbell, ContextHandle, CreateAllocation, CreateContext, CreateDoorbell,
     CreateHwQueue, CreateKernelQueue, CreateNativeFence, CurrentValueUpdate, DoorbellId,
     HwQueueHandle, HwQueueWait, MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps,
-    OpenAllocation, OpenNativeFence, Place, ProcessId, SetNativeFenceLogBuffer, SubmitCommand,
-    SuspendContext, Suspension, SystemProcessPlace, UpdateCurrentValuesFlags,
-    UserModeSubmissionCaps, VidSchCaps,
+    OpenAllocation, OpenNativeFence, Place, PreemptCommand, PreemptionCaps, ProcessId,
+    SetNativeFenceLogBuffer, SubmitCommand, SuspendContext, Suspension, SystemProcessPlace,
+    UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps,
 };
 use crate::abi::wddm::FenceStorageSurfaceData;
 use crate::abi::{AllocationId, DoorbellStatus, FenceId, LocalHandle, LogType};
@@ -224,6 +224,24 @@ pub trait Ddi: Send + Sync + Debug {
     /// A queue of user-mode submission, whose ring is its user's; one that was stopped; more than
     /// its ring has room for.
     fn submit_command_to_hw_queue(&self, args: &SubmitCommand<'_>) -> Result<(), DdiError>;
+
+    /// `DxgkDdiPreemptCommand`, DISPATCH_LEVEL: the node's engine lets go of what it was handed through the
+    /// OS and has not completed, wherever it stands. Returns at once. The answer is
+    /// [`Interrupt::DmaPreempted`](super::Interrupt::DmaPreempted), maybe within this call, after the
+    /// completions that came before it (PR-04); until then the OS submits nothing to the node. Where nothing
+    /// is left it comes without touching the engine (PR-07). Of a lost engine it never comes.
+    ///
+    /// What was taken back stays in the queues' rings as it was written, and goes on from where it was left
+    /// when the OS submits it again, with the flag Resubmission and the same progress value, in each queue in
+    /// the same order and before anything else of it. The engine sees nothing behind it.
+    ///
+    /// # Errors
+    /// Bug check 0x119, P1 = 2: no such node or engine, or a request that is not answered yet.
+    fn preempt_command(&self, args: &PreemptCommand) -> Result<(), DdiError>;
+
+    /// `DxgkDdiQueryAdapterInfo(DXGKQAITYPE_DRIVERCAPS)`, PASSIVE_LEVEL: its `PreemptionCaps`, the coarsest
+    /// of what the adapter's engines do (PR-03).
+    fn preemption_caps(&self) -> PreemptionCaps;
 
     /// `DxgkDdiDestroyHwQueue`, PASSIVE_LEVEL, must succeed; its doorbell, if it still has one, goes with it.
     fn destroy_hw_queue(&self, hw_queue: HwQueueHandle);

@@ -1,5 +1,6 @@
 //! Driver: the DDIs, over nodes.
 
+use super::caps::NOT_PREEMPTED;
 use super::context_calls::ContextCalls;
 use super::contexts::Contexts;
 use super::doorbells::Doorbells;
@@ -18,10 +19,14 @@ use super::{
     CreateHwQueue, CreateKernelQueue, CreateNativeFence, CurrentValueUpdate, Ddi, DdiError,
     DoorbellId, DriverOptions, HwQueueHandle, HwQueueWait, MapMonitoredFence, MonitoredValueUpdate,
     NativeFenceCaps, NativeFenceOsCaps, NativeFenceType, OpenAllocation, OpenNativeFence, Place,
-    ProcessId, Retirement, SetNativeFenceLogBuffer, SubmitCommand, SuspendContext, Suspension,
-    SystemProcessPlace, UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps,
+    PreemptCommand, PreemptionCaps, ProcessId, Retirement, SetNativeFenceLogBuffer, SubmitCommand,
+    SuspendContext, Suspension, SystemProcessPlace, UpdateCurrentValuesFlags,
+    UserModeSubmissionCaps, VidSchCaps,
 };
-use crate::abi::wddm::{Enumeration, FenceStorageSurfaceData, FenceStorageValueType};
+use crate::abi::wddm::{
+    ComputePreemption, Enumeration, FenceStorageSurfaceData, FenceStorageValueType,
+    GraphicsPreemption,
+};
 use crate::abi::{AllocationId, DoorbellStatus, FenceId, LocalHandle, LogType, ObjectId};
 #[cfg(not(loom))]
 use crate::gpu::{Alive, at_exit};
@@ -155,15 +160,15 @@ impl Ddi for Driver {
     fn vidsch_caps(&self) -> VidSchCaps {
         let caps = self.native_fence_caps();
         let narrow = !caps.has_64_bit_atomics || self.options.no_64_bit_atomics;
+        let preempts = self.options.is_preemption_aware();
         let optimized = VidSchCaps::OPTIMIZED_NATIVE_FENCE_SIGNALED_INTERRUPT;
         let bits = [
             // Queues of one process run on any node, ordered by fences alone.
             (VidSchCaps::MULTI_ENGINE_AWARE, true),
-            // No packet is preempted yet.
-            (VidSchCaps::PREEMPTION_AWARE, false),
+            (VidSchCaps::PREEMPTION_AWARE, preempts),
             // Packets carry handles and virtual addresses, and nothing is ever patched; but it may be said
             // by a driver alone that preempts (FQ-08).
-            (VidSchCaps::NO_DMA_PATCHING, false),
+            (VidSchCaps::NO_DMA_PATCHING, preempts),
             (VidSchCaps::NO_64_BIT_ATOMICS, narrow),
             (VidSchCaps::NATIVE_GPU_FENCE, self.os_caps.get().is_some()),
             (optimized, self.options.optimized_interrupt),
@@ -303,6 +308,21 @@ impl Ddi for Driver {
 
     fn submit_command_to_hw_queue(&self, args: &SubmitCommand<'_>) -> Result<(), DdiError> {
         QueueCalls(self).submit_command(args)
+    }
+
+    fn preempt_command(&self, args: &PreemptCommand) -> Result<(), DdiError> {
+        ContextCalls(self).preempt(args)
+    }
+
+    fn preemption_caps(&self) -> PreemptionCaps {
+        if !self.options.is_preemption_aware() {
+            return NOT_PREEMPTED;
+        }
+        // Every opcode is divisible (PR-03); no engine draws.
+        PreemptionCaps {
+            graphics: GraphicsPreemption::NONE,
+            compute: ComputePreemption::THREAD_GROUP,
+        }
     }
 
     fn destroy_hw_queue(&self, hw_queue: HwQueueHandle) {

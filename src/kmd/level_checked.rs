@@ -8,9 +8,10 @@ use super::{
     CreateHwQueue, CreateKernelQueue, CreateNativeFence, CurrentValueUpdate, Ddi, DdiError,
     DisconnectDoorbell, DoorbellId, FeatureError, FeatureId, HwQueueHandle, HwQueueWait, Interrupt,
     IsFeatureEnabledResult, Level, MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps,
-    NativeFenceInterface, OpenAllocation, OpenNativeFence, Place, ProcessId, QueryFeatureInterface,
-    Retirement, SetNativeFenceLogBuffer, SubmitCommand, SuspendContext, Suspension,
-    SystemProcessPlace, UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps, WrongLevel,
+    NativeFenceInterface, OpenAllocation, OpenNativeFence, Place, PreemptCommand, PreemptionCaps,
+    ProcessId, QueryFeatureInterface, Retirement, SetNativeFenceLogBuffer, SubmitCommand,
+    SuspendContext, Suspension, SystemProcessPlace, UpdateCurrentValuesFlags,
+    UserModeSubmissionCaps, VidSchCaps, WrongLevel,
 };
 use crate::abi::wddm::FenceStorageSurfaceData;
 use crate::abi::{AllocationId, DoorbellStatus, FenceId, LocalHandle, LogType};
@@ -266,6 +267,16 @@ impl Ddi for LevelChecked {
         self.call("SubmitCommandToHwQueue", Level::Dispatch, |ddi| {
             ddi.submit_command_to_hw_queue(args)
         })
+    }
+
+    fn preempt_command(&self, args: &PreemptCommand) -> Result<(), DdiError> {
+        self.call("PreemptCommand", Level::Dispatch, |ddi| {
+            ddi.preempt_command(args)
+        })
+    }
+
+    fn preemption_caps(&self) -> PreemptionCaps {
+        self.call("PreemptionCaps", Level::Passive, Ddi::preemption_caps)
     }
 
     fn destroy_hw_queue(&self, hw_queue: HwQueueHandle) {

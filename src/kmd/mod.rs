@@ -27,6 +27,7 @@ mod features;
 mod fence_calls;
 mod hw_queues;
 mod interrupt_threads;
+mod kernel_book;
 mod kernel_queue;
 mod kernel_queues;
 mod level;
@@ -47,7 +48,7 @@ mod system_process;
 pub use arguments::{
     ContextHandle, CreateAllocation, CreateContext, CreateHwQueue, CreateKernelQueue,
     CreateNativeFence, CurrentValueUpdate, HwQueueHandle, HwQueueWait, MapMonitoredFence,
-    MonitoredValueUpdate, OpenAllocation, OpenNativeFence, Place, ProcessId,
+    MonitoredValueUpdate, OpenAllocation, OpenNativeFence, Place, PreemptCommand, ProcessId,
     SetNativeFenceLogBuffer, SubmitCommand, SuspendContext,
 };
 pub use callbacks::{Callbacks, Interrupt, NativeFenceSignaled, SignaledFence};
@@ -69,8 +70,8 @@ pub use system_process::SystemProcessPlace;
 
 pub use crate::abi::wddm::{
     CreateDoorbellFlags, CreateHwQueueFlags, DriverConnectDoorbellFlags, FeatureId,
-    IsFeatureEnabledResult, NativeFenceOsCaps, NativeFenceType, UpdateCurrentValuesFlags,
-    UserModeSubmissionCaps, VidSchCaps,
+    IsFeatureEnabledResult, NativeFenceOsCaps, NativeFenceType, PreemptionCaps, SubmitCommandFlags,
+    UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps,
 };
 pub use crate::gpu::{
     EngineLost, EngineWait, LocalMemory, NodeCounters, NodeError, Parking, QueueFault, Suspension,

@@ -59,6 +59,9 @@ pub enum OsError {
     /// A context of no engine of its node, or of several (HQ-11).
     #[error("engine affinity {0:#x}: it must be exactly bit 0, since every node has one engine")]
     EngineAffinity(u32),
+    /// The driver preempts nothing (PR-11).
+    #[error("the driver is not PreemptionAware: what its engines have runs until it ends")]
+    NotPreemptionAware,
     /// A second doorbell of one queue.
     #[error("the queue has a doorbell: destroy it first")]
     HasDoorbell,

@@ -228,10 +228,10 @@ impl AdapterState {
         &self,
         id: AllocationId,
         memory: Arc<PoolPlace>,
-        handle: HandleSlot,
+        handles: Vec<HandleSlot>,
     ) {
         let object = ObjectId::Allocation(id);
-        let kept = Box::new((memory, handle));
+        let kept = Box::new((memory, handles));
         self.retire(object, kept, || self.ddi.destroy_allocation(id));
     }
 

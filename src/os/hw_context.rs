@@ -11,6 +11,7 @@ use super::adapter::{Adapter, OsError};
 use super::hw_queue::HwQueue;
 use super::kernel_queue::KernelQueue;
 use super::process::Process;
+use super::software_queue::SoftwareQueue;
 use super::wait_cell::WaitError;
 use crate::kmd::{
     ContextHandle, CreateContext, CreateHwQueueFlags, Ddi, DdiError, NodeError, ProcessId,
@@ -284,7 +285,8 @@ impl HwContext {
     /// # Errors
     /// As [`KernelQueue::create`].
     pub fn create_kernel_queue(self: &Arc<Self>) -> Result<KernelQueue, OsError> {
-        KernelQueue::create_in(&self.process, || Ok(Arc::clone(self)))
+        let software = SoftwareQueue::default();
+        KernelQueue::create_in(&self.process, software, || Ok(Arc::clone(self)))
     }
 
     /// Asks that the context's queues leave the GPU; gives the fence of the request, for

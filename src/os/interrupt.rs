@@ -27,6 +27,7 @@ pub struct InterruptCounters {
     doorbells_taken: AtomicU64,
     monitored_fence_signaled: AtomicU64,
     dma_completed: AtomicU64,
+    dma_preempted: AtomicU64,
 }
 
 impl InterruptCounters {
@@ -78,6 +79,12 @@ impl InterruptCounters {
         self.dma_completed.load(Ordering::Relaxed)
     }
 
+    /// Engines that have let go of what they were handed.
+    #[must_use]
+    pub fn dma_preempted(&self) -> u64 {
+        self.dma_preempted.load(Ordering::Relaxed)
+    }
+
     /// Queues that were stopped at a packet.
     #[must_use]
     pub fn queues_faulted(&self) -> u64 {
@@ -114,6 +121,15 @@ impl AdapterState {
                 node_ordinal,
                 engine_ordinal: _,
             } => self.dma_completed(node_ordinal, submission_id),
+            Interrupt::DmaPreempted {
+                preemption_id,
+                last_completed_id,
+                node_ordinal,
+                engine_ordinal: _,
+            } => {
+                count(&self.counters.dma_preempted, 1);
+                self.dma_preempted(node_ordinal, preemption_id, last_completed_id);
+            }
             Interrupt::SuspendContextCompleted {
                 context,
                 suspend_fence,
@@ -225,6 +241,8 @@ impl AdapterState {
         for queue in &kernel_queues {
             queue.fail(WaitError::DeviceLost);
         }
+        // After its queues: what was held back for an answer is of theirs.
+        self.kernel_queues.engine(node_ordinal).lost();
         let of_queues = queues.iter().map(|queue| queue.process());
         let of_kernel_queues = kernel_queues.iter().map(|queue| queue.process());
         let processes: BTreeSet<_> = of_queues.chain(of_kernel_queues).collect();

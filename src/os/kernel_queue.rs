@@ -64,14 +64,25 @@ impl KernelQueue {
         node_ordinal: u32,
         engine_affinity: u32,
     ) -> Result<Self, OsError> {
-        Self::create_in(process, || {
+        Self::create_in(process, SoftwareQueue::default(), || {
             HwContext::of_a_queue(process, node_ordinal, engine_affinity)
+        })
+    }
+
+    /// One of the OS's own device, whose commands are paging packets.
+    pub(super) fn create_for_paging(
+        process: &Arc<Process>,
+        node_ordinal: u32,
+    ) -> Result<Self, OsError> {
+        Self::create_in(process, SoftwareQueue::of_paging(), || {
+            HwContext::create(process, node_ordinal, 1)
         })
     }
 
     /// The same in a context, which is made when it is needed.
     pub(super) fn create_in(
         process: &Arc<Process>,
+        software: SoftwareQueue,
         context: impl FnOnce() -> Result<Arc<HwContext>, OsError>,
     ) -> Result<Self, OsError> {
         let adapter = Arc::clone(process.adapter());
@@ -96,7 +107,7 @@ impl KernelQueue {
             progress_handle: progress.handle(),
         })?;
         let engine = adapter.kernel_queues.engine(node_ordinal);
-        let core = QueueCore::new(handle, process.id(), &progress, ddi, engine);
+        let core = QueueCore::new(handle, process.id(), &progress, ddi, engine, software);
         adapter.kernel_queues.enter(&core);
         adapter.queue_made(handle, |error| core.fail(error));
         let queue = Self {

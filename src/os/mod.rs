@@ -77,6 +77,7 @@ mod peer_link;
 #[cfg(not(loom))]
 mod peer_watch;
 mod peers;
+mod preemption;
 mod process;
 mod process_end;
 #[cfg(not(loom))]
@@ -97,6 +98,7 @@ mod signaller;
 mod software_queue;
 mod standing_wait;
 mod sync_object;
+mod system_device;
 mod system_process;
 mod telling_words;
 mod tracing;
@@ -148,6 +150,7 @@ pub use shared_pages::PassFenceError;
 pub use signal_log::{Attributions, SignalAttribution};
 pub use software_queue::QueuedSignal;
 pub use sync_object::SyncObject;
+pub use system_device::{PagedAllocation, SystemDevice};
 pub use tracing::Tracing;
 pub use wait_cell::WaitError;
 pub use waitable::Waitable;

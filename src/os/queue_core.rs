@@ -80,14 +80,19 @@ impl Drop for Advances {
 }
 
 impl QueueCore {
-    /// Of a queue that the driver has made.
+    /// Of a queue that the driver has made, with what it has queued: nothing yet.
     pub(super) fn new(
         handle: HwQueueHandle,
         process: ProcessId,
         progress: &Arc<MonitoredFenceObject>,
         ddi: &Arc<dyn Ddi>,
         engine: Arc<KernelEngine>,
+        software: SoftwareQueue,
     ) -> Arc<Self> {
+        let state = State {
+            software,
+            ..State::default()
+        };
         Arc::new_cyclic(|this| Self {
             this: Weak::clone(this),
             handle,
@@ -95,7 +100,7 @@ impl QueueCore {
             progress: Arc::downgrade(progress),
             ddi: Arc::clone(ddi),
             engine,
-            state: Mutex::default(),
+            state: Mutex::new(state),
         })
     }
 
@@ -251,8 +256,8 @@ impl QueueCore {
         match packet {
             SoftwarePacket::Command(command) => {
                 let handed = lock(&self.state).software.hand_over(command);
-                if let Ok((packets, value)) = handed {
-                    self.engine.hand_over(self, packets, value);
+                if let Ok((packets, value, flags)) = handed {
+                    self.engine.hand_over(self, packets, value, flags);
                 }
                 true
             }

@@ -6,6 +6,7 @@
 //! read while the adapter's object lives.
 
 use crate::abi::FenceId;
+use crate::abi::wddm::NtStatus;
 use crate::kmd::{ContextHandle, DdiError, WrongLevel};
 use std::fmt;
 
@@ -28,6 +29,8 @@ impl Record {
     pub const DRIVER_VERIFIER_DETECTED_VIOLATION: u32 = 0xC4;
     /// P1 of 0x119: an id that no fence has or had.
     pub const INVALID_FENCE_ID: u64 = 0x1;
+    /// P1 of 0x119: a submission failed, or `DxgkDdiPreemptCommand`.
+    pub const SUBMISSION_OR_PREEMPTION_FAILED: u64 = 0x2;
     /// P1 of 0x119: a suspend fence that was not issued yet (PR-18).
     pub const SUSPEND_FENCE_NOT_ISSUED: u64 = 0x11;
     /// P1 of 0x119: `DxgkDdiUpdateMonitoredValues` failed.
@@ -75,6 +78,45 @@ impl Record {
             reason: format!(
                 "node {node_ordinal} told that context {number} is suspended with fence {fence}, \
                  which it was never suspended with"
+            ),
+        }
+    }
+
+    /// `DxgkDdiPreemptCommand` failed (PR-18). P2 is the status; P3, the address of the arguments, has no
+    /// counterpart: it is the node.
+    pub(super) fn preempt_command_failed(node_ordinal: u32, error: &DdiError) -> Self {
+        let status = match error {
+            DdiError::InvalidParameter(_) => NtStatus::INVALID_PARAMETER,
+            DdiError::NoThread(_) => NtStatus::INSUFFICIENT_RESOURCES,
+            DdiError::Node(_) => NtStatus::DRIVER_INTERNAL_ERROR,
+        };
+        let status = u64::from(status.0.cast_unsigned());
+        Self {
+            code: Self::VIDEO_SCHEDULER_INTERNAL_ERROR,
+            parameters: [
+                Self::SUBMISSION_OR_PREEMPTION_FAILED,
+                status,
+                u64::from(node_ordinal),
+                0,
+            ],
+            reason: format!("PreemptCommand failed on node {node_ordinal}: {error}"),
+        }
+    }
+
+    /// The driver answers a preemption that nobody asked for, or with a last completed id that was never
+    /// submitted or goes back (PR-18).
+    pub(super) fn invalid_preemption(preemption_id: u64, last: u64, node_ordinal: u32) -> Self {
+        Self {
+            code: Self::VIDEO_SCHEDULER_INTERNAL_ERROR,
+            parameters: [
+                Self::INVALID_FENCE_ID,
+                last,
+                u64::from(node_ordinal),
+                preemption_id,
+            ],
+            reason: format!(
+                "node {node_ordinal} answered preemption {preemption_id} with {last} as its last completed \
+                 submission, which cannot be"
             ),
         }
     }

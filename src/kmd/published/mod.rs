@@ -14,6 +14,7 @@ mod handle;
 mod hw_queue;
 mod interrupt;
 mod log;
+mod preemption;
 mod value_batch;
 
 pub use fence::{close_native_fence, destroy_native_fence};

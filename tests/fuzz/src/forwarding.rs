@@ -5,7 +5,7 @@
 
 use native_fence::abi::wddm::FenceStorageSurfaceData;
 use native_fence::abi::{AllocationId, DoorbellStatus, LocalHandle, LogType};
-use native_fence::kmd::{
+use native_fence::kmd::{PreemptCommand, PreemptionCaps, 
     Callbacks, ConnectDoorbell, ContextHandle, CreateAllocation, CreateContext, CreateDoorbell, CreateHwQueue, CreateKernelQueue,
     CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, DoorbellId, Driver, HwQueueHandle,
     HwQueueWait, MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps, NodeCounters,
@@ -180,6 +180,14 @@ impl Ddi for Forwarding {
 
     fn create_hw_queue(&self, args: &CreateHwQueue<'_>) -> Result<HwQueueHandle, DdiError> {
         self.0.create_hw_queue(args)
+    }
+
+    fn preempt_command(&self, args: &PreemptCommand) -> Result<(), DdiError> {
+        self.0.preempt_command(args)
+    }
+
+    fn preemption_caps(&self) -> PreemptionCaps {
+        self.0.preemption_caps()
     }
 
     fn destroy_hw_queue(&self, hw_queue: HwQueueHandle) {

@@ -5,8 +5,8 @@ use native_fence::abi::{FenceId, LocalHandle, LogType};
 use native_fence::kmd::{
     Callbacks, ContextHandle, DdiError, DisconnectDoorbell, DoorbellId, FeatureError, FeatureId,
     HwQueueHandle, Interrupt, IsFeatureEnabledResult, Level, NativeFenceInterface, Place,
-    ProcessId, QueryFeatureInterface, SuspendContext, SystemProcessPlace, UpdateCurrentValuesFlags,
-    WrongLevel,
+    PreemptCommand, ProcessId, QueryFeatureInterface, SubmitCommandFlags, SuspendContext,
+    SystemProcessPlace, UpdateCurrentValuesFlags, WrongLevel,
 };
 use native_fence::shared::{Block, Region};
 use std::collections::HashMap;
@@ -34,7 +34,9 @@ pub(crate) enum Call {
     SubmitCommand {
         hw_queue: HwQueueHandle,
         submission_id: u64,
+        flags: SubmitCommandFlags,
     },
+    PreemptCommand(PreemptCommand),
     UpdateMonitoredValues(Vec<(FenceId, u64)>),
     UpdateCurrentValuesFromCpu(Vec<(FenceId, u64)>, UpdateCurrentValuesFlags),
     CreateHwQueue {
@@ -94,6 +96,7 @@ pub(crate) enum Failing {
     UpdateCurrentValuesFromCpu,
     SetNativeFenceLogBuffer,
     SubmitCommand,
+    PreemptCommand,
     CreateDoorbell,
 }
 
@@ -256,6 +259,7 @@ impl Callbacks for SpyCallbacks {
             | Interrupt::EngineParking { .. }
             | Interrupt::MonitoredFenceSignaled { .. }
             | Interrupt::DmaCompleted { .. }
+            | Interrupt::DmaPreempted { .. }
             | Interrupt::SuspendContextCompleted { .. }
             | Interrupt::EngineLost { .. } => Some(0),
         };

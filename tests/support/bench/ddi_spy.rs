@@ -15,8 +15,9 @@ use native_fence::kmd::{
     CreateHwQueue, CreateKernelQueue, CreateNativeFence, CurrentValueUpdate, Ddi, DdiError,
     DoorbellId, HwQueueHandle, HwQueueWait, Interrupt, MapMonitoredFence, MonitoredValueUpdate,
     NativeFenceCaps, NativeFenceSignaled, NodeCounters, OpenAllocation, OpenNativeFence, Place,
-    ProcessId, Retirement, SetNativeFenceLogBuffer, SubmitCommand, SuspendContext, Suspension,
-    SystemProcessPlace, UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps,
+    PreemptCommand, PreemptionCaps, ProcessId, Retirement, SetNativeFenceLogBuffer, SubmitCommand,
+    SuspendContext, Suspension, SystemProcessPlace, UpdateCurrentValuesFlags,
+    UserModeSubmissionCaps, VidSchCaps,
 };
 use native_fence::shared::Providers;
 use std::fmt;
@@ -191,6 +192,7 @@ impl Ddi for DdiSpy {
         self.book.write(Call::SubmitCommand {
             hw_queue: args.hw_queue,
             submission_id: args.submission_id,
+            flags: args.flags,
         });
         let published = args.published(0x2000, 0x3000);
         let words: Vec<u64> = args.packets.iter().flat_map(Packet::words).collect();
@@ -289,6 +291,18 @@ impl Ddi for DdiSpy {
         self.book.publish(name, args.published(None), &[]);
         self.book.publish(name, args.published(Some(answer)), &[]);
         Ok(answer)
+    }
+
+    fn preempt_command(&self, args: &PreemptCommand) -> Result<(), DdiError> {
+        self.book.write(Call::PreemptCommand(*args));
+        self.book
+            .publish("DXGKARG_PREEMPTCOMMAND", args.published(), &[]);
+        self.book.failure(Failing::PreemptCommand)?;
+        self.driver.preempt_command(args)
+    }
+
+    fn preemption_caps(&self) -> PreemptionCaps {
+        self.driver.preemption_caps()
     }
 
     fn destroy_hw_queue(&self, hw_queue: HwQueueHandle) {
