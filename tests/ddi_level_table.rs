@@ -202,6 +202,13 @@ const CALLS: &[(&str, Level, MadeCall)] = &[
             engine_ordinal: 0,
         });
     }),
+    (
+        "SetContextSchedulingProperties",
+        Level::Dispatch,
+        |ddi, _| {
+            let _ = ddi.set_context_scheduling_properties(CONTEXT, 1);
+        },
+    ),
     ("PreemptionCaps", Level::Passive, |ddi, _| {
         let _ = ddi.preemption_caps();
     }),

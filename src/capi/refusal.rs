@@ -111,6 +111,7 @@ impl From<OsError> for Refusal {
             | OsError::HasDoorbell
             | OsError::NodeOrdinal { .. }
             | OsError::EngineAffinity(_)
+            | OsError::Priority(_)
             | OsError::NoDoorbell
             | OsError::AllocationSize(_)
             | OsError::RingCapacity(_)

@@ -6,6 +6,7 @@
 //! [`SliceReport`].
 #![forbid(unsafe_code)]
 
+mod choice;
 #[cfg(not(loom))]
 mod command_engine;
 mod crowd;

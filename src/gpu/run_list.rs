@@ -5,7 +5,8 @@
 //! preempted, stays in the list and is in no slice: its doorbell stays connected, and its place is nobody
 //! else's. So it comes back without asking.
 
-use super::QueueSlot;
+use super::choice::{Candidate, Choice};
+use super::{QueueSlot, QueueStanding};
 use crate::abi::{EngineControl, MAX_HW_QUEUES, SLICE_SLOTS};
 use crate::shared::Block;
 use crate::sync::Arc;
@@ -31,8 +32,10 @@ pub(super) struct RunList {
     suspended: Vec<(u32, u64)>,
     /// The same of single queues.
     held: Vec<(u32, u64)>,
+    /// Contexts whose priority is not 0.
+    priorities: Vec<(u32, i32)>,
     version: u64,
-    written: [u64; SLICE_SLOTS as usize],
+    written: [(u64, Choice); SLICE_SLOTS as usize],
 }
 
 impl RunList {
@@ -48,7 +51,8 @@ impl RunList {
             suspended: Vec::new(),
             held: Vec::new(),
             version: 1,
-            written: [0; SLICE_SLOTS as usize],
+            priorities: Vec::new(),
+            written: [(0, Choice::All); SLICE_SLOTS as usize],
         }
     }
 
@@ -177,6 +181,48 @@ impl RunList {
         was && self.queues.iter().any(|queue| queue.context() == context)
     }
 
+    /// Gives a context a priority; those that were given none have 0.
+    pub(super) fn set_priority(&mut self, context: u32, priority: i32) {
+        self.priorities.retain(|given| given.0 != context);
+        if priority != 0 {
+            self.priorities.push((context, priority));
+        }
+        self.version += 1;
+    }
+
+    /// Whether some context has another priority than others may have.
+    pub(super) fn has_priorities(&self) -> bool {
+        !self.priorities.is_empty()
+    }
+
+    fn priority(&self, queue: &QueueSlot) -> i32 {
+        let given = self
+            .priorities
+            .iter()
+            .find(|given| given.0 == queue.context());
+        given.map_or(0, |given| given.1)
+    }
+
+    /// How those stand that can be in a slice.
+    pub(super) fn candidates(&self) -> Vec<Candidate> {
+        let candidate = |queue: &Arc<QueueSlot>| {
+            let state = queue.state();
+            Candidate {
+                context: queue.context(),
+                priority: self.priority(queue),
+                standing: QueueStanding::of(&state, || queue.write_index()),
+                is_divided: state.transferred != 0,
+            }
+        };
+        self.active().map(candidate).collect()
+    }
+
+    fn chosen(&self, choice: Choice) -> impl Iterator<Item = &Arc<QueueSlot>> {
+        let is_chosen =
+            move |queue: &&Arc<QueueSlot>| choice.has(queue.context(), self.priority(queue));
+        self.active().filter(is_chosen)
+    }
+
     /// Keeps a single queue from slices to come, as [`RunList::suspend`].
     pub(super) fn hold(&mut self, number: u32, last: u64) {
         if self.contains(number) && !self.held.iter().any(|kept| kept.0 == number) {
@@ -277,18 +323,18 @@ impl RunList {
         &self.queues
     }
 
-    /// Writes the list of slice `slice`, whose slot no slice in flight reads: those that are in slices;
-    /// gives its length.
-    pub(super) fn write(&mut self, control: &Block, slice: u64) -> u64 {
+    /// Writes the list of slice `slice`, whose slot no slice in flight reads: those of the choice; gives
+    /// its length.
+    pub(super) fn write(&mut self, control: &Block, slice: u64, choice: Choice) -> u64 {
         let slot = (slice % SLICE_SLOTS) as usize;
-        if self.written[slot] != self.version {
-            self.written[slot] = self.version;
-            for (place, queue) in self.active().enumerate() {
+        if self.written[slot] != (self.version, choice) {
+            self.written[slot] = (self.version, choice);
+            for (place, queue) in self.chosen(choice).enumerate() {
                 let word = control.word(EngineControl::run_list(slice, place as u64));
                 word.put(queue.descriptor_va().0);
             }
         }
-        self.active().count() as u64
+        self.chosen(choice).count() as u64
     }
 }
 

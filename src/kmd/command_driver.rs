@@ -313,6 +313,16 @@ impl Ddi for CommandDriver {
         NOT_PREEMPTED
     }
 
+    fn set_context_scheduling_properties(
+        &self,
+        context: ContextHandle,
+        priority: i32,
+    ) -> Result<(), DdiError> {
+        // A VkQueue executes in order; the OS hands over by priority.
+        let _its_own = priority;
+        self.contexts.check(context)
+    }
+
     fn destroy_hw_queue(&self, hw_queue: HwQueueHandle) {
         if let Ok(node) = self.node(hw_queue.node_ordinal) {
             node.destroy_queue(hw_queue, &|news| self.telling.tell(news));

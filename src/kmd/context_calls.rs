@@ -16,8 +16,9 @@ impl ContextCalls<'_> {
     }
 
     pub(super) fn destroy(&self, context: ContextHandle) {
-        // It has no queue: the node forgets that it was suspended.
+        // It has no queue: the node forgets that it was suspended, and its priority.
         self.resume(context);
+        let _known = self.set_priority(context, 0);
         self.0.contexts.remove(context);
     }
 
@@ -27,6 +28,17 @@ impl ContextCalls<'_> {
         let (suspension, report) = node.suspend_context(args.context.number, args.suspend_fence)?;
         self.0.deliver_all(node, [report]);
         Ok(suspension)
+    }
+
+    pub(super) fn set_priority(
+        &self,
+        context: ContextHandle,
+        priority: i32,
+    ) -> Result<(), DdiError> {
+        self.0.contexts.check(context)?;
+        let node = self.0.node(context.node_ordinal)?;
+        node.set_priority(context.number, priority);
+        Ok(())
     }
 
     pub(super) fn preempt(&self, args: &PreemptCommand) -> Result<(), DdiError> {

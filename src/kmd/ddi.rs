@@ -225,6 +225,18 @@ pub trait Ddi: Send + Sync + Debug {
     /// its ring has room for.
     fn submit_command_to_hw_queue(&self, args: &SubmitCommand<'_>) -> Result<(), DdiError>;
 
+    /// `DxgkDdiSetContextSchedulingProperties`, DISPATCH_LEVEL (choice), of the priority alone: while a queue
+    /// of a context of a higher one can go on, its node's engine leaves lower ones out, but not for ever
+    /// (PR-08). It holds from the next slice on; a context starts with 0.
+    ///
+    /// # Errors
+    /// An unknown context.
+    fn set_context_scheduling_properties(
+        &self,
+        context: ContextHandle,
+        priority: i32,
+    ) -> Result<(), DdiError>;
+
     /// `DxgkDdiPreemptCommand`, DISPATCH_LEVEL: the node's engine lets go of what it was handed through the
     /// OS and has not completed, wherever it stands. Returns at once. The answer is
     /// [`Interrupt::DmaPreempted`](super::Interrupt::DmaPreempted), maybe within this call, after the

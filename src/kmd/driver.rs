@@ -76,6 +76,9 @@ impl Driver {
     pub fn with_options(nodes: Vec<Node>, options: DriverOptions) -> Arc<Self> {
         let providers = nodes.first().map(|node| Arc::clone(node.providers()));
         let providers = providers.unwrap_or_default();
+        if !options.is_preemption_aware() {
+            nodes.iter().for_each(Node::keep_contexts_apart);
+        }
         Arc::new_cyclic(
             |#[cfg_attr(loom, allow(unused_variables))] me: &Weak<Self>| Self {
                 kernel_pools: KernelQueuePools::new(&providers),
@@ -323,6 +326,14 @@ impl Ddi for Driver {
             graphics: GraphicsPreemption::NONE,
             compute: ComputePreemption::THREAD_GROUP,
         }
+    }
+
+    fn set_context_scheduling_properties(
+        &self,
+        context: ContextHandle,
+        priority: i32,
+    ) -> Result<(), DdiError> {
+        ContextCalls(self).set_priority(context, priority)
     }
 
     fn destroy_hw_queue(&self, hw_queue: HwQueueHandle) {

@@ -279,6 +279,16 @@ impl Ddi for LevelChecked {
         self.call("PreemptionCaps", Level::Passive, Ddi::preemption_caps)
     }
 
+    fn set_context_scheduling_properties(
+        &self,
+        context: ContextHandle,
+        priority: i32,
+    ) -> Result<(), DdiError> {
+        self.call("SetContextSchedulingProperties", Level::Dispatch, |ddi| {
+            ddi.set_context_scheduling_properties(context, priority)
+        })
+    }
+
     fn destroy_hw_queue(&self, hw_queue: HwQueueHandle) {
         self.call("DestroyHwQueue", Level::Passive, |ddi| {
             ddi.destroy_hw_queue(hw_queue);

@@ -59,6 +59,9 @@ pub enum OsError {
     /// A context of no engine of its node, or of several (HQ-11).
     #[error("engine affinity {0:#x}: it must be exactly bit 0, since every node has one engine")]
     EngineAffinity(u32),
+    /// No context has that priority.
+    #[error("a priority of {0}: it must be -7 to 7")]
+    Priority(i32),
     /// The driver preempts nothing (PR-11).
     #[error("the driver is not PreemptionAware: what its engines have runs until it ends")]
     NotPreemptionAware,

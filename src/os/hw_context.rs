@@ -17,7 +17,7 @@ use crate::kmd::{
     ContextHandle, CreateContext, CreateHwQueueFlags, Ddi, DdiError, NodeError, ProcessId,
     SuspendContext, Suspension,
 };
-use crate::sync::{Arc, Condvar, Mutex, lock, sleep_until};
+use crate::sync::{Arc, Condvar, Mutex, lock, plain, sleep_until};
 use std::sync::Weak;
 use std::time::{Duration, Instant};
 
@@ -90,6 +90,7 @@ pub(super) struct ContextRecord {
     handle: ContextHandle,
     process: ProcessId,
     requests: Mutex<Requests>,
+    priority: plain::Mutex<i32>,
     changed: Condvar,
     /// Held by who asks the driver, so that its requests come to the driver in their order. The driver may
     /// answer within the call.
@@ -112,6 +113,10 @@ impl ContextRecord {
 
     pub(super) fn process(&self) -> ProcessId {
         self.process
+    }
+
+    pub(super) fn priority(&self) -> i32 {
+        *plain::lock(&self.priority)
     }
 
     /// The interrupt came. `false` for a fence that was never issued (PR-18).
@@ -231,6 +236,7 @@ impl HwContext {
             handle,
             process: process.id(),
             requests: Mutex::default(),
+            priority: plain::Mutex::new(0),
             changed: Condvar::new(),
             asking: Mutex::new(()),
             ddi: Arc::clone(adapter.ddi()),
@@ -269,6 +275,35 @@ impl HwContext {
     #[must_use]
     pub fn engine_affinity(&self) -> u32 {
         self.engine_affinity
+    }
+
+    /// What its queues stand back for, or come before.
+    pub(super) fn record(&self) -> &Arc<ContextRecord> {
+        &self.record
+    }
+
+    /// `D3DKMTGetContextSchedulingPriority`.
+    #[must_use]
+    pub fn priority(&self) -> i32 {
+        self.record.priority()
+    }
+
+    /// `D3DKMTSetContextSchedulingPriority`, -7 to 7, 0 at first: while a queue of a higher priority can go
+    /// on, lower ones of its engine stand back, but not for ever (PR-08). It holds from the next slice of the
+    /// engine on, and from the next command that is handed to it.
+    ///
+    /// # Errors
+    /// Another number, a stopped adapter, the driver's reason.
+    pub fn set_priority(&self, priority: i32) -> Result<(), OsError> {
+        if !(-7..=7).contains(&priority) {
+            return Err(OsError::Priority(priority));
+        }
+        self.adapter().check_up()?;
+        let mut current = plain::lock(&self.record.priority);
+        let (ddi, handle) = (self.adapter().ddi(), self.record.handle);
+        ddi.set_context_scheduling_properties(handle, priority)?;
+        *current = priority;
+        Ok(())
     }
 
     /// A queue of user-mode submission, without a doorbell.

@@ -96,6 +96,18 @@ pub(super) enum Submitted {
 pub(super) struct InvalidAnswer;
 
 impl State {
+    /// Whose turn it is: what was preempted first, then by priority, then in their order. A context's
+    /// queues have one priority, so commands of one queue stay in theirs.
+    fn next_ready(&mut self) -> Option<Ready> {
+        let order = |(_, ready): &(usize, &Ready)| {
+            // Paging packets keep the order of their ids.
+            let priority = ready.id.map_or(ready.queue.priority(), |_| 0);
+            (ready.turn(), -priority)
+        };
+        let (next, _) = self.ready.iter().enumerate().min_by_key(order)?;
+        self.ready.remove(next)
+    }
+
     /// A command has ended, and is not preempted.
     fn end(&mut self, id: u64) {
         self.in_flight.remove(&id);
@@ -129,10 +141,7 @@ impl State {
             again.push(Ready { queue, command, id });
         }
         let waiting = again.into_iter().chain(std::mem::take(&mut self.ready));
-        let mut waiting: Vec<_> = waiting.collect();
-        // Stable: within each kind they stay in their order.
-        waiting.sort_by_key(Ready::turn);
-        self.ready = waiting.into();
+        self.ready = waiting.collect();
     }
 }
 
@@ -199,7 +208,7 @@ impl KernelEngine {
         while !state.preempting {
             if let Some(wanted) = state.wanted.take() {
                 state = self.ask(state, wanted);
-            } else if let Some(ready) = state.ready.pop_front() {
+            } else if let Some(ready) = state.next_ready() {
                 state = self.submit(state, ready);
             } else {
                 break;

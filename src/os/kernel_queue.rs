@@ -107,7 +107,15 @@ impl KernelQueue {
             progress_handle: progress.handle(),
         })?;
         let engine = adapter.kernel_queues.engine(node_ordinal);
-        let core = QueueCore::new(handle, process.id(), &progress, ddi, engine, software);
+        let core = QueueCore::new(
+            handle,
+            process.id(),
+            &progress,
+            ddi,
+            engine,
+            context.record(),
+            software,
+        );
         adapter.kernel_queues.enter(&core);
         adapter.queue_made(handle, |error| core.fail(error));
         let queue = Self {

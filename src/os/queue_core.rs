@@ -12,6 +12,7 @@
 //! its own list, since a chain of queues may be longer than a stack.
 
 use super::cpu_signal::CpuSignal;
+use super::hw_context::ContextRecord;
 use super::kernel_engine::KernelEngine;
 use super::listener::{self, Listener, Listeners};
 use super::log_buffer::LogRead;
@@ -62,6 +63,7 @@ pub(super) struct QueueCore {
     progress: Weak<MonitoredFenceObject>,
     ddi: Arc<dyn Ddi>,
     engine: Arc<KernelEngine>,
+    context: Arc<ContextRecord>,
     state: Mutex<State>,
 }
 
@@ -87,6 +89,7 @@ impl QueueCore {
         progress: &Arc<MonitoredFenceObject>,
         ddi: &Arc<dyn Ddi>,
         engine: Arc<KernelEngine>,
+        context: &Arc<ContextRecord>,
         software: SoftwareQueue,
     ) -> Arc<Self> {
         let state = State {
@@ -100,6 +103,7 @@ impl QueueCore {
             progress: Arc::downgrade(progress),
             ddi: Arc::clone(ddi),
             engine,
+            context: Arc::clone(context),
             state: Mutex::new(state),
         })
     }
@@ -203,6 +207,11 @@ impl QueueCore {
 
     pub(super) fn process(&self) -> ProcessId {
         self.process
+    }
+
+    /// That of its context, now.
+    pub(super) fn priority(&self) -> i32 {
+        self.context.priority()
     }
 
     pub(super) fn ddi(&self) -> &Arc<dyn Ddi> {

@@ -108,6 +108,15 @@ impl HwContext {
         self.context.resume();
     }
 
+    /// Sets the context's priority, -7 to 7, 0 at first: while a queue of a higher priority can go on, lower
+    /// ones of its engine stand back, but not for ever (PR-08). It holds from the engine's next slice on.
+    ///
+    /// # Errors
+    /// Another number, a stopped adapter.
+    pub fn set_priority(&self, priority: i32) -> Result<(), CreateError> {
+        Ok(self.context.set_priority(priority)?)
+    }
+
     /// Creates a kernel-mode queue.
     ///
     /// # Errors

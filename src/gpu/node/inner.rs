@@ -7,6 +7,7 @@ use super::mappings::Mappings;
 use super::retirement::Retirement;
 use super::suspend::Departures;
 use crate::abi::{AllocationId, FenceId};
+use crate::gpu::choice::{Choice, Chooser};
 use crate::gpu::fence_table::FenceTable;
 use crate::gpu::handle_table::HandleTable;
 use crate::gpu::mailbox::Mailbox;
@@ -96,6 +97,9 @@ pub(super) struct Inner {
     pub(super) parking: ParkingState,
     pub(super) retirement: Retirement,
     pub(super) departures: Departures,
+    pub(super) chooser: Chooser,
+    /// The engine is not preempted: it has one context at a time.
+    pub(super) one_context: bool,
     pub(super) life: Life,
     /// A thread looks at the slices in flight beside the interrupt thread.
     pub(super) looked_at: bool,
@@ -125,10 +129,25 @@ impl Inner {
             parking: ParkingState::default(),
             retirement: Retirement::default(),
             departures: Departures::default(),
+            chooser: Chooser::default(),
+            one_context: false,
             life: Life::Up,
             looked_at: false,
             unsaved_faults: Vec::new(),
             counters: NodeCounters::default(),
+        }
+    }
+
+    /// Which queues the next slice has.
+    pub(super) fn choose(&mut self) -> Choice {
+        if self.one_context {
+            let candidates = self.run_list.candidates();
+            self.chooser.one_context(&candidates)
+        } else if self.run_list.has_priorities() {
+            let candidates = self.run_list.candidates();
+            self.chooser.by_priority(&candidates)
+        } else {
+            Choice::All
         }
     }
 

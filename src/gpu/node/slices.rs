@@ -95,7 +95,8 @@ impl Node {
         if delivery == Delivery::Polled {
             inner.last_polled = slice;
         }
-        let queues = inner.run_list.write(&self.control.host, slice);
+        let choice = inner.choose();
+        let queues = inner.run_list.write(&self.control.host, slice, choice);
         let at = EngineControl::slice_args(slice);
         for (offset, value) in [
             (SliceArgs::SLICE, slice),
@@ -139,7 +140,9 @@ impl Node {
                 inner.habits.last_reason,
                 SliceReason::Budget | SliceReason::Cut
             );
-            self.run_on(inner, if busy { 2 } else { 1 });
+            // Where a packet keeps its context on the engine, that is known when its slice has ended.
+            let ahead = busy && !inner.one_context;
+            self.run_on(inner, if ahead { 2 } else { 1 });
         } else if inner.submitted == inner.serviced {
             // A slice that did not end as idle may have released a queue that it did not look at
             // again: the engine finds that out sooner than the OS, where it has room to look.

@@ -108,6 +108,17 @@ impl Node {
         }
     }
 
+    /// Gives a context a priority, from the next slice on (PR-08).
+    pub fn set_priority(&self, context: u32, priority: i32) {
+        lock(&self.inner).run_list.set_priority(context, priority);
+    }
+
+    /// From the next slice on the engine has one context at a time, and the parts of a divided packet run
+    /// back to back (PR-11).
+    pub fn keep_contexts_apart(&self) {
+        lock(&self.inner).one_context = true;
+    }
+
     /// Keeps queues from the engine until [`Node::release`]. As [`Node::suspend_context`].
     ///
     /// # Errors

@@ -190,6 +190,14 @@ impl Ddi for Forwarding {
         self.0.preemption_caps()
     }
 
+    fn set_context_scheduling_properties(
+        &self,
+        context: ContextHandle,
+        priority: i32,
+    ) -> Result<(), DdiError> {
+        self.0.set_context_scheduling_properties(context, priority)
+    }
+
     fn destroy_hw_queue(&self, hw_queue: HwQueueHandle) {
         self.0.destroy_hw_queue(hw_queue);
     }

@@ -305,6 +305,15 @@ impl Ddi for DdiSpy {
         self.driver.preemption_caps()
     }
 
+    fn set_context_scheduling_properties(
+        &self,
+        context: ContextHandle,
+        priority: i32,
+    ) -> Result<(), DdiError> {
+        self.driver
+            .set_context_scheduling_properties(context, priority)
+    }
+
     fn destroy_hw_queue(&self, hw_queue: HwQueueHandle) {
         self.book.write(Call::DestroyHwQueue(hw_queue));
         self.driver.destroy_hw_queue(hw_queue);
