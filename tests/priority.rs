@@ -118,6 +118,8 @@ fn pr_08_high_priority_work_goes_first_and_low_does_not_starve() {
 }
 
 /// PR-08: a priority is -7 to 7, 0 at first.
+///
+/// Kills `any-priority-will-do`.
 #[test]
 fn pr_08_there_are_fifteen_priorities() {
     on_every_bench(NodePolicy::default(), |bench| {
