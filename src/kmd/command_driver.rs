@@ -282,8 +282,8 @@ impl Ddi for CommandDriver {
         ))
     }
 
-    fn resume_context(&self, context: ContextHandle) {
-        let _never_suspended = context;
+    fn resume_context(&self, _: ContextHandle) {
+        // None was ever suspended.
     }
 
     fn create_hw_queue(&self, _: &CreateHwQueue<'_>) -> Result<HwQueueHandle, DdiError> {
@@ -316,10 +316,9 @@ impl Ddi for CommandDriver {
     fn set_context_scheduling_properties(
         &self,
         context: ContextHandle,
-        priority: i32,
+        _: i32,
     ) -> Result<(), DdiError> {
         // A VkQueue executes in order; the OS hands over by priority.
-        let _its_own = priority;
         self.contexts.check(context)
     }
 

@@ -235,7 +235,7 @@ impl Ddi for LevelChecked {
 
     fn destroy_context(&self, context: ContextHandle) {
         self.call("DestroyHwContext", Level::Passive, |ddi| {
-            ddi.destroy_context(context)
+            ddi.destroy_context(context);
         });
     }
 
@@ -247,7 +247,7 @@ impl Ddi for LevelChecked {
 
     fn resume_context(&self, context: ContextHandle) {
         self.call("ResumeContext", Level::Dispatch, |ddi| {
-            ddi.resume_context(context)
+            ddi.resume_context(context);
         });
     }
 
