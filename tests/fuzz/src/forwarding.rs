@@ -5,13 +5,13 @@
 
 use native_fence::abi::wddm::FenceStorageSurfaceData;
 use native_fence::abi::{AllocationId, DoorbellStatus, LocalHandle, LogType};
-use native_fence::kmd::{PreemptCommand, PreemptionCaps, 
-    Callbacks, ConnectDoorbell, ContextHandle, CreateAllocation, CreateContext, CreateDoorbell, CreateHwQueue, CreateKernelQueue,
-    CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, DoorbellId, Driver, HwQueueHandle,
-    HwQueueWait, MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps, NodeCounters,
-    OpenAllocation, OpenNativeFence, Place, ProcessId, Retirement, SetNativeFenceLogBuffer,
-    SubmitCommand, SuspendContext, Suspension, SystemProcessPlace, UpdateCurrentValuesFlags, UserModeSubmissionCaps,
-    VidSchCaps,
+use native_fence::kmd::{
+    Callbacks, ConnectDoorbell, ContextHandle, CreateAllocation, CreateContext, CreateDoorbell,
+    CreateHwQueue, CreateKernelQueue, CreateNativeFence, CurrentValueUpdate, Ddi, DdiError,
+    DoorbellId, Driver, HwQueueHandle, HwQueueWait, MapMonitoredFence, MonitoredValueUpdate,
+    NativeFenceCaps, NodeCounters, OpenAllocation, OpenNativeFence, Place, PreemptCommand,
+    PreemptionCaps, ProcessId, Retirement, SetNativeFenceLogBuffer, SubmitCommand, SuspendContext,
+    Suspension, SystemProcessPlace, UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps,
 };
 use native_fence::shared::Providers;
 use std::cell::RefCell;
