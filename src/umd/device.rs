@@ -216,7 +216,8 @@ impl Device {
     /// the progress of its queues end with an error.
     ///
     /// It takes as long as its engines take to let go of what they run, which they do in their next
-    /// iteration; command buffers that were handed to the device end first.
+    /// iteration; command buffers that were handed to the device end first. Not within a waker: it may run on
+    /// the thread that brings an engine's answer.
     pub fn terminate(&self) {
         self.process.terminate();
     }
