@@ -10,7 +10,7 @@ mod support {
 
 use native_fence::abi::{FaultCode, LocalHandle, ObjectId, Packet};
 use native_fence::gpu::NodePolicy;
-use native_fence::kmd::{DriverOptions, Interrupt, SubmitCommand, VidSchCaps};
+use native_fence::kmd::{DriverOptions, Interrupt, SubmitCommand, SubmitCommandFlags, VidSchCaps};
 use native_fence::shared::Block;
 use native_fence::{CommandList, KernelQueue};
 use support::bench::monitored::store_silently;
@@ -146,6 +146,7 @@ fn hq_04_command_buffers_fault_as_shaders_do() {
                 hw_queue,
                 submission_id: 1,
                 packets: &packets,
+                flags: SubmitCommandFlags::default(),
                 progress_value: 1 + SubmitCommand::signals(&packets),
             };
             bench

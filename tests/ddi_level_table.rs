@@ -6,12 +6,13 @@
 use native_fence::abi::wddm::FenceStorageValueType;
 use native_fence::abi::{AllocationId, FenceId, HandleAccess, LocalHandle, LogType, WordGroup};
 use native_fence::kmd::{
-    Callbacks, ConnectDoorbell, CreateAllocation, CreateDoorbell, CreateDoorbellFlags,
-    CreateHwQueue, CreateHwQueueFlags, CreateKernelQueue, CreateNativeFence, CurrentValueUpdate,
-    Ddi, DisconnectDoorbell, DoorbellId, Driver, FeatureError, FeatureId, FenceSegments,
-    HwQueueHandle, Interrupt, IsFeatureEnabledResult, Level, LevelChecked, MonitoredValueUpdate,
-    NativeFenceInterface, NativeFenceType, OpenAllocation, OpenNativeFence, Place, ProcessId,
-    QueryFeatureInterface, SetNativeFenceLogBuffer, UpdateCurrentValuesFlags, WrongLevel,
+    Callbacks, ConnectDoorbell, ContextHandle, CreateAllocation, CreateContext, CreateDoorbell,
+    CreateDoorbellFlags, CreateHwQueue, CreateHwQueueFlags, CreateKernelQueue, CreateNativeFence,
+    CurrentValueUpdate, Ddi, DisconnectDoorbell, DoorbellId, Driver, FeatureError, FeatureId,
+    FenceSegments, HwQueueHandle, Interrupt, IsFeatureEnabledResult, Level, LevelChecked,
+    MonitoredValueUpdate, NativeFenceInterface, NativeFenceType, OpenAllocation, OpenNativeFence,
+    Place, PreemptCommand, ProcessId, QueryFeatureInterface, SetNativeFenceLogBuffer,
+    SuspendContext, UpdateCurrentValuesFlags, WrongLevel,
 };
 use native_fence::shared::{Block, Region};
 use std::sync::{Arc, Mutex};
@@ -62,6 +63,10 @@ impl Names {
 }
 
 const QUEUE: HwQueueHandle = HwQueueHandle {
+    node_ordinal: 0,
+    number: 0,
+};
+const CONTEXT: ContextHandle = ContextHandle {
     node_ordinal: 0,
     number: 0,
 };
@@ -156,6 +161,7 @@ const CALLS: &[(&str, Level, MadeCall)] = &[
     ("CreateHwQueue", Level::Passive, |ddi, names| {
         let _ = ddi.create_hw_queue(&CreateHwQueue {
             process: PROCESS,
+            context: CONTEXT,
             node_ordinal: 0,
             engine_affinity: 1,
             flags: CreateHwQueueFlags::USER_MODE_SUBMISSION,
@@ -170,6 +176,7 @@ const CALLS: &[(&str, Level, MadeCall)] = &[
     ("CreateHwQueue", Level::Passive, |ddi, names| {
         let _ = ddi.create_kernel_queue(&CreateKernelQueue {
             process: PROCESS,
+            context: CONTEXT,
             node_ordinal: 0,
             engine_affinity: 1,
             flags: CreateHwQueueFlags::default(),
@@ -177,6 +184,42 @@ const CALLS: &[(&str, Level, MadeCall)] = &[
             progress_value: names.place(),
             progress_handle: handle(),
         });
+    }),
+    ("CreateHwContext", Level::Passive, |ddi, _| {
+        let _ = ddi.create_context(&CreateContext {
+            process: PROCESS,
+            node_ordinal: 0,
+            engine_affinity: 1,
+        });
+    }),
+    ("DestroyHwContext", Level::Passive, |ddi, _| {
+        ddi.destroy_context(CONTEXT);
+    }),
+    ("PreemptCommand", Level::Dispatch, |ddi, _| {
+        let _ = ddi.preempt_command(&PreemptCommand {
+            preemption_id: 1,
+            node_ordinal: 0,
+            engine_ordinal: 0,
+        });
+    }),
+    (
+        "SetContextSchedulingProperties",
+        Level::Dispatch,
+        |ddi, _| {
+            let _ = ddi.set_context_scheduling_properties(CONTEXT, 1);
+        },
+    ),
+    ("PreemptionCaps", Level::Passive, |ddi, _| {
+        let _ = ddi.preemption_caps();
+    }),
+    ("SuspendContext", Level::Dispatch, |ddi, _| {
+        let _ = ddi.suspend_context(&SuspendContext {
+            context: CONTEXT,
+            suspend_fence: 1,
+        });
+    }),
+    ("ResumeContext", Level::Dispatch, |ddi, _| {
+        ddi.resume_context(CONTEXT);
     }),
     ("CreateDoorbell", Level::Passive, |ddi, names| {
         let _ = ddi.create_doorbell(&CreateDoorbell {

@@ -272,9 +272,10 @@ fn fq_06_user_mode_learns_of_native_fences_and_the_os_of_their_caps() {
 }
 
 /// FQ-05, in part: the number of nodes is that of the engines, each of which takes a queue, and the
-/// next one is refused; work of one device runs on all of them; packets cannot be preempted yet.
+/// next one is refused; work of one device runs on all of them; packets can be preempted, and there is
+/// no patch location list (FQ-08). That clearing PreemptionAware takes its path away is in `preemption`.
 ///
-/// Kills `one-node-more-is-reported` and `preemption-is-reported`.
+/// Kills `one-node-more-is-reported` and `patching-is-reported`.
 #[test]
 fn fq_05_nodes_and_scheduling_caps_are_what_is_built() {
     for engines in [1, 3] {
@@ -290,8 +291,11 @@ fn fq_05_nodes_and_scheduling_caps_are_what_is_built() {
             };
             bench.device.create_hw_queue_with(options).unwrap_err();
             let caps = os.vidsch_caps();
-            let wanted = VidSchCaps::MULTI_ENGINE_AWARE.with(VidSchCaps::NATIVE_GPU_FENCE);
-            assert_eq!(caps, wanted, "and no preemption, no No64BitAtomics");
+            let wanted = VidSchCaps::MULTI_ENGINE_AWARE
+                .with(VidSchCaps::PREEMPTION_AWARE)
+                .with(VidSchCaps::NO_DMA_PATCHING)
+                .with(VidSchCaps::NATIVE_GPU_FENCE);
+            assert_eq!(caps, wanted, "and no No64BitAtomics");
         });
     }
 }

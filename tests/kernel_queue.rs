@@ -10,6 +10,7 @@ use native_fence::abi::{FaultCode, LogOperation, LogType};
 use native_fence::gpu::NodePolicy;
 use native_fence::kmd::{
     CreateDoorbell, CreateDoorbellFlags, Ddi, DoorbellId, Interrupt, Place, SubmitCommand,
+    SubmitCommandFlags,
 };
 use native_fence::os::QueueStop;
 use native_fence::umd::MonitoredFenceOptions;
@@ -24,6 +25,7 @@ fn submitted(spy: &DdiSpy) -> Vec<(u32, u64)> {
         Call::SubmitCommand {
             hw_queue,
             submission_id,
+            ..
         } => Some((hw_queue.node_ordinal, submission_id)),
         _ => None,
     };
@@ -213,6 +215,7 @@ fn hq_10_the_other_kinds_submission_is_refused() {
             hw_queue: user.os().handle(),
             submission_id: 1,
             packets: &[],
+            flags: SubmitCommandFlags::default(),
             progress_value: 1,
         };
         let refusal = bench.spy.submit_command_to_hw_queue(&command);

@@ -1,6 +1,6 @@
 //! The normal end of a process (HQ-12): what was queued is executed, then the queues go.
 //!
-//! Open: the abnormal end, in which a device is marked in error and its contexts are suspended.
+//! The abnormal end, in which a device is marked in error and its contexts are suspended, is in `suspend`.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

@@ -103,6 +103,7 @@ const ALL: DriverOptions = DriverOptions {
     doorbells: NonZeroU32::new(1),
     adapter_wide_tdr: false,
     shared_device: false,
+    not_preemption_aware: false,
 };
 
 /// Every structure whose reserved members the documents have, for a life of a fence.
@@ -295,6 +296,7 @@ fn hq_10_the_published_calls_of_queues_have_every_member_in_its_place() {
             let (region, offset) = native(&fence).current_value_place();
             let refused = bench.spy.create_hw_queue(&CreateHwQueue {
                 process: ProcessId(process(&fence)),
+                context: queue.os().context().handle(),
                 node_ordinal: 0,
                 engine_affinity: 1,
                 flags: CreateHwQueueFlags(flags),

@@ -59,6 +59,7 @@ fn status_of(stop: QueueStop) -> NtStatus {
         QueueStop::CommandRefused => NtStatus::DRIVER_INTERNAL_ERROR,
         QueueStop::Destroyed
         | QueueStop::ProcessEnded
+        | QueueStop::DeviceInError
         | QueueStop::FenceClosed
         | QueueStop::SlotLost
         | QueueStop::OtherQueue
@@ -102,8 +103,9 @@ impl From<OsError> for Refusal {
             OsError::Driver(DdiError::Node(NodeError::QueueAborted)) => {
                 NtStatus::GPU_EXCEPTION_ON_DEVICE
             }
-            OsError::ProcessEnds => NtStatus::DEVICE_REMOVED,
+            OsError::ProcessEnds | OsError::DeviceInError => NtStatus::DEVICE_REMOVED,
             OsError::NoIntraGpu
+            | OsError::NotPreemptionAware
             | OsError::NoFenceSegments
             | OsError::NoNativeFences(_)
             | OsError::NoEngines(_) => NtStatus::NOT_SUPPORTED,
@@ -111,6 +113,7 @@ impl From<OsError> for Refusal {
             | OsError::HasDoorbell
             | OsError::NodeOrdinal { .. }
             | OsError::EngineAffinity(_)
+            | OsError::Priority(_)
             | OsError::NoDoorbell
             | OsError::AllocationSize(_)
             | OsError::RingCapacity(_)

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod activity;
+mod choice;
 #[cfg(not(loom))]
 mod command_engine;
 mod crowd;
@@ -62,10 +63,11 @@ pub use model_engine::{ModelEngine, ModelOptions, ModelThreads};
 pub(crate) use node::FencePlaces;
 pub use node::{
     Node, NodeCounters, NodeError, NodePolicy, ReplaceError, Replaced, SliceInFlight, StalledAt,
+    Suspension,
 };
 pub use queue_scan::{QueueScan, QueueStanding};
 pub use queue_slot::{QueueFault, QueuePlaces, QueueSlot, RingPlaces};
-pub use report::{EngineWait, Parking, RaisedFence, SliceReport};
+pub use report::{Departure, EngineWait, Parking, RaisedFence, SliceReport};
 #[cfg(not(loom))]
 pub use shader_engine::ShaderEngine;
 #[cfg(not(loom))]

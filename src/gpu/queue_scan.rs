@@ -50,7 +50,7 @@ pub struct QueueScan {
 
 impl QueueScan {
     /// Looks at every queue.
-    pub(super) fn of(queues: &[Arc<QueueSlot>]) -> Self {
+    pub(super) fn of<'a>(queues: impl Iterator<Item = &'a Arc<QueueSlot>>) -> Self {
         let mut scan = Self::default();
         for queue in queues {
             match QueueStanding::of(&queue.state(), || queue.write_index()) {

@@ -27,6 +27,8 @@ pub struct QueuePlaces {
     pub progress_handle: u32,
     /// CurrentValue and fence entry of the progress fence.
     pub progress_fence: (GpuVa, GpuVa),
+    /// The context of its node that it belongs to, by number.
+    pub context: u32,
 }
 
 /// Where the ring of a queue lies, which comes with its doorbell.
@@ -165,6 +167,12 @@ impl QueueSlot {
     #[must_use]
     pub fn process(&self) -> u64 {
         self.places.process
+    }
+
+    /// The context that it belongs to: what is suspended and resumed.
+    #[must_use]
+    pub fn context(&self) -> u32 {
+        self.places.context
     }
 
     /// The engine's address of the descriptor.

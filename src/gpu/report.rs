@@ -49,6 +49,23 @@ pub enum Parking {
     },
 }
 
+/// Queues that were to leave the GPU, and that no slice refers to any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Departure {
+    /// Those of a context that was suspended.
+    Context {
+        /// Its number on the node.
+        context: u32,
+        /// The newest fence that it was suspended with.
+        fence: u64,
+    },
+    /// Those whose commands were asked for back.
+    Preemption {
+        /// Number of the request.
+        request: u64,
+    },
+}
+
 /// What slices reported since the last report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SliceReport {
@@ -67,6 +84,8 @@ pub struct SliceReport {
     pub lost: bool,
     /// Fences and allocations that were taken out and that no slice refers to any more.
     pub retired: Vec<ObjectId>,
+    /// What has left the GPU on request.
+    pub departed: Vec<Departure>,
     /// What has changed about letting the engine go.
     pub parking: Option<Parking>,
 }
@@ -81,6 +100,7 @@ impl SliceReport {
             && self.faulted.is_empty()
             && !self.lost
             && self.retired.is_empty()
+            && self.departed.is_empty()
             && self.parking.is_none()
     }
 }

@@ -1,7 +1,12 @@
-//! Run list: the queues that the next slices execute, those whose doorbell is connected, and those
-//! whose doorbell was taken away for another queue and that have not executed all that was rung before.
+//! Run list: the queues that an engine has, those whose doorbell is connected, and those whose doorbell
+//! was taken away for another queue and that have not executed all that was rung before.
+//!
+//! A queue that the OS keeps from the engine, because its context is suspended or its commands were
+//! preempted, stays in the list and is in no slice: its doorbell stays connected, and its place is nobody
+//! else's. So it comes back without asking.
 
-use super::QueueSlot;
+use super::choice::{Candidate, Choice};
+use super::{QueueSlot, QueueStanding};
 use crate::abi::{EngineControl, MAX_HW_QUEUES, SLICE_SLOTS};
 use crate::shared::Block;
 use crate::sync::Arc;
@@ -23,8 +28,14 @@ pub(super) struct RunList {
     drained: Vec<(u32, u64)>,
     /// Queues that come back: their places are kept.
     paused: u64,
+    /// Contexts whose queues are in no slice: number, and the last slice that may know one.
+    suspended: Vec<(u32, u64)>,
+    /// The same of single queues.
+    held: Vec<(u32, u64)>,
+    /// Contexts whose priority is not 0.
+    priorities: Vec<(u32, i32)>,
     version: u64,
-    written: [u64; SLICE_SLOTS as usize],
+    written: [(u64, Choice); SLICE_SLOTS as usize],
 }
 
 impl RunList {
@@ -37,8 +48,11 @@ impl RunList {
             taken: Vec::new(),
             drained: Vec::new(),
             paused: 0,
+            suspended: Vec::new(),
+            held: Vec::new(),
             version: 1,
-            written: [0; SLICE_SLOTS as usize],
+            priorities: Vec::new(),
+            written: [(0, Choice::All); SLICE_SLOTS as usize],
         }
     }
 
@@ -70,8 +84,8 @@ impl RunList {
 
     /// The last slice that may know a queue, where `last` was submitted last; 0 where none does.
     pub(super) fn last_to_know(&self, number: u32, last: u64) -> u64 {
-        if self.contains(number) {
-            return last;
+        if let Some(queue) = self.queue(number) {
+            return self.kept_since(queue).unwrap_or(last);
         }
         let mut stopped = self.stopped.iter();
         stopped.find(|queue| queue.0 == number).map_or(0, |s| s.1)
@@ -86,6 +100,7 @@ impl RunList {
     /// Takes a queue out whose faults are told until [`RunList::has_left`].
     pub(super) fn begin_to_leave(&mut self, number: u32) {
         self.unmark(number);
+        self.held.retain(|kept| kept.0 != number);
         self.take_out(number);
     }
 
@@ -118,6 +133,111 @@ impl RunList {
         self.by_call.retain(|marked| *marked != number);
         self.taken.retain(|marked| marked.0 != number);
         self.drained.retain(|marked| marked.0 != number);
+    }
+
+    fn queue(&self, number: u32) -> Option<&Arc<QueueSlot>> {
+        self.queues.iter().find(|queue| queue.number == number)
+    }
+
+    /// The last slice that may know a queue which is kept from the engine; `None` of one that is not.
+    fn kept_since(&self, queue: &QueueSlot) -> Option<u64> {
+        let context = self.suspended.iter().find(|kept| kept.0 == queue.context());
+        let held = self.held.iter().find(|kept| kept.0 == queue.number);
+        // Whichever came first has kept it since.
+        [context, held]
+            .into_iter()
+            .flatten()
+            .map(|kept| kept.1)
+            .min()
+    }
+
+    /// Those that are in slices.
+    pub(super) fn active(&self) -> impl Iterator<Item = &Arc<QueueSlot>> {
+        let queues = self.queues.iter();
+        queues.filter(|queue| self.kept_since(queue).is_none())
+    }
+
+    /// Keeps the queues of a context from slices to come; slices up to `last` may know them. `false` where
+    /// they are kept already.
+    #[must_use]
+    pub(super) fn suspend(&mut self, context: u32, last: u64) -> bool {
+        let is_news = !self.is_suspended(context);
+        if is_news {
+            self.suspended.push((context, last));
+            self.version += 1;
+        }
+        is_news
+    }
+
+    pub(super) fn is_suspended(&self, context: u32) -> bool {
+        self.suspended.iter().any(|kept| kept.0 == context)
+    }
+
+    /// They are in slices again. `true` where that changes what slices do.
+    pub(super) fn resume(&mut self, context: u32) -> bool {
+        let was = self.is_suspended(context);
+        self.suspended.retain(|kept| kept.0 != context);
+        self.version += u64::from(was);
+        was && self.queues.iter().any(|queue| queue.context() == context)
+    }
+
+    /// Gives a context a priority; those that were given none have 0.
+    pub(super) fn set_priority(&mut self, context: u32, priority: i32) {
+        self.priorities.retain(|given| given.0 != context);
+        if priority != 0 {
+            self.priorities.push((context, priority));
+        }
+        self.version += 1;
+    }
+
+    /// Whether some context has another priority than others may have.
+    pub(super) fn has_priorities(&self) -> bool {
+        !self.priorities.is_empty()
+    }
+
+    fn priority(&self, queue: &QueueSlot) -> i32 {
+        let given = self
+            .priorities
+            .iter()
+            .find(|given| given.0 == queue.context());
+        given.map_or(0, |given| given.1)
+    }
+
+    /// How those stand that can be in a slice.
+    pub(super) fn candidates(&self) -> Vec<Candidate> {
+        let candidate = |queue: &Arc<QueueSlot>| {
+            let state = queue.state();
+            Candidate {
+                context: queue.context(),
+                priority: self.priority(queue),
+                standing: QueueStanding::of(&state, || queue.write_index()),
+                is_divided: state.transferred != 0,
+            }
+        };
+        self.active().map(candidate).collect()
+    }
+
+    fn chosen(&self, choice: Choice) -> impl Iterator<Item = &Arc<QueueSlot>> {
+        let is_chosen =
+            move |queue: &&Arc<QueueSlot>| choice.has(queue.context(), self.priority(queue));
+        self.active().filter(is_chosen)
+    }
+
+    /// Keeps a single queue from slices to come, as [`RunList::suspend`].
+    pub(super) fn hold(&mut self, number: u32, last: u64) {
+        if self.contains(number) && !self.held.iter().any(|kept| kept.0 == number) {
+            self.held.push((number, last));
+            self.version += 1;
+        }
+    }
+
+    /// It is in slices again. `true` where that changes what slices do.
+    pub(super) fn release(&mut self, number: u32) -> bool {
+        let count = self.held.len();
+        self.held.retain(|kept| kept.0 != number);
+        let was = self.held.len() < count;
+        self.version += u64::from(was);
+        was
     }
 
     /// A queue of the list is connected: by a doorbell of the engine's, or by calls alone.
@@ -196,7 +316,7 @@ impl RunList {
         self.stopped.clear();
         self.drained.clear();
         self.version += 1;
-        self.written = [0; SLICE_SLOTS as usize];
+        self.written = [(0, Choice::All); SLICE_SLOTS as usize];
     }
 
     /// The queues of the list, and those that leave it.
@@ -212,17 +332,18 @@ impl RunList {
         &self.queues
     }
 
-    /// Writes the list of slice `slice`, whose slot no slice in flight reads; gives its length.
-    pub(super) fn write(&mut self, control: &Block, slice: u64) -> u64 {
+    /// Writes the list of slice `slice`, whose slot no slice in flight reads: those of the choice; gives
+    /// its length.
+    pub(super) fn write(&mut self, control: &Block, slice: u64, choice: Choice) -> u64 {
         let slot = (slice % SLICE_SLOTS) as usize;
-        if self.written[slot] != self.version {
-            self.written[slot] = self.version;
-            for (place, queue) in self.queues.iter().enumerate() {
+        if self.written[slot] != (self.version, choice) {
+            self.written[slot] = (self.version, choice);
+            for (place, queue) in self.chosen(choice).enumerate() {
                 let word = control.word(EngineControl::run_list(slice, place as u64));
                 word.put(queue.descriptor_va().0);
             }
         }
-        self.queues.len() as u64
+        self.chosen(choice).count() as u64
     }
 }
 
@@ -247,6 +368,7 @@ mod tests {
             handle_directory: GpuVa(0),
             progress_handle: 0,
             progress_fence: (GpuVa(0), GpuVa(0)),
+            context: 0,
         };
         Arc::new(QueueSlot::new(number, places))
     }

@@ -1,7 +1,7 @@
 //! Arguments: what the OS passes to the driver's DDIs, and the ids and places in it.
 
 use super::SystemProcessPlace;
-use crate::abi::wddm::{CreateHwQueueFlags, NativeFenceType};
+use crate::abi::wddm::{CreateHwQueueFlags, NativeFenceType, SubmitCommandFlags};
 use crate::abi::{AllocationId, FenceId, HandleAccess, LocalHandle, LogType, Opcode, Packet};
 use crate::shared::{PoolPlace, Region, Word};
 use crate::sync::Arc;
@@ -126,12 +126,44 @@ pub struct CurrentValueUpdate<'a> {
     pub word: Word<'a>,
 }
 
+/// A context of a node, as the driver names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ContextHandle {
+    /// The node that its queues run on.
+    pub node_ordinal: u32,
+    /// Which, among those of the driver.
+    pub number: u32,
+}
+
+/// `DXGKARG_CREATEHWCONTEXT`.
+#[derive(Clone, Copy, Debug)]
+pub struct CreateContext {
+    /// Whose packets its queues execute.
+    pub process: ProcessId,
+    /// Node to make it on.
+    pub node_ordinal: u32,
+    /// One bit, 1 << EngineOrdinal.
+    pub engine_affinity: u32,
+}
+
+/// `DXGKARG_SUSPENDCONTEXT`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SuspendContext {
+    /// The context.
+    pub context: ContextHandle,
+    /// What the interrupt carries that tells of it: rises with each suspension of the context, so that an
+    /// old answer is told from the newest.
+    pub suspend_fence: u64,
+}
+
 /// `DXGKARG_CREATEHWQUEUE` with UserModeSubmission and NativeProgressFence. Its ring comes with its
 /// doorbell ([`CreateDoorbell`](super::CreateDoorbell)).
 #[derive(Clone, Copy, Debug)]
 pub struct CreateHwQueue<'a> {
     /// Whose packets it executes.
     pub process: ProcessId,
+    /// The context that it belongs to, on the same node.
+    pub context: ContextHandle,
     /// Node to make it on.
     pub node_ordinal: u32,
     /// One bit, 1 << EngineOrdinal.
@@ -151,6 +183,8 @@ pub struct CreateHwQueue<'a> {
 pub struct CreateKernelQueue<'a> {
     /// Whose handles its packets carry: the OS's own for a process.
     pub process: ProcessId,
+    /// The context that it belongs to, on the same node.
+    pub context: ContextHandle,
     /// Node to make it on.
     pub node_ordinal: u32,
     /// One bit, 1 << EngineOrdinal.
@@ -176,9 +210,22 @@ pub struct SubmitCommand<'a> {
     /// The command: packets without waits, whose signals are of monitored fences (choice: the
     /// documents give the address of a buffer).
     pub packets: &'a [Packet],
+    /// Paging, ContextSwitch and Resubmission may be set.
+    pub flags: SubmitCommandFlags,
     /// `HwQueueProgressFenceId`: what the progress fence gets when it has completed. Each signal in
     /// the packets takes one value before it (choice), and values follow on each other.
     pub progress_value: u64,
+}
+
+/// `DXGKARG_PREEMPTCOMMAND`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PreemptCommand {
+    /// Names the request in the interrupt that answers it. 64 bits here, as a submission id.
+    pub preemption_id: u64,
+    /// Node.
+    pub node_ordinal: u32,
+    /// Engine of the node; always 0 here.
+    pub engine_ordinal: u32,
 }
 
 impl SubmitCommand<'_> {

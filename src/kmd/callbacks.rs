@@ -3,8 +3,8 @@
 use crate::abi::{FenceId, ObjectId};
 use crate::gpu::{Parking, QueueFault};
 use crate::kmd::{
-    DisconnectDoorbell, FeatureError, FeatureId, HwQueueHandle, IsFeatureEnabledResult,
-    NativeFenceInterface, QueryFeatureInterface, WrongLevel,
+    ContextHandle, DisconnectDoorbell, FeatureError, FeatureId, HwQueueHandle,
+    IsFeatureEnabledResult, NativeFenceInterface, QueryFeatureInterface, WrongLevel,
 };
 use std::time::Instant;
 
@@ -63,6 +63,26 @@ pub enum Interrupt {
         node_ordinal: u32,
         /// Engine of the node; always 0 here.
         engine_ordinal: u32,
+    },
+    /// `DXGK_INTERRUPT_DMA_PREEMPTED`: an engine has let go of what it was handed through the OS. What was
+    /// submitted after the last completed id, up to the request, and was not told to have completed before,
+    /// is preempted.
+    DmaPreempted {
+        /// The request that is answered.
+        preemption_id: u64,
+        /// The last completed id, not a preempted one.
+        last_completed_id: u64,
+        /// Node that was preempted.
+        node_ordinal: u32,
+        /// Engine of the node; always 0 here.
+        engine_ordinal: u32,
+    },
+    /// `DXGK_INTERRUPT_SUSPEND_CONTEXT_COMPLETED`: nothing on the GPU refers to a context any more.
+    SuspendContextCompleted {
+        /// Which.
+        context: ContextHandle,
+        /// The newest fence that it was suspended with.
+        suspend_fence: u64,
     },
     /// A slice ended that had not adopted the last MonitoredValue of these fence slots: the OS
     /// reads their CurrentValue again (choice; `decisions.md` 1).

@@ -1,5 +1,6 @@
 //! Caps: what the driver reports of its native fences (`DXGK_NATIVE_FENCE_CAPS`; `layouts.md` 1.5).
 
+use crate::abi::wddm::{ComputePreemption, GraphicsPreemption, PreemptionCaps};
 use crate::abi::{CURRENT_VALUE_STRIDE, MONITORED_VALUE_STRIDE, wddm};
 use crate::gpu::{EngineCaps, GpuVa, LocalMemory};
 use bytemuck::Zeroable;
@@ -45,6 +46,12 @@ impl NativeFenceCaps {
     }
 }
 
+/// The granularity of a driver that is not PreemptionAware.
+pub(super) const NOT_PREEMPTED: PreemptionCaps = PreemptionCaps {
+    graphics: GraphicsPreemption::NONE,
+    compute: ComputePreemption::NONE,
+};
+
 /// What a [`Driver`](super::Driver) makes use of.
 #[allow(clippy::struct_excessive_bools, reason = "each is a cap of its own")]
 #[derive(Clone, Debug, Default)]
@@ -74,4 +81,13 @@ pub struct DriverOptions {
     pub adapter_wide_tdr: bool,
     /// The engines share a device and are lost with it: a group of dependent engines (TD-09).
     pub shared_device: bool,
+    /// `PreemptionAware` and NoDmaPatching are clear though the engines can be preempted: the OS does not
+    /// ask for it (PR-11).
+    pub not_preemption_aware: bool,
+}
+
+impl DriverOptions {
+    pub(super) fn is_preemption_aware(&self) -> bool {
+        !self.not_preemption_aware
+    }
 }

@@ -4,17 +4,21 @@
 //! native fences: the OS does not call it, since the caps do not advertise them (FQ-04). On a device
 //! without 64-bit atomics it sets No64BitAtomics.
 
+use super::caps::NOT_PREEMPTED;
 use super::command_node::{CommandNode, News};
 use super::command_parts::CommandForm;
+use super::context_calls::NO_SUCH_ENGINE;
+use super::contexts::Contexts;
 use super::interrupt_threads::InterruptThreads;
 use super::nodes::node_of;
 use super::retirement::Retirements;
 use super::{
-    Callbacks, ConnectDoorbell, CreateAllocation, CreateDoorbell, CreateHwQueue, CreateKernelQueue,
-    CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, DoorbellId, DriverOptions, HwQueueHandle,
-    HwQueueWait, Interrupt, MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps,
-    OpenAllocation, OpenNativeFence, Place, ProcessId, Retirement, SetNativeFenceLogBuffer,
-    SubmitCommand, SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags, UserModeSubmissionCaps,
+    Callbacks, ConnectDoorbell, ContextHandle, CreateAllocation, CreateContext, CreateDoorbell,
+    CreateHwQueue, CreateKernelQueue, CreateNativeFence, CurrentValueUpdate, Ddi, DdiError,
+    DoorbellId, DriverOptions, HwQueueHandle, HwQueueWait, Interrupt, MapMonitoredFence,
+    MonitoredValueUpdate, NativeFenceCaps, OpenAllocation, OpenNativeFence, Place, PreemptCommand,
+    PreemptionCaps, ProcessId, Retirement, SetNativeFenceLogBuffer, SubmitCommand, SuspendContext,
+    Suspension, SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags, UserModeSubmissionCaps,
     VidSchCaps,
 };
 use crate::abi::wddm::FenceStorageSurfaceData;
@@ -56,6 +60,7 @@ impl Telling {
 /// See the file's head.
 pub struct CommandDriver {
     nodes: Vec<Arc<CommandNode>>,
+    contexts: Contexts,
     telling: Arc<Telling>,
     threads: InterruptThreads,
     providers: Arc<Providers>,
@@ -95,6 +100,7 @@ impl CommandDriver {
         let nodes = nodes.map(|(engine, at)| Arc::new(CommandNode::new(at, engine, form)));
         Arc::new_cyclic(|me: &Weak<Self>| Self {
             nodes: nodes.collect(),
+            contexts: Contexts::default(),
             telling: Arc::default(),
             threads: InterruptThreads::default(),
             providers: providers.unwrap_or_default(),
@@ -260,6 +266,27 @@ impl Ddi for CommandDriver {
         Err(NO_NATIVE_FENCES)
     }
 
+    fn create_context(&self, args: &CreateContext) -> Result<ContextHandle, DdiError> {
+        self.node(args.node_ordinal)?;
+        self.contexts.create(args)
+    }
+
+    fn destroy_context(&self, context: ContextHandle) {
+        self.contexts.remove(context);
+    }
+
+    fn suspend_context(&self, args: &SuspendContext) -> Result<Suspension, DdiError> {
+        self.contexts.check(args.context)?;
+        // A VkQueue gives nothing back, and a context of kernel-mode queues is preempted, not suspended.
+        Err(DdiError::InvalidParameter(
+            "engines that execute command buffers cannot suspend a context",
+        ))
+    }
+
+    fn resume_context(&self, _: ContextHandle) {
+        // None was ever suspended.
+    }
+
     fn create_hw_queue(&self, _: &CreateHwQueue<'_>) -> Result<HwQueueHandle, DdiError> {
         Err(NO_NATIVE_FENCES)
     }
@@ -271,6 +298,29 @@ impl Ddi for CommandDriver {
     fn submit_command_to_hw_queue(&self, args: &SubmitCommand<'_>) -> Result<(), DdiError> {
         let node = self.node(args.hw_queue.node_ordinal)?;
         node.submit(args, &|news| self.telling.tell(news))
+    }
+
+    fn preempt_command(&self, args: &PreemptCommand) -> Result<(), DdiError> {
+        if args.engine_ordinal != 0 {
+            return Err(NO_SUCH_ENGINE);
+        }
+        let node = self.node(args.node_ordinal)?;
+        node.preempt(args.preemption_id, &|news| self.telling.tell(news));
+        Ok(())
+    }
+
+    fn preemption_caps(&self) -> PreemptionCaps {
+        // What a VkQueue has, it ends.
+        NOT_PREEMPTED
+    }
+
+    fn set_context_scheduling_properties(
+        &self,
+        context: ContextHandle,
+        _: i32,
+    ) -> Result<(), DdiError> {
+        // A VkQueue executes in order; the OS hands over by priority.
+        self.contexts.check(context)
     }
 
     fn destroy_hw_queue(&self, hw_queue: HwQueueHandle) {

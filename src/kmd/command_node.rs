@@ -52,6 +52,8 @@ struct State {
     stopped: bool,
     lost: bool,
     interrupts: u64,
+    /// The last command that completes, by its id.
+    last_completing: u64,
 }
 
 /// See the file's head.
@@ -212,6 +214,9 @@ impl CommandNode {
         queue.packets += args.packets.len() as u64;
         queue.last_part = last;
         queue.stopped = parts.faulted;
+        if !parts.faulted {
+            state.last_completing = args.submission_id;
+        }
         let first = last + 1 - recorded.len() as u64;
         for (interrupts, part) in parts.news.into_iter().zip(first..) {
             for interrupt in interrupts {
@@ -219,6 +224,25 @@ impl CommandNode {
             }
         }
         Ok(())
+    }
+
+    /// What the device was handed it ends, and nobody can take it back: the answer comes when all of it has.
+    pub(super) fn preempt(&self, preemption_id: u64, tell: &dyn Fn(News)) {
+        let mut state = lock(&self.state);
+        if state.lost {
+            return;
+        }
+        let answer = Interrupt::DmaPreempted {
+            preemption_id,
+            last_completed_id: state.last_completing,
+            node_ordinal: self.ordinal,
+            engine_ordinal: 0,
+        };
+        let last = self.engine.submitted();
+        self.add_news(&mut state, last, News::Interrupt(answer));
+        drop(state);
+        // Where nothing is left, at once.
+        self.tell_ended(tell);
     }
 
     /// The queue takes no more; what it was handed runs on.

@@ -1,10 +1,11 @@
 //! Ddi: what the OS calls. Each method is the DDI of its name and documents that DDI's contract.
 
 use super::{
-    Callbacks, ConnectDoorbell, CreateAllocation, CreateDoorbell, CreateHwQueue, CreateKernelQueue,
-    CreateNativeFence, CurrentValueUpdate, DoorbellId, HwQueueHandle, HwQueueWait,
-    MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps, OpenAllocation, OpenNativeFence,
-    Place, ProcessId, SetNativeFenceLogBuffer, SubmitCommand, SystemProcessPlace, TdrDdi,
+    Callbacks, ConnectDoorbell, ContextHandle, CreateAllocation, CreateContext, CreateDoorbell,
+    CreateHwQueue, CreateKernelQueue, CreateNativeFence, CurrentValueUpdate, DoorbellId,
+    HwQueueHandle, HwQueueWait, MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps,
+    OpenAllocation, OpenNativeFence, Place, PreemptCommand, PreemptionCaps, ProcessId,
+    SetNativeFenceLogBuffer, SubmitCommand, SuspendContext, Suspension, SystemProcessPlace, TdrDdi,
     UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps,
 };
 use crate::abi::wddm::FenceStorageSurfaceData;
@@ -177,6 +178,33 @@ pub trait Ddi: Send + Sync + Debug {
         flags: UpdateCurrentValuesFlags,
     ) -> Result<(), DdiError>;
 
+    /// `DxgkDdiCreateHwContext`, PASSIVE_LEVEL: what the OS suspends and resumes, and each hardware queue
+    /// belongs to one.
+    ///
+    /// # Errors
+    /// A node or an affinity that the adapter has not.
+    fn create_context(&self, args: &CreateContext) -> Result<ContextHandle, DdiError>;
+
+    /// `DxgkDdiDestroyHwContext`, PASSIVE_LEVEL, must succeed: its queues are destroyed before.
+    fn destroy_context(&self, context: ContextHandle);
+
+    /// `DxgkDdiSuspendContext`, DISPATCH_LEVEL (choice: its page names none): the context's queues leave the
+    /// GPU as soon as may be, wherever they stand. Returns at once. Doorbells stay connected, and what is
+    /// queued meanwhile runs after [`resume_context`](Ddi::resume_context).
+    ///
+    /// [`Suspension::Done`] where it is suspended already and nothing on the GPU refers to it. Else
+    /// [`Interrupt::SuspendContextCompleted`](super::Interrupt::SuspendContextCompleted) tells when
+    /// nothing does, with the newest fence that it was suspended with, maybe within this call. A context that
+    /// is resumed before is not told of.
+    ///
+    /// # Errors
+    /// An unknown context, a driver whose engines cannot take anything back, an engine that is lost.
+    fn suspend_context(&self, args: &SuspendContext) -> Result<Suspension, DdiError>;
+
+    /// `DxgkDdiResumeContext`, DISPATCH_LEVEL (choice), must succeed: the context's queues go on from where
+    /// they were taken out.
+    fn resume_context(&self, context: ContextHandle);
+
     /// `DxgkDdiCreateHwQueue`, PASSIVE_LEVEL. It runs once its logs are set and its doorbell is created and
     /// connected.
     ///
@@ -202,6 +230,36 @@ pub trait Ddi: Send + Sync + Debug {
     /// A queue of user-mode submission, whose ring is its user's; one that was stopped; more than
     /// its ring has room for.
     fn submit_command_to_hw_queue(&self, args: &SubmitCommand<'_>) -> Result<(), DdiError>;
+
+    /// `DxgkDdiSetContextSchedulingProperties`, DISPATCH_LEVEL (choice), of the priority alone: while a queue
+    /// of a context of a higher one can go on, its node's engine leaves lower ones out, but not for ever
+    /// (PR-08). It holds from the next slice on; a context starts with 0.
+    ///
+    /// # Errors
+    /// An unknown context.
+    fn set_context_scheduling_properties(
+        &self,
+        context: ContextHandle,
+        priority: i32,
+    ) -> Result<(), DdiError>;
+
+    /// `DxgkDdiPreemptCommand`, DISPATCH_LEVEL: the node's engine lets go of what it was handed through the
+    /// OS and has not completed, wherever it stands. Returns at once. The answer is
+    /// [`Interrupt::DmaPreempted`](super::Interrupt::DmaPreempted), maybe within this call, after the
+    /// completions that came before it (PR-04); until then the OS submits nothing to the node. Where nothing
+    /// is left it comes without touching the engine (PR-07). Of a lost engine it never comes.
+    ///
+    /// What was taken back stays in the queues' rings as it was written, and goes on from where it was left
+    /// when the OS submits it again, with the flag Resubmission and the same progress value, in each queue in
+    /// the same order and before anything else of it. The engine sees nothing behind it.
+    ///
+    /// # Errors
+    /// Bug check 0x119, P1 = 2: no such node or engine, or a request that is not answered yet.
+    fn preempt_command(&self, args: &PreemptCommand) -> Result<(), DdiError>;
+
+    /// `DxgkDdiQueryAdapterInfo(DXGKQAITYPE_DRIVERCAPS)`, PASSIVE_LEVEL: its `PreemptionCaps`, the coarsest
+    /// of what the adapter's engines do (PR-03).
+    fn preemption_caps(&self) -> PreemptionCaps;
 
     /// `DxgkDdiDestroyHwQueue`, PASSIVE_LEVEL, must succeed; its doorbell, if it still has one, goes with it.
     fn destroy_hw_queue(&self, hw_queue: HwQueueHandle);

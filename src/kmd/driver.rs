@@ -1,5 +1,8 @@
 //! Driver: the DDIs, over nodes.
 
+use super::caps::NOT_PREEMPTED;
+use super::context_calls::ContextCalls;
+use super::contexts::Contexts;
 use super::doorbells::Doorbells;
 use super::features::negotiate;
 use super::fence_calls::FenceCalls;
@@ -12,14 +15,18 @@ use super::queue_calls::QueueCalls;
 use super::reporter::Reporter;
 use super::segments::FenceSegments;
 use super::{
-    Callbacks, ConnectDoorbell, CreateAllocation, CreateDoorbell, CreateHwQueue, CreateKernelQueue,
-    CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, DoorbellId, DriverOptions, HwQueueHandle,
-    HwQueueWait, MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps, NativeFenceOsCaps,
-    NativeFenceType, OpenAllocation, OpenNativeFence, Place, ProcessId, Retirement,
-    SetNativeFenceLogBuffer, SubmitCommand, SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags,
+    Callbacks, ConnectDoorbell, ContextHandle, CreateAllocation, CreateContext, CreateDoorbell,
+    CreateHwQueue, CreateKernelQueue, CreateNativeFence, CurrentValueUpdate, Ddi, DdiError,
+    DoorbellId, DriverOptions, HwQueueHandle, HwQueueWait, MapMonitoredFence, MonitoredValueUpdate,
+    NativeFenceCaps, NativeFenceOsCaps, NativeFenceType, OpenAllocation, OpenNativeFence, Place,
+    PreemptCommand, PreemptionCaps, ProcessId, Retirement, SetNativeFenceLogBuffer, SubmitCommand,
+    SuspendContext, Suspension, SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags,
     UserModeSubmissionCaps, VidSchCaps,
 };
-use crate::abi::wddm::{Enumeration, FenceStorageSurfaceData, FenceStorageValueType};
+use crate::abi::wddm::{
+    ComputePreemption, Enumeration, FenceStorageSurfaceData, FenceStorageValueType,
+    GraphicsPreemption,
+};
 use crate::abi::{AllocationId, DoorbellStatus, FenceId, LocalHandle, LogType, ObjectId};
 #[cfg(not(loom))]
 use crate::gpu::{Alive, at_exit};
@@ -33,6 +40,7 @@ use std::time::Instant;
 /// A driver over one or more nodes.
 pub struct Driver {
     pub(super) nodes: Vec<Arc<Node>>,
+    pub(super) contexts: Contexts,
     pub(super) queues: HwQueues,
     pub(super) doorbells: Doorbells,
     pub(super) reporter: Arc<Reporter>,
@@ -86,11 +94,15 @@ impl Driver {
         }
         let providers = nodes.first().map(|node| Arc::clone(node.providers()));
         let providers = providers.unwrap_or_default();
+        if !options.is_preemption_aware() {
+            nodes.iter().for_each(Node::keep_contexts_apart);
+        }
         Arc::new_cyclic(
             |#[cfg_attr(loom, allow(unused_variables))] me: &Weak<Self>| Self {
                 kernel_pools: KernelQueuePools::new(&providers),
                 providers,
                 doorbells: Doorbells::new(nodes.len(), options.doorbells),
+                contexts: Contexts::default(),
                 queues: HwQueues::default(),
                 reporter: Arc::new(Reporter::new(options.optimized_interrupt)),
                 nodes: nodes.into_iter().map(Arc::new).collect(),
@@ -189,15 +201,15 @@ impl Ddi for Driver {
     fn vidsch_caps(&self) -> VidSchCaps {
         let caps = self.native_fence_caps();
         let narrow = !caps.has_64_bit_atomics || self.options.no_64_bit_atomics;
+        let preempts = self.options.is_preemption_aware();
         let optimized = VidSchCaps::OPTIMIZED_NATIVE_FENCE_SIGNALED_INTERRUPT;
         let bits = [
             // Queues of one process run on any node, ordered by fences alone.
             (VidSchCaps::MULTI_ENGINE_AWARE, true),
-            // No packet is preempted yet.
-            (VidSchCaps::PREEMPTION_AWARE, false),
+            (VidSchCaps::PREEMPTION_AWARE, preempts),
             // Packets carry handles and virtual addresses, and nothing is ever patched; but it may be said
             // by a driver alone that preempts (FQ-08).
-            (VidSchCaps::NO_DMA_PATCHING, false),
+            (VidSchCaps::NO_DMA_PATCHING, preempts),
             (VidSchCaps::NO_64_BIT_ATOMICS, narrow),
             (VidSchCaps::NATIVE_GPU_FENCE, self.os_caps.get().is_some()),
             (optimized, self.options.optimized_interrupt),
@@ -311,6 +323,22 @@ impl Ddi for Driver {
         FenceCalls(self).update_current_values(updates, flags)
     }
 
+    fn create_context(&self, args: &CreateContext) -> Result<ContextHandle, DdiError> {
+        ContextCalls(self).create(args)
+    }
+
+    fn destroy_context(&self, context: ContextHandle) {
+        ContextCalls(self).destroy(context);
+    }
+
+    fn suspend_context(&self, args: &SuspendContext) -> Result<Suspension, DdiError> {
+        ContextCalls(self).suspend(args)
+    }
+
+    fn resume_context(&self, context: ContextHandle) {
+        ContextCalls(self).resume(context);
+    }
+
     fn create_hw_queue(&self, args: &CreateHwQueue<'_>) -> Result<HwQueueHandle, DdiError> {
         QueueCalls(self).create_hw_queue(args)
     }
@@ -321,6 +349,29 @@ impl Ddi for Driver {
 
     fn submit_command_to_hw_queue(&self, args: &SubmitCommand<'_>) -> Result<(), DdiError> {
         QueueCalls(self).submit_command(args)
+    }
+
+    fn preempt_command(&self, args: &PreemptCommand) -> Result<(), DdiError> {
+        ContextCalls(self).preempt(args)
+    }
+
+    fn preemption_caps(&self) -> PreemptionCaps {
+        if !self.options.is_preemption_aware() {
+            return NOT_PREEMPTED;
+        }
+        // Every opcode is divisible (PR-03); no engine draws.
+        PreemptionCaps {
+            graphics: GraphicsPreemption::NONE,
+            compute: ComputePreemption::THREAD_GROUP,
+        }
+    }
+
+    fn set_context_scheduling_properties(
+        &self,
+        context: ContextHandle,
+        priority: i32,
+    ) -> Result<(), DdiError> {
+        ContextCalls(self).set_priority(context, priority)
     }
 
     fn destroy_hw_queue(&self, hw_queue: HwQueueHandle) {

@@ -12,15 +12,21 @@
 //! list before the ring shows it, the MonitoredValue is that of the last value which was told, and
 //! after each post CurrentValue is read again.
 //!
+//! A preempted queue keeps what was written (PR-16): bytes of the ring never change. The engine has let go of
+//! it, somewhere in its oldest buffer, and its saved state says where. It is in no slice until the OS
+//! submits that buffer again; then the write index is the end of that buffer, whatever stands behind it, and
+//! so on with each buffer.
+//!
 //! The engine's program writes a log entry at every signal. These go to a page of the driver's own,
 //! which nobody reads: a kernel-mode queue has no log (LG-09).
 
+use super::kernel_book::KernelBook;
 use super::queue_places::{queue_places, ring_places};
 use super::{
     CreateDoorbell, CreateHwQueue, CreateKernelQueue, DdiError, DoorbellId, HwQueueHandle,
     Interrupt, Place, SubmitCommand,
 };
-use crate::abi::wddm::CreateDoorbellFlags;
+use crate::abi::wddm::{CreateDoorbellFlags, SubmitCommandFlags};
 use crate::abi::{
     Doorbell, FenceId, HandleAccess, LOG_BUFFER_BYTES, LOG_BUFFER_ENTRIES, LocalHandle, LogType,
     MONITORED_VALUE_STRIDE, Opcode, PACKET_BYTES, PAGE_BYTES, Packet, QueueProgress, RingControl,
@@ -73,10 +79,10 @@ struct State {
     queued_value: u64,
     /// Progress value, write index after it, and what it stands for.
     outstanding: VecDeque<(u64, u64, Reached)>,
-    /// To be told, oldest first.
-    news: VecDeque<Interrupt>,
-    /// A thread tells; what comes meanwhile is told by it, so the order stays.
-    telling: bool,
+    /// The same of what was preempted, and was not submitted again.
+    taken_back: VecDeque<(u64, u64, Reached)>,
+    /// It is in no slice until something is submitted.
+    is_held: bool,
 }
 
 /// See the file's head.
@@ -94,6 +100,8 @@ pub(super) struct KernelQueue {
     current: Block,
     monitored: PoolPlace,
     state: Mutex<State>,
+    /// Of its engine. Its lock under that of `state`.
+    book: Arc<KernelBook>,
     _doorbell: PoolPlace,
     _progress: PoolPlace,
     _logs: [PoolPlace; 2],
@@ -101,7 +109,7 @@ pub(super) struct KernelQueue {
 
 impl KernelQueue {
     /// Makes the ring and all that belongs to it, and puts it into the node's run list. `basic`: its
-    /// GPU signals interrupt nobody.
+    /// GPU signals interrupt nobody; the book is its engine's.
     ///
     /// # Errors
     /// An affinity that the node has not, no memory, a full run list.
@@ -110,7 +118,7 @@ impl KernelQueue {
         node: &Node,
         handle: HwQueueHandle,
         args: &CreateKernelQueue<'_>,
-        basic: bool,
+        (basic, book): (bool, Arc<KernelBook>),
     ) -> Result<Self, DdiError> {
         let take = |pool: &Pool| {
             pool.allocate()
@@ -137,6 +145,7 @@ impl KernelQueue {
             node,
             &CreateHwQueue {
                 process: args.process,
+                context: args.context,
                 node_ordinal: args.node_ordinal,
                 engine_affinity: args.engine_affinity,
                 flags: args.flags,
@@ -178,6 +187,7 @@ impl KernelQueue {
             current,
             monitored,
             state: Mutex::default(),
+            book,
             _doorbell: doorbell,
             _progress: progress,
             _logs: logs,
@@ -216,13 +226,23 @@ impl KernelQueue {
         });
     }
 
-    /// Writes a buffer to the ring; the engine is to be told of it.
+    /// Writes a buffer to the ring, or shows one that was preempted to the engine again; the engine is to be
+    /// told of it. `true` where it was in no slice before, and is to be released.
     ///
     /// # Errors
-    /// More packets than the ring has room for, a progress value that does not fit: nothing is
-    /// written then.
-    pub(super) fn write(&self, args: &SubmitCommand<'_>) -> Result<(), DdiError> {
+    /// More packets than the ring has room for, a progress value that does not fit, another order than that
+    /// of what was preempted: nothing is written then.
+    pub(super) fn write(&self, args: &SubmitCommand<'_>) -> Result<bool, DdiError> {
         let mut state = lock(&self.state);
+        if args.flags.has(SubmitCommandFlags::RESUBMISSION) {
+            self.show_again(&mut state, args)?;
+            return Ok(std::mem::take(&mut state.is_held));
+        }
+        if !state.taken_back.is_empty() {
+            return Err(DdiError::InvalidParameter(
+                "what was preempted of the queue is submitted again before anything else",
+            ));
+        }
         let needed = SubmitCommand::ring_packets(args.packets);
         if self
             .index
@@ -256,9 +276,53 @@ impl KernelQueue {
         state.queued_value = value;
         let (end, reached) = (state.write, Reached::Buffer(args.submission_id));
         state.outstanding.push_back((value, end, reached));
+        self.show(end, args.submission_id);
+        Ok(std::mem::take(&mut state.is_held))
+    }
+
+    /// The engine has a buffer that ends there.
+    fn show(&self, end: u64, submission_id: u64) {
+        // Before the engine sees it: it may complete at once.
+        self.book.submitted(submission_id);
         let control = self.ring.block().word(RingControl::WRITE_INDEX);
-        control.publish(state.write);
+        control.publish(end);
+    }
+
+    /// The oldest buffer that was preempted is the engine's again.
+    fn show_again(&self, state: &mut State, args: &SubmitCommand<'_>) -> Result<(), DdiError> {
+        let is_end = |entry: &(u64, u64, Reached)| matches!(entry.2, Reached::Buffer(_));
+        let oldest = state.taken_back.iter().position(is_end);
+        let Some(at) = oldest.filter(|at| state.taken_back[*at].0 == args.progress_value) else {
+            return Err(DdiError::InvalidParameter(
+                "the command is not the oldest that was preempted of the queue",
+            ));
+        };
+        let (value, end, _) = state.taken_back[at];
+        state.outstanding.extend(state.taken_back.drain(..at));
+        state.taken_back.pop_front();
+        let reached = Reached::Buffer(args.submission_id);
+        state.outstanding.push_back((value, end, reached));
+        self.show(end, args.submission_id);
         Ok(())
+    }
+
+    /// The engine is about to let go of it.
+    pub(super) fn begin_preemption(&self) {
+        lock(&self.state).is_held = true;
+    }
+
+    /// The engine has let go of it, and all that it has reached was looked at: what is left is none of the
+    /// engine's any more. A buffer whose signals were told in part keeps the others.
+    pub(super) fn take_back(&self) {
+        let state = &mut *lock(&self.state);
+        for (_, _, reached) in &state.outstanding {
+            if let Reached::Buffer(id) = reached {
+                self.book.taken_back(*id);
+            }
+        }
+        // Before what was taken back earlier, and was not submitted again since: it is older.
+        state.outstanding.append(&mut state.taken_back);
+        std::mem::swap(&mut state.outstanding, &mut state.taken_back);
     }
 
     /// One packet, with its running number where it writes to the log of signals.
@@ -290,19 +354,11 @@ impl KernelQueue {
             // The node's lock, under this one and never the other way round.
             self.arm(node, now);
         }
-        if state.telling {
-            return;
-        }
-        state.telling = true;
-        while let Some(interrupt) = state.news.pop_front() {
-            drop(state);
-            tell(interrupt);
-            state = lock(&self.state);
-        }
-        state.telling = false;
+        drop(state);
+        self.book.tell(tell);
     }
 
-    /// Moves what `now` covers to the news; whether there was anything.
+    /// Moves what `now` covers to what is told; whether there was anything.
     fn take_reached(&self, state: &mut State, now: u64) -> bool {
         let node_ordinal = self.handle.node_ordinal;
         let mut any = false;
@@ -312,17 +368,20 @@ impl KernelQueue {
             state.outstanding.pop_front();
             any = true;
             state.read = end;
-            state.news.push_back(match reached {
-                Reached::Signal => Interrupt::MonitoredFenceSignaled {
+            match reached {
+                Reached::Signal => self.book.add(Interrupt::MonitoredFenceSignaled {
                     node_ordinal,
                     engine_ordinal: 0,
-                },
-                Reached::Buffer(submission_id) => Interrupt::DmaCompleted {
+                }),
+                Reached::Buffer(submission_id) => self.book.completed(
                     submission_id,
-                    node_ordinal,
-                    engine_ordinal: 0,
-                },
-            });
+                    Interrupt::DmaCompleted {
+                        submission_id,
+                        node_ordinal,
+                        engine_ordinal: 0,
+                    },
+                ),
+            }
         }
         any
     }

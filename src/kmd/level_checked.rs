@@ -4,13 +4,14 @@
 //! the same: it is the caller's mistake, and the callee may stand it.
 
 use super::{
-    Callbacks, ConnectDoorbell, CreateAllocation, CreateDoorbell, CreateHwQueue, CreateKernelQueue,
-    CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, DisconnectDoorbell, DoorbellId,
-    FeatureError, FeatureId, HwQueueHandle, HwQueueWait, Interrupt, IsFeatureEnabledResult, Level,
-    MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps, NativeFenceInterface, OpenAllocation,
-    OpenNativeFence, Place, ProcessId, QueryFeatureInterface, Retirement, SetNativeFenceLogBuffer,
-    SubmitCommand, SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags, UserModeSubmissionCaps,
-    VidSchCaps, WrongLevel,
+    Callbacks, ConnectDoorbell, ContextHandle, CreateAllocation, CreateContext, CreateDoorbell,
+    CreateHwQueue, CreateKernelQueue, CreateNativeFence, CurrentValueUpdate, Ddi, DdiError,
+    DisconnectDoorbell, DoorbellId, FeatureError, FeatureId, HwQueueHandle, HwQueueWait, Interrupt,
+    IsFeatureEnabledResult, Level, MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps,
+    NativeFenceInterface, OpenAllocation, OpenNativeFence, Place, PreemptCommand, PreemptionCaps,
+    ProcessId, QueryFeatureInterface, Retirement, SetNativeFenceLogBuffer, SubmitCommand,
+    SuspendContext, Suspension, SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags,
+    UserModeSubmissionCaps, VidSchCaps, WrongLevel,
 };
 use crate::abi::wddm::FenceStorageSurfaceData;
 use crate::abi::{AllocationId, DoorbellStatus, FenceId, LocalHandle, LogType};
@@ -226,6 +227,30 @@ impl Ddi for LevelChecked {
         })
     }
 
+    fn create_context(&self, args: &CreateContext) -> Result<ContextHandle, DdiError> {
+        self.call("CreateHwContext", Level::Passive, |ddi| {
+            ddi.create_context(args)
+        })
+    }
+
+    fn destroy_context(&self, context: ContextHandle) {
+        self.call("DestroyHwContext", Level::Passive, |ddi| {
+            ddi.destroy_context(context);
+        });
+    }
+
+    fn suspend_context(&self, args: &SuspendContext) -> Result<Suspension, DdiError> {
+        self.call("SuspendContext", Level::Dispatch, |ddi| {
+            ddi.suspend_context(args)
+        })
+    }
+
+    fn resume_context(&self, context: ContextHandle) {
+        self.call("ResumeContext", Level::Dispatch, |ddi| {
+            ddi.resume_context(context);
+        });
+    }
+
     fn create_hw_queue(&self, args: &CreateHwQueue<'_>) -> Result<HwQueueHandle, DdiError> {
         self.call("CreateHwQueue", Level::Passive, |ddi| {
             ddi.create_hw_queue(args)
@@ -241,6 +266,26 @@ impl Ddi for LevelChecked {
     fn submit_command_to_hw_queue(&self, args: &SubmitCommand<'_>) -> Result<(), DdiError> {
         self.call("SubmitCommandToHwQueue", Level::Dispatch, |ddi| {
             ddi.submit_command_to_hw_queue(args)
+        })
+    }
+
+    fn preempt_command(&self, args: &PreemptCommand) -> Result<(), DdiError> {
+        self.call("PreemptCommand", Level::Dispatch, |ddi| {
+            ddi.preempt_command(args)
+        })
+    }
+
+    fn preemption_caps(&self) -> PreemptionCaps {
+        self.call("PreemptionCaps", Level::Passive, Ddi::preemption_caps)
+    }
+
+    fn set_context_scheduling_properties(
+        &self,
+        context: ContextHandle,
+        priority: i32,
+    ) -> Result<(), DdiError> {
+        self.call("SetContextSchedulingProperties", Level::Dispatch, |ddi| {
+            ddi.set_context_scheduling_properties(context, priority)
         })
     }
 

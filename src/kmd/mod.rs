@@ -16,6 +16,8 @@ mod command_node;
 mod command_objects;
 #[cfg(not(loom))]
 mod command_parts;
+mod context_calls;
+mod contexts;
 mod ddi;
 mod doorbell;
 mod doorbell_pool;
@@ -26,6 +28,7 @@ mod features;
 mod fence_calls;
 mod hw_queues;
 mod interrupt_threads;
+mod kernel_book;
 mod kernel_queue;
 mod kernel_queues;
 mod level;
@@ -46,9 +49,10 @@ mod system_process;
 mod tdr_ddi;
 
 pub use arguments::{
-    CreateAllocation, CreateHwQueue, CreateKernelQueue, CreateNativeFence, CurrentValueUpdate,
-    HwQueueHandle, HwQueueWait, MapMonitoredFence, MonitoredValueUpdate, OpenAllocation,
-    OpenNativeFence, Place, ProcessId, SetNativeFenceLogBuffer, SubmitCommand,
+    ContextHandle, CreateAllocation, CreateContext, CreateHwQueue, CreateKernelQueue,
+    CreateNativeFence, CurrentValueUpdate, HwQueueHandle, HwQueueWait, MapMonitoredFence,
+    MonitoredValueUpdate, OpenAllocation, OpenNativeFence, Place, PreemptCommand, ProcessId,
+    SetNativeFenceLogBuffer, SubmitCommand, SuspendContext,
 };
 pub use callbacks::{Callbacks, Interrupt, NativeFenceSignaled, SignaledFence};
 pub use caps::{DriverOptions, NativeFenceCaps};
@@ -71,10 +75,10 @@ pub use tdr_ddi::TdrDdi;
 
 pub use crate::abi::wddm::{
     CreateDoorbellFlags, CreateHwQueueFlags, DriverConnectDoorbellFlags, FeatureId,
-    IsFeatureEnabledResult, NativeFenceOsCaps, NativeFenceType, UpdateCurrentValuesFlags,
-    UserModeSubmissionCaps, VidSchCaps,
+    IsFeatureEnabledResult, NativeFenceOsCaps, NativeFenceType, PreemptionCaps, SubmitCommandFlags,
+    UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps,
 };
 pub use crate::gpu::{
     Activity, EngineLost, EngineWait, LocalMemory, NodeCounters, NodeError, Parking, QueueFault,
-    ReplaceError,
+    ReplaceError, Suspension,
 };

@@ -24,6 +24,7 @@ impl QueueCalls<'_> {
     ) -> Result<HwQueueHandle, DdiError> {
         check_flags(args.flags, true)?;
         let node = self.0.node(args.node_ordinal)?;
+        self.0.contexts.check_of(args.context, args.node_ordinal)?;
         let places = queue_places(node, args)?;
         let handle = self.0.queues.next_handle(args.node_ordinal);
         self.0
@@ -38,9 +39,12 @@ impl QueueCalls<'_> {
     ) -> Result<HwQueueHandle, DdiError> {
         check_flags(args.flags, false)?;
         let node = self.0.node(args.node_ordinal)?;
+        self.0.contexts.check_of(args.context, args.node_ordinal)?;
         let handle = self.0.queues.next_handle(args.node_ordinal);
         let basic = self.0.options.basic_monitored_fences;
-        let queue = KernelQueue::new(&self.0.kernel_pools, node, handle, args, basic)?;
+        let book = self.0.reporter.kernel_queues().book(args.node_ordinal);
+        let with = (basic, book);
+        let queue = KernelQueue::new(&self.0.kernel_pools, node, handle, args, with)?;
         let queue = Arc::new(queue);
         self.0.queues.add(handle, Arc::clone(queue.slot()));
         self.0.reporter.kernel_queues().add(&queue);
@@ -55,8 +59,16 @@ impl QueueCalls<'_> {
                 "the queue is of user-mode submission: its commands go through its ring",
             ));
         };
-        queue.write(args)?;
         let node = self.0.node(args.hw_queue.node_ordinal)?;
+        let kernel_queues = self.0.reporter.kernel_queues();
+        if kernel_queues.book(node.ordinal()).is_preempting() {
+            return Err(DdiError::InvalidParameter(
+                "the engine is being preempted: wait for the answer",
+            ));
+        }
+        if queue.write(args)? {
+            node.release(queue.slot());
+        }
         self.0.deliver_all(node, node.work_submitted());
         Ok(())
     }

@@ -23,6 +23,7 @@ pub(super) fn queue_places(node: &Node, args: &CreateHwQueue<'_>) -> Result<Queu
         process: args.process.0,
         handle_directory: node.handle_directory(args.process.0)?,
         progress_handle: args.progress_handle.raw(),
+        context: args.context.number,
         progress_fence: node.fence_addresses(args.progress_fence).ok_or(
             DdiError::InvalidParameter("the progress fence was not created"),
         )?,

@@ -3,9 +3,10 @@
 use super::kernel_queues::KernelQueues;
 use super::retirement::Retirements;
 use super::{
-    Callbacks, DisconnectDoorbell, HwQueueHandle, Interrupt, NativeFenceSignaled, SignaledFence,
+    Callbacks, ContextHandle, DdiError, DisconnectDoorbell, HwQueueHandle, Interrupt,
+    NativeFenceSignaled, NodeError, SignaledFence,
 };
-use crate::gpu::{Node, SliceReport};
+use crate::gpu::{Departure, Node, SliceReport};
 use crate::sync::Arc;
 use std::sync::OnceLock;
 
@@ -109,6 +110,70 @@ impl Reporter {
         }
     }
 
+    /// Has a node let go of what it was handed through the OS; what there is to be told comes with the
+    /// answer. Where nothing is left the OS is told at once, and the engine of nothing (PR-07).
+    pub(super) fn preempt(
+        &self,
+        node: &Node,
+        request: u64,
+    ) -> Result<Option<SliceReport>, DdiError> {
+        let book = self.kernel_queues.book(node.ordinal());
+        if !book.begin_preemption() {
+            return Err(DdiError::InvalidParameter(
+                "a request of the engine's is not answered yet",
+            ));
+        }
+        let queues = self.kernel_queues.of_node(node.ordinal());
+        let tell = |interrupt| {
+            if let Some(callbacks) = self.callbacks.get() {
+                callbacks.notify_interrupt(interrupt);
+            }
+        };
+        for queue in &queues {
+            queue.look(node, None, &tell);
+        }
+        if !book.has_outstanding() {
+            book.end_preemption(request, node.ordinal());
+            book.tell(&tell);
+            return Ok(None);
+        }
+        for queue in &queues {
+            queue.begin_preemption();
+        }
+        match node.hold(queues.iter().map(|queue| &**queue.slot()), request) {
+            Ok(report) => Ok(Some(report)),
+            // It cannot answer any more.
+            Err(NodeError::Lost(_)) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// After what slices have reached that refer to what has departed.
+    fn tell_departure(&self, node: &Node, departure: Departure, callbacks: &dyn Callbacks) {
+        match departure {
+            Departure::Context { context, fence } => {
+                callbacks.notify_interrupt(Interrupt::SuspendContextCompleted {
+                    context: ContextHandle {
+                        node_ordinal: node.ordinal(),
+                        number: context,
+                    },
+                    suspend_fence: fence,
+                });
+            }
+            Departure::Preemption { request } => {
+                let tell = |interrupt| callbacks.notify_interrupt(interrupt);
+                // What was completed is told first.
+                for queue in self.kernel_queues.of_node(node.ordinal()) {
+                    queue.look(node, None, &tell);
+                    queue.take_back();
+                }
+                let book = self.kernel_queues.book(node.ordinal());
+                book.end_preemption(request, node.ordinal());
+                book.tell(&tell);
+            }
+        }
+    }
+
     /// In the order in which the OS must learn of things: signals first, since a queue that faulted
     /// afterwards does not undo them.
     pub(super) fn deliver(&self, node: &Node, mut report: SliceReport) {
@@ -157,6 +222,9 @@ impl Reporter {
                 hw_queue: queue_of(number),
                 fault,
             });
+        }
+        for departure in report.departed {
+            self.tell_departure(node, departure, callbacks.as_ref());
         }
         if report.lost {
             callbacks.notify_interrupt(Interrupt::EngineLost { node_ordinal });

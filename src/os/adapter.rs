@@ -46,6 +46,9 @@ pub enum OsError {
         "the process ends: it gets no queue, and its doorbells do not connect; open another one"
     )]
     ProcessEnds,
+    /// The device was ended with work queued ([`Process::terminate`]).
+    #[error("the device was ended and is in error; open another one")]
+    DeviceInError,
     /// A context on a node that the adapter has not (HQ-11).
     #[error("node ordinal {node_ordinal}: the adapter has {nodes} nodes, the first being 0")]
     NodeOrdinal {
@@ -57,6 +60,12 @@ pub enum OsError {
     /// A context of no engine of its node, or of several (HQ-11).
     #[error("engine affinity {0:#x}: it must be exactly bit 0, since every node has one engine")]
     EngineAffinity(u32),
+    /// No context has that priority.
+    #[error("a priority of {0}: it must be -7 to 7")]
+    Priority(i32),
+    /// The driver preempts nothing (PR-11).
+    #[error("the driver is not PreemptionAware: what its engines have runs until it ends")]
+    NotPreemptionAware,
     /// A second doorbell of one queue.
     #[error("the queue has a doorbell: destroy it first")]
     HasDoorbell,

@@ -6,6 +6,7 @@ use super::bring_up::BringUp;
 use super::fence_segments::AnsweredSegments;
 use super::fence_slots::{FenceSlots, Named};
 use super::fence_storage::FenceStorage;
+use super::hw_context::{ContextRecord, HwContexts};
 use super::interrupt::InterruptCounters;
 use super::kernel_queues::KernelQueues;
 use super::losses::Losses;
@@ -25,7 +26,8 @@ use super::wait_cell::WaitError;
 use crate::abi::wddm::Wddm31Caps;
 use crate::abi::{AllocationId, FenceId, LocalHandle, ObjectId};
 use crate::kmd::{
-    Ddi, DoorbellId, HwQueueHandle, NativeFenceCaps, ProcessId, Retirement, VidSchCaps,
+    ContextHandle, Ddi, DoorbellId, HwQueueHandle, NativeFenceCaps, ProcessId, Retirement,
+    VidSchCaps,
 };
 use crate::shared::PoolPlace;
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering, lock};
@@ -45,6 +47,7 @@ pub struct AdapterState {
     fences: Mutex<FenceSlots>,
     pub(super) monitored: MonitoredFences,
     pub(super) kernel_queues: KernelQueues,
+    pub(super) contexts: HwContexts,
     /// Destroyed or closed, and slices in flight may still refer to them.
     retiring: Mutex<HashMap<ObjectId, Kept>>,
     allocations: AtomicU64,
@@ -72,6 +75,7 @@ impl AdapterState {
             fences: Mutex::new(FenceSlots::default()),
             monitored: MonitoredFences::default(),
             kernel_queues: KernelQueues::default(),
+            contexts: HwContexts::default(),
             retiring: Mutex::new(HashMap::new()),
             allocations: AtomicU64::new(0),
             queues: Mutex::new(HashMap::new()),
@@ -147,6 +151,9 @@ impl AdapterState {
     pub(super) fn fail_everything(&self, error: WaitError) {
         for queue in self.all_queues() {
             queue.fail(error);
+        }
+        for context in self.contexts.all() {
+            context.fail(WaitError::AdapterStopped);
         }
         for fence in self.all_fences() {
             fence.fail(error);
@@ -232,10 +239,10 @@ impl AdapterState {
         &self,
         id: AllocationId,
         memory: Arc<PoolPlace>,
-        handle: HandleSlot,
+        handles: Vec<HandleSlot>,
     ) {
         let object = ObjectId::Allocation(id);
-        let kept = Box::new((memory, handle));
+        let kept = Box::new((memory, handles));
         self.retire(object, kept, || self.ddi.destroy_allocation(id));
     }
 
@@ -380,6 +387,14 @@ impl AdapterState {
     pub(super) fn is_optimized(&self) -> bool {
         self.vidsch_caps()
             .has(VidSchCaps::OPTIMIZED_NATIVE_FENCE_SIGNALED_INTERRUPT)
+    }
+
+    pub(super) fn register_context(&self, context: &Arc<ContextRecord>) {
+        self.contexts.add(context);
+    }
+
+    pub(super) fn forget_context(&self, handle: ContextHandle) {
+        self.contexts.remove(handle);
     }
 
     pub(super) fn register_queue(&self, queue: &Arc<QueueRecord>) {

@@ -4,11 +4,11 @@
 //! offset. User and engines share it, and order what they do to it by fences.
 
 use super::adapter::OsError;
-use super::process::Process;
+use super::process::{HandleSlot, Process};
 use crate::abi::{AllocationId, LocalHandle};
 use crate::kmd::{CreateAllocation, OpenAllocation, Place};
 use crate::shared::{Block, PoolPlace};
-use crate::sync::{Arc, AtomicBool, Ordering};
+use crate::sync::{Arc, AtomicBool, Mutex, Ordering, lock};
 
 /// An allocation and the handle by which its process knows it. Dropping it closes the handle and
 /// destroys the allocation; its memory is used again when no engine refers to it any more.
@@ -20,6 +20,8 @@ pub struct Allocation {
     memory: Arc<PoolPlace>,
     block: Block,
     closed: AtomicBool,
+    /// Places of handles that the OS had on it, which slices may still refer to.
+    places: Mutex<Vec<HandleSlot>>,
     process: Arc<Process>,
 }
 
@@ -43,6 +45,7 @@ impl Allocation {
             block: memory.block().part(0, bytes),
             memory,
             closed: AtomicBool::new(false),
+            places: Mutex::default(),
             process: Arc::clone(process),
         };
         let ddi = process.adapter().ddi();
@@ -60,6 +63,16 @@ impl Allocation {
             .kernel_side()
             .allocation_opened(process.adapter(), handle, id)?;
         Ok(allocation)
+    }
+
+    /// Keeps the place of a closed handle until no engine refers to the allocation.
+    pub(super) fn keep_place(&self, place: HandleSlot) {
+        lock(&self.places).push(place);
+    }
+
+    /// The OS's id.
+    pub(super) fn id(&self) -> AllocationId {
+        self.id
     }
 
     /// The handle that the process's packets carry.
@@ -102,8 +115,9 @@ impl Drop for Allocation {
     fn drop(&mut self) {
         self.close();
         let memory = Arc::clone(&self.memory);
-        let handle = self.process.handle_slot(self.handle);
+        let mut places = std::mem::take(&mut *lock(&self.places));
+        places.push(self.process.handle_slot(self.handle));
         let adapter = self.process.adapter();
-        adapter.retire_allocation(self.id, memory, handle);
+        adapter.retire_allocation(self.id, memory, places);
     }
 }

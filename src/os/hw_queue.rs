@@ -1,6 +1,7 @@
 //! Hardware queue: the OS's object behind a user-mode queue.
 
 use super::adapter::{Adapter, OsError};
+use super::hw_context::HwContext;
 use super::log_buffer::LogRead;
 use super::log_cursor::LogCursor;
 use super::process::{FenceObject, Process};
@@ -38,6 +39,8 @@ pub struct HwQueue {
     logs_read: [Arc<LogCursor>; 3],
     /// It keeps what the words above lie in.
     record: Arc<QueueRecord>,
+    /// Destroyed after the driver's queue.
+    context: Arc<HwContext>,
 }
 
 impl HwQueue {
@@ -68,6 +71,33 @@ impl HwQueue {
         engine_affinity: u32,
         ring_capacity: u64,
     ) -> Result<Arc<Self>, OsError> {
+        let flags = CreateHwQueueFlags::default();
+        Self::create_flagged(process, node_ordinal, engine_affinity, ring_capacity, flags)
+    }
+
+    /// The same with flags beside those of its kind, DisableGpuTimeout among them.
+    ///
+    /// # Errors
+    /// As [`HwQueue::create_without_doorbell`]; reserved flags.
+    pub fn create_flagged(
+        process: &Arc<Process>,
+        node_ordinal: u32,
+        engine_affinity: u32,
+        ring_capacity: u64,
+        flags: CreateHwQueueFlags,
+    ) -> Result<Arc<Self>, OsError> {
+        Self::create_in(process, ring_capacity, flags, || {
+            HwContext::of_a_queue(process, node_ordinal, engine_affinity)
+        })
+    }
+
+    /// The same in a context, which is made when it is needed.
+    pub(super) fn create_in(
+        process: &Arc<Process>,
+        ring_capacity: u64,
+        flags: CreateHwQueueFlags,
+        context: impl FnOnce() -> Result<Arc<HwContext>, OsError>,
+    ) -> Result<Arc<Self>, OsError> {
         let adapter = Arc::clone(process.adapter());
         adapter.check_up()?;
         process.check_running()?;
@@ -82,11 +112,14 @@ impl HwQueue {
             progress: storage.progress.read_only()?,
         };
         let progress_fence = Arc::new(process.create_progress_fence()?);
+        let context = context()?;
         let handle = ddi.create_hw_queue(&CreateHwQueue {
             process: process.id(),
-            node_ordinal,
-            engine_affinity,
-            flags: CreateHwQueueFlags::USER_MODE_SUBMISSION
+            context: context.handle(),
+            node_ordinal: context.node_ordinal(),
+            engine_affinity: context.engine_affinity(),
+            flags: flags
+                .with(CreateHwQueueFlags::USER_MODE_SUBMISSION)
                 .with(CreateHwQueueFlags::NATIVE_PROGRESS_FENCE),
             progress: Place::from(&storage.progress),
             progress_fence: progress_fence.fence().id(),
@@ -107,6 +140,7 @@ impl HwQueue {
             memory,
             logs_read: LogType::ALL.map(|kind| record.log(kind).cursor()),
             record,
+            context,
             adapter: Arc::clone(&adapter),
         });
         adapter.register_queue(&queue.record);
@@ -128,6 +162,12 @@ impl HwQueue {
     #[must_use]
     pub fn handle(&self) -> HwQueueHandle {
         self.handle
+    }
+
+    /// The context that it belongs to: its own, if it was made without one.
+    #[must_use]
+    pub fn context(&self) -> &Arc<HwContext> {
+        &self.context
     }
 
     /// The doorbell, as the driver knows it, while there is one.

@@ -8,8 +8,8 @@ use super::signaller::Signaller;
 use super::wait_cell::WaitError;
 use crate::abi::FaultCode;
 use crate::kmd::{
-    DisconnectDoorbell, DisconnectReason, HwQueueHandle, Interrupt, NativeFenceSignaled, ProcessId,
-    QueueFault,
+    ContextHandle, DisconnectDoorbell, DisconnectReason, HwQueueHandle, Interrupt,
+    NativeFenceSignaled, ProcessId, QueueFault,
 };
 use crate::sync::Ordering;
 use crate::sync::plain::AtomicU64;
@@ -27,6 +27,7 @@ pub struct InterruptCounters {
     doorbells_taken: AtomicU64,
     monitored_fence_signaled: AtomicU64,
     dma_completed: AtomicU64,
+    dma_preempted: AtomicU64,
 }
 
 impl InterruptCounters {
@@ -78,6 +79,12 @@ impl InterruptCounters {
         self.dma_completed.load(Ordering::Relaxed)
     }
 
+    /// Engines that have let go of what they were handed.
+    #[must_use]
+    pub fn dma_preempted(&self) -> u64 {
+        self.dma_preempted.load(Ordering::Relaxed)
+    }
+
     /// Queues that were stopped at a packet.
     #[must_use]
     pub fn queues_faulted(&self) -> u64 {
@@ -118,6 +125,19 @@ impl AdapterState {
                 node_ordinal,
                 engine_ordinal: _,
             } => self.dma_completed(node_ordinal, submission_id),
+            Interrupt::DmaPreempted {
+                preemption_id,
+                last_completed_id,
+                node_ordinal,
+                engine_ordinal: _,
+            } => {
+                count(&self.counters.dma_preempted, 1);
+                self.dma_preempted(node_ordinal, preemption_id, last_completed_id);
+            }
+            Interrupt::SuspendContextCompleted {
+                context,
+                suspend_fence,
+            } => self.context_suspended(context, suspend_fence),
             Interrupt::ObjectsRetired { objects } => {
                 for object in objects {
                     self.object_retired(object);
@@ -169,6 +189,17 @@ impl AdapterState {
         }
     }
 
+    /// Nothing on the GPU refers to a context any more. One that is destroyed meanwhile has nobody to tell.
+    fn context_suspended(&self, handle: ContextHandle, suspend_fence: u64) {
+        let mut contexts = self.contexts.all().into_iter();
+        let context = contexts.find(|context| context.handle() == handle);
+        if context.is_some_and(|context| !context.answered(suspend_fence)) {
+            let record = Record::suspend_fence_not_issued(suspend_fence, handle);
+            self.life.bug_check(record);
+            self.life.settle();
+        }
+    }
+
     /// A command of a kernel-mode queue has completed, and after it every pending wait of its process
     /// is looked at (MF-07).
     fn dma_completed(&self, node_ordinal: u32, submission_id: u64) {
@@ -198,6 +229,11 @@ impl AdapterState {
     fn engine_lost(&self, node_ordinal: u32) {
         // Noted before each walk: what comes later finds it (`losses`).
         let all_lost = self.losses.note_node(node_ordinal, self.ddi().node_count());
+        for context in self.contexts.all() {
+            if context.handle().node_ordinal == node_ordinal {
+                context.fail(WaitError::DeviceLost);
+            }
+        }
         let queues = self.all_queues().into_iter();
         let queues: Vec<_> = queues
             .filter(|queue| queue.handle().node_ordinal == node_ordinal)
@@ -212,6 +248,8 @@ impl AdapterState {
         for queue in &kernel_queues {
             queue.fail(WaitError::DeviceLost);
         }
+        // After its queues: what was held back for an answer is of theirs.
+        self.kernel_queues.engine(node_ordinal).lost();
         let of_queues = queues.iter().map(|queue| queue.process());
         let of_kernel_queues = kernel_queues.iter().map(|queue| queue.process());
         let processes: BTreeSet<_> = of_queues.chain(of_kernel_queues).collect();

@@ -4,6 +4,7 @@
 //! core's (`queue_core`).
 
 use super::adapter::{Adapter, OsError};
+use super::hw_context::HwContext;
 use super::kernel_queue_error::KernelQueueError;
 use super::log_buffer::LogRead;
 use super::monitored_object::MonitoredFenceObject;
@@ -45,6 +46,8 @@ pub enum CommandError {
 pub struct KernelQueue {
     core: Arc<QueueCore>,
     progress: Arc<MonitoredFenceObject>,
+    /// Destroyed after the driver's queue.
+    context: Arc<HwContext>,
     adapter: Arc<Adapter>,
 }
 
@@ -61,6 +64,27 @@ impl KernelQueue {
         node_ordinal: u32,
         engine_affinity: u32,
     ) -> Result<Self, OsError> {
+        Self::create_in(process, SoftwareQueue::default(), || {
+            HwContext::of_a_queue(process, node_ordinal, engine_affinity)
+        })
+    }
+
+    /// One of the OS's own device, whose commands are paging packets.
+    pub(super) fn create_for_paging(
+        process: &Arc<Process>,
+        node_ordinal: u32,
+    ) -> Result<Self, OsError> {
+        Self::create_in(process, SoftwareQueue::of_paging(), || {
+            HwContext::create(process, node_ordinal, 1)
+        })
+    }
+
+    /// The same in a context, which is made when it is needed.
+    pub(super) fn create_in(
+        process: &Arc<Process>,
+        software: SoftwareQueue,
+        context: impl FnOnce() -> Result<Arc<HwContext>, OsError>,
+    ) -> Result<Self, OsError> {
         let adapter = Arc::clone(process.adapter());
         adapter.check_up()?;
         process.check_running()?;
@@ -70,22 +94,34 @@ impl KernelQueue {
         }
         let kernel_side = process.kernel_side().begin_queues(&adapter)?;
         let progress = Arc::new(process.create_monitored_progress_fence()?);
+        let context = context()?;
+        let node_ordinal = context.node_ordinal();
         let handle = ddi.create_kernel_queue(&CreateKernelQueue {
             process: kernel_side,
+            context: context.handle(),
             node_ordinal,
-            engine_affinity,
+            engine_affinity: context.engine_affinity(),
             flags: CreateHwQueueFlags::default(),
             progress_fence: progress.fence().id(),
             progress_value: Place::from(progress.fence().place()),
             progress_handle: progress.handle(),
         })?;
         let engine = adapter.kernel_queues.engine(node_ordinal);
-        let core = QueueCore::new(handle, process.id(), &progress, ddi, engine);
+        let core = QueueCore::new(
+            handle,
+            process.id(),
+            &progress,
+            ddi,
+            engine,
+            context.record(),
+            software,
+        );
         adapter.kernel_queues.enter(&core);
         adapter.queue_made(handle, |error| core.fail(error));
         let queue = Self {
             core,
             progress,
+            context,
             adapter,
         };
         // After it can be found, as for fences.
@@ -98,6 +134,12 @@ impl KernelQueue {
     #[must_use]
     pub fn handle(&self) -> HwQueueHandle {
         self.core.handle()
+    }
+
+    /// The context that it belongs to: its own, if it was made without one.
+    #[must_use]
+    pub fn context(&self) -> &Arc<HwContext> {
+        &self.context
     }
 
     /// The monitored fence that carries the progress of its commands.
@@ -316,7 +358,7 @@ impl KernelQueue {
 
 impl Drop for KernelQueue {
     fn drop(&mut self) {
-        self.core.abandon();
+        self.core.abandon(QueueStop::Destroyed);
         let (monitored, process) = (&self.adapter.monitored, self.core.process());
         self.core.end(|| monitored.look_at_those_of(process));
         self.adapter.kernel_queues.take_out(&self.core);

@@ -18,7 +18,9 @@ pub(super) struct KernelQueues {
 impl KernelQueues {
     /// The engine of a node.
     pub(super) fn engine(&self, node_ordinal: u32) -> Arc<KernelEngine> {
-        Arc::clone(lock(&self.engines).entry(node_ordinal).or_default())
+        let mut engines = lock(&self.engines);
+        let engine = engines.entry(node_ordinal);
+        Arc::clone(engine.or_insert_with(|| Arc::new(KernelEngine::new(node_ordinal))))
     }
 
     /// A new queue.

@@ -16,6 +16,7 @@
 //! one that they would have to sleep for.
 #![forbid(unsafe_code)]
 
+mod abnormal_end;
 mod adapter;
 mod adapter_life;
 mod adapter_state;
@@ -76,6 +77,7 @@ mod peer_link;
 #[cfg(not(loom))]
 mod peer_watch;
 mod peers;
+mod preemption;
 mod process;
 mod process_end;
 #[cfg(not(loom))]
@@ -96,6 +98,7 @@ mod signaller;
 mod software_queue;
 mod standing_wait;
 mod sync_object;
+mod system_device;
 mod system_process;
 mod tdr;
 mod telling_words;
@@ -129,7 +132,7 @@ pub use features::Features;
 pub use fence_storage::FenceMemory;
 #[cfg(all(feature = "capi", not(loom)))]
 pub(crate) use handle_numbers::HandleNumbers;
-pub use hw_context::HwContext;
+pub use hw_context::{HwContext, SuspendError};
 pub use hw_queue::{HwQueue, HwQueueMemory};
 pub use interrupt::InterruptCounters;
 pub use kernel_queue::{CommandError, KernelQueue};
@@ -148,6 +151,7 @@ pub use shared_pages::PassFenceError;
 pub use signal_log::{Attributions, SignalAttribution};
 pub use software_queue::QueuedSignal;
 pub use sync_object::SyncObject;
+pub use system_device::{PagedAllocation, SystemDevice};
 pub use tdr::{TdrDebugMode, TdrLevel, TdrPolicy, TdrReport};
 pub use tracing::Tracing;
 pub use wait_cell::WaitError;

@@ -44,6 +44,8 @@ pub(super) enum Stage {
     Running,
     Ending,
     Ended,
+    /// It was ended with work queued (`abnormal_end`).
+    InError,
 }
 
 /// A queue that has not executed what was queued.
@@ -130,7 +132,7 @@ impl Drop for Ends<'_> {
 }
 
 /// A queue of either kind.
-enum Queue {
+pub(super) enum Queue {
     User(Arc<QueueRecord>),
     Kernel(Arc<QueueCore>),
 }
@@ -163,7 +165,7 @@ impl Process {
             match *stage {
                 Stage::Running => *stage = Stage::Ending,
                 Stage::Ending => return Err(EndError::Ending),
-                Stage::Ended => return Ok(()),
+                Stage::Ended | Stage::InError => return Ok(()),
             }
         }
         let _ends = Ends(self);
@@ -175,7 +177,10 @@ impl Process {
             return Err(error);
         }
         queues.iter().for_each(Queue::destroy);
-        *lock(&self.stage) = Stage::Ended;
+        let stage = &mut *lock(&self.stage);
+        if *stage == Stage::Ending {
+            *stage = Stage::Ended;
+        }
         Ok(())
     }
 
@@ -184,11 +189,12 @@ impl Process {
         match *lock(&self.stage) {
             Stage::Running => Ok(()),
             Stage::Ending | Stage::Ended => Err(OsError::ProcessEnds),
+            Stage::InError => Err(OsError::DeviceInError),
         }
     }
 
     /// In the order of their handles, by which they are told of.
-    fn queues(&self) -> Vec<Queue> {
+    pub(super) fn queues(&self) -> Vec<Queue> {
         let users = self.adapter().all_queues().into_iter();
         let users = users.filter(|queue| queue.process() == self.id());
         let kernel = self.adapter().kernel_queues.all().into_iter();
@@ -350,6 +356,14 @@ impl Queue {
         match self {
             Self::User(queue) => queue.destroy(QueueStop::ProcessEnded),
             Self::Kernel(queue) => queue.destroy(),
+        }
+    }
+
+    /// The same with what it has not executed, of which nothing more goes to an engine.
+    pub(super) fn abandon(&self) {
+        match self {
+            Self::User(queue) => queue.destroy(QueueStop::DeviceInError),
+            Self::Kernel(queue) => queue.abandon(QueueStop::DeviceInError),
         }
     }
 }

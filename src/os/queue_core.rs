@@ -12,6 +12,7 @@
 //! its own list, since a chain of queues may be longer than a stack.
 
 use super::cpu_signal::CpuSignal;
+use super::hw_context::ContextRecord;
 use super::kernel_engine::KernelEngine;
 use super::listener::{self, Listener, Listeners};
 use super::log_buffer::LogRead;
@@ -62,6 +63,7 @@ pub(super) struct QueueCore {
     progress: Weak<MonitoredFenceObject>,
     ddi: Arc<dyn Ddi>,
     engine: Arc<KernelEngine>,
+    context: Arc<ContextRecord>,
     state: Mutex<State>,
 }
 
@@ -80,14 +82,20 @@ impl Drop for Advances {
 }
 
 impl QueueCore {
-    /// Of a queue that the driver has made.
+    /// Of a queue that the driver has made, with what it has queued: nothing yet.
     pub(super) fn new(
         handle: HwQueueHandle,
         process: ProcessId,
         progress: &Arc<MonitoredFenceObject>,
         ddi: &Arc<dyn Ddi>,
         engine: Arc<KernelEngine>,
+        context: &Arc<ContextRecord>,
+        software: SoftwareQueue,
     ) -> Arc<Self> {
+        let state = State {
+            software,
+            ..State::default()
+        };
         Arc::new_cyclic(|this| Self {
             this: Weak::clone(this),
             handle,
@@ -95,7 +103,8 @@ impl QueueCore {
             progress: Arc::downgrade(progress),
             ddi: Arc::clone(ddi),
             engine,
-            state: Mutex::default(),
+            context: Arc::clone(context),
+            state: Mutex::new(state),
         })
     }
 
@@ -174,9 +183,9 @@ impl QueueCore {
 
     /// The same for a queue that is dropped with what it has not executed, of which nothing more shall go
     /// to the engine.
-    pub(super) fn abandon(&self) {
+    pub(super) fn abandon(&self, why: QueueStop) {
         let goes = self.begin_to_go();
-        self.fail(WaitError::QueueStopped(QueueStop::Destroyed));
+        self.fail(WaitError::QueueStopped(why));
         if goes {
             self.ddi.destroy_hw_queue(self.handle);
         }
@@ -203,6 +212,11 @@ impl QueueCore {
 
     pub(super) fn process(&self) -> ProcessId {
         self.process
+    }
+
+    /// That of its context, now.
+    pub(super) fn priority(&self) -> i32 {
+        self.context.priority()
     }
 
     pub(super) fn ddi(&self) -> &Arc<dyn Ddi> {
@@ -256,8 +270,8 @@ impl QueueCore {
         match packet {
             SoftwarePacket::Command(command) => {
                 let handed = lock(&self.state).software.hand_over(command);
-                if let Ok((packets, value)) = handed {
-                    self.engine.hand_over(self, packets, value);
+                if let Ok((packets, value, flags)) = handed {
+                    self.engine.hand_over(self, packets, value, flags);
                 }
                 true
             }

@@ -13,6 +13,9 @@ pub enum QueueStop {
     /// Its process was ended ([`Process::end`](super::Process::end)), or is being ended.
     #[error("its process ends or has ended")]
     ProcessEnded,
+    /// Its device was ended with work queued ([`Process::terminate`](super::Process::terminate)).
+    #[error("its device was ended and is in error")]
+    DeviceInError,
     /// It stood at a wait for a fence, or at a signal of one, whose handle was closed.
     #[error(
         "a fence that it was to wait for or to signal was closed; keep it until the queue is done"

@@ -7,7 +7,8 @@
 
 use super::tdr::InvalidAbortedFence;
 use crate::abi::FenceId;
-use crate::kmd::{DdiError, WrongLevel};
+use crate::abi::wddm::NtStatus;
+use crate::kmd::{ContextHandle, DdiError, WrongLevel};
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -44,6 +45,10 @@ impl Record {
     pub const INVALID_ABORTED_FENCE: u64 = 0xA;
     /// P1 of 0x119: an id that no fence has or had.
     pub const INVALID_FENCE_ID: u64 = 0x1;
+    /// P1 of 0x119: a submission failed, or `DxgkDdiPreemptCommand`.
+    pub const SUBMISSION_OR_PREEMPTION_FAILED: u64 = 0x2;
+    /// P1 of 0x119: a suspend fence that was not issued yet (PR-18).
+    pub const SUSPEND_FENCE_NOT_ISSUED: u64 = 0x11;
     /// P1 of 0x119: `DxgkDdiUpdateMonitoredValues` failed.
     pub const UPDATE_OF_MONITORED_VALUE_FAILED: u64 = 0x12;
     /// P1 of 0x119: `DxgkDdiUpdateCurrentValuesFromCpu` failed.
@@ -143,6 +148,68 @@ impl Record {
             reason: format!(
                 "node {node_ordinal} told that submission {submission_id} has completed, which it \
                  was never handed"
+            ),
+        }
+    }
+
+    /// The driver tells that a context was suspended with a fence that the OS never gave (PR-18).
+    pub(super) fn suspend_fence_not_issued(fence: u64, context: ContextHandle) -> Self {
+        let ContextHandle {
+            node_ordinal,
+            number,
+        } = context;
+        Self {
+            code: Self::VIDEO_SCHEDULER_INTERNAL_ERROR,
+            parameters: [
+                Self::SUSPEND_FENCE_NOT_ISSUED,
+                fence,
+                u64::from(node_ordinal),
+                u64::from(number),
+            ],
+            reason: format!(
+                "node {node_ordinal} told that context {number} is suspended with fence {fence}, \
+                 which it was never suspended with"
+            ),
+        }
+    }
+
+    /// `DxgkDdiPreemptCommand` failed (PR-18). P2 is the status; P3, the address of the arguments, has no
+    /// counterpart: it is the node.
+    pub(super) fn preempt_command_failed(node_ordinal: u32, error: &DdiError) -> Self {
+        let status = match error {
+            DdiError::InvalidParameter(_) => NtStatus::INVALID_PARAMETER,
+            DdiError::NoThread(_) => NtStatus::INSUFFICIENT_RESOURCES,
+            DdiError::Node(_) | DdiError::Reset(_) | DdiError::NoSpare(_) => {
+                NtStatus::DRIVER_INTERNAL_ERROR
+            }
+        };
+        let status = u64::from(status.0.cast_unsigned());
+        Self {
+            code: Self::VIDEO_SCHEDULER_INTERNAL_ERROR,
+            parameters: [
+                Self::SUBMISSION_OR_PREEMPTION_FAILED,
+                status,
+                u64::from(node_ordinal),
+                0,
+            ],
+            reason: format!("PreemptCommand failed on node {node_ordinal}: {error}"),
+        }
+    }
+
+    /// The driver answers a preemption that nobody asked for, or with a last completed id that was never
+    /// submitted or goes back (PR-18).
+    pub(super) fn invalid_preemption(preemption_id: u64, last: u64, node_ordinal: u32) -> Self {
+        Self {
+            code: Self::VIDEO_SCHEDULER_INTERNAL_ERROR,
+            parameters: [
+                Self::INVALID_FENCE_ID,
+                last,
+                u64::from(node_ordinal),
+                preemption_id,
+            ],
+            reason: format!(
+                "node {node_ordinal} answered preemption {preemption_id} with {last} as its last completed \
+                 submission, which cannot be"
             ),
         }
     }

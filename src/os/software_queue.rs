@@ -12,7 +12,7 @@ use super::standing_wait::StandingWait;
 use super::wait_cell::WaitError;
 use super::waitable::Waitable;
 use crate::abi::Packet;
-use crate::kmd::{HwQueueWait, SubmitCommand};
+use crate::kmd::{HwQueueWait, SubmitCommand, SubmitCommandFlags};
 use crate::sync::Arc;
 use std::collections::VecDeque;
 
@@ -80,6 +80,7 @@ impl Drop for QueuedSignal {
 pub(super) struct Command {
     pub(super) packets: Vec<Packet>,
     pub(super) progress_value: u64,
+    pub(super) flags: SubmitCommandFlags,
     pub(super) effects: Effects,
 }
 
@@ -142,6 +143,8 @@ pub(super) struct SoftwareQueue {
     in_flight: VecDeque<Effects>,
     ring_packets: u64,
     queued_value: u64,
+    /// What its commands are.
+    flags: SubmitCommandFlags,
     /// A wait or a signal of the OS was queued behind the last command.
     ends_otherwise: bool,
     pub(super) error: Option<WaitError>,
@@ -157,6 +160,14 @@ pub(super) struct Remains<T>(
 impl SoftwareQueue {
     /// Most packets of one command: each takes two places of the ring at most, and the end one.
     pub(super) const MOST_PACKETS: usize = SubmitCommand::MOST_RING_PACKETS as usize / 2 - 1;
+
+    /// One whose commands are paging packets.
+    pub(super) fn of_paging() -> Self {
+        Self {
+            flags: SubmitCommandFlags::PAGING,
+            ..Self::default()
+        }
+    }
 
     /// The progress value of packets that make one command, if they come next.
     pub(super) fn next_progress(&self, packets: &[Packet]) -> u64 {
@@ -179,6 +190,7 @@ impl SoftwareQueue {
             self.held.push_back(SoftwarePacket::Command(Command {
                 packets: packets.to_vec(),
                 progress_value: self.queued_value,
+                flags: self.flags,
                 effects,
             }));
         }
@@ -253,13 +265,16 @@ impl SoftwareQueue {
     ///
     /// # Errors
     /// The queue was stopped meanwhile: the command, to be dropped without a lock.
-    pub(super) fn hand_over(&mut self, command: Command) -> Result<(Vec<Packet>, u64), Command> {
+    pub(super) fn hand_over(
+        &mut self,
+        command: Command,
+    ) -> Result<(Vec<Packet>, u64, SubmitCommandFlags), Command> {
         if self.error.is_some() {
             return Err(command);
         }
         self.ring_packets += command.effects.ring_packets;
         self.in_flight.push_back(command.effects);
-        Ok((command.packets, command.progress_value))
+        Ok((command.packets, command.progress_value, command.flags))
     }
 
     /// The oldest command has completed.

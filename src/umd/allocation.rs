@@ -25,6 +25,12 @@ impl Allocation {
         }
     }
 
+    /// The OS's object.
+    #[must_use]
+    pub fn os(&self) -> &Arc<os::Allocation> {
+        &self.object
+    }
+
     /// The handle that packets carry.
     #[must_use]
     pub fn handle(&self) -> LocalHandle {

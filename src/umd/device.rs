@@ -2,6 +2,7 @@
 
 use super::{Allocation, Fence, HwQueue, Timeout};
 use crate::abi::HandleAccess;
+use crate::abi::wddm::CreateHwQueueFlags;
 use crate::os::{self, EndError, FenceMemory, SharedHandle};
 use crate::sync::Arc;
 
@@ -30,6 +31,9 @@ pub struct HwQueueOptions {
     pub engine_affinity: u32,
     /// Packets of the ring, a power of two of 2 to 2^20.
     pub ring_capacity: u64,
+    /// `DisableGpuTimeout`: its packets may take as long as they like. They are preempted like any other's
+    /// (PR-10).
+    pub disable_gpu_timeout: bool,
 }
 
 impl Default for HwQueueOptions {
@@ -38,6 +42,7 @@ impl Default for HwQueueOptions {
             node_ordinal: 0,
             engine_affinity: 1,
             ring_capacity: 1024,
+            disable_gpu_timeout: false,
         }
     }
 }
@@ -205,6 +210,18 @@ impl Device {
         self.process.end(timeout.into().duration())
     }
 
+    /// Ends the device at once, whatever it has queued (the abnormal end of HQ-12): marks it in error,
+    /// suspends its contexts, and destroys its queues with all that they have not executed. When this
+    /// returns, no engine touches anything of it any more. Its fences stay until they are dropped; waits for
+    /// the progress of its queues end with an error.
+    ///
+    /// It takes as long as its engines take to let go of what they run, which they do in their next
+    /// iteration; command buffers that were handed to the device end first. Not within a waker: it may run on
+    /// the thread that brings an engine's answer.
+    pub fn terminate(&self) {
+        self.process.terminate();
+    }
+
     /// Creates an allocation of `bytes` bytes in system memory, which are zero.
     ///
     /// # Errors
@@ -257,11 +274,16 @@ impl Device {
         &self,
         options: HwQueueOptions,
     ) -> Result<HwQueue, CreateError> {
-        let queue = os::HwQueue::create_without_doorbell(
+        let mut flags = CreateHwQueueFlags::default();
+        if options.disable_gpu_timeout {
+            flags = flags.with(CreateHwQueueFlags::DISABLE_GPU_TIMEOUT);
+        }
+        let queue = os::HwQueue::create_flagged(
             &self.process,
             options.node_ordinal,
             options.engine_affinity,
             options.ring_capacity,
+            flags,
         )?;
         Ok(HwQueue::new(queue))
     }

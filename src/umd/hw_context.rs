@@ -1,7 +1,8 @@
 //! Hardware context: where the queues of one engine are made (HQ-11).
 
-use super::{CreateError, Device, HwQueue, KernelQueue};
-use crate::os;
+use super::{CreateError, Device, HwQueue, KernelQueue, Timeout};
+use crate::os::{self, SuspendError};
+use crate::sync::Arc;
 
 /// A hardware context of a device: a node of the adapter, and which engine of it. The queues that are made
 /// in it run there, beside those that the device makes without one, and outlive it.
@@ -27,13 +28,13 @@ use crate::os;
 /// ```
 #[derive(Debug)]
 pub struct HwContext {
-    context: os::HwContext,
+    context: Arc<os::HwContext>,
 }
 
 impl HwContext {
     /// The OS's object.
     #[must_use]
-    pub fn os(&self) -> &os::HwContext {
+    pub fn os(&self) -> &Arc<os::HwContext> {
         &self.context
     }
 
@@ -70,6 +71,50 @@ impl HwContext {
         ring_capacity: u64,
     ) -> Result<HwQueue, CreateError> {
         Ok(HwQueue::new(self.context.create_hw_queue(ring_capacity)?))
+    }
+
+    /// Suspends the context (PR-09): when this has succeeded, nothing on the GPU refers to what its queues
+    /// have, wherever they stand. Doorbells stay connected, and what is queued meanwhile runs after
+    /// [`HwContext::resume`].
+    ///
+    /// ```
+    /// use native_fence::{Adapter, CommandList};
+    /// use std::time::Duration;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let device = Adapter::open_best()?.create_device();
+    /// let fence = device.create_fence(0)?;
+    /// let context = device.create_context(0, 1)?;
+    /// let mut queue = context.create_hw_queue(64)?;
+    ///
+    /// context.suspend(Duration::from_secs(10))?;
+    /// queue.submit(CommandList::new().signal(&fence, 1))?;
+    /// assert_eq!(fence.current_value(), 0);
+    ///
+    /// context.resume();
+    /// fence.wait(1, Duration::from_secs(10))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`SuspendError`]; after a time-out the request stands.
+    pub fn suspend(&self, timeout: impl Into<Timeout>) -> Result<(), SuspendError> {
+        self.context.suspend(timeout.into().duration())
+    }
+
+    /// The context's queues go on from where they were taken out.
+    pub fn resume(&self) {
+        self.context.resume();
+    }
+
+    /// Sets the context's priority, -7 to 7, 0 at first: while a queue of a higher priority can go on, lower
+    /// ones of its engine stand back, but not for ever (PR-08). It holds from the engine's next slice on.
+    ///
+    /// # Errors
+    /// Another number, a stopped adapter.
+    pub fn set_priority(&self, priority: i32) -> Result<(), CreateError> {
+        Ok(self.context.set_priority(priority)?)
     }
 
     /// Creates a kernel-mode queue.

@@ -1,7 +1,7 @@
 //! Hardware context: what the OS suspends and resumes; a hardware queue belongs to one.
 
-use super::KmtHandle;
 use super::published::structure;
+use super::{Handle, KmtHandle};
 use bytemuck::{Pod, Zeroable};
 
 /// `D3DKMT_CREATEHWCONTEXT`.
@@ -47,3 +47,18 @@ pub struct DestroyHwContext {
 }
 
 structure!(DestroyHwContext is "D3DKMT_DESTROYHWCONTEXT", 4 bytes { hw_context "hHwContext" @ 0 });
+
+/// `DXGKARG_SUSPENDCONTEXT`.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub struct DriverSuspendContext {
+    /// \[in\] The driver's handle of the context.
+    pub context: Handle,
+    /// \[in\] What the interrupt carries that tells of it.
+    pub context_suspend_fence: u64,
+}
+
+structure!(DriverSuspendContext is "DXGKARG_SUSPENDCONTEXT", 16 bytes {
+    context "hContext" @ 0,
+    context_suspend_fence "contextSuspendFence" @ 8,
+});

@@ -23,6 +23,7 @@ mod interrupt;
 mod log;
 mod native_fence;
 mod native_fence_ddi;
+mod preemption;
 pub(crate) mod published;
 mod status;
 mod submission;
@@ -43,7 +44,7 @@ pub use feature::{
 pub use fence_storage::{
     AllocationInfo, FenceStorageSurfaceData, FenceStorageValueType, StandardAllocationType,
 };
-pub use hw_context::{CreateHwContext, DestroyHwContext};
+pub use hw_context::{CreateHwContext, DestroyHwContext, DriverSuspendContext};
 pub use hw_queue::{
     CreateHwQueue, CreateHwQueueFlags, CreateHwQueueForUserModeSubmission, DestroyHwQueue,
     DriverCreateHwQueue, NativeFenceLogDetail,
@@ -66,9 +67,10 @@ pub use native_fence_ddi::{
     DriverOpenNativeFence, UpdateCurrentValuesFlags, UpdateCurrentValuesFromCpu,
     UpdateMonitoredValues,
 };
+pub use preemption::{ComputePreemption, DriverPreemptCommand, GraphicsPreemption, PreemptionCaps};
 pub use published::{BitField, Enumeration, Member, Structure};
 pub use status::NtStatus;
-pub use submission::DriverSubmitCommandToHwQueue;
+pub use submission::{DriverSubmitCommandToHwQueue, SubmitCommandFlags};
 pub use sync_object::{
     CreateSynchronizationObject2, DestroySynchronizationObject, SynchronizationObjectFlags,
     SynchronizationObjectInfo2, SynchronizationObjectType,
@@ -120,6 +122,7 @@ pub const STRUCTURES: &[Structure] = &[
     AllocationInfo::LAYOUT,
     CreateHwContext::LAYOUT,
     DestroyHwContext::LAYOUT,
+    DriverSuspendContext::LAYOUT,
     CreateHwQueue::LAYOUT,
     CreateHwQueueForUserModeSubmission::LAYOUT,
     DestroyHwQueue::LAYOUT,
@@ -147,6 +150,8 @@ pub const STRUCTURES: &[Structure] = &[
     UpdateMonitoredValues::LAYOUT,
     UpdateCurrentValuesFromCpu::LAYOUT,
     DriverSubmitCommandToHwQueue::LAYOUT,
+    DriverPreemptCommand::LAYOUT,
+    PreemptionCaps::LAYOUT,
     SubmitCommandToHwQueue::LAYOUT,
     SubmitWaitForSyncObjectsToHwQueue::LAYOUT,
     SubmitSignalSyncObjectsToHwQueue::LAYOUT,
@@ -169,6 +174,7 @@ pub const BIT_FIELDS: &[BitField] = &[
     DriverConnectDoorbellFlags::PARTS,
     NativeFenceOsCaps::PARTS,
     CreateHwQueueFlags::PARTS,
+    SubmitCommandFlags::PARTS,
     NotifyInterruptDataFlags::PARTS,
     UpdateCurrentValuesFlags::PARTS,
     SynchronizationObjectFlags::PARTS,
@@ -185,6 +191,8 @@ pub const ENUMERATIONS: &[Enumeration] = &[
     StandardAllocationType::VALUES,
     InterruptType::VALUES,
     EngineState::VALUES,
+    GraphicsPreemption::VALUES,
+    ComputePreemption::VALUES,
     NativeFenceType::VALUES,
     SynchronizationObjectType::VALUES,
 ];

@@ -1,8 +1,30 @@
 //! Submission through the OS, of queues of the other kind than user-mode ones.
 
-use super::published::structure;
+use super::published::{bit_field, structure};
 use super::{GpuVirtualAddress, Handle};
 use bytemuck::{Pod, Zeroable};
+
+bit_field! {
+    /// `DXGK_SUBMITCOMMANDFLAGS`.
+    SubmitCommandFlags is "DXGK_SUBMITCOMMANDFLAGS" {
+        /// It fills, copies, moves or initialises memory for the OS.
+        PAGING "Paging" @ 0,
+        /// A present.
+        PRESENT "Present" @ 1,
+        /// A redirected present.
+        REDIRECTED_PRESENT "RedirectedPresent" @ 2,
+        /// Nothing is rendered.
+        NULL_RENDERING "NullRendering" @ 3,
+        /// A flip.
+        FLIP "Flip" @ 4,
+        /// A flip that is not waited for.
+        FLIP_WITH_NO_WAIT "FlipWithNoWait" @ 5,
+        /// The engine lets go of the running context.
+        CONTEXT_SWITCH "ContextSwitch" @ 6,
+        /// It was preempted before.
+        RESUBMISSION "Resubmission" @ 7,
+    }
+}
 
 /// `DXGKARG_SUBMITCOMMANDTOHWQUEUE`.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
@@ -20,8 +42,8 @@ pub struct DriverSubmitCommandToHwQueue {
     pub dma_buffer_private_data_size: u32,
     /// \[in\] Address of the private data.
     pub dma_buffer_private_data: u64,
-    /// \[in\] `DXGK_SUBMITCOMMANDFLAGS`.
-    pub flags: u32,
+    /// \[in\] What it is.
+    pub flags: SubmitCommandFlags,
     /// Padding of the published structure.
     pub padding: u32,
     /// \[in\] Where the GPU writes the progress fence.

@@ -4,8 +4,10 @@ use super::allocations::KnownAllocation;
 use super::habits::Habits;
 use super::mappings::Mappings;
 use super::retirement::Retirement;
+use super::suspend::Departures;
 use super::{NodeCounters, SliceInFlight};
 use crate::abi::{AllocationId, FenceId, ObjectId};
+use crate::gpu::choice::{Choice, Chooser};
 use crate::gpu::fence_table::FenceTable;
 use crate::gpu::handle_table::HandleTable;
 use crate::gpu::mailbox::Mailbox;
@@ -114,6 +116,10 @@ pub(super) struct Inner {
     pub(super) self_service: bool,
     pub(super) parking: ParkingState,
     pub(super) retirement: Retirement,
+    pub(super) departures: Departures,
+    pub(super) chooser: Chooser,
+    /// The engine is not preempted: it has one context at a time.
+    pub(super) one_context: bool,
     pub(super) life: Life,
     /// A thread looks at the slices in flight beside the interrupt thread.
     pub(super) looked_at: bool,
@@ -145,10 +151,26 @@ impl Inner {
             self_service: false,
             parking: ParkingState::default(),
             retirement: Retirement::default(),
+            departures: Departures::default(),
+            chooser: Chooser::default(),
+            one_context: false,
             life: Life::Up,
             looked_at: false,
             unsaved_faults: Vec::new(),
             counters: NodeCounters::default(),
+        }
+    }
+
+    /// Which queues the next slice has.
+    pub(super) fn choose(&mut self) -> Choice {
+        if self.one_context {
+            let candidates = self.run_list.candidates();
+            self.chooser.one_context(&candidates)
+        } else if self.run_list.has_priorities() {
+            let candidates = self.run_list.candidates();
+            self.chooser.by_priority(&candidates)
+        } else {
+            Choice::All
         }
     }
 

@@ -176,6 +176,7 @@ impl Node {
             inner.counters.cut += u64::from(reason == SliceReason::Cut);
         }
         inner.serviced = slice;
+        report.departed = inner.departures.take(slice);
         // The GPU first: the next slice runs while this one's report is worked on.
         self.supply(inner);
         report.parking = inner.parking.news.take();

@@ -23,6 +23,7 @@ mod retirement;
 mod slices;
 mod stalls;
 mod succession;
+mod suspend;
 
 pub use counters::NodeCounters;
 pub(crate) use inner::FencePlaces;
@@ -30,6 +31,7 @@ pub use interrupts::SliceInFlight;
 pub use policy::NodePolicy;
 pub use stalls::StalledAt;
 pub use succession::{ReplaceError, Replaced};
+pub use suspend::Suspension;
 
 use super::{
     Crowd, Engine, EngineBlock, EngineCaps, EngineLost, EngineMapping, EngineState, EngineWord,

@@ -66,7 +66,7 @@ impl Node {
         }
         // No slice is in flight: one that was to look has looked.
         inner.parking.look = inner.parking.look.map(|_| true);
-        let scan = QueueScan::of(inner.run_list.queues());
+        let scan = QueueScan::of(inner.run_list.active());
         if scan.runnable {
             self.run_on(inner, 1);
         } else if scan.blocked {
@@ -92,7 +92,7 @@ impl Node {
             return false;
         }
         inner.parking.asked = false;
-        let scan = QueueScan::of(inner.run_list.queues());
+        let scan = QueueScan::of(inner.run_list.active());
         if scan.runnable {
             self.run_on(&mut inner, 1);
             return false;
@@ -212,7 +212,7 @@ impl Inner {
 /// is a state that cannot be.
 fn waits_of(inner: &Inner) -> Option<Vec<EngineWait>> {
     let mut waits = Vec::new();
-    for queue in inner.run_list.queues() {
+    for queue in inner.run_list.active() {
         let state = queue.state();
         if QueueStanding::of(&state, || queue.write_index()) != QueueStanding::Blocked {
             continue;

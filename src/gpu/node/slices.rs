@@ -99,7 +99,8 @@ impl Node {
         if delivery == Delivery::Polled {
             inner.last_polled = slice;
         }
-        let queues = inner.run_list.write(self.control.host(), slice);
+        let choice = inner.choose();
+        let queues = inner.run_list.write(self.control.host(), slice, choice);
         let at = EngineControl::slice_args(slice);
         for (offset, value) in [
             (SliceArgs::SLICE, slice),
@@ -119,11 +120,7 @@ impl Node {
         let work = SliceWork {
             queues,
             transfers: inner.habits.transfers(),
-            verbose: inner
-                .run_list
-                .queues()
-                .iter()
-                .any(|queue| queue.is_verbose()),
+            verbose: inner.run_list.active().any(|queue| queue.is_verbose()),
         };
         if inner.engine.start(slice, work).is_err() {
             self.lose(inner);
@@ -133,7 +130,7 @@ impl Node {
     /// Submits what can go on, or begins to let the engine go.
     pub(super) fn supply(&self, inner: &mut Inner) {
         Self::leave_drained(inner);
-        let scan = QueueScan::of(inner.run_list.queues());
+        let scan = QueueScan::of(inner.run_list.active());
         let has_work = scan.runnable || scan.blocked;
         if inner.habits.answered || !has_work {
             inner.habits.vain = 0;
@@ -147,7 +144,9 @@ impl Node {
                 inner.habits.last_reason,
                 SliceReason::Budget | SliceReason::Cut
             );
-            self.run_on(inner, if busy { 2 } else { 1 });
+            // Where a packet keeps its context on the engine, that is known when its slice has ended.
+            let ahead = busy && !inner.one_context;
+            self.run_on(inner, if ahead { 2 } else { 1 });
         } else if inner.submitted == inner.serviced {
             // A slice that did not end as idle may have released a queue that it did not look at
             // again: the engine finds that out sooner than the OS, where it has room to look.

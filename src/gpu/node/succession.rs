@@ -130,12 +130,14 @@ impl Node {
         let engine = std::mem::replace(&mut inner.engine, HeldEngine::new(spare));
         engine.give_up(before, &reaper);
         let retired = inner.retirement.take(u64::MAX);
+        let departed = inner.departures.take(u64::MAX);
         drop(guard);
         Ok(Replaced {
             engine,
             aborted: aborted.map(|queue| queue.number),
             report: SliceReport {
                 retired: retirement::objects(&retired),
+                departed,
                 ..SliceReport::default()
             },
         })

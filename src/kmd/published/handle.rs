@@ -5,7 +5,7 @@
 
 use crate::abi::wddm::Handle;
 use crate::abi::{FenceId, LocalHandle};
-use crate::kmd::{DoorbellId, HwQueueHandle, ProcessId};
+use crate::kmd::{ContextHandle, DoorbellId, HwQueueHandle, ProcessId};
 
 /// What has a `HANDLE`.
 pub trait PublishedHandle: Sized {
@@ -31,16 +31,42 @@ impl PublishedHandle for FenceId {
     }
 }
 
-/// `hHwQueue`: the driver's. One more than the node above, the queue's number below.
+/// A handle that the driver makes: one more than the node above, the number below.
+fn of_driver(node_ordinal: u32, number: u32) -> Handle {
+    (u64::from(node_ordinal) + 1) << 32 | u64::from(number)
+}
+
+/// Node and number of such a handle, if it can be one.
+fn driver_names(handle: Handle) -> Option<(u32, u32)> {
+    Some((((handle >> 32) as u32).checked_sub(1)?, handle as u32))
+}
+
+/// `hHwQueue`: the driver's.
 impl PublishedHandle for HwQueueHandle {
     fn handle(self) -> Handle {
-        (u64::from(self.node_ordinal) + 1) << 32 | u64::from(self.number)
+        of_driver(self.node_ordinal, self.number)
     }
 
     fn from_handle(handle: Handle) -> Option<Self> {
+        let (node_ordinal, number) = driver_names(handle)?;
         Some(Self {
-            node_ordinal: ((handle >> 32) as u32).checked_sub(1)?,
-            number: handle as u32,
+            node_ordinal,
+            number,
+        })
+    }
+}
+
+/// `hContext`: the driver's.
+impl PublishedHandle for ContextHandle {
+    fn handle(self) -> Handle {
+        of_driver(self.node_ordinal, self.number)
+    }
+
+    fn from_handle(handle: Handle) -> Option<Self> {
+        let (node_ordinal, number) = driver_names(handle)?;
+        Some(Self {
+            node_ordinal,
+            number,
         })
     }
 }

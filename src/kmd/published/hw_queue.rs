@@ -64,6 +64,7 @@ impl SubmitCommand<'_> {
             dma_buffer_size: bytes,
             dma_buffer_private_data_size: bytes,
             dma_buffer_private_data: address_of(self.packets),
+            flags: self.flags,
             progress_fence_gpu_va: gpu_va,
             progress_fence_cpu_va: cpu_va,
             ..DriverSubmitCommandToHwQueue::zeroed()

@@ -3,8 +3,8 @@
 use super::PublishedHandle;
 use super::address::address_of;
 use crate::abi::wddm::{
-    self, DmaCompleted, EngineInterrupt, Handle, InterruptType, IsFeatureEnabledResult,
-    NotifyInterruptData, NotifyInterruptDataFlags,
+    self, DmaCompleted, DmaPreempted, EngineInterrupt, Handle, InterruptType,
+    IsFeatureEnabledResult, NotifyInterruptData, NotifyInterruptDataFlags, SuspendContextCompleted,
 };
 use crate::kmd::{FeatureId, Interrupt, QueryFeatureInterface};
 use bytemuck::{Pod, Zeroable};
@@ -82,6 +82,33 @@ impl Interrupt {
                     submission_fence_id: *submission_id as u32,
                     node_ordinal: *node_ordinal,
                     engine_ordinal: *engine_ordinal,
+                }),
+                ..PublishedInterrupt::default()
+            }),
+            Self::DmaPreempted {
+                preemption_id,
+                last_completed_id,
+                node_ordinal,
+                engine_ordinal,
+            } => Some(PublishedInterrupt {
+                interrupt_type: InterruptType::DMA_PREEMPTED,
+                payload: in_union(DmaPreempted {
+                    // Published ids have 32 bits, and wrap.
+                    preemption_fence_id: *preemption_id as u32,
+                    last_completed_fence_id: *last_completed_id as u32,
+                    node_ordinal: *node_ordinal,
+                    engine_ordinal: *engine_ordinal,
+                }),
+                ..PublishedInterrupt::default()
+            }),
+            Self::SuspendContextCompleted {
+                context,
+                suspend_fence,
+            } => Some(PublishedInterrupt {
+                interrupt_type: InterruptType::SUSPEND_CONTEXT_COMPLETED,
+                payload: in_union(SuspendContextCompleted {
+                    context: context.handle(),
+                    context_suspend_fence: *suspend_fence,
                 }),
                 ..PublishedInterrupt::default()
             }),

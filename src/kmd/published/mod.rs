@@ -7,12 +7,14 @@
 //! of its own and there is no one GPU address, the caller says of which.
 
 mod address;
+mod context;
 mod doorbell;
 mod fence;
 mod handle;
 mod hw_queue;
 mod interrupt;
 mod log;
+mod preemption;
 mod value_batch;
 
 pub use fence::{close_native_fence, destroy_native_fence};

@@ -35,9 +35,11 @@ fn node_of(interrupt: &Interrupt) -> Option<u32> {
         Interrupt::NativeFenceSignaled(signaled) => Some(signaled.node_ordinal),
         Interrupt::MonitoredFenceSignaled { node_ordinal, .. }
         | Interrupt::DmaCompleted { node_ordinal, .. }
+        | Interrupt::DmaPreempted { node_ordinal, .. }
         | Interrupt::EngineParking { node_ordinal, .. }
         | Interrupt::EngineLost { node_ordinal } => Some(*node_ordinal),
         Interrupt::HwQueueFaulted { hw_queue, .. } => Some(hw_queue.node_ordinal),
+        Interrupt::SuspendContextCompleted { context, .. } => Some(context.node_ordinal),
         Interrupt::ResampleFences { .. } | Interrupt::ObjectsRetired { .. } => None,
     }
 }

@@ -6,12 +6,12 @@
 use native_fence::abi::wddm::FenceStorageSurfaceData;
 use native_fence::abi::{AllocationId, DoorbellStatus, LocalHandle, LogType};
 use native_fence::kmd::{
-    Callbacks, ConnectDoorbell, CreateAllocation, CreateDoorbell, CreateHwQueue, CreateKernelQueue,
-    CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, DoorbellId, Driver, HwQueueHandle,
-    HwQueueWait, MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps, NodeCounters,
-    OpenAllocation, OpenNativeFence, Place, ProcessId, Retirement, SetNativeFenceLogBuffer,
-    SubmitCommand, SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags, UserModeSubmissionCaps,
-    VidSchCaps,
+    Callbacks, ConnectDoorbell, ContextHandle, CreateAllocation, CreateContext, CreateDoorbell,
+    CreateHwQueue, CreateKernelQueue, CreateNativeFence, CurrentValueUpdate, Ddi, DdiError,
+    DoorbellId, Driver, HwQueueHandle, HwQueueWait, MapMonitoredFence, MonitoredValueUpdate,
+    NativeFenceCaps, NodeCounters, OpenAllocation, OpenNativeFence, Place, PreemptCommand,
+    PreemptionCaps, ProcessId, Retirement, SetNativeFenceLogBuffer, SubmitCommand, SuspendContext,
+    Suspension, SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps,
 };
 use native_fence::shared::Providers;
 use std::cell::RefCell;
@@ -166,8 +166,40 @@ impl Ddi for Forwarding {
         self.0.update_current_values_from_cpu(updates, flags)
     }
 
+    fn create_context(&self, args: &CreateContext) -> Result<ContextHandle, DdiError> {
+        self.0.create_context(args)
+    }
+
+    fn destroy_context(&self, context: ContextHandle) {
+        self.0.destroy_context(context);
+    }
+
+    fn suspend_context(&self, args: &SuspendContext) -> Result<Suspension, DdiError> {
+        self.0.suspend_context(args)
+    }
+
+    fn resume_context(&self, context: ContextHandle) {
+        self.0.resume_context(context);
+    }
+
     fn create_hw_queue(&self, args: &CreateHwQueue<'_>) -> Result<HwQueueHandle, DdiError> {
         self.0.create_hw_queue(args)
+    }
+
+    fn preempt_command(&self, args: &PreemptCommand) -> Result<(), DdiError> {
+        self.0.preempt_command(args)
+    }
+
+    fn preemption_caps(&self) -> PreemptionCaps {
+        self.0.preemption_caps()
+    }
+
+    fn set_context_scheduling_properties(
+        &self,
+        context: ContextHandle,
+        priority: i32,
+    ) -> Result<(), DdiError> {
+        self.0.set_context_scheduling_properties(context, priority)
     }
 
     fn destroy_hw_queue(&self, hw_queue: HwQueueHandle) {

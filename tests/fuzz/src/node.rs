@@ -293,6 +293,7 @@ impl ModelNode {
                 handle_directory: self.node.handle_directory(process).expect("handles"),
                 progress_handle: progress.handle.raw(),
                 progress_fence: self.node.fence_addresses(progress.id).expect("entered"),
+                context: 0,
             },
         );
         slot.set_ring(RingPlaces {

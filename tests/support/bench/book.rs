@@ -3,9 +3,10 @@
 use native_fence::abi::wddm::{FenceStorageSurfaceData, FenceStorageValueType, NativeFenceType};
 use native_fence::abi::{FenceId, LocalHandle, LogType};
 use native_fence::kmd::{
-    Callbacks, DdiError, DisconnectDoorbell, DoorbellId, FeatureError, FeatureId, HwQueueHandle,
-    Interrupt, IsFeatureEnabledResult, Level, NativeFenceInterface, Place, ProcessId,
-    QueryFeatureInterface, SystemProcessPlace, UpdateCurrentValuesFlags, WrongLevel,
+    Callbacks, ContextHandle, DdiError, DisconnectDoorbell, DoorbellId, FeatureError, FeatureId,
+    HwQueueHandle, Interrupt, IsFeatureEnabledResult, Level, NativeFenceInterface, Place,
+    PreemptCommand, ProcessId, QueryFeatureInterface, SubmitCommandFlags, SuspendContext,
+    SystemProcessPlace, UpdateCurrentValuesFlags, WrongLevel,
 };
 use native_fence::shared::{Block, Region};
 use std::collections::HashMap;
@@ -33,12 +34,18 @@ pub(crate) enum Call {
     SubmitCommand {
         hw_queue: HwQueueHandle,
         submission_id: u64,
+        flags: SubmitCommandFlags,
     },
+    PreemptCommand(PreemptCommand),
     UpdateMonitoredValues(Vec<(FenceId, u64)>),
     UpdateCurrentValuesFromCpu(Vec<(FenceId, u64)>, UpdateCurrentValuesFlags),
     CreateHwQueue {
         progress_fence: FenceId,
     },
+    CreateContext(ContextHandle),
+    DestroyContext(ContextHandle),
+    SuspendContext(SuspendContext),
+    ResumeContext(ContextHandle),
     UpdateNativeFenceLogs(Vec<HwQueueHandle>),
     CreateDoorbell(HwQueueHandle, DoorbellId),
     DestroyDoorbell(DoorbellId),
@@ -89,6 +96,7 @@ pub(crate) enum Failing {
     UpdateCurrentValuesFromCpu,
     SetNativeFenceLogBuffer,
     SubmitCommand,
+    PreemptCommand,
     CreateDoorbell,
 }
 
@@ -251,6 +259,8 @@ impl Callbacks for SpyCallbacks {
             | Interrupt::EngineParking { .. }
             | Interrupt::MonitoredFenceSignaled { .. }
             | Interrupt::DmaCompleted { .. }
+            | Interrupt::DmaPreempted { .. }
+            | Interrupt::SuspendContextCompleted { .. }
             | Interrupt::EngineLost { .. } => Some(0),
         };
         // A hook that holds an interrupt up does not hold the next one, which may come on the thread

@@ -12,11 +12,12 @@ use native_fence::kmd::published::{
     HwQueueArray, ValueBatch, close_native_fence, destroy_native_fence,
 };
 use native_fence::kmd::{
-    Callbacks, ConnectDoorbell, CreateAllocation, CreateDoorbell, CreateHwQueue, CreateKernelQueue,
-    CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, DoorbellId, HwQueueHandle, HwQueueWait,
-    Interrupt, MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps, NativeFenceSignaled,
-    NodeCounters, OpenAllocation, OpenNativeFence, Place, ProcessId, Retirement,
-    SetNativeFenceLogBuffer, SubmitCommand, SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags,
+    Callbacks, ConnectDoorbell, ContextHandle, CreateAllocation, CreateContext, CreateDoorbell,
+    CreateHwQueue, CreateKernelQueue, CreateNativeFence, CurrentValueUpdate, Ddi, DdiError,
+    DoorbellId, HwQueueHandle, HwQueueWait, Interrupt, MapMonitoredFence, MonitoredValueUpdate,
+    NativeFenceCaps, NativeFenceSignaled, NodeCounters, OpenAllocation, OpenNativeFence, Place,
+    PreemptCommand, PreemptionCaps, ProcessId, Retirement, SetNativeFenceLogBuffer, SubmitCommand,
+    SuspendContext, Suspension, SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags,
     UserModeSubmissionCaps, VidSchCaps,
 };
 use native_fence::shared::Providers;
@@ -194,6 +195,7 @@ impl Ddi for DdiSpy {
         self.book.write(Call::SubmitCommand {
             hw_queue: args.hw_queue,
             submission_id: args.submission_id,
+            flags: args.flags,
         });
         let published = args.published(0x2000, 0x3000);
         let words: Vec<u64> = args.packets.iter().flat_map(Packet::words).collect();
@@ -260,6 +262,29 @@ impl Ddi for DdiSpy {
         self.driver.update_current_values_from_cpu(updates, flags)
     }
 
+    fn create_context(&self, args: &CreateContext) -> Result<ContextHandle, DdiError> {
+        let context = self.driver.create_context(args)?;
+        self.book.write(Call::CreateContext(context));
+        Ok(context)
+    }
+
+    fn destroy_context(&self, context: ContextHandle) {
+        self.book.write(Call::DestroyContext(context));
+        self.driver.destroy_context(context);
+    }
+
+    fn suspend_context(&self, args: &SuspendContext) -> Result<Suspension, DdiError> {
+        self.book.write(Call::SuspendContext(*args));
+        self.book
+            .publish("DXGKARG_SUSPENDCONTEXT", args.published(), &[]);
+        self.driver.suspend_context(args)
+    }
+
+    fn resume_context(&self, context: ContextHandle) {
+        self.book.write(Call::ResumeContext(context));
+        self.driver.resume_context(context);
+    }
+
     fn create_hw_queue(&self, args: &CreateHwQueue<'_>) -> Result<HwQueueHandle, DdiError> {
         self.book.write(Call::CreateHwQueue {
             progress_fence: args.progress_fence,
@@ -269,6 +294,27 @@ impl Ddi for DdiSpy {
         self.book.publish(name, args.published(None), &[]);
         self.book.publish(name, args.published(Some(answer)), &[]);
         Ok(answer)
+    }
+
+    fn preempt_command(&self, args: &PreemptCommand) -> Result<(), DdiError> {
+        self.book.write(Call::PreemptCommand(*args));
+        self.book
+            .publish("DXGKARG_PREEMPTCOMMAND", args.published(), &[]);
+        self.book.failure(Failing::PreemptCommand)?;
+        self.driver.preempt_command(args)
+    }
+
+    fn preemption_caps(&self) -> PreemptionCaps {
+        self.driver.preemption_caps()
+    }
+
+    fn set_context_scheduling_properties(
+        &self,
+        context: ContextHandle,
+        priority: i32,
+    ) -> Result<(), DdiError> {
+        self.driver
+            .set_context_scheduling_properties(context, priority)
     }
 
     fn destroy_hw_queue(&self, hw_queue: HwQueueHandle) {

@@ -1,0 +1,140 @@
+//! Kernel book: what an engine was handed through the OS, and what the OS is to be told of it.
+//!
+//! The OS names each command by an id that rises. Queues of one engine run side by side, so the last
+//! completed id is the greatest completed one below which none is outstanding: it advances only when a
+//! command completes.
+//!
+//! What is told stands in one list for the engine, and one thread at a time tells; what comes meanwhile is
+//! told by it. So the order stays, that of several queues too: what completed before a preemption was
+//! answered is told before it is.
+
+use super::Interrupt;
+use crate::sync::{Mutex, lock};
+use std::collections::{BTreeSet, VecDeque};
+
+#[derive(Debug, Default)]
+struct State {
+    /// Handed over, and neither completed nor taken back.
+    outstanding: BTreeSet<u64>,
+    /// Completed, and a lesser id is outstanding.
+    completed: BTreeSet<u64>,
+    last_completed: u64,
+    /// A preemption was asked for and is not answered.
+    preempting: bool,
+    /// To be told, oldest first.
+    news: VecDeque<Interrupt>,
+    telling: bool,
+}
+
+/// See the file's head.
+#[derive(Debug, Default)]
+pub(super) struct KernelBook(Mutex<State>);
+
+impl KernelBook {
+    /// A command is handed over.
+    pub(super) fn submitted(&self, id: u64) {
+        lock(&self.0).outstanding.insert(id);
+    }
+
+    /// A command is none of the engine's any more, and has not completed.
+    pub(super) fn taken_back(&self, id: u64) {
+        lock(&self.0).outstanding.remove(&id);
+    }
+
+    /// A command has completed, which `interrupt` tells.
+    pub(super) fn completed(&self, id: u64, interrupt: Interrupt) {
+        let state = &mut *lock(&self.0);
+        state.outstanding.remove(&id);
+        state.completed.insert(id);
+        let oldest = state.outstanding.first().copied().unwrap_or(u64::MAX);
+        while let Some(completed) = state.completed.pop_first() {
+            if completed > oldest {
+                state.completed.insert(completed);
+                break;
+            }
+            state.last_completed = state.last_completed.max(completed);
+        }
+        state.news.push_back(interrupt);
+    }
+
+    /// One more thing to be told.
+    pub(super) fn add(&self, interrupt: Interrupt) {
+        lock(&self.0).news.push_back(interrupt);
+    }
+
+    /// A preemption is asked for; `false` where one is not answered yet.
+    #[must_use]
+    pub(super) fn begin_preemption(&self) -> bool {
+        !std::mem::replace(&mut lock(&self.0).preempting, true)
+    }
+
+    /// Whether one is not answered yet.
+    pub(super) fn is_preempting(&self) -> bool {
+        lock(&self.0).preempting
+    }
+
+    /// Whether the engine has something that has not completed.
+    pub(super) fn has_outstanding(&self) -> bool {
+        !lock(&self.0).outstanding.is_empty()
+    }
+
+    /// The preemption is answered: to be told with the last completed id.
+    pub(super) fn end_preemption(&self, preemption_id: u64, node_ordinal: u32) {
+        let state = &mut *lock(&self.0);
+        state.preempting = false;
+        state.news.push_back(Interrupt::DmaPreempted {
+            preemption_id,
+            last_completed_id: state.last_completed,
+            node_ordinal,
+            engine_ordinal: 0,
+        });
+    }
+
+    /// Has `tell` be told of all that there is, in order, unless another thread does. Nothing is held
+    /// meanwhile.
+    pub(super) fn tell(&self, tell: &dyn Fn(Interrupt)) {
+        let mut state = lock(&self.0);
+        if state.telling {
+            return;
+        }
+        state.telling = true;
+        while let Some(interrupt) = state.news.pop_front() {
+            drop(state);
+            tell(interrupt);
+            state = lock(&self.0);
+        }
+        state.telling = false;
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn completed(id: u64) -> Interrupt {
+        Interrupt::DmaCompleted {
+            submission_id: id,
+            node_ordinal: 0,
+            engine_ordinal: 0,
+        }
+    }
+
+    /// PR-04: the last completed id is one that has completed and that no outstanding one is below; what was
+    /// taken back does not advance it.
+    ///
+    /// Kills `the-last-completed-id-overtakes`.
+    #[test]
+    fn pr_04_the_last_completed_id_waits_for_those_below() {
+        let book = KernelBook::default();
+        let last = || lock(&book.0).last_completed;
+        (1..=4).for_each(|id| book.submitted(id));
+        book.completed(2, completed(2));
+        assert_eq!(last(), 0);
+        book.completed(1, completed(1));
+        assert_eq!(last(), 2);
+        book.taken_back(3);
+        assert_eq!(last(), 2);
+        book.completed(4, completed(4));
+        assert_eq!(last(), 4);
+    }
+}

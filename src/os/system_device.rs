@@ -1,0 +1,132 @@
+//! System device: the OS's own device, whose commands are paging packets (PR-05).
+//!
+//! A paging packet fills, copies, moves or initialises memory for the OS, of whatever process. It goes
+//! through a kernel-mode queue of a process of the OS's own, which opens what it fills and copies by
+//! handles of its own. Preempted it runs again with the same id and before anything else: who moves memory
+//! waits for that id.
+
+use super::adapter::{Adapter, OsError};
+use super::allocation::Allocation;
+use super::kernel_queue::KernelQueue;
+use super::kernel_queue_error::KernelQueueError;
+use super::monitored_object::MonitoredFenceObject;
+use super::process::Process;
+use crate::abi::{LocalHandle, Packet};
+use crate::kmd::{OpenAllocation, ProcessId};
+use crate::sync::Arc;
+use std::ops::Range;
+
+/// See the file's head. On one node.
+#[derive(Debug)]
+pub struct SystemDevice {
+    queue: KernelQueue,
+    process: Arc<Process>,
+}
+
+/// An allocation of any process, as the system device has it open. To be kept until the packets that name
+/// it have completed.
+#[derive(Debug)]
+pub struct PagedAllocation {
+    local: LocalHandle,
+    owner: ProcessId,
+    system: Arc<Process>,
+    allocation: Arc<Allocation>,
+}
+
+impl SystemDevice {
+    /// Opens it for paging on a node.
+    ///
+    /// # Errors
+    /// No such node, an adapter without engines, no memory, the driver's reason.
+    pub fn open(adapter: &Arc<Adapter>, node_ordinal: u32) -> Result<Self, OsError> {
+        let process = adapter.open_process();
+        Ok(Self {
+            queue: KernelQueue::create_for_paging(&process, node_ordinal)?,
+            process,
+        })
+    }
+
+    /// Opens an allocation.
+    ///
+    /// # Errors
+    /// No handle left, the driver's reason.
+    pub fn open_allocation(
+        &self,
+        allocation: &Arc<Allocation>,
+    ) -> Result<PagedAllocation, OsError> {
+        let adapter = self.process.adapter();
+        let local = self.process.allocate_handle()?;
+        let owner = self.process.kernel_side().id(adapter);
+        adapter.ddi().open_allocation(&OpenAllocation {
+            global: allocation.id(),
+            process: owner,
+            local,
+        })?;
+        Ok(PagedAllocation {
+            local,
+            owner,
+            system: Arc::clone(&self.process),
+            allocation: Arc::clone(allocation),
+        })
+    }
+
+    /// The queue of its packets.
+    #[must_use]
+    pub fn queue(&self) -> &KernelQueue {
+        &self.queue
+    }
+
+    /// The fence that tells how far its packets are.
+    #[must_use]
+    pub fn progress_fence(&self) -> &Arc<MonitoredFenceObject> {
+        self.queue.progress_fence()
+    }
+
+    /// Fills a range of bytes, multiples of 8, with a word; gives the value that the progress fence has
+    /// then.
+    ///
+    /// # Errors
+    /// The queue was stopped.
+    pub fn fill(
+        &self,
+        target: &PagedAllocation,
+        range: Range<u64>,
+        value: u64,
+    ) -> Result<u64, KernelQueueError> {
+        let bytes = range.end - range.start;
+        let packet = Packet::fill(target.local, range.start, bytes, value);
+        self.queue.queue_commands(&[packet], Vec::new())
+    }
+
+    /// Copies so many bytes, a multiple of 8, from a place to another; gives the value that the progress
+    /// fence has then.
+    ///
+    /// # Errors
+    /// The queue was stopped.
+    pub fn copy(
+        &self,
+        to: (&PagedAllocation, u64),
+        from: (&PagedAllocation, u64),
+        bytes: u64,
+    ) -> Result<u64, KernelQueueError> {
+        let packet = Packet::copy((to.0.local, to.1), (from.0.local, from.1), bytes);
+        self.queue.queue_commands(&[packet], Vec::new())
+    }
+}
+
+impl PagedAllocation {
+    /// What it is.
+    #[must_use]
+    pub fn allocation(&self) -> &Arc<Allocation> {
+        &self.allocation
+    }
+}
+
+impl Drop for PagedAllocation {
+    fn drop(&mut self) {
+        let ddi = self.system.adapter().ddi();
+        ddi.close_allocation(self.owner, self.local);
+        let place = self.system.handle_slot(self.local);
+        self.allocation.keep_place(place);
+    }
+}

@@ -1,0 +1,400 @@
+//! Preemption of kernel-mode queues (PR-04, PR-05, PR-07, PR-16, PR-18): the engine gives back what it was
+//! handed, and it is handed over again.
+//!
+//! Open: what follows when an engine does not answer in time (the time-out is another rule's).
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod support {
+    pub(crate) mod bench;
+}
+
+use native_fence::abi::{PACKET_BYTES, Packet};
+use native_fence::gpu::NodePolicy;
+use native_fence::kmd::{
+    DriverOptions, Interrupt, PreemptCommand, SubmitCommand, SubmitCommandFlags, VidSchCaps,
+};
+use native_fence::os::{OsError, Record, SystemDevice};
+use native_fence::{Allocation, CommandList, KernelQueue};
+use std::time::Duration;
+use support::bench::{Bench, Call, Closed, Failing, LONG, on_benches_with, on_every_bench, until};
+
+const PAGING: SubmitCommandFlags = SubmitCommandFlags::PAGING;
+const AGAIN: SubmitCommandFlags = SubmitCommandFlags::RESUBMISSION;
+const NEW: SubmitCommandFlags = SubmitCommandFlags(0);
+
+/// Slices that end as soon as they have looked at every queue: a few parts each.
+fn short() -> NodePolicy {
+    NodePolicy {
+        slice_time: Duration::ZERO,
+        ..NodePolicy::default()
+    }
+}
+
+/// Many parts, on any device.
+fn large(bench: &Bench) -> Allocation {
+    bench.device.create_allocation(2 << 20).unwrap()
+}
+
+fn fill(target: &Allocation, value: u64) -> CommandList {
+    let mut list = CommandList::new();
+    list.fill(target, 0..target.bytes(), value);
+    list
+}
+
+fn words(of: &Allocation) -> Vec<u64> {
+    let mut words = vec![0; of.bytes() as usize / 8];
+    of.read(0, &mut words);
+    words
+}
+
+/// Ids and flags of what the driver was handed, in their order.
+fn submitted(bench: &Bench) -> Vec<(u64, SubmitCommandFlags)> {
+    let command = |call| match call {
+        Call::SubmitCommand {
+            submission_id,
+            flags,
+            ..
+        } => Some((submission_id, flags)),
+        _ => None,
+    };
+    bench.spy.calls().into_iter().filter_map(command).collect()
+}
+
+/// What the OS was told of node 0: ids that have completed, and of answers `None` with the last completed
+/// id.
+fn told(bench: &Bench) -> Vec<Result<u64, u64>> {
+    let told = |interrupt| match interrupt {
+        Interrupt::DmaCompleted { submission_id, .. } => Some(Ok(submission_id)),
+        Interrupt::DmaPreempted {
+            last_completed_id, ..
+        } => Some(Err(last_completed_id)),
+        _ => None,
+    };
+    bench
+        .spy
+        .interrupts()
+        .into_iter()
+        .filter_map(told)
+        .collect()
+}
+
+fn requests(bench: &Bench) -> usize {
+    bench
+        .spy
+        .count(|call| matches!(call, Call::PreemptCommand(_)))
+}
+
+fn until_answered(bench: &Bench) {
+    until("the preemption is answered", || {
+        bench.adapter.os().preemption(0).1
+    });
+}
+
+/// Slices pass one by one, until some of a fill is done; the gate stays closed.
+fn begin(bench: &Bench, gate: &Closed, target: &Allocation) {
+    let mut word = [0];
+    until("the fill has begun", || {
+        if word[0] == 0 && bench.engine.at_gate() > 0 {
+            gate.let_pass(1);
+        }
+        target.read(0, &mut word);
+        word[0] != 0
+    });
+    until("the next slice is in flight", || bench.engine.at_gate() > 0);
+}
+
+fn finish(queue: &mut KernelQueue) {
+    let value = queue.flush().unwrap();
+    queue.progress_fence().wait(value, LONG).unwrap();
+}
+
+/// PR-04, PR-03, PR-16: of three commands the first has completed, the second is a fill that is half done.
+/// The request is answered when no slice refers to the queue any more: with its id and the last completed
+/// one, behind the completion of that. The two others are handed over again with new ids, before what was
+/// queued after the request; the fill goes on, no word of the ring's packets is changed, and each completes
+/// once.
+///
+/// Kills `a-preemption-is-answered-at-once`, `a-preempted-command-keeps-its-id`,
+/// `a-resubmission-is-not-marked`, `what-is-preempted-waits-for-new-work`, `a-preempted-queue-stays-in-slices`.
+#[test]
+fn pr_04_what_has_not_completed_is_preempted() {
+    on_every_bench(short(), |bench| {
+        let target = large(bench);
+        let mut queue = bench.device.create_kernel_queue().unwrap();
+        queue.submit(CommandList::new().nop()).unwrap();
+        finish(&mut queue);
+        bench.until_parked();
+
+        let gate = bench.engine.close();
+        queue.submit(&fill(&target, 7)).unwrap();
+        queue.submit(CommandList::new().nop()).unwrap();
+        until("a slice is in flight", || bench.engine.at_gate() > 0);
+        begin(bench, &gate, &target);
+        // Every packet that stands anywhere in a ring: its length makes it more than a write index.
+        let rings = || -> Vec<(usize, u64, [u64; 8])> {
+            let mut found = Vec::new();
+            for (ring, mapped) in bench.engine.named("hw-queue-ring").iter().enumerate() {
+                for at in (0..mapped.bytes as u64).step_by(PACKET_BYTES as usize) {
+                    let words = mapped.host.peek_words(at);
+                    if words[0] > 0xff {
+                        found.push((ring, at, words));
+                    }
+                }
+            }
+            found
+        };
+        let before = rings();
+        assert_eq!(before.len(), 6, "three packets with their ends");
+        bench.adapter.os().preempt(0).unwrap();
+        queue.submit(CommandList::new().nop()).unwrap();
+        assert_eq!(requests(bench), 1);
+        assert_eq!(told(bench), [Ok(1)]);
+        assert_eq!(
+            submitted(bench).len(),
+            3,
+            "nothing is handed over meanwhile"
+        );
+        drop(gate);
+        until_answered(bench);
+        finish(&mut queue);
+        assert!(words(&target).iter().all(|word| *word == 7));
+        until("the OS is told", || told(bench).len() == 5);
+        assert_eq!(told(bench), [Ok(1), Err(1), Ok(4), Ok(5), Ok(6)]);
+        let handed = [
+            (1, NEW),
+            (2, NEW),
+            (3, NEW),
+            (4, AGAIN),
+            (5, AGAIN),
+            (6, NEW),
+        ];
+        assert_eq!(submitted(bench), handed);
+        assert_eq!(bench.adapter.os().submission_ids(0), (6, 6));
+        // The last command came behind them.
+        assert_eq!(rings()[..before.len()], before);
+    });
+}
+
+/// PR-05: paging packets of the system device, which fill and copy an allocation of another process, are
+/// handed over again with the same ids, in the same order and before all others; render packets that were
+/// submitted before them get new ids, and come before what came after the request.
+///
+/// Kills `a-paging-packet-gets-a-new-id`, `paging-packets-wait-for-others`.
+#[test]
+fn pr_05_paging_packets_run_first_with_their_ids() {
+    on_every_bench(short(), |bench| {
+        let [from, to, render] = [large(bench), large(bench), large(bench)];
+        let system = SystemDevice::open(bench.adapter.os(), 0).unwrap();
+        let paged = [&from, &to].map(|target| system.open_allocation(target.os()).unwrap());
+        let mut queue = bench.device.create_kernel_queue().unwrap();
+        bench.until_parked();
+        let gate = bench.engine.close();
+        queue.submit(&fill(&render, 5)).unwrap();
+        until("a slice is in flight", || bench.engine.at_gate() > 0);
+        system.fill(&paged[0], 0..from.bytes(), 7).unwrap();
+        let (source, destination) = ((&paged[0], 0), (&paged[1], 0));
+        let paged_in = system.copy(destination, source, to.bytes()).unwrap();
+        begin(bench, &gate, &render);
+        bench.adapter.os().preempt(0).unwrap();
+        queue.submit(CommandList::new().nop()).unwrap();
+        drop(gate);
+        until_answered(bench);
+        finish(&mut queue);
+        let progress = system.progress_fence();
+        until("the paging packets complete", || {
+            progress.fence().current_value() >= paged_in
+        });
+        assert!(words(&to).iter().all(|word| *word == 7));
+        assert!(words(&render).iter().all(|word| *word == 5));
+        let handed = [
+            (1, NEW),
+            (2, PAGING),
+            (3, PAGING),
+            (2, PAGING.with(AGAIN)),
+            (3, PAGING.with(AGAIN)),
+            (4, AGAIN),
+            (5, NEW),
+        ];
+        assert_eq!(submitted(bench), handed);
+        until("all have completed", || {
+            bench.adapter.os().submission_ids(0) == (5, 5)
+        });
+    });
+}
+
+/// PR-07: a request that comes when nothing is left is answered within the call, with the last completed id,
+/// and no slice is submitted for it.
+///
+/// Kills `an-idle-engine-is-touched`.
+#[test]
+fn pr_07_an_idle_engine_is_not_touched() {
+    on_every_bench(NodePolicy::default(), |bench| {
+        let mut queue = bench.device.create_kernel_queue().unwrap();
+        queue.submit(CommandList::new().nop()).unwrap();
+        finish(&mut queue);
+        until("the OS is told", || told(bench).len() == 1);
+        bench.until_parked();
+        // A slice in flight that refers to nothing of it is not asked to end either.
+        let slices = bench.counters().slices;
+        bench.adapter.os().preempt(0).unwrap();
+        assert_eq!(bench.adapter.os().preemption(0), (1, true));
+        assert_eq!(told(bench), [Ok(1), Err(1)]);
+        assert!(bench.is_parked(0));
+        assert_eq!(bench.counters().slices, slices);
+        // And it goes on.
+        queue.submit(CommandList::new().nop()).unwrap();
+        finish(&mut queue);
+    });
+}
+
+/// PR-16, PR-04: what stands in the ring behind the buffer that was submitted again is not the engine's: it
+/// executes that one, and nothing behind it until that is submitted as well. Another order, or a new buffer
+/// first, is refused.
+///
+/// Kills `a-resubmission-shows-the-whole-ring`, `a-resubmission-comes-in-any-order`.
+#[test]
+fn pr_16_the_engine_sees_what_was_submitted_again() {
+    on_every_bench(short(), |bench| {
+        let [first, second] = [large(bench), large(bench)];
+        let mut queue = bench.device.create_kernel_queue().unwrap();
+        bench.until_parked();
+        let gate = bench.engine.close();
+        let values = [&first, &second].map(|target| queue.submit(&fill(target, 7)).unwrap());
+        until("a slice is in flight", || bench.engine.at_gate() > 0);
+        begin(bench, &gate, &first);
+        // This test is the OS from here on.
+        bench.spy.keep_interrupts();
+        let preempt = PreemptCommand {
+            preemption_id: 1,
+            node_ordinal: 0,
+            engine_ordinal: 0,
+        };
+        bench.spy.driver().preempt_command(&preempt).unwrap();
+        let another = bench.spy.driver().preempt_command(&preempt);
+        another.expect_err("one is not answered yet");
+        drop(gate);
+        bench
+            .spy
+            .until_handled(|interrupt| matches!(interrupt, Interrupt::DmaPreempted { .. }));
+        bench.until_parked();
+        assert_eq!(words(&first).last(), Some(&0), "in the middle");
+
+        let nop = [Packet::nop()];
+        let submit = |submission_id, progress_value, flags| {
+            let hw_queue = queue.os().handle();
+            bench
+                .spy
+                .driver()
+                .submit_command_to_hw_queue(&SubmitCommand {
+                    hw_queue,
+                    submission_id,
+                    packets: &nop,
+                    flags,
+                    progress_value,
+                })
+        };
+        submit(3, values[1], AGAIN).expect_err("not the oldest");
+        submit(3, values[1] + 1, NEW).expect_err("others come first");
+        submit(3, values[0], AGAIN).unwrap();
+        let progress = || queue.progress_fence().current_value();
+        until("the first completes", || progress() == values[0]);
+        bench.until_parked();
+        assert!(words(&first).iter().all(|word| *word == 7));
+        assert!(words(&second).iter().all(|word| *word == 0));
+        submit(4, values[1], AGAIN).unwrap();
+        until("the second completes", || progress() == values[1]);
+        assert!(words(&second).iter().all(|word| *word == 7));
+        assert_eq!(told(bench), [Err(0), Ok(3), Ok(4)]);
+    });
+}
+
+/// PR-18: a request that the driver refuses stops the adapter with 0x119, P1 = 2.
+///
+/// Kills `a-failed-preemption-is-nothing`.
+#[test]
+fn pr_18_a_refused_preemption_stops_the_adapter() {
+    on_every_bench(NodePolicy::default(), |bench| {
+        bench.spy.fail(Failing::PreemptCommand);
+        bench.adapter.os().preempt(0).unwrap();
+        let record = bench.adapter.os().stopped().unwrap();
+        assert_eq!(record.code, Record::VIDEO_SCHEDULER_INTERNAL_ERROR);
+        assert_eq!(record.parameters[0], 2);
+        bench.take_records();
+    });
+}
+
+/// PR-18: an answer whose last completed id was never submitted, or goes back, and one that nobody asked
+/// for, stop the adapter with 0x119, P1 = 1.
+///
+/// Kills `any-last-completed-id-will-do`.
+#[test]
+fn pr_18_a_last_completed_id_that_cannot_be_stops_the_adapter() {
+    for (asked, last_completed_id) in [(true, 2), (true, 0), (false, 1)] {
+        on_every_bench(NodePolicy::default(), |bench| {
+            let mut queue = bench.device.create_kernel_queue().unwrap();
+            queue.submit(CommandList::new().nop()).unwrap();
+            finish(&mut queue);
+            until("the OS is told", || told(bench).len() == 1);
+            bench.adapter.os().preempt(0).unwrap();
+            assert!(bench.adapter.os().stopped().is_none());
+            bench.spy.on_interrupt(move |interrupt| {
+                if let Interrupt::DmaPreempted {
+                    last_completed_id: last,
+                    ..
+                } = interrupt
+                {
+                    *last = last_completed_id;
+                }
+            });
+            if asked {
+                bench.adapter.os().preempt(0).unwrap();
+            } else {
+                bench.spy.interrupt(Interrupt::DmaPreempted {
+                    preemption_id: 1,
+                    last_completed_id,
+                    node_ordinal: 0,
+                    engine_ordinal: 0,
+                });
+            }
+            let record = bench.adapter.os().stopped().unwrap();
+            assert_eq!(record.code, Record::VIDEO_SCHEDULER_INTERNAL_ERROR);
+            assert_eq!(record.parameters[0..2], [1, last_completed_id]);
+            bench.take_records();
+        });
+    }
+}
+
+/// FQ-05, FQ-08, PR-03: PreemptionAware and NoDmaPatching are reported, with MultiEngineAware, and compute is
+/// preempted between thread groups, graphics not at all. Cleared, the OS never asks for preemption.
+///
+/// Kills `preemption-is-not-advertised`, `a-cleared-cap-is-preempted`.
+#[test]
+fn fq_05_preemption_is_reported_and_can_be_cleared() {
+    let cleared = DriverOptions {
+        not_preemption_aware: true,
+        ..DriverOptions::default()
+    };
+    for (options, is_aware) in [(DriverOptions::default(), true), (cleared, false)] {
+        on_benches_with(1, NodePolicy::default(), &options, |bench| {
+            let os = bench.adapter.os();
+            let caps = os.vidsch_caps();
+            assert!(caps.has(VidSchCaps::MULTI_ENGINE_AWARE));
+            assert_eq!(caps.has(VidSchCaps::PREEMPTION_AWARE), is_aware);
+            assert_eq!(caps.has(VidSchCaps::NO_DMA_PATCHING), is_aware);
+            let granularity = os.preemption_caps();
+            let compute = if is_aware { 300 } else { 0 };
+            assert_eq!(
+                (granularity.graphics.0, granularity.compute.0),
+                (0, compute)
+            );
+            let preempted = os.preempt(0);
+            if is_aware {
+                preempted.unwrap();
+            } else {
+                assert!(matches!(preempted, Err(OsError::NotPreemptionAware)));
+            }
+            assert_eq!(requests(bench), usize::from(is_aware));
+        });
+    }
+}
