@@ -118,9 +118,6 @@ fn fences(walk: &mut Walk<'_>) {
         } => PARAMETER,
         "cross-adapter": |a: &mut Fence| a.info.flags = Flags::CROSS_ADAPTER => NOT_BUILT,
         "top of pipeline": |a: &mut Fence| a.info.flags = Flags::TOP_OF_PIPELINE => NOT_BUILT,
-        "no maximum": |a: &mut Fence| {
-            a.info.flags = Flags::NO_SIGNAL_MAX_VALUE_ON_TDR;
-        } => NOT_BUILT,
         "no gpu": |a: &mut Fence| a.info.flags = Flags::NO_GPU_ACCESS => NOT_BUILT,
         "by kmd": |a: &mut Fence| a.info.flags = Flags::SIGNAL_BY_KMD => NOT_BUILT,
         "unwait": |a: &mut Fence| {

@@ -100,7 +100,7 @@ impl From<OsError> for Refusal {
             OsError::Driver(DdiError::Node(NodeError::QueueAborted)) => {
                 NtStatus::GPU_EXCEPTION_ON_DEVICE
             }
-            OsError::ProcessEnds => NtStatus::DEVICE_REMOVED,
+            OsError::ProcessEnds | OsError::DeviceLost(_) => NtStatus::DEVICE_REMOVED,
             OsError::NoIntraGpu
             | OsError::NoFenceSegments
             | OsError::NoNativeFences(_)
@@ -186,7 +186,7 @@ impl From<SignalError> for Refusal {
         let status = match error {
             SignalError::Closed => NtStatus::INVALID_HANDLE,
             SignalError::AccessDenied => NtStatus::ACCESS_DENIED,
-            SignalError::AdapterStopped => NtStatus::DEVICE_REMOVED,
+            SignalError::AdapterStopped | SignalError::DeviceLost => NtStatus::DEVICE_REMOVED,
             SignalError::Backward { .. }
             | SignalError::TooFar
             | SignalError::IntraGpu

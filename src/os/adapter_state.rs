@@ -3,6 +3,7 @@
 use super::adapter::OsError;
 use super::adapter_life::AdapterLife;
 use super::bring_up::BringUp;
+use super::device_state::DeviceStates;
 use super::fence_segments::AnsweredSegments;
 use super::fence_slots::{FenceSlots, Named};
 use super::fence_storage::FenceStorage;
@@ -58,6 +59,7 @@ pub struct AdapterState {
     doorbells: AtomicU64,
     pub(super) passed_fences: PassedFences,
     pub(super) losses: Losses,
+    pub(super) devices: DeviceStates,
     pub(super) parked_engines: ParkedEngines,
     pub(super) counters: InterruptCounters,
 }
@@ -82,6 +84,7 @@ impl AdapterState {
             doorbells: AtomicU64::new(0),
             passed_fences: PassedFences::default(),
             losses: Losses::default(),
+            devices: DeviceStates::default(),
             parked_engines: ParkedEngines::default(),
             counters: InterruptCounters::default(),
         }

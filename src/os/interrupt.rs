@@ -4,7 +4,6 @@ use super::adapter_state::AdapterState;
 use super::fence_slots::Named;
 use super::kernel_engine::Submitted;
 use super::record::Record;
-use super::signaller::Signaller;
 use super::wait_cell::WaitError;
 use crate::abi::FaultCode;
 use crate::kmd::{
@@ -12,7 +11,6 @@ use crate::kmd::{
 };
 use crate::sync::Ordering;
 use crate::sync::plain::AtomicU64;
-use std::collections::BTreeSet;
 
 /// Interrupts that were handled, by kind.
 #[derive(Debug, Default)]
@@ -177,52 +175,6 @@ impl AdapterState {
                 let record = Record::invalid_submission_id(submission_id, node_ordinal);
                 self.life.bug_check(record);
                 self.life.settle();
-            }
-        }
-    }
-
-    /// An engine executes no more: the devices that have a queue on it are lost, and all of them
-    /// with the last engine. Their fences cannot be relied on any more, but those that carry the
-    /// progress of queues on other engines.
-    ///
-    /// Who else can still reach a value is not asked yet: a queue of an engine that goes on stands
-    /// at its wait until somebody signals (TD-14, TD-15).
-    fn engine_lost(&self, node_ordinal: u32) {
-        // Noted before each walk: what comes later finds it (`losses`).
-        let all_lost = self.losses.note_node(node_ordinal, self.ddi().node_count());
-        let queues = self.all_queues().into_iter();
-        let queues: Vec<_> = queues
-            .filter(|queue| queue.handle().node_ordinal == node_ordinal)
-            .collect();
-        for queue in &queues {
-            queue.fail(WaitError::DeviceLost);
-        }
-        let kernel_queues = self.kernel_queues.all().into_iter();
-        let kernel_queues: Vec<_> = kernel_queues
-            .filter(|queue| queue.handle().node_ordinal == node_ordinal)
-            .collect();
-        for queue in &kernel_queues {
-            queue.fail(WaitError::DeviceLost);
-        }
-        let of_queues = queues.iter().map(|queue| queue.process());
-        let of_kernel_queues = kernel_queues.iter().map(|queue| queue.process());
-        let processes: BTreeSet<_> = of_queues.chain(of_kernel_queues).collect();
-        self.losses.note_processes(&processes);
-        let is_lost = |process| processes.contains(&process);
-        for fence in self.monitored.all() {
-            if all_lost || is_lost(fence.process()) {
-                fence.lose();
-            }
-        }
-        for fence in self.all_fences() {
-            if let Signaller::Queue(_) = fence.terms().signaller {
-                continue;
-            }
-            if all_lost || fence.is_signalled_by(is_lost) {
-                fence.fail(WaitError::DeviceLost);
-            } else {
-                // Others can reach its value; those of the lost devices wait for nothing any more.
-                fence.fail_openers(is_lost, WaitError::DeviceLost);
             }
         }
     }

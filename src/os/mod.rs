@@ -21,12 +21,15 @@ mod adapter_life;
 mod adapter_state;
 mod allocation;
 mod allocation_storage;
+mod always_signaled;
 mod armed_wait;
 mod async_wait;
 mod bring_up;
 mod carry;
 mod cpu_signal;
 mod cpu_wait;
+mod device_loss;
+mod device_state;
 mod event_handle;
 mod event_wait;
 #[cfg(loom)]
@@ -35,6 +38,7 @@ mod explored_processes;
 mod explored_telling;
 mod features;
 mod fence_end;
+mod fence_options;
 mod fence_peers;
 mod fence_segments;
 mod fence_slots;
@@ -125,6 +129,7 @@ pub use event_wait::EventWait;
 #[cfg(loom)]
 pub use explored_telling::{ExploredTelling, ExploredTold};
 pub use features::Features;
+pub use fence_options::FenceTerms;
 pub use fence_storage::FenceMemory;
 #[cfg(all(feature = "capi", not(loom)))]
 pub(crate) use handle_numbers::HandleNumbers;

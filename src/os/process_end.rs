@@ -179,8 +179,9 @@ impl Process {
         Ok(())
     }
 
-    /// Refuses what a process that ends cannot have.
+    /// Refuses what a process that ends, or a device that is lost, cannot have.
     pub(super) fn check_running(&self) -> Result<(), OsError> {
+        self.state().check()?;
         match *lock(&self.stage) {
             Stage::Running => Ok(()),
             Stage::Ending | Stage::Ended => Err(OsError::ProcessEnds),

@@ -293,7 +293,13 @@ impl QueueCore {
             let _stopped = lock(&self.state).software.put_back(wait);
             return false;
         };
-        match ended.result {
+        // What a CPU wait is told of as a loss, a queue passes (NF-19).
+        let passes = |error| error == WaitError::DeviceLost && wait.object.is_always_signaled();
+        let result = match ended.result {
+            Err(error) if passes(error) => Ok(()),
+            result => result,
+        };
+        match result {
             Ok(()) => {
                 let end = now();
                 let observed = wait.stands.as_ref().map_or(end, |(observed, _)| *observed);
@@ -308,6 +314,10 @@ impl QueueCore {
     /// A signal of the OS: it has come to the head, and all before it has completed (MF-05).
     fn signal(&self, signal: OsSignal) {
         let (named, result) = match signal {
+            // It leaves the storage alone (NF-19).
+            OsSignal::Native(object, value) if object.fence().is_always_signaled() => {
+                ((object.handle().raw(), value), Ok(()))
+            }
             OsSignal::Native(object, value) => {
                 let signal = CpuSignal {
                     object: &object,

@@ -55,6 +55,7 @@ impl QueueStop {
     pub(super) fn at_signal(error: SignalError) -> WaitError {
         let stop = match error {
             SignalError::AdapterStopped => return WaitError::AdapterStopped,
+            SignalError::DeviceLost => return WaitError::DeviceLost,
             SignalError::Closed => Self::FenceClosed,
             SignalError::AccessDenied
             | SignalError::IntraGpu

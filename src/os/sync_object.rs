@@ -109,6 +109,10 @@ impl Stands for SyncObject {
         self.stands().resample();
     }
 
+    fn is_always_signaled(&self) -> bool {
+        self.stands().is_always_signaled()
+    }
+
     fn process(&self) -> &Arc<Process> {
         self.stands().process()
     }

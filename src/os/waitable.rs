@@ -47,6 +47,9 @@ pub trait Stands: Debug + Send + Sync {
     /// Reads CurrentValue again and releases whom it satisfies.
     fn resample(&self);
 
+    /// Whether a wait by a queue passes, whatever the value (NF-19).
+    fn is_always_signaled(&self) -> bool;
+
     /// The process whose handle it is.
     fn process(&self) -> &Arc<Process>;
 
@@ -83,6 +86,10 @@ impl Stands for FenceObject {
 
     fn resample(&self) {
         self.fence().resample();
+    }
+
+    fn is_always_signaled(&self) -> bool {
+        self.fence().is_always_signaled()
     }
 
     fn process(&self) -> &Arc<Process> {
@@ -124,6 +131,10 @@ impl Stands for MonitoredFenceObject {
 
     fn resample(&self) {
         self.fence().resample();
+    }
+
+    fn is_always_signaled(&self) -> bool {
+        false
     }
 
     fn process(&self) -> &Arc<Process> {
