@@ -62,6 +62,8 @@ fn status_of(stop: QueueStop) -> NtStatus {
         | QueueStop::FenceClosed
         | QueueStop::SlotLost
         | QueueStop::OtherQueue
+        | QueueStop::Deadlocked
+        | QueueStop::Orphaned
         | QueueStop::Refused => NtStatus::DEVICE_REMOVED,
     }
 }

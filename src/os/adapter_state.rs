@@ -21,6 +21,7 @@ use super::record::Record;
 use super::signal_log::AttributionBook;
 use super::system_process::SystemProcess;
 use super::tracing::TracingSwitch;
+use super::verdict::Verdicts;
 use super::wait_cell::WaitError;
 use crate::abi::wddm::Wddm31Caps;
 use crate::abi::{AllocationId, FenceId, LocalHandle, ObjectId};
@@ -60,6 +61,7 @@ pub struct AdapterState {
     pub(super) passed_fences: PassedFences,
     pub(super) losses: Losses,
     pub(super) devices: DeviceStates,
+    pub(super) verdicts: Verdicts,
     pub(super) parked_engines: ParkedEngines,
     pub(super) counters: InterruptCounters,
 }
@@ -85,6 +87,7 @@ impl AdapterState {
             passed_fences: PassedFences::default(),
             losses: Losses::default(),
             devices: DeviceStates::default(),
+            verdicts: Verdicts::default(),
             parked_engines: ParkedEngines::default(),
             counters: InterruptCounters::default(),
         }

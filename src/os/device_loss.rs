@@ -43,6 +43,7 @@ impl AdapterState {
         for fence in self.all_fences() {
             fence.lose_devices(is_lost);
         }
+        self.judge();
     }
 
     /// An engine executes no more, and none takes its place: the devices that have a queue on it are lost,

@@ -157,6 +157,8 @@ impl AdapterState {
             };
             queue.fail(WaitError::QueueFaulted(QueueFault { code, ..fault }));
         }
+        // Who waits for its progress waits for nothing any more.
+        self.judge();
     }
 
     /// A command of a kernel-mode queue has completed, and after it every pending wait of its process

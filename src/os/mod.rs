@@ -104,6 +104,7 @@ mod system_process;
 mod telling_words;
 mod tracing;
 mod turn;
+mod verdict;
 mod wait_cell;
 mod wait_tally;
 mod waitable;
@@ -153,6 +154,7 @@ pub use signal_log::{Attributions, SignalAttribution};
 pub use software_queue::QueuedSignal;
 pub use sync_object::SyncObject;
 pub use tracing::Tracing;
+pub use verdict::{Cycle, CycleLink, QueueVerdict, Verdict};
 pub use wait_cell::WaitError;
 pub use waitable::Waitable;
 

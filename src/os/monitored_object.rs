@@ -11,6 +11,7 @@ use super::cpu_wait::CpuWait;
 use super::handle_rights::HandleRights;
 use super::monitored_fence::{MonitoredFence, MonitoredFenceParts, Width};
 use super::process::Process;
+use super::verdict::Signallers;
 use super::wait_cell::WaitError;
 use crate::abi::{HandleAccess, LocalHandle};
 use crate::kmd::{MapMonitoredFence, Place, VidSchCaps};
@@ -185,6 +186,20 @@ impl MonitoredFenceObject {
     /// [`WaitError::Closed`]; [`WaitError::AccessDenied`] for one without the right (NF-23).
     pub fn check_wait(&self) -> Result<(), WaitError> {
         self.rights.check_wait()
+    }
+
+    /// Who can signal it: its device, and nobody else opens it.
+    pub(super) fn signallers(&self) -> Signallers {
+        let may = !self.is_left_to_queues() && !self.process.state().is_lost();
+        Signallers {
+            processes: may.then(|| self.process.id()).into_iter().collect(),
+            ..Signallers::default()
+        }
+    }
+
+    /// Whether its device may not signal it.
+    pub(super) fn is_left_to_queues(&self) -> bool {
+        self.rights.access().has(HandleAccess::NO_SIGNAL)
     }
 
     /// Signals from the CPU (MF-04), with `AllowFenceRewind` where asked for.

@@ -314,6 +314,10 @@ impl Peers for PeerLink {
         self.page.is_always_signaled()
     }
 
+    fn has_others(&self) -> bool {
+        self.others().any(|slot| self.page.owner(slot) != 0)
+    }
+
     fn reached(&self) -> Vec<Reached> {
         let known = lock(&self.known);
         // In a slot that is another's by now stands what that one is told.

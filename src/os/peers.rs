@@ -123,6 +123,10 @@ pub(super) trait Peers: Send + Sync + Debug {
     #[must_use]
     fn is_always_signaled(&self) -> bool;
 
+    /// Whether another system has it open.
+    #[must_use]
+    fn has_others(&self) -> bool;
+
     /// The values that this system was told of since the last call.
     #[must_use]
     fn reached(&self) -> Vec<Reached>;

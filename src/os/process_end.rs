@@ -71,7 +71,7 @@ impl fmt::Display for UnfinishedQueue {
             "queue {number} of node {node_ordinal} has completed {completed} of {last}"
         )?;
         match self.wait {
-            Some(HwQueueWait { handle, value }) => {
+            Some(HwQueueWait { handle, value, .. }) => {
                 write!(
                     f,
                     " and waits for {value} of the fence with handle {handle:#x}"
@@ -175,6 +175,7 @@ impl Process {
             return Err(error);
         }
         queues.iter().for_each(Queue::destroy);
+        self.adapter().judge();
         *lock(&self.stage) = Stage::Ended;
         Ok(())
     }

@@ -20,9 +20,10 @@ use super::os_log::{OsLog, now};
 use super::queue_stop::QueueStop;
 use super::software_queue::{HeldWait, OsSignal, SoftwarePacket, SoftwareQueue};
 use super::standing_wait::{Fences, StandingWait};
+use super::verdict::HeldAt;
 use super::wait_cell::WaitError;
 use super::wait_tally::{Needs, WaitTally};
-use crate::abi::{LogOperation, LogType};
+use crate::abi::{FenceId, LogOperation, LogType};
 use crate::kmd::{Ddi, HwQueueHandle, HwQueueWait, ProcessId};
 use crate::sync::{Arc, Mutex, lock, thread_local};
 use std::cell::RefCell;
@@ -156,6 +157,21 @@ impl QueueCore {
     /// The wait that the queue is held at.
     pub(super) fn held_wait(&self) -> Option<HwQueueWait> {
         lock(&self.state).software.held_wait()
+    }
+
+    /// The same, with the fence, where it stands in the fence's list.
+    pub(super) fn stands_at(&self) -> Option<HeldAt> {
+        lock(&self.state).software.stands_at()
+    }
+
+    /// Whether something was queued that has not completed.
+    pub(super) fn has_work(&self) -> bool {
+        lock(&self.state).software.has_work()
+    }
+
+    /// Signals that it holds.
+    pub(super) fn queued_signals(&self) -> Vec<(FenceId, u64)> {
+        lock(&self.state).software.queued_signals()
     }
 
     /// Destroys the driver's queue, once, when all of it was executed: first the driver tells of what
