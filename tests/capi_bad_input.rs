@@ -14,15 +14,16 @@ use native_fence::abi::wddm::{
     CloseAdapter, ConnectDoorbell, CreateDevice, CreateDoorbell, CreateDoorbellFlags,
     CreateHwContext, CreateHwQueueForUserModeSubmission, CreateNativeFence, DestroyDevice,
     DestroyDoorbell, DestroyHwContext, DestroyHwQueue, DestroySynchronizationObject,
-    NativeFenceType, NotifyWorkSubmission, NtStatus, OpenNativeFenceFromNtHandle, QueryAdapterInfo,
-    QueryAdapterInfoType, SignalFlags, SynchronizationObjectFlags,
+    DeviceStateType, GetDeviceState, NativeFenceType, NotifyWorkSubmission, NtStatus,
+    OpenNativeFenceFromNtHandle, QueryAdapterInfo, QueryAdapterInfoType, SignalFlags,
+    SynchronizationObjectFlags,
 };
 use native_fence::capi::{
     EndDevice, HwQueuePrivateData, NfD3DKMTCloseAdapter, NfD3DKMTConnectDoorbell,
     NfD3DKMTCreateDevice, NfD3DKMTCreateDoorbell, NfD3DKMTCreateHwContext,
     NfD3DKMTCreateHwQueueForUserModeSubmission, NfD3DKMTCreateNativeFence, NfD3DKMTDestroyDevice,
     NfD3DKMTDestroyDoorbell, NfD3DKMTDestroyHwContext, NfD3DKMTDestroyHwQueue,
-    NfD3DKMTDestroySynchronizationObject, NfD3DKMTNotifyWorkSubmission,
+    NfD3DKMTDestroySynchronizationObject, NfD3DKMTGetDeviceState, NfD3DKMTNotifyWorkSubmission,
     NfD3DKMTOpenNativeFenceFromNtHandle, NfD3DKMTQueryAdapterInfo, NfEndDevice, NfLastErrorText,
     NfOpenAdapter, NfShareObject, OpenAdapter, ShareObject,
 };
@@ -228,6 +229,14 @@ fn the_rest(walk: &mut Walk<'_>) {
         hw_context: world.context,
     };
     walk!(walk, NfD3DKMTDestroyHwContext, context, hw_context: "context",);
+    let mut state = GetDeviceState::zeroed();
+    (state.device, state.state_type) = (world.device, DeviceStateType::EXECUTION);
+    walk!(walk, NfD3DKMTGetDeviceState, state, device: "device",
+        "no type": |a: &mut GetDeviceState| a.state_type = DeviceStateType(0) => NOT_BUILT,
+        "what it presents": |a: &mut GetDeviceState| {
+            a.state_type = DeviceStateType::PRESENT;
+        } => NOT_BUILT,
+    );
     let mut end = EndDevice::zeroed();
     end.device = world.device;
     walk!(walk, NfEndDevice, end, device: "device",

@@ -9,7 +9,9 @@ mod support {
 use native_fence::gpu::NodePolicy;
 use native_fence::kmd::HwQueueHandle;
 use native_fence::os::{Cycle, CycleLink, QueueStop, QueueVerdict, Verdict};
-use native_fence::{CommandList, Device, FenceOptions, HwQueue, HwQueueOptions, WaitError};
+use native_fence::{
+    CommandList, Device, FenceOptions, HwQueue, HwQueueOptions, KernelQueueError, WaitError,
+};
 use std::time::Duration;
 use support::bench::{
     Bench, LONG, complete, native, on_benches_of, on_every_bench, until, until_completed,
@@ -180,7 +182,8 @@ fn td_15_a_deadlock_of_kernel_mode_queues_is_found() {
         let (of_one, of_other) = (one.progress_fence().clone(), other.progress_fence().clone());
         one.wait(&of_other, 1).unwrap();
         assert_eq!(one.error(), None);
-        other.wait(&of_one, 1).unwrap();
+        let refused = other.wait(&of_one, 1).map(drop);
+        assert_eq!(refused, Err(KernelQueueError::Stopped(DEADLOCKED)));
         assert_eq!(other.error(), Some(DEADLOCKED));
         let stop = WaitError::QueueStopped(QueueStop::OtherQueue);
         assert_eq!(one.error(), Some(stop));

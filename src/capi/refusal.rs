@@ -262,6 +262,20 @@ mod tests {
         }
     }
 
+    /// Kills `a-lost-device-of-c-is-a-wrong-handle`.
+    #[test]
+    fn td_06_calls_of_a_lost_device_say_that_it_is_removed() {
+        let state = crate::abi::wddm::DeviceExecutionState::HUNG;
+        let refusals = [
+            Refusal::from(OsError::DeviceLost(state)),
+            Refusal::from(SignalError::DeviceLost),
+            Refusal::from(WaitError::DeviceLost),
+        ];
+        for refusal in refusals {
+            assert_eq!(refusal.status, NtStatus::DEVICE_REMOVED, "{refusal:?}");
+        }
+    }
+
     /// By what it was, the queue is there, and is to be destroyed.
     ///
     /// Kills `a-stopped-queue-is-no-queue` and `a-faulted-queue-is-a-lost-device`.

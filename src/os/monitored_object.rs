@@ -11,7 +11,6 @@ use super::cpu_wait::CpuWait;
 use super::handle_rights::HandleRights;
 use super::monitored_fence::{MonitoredFence, MonitoredFenceParts, Width};
 use super::process::Process;
-use super::verdict::Signallers;
 use super::wait_cell::WaitError;
 use crate::abi::{HandleAccess, LocalHandle};
 use crate::kmd::{MapMonitoredFence, Place, VidSchCaps};
@@ -188,18 +187,9 @@ impl MonitoredFenceObject {
         self.rights.check_wait()
     }
 
-    /// Who can signal it: its device, and nobody else opens it.
-    pub(super) fn signallers(&self) -> Signallers {
-        let may = !self.is_left_to_queues() && !self.process.state().is_lost();
-        Signallers {
-            processes: may.then(|| self.process.id()).into_iter().collect(),
-            ..Signallers::default()
-        }
-    }
-
-    /// Whether its device may not signal it.
-    pub(super) fn is_left_to_queues(&self) -> bool {
-        self.rights.access().has(HandleAccess::NO_SIGNAL)
+    /// What the handle may do.
+    pub(super) fn access(&self) -> HandleAccess {
+        self.rights.access()
     }
 
     /// Signals from the CPU (MF-04), with `AllowFenceRewind` where asked for.

@@ -19,14 +19,12 @@
 //! lock held (`listener`).
 
 use super::adapter_life::{AdapterLife, Settles};
-use super::device_state::DeviceStates;
 use super::fence_storage::FenceStorage;
 use super::listener::Listeners;
 use super::openers::{OpenerId, Openers};
 use super::peers::Peers;
 use super::record::Record;
 use super::signaller::Signaller;
-use super::verdict::Signallers;
 use super::wait_cell::{WaitError, WaitPart};
 use super::waiter::Waiter;
 use super::waiter_list::{WaiterKey, WaiterList};
@@ -154,38 +152,6 @@ impl NativeFence {
             Signaller::Openers => lock(&self.state).openers.may_signal(is_asked),
             Signaller::Queue(process) => is_asked(process),
         }
-    }
-
-    /// Who can signal it, but for the queue whose progress it may carry.
-    pub(super) fn signallers(&self, devices: &DeviceStates) -> Signallers {
-        if self.is_left_to_queues() {
-            return Signallers::default();
-        }
-        let mut processes: Vec<_> = lock(&self.state).openers.signallers().collect();
-        processes.retain(|process| devices.is_live(*process));
-        Signallers {
-            processes,
-            is_open_elsewhere: self.peers.get().is_some_and(|peers| peers.has_others()),
-            queue: None,
-        }
-    }
-
-    /// Whether nobody may ever signal it but a queue, whose progress it carries.
-    pub(super) fn is_left_to_queues(&self) -> bool {
-        let terms = self.terms;
-        matches!(terms.signaller, Signaller::Queue(_)) || terms.access.has(HandleAccess::NO_SIGNAL)
-    }
-
-    /// Ends the waits whose value is there and of which nobody has told: how many there were.
-    pub(super) fn wake_reached(&self) -> usize {
-        self.with_state(|state, told| {
-            let ended = self.release_reached(state);
-            let count = ended.len();
-            if count > 0 {
-                self.settle(state, ended, false, told);
-            }
-            count
-        })
     }
 
     /// The processes that have it open.

@@ -1,7 +1,8 @@
 //! Wait graph: which queue stands at which wait, and who can signal what is waited for.
 
+use super::signallers::Signallers;
 use crate::abi::FenceId;
-use crate::kmd::{HwQueueHandle, ProcessId};
+use crate::kmd::HwQueueHandle;
 use std::collections::BTreeMap;
 
 /// The wait that a queue stands at.
@@ -32,17 +33,6 @@ pub(super) struct QueueSeen {
     pub(super) queued_signals: Vec<(FenceId, u64)>,
 }
 
-/// Who can signal a fence.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Signallers {
-    /// Live processes of this operating system that have it open with the right to.
-    pub(in crate::os) processes: Vec<ProcessId>,
-    /// Another operating system has it open, and may.
-    pub(in crate::os) is_open_elsewhere: bool,
-    /// It carries the progress of this queue, and nobody else may.
-    pub(in crate::os) queue: Option<HwQueueHandle>,
-}
-
 /// A snapshot.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WaitGraph {
@@ -56,8 +46,7 @@ impl WaitGraph {
         self.queues.insert(queue.queue, queue);
     }
 
-    /// Who can signal the fence of a wait. One that is destroyed has a handle that is closed, at which its
-    /// queue faults: nobody.
+    /// Who can signal the fence of a wait.
     pub(super) fn signallers(&self, wait: &Standing) -> Option<&Signallers> {
         self.fences.get(&wait.fence)
     }

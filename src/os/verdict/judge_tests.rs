@@ -3,7 +3,7 @@
 use super::*;
 use crate::abi::FenceId;
 use crate::kmd::ProcessId;
-use crate::os::verdict::graph::Signallers;
+use crate::os::verdict::signallers::Signallers;
 
 const QUEUES: u32 = 3;
 

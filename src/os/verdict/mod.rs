@@ -23,9 +23,10 @@ mod act;
 mod collect;
 mod graph;
 mod judge;
+mod signallers;
 
 pub(super) use act::Verdicts;
 pub(super) use collect::HeldAt;
-pub(super) use graph::Signallers;
 pub use graph::{Cycle, CycleLink};
 pub use judge::{QueueVerdict, Verdict};
+pub(super) use signallers::Signallers;
