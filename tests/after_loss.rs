@@ -48,9 +48,9 @@ fn lose_first(bench: &Bench, queue: &mut HwQueue) {
 }
 
 /// Whether a call was refused because its device is lost.
-fn is_refused<T>(called: Result<T, CreateError>) -> bool {
+fn is_refused<T>(called: &Result<T, CreateError>) -> bool {
     let state = DeviceExecutionState::STOPPED;
-    matches!(called, Err(CreateError::Os(OsError::DeviceLost(of))) if of == state)
+    matches!(called, Err(CreateError::Os(OsError::DeviceLost(of))) if *of == state)
 }
 
 /// NF-22: no engine is left: the devices that had a queue on it are told so, and make nothing any more;
@@ -63,7 +63,7 @@ fn nf_22_what_is_made_after_the_loss_of_all_engines_is_lost() {
     on_benches_of(1, NodePolicy::default(), |bench| {
         let mut queue = bench.queue();
         lose_first(bench, &mut queue);
-        assert!(is_refused(bench.device.create_fence(3)));
+        assert!(is_refused(&bench.device.create_fence(3)));
         let later = bench.adapter.create_device();
         assert_eq!(later.execution_state(), DeviceExecutionState::ACTIVE);
         let fence = later.create_fence(3).unwrap();
@@ -118,13 +118,13 @@ fn td_06_a_lost_devices_calls_say_so_and_others_go_on() {
 
         let lost = &bench.device;
         assert_eq!(lost.execution_state(), DeviceExecutionState::STOPPED);
-        assert!(is_refused(lost.create_fence(0)));
-        assert!(is_refused(lost.create_monitored_fence(0)));
-        assert!(is_refused(lost.create_allocation(64)));
-        assert!(is_refused(lost.create_hw_queue()));
-        assert!(is_refused(lost.create_kernel_queue()));
-        assert!(is_refused(lost.create_context(1, 1)));
-        assert!(is_refused(lost.open_fence(&handle)));
+        assert!(is_refused(&lost.create_fence(0)));
+        assert!(is_refused(&lost.create_monitored_fence(0)));
+        assert!(is_refused(&lost.create_allocation(64)));
+        assert!(is_refused(&lost.create_hw_queue()));
+        assert!(is_refused(&lost.create_kernel_queue()));
+        assert!(is_refused(&lost.create_context(1, 1)));
+        assert!(is_refused(&lost.open_fence(&handle)));
         assert_eq!(own.signal(1), Err(SignalError::DeviceLost));
         assert_eq!(monitored.signal(1), Err(SignalError::DeviceLost));
         assert_eq!(own.wait(1, LONG), LOST);
@@ -161,7 +161,7 @@ fn nf_22_what_is_made_while_the_os_is_told_of_the_loss_is_lost() {
             bench
                 .spy
                 .once(Moment::AfterUpdateOfMonitoredValues, move || {
-                    let refused = is_refused(device.create_fence(0));
+                    let refused = is_refused(&device.create_fence(0));
                     sender.send(refused).unwrap();
                 });
             lose_first(bench, &mut queue);
@@ -191,6 +191,6 @@ fn nf_22_a_kernel_queue_made_while_the_os_is_told_of_the_loss_is_lost() {
             let _ = rung.submit(CommandList::new().nop());
             spy.until_handled(|interrupt| *interrupt == Interrupt::EngineLost { node_ordinal: 0 });
         });
-        assert!(is_refused(bench.device.create_kernel_queue()));
+        assert!(is_refused(&bench.device.create_kernel_queue()));
     });
 }

@@ -115,10 +115,11 @@ fn follow(doings: &[Does], from: u32) -> Ends {
     let mut at = from;
     loop {
         match doings[at as usize] {
-            Does::Stopped => return Ends::Nobody,
-            Does::Idle | Does::Runs | Does::Reached { .. } => return Ends::Able,
-            Does::WaitsFor(NOBODY) => return Ends::Nobody,
-            Does::WaitsFor(PROCESS | ELSEWHERE) => return Ends::Able,
+            Does::Stopped | Does::WaitsFor(NOBODY) => return Ends::Nobody,
+            Does::Idle
+            | Does::Runs
+            | Does::Reached { .. }
+            | Does::WaitsFor(PROCESS | ELSEWHERE) => return Ends::Able,
             Does::WaitsFor(next) => {
                 path.push(at);
                 if let Some(begin) = path.iter().position(|on| *on == next) {
