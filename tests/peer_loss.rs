@@ -168,3 +168,58 @@ fn nf_19_waits_of_another_process_end_and_pass() {
         assert_eq!(child.does(Word::Value, 0), 5);
     }
 }
+
+/// What a program holds of its system, and its driver: threads, handle tables, descriptors.
+fn held(adapter: &Adapter) -> [u64; 3] {
+    let entries = |path| std::fs::read_dir(path).unwrap().count() as u64;
+    let tables = adapter.node_counters().handle_tables;
+    [entries("/proc/self/task"), tables, entries("/proc/self/fd")]
+}
+
+/// TD-14: devices that are lost, each with a queue at a wait, a kernel-mode queue and a fence that it shared,
+/// leave no thread, descriptor or handle behind when their programs let them go, and no entry in the book of
+/// devices, whose ids are not used again.
+///
+/// Open: that engines are reset in between.
+///
+/// Kills `a-lost-device-is-never-forgotten`.
+#[test]
+fn td_14_a_thousand_lost_devices_leave_nothing_behind() {
+    for (engine, adapter) in engines() {
+        println!("on the {engine}");
+        let well = adapter.create_device();
+        let lose_one = || {
+            let device = adapter.create_device();
+            let made = shared(&device, false);
+            let opened = well.open_fence(&made.share().unwrap()).unwrap();
+            let mut queue = device.create_hw_queue().unwrap();
+            queue.submit(CommandList::new().wait(&made, 7)).unwrap();
+            let _kernel = device.create_kernel_queue().unwrap();
+            let wait = opened.arm(9);
+            hang(&adapter, &device);
+            assert_eq!(wait.outcome(), Some(LOST));
+        };
+        let mut queue = well.create_hw_queue().unwrap();
+        let mut settled = || {
+            // What slices may refer to is let go when one after them has ended.
+            let mut now = held(&adapter);
+            until("nothing more is let go", || {
+                let end = queue.submit(CommandList::new().nop()).unwrap();
+                queue.progress_fence().wait(end, LONG).unwrap();
+                let before = std::mem::replace(&mut now, held(&adapter));
+                before == now
+            });
+            now
+        };
+        (0..50).for_each(|_| lose_one());
+        let before = settled();
+        (0..1000).for_each(|_| lose_one());
+        let after = settled();
+        assert_eq!(after[..2], before[..2], "threads and tables");
+        assert!(
+            after[2] <= before[2] + 32,
+            "{before:?} {after:?}: descriptors"
+        );
+        assert_eq!(adapter.os().open_devices(), 1);
+    }
+}

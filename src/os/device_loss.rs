@@ -20,6 +20,12 @@ use crate::kmd::ProcessId;
 use std::collections::BTreeSet;
 
 impl AdapterState {
+    /// How many devices are open, lost ones among them.
+    #[must_use]
+    pub fn open_devices(&self) -> usize {
+        self.devices.count()
+    }
+
     /// These devices are lost: `state` is what their next call reports; of several losses of one the first
     /// counts. Engines are left as they are. The caller holds no lock, and may be an interrupt.
     pub fn fail_devices(&self, devices: &BTreeSet<ProcessId>, state: DeviceExecutionState) {

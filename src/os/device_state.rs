@@ -87,6 +87,11 @@ impl DeviceStates {
         }
     }
 
+    /// How many are open.
+    pub(super) fn count(&self) -> usize {
+        lock(&self.0).len()
+    }
+
     /// Whether a device is open, and not lost.
     pub(super) fn is_live(&self, device: ProcessId) -> bool {
         let state = lock(&self.0).get(&device).and_then(Weak::upgrade);

@@ -9,7 +9,9 @@
 //! other operating systems: under that the system is asked about their processes, and nothing that they
 //! could keep from returning. A reader's place in a log is locked while the driver commits its entries,
 //! under the lock that keeps what is read in order until it is noted, and no fence's lock is taken under
-//! either. The locks of a kernel-mode queue and of its engine's ids are each taken alone. Nothing is held
+//! either. The locks of a kernel-mode queue and of its engine's ids are each taken alone; who collects the
+//! waits of queues (`verdict`) takes one lock after the other, and has none when he acts. Whether a device
+//! is lost is a word, and the book of these words is locked last. Nothing is held
 //! while a thread sleeps, a callback of the driver runs, or a waker, which is foreign code, is woken,
 //! cloned or dropped. Who moves a log, or switches tracing, has a turn and no lock (`turn`), since the
 //! driver waits for slices then and calls back: a turn is had while wakers run, and these are refused

@@ -10,7 +10,9 @@ use std::collections::BTreeMap;
 pub(super) struct Standing {
     pub(super) fence: FenceId,
     pub(super) value: u64,
-    /// When it was first seen unsatisfied, in ticks that rise: of two waits the younger has more.
+    /// When it was first seen unsatisfied: of two waits the younger has more ticks, where engines have one
+    /// clock, as those of one adapter do (choice). No circle that is certain has queues of both kinds, whose
+    /// clocks are others: a user-mode queue waits for no monitored fence.
     pub(super) since: u64,
     /// The value is there, or the fence is always signaled.
     pub(super) is_reached: bool,
