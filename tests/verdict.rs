@@ -252,10 +252,8 @@ fn td_15_what_nobody_is_left_to_reach_is_orphaned_at_once() {
                 goes.submit(CommandList::new().signal(&closed, 1)).unwrap();
             }
             assert_eq!(waiter.join(), Err(ORPHANED));
-            assert_eq!(
-                (first.error(), second.error()),
-                (Some(ORPHANED), Some(ORPHANED))
-            );
+            let errors = [&first, &second].map(until_stopped);
+            assert_eq!(errors, [ORPHANED, ORPHANED]);
         });
     }
 }

@@ -2,7 +2,9 @@
 //!
 //! Of a user-mode queue the wait that it stands at is exact while its engine is parked, else as of the slice
 //! before. That a queue has gone on since makes nothing certain that is not: a queue leaves its wait when the
-//! value is reached, which is read here and stays so for all fences that queues alone signal.
+//! value is reached, which is read here and stays so for all fences that queues alone signal. That the words
+//! of a state are of one save, where a slice saves another meanwhile, is practice and not promised
+//! (`QueueSlot::state`).
 
 use super::graph::{QueueSeen, Standing, WaitGraph};
 use crate::abi::{FenceId, Opcode, PACKET_BYTES, PAGE_BYTES, Packet, QueueProgress, RingControl};
