@@ -13,7 +13,7 @@ mod support {
 use native_fence::abi::wddm::DeviceExecutionState;
 use native_fence::abi::{DoorbellStatus, LogEntry};
 use native_fence::gpu::NodePolicy;
-use native_fence::kmd::{Interrupt, UpdateCurrentValuesFlags};
+use native_fence::kmd::{CurrentValueUpdate, Ddi, Interrupt, UpdateCurrentValuesFlags};
 use native_fence::shared::Block;
 use native_fence::umd::MonitoredFenceOptions;
 use native_fence::{
@@ -24,7 +24,7 @@ use std::collections::BTreeSet;
 use support::bench::monitored::{create, sleeper, starts_at};
 use support::bench::{
     Bench, Call, Failing, LONG, Waiter, complete, monitored_value, native, on_benches_of,
-    on_every_bench, until,
+    on_every_bench, until, until_completed,
 };
 
 const LOST: Result<(), WaitError> = Err(WaitError::DeviceLost);
@@ -154,7 +154,7 @@ fn td_14_blocked_cpu_waits_of_a_lost_device_return_its_error() {
 /// and by a handle that is opened later.
 ///
 /// Kills `a-fence-of-a-lost-device-is-not-always-signaled`, `always-signaled-stores-its-value`,
-/// `always-signaled-wakes-no-queue`, `always-signaled-is-one-nodes`, `a-later-handle-is-not-always-signaled`
+/// `an-open-handle-is-not-always-signaled`, `always-signaled-is-one-nodes`, `a-later-handle-is-not-always-signaled`
 /// and `always-signaled-leaves-cpu-waits`.
 #[test]
 fn nf_19_a_fence_that_a_lost_device_could_signal_is_always_signaled() {
@@ -208,6 +208,34 @@ fn nf_19_a_fence_that_a_lost_device_could_signal_is_always_signaled() {
                 assert_eq!(fence.current_value(), 5, "the storage is left alone");
             }
         }
+    });
+}
+
+/// NF-19 at the Ddi: by the call alone a queue that stands at a wait on a parked engine goes on, and the value
+/// that the call carries is not stored.
+///
+/// Kills `always-signaled-wakes-no-queue` and `always-signaled-stores-its-value`.
+#[test]
+fn nf_19_the_driver_lets_waiting_queues_go_on_by_itself() {
+    on_every_bench(NodePolicy::default(), |bench| {
+        let fence = bench.fence(5);
+        let mut queue = bench.queue();
+        let value = queue.submit(CommandList::new().wait(&fence, 9)).unwrap();
+        bench.until_parked();
+        let (region, offset) = native(&fence).current_value_place();
+        let words = Block::whole(&region.map().unwrap());
+        let update = CurrentValueUpdate {
+            fence: native(&fence).id(),
+            value: 0xFFFF_FFFF,
+            word: words.word(offset),
+        };
+        let flags = UpdateCurrentValuesFlags::ALWAYS_SIGNALED;
+        bench
+            .spy
+            .update_current_values_from_cpu(&[update], flags)
+            .unwrap();
+        until_completed(&queue, value);
+        assert_eq!(fence.current_value(), 5);
     });
 }
 

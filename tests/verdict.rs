@@ -108,8 +108,7 @@ fn td_15_a_queue_is_hung_whose_engine_answers_nothing() {
 /// what nobody is left to reach, and fail at once, and so do CPU waits for their progress. A queue that is in
 /// no circle goes on.
 ///
-/// Kills `a-circle-is-left-to-itself`, `the-oldest-wait-fails`, `parking-is-no-event` and
-/// `a-stopped-queue-may-signal`.
+/// Kills `a-circle-is-left-to-itself`, `the-oldest-wait-fails` and `parking-is-no-event`.
 #[test]
 fn td_15_a_deadlock_is_found_and_its_youngest_wait_fails() {
     on_every_bench(NodePolicy::default(), |bench| {
