@@ -7,10 +7,13 @@ mod support {
     pub(crate) mod bench;
 }
 
+use native_fence::abi::wddm::DeviceExecutionState;
 use native_fence::gpu::{EngineState, NodePolicy};
 use native_fence::kmd::Interrupt;
+use native_fence::os::OsError;
+use native_fence::umd::CreateError;
 use native_fence::{
-    CommandList, Device, Fence, FenceOptions, HwQueue, HwQueueOptions, KernelQueueError, WaitError,
+    CommandList, Device, Fence, FenceOptions, HwQueue, HwQueueOptions, SignalError, WaitError,
 };
 use std::sync::{Arc, mpsc};
 use support::bench::{Bench, LONG, Moment, complete, on_benches_of, until};
@@ -44,8 +47,15 @@ fn lose_first(bench: &Bench, queue: &mut HwQueue) {
         .until_handled(|interrupt| *interrupt == Interrupt::EngineLost { node_ordinal: 0 });
 }
 
-/// NF-22: no engine is left: whoever makes a fence or a queue afterwards, also a device that was made
-/// afterwards, has one whose waits end at once. What was stored is read and satisfies as ever.
+/// Whether a call was refused because its device is lost.
+fn is_refused<T>(called: &Result<T, CreateError>) -> bool {
+    let state = DeviceExecutionState::STOPPED;
+    matches!(called, Err(CreateError::Os(OsError::DeviceLost(of))) if *of == state)
+}
+
+/// NF-22: no engine is left: the devices that had a queue on it are told so, and make nothing any more;
+/// whoever makes a fence or a queue on a device that was made afterwards has one whose waits end at once.
+/// What was stored is read and satisfies as ever.
 ///
 /// Kills `a-fence-made-after-the-loss-is-waited-for` and `a-queue-made-after-the-loss-is-well`.
 #[test]
@@ -53,18 +63,18 @@ fn nf_22_what_is_made_after_the_loss_of_all_engines_is_lost() {
     on_benches_of(1, NodePolicy::default(), |bench| {
         let mut queue = bench.queue();
         lose_first(bench, &mut queue);
+        assert!(is_refused(&bench.device.create_fence(3)));
         let later = bench.adapter.create_device();
-        for device in [&bench.device, &later] {
-            let fence = device.create_fence(3).unwrap();
-            assert_eq!(fence.wait(4, LONG), LOST);
-            assert_eq!(fence.wait(3, LONG), Ok(()));
-            assert_eq!(fence.signal(4), Ok(()), "the error is apart from the value");
-            assert_eq!(fence.wait(4, LONG), Ok(()));
-            let queue = queue_of(device, 0);
-            assert_eq!(queue.error(), Some(WaitError::DeviceLost));
-            assert_eq!(queue.progress_fence().wait(1, LONG), LOST);
-            queue.connect_doorbell().unwrap_err();
-        }
+        assert_eq!(later.execution_state(), DeviceExecutionState::ACTIVE);
+        let fence = later.create_fence(3).unwrap();
+        assert_eq!(fence.wait(4, LONG), LOST);
+        assert_eq!(fence.wait(3, LONG), Ok(()));
+        assert_eq!(fence.signal(4), Ok(()), "the error is apart from the value");
+        assert_eq!(fence.wait(4, LONG), Ok(()));
+        let queue = queue_of(&later, 0);
+        assert_eq!(queue.error(), Some(WaitError::DeviceLost));
+        assert_eq!(queue.progress_fence().wait(1, LONG), LOST);
+        queue.connect_doorbell().unwrap_err();
     });
 }
 
@@ -77,37 +87,50 @@ fn nf_22_a_monitored_fence_made_after_the_loss_is_lost() {
     on_benches_of(1, NodePolicy::default(), |bench| {
         let mut queue = bench.queue();
         lose_first(bench, &mut queue);
-        let fence = bench.device.create_monitored_fence(3).unwrap();
+        let later = bench.adapter.create_device();
+        let fence = later.create_monitored_fence(3).unwrap();
         assert_eq!(fence.wait(4, LONG), Ok(()));
         assert_eq!(fence.current_value(), u64::MAX);
-        let refusal = bench.device.create_kernel_queue().unwrap_err();
-        assert!(refusal.to_string().contains("lost"), "{refusal}");
+        for device in [&bench.device, &later] {
+            let refusal = device.create_kernel_queue().unwrap_err();
+            assert!(refusal.to_string().contains("lost"), "{refusal}");
+        }
     });
 }
 
-/// NF-22: one of two engines is lost. The devices that had a queue on it are lost, with what they make
-/// afterwards, for everybody who opens it; others are not, nor is what they share with a lost one. A
-/// queue on the lost engine never runs, whoever makes it.
+/// TD-06, NF-22: one of two engines is lost. The devices that had a queue on it are lost: each of their
+/// calls says so, of whatever kind, and of a CPU signal too. Others are not, nor is what they share with a
+/// lost one. A queue on the lost engine never runs, whoever makes it.
 ///
-/// Kills `lost-devices-are-not-noted`, `what-a-lost-device-makes-goes-on`, `a-lost-device-waits-for-what-it-opens`,
-/// `a-lost-device-takes-what-it-opens-with-it`, `a-queue-made-after-the-loss-is-well` and
-/// `a-loss-is-every-later-devices`.
+/// Kills `a-lost-device-makes-fences`, `a-lost-device-makes-queues`, `a-lost-device-signals`,
+/// `a-queue-made-after-the-loss-is-well` and `a-loss-is-every-later-devices`.
 #[test]
-fn nf_22_a_lost_device_makes_nothing_that_lasts_and_others_go_on() {
+fn td_06_a_lost_devices_calls_say_so_and_others_go_on() {
     on_benches_of(2, NodePolicy::default(), |bench| {
         let mut doomed = bench.queue_on(0);
         let well = bench.adapter.create_device();
+        let of_well = shared(&well);
+        let handle = of_well.share().unwrap();
+        let own = bench.fence(0);
+        let monitored = bench.device.create_monitored_fence(0).unwrap();
+        assert_eq!(bench.device.execution_state(), DeviceExecutionState::ACTIVE);
         lose_first(bench, &mut doomed);
 
-        let of_lost = shared(&bench.device);
-        assert_eq!(of_lost.wait(1, LONG), LOST);
-        let opened = well.open_fence(&of_lost.share().unwrap()).unwrap();
-        assert_eq!(opened.wait(1, LONG), LOST);
+        let lost = &bench.device;
+        assert_eq!(lost.execution_state(), DeviceExecutionState::STOPPED);
+        assert!(is_refused(&lost.create_fence(0)));
+        assert!(is_refused(&lost.create_monitored_fence(0)));
+        assert!(is_refused(&lost.create_allocation(64)));
+        assert!(is_refused(&lost.create_hw_queue()));
+        assert!(is_refused(&lost.create_kernel_queue()));
+        assert!(is_refused(&lost.create_context(1, 1)));
+        assert!(is_refused(&lost.open_fence(&handle)));
+        assert_eq!(own.signal(1), Err(SignalError::DeviceLost));
+        assert_eq!(monitored.signal(1), Err(SignalError::DeviceLost));
+        assert_eq!(own.wait(1, LONG), LOST);
 
-        let of_well = shared(&well);
+        assert_eq!(well.execution_state(), DeviceExecutionState::ACTIVE);
         let waiter = bench.waiter(&of_well, 1);
-        let opened = bench.device.open_fence(&of_well.share().unwrap()).unwrap();
-        assert_eq!(opened.wait(1, LONG), LOST);
         let on_lost = queue_of(&well, 0);
         assert_eq!(on_lost.error(), Some(WaitError::DeviceLost));
         assert_eq!(on_lost.progress_fence().wait(1, LONG), LOST);
@@ -116,14 +139,13 @@ fn nf_22_a_lost_device_makes_nothing_that_lasts_and_others_go_on() {
         assert_eq!(runs.error(), None);
         complete(&mut runs, CommandList::new().signal(&of_well, 1));
         assert_eq!(waiter.join(), Ok(()));
-        assert_eq!(opened.wait(1, LONG), Ok(()), "what is reached satisfies");
     });
 }
 
-/// NF-22: the same for what is made while the OS walks over what there is: the walk, which ends a wait
-/// there, has looked into the tables already.
+/// NF-22: the same for what a lost device makes while the OS walks over what there is: the walk, which ends
+/// a wait there, has looked into the tables already.
 ///
-/// Kills `a-loss-is-known-when-all-are-lost` and `lost-devices-are-not-noted`.
+/// Kills `lost-devices-are-not-noted`.
 #[test]
 fn nf_22_what_is_made_while_the_os_is_told_of_the_loss_is_lost() {
     for engines in [1, 2] {
@@ -139,21 +161,18 @@ fn nf_22_what_is_made_while_the_os_is_told_of_the_loss_is_lost() {
             bench
                 .spy
                 .once(Moment::AfterUpdateOfMonitoredValues, move || {
-                    let made = (device.create_fence(0).unwrap(), queue_of(&device, 0));
-                    sender.send(made).unwrap();
+                    let refused = is_refused(&device.create_fence(0));
+                    sender.send(refused).unwrap();
                 });
             lose_first(bench, &mut queue);
             assert_eq!(waiter.join(), LOST);
-            let (fence, queue) = made.recv_timeout(LONG).unwrap();
-            assert_eq!(fence.wait(1, LONG), LOST);
-            assert_eq!(queue.error(), Some(WaitError::DeviceLost));
-            assert_eq!(queue.progress_fence().wait(1, LONG), LOST);
+            assert!(made.recv_timeout(LONG).unwrap());
         });
     }
 }
 
 /// NF-22, HQ-10: a kernel-mode queue that the driver has made before the loss and that the OS notes when
-/// it has walked over the queues is stopped: it takes nothing, and its progress is waited for by nobody.
+/// it has walked over the queues is its maker's no more: he is told of the loss.
 ///
 /// Kills `a-kernel-queue-made-over-the-loss-is-well`.
 #[test]
@@ -172,13 +191,6 @@ fn nf_22_a_kernel_queue_made_while_the_os_is_told_of_the_loss_is_lost() {
             let _ = rung.submit(CommandList::new().nop());
             spy.until_handled(|interrupt| *interrupt == Interrupt::EngineLost { node_ordinal: 0 });
         });
-        let mut queue = bench.device.create_kernel_queue().unwrap();
-        assert_eq!(queue.error(), Some(WaitError::DeviceLost));
-        let refused = queue.submit(CommandList::new().nop());
-        assert_eq!(
-            refused,
-            Err(KernelQueueError::Stopped(WaitError::DeviceLost))
-        );
-        assert_eq!(queue.progress_fence().wait(1, LONG), LOST);
+        assert!(is_refused(&bench.device.create_kernel_queue()));
     });
 }

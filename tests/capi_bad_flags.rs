@@ -69,10 +69,10 @@ fn fences(walk: &mut Walk<'_>) {
     let mut fence = CreateNativeFence::zeroed();
     fence.device = device;
     walk_bits!(walk, NfD3DKMTCreateNativeFence, fence, |a| &mut a.flags);
-    // Shared, NoSignal and NoWait alone make fences.
+    // Shared, NoSignal, NoWait and NoSignalMaxValueOnTdr alone make fences.
     walk_bits!(walk, NfD3DKMTCreateNativeFence, fence, |a| &mut a.info.flags.0,
-        0 | 4 | 5 => None,
-        2 | 3 | 6 | 7 | 8 | 10 => Some(NOT_BUILT),
+        0 | 4..=6 => None,
+        2 | 3 | 7 | 8 | 10 => Some(NOT_BUILT),
     );
     let fence = c_kernel::monitored_args(device, 0, SynchronizationObjectFlags::default());
     // As do NoSignal, NoWait, NoSignalMaxValueOnTdr and NoGPUAccess.

@@ -14,15 +14,16 @@ use native_fence::abi::wddm::{
     CloseAdapter, ConnectDoorbell, CreateDevice, CreateDoorbell, CreateDoorbellFlags,
     CreateHwContext, CreateHwQueueForUserModeSubmission, CreateNativeFence, DestroyDevice,
     DestroyDoorbell, DestroyHwContext, DestroyHwQueue, DestroySynchronizationObject,
-    NativeFenceType, NotifyWorkSubmission, NtStatus, OpenNativeFenceFromNtHandle, QueryAdapterInfo,
-    QueryAdapterInfoType, SignalFlags, SynchronizationObjectFlags,
+    DeviceStateType, GetDeviceState, NativeFenceType, NotifyWorkSubmission, NtStatus,
+    OpenNativeFenceFromNtHandle, QueryAdapterInfo, QueryAdapterInfoType, SignalFlags,
+    SynchronizationObjectFlags,
 };
 use native_fence::capi::{
     EndDevice, HwQueuePrivateData, NfD3DKMTCloseAdapter, NfD3DKMTConnectDoorbell,
     NfD3DKMTCreateDevice, NfD3DKMTCreateDoorbell, NfD3DKMTCreateHwContext,
     NfD3DKMTCreateHwQueueForUserModeSubmission, NfD3DKMTCreateNativeFence, NfD3DKMTDestroyDevice,
     NfD3DKMTDestroyDoorbell, NfD3DKMTDestroyHwContext, NfD3DKMTDestroyHwQueue,
-    NfD3DKMTDestroySynchronizationObject, NfD3DKMTNotifyWorkSubmission,
+    NfD3DKMTDestroySynchronizationObject, NfD3DKMTGetDeviceState, NfD3DKMTNotifyWorkSubmission,
     NfD3DKMTOpenNativeFenceFromNtHandle, NfD3DKMTQueryAdapterInfo, NfEndDevice, NfLastErrorText,
     NfOpenAdapter, NfShareObject, OpenAdapter, ShareObject,
 };
@@ -118,9 +119,6 @@ fn fences(walk: &mut Walk<'_>) {
         } => PARAMETER,
         "cross-adapter": |a: &mut Fence| a.info.flags = Flags::CROSS_ADAPTER => NOT_BUILT,
         "top of pipeline": |a: &mut Fence| a.info.flags = Flags::TOP_OF_PIPELINE => NOT_BUILT,
-        "no maximum": |a: &mut Fence| {
-            a.info.flags = Flags::NO_SIGNAL_MAX_VALUE_ON_TDR;
-        } => NOT_BUILT,
         "no gpu": |a: &mut Fence| a.info.flags = Flags::NO_GPU_ACCESS => NOT_BUILT,
         "by kmd": |a: &mut Fence| a.info.flags = Flags::SIGNAL_BY_KMD => NOT_BUILT,
         "unwait": |a: &mut Fence| {
@@ -231,6 +229,14 @@ fn the_rest(walk: &mut Walk<'_>) {
         hw_context: world.context,
     };
     walk!(walk, NfD3DKMTDestroyHwContext, context, hw_context: "context",);
+    let mut state = GetDeviceState::zeroed();
+    (state.device, state.state_type) = (world.device, DeviceStateType::EXECUTION);
+    walk!(walk, NfD3DKMTGetDeviceState, state, device: "device",
+        "no type": |a: &mut GetDeviceState| a.state_type = DeviceStateType(0) => NOT_BUILT,
+        "what it presents": |a: &mut GetDeviceState| {
+            a.state_type = DeviceStateType::PRESENT;
+        } => NOT_BUILT,
+    );
     let mut end = EndDevice::zeroed();
     end.device = world.device;
     walk!(walk, NfEndDevice, end, device: "device",

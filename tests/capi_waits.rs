@@ -14,11 +14,12 @@ mod until;
 use bytemuck::Zeroable;
 use c_world::{call, good};
 use native_fence::abi::wddm::{
-    CloseAdapter, CreateNativeFence, DestroyDevice, NativeFenceType, NtStatus, QueryAdapterInfo,
-    QueryAdapterInfoType, SignalFlags, SynchronizationObjectFlags, Wddm31Caps,
+    CloseAdapter, CreateNativeFence, DestroyDevice, DeviceExecutionState, DeviceStateType,
+    GetDeviceState, NativeFenceType, NtStatus, QueryAdapterInfo, QueryAdapterInfoType, SignalFlags,
+    SynchronizationObjectFlags, Wddm31Caps,
 };
 use native_fence::capi::{
-    NfD3DKMTCloseAdapter, NfD3DKMTCreateNativeFence, NfD3DKMTDestroyDevice,
+    NfD3DKMTCloseAdapter, NfD3DKMTCreateNativeFence, NfD3DKMTDestroyDevice, NfD3DKMTGetDeviceState,
     NfD3DKMTQueryAdapterInfo,
 };
 use std::sync::mpsc;
@@ -183,4 +184,27 @@ fn nf_13_intra_gpu_is_made_and_refused_to_the_cpu() {
     good(c_world::destroy(fence.sync_object));
     let mut close = CloseAdapter { adapter };
     good(call!(NfD3DKMTCloseAdapter, &mut close));
+}
+
+/// TD-06 through the C interface: a device says that it runs. NoSignalMaxValueOnTdr is taken.
+///
+/// Open: a device that is lost, which no call of C makes; what its calls return then is shown of the statuses.
+///
+/// Kills `a-device-of-c-has-no-state`.
+#[test]
+fn td_06_a_device_of_c_says_how_it_is() {
+    if engines::shader().is_none() {
+        return;
+    }
+    let adapter = c_world::open();
+    let device = c_world::device(adapter);
+    let mut state = GetDeviceState::zeroed();
+    (state.device, state.state_type) = (device, DeviceStateType::EXECUTION);
+    good(call!(NfD3DKMTGetDeviceState, &mut state));
+    assert_eq!(state.execution_state, DeviceExecutionState::ACTIVE);
+    let flags = SynchronizationObjectFlags::NO_SIGNAL_MAX_VALUE_ON_TDR;
+    let fence = c_world::fence(device, 3, flags);
+    good(c_world::wait(device, &[fence.sync_object], &[3]));
+    good(call!(NfD3DKMTDestroyDevice, &mut DestroyDevice { device }));
+    good(call!(NfD3DKMTCloseAdapter, &mut CloseAdapter { adapter }));
 }

@@ -26,6 +26,7 @@ use support::bench::{
 };
 
 const INTRA_GPU: FenceOptions = FenceOptions {
+    no_signal_max_value_on_tdr: false,
     initial: 0,
     memory: FenceMemory::System,
     no_signal: false,

@@ -17,8 +17,8 @@ use native_fence::gpu::EngineUnit;
 use native_fence::shared::{Block, Region};
 use native_fence::vulkan::{LocalMemory, MemoryType, validation};
 use native_fence::{
-    Adapter, AdapterOptions, CommandList, Fence, FenceMemory, FenceOptions, HwQueue, MemoryOptions,
-    WaitError,
+    Adapter, AdapterOptions, CommandList, Device, Fence, FenceMemory, FenceOptions, HwQueue,
+    HwQueueOptions, MemoryOptions, WaitError,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -262,8 +262,8 @@ fn nf_09_engines_of_two_instances_hand_over_through_local_fences() {
     ping_pong(&bench, 1000);
 }
 
-/// Decision 19: an engine that is lost takes no fence along. Its values stay readable and can be
-/// signalled, and the other engine and the CPU go on with them; queues of the lost one say so.
+/// Decision 19: an engine that is lost takes no memory of a fence along. Values of a lost device's fences
+/// stay readable; another device's can be signalled, and the other engine and the CPU go on with them.
 ///
 /// Open: a device that the driver loses by itself, which lavapipe never does.
 ///
@@ -271,19 +271,22 @@ fn nf_09_engines_of_two_instances_hand_over_through_local_fences() {
 #[test]
 fn a_local_fence_outlives_an_engine_that_is_lost() {
     let bench = bench(2);
-    let fence = bench.fence(0);
-    let (mut dies, mut lives) = (bench.queue_on(0), bench.queue_on(1));
-    complete(&mut dies, CommandList::new().signal(&fence, 5));
-    complete(
-        &mut lives,
-        CommandList::new().wait(&fence, 5).signal(&fence, 6),
-    );
+    let well = Device::with_fences_in(bench.adapter.os(), FenceMemory::Local);
+    let (of_lost, fence) = (bench.fence(0), well.create_fence(0).unwrap());
+    let mut dies = bench.queue_on(0);
+    let on_other = HwQueueOptions {
+        node_ordinal: 1,
+        ..HwQueueOptions::default()
+    };
+    let mut lives = well.create_hw_queue_with(on_other).unwrap();
+    complete(&mut dies, CommandList::new().signal(&of_lost, 5));
+    complete(&mut lives, CommandList::new().signal(&fence, 6));
     bench.until_parked();
     bench.engines[0].lose();
-    dies.submit(CommandList::new().signal(&fence, 99)).ok();
+    dies.submit(CommandList::new().signal(&of_lost, 99)).ok();
     let lost = dies.progress_fence().wait(2, LONG);
     assert_eq!(lost, Err(WaitError::DeviceLost));
-    assert_eq!(fence.current_value(), 6, "the last good value");
+    assert_eq!(of_lost.current_value(), 5, "the last good value");
     fence.signal(7).unwrap();
     assert_eq!(fence.current_value(), 7);
     complete(
@@ -291,7 +294,7 @@ fn a_local_fence_outlives_an_engine_that_is_lost() {
         CommandList::new().wait(&fence, 7).signal(&fence, 8),
     );
     assert_eq!(fence.current_value(), 8);
-    let fresh = bench.fence(30);
+    let fresh = well.create_fence(30).unwrap();
     complete(
         &mut lives,
         CommandList::new().wait(&fresh, 30).signal(&fresh, 31),

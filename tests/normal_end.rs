@@ -171,21 +171,23 @@ fn hq_12_an_end_that_times_out_loses_nothing_and_says_why() {
 
         let mut told = unfinished(bench.device.end(Duration::ZERO));
         told.sort_by_key(|queue| queue.hw_queue);
-        let wait = |value| {
-            let handle = gate.handle().raw();
-            Some(HwQueueWait { handle, value })
+        let at_gate = |wait: Option<HwQueueWait>| {
+            let wait = wait.unwrap();
+            assert_eq!(wait.handle, gate.handle().raw());
+            wait.value
         };
         let expected = [
-            (stands.os().handle(), value, wait(7)),
-            (kernel.os().handle(), 1, wait(9)),
+            (stands.os().handle(), value, 0, 7),
+            (kernel.os().handle(), 1, 0, 9),
         ];
-        let expected = expected.map(|(hw_queue, last_queued, wait)| UnfinishedQueue {
-            hw_queue,
-            last_queued,
-            completed: 0,
-            wait,
-        });
-        assert_eq!(told, expected);
+        let found: Vec<_> = told
+            .iter()
+            .map(|queue: &UnfinishedQueue| {
+                let (last, completed) = (queue.last_queued, queue.completed);
+                (queue.hw_queue, last, completed, at_gate(queue.wait))
+            })
+            .collect();
+        assert_eq!(found, expected);
         let said = EndError::TimedOut(told).to_string();
         assert!(
             said.contains("waits for 7 of the fence with handle"),
@@ -203,7 +205,7 @@ fn hq_12_an_end_that_times_out_loses_nothing_and_says_why() {
         bench.until_parked();
         let told = unfinished(bench.device.end(Duration::ZERO));
         assert_eq!(told.len(), 1, "{told:?}");
-        assert_eq!(told[0].wait, wait(9));
+        assert_eq!(at_gate(told[0].wait), 9);
         gate.signal(9).unwrap();
         by_kernel.wait(2, LONG).unwrap();
         bench.device.end(LONG).unwrap();

@@ -207,7 +207,7 @@ fn nf_17_the_published_updates_point_to_their_arrays() {
         waiter.join().unwrap();
 
         // What is not offered is an error and stores nothing.
-        for flags in [UpdateCurrentValuesFlags::ALWAYS_SIGNALED.0, 1 << 2] {
+        for flags in [UpdateCurrentValuesFlags::ALWAYS_SIGNALED.0 | only.0, 1 << 2] {
             let flags = UpdateCurrentValuesFlags(flags);
             let update = [update(id, 99, 0)];
             let refused = bench.spy.update_current_values_from_cpu(&update, flags);

@@ -22,7 +22,7 @@ use std::os::unix::net::UnixStream;
 use support::engines::{memory, model, shader};
 use support::passing::{passed, shared};
 
-const TEXT: &[u8] = b"native-fence 3\r\n";
+const TEXT: &[u8] = b"native-fence 4\r\n";
 const DESCRIPTORS: usize = 2;
 
 /// The descriptors of a fence, as they are sent.
@@ -127,6 +127,10 @@ fn nf_30_a_page_that_does_not_describe_the_fence_is_refused() {
     let denied = u64::from(HandleAccess::NO_SIGNAL.0 | HandleAccess::NO_WAIT.0);
     refused_with(&|header| header.access = denied, "access");
     refused_with(&|header| header.access |= 1 << 40, "access");
+    refused_with(
+        &|header| header.keeps_value_on_tdr = 2,
+        "neither of the two",
+    );
     let (mut sent, other) = (descriptors(), descriptors());
     sent[0] = other[0].try_clone().unwrap();
     refused(&sent, "not of one fence");

@@ -97,7 +97,8 @@ pub struct SharedFenceHeader {
     pub monitored_file: u64,
     /// The PID namespace in which the owners of slots are named, by its number.
     pub pid_namespace: u64,
-    reserved: u64,
+    /// 1 with NoSignalMaxValueOnTdr, else 0.
+    pub keeps_value_on_tdr: u64,
 }
 
 offsets!(SharedFenceHeader, size 64, {
@@ -110,10 +111,13 @@ impl SharedFenceHeader {
     /// "nfence" and what the page is.
     pub const MAGIC: u64 = u64::from_le_bytes(*b"nfenceMV");
     /// Of this layout.
-    pub const VERSION: u64 = 3;
+    pub const VERSION: u64 = 4;
     /// Where the word lies that says how often CurrentValue was stored backwards from a CPU. Writers: all
     /// openers, by read-modify-write.
     pub const REWINDS: u64 = Self::OFFSET + Self::BYTES;
+    /// Where the word lies that is not 0 once the fence is always signaled, since a device is lost that could
+    /// signal it (NF-19). Writers: all openers.
+    pub const ALWAYS_SIGNALED: u64 = Self::REWINDS + 8;
 
     /// Of a fence with this access, by the files of its pages and the PID namespace of its openers.
     #[must_use]
@@ -130,13 +134,13 @@ impl SharedFenceHeader {
             current_file,
             monitored_file,
             pid_namespace,
-            reserved: 0,
+            keeps_value_on_tdr: 0,
         }
     }
 }
 
 const _: () = assert!(
     OpenerSlot::reached(OpenerSlot::SLOTS, 0) <= SharedFenceHeader::OFFSET
-        && SharedFenceHeader::REWINDS + 8 <= PAGE_BYTES,
+        && SharedFenceHeader::ALWAYS_SIGNALED + 8 <= PAGE_BYTES,
     "slots, reached words and header lie in one page and do not overlap"
 );

@@ -53,6 +53,12 @@ impl HandleAccess {
         self.0 & other.0 == other.0
     }
 
+    /// The bits of both.
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
     /// Wait and signal.
     pub const FULL: Self = Self(0);
     /// GPU waits pass at once and signals leave the storage alone (NF-19).

@@ -7,8 +7,8 @@ use super::{adapter, caller, device, doorbell, hw_queue, last_error, native_fenc
 use crate::abi::wddm::{
     CloseAdapter, ConnectDoorbell, CreateDevice, CreateDoorbell, CreateHwContext,
     CreateHwQueueForUserModeSubmission, CreateNativeFence, DestroyDevice, DestroyDoorbell,
-    DestroyHwContext, DestroyHwQueue, NotifyWorkSubmission, NtStatus, OpenNativeFenceFromNtHandle,
-    QueryAdapterInfo,
+    DestroyHwContext, DestroyHwQueue, GetDeviceState, NotifyWorkSubmission, NtStatus,
+    OpenNativeFenceFromNtHandle, QueryAdapterInfo,
 };
 
 /// Opens a Vulkan device as an adapter: the best one, or the best with `DeviceName` in its name.
@@ -137,6 +137,22 @@ pub unsafe extern "C" fn NfD3DKMTDestroyDevice(args: *const DestroyDevice) -> Nt
     unsafe { caller::input(args, device::destroy) }
 }
 
+/// Says whether a device runs, or what became of it: `ExecutionState` of type
+/// `D3DKMT_DEVICESTATE_EXECUTION`. A device that is lost stays so: its other calls but those that destroy
+/// return `STATUS_DEVICE_REMOVED`, and its program destroys it and makes another.
+///
+/// # Errors
+/// `STATUS_INVALID_HANDLE`; `STATUS_NOT_SUPPORTED`: the states of another type.
+///
+/// # Safety
+/// `args` is NULL, not aligned, or points to such a structure, which nobody else touches during the
+/// call; and so do the pointers in it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn NfD3DKMTGetDeviceState(args: *mut GetDeviceState) -> NtStatus {
+    // SAFETY: the caller's promise.
+    unsafe { caller::in_out(args, device::get_state) }
+}
+
 /// Creates a native fence: `hSyncObject`, `Info.NativeFenceMapping` and
 /// `PrivateDriverData` (`NF_NATIVEFENCE_PRIVATEDATA`) out.
 ///
@@ -150,7 +166,7 @@ pub unsafe extern "C" fn NfD3DKMTDestroyDevice(args: *const DestroyDevice) -> Nt
 /// an unknown type or flag, CrossAdapter with INTRA_GPU, INTRA_GPU with an initial value, which a packet
 /// of the creator sets, NtSecuritySharing without Shared;
 /// `STATUS_NOT_SUPPORTED`: an adapter without native fences; INTRA_GPU where GetOSCaps does not report it;
-/// and the flags that are not built: CrossAdapter, TopOfPipeline, NoSignalMaxValueOnTdr, NoGPUAccess, SignalByKmd,
+/// and the flags that are not built: CrossAdapter, TopOfPipeline, NoGPUAccess, SignalByKmd,
 /// UnwaitCpuWaitersOnlyOnDestroy; `STATUS_NO_MEMORY`, `STATUS_INSUFFICIENT_RESOURCES`;
 /// `STATUS_DEVICE_REMOVED`: the adapter was stopped.
 ///

@@ -5,7 +5,9 @@ use super::handles;
 use super::object::{Device, HwContext, Object, OpenedAdapter};
 use super::private_data::EndDevice;
 use super::refusal::Refusal;
-use crate::abi::wddm::{CreateDevice, CreateHwContext, DestroyDevice, DestroyHwContext};
+use crate::abi::wddm::{
+    CreateDevice, CreateHwContext, DestroyDevice, DestroyHwContext, DeviceStateType, GetDeviceState,
+};
 use crate::sync::Arc;
 use crate::umd::Timeout;
 use std::time::Duration;
@@ -27,6 +29,17 @@ pub(super) fn create(args: &mut CreateDevice) -> Result<(), Refusal> {
 
 pub(super) fn destroy(args: DestroyDevice) -> Result<(), Refusal> {
     handles::destroy::<Device>(args.device, |_| Ok(()))
+}
+
+/// Answers for a lost device too: that is what it is for.
+pub(super) fn get_state(args: &mut GetDeviceState) -> Result<(), Refusal> {
+    let device = handles::find::<Device>(args.device)?;
+    if args.state_type != DeviceStateType::EXECUTION {
+        let why = "of a device's states D3DKMT_DEVICESTATE_EXECUTION alone is offered";
+        return Err(Refusal::not_supported(why));
+    }
+    args.execution_state = device.device.execution_state();
+    Ok(())
 }
 
 /// Takes the doorbells and waits, with no lock of the table: other calls go on, and what is destroyed

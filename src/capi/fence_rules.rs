@@ -13,7 +13,6 @@ type Flags = SynchronizationObjectFlags;
 /// Published, and not built yet for native fences.
 const NOT_BUILT: Flags = Flags::CROSS_ADAPTER
     .with(Flags::TOP_OF_PIPELINE)
-    .with(Flags::NO_SIGNAL_MAX_VALUE_ON_TDR)
     .with(Flags::NO_GPU_ACCESS)
     .with(Flags::SIGNAL_BY_KMD)
     .with(Flags::UNWAIT_CPU_WAITERS_ONLY_ON_DESTROY);
@@ -53,6 +52,7 @@ pub(super) fn options(info: &NativeFenceInfo) -> Result<FenceOptions, Refusal> {
         no_wait: flags.has(Flags::NO_WAIT),
         shared: flags.has(Flags::SHARED),
         intra_gpu: is_intra_gpu,
+        no_signal_max_value_on_tdr: flags.has(Flags::NO_SIGNAL_MAX_VALUE_ON_TDR),
         ..FenceOptions::default()
     })
 }

@@ -53,8 +53,9 @@ pub use calls::{
     NfD3DKMTCloseAdapter, NfD3DKMTConnectDoorbell, NfD3DKMTCreateDevice, NfD3DKMTCreateDoorbell,
     NfD3DKMTCreateHwContext, NfD3DKMTCreateHwQueueForUserModeSubmission, NfD3DKMTCreateNativeFence,
     NfD3DKMTDestroyDevice, NfD3DKMTDestroyDoorbell, NfD3DKMTDestroyHwContext,
-    NfD3DKMTDestroyHwQueue, NfD3DKMTNotifyWorkSubmission, NfD3DKMTOpenNativeFenceFromNtHandle,
-    NfD3DKMTQueryAdapterInfo, NfEndDevice, NfLastErrorText, NfOpenAdapter, NfShareObject,
+    NfD3DKMTDestroyHwQueue, NfD3DKMTGetDeviceState, NfD3DKMTNotifyWorkSubmission,
+    NfD3DKMTOpenNativeFenceFromNtHandle, NfD3DKMTQueryAdapterInfo, NfEndDevice, NfLastErrorText,
+    NfOpenAdapter, NfShareObject,
 };
 #[cfg(not(test))]
 pub use kernel_queue_calls::{

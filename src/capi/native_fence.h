@@ -120,6 +120,24 @@ typedef enum D3DKMDT_COMPUTE_PREEMPTION_GRANULARITY {
   D3DKMDT_COMPUTE_PREEMPTION_THREAD_BOUNDARY = 400,
   D3DKMDT_COMPUTE_PREEMPTION_SHADER_BOUNDARY = 500,
 } D3DKMDT_COMPUTE_PREEMPTION_GRANULARITY;
+typedef enum D3DKMT_DEVICEEXECUTION_STATE {
+  D3DKMT_DEVICEEXECUTION_ACTIVE = 1,
+  D3DKMT_DEVICEEXECUTION_RESET = 2,
+  D3DKMT_DEVICEEXECUTION_HUNG = 3,
+  D3DKMT_DEVICEEXECUTION_STOPPED = 4,
+  D3DKMT_DEVICEEXECUTION_ERROR_OUTOFMEMORY = 5,
+  D3DKMT_DEVICEEXECUTION_ERROR_DMAFAULT = 6,
+  D3DKMT_DEVICEEXECUTION_ERROR_DMAPAGEFAULT = 7,
+} D3DKMT_DEVICEEXECUTION_STATE;
+
+typedef enum D3DKMT_DEVICESTATE_TYPE {
+  D3DKMT_DEVICESTATE_EXECUTION = 1,
+  D3DKMT_DEVICESTATE_PRESENT = 2,
+  D3DKMT_DEVICESTATE_RESET = 3,
+  D3DKMT_DEVICESTATE_PRESENT_DWM = 4,
+  D3DKMT_DEVICESTATE_PAGE_FAULT = 5,
+  D3DKMT_DEVICESTATE_PRESENT_QUEUE = 6,
+} D3DKMT_DEVICESTATE_TYPE;
 
 typedef enum D3DDDI_NATIVEFENCE_TYPE {
   D3DDDI_NATIVEFENCE_TYPE_DEFAULT = 0,
@@ -422,6 +440,28 @@ typedef struct D3DKMT_DESTROYDEVICE {
    */
   D3DKMT_HANDLE hDevice;
 } D3DKMT_DESTROYDEVICE;
+
+/*
+ `D3DKMT_GETDEVICESTATE`.
+ */
+typedef struct D3DKMT_GETDEVICESTATE {
+  /*
+   [in] The device.
+   */
+  D3DKMT_HANDLE hDevice;
+  /*
+   [in] Which state.
+   */
+  D3DKMT_DEVICESTATE_TYPE StateType;
+  /*
+   [out] The first member of a union of 48 bytes.
+   */
+  D3DKMT_DEVICEEXECUTION_STATE ExecutionState;
+  /*
+   The rest of that union: the other types' states.
+   */
+  uint32_t other_states[11];
+} D3DKMT_GETDEVICESTATE;
 
 /*
  `D3DDDI_NATIVEFENCEMAPPING`: where a program finds a fence's values.
@@ -1360,6 +1400,20 @@ NTSTATUS NfEndDevice(const struct NF_ENDDEVICE *args);
 NTSTATUS NfD3DKMTDestroyDevice(const struct D3DKMT_DESTROYDEVICE *args);
 
 /*
+ Says whether a device runs, or what became of it: `ExecutionState` of type
+ `D3DKMT_DEVICESTATE_EXECUTION`. A device that is lost stays so: its other calls but those that destroy
+ return `STATUS_DEVICE_REMOVED`, and its program destroys it and makes another.
+
+ # Errors
+ `STATUS_INVALID_HANDLE`; `STATUS_NOT_SUPPORTED`: the states of another type.
+
+ # Safety
+ `args` is NULL, not aligned, or points to such a structure, which nobody else touches during the
+ call; and so do the pointers in it.
+ */
+NTSTATUS NfD3DKMTGetDeviceState(struct D3DKMT_GETDEVICESTATE *args);
+
+/*
  Creates a native fence: `hSyncObject`, `Info.NativeFenceMapping` and
  `PrivateDriverData` (`NF_NATIVEFENCE_PRIVATEDATA`) out.
 
@@ -1373,7 +1427,7 @@ NTSTATUS NfD3DKMTDestroyDevice(const struct D3DKMT_DESTROYDEVICE *args);
  an unknown type or flag, CrossAdapter with INTRA_GPU, INTRA_GPU with an initial value, which a packet
  of the creator sets, NtSecuritySharing without Shared;
  `STATUS_NOT_SUPPORTED`: an adapter without native fences; INTRA_GPU where GetOSCaps does not report it;
- and the flags that are not built: CrossAdapter, TopOfPipeline, NoSignalMaxValueOnTdr, NoGPUAccess, SignalByKmd,
+ and the flags that are not built: CrossAdapter, TopOfPipeline, NoGPUAccess, SignalByKmd,
  UnwaitCpuWaitersOnlyOnDestroy; `STATUS_NO_MEMORY`, `STATUS_INSUFFICIENT_RESOURCES`;
  `STATUS_DEVICE_REMOVED`: the adapter was stopped.
 

@@ -63,6 +63,8 @@ fn status_of(stop: QueueStop) -> NtStatus {
         | QueueStop::FenceClosed
         | QueueStop::SlotLost
         | QueueStop::OtherQueue
+        | QueueStop::Deadlocked
+        | QueueStop::Orphaned
         | QueueStop::Refused => NtStatus::DEVICE_REMOVED,
     }
 }
@@ -103,7 +105,9 @@ impl From<OsError> for Refusal {
             OsError::Driver(DdiError::Node(NodeError::QueueAborted)) => {
                 NtStatus::GPU_EXCEPTION_ON_DEVICE
             }
-            OsError::ProcessEnds | OsError::DeviceInError => NtStatus::DEVICE_REMOVED,
+            OsError::ProcessEnds | OsError::DeviceInError | OsError::DeviceLost(_) => {
+                NtStatus::DEVICE_REMOVED
+            }
             OsError::NoIntraGpu
             | OsError::NotPreemptionAware
             | OsError::NoFenceSegments
@@ -191,7 +195,7 @@ impl From<SignalError> for Refusal {
         let status = match error {
             SignalError::Closed => NtStatus::INVALID_HANDLE,
             SignalError::AccessDenied => NtStatus::ACCESS_DENIED,
-            SignalError::AdapterStopped => NtStatus::DEVICE_REMOVED,
+            SignalError::AdapterStopped | SignalError::DeviceLost => NtStatus::DEVICE_REMOVED,
             SignalError::Backward { .. }
             | SignalError::TooFar
             | SignalError::IntraGpu
@@ -262,6 +266,20 @@ mod tests {
         let signal = Refusal::from(SignalError::TooFar);
         for refusal in [wait, signal] {
             assert_eq!(refusal.status, NtStatus::INVALID_PARAMETER, "{refusal:?}");
+        }
+    }
+
+    /// Kills `a-lost-device-of-c-is-a-wrong-handle`.
+    #[test]
+    fn td_06_calls_of_a_lost_device_say_that_it_is_removed() {
+        let state = crate::abi::wddm::DeviceExecutionState::HUNG;
+        let refusals = [
+            Refusal::from(OsError::DeviceLost(state)),
+            Refusal::from(SignalError::DeviceLost),
+            Refusal::from(WaitError::DeviceLost),
+        ];
+        for refusal in refusals {
+            assert_eq!(refusal.status, NtStatus::DEVICE_REMOVED, "{refusal:?}");
         }
     }
 

@@ -82,6 +82,18 @@ impl HandleTable {
         self.objects.get(&handle).copied()
     }
 
+    /// From now on what names `object` is always signaled: the handles that are open.
+    pub(super) fn always_signal(&mut self, object: ObjectId) {
+        let always = u64::from(HandleAccess::ALWAYS_SIGNALED.0) << 32;
+        for (handle, named) in &self.objects {
+            let entry = self.table.existing(handle.slot());
+            if let Some(entry) = entry.filter(|_| *named == object) {
+                let meta = entry.0.word(HandleEntry::META);
+                meta.publish(meta.observe() | always);
+            }
+        }
+    }
+
     /// Closes a handle: packets fetched from now on fault. Gives the object that it named.
     pub(super) fn close(&mut self, handle: LocalHandle) -> Option<ObjectId> {
         if let Some((entry, _)) = self.table.existing(handle.slot()) {

@@ -485,13 +485,14 @@ impl QueueSlot {
         self.is_withdrawn.store(is_withdrawn, Ordering::Relaxed);
     }
 
-    /// The wait that the queue stands at, if it does: raw handle and value. Exact when no slice that
+    /// The wait that the queue stands at, if it does: raw handle, value, and when it was first seen. Exact when no slice that
     /// runs the queue is in flight, as [`QueueSlot::state`] is.
     #[must_use]
-    pub fn stands_at(&self) -> Option<(u32, u64)> {
+    pub fn stands_at(&self) -> Option<(u32, u64, u64)> {
         let state = self.state();
         let is_blocked = QueueStanding::of(&state, || self.write_index()) == QueueStanding::Blocked;
-        is_blocked.then_some(((state.head_control >> 32) as u32, state.head_value))
+        let handle = (state.head_control >> 32) as u32;
+        is_blocked.then_some((handle, state.head_value, state.observed_ticks))
     }
 
     /// The doorbell's status.

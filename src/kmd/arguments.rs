@@ -268,4 +268,7 @@ pub struct HwQueueWait {
     pub handle: u32,
     /// The value that it waits for.
     pub value: u64,
+    /// When it was first seen unsatisfied: in ticks of the engine's clock, or of the OS's where the OS waits
+    /// itself.
+    pub observed_ticks: u64,
 }

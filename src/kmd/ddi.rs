@@ -168,10 +168,13 @@ pub trait Ddi: Send + Sync + Debug {
     /// `DxgkDdiUpdateCurrentValuesFromCpu`, DISPATCH_LEVEL: stores each value in order, then makes
     /// the GPU look again at the queues that wait, once for the batch (NF-17). The OS serialises
     /// its updates of one fence. With NotificationOnly it stores nothing: CurrentValue was updated
-    /// elsewhere (NF-18).
+    /// elsewhere (NF-18). With AlwaysSignaled neither, whatever the value: from now on GPU waits on these
+    /// fences pass and GPU signals leave their storage alone, by handles that are opened later too
+    /// (NF-19); what a slice in flight has looked up already it may use until it ends, which it is asked
+    /// to (choice).
     ///
     /// # Errors
-    /// A flag that is reserved, or AlwaysSignaled, which is not built yet. Bug check 0x119, P1 = 0x13.
+    /// A flag that is reserved, or these two at once (choice). Bug check 0x119, P1 = 0x13.
     fn update_current_values_from_cpu(
         &self,
         updates: &[CurrentValueUpdate<'_>],

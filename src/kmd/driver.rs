@@ -445,8 +445,13 @@ impl Ddi for Driver {
     }
 
     fn hw_queue_wait(&self, hw_queue: HwQueueHandle) -> Option<HwQueueWait> {
-        let (handle, value) = self.queues.slot(hw_queue).ok()?.stands_at()?;
-        Some(HwQueueWait { handle, value })
+        let slot = self.queues.slot(hw_queue).ok()?;
+        let (handle, value, observed_ticks) = slot.stands_at()?;
+        Some(HwQueueWait {
+            handle,
+            value,
+            observed_ticks,
+        })
     }
 
     fn park_engine(&self, node_ordinal: u32, attempt: u64) {

@@ -186,7 +186,7 @@ impl ResetCalls<'_> {
             );
             let _ = match (slot.fault(), slot.stands_at()) {
                 (Some(fault), _) => writeln!(text, ", {fault}"),
-                (None, Some((handle, value))) => {
+                (None, Some((handle, value, _))) => {
                     writeln!(
                         text,
                         ", waits for {value} of the fence with handle {handle:#x}"

@@ -78,12 +78,20 @@ impl FenceCalls<'_> {
         updates: &[CurrentValueUpdate<'_>],
         flags: UpdateCurrentValuesFlags,
     ) -> Result<(), DdiError> {
-        if flags.unknown() != 0 || flags.has(UpdateCurrentValuesFlags::ALWAYS_SIGNALED) {
+        let always_signaled = flags.has(UpdateCurrentValuesFlags::ALWAYS_SIGNALED);
+        let notification_only = flags.has(UpdateCurrentValuesFlags::NOTIFICATION_ONLY);
+        if flags.unknown() != 0 || always_signaled && notification_only {
             return Err(DdiError::InvalidParameter(
-                "AlwaysSignaled is not offered yet, and other flags than NotificationOnly are reserved",
+                "AlwaysSignaled and NotificationOnly exclude each other, and other flags are reserved",
             ));
         }
-        if !flags.has(UpdateCurrentValuesFlags::NOTIFICATION_ONLY) {
+        if always_signaled {
+            for node in &self.0.nodes {
+                for update in updates {
+                    node.always_signal(update.fence);
+                }
+            }
+        } else if !notification_only {
             for update in updates {
                 update.word.publish(update.value);
             }

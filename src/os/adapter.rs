@@ -7,6 +7,7 @@ use super::listener;
 use super::process::Process;
 use super::record::Record;
 use super::tdr::TdrPolicy;
+use crate::abi::wddm::DeviceExecutionState;
 use crate::kmd::{
     Callbacks, Ddi, DdiError, DisconnectDoorbell, FeatureError, FeatureId, Interrupt,
     IsFeatureEnabledResult, LevelChecked, NativeFenceInterface, ProcessId, QueryFeatureInterface,
@@ -84,6 +85,9 @@ pub enum OsError {
     /// The program has caused more resets of engines than it may (0x142).
     #[error("the program is kept from the adapter by {0}; open the adapter anew")]
     Blocked(Record),
+    /// The device is in an error state, for good: what was queued is not executed.
+    #[error("the device is lost ({}): destroy it and make it anew", state_name(*.0))]
+    DeviceLost(DeviceExecutionState),
     /// A shared fence does not come over from another operating system.
     #[error(transparent)]
     Passing(#[from] super::PassFenceError),
@@ -99,6 +103,12 @@ pub enum OsError {
     /// The adapter came up without native fences, which user-mode queues need as well.
     #[error("the adapter has no native fences, and no queue for user-mode submission. {0}")]
     NoNativeFences(String),
+}
+
+fn state_name(state: DeviceExecutionState) -> String {
+    let mut names = DeviceExecutionState::VALUES.values.iter();
+    let named = names.find(|(_, number)| *number == state.0);
+    named.map_or_else(|| state.0.to_string(), |(name, _)| (*name).to_owned())
 }
 
 /// An adapter that came up. Dropping the last user's reference stops the driver: when that has

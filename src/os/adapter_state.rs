@@ -3,6 +3,7 @@
 use super::adapter::OsError;
 use super::adapter_life::AdapterLife;
 use super::bring_up::BringUp;
+use super::device_state::DeviceStates;
 use super::fence_segments::AnsweredSegments;
 use super::fence_slots::{FenceSlots, Named};
 use super::fence_storage::FenceStorage;
@@ -22,6 +23,7 @@ use super::signal_log::AttributionBook;
 use super::system_process::SystemProcess;
 use super::tdr::{Tdr, TdrPolicy};
 use super::tracing::TracingSwitch;
+use super::verdict::Verdicts;
 use super::wait_cell::WaitError;
 use crate::abi::wddm::Wddm31Caps;
 use crate::abi::{AllocationId, FenceId, LocalHandle, ObjectId};
@@ -62,6 +64,8 @@ pub struct AdapterState {
     doorbells: AtomicU64,
     pub(super) passed_fences: PassedFences,
     pub(super) losses: Losses,
+    pub(super) devices: DeviceStates,
+    pub(super) verdicts: Verdicts,
     pub(super) parked_engines: ParkedEngines,
     pub(super) counters: InterruptCounters,
     pub(super) tdr: Tdr,
@@ -88,6 +92,8 @@ impl AdapterState {
             doorbells: AtomicU64::new(0),
             passed_fences: PassedFences::default(),
             losses: Losses::default(),
+            devices: DeviceStates::default(),
+            verdicts: Verdicts::default(),
             parked_engines: ParkedEngines::default(),
             counters: InterruptCounters::default(),
             tdr: Tdr::new(tdr),

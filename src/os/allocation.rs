@@ -29,12 +29,14 @@ impl Allocation {
     /// `D3DKMTCreateAllocation2`, of one allocation in system memory that is zero.
     ///
     /// # Errors
-    /// A size of 0 or that is no multiple of 8, no memory, no handle left, or the driver's reason.
+    /// A size of 0 or that is no multiple of 8, no memory, no handle left, or the driver's reason;
+    /// a lost device.
     pub fn create(process: &Arc<Process>, bytes: u64) -> Result<Self, OsError> {
         if bytes == 0 || !bytes.is_multiple_of(8) {
             return Err(OsError::AllocationSize(bytes));
         }
         process.adapter().check_up()?;
+        process.state().check()?;
         let memory = Arc::new(process.allocation_pools().allocate(bytes)?);
         let handle = process.allocate_handle()?;
         let id = process.adapter().next_allocation();

@@ -44,6 +44,9 @@ pub enum SignalError {
     /// The same fence twice in one call.
     #[error("a fence is named twice in one call")]
     NamedTwice,
+    /// The device whose handle it is is lost.
+    #[error("the device is lost")]
+    DeviceLost,
     /// A bug check stopped the adapter, before the call or in it: then the values may be stored.
     #[error("the adapter was stopped: its records say why")]
     AdapterStopped,

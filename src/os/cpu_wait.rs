@@ -184,7 +184,14 @@ fn wait(waits: &[CpuWait<'_>], needs: Needs, timeout: Option<Duration>) -> Optio
     let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     let tally = look_for_a_while(tally, waits, deadline);
     match tally.ended() {
-        None => sleep(tally, waits, deadline),
+        None => {
+            let ended = sleep(tally, waits, deadline);
+            if ended.is_none() {
+                // It has expired: maybe somebody waits for what will not come (TD-15).
+                waits[0].object.process().adapter().judge();
+            }
+            ended
+        }
         ended => ended,
     }
 }

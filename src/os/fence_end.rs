@@ -13,11 +13,16 @@ impl NativeFence {
     pub(super) fn fail(&self, error: WaitError) {
         self.with_state(|state, told| {
             state.failed.get_or_insert(error);
-            // What was reached is satisfied, although no interrupt has told it yet.
-            let satisfied = self.release_reached(state);
-            let failed = state.waiters.drain();
-            self.end(state, (satisfied, failed), error, told);
+            self.end_all_waits(state, error, told);
         });
+    }
+
+    /// Of a fence that has failed.
+    pub(super) fn end_all_waits(&self, state: &mut State, error: WaitError, told: &mut Listeners) {
+        // What was reached is satisfied, although no interrupt has told it yet.
+        let satisfied = self.release_reached(state);
+        let failed = state.waiters.drain();
+        self.end(state, (satisfied, failed), error, told);
     }
 
     /// The same for the waits of these processes alone.

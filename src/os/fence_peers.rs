@@ -39,6 +39,9 @@ impl NativeFence {
             if state.waiters.was_rewound() {
                 peers.rewind();
             }
+            if state.is_always_signaled {
+                peers.always_signal();
+            }
         });
     }
 
@@ -49,6 +52,13 @@ impl NativeFence {
             self.answer_peers(state, told);
             self.settle(state, Vec::new(), true, told);
         });
+        if self
+            .peers
+            .get()
+            .is_some_and(|peers| peers.is_always_signaled())
+        {
+            self.always_signal();
+        }
     }
 
     /// What was told to other operating systems and heard of them; 0 for a fence that never was shared

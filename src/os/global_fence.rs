@@ -67,7 +67,9 @@ impl GlobalFence {
             fence.current_value_place().0,
             fence.monitored_value_place().0,
         );
-        let pages = SharedPages::of(current, monitored, fence.terms().access)?;
+        let terms = fence.terms();
+        let asked = (terms.access, terms.keeps_value_on_tdr);
+        let pages = SharedPages::of(current, monitored, asked)?;
         let link = PeerLink::first(&pages, self.adapter.peer_watch()?)?;
         // Before anybody can have the pages: those to whom they are sent are told of what is signalled here
         // from now on, and who opens them on this adapter finds this fence, and makes no other.

@@ -204,6 +204,7 @@ impl HwContext {
     ) -> Result<Arc<Self>, OsError> {
         let adapter = process.adapter();
         adapter.check_up()?;
+        process.state().check()?;
         let nodes = adapter.ddi().node_count();
         if node_ordinal >= nodes {
             return Err(OsError::NodeOrdinal {

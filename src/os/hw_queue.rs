@@ -294,5 +294,6 @@ impl Drop for HwQueue {
     fn drop(&mut self) {
         self.adapter.forget_queue(self.handle);
         self.record.destroy(QueueStop::Destroyed);
+        self.adapter.judge();
     }
 }

@@ -4,16 +4,14 @@ use super::adapter_state::AdapterState;
 use super::fence_slots::Named;
 use super::kernel_engine::Submitted;
 use super::record::Record;
-use super::signaller::Signaller;
 use super::wait_cell::WaitError;
 use crate::abi::FaultCode;
 use crate::kmd::{
     ContextHandle, DisconnectDoorbell, DisconnectReason, HwQueueHandle, Interrupt,
-    NativeFenceSignaled, ProcessId, QueueFault,
+    NativeFenceSignaled, QueueFault,
 };
 use crate::sync::Ordering;
 use crate::sync::plain::AtomicU64;
-use std::collections::BTreeSet;
 
 /// Interrupts that were handled, by kind.
 #[derive(Debug, Default)]
@@ -187,6 +185,8 @@ impl AdapterState {
             };
             queue.fail(WaitError::QueueFaulted(QueueFault { code, ..fault }));
         }
+        // Who waits for its progress waits for nothing any more.
+        self.judge();
     }
 
     /// Nothing on the GPU refers to a context any more. One that is destroyed meanwhile has nobody to tell.
@@ -216,78 +216,6 @@ impl AdapterState {
                 let record = Record::invalid_submission_id(submission_id, node_ordinal);
                 self.life.bug_check(record);
                 self.life.settle();
-            }
-        }
-    }
-
-    /// An engine executes no more: the devices that have a queue on it are lost, and all of them
-    /// with the last engine. Their fences cannot be relied on any more, but those that carry the
-    /// progress of queues on other engines.
-    ///
-    /// Who else can still reach a value is not asked yet: a queue of an engine that goes on stands
-    /// at its wait until somebody signals (TD-14, TD-15).
-    fn engine_lost(&self, node_ordinal: u32) {
-        // Noted before each walk: what comes later finds it (`losses`).
-        let all_lost = self.losses.note_node(node_ordinal, self.ddi().node_count());
-        for context in self.contexts.all() {
-            if context.handle().node_ordinal == node_ordinal {
-                context.fail(WaitError::DeviceLost);
-            }
-        }
-        let queues = self.all_queues().into_iter();
-        let queues: Vec<_> = queues
-            .filter(|queue| queue.handle().node_ordinal == node_ordinal)
-            .collect();
-        for queue in &queues {
-            queue.fail(WaitError::DeviceLost);
-        }
-        let kernel_queues = self.kernel_queues.all().into_iter();
-        let kernel_queues: Vec<_> = kernel_queues
-            .filter(|queue| queue.handle().node_ordinal == node_ordinal)
-            .collect();
-        for queue in &kernel_queues {
-            queue.fail(WaitError::DeviceLost);
-        }
-        // After its queues: what was held back for an answer is of theirs.
-        self.kernel_queues.engine(node_ordinal).lost();
-        let of_queues = queues.iter().map(|queue| queue.process());
-        let of_kernel_queues = kernel_queues.iter().map(|queue| queue.process());
-        let processes: BTreeSet<_> = of_queues.chain(of_kernel_queues).collect();
-        self.processes_lost(&processes, all_lost);
-    }
-
-    /// The device of an aborted packet is in error, on all its engines.
-    pub(super) fn fail_devices(&self, processes: &BTreeSet<ProcessId>) {
-        for queue in self.all_queues() {
-            if processes.contains(&queue.process()) {
-                queue.fail(WaitError::DeviceLost);
-            }
-        }
-        for queue in self.kernel_queues.all() {
-            if processes.contains(&queue.process()) {
-                queue.fail(WaitError::DeviceLost);
-            }
-        }
-        self.processes_lost(processes, false);
-    }
-
-    fn processes_lost(&self, processes: &BTreeSet<ProcessId>, all_lost: bool) {
-        self.losses.note_processes(processes);
-        let is_lost = |process| processes.contains(&process);
-        for fence in self.monitored.all() {
-            if all_lost || is_lost(fence.process()) {
-                fence.lose();
-            }
-        }
-        for fence in self.all_fences() {
-            if let Signaller::Queue(_) = fence.terms().signaller {
-                continue;
-            }
-            if all_lost || fence.is_signalled_by(is_lost) {
-                fence.fail(WaitError::DeviceLost);
-            } else {
-                // Others can reach its value; those of the lost devices wait for nothing any more.
-                fence.fail_openers(is_lost, WaitError::DeviceLost);
             }
         }
     }

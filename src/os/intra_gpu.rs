@@ -5,12 +5,12 @@
 //! parking). MonitoredValue, which the OS posts for them, is visible to the CPU as of every type.
 
 use super::adapter::OsError;
+use super::fence_options::FenceTerms;
 use super::fence_storage::FenceStorage;
 use super::native_fence::{NativeFence, State};
 use super::process::{FenceObject, Process};
 use super::signaller::Signaller;
 use super::waiter::Waiter;
-use crate::abi::HandleAccess;
 use crate::kmd::NativeFenceType;
 use crate::sync::Arc;
 
@@ -23,10 +23,10 @@ impl Process {
     /// [`Process::create_native_fence`].
     pub fn create_intra_gpu_fence(
         self: &Arc<Self>,
-        access: HandleAccess,
+        asked: impl Into<FenceTerms>,
         is_shareable: bool,
     ) -> Result<FenceObject, OsError> {
-        self.adapter().check_fences()?;
+        self.check_fences()?;
         if !self.adapter().has_intra_gpu_fences() {
             return Err(OsError::NoIntraGpu);
         }
@@ -36,7 +36,8 @@ impl Process {
         } else {
             self.fence_pools.allocate_intra_gpu(segments)?
         };
-        self.create(None, storage, Signaller::Openers, access, is_shareable)
+        let asked = asked.into();
+        self.create(None, storage, Signaller::Openers, asked, is_shareable)
     }
 }
 

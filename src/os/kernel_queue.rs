@@ -282,7 +282,12 @@ impl KernelQueue {
                     stands: None,
                 }));
             }
-        })
+        })?;
+        // Of every other fence somebody may signal it: nothing is certain by that.
+        if waits.iter().any(|(object, ..)| object.is_left_to_queues()) {
+            self.adapter.judge();
+        }
+        Ok(())
     }
 
     /// Signals of the OS of several fences, when all before them has completed: all are queued, or
@@ -362,5 +367,6 @@ impl Drop for KernelQueue {
         let (monitored, process) = (&self.adapter.monitored, self.core.process());
         self.core.end(|| monitored.look_at_those_of(process));
         self.adapter.kernel_queues.take_out(&self.core);
+        self.adapter.judge();
     }
 }

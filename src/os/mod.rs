@@ -9,7 +9,9 @@
 //! other operating systems: under that the system is asked about their processes, and nothing that they
 //! could keep from returning. A reader's place in a log is locked while the driver commits its entries,
 //! under the lock that keeps what is read in order until it is noted, and no fence's lock is taken under
-//! either. The locks of a kernel-mode queue and of its engine's ids are each taken alone. Nothing is held
+//! either. The locks of a kernel-mode queue and of its engine's ids are each taken alone; who collects the
+//! waits of queues (`verdict`) takes one lock after the other, and has none when he acts. Whether a device
+//! is lost is a word, and the book of these words is locked last. Nothing is held
 //! while a thread sleeps, a callback of the driver runs, or a waker, which is foreign code, is woken,
 //! cloned or dropped. Who moves a log, or switches tracing, has a turn and no lock (`turn`), since the
 //! driver waits for slices then and calls back: a turn is had while wakers run, and these are refused
@@ -22,12 +24,15 @@ mod adapter_life;
 mod adapter_state;
 mod allocation;
 mod allocation_storage;
+mod always_signaled;
 mod armed_wait;
 mod async_wait;
 mod bring_up;
 mod carry;
 mod cpu_signal;
 mod cpu_wait;
+mod device_loss;
+mod device_state;
 mod event_handle;
 mod event_wait;
 #[cfg(loom)]
@@ -36,6 +41,7 @@ mod explored_processes;
 mod explored_telling;
 mod features;
 mod fence_end;
+mod fence_options;
 mod fence_peers;
 mod fence_segments;
 mod fence_slots;
@@ -104,6 +110,7 @@ mod tdr;
 mod telling_words;
 mod tracing;
 mod turn;
+mod verdict;
 mod wait_cell;
 mod wait_tally;
 mod waitable;
@@ -129,6 +136,7 @@ pub use event_wait::EventWait;
 #[cfg(loom)]
 pub use explored_telling::{ExploredTelling, ExploredTold};
 pub use features::Features;
+pub use fence_options::FenceTerms;
 pub use fence_storage::FenceMemory;
 #[cfg(all(feature = "capi", not(loom)))]
 pub(crate) use handle_numbers::HandleNumbers;
@@ -154,6 +162,7 @@ pub use sync_object::SyncObject;
 pub use system_device::{PagedAllocation, SystemDevice};
 pub use tdr::{TdrDebugMode, TdrLevel, TdrPolicy, TdrReport};
 pub use tracing::Tracing;
+pub use verdict::{Cycle, CycleLink, QueueVerdict, Verdict};
 pub use wait_cell::WaitError;
 pub use waitable::Waitable;
 

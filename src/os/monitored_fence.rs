@@ -295,6 +295,15 @@ impl MonitoredFence {
         self.with_state(|state, told| self.look(state, told));
     }
 
+    /// The same: how many waits have ended by it.
+    pub(super) fn wake_reached(&self) -> usize {
+        self.with_state(|state, told| {
+            let before = state.waiters.len();
+            self.look(state, told);
+            before - state.waiters.len()
+        })
+    }
+
     /// A GPU signal is queued.
     ///
     /// # Errors

@@ -90,6 +90,7 @@ impl Process {
     ) -> Result<MonitoredFenceObject, OsError> {
         let adapter = self.adapter();
         adapter.check_up()?;
+        self.state().check()?;
         let place = self.monitored_values().allocate()?;
         let user = place.read_only()?;
         let handle = self.allocate_handle()?;
@@ -98,7 +99,9 @@ impl Process {
         let parts = MonitoredFenceParts {
             id: adapter.reserve_fence(),
             process: self.id(),
-            ends_on_tdr: !args.no_signal_max_value_on_tdr,
+            // None is set to its maximum that its device could not signal (MF-08).
+            ends_on_tdr: !args.no_signal_max_value_on_tdr
+                && !args.access.has(HandleAccess::NO_SIGNAL),
             width: if narrow { Width::LowHalf } else { Width::Whole },
             place,
             user,
@@ -117,6 +120,7 @@ impl Process {
         };
         // After it can be found, as for native fences.
         adapter.check_up()?;
+        self.state().check()?;
         Ok(object)
     }
 }
@@ -168,9 +172,11 @@ impl MonitoredFenceObject {
     /// Whether a signal may be made by this handle, from the CPU or by a queue.
     ///
     /// # Errors
-    /// [`SignalError::Closed`]; [`SignalError::AccessDenied`] for one without the right (NF-23).
+    /// [`SignalError::Closed`]; [`SignalError::AccessDenied`] for one without the right (NF-23);
+    /// [`SignalError::DeviceLost`].
     pub fn check_signal(&self) -> Result<(), SignalError> {
-        self.rights.check_signal()
+        self.rights.check_signal()?;
+        self.process.state().check_signal()
     }
 
     /// Whether a wait may be made by this handle.
@@ -179,6 +185,11 @@ impl MonitoredFenceObject {
     /// [`WaitError::Closed`]; [`WaitError::AccessDenied`] for one without the right (NF-23).
     pub fn check_wait(&self) -> Result<(), WaitError> {
         self.rights.check_wait()
+    }
+
+    /// What the handle may do.
+    pub(super) fn access(&self) -> HandleAccess {
+        self.rights.access()
     }
 
     /// Signals from the CPU (MF-04), with `AllowFenceRewind` where asked for.

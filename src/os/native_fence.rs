@@ -42,6 +42,8 @@ pub(super) struct State {
     pub(super) waiters: Waiters,
     pub(super) openers: Openers,
     pub(super) failed: Option<WaitError>,
+    /// For good (`always_signaled`).
+    pub(super) is_always_signaled: bool,
     /// MonitoredValue as last posted.
     pub(super) posted: u64,
     /// CPU waits that were added so far.
@@ -61,6 +63,8 @@ pub(super) struct Terms {
     pub(super) access: HandleAccess,
     /// Others may open it (NF-30).
     pub(super) is_shareable: bool,
+    /// NoSignalMaxValueOnTdr: it goes on where a device is lost that could signal it (TD-14).
+    pub(super) keeps_value_on_tdr: bool,
     /// Type INTRA_GPU: the CPU maps, waits for and signals nothing of it (NF-13).
     pub(super) is_intra_gpu: bool,
 }
@@ -336,9 +340,9 @@ impl NativeFence {
     }
 
     /// Adds an engine that parks at a wait for `value`; one whose value is reached already is
-    /// brought back at once. So is every one of a fence that fails, when it fails: its queue finds
-    /// out if the handle is closed. Of a device that is lost it finds out nothing, and stands on:
-    /// that nobody is left who can signal is not looked for yet (TD-15).
+    /// brought back at once, and so is one of a fence that is always signaled. So is every one of a
+    /// fence that fails, when it fails: its queue finds out if the handle is closed, else it stands on,
+    /// and whether anybody is left who can signal is another question (`verdict`).
     ///
     /// The caller holds the lock of the parked engines, so it tells of the waits that end here, and
     /// settles the adapter's life, when it has let it go.
@@ -349,7 +353,13 @@ impl NativeFence {
         told: &mut Listeners,
     ) -> WaiterKey {
         let engine = Waiter::Engine(node_ordinal);
-        self.add(&mut lock(&self.state), value, engine, told)
+        let state = &mut lock(&self.state);
+        let key = self.add(state, value, engine, told);
+        if state.is_always_signaled && self.take(state, key).is_some() {
+            // The engine may have looked before the driver knew it.
+            self.ddi.resume_engine(node_ordinal);
+        }
+        key
     }
 
     /// Whether a waiter was neither released nor withdrawn.

@@ -29,6 +29,7 @@ impl Process {
             signaller: Signaller::Openers,
             access: pages.access,
             is_shareable: true,
+            keeps_value_on_tdr: pages.keeps_value_on_tdr,
             is_intra_gpu: false,
         };
         let fence = self.adapter().register_fence(terms, storage, None)?;

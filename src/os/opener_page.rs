@@ -95,6 +95,18 @@ impl OpenerPage {
         self.rewinds() != 0
     }
 
+    /// A device is lost that could signal the fence, of whatever operating system. Whether that is news.
+    pub(super) fn always_signal(&self) -> bool {
+        self.page
+            .word(SharedFenceHeader::ALWAYS_SIGNALED)
+            .exchange(0, 1)
+    }
+
+    /// Whether one is.
+    pub(super) fn is_always_signaled(&self) -> bool {
+        self.page.word(SharedFenceHeader::ALWAYS_SIGNALED).observe() != 0
+    }
+
     /// Takes a free slot: which. The words in it are those of one that waits for nothing.
     pub(super) fn join(&self, own: ProcessIdentity) -> Option<usize> {
         let mut slots = 0..OpenerSlot::SLOTS as usize;

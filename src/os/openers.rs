@@ -92,6 +92,12 @@ impl Openers {
         open.any(|opener| opener.can_signal && is_asked(opener.process))
     }
 
+    /// The processes that may signal, one as often as it has it open.
+    pub(super) fn signallers(&self) -> impl Iterator<Item = ProcessId> {
+        let may = self.open.iter().filter(|opener| opener.can_signal);
+        may.map(|opener| opener.process)
+    }
+
     /// The processes that have it open, one as often as it has.
     pub(super) fn processes(&self) -> impl Iterator<Item = ProcessId> {
         self.open.iter().map(|opener| opener.process)

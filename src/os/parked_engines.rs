@@ -9,6 +9,7 @@ use super::adapter_state::AdapterState;
 use super::listener::Listeners;
 use super::native_fence::NativeFence;
 use super::waiter_list::WaiterKey;
+use crate::abi::FenceId;
 use crate::kmd::{EngineWait, Parking};
 use crate::sync::{Arc, Mutex, lock};
 use std::collections::HashMap;
@@ -57,6 +58,14 @@ impl AdapterState {
             Parking::Asked { attempt, waits } => {
                 self.wait_for_engine(node_ordinal, attempt, &waits);
                 self.ddi().park_engine(node_ordinal, attempt);
+                // Of every other fence somebody may signal it: nothing is certain by that.
+                let is_left = |wait: &EngineWait| {
+                    let fence = self.fence(wait.fence);
+                    fence.is_some_and(|fence| fence.is_left_to_queues())
+                };
+                if waits.iter().any(is_left) {
+                    self.judge();
+                }
             }
             Parking::Over { attempt } => {
                 let mut engines = lock(&self.parked_engines.0);
@@ -69,6 +78,15 @@ impl AdapterState {
         }
         // A bug check may have been found with the lock held.
         self.life.settle();
+    }
+
+    /// Whether a waiter stands in the list of a fence in the stead of an engine.
+    pub(super) fn waits_for_engine(&self, node_ordinal: u32, fence: FenceId, value: u64) -> bool {
+        let engines = lock(&self.parked_engines.0);
+        let wait = EngineWait { fence, value };
+        let is_it = |standing: &Standing| standing.wait == wait && standing.stands();
+        let engine = engines.get(&node_ordinal);
+        engine.is_some_and(|engine| engine.waiters.iter().any(is_it))
     }
 
     fn wait_for_engine(&self, node_ordinal: u32, attempt: u64, waits: &[EngineWait]) {

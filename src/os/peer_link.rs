@@ -300,6 +300,24 @@ impl Peers for PeerLink {
         self.page.rewinds()
     }
 
+    fn always_signal(&self) {
+        if self.page.always_signal() {
+            // Before the owners are read: pairs with that of who takes a slot, below.
+            fence(Ordering::SeqCst);
+            self.call();
+        }
+    }
+
+    fn is_always_signaled(&self) -> bool {
+        // After the own slot was taken.
+        fence(Ordering::SeqCst);
+        self.page.is_always_signaled()
+    }
+
+    fn has_others(&self) -> bool {
+        self.others().any(|slot| self.page.owner(slot) != 0)
+    }
+
     fn reached(&self) -> Vec<Reached> {
         let known = lock(&self.known);
         // In a slot that is another's by now stands what that one is told.

@@ -58,6 +58,11 @@
 //! - A process that is killed while it tells keeps one word from being used until its slot has another owner;
 //!   there are enough.
 //!
+//! **That a fence is always signaled** (`always_signaled`) is a word of the page, which goes from 0 to 1 once.
+//! Who stores it makes a fence, reads whose the slots are, and calls them; who takes a slot makes a fence too and
+//! reads the word: of the two one comes first. Who dies between the word and the calls is an event to all others,
+//! and they read it then.
+//!
 //! **A program that calls exec** goes on as the same process, without the fence: nobody is told that its slot
 //! is left, which counts on until the process ends. What its waiters waited for is monitored, and nobody is
 //! woken by that. The system has no event for it, and what would make one, a descriptor of each opener's in
@@ -110,6 +115,17 @@ pub(super) trait Peers: Send + Sync + Debug {
     /// How often any system's CPU has stored CurrentValue backwards: a number that changes before it is.
     #[must_use]
     fn rewinds(&self) -> u64;
+
+    /// The fence is always signaled, and all are to know it.
+    fn always_signal(&self);
+
+    /// Whether any system has said so.
+    #[must_use]
+    fn is_always_signaled(&self) -> bool;
+
+    /// Whether another system has it open.
+    #[must_use]
+    fn has_others(&self) -> bool;
 
     /// The values that this system was told of since the last call.
     #[must_use]

@@ -7,6 +7,8 @@
 use super::adapter::{Adapter, OsError};
 use super::allocation_storage::AllocationPools;
 use super::cpu_signal::SignalError;
+use super::device_state::DeviceState;
+use super::fence_options::FenceTerms;
 use super::fence_storage::{FenceMemory, FencePools, FenceStorage};
 use super::global_fence::GlobalFence;
 use super::handle_numbers::HandleNumbers;
@@ -20,6 +22,7 @@ use super::shared_handle::{Named, SharedHandle};
 use super::signaller::Signaller;
 use super::wait_cell::{WaitError, WaitPart};
 use super::waiter_list::WaiterKey;
+use crate::abi::wddm::DeviceExecutionState;
 use crate::abi::{CURRENT_VALUE_STRIDE, HandleAccess, LocalHandle, WordGroup};
 use crate::kmd::{CreateNativeFence, OpenNativeFence, Place, ProcessId};
 use crate::shared::{Pool, ReadBlock};
@@ -37,6 +40,7 @@ pub struct Process {
     kernel_side: KernelSide,
     handles: Arc<Mutex<HandleNumbers>>,
     pub(super) stage: Mutex<Stage>,
+    state: Arc<DeviceState>,
 }
 
 /// A slot of a process's handle table, free again on drop.
@@ -77,6 +81,7 @@ impl Process {
             monitored_values: Pool::new(memory, WordGroup::CurrentValues, CURRENT_VALUE_STRIDE)
                 .with_places(1024),
             kernel_side: KernelSide::default(),
+            state: adapter.devices.enter(id),
             adapter,
             handles: Arc::new(Mutex::new(HandleNumbers::new())),
             stage: Mutex::default(),
@@ -93,6 +98,17 @@ impl Process {
     #[must_use]
     pub fn adapter(&self) -> &Arc<Adapter> {
         &self.adapter
+    }
+
+    /// Whether it runs, or what became of it: the device that it is (TD-06).
+    #[must_use]
+    pub fn execution_state(&self) -> DeviceExecutionState {
+        self.state.get()
+    }
+
+    /// The same, for what its calls report.
+    pub(super) fn state(&self) -> &DeviceState {
+        &self.state
     }
 
     /// Memory of the process's hardware queues.
@@ -128,19 +144,20 @@ impl Process {
         }
     }
 
-    /// `D3DKMTCreateNativeFence`, type DEFAULT; `access` is what its handle may do (NF-23).
+    /// `D3DKMTCreateNativeFence`, type DEFAULT; `asked` says what its handle may do (NF-23).
     ///
     /// # Errors
     /// No memory, no handle left, or the driver's reason; local memory that is not offered; an
-    /// adapter without native fences, or a stopped one.
+    /// adapter without native fences, or a stopped one; a lost device.
     pub fn create_native_fence(
         self: &Arc<Self>,
         initial: u64,
-        access: HandleAccess,
+        asked: impl Into<FenceTerms>,
         memory: FenceMemory,
     ) -> Result<FenceObject, OsError> {
         let storage = self.fence_storage(memory)?;
-        self.create(Some(initial), storage, Signaller::Openers, access, false)
+        let asked = asked.into();
+        self.create(Some(initial), storage, Signaller::Openers, asked, false)
     }
 
     /// The same with `Shared`: others can open it (NF-30), with the same access. Its values share no
@@ -151,13 +168,14 @@ impl Process {
     pub fn create_shared_fence(
         self: &Arc<Self>,
         initial: u64,
-        access: HandleAccess,
+        asked: impl Into<FenceTerms>,
         memory: FenceMemory,
     ) -> Result<FenceObject, OsError> {
-        self.adapter.check_fences()?;
+        self.check_fences()?;
         let segments = self.adapter.default_segments(memory, true)?;
         let storage = FenceStorage::shareable(self.adapter.ddi().providers(), segments)?;
-        self.create(Some(initial), storage, Signaller::Openers, access, true)
+        let asked = asked.into();
+        self.create(Some(initial), storage, Signaller::Openers, asked, true)
     }
 
     /// `D3DKMTOpenNativeFenceFromNtHandle`: one more handle of a shared fence, for this process, which may
@@ -170,7 +188,7 @@ impl Process {
         self: &Arc<Self>,
         shared: &SharedHandle,
     ) -> Result<FenceObject, OsError> {
-        self.adapter.check_fences()?;
+        self.check_fences()?;
         match shared.named() {
             Named::Here(global) if Arc::ptr_eq(global.adapter(), &self.adapter) => {
                 self.open(Arc::clone(global), |_| Ok(()))
@@ -184,13 +202,19 @@ impl Process {
     /// which packets of the ring may be overwritten, so only PROGRESS packets of the queue, which
     /// the engine checks, store it. In system memory: the user reads it at every submission.
     pub(super) fn create_progress_fence(self: &Arc<Self>) -> Result<FenceObject, OsError> {
-        let access = HandleAccess::NO_SIGNAL;
+        let asked = HandleAccess::NO_SIGNAL.into();
         let storage = self.fence_storage(FenceMemory::System)?;
-        self.create(Some(0), storage, Signaller::Queue(self.id), access, false)
+        self.create(Some(0), storage, Signaller::Queue(self.id), asked, false)
+    }
+
+    /// Refuses fences where there are none, where the adapter is stopped, and where the device is lost.
+    pub(super) fn check_fences(&self) -> Result<(), OsError> {
+        self.adapter.check_fences()?;
+        self.state.check()
     }
 
     fn fence_storage(&self, memory: FenceMemory) -> Result<FenceStorage, OsError> {
-        self.adapter.check_fences()?;
+        self.check_fences()?;
         let segments = self.adapter.default_segments(memory, false)?;
         let storage = self.fence_pools.allocate(memory, segments)?;
         Ok(storage)
@@ -202,19 +226,18 @@ impl Process {
         initial: Option<u64>,
         storage: FenceStorage,
         signaller: Signaller,
-        access: HandleAccess,
+        asked: FenceTerms,
         is_shareable: bool,
     ) -> Result<FenceObject, OsError> {
         let terms = Terms {
             signaller,
-            access,
+            access: asked.access,
             is_shareable,
+            keeps_value_on_tdr: asked.no_signal_max_value_on_tdr,
             is_intra_gpu: initial.is_none(),
         };
         let fence = self.adapter.register_fence(terms, storage, initial)?;
-        let object = self.open_first(GlobalFence::new(fence, &self.adapter))?;
-        self.adapter.fence_made(self.id, object.fence());
-        Ok(object)
+        self.open_first(GlobalFence::new(fence, &self.adapter))
     }
 
     /// The first handle on a fence, which the driver does not know yet.
@@ -272,8 +295,8 @@ impl Process {
             self.adapter.forget_handle(self.id, handle);
             return Err(error);
         }
-        self.adapter.fence_opened(self.id, fence);
-        Ok(FenceObject {
+        self.adapter.fence_opened(fence);
+        let object = FenceObject {
             handle,
             place,
             opener,
@@ -281,7 +304,11 @@ impl Process {
             rights,
             global,
             process: Arc::clone(self),
-        })
+        };
+        // After it can be found among those that have the fence open: a loss that did not find it is seen here,
+        // and the handle closed again.
+        self.state.check()?;
+        Ok(object)
     }
 }
 
@@ -292,6 +319,7 @@ impl Drop for Process {
         if let Some(kernel_side) = self.kernel_side.id_if_used() {
             self.adapter.ddi().destroy_process(kernel_side);
         }
+        self.adapter.devices.take_out(self.id);
     }
 }
 
@@ -347,12 +375,13 @@ impl FenceObject {
     ///
     /// # Errors
     /// [`SignalError::Closed`]; [`SignalError::AccessDenied`] for one without the right (NF-23);
-    /// [`SignalError::IntraGpu`] (NF-13).
+    /// [`SignalError::IntraGpu`] (NF-13); [`SignalError::DeviceLost`].
     pub fn check_signal(&self) -> Result<(), SignalError> {
         if !self.is_closed() && self.fence().terms().is_intra_gpu {
             return Err(SignalError::IntraGpu);
         }
-        self.rights.check_signal()
+        self.rights.check_signal()?;
+        self.process.state().check_signal()
     }
 
     /// Whether a CPU wait may be made by this handle.

@@ -73,7 +73,7 @@ impl fmt::Display for UnfinishedQueue {
             "queue {number} of node {node_ordinal} has completed {completed} of {last}"
         )?;
         match self.wait {
-            Some(HwQueueWait { handle, value }) => {
+            Some(HwQueueWait { handle, value, .. }) => {
                 write!(
                     f,
                     " and waits for {value} of the fence with handle {handle:#x}"
@@ -177,6 +177,7 @@ impl Process {
             return Err(error);
         }
         queues.iter().for_each(Queue::destroy);
+        self.adapter().judge();
         let stage = &mut *lock(&self.stage);
         if *stage == Stage::Ending {
             *stage = Stage::Ended;
@@ -184,8 +185,9 @@ impl Process {
         Ok(())
     }
 
-    /// Refuses what a process that ends cannot have.
+    /// Refuses what a process that ends, or a device that is lost, cannot have.
     pub(super) fn check_running(&self) -> Result<(), OsError> {
+        self.state().check()?;
         match *lock(&self.stage) {
             Stage::Running => Ok(()),
             Stage::Ending | Stage::Ended => Err(OsError::ProcessEnds),

@@ -21,9 +21,10 @@ use super::os_log::{OsLog, now};
 use super::queue_stop::QueueStop;
 use super::software_queue::{HeldWait, OsSignal, SoftwarePacket, SoftwareQueue};
 use super::standing_wait::{Fences, StandingWait};
+use super::verdict::HeldAt;
 use super::wait_cell::WaitError;
 use super::wait_tally::{Needs, WaitTally};
-use crate::abi::{LogOperation, LogType};
+use crate::abi::{FenceId, LogOperation, LogType};
 use crate::kmd::{Ddi, HwQueueHandle, HwQueueWait, ProcessId};
 use crate::sync::{Arc, Mutex, lock, thread_local};
 use std::cell::RefCell;
@@ -172,6 +173,21 @@ impl QueueCore {
         lock(&self.state).software.held_wait()
     }
 
+    /// The same, with the fence, where it stands in the fence's list.
+    pub(super) fn stands_at(&self) -> Option<HeldAt> {
+        lock(&self.state).software.stands_at()
+    }
+
+    /// Whether something was queued that has not completed.
+    pub(super) fn has_work(&self) -> bool {
+        lock(&self.state).software.has_work()
+    }
+
+    /// Signals that it holds.
+    pub(super) fn queued_signals(&self) -> Vec<(FenceId, u64)> {
+        lock(&self.state).software.queued_signals()
+    }
+
     /// Destroys the driver's queue, once, when all of it was executed: first the driver tells of what
     /// the engine has completed, then waits for more progress end.
     pub(super) fn destroy(&self) {
@@ -312,7 +328,13 @@ impl QueueCore {
             let _stopped = lock(&self.state).software.put_back(wait);
             return false;
         };
-        match ended.result {
+        // What a CPU wait is told of as a loss, a queue passes (NF-19).
+        let passes = |error| error == WaitError::DeviceLost && wait.object.is_always_signaled();
+        let result = match ended.result {
+            Err(error) if passes(error) => Ok(()),
+            result => result,
+        };
+        match result {
             Ok(()) => {
                 let end = now();
                 let observed = wait.stands.as_ref().map_or(end, |(observed, _)| *observed);
@@ -327,6 +349,10 @@ impl QueueCore {
     /// A signal of the OS: it has come to the head, and all before it has completed (MF-05).
     fn signal(&self, signal: OsSignal) {
         let (named, result) = match signal {
+            // It leaves the storage alone (NF-19).
+            OsSignal::Native(object, value) if object.fence().is_always_signaled() => {
+                ((object.handle().raw(), value), Ok(()))
+            }
             OsSignal::Native(object, value) => {
                 let signal = CpuSignal {
                     object: &object,

@@ -174,6 +174,16 @@ impl QueueRecord {
         self.progress.upgrade()
     }
 
+    /// The same, as interrupts have it.
+    pub(super) fn progress_fence(&self) -> &NativeFence {
+        &self.progress_fence
+    }
+
+    /// Its memory but for logs.
+    pub(super) fn storage(&self) -> &QueueStorage {
+        &self.storage
+    }
+
     /// The wait that the queue stands at.
     pub(super) fn stands_at(&self) -> Option<HwQueueWait> {
         self.ddi.hw_queue_wait(self.handle)

@@ -27,6 +27,15 @@ pub enum QueueStop {
     /// It stood at a wait for the progress of a queue that executes nothing any more.
     #[error("a queue whose progress it was to wait for was stopped before")]
     OtherQueue,
+    /// It stood at the youngest wait of a circle of queues that wait for each other (TD-15).
+    #[error(
+        "it waited in a circle of queues that wait for each other, and nobody else could signal: the \
+         adapter's verdicts say which"
+    )]
+    Deadlocked,
+    /// It stood at a wait for a value that nobody is left to reach (TD-15).
+    #[error("it waited for a value that nobody is left to signal")]
+    Orphaned,
     /// The handle of a fence does not allow what was queued.
     #[error("a wait or a signal of it was refused when its turn came")]
     Refused,
@@ -58,6 +67,7 @@ impl QueueStop {
     pub(super) fn at_signal(error: SignalError) -> WaitError {
         let stop = match error {
             SignalError::AdapterStopped => return WaitError::AdapterStopped,
+            SignalError::DeviceLost => return WaitError::DeviceLost,
             SignalError::Closed => Self::FenceClosed,
             SignalError::AccessDenied
             | SignalError::IntraGpu

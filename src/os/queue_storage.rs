@@ -30,6 +30,8 @@ pub(super) struct QueuePools {
 pub(super) struct QueueStorage {
     /// Control words in the first page, packets from [`PAGE_BYTES`] on.
     pub(super) ring: PoolPlace,
+    /// How many packets that has.
+    pub(super) ring_index: RingIndex,
     pub(super) doorbell: PoolPlace,
     pub(super) progress: PoolPlace,
 }
@@ -55,6 +57,7 @@ impl QueuePools {
     pub(super) fn allocate(&self, ring: RingIndex) -> Result<QueueStorage, RegionError> {
         Ok(QueueStorage {
             ring: self.rings_of(ring.capacity()).allocate()?,
+            ring_index: ring,
             doorbell: self.doorbells.allocate()?,
             progress: self.progress.allocate()?,
         })

@@ -51,6 +51,18 @@ impl NativeFence {
         }
     }
 
+    /// Ends the waits whose value is there and of which nobody has told: how many there were.
+    pub(super) fn wake_reached(&self) -> usize {
+        self.with_state(|state, told| {
+            let ended = self.release_reached(state);
+            let count = ended.len();
+            if count > 0 {
+                self.settle(state, ended, false, told);
+            }
+            count
+        })
+    }
+
     /// The deferred part of an interrupt that names this fence with `value`.
     pub(super) fn raised(&self, value: u64) {
         self.with_state(|state, told| {

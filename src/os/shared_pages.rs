@@ -6,7 +6,7 @@
 //! A process that has the fence open can store what it likes to every word of both pages. So it can, of
 //! this fence and no other: store any CurrentValue, and wait for any value; have the others look without
 //! end; have their engines raise for nothing, or not raise; take their slots away, which they notice when
-//! they look; and so have waiters of theirs wake for nothing or sleep until something else has them look.
+//! they look; say that a device was lost that could signal it; and so have waiters of theirs wake for nothing or sleep until something else has them look.
 //! It cannot make a thread of theirs wait for it, nor make one stay under a lock. A MonitoredValue or an
 //! owner that makes no sense costs a look; no word of the pages is an address, and the one that is an index
 //! is cut to what there is.
@@ -25,7 +25,7 @@ use std::os::fd::AsFd;
 
 /// Before the descriptors in a message: what they are, and by which version.
 #[cfg(not(loom))]
-const TEXT: &[u8; 16] = b"native-fence 3\r\n";
+const TEXT: &[u8; 16] = b"native-fence 4\r\n";
 /// Descriptors of a message.
 #[cfg(not(loom))]
 const DESCRIPTORS: usize = 2;
@@ -74,6 +74,8 @@ pub(super) struct SharedPages {
     pub(super) monitored: Arc<Region>,
     /// What openers may do.
     pub(super) access: HandleAccess,
+    /// NoSignalMaxValueOnTdr.
+    pub(super) keeps_value_on_tdr: bool,
     files: FenceFiles,
     /// Whose processes can open it.
     pid_namespace: u64,
@@ -94,13 +96,14 @@ impl SharedPages {
     pub(super) fn of(
         current: &Arc<Region>,
         monitored: &Arc<Region>,
-        access: HandleAccess,
+        (access, keeps_value_on_tdr): (HandleAccess, bool),
     ) -> Result<Arc<Self>, PassFenceError> {
         let files = files_of(current, monitored)?;
         let pages = Arc::new(Self {
             current: Arc::clone(current),
             monitored: Arc::clone(monitored),
             access,
+            keeps_value_on_tdr,
             files,
             pid_namespace: pid_namespace()?,
         });
@@ -110,7 +113,11 @@ impl SharedPages {
 
     fn header(&self) -> SharedFenceHeader {
         let ((_, current), (_, monitored)) = self.files;
-        SharedFenceHeader::new(self.access.0, (current, monitored), self.pid_namespace)
+        let files = (current, monitored);
+        SharedFenceHeader {
+            keeps_value_on_tdr: u64::from(self.keeps_value_on_tdr),
+            ..SharedFenceHeader::new(self.access.0, files, self.pid_namespace)
+        }
     }
 
     /// A mapping of the slots.
@@ -153,6 +160,7 @@ impl SharedPages {
             current,
             monitored,
             access: HandleAccess::FULL,
+            keeps_value_on_tdr: false,
             pid_namespace: pid_namespace()?,
         };
         let described = pages.page()?.description();
@@ -172,6 +180,11 @@ impl SharedPages {
         if described.pid_namespace != pages.pid_namespace {
             return no_fence("it is of another PID namespace, whose processes have other ids here");
         }
+        pages.keeps_value_on_tdr = match described.keeps_value_on_tdr {
+            0 => false,
+            1 => true,
+            _ => return no_fence("what becomes of it on a loss is neither of the two"),
+        };
         if described != pages.header() {
             return no_fence("its pages are not of one fence");
         }

@@ -9,9 +9,10 @@ use super::cpu_signal::SignalError;
 use super::monitored_object::MonitoredFenceObject;
 use super::process::FenceObject;
 use super::standing_wait::StandingWait;
+use super::verdict::HeldAt;
 use super::wait_cell::WaitError;
 use super::waitable::Waitable;
-use crate::abi::Packet;
+use crate::abi::{FenceId, Packet};
 use crate::kmd::{HwQueueWait, SubmitCommand, SubmitCommandFlags};
 use crate::sync::Arc;
 use std::collections::VecDeque;
@@ -228,9 +229,45 @@ impl SoftwareQueue {
             SoftwarePacket::Wait(wait) => Some(HwQueueWait {
                 handle: wait.handle,
                 value: wait.value,
+                observed_ticks: wait.stands.as_ref().map_or(0, |(observed, _)| *observed),
             }),
             SoftwarePacket::Command(_) | SoftwarePacket::Signal(_) => None,
         }
+    }
+
+    /// The wait at the head that stands in its fence's list.
+    pub(super) fn stands_at(&self) -> Option<HeldAt> {
+        let Some(SoftwarePacket::Wait(wait)) = self.held.front() else {
+            return None;
+        };
+        let (observed, _) = wait.stands.as_ref()?;
+        Some((Arc::clone(&wait.object), wait.value, *observed))
+    }
+
+    /// Whether something was queued that has not completed.
+    pub(super) fn has_work(&self) -> bool {
+        !self.held.is_empty() || !self.in_flight.is_empty()
+    }
+
+    /// Signals that are held.
+    pub(super) fn queued_signals(&self) -> Vec<(FenceId, u64)> {
+        let signal = |signal: &QueuedSignal| (signal.object.fence().id(), signal.value);
+        let mut signals = Vec::new();
+        for packet in &self.held {
+            match packet {
+                SoftwarePacket::Command(command) => {
+                    signals.extend(command.effects.signals.iter().map(signal));
+                }
+                SoftwarePacket::Signal(OsSignal::Native(object, value)) => {
+                    signals.push((object.fence().id(), *value));
+                }
+                SoftwarePacket::Signal(OsSignal::Monitored(queued)) => {
+                    signals.push(signal(queued));
+                }
+                SoftwarePacket::Wait(_) => {}
+            }
+        }
+        signals
     }
 
     /// Takes the head out if something can be done with it now.

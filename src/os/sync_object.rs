@@ -4,9 +4,11 @@ use super::cpu_signal::{CpuSignal, SignalError};
 use super::monitored_object::MonitoredFenceObject;
 use super::monitored_signal::MonitoredSignal;
 use super::process::{FenceObject, Process};
+use super::verdict::Signallers;
 use super::wait_cell::{WaitError, WaitPart};
 use super::waitable::{Stands, Waitable};
 use super::waiter_list::WaiterKey;
+use crate::abi::FenceId;
 use crate::abi::LocalHandle;
 use crate::kmd::Ddi;
 use crate::sync::Arc;
@@ -107,6 +109,22 @@ impl Stands for SyncObject {
 
     fn resample(&self) {
         self.stands().resample();
+    }
+
+    fn fence_id(&self) -> FenceId {
+        self.stands().fence_id()
+    }
+
+    fn signallers(&self) -> Signallers {
+        self.stands().signallers()
+    }
+
+    fn is_left_to_queues(&self) -> bool {
+        self.stands().is_left_to_queues()
+    }
+
+    fn is_always_signaled(&self) -> bool {
+        self.stands().is_always_signaled()
     }
 
     fn process(&self) -> &Arc<Process> {

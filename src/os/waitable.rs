@@ -6,8 +6,10 @@
 
 use super::monitored_object::MonitoredFenceObject;
 use super::process::{FenceObject, Process};
+use super::verdict::Signallers;
 use super::wait_cell::{WaitError, WaitPart};
 use super::waiter_list::WaiterKey;
+use crate::abi::FenceId;
 use crate::kmd::Ddi;
 use crate::sync::Arc;
 use std::fmt::Debug;
@@ -47,6 +49,18 @@ pub trait Stands: Debug + Send + Sync {
     /// Reads CurrentValue again and releases whom it satisfies.
     fn resample(&self);
 
+    /// Which fence.
+    fn fence_id(&self) -> FenceId;
+
+    /// Who can signal it, but for the queue whose progress it may carry.
+    fn signallers(&self) -> Signallers;
+
+    /// Whether nobody may ever signal it but a queue, whose progress it carries.
+    fn is_left_to_queues(&self) -> bool;
+
+    /// Whether a wait by a queue passes, whatever the value (NF-19).
+    fn is_always_signaled(&self) -> bool;
+
     /// The process whose handle it is.
     fn process(&self) -> &Arc<Process>;
 
@@ -83,6 +97,23 @@ impl Stands for FenceObject {
 
     fn resample(&self) {
         self.fence().resample();
+    }
+
+    fn fence_id(&self) -> FenceId {
+        self.fence().id()
+    }
+
+    fn signallers(&self) -> Signallers {
+        self.fence()
+            .signallers(&Self::process(self).adapter().devices)
+    }
+
+    fn is_left_to_queues(&self) -> bool {
+        self.fence().is_left_to_queues()
+    }
+
+    fn is_always_signaled(&self) -> bool {
+        self.fence().is_always_signaled()
     }
 
     fn process(&self) -> &Arc<Process> {
@@ -124,6 +155,22 @@ impl Stands for MonitoredFenceObject {
 
     fn resample(&self) {
         self.fence().resample();
+    }
+
+    fn fence_id(&self) -> FenceId {
+        self.fence().id()
+    }
+
+    fn signallers(&self) -> Signallers {
+        Self::signallers(self)
+    }
+
+    fn is_left_to_queues(&self) -> bool {
+        Self::is_left_to_queues(self)
+    }
+
+    fn is_always_signaled(&self) -> bool {
+        false
     }
 
     fn process(&self) -> &Arc<Process> {

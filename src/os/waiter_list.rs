@@ -55,6 +55,11 @@ impl<W> WaiterList<W> {
         self.next
     }
 
+    /// How many wait.
+    pub(super) fn len(&self) -> usize {
+        self.waiters.len()
+    }
+
     /// Whether nobody waits.
     pub(super) fn is_empty(&self) -> bool {
         self.waiters.is_empty()

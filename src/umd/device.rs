@@ -2,8 +2,8 @@
 
 use super::{Allocation, Fence, HwQueue, Timeout};
 use crate::abi::HandleAccess;
-use crate::abi::wddm::CreateHwQueueFlags;
-use crate::os::{self, EndError, FenceMemory, SharedHandle};
+use crate::abi::wddm::{CreateHwQueueFlags, DeviceExecutionState};
+use crate::os::{self, EndError, FenceMemory, FenceTerms, SharedHandle};
 use crate::sync::Arc;
 
 /// Why something could not be created.
@@ -67,17 +67,25 @@ pub struct FenceOptions {
     /// whatever `memory` says. The CPU maps, waits for and signals nothing of it, and it starts at 0: a
     /// packet of its creator stores another value.
     pub intra_gpu: bool,
+    /// `NoSignalMaxValueOnTdr`: where a device is lost that could signal it, the fence goes on for others.
+    /// Without it waits of queues on it pass from then on, and those of the CPU end with the error (NF-19,
+    /// TD-14).
+    pub no_signal_max_value_on_tdr: bool,
 }
 
 impl FenceOptions {
-    /// What the fence's handle may do.
-    fn access(self) -> Result<HandleAccess, CreateError> {
-        match (self.no_signal, self.no_wait) {
-            (false, false) => Ok(HandleAccess::FULL),
-            (true, false) => Ok(HandleAccess::NO_SIGNAL),
-            (false, true) => Ok(HandleAccess::NO_WAIT),
-            (true, true) => Err(CreateError::NoSignalAndNoWait),
-        }
+    /// What the fence's handle may do, and what becomes of it on a loss.
+    fn terms(self) -> Result<FenceTerms, CreateError> {
+        let access = match (self.no_signal, self.no_wait) {
+            (false, false) => HandleAccess::FULL,
+            (true, false) => HandleAccess::NO_SIGNAL,
+            (false, true) => HandleAccess::NO_WAIT,
+            (true, true) => return Err(CreateError::NoSignalAndNoWait),
+        };
+        Ok(FenceTerms {
+            access,
+            no_signal_max_value_on_tdr: self.no_signal_max_value_on_tdr,
+        })
     }
 }
 
@@ -111,6 +119,16 @@ impl Device {
         &self.process
     }
 
+    /// Whether the device runs, or what became of it (`D3DKMT_DEVICEEXECUTION_STATE`). One that is lost stays
+    /// so: what it had queued is not executed, its waits end with [`WaitError::DeviceLost`], its other calls
+    /// with [`OsError::DeviceLost`](os::OsError::DeviceLost), and its program makes another (TD-06).
+    ///
+    /// [`WaitError::DeviceLost`]: crate::os::WaitError::DeviceLost
+    #[must_use]
+    pub fn execution_state(&self) -> DeviceExecutionState {
+        self.process.execution_state()
+    }
+
     /// Creates a native fence of type DEFAULT that starts at `initial`, in system memory if the
     /// adapter was not opened to make fences elsewhere.
     ///
@@ -133,17 +151,17 @@ impl Device {
     /// Local memory is not offered, with the reason and what to do; no memory or no handle left;
     /// `no_signal` and `no_wait` at once; of type INTRA_GPU that there is none, or a value to start at.
     pub fn create_fence_with(&self, options: FenceOptions) -> Result<Fence, CreateError> {
-        let access = options.access()?;
+        let terms = options.terms()?;
         let (initial, memory) = (options.initial, options.memory);
         let object = if options.intra_gpu {
             if initial != 0 {
                 return Err(CreateError::IntraGpuInitialValue);
             }
-            self.process.create_intra_gpu_fence(access, options.shared)
+            self.process.create_intra_gpu_fence(terms, options.shared)
         } else if options.shared {
-            self.process.create_shared_fence(initial, access, memory)
+            self.process.create_shared_fence(initial, terms, memory)
         } else {
-            self.process.create_native_fence(initial, access, memory)
+            self.process.create_native_fence(initial, terms, memory)
         }?;
         Ok(Fence::new(Arc::new(object)))
     }

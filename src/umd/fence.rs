@@ -166,7 +166,7 @@ impl Fence {
     /// Signals from the CPU (NF-20). A lower value than CurrentValue is refused.
     ///
     /// # Errors
-    /// A value below CurrentValue, a closed handle, a progress fence.
+    /// A value below CurrentValue, a closed handle, a progress fence, a lost device.
     pub fn signal(&self, value: u64) -> Result<(), SignalError> {
         self.signal_flagged(value, false)
     }

@@ -1,7 +1,7 @@
-//! Device: what an application opens on an adapter.
+//! Device: what an application opens on an adapter, and the error state that a reset leaves it in.
 
 use super::KmtHandle;
-use super::published::structure;
+use super::published::{enumeration, structure};
 use bytemuck::{Pod, Zeroable};
 
 /// `D3DKMT_CREATEDEVICE`.
@@ -57,3 +57,61 @@ pub struct DestroyDevice {
 }
 
 structure!(DestroyDevice is "D3DKMT_DESTROYDEVICE", 4 bytes { device "hDevice" @ 0 });
+
+enumeration! {
+    /// `D3DKMT_DEVICEEXECUTION_STATE`: whether a device runs, or what became of it.
+    DeviceExecutionState is "D3DKMT_DEVICEEXECUTION_STATE" {
+        /// It runs.
+        ACTIVE "D3DKMT_DEVICEEXECUTION_ACTIVE" = 1,
+        /// A reset that others caused took its work.
+        RESET "D3DKMT_DEVICEEXECUTION_RESET" = 2,
+        /// Its own work hung an engine.
+        HUNG "D3DKMT_DEVICEEXECUTION_HUNG" = 3,
+        /// What it ran on executes nothing any more.
+        STOPPED "D3DKMT_DEVICEEXECUTION_STOPPED" = 4,
+        /// No memory for its work.
+        ERROR_OUTOFMEMORY "D3DKMT_DEVICEEXECUTION_ERROR_OUTOFMEMORY" = 5,
+        /// A packet of it faulted.
+        ERROR_DMAFAULT "D3DKMT_DEVICEEXECUTION_ERROR_DMAFAULT" = 6,
+        /// A packet of it touched what it may not.
+        ERROR_DMAPAGEFAULT "D3DKMT_DEVICEEXECUTION_ERROR_DMAPAGEFAULT" = 7,
+    }
+}
+
+enumeration! {
+    /// `D3DKMT_DEVICESTATE_TYPE`: which state of a device is asked for.
+    DeviceStateType is "D3DKMT_DEVICESTATE_TYPE" {
+        /// Its execution state.
+        EXECUTION "D3DKMT_DEVICESTATE_EXECUTION" = 1,
+        /// What it presents.
+        PRESENT "D3DKMT_DEVICESTATE_PRESENT" = 2,
+        /// Whether the desktop was switched.
+        RESET "D3DKMT_DEVICESTATE_RESET" = 3,
+        /// What the desktop's window manager presents for it.
+        PRESENT_DWM "D3DKMT_DEVICESTATE_PRESENT_DWM" = 4,
+        /// Its page fault.
+        PAGE_FAULT "D3DKMT_DEVICESTATE_PAGE_FAULT" = 5,
+        /// Its queue of frames.
+        PRESENT_QUEUE "D3DKMT_DEVICESTATE_PRESENT_QUEUE" = 6,
+    }
+}
+
+/// `D3DKMT_GETDEVICESTATE`.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub struct GetDeviceState {
+    /// \[in\] The device.
+    pub device: KmtHandle,
+    /// \[in\] Which state.
+    pub state_type: DeviceStateType,
+    /// \[out\] The first member of a union of 48 bytes.
+    pub execution_state: DeviceExecutionState,
+    /// The rest of that union: the other types' states.
+    pub other_states: [u32; 11],
+}
+
+structure!(GetDeviceState is "D3DKMT_GETDEVICESTATE", 56 bytes {
+    device "hDevice" @ 0,
+    state_type "StateType" @ 4,
+    execution_state "ExecutionState" @ 8,
+});

@@ -32,7 +32,9 @@ mod wait_signal;
 
 pub use adapter::{CloseAdapter, QueryAdapterInfo, QueryAdapterInfoType, Wddm31Caps};
 pub use caps::{NativeFenceCaps, UserModeSubmissionCaps, UserModeSubmissionFlags, VidSchCaps};
-pub use device::{CreateDevice, DestroyDevice};
+pub use device::{
+    CreateDevice, DestroyDevice, DeviceExecutionState, DeviceStateType, GetDeviceState,
+};
 pub use doorbell::{
     ConnectDoorbell, CreateDoorbell, CreateDoorbellFlags, DestroyDoorbell, DoorbellStatus,
     DriverConnectDoorbell, DriverConnectDoorbellFlags, DriverCreateDoorbell,
@@ -109,6 +111,7 @@ pub const STRUCTURES: &[Structure] = &[
     UserModeSubmissionCaps::LAYOUT,
     CreateDevice::LAYOUT,
     DestroyDevice::LAYOUT,
+    GetDeviceState::LAYOUT,
     CreateDoorbell::LAYOUT,
     ConnectDoorbell::LAYOUT,
     DestroyDoorbell::LAYOUT,
@@ -193,6 +196,8 @@ pub const ENUMERATIONS: &[Enumeration] = &[
     EngineState::VALUES,
     GraphicsPreemption::VALUES,
     ComputePreemption::VALUES,
+    DeviceExecutionState::VALUES,
+    DeviceStateType::VALUES,
     NativeFenceType::VALUES,
     SynchronizationObjectType::VALUES,
 ];

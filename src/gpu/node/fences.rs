@@ -56,6 +56,7 @@ impl Node {
             current_value: (current, current_value.1),
             monitored_value: monitored,
             is_intra_gpu: false,
+            is_always_signaled: false,
             system_process,
         };
         let inner = &mut *inner;
@@ -72,6 +73,25 @@ impl Node {
     pub fn keep_from_cpu(&self, id: FenceId) {
         if let Some(known) = lock(&self.inner).known.get_mut(&id.slot) {
             known.is_intra_gpu = true;
+        }
+    }
+
+    /// From now on waits on a fence pass and signals of it leave its storage alone, by the handles that are
+    /// open and by those that will be (NF-19). Waits for nothing: a slice in flight is asked to end, and may
+    /// go on by what it has read of a handle until it does. Queues that stand at a wait are not told of it
+    /// here ([`Node::signalled`]).
+    pub fn always_signal(&self, id: FenceId) {
+        let inner = &mut *lock(&self.inner);
+        let known = inner.known.get_mut(&id.slot);
+        let Some(known) = known.filter(|known| known.id == id) else {
+            return;
+        };
+        known.is_always_signaled = true;
+        for table in inner.handles.values_mut() {
+            table.always_signal(ObjectId::Fence(id));
+        }
+        if inner.serviced < inner.submitted {
+            self.request_end(inner);
         }
     }
 
@@ -114,6 +134,11 @@ impl Node {
         };
         let engine = Arc::clone(&inner.engine);
         let table = self.handle_table(&mut inner, process)?;
+        let access = if known.is_always_signaled {
+            access.with(HandleAccess::ALWAYS_SIGNALED)
+        } else {
+            access
+        };
         table.open(
             &**engine,
             handle,

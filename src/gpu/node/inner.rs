@@ -28,6 +28,8 @@ pub(super) struct KnownFence {
     pub(super) monitored_value: Option<(Arc<EngineMapping>, u64)>,
     /// The CPU never reads its CurrentValue (NF-13).
     pub(super) is_intra_gpu: bool,
+    /// Its waits pass and its signals store nothing, by whatever handle (NF-19).
+    pub(super) is_always_signaled: bool,
     /// What the entry's addresses lie in, where they are those of the system process.
     pub(super) system_process: Option<FencePlaces>,
 }

@@ -53,7 +53,7 @@ impl fmt::Display for TdrReport {
                 queue.last_submitted
             )?;
             match &queue.wait {
-                Some((HwQueueWait { handle, value }, now)) => {
+                Some((HwQueueWait { handle, value, .. }, now)) => {
                     write!(
                         f,
                         ", waits for {value} of the fence with handle {handle:#x}"

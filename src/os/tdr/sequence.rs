@@ -3,6 +3,7 @@
 use super::report::{ReportedQueue, TdrReport};
 use super::snapshot::{QueueIds, Snapshot};
 use super::{TdrDebugMode, TdrLevel};
+use crate::abi::wddm::DeviceExecutionState;
 use crate::kmd::{
     CollectDbgInfo, DdiError, HwQueueHandle, HwQueueWait, Interrupt, ProcessId, ResetEngine, TdrDdi,
 };
@@ -183,7 +184,7 @@ impl AdapterState {
     fn recover(&self, tdr: &dyn TdrDdi, reset: &[(u32, ResetEngine)]) {
         let guilty = reset.iter().filter_map(|(_, aborted)| aborted.hw_queue);
         let guilty: BTreeSet<_> = guilty.filter_map(|queue| self.owner_of(queue)).collect();
-        self.fail_devices(&guilty);
+        self.fail_devices(&guilty, DeviceExecutionState::HUNG);
         let nodes: Vec<_> = reset.iter().map(|(node, _)| *node).collect();
         for node in &nodes {
             self.life.note(Record::engine_timeout(*node));
@@ -235,7 +236,7 @@ impl AdapterState {
                 .filter_map(|ids| ids.process)
                 .chain(self.owners_of_submissions())
                 .collect();
-            self.fail_devices(&owners);
+            self.fail_devices(&owners, DeviceExecutionState::RESET);
             tdr.restart_from_timeout()
         });
         if let Err(error) = restarted {
