@@ -15,7 +15,7 @@ use native_fence::vulkan::LossyCall::{
 use native_fence::vulkan::{DeviceLoss, validation};
 use native_fence::{
     Adapter, AdapterOptions, CommandList, Device, EngineKind, HwQueue, HwQueueOptions, KernelQueue,
-    OpenError, WaitError,
+    OpenError, TdrLevel, TdrPolicy, WaitError,
 };
 use std::num::NonZeroU32;
 use std::sync::{Arc, mpsc};
@@ -32,6 +32,11 @@ fn open(injection: &Arc<Injection>, options: &AdapterOptions) -> Result<Adapter,
         nodes: NonZeroU32::new(2).unwrap(),
         unit: Some(EngineUnit::Instance),
         injection: Some(Arc::clone(injection)),
+        // What is shown here is a loss for good.
+        tdr: TdrPolicy {
+            level: TdrLevel::Off,
+            ..TdrPolicy::default()
+        },
         ..options.clone()
     })
 }
