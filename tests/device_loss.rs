@@ -286,8 +286,9 @@ fn td_12_a_lost_device_that_goes_on_crashes_nothing() {
         let device = adapter.create_device();
         let fence = device.create_fence(0).unwrap();
         let mut queue = queue_of(&device, 0);
-        queue.connect_doorbell().unwrap();
+        // Before there is anything to run: a slice in flight takes what is submitted, and is the last.
         theirs.before_next_slice(0, kernel);
+        queue.connect_doorbell().unwrap();
         let mut list = CommandList::new();
         list.signal(&fence, 1);
         queue.submit(&list).unwrap();

@@ -42,6 +42,8 @@ fn a_slice_waits_for_the_kernel_before_it_and_other_engines_do_not() {
         }
     };
     let device = adapter.create_device();
+    // Before there is anything to run: a slice in flight takes what is submitted, and is the last.
+    injection.before_next_slice(0, KERNEL);
     let [mut behind, mut beside] = [0, 1].map(|node_ordinal| {
         let options = HwQueueOptions {
             node_ordinal,
@@ -50,7 +52,6 @@ fn a_slice_waits_for_the_kernel_before_it_and_other_engines_do_not() {
         device.create_hw_queue_with(options).unwrap()
     });
     let fence = device.create_fence(0).unwrap();
-    injection.before_next_slice(0, KERNEL);
     let mut list = CommandList::new();
     list.signal(&fence, 1);
     behind.submit(&list).unwrap();
