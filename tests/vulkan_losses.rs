@@ -8,7 +8,7 @@ mod support {
 }
 
 use native_fence::abi::Delivery;
-use native_fence::gpu::{EngineUnit, Injection, NodePolicy};
+use native_fence::gpu::{EngineUnit, Injection, LongKernel, NodePolicy};
 use native_fence::vulkan::LossyCall::{
     self, DeviceWaitIdle, GetSemaphoreCounterValue, QueueSubmit, QueueWaitIdle, WaitSemaphores,
 };
@@ -261,6 +261,52 @@ fn td_12_a_device_of_command_buffers_is_lost_at_any_call() {
         ..AdapterOptions::default()
     };
     lose_at_every(&LossyCall::ALL, &options, by_kernel_mode);
+}
+
+/// The device goes on after its loss was told: what it looks at stays mapped until it is done, though
+/// the program that it was of is gone. What it stores meanwhile, and that nobody takes it for new, is
+/// not shown here (TD-23).
+///
+/// Kills `a-lost-engine-loses-its-tables`.
+#[test]
+fn td_12_a_lost_device_that_goes_on_crashes_nothing() {
+    if is_left_out() {
+        return;
+    }
+    let injection = Injection::new(2).unwrap();
+    let (loss, kernel) = (
+        injection.device_loss(0),
+        LongKernel {
+            workgroups: 300,
+            passes: 60_000,
+        },
+    );
+    loss.let_go_on();
+    let theirs = Arc::clone(&injection);
+    let adapter = match open(&injection, &AdapterOptions::default()) {
+        Ok(adapter) => adapter,
+        Err(error) => panic!("{error}"),
+    };
+    {
+        let device = adapter.create_device();
+        let fence = device.create_fence(0).unwrap();
+        let mut queue = queue_of(&device, 0);
+        // Before there is anything to run: a slice in flight takes what is submitted, and is the last.
+        theirs.before_next_slice(0, kernel);
+        queue.connect_doorbell().unwrap();
+        let mut list = CommandList::new();
+        list.signal(&fence, 1);
+        queue.submit(&list).unwrap();
+        until("the kernel runs", || theirs.workgroups_done(0) > 0);
+        loss.lose();
+        assert_eq!(fence.wait(2, LONG), Err(WaitError::DeviceLost));
+    }
+    // The slice behind the kernel runs when its program has gone.
+    until("the kernel ends", || {
+        theirs.workgroups_done(0) == u64::from(kernel.workgroups)
+    });
+    drop(adapter);
+    assert_eq!(validation::messages(), Vec::<String>::new());
 }
 
 /// A loss is noticed where nothing is submitted: whoever sleeps on the device wakes.

@@ -7,6 +7,7 @@
 use super::{Engine, EngineAddress};
 use crate::sync::plain::{Mutex, lock};
 use crate::sync::{Arc, thread};
+use std::any::Any;
 use std::ops::Deref;
 use std::sync::{Condvar, PoisonError};
 use std::time::{Duration, Instant};
@@ -43,6 +44,8 @@ impl Reaper {
 #[derive(Debug)]
 struct GivenUp {
     addresses: Vec<EngineAddress>,
+    /// What was taken out of its node while it was lost.
+    mapped: Vec<Box<dyn Any + Send + Sync>>,
     reaper: Arc<Reaper>,
 }
 
@@ -63,16 +66,23 @@ impl HeldEngine {
     }
 
     /// It is given up: what it has of regions is kept until it has ended.
-    pub(super) fn give_up(&self, addresses: Vec<EngineAddress>, reaper: &Arc<Reaper>) {
+    pub(super) fn give_up(
+        &self,
+        addresses: Vec<EngineAddress>,
+        mapped: Box<dyn Any + Send + Sync>,
+        reaper: &Arc<Reaper>,
+    ) {
         let mut given_up = lock(&self.given_up);
-        match given_up.as_mut() {
-            Some(given_up) => given_up.addresses.extend(addresses),
-            None => {
-                *lock(&reaper.left) += 1;
-                let reaper = Arc::clone(reaper);
-                *given_up = Some(GivenUp { addresses, reaper });
+        let given_up = given_up.get_or_insert_with(|| {
+            *lock(&reaper.left) += 1;
+            GivenUp {
+                addresses: Vec::new(),
+                mapped: Vec::new(),
+                reaper: Arc::clone(reaper),
             }
-        }
+        });
+        given_up.addresses.extend(addresses);
+        given_up.mapped.push(mapped);
     }
 }
 
@@ -96,7 +106,7 @@ impl Drop for HeldEngine {
         let reap = move || {
             // In this order: as long as it runs it may touch what it has.
             drop(engine);
-            drop(given_up.addresses);
+            drop((given_up.addresses, given_up.mapped));
             *lock(&given_up.reaper.left) -= 1;
             given_up.reaper.changed.notify_all();
         };

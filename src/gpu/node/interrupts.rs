@@ -51,11 +51,13 @@ impl Node {
                     Life::Up | Life::Replaced => inner.serviced + 1,
                     Life::Lost => {
                         inner.life = Life::LossTold;
-                        // Nothing runs on the device any more.
-                        let retired = inner.retirement.take(u64::MAX);
+                        // Nothing that runs on the device counts any more.
+                        let taken = inner.retirement.take(u64::MAX);
+                        let retired = retirement::objects(&taken);
+                        inner.retirement.keep_mapped(taken);
                         return Some(SliceReport {
                             lost: true,
-                            retired: retirement::objects(&retired),
+                            retired,
                             ..SliceReport::default()
                         });
                     }

@@ -6,7 +6,7 @@
 //! read when the slice's report is taken, which is before it is told that the fence is retired.
 
 use super::allocations::KnownAllocation;
-use super::inner::{Inner, KnownFence};
+use super::inner::{Inner, KnownFence, Life};
 use crate::abi::{AllocationId, FenceId, LocalHandle, ObjectId};
 use crate::gpu::handle_table::HandleTable;
 use crate::sync::MutexGuard;
@@ -55,21 +55,37 @@ impl Kept {
     }
 }
 
-/// Oldest first.
+/// See the file's head.
 #[derive(Debug, Default)]
-pub(super) struct Retirement(VecDeque<(u64, Kept)>);
+pub(super) struct Retirement {
+    /// Oldest first.
+    waiting: VecDeque<(u64, Kept)>,
+    /// What an engine that is lost may still look at: its device may go on with what it was given.
+    of_a_lost_engine: Vec<Kept>,
+}
 
 impl Retirement {
     /// Keeps it until slice `last` is serviced.
     pub(super) fn keep(&mut self, last: u64, kept: Kept) {
-        self.0.push_back((last, kept));
+        self.waiting.push_back((last, kept));
+    }
+
+    /// Keeps it mapped as long as the node has its engine. It is retired all the same.
+    pub(super) fn keep_mapped(&mut self, kept: impl IntoIterator<Item = Kept>) {
+        self.of_a_lost_engine.extend(kept);
+    }
+
+    /// Another engine has taken the place of the lost one, with which this is kept.
+    #[must_use]
+    pub(super) fn take_mapped(&mut self) -> Vec<Kept> {
+        std::mem::take(&mut self.of_a_lost_engine)
     }
 
     /// Takes what no slice refers to any more. To be dropped without a lock: unmapping takes time.
     #[must_use]
     pub(super) fn take(&mut self, serviced: u64) -> Vec<Kept> {
-        let done = self.0.partition_point(|(last, _)| *last <= serviced);
-        self.0.drain(..done).map(|(_, kept)| kept).collect()
+        let done = self.waiting.partition_point(|(last, _)| *last <= serviced);
+        self.waiting.drain(..done).map(|(_, kept)| kept).collect()
     }
 }
 
@@ -84,6 +100,8 @@ pub(super) fn retire(mut inner: MutexGuard<'_, Inner>, kept: Kept) -> bool {
     if in_flight {
         let last = inner.submitted;
         inner.retirement.keep(last, kept);
+    } else if matches!(inner.life, Life::Lost | Life::LossTold) {
+        inner.retirement.keep_mapped([kept]);
     } else {
         drop(inner);
         drop(kept);

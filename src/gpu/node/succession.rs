@@ -128,7 +128,7 @@ impl Node {
         inner.life = Life::Replaced;
         inner.counters.resets += 1;
         let engine = std::mem::replace(&mut inner.engine, HeldEngine::new(spare));
-        engine.give_up(before, &reaper);
+        engine.give_up(before, Box::new(inner.retirement.take_mapped()), &reaper);
         let retired = inner.retirement.take(u64::MAX);
         let departed = inner.departures.take(u64::MAX);
         drop(guard);
@@ -161,7 +161,8 @@ impl Node {
             .iter()
             .map(|mapping| mapping.pass_on(EngineAddress::gone()));
         let addresses = addresses.collect();
-        inner.engine.give_up(addresses, &reaper);
+        let mapped = Box::new(inner.retirement.take_mapped());
+        inner.engine.give_up(addresses, mapped, &reaper);
         inner.mappings.let_go();
         inner.beside.let_go();
     }
