@@ -20,7 +20,7 @@ mod support {
 mod engines;
 
 use engines::{Random, random_cases};
-use native_fence::gpu::{CutPlan, ModelClock, ModelMemory, ModelOptions, NodePolicy};
+use native_fence::gpu::{CutPlan, ModelClock, ModelMemory, ModelOptions};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -70,7 +70,7 @@ fn model(number: u64) -> (Stage, Arc<ModelMemory>, bool) {
         cut,
         ..ModelOptions::default()
     };
-    let (bench, memory) = Bench::on_model(options, NodePolicy::default());
+    let (bench, memory) = Bench::of_programs_on_model(options);
     (Stage::new(bench), memory, most >= 200)
 }
 
@@ -115,7 +115,7 @@ fn random_programs(engines: u32, first: u64, cases: u64) {
     for stage in 0..cases.div_ceil(CASES_OF_A_STAGE) {
         let number = first + stage * CASES_OF_A_STAGE;
         let (model, memory, transfers) = model(number / CASES_OF_A_STAGE);
-        let device = Bench::on_device(engines, NodePolicy::default()).map(Stage::new);
+        let device = Bench::of_programs_on_device(engines).map(Stage::new);
         for seed in number..(first + cases).min(number + CASES_OF_A_STAGE) {
             let program = draw(&mut Random(seed), transfers);
             packets += program.packets();

@@ -13,7 +13,9 @@ use native_fence::{CommandList, Device, HwQueue, HwQueueOptions, TdrLevel, TdrPo
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use support::bench::{Bench, LONG, TdrCall, hang, native, on_recovering_benches, soon, until};
+use support::bench::{
+    Bench, Call, LONG, TdrCall, hang, native, on_recovering_benches, soon, until,
+};
 
 fn on_benches(engines: u32, body: impl Fn(&Bench)) {
     on_recovering_benches(engines, soon(), &DriverOptions::default(), body);
@@ -435,6 +437,56 @@ fn passes_of_seconds(bench: &Bench) -> u64 {
         }
         passes *= 2;
     }
+}
+
+/// TD-04, TD-07: what an innocent kernel-mode queue was handed and has not completed is handed over again,
+/// with new ids, in its order, before anything new; the ids of the aborted command count as completed then.
+#[test]
+fn td_07_commands_of_the_innocent_are_handed_over_again() {
+    on_benches(1, |bench| {
+        let innocent = bench.adapter.create_device();
+        let mut queue = innocent.create_kernel_queue().unwrap();
+        let fence = innocent.create_monitored_fence(0).unwrap();
+        let mut guilty = bench.device.create_kernel_queue().unwrap();
+        let value = guilty.submit(CommandList::new().nop()).unwrap();
+        guilty.progress_fence().wait(value, LONG).unwrap();
+        let list = &mut CommandList::new();
+        guilty
+            .submit(list.stall(StallKind::HeedsNothing, support::bench::FOR_EVER))
+            .unwrap();
+        for value in 1..=3 {
+            queue.signal(&fence, value).unwrap().flush().unwrap();
+        }
+        fence.wait(3, LONG).unwrap();
+        assert_eq!(
+            guilty.progress_fence().wait(2, LONG),
+            Err(WaitError::DeviceLost)
+        );
+        until_noted(bench, 1);
+        let (handle, ids) = (queue.os().handle(), bench.adapter.os().submission_ids(0));
+        until("all ids are accounted for", || {
+            let (last, completed) = bench.adapter.os().submission_ids(0);
+            last == completed
+        });
+        let calls = bench.spy.calls();
+        let ids: Vec<_> = calls
+            .iter()
+            .filter_map(|call| match call {
+                Call::SubmitCommand {
+                    hw_queue,
+                    submission_id,
+                    ..
+                } if *hw_queue == handle => Some(*submission_id),
+                _ => None,
+            })
+            .chain(std::iter::once(ids.0))
+            .collect();
+        println!("{ids:?}");
+        assert!(ids.is_sorted(), "{ids:?}");
+        let rest = queue.submit(CommandList::new().nop()).unwrap();
+        assert_eq!(queue.progress_fence().wait(rest, LONG), Ok(()));
+        assert_eq!(codes(bench), [ENGINE]);
+    });
 }
 
 /// PR-01: before a time-out there was a preemption request, and it had all of TdrDelay.

@@ -44,6 +44,11 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
         "size of a page, placement of words; abi names nothing",
     ),
     (
+        "shared/mapping.rs",
+        "abi",
+        "size of a page, as in region.rs",
+    ),
+    (
         "shared/explored.rs",
         "abi",
         "which words of which group loom explores",

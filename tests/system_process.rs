@@ -24,9 +24,9 @@ fn with_cap() -> DriverOptions {
     }
 }
 
-/// The mapping of an engine that an address lies in.
+/// The mapping of an engine that an address lies in: the last, since addresses are used again.
 fn mapping_at(bench: &Bench, node_ordinal: usize, va: u64) -> Mapped {
-    let mut mapped = bench.engines[node_ordinal].mapped().into_iter();
+    let mut mapped = bench.engines[node_ordinal].mapped().into_iter().rev();
     let holds = |m: &Mapped| (m.va.0..m.va.0 + m.bytes as u64).contains(&va);
     mapped.find(holds).expect("an address that the engine gave")
 }

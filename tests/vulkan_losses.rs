@@ -86,7 +86,8 @@ fn by_user_mode(adapter: &Adapter, loss: &DeviceLoss) {
             list.wait(&gate, value).signal(&fence, value);
             let submitted = queue.submit(&list);
             assert!(submitted.is_ok() || loss.is_lost(), "{submitted:?}");
-            gate.signal(value).unwrap();
+            let signaled = gate.signal(value);
+            assert!(signaled.is_ok() || loss.is_lost(), "{signaled:?}");
             if submitted.is_ok() {
                 allow(loss, "a wait for the CPU", fence.wait(value, LONG));
             }
@@ -119,7 +120,10 @@ fn by_kernel_mode(adapter: &Adapter, loss: &DeviceLoss) {
             return other.progress_fence().wait(innocent, LONG).unwrap();
         }
     };
-    let [gate, fence] = [0, 0].map(|initial| doomed.create_monitored_fence(initial).unwrap());
+    let fences = [0, 0].map(|initial| doomed.create_monitored_fence(initial));
+    let [Ok(gate), Ok(fence)] = fences else {
+        return assert!(loss.is_lost(), "{fences:?}");
+    };
     thread::scope(|scope| {
         let last = scope.spawn(|| fence.wait(3, LONG));
         for value in 1..=3 {

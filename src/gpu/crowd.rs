@@ -46,7 +46,6 @@ impl Crowd {
 
     /// An engine runs.
     pub(super) fn enter(&self) {
-        self.activity.begin();
         self.running.fetch_add(1, Ordering::Relaxed);
     }
 

@@ -25,6 +25,11 @@ impl GpuVa {
 
 /// What one engine has of a region; it lets go on drop.
 pub trait EngineMemory: Send + Sync + Debug {
+    /// Whether an engine can be cut off from it.
+    fn can_be_cut_off(&self) -> bool {
+        true
+    }
+
     /// Cuts an engine that may still run off from the region: when this returns, nothing that it does
     /// changes it, and its own accesses go on as if nothing had happened. `at_once`: what it reads there
     /// does not follow the region either, whose words are about to be addresses of another engine.
@@ -104,6 +109,12 @@ impl EngineMapping {
     #[must_use]
     pub fn va(&self) -> GpuVa {
         lock(&self.address).va
+    }
+
+    /// Whether its engine can be cut off.
+    #[must_use]
+    pub fn can_be_cut_off(&self) -> bool {
+        lock(&self.address).memory.can_be_cut_off()
     }
 
     /// Cuts its engine off, as [`EngineMemory::cut_off`].

@@ -188,6 +188,10 @@ struct Imported {
 }
 
 impl EngineMemory for Imported {
+    fn can_be_cut_off(&self) -> bool {
+        self.mapping.region().exported().is_none()
+    }
+
     fn cut_off(&self, at_once: bool) -> Result<bool, RegionError> {
         self.mapping.cut_off(at_once)
     }

@@ -42,6 +42,15 @@ impl TdrDdi for Driver {
         self.spares.is_some() && !self.options.adapter_wide_tdr
     }
 
+    fn resets_running_engines(&self) -> bool {
+        let has_local = self.providers().local().is_ok();
+        !has_local && self.nodes.iter().all(|node| node.can_be_cut_off())
+    }
+
+    fn engine_is_lost(&self, node_ordinal: u32) -> bool {
+        self.node(node_ordinal).is_ok_and(|node| node.is_lost())
+    }
+
     fn activity(&self) -> Arc<Activity> {
         let first = self.nodes.first();
         first.map_or_else(Arc::default, |node| Arc::clone(node.crowd().activity()))
@@ -84,11 +93,9 @@ impl TdrDdi for Driver {
         ResetCalls(self).resume(node_ordinal)
     }
 
-    fn reset_from_timeout(&self) -> Result<(), DdiError> {
-        for ordinal in 0..self.node_count() {
-            ResetCalls(self).reset_engine(ordinal)?;
-        }
-        Ok(())
+    fn reset_from_timeout(&self) -> Result<Vec<ResetEngine>, DdiError> {
+        let nodes = 0..self.node_count();
+        nodes.map(|node| ResetCalls(self).replace(node)).collect()
     }
 
     fn restart_from_timeout(&self) -> Result<(), DdiError> {
@@ -111,12 +118,17 @@ impl TdrDdi for Driver {
 }
 
 impl ResetCalls<'_> {
-    /// Puts a spare into the place of a node's engine.
+    /// Ends the packet that a node's engine is in, or gives the engine up.
     fn reset_engine(&self, node_ordinal: u32) -> Result<ResetEngine, DdiError> {
-        let node = self.0.node(node_ordinal)?;
-        if let Some(aborted) = self.abort(node) {
-            return Ok(aborted);
+        match self.abort(self.0.node(node_ordinal)?) {
+            Some(aborted) => Ok(aborted),
+            None => self.replace(node_ordinal),
         }
+    }
+
+    /// Puts a spare into the place of a node's engine.
+    fn replace(&self, node_ordinal: u32) -> Result<ResetEngine, DdiError> {
+        let node = self.0.node(node_ordinal)?;
         let spares = self.0.spares.as_ref().ok_or_else(|| {
             DdiError::NoSpare(String::from("the driver was made without spare engines"))
         })?;

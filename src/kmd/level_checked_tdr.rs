@@ -25,6 +25,18 @@ impl TdrDdi for LevelChecked {
         })
     }
 
+    fn resets_running_engines(&self) -> bool {
+        self.call_tdr("ResetsRunningEngines", Level::Dispatch, |ddi| {
+            ddi.resets_running_engines()
+        })
+    }
+
+    fn engine_is_lost(&self, node_ordinal: u32) -> bool {
+        self.call_tdr("EngineIsLost", Level::Dispatch, |ddi| {
+            ddi.engine_is_lost(node_ordinal)
+        })
+    }
+
     fn activity(&self) -> Arc<Activity> {
         self.call_tdr("Activity", Level::Passive, |ddi| ddi.activity())
     }
@@ -71,7 +83,7 @@ impl TdrDdi for LevelChecked {
         })
     }
 
-    fn reset_from_timeout(&self) -> Result<(), DdiError> {
+    fn reset_from_timeout(&self) -> Result<Vec<ResetEngine>, DdiError> {
         self.call_tdr("ResetFromTimeout", Level::Passive, |ddi| {
             ddi.reset_from_timeout()
         })

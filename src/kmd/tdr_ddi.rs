@@ -11,6 +11,13 @@ pub trait TdrDdi {
     /// (TD-16). Asked once, when the driver has been started.
     fn supports_per_engine_tdr(&self) -> bool;
 
+    /// Whether an engine that still runs can be reset (choice): not where engines reach memory that they
+    /// cannot be cut off from. There an engine is reset when its device is lost, and not before.
+    fn resets_running_engines(&self) -> bool;
+
+    /// Whether an engine's device is lost, and none has taken its place (choice).
+    fn engine_is_lost(&self, node_ordinal: u32) -> bool;
+
     /// Who tells the OS that an engine was taken from Parked (choice): by it the OS watches over engines, and
     /// sleeps while none runs.
     fn activity(&self) -> Arc<Activity>;
@@ -49,11 +56,12 @@ pub trait TdrDdi {
     fn resume_hw_engine(&self, node_ordinal: u32) -> Result<(), DdiError>;
 
     /// `DxgkDdiResetFromTimeout`, PASSIVE_LEVEL, no other thread is in the driver: on return nothing of the
-    /// adapter reads or writes memory.
+    /// adapter reads or writes memory. Gives what was aborted on each node (choice: by it the OS knows whom to
+    /// blame).
     ///
     /// # Errors
     /// Stops the adapter.
-    fn reset_from_timeout(&self) -> Result<(), DdiError>;
+    fn reset_from_timeout(&self) -> Result<Vec<ResetEngine>, DdiError>;
 
     /// `DxgkDdiRestartFromTimeout`, PASSIVE_LEVEL: the adapter may touch memory again.
     ///

@@ -285,6 +285,11 @@ impl KernelEngine {
         state
     }
 
+    /// Whether the engine was handed anything that has not ended.
+    pub(super) fn has_in_flight(&self) -> bool {
+        !lock(&self.state).in_flight.is_empty()
+    }
+
     /// The driver tells that a command has completed.
     pub(super) fn completed(&self, submission_id: u64) -> Submitted {
         let mut state = lock(&self.state);

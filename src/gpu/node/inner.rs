@@ -123,6 +123,8 @@ pub(super) struct Inner {
     /// The engine is not preempted: it has one context at a time.
     pub(super) one_context: bool,
     pub(super) life: Life,
+    /// The engine's device said that it is lost: nothing that still runs there comes back to the driver.
+    pub(super) device_lost: bool,
     /// A thread looks at the slices in flight beside the interrupt thread.
     pub(super) looked_at: bool,
     /// Faults whose queues a slice in flight has still to save.
@@ -157,6 +159,7 @@ impl Inner {
             chooser: Chooser::default(),
             one_context: false,
             life: Life::Up,
+            device_lost: false,
             looked_at: false,
             unsaved_faults: Vec::new(),
             counters: NodeCounters::default(),

@@ -163,6 +163,7 @@ impl Node {
             return report;
         }
         if ended.is_err() {
+            inner.device_lost = true;
             self.lose(inner);
             return report;
         }

@@ -194,6 +194,8 @@ impl Node {
         self.crowd.enter();
         self.end_waiting(inner);
         self.submit(inner);
+        // After the slice is in flight, under the lock under which a watch looks whether one is.
+        self.crowd.activity().begin();
     }
 }
 

@@ -90,11 +90,9 @@ impl Node {
         let reaper = reaper.ok_or(ReplaceError::NotNow)?;
         let mut guard = lock(&self.inner);
         let inner = &mut *guard;
-        let was_lost = match inner.life {
-            Life::Up | Life::Replaced => false,
-            Life::Lost | Life::LossTold => true,
-            Life::Stopping => return Err(ReplaceError::NotNow),
-        };
+        if inner.life == Life::Stopping {
+            return Err(ReplaceError::NotNow);
+        }
         // Its timeline has come so far, and goes forward alone.
         inner.submitted = inner.submitted.max(WARM_SLICES);
         // Whoever rings from now on finds it lost, and leaves the packets in the ring.
@@ -103,7 +101,7 @@ impl Node {
         let all = self.all_mappings(inner, &live);
         for mapping in &all {
             let is_cut_off = mapping.cut_off(holds_addresses(mapping))?;
-            if !is_cut_off && !was_lost {
+            if !is_cut_off && !inner.device_lost {
                 return Err(ReplaceError::NotCutOff(mapping.region().name()));
             }
         }
@@ -126,6 +124,7 @@ impl Node {
         Self::adopt_posts(inner);
         inner.unsaved_faults.clear();
         inner.life = Life::Replaced;
+        inner.device_lost = false;
         inner.counters.resets += 1;
         let engine = std::mem::replace(&mut inner.engine, HeldEngine::new(spare));
         engine.give_up(before, Box::new(inner.retirement.take_mapped()), &reaper);
@@ -205,10 +204,22 @@ impl Node {
     #[must_use]
     pub fn comes_to_boundary(&self, timeout: Duration) -> bool {
         let Some(slice) = self.oldest_in_flight() else {
-            return !matches!(lock(&self.inner).life, Life::Lost | Life::LossTold);
+            return !self.is_lost();
         };
         // The interrupt thread takes its report.
         slice.has_ended_within(timeout)
+    }
+
+    /// Whether the engine's device is lost, and none has taken its place.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        matches!(lock(&self.inner).life, Life::Lost | Life::LossTold)
+    }
+
+    /// Whether an engine that still runs can be cut off from all that it reaches.
+    #[must_use]
+    pub fn can_be_cut_off(&self) -> bool {
+        self.control.can_be_cut_off() && self.report.can_be_cut_off()
     }
 
     /// Whether the engine has shown anything of itself since it was last asked to end its slices, or has
@@ -217,8 +228,7 @@ impl Node {
     pub fn is_responsive(&self) -> bool {
         let asked = lock(&self.inner).marks_at_request;
         let marks = self.marks();
-        let is_lost = matches!(lock(&self.inner).life, Life::Lost | Life::LossTold);
-        !is_lost && (marks.is_none() || marks != asked)
+        !self.is_lost() && (marks.is_none() || marks != asked)
     }
 
     /// Where a queue stands, and where the engine finds what belongs to it.

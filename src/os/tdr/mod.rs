@@ -48,6 +48,11 @@ impl AdapterState {
         self.tdr.policy.detects() && self.ddi().tdr().is_some()
     }
 
+    /// Whether a verdict stops queues (TD-15): with TdrLevel Off nothing is detected.
+    pub(super) fn acts_on_verdicts(&self) -> bool {
+        self.tdr.policy.detects()
+    }
+
     /// What was found when engines did not answer: the last few reports, oldest first.
     #[must_use]
     pub fn tdr_reports(&self) -> Vec<TdrReport> {

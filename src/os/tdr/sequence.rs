@@ -5,7 +5,7 @@ use super::snapshot::{QueueIds, Snapshot};
 use super::{TdrDebugMode, TdrLevel};
 use crate::abi::wddm::DeviceExecutionState;
 use crate::kmd::{
-    CollectDbgInfo, DdiError, HwQueueHandle, HwQueueWait, Interrupt, ProcessId, ResetEngine, TdrDdi,
+    CollectDbgInfo, DdiError, HwQueueHandle, HwQueueWait, ProcessId, ResetEngine, TdrDdi,
 };
 use crate::os::adapter_state::AdapterState;
 use crate::os::record::Record;
@@ -45,6 +45,11 @@ impl AdapterState {
         let policy = self.tdr.policy;
         if self.stopped().is_some() {
             return tdr.give_up_engine(node);
+        }
+        // Lost, and replaced since; or running where it cannot be cut off, until its device is lost.
+        let is_lost = tdr.engine_is_lost(node);
+        if !is_lost && (cause == Cause::Lost || !tdr.resets_running_engines()) {
+            return;
         }
         if policy.level == TdrLevel::BugCheck {
             self.stop_adapter(
@@ -194,6 +199,7 @@ impl AdapterState {
             self.block_program(nodes[0]);
         }
         for node in &nodes {
+            self.hand_over_again(*node);
             if let Err(why) = tdr.resume_hw_engine(*node) {
                 let group = nodes.iter().copied().collect();
                 return self.reset_adapter(tdr, &group, Some(&why));
@@ -202,14 +208,20 @@ impl AdapterState {
         self.take_interrupts_again(&nodes);
     }
 
+    /// What the engine was handed through the OS and has not completed is handed over again, before anything
+    /// new (TD-07): as after a preemption, whose answer comes at once, since nothing runs.
+    fn hand_over_again(&self, node: u32) {
+        if self.kernel_queues.engine(node).has_in_flight() {
+            // Where the driver takes nothing back, its rings go on as they are.
+            let _ = self.preempt(node);
+        }
+    }
+
     /// What was kept meanwhile is news still, or is none; and what was never raised is found by looking.
     fn take_interrupts_again(&self, nodes: &[u32]) {
         let kept = nodes.iter().map(|node| self.tdr.deferral.end(*node));
         for interrupt in kept.collect::<Vec<_>>().into_iter().flatten() {
-            // An engine that was found lost has been replaced.
-            if !matches!(interrupt, Interrupt::EngineLost { .. }) {
-                self.handle_interrupt(interrupt);
-            }
+            self.handle_interrupt(interrupt);
         }
         for fence in self.all_fences() {
             fence.raised_with_any();
@@ -228,7 +240,11 @@ impl AdapterState {
         let nodes: Vec<_> = (0..self.ddi().node_count()).collect();
         let snapshots = nodes.iter().map(|node| self.take_snapshot(*node));
         let snapshots: Vec<_> = snapshots.collect();
-        let restarted = tdr.reset_from_timeout().and_then(|()| {
+        let restarted = tdr.reset_from_timeout().and_then(|reset| {
+            let aborted = reset.iter().filter_map(|reset| reset.hw_queue);
+            let blamed = aborted.filter(|queue| guilty.contains(&queue.node_ordinal));
+            let blamed: BTreeSet<_> = blamed.filter_map(|queue| self.owner_of(queue)).collect();
+            self.fail_devices(&blamed, DeviceExecutionState::HUNG);
             // Whoever had work queued has lost it: nothing is submitted again (TD-20).
             let unfinished = snapshots.iter().flat_map(|snapshot| &snapshot.0);
             let unfinished = unfinished.filter(|ids| !ids.is_empty());
@@ -277,6 +293,9 @@ impl AdapterState {
         self.life.bug_check(record);
         self.life.settle();
         tdr.give_up_engine(node);
+        for node in 0..self.ddi().node_count() {
+            drop(self.tdr.deferral.end(node));
+        }
     }
 }
 

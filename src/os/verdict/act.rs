@@ -92,7 +92,7 @@ impl AdapterState {
 
     /// Something has happened that may make a verdict certain. The caller holds no lock.
     pub(in crate::os) fn judge(&self) {
-        if self.life.end().is_some() || !self.verdicts.begin() {
+        if self.life.end().is_some() || !self.acts_on_verdicts() || !self.verdicts.begin() {
             return;
         }
         while self.verdicts.goes_on() {

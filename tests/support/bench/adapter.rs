@@ -15,7 +15,7 @@ use native_fence::vulkan::{
 };
 use native_fence::{
     Adapter, CommandList, Device, Fence, FenceMemory, HwQueue, HwQueueOptions, MemoryOptions,
-    TdrPolicy, Timeout,
+    TdrLevel, TdrPolicy, Timeout,
 };
 use std::sync::{Arc, Mutex};
 
@@ -205,7 +205,22 @@ impl Bench {
         fences: FenceMemory,
         options: &DriverOptions,
     ) -> Self {
-        Self::watched(engines, info, policy, fences, options, None)
+        let tdr = TdrPolicy::default();
+        Self::watched(engines, info, policy, fences, options, (None, tdr))
+    }
+
+    /// One whose OS judges nobody: queues stand at their waits, whoever is left to signal.
+    pub(crate) fn of_programs(
+        engines: Vec<Box<dyn Engine>>,
+        info: Option<AdapterInfo>,
+        fences: FenceMemory,
+    ) -> Self {
+        let (policy, options) = (NodePolicy::default(), DriverOptions::default());
+        let tdr = TdrPolicy {
+            level: TdrLevel::Off,
+            ..TdrPolicy::default()
+        };
+        Self::watched(engines, info, policy, fences, &options, (None, tdr))
     }
 
     /// The same, whose engines are reset if there are others to take their places.
@@ -215,9 +230,8 @@ impl Bench {
         policy: NodePolicy,
         fences: FenceMemory,
         options: &DriverOptions,
-        recovers: Option<(Arc<SpareEngines>, TdrPolicy)>,
+        (spares, tdr): (Option<Arc<SpareEngines>>, TdrPolicy),
     ) -> Self {
-        let (spares, tdr) = recovers.unzip();
         let engines: Vec<_> = engines.into_iter().map(EngineSpy::over).collect();
         // Room for all: how long an engine stays shall not depend on the machine.
         let crowd = Arc::new(Crowd::new(engines.len() as u32));
@@ -227,7 +241,6 @@ impl Bench {
         let driver = Driver::with_spares(nodes.collect(), options.clone(), spares);
         let spy = DdiSpy::over(Arc::clone(&driver) as _);
         let features = Features::default();
-        let tdr = tdr.unwrap_or_default();
         let adapter = Adapter::with_driver_watched(Arc::clone(&spy) as _, features, tdr).unwrap();
         Self {
             device: Device::with_fences_in(adapter.os(), fences),
@@ -303,6 +316,21 @@ impl Bench {
             &DriverOptions::default(),
         );
         (bench, memory)
+    }
+
+    /// On a model, for random programs.
+    pub(crate) fn of_programs_on_model(options: ModelOptions) -> (Self, Arc<ModelMemory>) {
+        let model = ModelEngine::new(options);
+        let memory = Arc::clone(model.memory());
+        let bench = Self::of_programs(vec![Box::new(model)], None, FenceMemory::System);
+        (bench, memory)
+    }
+
+    /// On the device with so many engines, if there is one, for random programs.
+    pub(crate) fn of_programs_on_device(engines: u32) -> Option<Self> {
+        let (memory, fences) = memory::asked_for();
+        let (engines, info) = devices(engines, None, memory)?;
+        Some(Self::of_programs(engines, Some(info), fences))
     }
 
     /// On the device with so many engines, if there is one.

@@ -57,7 +57,7 @@ pub(crate) fn on_recovering_benches(
         NodePolicy::default(),
         FenceMemory::System,
         options,
-        Some((spares, tdr)),
+        (Some(spares), tdr),
     ));
     let (memory, fences) = memory::asked_for();
     let Some((engines, info)) = tuned_devices(engines, None, memory, tuning()) else {
@@ -79,7 +79,7 @@ pub(crate) fn on_recovering_benches(
         NodePolicy::default(),
         fences,
         options,
-        Some((spares, tdr)),
+        (Some(spares), tdr),
     ));
 }
 

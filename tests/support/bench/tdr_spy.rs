@@ -85,6 +85,14 @@ impl TdrDdi for DdiSpy {
         self.recovery().supports_per_engine_tdr()
     }
 
+    fn resets_running_engines(&self) -> bool {
+        self.recovery().resets_running_engines()
+    }
+
+    fn engine_is_lost(&self, node_ordinal: u32) -> bool {
+        self.recovery().engine_is_lost(node_ordinal)
+    }
+
     fn activity(&self) -> Arc<Activity> {
         self.recovery().activity()
     }
@@ -130,7 +138,7 @@ impl TdrDdi for DdiSpy {
         self.recovery().resume_hw_engine(node_ordinal)
     }
 
-    fn reset_from_timeout(&self) -> Result<(), DdiError> {
+    fn reset_from_timeout(&self) -> Result<Vec<ResetEngine>, DdiError> {
         self.pass_tdr(TdrCall::ResetFromTimeout)?;
         self.recovery().reset_from_timeout()
     }
