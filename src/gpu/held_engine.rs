@@ -7,6 +7,8 @@
 use super::{Engine, EngineAddress};
 use crate::sync::plain::{Mutex, lock};
 use crate::sync::{Arc, thread};
+#[cfg(not(loom))]
+use crate::vulkan::InVulkan;
 use std::any::Any;
 use std::ops::Deref;
 use std::sync::{Condvar, PoisonError};
@@ -47,6 +49,8 @@ struct GivenUp {
     /// What was taken out of its node while it was lost.
     mapped: Vec<Box<dyn Any + Send + Sync>>,
     reaper: Arc<Reaper>,
+    #[cfg(not(loom))]
+    _in_vulkan: InVulkan,
 }
 
 /// See the file's head.
@@ -79,6 +83,8 @@ impl HeldEngine {
                 addresses: Vec::new(),
                 mapped: Vec::new(),
                 reaper: Arc::clone(reaper),
+                #[cfg(not(loom))]
+                _in_vulkan: InVulkan::begin(),
             }
         });
         given_up.addresses.extend(addresses);
@@ -106,9 +112,15 @@ impl Drop for HeldEngine {
         let reap = move || {
             // In this order: as long as it runs it may touch what it has.
             drop(engine);
-            drop((given_up.addresses, given_up.mapped));
-            *lock(&given_up.reaper.left) -= 1;
-            given_up.reaper.changed.notify_all();
+            let GivenUp {
+                addresses,
+                mapped,
+                reaper,
+                ..
+            } = given_up;
+            drop((addresses, mapped));
+            *lock(&reaper.left) -= 1;
+            reaper.changed.notify_all();
         };
         let spawned = thread::Builder::new().name("nf-reaper".into()).spawn(reap);
         if let Err(error) = spawned {

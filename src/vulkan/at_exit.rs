@@ -6,9 +6,15 @@
 //! its tables freed under it. The handlers of `exit` run in the reverse order of their registration.
 //! So one that is registered after an instance was made runs before those of the libraries of that
 //! instance, and ends what this program does in Vulkan, or waits for who is about to.
+//!
+//! A device that was given up may run for ever, and whoever waits for it is in Vulkan for as long. Where such
+//! are left when all others have ended, the process ends at once: nothing that would still be run at its end
+//! could take apart what they use.
 
-use crate::sync::plain::{Mutex, lock};
+use crate::sync::Ordering;
+use crate::sync::plain::{AtomicU64, Mutex, lock};
 use std::convert::Infallible;
+use std::ffi::{c_int, c_void};
 use std::sync::Weak;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::time::{Duration, Instant};
@@ -29,6 +35,28 @@ pub struct Alive {
     /// Nothing is sent: the other end is told when this goes.
     _goes: Sender<Infallible>,
 }
+
+/// Held for a device that was given up, until nothing of this program is in a call on it any more.
+#[derive(Debug)]
+pub struct InVulkan(());
+
+impl InVulkan {
+    /// One more.
+    #[must_use]
+    pub fn begin() -> Self {
+        IN_VULKAN.fetch_add(1, Ordering::AcqRel);
+        Self(())
+    }
+}
+
+impl Drop for InVulkan {
+    fn drop(&mut self) {
+        IN_VULKAN.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// How many there are.
+static IN_VULKAN: AtomicU64 = AtomicU64::new(0);
 
 struct Living {
     what: Weak<dyn EndsAtExit>,
@@ -64,17 +92,40 @@ pub fn at_exit(what: Weak<dyn EndsAtExit>) -> Alive {
     living.push(Living { what, gone });
     drop(living);
     // Anew for each, since an instance opens the libraries anew when none was left; 32 bytes each.
-    // SAFETY: a function without arguments, which may run on any thread.
-    if unsafe { libc::atexit(end_all) } != 0 {
+    // SAFETY: a function that touches nothing of its second argument, and may run on any thread.
+    if unsafe { on_exit(end_all, std::ptr::null_mut()) } != 0 {
         eprintln!("native-fence: no memory for a handler at exit: close adapters before the end");
     }
     Alive { _goes: goes }
 }
 
-extern "C" fn end_all() {
+#[cfg(target_env = "gnu")]
+unsafe extern "C" {
+    /// As `atexit`, for a function that is told the status.
+    fn on_exit(end: extern "C" fn(c_int, *mut c_void), with: *mut c_void) -> c_int;
+}
+
+/// Where the C library tells nobody the status, it is that of a process that ended well.
+#[cfg(not(target_env = "gnu"))]
+unsafe fn on_exit(_: extern "C" fn(c_int, *mut c_void), _: *mut c_void) -> c_int {
+    extern "C" fn end() {
+        end_all(0, std::ptr::null_mut());
+    }
+    // SAFETY: a function without arguments, which may run on any thread.
+    unsafe { libc::atexit(end) }
+}
+
+extern "C" fn end_all(status: c_int, _: *mut c_void) {
     let deadline = Instant::now() + PATIENCE;
     let all = std::mem::take(&mut *lock(&LIVING));
     for living in all {
         living.end(deadline);
+    }
+    if IN_VULKAN.load(Ordering::Acquire) > 0 {
+        // SAFETY: what the program wrote is written; then the process is gone, with all its threads.
+        unsafe {
+            libc::fflush(std::ptr::null_mut());
+            libc::_exit(status);
+        }
     }
 }

@@ -53,7 +53,7 @@ mod transfers;
 pub mod validation;
 
 pub use adapter_info::{AdapterInfo, AdapterKind, Driver, Heap, MemoryType};
-pub use at_exit::{Alive, EndsAtExit, at_exit};
+pub use at_exit::{Alive, EndsAtExit, InVulkan, at_exit};
 pub use barrier::{Accesses, Barrier, COPY_END, SLICE_BEGIN, SLICE_END, Stages, TRANSFER_ORDER};
 pub use bring_up_error::BringUpError;
 pub use buffer::{Buffer, BufferError, Home};

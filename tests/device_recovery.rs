@@ -1,0 +1,174 @@
+//! Recovery on the device itself: a kernel that nothing interrupts, and a device that is lost at a call
+//! (TD-12, TD-13). Engines are instances of their own, so that one is lost alone.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod support {
+    pub(crate) mod until;
+}
+
+use native_fence::abi::wddm::DeviceExecutionState;
+use native_fence::gpu::{EngineUnit, Injection, LongKernel};
+use native_fence::os::Record;
+use native_fence::vulkan::LossyCall::{
+    self, GetSemaphoreCounterValue, QueueSubmit, WaitSemaphores,
+};
+use native_fence::vulkan::validation;
+use native_fence::{
+    Adapter, AdapterOptions, CommandList, Device, HwQueue, HwQueueOptions, TdrPolicy, WaitError,
+};
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+use support::until::{LONG, until};
+
+/// An adapter of two engines, and what is put in the way of the first ones; none without a device.
+fn opened() -> Option<(Adapter, Arc<Injection>)> {
+    let injection = Injection::new(2).unwrap();
+    let opened = Adapter::open(&AdapterOptions {
+        validation: validation::asked_for_by_environment(),
+        nodes: NonZeroU32::new(2).unwrap(),
+        unit: Some(EngineUnit::Instance),
+        injection: Some(Arc::clone(&injection)),
+        tdr: TdrPolicy {
+            delay: Duration::from_secs(1),
+            limit_count: 1_000_000,
+            ..TdrPolicy::default()
+        },
+        ..AdapterOptions::default()
+    });
+    match opened {
+        Ok(adapter) => Some((adapter, injection)),
+        Err(error) => {
+            let required = std::env::var_os("NFENCE_REQUIRE_DEVICE");
+            assert!(required.is_none(), "{error}");
+            println!("left out: {error}");
+            None
+        }
+    }
+}
+
+fn queue_of(device: &Device, node_ordinal: u32) -> HwQueue {
+    let options = HwQueueOptions {
+        node_ordinal,
+        ..HwQueueOptions::default()
+    };
+    device.create_hw_queue_with(options).unwrap()
+}
+
+/// Submits and waits until it is done.
+fn run(queue: &mut HwQueue) -> Result<(), WaitError> {
+    let value = queue.submit(CommandList::new().nop()).unwrap();
+    queue.progress_fence().wait(value, LONG)
+}
+
+/// TD-13: a kernel of thousands of workgroups, which runs for many seconds and heeds nothing, is not waited
+/// for: the guilty device is in error, and the queue of another on the same engine goes on while the kernel
+/// still runs; so does that of another engine, all the time.
+///
+/// Open: that the kernel never ends; on a driver that ends loops none does.
+#[test]
+fn td_13_a_kernel_that_goes_on_is_not_waited_for() {
+    // Half a minute on two cores, and more than this test needs on any.
+    const KERNEL: LongKernel = LongKernel {
+        workgroups: 20_000,
+        passes: 60_000,
+    };
+    let Some((adapter, injection)) = opened() else {
+        return;
+    };
+    let (guilty, innocent) = (adapter.create_device(), adapter.create_device());
+    let mut hangs = queue_of(&guilty, 0);
+    let (mut same, mut other) = (queue_of(&innocent, 0), queue_of(&innocent, 1));
+    assert_eq!(run(&mut same), Ok(()));
+    until("the engine is parked", || {
+        let slices = adapter.node_counters().slices;
+        adapter.node_counters().parks > 0 && adapter.node_counters().slices == slices
+    });
+    injection.before_next_slice(0, KERNEL);
+    hangs.submit(CommandList::new().nop()).unwrap();
+    until("the kernel runs", || injection.workgroups_done(0) > 0);
+    let value = same.submit(CommandList::new().nop()).unwrap();
+    while same.progress_fence().current_value() < value {
+        assert_eq!(run(&mut other), Ok(()));
+        assert_eq!(same.error(), None);
+    }
+    let done = injection.workgroups_done(0);
+    assert!(done < u64::from(KERNEL.workgroups), "it was waited for");
+    assert_eq!(
+        hangs.progress_fence().wait(1, LONG),
+        Err(WaitError::DeviceLost)
+    );
+    assert_eq!(guilty.execution_state(), DeviceExecutionState::HUNG);
+    assert_eq!(innocent.execution_state(), DeviceExecutionState::ACTIVE);
+    let codes: Vec<_> = adapter.os().records().iter().map(|r| r.code).collect();
+    assert_eq!(codes, [Record::VIDEO_ENGINE_TIMEOUT_DETECTED]);
+    assert_eq!(run(&mut queue_of(&adapter.create_device(), 0)), Ok(()));
+}
+
+/// TD-12: the first engine's device is lost at the k-th call of a kind, for each of the first of them: at
+/// most one device is in error, whose packet was under way; the others go on, on a new engine; and whoever
+/// comes later has a queue that runs.
+#[test]
+fn td_12_a_device_lost_at_any_call_is_recovered_from() {
+    for call in [QueueSubmit, WaitSemaphores, GetSemaphoreCounterValue] {
+        let mut losses = 0;
+        for at in [1, 2, 3, 5, 8] {
+            let Some((adapter, injection)) = opened() else {
+                return;
+            };
+            losses += u64::from(lose(&adapter, &injection, call, at));
+            drop(adapter);
+            let what = format!("{call:?}, call {at}");
+            assert_eq!(validation::messages(), Vec::<String>::new(), "{what}");
+        }
+        println!("{call:?}: lost {losses} times");
+        assert!(losses > 0 || call == GetSemaphoreCounterValue);
+    }
+}
+
+/// A life of three devices; whether the engine was lost in it.
+fn lose(adapter: &Adapter, injection: &Injection, call: LossyCall, at: u64) -> bool {
+    let loss = injection.device_loss(0);
+    // From now on: the engine has made some to come up.
+    loss.plan(call, loss.calls(call) + at);
+    let devices = [0, 1, 2].map(|_| adapter.create_device());
+    let mut queues = [
+        queue_of(&devices[0], 0),
+        queue_of(&devices[1], 0),
+        queue_of(&devices[2], 1),
+    ];
+    let mut lost = [false; 3];
+    for _ in 0..6 {
+        for (queue, lost) in queues.iter_mut().zip(&mut lost) {
+            if *lost {
+                continue;
+            }
+            match queue.submit(CommandList::new().nop()) {
+                Ok(value) => match queue.progress_fence().wait(value, LONG) {
+                    Ok(()) => {}
+                    Err(WaitError::DeviceLost) => *lost = true,
+                    Err(other) => panic!("{call:?}, call {at}: {other}"),
+                },
+                Err(error) => {
+                    assert_eq!(queue.error(), Some(WaitError::DeviceLost), "{error}");
+                    *lost = true;
+                }
+            }
+        }
+    }
+    let what = format!("{call:?}, call {at}: {lost:?}");
+    assert!(!lost[2] && !(lost[0] && lost[1]), "{what}");
+    if loss.is_lost() {
+        until("the reset is noted", || !adapter.os().records().is_empty());
+    }
+    let codes: Vec<_> = adapter.os().records().iter().map(|r| r.code).collect();
+    let expected: &[u32] = if loss.is_lost() {
+        &[Record::VIDEO_ENGINE_TIMEOUT_DETECTED]
+    } else {
+        &[]
+    };
+    assert_eq!(codes, expected, "{what}");
+    let later = adapter.create_device();
+    assert_eq!(run(&mut queue_of(&later, 0)), Ok(()), "{what}");
+    loss.is_lost()
+}
