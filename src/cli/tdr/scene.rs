@@ -101,7 +101,7 @@ pub(super) fn play(
 
     let counters = scene.counters();
     let evidence = Evidence {
-        ended: ended.clone(),
+        ended,
         is_cut: matches!(plan, Plan::Stall { is_cut: true, .. }),
         engine_resets: counters.resets,
         guilty_state: guilty.device.execution_state(),
