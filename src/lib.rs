@@ -54,7 +54,8 @@ pub mod workload;
 #[doc(hidden)]
 pub mod cli;
 
-pub use abi::Delivery;
+pub use abi::wddm::DeviceExecutionState;
+pub use abi::{Delivery, StallKind};
 #[cfg(not(loom))]
 pub use adapter::{Adapter, AdapterOptions, EngineKind, OpenError};
 pub use os::{

@@ -14,6 +14,7 @@ mod memory;
 mod output;
 mod progress;
 mod self_test;
+mod tdr;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -35,6 +36,7 @@ struct Nfence {
 enum Command {
     Compare(compare::Compare),
     Doctor(doctor::Doctor),
+    Tdr(tdr::Tdr),
 }
 
 /// What came of a command that could be carried out.
@@ -53,6 +55,7 @@ pub fn main() -> ExitCode {
     let ending = match command {
         Command::Compare(compare) => compare.run(),
         Command::Doctor(doctor) => doctor.run(),
+        Command::Tdr(tdr) => tdr.run(),
     };
     match ending {
         Ok(Ending::Well) => ExitCode::SUCCESS,

@@ -34,6 +34,11 @@ impl Bar {
         self.0.inc(1);
     }
 
+    /// Writes to the terminal while the bar is away.
+    pub(super) fn aside(&self, write: impl FnOnce()) {
+        self.0.suspend(write);
+    }
+
     pub(super) fn show(&self, progress: Progress) {
         match progress {
             Progress::Group { scenario, form } => self.0.set_message(match form {

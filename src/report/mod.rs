@@ -17,6 +17,7 @@ mod verdict;
 pub use device::DeviceDescription;
 pub use growth::growth;
 pub use machine::Machine;
+pub use quantity::time;
 pub use row::Row;
 pub use schema::{NotRunRow, Report, SCHEMA};
 pub use table::{Style, tables};

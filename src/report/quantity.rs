@@ -1,7 +1,8 @@
 //! Quantities, as a person reads them: three figures and a unit.
 
 /// A time of so many nanoseconds.
-pub(super) fn time(nanoseconds: f64) -> String {
+#[must_use]
+pub fn time(nanoseconds: f64) -> String {
     for (unit, size) in [("s", 1e9), ("ms", 1e6), ("µs", 1e3)] {
         if nanoseconds >= size {
             return format!("{} {unit}", figures(nanoseconds / size));

@@ -1,0 +1,100 @@
+//! Findings: what was seen, as JSON, stable from schema 1 on.
+//!
+//! A field may be added; none is renamed, removed or given another meaning without a new number.
+
+use super::bystander::Stretch;
+use super::hang::Hang;
+use crate::report::{DeviceDescription, Machine};
+use serde::Serialize;
+use std::time::Duration;
+
+/// What was found.
+#[derive(Debug, Serialize)]
+pub(super) struct Findings {
+    schema: u32,
+    version: &'static str,
+    machine: Machine,
+    pub(super) device: DeviceDescription,
+    /// TdrDelay.
+    pub(super) delay_us: u64,
+    pub(super) runs: Vec<Run>,
+}
+
+/// What came of a hang.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Outcome {
+    /// All is as it should be.
+    Recovered,
+    /// The driver ends loops: the engine answered all the time, and the packet came to its end.
+    NeverHung,
+    /// Something is not; `problems` says what.
+    NotRecovered,
+}
+
+/// One hang.
+#[derive(Debug, Serialize)]
+pub(super) struct Run {
+    pub(super) inject: Hang,
+    pub(super) outcome: Outcome,
+    /// What is not as it should be; a sentence each.
+    pub(super) problems: Vec<String>,
+    /// How the guilty program's wait ended.
+    pub(super) guilty_wait: String,
+    /// From the injection to that: the moment that stands for the verdict.
+    pub(super) verdict_us: u64,
+    /// From there to the innocent program's first completed submission on the same engine.
+    pub(super) recovery_us: Option<u64>,
+    /// The innocent program on the engine that was hung, from the injection to that submission.
+    pub(super) same_engine: Innocent,
+    /// And on the other engine.
+    pub(super) other_engine: Innocent,
+    /// Times another engine took the place of the one that was hung; none where the packet heeded the abort.
+    pub(super) engine_resets: u64,
+    /// Slices of that engine that the driver cut.
+    pub(super) slices_cut: u64,
+    /// `D3DKMT_DEVICEEXECUTION_STATE` of the guilty device, by its published name.
+    pub(super) guilty_state: String,
+    /// And of the innocent one.
+    pub(super) innocent_state: String,
+    /// Whether the guilty program goes on with a new device.
+    pub(super) goes_on_anew: bool,
+    /// The operating system's records, oldest first.
+    pub(super) records: Vec<String>,
+    /// What was found when the engine did not answer.
+    pub(super) reports: Vec<String>,
+}
+
+/// Submissions of an innocent queue.
+#[derive(Debug, Serialize)]
+pub(super) struct Innocent {
+    pub(super) completed: u64,
+    pub(super) longest_us: u64,
+}
+
+impl From<Stretch> for Innocent {
+    fn from(stretch: Stretch) -> Self {
+        Self {
+            completed: stretch.completed,
+            longest_us: microseconds(stretch.longest),
+        }
+    }
+}
+
+/// Whole ones.
+pub(super) fn microseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+impl Findings {
+    pub(super) fn new(machine: Machine, device: DeviceDescription, delay: Duration) -> Self {
+        Self {
+            schema: 1,
+            version: env!("CARGO_PKG_VERSION"),
+            machine,
+            device,
+            delay_us: microseconds(delay),
+            runs: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! `nfence tdr`: the hangs that are recovered from, each shown.
+//!
+//! A guilty program hangs an engine, or its device is lost; an innocent one has a queue on that engine and
+//! one on another, and submits and waits all the time. What each of them saw is printed, and what the
+//! operating system noted.
+
+mod bystander;
+mod calibration;
+mod delay;
+mod findings;
+mod guilty;
+mod hang;
+mod judgement;
+mod scene;
+mod text;
+
+use super::output::{JsonOutput, colour, print};
+use super::progress::Bar;
+use super::{Ending, devices, driver_settings};
+use crate::report::{DeviceDescription, Machine};
+use crate::vulkan;
+use anyhow::ensure;
+use clap::builder::NonEmptyStringValueParser;
+use findings::{Findings, Outcome};
+use hang::Hang;
+use std::path::Path;
+use std::time::Duration;
+
+const EXAMPLES: &str = "\
+Examples:
+  nfence tdr                              every kind, one after the other, on the best device
+  nfence tdr --inject stall               one kind
+  nfence tdr --delay 500ms                engines have to answer within half a second
+  nfence tdr --device llvmpipe            on the device with that in its name or driver
+  nfence tdr --json | jq '.runs[] | {inject, outcome, recovery_us}'
+
+Exit codes: 0 all was as it should be, 1 something was not, 2 usage.";
+
+/// Hangs an engine in each way that native-fence recovers from, and shows what becomes of the guilty
+/// program and of innocent ones.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Tdr {
+    /// Only this kind; may be given several times
+    #[arg(long, value_enum, value_name = "KIND")]
+    inject: Vec<Hang>,
+
+    /// TdrDelay: within this time an engine answers, 50ms to 10s
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = delay::parse)]
+    delay: Duration,
+
+    /// As JSON, to stdout
+    #[arg(long)]
+    json: bool,
+
+    /// The device with this in its name or driver, in any case of letters [default: the best]
+    #[arg(long, value_name = "PART_OF_NAME", value_parser = NonEmptyStringValueParser::new())]
+    device: Option<String>,
+}
+
+impl Tdr {
+    pub(super) fn run(self) -> anyhow::Result<Ending> {
+        let (instance, adapters) = devices::connect()?;
+        let adapter = vulkan::choose(&adapters, self.device.as_deref())?;
+        ensure!(
+            vulkan::has_native_fences(adapter),
+            "{} has no native fences, whose engines could be recovered: `nfence doctor` says what it lacks",
+            adapter.name
+        );
+        let machine = Machine {
+            driver_settings: driver_settings::in_force(),
+            ..Machine::this()
+        };
+        let mut findings = Findings::new(machine, DeviceDescription::of(adapter), self.delay);
+        let is_text = !self.json;
+        let say = |text: &str| print(text, false);
+        if is_text {
+            say(&text::head(&findings, colour(false)));
+        }
+        let hangs = self.hangs();
+        let bar = Bar::new(hangs.len() as u64);
+        for hang in hangs {
+            bar.begin(hang.name().into());
+            let run = scene::play(&instance, adapter, hang, self.delay)?;
+            bar.step();
+            if is_text {
+                bar.aside(|| say(&text::run(&run, colour(false))));
+            }
+            findings.runs.push(run);
+        }
+        drop(bar);
+        if is_text {
+            say(text::FOOT);
+        } else {
+            JsonOutput::open(Path::new("-"))?.write(&findings)?;
+        }
+        let is_bad = |run: &findings::Run| run.outcome == Outcome::NotRecovered;
+        Ok(if findings.runs.iter().any(is_bad) {
+            Ending::NotWell
+        } else {
+            Ending::Well
+        })
+    }
+
+    /// Each once, in the order in which they disturb each other least.
+    fn hangs(&self) -> Vec<Hang> {
+        let is_asked_for = |hang: &Hang| self.inject.is_empty() || self.inject.contains(hang);
+        Hang::ALL.into_iter().filter(is_asked_for).collect()
+    }
+}
