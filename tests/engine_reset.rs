@@ -124,6 +124,7 @@ fn td_02_the_steps_are_those_of_the_article() {
                 TdrCall::RequestPreemption(0),
                 TdrCall::CollectDbgInfo(ENGINE),
                 TdrCall::QueryDependentEngineGroup(0),
+                TdrCall::QueryEngineStatus(0),
                 TdrCall::ResetEngine(0),
                 TdrCall::ResumeHwEngine(0),
             ]

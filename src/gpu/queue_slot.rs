@@ -347,7 +347,8 @@ impl QueueSlot {
         let mark = |log: LogType| {
             let entries = match log {
                 LogType::Waits => QueueDescriptor::WAIT_LOG_ENTRIES,
-                _ => QueueDescriptor::SIGNAL_LOG_ENTRIES,
+                LogType::Signals => QueueDescriptor::SIGNAL_LOG_ENTRIES,
+                LogType::WaitsQueued => QueueDescriptor::QUEUED_LOG_ENTRIES,
             };
             let buffer = logs[log.place()].as_ref()?;
             Some(LogMark {
@@ -363,6 +364,13 @@ impl QueueSlot {
             read_index: self.read_index(),
             waits,
             signals,
+            queued_log_index: mark(LogType::WaitsQueued).map(|log| log.index),
+            write_index: ring
+                .ring_control
+                .host
+                .word(RingControl::WRITE_INDEX)
+                .observe(),
+            capacity: ring.ring_capacity,
             progress_value: current_value(self.progress_handle()).unwrap_or(0),
         };
         let packet = |index| read_packet(ring, index);
@@ -437,7 +445,7 @@ impl QueueSlot {
         let ring = plain::lock(&self.ring);
         let ring = ring.as_ref()?;
         let write = ring.ring_control.host.word(RingControl::WRITE_INDEX);
-        let read = self.state().read_index;
+        let read = self.state().read_index.max(self.read_index());
         let queued = write.observe().wrapping_sub(read).min(ring.ring_capacity);
         let packets = (0..queued).map(|ahead| read_packet(ring, read.wrapping_add(ahead)));
         let mut progress = packets.filter(|packet| packet.opcode() == Some(Opcode::Progress));

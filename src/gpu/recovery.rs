@@ -40,6 +40,12 @@ pub(super) struct Marks {
     pub(super) waits: LogMark,
     /// The log of signals.
     pub(super) signals: LogMark,
+    /// Index word of the log of waits that were found unsatisfied, if the queue has it.
+    pub(super) queued_log_index: Option<u64>,
+    /// Packets written, as the ring says, and how many it has room for: what lies behind is of a lap before.
+    pub(super) write_index: u64,
+    /// See [`Marks::write_index`].
+    pub(super) capacity: u64,
     /// CurrentValue of the progress fence.
     pub(super) progress_value: u64,
 }
@@ -82,6 +88,7 @@ impl Marks {
                 .wrapping_add(self.signals.since(saved.signal_log_index)),
             wait_log_index: self.waits.index,
             signal_log_index: self.signals.index,
+            queued_log_index: self.queued_log_index.unwrap_or(saved.queued_log_index),
             read_index: saved.read_index.max(self.read_index),
             ..saved
         };
@@ -95,12 +102,36 @@ impl Marks {
             packet.log_number < number
         };
         let first = state.read_index;
-        let covered = (1..=PACKETS_OF_A_STEP)
+        let queued = self.write_index.wrapping_sub(first);
+        // An index that cannot be is the engine's to find.
+        let queued = if queued <= self.capacity { queued } else { 0 };
+        let at = |ahead: u64| packet(first.wrapping_add(ahead));
+        let covered = (1..=PACKETS_OF_A_STEP.min(queued))
             .rev()
-            .find(|count| logged(&packet(first.wrapping_add(count - 1))));
-        state.read_index = first.wrapping_add(covered.unwrap_or(0));
-
-        let head = packet(state.read_index);
+            .find(|count| logged(&at(count - 1)));
+        let covered = covered.unwrap_or(0);
+        state.read_index = first.wrapping_add(covered);
+        if state.read_index != saved.read_index {
+            state.observed_ticks = 0;
+            state.transferred = 0;
+            state.head_control = 0;
+            state.head_value = 0;
+        }
+        state.progress_value = saved.progress_value.max(self.progress_value);
+        if saved.fault == 0 {
+            // It is looked at before it is said to stand anywhere.
+            state.status = QueueStatus::Ready as u64;
+        }
+        // A NOP has no mark, and the signal behind it is of the same step.
+        let is_nop = |ahead| ahead < queued && at(ahead).opcode() == Some(Opcode::Nop);
+        let ahead = covered + u64::from(is_nop(covered));
+        if ahead >= queued || saved.fault != 0 {
+            return Recovered {
+                state,
+                unlogged: None,
+            };
+        }
+        let head = at(ahead);
         let (is_signal, is_progress) = (
             head.opcode() == Some(Opcode::Signal),
             head.opcode() == Some(Opcode::Progress),
@@ -112,25 +143,18 @@ impl Marks {
         } else {
             is_signal && is_stored(&head)
         };
-        let unlogged = (is_next && has_stored && saved.fault == 0).then(|| {
-            let at = state.signal_log_index;
-            let next = LogIndex::from_word(at).next(self.signals.entries);
+        let unlogged = (is_next && has_stored).then(|| {
+            let index = state.signal_log_index;
+            let next = LogIndex::from_word(index).next(self.signals.entries);
             state.signal_log_index = next.word();
             state.signal_number = state.signal_number.wrapping_add(1);
-            state.read_index = state.read_index.wrapping_add(1);
-            (head, at)
-        });
-        state.progress_value = saved.progress_value.max(self.progress_value);
-        if state.read_index != saved.read_index {
+            state.read_index = first.wrapping_add(ahead + 1);
             state.observed_ticks = 0;
             state.transferred = 0;
             state.head_control = 0;
             state.head_value = 0;
-        }
-        if saved.fault == 0 {
-            // It is looked at before it is said to stand anywhere.
-            state.status = QueueStatus::Ready as u64;
-        }
+            (head, index)
+        });
         Recovered { state, unlogged }
     }
 }
@@ -205,6 +229,9 @@ mod tests {
                             entries: ENTRIES,
                         },
                         progress_value: now.progress_value,
+                        queued_log_index: None,
+                        write_index: 1 << 20,
+                        capacity: 1 << 20,
                     };
                     let found = marks.recover(packet, |_| false);
                     let at = format!("saved {saved}, done {done}, published {published}");
@@ -222,6 +249,7 @@ mod tests {
             let head = packet(done);
             let now = state_after(done);
             let is_progress = head.opcode() == Some(Opcode::Progress);
+            let is_before = head.opcode() == Some(Opcode::Nop);
             let marks = Marks {
                 saved: now,
                 read_index: done,
@@ -233,15 +261,57 @@ mod tests {
                     index: now.signal_log_index,
                     entries: ENTRIES,
                 },
-                progress_value: now.progress_value + u64::from(is_progress),
+                progress_value: now.progress_value + u64::from(is_progress || is_before),
+                queued_log_index: None,
+                write_index: 1 << 20,
+                capacity: 1 << 20,
             };
             let found = marks.recover(packet, |_| true);
-            let is_signal = is_progress || head.opcode() == Some(Opcode::Signal);
-            assert_eq!(
-                found.unlogged,
-                is_signal.then_some((head, now.signal_log_index))
-            );
-            assert_eq!(found.state, state_after(done + u64::from(is_signal)));
+            // The NOP before a progress packet is of its step.
+            let (signal, packets) = match head.opcode() {
+                Some(Opcode::Wait) => (None, 0),
+                Some(Opcode::Nop) => (Some(packet(done + 1)), 2),
+                _ => (Some(head), 1),
+            };
+            let unlogged = signal.map(|signal| (signal, now.signal_log_index));
+            assert_eq!(found.unlogged, unlogged);
+            assert_eq!(found.state, state_after(done + packets));
+        }
+    }
+
+    /// What lies in the ring behind the last packet is of a lap before, and was logged long ago: it is
+    /// nothing that was done.
+    #[test]
+    fn td_22_packets_of_a_lap_before_are_none() {
+        const CAPACITY: u64 = 16;
+        for done in 32..200 {
+            for queued in 0..4 {
+                let now = state_after(done);
+                let marks = Marks {
+                    saved: now,
+                    read_index: done,
+                    waits: LogMark {
+                        index: now.wait_log_index,
+                        entries: ENTRIES,
+                    },
+                    signals: LogMark {
+                        index: now.signal_log_index,
+                        entries: ENTRIES,
+                    },
+                    progress_value: now.progress_value,
+                    queued_log_index: None,
+                    write_index: done + queued,
+                    capacity: CAPACITY,
+                };
+                let written = done + queued;
+                let in_ring = |at: u64| packet(if at < written { at } else { at - CAPACITY });
+                let found = marks.recover(in_ring, |_| false);
+                assert_eq!(
+                    (found.state, found.unlogged),
+                    (now, None),
+                    "{done} {queued}"
+                );
+            }
         }
     }
 }

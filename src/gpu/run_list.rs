@@ -310,6 +310,16 @@ impl RunList {
         }
     }
 
+    /// Which list it is: another one after each change.
+    pub(super) fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The queues that slices may know: those of the next ones, and those that leave.
+    pub(super) fn known(&self) -> impl Iterator<Item = &Arc<QueueSlot>> {
+        self.active().chain(&self.leaving)
+    }
+
     /// Another engine has the list: no slice knows any queue, nor what was written of the list before.
     pub(super) fn begin_anew(&mut self) {
         self.leaving.clear();

@@ -14,8 +14,8 @@ use crate::abi::SLICE_SLOTS;
 use crate::shared::{Mapping, Providers, Region, RegionError};
 use crate::sync::{Arc, lock, thread};
 use crate::vulkan::{
-    CommandBuffer, CommandRecorder, ComputePipeline, Device, RegionImport, Reuse, SLICE_BEGIN,
-    SLICE_END, SubmitError, Timeline, WaitOutcome, shaders,
+    AdapterKind, CommandBuffer, CommandRecorder, ComputePipeline, Device, RegionImport, Reuse,
+    SLICE_BEGIN, SLICE_END, SubmitError, Timeline, WaitOutcome, shaders,
 };
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -182,18 +182,21 @@ fn pipeline(
 /// A region that the device imported.
 #[derive(Debug)]
 struct Imported {
-    _import: RegionImport,
+    import: RegionImport,
     /// Nobody's but the engine's, where it is pages of the host.
     mapping: Arc<Mapping>,
 }
 
 impl EngineMemory for Imported {
+    /// Where the device is the CPU, by the CPU's page tables. Another device has pinned the pages, and goes
+    /// on in them.
     fn can_be_cut_off(&self) -> bool {
-        self.mapping.region().exported().is_none()
+        let is_cpu = self.import.device().adapter().kind == AdapterKind::Cpu;
+        is_cpu && self.mapping.region().exported().is_none()
     }
 
     fn cut_off(&self, at_once: bool) -> Result<bool, RegionError> {
-        self.mapping.cut_off(at_once)
+        Ok(self.can_be_cut_off() && self.mapping.cut_off(at_once)?)
     }
 }
 
@@ -210,10 +213,7 @@ impl AddressSpace for ShaderEngine {
         if !self.caps().holds(va, region.len() as u64) {
             return Err(MapError::Address(va.0));
         }
-        let memory = Box::new(Imported {
-            _import: import,
-            mapping,
-        });
+        let memory = Box::new(Imported { import, mapping });
         Ok(EngineAddress { va, memory })
     }
 }
@@ -225,6 +225,8 @@ impl Engine for ShaderEngine {
 
     fn attach(&mut self, control: GpuVa, _: u64) -> Result<(), MapError> {
         self.control = control;
+        // Recorded for another control block.
+        self.verbose = OnceLock::new();
         let commands = self
             .pipelines
             .iter()

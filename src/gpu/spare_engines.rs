@@ -51,6 +51,15 @@ impl fmt::Debug for SpareEngines {
     }
 }
 
+/// An engine is being made; without one at its end, by a panic, it has failed.
+struct Making<'a>(&'a SpareEngines);
+
+impl Drop for Making<'_> {
+    fn drop(&mut self) {
+        self.0.put(Err(String::from("its thread panicked")));
+    }
+}
+
 impl SpareEngines {
     /// Engines that `make` makes.
     #[must_use]
@@ -84,7 +93,16 @@ impl SpareEngines {
         let this = Arc::clone(self);
         let made = thread::Builder::new()
             .name("nf-spare".into())
-            .spawn(move || this.put(this.make_warm()));
+            .spawn(move || {
+                // A program that ends meanwhile leaves at once: this thread is in Vulkan.
+                #[cfg(not(loom))]
+                let _in_vulkan = crate::vulkan::InVulkan::begin();
+                // Nobody waits in vain for one that comes to no end.
+                let made = Making(&this);
+                let engine = this.make_warm();
+                std::mem::forget(made);
+                this.put(engine);
+            });
         if let Err(error) = made {
             self.put(Err(format!("no thread to make an engine on: {error}")));
         }
@@ -145,7 +163,7 @@ fn warm_up(engine: &mut dyn Engine) -> Result<(), MapError> {
     };
     let control = map(WordGroup::EngineControl, EngineControl::BLOCK_BYTES)?;
     let report = map(WordGroup::EngineReport, EngineReport::BLOCK_BYTES)?;
-    super::node::attach(engine, &control, &report, 0)?;
+    super::node::attach(engine, control.host(), control.va(), report.va(), 0)?;
     let lost = |_| MapError::Refused(String::from("its device is lost"));
     for slice in 1..=WARM_SLICES {
         let at = EngineControl::slice_args(slice);

@@ -157,11 +157,21 @@ impl ResetCalls<'_> {
             node_ordinal,
             number,
         });
+        let kernel_queue =
+            hw_queue.and_then(|queue| self.0.reporter.kernel_queues().of_handle(queue));
+        if let Some(queue) = kernel_queue {
+            // One without a command was stopped at nothing of the OS's.
+            let id = queue.oldest_submission();
+            return ResetEngine {
+                last_aborted_fence_id: id.unwrap_or(0),
+                hw_queue: hw_queue.filter(|_| id.is_some()),
+            };
+        }
         let id = hw_queue.and_then(|hw_queue| {
-            match self.0.reporter.kernel_queues().of_handle(hw_queue) {
-                Some(queue) => queue.oldest_submission(),
-                None => self.0.queues.slot(hw_queue).ok()?.next_progress_value(),
-            }
+            let slot = self.0.queues.slot(hw_queue).ok()?;
+            let completed = self.0.node(node_ordinal).ok()?.progress_value(&slot);
+            // What stands in the ring is its user's: none of his is below what the engine has stored.
+            Some(slot.next_progress_value().unwrap_or(0).max(completed))
         });
         ResetEngine {
             last_aborted_fence_id: id.unwrap_or(0),
@@ -173,6 +183,10 @@ impl ResetCalls<'_> {
     fn resume(&self, node_ordinal: u32) -> Result<(), DdiError> {
         let node = self.0.node(node_ordinal)?;
         self.tell(node, node.go_on());
+        // A completion that the engine had noted, and not told, when it was given up.
+        for queue in self.0.reporter.kernel_queues().of_node(node_ordinal) {
+            self.0.reporter.tell_completions(node, queue.handle());
+        }
         Ok(())
     }
 

@@ -37,6 +37,8 @@ impl Node {
         let _connection = queue.hold_connection();
         let mut inner = lock(&self.inner);
         self.check_runs(&inner, queue)?;
+        // Its engine may be another than the one that it was made for.
+        Self::place(&inner, queue);
         if !inner.run_list.add(queue) {
             return Err(NodeError::RunListFull);
         }
@@ -73,6 +75,7 @@ impl Node {
         if !is_known && Self::has_executed_all(&inner, queue) {
             return Ok(());
         }
+        Self::place(&inner, queue);
         if !inner.run_list.add(queue) {
             return Err(NodeError::RunListFull);
         }

@@ -4,6 +4,7 @@ use super::allocations::KnownAllocation;
 use super::habits::Habits;
 use super::mappings::Mappings;
 use super::retirement::Retirement;
+use super::succession::Shown;
 use super::suspend::Departures;
 use super::{NodeCounters, SliceInFlight};
 use crate::abi::{AllocationId, FenceId, ObjectId};
@@ -110,6 +111,7 @@ pub(super) struct Inner {
     pub(super) requests: u64,
     /// What the engine had shown of itself when it was last asked to end its slices.
     pub(super) marks_at_request: Option<u64>,
+    pub(super) shown: Shown,
     pub(super) aborts: u64,
     pub(super) habits: Habits,
     /// The last slice that does not end to interrupt; 0 for none.
@@ -149,6 +151,7 @@ impl Inner {
             serviced: 0,
             requests: 0,
             marks_at_request: None,
+            shown: Shown::default(),
             aborts: 0,
             habits: Habits::default(),
             last_polled: 0,

@@ -241,10 +241,12 @@ impl Node {
             inner.life = Life::Stopping;
         }
         let (last, engine) = (inner.submitted, Arc::clone(&inner.engine));
+        // An engine that has taken another's place has executed none of the slices before.
+        let in_flight = inner.serviced < last;
         drop(inner);
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         // Slices end by themselves; an error means that nothing runs any more.
-        let has_ended = last == 0 || engine.wait(last, left) != Ok(false);
+        let has_ended = !in_flight || engine.wait(last, left) != Ok(false);
         if has_ended {
             engine.abandon(last + 1);
         }

@@ -35,10 +35,10 @@ pub use suspend::Suspension;
 
 use super::{
     Crowd, Engine, EngineBlock, EngineCaps, EngineLost, EngineMapping, EngineState, EngineWord,
-    HeldEngine, MapError, QueueSlot, Reaper,
+    GpuVa, HeldEngine, MapError, QueueSlot, Reaper,
 };
 use crate::abi::{EngineControl, EngineReport, WordGroup};
-use crate::shared::{Pool, PoolPlace, Providers, Region};
+use crate::shared::{Block, Pool, PoolPlace, Providers, Region};
 use crate::sync::{Arc, AtomicU64, Mutex, lock, plain};
 use inner::Inner;
 use mappings::Mappings;
@@ -102,7 +102,13 @@ impl Node {
         };
         let control = map(WordGroup::EngineControl, EngineControl::BLOCK_BYTES)?;
         let report = map(WordGroup::EngineReport, EngineReport::BLOCK_BYTES)?;
-        attach(engine.as_mut(), &control, &report, 0)?;
+        attach(
+            engine.as_mut(),
+            control.host(),
+            control.va(),
+            report.va(),
+            0,
+        )?;
         let (caps, providers) = (engine.caps(), Arc::clone(engine.providers()));
         let engine = HeldEngine::new(engine);
         let inner = Inner::new(Arc::clone(&engine), control.host(), report.host());
@@ -230,18 +236,19 @@ impl Node {
     }
 }
 
-/// Tells an engine where its blocks lie.
+/// Tells an engine where its blocks lie, whose control block's words these are.
 pub(super) fn attach(
     engine: &mut dyn Engine,
-    control: &EngineMapping,
-    report: &EngineMapping,
+    words: &Block,
+    control: GpuVa,
+    report: GpuVa,
     before: u64,
 ) -> Result<(), MapError> {
     for (offset, value) in [
-        (EngineControl::REPORT_VA, report.va().0),
+        (EngineControl::REPORT_VA, report.0),
         (EngineControl::CLOCK_BITS, engine.clock_bits()),
     ] {
-        control.host().word(offset).put(value);
+        words.word(offset).put(value);
     }
-    engine.attach(control.va(), before)
+    engine.attach(control, before)
 }

@@ -222,7 +222,10 @@ impl Node {
         }
         self.end_waiting(inner);
         inner.parking.asked = false;
-        if !self.is_replaceable() {
+        if self.is_replaceable() {
+            // From now on slices count as ended, and what they knew is used for others.
+            self.cut_off(inner);
+        } else {
             for queue in inner.run_list.queues() {
                 queue.set_status(DoorbellStatus::DisconnectedAbort);
             }

@@ -31,6 +31,12 @@ impl Node {
         })
     }
 
+    /// Another engine is in none.
+    pub(super) fn forget_stall(&self) {
+        let word = self.report.host().word(EngineReport::STALLED_QUEUE);
+        word.publish(0);
+    }
+
     /// Ends the stall that the engine is in, if it is of a kind that heeds this.
     pub fn abort_stall(&self) {
         let inner = &mut *lock(&self.inner);

@@ -8,9 +8,9 @@
 //! Nothing refers to the old addresses from then on but the old engine. They stay mapped for as long as it
 //! lives (`gpu::held_engine`).
 
-use super::inner::{Inner, Life};
+use super::inner::{Inner, KnownFence, Life};
 use super::{Node, StalledAt, attach, retirement};
-use crate::abi::{DoorbellStatus, EngineReport, ObjectId, WordGroup};
+use crate::abi::{DoorbellStatus, EngineReport, LocalHandle, ObjectId, WordGroup};
 use crate::gpu::spare_engines::WARM_SLICES;
 use crate::gpu::{
     Engine, EngineAddress, EngineMapping, GpuVa, HeldEngine, MapError, QueueSlot, QueueStanding,
@@ -97,6 +97,7 @@ impl Node {
         inner.submitted = inner.submitted.max(WARM_SLICES);
         // Whoever rings from now on finds it lost, and leaves the packets in the ring.
         self.lose(inner);
+        inner.serviced = inner.submitted;
         let live = inner.live_mappings();
         let all = self.all_mappings(inner, &live);
         for mapping in &all {
@@ -107,12 +108,19 @@ impl Node {
         }
         let addresses = all.iter().map(|mapping| spare.map(mapping.region()));
         let addresses: Vec<_> = addresses.collect::<Result<_, _>>()?;
+        // The blocks are the first two. What can fail comes before the running engine's addresses are let go.
+        let (control, report) = (addresses[0].va, addresses[1].va);
+        let words = self.control.host();
+        attach(spare.as_mut(), words, control, report, inner.submitted)?;
+        if queues.iter().any(|queue| queue.is_verbose()) {
+            spare.prepare_verbose()?;
+        }
         let before = all.iter().zip(addresses);
         let before = before.map(|(mapping, address)| mapping.pass_on(address));
         let before = before.collect();
-        attach(spare.as_mut(), &self.control, &self.report, inner.submitted)?;
         inner.pass_on_tables();
-        let aborted = inner.under_way(self.stalled_at());
+        let aborted = inner.under_way(self.stalled_at(), queues);
+        self.forget_stall();
         for queue in queues {
             Self::settle(inner, queue);
         }
@@ -162,8 +170,19 @@ impl Node {
         let addresses = addresses.collect();
         let mapped = Box::new(inner.retirement.take_mapped());
         inner.engine.give_up(addresses, mapped, &reaper);
+        // Its interrupt thread may wait for a slice that is never submitted.
+        inner.engine.abandon(inner.submitted + 1);
         inner.mappings.let_go();
         inner.beside.let_go();
+    }
+
+    /// Cuts the engine off from what it can be cut off from.
+    pub(super) fn cut_off(&self, inner: &Inner) {
+        let live = inner.live_mappings();
+        for mapping in self.all_mappings(inner, &live) {
+            // It is tried again, and told, when another engine takes its place.
+            let _ = mapping.cut_off(holds_addresses(mapping));
+        }
     }
 
     fn all_mappings<'a>(
@@ -180,14 +199,15 @@ impl Node {
     /// end of a slice. `None` while no slice is in flight.
     #[must_use]
     pub fn marks(&self) -> Option<u64> {
-        let inner = lock(&self.inner);
+        let inner = &mut *lock(&self.inner);
         inner.oldest_in_flight()?;
         let report = [EngineReport::RECORD_WRITE, EngineReport::MAILBOX_READ];
         let report = report.map(|word| self.report.host().word(word).observe());
         let queues = inner.run_list.queues().iter();
         let steps = queues.map(|queue| queue.read_index().wrapping_add(queue.saves()));
         let all = steps.chain(report).chain([inner.serviced]);
-        Some(all.fold(0, u64::wrapping_add))
+        let sum = all.fold(0, u64::wrapping_add);
+        Some(inner.shown.of(inner.run_list.version(), sum))
     }
 
     /// Asks the slices in flight to end: the preemption request. Returns at once.
@@ -233,19 +253,31 @@ impl Node {
 
     /// Where a queue stands, and where the engine finds what belongs to it.
     fn settle(inner: &Inner, queue: &QueueSlot) {
-        let handles = inner.handles.get(&queue.process());
-        let known = |handle| match handles?.object(handle)? {
-            ObjectId::Fence(fence) => inner.known.get(&fence.slot),
-            ObjectId::Allocation(_) | ObjectId::Handle(..) => None,
-        };
         queue.recover(|handle| {
-            let (mapping, offset) = &known(handle)?.current_value;
+            let (mapping, offset) = &inner.named_by(queue, handle)?.current_value;
             Some(mapping.host().word(*offset).observe())
         });
+        Self::place(inner, queue);
+    }
+
+    /// Writes where the engine finds what belongs to a queue.
+    pub(super) fn place(inner: &Inner, queue: &QueueSlot) {
+        let handles = inner.handles.get(&queue.process());
         let directory = handles.map_or(GpuVa(0), |handles| handles.directory_va());
-        let progress = known(queue.progress_handle());
+        let progress = inner.named_by(queue, queue.progress_handle());
         let progress = progress.map(|known| (known.current_value_va(), known.entry));
         queue.pass_on(directory, progress);
+    }
+
+    /// CurrentValue of a queue's progress fence.
+    #[must_use]
+    pub fn progress_value(&self, queue: &QueueSlot) -> u64 {
+        let inner = lock(&self.inner);
+        let known = inner.named_by(queue, queue.progress_handle());
+        known.map_or(0, |known| {
+            let (mapping, offset) = &known.current_value;
+            mapping.host().word(*offset).observe()
+        })
     }
 
     /// The new engine executes what the one before left. There may be something to tell.
@@ -268,21 +300,71 @@ impl Node {
 }
 
 impl Inner {
+    /// The fence that a queue's handle names.
+    fn named_by(&self, queue: &QueueSlot, handle: LocalHandle) -> Option<&KnownFence> {
+        match self.handles.get(&queue.process())?.object(handle)? {
+            ObjectId::Fence(fence) => self.known.get(&fence.slot),
+            ObjectId::Allocation(_) | ObjectId::Handle(..) => None,
+        }
+    }
+
     /// The queue whose packet is under way on an engine that does not come back: the one that the engine
-    /// names, if it does, else the first that could go on when its state was last saved. A queue that stands
-    /// at a wait holds no engine up.
-    fn under_way(&self, stalled_at: Option<StalledAt>) -> Option<Arc<QueueSlot>> {
-        let mut queues = self.run_list.queues().iter();
-        let is_named = |queue: &&Arc<QueueSlot>| {
-            stalled_at.is_some_and(|stalled_at| stalled_at.hw_queue == queue.number)
-        };
-        if let Some(named) = queues.find(is_named) {
-            return Some(Arc::clone(named));
+    /// names, whether or not it is in the run list now, since whoever stops a queue takes it out. Where it
+    /// names none, the first of those that slices know which could go on when its state was last saved. A
+    /// queue that stands at a wait holds no engine up.
+    fn under_way(
+        &self,
+        stalled_at: Option<StalledAt>,
+        queues: &[Arc<QueueSlot>],
+    ) -> Option<Arc<QueueSlot>> {
+        if let Some(named) = stalled_at {
+            let mut queues = queues.iter();
+            return queues.find(|queue| queue.number == named.hw_queue).cloned();
         }
         let goes_on = |queue: &&Arc<QueueSlot>| {
             let standing = QueueStanding::of(&queue.state(), || queue.write_index());
             standing == QueueStanding::Runnable
         };
-        self.run_list.queues().iter().find(goes_on).cloned()
+        let mut known = self.run_list.known();
+        known.find(goes_on).cloned()
+    }
+}
+
+/// What an engine has shown of itself, whatever queues come and go meanwhile: who connects a queue again and
+/// again makes no engine look alive.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Shown {
+    version: u64,
+    sum: u64,
+    offset: u64,
+}
+
+impl Shown {
+    /// The number for this sum over the queues of a version of the run list.
+    fn of(&mut self, version: u64, sum: u64) -> u64 {
+        if version != self.version {
+            let shown = self.sum.wrapping_add(self.offset);
+            self.version = version;
+            self.offset = shown.wrapping_sub(sum);
+        }
+        self.sum = sum;
+        sum.wrapping_add(self.offset)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// TD-01: steps are signs of life, and another list of queues is none.
+    #[test]
+    fn td_01_queues_that_come_and_go_are_no_signs_of_life() {
+        let mut shown = Shown::default();
+        let first = shown.of(1, 10);
+        let second = shown.of(1, 12);
+        assert_ne!(first, second);
+        assert_eq!(shown.of(2, 500), second, "a queue came");
+        assert_eq!(shown.of(3, 12), second, "and went");
+        assert_ne!(shown.of(3, 13), second);
     }
 }

@@ -26,6 +26,10 @@ pub(super) enum Cause {
 /// Within this time dependent engines are preempted, or reset with the one that is (TD-09).
 const DEPENDENT_DELAY: Duration = Duration::from_millis(500);
 
+/// For what is handled when a snapshot is taken: a waker of the program's that takes longer does not hold a
+/// recovery up.
+const WAKERS_TIME: Duration = Duration::from_millis(200);
+
 /// How an engine's reset came out.
 enum Outcome {
     /// Validated.
@@ -71,8 +75,12 @@ impl AdapterState {
             self.life.note(Record::engine_timeout(node));
             return self.take_interrupts_again(&[node]);
         }
+        if cause == Cause::TimedOut && tdr.query_engine_status(node) {
+            // It has come to life since.
+            return self.take_interrupts_again(&[node]);
+        }
         if !tdr.supports_per_engine_tdr() {
-            return self.reset_adapter(tdr, &group, None);
+            return self.reset_adapter(tdr, &group, &[], None);
         }
         let mut reset = Vec::new();
         for member in group.iter().copied() {
@@ -89,7 +97,9 @@ impl AdapterState {
             };
             match self.reset_engine(tdr, member, &snapshot) {
                 Outcome::Reset(aborted) => reset.push((member, aborted)),
-                Outcome::Promoted(why) => return self.reset_adapter(tdr, &group, Some(&why)),
+                Outcome::Promoted(why) => {
+                    return self.reset_adapter(tdr, &group, &reset, Some(&why));
+                }
                 Outcome::Stopped => return,
             }
         }
@@ -101,7 +111,9 @@ impl AdapterState {
     fn take_snapshot(&self, node: u32) -> Snapshot {
         // Also the deferred calls that were queued before (the article's next step but one): service
         // routine and deferred call are one here.
-        self.tdr.deferral.begin(node, self.tdr.policy.ddi_delay);
+        self.tdr
+            .deferral
+            .begin(node, WAKERS_TIME.min(self.tdr.policy.ddi_delay));
         let queues = self.all_queues().into_iter();
         let queues = queues.filter(|queue| queue.handle().node_ordinal == node);
         let mut ids: Vec<_> = queues
@@ -176,7 +188,8 @@ impl AdapterState {
             Err(why) => return Outcome::Promoted(why),
         };
         if let Some(hw_queue) = aborted.hw_queue {
-            let ids = snapshot.ids_of(hw_queue);
+            let is_user_mode = self.kernel_queues.of_handle(hw_queue).is_none();
+            let ids = snapshot.ids_of(hw_queue, is_user_mode);
             if let Some(Err(invalid)) = ids.map(|ids| ids.check(aborted.last_aborted_fence_id)) {
                 self.stop_adapter(tdr, node, Record::invalid_aborted_fence(node, invalid));
                 return Outcome::Stopped;
@@ -194,15 +207,16 @@ impl AdapterState {
         for node in &nodes {
             self.life.note(Record::engine_timeout(*node));
         }
-        let is_over = lock(&self.tdr.limits).is_program_over(&self.tdr.policy, Instant::now());
-        if is_over && !guilty.is_empty() {
+        let now = Instant::now();
+        let is_over = || lock(&self.tdr.limits).is_program_over(&self.tdr.policy, now);
+        if !guilty.is_empty() && is_over() {
             self.block_program(nodes[0]);
         }
         for node in &nodes {
             self.hand_over_again(*node);
             if let Err(why) = tdr.resume_hw_engine(*node) {
                 let group = nodes.iter().copied().collect();
-                return self.reset_adapter(tdr, &group, Some(&why));
+                return self.reset_adapter(tdr, &group, reset, Some(&why));
             }
         }
         self.take_interrupts_again(&nodes);
@@ -229,8 +243,15 @@ impl AdapterState {
         self.monitored.look();
     }
 
-    /// Resets all engines: `why` one could not be reset by itself, if that was tried.
-    fn reset_adapter(&self, tdr: &dyn TdrDdi, guilty: &BTreeSet<u32>, why: Option<&DdiError>) {
+    /// Resets all engines: `why` one could not be reset by itself, if that was tried. `before` are those that
+    /// were: what they aborted is known.
+    fn reset_adapter(
+        &self,
+        tdr: &dyn TdrDdi,
+        guilty: &BTreeSet<u32>,
+        before: &[(u32, ResetEngine)],
+        why: Option<&DdiError>,
+    ) {
         let now = Instant::now();
         if lock(&self.tdr.limits).is_adapter_over(&self.tdr.policy, now) {
             let node = guilty.first().copied().unwrap_or_default();
@@ -241,7 +262,11 @@ impl AdapterState {
         let snapshots = nodes.iter().map(|node| self.take_snapshot(*node));
         let snapshots: Vec<_> = snapshots.collect();
         let restarted = tdr.reset_from_timeout().and_then(|reset| {
+            let is_known =
+                |queue: &HwQueueHandle| before.iter().any(|(node, _)| *node == queue.node_ordinal);
             let aborted = reset.iter().filter_map(|reset| reset.hw_queue);
+            let aborted = aborted.filter(|queue| !is_known(queue));
+            let aborted = aborted.chain(before.iter().filter_map(|(_, reset)| reset.hw_queue));
             let blamed = aborted.filter(|queue| guilty.contains(&queue.node_ordinal));
             let blamed: BTreeSet<_> = blamed.filter_map(|queue| self.owner_of(queue)).collect();
             self.fail_devices(&blamed, DeviceExecutionState::HUNG);

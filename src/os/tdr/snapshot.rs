@@ -54,11 +54,10 @@ impl Snapshot {
         self.0.iter().all(QueueIds::is_empty)
     }
 
-    /// The ids of a queue: a user-mode queue's own, else the engine's.
-    pub(super) fn ids_of(&self, hw_queue: HwQueueHandle) -> Option<&QueueIds> {
-        let mut all = self.0.iter();
-        let own = all.find(|ids| ids.hw_queue == Some(hw_queue));
-        own.or_else(|| self.0.iter().find(|ids| ids.hw_queue.is_none()))
+    /// The ids of a queue: a user-mode queue's own, none if it was made since; else the engine's.
+    pub(super) fn ids_of(&self, hw_queue: HwQueueHandle, is_user_mode: bool) -> Option<&QueueIds> {
+        let of = is_user_mode.then_some(hw_queue);
+        self.0.iter().find(|ids| ids.hw_queue == of)
     }
 }
 
