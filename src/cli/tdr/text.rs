@@ -1,6 +1,7 @@
 //! Text: what was seen, for people.
 
 use super::findings::{Findings, Outcome, Run};
+use super::hang::Hang;
 use crate::report;
 use std::fmt::Write;
 
@@ -65,6 +66,11 @@ pub(super) fn run(run: &Run, colour: bool) -> String {
     for problem in &run.problems {
         line(&format!("  - {}.", painted(problem, RED, colour)));
     }
+    if run.inject == Hang::Lost {
+        line(
+            "  · The loss is told when what the device was given is over, which is most of that time.",
+        );
+    }
     if run.outcome == Outcome::NeverHung {
         line(&format!(
             "  · This driver ends every loop after some passes, {} times here; between two of them the engine\n    \
@@ -75,7 +81,7 @@ pub(super) fn run(run: &Run, colour: bool) -> String {
         ));
     } else {
         let engine = match run.engine_resets {
-            0 => "is the same as before",
+            0 => "goes on, since the packet heeded the abort",
             _ => "was replaced by another",
         };
         let first = match run.recovery_us {
