@@ -168,7 +168,7 @@ mod tests {
 
     fn index(total: u64) -> u64 {
         let entries = u64::from(ENTRIES);
-        (total / entries) << 32 | total % entries
+        ((total / entries) << 32) | (total % entries)
     }
 
     /// WAIT, SIGNAL, NOP, PROGRESS, and so on; logs of waits and signals.

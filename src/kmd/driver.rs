@@ -90,7 +90,9 @@ impl Driver {
     ) -> Arc<Self> {
         let reaper = Arc::default();
         if spares.is_some() {
-            nodes.iter().for_each(|node| node.make_replaceable(&reaper));
+            for node in &nodes {
+                node.make_replaceable(&reaper);
+            }
         }
         let providers = nodes.first().map(|node| Arc::clone(node.providers()));
         let providers = providers.unwrap_or_default();

@@ -221,8 +221,9 @@ impl ResetCalls<'_> {
                 (None, None) => writeln!(text),
             };
         }
-        let end = text.floor_char_boundary(args.buffer_size);
-        text.truncate(end);
+        let ends = (0..=args.buffer_size.min(text.len())).rev();
+        let end = ends.into_iter().find(|end| text.is_char_boundary(*end));
+        text.truncate(end.unwrap_or(0));
         Ok(text)
     }
 

@@ -38,7 +38,7 @@ impl TdrDdi for LevelChecked {
     }
 
     fn activity(&self) -> Arc<Activity> {
-        self.call_tdr("Activity", Level::Passive, |ddi| ddi.activity())
+        self.call_tdr("Activity", Level::Passive, TdrDdi::activity)
     }
 
     fn engine_marks(&self, node_ordinal: u32) -> Option<u64> {

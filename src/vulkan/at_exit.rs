@@ -122,10 +122,9 @@ extern "C" fn end_all(status: c_int, _: *mut c_void) {
         living.end(deadline);
     }
     if IN_VULKAN.load(Ordering::Acquire) > 0 {
-        // SAFETY: what the program wrote is written; then the process is gone, with all its threads.
-        unsafe {
-            libc::fflush(std::ptr::null_mut());
-            libc::_exit(status);
-        }
+        // SAFETY: writes what the program has written to any stream of C's.
+        unsafe { libc::fflush(std::ptr::null_mut()) };
+        // SAFETY: the process is gone, with all its threads.
+        unsafe { libc::_exit(status) };
     }
 }

@@ -62,7 +62,7 @@ impl Node {
             panic!("{id:?} is opened before it is created")
         };
         let engine = Arc::clone(&inner.engine);
-        let table = self.handle_table(&mut inner, process)?;
+        let table = Self::handle_table(&mut inner, process)?;
         table.open(
             &**engine,
             handle,

@@ -133,7 +133,7 @@ impl Node {
             panic!("{fence:?} is opened before it is created")
         };
         let engine = Arc::clone(&inner.engine);
-        let table = self.handle_table(&mut inner, process)?;
+        let table = Self::handle_table(&mut inner, process)?;
         let access = if known.is_always_signaled {
             access.with(HandleAccess::ALWAYS_SIGNALED)
         } else {
@@ -174,11 +174,10 @@ impl Node {
         }
     }
 
-    pub(super) fn handle_table<'a>(
-        &self,
-        inner: &'a mut Inner,
+    pub(super) fn handle_table(
+        inner: &mut Inner,
         process: u64,
-    ) -> Result<&'a mut HandleTable, MapError> {
+    ) -> Result<&mut HandleTable, MapError> {
         use std::collections::hash_map::Entry;
         match inner.handles.entry(process) {
             Entry::Occupied(entry) => Ok(entry.into_mut()),
@@ -191,9 +190,8 @@ impl Node {
     /// # Errors
     /// When the table cannot be made.
     pub fn handle_directory(&self, process: u64) -> Result<GpuVa, NodeError> {
-        Ok(self
-            .handle_table(&mut lock(&self.inner), process)?
-            .directory_va())
+        let inner = &mut lock(&self.inner);
+        Ok(Self::handle_table(inner, process)?.directory_va())
     }
 
     /// Runs `store`, which stores these MonitoredValue words, and posts the fences, with the interrupt's

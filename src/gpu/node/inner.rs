@@ -44,13 +44,11 @@ impl KnownFence {
     /// entry, and its shadow stays as it was entered: nothing is greater.
     pub(super) fn adopted_at(&self) -> (GpuVa, GpuVa) {
         let va = |(mapping, offset): &(Arc<EngineMapping>, u64)| mapping.va().offset(*offset);
-        match &self.system_process {
-            Some([current, monitored]) => (va(current), va(monitored)),
-            None => {
-                let monitored = self.monitored_value.as_ref();
-                (self.current_value_va(), monitored.map_or(GpuVa(0), va))
-            }
+        if let Some([current, monitored]) = &self.system_process {
+            return (va(current), va(monitored));
         }
+        let monitored = self.monitored_value.as_ref();
+        (self.current_value_va(), monitored.map_or(GpuVa(0), va))
     }
 
     pub(super) fn current_value_va(&self) -> GpuVa {
@@ -94,6 +92,7 @@ pub(super) enum Life {
 
 /// The node's changing half.
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(super) struct Inner {
     pub(super) engine: Arc<HeldEngine>,
     pub(super) run_list: RunList,

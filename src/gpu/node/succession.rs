@@ -11,6 +11,7 @@
 use super::inner::{Inner, KnownFence, Life};
 use super::{Node, StalledAt, attach, retirement};
 use crate::abi::{DoorbellStatus, EngineReport, LocalHandle, ObjectId, WordGroup};
+use crate::gpu::handle_table::HandleTable;
 use crate::gpu::spare_engines::WARM_SLICES;
 use crate::gpu::{
     Engine, EngineAddress, EngineMapping, GpuVa, HeldEngine, MapError, QueueSlot, QueueStanding,
@@ -263,7 +264,7 @@ impl Node {
     /// Writes where the engine finds what belongs to a queue.
     pub(super) fn place(inner: &Inner, queue: &QueueSlot) {
         let handles = inner.handles.get(&queue.process());
-        let directory = handles.map_or(GpuVa(0), |handles| handles.directory_va());
+        let directory = handles.map_or(GpuVa(0), HandleTable::directory_va);
         let progress = inner.named_by(queue, queue.progress_handle());
         let progress = progress.map(|known| (known.current_value_va(), known.entry));
         queue.pass_on(directory, progress);
