@@ -80,7 +80,7 @@ fn td_06_the_guilty_device_is_in_error_and_all_others_go_on() {
         let values = log.entries.iter().map(|entry| entry.fence_value);
         // Each signal, and each submission's progress behind it.
         let expected = (1..=20).flat_map(|value| [value, value]);
-        assert_eq!(Vec::from_iter(values), Vec::from_iter(expected));
+        assert_eq!(values.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
 
         assert_eq!(
             guilty.progress_fence().wait(1, LONG),
@@ -580,7 +580,7 @@ fn td_09_dependent_engines_are_preempted_or_reset_too() {
             .iter()
             .filter(|call| matches!(call, TdrCall::ResetEngine(_)));
         assert_eq!(
-            Vec::from_iter(resets),
+            resets.collect::<Vec<_>>(),
             [&TdrCall::ResetEngine(0), &TdrCall::ResetEngine(2)]
         );
         assert_eq!(codes(bench), [ENGINE; 2]);
