@@ -42,7 +42,7 @@ pub trait TdrDdi {
 
     /// `DxgkDdiResetEngine`, PASSIVE_LEVEL: on return nothing that the engine was doing changes anything any
     /// more, and the node is ready for packets, of which it executes none before
-    /// [`resume_hw_engine`](Ddi::resume_hw_engine). Of the packets that were under way one queue's is aborted;
+    /// [`resume_hw_engine`](TdrDdi::resume_hw_engine). Of the packets that were under way one queue's is aborted;
     /// every other queue goes on behind what was done.
     ///
     /// # Errors

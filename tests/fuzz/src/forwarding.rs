@@ -11,7 +11,8 @@ use native_fence::kmd::{
     DoorbellId, Driver, HwQueueHandle, HwQueueWait, MapMonitoredFence, MonitoredValueUpdate,
     NativeFenceCaps, NodeCounters, OpenAllocation, OpenNativeFence, Place, PreemptCommand,
     PreemptionCaps, ProcessId, Retirement, SetNativeFenceLogBuffer, SubmitCommand, SuspendContext,
-    Suspension, SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps,
+    Suspension, SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags, UserModeSubmissionCaps,
+    VidSchCaps,
 };
 use native_fence::shared::Providers;
 use std::cell::RefCell;

@@ -4,10 +4,10 @@
 //! end: reports are taken on the case's thread, by calls that take them.
 
 use native_fence::gpu::{
-    AddressSpace, Engine, EngineCaps, EngineAddress, EngineLost, EngineMemory, GpuVa, LocalMemory, MapError,
-    SliceWork,
+    AddressSpace, Engine, EngineAddress, EngineCaps, EngineLost, EngineMemory, GpuVa, LocalMemory,
+    MapError, SliceWork,
 };
-use native_fence::shared::{Block, Providers, Region};
+use native_fence::shared::{Block, Providers, Region, RegionError};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::Duration;

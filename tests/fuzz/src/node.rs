@@ -12,7 +12,7 @@ use native_fence::abi::{
     WordGroup,
 };
 use native_fence::gpu::{
-    AddressSpace, Crowd, CutPlan, Engine, EngineCaps, EngineLost, EngineAddress, GpuVa, MapError,
+    AddressSpace, Crowd, CutPlan, Engine, EngineAddress, EngineCaps, EngineLost, GpuVa, MapError,
     MemoryObserver, ModelClock, ModelEngine, ModelMemory, ModelOptions, ModelThreads, Node,
     NodePolicy, Parking, QueueFault, QueuePlaces, QueueSlot, QueueStanding, RingPlaces, SliceWork,
 };
@@ -357,7 +357,7 @@ impl ModelNode {
             return false;
         };
         self.slices += 1;
-        let report = self.node.try_service(slice).expect("it was executed here");
+        let report = self.node.try_service(&slice).expect("it was executed here");
         assert!(
             !report.lost,
             "the engine is lost: {:?}",
