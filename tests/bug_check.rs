@@ -250,7 +250,7 @@ fn in_05_a_fence_destroyed_after_its_record_was_taken_is_no_fault() {
         queue.submit(CommandList::new().nop()).unwrap();
         drop(fence);
         assert_eq!(
-            bench.spy.calls().last(),
+            bench.spy.calls_of_os().last(),
             Some(&Call::DestroyNativeFence(id)),
             "and it is not retired"
         );

@@ -335,7 +335,7 @@ fn td_14_other_fences_are_untouched() {
         bench.until_parked();
         bench.spy.take();
         hang(bench, &bench.device);
-        assert_eq!(bench.spy.calls(), []);
+        assert_eq!(bench.spy.calls_of_os(), []);
         assert!(!waiter.is_finished());
         let mut signals = queue_on(&well, 0);
         complete(&mut signals, CommandList::new().signal(&alone, 1));

@@ -48,7 +48,7 @@ fn lg_05_update_native_fence_logs_is_called_before_entries_are_read() {
         [1, 77, 3, 1]
     );
     assert_eq!(silent.read_signal_log().unwrap().entries, []);
-    let Some(Call::UpdateNativeFenceLogs(named)) = bench.spy.calls().pop() else {
+    let Some(Call::UpdateNativeFenceLogs(named)) = bench.spy.calls_of_os().pop() else {
         panic!("the call is the last")
     };
     assert_eq!(

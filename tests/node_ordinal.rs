@@ -99,7 +99,7 @@ fn hq_11_a_context_says_where_its_queues_run() {
             let refused = bench.device.create_context(node_ordinal, 1).unwrap_err();
             assert!(refused.to_string().contains("node ordinal"), "{refused}");
         }
-        assert_eq!(bench.spy.calls(), []);
+        assert_eq!(bench.spy.calls_of_os(), []);
 
         let fence = bench.device.create_monitored_fence(0).unwrap();
         let made: Vec<_> = (0..NODES)

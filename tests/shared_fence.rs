@@ -79,7 +79,7 @@ fn nf_14_create_open_open_close_close_destroy() {
             Call::CloseNativeFence(process_b, handle_again),
             Call::DestroyNativeFence(id),
         ];
-        assert_eq!(bench.spy.calls(), expected);
+        assert_eq!(bench.spy.calls_of_os(), expected);
     });
 }
 

@@ -12,6 +12,13 @@ impl DdiSpy {
         lock(&self.book.calls).clone()
     }
 
+    /// Those of the OS alone, so that "nothing more" can be said of them: an interrupt is written down when it
+    /// has been handled, on a thread of its own, maybe long after what a test saw come of it.
+    pub(crate) fn calls_of_os(&self) -> Vec<Call> {
+        let of_os = |call: &Call| !matches!(call, Call::Interrupt(_));
+        self.calls().into_iter().filter(of_os).collect()
+    }
+
     /// As [`DdiSpy::calls`], and forgets them.
     pub(crate) fn take(&self) -> Vec<Call> {
         std::mem::take(&mut *lock(&self.book.calls))
