@@ -452,12 +452,26 @@ fn td_07_commands_of_the_innocent_are_handed_over_again() {
         let value = guilty.submit(CommandList::new().nop()).unwrap();
         guilty.progress_fence().wait(value, LONG).unwrap();
         let list = &mut CommandList::new();
+        let is_handed = Arc::new(AtomicBool::new(false));
+        let reset_waits = Arc::clone(&is_handed);
+        bench.spy.before_tdr(move |call| {
+            if call == TdrCall::QueryEngineStatus(0) {
+                until("all was handed over", || {
+                    reset_waits.load(Ordering::Acquire)
+                });
+            }
+        });
         guilty
             .submit(list.stall(StallKind::HeedsNothing, support::bench::FOR_EVER))
             .unwrap();
+        until("the engine hangs", || {
+            let calls = bench.spy.tdr_calls();
+            calls.contains(&TdrCall::RequestPreemption(0))
+        });
         for value in 1..=3 {
             queue.signal(&fence, value).unwrap().flush().unwrap();
         }
+        is_handed.store(true, Ordering::Release);
         fence.wait(3, LONG).unwrap();
         assert_eq!(
             guilty.progress_fence().wait(2, LONG),
@@ -482,8 +496,8 @@ fn td_07_commands_of_the_innocent_are_handed_over_again() {
             })
             .chain(std::iter::once(ids.0))
             .collect();
-        // Three, and again those that had not completed: new ids, in their order.
-        assert!(ids.is_sorted() && ids.len() > 4, "{ids:?}");
+        // Three, and the same again: new ids, in their order.
+        assert!(ids.is_sorted() && ids.len() == 7, "{ids:?}");
         let rest = queue.submit(CommandList::new().nop()).unwrap();
         assert_eq!(queue.progress_fence().wait(rest, LONG), Ok(()));
         assert_eq!(codes(bench), [ENGINE]);
