@@ -60,6 +60,14 @@ pub(super) struct Recovered {
     pub(super) unlogged: Option<(Packet, u64)>,
 }
 
+/// Another packet is the next: what is known of the one at the head is of one that is done.
+fn forget_head(state: &mut QueueState) {
+    state.observed_ticks = 0;
+    state.transferred = 0;
+    state.head_control = 0;
+    state.head_value = 0;
+}
+
 impl LogMark {
     /// Entries written since the index was `saved`. An index that cannot be says none: no user writes it,
     /// and the queue's next packet will not fit.
@@ -112,10 +120,7 @@ impl Marks {
         let covered = covered.unwrap_or(0);
         state.read_index = first.wrapping_add(covered);
         if state.read_index != saved.read_index {
-            state.observed_ticks = 0;
-            state.transferred = 0;
-            state.head_control = 0;
-            state.head_value = 0;
+            forget_head(&mut state);
         }
         state.progress_value = saved.progress_value.max(self.progress_value);
         if saved.fault == 0 {
@@ -149,10 +154,7 @@ impl Marks {
             state.signal_log_index = next.word();
             state.signal_number = state.signal_number.wrapping_add(1);
             state.read_index = first.wrapping_add(ahead + 1);
-            state.observed_ticks = 0;
-            state.transferred = 0;
-            state.head_control = 0;
-            state.head_value = 0;
+            forget_head(&mut state);
             (head, index)
         });
         Recovered { state, unlogged }
@@ -202,6 +204,24 @@ mod tests {
         }
     }
 
+    /// What an engine leaves that saved at `saved` and stands at `now`.
+    fn marks(saved: QueueState, now: QueueState) -> Marks {
+        let log = |index| LogMark {
+            index,
+            entries: ENTRIES,
+        };
+        Marks {
+            saved,
+            read_index: now.read_index,
+            waits: log(now.wait_log_index),
+            signals: log(now.signal_log_index),
+            queued_log_index: None,
+            write_index: 1 << 20,
+            capacity: 1 << 20,
+            progress_value: now.progress_value,
+        }
+    }
+
     /// However far the engine came since its last save, within a step and between steps, the queue goes on
     /// behind what was done.
     #[test]
@@ -216,22 +236,9 @@ mod tests {
                     } else {
                         done
                     };
-                    let now = state_after(done);
                     let marks = Marks {
-                        saved: state_after(saved),
                         read_index: published,
-                        waits: LogMark {
-                            index: now.wait_log_index,
-                            entries: ENTRIES,
-                        },
-                        signals: LogMark {
-                            index: now.signal_log_index,
-                            entries: ENTRIES,
-                        },
-                        progress_value: now.progress_value,
-                        queued_log_index: None,
-                        write_index: 1 << 20,
-                        capacity: 1 << 20,
+                        ..marks(state_after(saved), state_after(done))
                     };
                     let found = marks.recover(packet, |_| false);
                     let at = format!("saved {saved}, done {done}, published {published}");
@@ -251,20 +258,8 @@ mod tests {
             let is_progress = head.opcode() == Some(Opcode::Progress);
             let is_before = head.opcode() == Some(Opcode::Nop);
             let marks = Marks {
-                saved: now,
-                read_index: done,
-                waits: LogMark {
-                    index: now.wait_log_index,
-                    entries: ENTRIES,
-                },
-                signals: LogMark {
-                    index: now.signal_log_index,
-                    entries: ENTRIES,
-                },
                 progress_value: now.progress_value + u64::from(is_progress || is_before),
-                queued_log_index: None,
-                write_index: 1 << 20,
-                capacity: 1 << 20,
+                ..marks(now, now)
             };
             let found = marks.recover(packet, |_| true);
             // The NOP before a progress packet is of its step.
@@ -288,20 +283,9 @@ mod tests {
             for queued in 0..4 {
                 let now = state_after(done);
                 let marks = Marks {
-                    saved: now,
-                    read_index: done,
-                    waits: LogMark {
-                        index: now.wait_log_index,
-                        entries: ENTRIES,
-                    },
-                    signals: LogMark {
-                        index: now.signal_log_index,
-                        entries: ENTRIES,
-                    },
-                    progress_value: now.progress_value,
-                    queued_log_index: None,
                     write_index: done + queued,
                     capacity: CAPACITY,
+                    ..marks(now, now)
                 };
                 let written = done + queued;
                 let in_ring = |at: u64| packet(if at < written { at } else { at - CAPACITY });
