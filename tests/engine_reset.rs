@@ -7,12 +7,18 @@ mod support {
 }
 
 use native_fence::abi::{DoorbellStatus, StallKind};
-use native_fence::kmd::{DriverOptions, ResetEngine};
+use native_fence::kmd::{
+    DriverOptions, Interrupt, NativeFenceSignaled, ResetEngine, SignaledFence,
+};
 use native_fence::os::Record;
-use native_fence::{CommandList, Device, HwQueue, HwQueueOptions, TdrLevel, TdrPolicy, WaitError};
+use native_fence::shared::Block;
+use native_fence::{
+    CommandList, Device, EventHandle, EventWait, HwQueue, HwQueueOptions, TdrLevel, TdrPolicy,
+    WaitError,
+};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use support::bench::{
     Bench, Call, LONG, TdrCall, hang, native, on_recovering_benches, soon, until,
 };
@@ -108,6 +114,70 @@ fn td_06_the_guilty_device_is_in_error_and_all_others_go_on() {
     });
 }
 
+/// TD-02: from the snapshot to the recovery nothing changes by what the engine raises, of whatever kind; it
+/// counts when the engine goes on. What other engines raise counts at once.
+///
+/// Kills `a-resampling-meets-a-reset` and `an-engine-in-reset-is-heard`.
+#[test]
+fn td_02_what_an_engine_raises_during_its_reset_waits() {
+    on_benches(2, |bench| {
+        let innocent = bench.adapter.create_device();
+        let fences = Arc::new([0; 3].map(|initial| innocent.create_fence(initial).unwrap()));
+        let events = Arc::new([(); 3].map(|()| EventHandle::new().unwrap()));
+        let both = fences.iter().zip(events.iter());
+        let waits: Vec<_> = both
+            .map(|(fence, event)| fence.wait_event(1, event))
+            .collect();
+        let (tell, told) = mpsc::channel();
+        let (spy, theirs) = (
+            Arc::downgrade(&bench.spy),
+            (Arc::clone(&fences), Arc::clone(&events)),
+        );
+        bench.spy.before_tdr(move |call| {
+            if call != TdrCall::ResetEngine(0) {
+                return;
+            }
+            let (spy, (fences, events)) = (spy.upgrade().unwrap(), &theirs);
+            let ids = fences.each_ref().map(|fence| native(fence).id());
+            for fence in fences.iter() {
+                let (region, offset) = native(fence).current_value_place();
+                let words = Block::whole(&region.map().unwrap());
+                words.word(offset).publish(1);
+            }
+            let resample = |node_ordinal, slot| Interrupt::ResampleFences {
+                node_ordinal,
+                slots: vec![slot],
+            };
+            spy.interrupt(resample(0, ids[0].slot));
+            spy.interrupt(Interrupt::NativeFenceSignaled(NativeFenceSignaled {
+                node_ordinal: 0,
+                engine_ordinal: 0,
+                fences: Some(vec![SignaledFence {
+                    fence: ids[1],
+                    value: 1,
+                    hw_queue: None,
+                }]),
+                hw_queue: None,
+                evaluate_legacy_monitored_fences: false,
+                taken: Instant::now(),
+            }));
+            spy.interrupt(resample(1, ids[2].slot));
+            tell.send(events.each_ref().map(EventHandle::reset))
+                .unwrap();
+        });
+        hang(&mut bench.queue());
+        let meanwhile = told.recv_timeout(LONG).unwrap();
+        assert_eq!(meanwhile, [0, 0, 1]);
+        for event in &events[..2] {
+            until("it counts", || event.reset() == 1);
+        }
+        assert_eq!(events[2].reset(), 0, "once");
+        assert!(waits.iter().all(|wait| wait.outcome() == Some(Ok(()))));
+        until_noted(bench, 1);
+        assert_eq!(codes(bench), [ENGINE]);
+    });
+}
+
 /// TD-02: the calls of the documented sequence, in its order.
 #[test]
 fn td_02_the_steps_are_those_of_the_article() {
@@ -144,7 +214,7 @@ fn td_01_a_wait_is_never_a_hang() {
         let (fence, mut waits) = (bench.fence(0), bench.queue());
         waits.submit(CommandList::new().wait(&fence, 1)).unwrap();
         // Another queue keeps the engine, and the watch, awake for longer than TdrDelay.
-        let begin = std::time::Instant::now();
+        let begin = Instant::now();
         let mut busy = bench.queue();
         while begin.elapsed() < 5 * tdr.delay {
             let value = busy.submit(CommandList::new().nop()).unwrap();
@@ -474,7 +544,7 @@ fn passes_of_seconds(bench: &Bench) -> u64 {
     let mut queue = queue_of(&device, 0);
     let mut passes = 1000;
     loop {
-        let begin = std::time::Instant::now();
+        let begin = Instant::now();
         let list = &mut CommandList::new();
         let value = queue
             .submit(list.stall(StallKind::HeedsNothing, passes))
@@ -566,9 +636,7 @@ fn pr_01_a_preemption_request_precedes_the_time_out() {
         );
         bench.spy.before_tdr(move |call| match call {
             TdrCall::RequestPreemption(0) => {
-                asks.lock()
-                    .unwrap()
-                    .get_or_insert_with(std::time::Instant::now);
+                asks.lock().unwrap().get_or_insert_with(Instant::now);
             }
             TdrCall::ResetEngine(0) => match *asks.lock().unwrap() {
                 Some(at) => *resets.lock().unwrap() = Some(at.elapsed()),
