@@ -13,8 +13,7 @@ use native_fence::kmd::{
 use native_fence::os::Record;
 use native_fence::shared::Block;
 use native_fence::{
-    CommandList, Device, EventHandle, EventWait, HwQueue, HwQueueOptions, TdrLevel, TdrPolicy,
-    WaitError,
+    CommandList, Device, EventHandle, HwQueue, HwQueueOptions, TdrLevel, TdrPolicy, WaitError,
 };
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
