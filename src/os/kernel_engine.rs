@@ -271,8 +271,10 @@ impl KernelEngine {
             flags,
         });
         match &result {
+            Ok(()) if flags.has(SubmitCommandFlags::RESUBMISSION) => {}
+            Ok(()) => queue.submitted(),
             // Stopped before: by the OS, or at a packet, of which an interrupt tells.
-            Ok(()) | Err(DdiError::Node(NodeError::QueueAborted)) => {}
+            Err(DdiError::Node(NodeError::QueueAborted)) => {}
             Err(DdiError::Node(NodeError::Lost(_))) => queue.fail(WaitError::DeviceLost),
             Err(_) => queue.fail(WaitError::QueueStopped(QueueStop::CommandRefused)),
         }

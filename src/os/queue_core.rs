@@ -292,7 +292,7 @@ impl QueueCore {
                 true
             }
             SoftwarePacket::Wait(wait) => self.wait(wait),
-            SoftwarePacket::Signal(signal) => {
+            SoftwarePacket::Signal(signal, _) => {
                 self.signal(signal);
                 true
             }
@@ -346,7 +346,8 @@ impl QueueCore {
         true
     }
 
-    /// A signal of the OS: it has come to the head, and all before it has completed (MF-05).
+    /// A signal of the OS: it has come to the head, and all before it has completed (MF-05), or was
+    /// submitted (PR-17).
     fn signal(&self, signal: OsSignal) {
         let (named, result) = match signal {
             // It leaves the storage alone (NF-19).
@@ -385,6 +386,14 @@ impl QueueCore {
     ) {
         let log = &mut lock(&self.state).logs[kind.place()];
         log.add(value, handle, operation, observed, end);
+    }
+
+    /// The driver has got a command of the queue for the first time. The caller holds no lock.
+    pub(super) fn submitted(&self) {
+        let goes_on = lock(&self.state).software.submitted();
+        if goes_on {
+            self.advance_when_told();
+        }
     }
 
     /// The oldest command has completed: its signals are made, and the queue goes on.
