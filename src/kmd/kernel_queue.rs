@@ -17,6 +17,11 @@
 //! submits that buffer again; then the write index is the end of that buffer, whatever stands behind it, and
 //! so on with each buffer.
 //!
+//! What the engine has executed of a queue it keeps in its slices, until the OS has it let go by a context
+//! switch (PR-12): a command without packets, which writes nothing to the ring. It completes when no slice
+//! refers to the queue any more; the next command brings the queue back. To the OS a queue of this kind is
+//! what the documents' packets call a context (choice): a switch is of one.
+//!
 //! The engine's program writes a log entry at every signal. These go to a page of the driver's own,
 //! which nobody reads: a kernel-mode queue has no log (LG-09).
 
@@ -28,9 +33,9 @@ use super::{
 };
 use crate::abi::wddm::{CreateDoorbellFlags, SubmitCommandFlags};
 use crate::abi::{
-    Doorbell, FenceId, HandleAccess, LOG_BUFFER_BYTES, LOG_BUFFER_ENTRIES, LocalHandle, LogType,
-    MONITORED_VALUE_STRIDE, Opcode, PACKET_BYTES, PAGE_BYTES, Packet, QueueProgress, RingControl,
-    RingIndex, WordGroup,
+    Doorbell, DoorbellStatus, FenceId, HandleAccess, LOG_BUFFER_BYTES, LOG_BUFFER_ENTRIES,
+    LocalHandle, LogType, MONITORED_VALUE_STRIDE, Opcode, PACKET_BYTES, PAGE_BYTES, Packet,
+    QueueProgress, RingControl, RingIndex, WordGroup,
 };
 use crate::gpu::{MapError, Node, NodeError, QueueSlot};
 use crate::shared::{Block, Pool, PoolPlace, Providers};
@@ -83,6 +88,8 @@ struct State {
     taken_back: VecDeque<(u64, u64, Reached)>,
     /// It is in no slice until something is submitted.
     is_held: bool,
+    /// Id of the context switch that has not completed.
+    switch: Option<u64>,
 }
 
 /// See the file's head.
@@ -306,6 +313,57 @@ impl KernelQueue {
         Ok(())
     }
 
+    /// A context switch: the engine is about to let go of the queue, of which it has executed all that it
+    /// was handed, or was asked for all back. One that was stopped has nothing that is executed.
+    ///
+    /// # Errors
+    /// A command that has packets, commands that have not completed, another switch that has not.
+    pub(super) fn begin_switch(&self, args: &SubmitCommand<'_>) -> Result<(), DdiError> {
+        if !args.packets.is_empty() {
+            return Err(DdiError::InvalidParameter(
+                "a context switch has no packets",
+            ));
+        }
+        let mut state = lock(&self.state);
+        let is_stopped = self.slot.status() == DoorbellStatus::DisconnectedAbort;
+        if state.switch.is_some() || !(state.outstanding.is_empty() || is_stopped) {
+            return Err(DdiError::InvalidParameter(
+                "what was submitted to the queue before has not completed: wait for it, or preempt it",
+            ));
+        }
+        state.is_held = true;
+        state.switch = Some(args.submission_id);
+        // Before the engine lets go: the switch may complete at once.
+        self.book.submitted(args.submission_id);
+        Ok(())
+    }
+
+    /// The engine is lost: it was handed nothing.
+    pub(super) fn take_back_switch(&self) {
+        if let Some(id) = lock(&self.state).switch.take() {
+            self.book.taken_back(id);
+        }
+    }
+
+    /// No slice refers to the queue any more, whose switch completes: `only` this one, or any. Of several
+    /// who say so one has `tell` be told.
+    pub(super) fn end_switch(&self, only: Option<u64>, tell: &dyn Fn(Interrupt)) {
+        let is_it = |id: &mut u64| only.is_none_or(|only| only == *id);
+        if let Some(submission_id) = lock(&self.state).switch.take_if(is_it) {
+            self.completed(submission_id);
+            self.book.tell(tell);
+        }
+    }
+
+    fn completed(&self, submission_id: u64) {
+        let interrupt = Interrupt::DmaCompleted {
+            submission_id,
+            node_ordinal: self.handle.node_ordinal,
+            engine_ordinal: 0,
+        };
+        self.book.completed(submission_id, interrupt);
+    }
+
     /// The engine is about to let go of it.
     pub(super) fn begin_preemption(&self) {
         lock(&self.state).is_held = true;
@@ -373,14 +431,7 @@ impl KernelQueue {
                     node_ordinal,
                     engine_ordinal: 0,
                 }),
-                Reached::Buffer(submission_id) => self.book.completed(
-                    submission_id,
-                    Interrupt::DmaCompleted {
-                        submission_id,
-                        node_ordinal,
-                        engine_ordinal: 0,
-                    },
-                ),
+                Reached::Buffer(submission_id) => self.completed(submission_id),
             }
         }
         any

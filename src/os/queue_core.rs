@@ -25,7 +25,7 @@ use super::verdict::HeldAt;
 use super::wait_cell::WaitError;
 use super::wait_tally::{Needs, WaitTally};
 use crate::abi::{FenceId, LogOperation, LogType};
-use crate::kmd::{Ddi, HwQueueHandle, HwQueueWait, ProcessId};
+use crate::kmd::{Ddi, HwQueueHandle, HwQueueWait, ProcessId, VidSchCaps};
 use crate::sync::{Arc, Mutex, lock, thread_local};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -192,7 +192,7 @@ impl QueueCore {
     /// the engine has completed, then waits for more progress end.
     pub(super) fn destroy(&self) {
         if self.begin_to_go() {
-            self.ddi.destroy_hw_queue(self.handle);
+            self.destroy_in_driver();
         }
         self.fail(WaitError::QueueStopped(QueueStop::ProcessEnded));
     }
@@ -203,8 +203,22 @@ impl QueueCore {
         let goes = self.begin_to_go();
         self.fail(WaitError::QueueStopped(why));
         if goes {
-            self.ddi.destroy_hw_queue(self.handle);
+            self.destroy_in_driver();
         }
+    }
+
+    /// Frees what the driver has of the queue. The engine may have its state still: a packet has it let go
+    /// before (PR-12). The driver, which waits for the slices that may know the queue, completes it before it
+    /// frees anything.
+    fn destroy_in_driver(&self) {
+        let flags = lock(&self.state).software.switches_with();
+        let is_aware = || self.ddi.vidsch_caps().has(VidSchCaps::PREEMPTION_AWARE);
+        if let (Some(flags), Some(this)) = (flags, self.this.upgrade())
+            && is_aware()
+        {
+            self.engine.hand_over(&this, Vec::new(), 0, flags);
+        }
+        self.ddi.destroy_hw_queue(self.handle);
     }
 
     /// Whether nobody has destroyed it before.

@@ -160,6 +160,8 @@ pub(super) struct SoftwareQueue {
     queued_value: u64,
     /// What its commands are.
     flags: SubmitCommandFlags,
+    /// The engine was handed a command.
+    has_run: bool,
     /// A wait or a signal of the OS was queued behind the last command.
     ends_otherwise: bool,
     pub(super) error: Option<WaitError>,
@@ -327,7 +329,14 @@ impl SoftwareQueue {
         self.ring_packets += command.effects.ring_packets;
         self.in_flight.push_back(command.effects);
         self.unsubmitted += 1;
+        self.has_run = true;
         Ok((command.packets, command.progress_value, command.flags))
+    }
+
+    /// The flags of a context switch, once the engine was handed anything.
+    pub(super) fn switches_with(&self) -> Option<SubmitCommandFlags> {
+        let flags = self.flags.with(SubmitCommandFlags::CONTEXT_SWITCH);
+        self.has_run.then_some(flags)
     }
 
     /// The driver has got the oldest command that it had not; whether the head was held back by that.
