@@ -90,6 +90,15 @@ struct State {
     is_held: bool,
     /// Id of the context switch that has not completed.
     switch: Option<u64>,
+    /// It is destroyed: whoever found it before gives it nothing.
+    is_gone: bool,
+}
+
+impl State {
+    fn check_there(&self) -> Result<(), DdiError> {
+        let refusal = DdiError::InvalidParameter("the queue is destroyed");
+        (!self.is_gone).then_some(()).ok_or(refusal)
+    }
 }
 
 /// See the file's head.
@@ -241,6 +250,7 @@ impl KernelQueue {
     /// of what was preempted: nothing is written then.
     pub(super) fn write(&self, args: &SubmitCommand<'_>) -> Result<bool, DdiError> {
         let mut state = lock(&self.state);
+        state.check_there()?;
         if args.flags.has(SubmitCommandFlags::RESUBMISSION) {
             self.show_again(&mut state, args)?;
             return Ok(std::mem::take(&mut state.is_held));
@@ -325,6 +335,7 @@ impl KernelQueue {
             ));
         }
         let mut state = lock(&self.state);
+        state.check_there()?;
         let is_stopped = self.slot.status() == DoorbellStatus::DisconnectedAbort;
         if state.switch.is_some() || !(state.outstanding.is_empty() || is_stopped) {
             return Err(DdiError::InvalidParameter(
@@ -345,11 +356,24 @@ impl KernelQueue {
         }
     }
 
-    /// No slice refers to the queue any more, whose switch completes: `only` this one, or any. Of several
-    /// who say so one has `tell` be told.
-    pub(super) fn end_switch(&self, only: Option<u64>, tell: &dyn Fn(Interrupt)) {
-        let is_it = |id: &mut u64| only.is_none_or(|only| only == *id);
-        if let Some(submission_id) = lock(&self.state).switch.take_if(is_it) {
+    /// No slice refers to the queue any more: its switch completes. Of several who say so one has `tell` be
+    /// told.
+    pub(super) fn end_switch(&self, switch: u64, tell: &dyn Fn(Interrupt)) {
+        let switch = lock(&self.state).switch.take_if(|id| *id == switch);
+        self.tell_switch(switch, tell);
+    }
+
+    /// The same of a queue that is being destroyed, and takes nothing any more.
+    pub(super) fn end(&self, tell: &dyn Fn(Interrupt)) {
+        let mut state = lock(&self.state);
+        state.is_gone = true;
+        let switch = state.switch.take();
+        drop(state);
+        self.tell_switch(switch, tell);
+    }
+
+    fn tell_switch(&self, ended: Option<u64>, tell: &dyn Fn(Interrupt)) {
+        if let Some(submission_id) = ended {
             self.completed(submission_id);
             self.book.tell(tell);
         }

@@ -95,7 +95,7 @@ impl QueueCalls<'_> {
             // A report of its last completion may be on its way on another thread, which finds the queue
             // no more.
             self.0.reporter.tell_completions(node, hw_queue);
-            self.0.reporter.end_switch(hw_queue);
+            self.0.reporter.end_queue(hw_queue);
         }
         self.0.reporter.kernel_queues().remove(hw_queue);
     }

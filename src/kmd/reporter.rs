@@ -91,10 +91,10 @@ impl Reporter {
     }
 
     /// No slice refers to a queue any more, which is being destroyed.
-    pub(super) fn end_switch(&self, hw_queue: HwQueueHandle) {
+    pub(super) fn end_queue(&self, hw_queue: HwQueueHandle) {
         let queue = self.kernel_queues.of_handle(hw_queue);
         if let (Some(queue), Some(callbacks)) = (queue, self.callbacks.get()) {
-            queue.end_switch(None, &|interrupt| callbacks.notify_interrupt(interrupt));
+            queue.end(&|interrupt| callbacks.notify_interrupt(interrupt));
         }
     }
 
@@ -201,7 +201,7 @@ impl Reporter {
                     number: queue,
                 });
                 if let Some(queue) = queue {
-                    queue.end_switch(Some(switch), &|interrupt| {
+                    queue.end_switch(switch, &|interrupt| {
                         callbacks.notify_interrupt(interrupt);
                     });
                 }

@@ -209,7 +209,8 @@ impl QueueCore {
 
     /// Frees what the driver has of the queue. The engine may have its state still: a packet has it let go
     /// before (PR-12). The driver, which waits for the slices that may know the queue, completes it before it
-    /// frees anything.
+    /// frees anything. Where another thread hands commands over, or the engine is being preempted, the end of the
+    /// queue may come to the driver first, which refuses the switch then.
     fn destroy_in_driver(&self) {
         let flags = lock(&self.state).software.switches_with();
         let is_aware = || self.ddi.vidsch_caps().has(VidSchCaps::PREEMPTION_AWARE);
