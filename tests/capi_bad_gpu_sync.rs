@@ -120,6 +120,8 @@ fn signals(walk: &mut Walk<'_>, kernel: &Kernel) {
     };
     let signal2 = c_kernel::context_signal2_args(&contexts, &pair, &values);
     walk.pointers("signal 2", signal2, call2);
+    let at_submission = SignalFlags::SIGNAL_AT_SUBMISSION;
+    let event_at_submission = at_submission.with(SignalFlags::ENQUEUE_CPU_EVENT);
     // What the two have at the same places of their own is set in both.
     type Change<'a> = (
         &'a str,
@@ -219,9 +221,9 @@ fn signals(walk: &mut Walk<'_>, kernel: &Kernel) {
             HANDLE,
         ),
         (
-            "at submission",
-            &|s| s.flags = SignalFlags::SIGNAL_AT_SUBMISSION,
-            &|s| s.flags = SignalFlags::SIGNAL_AT_SUBMISSION,
+            "an event at submission",
+            &|s| s.flags = event_at_submission,
+            &|s| s.flags = event_at_submission,
             NOT_BUILT,
         ),
         (
@@ -273,10 +275,14 @@ fn signals(walk: &mut Walk<'_>, kernel: &Kernel) {
         "values not aligned": |s: &mut OfContext| s.monitored_fence_value_array += 2 => PARAMETER,
     );
     for (what, handles, status) in pairs(walk, kernel, true) {
-        let args = c_kernel::signal_args(&queue, &handles, &values[..2]);
-        walk.refused(&format!("signal, {what}"), args, status, call);
-        let args = c_kernel::context_signal2_args(&contexts, &handles, &values[..2]);
-        walk.refused(&format!("signal 2, {what}"), args, status, call2);
+        for flags in [SignalFlags::default(), at_submission] {
+            let mut args = c_kernel::signal_args(&queue, &handles, &values[..2]);
+            args.flags = flags;
+            walk.refused(&format!("signal, {what}"), args, status, call);
+            let mut args = c_kernel::context_signal2_args(&contexts, &handles, &values[..2]);
+            args.flags = flags;
+            walk.refused(&format!("signal 2, {what}"), args, status, call2);
+        }
         let args = c_kernel::context_signal_args(contexts[0], &handles, &values[..2]);
         // SAFETY: structures and arrays of this test's own.
         let call = |args: *mut _| unsafe { NfD3DKMTSignalSynchronizationObjectFromGpu(args) };

@@ -20,7 +20,8 @@ use native_fence::abi::wddm::{
 use native_fence::capi::{
     EndDevice, NfD3DKMTDestroyDevice, NfD3DKMTDestroyHwContext, NfD3DKMTDestroyHwQueue,
     NfD3DKMTSignalSynchronizationObjectFromGpu, NfD3DKMTSignalSynchronizationObjectFromGpu2,
-    NfD3DKMTWaitForSynchronizationObjectFromGpu, NfEndDevice,
+    NfD3DKMTSubmitSignalSyncObjectsToHwQueue, NfD3DKMTWaitForSynchronizationObjectFromGpu,
+    NfEndDevice,
 };
 use std::sync::mpsc;
 use std::thread;
@@ -129,6 +130,48 @@ fn mf_03_what_is_queued_behind_a_wait_is_held_back() {
     made.signal(native_gate, 3);
     good(c_world::wait(made.device, &ends, &[4, 5]));
     assert_eq!(values(), (1, 4, 5));
+}
+
+/// PR-17: a signal at submission, of fences of both kinds, by a queue and by a context, keeps its place: it is
+/// made when the wait before it is over, and a queue that has nothing before it makes it in the call.
+///
+/// Open: that it does not wait for the end of a command. No command of this interface is long
+/// (`signal_at_submission`).
+///
+/// Kills `a-signal-at-submission-overtakes`.
+#[test]
+fn pr_17_c_signals_at_submission() {
+    if engines::shader().is_none() || !engines::memory::is_usual() {
+        return;
+    }
+    let made = made();
+    let queues = [made.queue.hw_queue];
+    let stored = monitored(made.device, 0, Flags::default());
+    let native = c_world::fence(made.device, 0, Flags::default());
+    let signal = |values: &[u64]| {
+        let fences = [stored.sync_object, native.sync_object];
+        let mut args = c_kernel::signal_args(&queues, &fences, values);
+        args.flags = SignalFlags::SIGNAL_AT_SUBMISSION;
+        good(call!(NfD3DKMTSubmitSignalSyncObjectsToHwQueue, &mut args));
+    };
+    let values = || (value(&stored), c_world::value(&native));
+    signal(&[1, 1]);
+    assert_eq!(values(), (1, 1));
+    let gate = made.fence();
+    good(c_kernel::wait(queues[0], &[gate], &[1]));
+    good(c_kernel::submit(queues[0], 1, &[nop()]));
+    signal(&[2, 2]);
+    let (contexts, fences, last) = ([made.context], [native.sync_object], [3]);
+    let mut args = c_kernel::context_signal2_args(&contexts, &fences, &last);
+    args.flags = SignalFlags::SIGNAL_AT_SUBMISSION;
+    good(call!(
+        NfD3DKMTSignalSynchronizationObjectFromGpu2,
+        &mut args
+    ));
+    assert_eq!(values(), (1, 1), "the wait is not over");
+    made.signal(gate, 1);
+    good(c_world::wait(made.device, &fences, &last));
+    assert_eq!(values(), (2, 3));
 }
 
 /// MF-03, MF-05: the calls that name a context do the same to its queue.

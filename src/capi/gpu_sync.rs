@@ -9,6 +9,7 @@ use super::object::{HwContext, KernelQueue};
 use super::refusal::Refusal;
 use super::sync_object;
 use crate::abi::wddm::{KmtHandle, MAX_BROADCAST_CONTEXT, SignalFlags};
+use crate::os::SignalAt;
 use crate::sync::Arc;
 
 /// Who waits or signals.
@@ -65,6 +66,15 @@ pub(super) fn wait(of: Of, handles: &[KmtHandle], values: &[u64]) -> Result<(), 
     queued.map_err(|error| of.refused(error))
 }
 
+/// When the OS makes a signal with these flags.
+fn made_at(flags: SignalFlags) -> SignalAt {
+    if flags.has(SignalFlags::SIGNAL_AT_SUBMISSION) {
+        SignalAt::Submission
+    } else {
+        SignalAt::Completion
+    }
+}
+
 pub(super) fn signal(
     of: Of,
     flags: SignalFlags,
@@ -76,14 +86,14 @@ pub(super) fn signal(
     if flags.unknown() != 0 || flags.has(SignalFlags::INTERNAL0) {
         return Err(Refusal::parameter("a reserved flag of the signal is set"));
     }
-    if flags.has_any(SignalFlags::SIGNAL_AT_SUBMISSION.with(SignalFlags::ENQUEUE_CPU_EVENT)) {
-        let why = "SignalAtSubmission and EnqueueCpuEvent are not offered: a signal is made when all \
-                   before it has completed; D3DKMTWaitForSynchronizationObjectFromCpu tells an event";
+    if flags.has(SignalFlags::ENQUEUE_CPU_EVENT) {
+        let why = "EnqueueCpuEvent is not offered: D3DKMTWaitForSynchronizationObjectFromCpu tells an \
+                   event";
         return Err(Refusal::not_supported(why));
     }
     let objects = fences.iter().map(|fence| fence.object.as_ref());
     let signals: Vec<_> = objects.zip(values.iter().copied()).collect();
-    let queued = queue.queue.queue_signals(&signals);
+    let queued = queue.queue.queue_signals(&signals, made_at(flags));
     queued.map_err(|error| of.refused(error))
 }
 
@@ -103,6 +113,18 @@ mod tests {
             for refusal in [by_wait, by_command] {
                 assert_eq!(refusal.status, NtStatus::INVALID_HANDLE, "{refusal:?}");
             }
+        }
+    }
+    /// PR-17: SignalAtSubmission, beside AllowFenceRewind too.
+    ///
+    /// Kills `c-signals-at-completion-only`.
+    #[test]
+    fn pr_17_the_flag_says_when_a_signal_is_made() {
+        let rewind = SignalFlags::ALLOW_FENCE_REWIND;
+        let at_submission = SignalFlags::SIGNAL_AT_SUBMISSION;
+        for flags in [SignalFlags::default(), rewind] {
+            assert_eq!(made_at(flags), SignalAt::Completion);
+            assert_eq!(made_at(flags.with(at_submission)), SignalAt::Submission);
         }
     }
 }

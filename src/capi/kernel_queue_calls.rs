@@ -103,8 +103,9 @@ pub unsafe extern "C" fn NfD3DKMTSubmitWaitForSyncObjectsToHwQueue(
 }
 
 /// Queues signals of a kernel-mode queue for up to 32 fences, native or monitored, all of them or none,
-/// and returns at once: the OS stores the values when all that was queued before has completed (MF-05).
-/// A queue stores any value, so AllowFenceRewind changes nothing (NF-21). `BroadcastHwQueueArray` names
+/// and returns at once: the OS stores the values when all that was queued before has completed (MF-05), or
+/// with SignalAtSubmission when all commands among it were submitted to the engine: should the engine be
+/// taken off them and get them again, nothing is stored again (PR-17). A queue stores any value, so AllowFenceRewind changes nothing (NF-21). `BroadcastHwQueueArray` names
 /// one queue.
 ///
 /// # Errors
@@ -112,7 +113,7 @@ pub unsafe extern "C" fn NfD3DKMTSubmitWaitForSyncObjectsToHwQueue(
 /// of another device; `STATUS_INVALID_PARAMETER`: 0 or more than 32 fences, 0 or more than 64 queues, an
 /// array that is NULL, an unknown flag, a value too far for a fence of 32 bits (MF-06);
 /// `STATUS_ACCESS_DENIED`: a fence made with NoSignal, a progress fence; `STATUS_NOT_SUPPORTED`: 2 to 64
-/// queues, SignalAtSubmission, EnqueueCpuEvent; `STATUS_DEVICE_REMOVED`,
+/// queues, EnqueueCpuEvent; `STATUS_DEVICE_REMOVED`,
 /// `STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE`: the queue was stopped.
 ///
 /// # Safety

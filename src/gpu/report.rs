@@ -64,6 +64,13 @@ pub enum Departure {
         /// Number of the request.
         request: u64,
     },
+    /// The one of a context switch.
+    Switch {
+        /// Its number on the node.
+        queue: u32,
+        /// Number of the switch.
+        switch: u64,
+    },
 }
 
 /// What slices reported since the last report.

@@ -229,9 +229,15 @@ pub trait Ddi: Send + Sync + Debug {
     /// [`Interrupt::MonitoredFenceSignaled`](super::Interrupt::MonitoredFenceSignaled) where engines
     /// are of the advanced form. Returns at once; may call back on this thread.
     ///
+    /// With ContextSwitch a command has no packets, and its progress value says nothing: the engine saves the
+    /// queue's state and lets go of it, until the next command (PR-12). It completes when nothing on the GPU
+    /// refers to the queue. The OS submits it before it moves or frees what the queue's commands use, with
+    /// Paging too if these are paging packets; where the driver is not PreemptionAware never.
+    ///
     /// # Errors
     /// A queue of user-mode submission, whose ring is its user's; one that was stopped; more than
-    /// its ring has room for.
+    /// its ring has room for; a context switch with packets, or of a queue that has commands which have
+    /// neither completed nor been taken back.
     fn submit_command_to_hw_queue(&self, args: &SubmitCommand<'_>) -> Result<(), DdiError>;
 
     /// `DxgkDdiSetContextSchedulingProperties`, DISPATCH_LEVEL (choice), of the priority alone: while a queue

@@ -17,6 +17,11 @@
 //! submits that buffer again; then the write index is the end of that buffer, whatever stands behind it, and
 //! so on with each buffer.
 //!
+//! What the engine has executed of a queue it keeps in its slices, until the OS has it let go by a context
+//! switch (PR-12): a command without packets, which writes nothing to the ring. It completes when no slice
+//! refers to the queue any more; the next command brings the queue back. To the OS a queue of this kind is
+//! what the documents' packets call a context (choice): a switch is of one.
+//!
 //! The engine's program writes a log entry at every signal. These go to a page of the driver's own,
 //! which nobody reads: a kernel-mode queue has no log (LG-09).
 
@@ -28,9 +33,9 @@ use super::{
 };
 use crate::abi::wddm::{CreateDoorbellFlags, SubmitCommandFlags};
 use crate::abi::{
-    Doorbell, FenceId, HandleAccess, LOG_BUFFER_BYTES, LOG_BUFFER_ENTRIES, LocalHandle, LogType,
-    MONITORED_VALUE_STRIDE, Opcode, PACKET_BYTES, PAGE_BYTES, Packet, QueueProgress, RingControl,
-    RingIndex, WordGroup,
+    Doorbell, DoorbellStatus, FenceId, HandleAccess, LOG_BUFFER_BYTES, LOG_BUFFER_ENTRIES,
+    LocalHandle, LogType, MONITORED_VALUE_STRIDE, Opcode, PACKET_BYTES, PAGE_BYTES, Packet,
+    QueueProgress, RingControl, RingIndex, WordGroup,
 };
 use crate::gpu::{MapError, Node, NodeError, QueueSlot};
 use crate::shared::{Block, Pool, PoolPlace, Providers};
@@ -83,6 +88,17 @@ struct State {
     taken_back: VecDeque<(u64, u64, Reached)>,
     /// It is in no slice until something is submitted.
     is_held: bool,
+    /// Id of the context switch that has not completed.
+    switch: Option<u64>,
+    /// It is destroyed: whoever found it before gives it nothing.
+    is_gone: bool,
+}
+
+impl State {
+    fn check_there(&self) -> Result<(), DdiError> {
+        let refusal = DdiError::InvalidParameter("the queue is destroyed");
+        (!self.is_gone).then_some(()).ok_or(refusal)
+    }
 }
 
 /// See the file's head.
@@ -234,6 +250,7 @@ impl KernelQueue {
     /// of what was preempted: nothing is written then.
     pub(super) fn write(&self, args: &SubmitCommand<'_>) -> Result<bool, DdiError> {
         let mut state = lock(&self.state);
+        state.check_there()?;
         if args.flags.has(SubmitCommandFlags::RESUBMISSION) {
             self.show_again(&mut state, args)?;
             return Ok(std::mem::take(&mut state.is_held));
@@ -306,6 +323,71 @@ impl KernelQueue {
         Ok(())
     }
 
+    /// A context switch: the engine is about to let go of the queue, of which it has executed all that it
+    /// was handed, or was asked for all back. One that was stopped has nothing that is executed.
+    ///
+    /// # Errors
+    /// A command that has packets, commands that have not completed, another switch that has not.
+    pub(super) fn begin_switch(&self, args: &SubmitCommand<'_>) -> Result<(), DdiError> {
+        if !args.packets.is_empty() {
+            return Err(DdiError::InvalidParameter(
+                "a context switch has no packets",
+            ));
+        }
+        let mut state = lock(&self.state);
+        state.check_there()?;
+        let is_stopped = self.slot.status() == DoorbellStatus::DisconnectedAbort;
+        if state.switch.is_some() || !(state.outstanding.is_empty() || is_stopped) {
+            return Err(DdiError::InvalidParameter(
+                "what was submitted to the queue before has not completed: wait for it, or preempt it",
+            ));
+        }
+        state.is_held = true;
+        state.switch = Some(args.submission_id);
+        // Before the engine lets go: the switch may complete at once.
+        self.book.submitted(args.submission_id);
+        Ok(())
+    }
+
+    /// The engine is lost: it was handed nothing.
+    pub(super) fn take_back_switch(&self) {
+        if let Some(id) = lock(&self.state).switch.take() {
+            self.book.taken_back(id);
+        }
+    }
+
+    /// No slice refers to the queue any more: its switch completes. Of several who say so one has `tell` be
+    /// told.
+    pub(super) fn end_switch(&self, switch: u64, tell: &dyn Fn(Interrupt)) {
+        let switch = lock(&self.state).switch.take_if(|id| *id == switch);
+        self.tell_switch(switch, tell);
+    }
+
+    /// The same of a queue that is being destroyed, and takes nothing any more.
+    pub(super) fn end(&self, tell: &dyn Fn(Interrupt)) {
+        let mut state = lock(&self.state);
+        state.is_gone = true;
+        let switch = state.switch.take();
+        drop(state);
+        self.tell_switch(switch, tell);
+    }
+
+    fn tell_switch(&self, ended: Option<u64>, tell: &dyn Fn(Interrupt)) {
+        if let Some(submission_id) = ended {
+            self.completed(submission_id);
+            self.book.tell(tell);
+        }
+    }
+
+    fn completed(&self, submission_id: u64) {
+        let interrupt = Interrupt::DmaCompleted {
+            submission_id,
+            node_ordinal: self.handle.node_ordinal,
+            engine_ordinal: 0,
+        };
+        self.book.completed(submission_id, interrupt);
+    }
+
     /// The engine is about to let go of it.
     pub(super) fn begin_preemption(&self) {
         lock(&self.state).is_held = true;
@@ -373,14 +455,7 @@ impl KernelQueue {
                     node_ordinal,
                     engine_ordinal: 0,
                 }),
-                Reached::Buffer(submission_id) => self.book.completed(
-                    submission_id,
-                    Interrupt::DmaCompleted {
-                        submission_id,
-                        node_ordinal,
-                        engine_ordinal: 0,
-                    },
-                ),
+                Reached::Buffer(submission_id) => self.completed(submission_id),
             }
         }
         any

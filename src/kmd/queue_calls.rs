@@ -9,7 +9,7 @@ use super::{
     DisconnectDoorbell, DisconnectReason, DoorbellId, HwQueueHandle, SetNativeFenceLogBuffer,
     SubmitCommand,
 };
-use crate::abi::wddm::{CreateDoorbellFlags, DriverConnectDoorbellFlags};
+use crate::abi::wddm::{CreateDoorbellFlags, DriverConnectDoorbellFlags, SubmitCommandFlags};
 use crate::abi::{DoorbellStatus, LogType};
 use crate::gpu::{Node, QueueSlot};
 use crate::sync::{Arc, Ordering, fence};
@@ -66,6 +66,11 @@ impl QueueCalls<'_> {
                 "the engine is being preempted: wait for the answer",
             ));
         }
+        if args.flags.has(SubmitCommandFlags::CONTEXT_SWITCH) {
+            self.0
+                .deliver_all(node, [self.0.reporter.switch_context(node, &queue, args)?]);
+            return Ok(());
+        }
         if queue.write(args)? {
             node.release(queue.slot());
         }
@@ -90,6 +95,7 @@ impl QueueCalls<'_> {
             // A report of its last completion may be on its way on another thread, which finds the queue
             // no more.
             self.0.reporter.tell_completions(node, hw_queue);
+            self.0.reporter.end_queue(hw_queue);
         }
         self.0.reporter.kernel_queues().remove(hw_queue);
     }

@@ -1,10 +1,11 @@
 //! Reporter: turns what slices reported into interrupts.
 
+use super::kernel_queue::KernelQueue;
 use super::kernel_queues::KernelQueues;
 use super::retirement::Retirements;
 use super::{
     Callbacks, ContextHandle, DdiError, DisconnectDoorbell, HwQueueHandle, Interrupt,
-    NativeFenceSignaled, NodeError, SignaledFence,
+    NativeFenceSignaled, NodeError, SignaledFence, SubmitCommand,
 };
 use crate::gpu::{Departure, Node, SliceReport};
 use crate::sync::Arc;
@@ -71,6 +72,29 @@ impl Reporter {
             queue.look(node, None, &|interrupt| {
                 callbacks.notify_interrupt(interrupt);
             });
+        }
+    }
+
+    /// Has a node let go of a queue that has nothing to do any more; what there is to be told comes with the
+    /// answer.
+    pub(super) fn switch_context(
+        &self,
+        node: &Node,
+        queue: &KernelQueue,
+        args: &SubmitCommand<'_>,
+    ) -> Result<SliceReport, DdiError> {
+        // It may have completed what its engine has not told yet.
+        self.tell_completions(node, queue.handle());
+        queue.begin_switch(args)?;
+        let let_go = node.let_go(queue.slot(), args.submission_id);
+        Ok(let_go.inspect_err(|_| queue.take_back_switch())?)
+    }
+
+    /// No slice refers to a queue any more, which is being destroyed.
+    pub(super) fn end_queue(&self, hw_queue: HwQueueHandle) {
+        let queue = self.kernel_queues.of_handle(hw_queue);
+        if let (Some(queue), Some(callbacks)) = (queue, self.callbacks.get()) {
+            queue.end(&|interrupt| callbacks.notify_interrupt(interrupt));
         }
     }
 
@@ -170,6 +194,17 @@ impl Reporter {
                 let book = self.kernel_queues.book(node.ordinal());
                 book.end_preemption(request, node.ordinal());
                 book.tell(&tell);
+            }
+            Departure::Switch { queue, switch } => {
+                let queue = self.kernel_queues.of_handle(HwQueueHandle {
+                    node_ordinal: node.ordinal(),
+                    number: queue,
+                });
+                if let Some(queue) = queue {
+                    queue.end_switch(switch, &|interrupt| {
+                        callbacks.notify_interrupt(interrupt);
+                    });
+                }
             }
         }
     }

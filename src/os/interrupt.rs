@@ -209,6 +209,7 @@ impl AdapterState {
                 queue.completed();
                 self.monitored.look_at_those_of(queue.process());
             }
+            Submitted::Switch => {}
             // Its queue was destroyed meanwhile, whose end made the OS look. But a command has completed,
             // whosever it was: all are looked at.
             Submitted::Gone => self.monitored.look(),

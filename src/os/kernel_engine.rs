@@ -84,6 +84,8 @@ impl std::fmt::Debug for KernelEngine {
 pub(super) enum Submitted {
     /// A command of this queue, which was in flight.
     Of(Arc<QueueCore>),
+    /// A context switch, which takes nothing from its queue.
+    Switch,
     /// One whose queue is gone, or that was told before.
     Gone,
     /// None that was ever handed over.
@@ -271,8 +273,12 @@ impl KernelEngine {
             flags,
         });
         match &result {
+            Ok(()) if flags.has(SubmitCommandFlags::RESUBMISSION) => {}
+            // The queue is destroyed all the same, and the driver lets go of it then.
+            _ if flags.has(SubmitCommandFlags::CONTEXT_SWITCH) => {}
+            Ok(()) => queue.submitted(),
             // Stopped before: by the OS, or at a packet, of which an interrupt tells.
-            Ok(()) | Err(DdiError::Node(NodeError::QueueAborted)) => {}
+            Err(DdiError::Node(NodeError::QueueAborted)) => {}
             Err(DdiError::Node(NodeError::Lost(_))) => queue.fail(WaitError::DeviceLost),
             Err(_) => queue.fail(WaitError::QueueStopped(QueueStop::CommandRefused)),
         }
@@ -296,10 +302,13 @@ impl KernelEngine {
         if submission_id == 0 || submission_id > state.last_submitted {
             return Submitted::Never;
         }
-        let Some((queue, _)) = state.in_flight.remove(&submission_id) else {
+        let Some((queue, command)) = state.in_flight.remove(&submission_id) else {
             return Submitted::Gone;
         };
         state.end(submission_id);
+        if command.flags.has(SubmitCommandFlags::CONTEXT_SWITCH) {
+            return Submitted::Switch;
+        }
         match queue.upgrade() {
             Some(queue) => Submitted::Of(queue),
             None => Submitted::Gone,

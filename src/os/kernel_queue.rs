@@ -11,7 +11,9 @@ use super::monitored_object::MonitoredFenceObject;
 use super::process::{FenceObject, Process};
 use super::queue_core::QueueCore;
 use super::queue_stop::QueueStop;
-use super::software_queue::{HeldWait, OsSignal, QueuedSignal, SoftwarePacket, SoftwareQueue};
+use super::software_queue::{
+    HeldWait, OsSignal, QueuedSignal, SignalAt, SoftwarePacket, SoftwareQueue,
+};
 use super::sync_object::SyncObject;
 use super::wait_cell::WaitError;
 use super::waitable::{Stands, Waitable};
@@ -290,13 +292,17 @@ impl KernelQueue {
         Ok(())
     }
 
-    /// Signals of the OS of several fences, when all before them has completed: all are queued, or
-    /// none (MF-05, LG-09). Returns at once.
+    /// Signals of the OS of several fences, when all before them has completed or was submitted: all are
+    /// queued, or none (MF-05, LG-09, PR-17). Returns at once.
     ///
     /// # Errors
     /// A fence of another process; a handle that may not signal or is closed; too far (MF-06); the queue
     /// was stopped.
-    pub fn queue_signals(&self, signals: &[(&SyncObject, u64)]) -> Result<(), KernelQueueError> {
+    pub fn queue_signals(
+        &self,
+        signals: &[(&SyncObject, u64)],
+        at: SignalAt,
+    ) -> Result<(), KernelQueueError> {
         let signals = signals.iter().map(|(object, value)| {
             self.check_owner(object.process())?;
             let signal = match object {
@@ -308,13 +314,13 @@ impl KernelQueue {
         let signals: Vec<_> = signals.collect::<Result<_, _>>()?;
         self.queue(|software| {
             for signal in signals {
-                software.push(SoftwarePacket::Signal(signal));
+                software.push(SoftwarePacket::Signal(signal, at));
             }
         })
     }
 
     /// A software signal of a monitored fence, which the OS makes when all before it has completed
-    /// (MF-05). Returns at once.
+    /// (MF-05) or was submitted (PR-17). Returns at once.
     ///
     /// # Errors
     /// A fence of another process; the handle may not signal or is closed; too far (MF-06); the queue
@@ -323,10 +329,11 @@ impl KernelQueue {
         &self,
         object: &Arc<MonitoredFenceObject>,
         value: u64,
+        at: SignalAt,
     ) -> Result<(), KernelQueueError> {
         self.check_owner(object.process())?;
         let signal = OsSignal::monitored(object, value).map_err(KernelQueueError::Signal)?;
-        self.queue(|software| software.push(SoftwarePacket::Signal(signal)))
+        self.queue(|software| software.push(SoftwarePacket::Signal(signal, at)))
     }
 
     /// The same for a native fence, which a kernel-mode queue never stores by the engine (LG-09).
@@ -337,10 +344,11 @@ impl KernelQueue {
         &self,
         object: &Arc<FenceObject>,
         value: u64,
+        at: SignalAt,
     ) -> Result<(), KernelQueueError> {
         self.check_owner(object.process())?;
         let signal = OsSignal::native(object, value).map_err(KernelQueueError::Signal)?;
-        self.queue(|software| software.push(SoftwarePacket::Signal(signal)))
+        self.queue(|software| software.push(SoftwarePacket::Signal(signal, at)))
     }
 
     fn queue<T>(&self, push: impl FnOnce(&mut SoftwareQueue) -> T) -> Result<T, KernelQueueError> {

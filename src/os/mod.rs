@@ -157,7 +157,7 @@ pub use record::Record;
 pub use shared_handle::{ShareError, SharedHandle};
 pub use shared_pages::PassFenceError;
 pub use signal_log::{Attributions, SignalAttribution};
-pub use software_queue::QueuedSignal;
+pub use software_queue::{QueuedSignal, SignalAt};
 pub use sync_object::SyncObject;
 pub use system_device::{PagedAllocation, SystemDevice};
 pub use tdr::{TdrDebugMode, TdrLevel, TdrPolicy, TdrReport};

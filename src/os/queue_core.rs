@@ -25,7 +25,7 @@ use super::verdict::HeldAt;
 use super::wait_cell::WaitError;
 use super::wait_tally::{Needs, WaitTally};
 use crate::abi::{FenceId, LogOperation, LogType};
-use crate::kmd::{Ddi, HwQueueHandle, HwQueueWait, ProcessId};
+use crate::kmd::{Ddi, HwQueueHandle, HwQueueWait, ProcessId, VidSchCaps};
 use crate::sync::{Arc, Mutex, lock, thread_local};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -192,7 +192,7 @@ impl QueueCore {
     /// the engine has completed, then waits for more progress end.
     pub(super) fn destroy(&self) {
         if self.begin_to_go() {
-            self.ddi.destroy_hw_queue(self.handle);
+            self.destroy_in_driver();
         }
         self.fail(WaitError::QueueStopped(QueueStop::ProcessEnded));
     }
@@ -203,8 +203,23 @@ impl QueueCore {
         let goes = self.begin_to_go();
         self.fail(WaitError::QueueStopped(why));
         if goes {
-            self.ddi.destroy_hw_queue(self.handle);
+            self.destroy_in_driver();
         }
+    }
+
+    /// Frees what the driver has of the queue. The engine may have its state still: a packet has it let go
+    /// before (PR-12). The driver, which waits for the slices that may know the queue, completes it before it
+    /// frees anything. Where another thread hands commands over, or the engine is being preempted, the end of the
+    /// queue may come to the driver first, which refuses the switch then.
+    fn destroy_in_driver(&self) {
+        let flags = lock(&self.state).software.switches_with();
+        let is_aware = || self.ddi.vidsch_caps().has(VidSchCaps::PREEMPTION_AWARE);
+        if let (Some(flags), Some(this)) = (flags, self.this.upgrade())
+            && is_aware()
+        {
+            self.engine.hand_over(&this, Vec::new(), 0, flags);
+        }
+        self.ddi.destroy_hw_queue(self.handle);
     }
 
     /// Whether nobody has destroyed it before.
@@ -292,7 +307,7 @@ impl QueueCore {
                 true
             }
             SoftwarePacket::Wait(wait) => self.wait(wait),
-            SoftwarePacket::Signal(signal) => {
+            SoftwarePacket::Signal(signal, _) => {
                 self.signal(signal);
                 true
             }
@@ -346,7 +361,8 @@ impl QueueCore {
         true
     }
 
-    /// A signal of the OS: it has come to the head, and all before it has completed (MF-05).
+    /// A signal of the OS: it has come to the head, and all before it has completed (MF-05), or was
+    /// submitted (PR-17).
     fn signal(&self, signal: OsSignal) {
         let (named, result) = match signal {
             // It leaves the storage alone (NF-19).
@@ -385,6 +401,14 @@ impl QueueCore {
     ) {
         let log = &mut lock(&self.state).logs[kind.place()];
         log.add(value, handle, operation, observed, end);
+    }
+
+    /// The driver has got a command of the queue for the first time. The caller holds no lock.
+    pub(super) fn submitted(&self) {
+        let goes_on = lock(&self.state).software.submitted();
+        if goes_on {
+            self.advance_when_told();
+        }
     }
 
     /// The oldest command has completed: its signals are made, and the queue goes on.

@@ -2,8 +2,9 @@
 //!
 //! Packets leave it at its head, one after another: a command goes to the engine when the ring has
 //! room for it; a wait is over when its fence has its value; a signal of the OS is made when every
-//! command before it has completed. What stands behind them stays. Pure: it says what is to be done
-//! next, and is told what was done.
+//! command before it has completed, or, where its program asked for that, when the engine was handed
+//! every one of them (PR-17). What stands behind them stays. Pure: it says what is to be done next, and
+//! is told what was done.
 
 use super::cpu_signal::SignalError;
 use super::monitored_object::MonitoredFenceObject;
@@ -129,11 +130,22 @@ impl OsSignal {
     }
 }
 
+/// When the OS makes a signal that has come to the head.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SignalAt {
+    /// All commands before it have completed.
+    #[default]
+    Completion,
+    /// All commands before it were submitted (`SignalAtSubmission`). One that is preempted and submitted
+    /// again finds no signal behind it any more.
+    Submission,
+}
+
 #[derive(Debug)]
 pub(super) enum SoftwarePacket {
     Command(Command),
     Wait(HeldWait),
-    Signal(OsSignal),
+    Signal(OsSignal, SignalAt),
 }
 
 /// See the file's head.
@@ -142,10 +154,14 @@ pub(super) struct SoftwareQueue {
     held: VecDeque<SoftwarePacket>,
     /// Handed to the engine, oldest first.
     in_flight: VecDeque<Effects>,
+    /// How many of those the driver has not got yet: while it preempts it gets none.
+    unsubmitted: u64,
     ring_packets: u64,
     queued_value: u64,
     /// What its commands are.
     flags: SubmitCommandFlags,
+    /// The engine was handed a command.
+    has_run: bool,
     /// A wait or a signal of the OS was queued behind the last command.
     ends_otherwise: bool,
     pub(super) error: Option<WaitError>,
@@ -231,7 +247,7 @@ impl SoftwareQueue {
                 value: wait.value,
                 observed_ticks: wait.stands.as_ref().map_or(0, |(observed, _)| *observed),
             }),
-            SoftwarePacket::Command(_) | SoftwarePacket::Signal(_) => None,
+            SoftwarePacket::Command(_) | SoftwarePacket::Signal(..) => None,
         }
     }
 
@@ -258,10 +274,10 @@ impl SoftwareQueue {
                 SoftwarePacket::Command(command) => {
                     signals.extend(command.effects.signals.iter().map(signal));
                 }
-                SoftwarePacket::Signal(OsSignal::Native(object, value)) => {
+                SoftwarePacket::Signal(OsSignal::Native(object, value), _) => {
                     signals.push((object.fence().id(), *value));
                 }
-                SoftwarePacket::Signal(OsSignal::Monitored(queued)) => {
+                SoftwarePacket::Signal(OsSignal::Monitored(queued), _) => {
                     signals.push(signal(queued));
                 }
                 SoftwarePacket::Wait(_) => {}
@@ -281,7 +297,8 @@ impl SoftwareQueue {
                 self.ring_packets + needed <= SubmitCommand::MOST_RING_PACKETS
             }
             SoftwarePacket::Wait(_) => true,
-            SoftwarePacket::Signal(_) => self.in_flight.is_empty(),
+            SoftwarePacket::Signal(_, SignalAt::Completion) => self.in_flight.is_empty(),
+            SoftwarePacket::Signal(_, SignalAt::Submission) => self.unsubmitted == 0,
         };
         if ready { self.held.pop_front() } else { None }
     }
@@ -311,7 +328,24 @@ impl SoftwareQueue {
         }
         self.ring_packets += command.effects.ring_packets;
         self.in_flight.push_back(command.effects);
+        self.unsubmitted += 1;
+        self.has_run = true;
         Ok((command.packets, command.progress_value, command.flags))
+    }
+
+    /// The flags of a context switch, once the engine was handed anything.
+    pub(super) fn switches_with(&self) -> Option<SubmitCommandFlags> {
+        let flags = self.flags.with(SubmitCommandFlags::CONTEXT_SWITCH);
+        self.has_run.then_some(flags)
+    }
+
+    /// The driver has got the oldest command that it had not; whether the head was held back by that.
+    pub(super) fn submitted(&mut self) -> bool {
+        self.unsubmitted -= 1;
+        matches!(
+            self.held.front(),
+            Some(SoftwarePacket::Signal(_, SignalAt::Submission))
+        )
     }
 
     /// The oldest command has completed.

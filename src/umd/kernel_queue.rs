@@ -2,7 +2,7 @@
 
 use super::{CommandList, CreateError, Device, Fence, MonitoredFence};
 use crate::abi::{LogType, Opcode, Packet};
-use crate::os::{self, KernelQueueError, LogRead, QueuedSignal, WaitError};
+use crate::os::{self, KernelQueueError, LogRead, QueuedSignal, SignalAt, WaitError};
 use std::mem;
 
 /// A queue whose commands go through the OS (HQ-10): the OS holds back what waits on a fence, hands
@@ -182,7 +182,8 @@ impl KernelQueue {
         value: u64,
     ) -> Result<&mut Self, KernelQueueError> {
         self.flush()?;
-        self.queue.queue_os_signal(fence.object(), value)?;
+        let at = SignalAt::Completion;
+        self.queue.queue_os_signal(fence.object(), value, at)?;
         Ok(self)
     }
 
@@ -196,7 +197,41 @@ impl KernelQueue {
         value: u64,
     ) -> Result<&mut Self, KernelQueueError> {
         self.flush()?;
-        self.queue.queue_native_signal(fence.object(), value)?;
+        let at = SignalAt::Completion;
+        self.queue.queue_native_signal(fence.object(), value, at)?;
+        Ok(self)
+    }
+
+    /// A signal that is made when what was flushed before it is submitted, not when it is executed
+    /// (`SignalAtSubmission`, PR-17): the OS stores `value` as soon as the engine has been handed all that
+    /// stands before it. The engine may be taken off that work and get it again; the signal is made once.
+    /// What the queue waits for before, and what the OS signals before at completion, comes first.
+    ///
+    /// # Errors
+    /// As [`KernelQueue::signal_by_os`].
+    pub fn signal_at_submission(
+        &mut self,
+        fence: &MonitoredFence,
+        value: u64,
+    ) -> Result<&mut Self, KernelQueueError> {
+        self.flush()?;
+        let at = SignalAt::Submission;
+        self.queue.queue_os_signal(fence.object(), value, at)?;
+        Ok(self)
+    }
+
+    /// The same for a native fence.
+    ///
+    /// # Errors
+    /// As [`KernelQueue::signal_by_os`].
+    pub fn signal_native_at_submission(
+        &mut self,
+        fence: &Fence,
+        value: u64,
+    ) -> Result<&mut Self, KernelQueueError> {
+        self.flush()?;
+        let at = SignalAt::Submission;
+        self.queue.queue_native_signal(fence.object(), value, at)?;
         Ok(self)
     }
 

@@ -53,7 +53,9 @@ impl Departures {
                     *fence = newest;
                     return true;
                 }
-                Departure::Context { .. } | Departure::Preemption { .. } => {}
+                Departure::Context { .. }
+                | Departure::Preemption { .. }
+                | Departure::Switch { .. } => {}
             }
         }
         false
@@ -63,7 +65,7 @@ impl Departures {
     fn forget(&mut self, of: u32) {
         self.0.retain(|(_, departure)| match departure {
             Departure::Context { context, .. } => *context != of,
-            Departure::Preemption { .. } => true,
+            Departure::Preemption { .. } | Departure::Switch { .. } => true,
         });
     }
 }
@@ -93,7 +95,8 @@ impl Node {
             return Ok((suspension, SliceReport::default()));
         }
         let departure = Departure::Context { context, fence };
-        Ok((Suspension::Pending, self.depart(&mut inner, departure)))
+        let report = self.depart(&mut inner, last, departure);
+        Ok((Suspension::Pending, report))
     }
 
     /// The context's queues are in slices again.
@@ -136,7 +139,23 @@ impl Node {
         for queue in queues {
             inner.run_list.hold(queue.number, last);
         }
-        Ok(self.depart(&mut inner, Departure::Preemption { request }))
+        Ok(self.depart(&mut inner, last, Departure::Preemption { request }))
+    }
+
+    /// The same for one queue that has nothing to do, whose state the engine may have still (PR-12). Slices
+    /// that do not know it are not asked to end.
+    ///
+    /// # Errors
+    /// A lost engine.
+    pub fn let_go(&self, queue: &QueueSlot, switch: u64) -> Result<SliceReport, NodeError> {
+        let mut inner = lock(&self.inner);
+        if !self.goes_on(&inner) {
+            return Err(EngineLost.into());
+        }
+        let queue = queue.number;
+        let last = inner.run_list.last_to_know(queue, inner.submitted);
+        inner.run_list.hold(queue, last);
+        Ok(self.depart(&mut inner, last, Departure::Switch { queue, switch }))
     }
 
     /// A queue that was held is in slices again.
@@ -149,10 +168,9 @@ impl Node {
         }
     }
 
-    /// Queues are in no list any more: what is told now, or when the slices in flight have ended. A parked
-    /// engine stops waiting for what they stand at.
-    fn depart(&self, inner: &mut Inner, departure: Departure) -> SliceReport {
-        let last = inner.submitted;
+    /// Queues are in no list any more, and slices up to `last` may know them: what is told now, or when these
+    /// have ended. A parked engine stops waiting for what they stand at.
+    fn depart(&self, inner: &mut Inner, last: u64, departure: Departure) -> SliceReport {
         let mut report = SliceReport::default();
         if inner.is_lost() {
             // Nobody knows what still runs there, until another engine takes its place.
