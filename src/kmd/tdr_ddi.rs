@@ -33,7 +33,9 @@ pub trait TdrDdi {
     /// DISPATCH_LEVEL: an engine may have to be reset soon (choice). Returns at once.
     fn suspect_engine(&self, node_ordinal: u32);
 
-    /// `DxgkDdiQueryEngineStatus`, PASSIVE_LEVEL, must succeed: whether the engine is `Responsive` (TD-19).
+    /// `DxgkDdiQueryEngineStatus`, PASSIVE_LEVEL, must succeed: whether the engine is `Responsive` (TD-19). It is
+    /// asked to come to a boundary, unless that was asked and nothing was shown since, and has a bounded
+    /// time.
     fn query_engine_status(&self, node_ordinal: u32) -> bool;
 
     /// `DxgkDdiQueryDependentEngineGroup`, PASSIVE_LEVEL, must succeed: the nodes whose engines are reset with

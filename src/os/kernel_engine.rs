@@ -135,13 +135,19 @@ impl State {
                 self.end(id);
                 continue;
             };
-            let is_paging = command.flags.has(SubmitCommandFlags::PAGING);
+            let is_paging = command.is_paging();
             command.flags = command.flags.with(SubmitCommandFlags::RESUBMISSION);
             let id = is_paging.then_some(id);
             again.push(Ready { queue, command, id });
         }
         let waiting = again.into_iter().chain(std::mem::take(&mut self.ready));
         self.ready = waiting.collect();
+    }
+}
+
+impl Command {
+    fn is_paging(&self) -> bool {
+        self.flags.has(SubmitCommandFlags::PAGING)
     }
 }
 
@@ -330,6 +336,52 @@ impl KernelEngine {
         let mut state = lock(&self.state);
         state.preempting = false;
         self.work(state);
+    }
+
+    /// Whether the engine was handed this one, and it has not ended.
+    pub(super) fn is_in_flight(&self, id: u64) -> bool {
+        lock(&self.state).in_flight.contains_key(&id)
+    }
+
+    /// A reset of the engine has aborted this one: the last completed id advances to it (TD-04). What is below,
+    /// of other queues, is handed over again with other ids, but for paging packets: these keep theirs, and
+    /// the last completed id below them.
+    pub(super) fn aborted(&self, id: u64) {
+        let state = &mut *lock(&self.state);
+        state.end(id);
+        let mut below = state.in_flight.range(..id);
+        let is_kept = below.any(|(_, (_, command))| command.is_paging())
+            || state
+                .ready
+                .iter()
+                .any(|ready| ready.id.is_some_and(|kept| kept < id));
+        if !is_kept {
+            state.last_completed = state.last_completed.max(id);
+        }
+    }
+
+    /// The adapter was reset: nothing that was submitted is any more, and the last completed id is the last
+    /// submitted one (TD-04). What waits to be handed over is of queues that were stopped.
+    pub(super) fn adapter_reset(&self) {
+        let state = &mut *lock(&self.state);
+        state.in_flight.clear();
+        state.ended.clear();
+        state.last_completed = state.last_submitted;
+    }
+
+    /// Packets of a queue's that the engine was handed, or will be.
+    pub(super) fn packets_of(&self, queue: &Arc<QueueCore>) -> Vec<Packet> {
+        let state = lock(&self.state);
+        let queue = Arc::as_ptr(queue);
+        let in_flight = state.in_flight.values();
+        let in_flight = in_flight.filter(|(of, _)| of.as_ptr() == queue);
+        let ready = state.ready.iter();
+        let ready = ready.filter(|ready| Arc::as_ptr(&ready.queue) == queue);
+        let commands = in_flight.map(|(_, command)| command);
+        let commands = commands.chain(ready.map(|ready| &ready.command));
+        commands
+            .flat_map(|command| command.packets.clone())
+            .collect()
     }
 
     /// The queue is gone: nothing of it completes any more.

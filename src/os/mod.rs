@@ -76,6 +76,7 @@ mod opener_page;
 mod openers;
 mod os_log;
 mod outstanding;
+mod paged_allocations;
 mod parked_engines;
 mod passed_fences;
 mod peer_ear;

@@ -120,7 +120,7 @@ impl Node {
         let before = before.map(|(mapping, address)| mapping.pass_on(address));
         let before = before.collect();
         inner.pass_on_tables();
-        let aborted = inner.under_way(self.stalled_at(), queues);
+        let aborted = inner.aborted(self.stalled_at(), queues);
         self.forget_stall();
         for queue in queues {
             Self::settle(inner, queue);
@@ -213,9 +213,8 @@ impl Node {
 
     /// Asks the slices in flight to end: the preemption request. Returns at once.
     pub fn request_preemption(&self) {
-        let marks = self.marks();
         let mut inner = lock(&self.inner);
-        inner.marks_at_request = marks;
+        inner.note_request();
         if inner.serviced < inner.submitted {
             self.request_end(&mut inner);
         }
@@ -241,15 +240,6 @@ impl Node {
     #[must_use]
     pub fn can_be_cut_off(&self) -> bool {
         self.control.can_be_cut_off() && self.report.can_be_cut_off()
-    }
-
-    /// Whether the engine has shown anything of itself since it was last asked to end its slices, or has
-    /// none to end.
-    #[must_use]
-    pub fn is_responsive(&self) -> bool {
-        let asked = lock(&self.inner).marks_at_request;
-        let marks = self.marks();
-        !self.is_lost() && (marks.is_none() || marks != asked)
     }
 
     /// Where a queue stands, and where the engine finds what belongs to it.
@@ -313,7 +303,7 @@ impl Inner {
     /// names, whether or not it is in the run list now, since whoever stops a queue takes it out. Where it
     /// names none, the first of those that slices know which could go on when its state was last saved. A
     /// queue that stands at a wait holds no engine up.
-    fn under_way(
+    pub(super) fn under_way(
         &self,
         stalled_at: Option<StalledAt>,
         queues: &[Arc<QueueSlot>],

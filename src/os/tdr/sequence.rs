@@ -34,10 +34,21 @@ const WAKERS_TIME: Duration = Duration::from_millis(200);
 enum Outcome {
     /// Validated.
     Reset(ResetEngine),
-    /// It could not be reset: the adapter is.
-    Promoted(DdiError),
+    /// The adapter is reset.
+    Promoted(Promotion),
     /// The adapter was stopped.
     Stopped,
+}
+
+/// Why the reset of an engine does not do (TD-08).
+#[derive(Debug, thiserror::Error)]
+enum Promotion {
+    /// It could not be reset.
+    #[error(transparent)]
+    NotReset(DdiError),
+    /// What it aborted was a paging packet: the memory that it was about is in nobody knows what state.
+    #[error("the packet that was aborted was a paging packet")]
+    PagingPacket,
 }
 
 impl AdapterState {
@@ -59,7 +70,7 @@ impl AdapterState {
             self.stop_adapter(
                 tdr,
                 node,
-                Record::video_tdr_failure(node, "TdrLevel says so"),
+                Record::video_tdr_failure(node, None, "TdrLevel says so"),
             );
             return;
         }
@@ -72,7 +83,7 @@ impl AdapterState {
             return self.stop_adapter(tdr, node, Record::node_without_itself(node));
         }
         if policy.debug_mode == TdrDebugMode::Off {
-            self.life.note(Record::engine_timeout(node));
+            self.life.note(Record::engine_timeout(node, false));
             return self.take_interrupts_again(&[node]);
         }
         if cause == Cause::TimedOut && tdr.query_engine_status(node) {
@@ -95,12 +106,17 @@ impl AdapterState {
                 }
                 self.take_snapshot(member)
             };
-            match self.reset_engine(tdr, member, &snapshot) {
-                Outcome::Reset(aborted) => reset.push((member, aborted)),
-                Outcome::Promoted(why) => {
-                    return self.reset_adapter(tdr, &group, &reset, Some(&why));
+            let promoted = match self.reset_engine(tdr, member, &snapshot) {
+                Outcome::Reset(aborted) => {
+                    reset.push((member, aborted));
+                    let is_paging = aborted.hw_queue.is_some_and(|queue| self.is_paging(queue));
+                    is_paging.then_some(Promotion::PagingPacket)
                 }
+                Outcome::Promoted(why) => Some(why),
                 Outcome::Stopped => return,
+            };
+            if let Some(why) = promoted {
+                return self.reset_adapter(tdr, &group, &reset, Some(&why));
             }
         }
         self.recover(tdr, &reset);
@@ -142,8 +158,13 @@ impl AdapterState {
         cause: Cause,
         snapshot: &Snapshot,
     ) -> BTreeSet<u32> {
+        let reason = if tdr.supports_per_engine_tdr() {
+            Record::VIDEO_ENGINE_TIMEOUT_DETECTED
+        } else {
+            Record::VIDEO_TDR_TIMEOUT_DETECTED
+        };
         let args = CollectDbgInfo {
-            reason: Record::VIDEO_ENGINE_TIMEOUT_DETECTED,
+            reason,
             node_ordinal: node,
             buffer_size: TdrReport::MOST_BYTES,
         };
@@ -185,14 +206,23 @@ impl AdapterState {
     fn reset_engine(&self, tdr: &dyn TdrDdi, node: u32, snapshot: &Snapshot) -> Outcome {
         let aborted = match tdr.reset_engine(node) {
             Ok(aborted) => aborted,
-            Err(why) => return Outcome::Promoted(why),
+            Err(why) => return Outcome::Promoted(Promotion::NotReset(why)),
         };
         if let Some(hw_queue) = aborted.hw_queue {
             let is_user_mode = self.kernel_queues.of_handle(hw_queue).is_none();
+            let (last_aborted, engine) = (
+                aborted.last_aborted_fence_id,
+                self.kernel_queues.engine(node),
+            );
+            let is_queued = is_user_mode || engine.is_in_flight(last_aborted);
             let ids = snapshot.ids_of(hw_queue, is_user_mode);
-            if let Some(Err(invalid)) = ids.map(|ids| ids.check(aborted.last_aborted_fence_id)) {
+            if let Some(Err(invalid)) = ids.map(|ids| ids.check(last_aborted, is_queued)) {
                 self.stop_adapter(tdr, node, Record::invalid_aborted_fence(node, invalid));
                 return Outcome::Stopped;
+            }
+            // Of a paging packet it is asked yet what it named.
+            if !is_user_mode && !self.is_paging(hw_queue) {
+                engine.aborted(last_aborted);
             }
         }
         Outcome::Reset(aborted)
@@ -205,7 +235,7 @@ impl AdapterState {
         self.fail_devices(&guilty, DeviceExecutionState::HUNG);
         let nodes: Vec<_> = reset.iter().map(|(node, _)| *node).collect();
         for node in &nodes {
-            self.life.note(Record::engine_timeout(*node));
+            self.life.note(Record::engine_timeout(*node, true));
         }
         let now = Instant::now();
         let is_over = || lock(&self.tdr.limits).is_program_over(&self.tdr.policy, now);
@@ -216,6 +246,7 @@ impl AdapterState {
             self.hand_over_again(*node);
             if let Err(why) = tdr.resume_hw_engine(*node) {
                 let group = nodes.iter().copied().collect();
+                let why = Promotion::NotReset(why);
                 return self.reset_adapter(tdr, &group, reset, Some(&why));
             }
         }
@@ -243,20 +274,20 @@ impl AdapterState {
         self.monitored.look();
     }
 
-    /// Resets all engines: `why` one could not be reset by itself, if that was tried. `before` are those that
+    /// Resets all engines: `why` the reset of one did not do, if that was tried. `before` are those that
     /// were: what they aborted is known.
     fn reset_adapter(
         &self,
         tdr: &dyn TdrDdi,
         guilty: &BTreeSet<u32>,
         before: &[(u32, ResetEngine)],
-        why: Option<&DdiError>,
+        why: Option<&Promotion>,
     ) {
         let now = Instant::now();
         if lock(&self.tdr.limits).is_adapter_over(&self.tdr.policy, now) {
             let node = guilty.first().copied().unwrap_or_default();
             let reason = "more than TdrLimitCount resets of the adapter within TdrLimitTime";
-            return self.stop_adapter(tdr, node, Record::video_tdr_failure(node, reason));
+            return self.stop_adapter(tdr, node, Record::video_tdr_failure(node, None, reason));
         }
         let nodes: Vec<_> = (0..self.ddi().node_count()).collect();
         let snapshots = nodes.iter().map(|node| self.take_snapshot(*node));
@@ -270,36 +301,45 @@ impl AdapterState {
             let blamed = aborted.filter(|queue| guilty.contains(&queue.node_ordinal));
             let blamed: BTreeSet<_> = blamed.filter_map(|queue| self.owner_of(queue)).collect();
             self.fail_devices(&blamed, DeviceExecutionState::HUNG);
-            // Whoever had work queued has lost it: nothing is submitted again (TD-20).
+            // Whoever had work queued has lost it: nothing is submitted again (TD-20). So has whose memory a
+            // paging packet was about, and not the system device (TD-08).
+            let of_paging = self.lose_paging();
             let unfinished = snapshots.iter().flat_map(|snapshot| &snapshot.0);
             let unfinished = unfinished.filter(|ids| !ids.is_empty());
             let owners: BTreeSet<_> = unfinished
                 .filter_map(|ids| ids.process)
                 .chain(self.owners_of_submissions())
+                .chain(of_paging)
                 .collect();
             self.fail_devices(&owners, DeviceExecutionState::RESET);
+            for node in &nodes {
+                self.kernel_queues.engine(*node).adapter_reset();
+            }
             tdr.restart_from_timeout()
         });
         if let Err(error) = restarted {
             let node = guilty.first().copied().unwrap_or_default();
             let reason = format!("the adapter was not reset: {error}");
-            return self.stop_adapter(tdr, node, Record::video_tdr_failure(node, &reason));
+            let record = Record::video_tdr_failure(node, Some(&error), &reason);
+            return self.stop_adapter(tdr, node, record);
         }
+        let why = why.map(|why| why as &dyn std::fmt::Display);
         self.life.note(Record::adapter_timeout(guilty, why));
         self.take_interrupts_again(&nodes);
     }
 
-    /// The device whose queue it is.
+    /// The device whose queue it is. The system device is blamed for nothing.
     fn owner_of(&self, queue: HwQueueHandle) -> Option<ProcessId> {
         let kernel_queue = self.kernel_queues.of_handle(queue);
+        let kernel_queue = kernel_queue.filter(|queue| !queue.is_paging());
         let of_kernel = kernel_queue.map(|queue| queue.process());
         self.queue(queue).map(|queue| queue.process()).or(of_kernel)
     }
 
-    /// Those with commands in kernel-mode queues that have not completed.
+    /// Those with commands in kernel-mode queues that have not completed; not the system device.
     fn owners_of_submissions(&self) -> Vec<ProcessId> {
         let queues = self.kernel_queues.all().into_iter();
-        let unfinished = queues.filter(|queue| queue.is_unfinished());
+        let unfinished = queues.filter(|queue| queue.is_unfinished() && !queue.is_paging());
         unfinished.map(|queue| queue.process()).collect()
     }
 
