@@ -42,7 +42,8 @@ pub trait TdrDdi {
     /// this one's, a bit each, its own among them (TD-09).
     fn query_dependent_engine_group(&self, node_ordinal: u32) -> u64;
 
-    /// `DxgkDdiResetEngine`, PASSIVE_LEVEL: on return nothing that the engine was doing changes anything any
+    /// `DxgkDdiResetEngine`, PASSIVE_LEVEL, as the two before of threading level one (TD-18): no other thread
+    /// is in one of these, in PreemptCommand or in SubmitCommandToHwQueue. On return nothing that the engine was doing changes anything any
     /// more, and the node is ready for packets, of which it executes none before
     /// [`resume_hw_engine`](TdrDdi::resume_hw_engine). Of the packets that were under way one queue's is aborted;
     /// every other queue goes on behind what was done.

@@ -8,6 +8,7 @@ use crate::kmd::{
     CollectDbgInfo, DdiError, HwQueueHandle, HwQueueWait, ProcessId, ResetEngine, TdrDdi,
 };
 use crate::os::adapter_state::AdapterState;
+use crate::os::level_one::StillInside;
 use crate::os::record::Record;
 use crate::os::wait_cell::WaitError;
 use crate::sync::plain::lock;
@@ -57,14 +58,26 @@ impl AdapterState {
         let Some(tdr) = self.ddi().tdr() else {
             return;
         };
-        let policy = self.tdr.policy;
         if self.stopped().is_some() {
             return tdr.give_up_engine(node);
         }
+        if let Err(StillInside) = self.try_recovery(tdr, node, cause) {
+            let reason = "a thread was still in the driver after TdrDdiDelay";
+            self.stop_adapter(tdr, node, Record::video_tdr_failure(node, None, reason));
+        }
+    }
+
+    /// A call of level one: no other thread is in one (TD-18).
+    fn alone<T>(&self, call: impl FnOnce() -> T) -> Result<T, StillInside> {
+        self.kernel_queues.alone(self.tdr.policy.ddi_delay, call)
+    }
+
+    fn try_recovery(&self, tdr: &dyn TdrDdi, node: u32, cause: Cause) -> Result<(), StillInside> {
+        let policy = self.tdr.policy;
         // Lost, and replaced since; or running where it cannot be cut off, until its device is lost.
         let is_lost = tdr.engine_is_lost(node);
         if !is_lost && (cause == Cause::Lost || !tdr.resets_running_engines()) {
-            return;
+            return Ok(());
         }
         if policy.level == TdrLevel::BugCheck {
             self.stop_adapter(
@@ -72,26 +85,31 @@ impl AdapterState {
                 node,
                 Record::video_tdr_failure(node, None, "TdrLevel says so"),
             );
-            return;
+            return Ok(());
         }
         let snapshot = self.take_snapshot(node);
         if cause == Cause::TimedOut && is_nothing_left(tdr, node, &snapshot) {
-            return self.take_interrupts_again(&[node]);
+            self.take_interrupts_again(&[node]);
+            return Ok(());
         }
-        let group = self.prepare(tdr, node, cause, &snapshot);
+        let group = self.prepare(tdr, node, cause, &snapshot)?;
         if !group.contains(&node) {
-            return self.stop_adapter(tdr, node, Record::node_without_itself(node));
+            self.stop_adapter(tdr, node, Record::node_without_itself(node));
+            return Ok(());
         }
         if policy.debug_mode == TdrDebugMode::Off {
             self.life.note(Record::engine_timeout(node, false));
-            return self.take_interrupts_again(&[node]);
+            self.take_interrupts_again(&[node]);
+            return Ok(());
         }
-        if cause == Cause::TimedOut && tdr.query_engine_status(node) {
+        if cause == Cause::TimedOut && self.alone(|| tdr.query_engine_status(node))? {
             // It has come to life since.
-            return self.take_interrupts_again(&[node]);
+            self.take_interrupts_again(&[node]);
+            return Ok(());
         }
         if !tdr.supports_per_engine_tdr() {
-            return self.reset_adapter(tdr, &group, &[], None);
+            self.reset_adapter(tdr, &group, &[], None);
+            return Ok(());
         }
         let mut reset = Vec::new();
         for member in group.iter().copied() {
@@ -100,26 +118,29 @@ impl AdapterState {
             } else if is_preempted(tdr, member) {
                 continue;
             } else {
-                if !self.group_of(tdr, member).contains(&member) {
+                if !self.group_of(tdr, member)?.contains(&member) {
                     let record = Record::node_without_itself(member);
-                    return self.stop_adapter(tdr, node, record);
+                    self.stop_adapter(tdr, node, record);
+                    return Ok(());
                 }
                 self.take_snapshot(member)
             };
-            let promoted = match self.reset_engine(tdr, member, &snapshot) {
+            let promoted = match self.reset_engine(tdr, member, &snapshot)? {
                 Outcome::Reset(aborted) => {
                     reset.push((member, aborted));
                     let is_paging = aborted.hw_queue.is_some_and(|queue| self.is_paging(queue));
                     is_paging.then_some(Promotion::PagingPacket)
                 }
                 Outcome::Promoted(why) => Some(why),
-                Outcome::Stopped => return,
+                Outcome::Stopped => return Ok(()),
             };
             if let Some(why) = promoted {
-                return self.reset_adapter(tdr, &group, &reset, Some(&why));
+                self.reset_adapter(tdr, &group, &reset, Some(&why));
+                return Ok(());
             }
         }
         self.recover(tdr, &reset);
+        Ok(())
     }
 
     /// The last submitted and last completed ids; from here on what the engine raises is kept. As one step:
@@ -157,7 +178,7 @@ impl AdapterState {
         node: u32,
         cause: Cause,
         snapshot: &Snapshot,
-    ) -> BTreeSet<u32> {
+    ) -> Result<BTreeSet<u32>, StillInside> {
         let reason = if tdr.supports_per_engine_tdr() {
             Record::VIDEO_ENGINE_TIMEOUT_DETECTED
         } else {
@@ -191,10 +212,10 @@ impl AdapterState {
     }
 
     /// The nodes whose engines are reset with that of a node.
-    fn group_of(&self, tdr: &dyn TdrDdi, node: u32) -> BTreeSet<u32> {
-        let mask = tdr.query_dependent_engine_group(node);
+    fn group_of(&self, tdr: &dyn TdrDdi, node: u32) -> Result<BTreeSet<u32>, StillInside> {
+        let mask = self.alone(|| tdr.query_dependent_engine_group(node))?;
         let nodes = 0..self.ddi().node_count();
-        nodes.filter(|of| mask >> of & 1 == 1).collect()
+        Ok(nodes.filter(|of| mask >> of & 1 == 1).collect())
     }
 
     fn value_of(&self, process: Option<ProcessId>, wait: HwQueueWait) -> Option<u64> {
@@ -203,10 +224,15 @@ impl AdapterState {
     }
 
     /// Resets one engine, and looks at what it says of that.
-    fn reset_engine(&self, tdr: &dyn TdrDdi, node: u32, snapshot: &Snapshot) -> Outcome {
-        let aborted = match tdr.reset_engine(node) {
+    fn reset_engine(
+        &self,
+        tdr: &dyn TdrDdi,
+        node: u32,
+        snapshot: &Snapshot,
+    ) -> Result<Outcome, StillInside> {
+        let aborted = match self.alone(|| tdr.reset_engine(node))? {
             Ok(aborted) => aborted,
-            Err(why) => return Outcome::Promoted(Promotion::NotReset(why)),
+            Err(why) => return Ok(Outcome::Promoted(Promotion::NotReset(why))),
         };
         if let Some(hw_queue) = aborted.hw_queue {
             let is_user_mode = self.kernel_queues.of_handle(hw_queue).is_none();
@@ -218,14 +244,14 @@ impl AdapterState {
             let ids = snapshot.ids_of(hw_queue, is_user_mode);
             if let Some(Err(invalid)) = ids.map(|ids| ids.check(last_aborted, is_queued)) {
                 self.stop_adapter(tdr, node, Record::invalid_aborted_fence(node, invalid));
-                return Outcome::Stopped;
+                return Ok(Outcome::Stopped);
             }
             // Of a paging packet it is asked yet what it named.
             if !is_user_mode && !self.is_paging(hw_queue) {
                 engine.aborted(last_aborted);
             }
         }
-        Outcome::Reset(aborted)
+        Ok(Outcome::Reset(aborted))
     }
 
     /// The devices of aborted packets are in error, all others go on.
