@@ -57,13 +57,14 @@ impl LevelOne {
         let mut state = lock(&self.state);
         state.claims += 1;
         while state.is_inside {
-            state = match sleep_until(&self.changed, state, Some(deadline)) {
-                Some(state) => state,
-                None => {
-                    lock(&self.state).claims -= 1;
-                    return Err(StillInside);
-                }
-            };
+            let woken = sleep_until(&self.changed, state, Some(deadline));
+            let is_late = woken.is_none();
+            state = woken.unwrap_or_else(|| lock(&self.state));
+            // Who has come out by now has left the rest to this thread.
+            if is_late && state.is_inside {
+                state.claims -= 1;
+                return Err(StillInside);
+            }
         }
         state.claims -= 1;
         state.is_inside = true;

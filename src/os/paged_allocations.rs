@@ -7,7 +7,7 @@ use super::adapter_state::AdapterState;
 use super::queue_core::QueueCore;
 use super::wait_cell::WaitError;
 use crate::abi::{LocalHandle, Opcode, Packet};
-use crate::kmd::ProcessId;
+use crate::kmd::{HwQueueHandle, ProcessId};
 use crate::sync::{Arc, Mutex, lock};
 use std::collections::{BTreeSet, HashMap};
 
@@ -48,7 +48,7 @@ fn named_by(packet: &Packet) -> Vec<LocalHandle> {
 
 impl AdapterState {
     /// Whether a kernel-mode queue is a system device's.
-    pub(super) fn is_paging(&self, queue: crate::kmd::HwQueueHandle) -> bool {
+    pub(super) fn is_paging(&self, queue: HwQueueHandle) -> bool {
         let queue = self.kernel_queues.of_handle(queue);
         queue.is_some_and(|queue| queue.is_paging())
     }
@@ -78,7 +78,7 @@ mod tests {
         let named = |packet| {
             named_by(&packet)
                 .into_iter()
-                .map(|h| h.raw())
+                .map(LocalHandle::raw)
                 .collect::<Vec<_>>()
         };
         assert_eq!(named(Packet::fill(handle(7), 0, 8, 1)), [7]);
@@ -87,7 +87,7 @@ mod tests {
             named(Packet::copy((handle(7), 0), (handle(9), 0), 8)),
             [7, 9]
         );
-        assert_eq!(named(Packet::wait(handle(7), 1, 0)), []);
-        assert_eq!(named(Packet::nop()), []);
+        assert!(named(Packet::wait(handle(7), 1, 0)).is_empty());
+        assert!(named(Packet::nop()).is_empty());
     }
 }

@@ -32,14 +32,12 @@ impl Node {
         let is_responsive = self.comes_to_boundary(left);
         let stalled_at = self.stalled_at();
         let inner = &mut *lock(&self.inner);
-        inner.silent_in = match is_responsive {
-            true => None,
-            // A stall is in the run list, or was taken out of it: its number is what the engine says.
-            false => stalled_at.map(|at| at.hw_queue).or_else(|| {
-                let under_way = inner.under_way(None, &[]);
-                under_way.map(|queue| queue.number)
-            }),
+        // A stall is in the run list, or was taken out of it: its number is what the engine says.
+        let under_way = || {
+            let at = stalled_at.map(|at| at.hw_queue);
+            at.or_else(|| inner.under_way(None, &[]).map(|queue| queue.number))
         };
+        inner.silent_in = if is_responsive { None } else { under_way() };
         is_responsive
     }
 }
