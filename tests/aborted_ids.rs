@@ -281,6 +281,8 @@ fn td_05_a_command_that_completes_late_is_taken_for_aborted() {
 /// TD-05: where something is behind the packet that completes late, the aborted id is that of what the engine
 /// is in then: of the next submission of the same queue, or of another device's queue, and that device alone
 /// is in error.
+///
+/// Kills `the-aborted-id-is-the-completed-one`.
 #[test]
 fn td_05_with_others_behind_the_next_one_is_aborted() {
     for is_same in [true, false] {
