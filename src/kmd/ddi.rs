@@ -52,6 +52,9 @@ pub enum DdiError {
 /// Destroying and disconnecting queues wait for slices in flight, and these, NotifyWorkSubmission and
 /// the calls of waits tell the OS on the caller's thread what slices that have ended report: the caller
 /// holds no lock that the callbacks take.
+///
+/// Of PreemptCommand and SubmitCommandToHwQueue, and of what [`TdrDdi`] says, one thread of an adapter is inside
+/// at a time (threading level one, TD-18).
 pub trait Ddi: Send + Sync + Debug {
     /// `DxgkDdiStartDevice`, PASSIVE_LEVEL. From now on `callbacks` is called: for the
     /// features that the driver will advertise, and with interrupts.

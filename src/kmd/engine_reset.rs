@@ -38,6 +38,10 @@ const ABORT_TIME: Duration = Duration::from_millis(20);
 /// The same of one that is said to heed it: on a busy machine its engine may have to wait for a core.
 const HEEDED_ABORT_TIME: Duration = Duration::from_secs(1);
 
+/// Within this time an engine that is asked for its status ends a slice: more than a part of the longest
+/// packet takes on a busy machine, and less than a recovery may add to TdrDelay (TD-13).
+const ANSWER_TIME: Duration = Duration::from_millis(500);
+
 /// A driver, asked to recover.
 struct ResetCalls<'a>(&'a Driver);
 
@@ -78,7 +82,7 @@ impl TdrDdi for Driver {
 
     fn query_engine_status(&self, node_ordinal: u32) -> bool {
         self.node(node_ordinal)
-            .is_ok_and(|node| node.is_responsive())
+            .is_ok_and(|node| node.is_responsive(ANSWER_TIME))
     }
 
     fn query_dependent_engine_group(&self, node_ordinal: u32) -> u64 {
@@ -174,7 +178,7 @@ impl ResetCalls<'_> {
             hw_queue.and_then(|queue| self.0.reporter.kernel_queues().of_handle(queue));
         if let Some(queue) = kernel_queue {
             // One without a command was stopped at nothing of the OS's.
-            let id = queue.oldest_submission();
+            let id = queue.aborted_submission();
             return ResetEngine {
                 last_aborted_fence_id: id.unwrap_or(0),
                 hw_queue: hw_queue.filter(|_| id.is_some()),

@@ -82,6 +82,8 @@ struct State {
     read: u64,
     signals: u64,
     queued_value: u64,
+    /// The last command that was found to have completed.
+    last_completed: Option<u64>,
     /// Progress value, write index after it, and what it stands for.
     outstanding: VecDeque<(u64, u64, Reached)>,
     /// The same of what was preempted, and was not submitted again.
@@ -225,14 +227,24 @@ impl KernelQueue {
         self.progress_fence
     }
 
-    /// The id of the oldest command that has not completed.
-    pub(super) fn oldest_submission(&self) -> Option<u64> {
+    /// The id of the command that a reset of the engine aborts: the oldest that has not completed, whether or
+    /// not that was looked at, or, where none is left, the last that has (TD-05).
+    pub(super) fn aborted_submission(&self) -> Option<u64> {
         let state = lock(&self.state);
-        let mut reached = state.outstanding.iter().map(|(_, _, reached)| reached);
-        reached.find_map(|reached| match reached {
-            Reached::Buffer(id) => Some(*id),
+        let now = self.current.word(0).observe();
+        let buffers = state.outstanding.iter();
+        let buffers = buffers.filter_map(|(value, _, reached)| match reached {
+            Reached::Buffer(id) => Some((*value, *id)),
             Reached::Signal => None,
-        })
+        });
+        let mut last = state.last_completed;
+        for (value, id) in buffers {
+            last = Some(id);
+            if value > now {
+                break;
+            }
+        }
+        last
     }
 
     /// From now on a value above `told` raises.
@@ -455,7 +467,10 @@ impl KernelQueue {
                     node_ordinal,
                     engine_ordinal: 0,
                 }),
-                Reached::Buffer(submission_id) => self.completed(submission_id),
+                Reached::Buffer(submission_id) => {
+                    state.last_completed = Some(submission_id);
+                    self.completed(submission_id);
+                }
             }
         }
         any

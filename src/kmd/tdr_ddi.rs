@@ -33,14 +33,17 @@ pub trait TdrDdi {
     /// DISPATCH_LEVEL: an engine may have to be reset soon (choice). Returns at once.
     fn suspect_engine(&self, node_ordinal: u32);
 
-    /// `DxgkDdiQueryEngineStatus`, PASSIVE_LEVEL, must succeed: whether the engine is `Responsive` (TD-19).
+    /// `DxgkDdiQueryEngineStatus`, PASSIVE_LEVEL, must succeed: whether the engine is `Responsive` (TD-19). It is
+    /// asked to come to a boundary, unless that was asked and nothing was shown since, and has a bounded
+    /// time.
     fn query_engine_status(&self, node_ordinal: u32) -> bool;
 
     /// `DxgkDdiQueryDependentEngineGroup`, PASSIVE_LEVEL, must succeed: the nodes whose engines are reset with
     /// this one's, a bit each, its own among them (TD-09).
     fn query_dependent_engine_group(&self, node_ordinal: u32) -> u64;
 
-    /// `DxgkDdiResetEngine`, PASSIVE_LEVEL: on return nothing that the engine was doing changes anything any
+    /// `DxgkDdiResetEngine`, PASSIVE_LEVEL, as the two before of threading level one (TD-18): no other thread
+    /// is in one of these, in PreemptCommand or in SubmitCommandToHwQueue. On return nothing that the engine was doing changes anything any
     /// more, and the node is ready for packets, of which it executes none before
     /// [`resume_hw_engine`](TdrDdi::resume_hw_engine). Of the packets that were under way one queue's is aborted;
     /// every other queue goes on behind what was done.

@@ -14,6 +14,7 @@ use super::losses::Losses;
 use super::monitored_fence::MonitoredFence;
 use super::monitored_fences::MonitoredFences;
 use super::native_fence::{NativeFence, Terms};
+use super::paged_allocations::PagedAllocations;
 use super::parked_engines::ParkedEngines;
 use super::passed_fences::PassedFences;
 use super::process::HandleSlot;
@@ -64,6 +65,7 @@ pub struct AdapterState {
     doorbells: AtomicU64,
     pub(super) passed_fences: PassedFences,
     pub(super) losses: Losses,
+    pub(super) paged_allocations: PagedAllocations,
     pub(super) devices: DeviceStates,
     pub(super) verdicts: Verdicts,
     pub(super) parked_engines: ParkedEngines,
@@ -93,6 +95,7 @@ impl AdapterState {
             doorbells: AtomicU64::new(0),
             passed_fences: PassedFences::default(),
             losses: Losses::default(),
+            paged_allocations: PagedAllocations::default(),
             devices: DeviceStates::default(),
             verdicts: Verdicts::default(),
             parked_engines: ParkedEngines::default(),

@@ -1,8 +1,8 @@
 //! Kernel engine: the submission ids of one engine, and the commands that carry them.
 //!
 //! Ids rise with every command that the engine is handed (HQ-10). Whoever hands one over may find
-//! another thread doing it, which then takes this one too: so the order of the ids is that in which
-//! the driver gets them, and no lock is held while it does. A request to preempt goes the same way, so that
+//! another thread in the driver, which then takes this one too (`level_one`): so the order of the ids is that
+//! in which the driver gets them, and no lock is held while it does. A request to preempt goes the same way, so that
 //! it never meets a submission. Queues of one engine run side by side, so a command completes for itself;
 //! the engine's last completed id is the greatest that has completed, or is gone with its queue, with none
 //! below it outstanding: a preempted command does not advance it (TD-04).
@@ -12,6 +12,7 @@
 //! and with their ids, since whoever waits for memory knows them; the others with new ids; and only then
 //! what came meanwhile.
 
+use super::level_one::LevelOne;
 use super::queue_core::QueueCore;
 use super::queue_stop::QueueStop;
 use super::wait_cell::WaitError;
@@ -55,7 +56,6 @@ struct State {
     ended: BTreeSet<u64>,
     in_flight: BTreeMap<u64, (Weak<QueueCore>, Command)>,
     ready: VecDeque<Ready>,
-    handing: bool,
     wanted: Option<Wanted>,
     /// The last request, by its id.
     requested: u64,
@@ -68,6 +68,9 @@ struct State {
 /// See the file's head.
 pub(super) struct KernelEngine {
     node_ordinal: u32,
+    this: Weak<Self>,
+    /// Of its adapter.
+    level_one: Arc<LevelOne>,
     state: Mutex<State>,
 }
 
@@ -137,13 +140,19 @@ impl State {
                 self.end(id);
                 continue;
             };
-            let is_paging = command.flags.has(SubmitCommandFlags::PAGING);
+            let is_paging = command.is_paging();
             command.flags = command.flags.with(SubmitCommandFlags::RESUBMISSION);
             let id = is_paging.then_some(id);
             again.push(Ready { queue, command, id });
         }
         let waiting = again.into_iter().chain(std::mem::take(&mut self.ready));
         self.ready = waiting.collect();
+    }
+}
+
+impl Command {
+    fn is_paging(&self) -> bool {
+        self.flags.has(SubmitCommandFlags::PAGING)
     }
 }
 
@@ -161,11 +170,13 @@ impl Ready {
 
 impl KernelEngine {
     /// Of a node.
-    pub(super) fn new(node_ordinal: u32) -> Self {
-        Self {
+    pub(super) fn new(node_ordinal: u32, level_one: &Arc<LevelOne>) -> Arc<Self> {
+        Arc::new_cyclic(|this| Self {
             node_ordinal,
+            this: Weak::clone(this),
+            level_one: Arc::clone(level_one),
             state: Mutex::default(),
-        }
+        })
     }
 
     /// Hands a command to the driver with the engine's next id, after those that are waiting for it.
@@ -187,7 +198,7 @@ impl KernelEngine {
             command,
             id: None,
         });
-        self.work(state);
+        self.call_driver(state);
     }
 
     /// Asks the driver that the engine let go of what it has; `refused` is called if it refuses. A request
@@ -197,16 +208,23 @@ impl KernelEngine {
         if !state.preempting {
             let ddi = Arc::clone(ddi);
             state.wanted = Some(Wanted { ddi, refused });
-            self.work(state);
+            self.call_driver(state);
         }
     }
 
-    /// Does what there is to do with the driver, unless another thread does.
-    fn work<'a>(&'a self, mut state: MutexGuard<'a, State>) {
-        if state.handing {
-            return;
+    /// There may be something to do with the driver.
+    fn call_driver(&self, state: MutexGuard<'_, State>) {
+        let has_something = state.wanted.is_some() || !state.ready.is_empty();
+        let is_due = has_something && !state.preempting;
+        drop(state);
+        if let (true, Some(this)) = (is_due, self.this.upgrade()) {
+            self.level_one.hand_over(&this);
         }
-        state.handing = true;
+    }
+
+    /// Does what there is to do with the driver; by one thread at a time (`level_one`).
+    pub(super) fn work(&self) {
+        let mut state = lock(&self.state);
         while !state.preempting {
             if let Some(wanted) = state.wanted.take() {
                 state = self.ask(state, wanted);
@@ -216,7 +234,6 @@ impl KernelEngine {
                 break;
             }
         }
-        state.handing = false;
     }
 
     fn ask<'a>(
@@ -330,7 +347,7 @@ impl KernelEngine {
         state.told = last_completed;
         state.preempting = false;
         state.take_back(last_completed);
-        self.work(state);
+        self.call_driver(state);
         Ok(())
     }
 
@@ -338,7 +355,53 @@ impl KernelEngine {
     pub(super) fn lost(&self) {
         let mut state = lock(&self.state);
         state.preempting = false;
-        self.work(state);
+        self.call_driver(state);
+    }
+
+    /// Whether the engine was handed this one, and it has not ended.
+    pub(super) fn is_in_flight(&self, id: u64) -> bool {
+        lock(&self.state).in_flight.contains_key(&id)
+    }
+
+    /// A reset of the engine has aborted this one: the last completed id advances to it (TD-04). What is below,
+    /// of other queues, is handed over again with other ids, but for paging packets: these keep theirs, and
+    /// the last completed id below them.
+    pub(super) fn aborted(&self, id: u64) {
+        let state = &mut *lock(&self.state);
+        state.end(id);
+        let mut below = state.in_flight.range(..id);
+        let is_kept = below.any(|(_, (_, command))| command.is_paging())
+            || state
+                .ready
+                .iter()
+                .any(|ready| ready.id.is_some_and(|kept| kept < id));
+        if !is_kept {
+            state.last_completed = state.last_completed.max(id);
+        }
+    }
+
+    /// The adapter was reset: nothing that was submitted is any more, and the last completed id is the last
+    /// submitted one (TD-04). What waits to be handed over is of queues that were stopped.
+    pub(super) fn adapter_reset(&self) {
+        let state = &mut *lock(&self.state);
+        state.in_flight.clear();
+        state.ended.clear();
+        state.last_completed = state.last_submitted;
+    }
+
+    /// Packets of a queue's that the engine was handed, or will be.
+    pub(super) fn packets_of(&self, queue: &Arc<QueueCore>) -> Vec<Packet> {
+        let state = lock(&self.state);
+        let queue = Arc::as_ptr(queue);
+        let in_flight = state.in_flight.values();
+        let in_flight = in_flight.filter(|(of, _)| of.as_ptr() == queue);
+        let ready = state.ready.iter();
+        let ready = ready.filter(|ready| Arc::as_ptr(&ready.queue) == queue);
+        let commands = in_flight.map(|(_, command)| command);
+        let commands = commands.chain(ready.map(|ready| &ready.command));
+        commands
+            .flat_map(|command| command.packets.clone())
+            .collect()
     }
 
     /// The queue is gone: nothing of it completes any more.

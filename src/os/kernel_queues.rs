@@ -1,18 +1,21 @@
 //! Kernel-mode queues of an adapter: by the driver's handles, and the engines that they feed.
 
 use super::kernel_engine::{KernelEngine, Submitted};
+use super::level_one::{LevelOne, StillInside};
 use super::queue_core::QueueCore;
 use super::wait_cell::WaitError;
 use crate::kmd::HwQueueHandle;
 use crate::sync::{Arc, Mutex, lock};
 use std::collections::HashMap;
 use std::sync::Weak;
+use std::time::Duration;
 
 /// See the file's head.
 #[derive(Debug, Default)]
 pub(super) struct KernelQueues {
     queues: Mutex<HashMap<HwQueueHandle, Weak<QueueCore>>>,
     engines: Mutex<HashMap<u32, Arc<KernelEngine>>>,
+    level_one: Arc<LevelOne>,
 }
 
 impl KernelQueues {
@@ -20,7 +23,19 @@ impl KernelQueues {
     pub(super) fn engine(&self, node_ordinal: u32) -> Arc<KernelEngine> {
         let mut engines = lock(&self.engines);
         let engine = engines.entry(node_ordinal);
-        Arc::clone(engine.or_insert_with(|| Arc::new(KernelEngine::new(node_ordinal))))
+        Arc::clone(engine.or_insert_with(|| KernelEngine::new(node_ordinal, &self.level_one)))
+    }
+
+    /// Makes one of the calls of which one thread is inside at a time (TD-18).
+    ///
+    /// # Errors
+    /// Another thread was inside for `most`.
+    pub(super) fn alone<T>(
+        &self,
+        most: Duration,
+        call: impl FnOnce() -> T,
+    ) -> Result<T, StillInside> {
+        self.level_one.alone(most, call)
     }
 
     /// A new queue.

@@ -9,7 +9,8 @@
 //! other operating systems: under that the system is asked about their processes, and nothing that they
 //! could keep from returning. A reader's place in a log is locked while the driver commits its entries,
 //! under the lock that keeps what is read in order until it is noted, and no fence's lock is taken under
-//! either. The locks of a kernel-mode queue and of its engine's ids are each taken alone; who collects the
+//! either. The locks of a kernel-mode queue, of its engine's ids and of who is inside the driver
+//! (`level_one`) are each taken alone; who collects the
 //! waits of queues (`verdict`) takes one lock after the other, and has none when he acts. Whether a device
 //! is lost is a word, and the book of these words is locked last. Nothing is held
 //! while a thread sleeps, a callback of the driver runs, or a waker, which is foreign code, is woken,
@@ -59,6 +60,7 @@ mod kernel_queue;
 mod kernel_queue_error;
 mod kernel_queues;
 mod kernel_side;
+mod level_one;
 mod listener;
 mod log_buffer;
 mod log_cursor;
@@ -76,6 +78,7 @@ mod opener_page;
 mod openers;
 mod os_log;
 mod outstanding;
+mod paged_allocations;
 mod parked_engines;
 mod passed_fences;
 mod peer_ear;

@@ -24,7 +24,7 @@ use super::standing_wait::{Fences, StandingWait};
 use super::verdict::HeldAt;
 use super::wait_cell::WaitError;
 use super::wait_tally::{Needs, WaitTally};
-use crate::abi::{FenceId, LogOperation, LogType};
+use crate::abi::{FenceId, LogOperation, LogType, Packet};
 use crate::kmd::{Ddi, HwQueueHandle, HwQueueWait, ProcessId, VidSchCaps};
 use crate::sync::{Arc, Mutex, lock, thread_local};
 use std::cell::RefCell;
@@ -166,6 +166,18 @@ impl QueueCore {
     /// Whether anything of it is not executed yet.
     pub(super) fn is_unfinished(&self) -> bool {
         lock(&self.state).software.is_unfinished()
+    }
+
+    /// Whether it is the system device's, whose commands are paging packets.
+    pub(super) fn is_paging(&self) -> bool {
+        lock(&self.state).software.is_paging()
+    }
+
+    /// Packets of commands that have not completed.
+    pub(super) fn unfinished_packets(self: &Arc<Self>) -> Vec<Packet> {
+        let mut packets = self.engine.packets_of(self);
+        packets.extend(lock(&self.state).software.held_packets());
+        packets
     }
 
     /// The wait that the queue is held at.

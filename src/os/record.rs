@@ -17,7 +17,8 @@ use std::fmt;
 pub struct Record {
     /// The bug check's code.
     pub code: u32,
-    /// P1 to P4. Those that the documents call internal are 0.
+    /// P1 to P4. Addresses, of a recovery's context or a driver's code, have no counterpart and are 0; where
+    /// the documents name an internal word stands the node, if there is one (choice).
     pub parameters: [u64; 4],
     /// What it says of the driver, and of what.
     pub reason: String,
@@ -37,8 +38,14 @@ impl Record {
     pub const VIDEO_ENGINE_TIMEOUT_DETECTED: u32 = 0x141;
     /// A live record: a program that caused too many resets is kept from the adapter. P4 is its process id.
     pub const VIDEO_PROGRAM_BLOCKED: u32 = 0x142;
-    /// `TdrEngineTimeoutPromotedToAdapterReset`: the reason of an adapter's reset.
+    /// `TdrEngineTimeoutPromotedToAdapterReset`, the reason of an adapter's reset that one of an engine led to.
+    /// A reason stands in P3, where drivers have their bucketing keys (choice).
     pub const ENGINE_TIMEOUT_PROMOTED: u64 = 9;
+    /// The reason of an adapter's reset that no engine's came before (choice: the number is that of
+    /// `DXGK_TDR_TYPE`, in which the published reason is the same).
+    pub const PREEMPT_TIMEOUT: u64 = 2;
+    /// The reason of an engine's reset (choice, as [`Record::PREEMPT_TIMEOUT`]).
+    pub const ENGINE_TIMEOUT: u64 = 6;
     /// P1 of 0x119: the node that is reset is none of its own dependent group.
     pub const NODE_WITHOUT_ITSELF: u64 = 0x8;
     /// P1 of 0x119: LastAbortedFenceId is none that can be.
@@ -63,26 +70,39 @@ impl Record {
         )
     }
 
-    /// TD-10, TD-20: no recovery.
-    pub(super) fn video_tdr_failure(node_ordinal: u32, reason: &str) -> Self {
+    /// TD-10, TD-20: no recovery. P3 is the status of the operation that failed last, if one did.
+    pub(super) fn video_tdr_failure(
+        node_ordinal: u32,
+        failed: Option<&DdiError>,
+        reason: &str,
+    ) -> Self {
         Self {
             code: Self::VIDEO_TDR_FAILURE,
-            parameters: [0, 0, 0, u64::from(node_ordinal)],
+            parameters: [0, 0, failed.map_or(0, status_of), u64::from(node_ordinal)],
             reason: format!("no recovery of the engine of node {node_ordinal}: {reason}"),
         }
     }
 
-    /// TD-21: the engine of a node was reset.
-    pub(super) fn engine_timeout(node_ordinal: u32) -> Self {
+    /// TD-21: the engine of a node was reset; or left as it is, where TdrDebugMode says so.
+    pub(super) fn engine_timeout(node_ordinal: u32, is_reset: bool) -> Self {
+        let what = if is_reset {
+            "was reset"
+        } else {
+            "is left as it is"
+        };
         Self {
             code: Self::VIDEO_ENGINE_TIMEOUT_DETECTED,
-            parameters: [0, 0, 0, u64::from(node_ordinal)],
-            reason: format!("the engine of node {node_ordinal} did not answer, and was reset"),
+            parameters: [0, 0, Self::ENGINE_TIMEOUT, u64::from(node_ordinal)],
+            reason: format!("the engine of node {node_ordinal} did not answer, and {what}"),
         }
     }
 
-    /// TD-08, TD-20: the adapter was reset; `why` an engine could not be by itself.
-    pub(super) fn adapter_timeout(nodes: &BTreeSet<u32>, why: Option<&DdiError>) -> Self {
+    /// TD-08, TD-20: the adapter was reset; `why` the reset of an engine did not do, if there was one.
+    pub(super) fn adapter_timeout(nodes: &BTreeSet<u32>, why: Option<&dyn fmt::Display>) -> Self {
+        let tdr_reason = match why {
+            Some(_) => Self::ENGINE_TIMEOUT_PROMOTED,
+            None => Self::PREEMPT_TIMEOUT,
+        };
         let why = why.map_or_else(
             || String::from("the driver resets no engine by itself"),
             ToString::to_string,
@@ -90,7 +110,7 @@ impl Record {
         let node = nodes.first().copied().unwrap_or_default();
         Self {
             code: Self::VIDEO_TDR_TIMEOUT_DETECTED,
-            parameters: [0, 0, Self::ENGINE_TIMEOUT_PROMOTED, u64::from(node)],
+            parameters: [0, 0, tdr_reason, u64::from(node)],
             reason: format!("the adapter was reset for the engine of node {node}: {why}"),
         }
     }
@@ -100,8 +120,11 @@ impl Record {
         let process = u64::from(std::process::id());
         Self {
             code: Self::VIDEO_PROGRAM_BLOCKED,
-            parameters: [0, 0, u64::from(node_ordinal), process],
-            reason: format!("process {process} has caused more resets of engines than it may"),
+            parameters: [0, 0, Self::ENGINE_TIMEOUT, process],
+            reason: format!(
+                "process {process} has caused more resets of engines than it may, the last on node \
+                 {node_ordinal}"
+            ),
         }
     }
 
@@ -176,19 +199,11 @@ impl Record {
     /// `DxgkDdiPreemptCommand` failed (PR-18). P2 is the status; P3, the address of the arguments, has no
     /// counterpart: it is the node.
     pub(super) fn preempt_command_failed(node_ordinal: u32, error: &DdiError) -> Self {
-        let status = match error {
-            DdiError::InvalidParameter(_) => NtStatus::INVALID_PARAMETER,
-            DdiError::NoThread(_) => NtStatus::INSUFFICIENT_RESOURCES,
-            DdiError::Node(_) | DdiError::Reset(_) | DdiError::NoSpare(_) => {
-                NtStatus::DRIVER_INTERNAL_ERROR
-            }
-        };
-        let status = u64::from(status.0.cast_unsigned());
         Self {
             code: Self::VIDEO_SCHEDULER_INTERNAL_ERROR,
             parameters: [
                 Self::SUBMISSION_OR_PREEMPTION_FAILED,
-                status,
+                status_of(error),
                 u64::from(node_ordinal),
                 0,
             ],
@@ -252,6 +267,18 @@ impl Record {
             reason: wrong.to_string(),
         }
     }
+}
+
+/// `NTSTATUS` of a call that failed, as a parameter.
+fn status_of(error: &DdiError) -> u64 {
+    let status = match error {
+        DdiError::InvalidParameter(_) => NtStatus::INVALID_PARAMETER,
+        DdiError::NoThread(_) => NtStatus::INSUFFICIENT_RESOURCES,
+        DdiError::Node(_) | DdiError::Reset(_) | DdiError::NoSpare(_) => {
+            NtStatus::DRIVER_INTERNAL_ERROR
+        }
+    };
+    u64::from(status.0.cast_unsigned())
 }
 
 impl fmt::Display for Record {

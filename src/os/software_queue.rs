@@ -186,6 +186,20 @@ impl SoftwareQueue {
         }
     }
 
+    /// Whether it is one of those.
+    pub(super) fn is_paging(&self) -> bool {
+        self.flags.has(SubmitCommandFlags::PAGING)
+    }
+
+    /// Packets of commands that are held.
+    pub(super) fn held_packets(&self) -> impl Iterator<Item = Packet> {
+        let commands = self.held.iter().filter_map(|packet| match packet {
+            SoftwarePacket::Command(command) => Some(&command.packets),
+            SoftwarePacket::Wait(_) | SoftwarePacket::Signal(..) => None,
+        });
+        commands.flatten().copied()
+    }
+
     /// The progress value of packets that make one command, if they come next.
     pub(super) fn next_progress(&self, packets: &[Packet]) -> u64 {
         self.queued_value + SubmitCommand::signals(packets) + 1

@@ -4,6 +4,9 @@
 //! through a kernel-mode queue of a process of the OS's own, which opens what it fills and copies by
 //! handles of its own. Preempted it runs again with the same id and before anything else: who moves memory
 //! waits for that id.
+//!
+//! A reset of the adapter takes what was queued: the queue is stopped, and the devices whose memory that was
+//! about are in error. The system device is not: it goes on with another queue (TD-08).
 
 use super::adapter::{Adapter, OsError};
 use super::allocation::Allocation;
@@ -11,16 +14,19 @@ use super::kernel_queue::KernelQueue;
 use super::kernel_queue_error::KernelQueueError;
 use super::monitored_object::MonitoredFenceObject;
 use super::process::Process;
+use super::wait_cell::WaitError;
+use crate::abi::wddm::DeviceExecutionState;
 use crate::abi::{LocalHandle, Packet};
 use crate::kmd::{OpenAllocation, ProcessId};
-use crate::sync::Arc;
+use crate::sync::{Arc, Mutex, lock};
 use std::ops::Range;
 
 /// See the file's head. On one node.
 #[derive(Debug)]
 pub struct SystemDevice {
-    queue: KernelQueue,
+    queue: Mutex<Arc<KernelQueue>>,
     process: Arc<Process>,
+    node_ordinal: u32,
 }
 
 /// An allocation of any process, as the system device has it open. To be kept until the packets that name
@@ -41,8 +47,12 @@ impl SystemDevice {
     pub fn open(adapter: &Arc<Adapter>, node_ordinal: u32) -> Result<Self, OsError> {
         let process = adapter.open_process();
         Ok(Self {
-            queue: KernelQueue::create_for_paging(&process, node_ordinal)?,
+            queue: Mutex::new(Arc::new(KernelQueue::create_for_paging(
+                &process,
+                node_ordinal,
+            )?)),
             process,
+            node_ordinal,
         })
     }
 
@@ -62,6 +72,10 @@ impl SystemDevice {
             process: owner,
             local,
         })?;
+        let of_device = allocation.process().id();
+        adapter
+            .paged_allocations
+            .opened(self.process.id(), local, of_device);
         Ok(PagedAllocation {
             local,
             owner,
@@ -70,16 +84,37 @@ impl SystemDevice {
         })
     }
 
-    /// The queue of its packets.
+    /// The queue of its packets: another one after a reset that took what the one before had, if it can be
+    /// made.
     #[must_use]
-    pub fn queue(&self) -> &KernelQueue {
-        &self.queue
+    pub fn queue(&self) -> Arc<KernelQueue> {
+        let before = Arc::clone(&lock(&self.queue));
+        if before.error() != Some(WaitError::DeviceLost) {
+            return before;
+        }
+        let Ok(another) = KernelQueue::create_for_paging(&self.process, self.node_ordinal) else {
+            return before;
+        };
+        let mut another = Arc::new(another);
+        let mut queue = lock(&self.queue);
+        // Another thread may have been quicker: then its queue is the one. What is not is dropped without the
+        // lock.
+        if Arc::ptr_eq(&queue, &before) {
+            std::mem::swap(&mut *queue, &mut another);
+        }
+        Arc::clone(&queue)
     }
 
-    /// The fence that tells how far its packets are.
+    /// The fence that tells how far the packets of the queue are that it has now.
     #[must_use]
-    pub fn progress_fence(&self) -> &Arc<MonitoredFenceObject> {
-        self.queue.progress_fence()
+    pub fn progress_fence(&self) -> Arc<MonitoredFenceObject> {
+        Arc::clone(lock(&self.queue).progress_fence())
+    }
+
+    /// `D3DKMT_DEVICEEXECUTION_STATE`.
+    #[must_use]
+    pub fn execution_state(&self) -> DeviceExecutionState {
+        self.process.state().get()
     }
 
     /// Fills a range of bytes, multiples of 8, with a word; gives the value that the progress fence has
@@ -95,7 +130,7 @@ impl SystemDevice {
     ) -> Result<u64, KernelQueueError> {
         let bytes = range.end - range.start;
         let packet = Packet::fill(target.local, range.start, bytes, value);
-        self.queue.queue_commands(&[packet], Vec::new())
+        self.queue().queue_commands(&[packet], Vec::new())
     }
 
     /// Copies so many bytes, a multiple of 8, from a place to another; gives the value that the progress
@@ -110,11 +145,17 @@ impl SystemDevice {
         bytes: u64,
     ) -> Result<u64, KernelQueueError> {
         let packet = Packet::copy((to.0.local, to.1), (from.0.local, from.1), bytes);
-        self.queue.queue_commands(&[packet], Vec::new())
+        self.queue().queue_commands(&[packet], Vec::new())
     }
 }
 
 impl PagedAllocation {
+    /// The handle that paging packets carry.
+    #[must_use]
+    pub fn handle(&self) -> LocalHandle {
+        self.local
+    }
+
     /// What it is.
     #[must_use]
     pub fn allocation(&self) -> &Arc<Allocation> {
@@ -124,7 +165,11 @@ impl PagedAllocation {
 
 impl Drop for PagedAllocation {
     fn drop(&mut self) {
-        let ddi = self.system.adapter().ddi();
+        let adapter = self.system.adapter();
+        adapter
+            .paged_allocations
+            .closed(self.system.id(), self.local);
+        let ddi = adapter.ddi();
         ddi.close_allocation(self.owner, self.local);
         let place = self.system.handle_slot(self.local);
         self.allocation.keep_place(place);

@@ -4,6 +4,7 @@ use super::allocations::KnownAllocation;
 use super::habits::Habits;
 use super::mappings::Mappings;
 use super::retirement::Retirement;
+use super::status::Asked;
 use super::succession::Shown;
 use super::suspend::Departures;
 use super::{NodeCounters, SliceInFlight};
@@ -108,8 +109,10 @@ pub(super) struct Inner {
     pub(super) submitted: u64,
     pub(super) serviced: u64,
     pub(super) requests: u64,
-    /// What the engine had shown of itself when it was last asked to end its slices.
-    pub(super) marks_at_request: Option<u64>,
+    /// The last request to end its slices, if there were any.
+    pub(super) asked: Option<Asked>,
+    /// The queue whose packet was under way when the engine was last found not to answer.
+    pub(super) silent_in: Option<u32>,
     pub(super) shown: Shown,
     pub(super) aborts: u64,
     pub(super) habits: Habits,
@@ -149,7 +152,8 @@ impl Inner {
             submitted: 0,
             serviced: 0,
             requests: 0,
-            marks_at_request: None,
+            asked: None,
+            silent_in: None,
             shown: Shown::default(),
             aborts: 0,
             habits: Habits::default(),

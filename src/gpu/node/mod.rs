@@ -22,6 +22,7 @@ mod policy;
 mod retirement;
 mod slices;
 mod stalls;
+mod status;
 mod succession;
 mod suspend;
 

@@ -41,6 +41,8 @@ impl Node {
     pub fn abort_stall(&self) {
         let inner = &mut *lock(&self.inner);
         inner.aborts += 1;
+        // It answers by that, and whose packet it was is told without.
+        inner.silent_in = None;
         self.control
             .host()
             .word(EngineControl::ABORT)

@@ -149,8 +149,7 @@ impl Node {
         let before = before.map(|(mapping, address)| mapping.pass_on(address));
         let before = before.collect();
         inner.pass_on_tables();
-        let under_way = || inner.under_way(self.stalled_at(), queues);
-        let aborted = (!has_ended).then(under_way).flatten();
+        let aborted = inner.aborted(has_ended, self.stalled_at(), queues);
         self.forget_stall();
         for queue in queues {
             Self::settle(inner, queue);
@@ -247,7 +246,7 @@ impl Node {
     /// Asks the slices in flight to end: the preemption request. Returns at once.
     pub fn request_preemption(&self) {
         let mut inner = lock(&self.inner);
-        inner.marks_at_request = self.marks_of(&mut inner);
+        inner.note_request();
         if inner.serviced < inner.submitted {
             self.request_end(&mut inner);
         }
@@ -275,29 +274,16 @@ impl Node {
         self.control.can_be_cut_off() && self.report.can_be_cut_off()
     }
 
-    /// Whether the engine has shown anything of itself since it was last asked to end its slices, or has
-    /// none to end.
-    #[must_use]
-    pub fn is_responsive(&self) -> bool {
-        self.answers(&mut lock(&self.inner))
-    }
-
-    fn answers(&self, inner: &mut Inner) -> bool {
-        let marks = self.marks_of(inner);
-        !inner.is_lost() && (marks.is_none() || marks != inner.marks_at_request)
-    }
-
     /// Has an engine that still answers come to the end of its slices: whether none is in flight. The caller
     /// goes on either way, and has the lock meanwhile: no other slice begins.
     fn end_slices(&self, inner: &mut Inner) -> bool {
         if inner.oldest_in_flight().is_none() {
             return matches!(inner.life, Life::Up | Life::Replaced);
         }
-        if !self.answers(inner) {
-            return false;
-        }
+        inner.note_request();
         self.request_end(inner);
-        inner.engine.wait(inner.submitted, Some(BOUNDARY_TIME)) == Ok(true)
+        let left = inner.time_to_answer(BOUNDARY_TIME);
+        inner.engine.wait(inner.submitted, Some(left)) == Ok(true)
     }
 
     /// Where a queue stands, and where the engine finds what belongs to it.
@@ -371,7 +357,7 @@ impl Inner {
     /// names, whether or not it is in the run list now, since whoever stops a queue takes it out. Where it
     /// names none, the first of those that slices know which could go on when its state was last saved. A
     /// queue that stands at a wait holds no engine up.
-    fn under_way(
+    pub(super) fn under_way(
         &self,
         stalled_at: Option<StalledAt>,
         queues: &[Arc<QueueSlot>],

@@ -8,6 +8,7 @@ use crate::kmd::{
     CollectDbgInfo, DdiError, HwQueueHandle, HwQueueWait, ProcessId, ResetEngine, TdrDdi,
 };
 use crate::os::adapter_state::AdapterState;
+use crate::os::level_one::StillInside;
 use crate::os::record::Record;
 use crate::os::wait_cell::WaitError;
 use crate::sync::plain::lock;
@@ -34,10 +35,21 @@ const WAKERS_TIME: Duration = Duration::from_millis(200);
 enum Outcome {
     /// Validated.
     Reset(ResetEngine),
-    /// It could not be reset: the adapter is.
-    Promoted(DdiError),
+    /// The adapter is reset.
+    Promoted(Promotion),
     /// The adapter was stopped.
     Stopped,
+}
+
+/// Why the reset of an engine does not do (TD-08).
+#[derive(Debug, thiserror::Error)]
+enum Promotion {
+    /// It could not be reset.
+    #[error(transparent)]
+    NotReset(DdiError),
+    /// What it aborted was a paging packet: the memory that it was about is in nobody knows what state.
+    #[error("the packet that was aborted was a paging packet")]
+    PagingPacket,
 }
 
 impl AdapterState {
@@ -46,41 +58,58 @@ impl AdapterState {
         let Some(tdr) = self.ddi().tdr() else {
             return;
         };
-        let policy = self.tdr.policy;
         if self.stopped().is_some() {
             return tdr.give_up_engine(node);
         }
+        if let Err(StillInside) = self.try_recovery(tdr, node, cause) {
+            let reason = "a thread was still in the driver after TdrDdiDelay";
+            self.stop_adapter(tdr, node, Record::video_tdr_failure(node, None, reason));
+        }
+    }
+
+    /// A call of level one: no other thread is in one (TD-18).
+    fn alone<T>(&self, call: impl FnOnce() -> T) -> Result<T, StillInside> {
+        self.kernel_queues.alone(self.tdr.policy.ddi_delay, call)
+    }
+
+    fn try_recovery(&self, tdr: &dyn TdrDdi, node: u32, cause: Cause) -> Result<(), StillInside> {
+        let policy = self.tdr.policy;
         // Lost, and replaced since; or running where it cannot be cut off, until its device is lost.
         let is_lost = tdr.engine_is_lost(node);
         if !is_lost && (cause == Cause::Lost || !tdr.resets_running_engines()) {
-            return;
+            return Ok(());
         }
         if policy.level == TdrLevel::BugCheck {
             self.stop_adapter(
                 tdr,
                 node,
-                Record::video_tdr_failure(node, "TdrLevel says so"),
+                Record::video_tdr_failure(node, None, "TdrLevel says so"),
             );
-            return;
+            return Ok(());
         }
         let snapshot = self.take_snapshot(node);
         if cause == Cause::TimedOut && is_nothing_left(tdr, node, &snapshot) {
-            return self.take_interrupts_again(&[node]);
+            self.take_interrupts_again(&[node]);
+            return Ok(());
         }
-        let group = self.prepare(tdr, node, cause, &snapshot);
+        let group = self.prepare(tdr, node, cause, &snapshot)?;
         if !group.contains(&node) {
-            return self.stop_adapter(tdr, node, Record::node_without_itself(node));
+            self.stop_adapter(tdr, node, Record::node_without_itself(node));
+            return Ok(());
         }
         if policy.debug_mode == TdrDebugMode::Off {
-            self.life.note(Record::engine_timeout(node));
-            return self.take_interrupts_again(&[node]);
+            self.life.note(Record::engine_timeout(node, false));
+            self.take_interrupts_again(&[node]);
+            return Ok(());
         }
-        if cause == Cause::TimedOut && tdr.query_engine_status(node) {
+        if cause == Cause::TimedOut && self.alone(|| tdr.query_engine_status(node))? {
             // It has come to life since.
-            return self.take_interrupts_again(&[node]);
+            self.take_interrupts_again(&[node]);
+            return Ok(());
         }
         if !tdr.supports_per_engine_tdr() {
-            return self.reset_adapter(tdr, &group, &[], None);
+            self.reset_adapter(tdr, &group, &[], None);
+            return Ok(());
         }
         let mut reset = Vec::new();
         for member in group.iter().copied() {
@@ -89,21 +118,29 @@ impl AdapterState {
             } else if is_preempted(tdr, member) {
                 continue;
             } else {
-                if !self.group_of(tdr, member).contains(&member) {
+                if !self.group_of(tdr, member)?.contains(&member) {
                     let record = Record::node_without_itself(member);
-                    return self.stop_adapter(tdr, node, record);
+                    self.stop_adapter(tdr, node, record);
+                    return Ok(());
                 }
                 self.take_snapshot(member)
             };
-            match self.reset_engine(tdr, member, &snapshot) {
-                Outcome::Reset(aborted) => reset.push((member, aborted)),
-                Outcome::Promoted(why) => {
-                    return self.reset_adapter(tdr, &group, &reset, Some(&why));
+            let promoted = match self.reset_engine(tdr, member, &snapshot)? {
+                Outcome::Reset(aborted) => {
+                    reset.push((member, aborted));
+                    let is_paging = aborted.hw_queue.is_some_and(|queue| self.is_paging(queue));
+                    is_paging.then_some(Promotion::PagingPacket)
                 }
-                Outcome::Stopped => return,
+                Outcome::Promoted(why) => Some(why),
+                Outcome::Stopped => return Ok(()),
+            };
+            if let Some(why) = promoted {
+                self.reset_adapter(tdr, &group, &reset, Some(&why));
+                return Ok(());
             }
         }
         self.recover(tdr, &reset);
+        Ok(())
     }
 
     /// The last submitted and last completed ids; from here on what the engine raises is kept. As one step:
@@ -141,9 +178,14 @@ impl AdapterState {
         node: u32,
         cause: Cause,
         snapshot: &Snapshot,
-    ) -> BTreeSet<u32> {
+    ) -> Result<BTreeSet<u32>, StillInside> {
+        let reason = if tdr.supports_per_engine_tdr() {
+            Record::VIDEO_ENGINE_TIMEOUT_DETECTED
+        } else {
+            Record::VIDEO_TDR_TIMEOUT_DETECTED
+        };
         let args = CollectDbgInfo {
-            reason: Record::VIDEO_ENGINE_TIMEOUT_DETECTED,
+            reason,
             node_ordinal: node,
             buffer_size: TdrReport::MOST_BYTES,
         };
@@ -170,10 +212,10 @@ impl AdapterState {
     }
 
     /// The nodes whose engines are reset with that of a node.
-    fn group_of(&self, tdr: &dyn TdrDdi, node: u32) -> BTreeSet<u32> {
-        let mask = tdr.query_dependent_engine_group(node);
+    fn group_of(&self, tdr: &dyn TdrDdi, node: u32) -> Result<BTreeSet<u32>, StillInside> {
+        let mask = self.alone(|| tdr.query_dependent_engine_group(node))?;
         let nodes = 0..self.ddi().node_count();
-        nodes.filter(|of| mask >> of & 1 == 1).collect()
+        Ok(nodes.filter(|of| mask >> of & 1 == 1).collect())
     }
 
     fn value_of(&self, process: Option<ProcessId>, wait: HwQueueWait) -> Option<u64> {
@@ -182,20 +224,34 @@ impl AdapterState {
     }
 
     /// Resets one engine, and looks at what it says of that.
-    fn reset_engine(&self, tdr: &dyn TdrDdi, node: u32, snapshot: &Snapshot) -> Outcome {
-        let aborted = match tdr.reset_engine(node) {
+    fn reset_engine(
+        &self,
+        tdr: &dyn TdrDdi,
+        node: u32,
+        snapshot: &Snapshot,
+    ) -> Result<Outcome, StillInside> {
+        let aborted = match self.alone(|| tdr.reset_engine(node))? {
             Ok(aborted) => aborted,
-            Err(why) => return Outcome::Promoted(why),
+            Err(why) => return Ok(Outcome::Promoted(Promotion::NotReset(why))),
         };
         if let Some(hw_queue) = aborted.hw_queue {
             let is_user_mode = self.kernel_queues.of_handle(hw_queue).is_none();
+            let (last_aborted, engine) = (
+                aborted.last_aborted_fence_id,
+                self.kernel_queues.engine(node),
+            );
+            let is_queued = is_user_mode || engine.is_in_flight(last_aborted);
             let ids = snapshot.ids_of(hw_queue, is_user_mode);
-            if let Some(Err(invalid)) = ids.map(|ids| ids.check(aborted.last_aborted_fence_id)) {
+            if let Some(Err(invalid)) = ids.map(|ids| ids.check(last_aborted, is_queued)) {
                 self.stop_adapter(tdr, node, Record::invalid_aborted_fence(node, invalid));
-                return Outcome::Stopped;
+                return Ok(Outcome::Stopped);
+            }
+            // Of a paging packet it is asked yet what it named.
+            if !is_user_mode && !self.is_paging(hw_queue) {
+                engine.aborted(last_aborted);
             }
         }
-        Outcome::Reset(aborted)
+        Ok(Outcome::Reset(aborted))
     }
 
     /// The devices of aborted packets are in error, all others go on.
@@ -205,7 +261,7 @@ impl AdapterState {
         self.fail_devices(&guilty, DeviceExecutionState::HUNG);
         let nodes: Vec<_> = reset.iter().map(|(node, _)| *node).collect();
         for node in &nodes {
-            self.life.note(Record::engine_timeout(*node));
+            self.life.note(Record::engine_timeout(*node, true));
         }
         let now = Instant::now();
         let is_over = || lock(&self.tdr.limits).is_program_over(&self.tdr.policy, now);
@@ -216,6 +272,7 @@ impl AdapterState {
             self.hand_over_again(*node);
             if let Err(why) = tdr.resume_hw_engine(*node) {
                 let group = nodes.iter().copied().collect();
+                let why = Promotion::NotReset(why);
                 return self.reset_adapter(tdr, &group, reset, Some(&why));
             }
         }
@@ -243,20 +300,20 @@ impl AdapterState {
         self.monitored.look();
     }
 
-    /// Resets all engines: `why` one could not be reset by itself, if that was tried. `before` are those that
+    /// Resets all engines: `why` the reset of one did not do, if that was tried. `before` are those that
     /// were: what they aborted is known.
     fn reset_adapter(
         &self,
         tdr: &dyn TdrDdi,
         guilty: &BTreeSet<u32>,
         before: &[(u32, ResetEngine)],
-        why: Option<&DdiError>,
+        why: Option<&Promotion>,
     ) {
         let now = Instant::now();
         if lock(&self.tdr.limits).is_adapter_over(&self.tdr.policy, now) {
             let node = guilty.first().copied().unwrap_or_default();
             let reason = "more than TdrLimitCount resets of the adapter within TdrLimitTime";
-            return self.stop_adapter(tdr, node, Record::video_tdr_failure(node, reason));
+            return self.stop_adapter(tdr, node, Record::video_tdr_failure(node, None, reason));
         }
         let nodes: Vec<_> = (0..self.ddi().node_count()).collect();
         let snapshots = nodes.iter().map(|node| self.take_snapshot(*node));
@@ -273,37 +330,46 @@ impl AdapterState {
             let blamed: BTreeSet<_> = blamed.into_iter().filter_map(owner).collect();
             self.fail_devices(&blamed, DeviceExecutionState::HUNG);
             // Whoever had work queued has lost it: nothing is submitted again (TD-20). So has the owner of a
-            // packet that an engine was in which had nothing to do with it.
+            // packet that an engine was in which had nothing to do with it, and whose memory a paging packet
+            // was about; not the system device (TD-08).
+            let of_paging = self.lose_paging();
             let unfinished = snapshots.iter().flat_map(|snapshot| &snapshot.0);
             let unfinished = unfinished.filter(|ids| !ids.is_empty());
             let owners: BTreeSet<_> = unfinished
                 .filter_map(|ids| ids.process)
                 .chain(self.owners_of_submissions())
                 .chain(others.into_iter().filter_map(owner))
+                .chain(of_paging)
                 .collect();
             self.fail_devices(&owners, DeviceExecutionState::RESET);
+            for node in &nodes {
+                self.kernel_queues.engine(*node).adapter_reset();
+            }
             tdr.restart_from_timeout()
         });
         if let Err(error) = restarted {
             let node = guilty.first().copied().unwrap_or_default();
             let reason = format!("the adapter was not reset: {error}");
-            return self.stop_adapter(tdr, node, Record::video_tdr_failure(node, &reason));
+            let record = Record::video_tdr_failure(node, Some(&error), &reason);
+            return self.stop_adapter(tdr, node, record);
         }
+        let why = why.map(|why| why as &dyn std::fmt::Display);
         self.life.note(Record::adapter_timeout(guilty, why));
         self.take_interrupts_again(&nodes);
     }
 
-    /// The device whose queue it is.
+    /// The device whose queue it is. The system device is blamed for nothing.
     fn owner_of(&self, queue: HwQueueHandle) -> Option<ProcessId> {
         let kernel_queue = self.kernel_queues.of_handle(queue);
+        let kernel_queue = kernel_queue.filter(|queue| !queue.is_paging());
         let of_kernel = kernel_queue.map(|queue| queue.process());
         self.queue(queue).map(|queue| queue.process()).or(of_kernel)
     }
 
-    /// Those with commands in kernel-mode queues that have not completed.
+    /// Those with commands in kernel-mode queues that have not completed; not the system device.
     fn owners_of_submissions(&self) -> Vec<ProcessId> {
         let queues = self.kernel_queues.all().into_iter();
-        let unfinished = queues.filter(|queue| queue.is_unfinished());
+        let unfinished = queues.filter(|queue| queue.is_unfinished() && !queue.is_paging());
         unfinished.map(|queue| queue.process()).collect()
     }
 

@@ -34,13 +34,19 @@ impl QueueIds {
 
     /// Looks at LastAbortedFenceId: an id in the hardware queue, or the last completed one (of a packet that
     /// completed between the snapshot and the reset, with nothing behind it: TD-05). What a user-mode queue's
-    /// user says of the last submitted one stops no adapter: no id of his is too great (choice).
-    pub(super) fn check(&self, last_aborted: u64) -> Result<(), InvalidAbortedFence> {
+    /// user says of the last submitted one stops no adapter: no id of his is too great (choice). `is_queued`
+    /// says whether the hardware queue has it: one between the two that it has not is invalid too (choice).
+    pub(super) fn check(
+        &self,
+        last_aborted: u64,
+        is_queued: bool,
+    ) -> Result<(), InvalidAbortedFence> {
         let last_submitted = match self.hw_queue {
             Some(_) => u64::MAX,
             None => self.last_submitted,
         };
         let is_known = (self.last_completed..=last_submitted).contains(&last_aborted);
+        let is_known = is_known && (is_queued || last_aborted == self.last_completed);
         is_known.then_some(()).ok_or(InvalidAbortedFence {
             last_aborted,
             last_completed: self.last_completed,
@@ -77,7 +83,9 @@ mod tests {
             };
             for aborted in [0, 1, 2, 3, 4, 8, 9, 10, u64::MAX] {
                 let is_valid = aborted >= completed && aborted <= submitted;
-                assert_eq!(ids.check(aborted).is_ok(), is_valid, "{ids:?} {aborted}");
+                let check = |is_queued| ids.check(aborted, is_queued).is_ok();
+                assert_eq!(check(true), is_valid, "{ids:?} {aborted}");
+                assert_eq!(check(false), aborted == completed, "{ids:?} {aborted}");
             }
         }
     }

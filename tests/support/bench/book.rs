@@ -75,6 +75,8 @@ pub(crate) enum Moment {
     /// The driver has it, and the OS has not noted it yet.
     AfterCreateOfKernelQueue,
     /// Before the driver does its part.
+    InSubmitCommand,
+    /// Before the driver does its part.
     InNotify,
     /// Before the driver does its part.
     InDisconnect,

@@ -202,7 +202,10 @@ impl Ddi for DdiSpy {
         let name = "DXGKARG_SUBMITCOMMANDTOHWQUEUE";
         self.book.publish(name, published, &[&words]);
         self.book.failure(Failing::SubmitCommand)?;
-        self.driver.submit_command_to_hw_queue(args)
+        self.in_level_one(|| {
+            self.book.run(Moment::InSubmitCommand, &[]);
+            self.driver.submit_command_to_hw_queue(args)
+        })
     }
 
     fn create_allocation(&self, args: &CreateAllocation<'_>) -> Result<(), DdiError> {
@@ -301,7 +304,7 @@ impl Ddi for DdiSpy {
         self.book
             .publish("DXGKARG_PREEMPTCOMMAND", args.published(), &[]);
         self.book.failure(Failing::PreemptCommand)?;
-        self.driver.preempt_command(args)
+        self.in_level_one(|| self.driver.preempt_command(args))
     }
 
     fn preemption_caps(&self) -> PreemptionCaps {

@@ -3,6 +3,7 @@
 use super::DdiSpy;
 use super::book::lock;
 use native_fence::kmd::{Activity, CollectDbgInfo, DdiError, ResetEngine, TdrDdi};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// A call down.
@@ -32,12 +33,44 @@ pub(super) struct TdrBook {
     group: Mutex<Option<Group>>,
     /// Calls that fail.
     fails: Mutex<Vec<TdrCall>>,
+    level_one: LevelOneSpy,
+}
+
+/// Calls of level one: how many are inside, how many there were, and how often one met another.
+#[derive(Default)]
+pub(super) struct LevelOneSpy {
+    inside: AtomicU64,
+    calls: AtomicU64,
+    met: AtomicU64,
+}
+
+impl LevelOneSpy {
+    pub(super) fn during<T>(&self, call: impl FnOnce() -> T) -> T {
+        let before = self.inside.fetch_add(1, Ordering::AcqRel);
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        self.met.fetch_add(u64::from(before > 0), Ordering::Relaxed);
+        // So that one that comes meanwhile is seen.
+        std::thread::yield_now();
+        let result = call();
+        self.inside.fetch_sub(1, Ordering::AcqRel);
+        result
+    }
 }
 
 impl DdiSpy {
     /// Calls of recovery so far, oldest first; what only watches is not among them.
     pub(crate) fn tdr_calls(&self) -> Vec<TdrCall> {
         lock(&self.tdr.calls).clone()
+    }
+
+    /// Calls of level one so far, and how many of them came while another was inside.
+    pub(crate) fn level_one(&self) -> (u64, u64) {
+        let LevelOneSpy { calls, met, .. } = &self.tdr.level_one;
+        (calls.load(Ordering::Relaxed), met.load(Ordering::Relaxed))
+    }
+
+    pub(super) fn in_level_one<T>(&self, call: impl FnOnce() -> T) -> T {
+        self.tdr.level_one.during(call)
     }
 
     /// Does something before each call of recovery reaches the driver.
@@ -111,12 +144,15 @@ impl TdrDdi for DdiSpy {
     }
 
     fn query_engine_status(&self, node_ordinal: u32) -> bool {
-        let _ = self.pass_tdr(TdrCall::QueryEngineStatus(node_ordinal));
-        self.recovery().query_engine_status(node_ordinal)
+        self.in_level_one(|| {
+            let _ = self.pass_tdr(TdrCall::QueryEngineStatus(node_ordinal));
+            self.recovery().query_engine_status(node_ordinal)
+        })
     }
 
     fn query_dependent_engine_group(&self, node_ordinal: u32) -> u64 {
-        let _ = self.pass_tdr(TdrCall::QueryDependentEngineGroup(node_ordinal));
+        let _ =
+            self.in_level_one(|| self.pass_tdr(TdrCall::QueryDependentEngineGroup(node_ordinal)));
         let group = lock(&self.tdr.group);
         let real = || self.recovery().query_dependent_engine_group(node_ordinal);
         group
@@ -125,8 +161,10 @@ impl TdrDdi for DdiSpy {
     }
 
     fn reset_engine(&self, node_ordinal: u32) -> Result<ResetEngine, DdiError> {
-        self.pass_tdr(TdrCall::ResetEngine(node_ordinal))?;
-        let reset = self.recovery().reset_engine(node_ordinal)?;
+        let reset = self.in_level_one(|| {
+            self.pass_tdr(TdrCall::ResetEngine(node_ordinal))?;
+            self.recovery().reset_engine(node_ordinal)
+        })?;
         match lock(&self.tdr.reset).as_mut() {
             Some(answer) => answer(reset),
             None => Ok(reset),

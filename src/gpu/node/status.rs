@@ -1,0 +1,79 @@
+//! Status of a node's engine: whether it answers (TD-19), and whose packet it was in when it did not.
+//!
+//! An engine answers a request to end its slices by ending one, wherever its queues stand: at waits, in the
+//! midst of long transfers, taken out of the run list. What does not end is a hang, or is no engine any more.
+//! So the question is a request, unless one is out that is not answered.
+//!
+//! What the engine was in at that moment is kept. A packet that completes afterwards, before the engine is
+//! reset, leaves nothing that is under way; the one that was is the one that the reset aborts then (TD-05).
+
+use super::inner::Inner;
+use super::{Node, StalledAt};
+use crate::gpu::QueueSlot;
+use crate::sync::{Arc, lock};
+use std::time::{Duration, Instant};
+
+/// A request to end the slices in flight.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked {
+    /// The oldest of them then: that it ends is the answer.
+    slice: u64,
+    /// When that was first asked for.
+    at: Instant,
+}
+
+impl Node {
+    /// Whether the engine answers: it has no slice to end, or ends one within `time` of being asked to.
+    #[must_use]
+    pub fn is_responsive(&self, time: Duration) -> bool {
+        self.request_preemption();
+        let left = lock(&self.inner).time_to_answer(time);
+        let is_responsive = self.comes_to_boundary(left);
+        let stalled_at = self.stalled_at();
+        let inner = &mut *lock(&self.inner);
+        // A stall is in the run list, or was taken out of it: its number is what the engine says.
+        let under_way = || {
+            let at = stalled_at.map(|at| at.hw_queue);
+            at.or_else(|| inner.under_way(None, &[]).map(|queue| queue.number))
+        };
+        inner.silent_in = if is_responsive { None } else { under_way() };
+        is_responsive
+    }
+}
+
+impl Inner {
+    /// The slices in flight are asked to end, if there are any. To ask again for what was asked for gives an
+    /// engine no more time.
+    pub(super) fn note_request(&mut self) {
+        let slice = (self.serviced < self.submitted).then_some(self.serviced + 1);
+        self.asked = slice.map(|slice| {
+            let before = self.asked.filter(|asked| asked.slice == slice);
+            let at = before.map_or_else(Instant::now, |asked| asked.at);
+            Asked { slice, at }
+        });
+    }
+
+    /// What is left of the time that an engine has to answer.
+    pub(super) fn time_to_answer(&self, time: Duration) -> Duration {
+        let elapsed = |asked: Asked| time.saturating_sub(asked.at.elapsed());
+        self.asked.map_or(time, elapsed)
+    }
+
+    /// The queue whose packet a reset aborts: the one that is under way, if the slices have not ended; where
+    /// none is, the one that was when the engine did not answer, though it has completed since.
+    pub(super) fn aborted(
+        &mut self,
+        has_ended: bool,
+        stalled_at: Option<StalledAt>,
+        queues: &[Arc<QueueSlot>],
+    ) -> Option<Arc<QueueSlot>> {
+        let silent_in = self.silent_in.take();
+        let under_way = || self.under_way(stalled_at, queues);
+        (!has_ended).then(under_way).flatten().or_else(|| {
+            let mut queues = queues.iter();
+            queues
+                .find(|queue| Some(queue.number) == silent_in)
+                .cloned()
+        })
+    }
+}

@@ -1,0 +1,129 @@
+//! CollectDbgInfo is at passive level and level zero: while it is held up, all others go on (TD-17).
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod support {
+    pub(crate) mod bench;
+}
+
+use native_fence::kmd::{DriverOptions, Level};
+use native_fence::os::Record;
+use native_fence::{CommandList, Device, HwQueue, HwQueueOptions, WaitError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use support::bench::{Bench, Ended, LONG, TdrCall, hang, on_recovering_benches, soon, until};
+
+fn queue_of(device: &Device, node_ordinal: u32) -> HwQueue {
+    let options = HwQueueOptions {
+        node_ordinal,
+        ..HwQueueOptions::default()
+    };
+    device.create_hw_queue_with(options).unwrap()
+}
+
+/// What was called, at which level, while the call is held up.
+struct HeldUp {
+    goes_on: Arc<AtomicBool>,
+    calls: Arc<Mutex<Vec<(TdrCall, Level)>>>,
+}
+
+impl HeldUp {
+    /// CollectDbgInfo is from now on.
+    fn in_collection(bench: &Bench) -> Self {
+        let (goes_on, calls) = (Arc::new(AtomicBool::new(false)), Arc::default());
+        let held = Self {
+            goes_on: Arc::clone(&goes_on),
+            calls: Arc::clone(&calls),
+        };
+        bench.spy.before_tdr(move |call| {
+            calls.lock().unwrap().push((call, Level::of_thread()));
+            if matches!(call, TdrCall::CollectDbgInfo(_)) {
+                until("the test lets it go on", || goes_on.load(Ordering::Acquire));
+            }
+        });
+        held
+    }
+
+    fn until_inside(&self) -> (u32, Level) {
+        let mut inside = None;
+        until("the OS collects", || {
+            inside = self.calls.lock().unwrap().last().copied();
+            matches!(inside, Some((TdrCall::CollectDbgInfo(_), _)))
+        });
+        match inside {
+            Some((TdrCall::CollectDbgInfo(reason), level)) => (reason, level),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// What other devices do, on other engines and with the adapter. Gives what was made on the engine that does
+/// not answer: to destroy that is to wait for its slices.
+fn others_go_on(bench: &Bench, running: &mut HwQueue) -> (Device, HwQueue) {
+    let os = bench.adapter.os();
+    // A device and its fences and queues of either kind, also on the engine that does not answer.
+    let device = bench.adapter.create_device();
+    let (fence, mut queue) = (device.create_fence(0).unwrap(), queue_of(&device, 1));
+    let mut kernel = device.create_kernel_queue_on(1).unwrap();
+    let on_the_hung_one = queue_of(&device, 0);
+    let memory = device.create_allocation(64).unwrap();
+    // Queries.
+    os.native_fence_caps().unwrap();
+    assert_eq!(os.submission_ids(0), (0, 0));
+    assert!(os.query_wddm_3_1_caps().0 != 0);
+    assert!(os.ddi().node_counters(0).is_some());
+    // Interrupts wake those who stand in a wait, and each queue goes on.
+    let interrupts = os.interrupts().native_fence_signaled();
+    let waiter = bench.waiter(&fence, 20);
+    for value in 1..=20 {
+        queue
+            .submit(CommandList::new().signal(&fence, value))
+            .unwrap();
+        let own = running.submit(CommandList::new().nop()).unwrap();
+        assert_eq!(running.progress_fence().wait(own, LONG), Ok(()));
+    }
+    assert_eq!(waiter.join(), Ok(()));
+    assert!(os.interrupts().native_fence_signaled() > interrupts);
+    let mut list = CommandList::new();
+    list.fill(&memory, 0..64, 3);
+    let value = kernel.submit(&list).unwrap();
+    assert_eq!(kernel.progress_fence().wait(value, LONG), Ok(()));
+    fence.signal(21).unwrap();
+    assert_eq!(fence.wait(21, LONG), Ok(()));
+    (device, on_the_hung_one)
+}
+
+/// TD-17: for an engine's time-out and for the adapter's, with the reason of each.
+///
+/// Kills `every-collection-is-of-an-engine`, `collection-is-level-one`.
+#[test]
+fn td_17_others_go_on_while_information_is_collected() {
+    let wide = DriverOptions {
+        adapter_wide_tdr: true,
+        ..DriverOptions::default()
+    };
+    let engine = Record::VIDEO_ENGINE_TIMEOUT_DETECTED;
+    let adapter = Record::VIDEO_TDR_TIMEOUT_DETECTED;
+    for (options, reason) in [(DriverOptions::default(), engine), (wide, adapter)] {
+        on_recovering_benches(2, soon(), &options, |bench| {
+            let device = bench.adapter.create_device();
+            let mut queue = queue_of(&device, 1);
+            let mut guilty = bench.queue();
+            let held = HeldUp::in_collection(bench);
+            let ends = Ended(&held.goes_on);
+            hang(&mut guilty);
+            assert_eq!(held.until_inside(), (reason, Level::Passive));
+            let _made = others_go_on(bench, &mut queue);
+            let (now, _) = *held.calls.lock().unwrap().last().unwrap();
+            assert_eq!(now, TdrCall::CollectDbgInfo(reason), "still held up");
+            assert_eq!(bench.adapter.os().records(), []);
+            assert_eq!(guilty.error(), None);
+            drop(ends);
+            let ended = guilty.progress_fence().wait(1, LONG);
+            assert_eq!(ended, Err(WaitError::DeviceLost));
+            until("it is noted", || !bench.adapter.os().records().is_empty());
+            let records = bench.take_records();
+            assert_eq!(records.len(), 1, "{records:?}");
+            assert_eq!(records[0].code, reason);
+        });
+    }
+}
