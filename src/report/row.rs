@@ -112,6 +112,20 @@ impl Row {
         self.params.get("not_co_scheduled")?.as_f64()
     }
 
+    /// The longest that a submission took on another engine while one was recovered, in nanoseconds; `None`
+    /// where there is no such.
+    #[must_use]
+    pub fn other_engine_longest(&self) -> Option<f64> {
+        Some(self.params.get("other_engine_longest_us")?.as_f64()? * 1e3)
+    }
+
+    /// Batches in which the hung engine had a core for itself.
+    #[must_use]
+    pub fn pinned_batches(&self) -> u64 {
+        let batches = self.params.get("pinned_batches");
+        batches.and_then(serde_json::Value::as_u64).unwrap_or(0)
+    }
+
     /// Wake-ups of all threads for each `vkQueueSubmit`.
     #[must_use]
     pub fn wakeups_per_submit(&self) -> Option<f64> {

@@ -90,7 +90,7 @@ pub fn tables(report: &Report, style: Style) -> String {
             "\n{}",
             style.faint(
                 "Times are of one operation: percentiles over batches; in CPU wait, CPU signal, \
-                 the fans and scale (where one comes at a time) over single operations.\nCPU of all threads. /k: for 1,000 \
+                 the fans, reset and scale (where one comes at a time) over single operations.\nCPU of all threads. /k: for 1,000 \
                  operations; of idle one is a second.\n"
             )
         );
@@ -164,6 +164,18 @@ fn of_group(group: &[&Row], style: Style) -> String {
                  long in vain); these were done again and are not in the figures.",
                 name(row),
                 figures(share * 100.0)
+            );
+            let _ = writeln!(text, "{}", style.faint(&wrapped(&line, "  ")));
+        }
+    }
+    for row in group {
+        if let Some(longest) = row.other_engine_longest() {
+            let line = format!(
+                "{}: the longest submission on the other engine meanwhile took {}; in {} batches the hung \
+                 engine had a core for itself.",
+                name(row),
+                time(longest),
+                row.pinned_batches()
             );
             let _ = writeln!(text, "{}", style.faint(&wrapped(&line, "  ")));
         }
