@@ -247,7 +247,7 @@ fn os_learns_of(bench: &Bench, fence: &Fence) -> bool {
             .fences
             .as_ref()
             .is_none_or(|named| named.iter().any(|named| named.fence == id)),
-        Call::Interrupt(Interrupt::ResampleFences { slots }) => slots.contains(&id.slot),
+        Call::Interrupt(Interrupt::ResampleFences { slots, .. }) => slots.contains(&id.slot),
         _ => false,
     })
 }

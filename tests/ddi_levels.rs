@@ -140,7 +140,10 @@ fn fq_09_an_interrupt_is_handled_at_dispatch_level() {
     let checked = LevelChecked::over(Arc::clone(&spy) as _);
     let os = Arc::new(Asks::default());
     checked.start(Arc::clone(&os) as _).unwrap();
-    spy.interrupt(Interrupt::ResampleFences { slots: Vec::new() });
+    spy.interrupt(Interrupt::ResampleFences {
+        node_ordinal: 0,
+        slots: Vec::new(),
+    });
     assert_eq!(*os.0.lock().unwrap(), [Level::Dispatch]);
     assert_eq!(Level::of_thread(), Level::Passive);
     checked.stop();

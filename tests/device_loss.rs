@@ -142,7 +142,10 @@ fn td_14_blocked_cpu_waits_of_a_lost_device_return_its_error() {
         let words = Block::whole(&region.map().unwrap());
         words.word(offset).publish(1);
         let slots = vec![native(&theirs).id().slot];
-        bench.spy.interrupt(Interrupt::ResampleFences { slots });
+        bench.spy.interrupt(Interrupt::ResampleFences {
+            node_ordinal: 0,
+            slots,
+        });
         assert_eq!(their_waiter.join(), Ok(()));
     });
 }

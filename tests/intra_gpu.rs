@@ -242,6 +242,7 @@ fn nf_13_what_the_os_would_read_again_the_engines_do() {
         let mut queue = bench.queue();
         let value = park_at(bench, &mut queue, &fence, 1);
         let resample = Interrupt::ResampleFences {
+            node_ordinal: 0,
             slots: vec![native(&fence).id().slot],
         };
         let null_array = Interrupt::NativeFenceSignaled(NativeFenceSignaled {

@@ -5,7 +5,7 @@ use super::{EngineBlock, GpuVa, QueueStanding};
 use crate::abi::{
     Doorbell, DoorbellStatus, FaultCode, LocalHandle, LogEntry, LogHeader, LogIndex, LogOperation,
     LogType, Opcode, PACKET_BYTES, Packet, QueueDescriptor, QueueProgress, QueueState, QueueStatus,
-    RingControl, STATE_COPIES,
+    RingControl, STATE_COPIES, StallKind,
 };
 use crate::shared::{Block, PoolPlace};
 use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, fence, lock, plain};
@@ -450,6 +450,16 @@ impl QueueSlot {
         let packets = (0..queued).map(|ahead| read_packet(ring, read.wrapping_add(ahead)));
         let mut progress = packets.filter(|packet| packet.opcode() == Some(Opcode::Progress));
         progress.next().map(|packet| packet.value)
+    }
+
+    /// What a packet that it has not been through with asks the engine to heed, if it is a stall. What stands
+    /// in the ring is its user's word.
+    #[must_use]
+    pub fn stall_kind(&self, packet: u64) -> Option<StallKind> {
+        let ring = plain::lock(&self.ring);
+        let packet = read_packet(ring.as_ref()?, packet);
+        let is_stall = packet.opcode() == Some(Opcode::Stall);
+        StallKind::from_bits(packet.handle().raw()).filter(|_| is_stall)
     }
 
     /// The handle of its progress fence.

@@ -4,7 +4,9 @@
 //! up the state says less than was done. But each packet left its marks where all can see them. A wait or
 //! a signal publishes its log's index, which stands for exactly one entry, and after it, for one packet or
 //! two of a step together, the read index. So what was done is known to the packet, and goes on behind it:
-//! every packet takes effect once (`decisions.md` 13).
+//! every packet takes effect once (`decisions.md` 13). An engine that still ran while it was cut off has
+//! marked later packets in what it lost last (`node::succession`): the logs count, however far they are
+//! ahead of the read index.
 //!
 //! One thing has no mark of its own: a signal stores CurrentValue before it logs, and the engine can be
 //! gone between the two. Whoever waited has seen the value, and may have signalled a greater one. To store
@@ -16,9 +18,6 @@
 //! are done again, to the same effect, since its source and its destination do not overlap.
 
 use crate::abi::{LogIndex, Opcode, Packet, QueueState, QueueStatus};
-
-/// Packets of a step, for which the read index is published once.
-const PACKETS_OF_A_STEP: u64 = 2;
 
 /// What an engine left of one log of a queue.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +59,14 @@ pub(super) struct Recovered {
     pub(super) unlogged: Option<(Packet, u64)>,
 }
 
+/// Another packet is the next: what is known of the one at the head is of one that is done.
+fn forget_head(state: &mut QueueState) {
+    state.observed_ticks = 0;
+    state.transferred = 0;
+    state.head_control = 0;
+    state.head_value = 0;
+}
+
 impl LogMark {
     /// Entries written since the index was `saved`. An index that cannot be says none: no user writes it,
     /// and the queue's next packet will not fit.
@@ -92,30 +99,28 @@ impl Marks {
             read_index: saved.read_index.max(self.read_index),
             ..saved
         };
-        // Packets that were logged and not yet covered by the read index.
-        let logged = |packet: &Packet| {
-            let number = match packet.opcode() {
-                Some(Opcode::Wait) => state.wait_number,
-                Some(Opcode::Signal | Opcode::Progress) => state.signal_number,
-                _ => return false,
+        // Whether a packet was logged, if it is of those that are.
+        let is_logged = |packet: &Packet| {
+            let number = match packet.opcode()? {
+                Opcode::Wait => state.wait_number,
+                Opcode::Signal | Opcode::Progress => state.signal_number,
+                _ => return None,
             };
-            packet.log_number < number
+            Some(packet.log_number < number)
         };
         let first = state.read_index;
         let queued = self.write_index.wrapping_sub(first);
         // An index that cannot be is the engine's to find.
         let queued = if queued <= self.capacity { queued } else { 0 };
         let at = |ahead: u64| packet(first.wrapping_add(ahead));
-        let covered = (1..=PACKETS_OF_A_STEP.min(queued))
-            .rev()
-            .find(|count| logged(&at(count - 1)));
-        let covered = covered.unwrap_or(0);
+        // They are executed in their order: all up to the last that was logged are done.
+        let marks = (0..queued).map(|ahead| (ahead, is_logged(&at(ahead))));
+        let marks = marks.take_while(|(_, is_logged)| *is_logged != Some(false));
+        let last = marks.filter(|(_, is_logged)| is_logged.is_some()).last();
+        let covered = last.map_or(0, |(ahead, _)| ahead + 1);
         state.read_index = first.wrapping_add(covered);
         if state.read_index != saved.read_index {
-            state.observed_ticks = 0;
-            state.transferred = 0;
-            state.head_control = 0;
-            state.head_value = 0;
+            forget_head(&mut state);
         }
         state.progress_value = saved.progress_value.max(self.progress_value);
         if saved.fault == 0 {
@@ -149,10 +154,7 @@ impl Marks {
             state.signal_log_index = next.word();
             state.signal_number = state.signal_number.wrapping_add(1);
             state.read_index = first.wrapping_add(ahead + 1);
-            state.observed_ticks = 0;
-            state.transferred = 0;
-            state.head_control = 0;
-            state.head_value = 0;
+            forget_head(&mut state);
             (head, index)
         });
         Recovered { state, unlogged }
@@ -202,36 +204,42 @@ mod tests {
         }
     }
 
-    /// However far the engine came since its last save, within a step and between steps, the queue goes on
-    /// behind what was done.
+    /// What an engine leaves that saved at `saved` and stands at `now`.
+    fn marks(saved: QueueState, now: QueueState) -> Marks {
+        let log = |index| LogMark {
+            index,
+            entries: ENTRIES,
+        };
+        Marks {
+            saved,
+            read_index: now.read_index,
+            waits: log(now.wait_log_index),
+            signals: log(now.signal_log_index),
+            queued_log_index: None,
+            write_index: 1 << 20,
+            capacity: 1 << 20,
+            progress_value: now.progress_value,
+        }
+    }
+
+    /// However far the engine came since its last save, within a step and between steps, and since it last
+    /// published its read index, the queue goes on behind what was done.
     #[test]
     fn td_22_a_queue_goes_on_behind_what_was_done() {
         for saved in 0..8_u64 {
             for done in saved..400_u64 {
-                // Published for one packet or two of the last step together.
-                for published in done.saturating_sub(2).max(saved)..=done {
+                // Published for one packet or two of the last step together; or many steps ago, by one
+                // that was cut off from there first.
+                for published in done.saturating_sub(24).max(saved)..=done {
                     // A NOP that nothing covers is done again.
                     let expected = if published < done && done % 4 == 3 {
                         published.max(done - 1)
                     } else {
                         done
                     };
-                    let now = state_after(done);
                     let marks = Marks {
-                        saved: state_after(saved),
                         read_index: published,
-                        waits: LogMark {
-                            index: now.wait_log_index,
-                            entries: ENTRIES,
-                        },
-                        signals: LogMark {
-                            index: now.signal_log_index,
-                            entries: ENTRIES,
-                        },
-                        progress_value: now.progress_value,
-                        queued_log_index: None,
-                        write_index: 1 << 20,
-                        capacity: 1 << 20,
+                        ..marks(state_after(saved), state_after(done))
                     };
                     let found = marks.recover(packet, |_| false);
                     let at = format!("saved {saved}, done {done}, published {published}");
@@ -251,20 +259,8 @@ mod tests {
             let is_progress = head.opcode() == Some(Opcode::Progress);
             let is_before = head.opcode() == Some(Opcode::Nop);
             let marks = Marks {
-                saved: now,
-                read_index: done,
-                waits: LogMark {
-                    index: now.wait_log_index,
-                    entries: ENTRIES,
-                },
-                signals: LogMark {
-                    index: now.signal_log_index,
-                    entries: ENTRIES,
-                },
                 progress_value: now.progress_value + u64::from(is_progress || is_before),
-                queued_log_index: None,
-                write_index: 1 << 20,
-                capacity: 1 << 20,
+                ..marks(now, now)
             };
             let found = marks.recover(packet, |_| true);
             // The NOP before a progress packet is of its step.
@@ -288,20 +284,9 @@ mod tests {
             for queued in 0..4 {
                 let now = state_after(done);
                 let marks = Marks {
-                    saved: now,
-                    read_index: done,
-                    waits: LogMark {
-                        index: now.wait_log_index,
-                        entries: ENTRIES,
-                    },
-                    signals: LogMark {
-                        index: now.signal_log_index,
-                        entries: ENTRIES,
-                    },
-                    progress_value: now.progress_value,
-                    queued_log_index: None,
                     write_index: done + queued,
                     capacity: CAPACITY,
+                    ..marks(now, now)
                 };
                 let written = done + queued;
                 let in_ring = |at: u64| packet(if at < written { at } else { at - CAPACITY });

@@ -87,6 +87,8 @@ pub enum Interrupt {
     /// A slice ended that had not adopted the last MonitoredValue of these fence slots: the OS
     /// reads their CurrentValue again (choice; `decisions.md` 1).
     ResampleFences {
+        /// The engine's node.
+        node_ordinal: u32,
         /// Slots of the fence table.
         slots: Vec<u32>,
     },

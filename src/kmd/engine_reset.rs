@@ -5,6 +5,7 @@
 
 use super::driver::Driver;
 use super::{Ddi, DdiError, HwQueueHandle, TdrDdi};
+use crate::abi::StallKind;
 use crate::gpu::{Activity, Node, SliceReport};
 use crate::sync::Arc;
 use std::time::Duration;
@@ -31,8 +32,11 @@ pub struct CollectDbgInfo {
     pub buffer_size: usize,
 }
 
-/// Within this time a packet that heeds the abort word has ended: a few looks of it.
+/// Within this time a packet that heeds the abort word has ended: a few looks of it, when its engine has a core.
 const ABORT_TIME: Duration = Duration::from_millis(20);
+
+/// The same of one that is said to heed it: on a busy machine its engine may have to wait for a core.
+const HEEDED_ABORT_TIME: Duration = Duration::from_secs(1);
 
 /// A driver, asked to recover.
 struct ResetCalls<'a>(&'a Driver);
@@ -148,8 +152,17 @@ impl ResetCalls<'_> {
     fn abort(&self, node: &Arc<Node>) -> Option<ResetEngine> {
         let stalled = node.stalled_at()?;
         let aborted = self.aborted(node.ordinal(), Some(stalled.hw_queue));
+        let slot = self.0.queues.slot(HwQueueHandle {
+            node_ordinal: node.ordinal(),
+            number: stalled.hw_queue,
+        });
+        let kind = slot.ok()?.stall_kind(stalled.packet);
         node.abort_stall();
-        node.comes_to_boundary(ABORT_TIME).then_some(aborted)
+        let patience = match kind {
+            Some(StallKind::HeedsAbort) => HEEDED_ABORT_TIME,
+            Some(StallKind::HeedsNothing) | None => ABORT_TIME,
+        };
+        node.comes_to_boundary(patience).then_some(aborted)
     }
 
     /// What is told of the queue whose packet was aborted.

@@ -214,6 +214,7 @@ impl Reporter {
         }
         if !report.resample.is_empty() {
             callbacks.notify_interrupt(Interrupt::ResampleFences {
+                node_ordinal,
                 slots: report.resample,
             });
         }

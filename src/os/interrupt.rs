@@ -103,7 +103,7 @@ impl AdapterState {
         };
         match interrupt {
             Interrupt::NativeFenceSignaled(signaled) => self.native_fences_signaled(&signaled),
-            Interrupt::ResampleFences { slots } => {
+            Interrupt::ResampleFences { slots, .. } => {
                 for slot in slots {
                     if let Some(fence) = self.fence_in_slot(slot) {
                         fence.resample();

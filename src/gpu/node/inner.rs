@@ -186,6 +186,11 @@ impl Inner {
         in_flight.then(|| SliceInFlight::new(self.serviced + 1, &self.engine))
     }
 
+    /// The engine's device is lost, and none has taken its place.
+    pub(super) fn is_lost(&self) -> bool {
+        matches!(self.life, Life::Lost | Life::LossTold)
+    }
+
     /// Whether slices are submitted, to this engine.
     pub(super) fn runs(&self, engine: &Arc<HeldEngine>) -> bool {
         self.life == Life::Up && Arc::ptr_eq(&self.engine, engine)

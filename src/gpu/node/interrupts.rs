@@ -125,7 +125,7 @@ impl Node {
         }
         let mut guard = lock(&self.inner);
         let inner = &mut *guard;
-        if matches!(inner.life, Life::Lost | Life::LossTold) {
+        if inner.is_lost() {
             // What it knew is retired already, and its waits end by the loss.
             return None;
         }
@@ -223,7 +223,7 @@ impl Node {
     #[must_use]
     pub fn stop(&self) -> bool {
         let is_replaceable = self.is_replaceable();
-        let is_lost = matches!(lock(&self.inner).life, Life::Lost | Life::LossTold);
+        let is_lost = lock(&self.inner).is_lost();
         let deadline = is_replaceable.then(|| Instant::now() + GIVEN_UP_AFTER);
         let has_ended = !(is_lost && is_replaceable) && self.stop_until(deadline);
         if !has_ended {

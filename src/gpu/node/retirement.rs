@@ -6,7 +6,7 @@
 //! read when the slice's report is taken, which is before it is told that the fence is retired.
 
 use super::allocations::KnownAllocation;
-use super::inner::{Inner, KnownFence, Life};
+use super::inner::{Inner, KnownFence};
 use crate::abi::{AllocationId, FenceId, LocalHandle, ObjectId};
 use crate::gpu::handle_table::HandleTable;
 use crate::sync::MutexGuard;
@@ -100,7 +100,7 @@ pub(super) fn retire(mut inner: MutexGuard<'_, Inner>, kept: Kept) -> bool {
     if in_flight {
         let last = inner.submitted;
         inner.retirement.keep(last, kept);
-    } else if matches!(inner.life, Life::Lost | Life::LossTold) {
+    } else if inner.is_lost() {
         inner.retirement.keep_mapped([kept]);
     } else {
         drop(inner);

@@ -7,6 +7,13 @@
 //!
 //! Nothing refers to the old addresses from then on but the old engine. They stay mapped for as long as it
 //! lives (`gpu::held_engine`).
+//!
+//! Mappings are cut one after another, and an engine that runs meanwhile goes on storing to what is not cut
+//! yet. So the order is that of its stores, backwards: what a step stores last is cut first. Then each mark
+//! that is found has all before it: a read index the log entries of its packets, a log entry the value of its
+//! signal. What it did beyond its marks is found by the logs; a value that it stored at the very last, and had
+//! not logged, is the signal that recovery takes for stored. One that still answers is asked to end its slices
+//! before, and leaves nothing open.
 
 use super::inner::{Inner, KnownFence, Life};
 use super::{Node, StalledAt, attach, retirement};
@@ -45,8 +52,8 @@ pub enum ReplaceError {
 pub struct Replaced {
     /// The engine that was given up; its interrupt thread sees that it is not the node's any more.
     pub engine: Arc<HeldEngine>,
-    /// The queue whose packet the engine did not come to the end of. None where every queue stood at a wait
-    /// or had nothing left: then no packet was under way.
+    /// The queue whose packet the engine did not come to the end of. None where the engine had ended its
+    /// slices, or every queue stood at a wait or had nothing left: then no packet was under way.
     pub aborted: Option<u32>,
     /// What is to be told.
     pub report: SliceReport,
@@ -61,9 +68,31 @@ const HOLDS_ADDRESSES: [WordGroup; 4] = [
 ];
 
 fn holds_addresses(mapping: &EngineMapping) -> bool {
-    let name = mapping.region().name();
-    HOLDS_ADDRESSES.iter().any(|group| group.name() == name)
+    is_of(&HOLDS_ADDRESSES, mapping)
 }
+
+/// What a step stores, the last first: the saved state, the read index, logs. All else lies before them, values
+/// and what transfers store.
+const STORED_BY_A_STEP: [&[WordGroup]; 3] = [
+    &[WordGroup::QueueState],
+    &[WordGroup::Progress],
+    &[WordGroup::Log, WordGroup::LargeLog],
+];
+
+/// Which mappings are cut first.
+fn cut_turn(mapping: &EngineMapping) -> usize {
+    let mut turns = STORED_BY_A_STEP.iter();
+    let turn = turns.position(|groups| is_of(groups, mapping));
+    turn.unwrap_or(STORED_BY_A_STEP.len())
+}
+
+fn is_of(groups: &[WordGroup], mapping: &EngineMapping) -> bool {
+    let name = mapping.region().name();
+    groups.iter().any(|group| group.name() == name)
+}
+
+/// For a slice that was asked to end: some rounds of the engine, and a busy machine.
+const BOUNDARY_TIME: Duration = Duration::from_millis(20);
 
 impl Node {
     /// From now on another engine can take the place of one that is lost: a loss is told and is no queue's
@@ -96,14 +125,14 @@ impl Node {
         }
         // Its timeline has come so far, and goes forward alone.
         inner.submitted = inner.submitted.max(WARM_SLICES);
+        let has_ended = self.end_slices(inner);
         // Whoever rings from now on finds it lost, and leaves the packets in the ring.
         self.lose(inner);
         inner.serviced = inner.submitted;
         let live = inner.live_mappings();
         let all = self.all_mappings(inner, &live);
-        for mapping in &all {
-            let is_cut_off = mapping.cut_off(holds_addresses(mapping))?;
-            if !is_cut_off && !inner.device_lost {
+        for (mapping, is_cut_off) in cut_off_in_turn(&all) {
+            if !is_cut_off? && !inner.device_lost {
                 return Err(ReplaceError::NotCutOff(mapping.region().name()));
             }
         }
@@ -120,7 +149,8 @@ impl Node {
         let before = before.map(|(mapping, address)| mapping.pass_on(address));
         let before = before.collect();
         inner.pass_on_tables();
-        let aborted = inner.under_way(self.stalled_at(), queues);
+        let under_way = || inner.under_way(self.stalled_at(), queues);
+        let aborted = (!has_ended).then(under_way).flatten();
         self.forget_stall();
         for queue in queues {
             Self::settle(inner, queue);
@@ -161,9 +191,9 @@ impl Node {
         self.lose(inner);
         let live = inner.live_mappings();
         let all = self.all_mappings(inner, &live);
-        for mapping in &all {
+        for (_, is_cut_off) in cut_off_in_turn(&all) {
             // Where it cannot be cut off it stores to what nobody else has for much longer.
-            let _ = mapping.cut_off(false);
+            let _ = is_cut_off;
         }
         let addresses = all
             .iter()
@@ -180,9 +210,9 @@ impl Node {
     /// Cuts the engine off from what it can be cut off from.
     pub(super) fn cut_off(&self, inner: &Inner) {
         let live = inner.live_mappings();
-        for mapping in self.all_mappings(inner, &live) {
+        for (_, is_cut_off) in cut_off_in_turn(&self.all_mappings(inner, &live)) {
             // It is tried again, and told, when another engine takes its place.
-            let _ = mapping.cut_off(holds_addresses(mapping));
+            let _ = is_cut_off;
         }
     }
 
@@ -200,7 +230,10 @@ impl Node {
     /// end of a slice. `None` while no slice is in flight.
     #[must_use]
     pub fn marks(&self) -> Option<u64> {
-        let inner = &mut *lock(&self.inner);
+        self.marks_of(&mut lock(&self.inner))
+    }
+
+    fn marks_of(&self, inner: &mut Inner) -> Option<u64> {
         inner.oldest_in_flight()?;
         let report = [EngineReport::RECORD_WRITE, EngineReport::MAILBOX_READ];
         let report = report.map(|word| self.report.host().word(word).observe());
@@ -213,9 +246,8 @@ impl Node {
 
     /// Asks the slices in flight to end: the preemption request. Returns at once.
     pub fn request_preemption(&self) {
-        let marks = self.marks();
         let mut inner = lock(&self.inner);
-        inner.marks_at_request = marks;
+        inner.marks_at_request = self.marks_of(&mut inner);
         if inner.serviced < inner.submitted {
             self.request_end(&mut inner);
         }
@@ -234,7 +266,7 @@ impl Node {
     /// Whether the engine's device is lost, and none has taken its place.
     #[must_use]
     pub fn is_lost(&self) -> bool {
-        matches!(lock(&self.inner).life, Life::Lost | Life::LossTold)
+        lock(&self.inner).is_lost()
     }
 
     /// Whether an engine that still runs can be cut off from all that it reaches.
@@ -247,9 +279,25 @@ impl Node {
     /// none to end.
     #[must_use]
     pub fn is_responsive(&self) -> bool {
-        let asked = lock(&self.inner).marks_at_request;
-        let marks = self.marks();
-        !self.is_lost() && (marks.is_none() || marks != asked)
+        self.answers(&mut lock(&self.inner))
+    }
+
+    fn answers(&self, inner: &mut Inner) -> bool {
+        let marks = self.marks_of(inner);
+        !inner.is_lost() && (marks.is_none() || marks != inner.marks_at_request)
+    }
+
+    /// Has an engine that still answers come to the end of its slices: whether none is in flight. The caller
+    /// goes on either way, and has the lock meanwhile: no other slice begins.
+    fn end_slices(&self, inner: &mut Inner) -> bool {
+        if inner.oldest_in_flight().is_none() {
+            return matches!(inner.life, Life::Up | Life::Replaced);
+        }
+        if !self.answers(inner) {
+            return false;
+        }
+        self.request_end(inner);
+        inner.engine.wait(inner.submitted, Some(BOUNDARY_TIME)) == Ok(true)
     }
 
     /// Where a queue stands, and where the engine finds what belongs to it.
@@ -298,6 +346,16 @@ impl Node {
             ..SliceReport::default()
         }
     }
+}
+
+/// Cuts an engine off from each of these as it is asked for the next, in their order: whether it is cut off.
+fn cut_off_in_turn<'a>(
+    all: &[&'a EngineMapping],
+) -> impl Iterator<Item = (&'a EngineMapping, Result<bool, RegionError>)> {
+    let mut all = all.to_vec();
+    all.sort_by_key(|mapping| cut_turn(mapping));
+    let cut_off = |mapping: &'a EngineMapping| (mapping, mapping.cut_off(holds_addresses(mapping)));
+    all.into_iter().map(cut_off)
 }
 
 impl Inner {

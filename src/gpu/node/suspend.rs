@@ -14,7 +14,7 @@
 //! engine began to park: of both, resume comes before the engine's word is woken, or after the caller has
 //! woken it, and the slice that is submitted then sees the write index.
 
-use super::inner::{Inner, Life};
+use super::inner::Inner;
 use super::{Node, NodeError};
 use crate::gpu::{Departure, EngineLost, QueueSlot, SliceReport};
 use crate::sync::lock;
@@ -154,7 +154,7 @@ impl Node {
     fn depart(&self, inner: &mut Inner, departure: Departure) -> SliceReport {
         let last = inner.submitted;
         let mut report = SliceReport::default();
-        if matches!(inner.life, Life::Lost | Life::LossTold) {
+        if inner.is_lost() {
             // Nobody knows what still runs there, until another engine takes its place.
             inner.departures.add(u64::MAX, departure);
         } else if inner.serviced < last {

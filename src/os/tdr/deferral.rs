@@ -37,10 +37,12 @@ fn node_of(interrupt: &Interrupt) -> Option<u32> {
         | Interrupt::DmaCompleted { node_ordinal, .. }
         | Interrupt::DmaPreempted { node_ordinal, .. }
         | Interrupt::EngineParking { node_ordinal, .. }
+        | Interrupt::ResampleFences { node_ordinal, .. }
         | Interrupt::EngineLost { node_ordinal } => Some(*node_ordinal),
         Interrupt::HwQueueFaulted { hw_queue, .. } => Some(hw_queue.node_ordinal),
         Interrupt::SuspendContextCompleted { context, .. } => Some(context.node_ordinal),
-        Interrupt::ResampleFences { .. } | Interrupt::ObjectsRetired { .. } => None,
+        // Of no engine: the last one that referred to them has let go.
+        Interrupt::ObjectsRetired { .. } => None,
     }
 }
 

@@ -267,15 +267,19 @@ impl AdapterState {
             let aborted = reset.iter().filter_map(|reset| reset.hw_queue);
             let aborted = aborted.filter(|queue| !is_known(queue));
             let aborted = aborted.chain(before.iter().filter_map(|(_, reset)| reset.hw_queue));
-            let blamed = aborted.filter(|queue| guilty.contains(&queue.node_ordinal));
-            let blamed: BTreeSet<_> = blamed.filter_map(|queue| self.owner_of(queue)).collect();
+            let is_blamed = |queue: &HwQueueHandle| guilty.contains(&queue.node_ordinal);
+            let (blamed, others): (Vec<_>, Vec<_>) = aborted.partition(is_blamed);
+            let owner = |queue: HwQueueHandle| self.owner_of(queue);
+            let blamed: BTreeSet<_> = blamed.into_iter().filter_map(owner).collect();
             self.fail_devices(&blamed, DeviceExecutionState::HUNG);
-            // Whoever had work queued has lost it: nothing is submitted again (TD-20).
+            // Whoever had work queued has lost it: nothing is submitted again (TD-20). So has the owner of a
+            // packet that an engine was in which had nothing to do with it.
             let unfinished = snapshots.iter().flat_map(|snapshot| &snapshot.0);
             let unfinished = unfinished.filter(|ids| !ids.is_empty());
             let owners: BTreeSet<_> = unfinished
                 .filter_map(|ids| ids.process)
                 .chain(self.owners_of_submissions())
+                .chain(others.into_iter().filter_map(owner))
                 .collect();
             self.fail_devices(&owners, DeviceExecutionState::RESET);
             tdr.restart_from_timeout()
