@@ -119,11 +119,10 @@ impl Row {
         Some(self.params.get("other_engine_longest_us")?.as_f64()? * 1e3)
     }
 
-    /// Batches in which the hung engine had a core for itself.
+    /// Batches in which a hung engine had a core for itself; `None` where none was hung.
     #[must_use]
-    pub fn pinned_batches(&self) -> u64 {
-        let batches = self.params.get("pinned_batches");
-        batches.and_then(serde_json::Value::as_u64).unwrap_or(0)
+    pub fn pinned_batches(&self) -> Option<u64> {
+        self.params.get("pinned_batches")?.as_u64()
     }
 
     /// Wake-ups of all threads for each `vkQueueSubmit`.

@@ -220,14 +220,14 @@ fn reset(form: ResetForm) -> Vec<Entry> {
     let make = move |bench: &Bench, mechanism| -> Made {
         Ok(Box::new(native::Reset::new(bench, mechanism, form)?))
     };
-    natives(
-        make,
-        [
-            timeline(move |bench, _| Ok(Box::new(timeline::Reset::new(bench, form)?))),
-            Entry::absent(Mechanism::MonitoredFence, monitored::NO_RESET),
-            bare(move |bench, _| Ok(Box::new(bare::Reset::new(bench, form)?))),
-        ],
-    )
+    // How a CPU waiter learns of values is nothing to a recovery: none that is polled.
+    vec![
+        native(make),
+        local(make),
+        timeline(move |bench, _| Ok(Box::new(timeline::Reset::new(bench, form)?))),
+        Entry::absent(Mechanism::MonitoredFence, monitored::NO_RESET),
+        bare(move |bench, _| Ok(Box::new(bare::Reset::new(bench, form)?))),
+    ]
 }
 
 /// The four kinds of native fences by one runner, and the others beside them.

@@ -178,10 +178,15 @@ impl Reset {
         if self.form == ResetForm::Lost {
             let memory = scene.guilty_device.create_allocation(JOB_BYTES)?;
             let mut job = CommandList::new();
-            for value in 0..JOB_FILLS {
+            for value in 1..=JOB_FILLS {
                 job.fill(&memory, 0..JOB_BYTES, value);
             }
             let value = scene.guilty.submit(&job)?;
+            until("the job is under way", || {
+                let mut word = [0];
+                memory.read(0, &mut word);
+                word[0] != 0
+            })?;
             self.injection.device_loss(GUILTY_NODE).lose();
             return Ok((value, None));
         }
@@ -234,13 +239,15 @@ impl Runner for Reset {
 
     fn params(&self) -> Params {
         let longest = self.other_longest.as_secs_f64() * 1e6;
-        [
+        let mut params = Params::from([
             ("form".into(), self.asked.name().into()),
             ("engines".into(), NODES.into()),
             ("other_engine_longest_us".into(), longest.round().into()),
-            ("pinned_batches".into(), self.pinned.into()),
-        ]
-        .into()
+        ]);
+        if self.form == ResetForm::Hung {
+            params.insert("pinned_batches".into(), self.pinned.into());
+        }
+        params
     }
 
     fn ops_per_batch(&self) -> u64 {
