@@ -253,7 +253,7 @@ fn td_14_resets_of_a_vulkan_device_leave_nothing_behind() {
             return;
         }
     };
-    resets_leave_nothing(&adapter, 40, (40, 32 << 10), || {
+    resets_leave_nothing(&adapter, 25, (25, 25 << 10), || {
         injection.device_loss(0).lose();
     });
     drop(adapter);

@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 /// What is tried takes so long at least: more than a submission costs, and less than any TdrDelay.
 const LONG_ENOUGH: Duration = Duration::from_millis(10);
+/// How often it is tried again when it took so long.
+const AGAIN: u32 = 2;
 /// So much took so long.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Trial {
@@ -23,7 +25,13 @@ impl Trial {
         try_it(least)?;
         let mut amount = least;
         loop {
-            let time = try_it(amount)?;
+            let mut time = try_it(amount)?;
+            // A busy machine makes something short seem long: the least of some counts.
+            for _ in 0..AGAIN {
+                if time >= LONG_ENOUGH {
+                    time = time.min(try_it(amount)?);
+                }
+            }
             if time >= LONG_ENOUGH || amount == most {
                 return Ok(Self { amount, time });
             }
@@ -90,7 +98,7 @@ mod tests {
             })
         });
         let trial = trial.unwrap();
-        assert_eq!(tried, [4, 4, 8, 16, 32]);
+        assert_eq!(tried, [4, 4, 8, 16, 32, 32, 32]);
         assert_eq!(
             (trial.amount, trial.amount_of(Duration::from_secs(16))),
             (32, 32_000)

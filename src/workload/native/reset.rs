@@ -12,10 +12,10 @@ use crate::workload::bystander::{Bystander, queue_on};
 use crate::workload::reset::{DELAY, KERNEL_TIME, ResetForm};
 use crate::workload::sleeper::Sleeper;
 use crate::workload::trial::{Trial, time_behind};
-use crate::workload::{Bench, Counts, Mechanism, PATIENCE, Params, Runner, Sample};
+use crate::workload::{Bench, Counts, Mechanism, PATIENCE, Params, Runner, Sample, TooBusy};
 use crate::{
-    Adapter, AdapterOptions, CommandList, Device, DeviceExecutionState, HwQueue, TdrPolicy,
-    WaitError,
+    Adapter, AdapterOptions, Allocation, CommandList, Device, DeviceExecutionState, HwQueue,
+    TdrPolicy, WaitError,
 };
 use anyhow::{Context, bail, ensure};
 use std::sync::OnceLock;
@@ -26,9 +26,10 @@ const GUILTY_NODE: u32 = 0;
 const OTHER_NODE: u32 = 1;
 const NODES: u32 = 2;
 
-/// What is under way when the device is lost: fills, of more than a slice.
+/// What is under way when the device is lost: fills, which take longer than a busy machine takes to lose it.
+/// Slices end meanwhile, and none is begun after that.
 const JOB_BYTES: u64 = 16 << 20;
-const JOB_FILLS: u64 = 16;
+const JOB_FILLS: u64 = 200;
 
 /// Between two looks at what has no event. The verdict is known as exactly.
 const LOOK: Duration = Duration::from_micros(300);
@@ -39,6 +40,8 @@ const RUNNING: Duration = Duration::from_millis(20);
 struct Scene {
     guilty: HwQueue,
     guilty_device: Device,
+    /// What its job fills; there for as long as the job.
+    memory: Option<Allocation>,
     same: Bystander,
     other: Bystander,
     innocent: Device,
@@ -85,6 +88,7 @@ impl Scene {
         Ok(Self {
             guilty,
             guilty_device,
+            memory: None,
             same,
             other,
             innocent,
@@ -177,9 +181,10 @@ impl Reset {
     fn inject(&mut self, scene: &mut Scene) -> anyhow::Result<(u64, Option<Pinned>)> {
         if self.form == ResetForm::Lost {
             let memory = scene.guilty_device.create_allocation(JOB_BYTES)?;
+            let memory = scene.memory.insert(memory);
             let mut job = CommandList::new();
             for value in 1..=JOB_FILLS {
-                job.fill(&memory, 0..JOB_BYTES, value);
+                job.fill(memory, 0..JOB_BYTES, value);
             }
             let value = scene.guilty.submit(&job)?;
             until("the job is under way", || {
@@ -275,6 +280,7 @@ impl Runner for Reset {
     fn batch(&mut self) -> anyhow::Result<Sample> {
         let mut scene = self.scene.take().context("nothing was made ready")?;
         let verdict = self.watch()?;
+        let records = self.adapter.os().records().len();
         let injected = Instant::now();
         let (value, pinned) = self.inject(&mut scene)?;
         let ended = scene.guilty.progress_fence().wait(value, PATIENCE);
@@ -286,7 +292,12 @@ impl Runner for Reset {
         drop(pinned);
         for (bystander, engine) in [(&scene.same, GUILTY_NODE), (&scene.other, OTHER_NODE)] {
             if let Some(error) = bystander.error() {
-                bail!("the innocent queue on engine {engine} ended: {error}");
+                if self.adapter.os().records().len() > records + 1 {
+                    // An engine that nothing kept did not answer either: it had no core for 100 ms.
+                    return Err(TooBusy.into());
+                }
+                let form = self.form.name();
+                bail!("the innocent queue on engine {engine} ended, {form}: {error}");
             }
         }
         ensure!(
