@@ -73,6 +73,7 @@ pub struct AdapterState {
 
 impl AdapterState {
     pub(super) fn new(ddi: Arc<dyn Ddi>, tdr: TdrPolicy) -> Self {
+        let tdr = Tdr::new(tdr, ddi.node_count());
         Self {
             ddi,
             life: Arc::default(),
@@ -96,7 +97,7 @@ impl AdapterState {
             verdicts: Verdicts::default(),
             parked_engines: ParkedEngines::default(),
             counters: InterruptCounters::default(),
-            tdr: Tdr::new(tdr),
+            tdr,
         }
     }
 

@@ -31,7 +31,7 @@ use std::sync::OnceLock;
 use watch::Watch;
 
 /// What an adapter knows of its time-outs.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Tdr {
     policy: TdrPolicy,
     pub(super) deferral: Deferral,
@@ -70,10 +70,15 @@ impl AdapterState {
 const MOST_REPORTS: usize = 16;
 
 impl Tdr {
-    pub(super) fn new(policy: TdrPolicy) -> Self {
+    /// Of an adapter with so many nodes.
+    pub(super) fn new(policy: TdrPolicy, nodes: u32) -> Self {
         Self {
             policy,
-            ..Self::default()
+            deferral: Deferral::new(nodes),
+            watch: Watch::default(),
+            limits: Mutex::default(),
+            reports: Mutex::default(),
+            blocked: OnceLock::new(),
         }
     }
 

@@ -141,6 +141,10 @@ impl Reset {
         };
         let adapter = bench.native(mechanism, NODES, options)?;
         let tdr = adapter.os().ddi().tdr();
+        #[allow(
+            clippy::redundant_closure_for_method_calls,
+            reason = "the trait is the driver's, which this room does not name"
+        )]
         let resets_running = tdr.is_some_and(|tdr| tdr.resets_running_engines());
         Ok(Self {
             asked: form,
