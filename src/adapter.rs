@@ -12,7 +12,7 @@ use crate::os::{self, Features, FenceMemory, TdrPolicy, Tracing};
 use crate::shared::Providers;
 use crate::sync::{Arc, lock};
 use crate::umd::Device;
-use crate::vulkan::{self, AdapterInfo, Instance, InstanceOptions, MemoryOptions};
+use crate::vulkan::{self, AdapterInfo, DeviceLoss, Instance, InstanceOptions, MemoryOptions};
 use std::num::NonZeroU32;
 
 /// Why no adapter came up.
@@ -144,12 +144,16 @@ fn spare_engine(
     providers: &Arc<Providers>,
     validation: bool,
     tuning: ShaderTuning,
+    injection: Option<&Arc<Injection>>,
 ) -> anyhow::Result<Box<dyn Engine>> {
     let instance = Instance::new(InstanceOptions { validation })?;
-    let queues = EngineUnit::Device.open_queues(&instance, info, 1, validation)?;
-    let queue = queues.into_iter().next().ok_or(EngineUnitError::NoQueue)?;
-    let engine = ShaderEngine::new(queue, tuning)?;
-    Ok(Box::new(engine.with_providers(providers)))
+    let loss = injection.map(|_| DeviceLoss::new());
+    let queue = EngineUnit::open_own(&instance, info, loss.clone())?;
+    let engine = ShaderEngine::new(queue, tuning)?.with_providers(providers);
+    Ok(Box::new(match injection.zip(loss) {
+        Some((injection, loss)) => engine.with_injection_to_come(injection, loss)?,
+        None => engine,
+    }))
 }
 
 /// An adapter that came up.
@@ -159,6 +163,8 @@ pub struct Adapter {
     info: Option<AdapterInfo>,
     /// The device of an adapter without native fences.
     bare_device: Option<Arc<vulkan::Device>>,
+    /// Of an adapter whose engines are replaced.
+    spares: Option<Arc<SpareEngines>>,
     fence_memory: FenceMemory,
 }
 
@@ -230,8 +236,9 @@ impl Adapter {
         let spares = options.tdr.recovers().then(|| {
             let (info, providers) = (info.clone(), Arc::clone(&providers));
             let (validation, tuning) = (options.validation, options.tuning);
+            let injection = options.injection.clone();
             SpareEngines::new(options.spares, move || {
-                spare_engine(&info, &providers, validation, tuning)
+                spare_engine(&info, &providers, validation, tuning, injection.as_ref())
                     .map_err(|error| format!("{error:#}"))
             })
         });
@@ -239,10 +246,11 @@ impl Adapter {
             shared_device: unit == EngineUnit::Queue,
             ..options.driver.clone()
         };
-        let driver = Driver::with_spares(nodes, driver, spares);
+        let driver = Driver::with_spares(nodes, driver, spares.clone());
         let adapter = Self::with_driver_watched(driver, options.features, options.tdr)?;
         Ok(Self {
             info: Some(info.clone()),
+            spares,
             fence_memory: options.fence_memory,
             ..adapter
         })
@@ -350,6 +358,7 @@ impl Adapter {
             os: os::Adapter::start_watched(driver, features, tdr)?,
             info: None,
             bare_device: None,
+            spares: None,
             fence_memory: FenceMemory::default(),
         })
     }
@@ -365,6 +374,12 @@ impl Adapter {
     #[must_use]
     pub fn bare_device(&self) -> Option<&Arc<vulkan::Device>> {
         self.bare_device.as_ref()
+    }
+
+    /// Whether an engine stands ready to take the place of one that is given up ([`SparePolicy::Kept`]).
+    #[must_use]
+    pub fn has_spare(&self) -> bool {
+        self.spares.as_ref().is_some_and(|spares| spares.is_ready())
     }
 
     /// The OS's adapter: caps, counters, the driver.

@@ -181,6 +181,31 @@ fn doctor_names_the_device_and_tries_native_fences() {
     );
     assert_eq!(findings["problem"], Value::Null);
     memory_is_told(device, &said);
+    preemption_is_told(device, &said);
+}
+
+/// PR-03: what the driver says of preemption, and that a request in the middle of each kind of packet was
+/// answered before its end.
+fn preemption_is_told(device: &Value, said: &str) {
+    let preemption = &device["preemption"];
+    assert_eq!(preemption["problem"], Value::Null);
+    assert_eq!(preemption["graphics"], "D3DKMDT_GRAPHICS_PREEMPTION_NONE");
+    let compute = "D3DKMDT_COMPUTE_PREEMPTION_THREAD_GROUP_BOUNDARY";
+    assert_eq!(preemption["compute"], compute);
+    assert!(said.contains(compute), "{said}");
+    let requests = preemption["requests"].as_array().unwrap();
+    let packets: Vec<_> = requests.iter().map(|of| of["packet"].clone()).collect();
+    assert_eq!(packets, ["nop-run", "wait", "signal-run", "fill", "copy"]);
+    for of_kind in requests {
+        assert!(of_kind["in_the_middle"].as_u64().unwrap() > 0, "{of_kind}");
+        let [median, longest] = ["acknowledged_p50_us", "acknowledged_max_us"]
+            .map(|figure| of_kind[figure].as_f64().unwrap());
+        assert!(0.0 < median && median <= longest, "{of_kind}");
+    }
+    assert!(
+        said.contains("A request in the middle of a packet"),
+        "{said}"
+    );
 }
 
 /// Who provides memory, and what is not offered.

@@ -100,6 +100,27 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
         "the comparators' devices copy it",
     ),
     (
+        "workload/program.rs",
+        "vulkan",
+        "what a program of plain Vulkan has, which the comparators make anew",
+    ),
+    ("workload/program.rs", "shared", "its memory"),
+    (
+        "workload/program.rs",
+        "gpu",
+        "the kernel that hangs, the same for all mechanisms",
+    ),
+    (
+        "workload/trial.rs",
+        "gpu",
+        "how long a kernel is, the same for all mechanisms",
+    ),
+    (
+        "workload/native/reset.rs",
+        "gpu",
+        "puts a loss and a kernel in an engine's way",
+    ),
+    (
         "workload/monitored/",
         "vulkan",
         "comparator: the same work with monitored fences, which the CPU holds",

@@ -158,7 +158,7 @@ fn live_and_die(injection: &Arc<Injection>, options: &AdapterOptions, life: Life
     let thread = thread::spawn(move || {
         let loss = injection.device_loss(0);
         match open(&injection, &options) {
-            Ok(adapter) => life(&adapter, loss),
+            Ok(adapter) => life(&adapter, &loss),
             Err(error) => {
                 assert!(loss.is_lost(), "{error}");
                 assert!(error.to_string().contains("lost"), "{error}");
@@ -194,10 +194,11 @@ fn lose_at_every(calls: &[LossyCall], options: &AdapterOptions, life: Life) {
         let mut losses = 0;
         for at in (1..=count).filter(|at| is_tried(*at)) {
             let injection = Injection::new(2).unwrap();
-            injection.device_loss(0).plan(call, at);
+            let loss = injection.device_loss(0);
+            loss.plan(call, at);
             let what = format!("{call:?}, call {at} of {count}");
             live_and_die(&injection, options, life, &what);
-            losses += u64::from(injection.device_loss(0).is_lost());
+            losses += u64::from(loss.is_lost());
         }
         println!("{call:?}: lost at {losses} of {count} calls");
         // Not every life makes as many calls, and who waits or looks is whoever comes in time.

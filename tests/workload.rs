@@ -51,7 +51,7 @@ fn run_by(bench: &Bench, scenario: Scenario, mechanisms: &[Mechanism], pace: Pac
     assert!(!outcome.interrupted);
     for measured in &outcome.measured {
         let batches = match scenario {
-            Scenario::Idle | Scenario::Scale | Scenario::Copy => 1,
+            Scenario::Idle | Scenario::Scale | Scenario::Copy | Scenario::Reset => 1,
             _ => 2,
         };
         // A control that found no two cores any more keeps what it has.
@@ -302,6 +302,43 @@ fn scale_runs_by_native_fences_and_timelines() {
 #[test]
 fn scale_runs_by_monitored_fences() {
     scale_by(&bench_with(false, false), &[], &[Mechanism::MonitoredFence]);
+}
+
+/// An engine that is lost, or hung where it can be cut off, is recovered from by each mechanism that can;
+/// the table's rows say what the other engine went through.
+///
+/// Kills `a-kept-spare-is-never-made`.
+#[test]
+fn load_resets_are_recovered_from_in_both_forms() {
+    // Without the layers, which hold up what is made anew.
+    let outcome = run_by(
+        &bench_with(false, false),
+        Scenario::Reset,
+        &Mechanism::ALL,
+        pace(2),
+    );
+    for form in ["lost", "hung"] {
+        assert_eq!(
+            mechanisms(&outcome, Some(form)),
+            [
+                Mechanism::NativeSystemEvent,
+                Mechanism::TimelineSemaphore,
+                Mechanism::BareControl
+            ]
+        );
+    }
+    each_operation_is_measured(&outcome);
+    for measured in &outcome.measured {
+        assert_eq!(measured.params["form"], measured.form.unwrap());
+        let longest = measured.params.get("other_engine_longest_us");
+        assert_eq!(longest.is_some(), measured.mechanism.is_native());
+        assert!(longest.is_none_or(|longest| longest.as_f64() > Some(0.0)));
+    }
+    let why = outcome
+        .not_run
+        .iter()
+        .find(|row| row.mechanism == Mechanism::MonitoredFence);
+    assert!(why.unwrap().reason.contains("lost with it"));
 }
 
 #[test]

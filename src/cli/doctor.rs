@@ -3,6 +3,7 @@
 use super::engine_units::EngineUnits;
 use super::memory::{Memory, MemorySharing};
 use super::output::{JsonOutput, colour, print};
+use super::preemption::Preemption;
 use super::progress::Bar;
 use super::{Ending, devices, self_test};
 use crate::report::{DeviceDescription, Machine};
@@ -22,7 +23,7 @@ Examples:
 Exit codes: 0 something can run here, 1 nothing can, 2 usage.";
 
 /// Says what devices there are, what each can and cannot do and why, tries native fences, and
-/// measures how fast engines hand over to each other.
+/// measures how fast engines hand over to each other and how soon they answer a preemption request.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Doctor {
@@ -58,6 +59,8 @@ struct Finding {
     /// What engines can be made of, where native fences work: how fast each hands over to another.
     #[serde(flatten)]
     engine_units: Option<EngineUnits>,
+    /// How finely engines are preempted, where native fences work.
+    preemption: Option<Preemption>,
     /// Whether timeline semaphores can be measured.
     timeline_semaphores: bool,
     /// What it lacks.
@@ -95,7 +98,8 @@ impl Doctor {
         match devices::connect() {
             Ok((instance, adapters)) => {
                 let adapters = self.chosen(&adapters)?;
-                let bar = Bar::new((adapters.len() * EngineUnits::STEPS) as u64);
+                let steps = adapters.len() * (EngineUnits::STEPS + Preemption::STEPS);
+                let bar = Bar::new(steps as u64);
                 findings.devices = adapters
                     .into_iter()
                     .map(|adapter| examine(&instance, adapter, &bar))
@@ -150,6 +154,7 @@ fn examine(instance: &Arc<Instance>, adapter: &AdapterInfo, bar: &Bar) -> Findin
         memory_sharing: MemorySharing::of(&adapter.features),
         memory,
         engine_units: works.then(|| EngineUnits::measure(instance, adapter, bar)),
+        preemption: works.then(|| Preemption::measure(instance, adapter, bar)),
         timeline_semaphores: adapter.has_vulkan_1_2()
             && adapter.features.timeline_semaphore
             && !adapter.features.compute_families.is_empty(),
@@ -250,7 +255,8 @@ fn text(findings: &Findings, colour: bool) -> String {
         let memory = finding.memory.iter().flat_map(Memory::sentences);
         let sharing = [finding.memory_sharing.sentence()];
         let facts = facts.chain(memory).chain(sharing);
-        for fact in facts.chain(finding.engine_units.iter().map(EngineUnits::sentence)) {
+        let facts = facts.chain(finding.engine_units.iter().map(EngineUnits::sentence));
+        for fact in facts.chain(finding.preemption.iter().flat_map(Preemption::sentences)) {
             let _ = writeln!(text, "  · {fact}");
         }
     }

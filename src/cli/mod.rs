@@ -12,6 +12,7 @@ mod engine_units;
 mod interrupt;
 mod memory;
 mod output;
+mod preemption;
 mod progress;
 mod self_test;
 mod tdr;

@@ -62,6 +62,9 @@ pub trait Engine: AddressSpace + Send + Sync + Debug {
     /// When the engine cannot prepare its slices.
     fn attach(&mut self, control: GpuVa, before: u64) -> Result<(), MapError>;
 
+    /// Tells an engine that was kept warm which node it is of from now on.
+    fn serve(&mut self, _node_ordinal: u32) {}
+
     /// Makes ready for slices that are verbose; called before the first of them, and maybe again.
     ///
     /// # Errors

@@ -106,11 +106,8 @@ impl EngineUnit {
         validation: bool,
         injection: Option<&Injection>,
     ) -> Result<Vec<SharedQueue>, EngineUnitError> {
-        let loss = |node| injection.map(|injection| Arc::clone(injection.device_loss(node)));
-        let own = |instance: &Arc<Instance>, node| {
-            let queues = open(instance, adapter, 1, loss(node))?;
-            queues.into_iter().next().ok_or(EngineUnitError::NoQueue)
-        };
+        let loss = |node| injection.map(|injection| injection.device_loss(node));
+        let own = |instance: &Arc<Instance>, node| Self::open_own(instance, adapter, loss(node));
         match self {
             Self::Queue => {
                 let queues = open(instance, adapter, engines, loss(0))?;
@@ -123,6 +120,19 @@ impl EngineUnit {
                 .collect(),
             Self::Process => Err(EngineUnitError::Process),
         }
+    }
+
+    /// The queue of a device of its own, which is lost as is said.
+    ///
+    /// # Errors
+    /// [`EngineUnitError`].
+    pub fn open_own(
+        instance: &Arc<Instance>,
+        adapter: &AdapterInfo,
+        loss: Option<Arc<DeviceLoss>>,
+    ) -> Result<SharedQueue, EngineUnitError> {
+        let queues = open(instance, adapter, 1, loss)?;
+        queues.into_iter().next().ok_or(EngineUnitError::NoQueue)
     }
 }
 

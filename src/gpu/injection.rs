@@ -20,6 +20,39 @@ pub struct LongKernel {
     pub passes: u32,
 }
 
+impl LongKernel {
+    /// Least workgroups of a kernel whose length counts: more than any device runs at once, so that its time
+    /// grows with each pass.
+    pub const WORKGROUPS: u64 = 8192;
+    /// More than any device needs for some seconds, and less than a dispatch may have.
+    const MOST_WORKGROUPS: u64 = 1 << 24;
+    /// Passes of each: more may be cut ([`LongKernel::passes`]).
+    const MOST_PASSES: u64 = 60_000;
+    /// Of the longest with the least workgroups.
+    pub const MOST_OF_LEAST: u64 = Self::WORKGROUPS * Self::MOST_PASSES;
+
+    /// One of so many passes, of all workgroups together: in more of them rather than in longer ones where it
+    /// must be.
+    #[must_use]
+    pub fn of_passes(passes: u64) -> Self {
+        let each = (passes / Self::WORKGROUPS).clamp(1, Self::MOST_PASSES);
+        Self {
+            workgroups: (passes / each).min(Self::MOST_WORKGROUPS) as u32,
+            passes: each as u32,
+        }
+    }
+
+    /// What its shader is given: where it counts its workgroups, and its passes.
+    #[must_use]
+    pub fn push(self, word: u64) -> [u8; 16] {
+        let mut push = [0; 16];
+        push[..8].copy_from_slice(&word.to_le_bytes());
+        push[8..12].copy_from_slice(&self.passes.to_le_bytes());
+        push[12..].copy_from_slice(&u32::MAX.to_le_bytes());
+        push
+    }
+}
+
 /// See the file's head.
 #[derive(Debug)]
 pub struct Injection {
@@ -28,7 +61,8 @@ pub struct Injection {
     /// Words of the kernels, which each engine maps by itself; a line for each node.
     words: Arc<Region>,
     view: Block,
-    losses: Vec<Arc<DeviceLoss>>,
+    /// Of the device that each node's engine has now.
+    losses: plain::Mutex<Vec<Arc<DeviceLoss>>>,
 }
 
 impl Injection {
@@ -45,7 +79,7 @@ impl Injection {
             kernels: plain::Mutex::default(),
             view: Block::whole(&words.map()?),
             words,
-            losses: (0..nodes).map(|_| DeviceLoss::new()).collect(),
+            losses: plain::Mutex::new((0..nodes).map(|_| DeviceLoss::new()).collect()),
         }))
     }
 
@@ -60,13 +94,21 @@ impl Injection {
         self.view.word(Self::offset(node_ordinal)).observe()
     }
 
-    /// When the node's Vulkan device is lost. Nodes that share a device share the first one's.
+    /// When the Vulkan device is lost that the node's engine has now. Nodes that share a device share the
+    /// first one's.
     ///
     /// # Panics
     /// There is no such node.
     #[must_use]
-    pub fn device_loss(&self, node_ordinal: u32) -> &Arc<DeviceLoss> {
-        &self.losses[node_ordinal as usize]
+    pub fn device_loss(&self, node_ordinal: u32) -> Arc<DeviceLoss> {
+        Arc::clone(&plain::lock(&self.losses)[node_ordinal as usize])
+    }
+
+    /// The node has another engine, whose device is lost by this.
+    pub(super) fn has_another(&self, node_ordinal: u32, loss: &Arc<DeviceLoss>) {
+        if let Some(of_node) = plain::lock(&self.losses).get_mut(node_ordinal as usize) {
+            *of_node = Arc::clone(loss);
+        }
     }
 
     /// The kernel to run now, if there is one.
@@ -81,5 +123,25 @@ impl Injection {
     /// Byte of the node's word in the words.
     pub(super) fn offset(node_ordinal: u32) -> u64 {
         u64::from(node_ordinal) * Self::LINE_BYTES
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_grows_by_passes_and_then_by_workgroups() {
+        let kernel = |passes| {
+            let LongKernel { workgroups, passes } = LongKernel::of_passes(passes);
+            (u64::from(workgroups), u64::from(passes))
+        };
+        let (least, most_passes) = (LongKernel::WORKGROUPS, LongKernel::MOST_PASSES);
+        assert_eq!(kernel(least), (least, 1));
+        assert_eq!(kernel(1000 * least), (least, 1000));
+        let most = LongKernel::MOST_OF_LEAST;
+        assert_eq!(kernel(most), (least, most_passes));
+        assert_eq!(kernel(2 * most), (2 * least, most_passes));
+        assert_eq!(kernel(u64::MAX), (LongKernel::MOST_WORKGROUPS, most_passes));
     }
 }

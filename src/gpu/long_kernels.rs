@@ -4,8 +4,8 @@ use super::{Injection, LongKernel};
 use crate::shared::Mapping;
 use crate::sync::{Arc, Mutex, lock};
 use crate::vulkan::{
-    CommandBuffer, CommandRecorder, ComputePipeline, Device, OutOfMemory, Queue, RegionImport,
-    Reuse, SLICE_BEGIN, SLICE_END, Timeline, shaders,
+    CommandBuffer, CommandRecorder, ComputePipeline, Device, DeviceLoss, OutOfMemory, Queue,
+    RegionImport, Reuse, SLICE_BEGIN, SLICE_END, Timeline, shaders,
 };
 use anyhow::Context;
 
@@ -13,7 +13,8 @@ use anyhow::Context;
 #[derive(Debug)]
 pub(super) struct LongKernels {
     injection: Arc<Injection>,
-    node_ordinal: u32,
+    /// None yet of an engine that is kept warm.
+    node_ordinal: Option<u32>,
     pipeline: ComputePipeline,
     words: Arc<RegionImport>,
     /// Counts the kernels that ended.
@@ -28,7 +29,7 @@ impl LongKernels {
     pub(super) fn new(
         device: &Arc<Device>,
         injection: &Arc<Injection>,
-        node_ordinal: u32,
+        node_ordinal: Option<u32>,
     ) -> anyhow::Result<Self> {
         let code = shaders::LONG_KERNEL.words;
         let pipeline = ComputePipeline::new(device, code, Self::PUSH_BYTES, &[])?;
@@ -45,16 +46,25 @@ impl LongKernels {
         })
     }
 
+    /// The engine takes the place of a node's, and its device is lost by this.
+    pub(super) fn serve(&mut self, node_ordinal: u32, loss: &Arc<DeviceLoss>) {
+        self.node_ordinal = Some(node_ordinal);
+        self.injection.has_another(node_ordinal, loss);
+    }
+
     /// Submits the kernel that was asked for, if one was. What the queue refuses, the slice behind it
     /// finds out.
     pub(super) fn submit(&self, queue: &mut Queue) {
-        let Some(kernel) = self.injection.take(self.node_ordinal) else {
+        let Some(node_ordinal) = self.node_ordinal else {
+            return;
+        };
+        let Some(kernel) = self.injection.take(node_ordinal) else {
             return;
         };
         let mut started = lock(&self.started);
         *started += 1;
         let submitted = self
-            .record(queue.device(), kernel)
+            .record(queue.device(), node_ordinal, kernel)
             .map(|commands| queue.submit_one(Some(&commands), None, (&self.timeline, *started)));
         if !matches!(submitted, Ok(Ok(()))) {
             eprintln!("native-fence: a long kernel was not submitted: {submitted:?}");
@@ -64,18 +74,15 @@ impl LongKernels {
     fn record(
         &self,
         device: &Arc<Device>,
+        node_ordinal: u32,
         kernel: LongKernel,
     ) -> Result<CommandBuffer, OutOfMemory> {
-        let mut push = [0; Self::PUSH_BYTES as usize];
-        let word = self.words.gpu_va() + Injection::offset(self.node_ordinal);
-        push[..8].copy_from_slice(&word.to_le_bytes());
-        push[8..12].copy_from_slice(&kernel.passes.to_le_bytes());
-        push[12..].copy_from_slice(&u32::MAX.to_le_bytes());
+        let word = self.words.gpu_va() + Injection::offset(node_ordinal);
         CommandRecorder::begin(device, Reuse::OneAtATime)?
             .keep(Arc::clone(&self.words) as _)
             .barrier(SLICE_BEGIN)
             .bind(&self.pipeline)
-            .push(&push)
+            .push(&kernel.push(word))
             .dispatch(kernel.workgroups, 1, 1)
             .barrier(SLICE_END)
             .end()

@@ -14,8 +14,8 @@ use crate::abi::SLICE_SLOTS;
 use crate::shared::{Mapping, Providers, Region, RegionError};
 use crate::sync::{Arc, lock, thread};
 use crate::vulkan::{
-    AdapterKind, CommandBuffer, CommandRecorder, ComputePipeline, Device, RegionImport, Reuse,
-    SLICE_BEGIN, SLICE_END, SubmitError, Timeline, WaitOutcome, shaders,
+    AdapterKind, CommandBuffer, CommandRecorder, ComputePipeline, Device, DeviceLoss, RegionImport,
+    Reuse, SLICE_BEGIN, SLICE_END, SubmitError, Timeline, WaitOutcome, shaders,
 };
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -59,6 +59,8 @@ pub struct ShaderEngine {
     pipelines: Vec<ComputePipeline>,
     lanes: u32,
     kernels: Option<LongKernels>,
+    /// Of an engine that is kept warm for a node in whose way something is put.
+    loss: Option<Arc<DeviceLoss>>,
     providers: Arc<Providers>,
     device: Arc<Device>,
 }
@@ -88,6 +90,7 @@ impl ShaderEngine {
             pipelines,
             lanes,
             kernels: None,
+            loss: None,
             providers: Arc::default(),
             device,
         })
@@ -112,9 +115,27 @@ impl ShaderEngine {
         injection: &Arc<Injection>,
         node_ordinal: u32,
     ) -> anyhow::Result<Self> {
-        let kernels = LongKernels::new(&self.device, injection, node_ordinal)?;
+        let kernels = LongKernels::new(&self.device, injection, Some(node_ordinal))?;
         Ok(Self {
             kernels: Some(kernels),
+            ..self
+        })
+    }
+
+    /// The same, of an engine that is kept warm: the injection is in the way of the node whose engine's
+    /// place it takes. `loss` is what its device was opened with.
+    ///
+    /// # Errors
+    /// When the driver does not take the kernel.
+    pub fn with_injection_to_come(
+        self,
+        injection: &Arc<Injection>,
+        loss: Arc<DeviceLoss>,
+    ) -> anyhow::Result<Self> {
+        let kernels = LongKernels::new(&self.device, injection, None)?;
+        Ok(Self {
+            kernels: Some(kernels),
+            loss: Some(loss),
             ..self
         })
     }
@@ -221,6 +242,12 @@ impl AddressSpace for ShaderEngine {
 impl Engine for ShaderEngine {
     fn caps(&self) -> EngineCaps {
         EngineCaps::of(self.device.adapter())
+    }
+
+    fn serve(&mut self, node_ordinal: u32) {
+        if let (Some(kernels), Some(loss)) = (&mut self.kernels, &self.loss) {
+            kernels.serve(node_ordinal, loss);
+        }
     }
 
     fn attach(&mut self, control: GpuVa, _: u64) -> Result<(), MapError> {

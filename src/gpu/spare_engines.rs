@@ -14,7 +14,7 @@ use std::sync::{Condvar, PoisonError};
 /// When spares are made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SparePolicy {
-    /// One is kept ready from the first submission on, and costs its memory and its threads.
+    /// One is kept ready from the beginning on, and costs its memory and its threads.
     Kept,
     /// One is made when an engine is suspected: it has not answered for a part of its time.
     #[default]

@@ -30,7 +30,7 @@ use crate::abi::wddm::{
 use crate::abi::{AllocationId, DoorbellStatus, FenceId, LocalHandle, LogType, ObjectId};
 #[cfg(not(loom))]
 use crate::gpu::{Alive, at_exit};
-use crate::gpu::{EngineState, Node, NodeCounters, Reaper, SliceReport, SpareEngines};
+use crate::gpu::{EngineState, Node, NodeCounters, Reaper, SliceReport, SpareEngines, SparePolicy};
 use crate::shared::Providers;
 use crate::sync::Arc;
 use bytemuck::Zeroable;
@@ -89,9 +89,12 @@ impl Driver {
         spares: Option<Arc<SpareEngines>>,
     ) -> Arc<Self> {
         let reaper = Arc::default();
-        if spares.is_some() {
+        if let Some(spares) = &spares {
             for node in &nodes {
                 node.make_replaceable(&reaper);
+            }
+            if spares.policy() == SparePolicy::Kept {
+                spares.prepare();
             }
         }
         let providers = nodes.first().map(|node| Arc::clone(node.providers()));

@@ -140,7 +140,8 @@ impl ResetCalls<'_> {
         let spares = self.0.spares.as_ref().ok_or_else(|| {
             DdiError::NoSpare(String::from("the driver was made without spare engines"))
         })?;
-        let spare = spares.take().map_err(DdiError::NoSpare)?;
+        let mut spare = spares.take().map_err(DdiError::NoSpare)?;
+        spare.serve(node_ordinal);
         let queues = self.0.queues.of_node(node_ordinal);
         let replaced = node.replace_engine(spare, &queues)?;
         // The engine before has threads that wait for it; the new one gets its own.

@@ -112,6 +112,19 @@ impl Row {
         self.params.get("not_co_scheduled")?.as_f64()
     }
 
+    /// The longest that a submission took on another engine while one was recovered, in nanoseconds; `None`
+    /// where there is no such.
+    #[must_use]
+    pub fn other_engine_longest(&self) -> Option<f64> {
+        Some(self.params.get("other_engine_longest_us")?.as_f64()? * 1e3)
+    }
+
+    /// Batches in which a hung engine had a core for itself; `None` where none was hung.
+    #[must_use]
+    pub fn pinned_batches(&self) -> Option<u64> {
+        self.params.get("pinned_batches")?.as_u64()
+    }
+
     /// Wake-ups of all threads for each `vkQueueSubmit`.
     #[must_use]
     pub fn wakeups_per_submit(&self) -> Option<f64> {

@@ -90,7 +90,7 @@ pub fn tables(report: &Report, style: Style) -> String {
             "\n{}",
             style.faint(
                 "Times are of one operation: percentiles over batches; in CPU wait, CPU signal, \
-                 the fans and scale (where one comes at a time) over single operations.\nCPU of all threads. /k: for 1,000 \
+                 the fans, reset and scale (where one comes at a time) over single operations.\nCPU of all threads. /k: for 1,000 \
                  operations; of idle one is a second.\n"
             )
         );
@@ -164,6 +164,22 @@ fn of_group(group: &[&Row], style: Style) -> String {
                  long in vain); these were done again and are not in the figures.",
                 name(row),
                 figures(share * 100.0)
+            );
+            let _ = writeln!(text, "{}", style.faint(&wrapped(&line, "  ")));
+        }
+    }
+    for row in group {
+        if let Some(longest) = row.other_engine_longest() {
+            let pinned = row.pinned_batches().map(|batches| {
+                format!(
+                    "; the hung engine had a core for itself in {batches} batches, warm-up included"
+                )
+            });
+            let line = format!(
+                "{}: the longest submission on the other engine meanwhile took {}{}.",
+                name(row),
+                time(longest),
+                pinned.unwrap_or_default()
             );
             let _ = writeln!(text, "{}", style.faint(&wrapped(&line, "  ")));
         }
@@ -288,6 +304,24 @@ mod tests {
             assert!(text.contains(part), "{part:?} is not in\n{text}");
         }
         assert!(!text.contains('\x1b'));
+    }
+
+    #[test]
+    fn what_the_other_engine_went_through_is_told() {
+        let mut report = report();
+        let mut hung = row(Scenario::Reset, Mechanism::NativeSystemEvent, 5e6);
+        hung.params
+            .insert("other_engine_longest_us".into(), 4_000.into());
+        report.rows.push(hung.clone());
+        let said = |report: &Report| tables(report, Style::default()).replace("\n    ", " ");
+        let longest = "the longest submission on the other engine meanwhile took 4.00 ms";
+        let text = said(&report);
+        assert!(text.contains(&format!("{longest}.")), "{text}");
+        hung.params.insert("pinned_batches".into(), 3.into());
+        report.rows.push(hung);
+        let text = said(&report);
+        let pinned = "; the hung engine had a core for itself in 3 batches";
+        assert!(text.contains(&format!("{longest}{pinned}")), "{text}");
     }
 
     #[test]

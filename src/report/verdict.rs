@@ -118,6 +118,7 @@ pub(super) fn title(row: &Row) -> String {
         Scenario::FanIn => "fan-in",
         Scenario::Copy => "copy",
         Scenario::Scale => "scale",
+        Scenario::Reset => "reset",
         Scenario::Idle => "idle",
     };
     match row.form() {

@@ -54,6 +54,12 @@ impl Pace {
                 warm_up: self.warm_up.min(2),
                 ..self
             },
+            // One takes up to two seconds, most of which is to make it ready.
+            Scenario::Reset => Self {
+                batches: self.batches.div_ceil(30).min(20),
+                warm_up: self.warm_up.min(1),
+                ..self
+            },
             Scenario::Handoff
             | Scenario::HandoffCross
             | Scenario::Storm

@@ -4,8 +4,8 @@ use super::group::Made;
 use super::native::{CpuWaitForm, HandoffEngines, StormForm};
 use super::timeline::HandoffForm;
 use super::{
-    Bench, Entry, FanForm, Group, Mechanism, ScaleForm, Scenario, bare, idle, monitored, native,
-    timeline,
+    Bench, Entry, FanForm, Group, Mechanism, ResetForm, ScaleForm, Scenario, bare, idle, monitored,
+    native, timeline,
 };
 use crate::AdapterOptions;
 use crate::sync::Arc;
@@ -27,6 +27,9 @@ pub fn groups(scenario: Scenario) -> Vec<Group> {
         Scenario::Copy => one(copy()),
         // All forms in one, though they are shown by themselves: they are compared with each other.
         Scenario::Scale => one(ScaleForm::ALL.into_iter().flat_map(scale).collect()),
+        Scenario::Reset => ResetForm::ALL
+            .map(|form| group(scenario, Some(form.name()), reset(form)))
+            .into(),
         // By itself each: what is counted is the whole process.
         Scenario::Idle => idle()
             .into_iter()
@@ -211,6 +214,20 @@ fn idle() -> Vec<Entry> {
             monitored(|bench, _| Ok(idle::settled(monitored::Idle::new(bench.queue()?)?))),
         ],
     )
+}
+
+fn reset(form: ResetForm) -> Vec<Entry> {
+    let make = move |bench: &Bench, mechanism| -> Made {
+        Ok(Box::new(native::Reset::new(bench, mechanism, form)?))
+    };
+    // How a CPU waiter learns of values is nothing to a recovery: none that is polled.
+    vec![
+        native(make),
+        local(make),
+        timeline(move |bench, _| Ok(Box::new(timeline::Reset::new(bench, form)?))),
+        Entry::absent(Mechanism::MonitoredFence, monitored::NO_RESET),
+        bare(move |bench, _| Ok(Box::new(bare::Reset::new(bench, form)?))),
+    ]
 }
 
 /// The four kinds of native fences by one runner, and the others beside them.

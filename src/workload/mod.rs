@@ -11,6 +11,8 @@
 
 pub mod bare;
 mod bench;
+mod busy_threads;
+pub(crate) mod bystander;
 mod comparison;
 mod copy;
 mod fan;
@@ -20,12 +22,15 @@ mod idle;
 pub mod monitored;
 pub mod native;
 mod process_counters;
+mod program;
 mod queue_copy;
+mod reset;
 mod runner;
 mod scale;
 mod scenario;
 mod sleeper;
 pub mod timeline;
+pub(crate) mod trial;
 
 pub use bench::Bench;
 pub use comparison::{Comparison, Measured, MeasuredBatch, NotRun, Outcome, Pace, Progress};
@@ -33,6 +38,7 @@ pub use fan::FanForm;
 pub use group::{Entry, Group};
 pub use groups::groups;
 pub use process_counters::ProcessCounters;
+pub use reset::ResetForm;
 pub use runner::{Counts, Params, Runner, Sample, TooBusy};
 pub use scale::ScaleForm;
 pub use scenario::{Mechanism, Scenario};

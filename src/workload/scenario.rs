@@ -37,13 +37,15 @@ pub enum Scenario {
     Copy,
     /// A fence is armed, signalled by the GPU, and its waiter released, with up to 4,096 others
     Scale,
+    /// An engine is lost or hung: until another program's work goes on there
+    Reset,
     /// Everything waits for the CPU: what does that cost?
     Idle,
 }
 
 impl Scenario {
     /// All, in the order in which they are run and shown.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Handoff,
         Self::HandoffCross,
         Self::Storm,
@@ -53,6 +55,7 @@ impl Scenario {
         Self::FanIn,
         Self::Copy,
         Self::Scale,
+        Self::Reset,
         Self::Idle,
     ];
 
@@ -69,6 +72,7 @@ impl Scenario {
             Self::FanIn => "fan-in",
             Self::Copy => "copy",
             Self::Scale => "scale",
+            Self::Reset => "reset",
             Self::Idle => "idle",
         }
     }
@@ -84,6 +88,7 @@ impl Scenario {
             Self::FanOut | Self::FanIn => "fan of 32",
             Self::Copy => "copy of 1 MiB",
             Self::Scale => "signal and its wait",
+            Self::Reset => "recovery",
             Self::Idle => "second",
         }
     }

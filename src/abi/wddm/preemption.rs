@@ -74,3 +74,39 @@ structure!(PreemptionCaps is "D3DKMDT_PREEMPTION_CAPS", 8 bytes {
     graphics "GraphicsPreemptionGranularity" @ 0,
     compute "ComputePreemptionGranularity" @ 4,
 });
+
+impl PreemptionCaps {
+    /// The published names of both; a number that has none as it is.
+    #[must_use]
+    pub fn names(self) -> (String, String) {
+        let name = |values: &[(&str, u32)], value: u32| {
+            let mut values = values.iter();
+            let named = values.find(|(_, number)| *number == value);
+            named.map_or_else(|| value.to_string(), |(name, _)| (*name).to_owned())
+        };
+        (
+            name(GraphicsPreemption::VALUES.values, self.graphics.0),
+            name(ComputePreemption::VALUES.values, self.compute.0),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn caps_have_their_published_names() {
+        let caps = PreemptionCaps {
+            graphics: GraphicsPreemption::NONE,
+            compute: ComputePreemption::THREAD_GROUP,
+        };
+        assert_eq!(
+            caps.names(),
+            (
+                String::from("D3DKMDT_GRAPHICS_PREEMPTION_NONE"),
+                String::from("D3DKMDT_COMPUTE_PREEMPTION_THREAD_GROUP_BOUNDARY"),
+            )
+        );
+    }
+}

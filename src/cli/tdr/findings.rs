@@ -2,9 +2,9 @@
 //!
 //! A field may be added; none is renamed, removed or given another meaning without a new number.
 
-use super::bystander::Stretch;
 use super::hang::Hang;
 use crate::report::{DeviceDescription, Machine};
+use crate::workload::bystander::Stretch;
 use serde::Serialize;
 use std::time::Duration;
 

@@ -1,10 +1,10 @@
 //! Guilty: the program whose packet hangs the engine, or is under way when the engine's device is lost.
 
-use super::bystander::queue_on;
 use super::calibration;
 use super::hang::Hang;
 use super::scene::{GUILTY_NODE, Scene};
 use crate::gpu::LongKernel;
+use crate::workload::bystander::queue_on;
 use crate::{Allocation, CommandList, Device, HwQueue, StallKind, WaitError};
 use std::time::Duration;
 

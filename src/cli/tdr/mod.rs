@@ -4,7 +4,6 @@
 //! one on another, and submits and waits all the time. What each of them saw is printed, and what the
 //! operating system noted.
 
-mod bystander;
 mod calibration;
 mod delay;
 mod findings;

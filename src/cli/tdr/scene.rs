@@ -1,6 +1,5 @@
 //! Scene: an adapter of two engines, a guilty program on one of them, and an innocent one on both.
 
-use super::bystander::{Bystander, queue_on};
 use super::findings::{Run, microseconds};
 use super::guilty::{Guilty, Plan};
 use super::hang::Hang;
@@ -9,6 +8,7 @@ use crate::gpu::{EngineUnit, Injection, ShaderTuning};
 use crate::os::NodeCounters;
 use crate::sync::Arc;
 use crate::vulkan::{AdapterInfo, Instance};
+use crate::workload::bystander::{Bystander, queue_on};
 use crate::{Adapter, AdapterOptions, CommandList, DeviceExecutionState, TdrPolicy};
 use anyhow::Context;
 use std::num::NonZeroU32;

@@ -32,3 +32,6 @@ pub use queue::MonitoredQueue;
 pub use scale::Scale;
 pub use storm::Storm;
 pub use system::MonitoredSystem;
+
+/// Why there is no recovery to measure.
+pub(super) const NO_RESET: &str = "The comparators' monitored fences are of one device, and lost with it as timeline semaphores are.";

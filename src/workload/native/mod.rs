@@ -7,6 +7,7 @@ mod cpu_wait;
 mod fan;
 mod handoff;
 mod idle;
+mod reset;
 mod scale;
 mod storm;
 
@@ -16,6 +17,7 @@ pub use cpu_wait::{CpuWait, CpuWaitForm};
 pub use fan::Fan;
 pub use handoff::{Handoff, HandoffEngines};
 pub use idle::Idle;
+pub use reset::Reset;
 pub use scale::Scale;
 pub use storm::{Storm, StormForm};
 

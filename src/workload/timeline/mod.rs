@@ -11,6 +11,7 @@ mod fan;
 mod handoff;
 mod idle;
 mod relay;
+mod reset;
 mod scale;
 mod storm;
 
@@ -21,6 +22,7 @@ pub use fan::Fan;
 pub use handoff::{Handoff, HandoffForm};
 pub use idle::Idle;
 pub use relay::Relay;
+pub use reset::Reset;
 pub use scale::Scale;
 pub use storm::Storm;
 

@@ -31,22 +31,22 @@ struct Done {
 
 /// See the file's head.
 #[derive(Debug)]
-pub(super) struct Bystander {
+pub(crate) struct Bystander {
     turns: Arc<Turns>,
     thread: Option<thread::JoinHandle<()>>,
 }
 
 /// What it went through between two moments.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stretch {
+pub(crate) struct Stretch {
     /// Submissions that completed.
-    pub(super) completed: u64,
+    pub(crate) completed: u64,
     /// The longest time of one that was under way then.
-    pub(super) longest: Duration,
+    pub(crate) longest: Duration,
 }
 
 /// A queue of the device on this node.
-pub(super) fn queue_on(device: &Device, node_ordinal: u32) -> anyhow::Result<HwQueue> {
+pub(crate) fn queue_on(device: &Device, node_ordinal: u32) -> anyhow::Result<HwQueue> {
     let options = HwQueueOptions {
         node_ordinal,
         ..HwQueueOptions::default()
@@ -56,7 +56,7 @@ pub(super) fn queue_on(device: &Device, node_ordinal: u32) -> anyhow::Result<HwQ
 
 impl Bystander {
     /// One more queue of a program, at work; a submission that takes longer than `patience` is its end.
-    pub(super) fn start(
+    pub(crate) fn start(
         device: &Device,
         node_ordinal: u32,
         patience: Duration,
@@ -76,14 +76,14 @@ impl Bystander {
     }
 
     /// When the first submission completed that did so after this moment.
-    pub(super) fn first_completed_after(&self, moment: Instant) -> Option<Instant> {
+    pub(crate) fn first_completed_after(&self, moment: Instant) -> Option<Instant> {
         let done = lock(&self.turns.done);
         let mut turns = done.turns.iter();
         Some(turns.find(|turn| turn.ended > moment)?.ended)
     }
 
     /// Waits for that one, unless there are none any more.
-    pub(super) fn wait_for_one_after(&self, moment: Instant) -> Option<Instant> {
+    pub(crate) fn wait_for_one_after(&self, moment: Instant) -> Option<Instant> {
         loop {
             let has_ended = self.error().is_some();
             let first = self.first_completed_after(moment);
@@ -95,7 +95,7 @@ impl Bystander {
     }
 
     /// What became of it between these moments.
-    pub(super) fn between(&self, from: Instant, to: Instant) -> Stretch {
+    pub(crate) fn between(&self, from: Instant, to: Instant) -> Stretch {
         let done = lock(&self.turns.done);
         let turns = done.turns.iter();
         let turns = turns.filter(|turn| turn.ended >= from && turn.began <= to);
@@ -107,7 +107,7 @@ impl Bystander {
     }
 
     /// Why it does not go on, if so.
-    pub(super) fn error(&self) -> Option<String> {
+    pub(crate) fn error(&self) -> Option<String> {
         lock(&self.turns.done).error.clone()
     }
 }

@@ -1,0 +1,267 @@
+//! Preemption: how finely engines are preempted, by the driver's word and as measured.
+//!
+//! A context is asked off the engine while its queue is in the middle of a packet, or of a run of them where
+//! each is short; what is measured is the time until the engine has acknowledged that it refers to it no more.
+
+use super::progress::Bar;
+use crate::sync::Arc;
+use crate::vulkan::{AdapterInfo, Instance};
+use crate::{Adapter, AdapterOptions, Allocation, CommandList, Fence, HwContext, HwQueue};
+use anyhow::ensure;
+use serde::Serialize;
+use std::time::{Duration, Instant};
+
+/// Requests for each kind that count, unless they take longer than this together.
+const REQUESTS: usize = 20;
+const TIME: Duration = Duration::from_millis(300);
+/// An engine that does not answer within this is not preempted.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Packets of a run, and bytes of a transfer: longer than a request takes.
+const RUN: u64 = 40_000;
+const BYTES: u64 = 16 << 20;
+const RING: u64 = 1 << 16;
+
+/// What was found on a device.
+#[derive(Debug, Serialize)]
+pub(super) struct Preemption {
+    /// `D3DKMDT_PREEMPTION_CAPS`.
+    graphics: String,
+    compute: String,
+    requests: Vec<Measured>,
+    /// Why there are no figures, or no more.
+    problem: Option<String>,
+}
+
+/// Requests in the middle of one kind of packet.
+#[derive(Debug, Serialize)]
+struct Measured {
+    packet: Kind,
+    /// Those in whose time the packet did not end.
+    in_the_middle: usize,
+    acknowledged_p50_us: f64,
+    acknowledged_max_us: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Kind {
+    NopRun,
+    Wait,
+    SignalRun,
+    Fill,
+    Copy,
+}
+
+impl Kind {
+    const ALL: [Self; 5] = [
+        Self::NopRun,
+        Self::Wait,
+        Self::SignalRun,
+        Self::Fill,
+        Self::Copy,
+    ];
+
+    fn phrase(self) -> &'static str {
+        match self {
+            Self::NopRun => "run of NOPs",
+            Self::Wait => "WAIT",
+            Self::SignalRun => "run of SIGNALs",
+            Self::Fill => "FILL",
+            Self::Copy => "COPY",
+        }
+    }
+}
+
+/// A context with a queue, and what its packets name.
+struct Scene {
+    adapter: Adapter,
+    context: HwContext,
+    queue: HwQueue,
+    gate: Fence,
+    passed: Fence,
+    from: Allocation,
+    to: Allocation,
+    /// Of requests so far.
+    number: u64,
+}
+
+impl Preemption {
+    /// Steps of the progress bar.
+    pub(super) const STEPS: usize = 1;
+
+    pub(super) fn measure(instance: &Arc<Instance>, info: &AdapterInfo, bar: &Bar) -> Self {
+        bar.begin(format!("{}, preemption", info.name));
+        let mut found = Self {
+            graphics: String::new(),
+            compute: String::new(),
+            requests: Vec::new(),
+            problem: None,
+        };
+        if let Err(error) = found.fill_in(instance, info) {
+            found.problem = Some(format!("{error:#}"));
+        }
+        bar.step();
+        found
+    }
+
+    fn fill_in(&mut self, instance: &Arc<Instance>, info: &AdapterInfo) -> anyhow::Result<()> {
+        let mut scene = Scene::open(instance, info)?;
+        (self.graphics, self.compute) = scene.adapter.os().preemption_caps().names();
+        for kind in Kind::ALL {
+            if let Some(measured) = scene.measure(kind)? {
+                self.requests.push(measured);
+            }
+        }
+        Ok(())
+    }
+
+    /// All of it, for a person.
+    pub(super) fn sentences(&self) -> Vec<String> {
+        let mut sentences = Vec::new();
+        if !self.compute.is_empty() {
+            sentences.push(format!(
+                "Preemption, by the driver's word: compute {}, graphics {}.",
+                self.compute, self.graphics
+            ));
+        }
+        let each: Vec<_> = self.requests.iter().map(Measured::phrase).collect();
+        if !each.is_empty() {
+            sentences.push(format!(
+                "A request in the middle of a packet was acknowledged before its end (median, longest): {}.",
+                each.join("; ")
+            ));
+        }
+        if let Some(problem) = &self.problem {
+            sentences.push(format!("Preemption could not be measured: {problem}."));
+        }
+        sentences
+    }
+}
+
+impl Measured {
+    fn of(kind: Kind, mut times: Vec<Duration>) -> Option<Self> {
+        times.sort_unstable();
+        let us = |time: &Duration| time.as_secs_f64() * 1e6;
+        Some(Self {
+            packet: kind,
+            in_the_middle: times.len(),
+            acknowledged_p50_us: us(times.get(times.len() / 2)?),
+            acknowledged_max_us: us(times.last()?),
+        })
+    }
+
+    fn phrase(&self) -> String {
+        format!(
+            "{} {:.0} µs, {:.0} µs of {}",
+            self.packet.phrase(),
+            self.acknowledged_p50_us,
+            self.acknowledged_max_us,
+            self.in_the_middle
+        )
+    }
+}
+
+impl Scene {
+    fn open(instance: &Arc<Instance>, info: &AdapterInfo) -> anyhow::Result<Self> {
+        let adapter = Adapter::open_on(instance, info, &AdapterOptions::default())?;
+        let device = adapter.create_device();
+        let context = device.create_context(0, 1)?;
+        Ok(Self {
+            queue: context.create_hw_queue(RING)?,
+            context,
+            gate: device.create_fence(0)?,
+            passed: device.create_fence(0)?,
+            from: device.create_allocation(BYTES)?,
+            to: device.create_allocation(BYTES)?,
+            number: 0,
+            adapter,
+        })
+    }
+
+    /// None where every packet ended before it was asked for.
+    fn measure(&mut self, kind: Kind) -> anyhow::Result<Option<Measured>> {
+        let (begin, mut times) = (Instant::now(), Vec::new());
+        while times.len() < REQUESTS && (times.is_empty() || begin.elapsed() < TIME) {
+            times.extend(self.request(kind)?);
+            if begin.elapsed() > PATIENCE {
+                break;
+            }
+        }
+        Ok(Measured::of(kind, times))
+    }
+
+    /// Asks once; the time to the answer, if that came before the packet's end.
+    fn request(&mut self, kind: Kind) -> anyhow::Result<Option<Duration>> {
+        self.number += 1;
+        let (base, first) = (self.passed.current_value(), self.queue.read_index());
+        let end = self.queue.submit(&self.list(kind, base))?;
+        let begin = Instant::now();
+        while !self.is_in_the_midst(kind, base, first) {
+            ensure!(begin.elapsed() < PATIENCE, "a packet is not begun");
+            std::thread::yield_now();
+        }
+        let asked = Instant::now();
+        self.context.suspend(PATIENCE)?;
+        let answered = asked.elapsed();
+        let progress = self.queue.progress_fence();
+        let is_before = progress.current_value() < end;
+        self.context.resume();
+        if kind == Kind::Wait {
+            self.gate.signal(self.number)?;
+        }
+        progress.wait(end, PATIENCE)?;
+        Ok(is_before.then_some(answered))
+    }
+
+    fn list(&self, kind: Kind, base: u64) -> CommandList {
+        let mut list = CommandList::new();
+        match kind {
+            Kind::NopRun => (0..RUN).for_each(|_| {
+                list.nop();
+            }),
+            Kind::Wait => {
+                list.signal(&self.passed, base + 1)
+                    .wait(&self.gate, self.number);
+            }
+            Kind::SignalRun => (1..=RUN).for_each(|value| {
+                list.signal(&self.passed, base + value);
+            }),
+            Kind::Fill => {
+                list.fill(&self.from, 0..BYTES, self.number);
+            }
+            Kind::Copy => {
+                // What tells that it has begun.
+                self.from.write(0, &[self.number]);
+                list.copy(&self.from, 0..BYTES, &self.to, 0);
+            }
+        }
+        list
+    }
+
+    fn is_in_the_midst(&self, kind: Kind, base: u64, first: u64) -> bool {
+        let is_changed = |memory: &Allocation| {
+            let mut word = [0];
+            memory.read(0, &mut word);
+            word[0] == self.number
+        };
+        match kind {
+            Kind::NopRun => self.queue.read_index() > first,
+            Kind::Wait | Kind::SignalRun => self.passed.current_value() > base,
+            Kind::Fill => is_changed(&self.from),
+            Kind::Copy => is_changed(&self.to),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_without_a_request_in_its_middle_has_no_figure() {
+        assert!(Measured::of(Kind::Wait, Vec::new()).is_none());
+        let times = [3, 1, 2].map(Duration::from_micros);
+        let measured = Measured::of(Kind::Wait, times.to_vec()).unwrap();
+        assert_eq!(measured.phrase(), "WAIT 2 µs, 3 µs of 3");
+    }
+}
