@@ -33,9 +33,12 @@ pub enum EngineUnitError {
     /// The device has no queue left.
     #[error("the device gives out no queue for the engine")]
     NoQueue,
-    /// Engines in processes of their own are not offered.
-    #[error("engines in processes of their own are not offered yet; choose the instance as unit")]
-    Process,
+    /// The engine's queue is in another process.
+    #[error(
+        "an engine in a process of its own has its queue there; one that executes command buffers is of this \
+         process: choose another unit"
+    )]
+    OtherProcess,
 }
 
 impl EngineUnit {
@@ -121,7 +124,7 @@ impl EngineUnit {
             Self::Instance => (0..engines)
                 .map(|node| own(&Instance::new(InstanceOptions { validation })?, node))
                 .collect(),
-            Self::Process => Err(EngineUnitError::Process),
+            Self::Process => Err(EngineUnitError::OtherProcess),
         }
     }
 }
