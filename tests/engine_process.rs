@@ -109,12 +109,13 @@ fn logged(queue: &HwQueue, fence: &Fence) -> Vec<u64> {
     of_fence.map(|entry| entry.fence_value).collect()
 }
 
-/// Has a queue keep its engine, or itself where the driver ends loops, for good.
+/// Has a queue keep its engine, or itself where the driver ends loops, for good; returns when it does, or is
+/// about to.
 fn hang(queue: &mut HwQueue) {
     let list = &mut CommandList::new();
-    queue
-        .submit(list.stall(StallKind::HeedsNothing, u64::MAX))
-        .unwrap();
+    list.nop().stall(StallKind::HeedsNothing, u64::MAX);
+    queue.submit(list).unwrap();
+    until("the packet before it is done", || queue.read_index() > 0);
 }
 
 /// Two engines in processes hand a fence to each other: each packet takes effect once, in its order, and
@@ -167,6 +168,10 @@ fn pr_01_a_killed_engine_process_is_a_lost_engine() {
     let Some(adapter) = opened(2, LATE) else {
         return;
     };
+    // The node's first queues: one that could go on is taken for the guilty one where none says that it is
+    // in a packet.
+    let guilty = [(); 4].map(|()| adapter.create_device());
+    let mut hanging = guilty.each_ref().map(|guilty| queue_of(guilty, 0));
     let innocent = adapter.create_device();
     let (mut same, mut other) = (queue_of(&innocent, 0), queue_of(&innocent, 1));
     let (mirror, far) = (
@@ -175,9 +180,7 @@ fn pr_01_a_killed_engine_process_is_a_lost_engine() {
     );
     let mut value = 0;
     let mut seen = Vec::new();
-    for kills in 1..=4 {
-        let guilty = adapter.create_device();
-        let mut hangs = queue_of(&guilty, 0);
+    for ((guilty, hangs), kills) in guilty.iter().zip(&mut hanging).zip(1..) {
         let process = process_of(&adapter, 0);
         let mut submit = |value| {
             same.submit(
@@ -194,7 +197,7 @@ fn pr_01_a_killed_engine_process_is_a_lost_engine() {
             value += 1;
             submit(value);
         }
-        hang(&mut hangs);
+        hang(hangs);
         for _ in 0..5 {
             value += 1;
             submit(value);
@@ -239,6 +242,43 @@ fn pr_01_a_process_that_is_killed_idle_is_replaced() {
     assert_eq!(fence.wait(2, LONG), Ok(()));
     assert!(is_gone(process));
     assert_eq!(device.execution_state(), DeviceExecutionState::ACTIVE);
+}
+
+/// PR-01, TD-22: a spare's process is as easily killed, or stopped, while it is kept: the next one is made.
+///
+/// Kills `a-lost-spare-is-not-made-again`.
+#[test]
+fn pr_01_a_spare_whose_process_was_struck_is_made_again() {
+    if !is_device() {
+        return;
+    }
+    for signal in [Signal::KILL, Signal::STOP] {
+        let adapter = Adapter::open(&AdapterOptions {
+            spares: SparePolicy::Kept,
+            ..options(1, LATE)
+        })
+        .unwrap();
+        let device = adapter.create_device();
+        let (mut queue, fence) = (queue_of(&device, 0), device.create_fence(0).unwrap());
+        queue.submit(CommandList::new().signal(&fence, 1)).unwrap();
+        fence.wait(1, LONG).unwrap();
+        let engine = process_of(&adapter, 0);
+        let own = engine.as_raw_nonzero().to_string();
+        // Made from the first submission on.
+        let mut spare = None;
+        until("a spare's process is there", || {
+            spare = children().into_iter().find(|child| *child != own);
+            spare.is_some() && !threads().contains(&String::from("nf-spare"))
+        });
+        let spare = Pid::from_raw(spare.unwrap().parse().unwrap()).unwrap();
+        kill_process(spare, signal).unwrap();
+        kill_process(engine, Signal::KILL).unwrap();
+        queue.submit(CommandList::new().signal(&fence, 2)).unwrap();
+        assert_eq!(fence.wait(2, LONG), Ok(()), "{signal:?}");
+        assert_eq!(device.execution_state(), DeviceExecutionState::ACTIVE);
+        assert_eq!(adapter.node_counters().resets, 1);
+        assert_eq!(codes(&adapter), [ENGINE]);
+    }
 }
 
 /// TD-13, TD-23: a process that is stopped is found by the watch, and killed: nothing brings it back, and

@@ -42,8 +42,8 @@ pub enum EngineUnitError {
 }
 
 impl EngineUnit {
-    /// Those whose engines are of this process.
-    pub const IN_PROCESS: [Self; 3] = [Self::Queue, Self::Device, Self::Instance];
+    /// All, the smallest first.
+    pub const ALL: [Self; 4] = [Self::Queue, Self::Device, Self::Instance, Self::Process];
 
     /// Its name, for people and in JSON.
     #[must_use]

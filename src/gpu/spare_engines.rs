@@ -10,6 +10,7 @@ use crate::sync::plain::{Mutex, lock};
 use crate::sync::{Arc, thread};
 use std::fmt;
 use std::sync::{Condvar, PoisonError};
+use std::time::Duration;
 
 /// When spares are made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -152,6 +153,9 @@ impl SpareEngines {
     }
 }
 
+/// A new engine has executed a slice within this, and compiled for it; else it is none.
+const WARM_TIME: Duration = Duration::from_secs(60);
+
 /// Slices that an engine has executed when it is warm: one of each kind.
 pub(super) const WARM_SLICES: u64 = 4;
 
@@ -181,7 +185,10 @@ fn warm_up(engine: &mut dyn Engine) -> Result<(), MapError> {
             verbose: false,
         };
         engine.start(slice, work).map_err(lost)?;
-        engine.wait(slice, None).map_err(lost)?;
+        let has_ended = engine.wait(slice, Some(WARM_TIME)).map_err(lost)?;
+        if !has_ended {
+            return Err(MapError::Refused(String::from("it comes to no end")));
+        }
     }
     Ok(())
 }
