@@ -15,7 +15,7 @@ use std::time::Duration;
 /// When spares are made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SparePolicy {
-    /// One is kept ready from the first submission on, and costs its memory and its threads.
+    /// One is kept ready from the adapter's start on, and costs its memory and its threads.
     Kept,
     /// One is made when an engine is suspected: it has not answered for a part of its time.
     #[default]
@@ -82,6 +82,14 @@ impl SpareEngines {
         self.policy
     }
 
+    /// Has one made where one is kept.
+    pub fn keep(self: &Arc<Self>) {
+        match self.policy {
+            SparePolicy::Kept => self.prepare(),
+            SparePolicy::OnSuspicion => {}
+        }
+    }
+
     /// One will be needed: has it made, unless it is there or being made.
     pub fn prepare(self: &Arc<Self>) {
         let mut spare = lock(&self.spare);
@@ -139,8 +147,8 @@ impl SpareEngines {
             }
         };
         drop(spare);
-        if self.policy == SparePolicy::Kept && taken.is_ok() {
-            self.prepare();
+        if taken.is_ok() {
+            self.keep();
         }
         taken
     }

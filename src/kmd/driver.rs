@@ -183,6 +183,9 @@ impl Ddi for Driver {
         for node in &self.nodes {
             self.serve(node)?;
         }
+        if let Some(spares) = &self.spares {
+            spares.keep();
+        }
         Ok(())
     }
 
