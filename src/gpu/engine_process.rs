@@ -38,11 +38,8 @@ type Shared = Arc<RwLock<ShaderEngine>>;
 /// The first message is no request for an engine: else it does not return.
 pub fn serve_engine(socket: OwnedFd) -> anyhow::Result<()> {
     let socket = Arc::new(socket);
-    let (opening, number) = match Request::receive(&socket) {
-        Ok((Request::Open(opening), number, _)) => (opening, number),
-        Ok(_) | Err(_) => {
-            bail!("native-fence starts this command by itself, with a socket for its input")
-        }
+    let Ok((Request::Open(opening), number, _)) = Request::receive(&socket) else {
+        bail!("native-fence starts this command by itself, with a socket for its input")
     };
     let _ends = EndsAtOnce;
     let mut child = match open(&opening).and_then(|engine| Child::new(&socket, engine)) {
@@ -56,7 +53,7 @@ pub fn serve_engine(socket: OwnedFd) -> anyhow::Result<()> {
     child.done(number, 0)?;
     loop {
         match Request::receive(&socket) {
-            Ok((request, number, descriptor)) => child.serve(request, number, descriptor)?,
+            Ok((request, number, descriptor)) => child.serve(&request, number, descriptor)?,
             Err(ProtocolError::Pass(_)) => return Ok(()),
             Err(error) => bail!("the parent sent no request: {error}"),
         }
@@ -109,14 +106,14 @@ impl Child {
 
     fn serve(
         &mut self,
-        request: Request,
+        request: &Request,
         number: u64,
         descriptor: Option<OwnedFd>,
     ) -> anyhow::Result<()> {
         let engine = self.engine.read().unwrap_or_else(PoisonError::into_inner);
-        let done = match request {
+        let done = match *request {
             Request::Open(_) => bail!("the parent opened its engine twice"),
-            Request::Map { memory, bytes } => map(&*engine, descriptor, bytes).map(|address| {
+            Request::Map { memory, bytes } => map(&engine, descriptor, bytes).map(|address| {
                 let va = address.va.0;
                 self.memories.insert(memory, address);
                 va

@@ -155,11 +155,9 @@ fn spawn(command: Command) -> io::Result<Child> {
         STARTER.get_or_init(|| Mutex::new(sender))
     };
     let (started, child) = channel();
-    let gone = |_| io::Error::other("the thread that starts engines is gone");
-    lock(starter)
-        .send((command, started))
-        .map_err(|_| gone(()))?;
-    child.recv().map_err(|_| gone(()))?
+    let gone = || io::Error::other("the thread that starts engines is gone");
+    lock(starter).send((command, started)).map_err(|_| gone())?;
+    child.recv().map_err(|_| gone())?
 }
 
 #[cfg(test)]
