@@ -150,6 +150,8 @@ fn pr_01_a_killed_process_is_shown_to_be_recovered_from() {
 }
 
 /// PR-01, TD-23: an engine's process is stopped, and found by the watch.
+///
+/// Kills `a-stopped-process-is-killed`.
 #[test]
 fn td_23_a_stopped_process_is_shown_to_be_recovered_from() {
     if let Some(run) = run_of("stopped-process") {
@@ -162,6 +164,8 @@ fn td_23_a_stopped_process_is_shown_to_be_recovered_from() {
 
 /// TD-13: a packet that never ends, where the driver lets it: its process is killed. Elsewhere it is said
 /// that nothing hung, and the process is the same.
+///
+/// Kills `a-process-that-is-there-is-called-gone`.
 #[test]
 fn td_13_an_endless_packet_is_recovered_from_or_never_hung() {
     if let Some(run) = run_of("endless") {

@@ -234,6 +234,8 @@ fn works(adapter: &Adapter) {
 }
 
 /// PR-01: also of an engine that nobody waits for: who comes next has one that works.
+///
+/// Kills `who-waits-for-ever-is-not-told`.
 #[test]
 fn pr_01_a_process_that_is_killed_idle_is_replaced() {
     let Some(adapter) = opened(1, LATE) else {
@@ -331,16 +333,15 @@ fn td_23_a_stopped_engine_process_is_killed_and_replaced() {
 }
 
 /// TD-13: a shader that never ends is recovered from, and its processor is won back: its process is gone,
-/// which no engine of this process could be. On a driver that ends loops nothing is endless.
+/// which no engine of this process could be. On a driver that ends loops nothing is endless: there nothing
+/// happens to anybody.
+///
+/// Kills `an-end-is-told-of-another-slice`.
 #[test]
 fn td_13_a_shader_that_never_ends_gives_its_processor_back() {
     let Some(adapter) = opened(2, SOON) else {
         return;
     };
-    if adapter.info().unwrap().driver_info.starts_with("Mesa 22") {
-        println!("left out: the driver ends every loop");
-        return;
-    }
     let (guilty, innocent) = (adapter.create_device(), adapter.create_device());
     let mut hangs = queue_of(&guilty, 0);
     let (mut same, mut other) = (queue_of(&innocent, 0), queue_of(&innocent, 1));
@@ -357,18 +358,23 @@ fn td_13_a_shader_that_never_ends_gives_its_processor_back() {
             .submit(CommandList::new().wait(&here, value).signal(&there, value))
             .unwrap();
     }
-    assert_eq!(
-        hangs.progress_fence().wait(1, LONG),
-        Err(WaitError::DeviceLost)
-    );
-    assert!(is_gone(process));
+    let ends_loops = adapter.info().unwrap().driver_info.starts_with("Mesa 22");
+    let (state, records): (_, &[u32]) = if ends_loops {
+        println!("the driver ends every loop");
+        (DeviceExecutionState::ACTIVE, &[])
+    } else {
+        let ended = hangs.progress_fence().wait(1, LONG);
+        assert_eq!(ended, Err(WaitError::DeviceLost));
+        (DeviceExecutionState::HUNG, &[ENGINE])
+    };
     assert_eq!(there.wait(20, LONG), Ok(()));
+    assert_eq!(is_gone(process), !ends_loops);
     let all: Vec<_> = (1..=20).collect();
     assert_eq!(logged(&same, &here), all);
     assert_eq!(logged(&other, &there), all);
-    assert_eq!(guilty.execution_state(), DeviceExecutionState::HUNG);
+    assert_eq!(guilty.execution_state(), state);
     assert_eq!(innocent.execution_state(), DeviceExecutionState::ACTIVE);
-    assert_eq!(codes(&adapter), [ENGINE]);
+    assert_eq!(codes(&adapter), records);
 }
 
 /// TD-14: with an adapter go its engines' processes, a spare's among them, and one that is stopped.
@@ -460,6 +466,8 @@ fn td_14_no_engine_process_outlives_its_killed_parent() {
 }
 
 /// NF-12: what cannot be is refused with what to do, and nothing else is given instead.
+///
+/// Kills `forced-local-memory-is-passed-over-for-processes`.
 #[test]
 fn nf_12_engine_processes_share_files_of_memory_alone() {
     let Some(adapter) = opened(1, LATE) else {
