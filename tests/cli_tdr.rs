@@ -159,6 +159,8 @@ fn td_23_a_stopped_process_is_shown_to_be_recovered_from() {
         assert_eq!(run["process_gone"], true);
         let found = run["verdict_us"].as_u64().unwrap();
         assert!(found >= 1_000_000, "it has all of TdrDelay: {found}");
+        let report = run["reports"][0].as_str().unwrap();
+        assert!(report.contains("did not answer"), "{report}");
     }
 }
 

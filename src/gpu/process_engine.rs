@@ -128,7 +128,9 @@ impl AddressSpace for ProcessEngine {
             memory,
         });
         if !self.caps.holds(GpuVa(va), region.len() as u64) {
-            return Err(MapError::Address(va));
+            // The engine there has looked at it already: the process says what cannot be.
+            self.link.end();
+            return Ok(EngineAddress::gone());
         }
         let va = GpuVa(va);
         Ok(EngineAddress { va, memory })
