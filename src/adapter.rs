@@ -5,15 +5,21 @@
 
 use crate::gpu::{
     CommandEngine, Crowd, Engine, EngineCaps, EngineUnit, EngineUnitError, Injection, Node,
-    NodeCounters, NodePolicy, ShaderEngine, ShaderTuning, SharedQueue, SpareEngines, SparePolicy,
+    NodeCounters, NodePolicy, ProcessEngine, ProcessError, ShaderEngine, ShaderTuning, SharedQueue,
+    SpareEngines, SparePolicy, engine_program,
 };
 use crate::kmd::{CommandDriver, Ddi, Driver, DriverOptions};
 use crate::os::{self, Features, FenceMemory, TdrPolicy, Tracing};
-use crate::shared::Providers;
+use crate::shared::{NoLocalMemory, Providers};
 use crate::sync::{Arc, lock};
 use crate::umd::Device;
-use crate::vulkan::{self, AdapterInfo, DeviceLoss, Instance, InstanceOptions, MemoryOptions};
+use crate::vulkan::{
+    self, AdapterInfo, DeviceLoss, Instance, InstanceOptions, MemoryOptions, MemoryPlacement,
+    SystemMemory,
+};
 use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::sync::Weak;
 
 /// Why no adapter came up.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +39,9 @@ pub enum OpenError {
     /// The engine's queue could not be had.
     #[error(transparent)]
     Unit(#[from] EngineUnitError),
+    /// An engine in a process of its own could not be made.
+    #[error(transparent)]
+    Process(#[from] ProcessError),
     /// The engine could not be made.
     #[error("the engine could not be made: {0}")]
     Engine(String),
@@ -62,6 +71,9 @@ pub struct AdapterOptions {
     pub nodes: NonZeroU32,
     /// What an engine is made of; the default for the device where `None`.
     pub unit: Option<EngineUnit>,
+    /// The program `nfence`, which engines in processes of their own are: where `None` the one that runs,
+    /// if it is that, else the one beside it or in PATH.
+    pub engine_program: Option<PathBuf>,
     /// Which memory is used for what.
     pub memory: MemoryOptions,
     /// Where [`Device::create_fence`] makes fences.
@@ -90,6 +102,7 @@ impl Default for AdapterOptions {
             engine: EngineKind::default(),
             nodes: NonZeroU32::MIN,
             unit: None,
+            engine_program: None,
             memory: MemoryOptions::default(),
             fence_memory: FenceMemory::default(),
             policy: NodePolicy::default(),
@@ -103,9 +116,8 @@ impl Default for AdapterOptions {
     }
 }
 
-/// What engines are made of.
+/// What engines of this process are made of.
 struct Opened {
-    unit: EngineUnit,
     queues: Vec<SharedQueue>,
     /// Of the first queue.
     device: Arc<vulkan::Device>,
@@ -119,9 +131,7 @@ impl Opened {
         info: &AdapterInfo,
         options: &AdapterOptions,
     ) -> Result<Self, OpenError> {
-        let unit = options
-            .unit
-            .unwrap_or_else(|| EngineUnit::default_for(info));
+        let unit = unit_of(info, options);
         let (nodes, injection) = (options.nodes.get(), options.injection.as_deref());
         let queues =
             unit.open_lossy_queues(instance, info, nodes, options.validation, injection)?;
@@ -129,12 +139,84 @@ impl Opened {
         let device = Arc::clone(lock(first).device());
         let providers = vulkan::memory_providers(instance, &device, options.memory)?;
         Ok(Self {
-            unit,
             queues,
             device,
             providers: Arc::new(providers),
         })
     }
+}
+
+fn unit_of(info: &AdapterInfo, options: &AdapterOptions) -> EngineUnit {
+    let unit = options.unit;
+    unit.unwrap_or_else(|| EngineUnit::default_for(info))
+}
+
+/// Engines, and what makes the next one of their kind, or says as a sentence why not.
+type Engines = (Vec<Box<dyn Engine>>, Box<MakeSpare>);
+type MakeSpare = dyn Fn() -> Result<Box<dyn Engine>, String> + Send + Sync;
+
+/// Engines of this process.
+fn engines_here(
+    instance: &Arc<Instance>,
+    info: &AdapterInfo,
+    options: &AdapterOptions,
+) -> Result<Engines, OpenError> {
+    let Opened {
+        queues, providers, ..
+    } = Opened::by(instance, info, options)?;
+    let engines = queues
+        .into_iter()
+        .zip(0..)
+        .map(|(queue, ordinal)| -> Result<Box<dyn Engine>, OpenError> {
+            let engine = ShaderEngine::new(queue, options.tuning);
+            let engine = match &options.injection {
+                Some(injection) => {
+                    engine.and_then(|engine| engine.with_injection(injection, ordinal))
+                }
+                None => engine,
+            };
+            let engine = engine.map_err(|error| OpenError::Engine(format!("{error:#}")))?;
+            Ok(Box::new(engine.with_providers(&providers)))
+        })
+        .collect::<Result<_, _>>()?;
+    let (info, validation, tuning) = (info.clone(), options.validation, options.tuning);
+    let injection = options.injection.clone();
+    let spare = move || {
+        spare_engine(&info, &providers, validation, tuning, injection.as_ref())
+            .map_err(|error| format!("{error:#}"))
+    };
+    Ok((engines, Box::new(spare)))
+}
+
+/// Engines in processes of their own, to which files of memory pass and nothing else.
+fn engines_in_processes(
+    info: &AdapterInfo,
+    options: &AdapterOptions,
+) -> Result<Engines, OpenError> {
+    let memory = options.memory;
+    if memory.placement == MemoryPlacement::LocalForced {
+        return Err(vulkan::MemoryError::NoLocalMemory(NoLocalMemory::OtherProcess).into());
+    }
+    if memory.system == SystemMemory::Exported {
+        let why = vulkan::TrialError::NotOffered(NoLocalMemory::OtherProcess);
+        let tried = vec![("vulkan-system", why)];
+        return Err(vulkan::MemoryError::NoSystemMemory(tried).into());
+    }
+    if options.injection.is_some() {
+        return Err(ProcessError::Injection.into());
+    }
+    let program = options.engine_program.clone();
+    let program = program.map_or_else(engine_program, Ok);
+    let program = program.map_err(ProcessError::from)?;
+    let (info, validation, tuning) = (info.clone(), options.validation, options.tuning);
+    let engine = move || -> Result<Box<dyn Engine>, ProcessError> {
+        let engine = ProcessEngine::new(&program, &info, validation, tuning)?;
+        Ok(Box::new(engine))
+    };
+    let engines = (0..options.nodes.get()).map(|_| engine());
+    let engines = engines.collect::<Result<_, _>>()?;
+    let spare = move || engine().map_err(|error| error.to_string());
+    Ok((engines, Box::new(spare)))
 }
 
 /// An engine of a device and an instance of its own, whatever the others are made of: it takes the place of
@@ -163,9 +245,9 @@ pub struct Adapter {
     info: Option<AdapterInfo>,
     /// The device of an adapter without native fences.
     bare_device: Option<Arc<vulkan::Device>>,
-    /// Of an adapter whose engines are replaced.
-    spares: Option<Arc<SpareEngines>>,
     fence_memory: FenceMemory,
+    /// None of an adapter over another driver.
+    driver: Weak<Driver>,
 }
 
 impl Adapter {
@@ -209,48 +291,28 @@ impl Adapter {
         if !missing.is_empty() || options.engine == EngineKind::CommandBuffers {
             return Self::without_native_fences(instance, info, &missing, options);
         }
-        let Opened {
-            unit,
-            queues,
-            providers,
-            ..
-        } = Opened::by(instance, info, options)?;
-        let engines = queues
-            .into_iter()
-            .zip(0..)
-            .map(|(queue, ordinal)| -> Result<Box<dyn Engine>, OpenError> {
-                let engine = ShaderEngine::new(queue, options.tuning);
-                let engine = match &options.injection {
-                    Some(injection) => {
-                        engine.and_then(|engine| engine.with_injection(injection, ordinal))
-                    }
-                    None => engine,
-                };
-                let engine = engine.map_err(|error| OpenError::Engine(format!("{error:#}")))?;
-                Ok(Box::new(engine.with_providers(&providers)))
-            })
-            .collect::<Result<_, _>>()?;
+        let unit = unit_of(info, options);
+        let (engines, spare) = match unit {
+            EngineUnit::Process => engines_in_processes(info, options)?,
+            EngineUnit::Queue | EngineUnit::Device | EngineUnit::Instance => {
+                engines_here(instance, info, options)?
+            }
+        };
         let room = unit.room(info, options.nodes.get());
         let crowd = Crowd::new(room);
         let nodes = Self::nodes(engines, options.policy, crowd)?;
-        let spares = options.tdr.recovers().then(|| {
-            let (info, providers) = (info.clone(), Arc::clone(&providers));
-            let (validation, tuning) = (options.validation, options.tuning);
-            let injection = options.injection.clone();
-            SpareEngines::new(options.spares, move || {
-                spare_engine(&info, &providers, validation, tuning, injection.as_ref())
-                    .map_err(|error| format!("{error:#}"))
-            })
-        });
+        let recovers = options.tdr.recovers();
+        let spares = recovers.then(|| SpareEngines::new(options.spares, spare));
         let driver = DriverOptions {
             shared_device: unit == EngineUnit::Queue,
             ..options.driver.clone()
         };
-        let driver = Driver::with_spares(nodes, driver, spares.clone());
+        let driver = Driver::with_spares(nodes, driver, spares);
+        let known = Arc::downgrade(&driver);
         let adapter = Self::with_driver_watched(driver, options.features, options.tdr)?;
         Ok(Self {
             info: Some(info.clone()),
-            spares,
+            driver: known,
             fence_memory: options.fence_memory,
             ..adapter
         })
@@ -358,8 +420,8 @@ impl Adapter {
             os: os::Adapter::start_watched(driver, features, tdr)?,
             info: None,
             bare_device: None,
-            spares: None,
             fence_memory: FenceMemory::default(),
+            driver: Weak::new(),
         })
     }
 
@@ -379,7 +441,8 @@ impl Adapter {
     /// Whether an engine stands ready to take the place of one that is given up ([`SparePolicy::Kept`]).
     #[must_use]
     pub fn has_spare(&self) -> bool {
-        self.spares.as_ref().is_some_and(|spares| spares.is_ready())
+        let driver = self.driver.upgrade();
+        driver.is_some_and(|driver| driver.has_spare())
     }
 
     /// The OS's adapter: caps, counters, the driver.
@@ -392,6 +455,14 @@ impl Adapter {
     #[must_use]
     pub fn providers(&self) -> &Providers {
         self.os.ddi().providers()
+    }
+
+    /// The process that a node's engine is in now, where that is not this one: another engine that takes
+    /// its place is in another.
+    #[must_use]
+    pub fn engine_process(&self, node_ordinal: u32) -> Option<u32> {
+        let driver = self.driver.upgrade()?;
+        driver.node(node_ordinal).ok()?.engine().process_id()
     }
 
     /// Counters of all engines together; [`Ddi::node_counters`] has those of each.

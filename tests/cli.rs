@@ -165,7 +165,7 @@ fn doctor_names_the_device_and_tries_native_fences() {
         .iter()
         .map(|unit| unit["unit"].as_str().unwrap())
         .collect();
-    assert_eq!(names, ["queue", "device", "instance"]);
+    assert_eq!(names, ["queue", "device", "instance", "process"]);
     let default = device["default_unit"].as_str().unwrap();
     let of_default = units.iter().find(|unit| unit["unit"] == default).unwrap();
     assert!(

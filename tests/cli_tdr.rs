@@ -69,6 +69,9 @@ fn help_names_the_kinds_and_shows_examples() {
     assert_eq!(output.status.code(), Some(0));
     for word in [
         "lost",
+        "killed-process",
+        "stopped-process",
+        "endless",
         "abort",
         "dispatch",
         "stall",
@@ -130,6 +133,52 @@ fn td_06_a_long_kernel_is_shown_to_be_recovered_from() {
         assert!(found >= 1_000_000, "it has all of TdrDelay: {found}");
         let report = run["reports"][0].as_str().unwrap();
         assert!(report.contains("did not answer"), "{report}");
+    }
+}
+
+/// PR-01, TD-12: an engine's process is killed, of which nobody has to wait for a time-out either.
+///
+/// Kills `the-process-is-not-struck`.
+#[test]
+fn pr_01_a_killed_process_is_shown_to_be_recovered_from() {
+    if let Some(run) = run_of("killed-process") {
+        expect_recovery(&run);
+        assert_eq!(run["process_gone"], true);
+        let report = run["reports"][0].as_str().unwrap();
+        assert!(report.contains("its device is lost"), "{report}");
+    }
+}
+
+/// PR-01, TD-23: an engine's process is stopped, and found by the watch.
+///
+/// Kills `a-stopped-process-is-killed`.
+#[test]
+fn td_23_a_stopped_process_is_shown_to_be_recovered_from() {
+    if let Some(run) = run_of("stopped-process") {
+        expect_recovery(&run);
+        assert_eq!(run["process_gone"], true);
+        let found = run["verdict_us"].as_u64().unwrap();
+        assert!(found >= 1_000_000, "it has all of TdrDelay: {found}");
+        let report = run["reports"][0].as_str().unwrap();
+        assert!(report.contains("did not answer"), "{report}");
+    }
+}
+
+/// TD-13: a packet that never ends, where the driver lets it: its process is killed. Elsewhere it is said
+/// that nothing hung, and the process is the same.
+///
+/// Kills `a-process-that-is-there-is-called-gone`.
+#[test]
+fn td_13_an_endless_packet_is_recovered_from_or_never_hung() {
+    if let Some(run) = run_of("endless") {
+        if run["outcome"] != "never_hung" {
+            expect_recovery(&run);
+            assert_eq!(run["process_gone"], true);
+            return;
+        }
+        assert!(run["slices_cut"].as_u64().unwrap() > 0, "{run:#}");
+        assert_eq!(run["process_gone"], false);
+        assert_eq!(run["engine_resets"], 0);
     }
 }
 

@@ -74,9 +74,10 @@ impl From<OpenError> for Refusal {
         let status = match error {
             OpenError::BringUp(_) | OpenError::Choice(_) => NtStatus::NO_SUCH_DEVICE,
             OpenError::Memory(_) => NtStatus::NO_MEMORY,
-            OpenError::Start(StartError::Driver(_)) | OpenError::Unit(_) | OpenError::Engine(_) => {
-                NtStatus::INSUFFICIENT_RESOURCES
-            }
+            OpenError::Start(StartError::Driver(_))
+            | OpenError::Unit(_)
+            | OpenError::Process(_)
+            | OpenError::Engine(_) => NtStatus::INSUFFICIENT_RESOURCES,
             // It says of itself what cannot be.
             OpenError::Start(_) => NtStatus::NOT_SUPPORTED,
         };

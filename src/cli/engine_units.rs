@@ -54,10 +54,10 @@ enum Result {
 
 impl EngineUnits {
     /// Steps of the progress bar.
-    pub(super) const STEPS: usize = EngineUnit::IN_PROCESS.len();
+    pub(super) const STEPS: usize = EngineUnit::ALL.len();
 
     pub(super) fn measure(instance: &Arc<Instance>, adapter: &AdapterInfo, bar: &Bar) -> Self {
-        let units = EngineUnit::IN_PROCESS.map(|unit| {
+        let units = EngineUnit::ALL.map(|unit| {
             bar.begin(format!(
                 "{}, engines of a {} each",
                 adapter.name,

@@ -8,6 +8,7 @@ mod compare;
 mod devices;
 mod doctor;
 pub mod driver_settings;
+mod engine_process;
 mod engine_units;
 mod interrupt;
 mod memory;
@@ -37,6 +38,8 @@ struct Nfence {
 enum Command {
     Compare(compare::Compare),
     Doctor(doctor::Doctor),
+    #[command(name = engine_process::NAME, hide = true)]
+    EngineProcess(engine_process::EngineProcess),
     Tdr(tdr::Tdr),
 }
 
@@ -52,10 +55,14 @@ enum Ending {
 #[must_use]
 pub fn main() -> ExitCode {
     let command = Nfence::parse().command;
-    driver_settings::apply();
+    // An engine is not started again: it has its parent's settings.
+    if !matches!(command, Command::EngineProcess(_)) {
+        driver_settings::apply();
+    }
     let ending = match command {
         Command::Compare(compare) => compare.run(),
         Command::Doctor(doctor) => doctor.run(),
+        Command::EngineProcess(engine) => engine.run(),
         Command::Tdr(tdr) => tdr.run(),
     };
     match ending {

@@ -15,6 +15,12 @@ pub enum MapError {
     /// The device did not take it.
     #[error("the device refused to import memory: {0}")]
     Refused(String),
+    /// The engine is in another process, and takes files of memory alone.
+    #[error(
+        "memory of group {0} is a device's, which passes to no engine in a process of its own: open the \
+         adapter with all in system memory that the host maps"
+    )]
+    OfDevice(&'static str),
     /// The address is not one that the caps tell of.
     #[error("the device gave address {0:#x}, which is outside of its caps' range")]
     Address(u64),
@@ -110,4 +116,9 @@ pub trait Engine: AddressSpace + Send + Sync + Debug {
 
     /// Ticks of the clock in a time.
     fn ticks_in(&self, time: Duration) -> u64;
+
+    /// The process that it is in, where that is not this one.
+    fn process_id(&self) -> Option<u32> {
+        None
+    }
 }

@@ -31,7 +31,8 @@ pub trait EngineMemory: Send + Sync + Debug {
     }
 
     /// Cuts an engine that may still run off from the region: when this returns, nothing that it does
-    /// changes it, and its own accesses go on as if nothing had happened. `at_once`: what it reads there
+    /// changes it, and its own accesses go on as if nothing had happened; or there are none, since the system
+    /// has ended the process that it was in. `at_once`: what it reads there
     /// does not follow the region either, whose words are about to be addresses of another engine.
     /// `false` where that cannot be done.
     ///

@@ -33,14 +33,17 @@ pub enum EngineUnitError {
     /// The device has no queue left.
     #[error("the device gives out no queue for the engine")]
     NoQueue,
-    /// Engines in processes of their own are not offered.
-    #[error("engines in processes of their own are not offered yet; choose the instance as unit")]
-    Process,
+    /// The engine's queue is in another process.
+    #[error(
+        "an engine in a process of its own has its queue there; one that executes command buffers is of this \
+         process: choose another unit"
+    )]
+    OtherProcess,
 }
 
 impl EngineUnit {
-    /// Those whose engines are of this process.
-    pub const IN_PROCESS: [Self; 3] = [Self::Queue, Self::Device, Self::Instance];
+    /// All, the smallest first.
+    pub const ALL: [Self; 4] = [Self::Queue, Self::Device, Self::Instance, Self::Process];
 
     /// Its name, for people and in JSON.
     #[must_use]
@@ -118,7 +121,7 @@ impl EngineUnit {
             Self::Instance => (0..engines)
                 .map(|node| own(&Instance::new(InstanceOptions { validation })?, node))
                 .collect(),
-            Self::Process => Err(EngineUnitError::Process),
+            Self::Process => Err(EngineUnitError::OtherProcess),
         }
     }
 

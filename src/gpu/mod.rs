@@ -13,7 +13,15 @@ mod command_engine;
 mod crowd;
 mod engine;
 mod engine_caps;
+#[cfg(not(loom))]
+mod engine_link;
 mod engine_mapping;
+#[cfg(not(loom))]
+mod engine_process;
+#[cfg(not(loom))]
+mod engine_program;
+#[cfg(not(loom))]
+mod engine_protocol;
 #[cfg(not(loom))]
 mod engine_unit;
 mod engine_word;
@@ -28,6 +36,8 @@ mod mailbox;
 mod model;
 mod model_engine;
 mod node;
+#[cfg(not(loom))]
+mod process_engine;
 mod queue_scan;
 mod queue_slot;
 mod recovery;
@@ -35,6 +45,8 @@ mod report;
 mod run_list;
 #[cfg(not(loom))]
 mod shader_caps;
+#[cfg(not(loom))]
+mod shader_clock;
 #[cfg(not(loom))]
 mod shader_engine;
 #[cfg(not(loom))]
@@ -49,6 +61,10 @@ pub use crowd::Crowd;
 pub use engine::{AddressSpace, Engine, EngineLost, MapError, SliceWork};
 pub use engine_caps::EngineCaps;
 pub use engine_mapping::{EngineAddress, EngineBlock, EngineMapping, EngineMemory, GpuVa};
+#[cfg(not(loom))]
+pub use engine_process::serve_engine;
+#[cfg(not(loom))]
+pub use engine_program::{ENGINE_COMMAND, NoEngineProgram, engine_program};
 #[cfg(not(loom))]
 pub use engine_unit::{EngineUnit, EngineUnitError, SharedQueue};
 pub use engine_word::{EngineState, EngineWord, Wake};
@@ -65,6 +81,8 @@ pub use node::{
     Node, NodeCounters, NodeError, NodePolicy, ReplaceError, Replaced, SliceInFlight, StalledAt,
     Suspension,
 };
+#[cfg(not(loom))]
+pub use process_engine::{ProcessEngine, ProcessError};
 pub use queue_scan::{QueueScan, QueueStanding};
 pub use queue_slot::{QueueFault, QueuePlaces, QueueSlot, RingPlaces};
 pub use report::{Departure, EngineWait, Parking, RaisedFence, SliceReport};

@@ -6,6 +6,7 @@
 //! (`decisions.md` 3). A timeline counts the slices that ended.
 
 use super::long_kernels::LongKernels;
+use super::shader_clock::ShaderClock;
 use super::{
     AddressSpace, Engine, EngineAddress, EngineCaps, EngineLost, EngineMemory, GpuVa, Injection,
     MapError, ShaderTuning, SharedQueue, SliceWork,
@@ -61,6 +62,7 @@ pub struct ShaderEngine {
     kernels: Option<LongKernels>,
     /// Of an engine that is kept warm for a node in whose way something is put.
     loss: Option<Arc<DeviceLoss>>,
+    clock: ShaderClock,
     providers: Arc<Providers>,
     device: Arc<Device>,
 }
@@ -91,6 +93,7 @@ impl ShaderEngine {
             lanes,
             kernels: None,
             loss: None,
+            clock: ShaderClock::of(device.adapter()),
             providers: Arc::default(),
             device,
         })
@@ -324,22 +327,14 @@ impl Engine for ShaderEngine {
     }
 
     fn base_ticks(&self) -> u64 {
-        if self.clock_bits() == 64 {
-            return 0;
-        }
-        // lavapipe's shader clock is the low half of CLOCK_MONOTONIC in nanoseconds.
-        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-        now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
+        self.clock.base_ticks()
     }
 
     fn clock_bits(&self) -> u64 {
-        u64::from(self.device.adapter().features.shader_clock_bits)
+        self.clock.bits
     }
 
     fn ticks_in(&self, time: Duration) -> u64 {
-        let period = f64::from(self.device.adapter().features.timestamp_period).max(1e-3);
-        #[allow(clippy::cast_sign_loss, reason = "a time is not negative")]
-        let ticks = (time.as_secs_f64() * 1e9 / period) as u64;
-        ticks
+        self.clock.ticks_in(time)
     }
 }

@@ -7,7 +7,7 @@ use crate::vulkan::Features;
 const RAISES: u32 = 2;
 
 /// How the shader is specialised.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShaderTuning {
     /// Invocations of the workgroup, whole subgroups; one subgroup of the device where `None`.
     pub lanes: Option<u32>,

@@ -10,11 +10,12 @@ use crate::sync::plain::{Mutex, lock};
 use crate::sync::{Arc, thread};
 use std::fmt;
 use std::sync::{Condvar, PoisonError};
+use std::time::Duration;
 
 /// When spares are made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SparePolicy {
-    /// One is kept ready from the beginning on, and costs its memory and its threads.
+    /// One is kept ready from the adapter's start on, and costs its memory and its threads.
     Kept,
     /// One is made when an engine is suspected: it has not answered for a part of its time.
     #[default]
@@ -81,6 +82,14 @@ impl SpareEngines {
         self.policy
     }
 
+    /// Has one made where one is kept.
+    pub fn keep(self: &Arc<Self>) {
+        match self.policy {
+            SparePolicy::Kept => self.prepare(),
+            SparePolicy::OnSuspicion => {}
+        }
+    }
+
     /// One will be needed: has it made, unless it is there or being made.
     pub fn prepare(self: &Arc<Self>) {
         let mut spare = lock(&self.spare);
@@ -138,8 +147,8 @@ impl SpareEngines {
             }
         };
         drop(spare);
-        if self.policy == SparePolicy::Kept && taken.is_ok() {
-            self.prepare();
+        if taken.is_ok() {
+            self.keep();
         }
         taken
     }
@@ -151,6 +160,9 @@ impl SpareEngines {
         Ok(engine)
     }
 }
+
+/// A new engine has executed a slice within this, and compiled for it; else it is none.
+const WARM_TIME: Duration = Duration::from_secs(60);
 
 /// Slices that an engine has executed when it is warm: one of each kind.
 pub(super) const WARM_SLICES: u64 = 4;
@@ -181,7 +193,10 @@ fn warm_up(engine: &mut dyn Engine) -> Result<(), MapError> {
             verbose: false,
         };
         engine.start(slice, work).map_err(lost)?;
-        engine.wait(slice, None).map_err(lost)?;
+        let has_ended = engine.wait(slice, Some(WARM_TIME)).map_err(lost)?;
+        if !has_ended {
+            return Err(MapError::Refused(String::from("it comes to no end")));
+        }
     }
     Ok(())
 }

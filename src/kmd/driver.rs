@@ -30,7 +30,7 @@ use crate::abi::wddm::{
 use crate::abi::{AllocationId, DoorbellStatus, FenceId, LocalHandle, LogType, ObjectId};
 #[cfg(not(loom))]
 use crate::gpu::{Alive, at_exit};
-use crate::gpu::{EngineState, Node, NodeCounters, Reaper, SliceReport, SpareEngines, SparePolicy};
+use crate::gpu::{EngineState, Node, NodeCounters, Reaper, SliceReport, SpareEngines};
 use crate::shared::Providers;
 use crate::sync::Arc;
 use bytemuck::Zeroable;
@@ -89,12 +89,9 @@ impl Driver {
         spares: Option<Arc<SpareEngines>>,
     ) -> Arc<Self> {
         let reaper = Arc::default();
-        if let Some(spares) = &spares {
+        if spares.is_some() {
             for node in &nodes {
                 node.make_replaceable(&reaper);
-            }
-            if spares.policy() == SparePolicy::Kept {
-                spares.prepare();
             }
         }
         let providers = nodes.first().map(|node| Arc::clone(node.providers()));
@@ -120,6 +117,13 @@ impl Driver {
                 _alive: at_exit(me.clone()),
             },
         )
+    }
+
+    /// Whether an engine stands ready to take the place of one that is given up.
+    #[must_use]
+    pub fn has_spare(&self) -> bool {
+        let spares = self.spares.as_ref();
+        spares.is_some_and(|spares| spares.is_ready())
     }
 
     /// Engines that were given up and still run.
@@ -185,6 +189,9 @@ impl Ddi for Driver {
         self.reporter.start(callbacks);
         for node in &self.nodes {
             self.serve(node)?;
+        }
+        if let Some(spares) = &self.spares {
+            spares.keep();
         }
         Ok(())
     }

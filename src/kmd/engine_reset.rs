@@ -1,12 +1,13 @@
 //! Engine reset: the DDIs of hang detection and recovery (`layouts.md` 4.1).
 //!
 //! To reset an engine is to put another one into its place, since nothing stops a shader: the one before is
-//! cut off from all that it can reach and left to itself (`gpu::node`, succession).
+//! cut off from all that it can reach and left to itself (`gpu::node`, succession), or where it is in a
+//! process of its own it ends with that.
 
 use super::driver::Driver;
 use super::{Ddi, DdiError, HwQueueHandle, TdrDdi};
 use crate::abi::StallKind;
-use crate::gpu::{Activity, Node, SliceReport};
+use crate::gpu::{Activity, Node, ReplaceError, Replaced, SliceReport};
 use crate::sync::Arc;
 use std::time::Duration;
 
@@ -137,19 +138,27 @@ impl ResetCalls<'_> {
     /// Puts a spare into the place of a node's engine.
     fn replace(&self, node_ordinal: u32) -> Result<ResetEngine, DdiError> {
         let node = self.0.node(node_ordinal)?;
-        let spares = self.0.spares.as_ref().ok_or_else(|| {
-            DdiError::NoSpare(String::from("the driver was made without spare engines"))
-        })?;
-        let mut spare = spares.take().map_err(DdiError::NoSpare)?;
-        spare.serve(node_ordinal);
-        let queues = self.0.queues.of_node(node_ordinal);
-        let replaced = node.replace_engine(spare, &queues)?;
+        let replaced = match self.put_spare(node) {
+            // It may have been lost while it was kept.
+            Err(DdiError::Reset(ReplaceError::Map(_))) => self.put_spare(node),
+            replaced => replaced,
+        }?;
         // The engine before has threads that wait for it; the new one gets its own.
         self.0.threads.let_go(node_ordinal);
         self.0.serve(node)?;
         drop(replaced.engine);
         self.tell(node, replaced.report);
         Ok(self.aborted(node_ordinal, replaced.aborted))
+    }
+
+    fn put_spare(&self, node: &Node) -> Result<Replaced, DdiError> {
+        let spares = self.0.spares.as_ref().ok_or_else(|| {
+            DdiError::NoSpare(String::from("the driver was made without spare engines"))
+        })?;
+        let mut spare = spares.take().map_err(DdiError::NoSpare)?;
+        spare.serve(node.ordinal());
+        let queues = self.0.queues.of_node(node.ordinal());
+        Ok(node.replace_engine(spare, &queues)?)
     }
 
     /// The gentle way: a packet that heeds the abort word ends by it, and the engine goes on.

@@ -144,11 +144,11 @@ impl SharedPages {
     pub(super) fn receive(socket: impl AsFd, keeps: bool) -> Result<Arc<Self>, PassFenceError> {
         let received = receive_descriptors(socket, TEXT, DESCRIPTORS, keeps)?;
         let mut received = received.into_iter();
-        let mut region = |group| {
+        let mut region = |group: WordGroup| {
             let descriptor = received.next();
             let descriptor =
                 descriptor.ok_or(PassFenceError::NoFence("descriptors are missing"))?;
-            match Region::received(group, descriptor, PAGE_BYTES) {
+            match Region::received(group.name(), descriptor, PAGE_BYTES) {
                 Err(RegionError::Received { reason, .. }) => Err(PassFenceError::NoFence(reason)),
                 region => Ok(region?),
             }

@@ -103,13 +103,54 @@ pub fn receive_descriptors(
     assert!(expected <= MOST_DESCRIPTORS, "{expected} descriptors");
     let mut flags = RecvFlags::CMSG_CLOEXEC;
     flags.set(RecvFlags::PEEK | RecvFlags::DONTWAIT, keeps);
+    let mut read = vec![0; text.len()];
+    let message = receive(socket, &mut read, flags)?;
+    if !message.is_whole && message.descriptors.len() < expected {
+        // There is space for more than that: it was not the space that was short.
+        return Err(PassError::NoDescriptors);
+    }
+    let is_it = message.is_whole && message.bytes == text.len() && read == text;
+    if is_it && message.descriptors.len() == expected {
+        Ok(message.descriptors)
+    } else {
+        Err(PassError::Other { expected })
+    }
+}
+
+/// Receives the next message into all of `bytes`, and the descriptor that comes with it; none where the
+/// program has no room for it.
+///
+/// # Errors
+/// [`PassError`]; what came is closed. A message of another size is one, and one with more descriptors.
+pub fn receive_message(socket: impl AsFd, bytes: &mut [u8]) -> Result<Option<OwnedFd>, PassError> {
+    let mut message = receive(socket, bytes, RecvFlags::CMSG_CLOEXEC)?;
+    let descriptor = message.descriptors.pop();
+    let is_of_size = message.bytes == bytes.len() && !message.is_cut;
+    if is_of_size && message.descriptors.is_empty() {
+        Ok(descriptor)
+    } else {
+        let expected = usize::from(descriptor.is_some());
+        Err(PassError::Other { expected })
+    }
+}
+
+/// A message as it came.
+struct Message {
+    bytes: usize,
+    descriptors: Vec<OwnedFd>,
+    /// All of its descriptors came.
+    is_whole: bool,
+    /// It had more bytes.
+    is_cut: bool,
+}
+
+fn receive(socket: impl AsFd, read: &mut [u8], flags: RecvFlags) -> Result<Message, PassError> {
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
-    let mut read = vec![0; text.len()];
     let message = loop {
         match recvmsg(
             socket.as_fd(),
-            &mut [IoSliceMut::new(&mut read)],
+            &mut [IoSliceMut::new(read)],
             &mut control,
             flags,
         ) {
@@ -118,25 +159,21 @@ pub fn receive_descriptors(
             Err(error) => return Err(system(error)),
         }
     };
-    let mut received = Vec::new();
+    let mut descriptors = Vec::new();
     for part in control.drain() {
         if let RecvAncillaryMessage::ScmRights(rights) = part {
-            received.extend(rights);
+            descriptors.extend(rights);
         }
     }
     if message.bytes == 0 {
         return Err(PassError::Closed);
     }
-    let is_whole = !message.flags.contains(ReturnFlags::CTRUNC);
-    if !is_whole && received.len() < expected {
-        // There is space for more than that: it was not the space that was short.
-        return Err(PassError::NoDescriptors);
-    }
-    if is_whole && message.bytes == text.len() && read == text && received.len() == expected {
-        Ok(received)
-    } else {
-        Err(PassError::Other { expected })
-    }
+    Ok(Message {
+        bytes: message.bytes,
+        descriptors,
+        is_whole: !message.flags.contains(ReturnFlags::CTRUNC),
+        is_cut: message.flags.contains(ReturnFlags::TRUNC),
+    })
 }
 
 #[cfg(test)]

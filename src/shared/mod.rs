@@ -9,6 +9,8 @@
 //! Under loom the same nouns stand for memory of its own making (`explored.rs`).
 
 mod block;
+#[cfg(not(loom))]
+mod child_process;
 mod descriptors;
 #[cfg(not(loom))]
 mod device_memory;
@@ -30,7 +32,9 @@ mod region_error;
 mod word;
 
 pub use block::{Block, ReadBlock};
-pub use descriptors::{PassError, receive_descriptors, send_descriptors};
+#[cfg(not(loom))]
+pub use child_process::bind_to_parent;
+pub use descriptors::{PassError, receive_descriptors, receive_message, send_descriptors};
 #[cfg(not(loom))]
 pub use device_memory::{DeviceIdentity, DeviceMemory, Exported};
 #[cfg(loom)]

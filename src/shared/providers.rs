@@ -15,6 +15,9 @@ pub enum NoLocalMemory {
     /// The engines are not of a device.
     #[error("the engines have no memory of their own")]
     NoDevice,
+    /// A device's memory does not pass to them.
+    #[error("the engines are in processes of their own, to which files of memory pass alone")]
+    OtherProcess,
     /// The CPU reaches none of it.
     #[error("the CPU reaches no memory of the device's own")]
     Unreachable,

@@ -77,16 +77,15 @@ impl Region {
     }
 
     /// A region by a descriptor that another process sent: one file of memory of `bytes` bytes, a whole
-    /// number of pages, which nobody can shrink under a mapping of it.
+    /// number of pages, which nobody can shrink under a mapping of it. `name` says what it holds.
     ///
     /// # Errors
     /// It is something else.
     pub fn received(
-        group: WordGroup,
+        name: &'static str,
         descriptor: OwnedFd,
         bytes: u64,
     ) -> Result<Arc<Self>, RegionError> {
-        let name = group.name();
         let error = |source| RegionError::System {
             action: "look at",
             name,

@@ -1,7 +1,7 @@
 //! Calibration: how much keeps an engine for a given time, on this device.
 //!
-//! What hangs here has an end, which no recovery waits for: a shader that never ends would keep a processor,
-//! or a GPU, after the program is gone. What is tried to find out is as short as that it hangs nothing.
+//! What hangs in this process has an end, which no recovery waits for: a shader that never ends would keep a
+//! processor, or a GPU, after the program is gone. In a process of its own it is killed with that. What is tried to find out is as short as that it hangs nothing.
 
 use super::guilty::Guilty;
 use super::scene::{GUILTY_NODE, Scene};

@@ -51,6 +51,8 @@ pub(super) struct Run {
     pub(super) other_engine: Innocent,
     /// Times another engine took the place of the one that was hung; none where the packet heeded the abort.
     pub(super) engine_resets: u64,
+    /// Whether the process that was hung, or struck, is gone; none where the engine was of this process.
+    pub(super) process_gone: Option<bool>,
     /// Slices of that engine that the driver cut.
     pub(super) slices_cut: u64,
     /// `D3DKMT_DEVICEEXECUTION_STATE` of the guilty device, by its published name.

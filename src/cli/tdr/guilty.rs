@@ -1,4 +1,5 @@
-//! Guilty: the program whose packet hangs the engine, or is under way when the engine's device is lost.
+//! Guilty: the program whose packet hangs the engine, or is under way when the engine's device is lost or
+//! its process ends.
 
 use super::calibration;
 use super::hang::Hang;
@@ -6,9 +7,10 @@ use super::scene::{GUILTY_NODE, Scene};
 use crate::gpu::LongKernel;
 use crate::workload::bystander::queue_on;
 use crate::{Allocation, CommandList, Device, HwQueue, StallKind, WaitError};
+use rustix::process::{Pid, Signal, kill_process};
 use std::time::Duration;
 
-/// Bytes that the job which runs while the device is lost fills again and again, how long it does, and how
+/// Bytes that the job which runs while the engine is struck fills again and again, how long it does, and how
 /// often at most: a ring has room for it.
 const JOB_BYTES: u64 = 16 << 20;
 const JOB_TIME: Duration = Duration::from_millis(200);
@@ -33,8 +35,35 @@ pub(super) enum Plan {
     },
     /// A kernel on the engine's queue, and work behind it.
     Dispatch(LongKernel),
-    /// A job during which the device is lost: so many fills of it.
-    Job { memory: Allocation, fills: u64 },
+    /// A job during which the engine is struck: so many fills of it.
+    Job {
+        memory: Allocation,
+        fills: u64,
+        blow: Blow,
+    },
+}
+
+/// What strikes the engine during a job.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Blow {
+    /// Its device is lost.
+    Loss,
+    /// Its process gets this signal.
+    Signal(Signal),
+}
+
+impl Blow {
+    fn strike(self, scene: &Scene) {
+        match self {
+            Self::Loss => scene.injection.device_loss(GUILTY_NODE).lose(),
+            Self::Signal(signal) => {
+                let process = scene.guilty_process();
+                let pid = process.and_then(|id| Pid::from_raw(id.cast_signed()));
+                // One that has ended meanwhile is as good as killed.
+                let _ = pid.map(|pid| kill_process(pid, signal));
+            }
+        }
+    }
 }
 
 impl Plan {
@@ -57,15 +86,34 @@ impl Plan {
                 is_cut,
             })
         };
+        let job = |guilty: &mut Guilty, blow| {
+            let memory = guilty.device.create_allocation(JOB_BYTES)?;
+            let fills = calibration::fills(guilty, &memory, JOB_BYTES, JOB_TIME, MOST_FILLS)?;
+            Ok(Self::Job {
+                memory,
+                fills,
+                blow,
+            })
+        };
         match hang {
             Hang::Abort => stall(StallKind::HeedsAbort, guilty),
             Hang::Stall => stall(StallKind::HeedsNothing, guilty),
             Hang::Dispatch => Ok(Self::Dispatch(calibration::kernel(scene, guilty, long)?)),
-            Hang::Lost => {
-                let memory = guilty.device.create_allocation(JOB_BYTES)?;
-                let fills = calibration::fills(guilty, &memory, JOB_BYTES, JOB_TIME, MOST_FILLS)?;
-                Ok(Self::Job { memory, fills })
-            }
+            Hang::Endless => match stall(StallKind::HeedsNothing, guilty)? {
+                Self::Stall {
+                    kind,
+                    is_cut: false,
+                    ..
+                } => Ok(Self::Stall {
+                    kind,
+                    passes: u64::MAX,
+                    is_cut: false,
+                }),
+                ends => Ok(ends),
+            },
+            Hang::Lost => job(guilty, Blow::Loss),
+            Hang::KilledProcess => job(guilty, Blow::Signal(Signal::KILL)),
+            Hang::StoppedProcess => job(guilty, Blow::Signal(Signal::STOP)),
         }
     }
 }
@@ -111,13 +159,17 @@ impl Guilty {
                 }
                 Ok(())
             }
-            Plan::Job { ref memory, fills } => {
+            Plan::Job {
+                ref memory,
+                fills,
+                blow,
+            } => {
                 let mut job = CommandList::new();
                 for value in 0..fills {
                     job.fill(memory, 0..JOB_BYTES, value);
                 }
                 let value = self.submit(&job)?;
-                scene.injection.device_loss(GUILTY_NODE).lose();
+                blow.strike(scene);
                 self.queue.progress_fence().wait(value, patience)
             }
         }

@@ -12,6 +12,8 @@ pub(super) struct Evidence {
     /// It was a stall, on a driver that ends loops.
     pub(super) is_cut: bool,
     pub(super) engine_resets: u64,
+    /// The process of the engine that was hung is gone; none where it was of this process.
+    pub(super) process_gone: Option<bool>,
     pub(super) guilty_state: DeviceExecutionState,
     pub(super) innocent_state: DeviceExecutionState,
     /// Why the innocent program does not go on: on the engine that was hung, and on the other one.
@@ -48,6 +50,13 @@ impl Evidence {
         }
         if !self.other_goes_on && self.errors[1].is_none() {
             problems.push("engine 1 stood still".into());
+        }
+        if self.process_gone == Some(never_hung) {
+            problems.push(if never_hung {
+                "the process of an engine that never hung is gone".into()
+            } else {
+                "the process of the engine that was hung is still there".into()
+            });
         }
         let again = self.again.iter();
         problems.extend(again.map(|error| format!("a new device does not work: {error}")));
@@ -101,6 +110,7 @@ mod tests {
             ended: Err(WaitError::DeviceLost),
             is_cut: false,
             engine_resets: 1,
+            process_gone: Some(true),
             guilty_state: DeviceExecutionState::HUNG,
             innocent_state: DeviceExecutionState::ACTIVE,
             errors: [None, None],
@@ -131,10 +141,12 @@ mod tests {
         use Outcome::{NotRecovered, Recovered};
         assert_eq!(outcome(|_| {}), (Recovered, 0));
         assert_eq!(outcome(|seen| seen.engine_resets = 0), (Recovered, 0));
-        let bad: [fn(&mut Evidence); 10] = [
+        assert_eq!(outcome(|seen| seen.process_gone = None), (Recovered, 0));
+        let bad: [fn(&mut Evidence); 11] = [
             |seen| seen.ended = Ok(()),
             |seen| seen.ended = Err(WaitError::TimedOut),
             |seen| seen.engine_resets = 2,
+            |seen| seen.process_gone = Some(false),
             |seen| seen.guilty_state = DeviceExecutionState::ACTIVE,
             |seen| seen.innocent_state = DeviceExecutionState::HUNG,
             |seen| seen.errors[0] = Some("lost".into()),
@@ -154,6 +166,7 @@ mod tests {
             seen.ended = Ok(());
             seen.is_cut = true;
             seen.engine_resets = 0;
+            seen.process_gone = Some(false);
             seen.guilty_state = DeviceExecutionState::ACTIVE;
             seen.records.clear();
         };

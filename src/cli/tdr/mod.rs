@@ -1,6 +1,6 @@
 //! `nfence tdr`: the hangs that are recovered from, each shown.
 //!
-//! A guilty program hangs an engine, or its device is lost; an innocent one has a queue on that engine and
+//! A guilty program hangs an engine, or its device is lost, or its process is struck; an innocent one has a queue on that engine and
 //! one on another, and submits and waits all the time. What each of them saw is printed, and what the
 //! operating system noted.
 

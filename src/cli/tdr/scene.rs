@@ -12,6 +12,7 @@ use crate::workload::bystander::{Bystander, queue_on};
 use crate::{Adapter, AdapterOptions, CommandList, DeviceExecutionState, TdrPolicy};
 use anyhow::Context;
 use std::num::NonZeroU32;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// The node that is hung.
@@ -31,12 +32,16 @@ pub(super) struct Scene {
 }
 
 impl Scene {
-    fn open(instance: &Arc<Instance>, info: &AdapterInfo, delay: Duration) -> anyhow::Result<Self> {
+    fn open(
+        instance: &Arc<Instance>,
+        info: &AdapterInfo,
+        unit: EngineUnit,
+        delay: Duration,
+    ) -> anyhow::Result<Self> {
         let injection = Injection::new(NODES.get())?;
         let options = AdapterOptions {
             nodes: NODES,
-            // So that one is lost, or hangs, alone.
-            unit: Some(EngineUnit::Instance),
+            unit: Some(unit),
             tuning: ShaderTuning {
                 stalls: true,
                 ..ShaderTuning::default()
@@ -47,11 +52,17 @@ impl Scene {
                 limit_count: u32::MAX,
                 ..TdrPolicy::default()
             },
-            injection: Some(Arc::clone(&injection)),
+            // What is put in the way of engines of this process.
+            injection: (unit != EngineUnit::Process).then(|| Arc::clone(&injection)),
             ..AdapterOptions::default()
         };
         let adapter = Adapter::open_on(instance, info, &options)?;
         Ok(Self { adapter, injection })
+    }
+
+    /// Where the engine of the node that is hung is, if that is not this process.
+    pub(super) fn guilty_process(&self) -> Option<u32> {
+        self.adapter.engine_process(GUILTY_NODE)
     }
 
     /// Of the node that is hung.
@@ -68,7 +79,7 @@ pub(super) fn play(
     hang: Hang,
     delay: Duration,
 ) -> anyhow::Result<Run> {
-    let scene = Scene::open(instance, info, delay)?;
+    let scene = Scene::open(instance, info, hang.unit(), delay)?;
     let os = scene.adapter.os();
     let mut guilty = Guilty::new(&scene)?;
     let plan = Plan::new(&scene, &mut guilty, hang, delay)?;
@@ -85,6 +96,7 @@ pub(super) fn play(
             .context("nothing works on it, before anything was done to it")?;
     }
 
+    let process = scene.guilty_process();
     let injected = Instant::now();
     let ended = guilty.carry_out(&scene, &plan, patience);
     let verdict = Instant::now();
@@ -98,12 +110,14 @@ pub(super) fn play(
     let errors = [&same, &other].map(Bystander::error);
     let again = goes_on_anew(&scene, patience);
     drop((same, other));
+    let process_gone = process.map(|id| !Path::new(&format!("/proc/{id}")).exists());
 
     let counters = scene.counters();
     let evidence = Evidence {
         ended,
         is_cut: matches!(plan, Plan::Stall { is_cut: true, .. }),
         engine_resets: counters.resets,
+        process_gone,
         guilty_state: guilty.device.execution_state(),
         innocent_state: innocent.execution_state(),
         errors,
@@ -125,6 +139,7 @@ pub(super) fn play(
         same_engine: on_same.into(),
         other_engine: on_other.into(),
         engine_resets: counters.resets,
+        process_gone,
         slices_cut: counters.cut - cut_before,
         guilty_state: name_of(evidence.guilty_state),
         innocent_state: name_of(evidence.innocent_state),

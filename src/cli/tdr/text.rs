@@ -8,7 +8,8 @@ use std::fmt::Write;
 /// What the times are.
 pub(super) const FOOT: &str = "\n\
 The verdict is taken for the moment at which the guilty program's wait has ended, and what is later counts\n\
-from there. What hangs here would end by itself after some seconds, which nobody waits for.\n";
+from there. What hangs here would end by itself after some seconds, which nobody waits for; what is endless\n\
+is in a process of its own.\n";
 
 const BOLD: &str = "\x1b[1m";
 const RED: &str = "\x1b[31m";
@@ -94,6 +95,9 @@ pub(super) fn run(run: &Run, colour: bool) -> String {
         line(&format!(
             "  · Engine 0 {engine}. The innocent program: {first}."
         ));
+    }
+    if run.process_gone == Some(true) {
+        line("  · The process of the engine that was hung is gone, with all that ran there.");
     }
     line(&format!(
         "  · Engine 1 went on: {} submissions of the innocent program meanwhile, the longest {}.",

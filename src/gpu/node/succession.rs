@@ -1,9 +1,10 @@
 //! Succession: another engine takes the place of one that is given up.
 //!
 //! The engine that is given up may still run: a Vulkan shader can be stopped by nothing. So it is first cut
-//! off from all that it mapped, which it will change no more, whatever it does (TD-23); then what it left is
-//! read, and each queue is found to stand behind what was done (`gpu::recovery`). The same regions get
-//! addresses of the other engine, tables and descriptors are written anew, and the numbers of slices go on.
+//! off from all that it mapped, which it will change no more, whatever it does (TD-23); one in a process of
+//! its own is by the end of that. Then what it left is read, and each queue is found to stand behind what was
+//! done (`gpu::recovery`). The same regions get addresses of the other engine, tables and descriptors are
+//! written anew, and the numbers of slices go on.
 //!
 //! Nothing refers to the old addresses from then on but the old engine. They stay mapped for as long as it
 //! lives (`gpu::held_engine`).

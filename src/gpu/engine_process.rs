@@ -1,0 +1,184 @@
+//! Engine process: the program that an engine in a process of its own is.
+//!
+//! One thread does what the parent asks, and another waits for the slices that it started and tells their
+//! ends. Memory is mapped here by the descriptors that come with the requests. When the parent closes its
+//! end, or anything fails that has no reply, the process is killed by itself: a shader may run for ever, and
+//! nothing of this process is anybody else's.
+
+use super::engine_protocol::{Opening, ProtocolError, Reply, Request, version};
+use super::{
+    AddressSpace, Engine, EngineAddress, EngineUnit, EngineUnitError, GpuVa, MapError, ShaderEngine,
+};
+use crate::shared::Region;
+use crate::sync::{Arc, thread};
+use crate::vulkan::{Instance, InstanceOptions};
+use anyhow::{Context, bail, ensure};
+use rustix::process::{Signal, getpid, kill_process};
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{PoisonError, RwLock};
+
+/// The process ends with it, whatever still runs.
+struct EndsAtOnce;
+
+impl Drop for EndsAtOnce {
+    fn drop(&mut self) {
+        // Of oneself it cannot fail.
+        let _ = kill_process(getpid(), Signal::KILL);
+    }
+}
+
+/// Attached with no slice in flight, and else used by both threads at once.
+type Shared = Arc<RwLock<ShaderEngine>>;
+
+/// Serves an engine to the parent at the other end of a socket.
+///
+/// # Errors
+/// The first message is no request for an engine: else it does not return.
+pub fn serve_engine(socket: OwnedFd) -> anyhow::Result<()> {
+    let socket = Arc::new(socket);
+    let Ok((Request::Open(opening), number, _)) = Request::receive(&socket) else {
+        bail!("native-fence starts this command by itself, with a socket for its input")
+    };
+    let _ends = EndsAtOnce;
+    let mut child = match open(&opening).and_then(|engine| Child::new(&socket, engine)) {
+        Ok(child) => child,
+        Err(error) => {
+            let why = format!("{error:#}");
+            let _ = Reply::Failed { number, why }.send(&socket);
+            return Ok(());
+        }
+    };
+    child.done(number, 0)?;
+    loop {
+        match Request::receive(&socket) {
+            Ok((request, number, descriptor)) => child.serve(&request, number, descriptor)?,
+            Err(ProtocolError::Pass(_)) => return Ok(()),
+            Err(error) => bail!("the parent sent no request: {error}"),
+        }
+    }
+}
+
+fn open(opening: &Opening) -> anyhow::Result<ShaderEngine> {
+    ensure!(
+        opening.version == version(),
+        "it is not of the same version as the program that starts it"
+    );
+    let validation = opening.validation;
+    let instance = Instance::new(InstanceOptions { validation })?;
+    let adapters = instance.adapters();
+    let mut adapters = adapters.iter();
+    let info = adapters.find(|info| opening.is_of(info));
+    let info = info.with_context(|| {
+        format!(
+            "there is no device {:?} there: give it the environment that this program has",
+            opening.device
+        )
+    })?;
+    let queues = EngineUnit::Device.open_queues(&instance, info, 1, validation)?;
+    let queue = queues.into_iter().next().ok_or(EngineUnitError::NoQueue)?;
+    ShaderEngine::new(queue, opening.tuning)
+}
+
+/// What the thread that is asked has.
+struct Child {
+    socket: Arc<OwnedFd>,
+    engine: Shared,
+    memories: HashMap<u64, EngineAddress>,
+    started: Sender<u64>,
+}
+
+impl Child {
+    fn new(socket: &Arc<OwnedFd>, engine: ShaderEngine) -> anyhow::Result<Self> {
+        let engine = Arc::new(RwLock::new(engine));
+        let (started, slices) = channel();
+        let (theirs, tells) = (Arc::clone(&engine), Arc::clone(socket));
+        let run = move || tell_ends(&theirs, &tells, &slices);
+        thread::Builder::new().name("nf-ends".into()).spawn(run)?;
+        Ok(Self {
+            socket: Arc::clone(socket),
+            engine,
+            memories: HashMap::new(),
+            started,
+        })
+    }
+
+    fn serve(
+        &mut self,
+        request: &Request,
+        number: u64,
+        descriptor: Option<OwnedFd>,
+    ) -> anyhow::Result<()> {
+        let engine = self.engine.read().unwrap_or_else(PoisonError::into_inner);
+        let done = match *request {
+            Request::Open(_) => bail!("the parent opened its engine twice"),
+            Request::Map { memory, bytes } => map(&engine, descriptor, bytes).map(|address| {
+                let va = address.va.0;
+                self.memories.insert(memory, address);
+                va
+            }),
+            Request::Unmap { memory } => {
+                self.memories.remove(&memory);
+                return Ok(());
+            }
+            Request::Attach { control, before } => {
+                drop(engine);
+                let mut engine = self.engine.write().unwrap_or_else(PoisonError::into_inner);
+                engine.attach(GpuVa(control), before).map(|()| 0)
+            }
+            Request::PrepareVerbose => engine.prepare_verbose().map(|()| 0),
+            Request::Start { slice, work } => {
+                if engine.start(slice, work).is_err() {
+                    Reply::Lost.send(&self.socket)?;
+                }
+                self.started.send(slice)?;
+                return Ok(());
+            }
+        };
+        match done {
+            Ok(value) => self.done(number, value),
+            Err(error) => {
+                let why = error.to_string();
+                Ok(Reply::Failed { number, why }.send(&self.socket)?)
+            }
+        }
+    }
+
+    fn done(&self, number: u64, value: u64) -> anyhow::Result<()> {
+        Ok(Reply::Done { number, value }.send(&self.socket)?)
+    }
+}
+
+/// Maps what came with a request.
+fn map(
+    engine: &ShaderEngine,
+    descriptor: Option<OwnedFd>,
+    bytes: u64,
+) -> Result<EngineAddress, MapError> {
+    let no_room = || {
+        let why = "its process has no file descriptor left: raise the limit (ulimit -n)";
+        MapError::Refused(why.to_owned())
+    };
+    let descriptor = descriptor.ok_or_else(no_room)?;
+    engine.map(&Region::received("an engine's process", descriptor, bytes)?)
+}
+
+/// Tells the ends of slices, one after the other.
+fn tell_ends(engine: &Shared, socket: &OwnedFd, slices: &Receiver<u64>) {
+    let _ends = EndsAtOnce;
+    while let Ok(slice) = slices.recv() {
+        // Not held while it is told: the parent may attach the engine anew then.
+        let ended = {
+            let engine = engine.read().unwrap_or_else(PoisonError::into_inner);
+            engine.wait(slice, None)
+        };
+        let reply = match ended {
+            Ok(_) => Reply::Ended { slice },
+            Err(_) => Reply::Lost,
+        };
+        if reply.send(socket).is_err() {
+            return;
+        }
+    }
+}
