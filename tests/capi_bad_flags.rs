@@ -121,13 +121,13 @@ fn waits_and_signals(walk: &mut Walk<'_>, kernel: &Kernel) {
     let (queues, contexts) = ([kernel.queue.hw_queue], [kernel.context]);
     let signal = c_kernel::signal_args(&queues, &fences, &values);
     walk_bits!(walk, NfD3DKMTSubmitSignalSyncObjectsToHwQueue, signal, |s| &mut s.flags.0,
-        0 | 1 => Some(NOT_BUILT),
-        2 => None,
+        1 => Some(NOT_BUILT),
+        0 | 2 => None,
     );
     let signal = c_kernel::context_signal2_args(&contexts, &fences, &values);
     walk_bits!(walk, NfD3DKMTSignalSynchronizationObjectFromGpu2, signal, |s| &mut s.flags.0,
-        0 | 1 => Some(NOT_BUILT),
-        2 => None,
+        1 => Some(NOT_BUILT),
+        0 | 2 => None,
     );
 }
 
