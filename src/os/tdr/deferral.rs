@@ -131,8 +131,7 @@ impl Drop for UnderWay<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::AtomicBool;
-    use std::thread;
+    use crate::sync::{AtomicBool, thread};
 
     const LONG: Duration = Duration::from_secs(20);
 
