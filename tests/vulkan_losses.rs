@@ -198,6 +198,10 @@ fn lose_at_every(calls: &[LossyCall], options: &AdapterOptions, life: Life) {
             loss.plan(call, at);
             let what = format!("{call:?}, call {at} of {count}");
             live_and_die(&injection, options, life, &what);
+            if at == 1 && matches!(call, QueueWaitIdle | DeviceWaitIdle) {
+                // Whoever lets go of the device last makes it, which may be a thread of the adapter's.
+                until("the end is lost", || loss.is_lost());
+            }
             losses += u64::from(loss.is_lost());
         }
         println!("{call:?}: lost at {losses} of {count} calls");
