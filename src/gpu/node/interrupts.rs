@@ -163,7 +163,8 @@ impl Node {
             return report;
         }
         if ended.is_err() {
-            self.lose_device(inner);
+            inner.device_lost = true;
+            self.lose(inner);
             return report;
         }
         // Ended, and the news of nobody else; an abandoned slice was never submitted.

@@ -123,7 +123,8 @@ impl Node {
             verbose: inner.run_list.active().any(|queue| queue.is_verbose()),
         };
         if inner.engine.start(slice, work).is_err() {
-            self.lose_device(inner);
+            inner.device_lost = true;
+            self.lose(inner);
         }
     }
 
