@@ -132,12 +132,12 @@ impl State {
     /// What the engine has let go of is the first to be handed over again.
     fn take_back(&mut self, last_completed: u64) {
         let preempted = self.in_flight.split_off(&(last_completed + 1));
-        let mut again = Vec::new();
+        let (mut again, mut gone) = (Vec::new(), Vec::new());
         for (id, (queue, mut command)) in preempted {
             // One that is stopped or gone gets nothing any more.
             let queue = queue.upgrade().filter(|queue| queue.error().is_none());
             let Some(queue) = queue else {
-                self.end(id);
+                gone.push(id);
                 continue;
             };
             let is_paging = command.is_paging();
@@ -147,6 +147,10 @@ impl State {
         }
         let waiting = again.into_iter().chain(std::mem::take(&mut self.ready));
         self.ready = waiting.collect();
+        // Behind the paging packets that keep their ids: none of these is overtaken.
+        for id in gone {
+            self.end(id);
+        }
     }
 }
 

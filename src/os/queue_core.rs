@@ -190,11 +190,6 @@ impl QueueCore {
         lock(&self.state).software.stands_at()
     }
 
-    /// Whether something was queued that has not completed.
-    pub(super) fn has_work(&self) -> bool {
-        lock(&self.state).software.has_work()
-    }
-
     /// Signals that it holds.
     pub(super) fn queued_signals(&self) -> Vec<(FenceId, u64)> {
         lock(&self.state).software.queued_signals()

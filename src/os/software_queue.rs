@@ -274,11 +274,6 @@ impl SoftwareQueue {
         Some((Arc::clone(&wait.object), wait.value, *observed))
     }
 
-    /// Whether something was queued that has not completed.
-    pub(super) fn has_work(&self) -> bool {
-        !self.held.is_empty() || !self.in_flight.is_empty()
-    }
-
     /// Signals that are held.
     pub(super) fn queued_signals(&self) -> Vec<(FenceId, u64)> {
         let signal = |signal: &QueuedSignal| (signal.object.fence().id(), signal.value);

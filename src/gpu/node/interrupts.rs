@@ -223,9 +223,8 @@ impl Node {
     #[must_use]
     pub fn stop(&self) -> bool {
         let is_replaceable = self.is_replaceable();
-        let is_lost = lock(&self.inner).is_lost();
         let deadline = is_replaceable.then(|| Instant::now() + GIVEN_UP_AFTER);
-        let has_ended = !(is_lost && is_replaceable) && self.stop_until(deadline);
+        let has_ended = self.stop_until(deadline);
         if !has_ended {
             self.give_up();
         }
@@ -236,6 +235,10 @@ impl Node {
     /// thread with them.
     pub fn stop_until(&self, deadline: Option<Instant>) -> bool {
         let mut inner = lock(&self.inner);
+        // One that is lost, and could be replaced, may run for ever: nobody waits for it.
+        if inner.is_lost() && self.is_replaceable() {
+            return false;
+        }
         self.request_end(&mut inner);
         if matches!(inner.life, Life::Up | Life::Replaced) {
             inner.life = Life::Stopping;
@@ -245,8 +248,12 @@ impl Node {
         let in_flight = inner.serviced < last;
         drop(inner);
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        // Slices end by themselves; an error means that nothing runs any more.
-        let has_ended = !in_flight || engine.wait(last, left) != Ok(false);
+        // Slices end by themselves. An error is a loss, after which the engine's own end waits for what runs.
+        let has_ended = !in_flight
+            || match engine.wait(last, left) {
+                Ok(has_ended) => has_ended,
+                Err(_) => !self.is_replaceable(),
+            };
         if has_ended {
             engine.abandon(last + 1);
         }

@@ -68,6 +68,9 @@ pub enum NodeError {
 /// See the module's page.
 #[derive(Debug)]
 pub struct Node {
+    /// The first to be dropped, and the engine the first of it: an engine whose device is lost may still run,
+    /// and looks at all that follows until its end is waited for.
+    inner: Mutex<Inner>,
     ordinal: u32,
     caps: EngineCaps,
     providers: Arc<Providers>,
@@ -83,7 +86,6 @@ pub struct Node {
     queue_pages: Pool,
     /// Where its engine ends when another has taken its place; none does without.
     reaper: plain::Mutex<Option<Arc<Reaper>>>,
-    inner: Mutex<Inner>,
 }
 
 impl Node {

@@ -124,11 +124,11 @@ impl Node {
         if inner.life == Life::Stopping {
             return Err(ReplaceError::NotNow);
         }
-        // Its timeline has come so far, and goes forward alone.
-        inner.submitted = inner.submitted.max(WARM_SLICES);
         let has_ended = self.end_slices(inner);
         // Whoever rings from now on finds it lost, and leaves the packets in the ring.
         self.lose(inner);
+        // The timeline of the one to come has come so far, and goes forward alone.
+        inner.submitted = inner.submitted.max(WARM_SLICES);
         inner.serviced = inner.submitted;
         let live = inner.live_mappings();
         let all = self.all_mappings(inner, &live);

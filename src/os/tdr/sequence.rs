@@ -108,8 +108,7 @@ impl AdapterState {
             return Ok(());
         }
         if !tdr.supports_per_engine_tdr() {
-            self.reset_adapter(tdr, &group, &[], None);
-            return Ok(());
+            return self.reset_adapter(tdr, &group, &[], None);
         }
         let mut reset = Vec::new();
         for member in group.iter().copied() {
@@ -135,12 +134,10 @@ impl AdapterState {
                 Outcome::Stopped => return Ok(()),
             };
             if let Some(why) = promoted {
-                self.reset_adapter(tdr, &group, &reset, Some(&why));
-                return Ok(());
+                return self.reset_adapter(tdr, &group, &reset, Some(&why));
             }
         }
-        self.recover(tdr, &reset);
-        Ok(())
+        self.recover(tdr, &reset)
     }
 
     /// The last submitted and last completed ids; from here on what the engine raises is kept. As one step:
@@ -255,7 +252,7 @@ impl AdapterState {
     }
 
     /// The devices of aborted packets are in error, all others go on.
-    fn recover(&self, tdr: &dyn TdrDdi, reset: &[(u32, ResetEngine)]) {
+    fn recover(&self, tdr: &dyn TdrDdi, reset: &[(u32, ResetEngine)]) -> Result<(), StillInside> {
         let guilty = reset.iter().filter_map(|(_, aborted)| aborted.hw_queue);
         let guilty: BTreeSet<_> = guilty.filter_map(|queue| self.owner_of(queue)).collect();
         self.fail_devices(&guilty, DeviceExecutionState::HUNG);
@@ -277,6 +274,7 @@ impl AdapterState {
             }
         }
         self.take_interrupts_again(&nodes);
+        Ok(())
     }
 
     /// What the engine was handed through the OS and has not completed is handed over again, before anything
@@ -308,17 +306,20 @@ impl AdapterState {
         guilty: &BTreeSet<u32>,
         before: &[(u32, ResetEngine)],
         why: Option<&Promotion>,
-    ) {
+    ) -> Result<(), StillInside> {
         let now = Instant::now();
         if lock(&self.tdr.limits).is_adapter_over(&self.tdr.policy, now) {
             let node = guilty.first().copied().unwrap_or_default();
             let reason = "more than TdrLimitCount resets of the adapter within TdrLimitTime";
-            return self.stop_adapter(tdr, node, Record::video_tdr_failure(node, None, reason));
+            self.stop_adapter(tdr, node, Record::video_tdr_failure(node, None, reason));
+            return Ok(());
         }
         let nodes: Vec<_> = (0..self.ddi().node_count()).collect();
         let snapshots = nodes.iter().map(|node| self.take_snapshot(*node));
         let snapshots: Vec<_> = snapshots.collect();
-        let restarted = tdr.reset_from_timeout().and_then(|reset| {
+        // Nobody hands anything over meanwhile: it would be lost without its owner being told.
+        let restarted = self.alone(|| {
+            let reset = tdr.reset_from_timeout()?;
             let is_known =
                 |queue: &HwQueueHandle| before.iter().any(|(node, _)| *node == queue.node_ordinal);
             let aborted = reset.iter().filter_map(|reset| reset.hw_queue);
@@ -346,16 +347,18 @@ impl AdapterState {
                 self.kernel_queues.engine(*node).adapter_reset();
             }
             tdr.restart_from_timeout()
-        });
+        })?;
         if let Err(error) = restarted {
             let node = guilty.first().copied().unwrap_or_default();
             let reason = format!("the adapter was not reset: {error}");
             let record = Record::video_tdr_failure(node, Some(&error), &reason);
-            return self.stop_adapter(tdr, node, record);
+            self.stop_adapter(tdr, node, record);
+            return Ok(());
         }
         let why = why.map(|why| why as &dyn std::fmt::Display);
         self.life.note(Record::adapter_timeout(guilty, why));
         self.take_interrupts_again(&nodes);
+        Ok(())
     }
 
     /// The device whose queue it is. The system device is blamed for nothing.

@@ -116,7 +116,7 @@ fn kernel_queue(
     QueueSeen {
         queue: queue.handle(),
         is_stopped: queue.error().is_some(),
-        has_work: queue.has_work(),
+        has_work: queue.is_unfinished(),
         answers: answers(queue.handle().node_ordinal),
         stands_at,
         queued_signals: if with_signals {
