@@ -30,7 +30,7 @@ impl ResetForm {
 }
 
 /// Within this time who is asked has answered, or is taken for hung: TdrDelay, and a plain program's patience.
-pub(super) const DELAY: Duration = Duration::from_millis(100);
+pub(super) const DELAY: Duration = Duration::from_millis(500);
 /// What a kernel that hangs takes: so long that every mechanism has recovered from it before it ends, and a
 /// GPU is left alone by its own driver.
-pub(super) const KERNEL_TIME: Duration = Duration::from_millis(1200);
+pub(super) const KERNEL_TIME: Duration = Duration::from_millis(2000);

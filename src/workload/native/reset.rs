@@ -297,7 +297,7 @@ impl Runner for Reset {
         for (bystander, engine) in [(&scene.same, GUILTY_NODE), (&scene.other, OTHER_NODE)] {
             if let Some(error) = bystander.error() {
                 if self.adapter.os().records().len() > records + 1 {
-                    // An engine that nothing kept did not answer either: it had no core for 100 ms.
+                    // An engine that nothing kept did not answer either: it had no core for 500 ms.
                     return Err(TooBusy.into());
                 }
                 let form = self.form.name();
@@ -332,8 +332,8 @@ fn work(form: ResetForm, resets_running: bool) -> String {
     let happens = match (form, resets_running) {
         (ResetForm::Lost, _) => "The device of an engine is lost (injected) while a job runs",
         (ResetForm::Hung, true) => {
-            "A kernel that nothing stops keeps an engine for 1.2 s, where it can be on a core of its own, and \
-             the engine answers nothing for 100 ms"
+            "A kernel that nothing stops keeps an engine for 2 s, where it can be on a core of its own, and \
+             the engine answers nothing for 500 ms"
         }
         (ResetForm::Hung, false) => {
             "An engine that runs cannot be cut off from memory on this device, and is not reset; so its device \

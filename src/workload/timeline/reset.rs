@@ -85,7 +85,7 @@ impl Runner for Reset {
                  anew, and a first dispatch is submitted and waited for."
             }
             ResetForm::Hung => {
-                "A kernel runs for 1.2 s, and a submission behind it is waited for in vain for 100 ms; \
+                "A kernel runs for 2 s, and a submission behind it is waited for in vain for 500 ms; \
                  measured is from there: instance, device, memory, pipeline, commands and semaphore are \
                  made anew beside what hangs, and a first dispatch is submitted and waited for."
             }
