@@ -453,7 +453,7 @@ fn td_22_what_was_under_way_takes_effect_once() {
 /// TD-22: an engine that answers, and is reset with the adapter while it executes: what was submitted after the
 /// snapshot takes effect once, whether the engine before did it or the next one, and nobody is blamed.
 ///
-/// Kills `an-engine-that-answers-aborts-a-packet`.
+/// Kills `a-packet-is-passed-over`.
 #[test]
 fn td_22_an_engine_that_runs_is_reset_between_packets() {
     const SUBMISSIONS: u64 = 600;

@@ -152,6 +152,7 @@ mod tests {
         let in_reset = AtomicBool::new(false);
         let handle = |interrupt| match deferral.keep(interrupt) {
             Some((_, under_way)) => {
+                thread::yield_now();
                 assert!(!in_reset.load(Ordering::Acquire), "handled in a reset");
                 drop(under_way);
                 1
