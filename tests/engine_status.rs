@@ -49,7 +49,7 @@ fn until_reset(bench: &Bench) {
 /// queue was taken out in the midst of a transfer, one in the midst of a transfer of many parts, and one
 /// that has nothing to do.
 ///
-/// Kills `an-engine-that-is-not-parked-answers-nothing`, `a-request-of-before-counts`.
+/// Kills `an-engine-that-is-not-parked-answers-nothing`.
 #[test]
 fn td_19_an_engine_at_work_is_responsive() {
     on_benches(2, |bench| {
