@@ -33,4 +33,4 @@ impl ResetForm {
 pub(super) const DELAY: Duration = Duration::from_millis(500);
 /// What a kernel that hangs takes: so long that every mechanism has recovered from it before it ends, and a
 /// GPU is left alone by its own driver.
-pub(super) const KERNEL_TIME: Duration = Duration::from_millis(2000);
+pub(super) const KERNEL_TIME: Duration = Duration::from_secs(2);
