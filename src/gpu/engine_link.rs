@@ -5,8 +5,9 @@
 //! child's end closes the socket, which that thread hears as well, behind all that was told before. Then,
 //! or when the child tells what cannot be or does not reply in time, it is killed, and the engine lost.
 
+use super::engine_ledger::{EngineLedger, EngineNews};
 use super::engine_program::EngineProcess;
-use super::engine_protocol::{Ledger, News, ProtocolError, Reply, Request};
+use super::engine_protocol::{ProtocolError, Reply, Request};
 use super::{EngineLost, MapError};
 use crate::shared::{PassError, Region};
 use crate::sync::plain::{AtomicU64, Mutex, lock};
@@ -30,7 +31,7 @@ const OPEN_TIME: Duration = Duration::from_secs(60);
 /// What is known of the child.
 #[derive(Debug, Default)]
 struct Known {
-    ledger: Ledger,
+    ledger: EngineLedger,
     answer: Option<Result<u64, String>>,
     /// Slices up to this one have ended, or were abandoned.
     ended: u64,
@@ -96,12 +97,12 @@ impl EngineLink {
             let reply = Reply::receive(&self.socket);
             let news = reply.and_then(|reply| lock(&self.known).ledger.take(reply));
             match news {
-                Ok(News::Answer(answer)) => {
+                Ok(EngineNews::Answer(answer)) => {
                     lock(&self.known).answer = Some(answer);
                     self.changed.notify_all();
                 }
-                Ok(News::Ended(slice)) => self.ended_to(slice),
-                Ok(News::Lost) | Err(ProtocolError::Pass(PassError::Closed)) => break,
+                Ok(EngineNews::Ended(slice)) => self.ended_to(slice),
+                Ok(EngineNews::Lost) | Err(ProtocolError::Pass(PassError::Closed)) => break,
                 // It ended with a message unread.
                 Err(ProtocolError::Pass(PassError::System(io::ErrorKind::ConnectionReset))) => {
                     break;

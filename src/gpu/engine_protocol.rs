@@ -2,8 +2,8 @@
 //!
 //! Messages of one size over a socket that keeps them apart. The parent requests, one at a time, and the
 //! child replies; a slice is started without a reply, and its end is told when it comes. The parent
-//! trusts no word of it: the child runs what a user's kernel may have written over. [`Ledger`] says what
-//! may come; a child that says anything else is ended.
+//! trusts no word of it: the child runs what a user's kernel may have written over. What may come the
+//! [`EngineLedger`](super::engine_ledger::EngineLedger) says; a child that says anything else is ended.
 
 use super::{ShaderTuning, SliceWork};
 use crate::shared::{PassError, receive_message, send_descriptors};
@@ -323,83 +323,6 @@ impl Reply {
     }
 }
 
-/// What a reply means.
-#[derive(Debug, PartialEq, Eq)]
-#[must_use]
-pub(super) enum News {
-    /// The request is answered: by an address, or by why not.
-    Answer(Result<u64, String>),
-    /// All slices up to this one have ended.
-    Ended(u64),
-    /// The engine's device is lost.
-    Lost,
-}
-
-/// What the parent has asked and started, by which it judges what it is told.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Ledger {
-    requests: u64,
-    /// The request that is not replied to.
-    asked: Option<u64>,
-    started: u64,
-    ended: u64,
-}
-
-impl Ledger {
-    /// A request is sent: its number.
-    pub(super) fn ask(&mut self) -> u64 {
-        self.requests += 1;
-        self.asked = Some(self.requests);
-        self.requests
-    }
-
-    /// The engine is attached: the next slice is that after `before`.
-    pub(super) fn attach(&mut self, before: u64) {
-        (self.started, self.ended) = (before, before);
-    }
-
-    /// A slice is started.
-    pub(super) fn start(&mut self, slice: u64) {
-        self.started = slice;
-    }
-
-    /// Takes a reply for what it may be.
-    ///
-    /// # Errors
-    /// Nothing like it could have come.
-    pub(super) fn take(&mut self, reply: Reply) -> Result<News, ProtocolError> {
-        match reply {
-            Reply::Done { number, .. } | Reply::Failed { number, .. }
-                if self.asked != Some(number) =>
-            {
-                Err(ProtocolError::Number(number))
-            }
-            Reply::Done { value, .. } => {
-                self.asked = None;
-                Ok(News::Answer(Ok(value)))
-            }
-            Reply::Failed { why, .. } => {
-                self.asked = None;
-                Ok(News::Answer(Err(why)))
-            }
-            Reply::Ended { slice } => {
-                let (next, started) = (self.ended + 1, self.started);
-                if slice != next || slice > started {
-                    let told = slice;
-                    return Err(ProtocolError::Slice {
-                        told,
-                        next,
-                        started,
-                    });
-                }
-                self.ended = slice;
-                Ok(News::Ended(slice))
-            }
-            Reply::Lost => Ok(News::Lost),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -523,49 +446,5 @@ mod tests {
         drop(theirs);
         let closed = ProtocolError::Pass(PassError::Closed);
         assert_eq!(Reply::receive(&ours), Err(closed));
-    }
-
-    /// PR-01: an end of a slice counts for the next slice that was started, and a reply for what was asked.
-    ///
-    /// Kills `any-end-is-the-next` and `any-reply-is-the-one`.
-    #[test]
-    fn pr_01_a_reply_that_could_not_have_come_is_an_error() {
-        let mut ledger = Ledger::default();
-        let ended = |slice| Reply::Ended { slice };
-        ledger.attach(4);
-        for slice in [0, 4, 5, 6, u64::MAX] {
-            assert!(
-                ledger.clone().take(ended(slice)).is_err(),
-                "{slice}: none is started"
-            );
-        }
-        ledger.start(5);
-        ledger.start(6);
-        for slice in [0, 4, 6, 7, u64::MAX] {
-            assert!(
-                ledger.clone().take(ended(slice)).is_err(),
-                "{slice}: 5 is next"
-            );
-        }
-        assert_eq!(ledger.take(ended(5)), Ok(News::Ended(5)));
-        assert!(ledger.clone().take(ended(5)).is_err(), "twice");
-        assert_eq!(ledger.take(ended(6)), Ok(News::Ended(6)));
-
-        let done = |number| Reply::Done { number, value: 9 };
-        let failed = |number| Reply::Failed {
-            number,
-            why: "no".into(),
-        };
-        assert!(ledger.take(done(0)).is_err() && ledger.take(failed(1)).is_err());
-        let number = ledger.ask();
-        assert!(ledger.take(done(number + 1)).is_err());
-        assert_eq!(ledger.take(done(number)), Ok(News::Answer(Ok(9))));
-        assert!(ledger.take(done(number)).is_err(), "twice");
-        let next = ledger.ask();
-        assert!(ledger.take(failed(number)).is_err(), "an old one");
-        assert_eq!(
-            ledger.take(failed(next)),
-            Ok(News::Answer(Err("no".into())))
-        );
     }
 }

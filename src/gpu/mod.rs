@@ -14,6 +14,8 @@ mod crowd;
 mod engine;
 mod engine_caps;
 #[cfg(not(loom))]
+mod engine_ledger;
+#[cfg(not(loom))]
 mod engine_link;
 mod engine_mapping;
 #[cfg(not(loom))]
