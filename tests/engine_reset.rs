@@ -16,7 +16,8 @@ use native_fence::{
     CommandList, Device, EventHandle, HwQueue, HwQueueOptions, TdrLevel, TdrPolicy, WaitError,
 };
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
 use std::time::{Duration, Instant};
 use support::bench::{
     Bench, Call, LONG, TdrCall, hang, native, on_recovering_benches, soon, until,
@@ -730,6 +731,41 @@ fn td_09_dependent_engines_are_preempted_or_reset_too() {
         let parameters = records[0].parameters;
         assert_eq!(records[0].code, Record::VIDEO_SCHEDULER_INTERNAL_ERROR);
         assert_eq!(parameters[..2], [Record::NODE_WITHOUT_ITSELF, 0]);
+    });
+}
+
+/// TD-06: a device whose queue had nothing left when the engine was lost, and gets work before the recovery, is
+/// not the one to blame, although the engine finds that queue first.
+///
+/// Kills `who-comes-after-a-loss-is-blamed`.
+#[test]
+fn td_06_who_brings_work_after_a_loss_is_not_blamed() {
+    on_benches(1, |bench| {
+        let innocent = bench.adapter.create_device();
+        let mut first = queue_of(&innocent, 0);
+        let done = first.submit(CommandList::new().nop()).unwrap();
+        first.progress_fence().wait(done, LONG).unwrap();
+        let first = Arc::new(Mutex::new(first));
+        let later = Arc::clone(&first);
+        bench.spy.before_tdr(move |call| {
+            if call == TdrCall::CollectDbgInfo(ENGINE) {
+                let submit = || later.lock().unwrap().submit(CommandList::new().nop());
+                thread::scope(|scope| scope.spawn(submit).join().unwrap()).unwrap();
+            }
+        });
+        let mut guilty = bench.queue();
+        bench.until_parked();
+        let gate = bench.engines[0].close();
+        guilty.submit(CommandList::new().nop()).unwrap();
+        until("its slice is in flight", || bench.engines[0].at_gate() == 1);
+        bench.engines[0].lose();
+        until_noted(bench, 1);
+        drop(gate);
+        let first = first.lock().unwrap();
+        assert_eq!(first.progress_fence().wait(done + 1, LONG), Ok(()));
+        assert_eq!(first.error(), None);
+        assert_eq!(guilty.error(), Some(WaitError::DeviceLost));
+        assert_eq!(codes(bench), [ENGINE]);
     });
 }
 

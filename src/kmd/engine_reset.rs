@@ -161,9 +161,10 @@ impl ResetCalls<'_> {
         Ok(node.replace_engine(spare, &queues)?)
     }
 
-    /// The gentle way: a packet that heeds the abort word ends by it, and the engine goes on.
+    /// The gentle way: a packet that heeds the abort word ends by it, and the engine goes on. One that is lost
+    /// heeds nothing.
     fn abort(&self, node: &Arc<Node>) -> Option<ResetEngine> {
-        let stalled = node.stalled_at()?;
+        let stalled = node.stalled_at().filter(|_| !node.is_lost())?;
         let aborted = self.aborted(node.ordinal(), Some(stalled.hw_queue));
         let slot = self.0.queues.slot(HwQueueHandle {
             node_ordinal: node.ordinal(),

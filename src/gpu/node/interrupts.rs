@@ -163,8 +163,7 @@ impl Node {
             return report;
         }
         if ended.is_err() {
-            inner.device_lost = true;
-            self.lose(inner);
+            self.lose_device(inner);
             return report;
         }
         // Ended, and the news of nobody else; an abandoned slice was never submitted.

@@ -123,8 +123,7 @@ impl Node {
             verbose: inner.run_list.active().any(|queue| queue.is_verbose()),
         };
         if inner.engine.start(slice, work).is_err() {
-            inner.device_lost = true;
-            self.lose(inner);
+            self.lose_device(inner);
         }
     }
 

@@ -4,8 +4,9 @@
 //! midst of long transfers, taken out of the run list. What does not end is a hang, or is no engine any more.
 //! So the question is a request, unless one is out that is not answered.
 //!
-//! What the engine was in at that moment is kept. A packet that completes afterwards, before the engine is
-//! reset, leaves nothing that is under way; the one that was is the one that the reset aborts then (TD-05).
+//! What the engine was in at that moment, or when its device was lost, is kept. A packet that completes
+//! afterwards, before the engine is reset, leaves nothing that is under way; the one that was is the one that
+//! the reset aborts then (TD-05).
 
 use super::inner::Inner;
 use super::{Node, StalledAt};
@@ -31,13 +32,21 @@ impl Node {
         let is_responsive = self.comes_to_boundary(left);
         let stalled_at = self.stalled_at();
         let inner = &mut *lock(&self.inner);
-        // A stall is in the run list, or was taken out of it: its number is what the engine says.
-        let under_way = || {
-            let at = stalled_at.map(|at| at.hw_queue);
-            at.or_else(|| inner.under_way(None, &[]).map(|queue| queue.number))
-        };
-        inner.silent_in = if is_responsive { None } else { under_way() };
+        inner.silent_in = (!is_responsive)
+            .then(|| inner.number_under_way(stalled_at))
+            .flatten();
         is_responsive
+    }
+
+    /// The engine's device is lost. What it was in is what it had left by now: who brings work between this and
+    /// the recovery has nothing to do with it.
+    pub(super) fn lose_device(&self, inner: &mut Inner) {
+        if !inner.device_lost {
+            let silent_in = inner.silent_in;
+            inner.silent_in = silent_in.or_else(|| inner.number_under_way(self.stalled_at()));
+        }
+        inner.device_lost = true;
+        self.lose(inner);
     }
 }
 
@@ -53,14 +62,21 @@ impl Inner {
         });
     }
 
+    /// As [`Inner::under_way`], by its number: a stall is in the run list, or was taken out of it.
+    fn number_under_way(&self, stalled_at: Option<StalledAt>) -> Option<u32> {
+        let named = stalled_at.map(|at| at.hw_queue);
+        named.or_else(|| self.under_way(None, &[]).map(|queue| queue.number))
+    }
+
     /// What is left of the time that an engine has to answer.
     pub(super) fn time_to_answer(&self, time: Duration) -> Duration {
         let elapsed = |asked: Asked| time.saturating_sub(asked.at.elapsed());
         self.asked.map_or(time, elapsed)
     }
 
-    /// The queue whose packet a reset aborts: the one that is under way, if the slices have not ended; where
-    /// none is, the one that was when the engine did not answer, though it has completed since.
+    /// The queue whose packet a reset aborts: the one that is under way, if the slices have not ended and the
+    /// device is not lost; where none is, the one that was when the engine did not answer, though it has
+    /// completed since, or when the device was lost.
     pub(super) fn aborted(
         &mut self,
         has_ended: bool,
@@ -69,7 +85,8 @@ impl Inner {
     ) -> Option<Arc<QueueSlot>> {
         let silent_in = self.silent_in.take();
         let under_way = || self.under_way(stalled_at, queues);
-        (!has_ended).then(under_way).flatten().or_else(|| {
+        let is_open = !has_ended && !self.device_lost;
+        is_open.then(under_way).flatten().or_else(|| {
             let mut queues = queues.iter();
             queues
                 .find(|queue| Some(queue.number) == silent_in)

@@ -18,7 +18,7 @@
 
 use super::inner::{Inner, KnownFence, Life};
 use super::{Node, StalledAt, attach, retirement};
-use crate::abi::{DoorbellStatus, EngineReport, LocalHandle, ObjectId, WordGroup};
+use crate::abi::{DoorbellStatus, EngineReport, LocalHandle, ObjectId, QueueState, WordGroup};
 use crate::gpu::handle_table::HandleTable;
 use crate::gpu::spare_engines::WARM_SLICES;
 use crate::gpu::{
@@ -356,8 +356,8 @@ impl Inner {
 
     /// The queue whose packet is under way on an engine that does not come back: the one that the engine
     /// names, whether or not it is in the run list now, since whoever stops a queue takes it out. Where it
-    /// names none, the first of those that slices know which could go on when its state was last saved. A
-    /// queue that stands at a wait holds no engine up.
+    /// names none, the first of those that slices know which could go on when its state was last saved, and has
+    /// packets that are not done. A queue that stands at a wait holds no engine up.
     pub(super) fn under_way(
         &self,
         stalled_at: Option<StalledAt>,
@@ -368,7 +368,12 @@ impl Inner {
             return queues.find(|queue| queue.number == named.hw_queue).cloned();
         }
         let goes_on = |queue: &&Arc<QueueSlot>| {
-            let standing = QueueStanding::of(&queue.state(), || queue.write_index());
+            let state = queue.state();
+            let state = QueueState {
+                read_index: state.read_index.max(queue.read_index()),
+                ..state
+            };
+            let standing = QueueStanding::of(&state, || queue.write_index());
             standing == QueueStanding::Runnable
         };
         let mut known = self.run_list.known();
