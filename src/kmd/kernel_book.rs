@@ -78,6 +78,11 @@ impl KernelBook {
         !lock(&self.0).outstanding.is_empty()
     }
 
+    /// Whether a later command has completed, and none up to it is left.
+    pub(super) fn is_beyond(&self, id: u64) -> bool {
+        lock(&self.0).last_completed > id
+    }
+
     /// The preemption is answered: to be told with the last completed id.
     pub(super) fn end_preemption(&self, preemption_id: u64, node_ordinal: u32) {
         let state = &mut *lock(&self.0);
@@ -136,5 +141,18 @@ mod tests {
         assert_eq!(last(), 2);
         book.completed(4, completed(4));
         assert_eq!(last(), 4);
+    }
+
+    /// TD-03: an id below the last completed one is given for no aborted one.
+    ///
+    /// Kills `an-id-is-never-passed`.
+    #[test]
+    fn td_03_an_engine_is_beyond_what_it_completed_before_another() {
+        let book = KernelBook::default();
+        (1..=2).for_each(|id| book.submitted(id));
+        book.completed(2, completed(2));
+        assert!(!book.is_beyond(1) && !book.is_beyond(2), "1 is outstanding");
+        book.completed(1, completed(1));
+        assert!(book.is_beyond(1) && !book.is_beyond(2));
     }
 }

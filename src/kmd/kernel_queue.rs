@@ -228,7 +228,8 @@ impl KernelQueue {
     }
 
     /// The id of the command that a reset of the engine aborts: the oldest that has not completed, whether or
-    /// not that was looked at, or, where none is left, the last that has (TD-05).
+    /// not that was looked at, or, where none is left, the last that has (TD-05). None where the engine has
+    /// come beyond that one: the OS knows that nothing of this queue was under way, and takes no such id.
     pub(super) fn aborted_submission(&self) -> Option<u64> {
         let state = lock(&self.state);
         let now = self.current.word(0).observe();
@@ -244,7 +245,7 @@ impl KernelQueue {
                 break;
             }
         }
-        last
+        last.filter(|id| !self.book.is_beyond(*id))
     }
 
     /// From now on a value above `told` raises.
