@@ -103,10 +103,6 @@ impl EngineLink {
                 }
                 Ok(EngineNews::Ended(slice)) => self.ended_to(slice),
                 Ok(EngineNews::Lost) | Err(ProtocolError::Pass(PassError::Closed)) => break,
-                // It ended with a message unread.
-                Err(ProtocolError::Pass(PassError::System(io::ErrorKind::ConnectionReset))) => {
-                    break;
-                }
                 Err(error) => {
                     let id = self.process.id;
                     eprintln!(

@@ -22,6 +22,8 @@ use std::time::{Duration, Instant};
 pub const ENGINE_COMMAND: &str = "engine-process";
 
 const PROGRAM: &str = "nfence";
+/// What the system says the running one is once its file was removed, or replaced by another.
+const REPLACED: &str = "nfence (deleted)";
 /// The running program, also where its file is another by now.
 const RUNNING: &str = "/proc/self/exe";
 /// A process that is killed has ended within this, unless a driver of the system holds it.
@@ -51,7 +53,11 @@ fn found(
     paths: Option<&OsStr>,
     is_there: impl Fn(&Path) -> bool,
 ) -> Option<PathBuf> {
-    if running.is_some_and(|running| running.file_name() == Some(OsStr::new(PROGRAM))) {
+    let name = running.and_then(Path::file_name);
+    if [PROGRAM, REPLACED]
+        .into_iter()
+        .any(|of| name == Some(OsStr::new(of)))
+    {
         return Some(PathBuf::from(RUNNING));
     }
     let beside = running.and_then(Path::parent).map(Path::to_owned);
@@ -173,6 +179,8 @@ mod tests {
     fn the_program_is_the_running_one_or_beside_it_or_in_path() {
         let of = |path: &str| Some(PathBuf::from(path));
         assert_eq!(program("/a/nfence", "/b", &["/b/nfence"]), of(RUNNING));
+        let replaced = program("/a/nfence (deleted)", "/b", &["/a/nfence"]);
+        assert_eq!(replaced, of(RUNNING), "not the other one");
         let both = ["/a/nfence", "/c/nfence"];
         assert_eq!(program("/a/game", "/b:/c", &both), of("/a/nfence"));
         assert_eq!(program("/a/game", "/b:/c", &both[1..]), of("/c/nfence"));

@@ -443,7 +443,19 @@ mod tests {
         }
         raw(&theirs, bytes, false);
         assert_eq!(Reply::receive(&ours), Ok(Reply::Lost));
+    }
+
+    /// TD-22: a child that ends with a request unread has told the end of its last slice all the same.
+    ///
+    /// Kills `an-unread-message-drops-what-was-told`.
+    #[test]
+    fn td_22_what_a_child_told_before_its_end_is_heard() {
+        let (ours, theirs) = pair();
+        let ended = Reply::Ended { slice: 1 };
+        ended.send(&theirs).unwrap();
+        Request::PrepareVerbose.send(&ours, 1, None).unwrap();
         drop(theirs);
+        assert_eq!(Reply::receive(&ours), Ok(ended));
         let closed = ProtocolError::Pass(PassError::Closed);
         assert_eq!(Reply::receive(&ours), Err(closed));
     }

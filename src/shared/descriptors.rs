@@ -155,7 +155,9 @@ fn receive(socket: impl AsFd, read: &mut [u8], flags: RecvFlags) -> Result<Messa
             flags,
         ) {
             Ok(message) => break message,
-            Err(Errno::INTR) => {}
+            // The other end has closed with a message of ours unread. It is said once, and before what
+            // that end had sent: that comes now, and then its end.
+            Err(Errno::INTR | Errno::CONNRESET) => {}
             Err(error) => return Err(system(error)),
         }
     };
