@@ -156,11 +156,14 @@ fn lg_07_a_new_log_starts_at_index_0_and_count_0() {
             );
             assert_eq!(log.index(), LogIndex::from_word(0));
             complete(&mut queue, CommandList::new().signal(&fence, first));
+            // The entry of a progress write comes after its value.
+            bench.until_parked();
             let entry = log.entry(0);
             assert_eq!(entry.fence_value, first);
             // And the submission's progress.
             assert_eq!(u64::from(log.index().first_free_entry_index), 2);
             signal_all(&mut queue, &fence, first + 1..=first + 99);
+            bench.until_parked();
             // 99 more and one for the progress.
             let all = 2 + 100;
             let index = log.index();
@@ -186,8 +189,8 @@ fn lg_07_a_standing_wait_is_logged_in_the_new_place() {
         // By the same clock, after the first look and before the log moves.
         let (other, mut clock) = (bench.fence(0), bench.queue());
         complete(&mut clock, CommandList::new().signal(&other, 1));
-        let before = clock.read_signal_log().unwrap().entries[0].end_ticks;
         bench.until_parked();
+        let before = clock.read_signal_log().unwrap().entries[0].end_ticks;
         let new =
             Log::new(bench, LogType::Waits, 84).set(bench, queue.os().handle(), LogType::Waits);
         bench.until_parked();

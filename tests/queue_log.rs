@@ -338,7 +338,8 @@ fn lg_07_a_move_that_fails_leaves_the_log_in_force() {
         }
         assert_eq!(queue.os().log_entries(LogType::Signals), 84);
         signal_all(&mut queue, &fence, 11..=20);
-        // 20 signals and three progress writes.
+        // 20 signals and three progress writes, whose entries come after their values.
+        bench.until_parked();
         assert_eq!(log.index().first_free_entry_index, 23);
         bench.spy.fail_no_more();
         queue.resize_logs(500).unwrap();
