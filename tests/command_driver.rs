@@ -8,24 +8,18 @@ mod support {
     pub(crate) mod bench;
 }
 
+use native_fence::CommandList;
 use native_fence::abi::{FaultCode, LocalHandle, ObjectId, Packet};
 use native_fence::gpu::NodePolicy;
 use native_fence::kmd::{DriverOptions, Interrupt, SubmitCommand, SubmitCommandFlags, VidSchCaps};
 use native_fence::shared::Block;
-use native_fence::{CommandList, KernelQueue};
 use support::bench::monitored::store_silently;
-use support::bench::{Bench, LONG, is_sleeping, until};
+use support::bench::{Bench, finish, is_sleeping, until};
 
 fn on_command_buffers(options: &DriverOptions, body: impl Fn(&Bench)) {
     if let Some(bench) = Bench::over_command_buffers(1, NodePolicy::default(), options) {
         body(&bench);
     }
-}
-
-/// Waits until a queue has executed what was flushed so far.
-fn finish(queue: &mut KernelQueue) {
-    let value = queue.flush().unwrap();
-    queue.progress_fence().wait(value, LONG).unwrap();
 }
 
 /// Transfers are those of a shader engine: words of 64 bits whose halves differ, in ranges that no

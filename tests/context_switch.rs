@@ -16,38 +16,15 @@ use native_fence::kmd::{
     SubmitCommandFlags,
 };
 use native_fence::os::SystemDevice;
-use native_fence::{Allocation, CommandList, KernelQueue};
-use std::time::Duration;
-use support::bench::{Bench, Call, LONG, on_benches_with, on_every_bench, until};
+use native_fence::{CommandList, KernelQueue};
+use support::bench::{
+    Bench, Call, LONG, fill, large, on_benches_with, on_every_bench, short, until, words,
+};
 
 const NEW: SubmitCommandFlags = SubmitCommandFlags(0);
 const AGAIN: SubmitCommandFlags = SubmitCommandFlags::RESUBMISSION;
 const SWITCH: SubmitCommandFlags = SubmitCommandFlags::CONTEXT_SWITCH;
 const PAGING: SubmitCommandFlags = SubmitCommandFlags::PAGING;
-
-/// Slices that end as soon as they have looked at every queue: a few parts each.
-fn short() -> NodePolicy {
-    NodePolicy {
-        slice_time: Duration::ZERO,
-        ..NodePolicy::default()
-    }
-}
-
-fn large(bench: &Bench) -> Allocation {
-    bench.device.create_allocation(2 << 20).unwrap()
-}
-
-fn fill(target: &Allocation, value: u64) -> CommandList {
-    let mut list = CommandList::new();
-    list.fill(target, 0..target.bytes(), value);
-    list
-}
-
-fn words(of: &Allocation) -> Vec<u64> {
-    let mut words = vec![0; of.bytes() as usize / 8];
-    of.read(0, &mut words);
-    words
-}
 
 /// Hands a queue a command, as the OS does.
 fn submit(

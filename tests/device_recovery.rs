@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support {
+    pub(crate) mod left_out;
     pub(crate) mod until;
 }
 
@@ -19,6 +20,7 @@ use native_fence::{
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
+use support::left_out::opened_or_left_out;
 use support::until::{LONG, until};
 
 /// An adapter of two engines, and what is put in the way of the first ones; none without a device.
@@ -36,15 +38,7 @@ fn opened() -> Option<(Adapter, Arc<Injection>)> {
         },
         ..AdapterOptions::default()
     });
-    match opened {
-        Ok(adapter) => Some((adapter, injection)),
-        Err(error) => {
-            let required = std::env::var_os("NFENCE_REQUIRE_DEVICE");
-            assert!(required.is_none(), "{error}");
-            println!("left out: {error}");
-            None
-        }
-    }
+    Some((opened_or_left_out(opened)?, injection))
 }
 
 fn queue_of(device: &Device, node_ordinal: u32) -> HwQueue {

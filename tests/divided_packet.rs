@@ -9,19 +9,9 @@ mod support {
 }
 
 use native_fence::abi::Packet;
-use native_fence::gpu::NodePolicy;
 use native_fence::kmd::{Interrupt, PreemptCommand, SubmitCommand, SubmitCommandFlags};
 use native_fence::{Allocation, CommandList, HwContext, HwQueue};
-use std::time::Duration;
-use support::bench::{Bench, Closed, LONG, complete, on_every_bench, until};
-
-/// Slices that end as soon as they have looked at every queue: a few parts each.
-fn short() -> NodePolicy {
-    NodePolicy {
-        slice_time: Duration::ZERO,
-        ..NodePolicy::default()
-    }
-}
+use support::bench::{Bench, Closed, LONG, complete, on_every_bench, short, until};
 
 fn contexts(bench: &Bench) -> [HwContext; 2] {
     [(); 2].map(|()| bench.device.create_context(0, 1).unwrap())

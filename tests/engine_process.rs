@@ -5,6 +5,7 @@
 mod support {
     pub(crate) mod child;
     pub(crate) mod engines;
+    pub(crate) mod logged;
     pub(crate) mod memory;
     pub(crate) mod passing;
     pub(crate) mod until;
@@ -15,8 +16,8 @@ use native_fence::gpu::{EngineUnit, ShaderTuning, SparePolicy};
 use native_fence::os::Record;
 use native_fence::vulkan::validation;
 use native_fence::{
-    Adapter, AdapterOptions, CommandList, Device, EngineKind, Fence, FenceMemory, FenceOptions,
-    HwQueue, HwQueueOptions, MemoryOptions, OpenError, StallKind, TdrPolicy, WaitError,
+    Adapter, AdapterOptions, CommandList, Device, EngineKind, FenceMemory, FenceOptions, HwQueue,
+    HwQueueOptions, MemoryOptions, OpenError, StallKind, TdrPolicy, WaitError,
 };
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
@@ -26,6 +27,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use support::child;
 use support::engines::memory::{EXPORTED, LOCAL};
+use support::logged::logged;
 use support::until::{LONG, until};
 
 /// Engines that nobody watches for long: what is found in time is found by other means.
@@ -96,18 +98,6 @@ fn codes(adapter: &Adapter) -> Vec<u32> {
 }
 
 const ENGINE: u32 = Record::VIDEO_ENGINE_TIMEOUT_DETECTED;
-
-/// The values that the queue's log of signals has of a fence.
-fn logged(queue: &HwQueue, fence: &Fence) -> Vec<u64> {
-    let log = queue.read_signal_log().unwrap();
-    assert_eq!(log.lost, 0);
-    let handle = fence.handle().raw();
-    let of_fence = log
-        .entries
-        .iter()
-        .filter(|entry| entry.native_fence == handle);
-    of_fence.map(|entry| entry.fence_value).collect()
-}
 
 /// Has a queue keep its engine, or itself where the driver ends loops, for good; returns when it does, or is
 /// about to.

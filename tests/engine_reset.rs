@@ -4,6 +4,7 @@
 
 mod support {
     pub(crate) mod bench;
+    pub(crate) mod logged;
 }
 
 use native_fence::abi::{DoorbellStatus, StallKind};
@@ -22,6 +23,7 @@ use std::time::{Duration, Instant};
 use support::bench::{
     Bench, Call, LONG, TdrCall, hang, native, on_recovering_benches, soon, until,
 };
+use support::logged::logged;
 
 fn on_benches(engines: u32, body: impl Fn(&Bench)) {
     on_recovering_benches(engines, soon(), &DriverOptions::default(), body);
@@ -433,14 +435,7 @@ fn td_22_what_was_under_way_takes_effect_once() {
                 println!("{report}");
             }
             ended.unwrap();
-            let log = queue.read_signal_log().unwrap();
-            assert_eq!(log.lost, 0);
-            let handle = fence.handle().raw();
-            let own = log
-                .entries
-                .iter()
-                .filter(|entry| entry.native_fence == handle);
-            values.extend(own.map(|entry| entry.fence_value));
+            values.extend(logged(&queue, &fence));
             guilty.progress_fence().wait(1, LONG).unwrap_err();
         }
         assert_eq!(values, expected);
@@ -481,12 +476,7 @@ fn td_22_an_engine_that_runs_is_reset_between_packets() {
             // Before its log comes round.
             if submission % 20 == 0 {
                 queue.progress_fence().wait(progress, LONG).unwrap();
-                let log = queue.read_signal_log().unwrap();
-                assert_eq!(log.lost, 0);
-                let handle = fence.handle().raw();
-                let own = log.entries.into_iter();
-                let own = own.filter(|entry| entry.native_fence == handle);
-                values.extend(own.map(|entry| entry.fence_value));
+                values.extend(logged(&queue, &fence));
             }
         }
         assert_eq!(values, (1..=2 * SUBMISSIONS).collect::<Vec<_>>());

@@ -16,7 +16,8 @@ use native_fence::os::QueueStop;
 use native_fence::umd::MonitoredFenceOptions;
 use native_fence::{Allocation, CommandList, KernelQueue, KernelQueueError, WaitError};
 use support::bench::{
-    Bench, Call, DdiSpy, LONG, complete, native, on_every_bench, on_monitored_benches, until,
+    Bench, Call, DdiSpy, LONG, complete, fill, finish, native, on_every_bench,
+    on_monitored_benches, until,
 };
 
 /// Nodes and ids of commands that the driver was handed, in their order.
@@ -45,22 +46,10 @@ fn completed(spy: &DdiSpy) -> Vec<(u32, u64)> {
     spy.interrupts().into_iter().filter_map(command).collect()
 }
 
-fn fill(target: &Allocation, value: u64) -> CommandList {
-    let mut list = CommandList::new();
-    list.fill(target, 0..target.bytes(), value);
-    list
-}
-
 fn first_word(allocation: &Allocation) -> u64 {
     let mut word = [0];
     allocation.read(0, &mut word);
     word[0]
-}
-
-/// Waits until a queue has executed what was flushed so far.
-fn finish(queue: &mut KernelQueue) {
-    let value = queue.flush().unwrap();
-    queue.progress_fence().wait(value, LONG).unwrap();
 }
 
 fn monotonic() -> u64 {

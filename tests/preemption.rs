@@ -15,38 +15,15 @@ use native_fence::kmd::{
     DriverOptions, Interrupt, PreemptCommand, SubmitCommand, SubmitCommandFlags, VidSchCaps,
 };
 use native_fence::os::{OsError, Record, SystemDevice};
-use native_fence::{Allocation, CommandList, KernelQueue};
-use std::time::Duration;
-use support::bench::{Bench, Call, Closed, Failing, LONG, on_benches_with, on_every_bench, until};
+use native_fence::{Allocation, CommandList};
+use support::bench::{
+    Bench, Call, Closed, Failing, fill, finish, large, on_benches_with, on_every_bench, short,
+    until, words,
+};
 
 const PAGING: SubmitCommandFlags = SubmitCommandFlags::PAGING;
 const AGAIN: SubmitCommandFlags = SubmitCommandFlags::RESUBMISSION;
 const NEW: SubmitCommandFlags = SubmitCommandFlags(0);
-
-/// Slices that end as soon as they have looked at every queue: a few parts each.
-fn short() -> NodePolicy {
-    NodePolicy {
-        slice_time: Duration::ZERO,
-        ..NodePolicy::default()
-    }
-}
-
-/// Many parts, on any device.
-fn large(bench: &Bench) -> Allocation {
-    bench.device.create_allocation(2 << 20).unwrap()
-}
-
-fn fill(target: &Allocation, value: u64) -> CommandList {
-    let mut list = CommandList::new();
-    list.fill(target, 0..target.bytes(), value);
-    list
-}
-
-fn words(of: &Allocation) -> Vec<u64> {
-    let mut words = vec![0; of.bytes() as usize / 8];
-    of.read(0, &mut words);
-    words
-}
 
 /// Ids and flags of what the driver was handed, in their order.
 fn submitted(bench: &Bench) -> Vec<(u64, SubmitCommandFlags)> {
@@ -102,11 +79,6 @@ fn begin(bench: &Bench, gate: &Closed, target: &Allocation) {
         word[0] != 0
     });
     until("the next slice is in flight", || bench.engine.at_gate() > 0);
-}
-
-fn finish(queue: &mut KernelQueue) {
-    let value = queue.flush().unwrap();
-    queue.progress_fence().wait(value, LONG).unwrap();
 }
 
 /// PR-04, PR-03, PR-16: of three commands the first has completed, the second is a fill that is half done.

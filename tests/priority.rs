@@ -12,27 +12,14 @@ use native_fence::gpu::NodePolicy;
 use native_fence::kmd::{DriverOptions, HwQueueHandle};
 use native_fence::os::OsError;
 use native_fence::{Allocation, CommandList, CreateError, HwContext};
-use std::time::Duration;
-use support::bench::{Bench, Call, Closed, LONG, on_benches_with, on_every_bench, until};
-
-/// Slices that end as soon as they have looked at every queue: a few parts each.
-fn short() -> NodePolicy {
-    NodePolicy {
-        slice_time: Duration::ZERO,
-        ..NodePolicy::default()
-    }
-}
+use support::bench::{
+    Bench, Call, Closed, LONG, fill, large, on_benches_with, on_every_bench, short, until,
+};
 
 fn context(bench: &Bench, priority: i32) -> HwContext {
     let context = bench.device.create_context(0, 1).unwrap();
     context.set_priority(priority).unwrap();
     context
-}
-
-fn fill(target: &Allocation, value: u64) -> CommandList {
-    let mut list = CommandList::new();
-    list.fill(target, 0..target.bytes(), value);
-    list
 }
 
 fn word(of: &Allocation, at: u64) -> u64 {
@@ -150,7 +137,7 @@ fn pr_08_the_os_hands_over_by_priority() {
         let mut queues = contexts
             .each_ref()
             .map(|context| context.create_kernel_queue().unwrap());
-        let target = bench.device.create_allocation(2 << 20).unwrap();
+        let target = large(bench);
         bench.until_parked();
         let gate = bench.engine.close();
         queues[0].submit(&fill(&target, 7)).unwrap();

@@ -9,31 +9,14 @@ mod support {
 use native_fence::gpu::NodePolicy;
 use native_fence::kmd::{Interrupt, SubmitCommandFlags};
 use native_fence::os::QueueStop;
-use native_fence::{Allocation, CommandList, KernelQueue, WaitError};
+use native_fence::{CommandList, WaitError};
 use std::time::Duration;
-use support::bench::{Bench, Call, Failing, LONG, on_every_bench, on_monitored_benches, until};
+use support::bench::{
+    Bench, Call, Failing, LONG, fill, finish, large, on_every_bench, on_monitored_benches, short,
+    until, words,
+};
 
 const AGAIN: SubmitCommandFlags = SubmitCommandFlags::RESUBMISSION;
-
-/// Slices that end as soon as they have looked at every queue: a few parts each.
-fn short() -> NodePolicy {
-    NodePolicy {
-        slice_time: Duration::ZERO,
-        ..NodePolicy::default()
-    }
-}
-
-fn fill(target: &Allocation, value: u64) -> CommandList {
-    let mut list = CommandList::new();
-    list.fill(target, 0..target.bytes(), value);
-    list
-}
-
-fn words(of: &Allocation) -> Vec<u64> {
-    let mut words = vec![0; of.bytes() as usize / 8];
-    of.read(0, &mut words);
-    words
-}
 
 /// Whether each command that the driver was handed was handed over again.
 fn handed(bench: &Bench) -> Vec<bool> {
@@ -50,11 +33,6 @@ fn completed(bench: &Bench) -> usize {
     told.count()
 }
 
-fn finish(queue: &mut KernelQueue) {
-    let value = queue.flush().unwrap();
-    queue.progress_fence().wait(value, LONG).unwrap();
-}
-
 /// PR-17: behind a fill, a monitored and a native fence have their values when the call returns, while the
 /// engine has not begun with the fill; a CPU waiter is released. In the middle of the fill both are rewound
 /// and the engine is preempted: it gives the fill back, gets it again, and the fill is whole; nothing is
@@ -64,7 +42,7 @@ fn finish(queue: &mut KernelQueue) {
 #[test]
 fn pr_17_a_signal_at_submission_is_made_once() {
     on_every_bench(short(), |bench| {
-        let target = bench.device.create_allocation(2 << 20).unwrap();
+        let target = large(bench);
         let done = bench.device.create_monitored_fence(0).unwrap();
         let native = bench.fence(0);
         let mut queue = bench.device.create_kernel_queue().unwrap();
@@ -115,7 +93,7 @@ fn pr_17_a_signal_at_submission_is_made_once() {
 #[test]
 fn pr_17_what_is_not_submitted_yet_signals_nothing() {
     on_every_bench(short(), |bench| {
-        let target = bench.device.create_allocation(2 << 20).unwrap();
+        let target = large(bench);
         let done = bench.device.create_monitored_fence(0).unwrap();
         let mut queue = bench.device.create_kernel_queue().unwrap();
         bench.until_parked();

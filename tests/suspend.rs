@@ -17,7 +17,9 @@ use native_fence::{
     Allocation, CommandList, EndError, HwContext, HwQueue, HwQueueOptions, WaitError,
 };
 use std::time::Duration;
-use support::bench::{Bench, Call, Closed, LONG, complete, monitored_value, on_every_bench, until};
+use support::bench::{
+    Bench, Call, Closed, LONG, complete, large, monitored_value, on_every_bench, short, until,
+};
 
 fn context(bench: &Bench) -> HwContext {
     bench.device.create_context(0, 1).unwrap()
@@ -218,10 +220,6 @@ fn pr_09_a_parked_engine_stops_waiting_for_a_suspended_queue() {
     });
 }
 
-fn large(bench: &Bench) -> Allocation {
-    bench.device.create_allocation(2 << 20).unwrap()
-}
-
 /// PR-10, PR-03: a queue that disables its time-out is suspended like any other, in the middle of a fill and
 /// of a copy, and the packet's result is right when it has gone on: none of it is done twice or left out.
 /// Open: other opcodes that last; there are none.
@@ -229,11 +227,7 @@ fn large(bench: &Bench) -> Allocation {
 /// Kills `a-transfer-is-not-taken-out`.
 #[test]
 fn pr_10_a_queue_without_a_timeout_is_suspended_in_a_transfer() {
-    let short = NodePolicy {
-        slice_time: Duration::ZERO,
-        ..NodePolicy::default()
-    };
-    on_every_bench(short, |bench| {
+    on_every_bench(short(), |bench| {
         let options = HwQueueOptions {
             disable_gpu_timeout: true,
             ..HwQueueOptions::default()

@@ -2,20 +2,13 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support {
+    pub(crate) mod bench;
     pub(crate) mod engines;
-    pub(crate) mod until;
 }
 
-use native_fence::{Adapter, Allocation, CommandList};
+use native_fence::{Adapter, CommandList};
+use support::bench::{LONG, words};
 use support::engines::{Random, model, model_cut, on_every_engine, random_cases, shader};
-use support::until::LONG;
-
-/// All words of an allocation.
-fn words(of: &Allocation) -> Vec<u64> {
-    let mut words = vec![0; (of.bytes() / 8) as usize];
-    of.read(0, &mut words);
-    words
-}
 
 /// Fills and copies take effect in the order of their queue, on every word of their ranges and on no
 /// other, also where a range is no whole number of parts or of lanes.

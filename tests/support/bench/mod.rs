@@ -17,6 +17,7 @@ pub(crate) mod monitored;
 mod raw_log;
 mod recovering;
 mod tdr_spy;
+mod transfers;
 mod waiter;
 
 #[allow(clippy::duplicate_mod, reason = "a test may use engines and bench")]
@@ -36,5 +37,6 @@ pub(crate) use fences::{each, fences, monitored_values, nobody_waits, signal};
 pub(crate) use raw_log::RawLog;
 pub(crate) use recovering::{FOR_EVER, hang, on_recovering_benches, soon};
 pub(crate) use tdr_spy::TdrCall;
+pub(crate) use transfers::{fill, finish, large, short, words};
 pub(crate) use waiter::Waiter;
 pub(crate) use waiting::{Ended, LONG, is_sleeping, try_until, until, until_sleeping};
