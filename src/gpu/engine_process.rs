@@ -1,9 +1,9 @@
 //! Engine process: the program that an engine in a process of its own is.
 //!
-//! One thread does what the parent asks, and another waits for the slices that it started and tells their
-//! ends. Memory is mapped here by the descriptors that come with the requests. When the parent closes its
-//! end, or anything fails that has no reply, the process is killed by itself: a shader may run for ever, and
-//! nothing of this process is anybody else's.
+//! One thread does what the parent asks, but for what takes long, and another waits for the slices that it
+//! started and tells their ends. Memory is mapped here by the descriptors that come with the requests. When
+//! the parent closes its end, or anything fails that has no reply, the process is killed by itself: a shader
+//! may run for ever, and nothing of this process is anybody else's.
 
 use super::engine_protocol::{Opening, ProtocolError, Reply, Request, version};
 use super::{
@@ -29,7 +29,7 @@ impl Drop for EndsAtOnce {
     }
 }
 
-/// Attached with no slice in flight, and else used by both threads at once.
+/// Attached with no slice in flight, and else used by all threads at once.
 type Shared = Arc<RwLock<ShaderEngine>>;
 
 /// Serves an engine to the parent at the other end of a socket.
@@ -50,7 +50,7 @@ pub fn serve_engine(socket: OwnedFd) -> anyhow::Result<()> {
             return Ok(());
         }
     };
-    child.done(number, 0)?;
+    reply(&socket, number, Ok(0))?;
     loop {
         match Request::receive(&socket) {
             Ok((request, number, descriptor)) => child.serve(&request, number, descriptor)?,
@@ -127,7 +127,10 @@ impl Child {
                 let mut engine = self.engine.write().unwrap_or_else(PoisonError::into_inner);
                 engine.attach(GpuVa(control), before).map(|()| 0)
             }
-            Request::PrepareVerbose => engine.prepare_verbose().map(|()| 0),
+            Request::PrepareVerbose => {
+                drop(engine);
+                return self.compile(number);
+            }
             Request::Start { slice, work } => {
                 if engine.start(slice, work).is_err() {
                     Reply::Lost.send(&self.socket)?;
@@ -136,18 +139,34 @@ impl Child {
                 return Ok(());
             }
         };
-        match done {
-            Ok(value) => self.done(number, value),
-            Err(error) => {
-                let why = error.to_string();
-                Ok(Reply::Failed { number, why }.send(&self.socket)?)
-            }
-        }
+        reply(&self.socket, number, done)
     }
 
-    fn done(&self, number: u64, value: u64) -> anyhow::Result<()> {
-        Ok(Reply::Done { number, value }.send(&self.socket)?)
+    /// Compiles on a thread of its own: slices start and end meanwhile, or their engine would look as if it
+    /// hung.
+    fn compile(&self, number: u64) -> anyhow::Result<()> {
+        let (engine, socket) = (Arc::clone(&self.engine), Arc::clone(&self.socket));
+        let run = move || {
+            let engine = engine.read().unwrap_or_else(PoisonError::into_inner);
+            // A parent that has gone is found by who receives.
+            let _ = reply(&socket, number, engine.prepare_verbose().map(|()| 0));
+        };
+        thread::Builder::new()
+            .name("nf-compile".into())
+            .spawn(run)?;
+        Ok(())
     }
+}
+
+fn reply(socket: &OwnedFd, number: u64, done: Result<u64, MapError>) -> anyhow::Result<()> {
+    let reply = match done {
+        Ok(value) => Reply::Done { number, value },
+        Err(error) => Reply::Failed {
+            number,
+            why: error.to_string(),
+        },
+    };
+    Ok(reply.send(socket)?)
 }
 
 /// Maps what came with a request.
