@@ -24,9 +24,6 @@ pub(super) enum Cause {
     Lost,
 }
 
-/// Within this time dependent engines are preempted, or reset with the one that is (TD-09).
-const DEPENDENT_DELAY: Duration = Duration::from_millis(500);
-
 /// For what is handled when a snapshot is taken: a waker of the program's that takes longer does not hold a
 /// recovery up.
 const WAKERS_TIME: Duration = Duration::from_millis(200);
@@ -114,7 +111,7 @@ impl AdapterState {
         for member in group.iter().copied() {
             let snapshot = if member == node {
                 snapshot.clone()
-            } else if is_preempted(tdr, member) {
+            } else if self.is_preempted(tdr, member)? {
                 continue;
             } else {
                 if !self.group_of(tdr, member)?.contains(&member) {
@@ -213,6 +210,13 @@ impl AdapterState {
         let mask = self.alone(|| tdr.query_dependent_engine_group(node))?;
         let nodes = 0..self.ddi().node_count();
         Ok(nodes.filter(|of| mask >> of & 1 == 1).collect())
+    }
+
+    /// Whether a dependent engine comes to a boundary in the time that a status takes at most; or it is reset
+    /// with the one that hangs (TD-09).
+    fn is_preempted(&self, tdr: &dyn TdrDdi, node: u32) -> Result<bool, StillInside> {
+        tdr.request_preemption(node);
+        self.alone(|| tdr.query_engine_status(node))
     }
 
     fn value_of(&self, process: Option<ProcessId>, wait: HwQueueWait) -> Option<u64> {
@@ -400,21 +404,4 @@ impl AdapterState {
 /// Whether the engine has come to the end of all that it had.
 fn is_nothing_left(tdr: &dyn TdrDdi, node: u32, snapshot: &Snapshot) -> bool {
     tdr.engine_marks(node).is_none() && snapshot.is_empty()
-}
-
-/// Whether a dependent engine comes to a boundary in its time.
-fn is_preempted(tdr: &dyn TdrDdi, node: u32) -> bool {
-    let asked = Instant::now();
-    let before = tdr.engine_marks(node);
-    tdr.request_preemption(node);
-    loop {
-        let now = tdr.engine_marks(node);
-        if now.is_none() || now != before {
-            return true;
-        }
-        if asked.elapsed() >= DEPENDENT_DELAY {
-            return false;
-        }
-        std::thread::yield_now();
-    }
 }
