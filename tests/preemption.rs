@@ -96,6 +96,7 @@ fn pr_04_what_has_not_completed_is_preempted() {
         let mut queue = bench.device.create_kernel_queue().unwrap();
         queue.submit(CommandList::new().nop()).unwrap();
         finish(&mut queue);
+        until("the OS is told", || told(bench).len() == 1);
         bench.until_parked();
 
         let gate = bench.engine.close();
@@ -210,6 +211,8 @@ fn pr_07_an_idle_engine_is_not_touched() {
         // A slice in flight that refers to nothing of it is not asked to end either.
         let slices = bench.counters().slices;
         bench.adapter.os().preempt(0).unwrap();
+        // By this thread, or by the one that told of the completion and has not come back from that.
+        until_answered(bench);
         assert_eq!(bench.adapter.os().preemption(0), (1, true));
         assert_eq!(told(bench), [Ok(1), Err(1)]);
         assert!(bench.is_parked(0));
@@ -277,6 +280,7 @@ fn pr_16_the_engine_sees_what_was_submitted_again() {
         submit(4, values[1], AGAIN).unwrap();
         until("the second completes", || progress() == values[1]);
         assert!(words(&second).iter().all(|word| *word == 7));
+        until("the OS is told", || told(bench).len() == 3);
         assert_eq!(told(bench), [Err(0), Ok(3), Ok(4)]);
     });
 }
