@@ -4,31 +4,23 @@
 
 mod support {
     pub(crate) mod bench;
+    pub(crate) mod queue_of;
 }
 
 use native_fence::abi::wddm::DeviceExecutionState;
 use native_fence::abi::{DoorbellStatus, StallKind};
-use native_fence::gpu::NodePolicy;
 use native_fence::kmd::{DriverOptions, Interrupt, ResetEngine};
 use native_fence::os::Record;
-use native_fence::{CommandList, Device, HwQueue, HwQueueOptions, WaitError};
+use native_fence::{CommandList, WaitError};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 use support::bench::{
-    Bench, Closed, FOR_EVER, LONG, TdrCall, on_every_bench, on_recovering_benches, soon, until,
-    until_completed,
+    Bench, Closed, FOR_EVER, LONG, TdrCall, on_every_bench, on_recovering_benches, short, soon,
+    until, until_completed,
 };
+use support::queue_of::queue_of;
 
 fn on_benches(engines: u32, body: impl Fn(&Bench)) {
     on_recovering_benches(engines, soon(), &DriverOptions::default(), body);
-}
-
-fn queue_of(device: &Device, node_ordinal: u32) -> HwQueue {
-    let options = HwQueueOptions {
-        node_ordinal,
-        ..HwQueueOptions::default()
-    };
-    device.create_hw_queue_with(options).unwrap()
 }
 
 /// The only record.
@@ -87,11 +79,7 @@ fn run_before_the_reset(
 /// Kills `a-preempted-command-counts-as-completed`.
 #[test]
 fn td_04_the_last_completed_id_advances_by_completions_alone() {
-    let short = NodePolicy {
-        slice_time: Duration::ZERO,
-        ..NodePolicy::default()
-    };
-    on_every_bench(short, |bench| {
+    on_every_bench(short(), |bench| {
         let os = Arc::downgrade(bench.adapter.os());
         let seen = Arc::new(Mutex::new(Vec::new()));
         let noted = Arc::clone(&seen);

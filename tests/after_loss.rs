@@ -5,6 +5,7 @@
 
 mod support {
     pub(crate) mod bench;
+    pub(crate) mod queue_of;
 }
 
 use native_fence::abi::wddm::DeviceExecutionState;
@@ -12,11 +13,10 @@ use native_fence::gpu::{EngineState, NodePolicy};
 use native_fence::kmd::Interrupt;
 use native_fence::os::OsError;
 use native_fence::umd::CreateError;
-use native_fence::{
-    CommandList, Device, Fence, FenceOptions, HwQueue, HwQueueOptions, SignalError, WaitError,
-};
+use native_fence::{CommandList, Device, Fence, FenceOptions, HwQueue, SignalError, WaitError};
 use std::sync::{Arc, mpsc};
 use support::bench::{Bench, LONG, Moment, complete, on_benches_of, until};
+use support::queue_of::disconnected_queue_of;
 
 const LOST: Result<(), WaitError> = Err(WaitError::DeviceLost);
 
@@ -26,14 +26,6 @@ fn shared(device: &Device) -> Fence {
         ..FenceOptions::default()
     };
     device.create_fence_with(options).unwrap()
-}
-
-fn queue_of(device: &Device, node_ordinal: u32) -> HwQueue {
-    let options = HwQueueOptions {
-        node_ordinal,
-        ..HwQueueOptions::default()
-    };
-    device.create_hw_queue_disconnected(options).unwrap()
 }
 
 /// Loses the first engine, on which a queue of the bench's device is, and waits until the OS knows.
@@ -71,7 +63,7 @@ fn nf_22_what_is_made_after_the_loss_of_all_engines_is_lost() {
         assert_eq!(fence.wait(3, LONG), Ok(()));
         assert_eq!(fence.signal(4), Ok(()), "the error is apart from the value");
         assert_eq!(fence.wait(4, LONG), Ok(()));
-        let queue = queue_of(&later, 0);
+        let queue = disconnected_queue_of(&later, 0);
         assert_eq!(queue.error(), Some(WaitError::DeviceLost));
         assert_eq!(queue.progress_fence().wait(1, LONG), LOST);
         queue.connect_doorbell().unwrap_err();
@@ -131,10 +123,10 @@ fn td_06_a_lost_devices_calls_say_so_and_others_go_on() {
 
         assert_eq!(well.execution_state(), DeviceExecutionState::ACTIVE);
         let waiter = bench.waiter(&of_well, 1);
-        let on_lost = queue_of(&well, 0);
+        let on_lost = disconnected_queue_of(&well, 0);
         assert_eq!(on_lost.error(), Some(WaitError::DeviceLost));
         assert_eq!(on_lost.progress_fence().wait(1, LONG), LOST);
-        let mut runs = queue_of(&well, 1);
+        let mut runs = disconnected_queue_of(&well, 1);
         runs.connect_doorbell().unwrap();
         assert_eq!(runs.error(), None);
         complete(&mut runs, CommandList::new().signal(&of_well, 1));

@@ -3,22 +3,16 @@
 
 mod support {
     pub(crate) mod bench;
+    pub(crate) mod queue_of;
 }
 
 use native_fence::kmd::{DriverOptions, Level};
 use native_fence::os::Record;
-use native_fence::{CommandList, Device, HwQueue, HwQueueOptions, WaitError};
+use native_fence::{CommandList, Device, HwQueue, WaitError};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use support::bench::{Bench, Ended, LONG, TdrCall, hang, on_recovering_benches, soon, until};
-
-fn queue_of(device: &Device, node_ordinal: u32) -> HwQueue {
-    let options = HwQueueOptions {
-        node_ordinal,
-        ..HwQueueOptions::default()
-    };
-    device.create_hw_queue_with(options).unwrap()
-}
+use support::queue_of::queue_of;
 
 /// What was called, at which level, while the call is held up.
 struct HeldUp {

@@ -4,6 +4,7 @@
 
 mod support {
     pub(crate) mod left_out;
+    pub(crate) mod queue_of;
     pub(crate) mod until;
 }
 
@@ -14,13 +15,12 @@ use native_fence::vulkan::LossyCall::{
     self, GetSemaphoreCounterValue, QueueSubmit, WaitSemaphores,
 };
 use native_fence::vulkan::validation;
-use native_fence::{
-    Adapter, AdapterOptions, CommandList, Device, HwQueue, HwQueueOptions, TdrPolicy, WaitError,
-};
+use native_fence::{Adapter, AdapterOptions, CommandList, HwQueue, TdrPolicy, WaitError};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 use support::left_out::opened_or_left_out;
+use support::queue_of::queue_of;
 use support::until::{LONG, until};
 
 /// An adapter of two engines, and what is put in the way of the first ones; none without a device.
@@ -39,14 +39,6 @@ fn opened() -> Option<(Adapter, Arc<Injection>)> {
         ..AdapterOptions::default()
     });
     Some((opened_or_left_out(opened)?, injection))
-}
-
-fn queue_of(device: &Device, node_ordinal: u32) -> HwQueue {
-    let options = HwQueueOptions {
-        node_ordinal,
-        ..HwQueueOptions::default()
-    };
-    device.create_hw_queue_with(options).unwrap()
 }
 
 /// Submits and waits until it is done.

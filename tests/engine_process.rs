@@ -8,6 +8,7 @@ mod support {
     pub(crate) mod logged;
     pub(crate) mod memory;
     pub(crate) mod passing;
+    pub(crate) mod queue_of;
     pub(crate) mod until;
 }
 
@@ -16,8 +17,8 @@ use native_fence::gpu::{EngineUnit, ShaderTuning, SparePolicy};
 use native_fence::os::Record;
 use native_fence::vulkan::validation;
 use native_fence::{
-    Adapter, AdapterOptions, CommandList, Device, EngineKind, FenceMemory, FenceOptions, HwQueue,
-    HwQueueOptions, MemoryOptions, OpenError, StallKind, TdrPolicy, WaitError,
+    Adapter, AdapterOptions, CommandList, EngineKind, FenceMemory, FenceOptions, HwQueue,
+    MemoryOptions, OpenError, StallKind, TdrPolicy, WaitError,
 };
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
@@ -28,6 +29,7 @@ use std::time::Duration;
 use support::child;
 use support::engines::memory::{EXPORTED, LOCAL};
 use support::logged::logged;
+use support::queue_of::queue_of;
 use support::until::{LONG, until};
 
 /// Engines that nobody watches for long: what is found in time is found by other means.
@@ -62,14 +64,6 @@ fn is_device() -> bool {
 /// An adapter of so many engine processes; none without a device.
 fn opened(nodes: u32, delay: Duration) -> Option<Adapter> {
     is_device().then(|| Adapter::open(&options(nodes, delay)).unwrap())
-}
-
-fn queue_of(device: &Device, node_ordinal: u32) -> HwQueue {
-    let options = HwQueueOptions {
-        node_ordinal,
-        ..HwQueueOptions::default()
-    };
-    device.create_hw_queue_with(options).unwrap()
 }
 
 fn process_of(adapter: &Adapter, node_ordinal: u32) -> Pid {

@@ -5,6 +5,7 @@
 mod support {
     pub(crate) mod bench;
     pub(crate) mod logged;
+    pub(crate) mod queue_of;
 }
 
 use native_fence::abi::{DoorbellStatus, StallKind};
@@ -13,9 +14,7 @@ use native_fence::kmd::{
 };
 use native_fence::os::Record;
 use native_fence::shared::Block;
-use native_fence::{
-    CommandList, Device, EventHandle, HwQueue, HwQueueOptions, TdrLevel, TdrPolicy, WaitError,
-};
+use native_fence::{CommandList, EventHandle, TdrLevel, TdrPolicy, WaitError};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
@@ -24,17 +23,10 @@ use support::bench::{
     Bench, Call, LONG, TdrCall, hang, native, on_recovering_benches, soon, until,
 };
 use support::logged::logged;
+use support::queue_of::queue_of;
 
 fn on_benches(engines: u32, body: impl Fn(&Bench)) {
     on_recovering_benches(engines, soon(), &DriverOptions::default(), body);
-}
-
-fn queue_of(device: &Device, node_ordinal: u32) -> HwQueue {
-    let options = HwQueueOptions {
-        node_ordinal,
-        ..HwQueueOptions::default()
-    };
-    device.create_hw_queue_with(options).unwrap()
 }
 
 /// Codes of the records, oldest first.

@@ -16,7 +16,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 use support::bench::{
-    Bench, FOR_EVER, LONG, TdrCall, on_recovering_benches, soon, until, until_completed,
+    Bench, FOR_EVER, LONG, TdrCall, large, on_recovering_benches, soon, until, until_completed,
 };
 use support::left_out::opened_or_left_out;
 
@@ -64,7 +64,7 @@ fn td_19_an_engine_at_work_is_responsive() {
 
         let context = bench.device.create_context(0, 1).unwrap();
         let mut copies = context.create_hw_queue(64).unwrap();
-        let [from, to] = [0, 1].map(|_| bench.device.create_allocation(2 << 20).unwrap());
+        let [from, to] = [0, 1].map(|_| large(bench));
         let mut list = CommandList::new();
         for _ in 0..8 {
             list.copy(&from, 0..from.bytes(), &to, 0);

@@ -9,12 +9,10 @@ mod support {
 use native_fence::abi::{
     Doorbell, DoorbellStatus, LogType, Opcode, PACKET_BYTES, Packet, RingControl,
 };
-use native_fence::gpu::NodePolicy;
 use native_fence::shared::Block;
 use native_fence::{CommandList, HwQueue, HwQueueOptions};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
-use support::bench::{Bench, Call, LONG, Moment, until};
+use support::bench::{Bench, Call, LONG, Moment, short, until};
 
 /// Last queued value, write index, rings.
 fn users_words(control: &Block, doorbell: &Block) -> [u64; 3] {
@@ -108,10 +106,7 @@ fn hq_01_connected_notify_notifies_the_driver() {
 #[test]
 fn hq_01_connected_is_done() {
     // Slices of one iteration, which end in the middle of the work.
-    let bench = Bench::with_policy(NodePolicy {
-        slice_time: Duration::ZERO,
-        ..NodePolicy::default()
-    });
+    let bench = Bench::with_policy(short());
     let mut busy = bench
         .device
         .create_hw_queue_with(HwQueueOptions {

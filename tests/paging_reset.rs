@@ -4,27 +4,21 @@
 
 mod support {
     pub(crate) mod bench;
+    pub(crate) mod queue_of;
 }
 
 use native_fence::abi::wddm::DeviceExecutionState;
 use native_fence::abi::{Packet, StallKind};
 use native_fence::kmd::{DriverOptions, SubmitCommandFlags};
 use native_fence::os::{Record, SystemDevice};
-use native_fence::{Allocation, CommandList, Device, HwQueue, HwQueueOptions, WaitError};
+use native_fence::{Allocation, CommandList, Device, WaitError};
 use support::bench::{
     Bench, Call, FOR_EVER, LONG, TdrCall, hang, on_recovering_benches, soon, until,
 };
+use support::queue_of::queue_of;
 
 fn on_benches(body: impl Fn(&Bench)) {
     on_recovering_benches(2, soon(), &DriverOptions::default(), body);
-}
-
-fn queue_of(device: &Device, node_ordinal: u32) -> HwQueue {
-    let options = HwQueueOptions {
-        node_ordinal,
-        ..HwQueueOptions::default()
-    };
-    device.create_hw_queue_with(options).unwrap()
 }
 
 /// A device with memory.

@@ -3,25 +3,19 @@
 
 mod support {
     pub(crate) mod bench;
+    pub(crate) mod queue_of;
 }
 
 use native_fence::abi::StallKind;
 use native_fence::abi::wddm::NtStatus;
 use native_fence::kmd::DriverOptions;
 use native_fence::os::Record;
-use native_fence::{CommandList, Device, HwQueue, HwQueueOptions, TdrDebugMode, TdrPolicy};
+use native_fence::{CommandList, TdrDebugMode, TdrPolicy};
 use support::bench::{Bench, FOR_EVER, LONG, TdrCall, hang, on_recovering_benches, soon, until};
+use support::queue_of::queue_of;
 
 fn on_benches(engines: u32, tdr: TdrPolicy, body: impl Fn(&Bench)) {
     on_recovering_benches(engines, tdr, &DriverOptions::default(), body);
-}
-
-fn queue_of(device: &Device, node_ordinal: u32) -> HwQueue {
-    let options = HwQueueOptions {
-        node_ordinal,
-        ..HwQueueOptions::default()
-    };
-    device.create_hw_queue_with(options).unwrap()
 }
 
 /// Code, parameters, and whether it is the end of its adapter.

@@ -9,19 +9,12 @@ use native_fence::abi::{EngineControl, FaultCode, ObjectId, PACKET_BYTES, Packet
 use native_fence::gpu::NodePolicy;
 use native_fence::kmd::Interrupt;
 use native_fence::{Allocation, CommandList, HwQueue, WaitError};
-use std::time::Duration;
-use support::bench::{Bench, Call, Closed, LONG, complete, on_benches_of, on_every_bench, until};
+use support::bench::{
+    Bench, Call, Closed, LONG, complete, on_benches_of, on_every_bench, short, until,
+};
 
 /// Many parts, on any device.
 const LARGE: u64 = 2 << 20;
-
-/// Slices that end as soon as they have looked at every queue: a few parts each.
-fn short_slices() -> NodePolicy {
-    NodePolicy {
-        slice_time: Duration::ZERO,
-        ..NodePolicy::default()
-    }
-}
 
 fn word(of: &Allocation, offset: u64) -> u64 {
     let mut word = [0];
@@ -72,7 +65,7 @@ fn fault(queue: &HwQueue) -> (FaultCode, u64) {
 #[test]
 fn pr_15_a_handle_closed_between_two_parts_stops_the_copy() {
     for which in [0, 1] {
-        on_every_bench(short_slices(), |bench| {
+        on_every_bench(short(), |bench| {
             let mut queue = bench.queue();
             let (gate, memory) = begin_copy(bench, &mut queue);
             memory[which].close();
@@ -97,7 +90,7 @@ fn pr_15_a_packet_changed_between_two_parts_is_checked_again() {
         (Packet::BYTES_TO_TRANSFER, LARGE + 8),
         (Packet::BYTES_TO_TRANSFER, 8),
     ] {
-        on_every_bench(short_slices(), |bench| {
+        on_every_bench(short(), |bench| {
             let mut queue = bench.queue();
             let (gate, memory) = begin_copy(bench, &mut queue);
             let (_, packets) = queue.raw_memory();
@@ -114,7 +107,7 @@ fn pr_15_a_packet_changed_between_two_parts_is_checked_again() {
 /// Kills `shader-writes-its-packet`.
 #[test]
 fn pr_16_a_transfer_leaves_its_packet_alone() {
-    on_every_bench(short_slices(), |bench| {
+    on_every_bench(short(), |bench| {
         let mut queue = bench.queue();
         let (gate, memory) = begin_copy(bench, &mut queue);
         let (from, to) = (memory[0].handle(), memory[1].handle());
@@ -171,7 +164,7 @@ fn hq_06_transfers_take_turns() {
 /// Kills `shader-a-part-is-the-whole` and `model-a-part-is-the-whole`.
 #[test]
 fn hq_06_a_long_copy_does_not_hold_its_engine() {
-    on_every_bench(short_slices(), |bench| {
+    on_every_bench(short(), |bench| {
         // On lanes before and after that of the long copy.
         let (mut before, mut queue, mut after) = (bench.queue(), bench.queue(), bench.queue());
         let (first, second) = (bench.fence(0), bench.fence(0));
@@ -236,7 +229,7 @@ fn pr_03_a_request_in_the_middle_of_a_transfer_is_answered_and_it_goes_on() {
         memory[1].read(0, &mut words);
         words.iter().position(|word| *word != 3)
     };
-    on_every_bench(short_slices(), |bench| {
+    on_every_bench(short(), |bench| {
         let (mut queue, other) = (bench.queue(), bench.queue());
         let (gate, memory) = begin_copy(bench, &mut queue);
         let control = bench.engine.named("engine-control")[0].host.clone();

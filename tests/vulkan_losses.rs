@@ -5,6 +5,7 @@
 
 mod support {
     pub(crate) mod left_out;
+    pub(crate) mod queue_of;
     pub(crate) mod until;
 }
 
@@ -15,13 +16,14 @@ use native_fence::vulkan::LossyCall::{
 };
 use native_fence::vulkan::{DeviceLoss, validation};
 use native_fence::{
-    Adapter, AdapterOptions, CommandList, Device, EngineKind, HwQueue, HwQueueOptions, KernelQueue,
-    OpenError, TdrLevel, TdrPolicy, WaitError,
+    Adapter, AdapterOptions, CommandList, EngineKind, KernelQueue, OpenError, TdrLevel, TdrPolicy,
+    WaitError,
 };
 use std::num::NonZeroU32;
 use std::sync::{Arc, mpsc};
 use std::thread;
 use support::left_out::opened_or_left_out;
+use support::queue_of::disconnected_queue_of;
 use support::until::{LONG, until};
 
 /// A program's life on an adapter whose first engine may be lost.
@@ -48,14 +50,6 @@ fn is_left_out() -> bool {
     opened_or_left_out(opened).is_none()
 }
 
-fn queue_of(device: &Device, node_ordinal: u32) -> HwQueue {
-    let options = HwQueueOptions {
-        node_ordinal,
-        ..HwQueueOptions::default()
-    };
-    device.create_hw_queue_disconnected(options).unwrap()
-}
-
 /// What is allowed to happen on the device that may be lost.
 fn allow(loss: &DeviceLoss, what: &str, ended: Result<(), WaitError>) {
     match ended {
@@ -69,8 +63,8 @@ fn allow(loss: &DeviceLoss, what: &str, ended: Result<(), WaitError>) {
 fn by_user_mode(adapter: &Adapter, loss: &DeviceLoss) {
     let (doomed, well) = (adapter.create_device(), adapter.create_device());
     let [gate, fence] = [0, 0].map(|initial| doomed.create_fence(initial).unwrap());
-    let mut queue = queue_of(&doomed, 0);
-    let mut other = queue_of(&well, 1);
+    let mut queue = disconnected_queue_of(&doomed, 0);
+    let mut other = disconnected_queue_of(&well, 1);
     let connected = queue.connect_doorbell();
     assert!(connected.is_ok() || loss.is_lost(), "{connected:?}");
     other.connect_doorbell().unwrap();
@@ -294,7 +288,7 @@ fn td_12_a_lost_device_that_goes_on_crashes_nothing() {
     {
         let device = adapter.create_device();
         let fence = device.create_fence(0).unwrap();
-        let mut queue = queue_of(&device, 0);
+        let mut queue = disconnected_queue_of(&device, 0);
         // Before there is anything to run: a slice in flight takes what is submitted, and is the last.
         theirs.before_next_slice(0, kernel);
         queue.connect_doorbell().unwrap();
@@ -328,7 +322,7 @@ fn td_12_a_parked_device_is_lost() {
         |adapter, loss| {
             let device = adapter.create_device();
             let fence = device.create_fence(0).unwrap();
-            let mut queue = queue_of(&device, 0);
+            let mut queue = disconnected_queue_of(&device, 0);
             queue.connect_doorbell().unwrap();
             let value = queue.submit(&CommandList::new()).unwrap();
             queue.progress_fence().wait(value, LONG).unwrap();
