@@ -4,6 +4,7 @@
 //! is one recovery: from the moment at which it is known that nothing comes any more to the first thing that
 //! is done again there.
 
+use anyhow::ensure;
 use std::time::Duration;
 
 /// What happens to the engine.
@@ -31,6 +32,36 @@ impl ResetForm {
 
 /// Within this time who is asked has answered, or is taken for hung: TdrDelay, and a plain program's patience.
 pub(super) const DELAY: Duration = Duration::from_millis(500);
+
 /// What a kernel that hangs takes: so long that every mechanism has recovered from it before it ends, and a
-/// GPU is left alone by its own driver.
-pub(super) const KERNEL_TIME: Duration = Duration::from_secs(2);
+/// GPU is left alone by its own driver. How much that is was found by short ones, which look long on a busy
+/// machine: one that ended before anybody took note is followed by a longer one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KernelTime(Duration);
+
+impl KernelTime {
+    const MOST: Duration = Duration::from_secs(16);
+
+    pub(super) fn get(self) -> Duration {
+        self.0
+    }
+
+    /// The last one ended by itself.
+    ///
+    /// # Errors
+    /// It was the longest.
+    pub(super) fn lengthen(&mut self) -> anyhow::Result<()> {
+        ensure!(
+            self.0 < Self::MOST,
+            "the kernel ended by itself before anybody took note"
+        );
+        self.0 *= 2;
+        Ok(())
+    }
+}
+
+impl Default for KernelTime {
+    fn default() -> Self {
+        Self(Duration::from_secs(2))
+    }
+}

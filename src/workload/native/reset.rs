@@ -6,10 +6,10 @@
 
 use super::counts;
 use crate::gpu::{EngineUnit, Injection, LongKernel, SparePolicy};
-use crate::sync::Arc;
+use crate::sync::{Arc, AtomicBool, Ordering};
 use crate::workload::busy_threads::{Pinned, RunTimes};
 use crate::workload::bystander::{Bystander, queue_on};
-use crate::workload::reset::{DELAY, KERNEL_TIME, ResetForm};
+use crate::workload::reset::{DELAY, KernelTime, ResetForm};
 use crate::workload::sleeper::Sleeper;
 use crate::workload::trial::{Trial, time_behind};
 use crate::workload::{Bench, Counts, Mechanism, PATIENCE, Params, Runner, Sample, TooBusy};
@@ -36,6 +36,14 @@ const LOOK: Duration = Duration::from_micros(300);
 /// Of a kernel, before it is asked who runs it: then its thread has run longest by far.
 const RUNNING: Duration = Duration::from_millis(20);
 
+/// What the watcher has seen.
+#[derive(Default)]
+struct Watched {
+    verdict: OnceLock<Instant>,
+    /// There is nothing to be seen any more.
+    is_over: AtomicBool,
+}
+
 /// The programs of a batch.
 struct Scene {
     guilty: HwQueue,
@@ -55,6 +63,7 @@ pub struct Reset {
     work: String,
     scene: Option<Scene>,
     kernel: Option<LongKernel>,
+    kernel_time: KernelTime,
     /// Workgroups of all kernels that were begun.
     workgroups: u64,
     watcher: Sleeper,
@@ -156,6 +165,7 @@ impl Reset {
             work: work(form, resets_running),
             scene: None,
             kernel: None,
+            kernel_time: KernelTime::default(),
             workgroups: 0,
             watcher: Sleeper::new()?,
             other_longest: Duration::ZERO,
@@ -171,7 +181,7 @@ impl Reset {
             return Ok(kernel);
         }
         let mut workgroups = 0;
-        let kernel = Trial::kernel(KERNEL_TIME, |kernel| {
+        let kernel = Trial::kernel(self.kernel_time.get(), |kernel| {
             workgroups += u64::from(kernel.workgroups);
             time_behind(&self.injection, GUILTY_NODE, kernel, || run(guilty))
         })?;
@@ -225,19 +235,68 @@ impl Reset {
         Ok((value, found.and_then(|(thread, _)| Pinned::alone(thread))))
     }
 
-    /// When the OS reports that an engine is lost or does not answer.
-    fn watch(&self) -> anyhow::Result<Arc<OnceLock<Instant>>> {
-        let verdict = Arc::new(OnceLock::new());
-        let (theirs, adapter) = (Arc::clone(&verdict), self.adapter.clone());
+    /// Looks for when the OS reports that an engine is lost or does not answer.
+    fn watch(&self) -> anyhow::Result<Arc<Watched>> {
+        let watched = Arc::new(Watched::default());
+        let (theirs, adapter) = (Arc::clone(&watched), self.adapter.clone());
         let before = last_report(&adapter);
         self.watcher.begin(move || {
             until("the OS reports the engine", || {
-                last_report(&adapter) != before
+                last_report(&adapter) != before || theirs.is_over.load(Ordering::Relaxed)
             })?;
-            theirs.get_or_init(Instant::now);
+            theirs.verdict.get_or_init(Instant::now);
             Ok(())
         })?;
-        Ok(verdict)
+        Ok(watched)
+    }
+
+    /// Does a batch; none where the kernel ended by itself.
+    fn attempt(&mut self) -> anyhow::Result<Option<Sample>> {
+        let mut scene = self.scene.take().context("nothing was made ready")?;
+        let watched = self.watch()?;
+        let records = self.adapter.os().records().len();
+        let injected = Instant::now();
+        let (value, pinned) = self.inject(&mut scene)?;
+        let ended = scene.guilty.progress_fence().wait(value, PATIENCE);
+        let is_kernel = self.form == ResetForm::Hung;
+        if is_kernel && ended.is_ok() && self.adapter.os().records().len() == records {
+            watched.is_over.store(true, Ordering::Relaxed);
+            self.watcher.end()?;
+            return Ok(None);
+        }
+        self.watcher.end()?;
+        let verdict = *watched.verdict.get().context("there was no verdict")?;
+        let first = scene.same.wait_for_one_after(verdict);
+        let goes_on = scene.other.wait_for_one_after(verdict);
+        self.pinned += u64::from(pinned.is_some());
+        drop(pinned);
+        for (bystander, engine) in [(&scene.same, GUILTY_NODE), (&scene.other, OTHER_NODE)] {
+            if let Some(error) = bystander.error() {
+                if self.adapter.os().records().len() > records + 1 {
+                    // An engine that nothing kept did not answer either: it had no core for 500 ms.
+                    return Err(TooBusy.into());
+                }
+                let form = self.form.name();
+                bail!("the innocent queue on engine {engine} ended, {form}: {error}");
+            }
+        }
+        ensure!(
+            ended == Err(WaitError::DeviceLost),
+            "the guilty program's wait ended otherwise: {ended:?}"
+        );
+        ensure!(
+            scene.innocent.execution_state() == DeviceExecutionState::ACTIVE,
+            "the innocent device is in error"
+        );
+        let (first, _) = first.zip(goes_on).context("an engine stood still")?;
+        let stretch = scene.other.between(injected, first);
+        self.other_longest = self.other_longest.max(stretch.longest);
+        let wall = first - verdict;
+        Ok(Some(Sample {
+            wall,
+            latencies: vec![wall],
+            pauses: 0,
+        }))
     }
 }
 
@@ -282,45 +341,14 @@ impl Runner for Reset {
     }
 
     fn batch(&mut self) -> anyhow::Result<Sample> {
-        let mut scene = self.scene.take().context("nothing was made ready")?;
-        let verdict = self.watch()?;
-        let records = self.adapter.os().records().len();
-        let injected = Instant::now();
-        let (value, pinned) = self.inject(&mut scene)?;
-        let ended = scene.guilty.progress_fence().wait(value, PATIENCE);
-        self.watcher.end()?;
-        let verdict = *verdict.get().context("there was no verdict")?;
-        let first = scene.same.wait_for_one_after(verdict);
-        let goes_on = scene.other.wait_for_one_after(verdict);
-        self.pinned += u64::from(pinned.is_some());
-        drop(pinned);
-        for (bystander, engine) in [(&scene.same, GUILTY_NODE), (&scene.other, OTHER_NODE)] {
-            if let Some(error) = bystander.error() {
-                if self.adapter.os().records().len() > records + 1 {
-                    // An engine that nothing kept did not answer either: it had no core for 500 ms.
-                    return Err(TooBusy.into());
-                }
-                let form = self.form.name();
-                bail!("the innocent queue on engine {engine} ended, {form}: {error}");
+        loop {
+            if let Some(sample) = self.attempt()? {
+                return Ok(sample);
             }
+            self.kernel_time.lengthen()?;
+            self.kernel = None;
+            self.prepare()?;
         }
-        ensure!(
-            ended == Err(WaitError::DeviceLost),
-            "the guilty program's wait ended otherwise: {ended:?}"
-        );
-        ensure!(
-            scene.innocent.execution_state() == DeviceExecutionState::ACTIVE,
-            "the innocent device is in error"
-        );
-        let (first, _) = first.zip(goes_on).context("an engine stood still")?;
-        let stretch = scene.other.between(injected, first);
-        self.other_longest = self.other_longest.max(stretch.longest);
-        let wall = first - verdict;
-        Ok(Sample {
-            wall,
-            latencies: vec![wall],
-            pauses: 0,
-        })
     }
 
     fn counts(&self) -> Counts {

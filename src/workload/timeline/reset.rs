@@ -6,7 +6,7 @@
 
 use crate::sync::thread::{Builder, JoinHandle};
 use crate::workload::program::Program;
-use crate::workload::reset::{DELAY, KERNEL_TIME, ResetForm};
+use crate::workload::reset::{DELAY, KernelTime, ResetForm};
 use crate::workload::trial::Trial;
 use crate::workload::{Bench, Counts, PATIENCE, Params, Runner, Sample};
 use anyhow::{Context, anyhow, bail, ensure};
@@ -18,6 +18,7 @@ pub struct Reset {
     bench: Bench,
     /// None while a batch that failed has left none.
     program: Option<Program>,
+    kernel_time: KernelTime,
     left_behind: Option<JoinHandle<()>>,
     /// Of programs that are gone.
     submits: u64,
@@ -33,6 +34,7 @@ impl Reset {
             form,
             bench: bench.clone(),
             program: Some(Program::new(&bench.adapter)?),
+            kernel_time: KernelTime::default(),
             left_behind: None,
             submits: 0,
         })
@@ -44,21 +46,37 @@ impl Reset {
 
     /// Until it is known that nothing comes any more.
     fn end_it(&mut self) -> anyhow::Result<Instant> {
-        let form = self.form;
-        let program = self.program()?;
-        match form {
+        match self.form {
             ResetForm::Lost => {
+                let program = self.program()?;
                 program.lose();
                 ensure!(program.run(PATIENCE).is_err(), "the device was not lost");
             }
             ResetForm::Hung => {
-                ensure!(
-                    !program.run(DELAY)?,
-                    "the kernel ended by itself before anybody took note"
-                );
+                while self.program()?.run(DELAY)? {
+                    self.kernel_time.lengthen()?;
+                    self.hang()?;
+                }
             }
         }
         Ok(Instant::now())
+    }
+
+    /// Begins a kernel, and waits until it runs.
+    fn hang(&mut self) -> anyhow::Result<()> {
+        let time = self.kernel_time.get();
+        let program = self.program()?;
+        let kernel = Trial::kernel(time, |kernel| program.time_of(kernel))?;
+        let done = program.workgroups_done();
+        program.begin(kernel)?;
+        let begun = Instant::now();
+        while program.workgroups_done() == done {
+            if begun.elapsed() > PATIENCE {
+                bail!("the kernel does not begin");
+            }
+            std::thread::yield_now();
+        }
+        Ok(())
     }
 
     /// The program is gone, or is left behind.
@@ -110,16 +128,7 @@ impl Runner for Reset {
         let program = self.program()?;
         ensure!(program.run(PATIENCE)?, "a dispatch did not end");
         if form == ResetForm::Hung {
-            let kernel = Trial::kernel(KERNEL_TIME, |kernel| program.time_of(kernel))?;
-            let done = program.workgroups_done();
-            program.begin(kernel)?;
-            let begun = Instant::now();
-            while program.workgroups_done() == done {
-                if begun.elapsed() > PATIENCE {
-                    bail!("the kernel does not begin");
-                }
-                std::thread::yield_now();
-            }
+            self.hang()?;
         }
         Ok(())
     }
