@@ -1,12 +1,15 @@
 //! Guilty: the program whose packet hangs the engine, or is under way when the engine's device is lost or
 //! its process ends.
 
-use super::calibration;
 use super::hang::Hang;
-use super::scene::{GUILTY_NODE, Scene};
+use super::paging::Paging;
+use super::scene::{GUILTY_NODE, OTHER_NODE, Scene};
+use super::{calibration, standstill};
 use crate::gpu::LongKernel;
 use crate::workload::bystander::queue_on;
-use crate::{Allocation, CommandList, Device, HwQueue, StallKind, WaitError};
+use crate::{
+    Allocation, CommandList, Device, DeviceExecutionState, Fence, HwQueue, StallKind, WaitError,
+};
 use rustix::process::{Pid, Signal, kill_process};
 use std::time::Duration;
 
@@ -40,6 +43,25 @@ pub(super) enum Plan {
         memory: Allocation,
         fills: u64,
         blow: Blow,
+    },
+    /// The same when the device is lost, while a kernel of a second program keeps the other engine.
+    JobBesideKernel {
+        memory: Allocation,
+        fills: u64,
+        second: Guilty,
+        kernel: LongKernel,
+    },
+    /// A packet behind a kernel, which completes before its engine is reset; with a packet of a second program
+    /// behind another such kernel then.
+    Late {
+        kernel: LongKernel,
+        second: Option<Guilty>,
+    },
+    /// A paging packet behind a kernel, about the program's memory; it waits for what never comes.
+    Paging {
+        kernel: LongKernel,
+        paging: Paging,
+        never: Fence,
     },
 }
 
@@ -86,9 +108,13 @@ impl Plan {
                 is_cut,
             })
         };
-        let job = |guilty: &mut Guilty, blow| {
+        let fills = |guilty: &mut Guilty| -> anyhow::Result<_> {
             let memory = guilty.device.create_allocation(JOB_BYTES)?;
             let fills = calibration::fills(guilty, &memory, JOB_BYTES, JOB_TIME, MOST_FILLS)?;
+            Ok((memory, fills))
+        };
+        let job = |guilty: &mut Guilty, blow| {
+            let (memory, fills) = fills(guilty)?;
             Ok(Self::Job {
                 memory,
                 fills,
@@ -98,7 +124,17 @@ impl Plan {
         match hang {
             Hang::Abort => stall(StallKind::HeedsAbort, guilty),
             Hang::Stall => stall(StallKind::HeedsNothing, guilty),
-            Hang::Dispatch => Ok(Self::Dispatch(calibration::kernel(scene, guilty, long)?)),
+            Hang::Dispatch | Hang::FailedReset => {
+                Ok(Self::Dispatch(calibration::kernel(scene, guilty, long)?))
+            }
+            Hang::Late => Ok(Self::Late {
+                kernel: calibration::kernel(scene, guilty, long)?,
+                second: None,
+            }),
+            Hang::LateWithOthers => Ok(Self::Late {
+                kernel: calibration::kernel(scene, guilty, long)?,
+                second: Some(Guilty::new(scene)?),
+            }),
             Hang::Endless => match stall(StallKind::HeedsNothing, guilty)? {
                 Self::Stall {
                     kind,
@@ -111,9 +147,53 @@ impl Plan {
                 }),
                 ends => Ok(ends),
             },
-            Hang::Lost => job(guilty, Blow::Loss),
+            Hang::Lost | Hang::WrongAbortedId | Hang::Dependent => job(guilty, Blow::Loss),
+            Hang::DependentStalled => {
+                let (memory, fills) = fills(guilty)?;
+                Ok(Self::JobBesideKernel {
+                    memory,
+                    fills,
+                    second: Guilty::on(scene, OTHER_NODE)?,
+                    kernel: calibration::kernel(scene, guilty, long)?,
+                })
+            }
+            Hang::Paging => Ok(Self::Paging {
+                kernel: calibration::kernel(scene, guilty, long)?,
+                paging: Paging::of(scene, &guilty.device, long)?,
+                never: guilty.device.create_fence(0)?,
+            }),
             Hang::KilledProcess => job(guilty, Blow::Signal(Signal::KILL)),
             Hang::StoppedProcess => job(guilty, Blow::Signal(Signal::STOP)),
+        }
+    }
+}
+
+impl Plan {
+    /// Whether it is a stall, on a driver that ends loops.
+    pub(super) fn is_cut(&self) -> bool {
+        matches!(self, Self::Stall { is_cut: true, .. })
+    }
+
+    /// Of the program that keeps the other engine, or this one in its turn, if one does.
+    pub(super) fn second_guilty_state(&self) -> Option<DeviceExecutionState> {
+        match self {
+            Self::JobBesideKernel { second, .. } => Some(second.device.execution_state()),
+            Self::Late { second, .. } => second
+                .as_ref()
+                .map(|second| second.device.execution_state()),
+            Self::Stall { .. } | Self::Dispatch(_) | Self::Job { .. } | Self::Paging { .. } => None,
+        }
+    }
+
+    /// Whose packet it is, if it is one of the operating system's.
+    pub(super) fn paging(&self) -> Option<&Paging> {
+        match self {
+            Self::Paging { paging, .. } => Some(paging),
+            Self::Stall { .. }
+            | Self::Dispatch(_)
+            | Self::Job { .. }
+            | Self::JobBesideKernel { .. }
+            | Self::Late { .. } => None,
         }
     }
 }
@@ -122,9 +202,18 @@ impl Guilty {
     /// Its queue is the node's first: of an engine that does not say whose packet it is in, the first queue
     /// that could go on is taken for the guilty one.
     pub(super) fn new(scene: &Scene) -> anyhow::Result<Self> {
+        Self::on(scene, GUILTY_NODE)
+    }
+
+    fn on(scene: &Scene, node_ordinal: u32) -> anyhow::Result<Self> {
         let device = scene.adapter.create_device();
-        let queue = queue_on(&device, GUILTY_NODE)?;
+        let queue = queue_on(&device, node_ordinal)?;
         Ok(Self { device, queue })
+    }
+
+    /// The value of its queue's progress fence.
+    pub(super) fn completed(&self) -> u64 {
+        self.queue.progress_fence().current_value()
     }
 
     /// Submits, and waits for the end.
@@ -138,40 +227,96 @@ impl Guilty {
         submitted.map_err(|_| self.queue.error().unwrap_or(WaitError::DeviceLost))
     }
 
+    /// Has a kernel keep the engine of a node, and what it submits behind that: the value to wait for.
+    fn submit_behind(
+        &mut self,
+        scene: &Scene,
+        (node_ordinal, kernel): (u32, LongKernel),
+        list: &CommandList,
+        patience: Duration,
+    ) -> anyhow::Result<u64> {
+        let progress = self.queue.progress_fence().clone();
+        standstill::bring_about(
+            scene,
+            (node_ordinal, kernel),
+            patience,
+            || Ok(self.submit(list)?),
+            || progress.current_value(),
+        )
+    }
+
+    /// Submits a job, and the engine is struck.
+    fn begin_job(
+        &mut self,
+        scene: &Scene,
+        (memory, fills): (&Allocation, u64),
+        blow: Blow,
+    ) -> Result<u64, WaitError> {
+        let mut job = CommandList::new();
+        for value in 0..fills {
+            job.fill(memory, 0..JOB_BYTES, value);
+        }
+        let value = self.submit(&job)?;
+        blow.strike(scene);
+        Ok(value)
+    }
+
     /// Does it, and says how its wait ended.
+    ///
+    /// # Errors
+    /// It could not be done.
     pub(super) fn carry_out(
         &mut self,
         scene: &Scene,
-        plan: &Plan,
+        plan: &mut Plan,
         patience: Duration,
-    ) -> Result<(), WaitError> {
-        match *plan {
+    ) -> anyhow::Result<Result<(), WaitError>> {
+        let value = match plan {
             Plan::Stall { kind, passes, .. } => {
-                self.run(CommandList::new().stall(kind, passes), patience)
-            }
-            Plan::Dispatch(kernel) => {
-                let done = || scene.injection.workgroups_done(GUILTY_NODE);
-                let last = done() + u64::from(kernel.workgroups);
-                scene.injection.before_next_slice(GUILTY_NODE, kernel);
-                // Until a slice of it is behind the kernel.
-                while done() < last {
-                    self.run(CommandList::new().nop(), patience)?;
-                }
-                Ok(())
+                return Ok(self.run(CommandList::new().stall(*kind, *passes), patience));
             }
             Plan::Job {
-                ref memory,
+                memory,
                 fills,
                 blow,
+            } => self.begin_job(scene, (memory, *fills), *blow)?,
+            Plan::JobBesideKernel {
+                memory,
+                fills,
+                second,
+                kernel,
             } => {
-                let mut job = CommandList::new();
-                for value in 0..fills {
-                    job.fill(memory, 0..JOB_BYTES, value);
-                }
-                let value = self.submit(&job)?;
-                blow.strike(scene);
-                self.queue.progress_fence().wait(value, patience)
+                let behind = (OTHER_NODE, *kernel);
+                second.submit_behind(scene, behind, CommandList::new().nop(), patience)?;
+                self.begin_job(scene, (memory, *fills), Blow::Loss)?
             }
-        }
+            Plan::Dispatch(kernel) => {
+                let behind = (GUILTY_NODE, *kernel);
+                self.submit_behind(scene, behind, CommandList::new().nop(), patience)?
+            }
+            Plan::Late { kernel, second } => {
+                let behind = (GUILTY_NODE, *kernel);
+                let nop = CommandList::new().nop().clone();
+                let value = self.submit_behind(scene, behind, &nop, patience)?;
+                scene.until_reset_is_held(patience)?;
+                scene.until_all_is_done(patience)?;
+                if let Some(second) = second {
+                    second.submit_behind(scene, behind, &nop, patience)?;
+                }
+                scene.let_reset_go();
+                value
+            }
+            Plan::Paging {
+                kernel,
+                paging,
+                never,
+            } => {
+                let behind = (GUILTY_NODE, *kernel);
+                let (fill, completed) = (|| paging.fill(), || paging.completed());
+                standstill::bring_about(scene, behind, patience, fill, completed)?;
+                return Ok(never.wait(1, patience));
+            }
+        };
+        Ok(self.queue.progress_fence().wait(value, patience))
     }
 }
