@@ -14,6 +14,8 @@ mod hang;
 mod idle;
 mod judgement;
 mod paging;
+mod plan;
+mod play;
 mod scene;
 mod standstill;
 mod text;
@@ -86,7 +88,7 @@ impl Tdr {
         let bar = Bar::new(hangs.len() as u64);
         for hang in hangs {
             bar.begin(hang.name().into());
-            let run = scene::play(&instance, adapter, hang, self.delay)?;
+            let run = play::play(&instance, adapter, hang, self.delay)?;
             bar.step();
             if is_text {
                 bar.aside(|| say(&text::run(&run, colour(false))));

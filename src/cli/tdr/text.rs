@@ -60,7 +60,12 @@ pub(super) fn run(run: &Run, colour: bool) -> String {
             ("never hung", GREEN, what)
         }
         Outcome::NotRecovered => {
-            let what = format!("{after} this came of it: {}", run.guilty_wait);
+            let due = match run.expected {
+                Outcome::AdapterReset => "; the adapter was to be reset",
+                Outcome::AdapterStopped => "; the adapter was to be stopped",
+                Outcome::Recovered | Outcome::NeverHung | Outcome::NotRecovered => "",
+            };
+            let what = format!("{after} this came of it: {}{due}", run.guilty_wait);
             ("NOT RECOVERED", RED, what)
         }
     };
