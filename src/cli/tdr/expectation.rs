@@ -1,4 +1,4 @@
-//! Expectation: what the contract demands of each hang.
+//! Expectation: what the documents demand of each hang.
 
 use super::findings::Outcome;
 use super::hang::Hang;

@@ -40,7 +40,7 @@ pub(super) enum Outcome {
 #[derive(Debug, Serialize)]
 pub(super) struct Run {
     pub(super) inject: Hang,
-    /// What the contract demands.
+    /// What the documents demand.
     pub(super) expected: Outcome,
     pub(super) outcome: Outcome,
     /// What is not as it should be; a sentence each.

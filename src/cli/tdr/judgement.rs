@@ -38,7 +38,7 @@ pub(super) struct Evidence {
 }
 
 impl Evidence {
-    /// What it was, and each thing that is not as the contract has it, as a sentence.
+    /// What it was, and each thing that is not as it should be, as a sentence.
     pub(super) fn judge(&self, expected: &Expectation) -> (Outcome, Vec<String>) {
         let mut problems: Vec<_> = match self.ended {
             ended if ended == expected.ends => self.unlike(expected),
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn each_hang_comes_out_as_the_contract_has_it() {
+    fn each_hang_comes_out_as_it_should() {
         for hang in Hang::ALL {
             assert_eq!(
                 outcome(hang, |_| {}),

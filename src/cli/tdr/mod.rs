@@ -3,7 +3,7 @@
 //! A guilty program hangs an engine, or its device is lost, or its process is struck, and the driver may do
 //! wrong then; an innocent one has a queue on that engine and one on another, and submits and waits all the
 //! time. What each of them saw is printed, and what the operating system noted: a recovery, a reset of the
-//! adapter or its end, as the contract has it.
+//! adapter or its end, as the documents demand.
 
 mod calibration;
 mod delay;
@@ -41,7 +41,7 @@ Examples:
   nfence tdr --device llvmpipe            on the device with that in its name or driver
   nfence tdr --json | jq '.runs[] | {inject, outcome, recovery_us}'
 
-Exit codes: 0 all was as the contract has it, 1 something was not, 2 usage.";
+Exit codes: 0 all was as it should be, 1 something was not, 2 usage.";
 
 /// Hangs an engine in each way that native-fence recovers from, or resets or stops the adapter for, and shows
 /// what becomes of the guilty program and of innocent ones.
