@@ -41,25 +41,67 @@ fn run_of(kind: &str) -> Option<Value> {
     Some(runs[0].clone())
 }
 
-/// What is so whenever an engine took the place of another.
-fn expect_recovery(run: &Value) {
-    assert_eq!(run["outcome"], "recovered", "{run:#}");
+const ACTIVE: &str = "D3DKMT_DEVICEEXECUTION_ACTIVE";
+const RESET: &str = "D3DKMT_DEVICEEXECUTION_RESET";
+const HUNG: &str = "D3DKMT_DEVICEEXECUTION_HUNG";
+
+/// It came out like this, as it should, and left these records and one report.
+fn expect_outcome(run: &Value, outcome: &str, records: &[&str]) {
+    assert_eq!(run["outcome"], outcome, "{run:#}");
+    assert_eq!(run["expected"], outcome);
     assert_eq!(run["problems"], Value::Array(Vec::new()));
-    assert_eq!(run["guilty_wait"], "the device is lost");
-    assert_eq!(run["guilty_state"], "D3DKMT_DEVICEEXECUTION_HUNG");
-    assert_eq!(run["innocent_state"], "D3DKMT_DEVICEEXECUTION_ACTIVE");
-    assert_eq!(run["engine_resets"], 1);
     assert_eq!(run["goes_on_anew"], true);
+    let noted = run["records"].as_array().unwrap();
+    assert_eq!(noted.len(), records.len(), "{run:#}");
+    for (record, expected) in noted.iter().zip(records) {
+        let record = record.as_str().unwrap();
+        assert!(record.starts_with(expected), "{record}");
+    }
+    let reports = run["reports"].as_array().unwrap();
+    assert_eq!(reports.len(), 1, "{run:#}");
+    assert!(reports[0].as_str().unwrap().starts_with("0x141"), "{run:#}");
+}
+
+/// What is so whenever an engine took the place of another, with these records and so many of the other engine.
+fn expect_engines(run: &Value, wait: &str, records: &[&str], other_resets: u64) {
+    expect_outcome(run, "recovered", records);
+    assert_eq!(run["guilty_wait"], wait);
+    for device in ["innocent_state", "idle_state"] {
+        assert_eq!(run[device], ACTIVE, "{device}");
+    }
+    assert_eq!(run["idle_goes_on"], true);
+    assert_eq!(run["engine_resets"], 1);
+    assert_eq!(run["other_engine_resets"], other_resets);
     assert!(run["recovery_us"].is_u64() && run["slices_cut"].is_u64());
     for engine in ["same_engine", "other_engine"] {
         assert!(run[engine]["completed"].as_u64().unwrap() > 0, "{run:#}");
         assert!(run[engine]["longest_us"].as_u64().unwrap() > 0);
     }
-    for (field, of_it) in [("records", "live record 0x141"), ("reports", "0x141")] {
-        let entries = run[field].as_array().unwrap();
-        assert_eq!(entries.len(), 1, "{run:#}");
-        assert!(entries[0].as_str().unwrap().starts_with(of_it), "{run:#}");
-    }
+}
+
+/// The record of a node's engine.
+const ENGINE_0: &str = "live record 0x141 (0x0, 0x0, 0x6, 0x0)";
+const ENGINE_1: &str = "live record 0x141 (0x0, 0x0, 0x6, 0x1)";
+
+/// The same of one engine alone, whose guilty program has lost its device.
+fn expect_recovery(run: &Value) {
+    expect_engines(run, "the device is lost", &[ENGINE_0], 0);
+    assert_eq!(run["guilty_state"], HUNG);
+}
+
+/// TD-08, TD-20: all engines were replaced, and who had work queued has lost it, but nothing else.
+fn expect_adapter_reset(run: &Value, guilty_state: &str) {
+    let promoted = "live record 0x117 (0x0, 0x0, 0x9, 0x0)";
+    expect_outcome(run, "adapter_reset", &[promoted]);
+    assert_eq!(run["guilty_wait"], "the device is lost");
+    assert_eq!(run["guilty_state"], guilty_state);
+    assert_eq!(run["innocent_state"], RESET);
+    assert_eq!(run["idle_state"], ACTIVE);
+    assert_eq!(run["idle_goes_on"], true);
+    assert_eq!(run["other_engine_resets"], 1);
+    assert!(run["recovery_us"].is_u64(), "{run:#}");
+    let found = run["verdict_us"].as_u64().unwrap();
+    assert!(found >= 1_000_000, "it has all of TdrDelay: {found}");
 }
 
 #[test]
@@ -69,6 +111,13 @@ fn help_names_the_kinds_and_shows_examples() {
     assert_eq!(output.status.code(), Some(0));
     for word in [
         "lost",
+        "failed-reset",
+        "wrong-aborted-id",
+        "dependent",
+        "dependent-stalled",
+        "late",
+        "late-with-others",
+        "paging",
         "killed-process",
         "stopped-process",
         "endless",
@@ -192,8 +241,107 @@ fn td_06_a_stall_is_recovered_from_or_never_hung() {
             return expect_recovery(&run);
         }
         assert!(run["slices_cut"].as_u64().unwrap() > 0, "{run:#}");
-        assert_eq!(run["guilty_state"], "D3DKMT_DEVICEEXECUTION_ACTIVE");
+        assert_eq!(run["guilty_state"], ACTIVE);
         assert_eq!(run["records"], Value::Array(Vec::new()));
         assert_eq!(run["engine_resets"], 0);
+    }
+}
+
+/// TD-03: a driver that lies about LastAbortedFenceId ends its adapter: a bug check 0x119 with 0xA, what it
+/// said, what was completed last, and the node. Whoever waits is told, and a new device is refused with that
+/// reason; the program opens the adapter anew.
+///
+/// Kills `a-wrong-aborted-id-could-be`.
+#[test]
+fn td_03_a_wrong_aborted_id_is_shown_to_stop_the_adapter() {
+    if let Some(run) = run_of("wrong-aborted-id") {
+        expect_outcome(&run, "adapter_stopped", &["bug check 0x119 (0xa, 0x0, 0x"]);
+        let record = run["records"][0].as_str().unwrap();
+        let (_, parameters) = record.split_once("(0xa, 0x0, 0x").unwrap();
+        let (completed, rest) = parameters.split_once(", ").unwrap();
+        assert!(u64::from_str_radix(completed, 16).unwrap() > 0, "{record}");
+        assert!(rest.starts_with("0x0)"), "{record}");
+        let wait = "the adapter was stopped: its records say why";
+        assert_eq!(run["guilty_wait"], wait);
+        let refusal = run["refusal"].as_str().unwrap();
+        assert!(refusal.contains("bug check 0x119"), "{refusal}");
+        assert_eq!(run["idle_goes_on"], false);
+        assert_eq!(run["recovery_us"], Value::Null);
+    }
+}
+
+/// TD-08, TD-20: a ResetEngine that fails is promoted to a reset of the adapter. The guilty device is HUNG,
+/// one with work queued is RESET, and one without goes on with the value that its fence had.
+///
+/// Kills `a-failed-reset-does-not-fail`.
+#[test]
+fn td_08_a_failed_reset_is_shown_to_reset_the_adapter() {
+    if let Some(run) = run_of("failed-reset") {
+        expect_adapter_reset(&run, HUNG);
+        assert_eq!(run["engine_resets"], 1);
+    }
+}
+
+/// TD-08: a paging packet that does not end has the adapter reset. The device whose memory it names is RESET,
+/// though it had nothing queued; the system device goes on.
+///
+/// Kills `nothing-is-paged`.
+#[test]
+fn td_08_a_hung_paging_packet_is_shown_to_reset_the_adapter() {
+    if let Some(run) = run_of("paging") {
+        expect_adapter_reset(&run, RESET);
+        assert_eq!(run["system_goes_on"], true);
+        let record = run["records"][0].as_str().unwrap();
+        assert!(record.contains("was a paging packet"), "{record}");
+    }
+}
+
+/// TD-09: an engine that depends on the one that is reset is preempted in time, and goes on.
+///
+/// Kills `no-engine-is-said-to-depend`.
+#[test]
+fn td_09_a_dependent_engine_is_shown_to_be_preempted() {
+    if let Some(run) = run_of("dependent") {
+        expect_recovery(&run);
+    }
+}
+
+/// TD-09: one that is not preempted in its 500 ms is reset too, after the first and in the same recovery.
+///
+/// Kills `nothing-keeps-the-dependent-engine`.
+#[test]
+fn td_09_a_stalled_dependent_engine_is_shown_to_be_reset() {
+    if let Some(run) = run_of("dependent-stalled") {
+        expect_engines(&run, "the device is lost", &[ENGINE_0, ENGINE_1], 1);
+        for device in ["guilty_state", "second_guilty_state"] {
+            assert_eq!(run[device], HUNG, "{device}");
+        }
+        let found = run["verdict_us"].as_u64().unwrap();
+        assert!(found >= 500_000, "it has its time: {found}");
+    }
+}
+
+/// TD-05: a packet that completes between the snapshot and the reset, with nothing behind it, is taken for the
+/// aborted one: its wait is satisfied, and its device is in error.
+///
+/// Kills `a-late-reset-is-in-time`.
+#[test]
+fn td_05_a_late_completion_is_shown_to_be_taken_for_aborted() {
+    if let Some(run) = run_of("late") {
+        expect_engines(&run, "its packet completed", &[ENGINE_0], 0);
+        assert_eq!(run["guilty_state"], HUNG);
+    }
+}
+
+/// TD-05, TD-06: where another program's packet is under way by then, that one is aborted, and nobody is blamed
+/// for the one that completed.
+///
+/// Kills `nothing-is-behind-the-late-packet`.
+#[test]
+fn td_05_a_late_completion_with_others_behind_is_shown_to_be_nobodys_fault() {
+    if let Some(run) = run_of("late-with-others") {
+        expect_engines(&run, "its packet completed", &[ENGINE_0], 0);
+        assert_eq!(run["guilty_state"], ACTIVE);
+        assert_eq!(run["second_guilty_state"], HUNG);
     }
 }

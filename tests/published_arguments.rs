@@ -104,6 +104,7 @@ const ALL: DriverOptions = DriverOptions {
     adapter_wide_tdr: false,
     shared_device: false,
     not_preemption_aware: false,
+    faults: None,
 };
 
 /// Every structure whose reserved members the documents have, for a life of a fence.

@@ -1,8 +1,10 @@
 //! Caps: what the driver reports of its native fences (`DXGK_NATIVE_FENCE_CAPS`; `layouts.md` 1.5).
 
+use super::DriverFaults;
 use crate::abi::wddm::{ComputePreemption, GraphicsPreemption, PreemptionCaps};
 use crate::abi::{CURRENT_VALUE_STRIDE, MONITORED_VALUE_STRIDE, wddm};
 use crate::gpu::{EngineCaps, GpuVa, LocalMemory};
+use crate::sync::Arc;
 use bytemuck::Zeroable;
 use std::num::NonZeroU32;
 
@@ -84,6 +86,8 @@ pub struct DriverOptions {
     /// `PreemptionAware` and NoDmaPatching are clear though the engines can be preempted: the OS does not
     /// ask for it (PR-11).
     pub not_preemption_aware: bool,
+    /// What the driver does wrong while it recovers; none but where that is tried.
+    pub faults: Option<Arc<DriverFaults>>,
 }
 
 impl DriverOptions {

@@ -5,7 +5,7 @@
 //! process of its own it ends with that.
 
 use super::driver::Driver;
-use super::{Ddi, DdiError, HwQueueHandle, TdrDdi};
+use super::{Ddi, DdiError, DriverFaults, HwQueueHandle, ResetFault, TdrDdi};
 use crate::abi::StallKind;
 use crate::gpu::{Activity, Node, ReplaceError, Replaced, SliceReport};
 use crate::sync::Arc;
@@ -87,7 +87,8 @@ impl TdrDdi for Driver {
     }
 
     fn query_dependent_engine_group(&self, node_ordinal: u32) -> u64 {
-        if self.options.shared_device {
+        let faults = self.options.faults.as_ref();
+        if self.options.shared_device || faults.is_some_and(|faults| faults.is_one_group()) {
             (0..self.node_count()).fold(0, |mask, node| mask | 1 << node)
         } else {
             1 << node_ordinal
@@ -95,7 +96,12 @@ impl TdrDdi for Driver {
     }
 
     fn reset_engine(&self, node_ordinal: u32) -> Result<ResetEngine, DdiError> {
-        ResetCalls(self).reset_engine(node_ordinal)
+        let faults = self.options.faults.as_ref();
+        let fault = faults.and_then(|faults| Some((faults, faults.take(node_ordinal)?)));
+        match fault {
+            None => ResetCalls(self).reset_engine(node_ordinal),
+            Some((faults, fault)) => ResetCalls(self).reset_by(node_ordinal, faults, fault),
+        }
     }
 
     fn resume_hw_engine(&self, node_ordinal: u32) -> Result<(), DdiError> {
@@ -132,6 +138,26 @@ impl ResetCalls<'_> {
         match self.abort(self.0.node(node_ordinal)?) {
             Some(aborted) => Ok(aborted),
             None => self.replace(node_ordinal),
+        }
+    }
+
+    /// The same, gone wrong in this way.
+    fn reset_by(
+        &self,
+        node_ordinal: u32,
+        faults: &DriverFaults,
+        fault: ResetFault,
+    ) -> Result<ResetEngine, DdiError> {
+        match fault {
+            ResetFault::Fails => Err(DdiError::NoSpare(String::from("that is an injected fault"))),
+            ResetFault::SaysAborted(last_aborted_fence_id) => Ok(ResetEngine {
+                last_aborted_fence_id,
+                ..self.reset_engine(node_ordinal)?
+            }),
+            ResetFault::ComesLate(most) => {
+                faults.wait_until_let(node_ordinal, most);
+                self.reset_engine(node_ordinal)
+            }
         }
     }
 

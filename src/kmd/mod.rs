@@ -23,6 +23,7 @@ mod doorbell;
 mod doorbell_pool;
 mod doorbells;
 mod driver;
+mod driver_faults;
 mod engine_reset;
 mod features;
 mod fence_calls;
@@ -65,6 +66,7 @@ pub use doorbell::{
 pub use driver::Driver;
 #[cfg(all(test, not(loom)))]
 pub(crate) use driver::without_engines;
+pub use driver_faults::{DriverFaults, ResetFault};
 pub use engine_reset::{CollectDbgInfo, ResetEngine};
 pub use features::{FeatureError, NativeFenceInterface, QueryFeatureInterface};
 pub use level::{Level, WrongLevel};

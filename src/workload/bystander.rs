@@ -94,6 +94,14 @@ impl Bystander {
         }
     }
 
+    /// Waits until there are none any more, or for so long.
+    pub(crate) fn wait_for_end(&self, most: Duration) {
+        let begin = Instant::now();
+        while self.error().is_none() && begin.elapsed() < most {
+            thread::sleep(PAUSE);
+        }
+    }
+
     /// What became of it between these moments.
     pub(crate) fn between(&self, from: Instant, to: Instant) -> Stretch {
         let done = lock(&self.turns.done);

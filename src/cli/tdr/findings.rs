@@ -24,8 +24,12 @@ pub(super) struct Findings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Outcome {
-    /// All is as it should be.
+    /// The engine was reset, and all is as it should be.
     Recovered,
+    /// The adapter was reset as a whole, which is as it should be.
+    AdapterReset,
+    /// The adapter was stopped by a bug check, which is as it should be.
+    AdapterStopped,
     /// The driver ends loops: the engine answered all the time, and the packet came to its end.
     NeverHung,
     /// Something is not; `problems` says what.
@@ -36,6 +40,8 @@ pub(super) enum Outcome {
 #[derive(Debug, Serialize)]
 pub(super) struct Run {
     pub(super) inject: Hang,
+    /// What the documents demand.
+    pub(super) expected: Outcome,
     pub(super) outcome: Outcome,
     /// What is not as it should be; a sentence each.
     pub(super) problems: Vec<String>,
@@ -43,7 +49,8 @@ pub(super) struct Run {
     pub(super) guilty_wait: String,
     /// From the injection to that: the moment that stands for the verdict.
     pub(super) verdict_us: u64,
-    /// From there to the innocent program's first completed submission on the same engine.
+    /// From there to an innocent program's first completed submission on the same engine: of the one with
+    /// work all the time, or where that has lost it, of the one that had nothing queued.
     pub(super) recovery_us: Option<u64>,
     /// The innocent program on the engine that was hung, from the injection to that submission.
     pub(super) same_engine: Innocent,
@@ -51,6 +58,8 @@ pub(super) struct Run {
     pub(super) other_engine: Innocent,
     /// Times another engine took the place of the one that was hung; none where the packet heeded the abort.
     pub(super) engine_resets: u64,
+    /// And of the other one.
+    pub(super) other_engine_resets: u64,
     /// Whether the process that was hung, or struck, is gone; none where the engine was of this process.
     pub(super) process_gone: Option<bool>,
     /// Slices of that engine that the driver cut.
@@ -59,7 +68,17 @@ pub(super) struct Run {
     pub(super) guilty_state: String,
     /// And of the innocent one.
     pub(super) innocent_state: String,
-    /// Whether the guilty program goes on with a new device.
+    /// Of a second guilty program: on the other engine, or whose packet was behind the one that completed late.
+    pub(super) second_guilty_state: Option<String>,
+    /// Of an innocent program that had nothing queued.
+    pub(super) idle_state: String,
+    /// Whether that program goes on, on both engines, with the value that its fence had.
+    pub(super) idle_goes_on: bool,
+    /// Whether the operating system's own device, whose packet it was, goes on.
+    pub(super) system_goes_on: Option<bool>,
+    /// What a new device says of an adapter that was stopped.
+    pub(super) refusal: Option<String>,
+    /// Whether the guilty program goes on with a new device; of an adapter opened anew, where it was stopped.
     pub(super) goes_on_anew: bool,
     /// The operating system's records, oldest first.
     pub(super) records: Vec<String>,

@@ -1,7 +1,7 @@
 //! Judgement: whether all came out as it should.
 
+use super::expectation::{Expectation, Noted};
 use super::findings::Outcome;
-use crate::os::Record;
 use crate::{DeviceExecutionState, WaitError};
 
 /// What was seen.
@@ -9,48 +9,53 @@ use crate::{DeviceExecutionState, WaitError};
 pub(super) struct Evidence {
     /// How the guilty program's wait ended.
     pub(super) ended: Result<(), WaitError>,
-    /// It was a stall, on a driver that ends loops.
-    pub(super) is_cut: bool,
-    pub(super) engine_resets: u64,
+    /// Engines that took the place of the one that is hung, and of the other one.
+    pub(super) resets: [u64; 2],
+    /// Times that the operating system went through a recovery.
+    pub(super) recoveries: usize,
+    /// The driver was asked for what it was to do wrong; none where that was nothing.
+    pub(super) fault_met: Option<bool>,
     /// The process of the engine that was hung is gone; none where it was of this process.
     pub(super) process_gone: Option<bool>,
     pub(super) guilty_state: DeviceExecutionState,
+    /// Of the program that hangs the other engine, if one does.
+    pub(super) second_guilty_state: Option<DeviceExecutionState>,
     pub(super) innocent_state: DeviceExecutionState,
+    pub(super) idle_state: DeviceExecutionState,
     /// Why the innocent program does not go on: on the engine that was hung, and on the other one.
     pub(super) errors: [Option<String>; 2],
-    /// The other engine completed submissions meanwhile, and afterwards.
+    /// The other engine completed submissions meanwhile, if it could, and afterwards.
     pub(super) other_goes_on: bool,
-    /// Why the guilty program cannot go on with a new device.
+    /// Why the innocent program that had nothing queued does not go on.
+    pub(super) idle: Option<String>,
+    /// Why the system device does not, if it was its packet.
+    pub(super) system: Option<String>,
+    /// What a new device says of an adapter that was stopped; none where that was not.
+    pub(super) refusal: Option<String>,
+    /// Why the guilty program cannot go on anew.
     pub(super) again: Option<String>,
-    pub(super) records: Vec<Record>,
+    pub(super) records: Vec<Noted>,
 }
 
 impl Evidence {
     /// What it was, and each thing that is not as it should be, as a sentence.
-    pub(super) fn judge(&self) -> (Outcome, Vec<String>) {
-        let never_hung = self.ended.is_ok() && self.is_cut;
+    pub(super) fn judge(&self, expected: &Expectation) -> (Outcome, Vec<String>) {
         let mut problems: Vec<_> = match self.ended {
-            Ok(()) if never_hung => self.unlike(DeviceExecutionState::ACTIVE, &[], 0),
+            ended if ended == expected.ends => self.unlike(expected),
             Ok(()) => vec!["it ended by itself before anybody took note".into()],
             Err(WaitError::TimedOut) => vec!["nobody ended it".into()],
-            Err(_) => {
-                let engine = Record::VIDEO_ENGINE_TIMEOUT_DETECTED;
-                self.unlike(DeviceExecutionState::HUNG, &[engine], 1)
-            }
+            Err(error) => vec![format!(
+                "the guilty program's wait ended otherwise: {error}"
+            )],
         };
-        if self.innocent_state != DeviceExecutionState::ACTIVE {
-            problems.push("the innocent device is in error".into());
-        }
-        for (error, engine) in self.errors.iter().zip(0..) {
-            problems.extend(
-                error
-                    .iter()
-                    .map(|error| format!("the innocent queue on engine {engine} ended: {error}")),
-            );
-        }
-        if !self.other_goes_on && self.errors[1].is_none() {
-            problems.push("engine 1 stood still".into());
-        }
+        problems.extend(match expected.outcome {
+            Outcome::Recovered | Outcome::NeverHung => self.of_going_on(),
+            Outcome::AdapterReset => self.of_adapter_reset(),
+            Outcome::AdapterStopped => self.of_stop(),
+            // Nothing is like it.
+            Outcome::NotRecovered => vec!["nobody expects it".into()],
+        });
+        let never_hung = expected.outcome == Outcome::NeverHung;
         if self.process_gone == Some(never_hung) {
             problems.push(if never_hung {
                 "the process of an engine that never hung is gone".into()
@@ -58,123 +63,310 @@ impl Evidence {
                 "the process of the engine that was hung is still there".into()
             });
         }
+        if self.fault_met == Some(false) {
+            problems.push("the driver was not asked for what it was to do wrong".into());
+        }
+        let system = self.system.iter();
+        problems.extend(system.map(|error| format!("the system device does not go on: {error}")));
         let again = self.again.iter();
         problems.extend(again.map(|error| format!("a new device does not work: {error}")));
-        let outcome = match (problems.is_empty(), never_hung) {
-            (false, _) => Outcome::NotRecovered,
-            (true, true) => Outcome::NeverHung,
-            (true, false) => Outcome::Recovered,
+        let outcome = if problems.is_empty() {
+            expected.outcome
+        } else {
+            Outcome::NotRecovered
         };
         (outcome, problems)
     }
 
-    /// What is not so: the guilty device in this state, these records, at most so many engines replaced.
-    fn unlike(&self, state: DeviceExecutionState, codes: &[u32], resets: u64) -> Vec<String> {
+    /// What is not so: states, records, how many engines were replaced and in how many recoveries.
+    fn unlike(&self, expected: &Expectation) -> Vec<String> {
         let mut problems = Vec::new();
-        if self.guilty_state != state {
-            problems.push("the guilty device is in another state than it should be".into());
+        let states = [
+            (expected.guilty_state, self.guilty_state, "the guilty"),
+            (expected.innocent_state, self.innocent_state, "the innocent"),
+        ];
+        for (expected, state, device) in states {
+            if expected.is_some_and(|expected| expected != state) {
+                let problem = format!("{device} device is in another state than it should be");
+                problems.push(problem);
+            }
         }
-        let noted: Vec<_> = self.records.iter().map(|record| record.code).collect();
-        if noted != codes {
+        let second = self.second_guilty_state;
+        if second.is_some_and(|state| state != DeviceExecutionState::HUNG) {
+            problems.push("the second guilty device is in another state than it should be".into());
+        }
+        if self.records != expected.records {
             problems.push(format!(
                 "its records are {} instead of {}",
-                listed(&noted),
-                listed(codes)
+                listed(&self.records),
+                listed(&expected.records)
             ));
         }
-        if self.engine_resets > resets {
+        let [most, other] = expected.resets;
+        if self.resets[0] > most {
             problems.push(format!(
-                "{} engines were replaced instead of {resets} at most",
-                self.engine_resets
+                "{} engines were replaced instead of {most} at most",
+                self.resets[0]
+            ));
+        }
+        if self.resets[1] != other {
+            problems.push(format!(
+                "engine 1 was replaced {} times instead of {other}",
+                self.resets[1]
+            ));
+        }
+        if self.recoveries != expected.recoveries {
+            problems.push(format!(
+                "there were {} recoveries instead of {}",
+                self.recoveries, expected.recoveries
             ));
         }
         problems
     }
+
+    /// What is not so where each innocent program goes on with all that it had.
+    fn of_going_on(&self) -> Vec<String> {
+        let errors = self.errors.iter().zip(0..);
+        let ended = errors.filter_map(|(error, engine)| {
+            let error = error.as_ref()?;
+            Some(format!(
+                "the innocent queue on engine {engine} ended: {error}"
+            ))
+        });
+        let mut problems: Vec<_> = ended.collect();
+        if !self.other_goes_on && self.errors[1].is_none() {
+            problems.push("engine 1 stood still".into());
+        }
+        problems.extend(self.of_idle());
+        problems
+    }
+
+    /// Where it goes on with what it had not queued.
+    fn of_adapter_reset(&self) -> Vec<String> {
+        let mut problems = self.of_untold();
+        problems.extend(self.of_idle());
+        problems
+    }
+
+    /// Where nothing goes on, and everybody is told so.
+    fn of_stop(&self) -> Vec<String> {
+        let mut problems = self.of_untold();
+        if self.idle.is_none() {
+            problems.push("a queue goes on".into());
+        }
+        if self.refusal.is_none() {
+            problems.push("a new device is not refused".into());
+        }
+        problems
+    }
+
+    /// Who lost work and was not told.
+    fn of_untold(&self) -> Vec<String> {
+        let errors = self.errors.iter().zip(0..);
+        let untold = errors.filter(|(error, _)| error.is_none());
+        let untold =
+            untold.map(|(_, engine)| format!("the innocent queue on engine {engine} goes on"));
+        untold.collect()
+    }
+
+    /// What is not so of the program that had nothing queued.
+    fn of_idle(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        if self.idle_state != DeviceExecutionState::ACTIVE {
+            problems.push("the idle device is in error".into());
+        }
+        let idle = self.idle.iter();
+        problems.extend(idle.map(|error| format!("the idle program does not go on: {error}")));
+        problems
+    }
 }
 
-fn listed(codes: &[u32]) -> String {
-    let codes: Vec<_> = codes.iter().map(|code| format!("{code:#x}")).collect();
-    if codes.is_empty() {
+fn listed(records: &[Noted]) -> String {
+    let record = |(code, [p1, p2, p3, p4]): &Noted| {
+        format!("{code:#x} ({p1:#x}, {p2:#x}, {p3:#x}, {p4:#x})")
+    };
+    let records: Vec<_> = records.iter().map(record).collect();
+    if records.is_empty() {
         return String::from("none");
     }
-    codes.join(", ")
+    records.join(", ")
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::hang::Hang;
     use super::*;
+    use crate::os::Record;
 
-    /// What is seen of a stall that is recovered from.
-    fn recovered() -> Evidence {
+    /// What the queue had completed before.
+    const COMPLETED: u64 = 3;
+
+    fn expected(hang: Hang) -> Expectation {
+        Expectation::of(hang, COMPLETED)
+    }
+
+    /// What is seen of a hang where all is as it should be.
+    fn seen(hang: Hang) -> Evidence {
+        let expected = expected(hang);
+        let lost = Some(String::from("lost"));
+        let (goes_on, stopped) = (
+            expected.outcome == Outcome::Recovered,
+            expected.outcome == Outcome::AdapterStopped,
+        );
+        let active = DeviceExecutionState::ACTIVE;
         Evidence {
-            ended: Err(WaitError::DeviceLost),
-            is_cut: false,
-            engine_resets: 1,
+            ended: expected.ends,
+            resets: expected.resets,
+            recoveries: 1,
+            fault_met: Some(true),
             process_gone: Some(true),
-            guilty_state: DeviceExecutionState::HUNG,
-            innocent_state: DeviceExecutionState::ACTIVE,
-            errors: [None, None],
-            other_goes_on: true,
+            guilty_state: expected.guilty_state.unwrap_or(active),
+            second_guilty_state: Some(DeviceExecutionState::HUNG),
+            innocent_state: expected.innocent_state.unwrap_or(active),
+            idle_state: active,
+            errors: if goes_on {
+                [None, None]
+            } else {
+                [lost.clone(), lost.clone()]
+            },
+            other_goes_on: goes_on,
+            idle: lost.clone().filter(|_| stopped),
+            system: None,
+            refusal: lost.filter(|_| stopped),
             again: None,
-            records: vec![record(Record::VIDEO_ENGINE_TIMEOUT_DETECTED)],
+            records: expected.records,
         }
     }
 
-    fn record(code: u32) -> Record {
-        Record {
-            code,
-            parameters: [0; 4],
-            reason: String::new(),
-        }
-    }
-
-    fn outcome(change: impl FnOnce(&mut Evidence)) -> (Outcome, usize) {
-        let mut evidence = recovered();
+    fn outcome(hang: Hang, change: impl FnOnce(&mut Evidence)) -> (Outcome, usize) {
+        let mut evidence = seen(hang);
         change(&mut evidence);
-        let (outcome, problems) = evidence.judge();
+        let (outcome, problems) = evidence.judge(&expected(hang));
         (outcome, problems.len())
     }
+
+    #[test]
+    fn each_hang_comes_out_as_it_should() {
+        for hang in Hang::ALL {
+            assert_eq!(
+                outcome(hang, |_| {}),
+                (expected(hang).outcome, 0),
+                "{hang:?}"
+            );
+        }
+        let outcomes = [
+            (Hang::Lost, Outcome::Recovered),
+            (Hang::Late, Outcome::Recovered),
+            (Hang::FailedReset, Outcome::AdapterReset),
+            (Hang::Paging, Outcome::AdapterReset),
+            (Hang::WrongAbortedId, Outcome::AdapterStopped),
+        ];
+        for (hang, outcome) in outcomes {
+            assert_eq!(expected(hang).outcome, outcome, "{hang:?}");
+        }
+    }
+
+    type Change = fn(&mut Evidence);
+
+    fn assert_problems(hang: Hang, bad: &[Change]) {
+        for (number, change) in bad.iter().enumerate() {
+            let found = outcome(hang, change);
+            assert_eq!(found, (Outcome::NotRecovered, 1), "{hang:?} {number}");
+        }
+    }
+
+    /// What is wrong of each hang.
+    const ALWAYS: [Change; 7] = [
+        |seen| seen.ended = Err(WaitError::TimedOut),
+        |seen| seen.resets[0] += 1,
+        |seen| seen.recoveries = 2,
+        |seen| seen.fault_met = Some(false),
+        |seen| seen.process_gone = Some(false),
+        |seen| seen.again = Some("lost".into()),
+        |seen| seen.records.push((Record::VIDEO_TDR_FAILURE, [0; 4])),
+    ];
 
     /// Kills `an-innocent-that-ends-is-no-problem`.
     #[test]
     fn each_thing_that_is_not_as_it_should_be_is_said() {
-        use Outcome::{NotRecovered, Recovered};
-        assert_eq!(outcome(|_| {}), (Recovered, 0));
-        assert_eq!(outcome(|seen| seen.engine_resets = 0), (Recovered, 0));
-        assert_eq!(outcome(|seen| seen.process_gone = None), (Recovered, 0));
-        let bad: [fn(&mut Evidence); 11] = [
+        use Outcome::Recovered;
+        let stall = |change: Change| outcome(Hang::Stall, change);
+        assert_eq!(stall(|seen| seen.resets[0] = 0), (Recovered, 0));
+        assert_eq!(stall(|seen| seen.process_gone = None), (Recovered, 0));
+        for hang in Hang::ALL {
+            assert_problems(hang, &ALWAYS);
+        }
+        let of_stall: [Change; 12] = [
             |seen| seen.ended = Ok(()),
-            |seen| seen.ended = Err(WaitError::TimedOut),
-            |seen| seen.engine_resets = 2,
-            |seen| seen.process_gone = Some(false),
+            |seen| seen.ended = Err(WaitError::AdapterStopped),
+            |seen| seen.resets[1] = 1,
             |seen| seen.guilty_state = DeviceExecutionState::ACTIVE,
+            |seen| seen.second_guilty_state = Some(DeviceExecutionState::ACTIVE),
             |seen| seen.innocent_state = DeviceExecutionState::HUNG,
+            |seen| seen.idle_state = DeviceExecutionState::RESET,
+            |seen| seen.idle = Some("lost".into()),
             |seen| seen.errors[0] = Some("lost".into()),
             |seen| seen.errors[1] = Some("lost".into()),
             |seen| seen.other_goes_on = false,
-            |seen| seen.again = Some("lost".into()),
-            |seen| seen.records.push(record(Record::VIDEO_TDR_FAILURE)),
+            |seen| seen.records[0].1[3] = 1,
         ];
-        for (number, change) in bad.into_iter().enumerate() {
-            assert_eq!(outcome(change), (NotRecovered, 1), "{number}");
+        assert_problems(Hang::Stall, &of_stall);
+    }
+
+    /// Kills `a-recovery-is-called-a-reset-of-the-adapter`.
+    #[test]
+    fn an_adapter_reset_is_not_a_recovery() {
+        let bad: [Change; 8] = [
+            |seen| seen.records = expected(Hang::Lost).records,
+            |seen| seen.records[0].1[2] = Record::PREEMPT_TIMEOUT,
+            |seen| seen.innocent_state = DeviceExecutionState::ACTIVE,
+            |seen| seen.errors[1] = None,
+            |seen| seen.idle_state = DeviceExecutionState::RESET,
+            |seen| seen.idle = Some("lost".into()),
+            |seen| seen.resets[1] = 0,
+            |seen| seen.system = Some("lost".into()),
+        ];
+        for hang in [Hang::FailedReset, Hang::Paging] {
+            assert_problems(hang, &bad);
         }
+        let hung: Change = |seen| seen.guilty_state = DeviceExecutionState::HUNG;
+        assert_eq!(outcome(Hang::FailedReset, hung).1, 0);
+        assert_eq!(outcome(Hang::Paging, hung).1, 1, "it was not its packet");
+    }
+
+    /// Kills `a-recovery-is-called-a-stop`.
+    #[test]
+    fn a_stop_is_not_a_recovery() {
+        let bad: [Change; 7] = [
+            |seen| seen.ended = Err(WaitError::DeviceLost),
+            |seen| seen.records = expected(Hang::Lost).records,
+            |seen| seen.records[0].1[2] = COMPLETED + 1,
+            |seen| seen.errors[0] = None,
+            |seen| seen.errors[1] = None,
+            |seen| seen.idle = None,
+            |seen| seen.refusal = None,
+        ];
+        assert_problems(Hang::WrongAbortedId, &bad);
     }
 
     #[test]
     fn a_stall_that_the_driver_cuts_never_hung() {
-        let cut = |seen: &mut Evidence| {
-            seen.ended = Ok(());
-            seen.is_cut = true;
-            seen.engine_resets = 0;
-            seen.process_gone = Some(false);
-            seen.guilty_state = DeviceExecutionState::ACTIVE;
-            seen.records.clear();
+        let cut = |change: Change| {
+            let mut cut = Evidence {
+                ended: Ok(()),
+                resets: [0, 0],
+                recoveries: 0,
+                process_gone: Some(false),
+                guilty_state: DeviceExecutionState::ACTIVE,
+                records: Vec::new(),
+                ..seen(Hang::Stall)
+            };
+            change(&mut cut);
+            let (outcome, problems) = cut.judge(&Expectation::never_hung());
+            (outcome, problems.len())
         };
-        assert_eq!(outcome(cut), (Outcome::NeverHung, 0));
-        let reset = outcome(|seen| {
-            cut(seen);
-            seen.engine_resets = 1;
-        });
+        assert_eq!(cut(|_| {}), (Outcome::NeverHung, 0));
+        let reset = cut(|seen| seen.resets[0] = 1);
         assert_eq!(reset, (Outcome::NotRecovered, 1));
     }
 }

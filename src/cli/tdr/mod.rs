@@ -1,16 +1,23 @@
 //! `nfence tdr`: the hangs that are recovered from, each shown.
 //!
-//! A guilty program hangs an engine, or its device is lost, or its process is struck; an innocent one has a queue on that engine and
-//! one on another, and submits and waits all the time. What each of them saw is printed, and what the
-//! operating system noted.
+//! A guilty program hangs an engine, or its device is lost, or its process is struck, and the driver may do
+//! wrong then; an innocent one has a queue on that engine and one on another, and submits and waits all the
+//! time. What each of them saw is printed, and what the operating system noted: a recovery, a reset of the
+//! adapter or its end, as the documents demand.
 
 mod calibration;
 mod delay;
+mod expectation;
 mod findings;
 mod guilty;
 mod hang;
+mod idle;
 mod judgement;
+mod paging;
+mod plan;
+mod play;
 mod scene;
+mod standstill;
 mod text;
 
 use super::output::{JsonOutput, colour, print};
@@ -29,14 +36,15 @@ const EXAMPLES: &str = "\
 Examples:
   nfence tdr                              every kind, one after the other, on the best device
   nfence tdr --inject stall               one kind
+  nfence tdr --inject failed-reset        the adapter is reset as a whole, and who survives
   nfence tdr --delay 500ms                engines have to answer within half a second
   nfence tdr --device llvmpipe            on the device with that in its name or driver
   nfence tdr --json | jq '.runs[] | {inject, outcome, recovery_us}'
 
 Exit codes: 0 all was as it should be, 1 something was not, 2 usage.";
 
-/// Hangs an engine in each way that native-fence recovers from, and shows what becomes of the guilty
-/// program and of innocent ones.
+/// Hangs an engine in each way that native-fence recovers from, or resets or stops the adapter for, and shows
+/// what becomes of the guilty program and of innocent ones.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Tdr {
@@ -80,7 +88,7 @@ impl Tdr {
         let bar = Bar::new(hangs.len() as u64);
         for hang in hangs {
             bar.begin(hang.name().into());
-            let run = scene::play(&instance, adapter, hang, self.delay)?;
+            let run = play::play(&instance, adapter, hang, self.delay)?;
             bar.step();
             if is_text {
                 bar.aside(|| say(&text::run(&run, colour(false))));

@@ -46,20 +46,26 @@ pub(super) fn run(run: &Run, colour: bool) -> String {
     let name = painted(run.inject.name(), BOLD, colour);
     line(&format!("\n{name}: {}", run.inject.sentence()));
     let after = format!("after {}", time(run.verdict_us));
+    let ended = format!(
+        "{after} the wait of the {} ended: {}",
+        guilty(run),
+        run.guilty_wait
+    );
     let (word, paint, what) = match run.outcome {
-        Outcome::Recovered => {
-            let what = format!(
-                "{after} the guilty program's wait ended: {}",
-                run.guilty_wait
-            );
-            ("recovered", GREEN, what)
-        }
+        Outcome::Recovered => ("recovered", GREEN, ended),
+        Outcome::AdapterReset => ("adapter reset", GREEN, ended),
+        Outcome::AdapterStopped => ("adapter stopped", GREEN, ended),
         Outcome::NeverHung => {
             let what = format!("{after} the packet came to its own end");
             ("never hung", GREEN, what)
         }
         Outcome::NotRecovered => {
-            let what = format!("{after} this came of it: {}", run.guilty_wait);
+            let due = match run.expected {
+                Outcome::AdapterReset => "; the adapter was to be reset",
+                Outcome::AdapterStopped => "; the adapter was to be stopped",
+                Outcome::Recovered | Outcome::NeverHung | Outcome::NotRecovered => "",
+            };
+            let what = format!("{after} this came of it: {}{due}", run.guilty_wait);
             ("NOT RECOVERED", RED, what)
         }
     };
@@ -67,52 +73,29 @@ pub(super) fn run(run: &Run, colour: bool) -> String {
     for problem in &run.problems {
         line(&format!("  - {}.", painted(problem, RED, colour)));
     }
-    if run.inject == Hang::Lost {
+    if run.inject.is_loss() {
         line(
             "  · The loss is told when what the device was given is over, which is most of that time.",
         );
     }
-    if run.outcome == Outcome::NeverHung {
-        line(&format!(
-            "  · This driver ends every loop after some passes, {} times here; between two of them the engine\n    \
-             answers. The innocent program had {} submissions on engine 0 meanwhile, the longest {}.",
-            run.slices_cut,
-            run.same_engine.completed,
-            time(run.same_engine.longest_us)
-        ));
-    } else {
-        let engine = match run.engine_resets {
-            0 => "goes on, since the packet heeded the abort",
-            _ => "was replaced by another",
-        };
-        let first = match run.recovery_us {
-            Some(recovery) => format!(
-                "its first submission there completed {} later",
-                time(recovery)
-            ),
-            None => "it completed nothing there any more".to_owned(),
-        };
-        line(&format!(
-            "  · Engine 0 {engine}. The innocent program: {first}."
-        ));
-    }
+    line(&format!("  · {}.", of_engines(run)));
     if run.process_gone == Some(true) {
         line("  · The process of the engine that was hung is gone, with all that ran there.");
     }
-    line(&format!(
-        "  · Engine 1 went on: {} submissions of the innocent program meanwhile, the longest {}.",
-        run.other_engine.completed,
-        time(run.other_engine.longest_us)
-    ));
-    let anew = if run.goes_on_anew {
-        "opens a new device and goes on"
-    } else {
-        "opens a new device, which does not work"
-    };
-    line(&format!(
-        "  · Guilty: {}; {anew}.\n  · Innocent: {}.",
-        run.guilty_state, run.innocent_state
-    ));
+    if run.expected != Outcome::AdapterStopped {
+        line(&format!(
+            "  · Engine 1 {}: {} submissions of the innocent program meanwhile, the longest {}.",
+            match run.other_engine_resets {
+                0 => "went on",
+                _ => "was replaced too",
+            },
+            run.other_engine.completed,
+            time(run.other_engine.longest_us)
+        ));
+    }
+    for sentence in of_programs(run) {
+        line(&format!("  · {sentence}."));
+    }
     for record in &run.records {
         line(&format!("  · {record}"));
     }
@@ -120,4 +103,92 @@ pub(super) fn run(run: &Run, colour: bool) -> String {
         line(&format!("    {report}"));
     }
     text
+}
+
+/// What became of the engine that was hung.
+fn of_engines(run: &Run) -> String {
+    match run.expected {
+        Outcome::NeverHung => {
+            return format!(
+                "This driver ends every loop after some passes, {} times here; between two of them the engine\n    \
+                 answers. The innocent program had {} submissions on engine 0 meanwhile, the longest {}",
+                run.slices_cut,
+                run.same_engine.completed,
+                time(run.same_engine.longest_us)
+            );
+        }
+        Outcome::AdapterStopped => {
+            let refusal = run.refusal.as_deref().unwrap_or("nothing, and is made");
+            return format!(
+                "Nothing goes on on this adapter, and whoever waits is told. A new device says: {refusal}"
+            );
+        }
+        Outcome::Recovered | Outcome::AdapterReset | Outcome::NotRecovered => {}
+    }
+    let engine = match (run.expected, run.engine_resets) {
+        (Outcome::AdapterReset, _) => {
+            "and every other was replaced, and who had work queued has lost it"
+        }
+        (_, 0) => "goes on, since the packet heeded the abort",
+        (_, _) => "was replaced by another",
+    };
+    let who = match run.expected {
+        Outcome::AdapterReset => "innocent program with nothing queued",
+        _ => "innocent program",
+    };
+    let first = match run.recovery_us {
+        Some(recovery) => format!(
+            "its first submission there completed {} later",
+            time(recovery)
+        ),
+        None => "it completed nothing there any more".to_owned(),
+    };
+    format!("Engine 0 {engine}. The {who}: {first}")
+}
+
+/// What became of the programs; of a stopped adapter's devices their states say nothing.
+fn of_programs(run: &Run) -> Vec<String> {
+    let (name, anew) = (
+        guilty(run),
+        if run.goes_on_anew {
+            " and goes on"
+        } else {
+            ", which does not work"
+        },
+    );
+    if run.expected == Outcome::AdapterStopped {
+        return vec![format!("The {name} opens the adapter anew{anew}")];
+    }
+    let goes_on = |goes_on| if goes_on { "goes on" } else { "does not go on" };
+    let mut sentences = vec![format!(
+        "The {name}: {}; it opens a new device{anew}",
+        run.guilty_state
+    )];
+    let second = run.second_guilty_state.iter();
+    sentences.extend(second.map(|state| format!("{}: {state}", second_guilty(run))));
+    sentences.push(format!("The innocent program: {}", run.innocent_state));
+    sentences.push(format!(
+        "An innocent program with nothing queued: {}; it {}",
+        run.idle_state,
+        goes_on(run.idle_goes_on)
+    ));
+    let system = run.system_goes_on.into_iter();
+    sentences.extend(system.map(|on| format!("The operating system's own device {}", goes_on(on))));
+    sentences
+}
+
+/// Whose work it was, or whose memory.
+fn guilty(run: &Run) -> &'static str {
+    match run.inject {
+        Hang::Paging => "memory's owner",
+        Hang::LateWithOthers => "program whose packet completed",
+        _ => "guilty program",
+    }
+}
+
+fn second_guilty(run: &Run) -> &'static str {
+    match run.inject {
+        Hang::LateWithOthers => "The guilty program",
+        _ => "The guilty program on engine 1",
+    }
 }
