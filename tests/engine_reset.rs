@@ -14,7 +14,9 @@ use native_fence::kmd::{
 };
 use native_fence::os::Record;
 use native_fence::shared::Block;
-use native_fence::{CommandList, EventHandle, TdrLevel, TdrPolicy, WaitError};
+use native_fence::{
+    CommandList, DeviceExecutionState, EventHandle, TdrLevel, TdrPolicy, WaitError,
+};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
@@ -326,7 +328,9 @@ fn td_20_a_failed_restart_stops_the_adapter() {
     }
 }
 
-/// TD-10: TdrLevel 1 stops the adapter at the first time-out.
+/// TD-10: TdrLevel 1 stops the adapter at the first time-out, and its devices with it.
+///
+/// Kills `a-stop-leaves-devices-active`.
 #[test]
 fn td_10_the_level_bug_check_recovers_nothing() {
     let tdr = TdrPolicy {
@@ -341,6 +345,8 @@ fn td_10_the_level_bug_check_recovers_nothing() {
         });
         assert_eq!(codes(bench), [Record::VIDEO_TDR_FAILURE]);
         assert_eq!(bench.counters().resets, 0);
+        let state = bench.device.execution_state();
+        assert_eq!(state, DeviceExecutionState::STOPPED);
     });
 }
 

@@ -100,10 +100,15 @@ impl Process {
         &self.adapter
     }
 
-    /// Whether it runs, or what became of it: the device that it is (TD-06).
+    /// Whether it runs, or what became of it: the device that it is (TD-06), which stops with its adapter.
     #[must_use]
     pub fn execution_state(&self) -> DeviceExecutionState {
-        self.state.get()
+        match self.state.get() {
+            DeviceExecutionState::ACTIVE if self.adapter.stopped().is_some() => {
+                DeviceExecutionState::STOPPED
+            }
+            state => state,
+        }
     }
 
     /// The same, for what its calls report.

@@ -114,7 +114,7 @@ impl SystemDevice {
     /// `D3DKMT_DEVICEEXECUTION_STATE`.
     #[must_use]
     pub fn execution_state(&self) -> DeviceExecutionState {
-        self.process.state().get()
+        self.process.execution_state()
     }
 
     /// Fills a range of bytes, multiples of 8, with a word; gives the value that the progress fence has

@@ -121,7 +121,8 @@ impl Device {
 
     /// Whether the device runs, or what became of it (`D3DKMT_DEVICEEXECUTION_STATE`). One that is lost stays
     /// so: what it had queued is not executed, its waits end with [`WaitError::DeviceLost`], its other calls
-    /// with [`OsError::DeviceLost`](os::OsError::DeviceLost), and its program makes another (TD-06).
+    /// with [`OsError::DeviceLost`](os::OsError::DeviceLost), and its program makes another (TD-06). One of a
+    /// stopped adapter is STOPPED.
     ///
     /// [`WaitError::DeviceLost`]: crate::os::WaitError::DeviceLost
     #[must_use]
