@@ -692,7 +692,10 @@ fn td_09_dependent_engines_are_preempted_or_reset_too() {
             let ended = queue.progress_fence().wait(1, LONG);
             assert_eq!(ended, Err(WaitError::DeviceLost));
         }
-        until_noted(bench, 2);
+        until("both engines go on", || {
+            let calls = bench.spy.tdr_calls();
+            calls.contains(&TdrCall::ResumeHwEngine(2))
+        });
         let calls = bench.spy.tdr_calls();
         let resets = calls
             .iter()
