@@ -105,6 +105,10 @@ fn td_04_the_last_completed_id_advances_by_completions_alone() {
         queue.submit(&list).unwrap();
         let value = queue.submit(CommandList::new().nop()).unwrap();
         until("a slice is in flight", || bench.engine.at_gate() > 0);
+        // By this thread, or by the one that handled the first completion and has not come back from that.
+        until("both are handed over", || {
+            bench.adapter.os().submission_ids(0) == (3, 1)
+        });
         bench.adapter.os().preempt(0).unwrap();
         assert_eq!(bench.adapter.os().submission_ids(0), (3, 1));
         drop(gate);

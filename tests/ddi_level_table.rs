@@ -6,13 +6,14 @@
 use native_fence::abi::wddm::FenceStorageValueType;
 use native_fence::abi::{AllocationId, FenceId, HandleAccess, LocalHandle, LogType, WordGroup};
 use native_fence::kmd::{
-    Callbacks, ConnectDoorbell, ContextHandle, CreateAllocation, CreateContext, CreateDoorbell,
-    CreateDoorbellFlags, CreateHwQueue, CreateHwQueueFlags, CreateKernelQueue, CreateNativeFence,
-    CurrentValueUpdate, Ddi, DisconnectDoorbell, DoorbellId, Driver, FeatureError, FeatureId,
-    FenceSegments, HwQueueHandle, Interrupt, IsFeatureEnabledResult, Level, LevelChecked,
-    MonitoredValueUpdate, NativeFenceInterface, NativeFenceType, OpenAllocation, OpenNativeFence,
-    Place, PreemptCommand, ProcessId, QueryFeatureInterface, SetNativeFenceLogBuffer,
-    SuspendContext, UpdateCurrentValuesFlags, WrongLevel,
+    Callbacks, ConnectDoorbell, ContextAllocation, ContextAllocationId, ContextHandle,
+    CreateAllocation, CreateContext, CreateContextAllocation, CreateDoorbell, CreateDoorbellFlags,
+    CreateHwQueue, CreateHwQueueFlags, CreateKernelQueue, CreateNativeFence, CurrentValueUpdate,
+    Ddi, DdiError, DisconnectDoorbell, DoorbellId, Driver, FeatureError, FeatureId, FenceSegments,
+    HwQueueHandle, Interrupt, IsFeatureEnabledResult, Level, LevelChecked, MonitoredValueUpdate,
+    NativeFenceInterface, NativeFenceType, OpenAllocation, OpenNativeFence, Place, PreemptCommand,
+    ProcessId, QueryFeatureInterface, SetNativeFenceLogBuffer, SuspendContext,
+    UpdateCurrentValuesFlags, WrongLevel,
 };
 use native_fence::shared::{Block, Region};
 use std::sync::{Arc, Mutex};
@@ -28,6 +29,17 @@ impl Callbacks for Notes {
 
     fn disconnect_doorbell(&self, args: &DisconnectDoorbell) {
         panic!("there is no doorbell: {args:?}");
+    }
+
+    fn create_context_allocation(
+        &self,
+        args: &CreateContextAllocation,
+    ) -> Result<ContextAllocation, DdiError> {
+        panic!("there is no context: {args:?}");
+    }
+
+    fn destroy_context_allocation(&self, id: ContextAllocationId) {
+        panic!("there is no context: {id:?}");
     }
 
     fn wrong_level(&self, wrong: WrongLevel) {
@@ -190,6 +202,7 @@ const CALLS: &[(&str, Level, MadeCall)] = &[
             process: PROCESS,
             node_ordinal: 0,
             engine_affinity: 1,
+            is_system: false,
         });
     }),
     ("DestroyHwContext", Level::Passive, |ddi, _| {
@@ -220,6 +233,9 @@ const CALLS: &[(&str, Level, MadeCall)] = &[
     }),
     ("ResumeContext", Level::Dispatch, |ddi, _| {
         ddi.resume_context(CONTEXT);
+    }),
+    ("MoveContextAllocation", Level::Passive, |ddi, names| {
+        let _ = ddi.move_context_allocation(ContextAllocationId(1), names.place());
     }),
     ("CreateDoorbell", Level::Passive, |ddi, names| {
         let _ = ddi.create_doorbell(&CreateDoorbell {

@@ -12,9 +12,10 @@ mod support {
 use native_fence::CommandList;
 use native_fence::gpu::NodePolicy;
 use native_fence::kmd::{
-    Callbacks, ConnectDoorbell, Ddi, DisconnectDoorbell, Driver, FeatureError, FeatureId,
-    Interrupt, IsFeatureEnabledResult, Level, LevelChecked, NativeFenceInterface,
-    QueryFeatureInterface, WrongLevel,
+    Callbacks, ConnectDoorbell, ContextAllocation, ContextAllocationId, CreateContextAllocation,
+    Ddi, DdiError, DisconnectDoorbell, Driver, FeatureError, FeatureId, Interrupt,
+    IsFeatureEnabledResult, Level, LevelChecked, NativeFenceInterface, QueryFeatureInterface,
+    WrongLevel,
 };
 use native_fence::os::{Adapter, Record};
 use std::sync::{Arc, Mutex, Weak};
@@ -112,6 +113,17 @@ impl Callbacks for Asks {
 
     fn disconnect_doorbell(&self, args: &DisconnectDoorbell) {
         panic!("nobody asks for a doorbell: {args:?}");
+    }
+
+    fn create_context_allocation(
+        &self,
+        args: &CreateContextAllocation,
+    ) -> Result<ContextAllocation, DdiError> {
+        panic!("nobody asks for a context: {args:?}");
+    }
+
+    fn destroy_context_allocation(&self, id: ContextAllocationId) {
+        panic!("nobody asks for a context: {id:?}");
     }
 
     fn wrong_level(&self, wrong: WrongLevel) {

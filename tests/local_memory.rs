@@ -382,6 +382,7 @@ fn what_the_gpu_polls_lies_in_local_memory_and_what_outlives_it_does_not() {
     }
     for name in [
         "hw-queue",
+        "save-area",
         "hw-queue-progress",
         "fence-log",
         "engine-report",

@@ -141,7 +141,7 @@ fn lg_07_no_entry_is_lost_or_written_twice_while_the_log_moves() {
 /// The first entry of a new log is its first place, with count 0, whatever numbers the packets carry;
 /// its size is the one that it was set with.
 ///
-/// Kills `a-moved-log-goes-on-at-the-old-index`.
+/// Kills `a-moved-log-goes-on-at-the-old-index`, `a-log-stays-where-it-was`.
 #[test]
 fn lg_07_a_new_log_starts_at_index_0_and_count_0() {
     on_every_bench(NodePolicy::default(), |bench| {
@@ -206,7 +206,7 @@ fn lg_07_a_standing_wait_is_logged_in_the_new_place() {
 
 /// So does a queue whose doorbell is disconnected, once it is connected again.
 ///
-/// Kills `a-log-stays-where-it-was`.
+/// Kills `a-log-that-moved-is-forgotten`.
 #[test]
 fn lg_07_a_log_moves_while_the_doorbell_is_disconnected() {
     on_every_bench(NodePolicy::default(), |bench| {

@@ -102,6 +102,7 @@ fn pr_04_what_has_not_completed_is_preempted() {
         let gate = bench.engine.close();
         queue.submit(&fill(&target, 7)).unwrap();
         queue.submit(CommandList::new().nop()).unwrap();
+        until("both are handed over", || submitted(bench).len() == 3);
         until("a slice is in flight", || bench.engine.at_gate() > 0);
         begin(bench, &gate, &target);
         // Every packet that stands anywhere in a ring: its length makes it more than a write index.

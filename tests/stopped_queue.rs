@@ -10,7 +10,7 @@ mod engines;
 
 use engines::on_every_engine;
 use native_fence::abi::{DoorbellStatus, FaultCode, Packet, QueueState, RingControl};
-use native_fence::gpu::{NodePolicy, QueueSlot};
+use native_fence::gpu::NodePolicy;
 use native_fence::kmd::Interrupt;
 use native_fence::os::QueueStop;
 use native_fence::{CommandList, KernelQueue, SubmitError, WaitError};
@@ -97,10 +97,8 @@ fn told(bench: &Bench) -> Vec<(u64, u64)> {
 
 /// What the first queue that was made stopped at, as its saved state says.
 fn saved(bench: &Bench) -> (u64, u64) {
-    let pages = &bench.engine.named("hw-queue")[0].host;
-    let states = QueueSlot::PAGE_BYTES - 2 * QueueState::BYTES;
-    let copies =
-        [0, 1].map(|copy| pages.part(states + copy * QueueState::BYTES, QueueState::BYTES));
+    let areas = &bench.engine.named("save-area")[0].host;
+    let copies = [0, 1].map(|copy| areas.part(copy * QueueState::BYTES, QueueState::BYTES));
     let sequences = || {
         copies
             .each_ref()

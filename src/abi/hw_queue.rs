@@ -2,7 +2,7 @@
 //! progress words that the engine publishes.
 //!
 //! The state is what must outlive an engine (`decisions.md`, design "Process and memory"): it lies in
-//! a page of the OS, in two copies. A save goes to the older copy and its sequence word is stored
+//! a save area of the OS, in two copies. A save goes to the older copy and its sequence word is stored
 //! last; the copy with the greater sequence is the state, so a torn save is never taken.
 //!
 //! Mirrors `shaders/abi/hw_queue.glsl`.

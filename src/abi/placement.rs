@@ -19,8 +19,10 @@ pub enum WordGroup {
     Doorbell,
     /// Read index and doorbell status of a hardware queue.
     Progress,
-    /// Descriptor and saved states of a hardware queue.
-    QueueState,
+    /// Descriptor of a hardware queue.
+    QueueDescriptor,
+    /// Saved states of the queues of a context.
+    SaveArea,
     /// A log of waits or of signals, of 4,096 bytes.
     Log,
     /// An enlarged log, alone in its region.
@@ -86,7 +88,9 @@ impl WordGroup {
             Self::Doorbell => (&[User, Os], Os, CachedSystem),
             Self::Progress => (&[Engine, Os], User, CachedSystem),
             // What must outlive an engine lies outside its device (`decisions.md` 15).
-            Self::QueueState => (&[Engine, Os], Os, CachedSystem),
+            Self::SaveArea => (&[Engine, Os], Os, CachedSystem),
+            // Read once a slice: nobody polls it.
+            Self::QueueDescriptor => (&[Os], Engine, CachedSystem),
             Self::Log | Self::LargeLog | Self::EngineReport => (&[Engine], Os, CachedSystem),
             Self::EngineControl | Self::HandleTable => (&[Os], Engine, LocalHostVisible),
             // The OS stores the shadows of an engine that has no slice in flight.
@@ -109,7 +113,8 @@ impl WordGroup {
             Self::Ring => "hw-queue-ring",
             Self::Doorbell => "hw-queue-doorbell",
             Self::Progress => "hw-queue-progress",
-            Self::QueueState => "hw-queue",
+            Self::QueueDescriptor => "hw-queue",
+            Self::SaveArea => "save-area",
             Self::Log => "fence-log",
             Self::LargeLog => "fence-log-large",
             Self::EngineControl => "engine-control",

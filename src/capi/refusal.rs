@@ -114,7 +114,9 @@ impl From<OsError> for Refusal {
             | OsError::NoFenceSegments
             | OsError::NoNativeFences(_)
             | OsError::NoEngines(_) => NtStatus::NOT_SUPPORTED,
-            OsError::Driver(DdiError::InvalidParameter(_))
+            OsError::Driver(
+                DdiError::InvalidParameter(_) | DdiError::Node(NodeError::NotSuspended),
+            )
             | OsError::HasDoorbell
             | OsError::NodeOrdinal { .. }
             | OsError::EngineAffinity(_)

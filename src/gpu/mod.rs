@@ -45,6 +45,7 @@ mod queue_slot;
 mod recovery;
 mod report;
 mod run_list;
+mod save_area;
 #[cfg(not(loom))]
 mod shader_caps;
 #[cfg(not(loom))]
@@ -80,14 +81,15 @@ pub use model::{
 pub use model_engine::{ModelEngine, ModelOptions, ModelThreads};
 pub(crate) use node::FencePlaces;
 pub use node::{
-    Node, NodeCounters, NodeError, NodePolicy, ReplaceError, Replaced, SliceInFlight, StalledAt,
-    Suspension,
+    Node, NodeCounters, NodeError, NodePolicy, ReplaceError, Replaced, SaveAreaMove, SliceInFlight,
+    StalledAt, Suspension,
 };
 #[cfg(not(loom))]
 pub use process_engine::{ProcessEngine, ProcessError};
 pub use queue_scan::{QueueScan, QueueStanding};
 pub use queue_slot::{QueueFault, QueuePlaces, QueueSlot, RingPlaces};
 pub use report::{Departure, EngineWait, Parking, RaisedFence, SliceReport};
+pub use save_area::{NotTheSame, SaveArea, StateSlot};
 #[cfg(not(loom))]
 pub use shader_engine::ShaderEngine;
 #[cfg(not(loom))]

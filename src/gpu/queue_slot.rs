@@ -1,22 +1,24 @@
 //! Queue slot: a hardware queue on an engine, as the host sees it.
 
 use super::recovery::{LogMark, Marks, Recovered};
-use super::{EngineBlock, GpuVa, QueueStanding};
+use super::{EngineBlock, GpuVa, QueueStanding, SaveArea, StateSlot};
 use crate::abi::{
     Doorbell, DoorbellStatus, FaultCode, LocalHandle, LogEntry, LogHeader, LogIndex, LogOperation,
-    LogType, Opcode, PACKET_BYTES, Packet, QueueDescriptor, QueueProgress, QueueState, QueueStatus,
-    RingControl, STATE_COPIES, StallKind,
+    LogType, Opcode, PACKET_BYTES, Packet, QueueDescriptor, QueueProgress, QueueState, RingControl,
+    STATE_COPIES, StallKind,
 };
 use crate::shared::{Block, PoolPlace};
-use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, fence, lock, plain};
+use crate::sync::{Arc, AtomicBool, Mutex, MutexGuard, Ordering, fence, lock, plain};
 
 /// Where the parts of a queue lie in the engine's address space.
 #[derive(Debug)]
 pub struct QueuePlaces {
-    /// Descriptor, then the copies of the state; no user maps them.
-    pub page: EngineBlock,
-    /// Where `page` lies, until the queue goes.
-    pub page_place: PoolPlace,
+    /// The descriptor, which no user maps.
+    pub descriptor: EngineBlock,
+    /// Where the descriptor lies, until the queue goes.
+    pub descriptor_place: PoolPlace,
+    /// Its place in a save area of its context.
+    pub states: StateSlot,
     /// Progress words, which the user may read.
     pub progress: EngineBlock,
     /// The process, and the directory of its handles.
@@ -77,12 +79,6 @@ pub struct QueueSlot {
     connection: Mutex<()>,
 }
 
-const STATES: u64 = 128;
-const _: () = assert!(
-    QueueDescriptor::BYTES <= STATES,
-    "the descriptor ends before the states"
-);
-
 /// The packet of a running index, as its user may have changed it.
 fn read_packet(ring: &RingPlaces, index: u64) -> Packet {
     let at = (index & (ring.ring_capacity - 1)) * PACKET_BYTES;
@@ -116,19 +112,16 @@ fn write_entry(log: &Block, signal: &Packet, index: u64) {
 }
 
 impl QueueSlot {
-    /// Bytes of the OS's page of a queue.
-    pub const PAGE_BYTES: u64 = STATES + STATE_COPIES * QueueState::BYTES;
-
-    /// Writes the descriptor and the first state. No engine knows the queue yet.
+    /// Writes the descriptor. No engine knows the queue yet.
     #[must_use]
     pub fn new(number: u32, places: QueuePlaces) -> Self {
-        let page = &places.page.host;
+        let descriptor = &places.descriptor.host;
         for (offset, value) in [
             (
                 QueueDescriptor::HANDLE_DIRECTORY_VA,
                 places.handle_directory.0,
             ),
-            (QueueDescriptor::STATE_VA, places.page.va().0 + STATES),
+            (QueueDescriptor::STATE_VA, places.states.va().0),
             (QueueDescriptor::PROGRESS_VA, places.progress.va().0),
             (
                 QueueDescriptor::PROGRESS_CURRENT_VALUE_VA,
@@ -144,12 +137,8 @@ impl QueueSlot {
             ),
             (QueueDescriptor::HW_QUEUE, u64::from(number)),
         ] {
-            page.word(offset).put(value);
+            descriptor.word(offset).put(value);
         }
-        let state = page.part(STATES, QueueState::BYTES);
-        state
-            .word(QueueState::STATUS)
-            .put(QueueStatus::Empty as u64);
         let slot = Self {
             number,
             places,
@@ -178,7 +167,7 @@ impl QueueSlot {
     /// The engine's address of the descriptor.
     #[must_use]
     pub fn descriptor_va(&self) -> GpuVa {
-        self.places.page.va()
+        self.places.descriptor.va()
     }
 
     /// Gives it the ring of its doorbell. No slice in flight knows the queue.
@@ -188,7 +177,7 @@ impl QueueSlot {
             (QueueDescriptor::RING_CONTROL_VA, ring.ring_control.va().0),
             (QueueDescriptor::RING_CAPACITY, ring.ring_capacity),
         ] {
-            self.places.page.host.word(offset).put(value);
+            self.places.descriptor.host.word(offset).put(value);
         }
         *plain::lock(&self.ring) = Some(ring);
     }
@@ -245,13 +234,14 @@ impl QueueSlot {
             ),
         };
         let buffer_va = buffer.as_ref().map_or(0, |buffer| buffer.va().0);
-        self.places.page.host.word(va).put(buffer_va);
-        self.places.page.host.word(count).put(entries);
+        self.places.descriptor.host.word(va).put(buffer_va);
+        self.places.descriptor.host.word(count).put(entries);
         // In the copy that holds; the other one is dead. The packets' running numbers go on (LG-04).
-        for copy in 0..STATE_COPIES {
-            let state = STATES + copy * QueueState::BYTES;
-            self.places.page.host.word(state + index).put(0);
-        }
+        self.places.states.write(|states| {
+            for copy in 0..STATE_COPIES {
+                states.word(copy * QueueState::BYTES + index).put(0);
+            }
+        });
         if log == LogType::WaitsQueued {
             self.is_verbose.store(buffer.is_some(), Ordering::Relaxed);
         }
@@ -309,19 +299,12 @@ impl QueueSlot {
     }
 
     fn sequences(&self) -> [u64; 2] {
-        [0, 1].map(|copy| {
-            let sequence = STATES + copy * QueueState::BYTES + QueueState::SEQUENCE;
-            self.places.page.host.word(sequence).observe()
-        })
+        let copies = self.places.states.copies();
+        copies.map(|copy| copy.word(QueueState::SEQUENCE).observe())
     }
 
     fn read_state(&self) -> QueueState {
-        let copies = [0, 1].map(|copy| {
-            let block = self
-                .places
-                .page
-                .host
-                .part(STATES + copy * QueueState::BYTES, QueueState::BYTES);
+        let copies = self.places.states.copies().map(|block| {
             let sequence = block.word(QueueState::SEQUENCE).observe();
             let mut state: QueueState =
                 bytemuck::cast(block.peek_words::<{ QueueState::BYTES as usize / 8 }>(0));
@@ -353,7 +336,7 @@ impl QueueSlot {
             let buffer = logs[log.place()].as_ref()?;
             Some(LogMark {
                 index: buffer.host.word(LogHeader::INDEX).observe(),
-                entries: self.places.page.host.word(entries).peek() as u32,
+                entries: self.places.descriptor.host.word(entries).peek() as u32,
             })
         };
         let (Some(waits), Some(signals)) = (mark(LogType::Waits), mark(LogType::Signals)) else {
@@ -398,25 +381,22 @@ impl QueueSlot {
     fn save(&self, state: QueueState) {
         let sequence = state.sequence + 1;
         let words: [u64; QueueState::BYTES as usize / 8] = bytemuck::cast(state);
-        let copy = self.places.page.host.part(
-            STATES + sequence % STATE_COPIES * QueueState::BYTES,
-            QueueState::BYTES,
-        );
-        for (word, value) in (0..).zip(words).skip(1) {
-            copy.word(8 * word).put(value);
-        }
-        copy.word(QueueState::SEQUENCE).publish(sequence);
+        self.places.states.write(|states| {
+            let older = sequence % STATE_COPIES * QueueState::BYTES;
+            let copy = states.part(older, QueueState::BYTES);
+            for (word, value) in (0..).zip(words).skip(1) {
+                copy.word(8 * word).put(value);
+            }
+            copy.word(QueueState::SEQUENCE).publish(sequence);
+        });
     }
 
     /// The queue's regions have addresses of another engine, which are written anew.
     pub(super) fn pass_on(&self, handle_directory: GpuVa, progress_fence: Option<(GpuVa, GpuVa)>) {
-        let page = &self.places.page.host;
-        let put = |offset, va: GpuVa| page.word(offset).put(va.0);
+        let descriptor = &self.places.descriptor.host;
+        let put = |offset, va: GpuVa| descriptor.word(offset).put(va.0);
         put(QueueDescriptor::HANDLE_DIRECTORY_VA, handle_directory);
-        put(
-            QueueDescriptor::STATE_VA,
-            self.places.page.va().offset(STATES),
-        );
+        put(QueueDescriptor::STATE_VA, self.places.states.va());
         put(QueueDescriptor::PROGRESS_VA, self.places.progress.va());
         if let Some((current_value, entry)) = progress_fence {
             put(QueueDescriptor::PROGRESS_CURRENT_VALUE_VA, current_value);
@@ -436,6 +416,18 @@ impl QueueSlot {
                 put(offset, buffer.va());
             }
         }
+    }
+
+    /// Whether its states lie in this save area.
+    pub(super) fn saves_to(&self, area: &Arc<SaveArea>) -> bool {
+        self.places.states.is_of(area)
+    }
+
+    /// Its save area has moved. No slice in flight knows the queue.
+    pub(super) fn states_moved(&self) {
+        let states = self.places.states.va().0;
+        let descriptor = &self.places.descriptor.host;
+        descriptor.word(QueueDescriptor::STATE_VA).put(states);
     }
 
     /// The value of the next PROGRESS packet, of those that the user has queued: the id of the submission

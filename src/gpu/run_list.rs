@@ -173,6 +173,12 @@ impl RunList {
         self.suspended.iter().any(|kept| kept.0 == context)
     }
 
+    /// Whether it is suspended and no slice knows its queues, where `serviced` was the last that ended.
+    pub(super) fn has_departed(&self, context: u32, serviced: u64) -> bool {
+        let mut suspended = self.suspended.iter();
+        suspended.any(|(of, last)| *of == context && *last <= serviced)
+    }
+
     /// They are in slices again. `true` where that changes what slices do.
     pub(super) fn resume(&mut self, context: u32) -> bool {
         let was = self.is_suspended(context);
@@ -366,13 +372,14 @@ mod tests {
     use crate::shared::Pool;
 
     fn slot(node: &Node, number: u32) -> Arc<QueueSlot> {
-        let (page_place, page) = node.queue_page().unwrap();
+        let (descriptor_place, descriptor) = node.descriptor().unwrap();
         let words = Pool::new(node.providers(), WordGroup::Progress, QueueProgress::BYTES);
         let words = words.allocate().unwrap();
         let progress = node.map(words.region()).unwrap();
         let places = QueuePlaces {
-            page,
-            page_place,
+            descriptor,
+            descriptor_place,
+            states: node.own_save_area().unwrap().take().unwrap(),
             progress: progress.part(words.offset(), QueueProgress::BYTES),
             process: 1,
             handle_directory: GpuVa(0),

@@ -144,6 +144,8 @@ pub struct CreateContext {
     pub node_ordinal: u32,
     /// One bit, 1 << EngineOrdinal.
     pub engine_affinity: u32,
+    /// `Flags.SystemContext`: it is the OS's own, for paging packets.
+    pub is_system: bool,
 }
 
 /// `DXGKARG_SUSPENDCONTEXT`.

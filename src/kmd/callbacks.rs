@@ -3,8 +3,9 @@
 use crate::abi::{FenceId, ObjectId};
 use crate::gpu::{Parking, QueueFault};
 use crate::kmd::{
-    ContextHandle, DisconnectDoorbell, FeatureError, FeatureId, HwQueueHandle,
-    IsFeatureEnabledResult, NativeFenceInterface, QueryFeatureInterface, WrongLevel,
+    ContextAllocation, ContextAllocationId, ContextHandle, CreateContextAllocation, DdiError,
+    DisconnectDoorbell, FeatureError, FeatureId, HwQueueHandle, IsFeatureEnabledResult,
+    NativeFenceInterface, QueryFeatureInterface, WrongLevel,
 };
 use std::time::Instant;
 
@@ -146,6 +147,22 @@ pub trait Callbacks: Send + Sync {
     /// call of the doorbell that takes its place, with no lock of the driver held; it makes no call
     /// of a doorbell itself.
     fn disconnect_doorbell(&self, args: &DisconnectDoorbell);
+
+    /// `DxgkCbCreateContextAllocation`, PASSIVE_LEVEL: memory for a context that is being made, or that gets one
+    /// more queue (choice), or for a device as a whole (PR-13). Called from within that call, with no lock of
+    /// the driver held. Not for a system context.
+    ///
+    /// # Errors
+    /// No memory; a size of 0, or that is no multiple of 8.
+    fn create_context_allocation(
+        &self,
+        args: &CreateContextAllocation,
+    ) -> Result<ContextAllocation, DdiError>;
+
+    /// `DxgkCbDestroyContextAllocation`, any level (choice: who lets go of the last of a context's queues may be
+    /// an interrupt thread, or hold a lock of the driver's): neither the driver nor an engine refers to it any
+    /// more. What is still mapped of its region is mapped for others' sake.
+    fn destroy_context_allocation(&self, id: ContextAllocationId);
 
     /// The OS made a call at a wrong level (choice; FQ-09): from within that call, under whatever
     /// locks its caller holds.

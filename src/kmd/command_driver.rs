@@ -13,13 +13,13 @@ use super::interrupt_threads::InterruptThreads;
 use super::nodes::node_of;
 use super::retirement::Retirements;
 use super::{
-    Callbacks, ConnectDoorbell, ContextHandle, CreateAllocation, CreateContext, CreateDoorbell,
-    CreateHwQueue, CreateKernelQueue, CreateNativeFence, CurrentValueUpdate, Ddi, DdiError,
-    DoorbellId, DriverOptions, HwQueueHandle, HwQueueWait, Interrupt, MapMonitoredFence,
-    MonitoredValueUpdate, NativeFenceCaps, OpenAllocation, OpenNativeFence, Place, PreemptCommand,
-    PreemptionCaps, ProcessId, Retirement, SetNativeFenceLogBuffer, SubmitCommand, SuspendContext,
-    Suspension, SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags, UserModeSubmissionCaps,
-    VidSchCaps,
+    Callbacks, ConnectDoorbell, ContextAllocationId, ContextHandle, CreateAllocation,
+    CreateContext, CreateDoorbell, CreateHwQueue, CreateKernelQueue, CreateNativeFence,
+    CurrentValueUpdate, Ddi, DdiError, DoorbellId, DriverOptions, HwQueueHandle, HwQueueWait,
+    Interrupt, MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps, OpenAllocation,
+    OpenNativeFence, Place, PreemptCommand, PreemptionCaps, ProcessId, Retirement, SaveAreaMove,
+    SetNativeFenceLogBuffer, SubmitCommand, SuspendContext, Suspension, SystemProcessPlace, TdrDdi,
+    UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps,
 };
 use crate::abi::wddm::FenceStorageSurfaceData;
 use crate::abi::{AllocationId, DoorbellStatus, FenceId, LocalHandle, LogType, ObjectId};
@@ -285,6 +285,17 @@ impl Ddi for CommandDriver {
 
     fn resume_context(&self, _: ContextHandle) {
         // None was ever suspended.
+    }
+
+    fn move_context_allocation(
+        &self,
+        _: ContextAllocationId,
+        _: Place<'_>,
+    ) -> Result<SaveAreaMove, DdiError> {
+        // What is begun is never taken back, so there is nothing to save.
+        Err(DdiError::InvalidParameter(
+            "engines that execute command buffers have no save areas",
+        ))
     }
 
     fn create_hw_queue(&self, _: &CreateHwQueue<'_>) -> Result<HwQueueHandle, DdiError> {

@@ -1,7 +1,13 @@
 //! Context calls: the DDIs of hardware contexts, and that of preemption on the other kind of queues.
 
+use super::context_allocation::save_area;
 use super::driver::Driver;
-use super::{ContextHandle, CreateContext, DdiError, PreemptCommand, SuspendContext, Suspension};
+use super::{
+    ContextAllocationId, ContextHandle, CreateContext, DdiError, Place, PreemptCommand,
+    SaveAreaMove, SuspendContext, Suspension,
+};
+use crate::gpu::{Node, SaveArea, StateSlot};
+use crate::sync::Arc;
 
 pub(super) const NO_SUCH_ENGINE: DdiError =
     DdiError::InvalidParameter("the engine ordinal must be 0: every node has one engine");
@@ -11,8 +17,61 @@ pub(super) struct ContextCalls<'a>(pub(super) &'a Driver);
 
 impl ContextCalls<'_> {
     pub(super) fn create(&self, args: &CreateContext) -> Result<ContextHandle, DdiError> {
-        self.0.node(args.node_ordinal)?;
-        self.0.contexts.create(args)
+        let node = self.0.node(args.node_ordinal)?;
+        let context = self.0.contexts.create(args)?;
+        match self.area(node, context) {
+            Ok(area) => self.0.contexts.add_area(context, area),
+            Err(error) => {
+                self.0.contexts.remove(context);
+                return Err(error);
+            }
+        }
+        Ok(context)
+    }
+
+    /// One more save area: of the OS's memory, but for contexts of the OS's own device.
+    fn area(
+        &self,
+        node: &Node,
+        context: ContextHandle,
+    ) -> Result<(Option<ContextAllocationId>, Arc<SaveArea>), DdiError> {
+        let (process, is_system) = self.0.contexts.owner(context)?;
+        if is_system {
+            return Ok((None, node.own_save_area()?));
+        }
+        let callbacks = self.0.reporter.callbacks()?;
+        let (id, area) = save_area(node, callbacks, (process, context))?;
+        Ok((Some(id), area))
+    }
+
+    /// Where one more queue of a context is saved.
+    pub(super) fn state_slot(
+        &self,
+        node: &Node,
+        context: ContextHandle,
+    ) -> Result<StateSlot, DdiError> {
+        if let Some(slot) = self.0.contexts.state_slot(context) {
+            return Ok(slot);
+        }
+        let area = self.area(node, context)?;
+        let Some(slot) = area.1.take() else {
+            unreachable!("a new area has slots")
+        };
+        self.0.contexts.add_area(context, area);
+        Ok(slot)
+    }
+
+    pub(super) fn move_allocation(
+        &self,
+        id: ContextAllocationId,
+        to: Place<'_>,
+    ) -> Result<SaveAreaMove, DdiError> {
+        let area = self.0.contexts.area(id);
+        let (context, area) = area.ok_or(DdiError::InvalidParameter("no such save area"))?;
+        let node = self.0.node(context.node_ordinal)?;
+        let queues = self.0.queues.of_node(context.node_ordinal);
+        let place = (to.region, to.offset);
+        Ok(node.move_save_area(context.number, &area, place, &queues)?)
     }
 
     pub(super) fn destroy(&self, context: ContextHandle) {

@@ -1,17 +1,18 @@
 //! Ddi: what the OS calls. Each method is the DDI of its name and documents that DDI's contract.
 
 use super::{
-    Callbacks, ConnectDoorbell, ContextHandle, CreateAllocation, CreateContext, CreateDoorbell,
-    CreateHwQueue, CreateKernelQueue, CreateNativeFence, CurrentValueUpdate, DoorbellId,
-    HwQueueHandle, HwQueueWait, MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps,
-    OpenAllocation, OpenNativeFence, Place, PreemptCommand, PreemptionCaps, ProcessId,
-    SetNativeFenceLogBuffer, SubmitCommand, SuspendContext, Suspension, SystemProcessPlace, TdrDdi,
-    UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps,
+    Callbacks, ConnectDoorbell, ContextAllocationId, ContextHandle, CreateAllocation,
+    CreateContext, CreateDoorbell, CreateHwQueue, CreateKernelQueue, CreateNativeFence,
+    CurrentValueUpdate, DoorbellId, HwQueueHandle, HwQueueWait, MapMonitoredFence,
+    MonitoredValueUpdate, NativeFenceCaps, OpenAllocation, OpenNativeFence, Place, PreemptCommand,
+    PreemptionCaps, ProcessId, SaveAreaMove, SetNativeFenceLogBuffer, SubmitCommand,
+    SuspendContext, Suspension, SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags,
+    UserModeSubmissionCaps, VidSchCaps,
 };
 use crate::abi::wddm::FenceStorageSurfaceData;
 use crate::abi::{AllocationId, DoorbellStatus, FenceId, LocalHandle, LogType};
-use crate::gpu::{NodeCounters, NodeError, ReplaceError};
-use crate::shared::Providers;
+use crate::gpu::{MapError, NodeCounters, NodeError, ReplaceError};
+use crate::shared::{Providers, RegionError};
 use crate::sync::Arc;
 use std::fmt::Debug;
 use std::time::Instant;
@@ -44,6 +45,12 @@ pub enum DdiError {
     /// `STATUS_INSUFFICIENT_RESOURCES`: the system gives no thread for an engine's interrupts.
     #[error("the system has no thread for interrupts ({0}): end others, or raise the limit")]
     NoThread(#[source] std::io::Error),
+}
+
+impl From<RegionError> for DdiError {
+    fn from(error: RegionError) -> Self {
+        Self::Node(MapError::from(error).into())
+    }
 }
 
 /// The driver. Each call says its level, which [`LevelChecked`](super::LevelChecked) looks after; one
@@ -185,13 +192,15 @@ pub trait Ddi: Send + Sync + Debug {
     ) -> Result<(), DdiError>;
 
     /// `DxgkDdiCreateHwContext`, PASSIVE_LEVEL: what the OS suspends and resumes, and each hardware queue
-    /// belongs to one.
+    /// belongs to one. A driver that saves what it preempts to memory of the OS asks for it from here, by
+    /// [`Callbacks::create_context_allocation`]: it is there before a queue of the context is (PR-13).
     ///
     /// # Errors
-    /// A node or an affinity that the adapter has not.
+    /// A node or an affinity that the adapter has not; no memory.
     fn create_context(&self, args: &CreateContext) -> Result<ContextHandle, DdiError>;
 
-    /// `DxgkDdiDestroyHwContext`, PASSIVE_LEVEL, must succeed: its queues are destroyed before.
+    /// `DxgkDdiDestroyHwContext`, PASSIVE_LEVEL, must succeed: its queues are destroyed before. What the driver
+    /// had asked for goes back by [`Callbacks::destroy_context_allocation`].
     fn destroy_context(&self, context: ContextHandle);
 
     /// `DxgkDdiSuspendContext`, DISPATCH_LEVEL (choice: its page names none): the context's queues leave the
@@ -210,6 +219,21 @@ pub trait Ddi: Send + Sync + Debug {
     /// `DxgkDdiResumeContext`, DISPATCH_LEVEL (choice), must succeed: the context's queues go on from where
     /// they were taken out.
     fn resume_context(&self, context: ContextHandle);
+
+    /// PASSIVE_LEVEL: memory that the driver has by [`Callbacks::create_context_allocation`] lies elsewhere from
+    /// now on, and has its content there (PR-14; choice: the documents change what the driver's address maps
+    /// to). The context is suspended.
+    ///
+    /// [`SaveAreaMove::WrittenSince`] where the driver has written to it since it was copied: it lies where it
+    /// was, and the OS copies it again.
+    ///
+    /// # Errors
+    /// A name that there is not, a context that is not suspended, a lost engine, a place that cannot be mapped.
+    fn move_context_allocation(
+        &self,
+        id: ContextAllocationId,
+        to: Place<'_>,
+    ) -> Result<SaveAreaMove, DdiError>;
 
     /// `DxgkDdiCreateHwQueue`, PASSIVE_LEVEL. It runs once its logs are set and its doorbell is created and
     /// connected.

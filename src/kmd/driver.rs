@@ -15,13 +15,13 @@ use super::queue_calls::QueueCalls;
 use super::reporter::Reporter;
 use super::segments::FenceSegments;
 use super::{
-    Callbacks, ConnectDoorbell, ContextHandle, CreateAllocation, CreateContext, CreateDoorbell,
-    CreateHwQueue, CreateKernelQueue, CreateNativeFence, CurrentValueUpdate, Ddi, DdiError,
-    DoorbellId, DriverOptions, HwQueueHandle, HwQueueWait, MapMonitoredFence, MonitoredValueUpdate,
-    NativeFenceCaps, NativeFenceOsCaps, NativeFenceType, OpenAllocation, OpenNativeFence, Place,
-    PreemptCommand, PreemptionCaps, ProcessId, Retirement, SetNativeFenceLogBuffer, SubmitCommand,
-    SuspendContext, Suspension, SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags,
-    UserModeSubmissionCaps, VidSchCaps,
+    Callbacks, ConnectDoorbell, ContextAllocationId, ContextHandle, CreateAllocation,
+    CreateContext, CreateDoorbell, CreateHwQueue, CreateKernelQueue, CreateNativeFence,
+    CurrentValueUpdate, Ddi, DdiError, DoorbellId, DriverOptions, HwQueueHandle, HwQueueWait,
+    MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps, NativeFenceOsCaps, NativeFenceType,
+    OpenAllocation, OpenNativeFence, Place, PreemptCommand, PreemptionCaps, ProcessId, Retirement,
+    SaveAreaMove, SetNativeFenceLogBuffer, SubmitCommand, SuspendContext, Suspension,
+    SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps,
 };
 use crate::abi::wddm::{
     ComputePreemption, Enumeration, FenceStorageSurfaceData, FenceStorageValueType,
@@ -349,6 +349,14 @@ impl Ddi for Driver {
 
     fn resume_context(&self, context: ContextHandle) {
         ContextCalls(self).resume(context);
+    }
+
+    fn move_context_allocation(
+        &self,
+        id: ContextAllocationId,
+        to: Place<'_>,
+    ) -> Result<SaveAreaMove, DdiError> {
+        ContextCalls(self).move_allocation(id, to)
     }
 
     fn create_hw_queue(&self, args: &CreateHwQueue<'_>) -> Result<HwQueueHandle, DdiError> {

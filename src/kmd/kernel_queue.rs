@@ -37,7 +37,7 @@ use crate::abi::{
     LocalHandle, LogType, MONITORED_VALUE_STRIDE, Opcode, PACKET_BYTES, PAGE_BYTES, Packet,
     QueueProgress, RingControl, RingIndex, WordGroup,
 };
-use crate::gpu::{MapError, Node, NodeError, QueueSlot};
+use crate::gpu::{MapError, Node, NodeError, QueueSlot, StateSlot};
 use crate::shared::{Block, Pool, PoolPlace, Providers};
 use crate::sync::{Arc, Mutex, lock};
 use std::collections::VecDeque;
@@ -127,7 +127,7 @@ pub(super) struct KernelQueue {
 
 impl KernelQueue {
     /// Makes the ring and all that belongs to it, and puts it into the node's run list. `basic`: its
-    /// GPU signals interrupt nobody; the book is its engine's.
+    /// GPU signals interrupt nobody; the book is its engine's; `states` is where the queue is saved.
     ///
     /// # Errors
     /// An affinity that the node has not, no memory, a full run list.
@@ -136,7 +136,7 @@ impl KernelQueue {
         node: &Node,
         handle: HwQueueHandle,
         args: &CreateKernelQueue<'_>,
-        (basic, book): (bool, Arc<KernelBook>),
+        (basic, book, states): (bool, Arc<KernelBook>, StateSlot),
     ) -> Result<Self, DdiError> {
         let take = |pool: &Pool| {
             pool.allocate()
@@ -171,6 +171,7 @@ impl KernelQueue {
                 progress_fence: args.progress_fence,
                 progress_handle: args.progress_handle,
             },
+            states,
         )?;
         let slot = Arc::new(QueueSlot::new(handle.number, places));
         // The driver rings for itself: no doorbell of the engine's is taken for it.

@@ -4,14 +4,15 @@
 //! the same: it is the caller's mistake, and the callee may stand it.
 
 use super::{
-    Callbacks, ConnectDoorbell, ContextHandle, CreateAllocation, CreateContext, CreateDoorbell,
-    CreateHwQueue, CreateKernelQueue, CreateNativeFence, CurrentValueUpdate, Ddi, DdiError,
-    DisconnectDoorbell, DoorbellId, FeatureError, FeatureId, HwQueueHandle, HwQueueWait, Interrupt,
+    Callbacks, ConnectDoorbell, ContextAllocation, ContextAllocationId, ContextHandle,
+    CreateAllocation, CreateContext, CreateContextAllocation, CreateDoorbell, CreateHwQueue,
+    CreateKernelQueue, CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, DisconnectDoorbell,
+    DoorbellId, FeatureError, FeatureId, HwQueueHandle, HwQueueWait, Interrupt,
     IsFeatureEnabledResult, Level, MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps,
     NativeFenceInterface, OpenAllocation, OpenNativeFence, Place, PreemptCommand, PreemptionCaps,
-    ProcessId, QueryFeatureInterface, Retirement, SetNativeFenceLogBuffer, SubmitCommand,
-    SuspendContext, Suspension, SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags,
-    UserModeSubmissionCaps, VidSchCaps, WrongLevel,
+    ProcessId, QueryFeatureInterface, Retirement, SaveAreaMove, SetNativeFenceLogBuffer,
+    SubmitCommand, SuspendContext, Suspension, SystemProcessPlace, TdrDdi,
+    UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps, WrongLevel,
 };
 use crate::abi::wddm::FenceStorageSurfaceData;
 use crate::abi::{AllocationId, DoorbellStatus, FenceId, LocalHandle, LogType};
@@ -75,6 +76,17 @@ impl Callbacks for RaisedCallbacks {
 
     fn disconnect_doorbell(&self, args: &DisconnectDoorbell) {
         self.0.disconnect_doorbell(args);
+    }
+
+    fn create_context_allocation(
+        &self,
+        args: &CreateContextAllocation,
+    ) -> Result<ContextAllocation, DdiError> {
+        self.0.create_context_allocation(args)
+    }
+
+    fn destroy_context_allocation(&self, id: ContextAllocationId) {
+        self.0.destroy_context_allocation(id);
     }
 
     fn wrong_level(&self, wrong: WrongLevel) {
@@ -249,6 +261,16 @@ impl Ddi for LevelChecked {
         self.call("ResumeContext", Level::Dispatch, |ddi| {
             ddi.resume_context(context);
         });
+    }
+
+    fn move_context_allocation(
+        &self,
+        id: ContextAllocationId,
+        to: Place<'_>,
+    ) -> Result<SaveAreaMove, DdiError> {
+        self.call("MoveContextAllocation", Level::Passive, |ddi| {
+            ddi.move_context_allocation(id, to)
+        })
     }
 
     fn create_hw_queue(&self, args: &CreateHwQueue<'_>) -> Result<HwQueueHandle, DdiError> {

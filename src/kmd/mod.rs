@@ -16,6 +16,7 @@ mod command_node;
 mod command_objects;
 #[cfg(not(loom))]
 mod command_parts;
+mod context_allocation;
 mod context_calls;
 mod contexts;
 mod ddi;
@@ -59,6 +60,7 @@ pub use callbacks::{Callbacks, Interrupt, NativeFenceSignaled, SignaledFence};
 pub use caps::{DriverOptions, NativeFenceCaps};
 #[cfg(not(loom))]
 pub use command_driver::CommandDriver;
+pub use context_allocation::{ContextAllocation, ContextAllocationId, CreateContextAllocation};
 pub use ddi::{Ddi, DdiError, Retirement};
 pub use doorbell::{
     ConnectDoorbell, CreateDoorbell, DisconnectDoorbell, DisconnectReason, DoorbellId,
@@ -82,5 +84,5 @@ pub use crate::abi::wddm::{
 };
 pub use crate::gpu::{
     Activity, EngineLost, EngineWait, LocalMemory, NodeCounters, NodeError, Parking, QueueFault,
-    ReplaceError, Suspension,
+    ReplaceError, SaveAreaMove, Suspension,
 };

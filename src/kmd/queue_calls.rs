@@ -1,5 +1,6 @@
 //! Queue calls: the DDIs of hardware queues of both kinds, their doorbells and logs.
 
+use super::context_calls::ContextCalls;
 use super::driver::Driver;
 use super::kernel_queue::KernelQueue;
 use super::queue_places::{check_flags, queue_places, ring_places};
@@ -25,7 +26,8 @@ impl QueueCalls<'_> {
         check_flags(args.flags, true)?;
         let node = self.0.node(args.node_ordinal)?;
         self.0.contexts.check_of(args.context, args.node_ordinal)?;
-        let places = queue_places(node, args)?;
+        let states = ContextCalls(self.0).state_slot(node, args.context)?;
+        let places = queue_places(node, args, states)?;
         let handle = self.0.queues.next_handle(args.node_ordinal);
         self.0
             .queues
@@ -43,7 +45,8 @@ impl QueueCalls<'_> {
         let handle = self.0.queues.next_handle(args.node_ordinal);
         let basic = self.0.options.basic_monitored_fences;
         let book = self.0.reporter.kernel_queues().book(args.node_ordinal);
-        let with = (basic, book);
+        let states = ContextCalls(self.0).state_slot(node, args.context)?;
+        let with = (basic, book, states);
         let queue = KernelQueue::new(&self.0.kernel_pools, node, handle, args, with)?;
         let queue = Arc::new(queue);
         self.0.queues.add(handle, Arc::clone(queue.slot()));

@@ -2,23 +2,28 @@
 
 use super::{CreateDoorbell, CreateHwQueue, DdiError};
 use crate::abi::{PACKET_BYTES, QueueProgress, RingControl, RingIndex, wddm::CreateHwQueueFlags};
-use crate::gpu::{Node, QueuePlaces, RingPlaces};
+use crate::gpu::{Node, QueuePlaces, RingPlaces, StateSlot};
 
-/// Looks at what the OS asks for, and maps it for the node's engine.
+/// Looks at what the OS asks for, and maps it for the node's engine; `states` is where the queue is saved.
 ///
 /// # Errors
 /// As [`Ddi::create_hw_queue`](super::Ddi::create_hw_queue).
-pub(super) fn queue_places(node: &Node, args: &CreateHwQueue<'_>) -> Result<QueuePlaces, DdiError> {
+pub(super) fn queue_places(
+    node: &Node,
+    args: &CreateHwQueue<'_>,
+    states: StateSlot,
+) -> Result<QueuePlaces, DdiError> {
     if args.engine_affinity != 1 {
         return Err(DdiError::InvalidParameter(
             "the engine affinity must be exactly bit 0: every node has one engine",
         ));
     }
-    let (page_place, page) = node.queue_page()?;
+    let (descriptor_place, descriptor) = node.descriptor()?;
     let progress = node.map(args.progress.region)?;
     Ok(QueuePlaces {
-        page,
-        page_place,
+        descriptor,
+        descriptor_place,
+        states,
         progress: progress.part(args.progress.offset, QueueProgress::BYTES),
         process: args.process.0,
         handle_directory: node.handle_directory(args.process.0)?,

@@ -48,6 +48,15 @@ impl Reporter {
         self.callbacks.get_or_init(|| callbacks);
     }
 
+    /// The OS.
+    ///
+    /// # Errors
+    /// The driver was not started.
+    pub(super) fn callbacks(&self) -> Result<&Arc<dyn Callbacks>, DdiError> {
+        let refusal = DdiError::InvalidParameter("the driver was not started");
+        self.callbacks.get().ok_or(refusal)
+    }
+
     /// Has the OS disconnect a doorbell.
     pub(super) fn disconnect_doorbell(&self, args: &DisconnectDoorbell) {
         if let Some(callbacks) = self.callbacks.get() {

@@ -9,9 +9,9 @@ use super::record::Record;
 use super::tdr::TdrPolicy;
 use crate::abi::wddm::DeviceExecutionState;
 use crate::kmd::{
-    Callbacks, Ddi, DdiError, DisconnectDoorbell, FeatureError, FeatureId, Interrupt,
-    IsFeatureEnabledResult, LevelChecked, NativeFenceInterface, ProcessId, QueryFeatureInterface,
-    WrongLevel,
+    Callbacks, ContextAllocation, ContextAllocationId, CreateContextAllocation, Ddi, DdiError,
+    DisconnectDoorbell, FeatureError, FeatureId, Interrupt, IsFeatureEnabledResult, LevelChecked,
+    NativeFenceInterface, ProcessId, QueryFeatureInterface, WrongLevel,
 };
 use crate::shared::RegionError;
 use crate::sync::Arc;
@@ -139,6 +139,22 @@ impl Callbacks for Upcalls {
         }
     }
 
+    fn create_context_allocation(
+        &self,
+        args: &CreateContextAllocation,
+    ) -> Result<ContextAllocation, DdiError> {
+        let adapter = self.adapter.upgrade();
+        let gone = DdiError::InvalidParameter("the adapter is gone");
+        adapter.ok_or(gone)?.context_allocations.create(args)
+    }
+
+    fn destroy_context_allocation(&self, id: ContextAllocationId) {
+        // With the adapter all of them went.
+        if let Some(adapter) = self.adapter.upgrade() {
+            adapter.context_allocations.destroy(id);
+        }
+    }
+
     fn wrong_level(&self, wrong: WrongLevel) {
         if let Some(adapter) = self.adapter.upgrade() {
             adapter.life.note(Record::wrong_level(wrong));
@@ -203,7 +219,12 @@ impl Adapter {
     /// A process that uses the adapter.
     #[must_use]
     pub fn open_process(self: &Arc<Self>) -> Arc<Process> {
-        Process::new(ProcessId(self.next_process()), Arc::clone(self))
+        Process::new(ProcessId(self.next_process()), Arc::clone(self), false)
+    }
+
+    /// The same for the OS itself.
+    pub(super) fn open_system_process(self: &Arc<Self>) -> Arc<Process> {
+        Process::new(ProcessId(self.next_process()), Arc::clone(self), true)
     }
 
     /// An interrupt of an engine that a scenario plays.

@@ -3,6 +3,7 @@
 use super::adapter::OsError;
 use super::adapter_life::AdapterLife;
 use super::bring_up::BringUp;
+use super::context_allocations::ContextAllocations;
 use super::device_state::DeviceStates;
 use super::fence_segments::AnsweredSegments;
 use super::fence_slots::{FenceSlots, Named};
@@ -51,6 +52,7 @@ pub struct AdapterState {
     pub(super) monitored: MonitoredFences,
     pub(super) kernel_queues: KernelQueues,
     pub(super) contexts: HwContexts,
+    pub(super) context_allocations: ContextAllocations,
     /// Destroyed or closed, and slices in flight may still refer to them.
     retiring: Mutex<HashMap<ObjectId, Kept>>,
     allocations: AtomicU64,
@@ -76,6 +78,7 @@ pub struct AdapterState {
 impl AdapterState {
     pub(super) fn new(ddi: Arc<dyn Ddi>, tdr: TdrPolicy) -> Self {
         let tdr = Tdr::new(tdr, ddi.node_count());
+        let context_allocations = ContextAllocations::new(ddi.providers());
         Self {
             ddi,
             life: Arc::default(),
@@ -83,6 +86,7 @@ impl AdapterState {
             monitored: MonitoredFences::default(),
             kernel_queues: KernelQueues::default(),
             contexts: HwContexts::default(),
+            context_allocations,
             retiring: Mutex::new(HashMap::new()),
             allocations: AtomicU64::new(0),
             queues: Mutex::new(HashMap::new()),

@@ -38,6 +38,15 @@ impl Allocation {
         process.adapter().check_up()?;
         process.state().check()?;
         let memory = Arc::new(process.allocation_pools().allocate(bytes)?);
+        Self::over(process, memory, bytes)
+    }
+
+    /// The same over memory that there is.
+    pub(super) fn over(
+        process: &Arc<Process>,
+        memory: Arc<PoolPlace>,
+        bytes: u64,
+    ) -> Result<Self, OsError> {
         let handle = process.allocate_handle()?;
         let id = process.adapter().next_allocation();
         let allocation = Self {

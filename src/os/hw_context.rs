@@ -232,6 +232,7 @@ impl HwContext {
             process: process.id(),
             node_ordinal,
             engine_affinity,
+            is_system: process.is_system(),
         })?;
         let record = Arc::new(ContextRecord {
             handle,

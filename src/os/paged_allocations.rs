@@ -60,8 +60,10 @@ impl AdapterState {
         let lost = queues.filter(|queue| queue.is_paging() && queue.is_unfinished());
         let lose = |queue: Arc<QueueCore>| {
             let packets = queue.unfinished_packets();
+            let owners = self.paged_allocations.owners(queue.process(), &packets);
+            // After that: who waits for it lets go of what it has open.
             queue.fail(WaitError::DeviceLost);
-            self.paged_allocations.owners(queue.process(), &packets)
+            owners
         };
         lost.flat_map(lose).collect()
     }

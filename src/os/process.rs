@@ -41,6 +41,7 @@ pub struct Process {
     handles: Arc<Mutex<HandleNumbers>>,
     pub(super) stage: Mutex<Stage>,
     state: Arc<DeviceState>,
+    is_system: bool,
 }
 
 /// A slot of a process's handle table, free again on drop.
@@ -71,7 +72,8 @@ pub struct FenceObject {
 }
 
 impl Process {
-    pub(super) fn new(id: ProcessId, adapter: Arc<Adapter>) -> Arc<Self> {
+    /// `is_system`: it is the OS's own.
+    pub(super) fn new(id: ProcessId, adapter: Arc<Adapter>, is_system: bool) -> Arc<Self> {
         let memory = adapter.ddi().providers();
         Arc::new(Self {
             id,
@@ -85,6 +87,7 @@ impl Process {
             adapter,
             handles: Arc::new(Mutex::new(HandleNumbers::new())),
             stage: Mutex::default(),
+            is_system,
         })
     }
 
@@ -98,6 +101,11 @@ impl Process {
     #[must_use]
     pub fn adapter(&self) -> &Arc<Adapter> {
         &self.adapter
+    }
+
+    /// Whether it is the OS's own (`system_device`).
+    pub(super) fn is_system(&self) -> bool {
+        self.is_system
     }
 
     /// Whether it runs, or what became of it: the device that it is (TD-06), which stops with its adapter.

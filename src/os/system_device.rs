@@ -45,7 +45,7 @@ impl SystemDevice {
     /// # Errors
     /// No such node, an adapter without engines, no memory, the driver's reason.
     pub fn open(adapter: &Arc<Adapter>, node_ordinal: u32) -> Result<Self, OsError> {
-        let process = adapter.open_process();
+        let process = adapter.open_system_process();
         Ok(Self {
             queue: Mutex::new(Arc::new(KernelQueue::create_for_paging(
                 &process,
@@ -54,6 +54,11 @@ impl SystemDevice {
             process,
             node_ordinal,
         })
+    }
+
+    /// The OS's own.
+    pub(super) fn process(&self) -> &Arc<Process> {
+        &self.process
     }
 
     /// Opens an allocation.

@@ -68,7 +68,8 @@ fn is_explored(group: WordGroup, offset: u64) -> bool {
             ]
             .contains(&offset),
         },
-        WordGroup::QueueState
+        WordGroup::QueueDescriptor
+        | WordGroup::SaveArea
         | WordGroup::Log
         | WordGroup::LargeLog
         | WordGroup::HandleTable

@@ -7,9 +7,8 @@ use super::memory::ModelMemory;
 use super::violation::Checked;
 use crate::abi::{
     HandleAccess, HandleEntry, LogEntry, LogHeader, PACKET_BYTES, QueueDescriptor, QueueProgress,
-    RingControl,
+    QueueState, RingControl, STATE_COPIES,
 };
-use crate::gpu::QueueSlot;
 use crate::sync::plain::{Mutex, lock};
 use std::collections::HashSet;
 use std::ops::Range;
@@ -19,8 +18,8 @@ use std::ops::Range;
 pub(super) struct Bounds {
     ring: Range<u64>,
     ring_control: Range<u64>,
-    /// Descriptor and states, logs, progress words.
-    own: [Range<u64>; 5],
+    /// Descriptor, states, logs, progress words.
+    own: [Range<u64>; 6],
     handle_directory: u64,
     /// CurrentValues that the process was seen to have open since the queue was loaded.
     opened: Mutex<HashSet<u64>>,
@@ -44,7 +43,11 @@ impl Bounds {
             ring: ring..ring + word(QueueDescriptor::RING_CAPACITY)? * PACKET_BYTES,
             ring_control: ring_control..ring_control + RingControl::BYTES,
             own: [
-                from(descriptor, QueueSlot::PAGE_BYTES),
+                from(descriptor, QueueDescriptor::BYTES),
+                from(
+                    word(QueueDescriptor::STATE_VA)?,
+                    STATE_COPIES * QueueState::BYTES,
+                ),
                 log(
                     QueueDescriptor::WAIT_LOG_VA,
                     QueueDescriptor::WAIT_LOG_ENTRIES,
@@ -81,15 +84,23 @@ impl Bounds {
                 "the queue's process has no handle open on this fence",
             ),
             "allocation" => (
-                lock(&self.allocations)
-                    .iter()
-                    .any(|open| open.contains(&va)),
+                self.is_open(va),
                 "the queue's process has no handle open on this allocation",
+            ),
+            // A paging packet of the OS moves one.
+            "save-area" => (
+                self.own.iter().any(|own| own.contains(&va)) || self.is_open(va),
+                "it belongs to another queue",
             ),
             "fence-mv" => (false, "no queue touches a MonitoredValue"),
             _ => (true, ""),
         };
         (!allowed).then_some(rule)
+    }
+
+    fn is_open(&self, va: u64) -> bool {
+        let allocations = lock(&self.allocations);
+        allocations.iter().any(|open| open.contains(&va))
     }
 
     /// Looks a CurrentValue up in the handle table of the queue's process before the queue touches

@@ -2,9 +2,8 @@
 
 use crate::abi::{
     CURRENT_VALUE_STRIDE, EngineReport, FenceEntry, LOG_BUFFER_BYTES, LogEntry, LogHeader,
-    QueueProgress, QueueState, STATE_COPIES,
+    QueueProgress,
 };
-use crate::gpu::QueueSlot;
 
 /// What was tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +36,6 @@ pub(in crate::gpu) type Checked<T> = Result<T, Violation>;
 /// Whether an engine may store to the word at `offset` of a region of this name: the list of
 /// `shaders/engine.comp`, with the regions told apart by the names that they were made with.
 pub(super) fn engine_may_store(region: &str, offset: u64) -> bool {
-    const STATES: u64 = QueueSlot::PAGE_BYTES - STATE_COPIES * QueueState::BYTES;
     match region {
         "fence-cv" => offset.is_multiple_of(CURRENT_VALUE_STRIDE),
         "fence-log" => {
@@ -47,10 +45,9 @@ pub(super) fn engine_may_store(region: &str, offset: u64) -> bool {
         // Enlarged: a region of its own.
         "fence-log-large" => offset == LogHeader::INDEX || is_log_entry_word(offset),
         "hw-queue-progress" => offset % QueueProgress::BYTES == QueueProgress::READ_INDEX,
-        "hw-queue" => offset % QueueSlot::PAGE_BYTES >= STATES,
         "fence-table" => offset % FenceEntry::BYTES == FenceEntry::SHADOW,
         "engine-report" => offset < EngineReport::BLOCK_BYTES,
-        "allocation" => true,
+        "save-area" | "allocation" => true,
         // Rings, control, descriptors, handles, MonitoredValues.
         _ => false,
     }
@@ -76,6 +73,7 @@ mod tests {
     #[test]
     fn what_the_user_or_the_os_writes_is_not_the_engines() {
         for region in [
+            "hw-queue",
             "hw-queue-ring",
             "engine-control",
             "handle-table",
@@ -83,7 +81,6 @@ mod tests {
         ] {
             assert!(!engine_may_store(region, 0), "{region}");
         }
-        assert!(!engine_may_store("hw-queue", 120), "a descriptor");
         assert!(!engine_may_store(
             "hw-queue-progress",
             QueueProgress::DOORBELL_STATUS
@@ -99,6 +96,6 @@ mod tests {
             "fence-log",
             LogHeader::BYTES + 83 * LogEntry::BYTES + 40
         ));
-        assert!(engine_may_store("hw-queue", 128) && engine_may_store("hw-queue", 376));
+        assert!(engine_may_store("save-area", 0) && engine_may_store("save-area", 4088));
     }
 }

@@ -20,6 +20,7 @@ mod mappings;
 mod parking;
 mod policy;
 mod retirement;
+mod save_areas;
 mod slices;
 mod stalls;
 mod status;
@@ -30,15 +31,16 @@ pub use counters::NodeCounters;
 pub(crate) use inner::FencePlaces;
 pub use interrupts::SliceInFlight;
 pub use policy::NodePolicy;
+pub use save_areas::SaveAreaMove;
 pub use stalls::StalledAt;
 pub use succession::{ReplaceError, Replaced};
 pub use suspend::Suspension;
 
 use super::{
     Crowd, Engine, EngineBlock, EngineCaps, EngineLost, EngineMapping, EngineState, EngineWord,
-    GpuVa, HeldEngine, MapError, QueueSlot, Reaper,
+    GpuVa, HeldEngine, MapError, Reaper, SaveArea,
 };
-use crate::abi::{EngineControl, EngineReport, WordGroup};
+use crate::abi::{EngineControl, EngineReport, QueueDescriptor, WordGroup};
 use crate::shared::{Block, Pool, PoolPlace, Providers, Region};
 use crate::sync::{Arc, AtomicU64, Mutex, lock, plain};
 use inner::Inner;
@@ -60,6 +62,9 @@ pub enum NodeError {
     /// The queue was stopped: destroy it and make it anew.
     #[error("the queue was stopped; destroy it and make it anew")]
     QueueAborted,
+    /// Slices may know queues of the context.
+    #[error("the context may be on the engine still: suspend it, and wait until it is")]
+    NotSuspended,
     /// The engine is lost.
     #[error(transparent)]
     Lost(#[from] EngineLost),
@@ -83,7 +88,9 @@ pub struct Node {
     word: EngineWord,
     /// Records that were taken, for those who look without the lock.
     records_taken: AtomicU64,
-    queue_pages: Pool,
+    descriptors: Pool,
+    /// Of contexts that the OS makes no save area for.
+    save_areas: Pool,
     /// Where its engine ends when another has taken its place; none does without.
     reaper: plain::Mutex<Option<Arc<Reaper>>>,
 }
@@ -115,8 +122,9 @@ impl Node {
         let (caps, providers) = (engine.caps(), Arc::clone(engine.providers()));
         let engine = HeldEngine::new(engine);
         let inner = Inner::new(Arc::clone(&engine), control.host(), report.host());
-        let bytes = QueueSlot::PAGE_BYTES;
-        let queue_pages = Pool::new(&providers, WordGroup::QueueState, bytes);
+        let pool = |group, bytes| Pool::new(&providers, group, bytes);
+        let descriptors = pool(WordGroup::QueueDescriptor, QueueDescriptor::BYTES);
+        let save_areas = pool(WordGroup::SaveArea, SaveArea::BYTES);
         let mut node = Self {
             ordinal,
             caps,
@@ -128,7 +136,8 @@ impl Node {
             pass_budget: MOST_PASSES,
             word: EngineWord::default(),
             records_taken: AtomicU64::new(0),
-            queue_pages,
+            descriptors,
+            save_areas,
             reaper: plain::Mutex::default(),
             inner: Mutex::new(inner),
         };
@@ -210,15 +219,26 @@ impl Node {
         Ok(Self::map_in(&**inner.engine, &mut inner.beside, region)?)
     }
 
-    /// A place for descriptor and states of a queue of this node, whose words are zero.
+    /// A place for the descriptor of a queue of this node, whose words are zero.
     ///
     /// # Errors
     /// When there is no memory, or it cannot be mapped.
-    pub fn queue_page(&self) -> Result<(PoolPlace, EngineBlock), NodeError> {
-        let place = self.queue_pages.allocate().map_err(MapError::from)?;
-        let page = self.map(place.region())?;
-        let page = page.part(place.offset(), QueueSlot::PAGE_BYTES);
-        Ok((place, page))
+    pub fn descriptor(&self) -> Result<(PoolPlace, EngineBlock), NodeError> {
+        let place = self.descriptors.allocate().map_err(MapError::from)?;
+        let mapping = self.map(place.region())?;
+        let descriptor = mapping.part(place.offset(), QueueDescriptor::BYTES);
+        Ok((place, descriptor))
+    }
+
+    /// A save area in memory of the node's own, for a context of the OS's device (PR-13).
+    ///
+    /// # Errors
+    /// As [`Node::descriptor`].
+    pub fn own_save_area(&self) -> Result<Arc<SaveArea>, NodeError> {
+        let place = self.save_areas.allocate().map_err(MapError::from)?;
+        let mapping = self.map(place.region())?;
+        let offset = place.offset();
+        Ok(SaveArea::new(&mapping, offset, place))
     }
 
     fn map_locked(inner: &mut Inner, region: &Arc<Region>) -> Result<Arc<EngineMapping>, MapError> {

@@ -65,7 +65,7 @@ const HOLDS_ADDRESSES: [WordGroup; 4] = [
     WordGroup::EngineControl,
     WordGroup::FenceTable,
     WordGroup::HandleTable,
-    WordGroup::QueueState,
+    WordGroup::QueueDescriptor,
 ];
 
 fn holds_addresses(mapping: &EngineMapping) -> bool {
@@ -75,7 +75,7 @@ fn holds_addresses(mapping: &EngineMapping) -> bool {
 /// What a step stores, the last first: the saved state, the read index, logs. All else lies before them, values
 /// and what transfers store.
 const STORED_BY_A_STEP: [&[WordGroup]; 3] = [
-    &[WordGroup::QueueState],
+    &[WordGroup::SaveArea],
     &[WordGroup::Progress],
     &[WordGroup::Log, WordGroup::LargeLog],
 ];

@@ -6,13 +6,13 @@
 use native_fence::abi::wddm::FenceStorageSurfaceData;
 use native_fence::abi::{AllocationId, DoorbellStatus, LocalHandle, LogType};
 use native_fence::kmd::{
-    Callbacks, ConnectDoorbell, ContextHandle, CreateAllocation, CreateContext, CreateDoorbell,
-    CreateHwQueue, CreateKernelQueue, CreateNativeFence, CurrentValueUpdate, Ddi, DdiError,
-    DoorbellId, Driver, HwQueueHandle, HwQueueWait, MapMonitoredFence, MonitoredValueUpdate,
-    NativeFenceCaps, NodeCounters, OpenAllocation, OpenNativeFence, Place, PreemptCommand,
-    PreemptionCaps, ProcessId, Retirement, SetNativeFenceLogBuffer, SubmitCommand, SuspendContext,
-    Suspension, SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags, UserModeSubmissionCaps,
-    VidSchCaps,
+    Callbacks, ConnectDoorbell, ContextAllocationId, ContextHandle, CreateAllocation,
+    CreateContext, CreateDoorbell, CreateHwQueue, CreateKernelQueue, CreateNativeFence,
+    CurrentValueUpdate, Ddi, DdiError, DoorbellId, Driver, HwQueueHandle, HwQueueWait,
+    MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps, NodeCounters, OpenAllocation,
+    OpenNativeFence, Place, PreemptCommand, PreemptionCaps, ProcessId, Retirement, SaveAreaMove,
+    SetNativeFenceLogBuffer, SubmitCommand, SuspendContext, Suspension, SystemProcessPlace, TdrDdi,
+    UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps,
 };
 use native_fence::shared::Providers;
 use std::cell::RefCell;
@@ -181,6 +181,14 @@ impl Ddi for Forwarding {
 
     fn resume_context(&self, context: ContextHandle) {
         self.0.resume_context(context);
+    }
+
+    fn move_context_allocation(
+        &self,
+        id: ContextAllocationId,
+        to: Place<'_>,
+    ) -> Result<SaveAreaMove, DdiError> {
+        self.0.move_context_allocation(id, to)
     }
 
     fn create_hw_queue(&self, args: &CreateHwQueue<'_>) -> Result<HwQueueHandle, DdiError> {

@@ -280,14 +280,16 @@ impl ModelNode {
             let mapping = self.node.map(place.region()).expect("an address");
             mapping.part(place.offset() + at, bytes)
         };
-        let (page_place, page) = self.node.queue_page().expect("a page");
+        let (descriptor_place, descriptor) = self.node.descriptor().expect("a place");
+        let area = self.node.own_save_area().expect("a place");
         let number = self.numbers;
         self.numbers += 1;
         let slot = QueueSlot::new(
             number,
             QueuePlaces {
-                page,
-                page_place,
+                descriptor,
+                descriptor_place,
+                states: area.take().expect("a slot"),
                 progress: part(words, 0, QueueProgress::BYTES),
                 process,
                 handle_directory: self.node.handle_directory(process).expect("handles"),

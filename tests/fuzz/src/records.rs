@@ -10,7 +10,7 @@ use native_fence::abi::{
     EngineControl, EngineReport, InterruptRecord, LocalHandle, LogType, QueueState,
     RECORD_RING_CAPACITY, SliceReason, SliceResult,
 };
-use native_fence::gpu::{Crowd, Node, NodePolicy, QueueSlot};
+use native_fence::gpu::{Crowd, Node, NodePolicy, SaveArea};
 use native_fence::kmd::Driver;
 use native_fence::shared::Block;
 use native_fence::{Adapter, CommandList, Device, Fence, HwQueue, WaitError};
@@ -482,10 +482,10 @@ impl World {
 
     /// Changes the copy of a queue's state that does not hold, and makes it hold.
     fn state(&self, queue: u8, change: impl FnOnce(&Block)) {
-        let pages = &self.liar.named("hw-queue")[0];
-        let states = QueueSlot::PAGE_BYTES - 2 * QueueState::BYTES;
-        let page = u64::from(queue % 8) * QueueSlot::PAGE_BYTES;
-        let copy = |copy| pages.part(page + states + copy * QueueState::BYTES, QueueState::BYTES);
+        let areas = &self.liar.named("save-area")[0];
+        // Each queue has a context, and an area, of its own.
+        let states = u64::from(queue % 8) * SaveArea::BYTES;
+        let copy = |copy| areas.part(states + copy * QueueState::BYTES, QueueState::BYTES);
         let copies = [copy(0), copy(1)];
         let sequences = copies
             .each_ref()

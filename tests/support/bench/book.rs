@@ -3,10 +3,11 @@
 use native_fence::abi::wddm::{FenceStorageSurfaceData, FenceStorageValueType, NativeFenceType};
 use native_fence::abi::{FenceId, LocalHandle, LogType};
 use native_fence::kmd::{
-    Callbacks, ContextHandle, DdiError, DisconnectDoorbell, DoorbellId, FeatureError, FeatureId,
-    HwQueueHandle, Interrupt, IsFeatureEnabledResult, Level, NativeFenceInterface, Place,
-    PreemptCommand, ProcessId, QueryFeatureInterface, SubmitCommandFlags, SuspendContext,
-    SystemProcessPlace, UpdateCurrentValuesFlags, WrongLevel,
+    Callbacks, ContextAllocation, ContextAllocationId, ContextHandle, CreateContextAllocation,
+    DdiError, DisconnectDoorbell, DoorbellId, FeatureError, FeatureId, HwQueueHandle, Interrupt,
+    IsFeatureEnabledResult, Level, NativeFenceInterface, Place, PreemptCommand, ProcessId,
+    QueryFeatureInterface, SubmitCommandFlags, SuspendContext, SystemProcessPlace,
+    UpdateCurrentValuesFlags, WrongLevel,
 };
 use native_fence::shared::{Block, Region};
 use std::collections::HashMap;
@@ -44,6 +45,11 @@ pub(crate) enum Call {
     },
     CreateContext(ContextHandle),
     DestroyContext(ContextHandle),
+    /// DxgkCbCreateContextAllocation, which the OS has made.
+    CreateContextAllocation(CreateContextAllocation, ContextAllocationId),
+    /// DxgkCbDestroyContextAllocation, before the OS makes it.
+    DestroyContextAllocation(ContextAllocationId),
+    MoveContextAllocation(ContextAllocationId),
     SuspendContext(SuspendContext),
     ResumeContext(ContextHandle),
     UpdateNativeFenceLogs(Vec<HwQueueHandle>),
@@ -76,6 +82,8 @@ pub(crate) enum Moment {
     AfterCreateOfKernelQueue,
     /// Before the driver does its part.
     InSubmitCommand,
+    /// A context's memory was copied, and the driver does not know it.
+    BeforeMoveOfAllocation,
     /// Before the driver does its part.
     InNotify,
     /// Before the driver does its part.
@@ -148,6 +156,8 @@ pub(super) struct Book {
     pub(super) logs: Mutex<Vec<SetLog>>,
     /// Each doorbell that was created.
     pub(super) doorbells: Mutex<HashMap<DoorbellId, MadeDoorbell>>,
+    /// Context allocations, where they lie now.
+    pub(super) save_areas: Mutex<HashMap<ContextAllocationId, ContextAllocation>>,
     pub(super) published: Mutex<Vec<Published>>,
     pub(super) passed: Mutex<Vec<Passed>>,
     pub(super) instead: Mutex<Option<Instead>>,
@@ -315,6 +325,23 @@ impl Callbacks for SpyCallbacks {
         self.os.disconnect_doorbell(args);
         self.book.write(Call::DoorbellTaken(*args));
         self.book.run(Moment::AfterStatusOfTakenDoorbell, &[]);
+    }
+
+    fn create_context_allocation(
+        &self,
+        args: &CreateContextAllocation,
+    ) -> Result<ContextAllocation, DdiError> {
+        let made = self.os.create_context_allocation(args)?;
+        let call = Call::CreateContextAllocation(*args, made.id);
+        self.book.write(call);
+        lock(&self.book.save_areas).insert(made.id, made.clone());
+        Ok(made)
+    }
+
+    fn destroy_context_allocation(&self, id: ContextAllocationId) {
+        self.book.write(Call::DestroyContextAllocation(id));
+        lock(&self.book.save_areas).remove(&id);
+        self.os.destroy_context_allocation(id);
     }
 
     fn wrong_level(&self, wrong: WrongLevel) {

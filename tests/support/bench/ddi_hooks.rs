@@ -1,10 +1,12 @@
 //! What a test has a DDI spy do: hooks, failures, interrupts of its own.
 
 use super::DdiSpy;
-use super::book::{Failing, MadeDoorbell, Moment, Passed, Published, lock};
+use super::book::{Call, Failing, MadeDoorbell, Moment, Passed, Published, lock};
 use native_fence::abi::FenceId;
 use native_fence::abi::wddm::FenceStorageSurfaceData;
-use native_fence::kmd::{Callbacks, DoorbellId, Interrupt, SystemProcessPlace};
+use native_fence::kmd::{
+    Callbacks, ContextAllocation, ContextHandle, DoorbellId, Interrupt, SystemProcessPlace,
+};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -91,6 +93,18 @@ impl DdiSpy {
     pub(crate) fn made_doorbell(&self, doorbell: DoorbellId) -> MadeDoorbell {
         let made = lock(&self.book.doorbells).get(&doorbell).cloned();
         made.expect("CreateDoorbell was called for it")
+    }
+
+    /// The context allocations of a context, where they lie now.
+    pub(crate) fn save_areas(&self, context: ContextHandle) -> Vec<ContextAllocation> {
+        let areas = lock(&self.book.save_areas);
+        let its = |call: Call| match call {
+            Call::CreateContextAllocation(asked, id) if asked.context == Some(context) => {
+                areas.get(&id).cloned()
+            }
+            _ => None,
+        };
+        self.calls().into_iter().filter_map(its).collect()
     }
 
     /// Calls and callbacks so far as published structures, oldest first.

@@ -12,13 +12,13 @@ use native_fence::kmd::published::{
     HwQueueArray, ValueBatch, close_native_fence, destroy_native_fence,
 };
 use native_fence::kmd::{
-    Callbacks, ConnectDoorbell, ContextHandle, CreateAllocation, CreateContext, CreateDoorbell,
-    CreateHwQueue, CreateKernelQueue, CreateNativeFence, CurrentValueUpdate, Ddi, DdiError,
-    DoorbellId, HwQueueHandle, HwQueueWait, Interrupt, MapMonitoredFence, MonitoredValueUpdate,
-    NativeFenceCaps, NativeFenceSignaled, NodeCounters, OpenAllocation, OpenNativeFence, Place,
-    PreemptCommand, PreemptionCaps, ProcessId, Retirement, SetNativeFenceLogBuffer, SubmitCommand,
-    SuspendContext, Suspension, SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags,
-    UserModeSubmissionCaps, VidSchCaps,
+    Callbacks, ConnectDoorbell, ContextAllocationId, ContextHandle, CreateAllocation,
+    CreateContext, CreateDoorbell, CreateHwQueue, CreateKernelQueue, CreateNativeFence,
+    CurrentValueUpdate, Ddi, DdiError, DoorbellId, HwQueueHandle, HwQueueWait, Interrupt,
+    MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps, NativeFenceSignaled, NodeCounters,
+    OpenAllocation, OpenNativeFence, Place, PreemptCommand, PreemptionCaps, ProcessId, Retirement,
+    SaveAreaMove, SetNativeFenceLogBuffer, SubmitCommand, SuspendContext, Suspension,
+    SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps,
 };
 use native_fence::shared::Providers;
 use std::fmt;
@@ -286,6 +286,22 @@ impl Ddi for DdiSpy {
     fn resume_context(&self, context: ContextHandle) {
         self.book.write(Call::ResumeContext(context));
         self.driver.resume_context(context);
+    }
+
+    fn move_context_allocation(
+        &self,
+        id: ContextAllocationId,
+        to: Place<'_>,
+    ) -> Result<SaveAreaMove, DdiError> {
+        self.book.write(Call::MoveContextAllocation(id));
+        self.book.run(Moment::BeforeMoveOfAllocation, &[]);
+        let moved = self.driver.move_context_allocation(id, to)?;
+        if let (SaveAreaMove::Done, Some(area)) = (moved, lock(&self.book.save_areas).get_mut(&id))
+        {
+            area.region = Arc::clone(to.region);
+            area.offset = to.offset;
+        }
+        Ok(moved)
     }
 
     fn create_hw_queue(&self, args: &CreateHwQueue<'_>) -> Result<HwQueueHandle, DdiError> {
