@@ -9,7 +9,7 @@ mod support {
 }
 
 use native_fence::CommandList;
-use native_fence::vulkan::{Alive, EndsAtExit, at_exit};
+use native_fence::vulkan::{Alive, EndsAtExit, InVulkan, at_exit};
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak, mpsc};
@@ -130,6 +130,31 @@ fn child_ends_while_it_drops() {
 #[test]
 fn a_process_may_end_while_an_adapter_is_dropped() {
     respawned::run_well("child_ends_while_it_drops", &[], ENDS);
+}
+
+extern "C" fn refuse_to_run() {
+    // SAFETY: as above.
+    unsafe { libc::_exit(3) };
+}
+
+#[test]
+#[ignore = "run by another test, as a process that ends"]
+fn child_ends_with_a_device_given_up() {
+    // As a driver does when something of it is first used: after the adapter was opened, whose handler this one
+    // would run before.
+    // SAFETY: as above.
+    assert_eq!(unsafe { libc::atexit(refuse_to_run) }, 0);
+    std::mem::forget(InVulkan::begin());
+    println!("{ENDS}");
+}
+
+/// It may end while a device that was given up is still in use: it ends at once, and nothing of a driver is
+/// taken apart, whenever that was registered.
+///
+/// Kills `a-device-that-is-given-up-registers-nothing`.
+#[test]
+fn a_process_may_end_with_a_device_that_was_given_up() {
+    respawned::run_well("child_ends_with_a_device_given_up", &[], ENDS);
 }
 
 /// Ends the process on the thread that wakes it.

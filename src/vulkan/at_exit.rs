@@ -41,10 +41,12 @@ pub struct Alive {
 pub struct InVulkan(());
 
 impl InVulkan {
-    /// One more.
+    /// One more. Drivers register handlers also when something of theirs is first used, and those would run
+    /// before what was registered with the instance; all that such a device uses was used by now.
     #[must_use]
     pub fn begin() -> Self {
         IN_VULKAN.fetch_add(1, Ordering::AcqRel);
+        end_all_at_exit();
         Self(())
     }
 }
@@ -91,12 +93,17 @@ pub fn at_exit(what: Weak<dyn EndsAtExit>) -> Alive {
     living.retain(|other| !other.is_gone());
     living.push(Living { what, gone });
     drop(living);
-    // Anew for each, since an instance opens the libraries anew when none was left; 32 bytes each.
+    end_all_at_exit();
+    Alive { _goes: goes }
+}
+
+/// Before all that was registered so far. Anew for each, since an instance opens the libraries anew when none
+/// was left; 32 bytes each.
+fn end_all_at_exit() {
     // SAFETY: a function that touches nothing of its second argument, and may run on any thread.
     if unsafe { on_exit(end_all, std::ptr::null_mut()) } != 0 {
         eprintln!("native-fence: no memory for a handler at exit: close adapters before the end");
     }
-    Alive { _goes: goes }
 }
 
 #[cfg(target_env = "gnu")]
