@@ -79,6 +79,15 @@ pub struct QueueSlot {
     connection: Mutex<()>,
 }
 
+/// Where the descriptor has the number of a log's entries.
+fn entries_of(log: LogType) -> u64 {
+    match log {
+        LogType::Waits => QueueDescriptor::WAIT_LOG_ENTRIES,
+        LogType::Signals => QueueDescriptor::SIGNAL_LOG_ENTRIES,
+        LogType::WaitsQueued => QueueDescriptor::QUEUED_LOG_ENTRIES,
+    }
+}
+
 /// The packet of a running index, as its user may have changed it.
 fn read_packet(ring: &RingPlaces, index: u64) -> Packet {
     let at = (index & (ring.ring_capacity - 1)) * PACKET_BYTES;
@@ -328,15 +337,11 @@ impl QueueSlot {
         };
         let logs = lock(&self.logs);
         let mark = |log: LogType| {
-            let entries = match log {
-                LogType::Waits => QueueDescriptor::WAIT_LOG_ENTRIES,
-                LogType::Signals => QueueDescriptor::SIGNAL_LOG_ENTRIES,
-                LogType::WaitsQueued => QueueDescriptor::QUEUED_LOG_ENTRIES,
-            };
             let buffer = logs[log.place()].as_ref()?;
+            let entries = self.places.descriptor.host.word(entries_of(log));
             Some(LogMark {
                 index: buffer.host.word(LogHeader::INDEX).observe(),
-                entries: self.places.descriptor.host.word(entries).peek() as u32,
+                entries: entries.peek() as u32,
             })
         };
         let (Some(waits), Some(signals)) = (mark(LogType::Waits), mark(LogType::Signals)) else {
@@ -442,6 +447,44 @@ impl QueueSlot {
         let packets = (0..queued).map(|ahead| read_packet(ring, read.wrapping_add(ahead)));
         let mut progress = packets.filter(|packet| packet.opcode() == Some(Opcode::Progress));
         progress.next().map(|packet| packet.value)
+    }
+
+    /// The packet at its head and the running index of that, as its user may have changed it; `None` where
+    /// nothing is queued.
+    #[must_use]
+    pub fn head(&self) -> Option<(u64, Packet)> {
+        let ring = plain::lock(&self.ring);
+        let ring = ring.as_ref()?;
+        let write = ring.ring_control.host.word(RingControl::WRITE_INDEX);
+        let read = self.state().read_index.max(self.read_index());
+        let queued = write.observe().wrapping_sub(read);
+        let is_queued = (1..=ring.ring_capacity).contains(&queued);
+        is_queued.then(|| (read, read_packet(ring, read)))
+    }
+
+    /// The last entries of a log, oldest first, at most so many. An engine may write to them meanwhile: for
+    /// people, and nothing is decided by it.
+    #[must_use]
+    pub fn last_entries(&self, log: LogType, most: u32) -> Vec<LogEntry> {
+        let logs = lock(&self.logs);
+        let Some(buffer) = &logs[log.place()] else {
+            return Vec::new();
+        };
+        let descriptor = &self.places.descriptor.host;
+        let entries = descriptor.word(entries_of(log)).peek() as u32;
+        let index = buffer.host.word(LogHeader::INDEX).observe();
+        let index = LogIndex::from_word(index);
+        // The engine's words: a place in the log all the same.
+        let next = index.first_free_entry_index % entries.max(1);
+        let written = if index.wraparound_count == 0 {
+            next
+        } else {
+            entries
+        };
+        let back = (1..=written.min(most)).rev();
+        let places = back.map(|back| (next + entries - back) % entries);
+        let entry = |place| buffer.host.peek_words::<6>(LogIndex::entry_offset(place));
+        places.map(|place| bytemuck::cast(entry(place))).collect()
     }
 
     /// What a packet that it has not been through with asks the engine to heed, if it is a stall. What stands

@@ -4,6 +4,7 @@
 //! cut off from all that it can reach and left to itself (`gpu::node`, succession), or where it is in a
 //! process of its own it ends with that.
 
+use super::debug_info::debug_info;
 use super::driver::Driver;
 use super::{Ddi, DdiError, DriverFaults, HwQueueHandle, ResetFault, TdrDdi};
 use crate::abi::StallKind;
@@ -128,7 +129,7 @@ impl TdrDdi for Driver {
     }
 
     fn collect_dbg_info(&self, args: &CollectDbgInfo) -> Result<String, DdiError> {
-        ResetCalls(self).debug_info(args)
+        debug_info(self, args)
     }
 }
 
@@ -242,43 +243,6 @@ impl ResetCalls<'_> {
             self.0.reporter.tell_completions(node, queue.handle());
         }
         Ok(())
-    }
-
-    /// What the driver knows of a node's engine, for people.
-    fn debug_info(&self, args: &CollectDbgInfo) -> Result<String, DdiError> {
-        use std::fmt::Write;
-        let node = self.0.node(args.node_ordinal)?;
-        let counters = node.counters();
-        let mut text = format!(
-            "engine of node {}: {:?}, {} slices submitted, {} cut by the driver, {} resets\n",
-            args.node_ordinal,
-            node.state(),
-            counters.slices,
-            counters.cut,
-            counters.resets
-        );
-        for slot in self.0.queues.of_node(args.node_ordinal) {
-            let (number, read, written) = (slot.number, slot.read_index(), slot.write_index());
-            let status = slot.status();
-            let _ = write!(
-                text,
-                "queue {number}: {status:?}, {read} of {written} packets executed"
-            );
-            let _ = match (slot.fault(), slot.stands_at()) {
-                (Some(fault), _) => writeln!(text, ", {fault}"),
-                (None, Some((handle, value, _))) => {
-                    writeln!(
-                        text,
-                        ", waits for {value} of the fence with handle {handle:#x}"
-                    )
-                }
-                (None, None) => writeln!(text),
-            };
-        }
-        let ends = (0..=args.buffer_size.min(text.len())).rev();
-        let end = ends.into_iter().find(|end| text.is_char_boundary(*end));
-        text.truncate(end.unwrap_or(0));
-        Ok(text)
     }
 
     fn tell(&self, node: &Arc<Node>, report: SliceReport) {

@@ -20,6 +20,7 @@ mod context_allocation;
 mod context_calls;
 mod contexts;
 mod ddi;
+mod debug_info;
 mod doorbell;
 mod doorbell_pool;
 mod doorbells;

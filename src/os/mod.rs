@@ -168,7 +168,7 @@ pub use sync_object::SyncObject;
 pub use system_device::{PagedAllocation, SystemDevice};
 pub use tdr::{TdrDebugMode, TdrLevel, TdrPolicy, TdrReport};
 pub use tracing::Tracing;
-pub use verdict::{Cycle, CycleLink, QueueVerdict, Verdict};
+pub use verdict::{Cycle, CycleLink, QueueVerdict, Signallers, Verdict};
 pub use wait_cell::WaitError;
 pub use waitable::Waitable;
 

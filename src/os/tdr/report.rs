@@ -1,7 +1,17 @@
 //! TDR report: what was found when an engine did not answer, for people (TD-11).
 
 use crate::kmd::{HwQueueHandle, HwQueueWait};
+use crate::os::verdict::Signallers;
 use std::fmt;
+
+/// A wait that a queue stands at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReportedWait {
+    /// For what.
+    pub wait: HwQueueWait,
+    /// The value that the fence has, and who could signal it; none of a handle that is not open any more.
+    pub fence: Option<(u64, Signallers)>,
+}
 
 /// A queue of the engine, as it stood.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,8 +22,8 @@ pub struct ReportedQueue {
     pub last_submitted: u64,
     /// Its last completed id.
     pub last_completed: u64,
-    /// The wait that it stands at, and the value that the fence has.
-    pub wait: Option<(HwQueueWait, Option<u64>)>,
+    /// The wait that it stands at.
+    pub wait: Option<ReportedWait>,
 }
 
 /// See the file's head.
@@ -53,13 +63,16 @@ impl fmt::Display for TdrReport {
                 queue.last_submitted
             )?;
             match &queue.wait {
-                Some((HwQueueWait { handle, value, .. }, now)) => {
+                Some(ReportedWait { wait, fence }) => {
+                    let (value, handle) = (wait.value, wait.handle);
                     write!(
                         f,
                         ", waits for {value} of the fence with handle {handle:#x}"
                     )?;
-                    match now {
-                        Some(now) => writeln!(f, ", whose value is {now}")?,
+                    match fence {
+                        Some((now, by)) => {
+                            writeln!(f, ", whose value is {now}, to be signaled by {by}")?;
+                        }
                         None => writeln!(f)?,
                     }
                 }

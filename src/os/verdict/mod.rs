@@ -29,4 +29,4 @@ pub(super) use act::Verdicts;
 pub(super) use collect::HeldAt;
 pub use graph::{Cycle, CycleLink};
 pub use judge::{QueueVerdict, Verdict};
-pub(super) use signallers::Signallers;
+pub use signallers::Signallers;

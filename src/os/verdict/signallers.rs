@@ -6,6 +6,7 @@ use crate::os::device_state::DeviceStates;
 use crate::os::monitored_object::MonitoredFenceObject;
 use crate::os::native_fence::NativeFence;
 use crate::os::signaller::Signaller;
+use std::fmt;
 
 /// See the file's head.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,6 +17,26 @@ pub struct Signallers {
     pub(in crate::os) is_open_elsewhere: bool,
     /// It carries the progress of this queue, and nobody else may.
     pub(in crate::os) queue: Option<HwQueueHandle>,
+}
+
+/// For people.
+impl fmt::Display for Signallers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let devices = self
+            .processes
+            .iter()
+            .map(|device| format!("device {}", device.0));
+        let elsewhere = self.is_open_elsewhere.then(|| "another program".to_owned());
+        let queue = self.queue.map(|queue| {
+            let (number, node) = (queue.number, queue.node_ordinal);
+            format!("queue {number} of node {node}")
+        });
+        let all: Vec<_> = devices.chain(elsewhere).chain(queue).collect();
+        if all.is_empty() {
+            return f.write_str("nobody");
+        }
+        f.write_str(&all.join(", "))
+    }
 }
 
 impl NativeFence {
