@@ -316,8 +316,6 @@ fn td_09_a_stalled_dependent_engine_is_shown_to_be_reset() {
         for device in ["guilty_state", "second_guilty_state"] {
             assert_eq!(run[device], HUNG, "{device}");
         }
-        let found = run["verdict_us"].as_u64().unwrap();
-        assert!(found >= 500_000, "it has its time: {found}");
     }
 }
 

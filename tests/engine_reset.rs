@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 use support::bench::{
-    Bench, Call, LONG, TdrCall, hang, native, on_recovering_benches, soon, until,
+    Bench, Call, EngineSpy, LONG, TdrCall, hang, native, on_recovering_benches, soon, until,
 };
 use support::logged::logged;
 use support::queue_of::queue_of;
@@ -642,8 +642,10 @@ fn pr_01_a_preemption_request_precedes_the_time_out() {
     });
 }
 
-/// TD-11: the report names the engine and its queues, never with more of the driver's than fits; where the
-/// driver gives nothing, recovery goes on without.
+/// TD-11: the report names the engine and its queues, the packet of each, what it waits for and who could signal
+/// that, and the last entries of the logs; where the driver gives nothing, recovery goes on without.
+///
+/// Kills `the-report-names-no-packet`, `the-report-has-the-oldest-entries`, `nobody-could-signal`.
 #[test]
 fn td_11_a_report_a_person_can_read() {
     for fails in [false, true] {
@@ -652,7 +654,12 @@ fn td_11_a_report_a_person_can_read() {
                 bench.spy.fail_tdr(TdrCall::CollectDbgInfo(ENGINE));
             }
             let (fence, mut waits) = (bench.fence(3), bench.queue());
-            waits.submit(CommandList::new().wait(&fence, 9)).unwrap();
+            let logged = bench.fence(0);
+            let mut list = CommandList::new();
+            for value in 1..=10 {
+                list.signal(&logged, value);
+            }
+            waits.submit(list.wait(&fence, 9)).unwrap();
             bench.until_parked();
             let mut guilty = bench.queue();
             hang(&mut guilty);
@@ -663,12 +670,23 @@ fn td_11_a_report_a_person_can_read() {
             println!("{text}");
             assert!(text.starts_with("0x141: engine of node 0"), "{text}");
             assert!(text.contains("completed 0 of 1"), "{text}");
+            let (handle, device) = (fence.handle().raw(), bench.device.process().id().0);
             let wait = format!(
-                "waits for 9 of the fence with handle {:#x}, whose value is 3",
-                fence.handle().raw()
+                "waits for 9 of the fence with handle {handle:#x}, whose value is 3, to be signaled by \
+                 device {device}\n"
             );
             assert!(text.contains(&wait), "{text}");
             assert_eq!(reports[0].driver.is_err(), fails);
+            if !fails {
+                let packet = format!("packet 10: Wait, handle {handle:#x}, value 9\n");
+                assert!(text.contains(&packet), "{text}");
+                assert!(text.contains("packet 0: Stall, "), "{text}");
+                let last = text.lines().find(|line| line.contains("last signals: "));
+                let last = last.unwrap_or_else(|| panic!("{text}"));
+                let values: Vec<_> = last.split(" = ").skip(1).collect();
+                let values = values.iter().map(|rest| rest.split(' ').next().unwrap());
+                assert!(values.eq(["7", "8", "9", "10"]), "{last}");
+            }
             assert_eq!(codes(bench), [ENGINE]);
         });
     }
@@ -757,6 +775,56 @@ fn td_06_who_brings_work_after_a_loss_is_not_blamed() {
         assert_eq!(first.error(), None);
         assert_eq!(guilty.error(), Some(WaitError::DeviceLost));
         assert_eq!(codes(bench), [ENGINE]);
+    });
+}
+
+/// TD-06, TD-09: the same where that engine is not the one that is recovered from, but one that depends on it
+/// and is lost with it: to be asked for its status changes nothing of whose packet it was in.
+///
+/// Kills `a-lost-engine-is-asked-whose-packet-it-is-in`.
+#[test]
+fn td_06_who_brings_work_to_a_dependent_engine_after_its_loss_is_not_blamed() {
+    on_benches(2, |bench| {
+        bench.spy.answer_group(|_| 0b11);
+        let innocent = bench.adapter.create_device();
+        let mut first = queue_of(&innocent, 1);
+        let done = first.submit(CommandList::new().nop()).unwrap();
+        first.progress_fence().wait(done, LONG).unwrap();
+        let devices = [0, 1].map(|_| bench.adapter.create_device());
+        let mut guilty = [0, 1].map(|node| queue_of(&devices[node as usize], node));
+        bench.until_parked();
+        let gates: Vec<_> = bench.engines.iter().map(EngineSpy::close).collect();
+        for queue in &mut guilty {
+            queue.submit(CommandList::new().nop()).unwrap();
+        }
+        until("their slices are in flight", || {
+            bench.engines.iter().all(|engine| engine.at_gate() == 1)
+        });
+        let first = Arc::new(Mutex::new(first));
+        let (later, dependent) = (Arc::clone(&first), Arc::clone(&bench.engines[1]));
+        let driver = bench.parking_driver();
+        let is_lost = move || {
+            use native_fence::kmd::Ddi;
+            driver.tdr().is_some_and(|tdr| tdr.engine_is_lost(1))
+        };
+        bench.spy.before_tdr(move |call| {
+            if call == TdrCall::CollectDbgInfo(ENGINE) {
+                dependent.lose();
+                until("it is known to be lost", &is_lost);
+                let submit = || later.lock().unwrap().submit(CommandList::new().nop());
+                thread::scope(|scope| scope.spawn(submit).join().unwrap()).unwrap();
+            }
+        });
+        bench.engines[0].lose();
+        until_noted(bench, 2);
+        drop(gates);
+        let first = first.lock().unwrap();
+        assert_eq!(first.progress_fence().wait(done + 1, LONG), Ok(()));
+        assert_eq!(first.error(), None);
+        for queue in &guilty {
+            assert_eq!(queue.error(), Some(WaitError::DeviceLost));
+        }
+        assert_eq!(codes(bench), [ENGINE; 2]);
     });
 }
 

@@ -138,8 +138,8 @@ fn hq_01_connected_is_done() {
     busy.progress_fence().wait(done, LONG).unwrap();
 }
 
-/// HQ-01, DISCONNECTED_RETRY: connect, and ring again. DISCONNECTED_ABORT and a failed connect
-/// are open (destroy and make anew, or a kernel-mode queue).
+/// HQ-01, DISCONNECTED_RETRY: connect, and ring again. DISCONNECTED_ABORT and a failed connect:
+/// `stopped_queue`.
 ///
 /// Mutant: `disconnected-retry-not-connected`.
 #[test]

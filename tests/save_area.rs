@@ -19,7 +19,7 @@ use native_fence::kmd::{
 };
 use native_fence::os::{self, MoveError, SystemDevice};
 use native_fence::shared::Block;
-use native_fence::{Allocation, CommandList, HwContext, HwQueue};
+use native_fence::{Allocation, CommandList, HwContext, HwQueue, WaitError};
 use std::sync::Arc;
 use std::time::Duration;
 use support::bench::{
@@ -331,6 +331,37 @@ fn pr_14_a_moved_save_area_keeps_its_content() {
         queue.progress_fence().wait(end, LONG).unwrap();
         assert_eq!(word(&memory, 0), 0, "that part was done");
         assert!(is_filled(&memory, 8));
+    });
+}
+
+/// PR-14: who does not wait for a copy to its end leaves it to itself: it ends when the engine comes to it, with
+/// what it names open until then, and the system device goes on. The area is where it was, and can be moved.
+///
+/// Kills `a-late-copy-is-closed`.
+#[test]
+fn pr_14_a_copy_that_is_not_waited_for_ends_by_itself() {
+    on_every_bench(NodePolicy::default(), |bench| {
+        let system = SystemDevice::open(bench.adapter.os(), 0).unwrap();
+        let suspended = context(bench);
+        let mut queue = suspended.create_hw_queue(64).unwrap();
+        suspended.suspend(LONG).unwrap();
+        bench.until_parked();
+        let before = only_area(bench, suspended.os().handle());
+        let paging = system.queue();
+        let gate = bench.engine.close();
+        let moved = system.move_save_areas(suspended.os(), Some(Duration::ZERO));
+        let is_late = matches!(moved, Err(MoveError::Copy(WaitError::TimedOut)));
+        assert!(is_late, "{moved:?}");
+        drop(gate);
+        bench.until_parked();
+        assert_eq!(paging.error(), None);
+        let stays = only_area(bench, suspended.os().handle());
+        assert!(is_at_one_place(&before, &stays));
+        system.move_save_areas(suspended.os(), Some(LONG)).unwrap();
+        let after = only_area(bench, suspended.os().handle());
+        assert!(!is_at_one_place(&before, &after));
+        suspended.resume();
+        complete(&mut queue, CommandList::new().nop());
     });
 }
 

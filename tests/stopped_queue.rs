@@ -15,7 +15,7 @@ use native_fence::kmd::Interrupt;
 use native_fence::os::QueueStop;
 use native_fence::{CommandList, KernelQueue, SubmitError, WaitError};
 use std::time::Duration;
-use support::bench::{Bench, complete, on_every_bench, on_monitored_benches, until};
+use support::bench::{Bench, Failing, complete, on_every_bench, on_monitored_benches, until};
 
 const LONG: Duration = Duration::from_secs(20);
 
@@ -83,6 +83,42 @@ fn hq_01_a_stopped_queue_does_not_connect_again() {
         native_fence::vulkan::validation::messages(),
         Vec::<String>::new()
     );
+}
+
+/// HQ-01, DISCONNECTED_ABORT and a failed connect: the program destroys the queue and makes it anew, or falls
+/// back to a kernel-mode queue, which takes no doorbell; its device and its fences go on with either.
+///
+/// Kills `a-faulted-queue-takes-its-device`.
+#[test]
+fn hq_01_a_stopped_queue_is_made_anew_or_fallen_back_from() {
+    on_every_bench(NodePolicy::default(), |bench| {
+        let fence = bench.fence(0);
+        let queue = bench.queue();
+        let (control, packets) = queue.raw_memory();
+        packets.word(Packet::CONTROL).put(0xff);
+        control.word(RingControl::WRITE_INDEX).publish(1);
+        let _ = queue.ring_doorbell();
+        let ended = queue.progress_fence().wait(1, LONG);
+        assert!(
+            matches!(ended, Err(WaitError::QueueFaulted(_))),
+            "{ended:?}"
+        );
+        assert_eq!(queue.doorbell_status(), DoorbellStatus::DisconnectedAbort);
+        drop(queue);
+        complete(&mut bench.queue(), CommandList::new().signal(&fence, 1));
+        assert_eq!(fence.wait(1, LONG), Ok(()));
+
+        bench.spy.fail(Failing::CreateDoorbell);
+        assert!(bench.device.create_hw_queue().is_err());
+        let done = bench.device.create_monitored_fence(0).unwrap();
+        let mut kernel = bench.device.create_kernel_queue().unwrap();
+        kernel.signal(&done, 1).unwrap();
+        kernel.flush().unwrap();
+        assert_eq!(done.wait(1, LONG), Ok(()));
+        // What it was made for is there again.
+        bench.spy.fail_no_more();
+        complete(&mut bench.queue(), CommandList::new().signal(&fence, 2));
+    });
 }
 
 /// Faults that were told, or kept from the OS, of any queue: control word and value of the packet.

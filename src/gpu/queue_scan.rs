@@ -18,6 +18,20 @@ pub enum QueueStanding {
 }
 
 impl QueueStanding {
+    /// A saved state, and what the engine has published since: one that was left at a wait, or at the end of
+    /// its packets, has gone on from there where packets were executed.
+    #[must_use]
+    pub fn since_saved(saved: QueueState, read_index: u64) -> QueueState {
+        if read_index <= saved.read_index {
+            return saved;
+        }
+        QueueState {
+            read_index,
+            status: QueueStatus::Ready as u64,
+            ..saved
+        }
+    }
+
     /// Of a saved state and the ring's write index as it is now, which is asked for where it matters
     /// alone: it may lie in a GPU's memory, where a read takes a microsecond or two. Pure but for
     /// that.
@@ -75,6 +89,23 @@ mod tests {
             fault,
             ..QueueState::zeroed()
         }
+    }
+
+    /// TD-06: of an engine that was lost in the midst of a slice a queue has come further than its saved state
+    /// says, out of the wait at which it was saved.
+    ///
+    /// Kills `a-wait-that-was-passed-is-stood-at`.
+    #[test]
+    fn td_06_a_queue_that_went_on_since_its_save_could_go_on() {
+        let standing = |read_index, write| {
+            let saved = state(QueueStatus::Blocked, 4, 0);
+            QueueStanding::of(&QueueStanding::since_saved(saved, read_index), || write)
+        };
+        assert_eq!(standing(4, 7), QueueStanding::Blocked);
+        assert_eq!(standing(5, 7), QueueStanding::Runnable);
+        assert_eq!(standing(7, 7), QueueStanding::Idle);
+        let faulted = QueueStanding::since_saved(state(QueueStatus::Faulted, 4, 3), 5);
+        assert_eq!(QueueStanding::of(&faulted, || 7), QueueStanding::Faulted);
     }
 
     #[test]

@@ -340,6 +340,14 @@ impl RunList {
         self.queues.iter().chain(&self.leaving)
     }
 
+    /// These queues of the node, and those of the list that came since they were looked up.
+    pub(super) fn with_all(&self, queues: &[Arc<QueueSlot>]) -> Vec<Arc<QueueSlot>> {
+        let is_new =
+            |queue: &&Arc<QueueSlot>| !queues.iter().any(|known| Arc::ptr_eq(known, queue));
+        let new = self.with_leaving().filter(is_new);
+        queues.iter().chain(new).cloned().collect()
+    }
+
     pub(super) fn contains(&self, number: u32) -> bool {
         self.queues.iter().any(|queue| queue.number == number)
     }

@@ -8,13 +8,14 @@ use super::adapter::OsError;
 use super::allocation::Allocation;
 use super::hw_context::HwContext;
 use super::kernel_queue_error::KernelQueueError;
+use super::monitored_object::MonitoredFenceObject;
 use super::process::Process;
 use super::system_device::SystemDevice;
 use super::wait_cell::WaitError;
 use crate::abi::{LocalHandle, Packet};
-use crate::kmd::{Place, ProcessId, SaveAreaMove};
+use crate::kmd::{ContextAllocationId, DdiError, NodeError, Place, ProcessId, SaveAreaMove};
 use crate::shared::PoolPlace;
-use crate::sync::Arc;
+use crate::sync::{Arc, lock};
 use std::time::Duration;
 
 /// Why a save area stayed where it is.
@@ -76,16 +77,28 @@ impl Drop for PagedPlace {
 /// Who writes to an area of a suspended context does so once in a while: a log moves, an engine is replaced.
 const MOST_COPIES: usize = 8;
 
-/// Copies and moves, until nobody has written in between.
-fn until_done(
-    mut attempt: impl FnMut() -> Result<SaveAreaMove, MoveError>,
-) -> Result<(), MoveError> {
-    for _ in 0..MOST_COPIES {
-        if attempt()? == SaveAreaMove::Done {
-            return Ok(());
-        }
+/// A copy that was not waited for to its end. What its packet names stays open until it is over: a packet that
+/// names what is closed would end its queue.
+#[derive(Debug)]
+pub(super) struct UnfinishedCopy {
+    progress: Arc<MonitoredFenceObject>,
+    value: u64,
+    _places: [PagedPlace; 2],
+}
+
+impl UnfinishedCopy {
+    /// It has completed, or never will.
+    fn is_over(&self) -> bool {
+        self.progress.wait(self.value, Some(Duration::ZERO)) != Err(WaitError::TimedOut)
     }
-    Err(MoveError::Busy)
+}
+
+/// A context's allocation, and where it shall lie.
+struct Move {
+    id: ContextAllocationId,
+    from: Arc<PoolPlace>,
+    to: Arc<PoolPlace>,
+    bytes: u64,
 }
 
 impl SystemDevice {
@@ -99,36 +112,72 @@ impl SystemDevice {
         context: &HwContext,
         timeout: Option<Duration>,
     ) -> Result<(), MoveError> {
-        let adapter = self.process().adapter();
+        self.close_finished();
         if !context.is_suspended() {
             return Err(MoveError::NotSuspended);
         }
-        let owner = context.process().id();
-        let allocations = &adapter.context_allocations;
+        let allocations = &self.process().adapter().context_allocations;
         for (id, from, bytes) in allocations.of_context(context.handle()) {
             let Some(to) = allocations.another_place(id).map_err(OsError::from)? else {
                 continue;
             };
-            let source = PagedPlace::open(self.process(), &from, bytes, owner)?;
-            let target = PagedPlace::open(self.process(), &to, bytes, owner)?;
-            let copy = Packet::copy((target.handle(), 0), (source.handle(), 0), bytes);
-            let attempt = || {
-                self.finish(copy, timeout)?;
-                let place = Place::from(&*to);
-                let moved = adapter.ddi().move_context_allocation(id, place);
-                Ok(moved.map_err(OsError::from)?)
+            let asked = Move {
+                id,
+                from,
+                to,
+                bytes,
             };
-            until_done(attempt)?;
-            allocations.moved(id, &to);
+            self.move_save_area(&asked, context.process().id(), timeout)?;
+            allocations.moved(id, &asked.to);
         }
         Ok(())
     }
 
-    /// Has a paging packet executed.
-    fn finish(&self, packet: Packet, timeout: Option<Duration>) -> Result<(), MoveError> {
-        let queue = self.queue();
-        let value = queue.queue_commands(&[packet], Vec::new())?;
-        let progress = queue.progress_fence();
-        progress.wait(value, timeout).map_err(MoveError::Copy)
+    /// Closes what copies name that are over by now.
+    fn close_finished(&self) {
+        let mut left = std::mem::take(&mut *lock(&self.unfinished));
+        left.retain(|copy| !copy.is_over());
+        lock(&self.unfinished).append(&mut left);
+    }
+
+    /// Copies and moves one, until nobody has written to it in between.
+    fn move_save_area(
+        &self,
+        asked: &Move,
+        owner: ProcessId,
+        timeout: Option<Duration>,
+    ) -> Result<(), MoveError> {
+        let open = |place| PagedPlace::open(self.process(), place, asked.bytes, owner);
+        let (source, target) = (open(&asked.from)?, open(&asked.to)?);
+        let bytes = asked.bytes;
+        let copy = Packet::copy((target.handle(), 0), (source.handle(), 0), bytes);
+        let ddi = self.process().adapter().ddi();
+        for _ in 0..MOST_COPIES {
+            let queue = self.queue();
+            let value = queue.queue_commands(&[copy], Vec::new())?;
+            let progress = Arc::clone(queue.progress_fence());
+            if let Err(why) = progress.wait(value, timeout) {
+                let copy = UnfinishedCopy {
+                    progress,
+                    value,
+                    _places: [source, target],
+                };
+                if !copy.is_over() {
+                    lock(&self.unfinished).push(copy);
+                }
+                return Err(MoveError::Copy(why));
+            }
+            let moved = ddi.move_context_allocation(asked.id, Place::from(&*asked.to));
+            match moved {
+                Ok(SaveAreaMove::Done) => return Ok(()),
+                Ok(SaveAreaMove::WrittenSince) => {}
+                // It was resumed meanwhile.
+                Err(DdiError::Node(NodeError::NotSuspended)) => {
+                    return Err(MoveError::NotSuspended);
+                }
+                Err(error) => return Err(OsError::from(error).into()),
+            }
+        }
+        Err(MoveError::Busy)
     }
 }

@@ -14,7 +14,7 @@ use super::kernel_queue::KernelQueue;
 use super::kernel_queue_error::KernelQueueError;
 use super::monitored_object::MonitoredFenceObject;
 use super::process::Process;
-use super::wait_cell::WaitError;
+use super::save_areas::UnfinishedCopy;
 use crate::abi::wddm::DeviceExecutionState;
 use crate::abi::{LocalHandle, Packet};
 use crate::kmd::{OpenAllocation, ProcessId};
@@ -24,7 +24,9 @@ use std::ops::Range;
 /// See the file's head. On one node.
 #[derive(Debug)]
 pub struct SystemDevice {
+    /// Before what its packets name.
     queue: Mutex<Arc<KernelQueue>>,
+    pub(super) unfinished: Mutex<Vec<UnfinishedCopy>>,
     process: Arc<Process>,
     node_ordinal: u32,
 }
@@ -51,6 +53,7 @@ impl SystemDevice {
                 &process,
                 node_ordinal,
             )?)),
+            unfinished: Mutex::default(),
             process,
             node_ordinal,
         })
@@ -89,12 +92,12 @@ impl SystemDevice {
         })
     }
 
-    /// The queue of its packets: another one after a reset that took what the one before had, if it can be
-    /// made.
+    /// The queue of its packets: another one after the one before was stopped, as by a reset that took what it
+    /// had, if it can be made.
     #[must_use]
     pub fn queue(&self) -> Arc<KernelQueue> {
         let before = Arc::clone(&lock(&self.queue));
-        if before.error() != Some(WaitError::DeviceLost) {
+        if before.error().is_none() {
             return before;
         }
         let Ok(another) = KernelQueue::create_for_paging(&self.process, self.node_ordinal) else {

@@ -6,7 +6,7 @@
 //! place before; the next one reads the new one in the queues' descriptors.
 
 use super::{Node, NodeError};
-use crate::gpu::{NotTheSame, QueueSlot, SaveArea};
+use crate::gpu::{EngineLost, NotTheSame, QueueSlot, SaveArea};
 use crate::shared::Region;
 use crate::sync::{Arc, lock};
 
@@ -24,7 +24,7 @@ impl Node {
     /// Moves a save area of a suspended context to a place that has its content. `queues` are all of the node.
     ///
     /// # Errors
-    /// The context is not suspended, or has not left the engine; the place cannot be mapped.
+    /// The context is not suspended, or has not left the engine; that is lost; the place cannot be mapped.
     pub fn move_save_area(
         &self,
         context: u32,
@@ -35,7 +35,10 @@ impl Node {
         let mut inner = lock(&self.inner);
         let serviced = inner.serviced;
         // Of a lost engine nobody knows what it still stores, until another takes its place.
-        if inner.is_lost() || !inner.run_list.has_departed(context, serviced) {
+        if inner.is_lost() {
+            return Err(NodeError::Lost(EngineLost));
+        }
+        if !inner.run_list.has_departed(context, serviced) {
             return Err(NodeError::NotSuspended);
         }
         let mapping = Self::map_locked(&mut inner, region)?;
@@ -43,8 +46,10 @@ impl Node {
             Ok(before) => before,
             Err(NotTheSame) => return Ok(SaveAreaMove::WrittenSince),
         };
-        for queue in queues.iter().filter(|queue| queue.saves_to(area)) {
-            queue.states_moved();
+        for queue in inner.run_list.with_all(queues) {
+            if queue.saves_to(area) {
+                queue.states_moved();
+            }
         }
         drop(inner);
         // Unmapping takes time.

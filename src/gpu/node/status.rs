@@ -32,9 +32,12 @@ impl Node {
         let is_responsive = self.comes_to_boundary(left);
         let stalled_at = self.stalled_at();
         let inner = &mut *lock(&self.inner);
-        inner.silent_in = (!is_responsive)
-            .then(|| inner.number_under_way(stalled_at))
-            .flatten();
+        // Of a lost device that is known since the loss.
+        if !inner.device_lost {
+            inner.silent_in = (!is_responsive)
+                .then(|| inner.number_under_way(stalled_at))
+                .flatten();
+        }
         is_responsive
     }
 

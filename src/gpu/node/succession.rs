@@ -18,7 +18,7 @@
 
 use super::inner::{Inner, KnownFence, Life};
 use super::{Node, StalledAt, attach, retirement};
-use crate::abi::{DoorbellStatus, EngineReport, LocalHandle, ObjectId, QueueState, WordGroup};
+use crate::abi::{DoorbellStatus, EngineReport, LocalHandle, ObjectId, WordGroup};
 use crate::gpu::handle_table::HandleTable;
 use crate::gpu::spare_engines::WARM_SLICES;
 use crate::gpu::{
@@ -124,6 +124,7 @@ impl Node {
         if inner.life == Life::Stopping {
             return Err(ReplaceError::NotNow);
         }
+        let queues = &inner.run_list.with_all(queues);
         let has_ended = self.end_slices(inner);
         // Whoever rings from now on finds it lost, and leaves the packets in the ring.
         self.lose(inner);
@@ -368,11 +369,7 @@ impl Inner {
             return queues.find(|queue| queue.number == named.hw_queue).cloned();
         }
         let goes_on = |queue: &&Arc<QueueSlot>| {
-            let state = queue.state();
-            let state = QueueState {
-                read_index: state.read_index.max(queue.read_index()),
-                ..state
-            };
+            let state = QueueStanding::since_saved(queue.state(), queue.read_index());
             let standing = QueueStanding::of(&state, || queue.write_index());
             standing == QueueStanding::Runnable
         };

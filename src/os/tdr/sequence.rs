@@ -1,6 +1,6 @@
 //! Sequence: the steps of the documented recovery, a function each, in the order of the article (TD-02).
 
-use super::report::{ReportedQueue, TdrReport};
+use super::report::{ReportedQueue, ReportedWait, TdrReport};
 use super::snapshot::{QueueIds, Snapshot};
 use super::{TdrDebugMode, TdrLevel};
 use crate::abi::wddm::DeviceExecutionState;
@@ -107,6 +107,10 @@ impl AdapterState {
         if !tdr.supports_per_engine_tdr() {
             return self.reset_adapter(tdr, &group, &[], None);
         }
+        // All at once: they have one time together (TD-09).
+        for member in group.iter().copied().filter(|member| *member != node) {
+            tdr.request_preemption(member);
+        }
         let mut reset = Vec::new();
         for member in group.iter().copied() {
             let snapshot = if member == node {
@@ -190,7 +194,7 @@ impl AdapterState {
                 hw_queue,
                 last_submitted: ids.last_submitted,
                 last_completed: ids.last_completed,
-                wait: wait.map(|wait| (wait, self.value_of(ids.process, wait))),
+                wait: wait.map(|wait| self.reported(ids.process, wait)),
             })
         });
         self.tdr.add_report(TdrReport {
@@ -212,16 +216,16 @@ impl AdapterState {
         Ok(nodes.filter(|of| mask >> of & 1 == 1).collect())
     }
 
-    /// Whether a dependent engine comes to a boundary in the time that a status takes at most; or it is reset
-    /// with the one that hangs (TD-09).
+    /// Whether a dependent engine, which was asked to, comes to a boundary in the time that a status takes at
+    /// most since then; or it is reset with the one that hangs.
     fn is_preempted(&self, tdr: &dyn TdrDdi, node: u32) -> Result<bool, StillInside> {
-        tdr.request_preemption(node);
         self.alone(|| tdr.query_engine_status(node))
     }
 
-    fn value_of(&self, process: Option<ProcessId>, wait: HwQueueWait) -> Option<u64> {
-        let fence = self.fence_of_handle(process?, wait.handle)?;
-        Some(fence.current_value())
+    fn reported(&self, process: Option<ProcessId>, wait: HwQueueWait) -> ReportedWait {
+        let fence = process.and_then(|process| self.fence_of_handle(process, wait.handle));
+        let fence = fence.map(|fence| (fence.current_value(), fence.signallers(&self.devices)));
+        ReportedWait { wait, fence }
     }
 
     /// Resets one engine, and looks at what it says of that.
