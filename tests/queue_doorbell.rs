@@ -6,7 +6,7 @@ mod support {
     pub(crate) mod bench;
 }
 
-use native_fence::abi::{DoorbellStatus, LogType, Packet, RingControl};
+use native_fence::abi::{DoorbellStatus, LogType};
 use native_fence::gpu::NodePolicy;
 use native_fence::kmd::DoorbellId;
 use native_fence::os::{OsError, QueueStop};
@@ -15,7 +15,7 @@ use native_fence::{
     WaitError,
 };
 use std::thread;
-use support::bench::{Bench, Call, Failing, LONG, complete, on_every_bench, until};
+use support::bench::{Bench, Call, Failing, LONG, complete, fault, on_every_bench, until};
 
 fn without(bench: &Bench) -> HwQueue {
     let options = HwQueueOptions::default();
@@ -205,16 +205,7 @@ fn hq_02_the_driver_may_refuse_a_doorbell() {
 fn hq_02_another_doorbell_does_not_revive_a_stopped_queue() {
     on_every_bench(NodePolicy::default(), |bench| {
         let queue = bench.queue();
-        let (control, packets) = queue.raw_memory();
-        packets.word(Packet::CONTROL).put(0xff);
-        control.word(RingControl::WRITE_INDEX).publish(1);
-        // The engine may have looked before the ring; then the queue is stopped, and refuses it.
-        let _ = queue.ring_doorbell();
-        let ended = queue.progress_fence().wait(1, LONG);
-        assert!(
-            matches!(ended, Err(WaitError::QueueFaulted(_))),
-            "{ended:?}"
-        );
+        fault(&queue);
         queue.destroy_doorbell().unwrap();
         queue.create_doorbell().unwrap();
         assert_eq!(queue.doorbell_status(), DoorbellStatus::DisconnectedAbort);

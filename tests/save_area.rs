@@ -23,20 +23,12 @@ use native_fence::{Allocation, CommandList, HwContext, HwQueue, WaitError};
 use std::sync::Arc;
 use std::time::Duration;
 use support::bench::{
-    Bench, Call, FOR_EVER, LONG, Moment, complete, hang, on_every_bench, on_recovering_benches,
-    soon, until,
+    Bench, Call, FOR_EVER, LONG, Moment, complete, fill, hang, large, on_every_bench,
+    on_recovering_benches, short, soon, until, words,
 };
 
 fn context(bench: &Bench) -> HwContext {
     bench.device.create_context(0, 1).unwrap()
-}
-
-/// Slices end at once, so that a transfer takes several.
-fn short_slices() -> NodePolicy {
-    NodePolicy {
-        slice_time: Duration::ZERO,
-        ..NodePolicy::default()
-    }
 }
 
 fn is_made(call: &Call) -> Option<(CreateContextAllocation, ContextAllocationId)> {
@@ -200,12 +192,10 @@ fn pr_13_a_system_context_has_none_and_a_device_may_have_one() {
 /// A queue in the middle of a fill, suspended; what it fills, and the value that completes it.
 fn fill_in_the_middle(bench: &Bench) -> (HwQueue, Allocation, u64) {
     let mut queue = bench.queue();
-    let memory = bench.device.create_allocation(2 << 20).unwrap();
-    let mut fill = CommandList::new();
-    fill.fill(&memory, 0..memory.bytes(), 7);
+    let memory = large(bench);
     bench.until_parked();
     let gate = bench.engine.close();
-    let end = queue.submit(&fill).unwrap();
+    let end = queue.submit(&fill(&memory, 7)).unwrap();
     until("the fill has begun", || {
         if word(&memory, 0) == 0 && bench.engine.at_gate() > 0 {
             gate.let_pass(1);
@@ -230,9 +220,8 @@ fn word(of: &Allocation, at: u64) -> u64 {
 }
 
 fn is_filled(memory: &Allocation, from: u64) -> bool {
-    let mut words = vec![0; ((memory.bytes() - from) / 8) as usize];
-    memory.read(from, &mut words);
-    words.iter().all(|word| *word == 7)
+    let from = from as usize / 8;
+    words(memory)[from..].iter().all(|word| *word == 7)
 }
 
 /// PR-13: what a preempted packet needs to go on lies in the area. A save that was begun and not finished is
@@ -242,7 +231,7 @@ fn is_filled(memory: &Allocation, from: u64) -> bool {
 /// Kills `a-torn-save-is-taken`.
 #[test]
 fn pr_13_a_packet_goes_on_from_its_area() {
-    on_every_bench(short_slices(), |bench| {
+    on_every_bench(short(), |bench| {
         for (is_finished, first_word) in [(false, 0), (true, 7)] {
             let (queue, memory, end) = fill_in_the_middle(bench);
             let area = only_area(bench, of(&queue).handle());
@@ -305,7 +294,7 @@ fn pr_13_the_area_says_where_a_queue_stands() {
 /// Kills `a-moved-area-is-looked-for-where-it-was`, `a-moved-area-is-empty`.
 #[test]
 fn pr_14_a_moved_save_area_keeps_its_content() {
-    on_every_bench(short_slices(), |bench| {
+    on_every_bench(short(), |bench| {
         let system = SystemDevice::open(bench.adapter.os(), 0).unwrap();
         let (queue, memory, end) = fill_in_the_middle(bench);
         let context = of(&queue);

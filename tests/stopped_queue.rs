@@ -15,7 +15,9 @@ use native_fence::kmd::Interrupt;
 use native_fence::os::QueueStop;
 use native_fence::{CommandList, KernelQueue, SubmitError, WaitError};
 use std::time::Duration;
-use support::bench::{Bench, Failing, complete, on_every_bench, on_monitored_benches, until};
+use support::bench::{
+    Bench, Failing, complete, fault, on_every_bench, on_monitored_benches, until,
+};
 
 const LONG: Duration = Duration::from_secs(20);
 
@@ -58,15 +60,7 @@ fn hq_01_a_stopped_queue_does_not_connect_again() {
     on_every_engine(|adapter| {
         let device = adapter.create_device();
         let mut queue = device.create_hw_queue().unwrap();
-        let (control, packets) = queue.raw_memory();
-        packets.word(Packet::CONTROL).put(0xff);
-        control.word(RingControl::WRITE_INDEX).publish(1);
-        // The engine may have looked before the ring; then the queue is stopped, and refuses it.
-        let _ = queue.ring_doorbell();
-        let ended = queue.progress_fence().wait(1, LONG);
-        let Err(WaitError::QueueFaulted(fault)) = ended else {
-            panic!("{ended:?}")
-        };
+        let fault = fault(&queue);
         assert_eq!((fault.code, fault.packet), (FaultCode::Opcode, 0));
 
         queue.os().disconnect_doorbell();
@@ -94,15 +88,7 @@ fn hq_01_a_stopped_queue_is_made_anew_or_fallen_back_from() {
     on_every_bench(NodePolicy::default(), |bench| {
         let fence = bench.fence(0);
         let queue = bench.queue();
-        let (control, packets) = queue.raw_memory();
-        packets.word(Packet::CONTROL).put(0xff);
-        control.word(RingControl::WRITE_INDEX).publish(1);
-        let _ = queue.ring_doorbell();
-        let ended = queue.progress_fence().wait(1, LONG);
-        assert!(
-            matches!(ended, Err(WaitError::QueueFaulted(_))),
-            "{ended:?}"
-        );
+        fault(&queue);
         assert_eq!(queue.doorbell_status(), DoorbellStatus::DisconnectedAbort);
         drop(queue);
         complete(&mut bench.queue(), CommandList::new().signal(&fence, 1));

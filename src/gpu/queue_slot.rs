@@ -441,12 +441,19 @@ impl QueueSlot {
     pub fn next_progress_value(&self) -> Option<u64> {
         let ring = plain::lock(&self.ring);
         let ring = ring.as_ref()?;
-        let write = ring.ring_control.host.word(RingControl::WRITE_INDEX);
-        let read = self.state().read_index.max(self.read_index());
-        let queued = write.observe().wrapping_sub(read).min(ring.ring_capacity);
-        let packets = (0..queued).map(|ahead| read_packet(ring, read.wrapping_add(ahead)));
+        let (read, queued) = self.queued(ring);
+        let packets = (0..queued.min(ring.ring_capacity))
+            .map(|ahead| read_packet(ring, read.wrapping_add(ahead)));
         let mut progress = packets.filter(|packet| packet.opcode() == Some(Opcode::Progress));
         progress.next().map(|packet| packet.value)
+    }
+
+    /// The running index of the packet at its head, and how many its user says that are queued: any number, to
+    /// be checked.
+    fn queued(&self, ring: &RingPlaces) -> (u64, u64) {
+        let write = ring.ring_control.host.word(RingControl::WRITE_INDEX);
+        let read = self.state().read_index.max(self.read_index());
+        (read, write.observe().wrapping_sub(read))
     }
 
     /// The packet at its head and the running index of that, as its user may have changed it; `None` where
@@ -455,9 +462,7 @@ impl QueueSlot {
     pub fn head(&self) -> Option<(u64, Packet)> {
         let ring = plain::lock(&self.ring);
         let ring = ring.as_ref()?;
-        let write = ring.ring_control.host.word(RingControl::WRITE_INDEX);
-        let read = self.state().read_index.max(self.read_index());
-        let queued = write.observe().wrapping_sub(read);
+        let (read, queued) = self.queued(ring);
         let is_queued = (1..=ring.ring_capacity).contains(&queued);
         is_queued.then(|| (read, read_packet(ring, read)))
     }

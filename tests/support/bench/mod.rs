@@ -12,6 +12,7 @@ mod ddi_hooks;
 mod ddi_record;
 mod ddi_spy;
 mod engine_spy;
+mod faulted;
 mod fences;
 pub(crate) mod monitored;
 mod raw_log;
@@ -33,6 +34,7 @@ pub(crate) use adapter::{
 pub(crate) use book::{Call, Failing, MadeDoorbell, Moment, Passed, Published};
 pub(crate) use ddi_spy::DdiSpy;
 pub(crate) use engine_spy::{Closed, EngineSpy, Mapped};
+pub(crate) use faulted::fault;
 pub(crate) use fences::{each, fences, monitored_values, nobody_waits, signal};
 pub(crate) use raw_log::RawLog;
 pub(crate) use recovering::{FOR_EVER, hang, on_recovering_benches, soon};
