@@ -1,12 +1,15 @@
 //! Preemption: a wait that was taken out and came back against one that stood there all the time; suspend and
 //! resume of a context that has something on the engine against one that has nothing; a signal of high
-//! priority while a low one has endless work against one on an engine that has nothing else.
+//! priority while a low one has endless work against one on an engine that has nothing else. Besides the times,
+//! the slices that the engine began meanwhile: until a preemption was acknowledged, and until the CPU saw the
+//! signal.
 
 mod support;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use native_fence::{Adapter, Allocation, CommandList, Device, Fence, HwContext, HwQueue};
 use std::time::{Duration, Instant};
+use support::slices::Slices;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Bytes of a fill that keeps an engine for longer than a signal takes, and how many are queued at a time.
@@ -46,9 +49,13 @@ impl Waiting {
         begun.expect("the queue comes to its wait");
     }
 
-    fn preempt(&self) {
+    /// Slices that began before the preemption was acknowledged.
+    fn preempt(&self, adapter: &Adapter) -> u64 {
+        let before = Slices::begun(adapter);
         self.context.suspend(PATIENCE).expect("it is suspended");
+        let slices = Slices::begun(adapter) - before;
         self.context.resume();
+        slices
     }
 
     /// From the CPU's signal to the CPU's sight of the queue's.
@@ -68,19 +75,20 @@ fn waits(criterion: &mut Criterion, adapter: &Adapter) {
         ("preempted and resumed before", true),
         ("never preempted", false),
     ] {
-        let mut waiting = Waiting::new(&device);
+        let (mut waiting, mut slices) = (Waiting::new(&device), Slices::default());
         group.bench_function(name, |bencher| {
             bencher.iter_custom(|times| {
                 let once = |_| {
                     waiting.stand();
                     if is_preempted {
-                        waiting.preempt();
+                        slices.note(waiting.preempt(adapter));
                     }
                     waiting.release()
                 };
                 (0..times).map(once).sum()
             });
         });
+        slices.say("until its preemption was acknowledged");
     }
     group.finish();
 }
@@ -90,11 +98,22 @@ fn suspend(criterion: &mut Criterion, adapter: &Adapter) {
     let mut group = criterion.benchmark_group("suspend and resume a context");
     let (mut standing, idle) = (Waiting::new(&device), Waiting::new(&device));
     standing.stand();
-    for (name, waiting) in [
-        ("whose queue stands at a wait", &standing),
-        ("whose queue has nothing", &idle),
+    for (name, waiting, has_load) in [
+        ("whose queue stands at a wait", &standing, false),
+        ("the same beside endless work", &standing, true),
+        ("whose queue has nothing", &idle, false),
     ] {
-        group.bench_function(name, |bencher| bencher.iter(|| waiting.preempt()));
+        let mut low = has_load.then(|| Endless::new(&device));
+        let mut slices = Slices::default();
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| {
+                if let Some(low) = &mut low {
+                    low.go_on();
+                }
+                slices.note(waiting.preempt(adapter));
+            });
+        });
+        slices.say("until it was acknowledged");
     }
     group.finish();
     standing.release();
@@ -144,6 +163,7 @@ fn priority(criterion: &mut Criterion, adapter: &Adapter) {
         ("beside endless work of low priority", true),
     ] {
         let mut low = has_load.then(|| Endless::new(&device));
+        let mut slices = Slices::default();
         group.bench_function(name, |bencher| {
             bencher.iter_custom(|times| {
                 let mut time = Duration::ZERO;
@@ -152,15 +172,18 @@ fn priority(criterion: &mut Criterion, adapter: &Adapter) {
                         low.go_on();
                     }
                     value += 1;
+                    let before = Slices::begun(adapter);
                     let begin = Instant::now();
                     let signal = queue.submit(CommandList::new().signal(&fence, value));
                     signal.expect("it is submitted");
                     fence.wait(value, PATIENCE).expect("it is signalled");
                     time += begin.elapsed();
+                    slices.note(Slices::begun(adapter) - before);
                 }
                 time
             });
         });
+        slices.say("until it was seen");
     }
     group.finish();
 }

@@ -14,8 +14,7 @@ use crate::shared::{NoLocalMemory, Providers};
 use crate::sync::{Arc, lock};
 use crate::umd::Device;
 use crate::vulkan::{
-    self, AdapterInfo, DeviceLoss, Instance, InstanceOptions, MemoryOptions, MemoryPlacement,
-    SystemMemory,
+    self, AdapterInfo, Instance, InstanceOptions, MemoryOptions, MemoryPlacement, SystemMemory,
 };
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -229,7 +228,7 @@ fn spare_engine(
     injection: Option<&Arc<Injection>>,
 ) -> anyhow::Result<Box<dyn Engine>> {
     let instance = Instance::new(InstanceOptions { validation })?;
-    let loss = injection.map(|_| DeviceLoss::new());
+    let loss = injection.map(|injection| injection.take_spare());
     let queue = EngineUnit::open_own(&instance, info, loss.clone())?;
     let engine = ShaderEngine::new(queue, tuning)?.with_providers(providers);
     Ok(Box::new(match injection.zip(loss) {
@@ -302,7 +301,7 @@ impl Adapter {
         let crowd = Crowd::new(room);
         let nodes = Self::nodes(engines, options.policy, crowd)?;
         let recovers = options.tdr.recovers();
-        let spares = recovers.then(|| SpareEngines::new(options.spares, spare));
+        let spares = recovers.then(|| SpareEngines::new(options.spares.for_unit(unit), spare));
         let driver = DriverOptions {
             shared_device: unit == EngineUnit::Queue,
             ..options.driver.clone()
@@ -443,6 +442,13 @@ impl Adapter {
     pub fn has_spare(&self) -> bool {
         let driver = self.driver.upgrade();
         driver.is_some_and(|driver| driver.has_spare())
+    }
+
+    /// Engines that were given up and have not ended: in the background, or never.
+    #[must_use]
+    pub fn engines_given_up(&self) -> u64 {
+        let driver = self.driver.upgrade();
+        driver.map_or(0, |driver| driver.given_up())
     }
 
     /// The OS's adapter: caps, counters, the driver.

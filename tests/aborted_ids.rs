@@ -1,4 +1,4 @@
-//! Ids of submissions when packets are preempted, aborted, or complete while their engine is reset (TD-04,
+//! Ids of submissions when packets are preempted, aborted, or complete while their engine is reset (TD-03, TD-04,
 //! TD-05).
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -73,6 +73,58 @@ fn run_before_the_reset(
     });
 }
 
+/// TD-03: of kernel-mode queues, whose ids are the OS's own: an aborted id below the last completed one, above the
+/// last submitted one, or between them and not in the hardware queue any more, since its command was preempted
+/// and has another id, stops the adapter with 0x119, P1 = 0xA, the id and the last completed one. (Of user-mode
+/// queues the first: `tests/engine_reset.rs`.)
+///
+/// Kills `ids-of-kernel-mode-queues-are-believed` and `an-aborted-id-need-not-be-queued`.
+#[test]
+fn td_03_an_id_that_the_engine_does_not_have_stops_the_adapter() {
+    for place in 0..3 {
+        on_benches(1, |bench| {
+            let innocent = bench.adapter.create_device();
+            let context = innocent.create_context(0, 1).unwrap();
+            let mut kept = context.create_kernel_queue().unwrap();
+            let mut guilty = bench.device.create_kernel_queue().unwrap();
+            let done = guilty.submit(CommandList::new().nop()).unwrap();
+            guilty.progress_fence().wait(done, LONG).unwrap();
+            let ids = || bench.adapter.os().submission_ids(0);
+            let completed = bench.initialised(0);
+            // No engine executes it, so it is handed over, taken back and handed over again.
+            context.suspend(LONG).unwrap();
+            kept.submit(CommandList::new().nop()).unwrap();
+            let preempted = completed + 1;
+            until("it is handed over", || ids() == (preempted, completed));
+            bench.adapter.os().preempt(0).unwrap();
+            let submitted = preempted + 2;
+            until("it has another id", || ids() == (preempted + 1, completed));
+            let wrong = [completed - 1, preempted, submitted + 1][place];
+            bench.spy.answer_reset(move |reset| {
+                Ok(ResetEngine {
+                    last_aborted_fence_id: wrong,
+                    ..reset
+                })
+            });
+            bench.until_parked();
+            let _gate = bench.engine.close();
+            guilty.submit(CommandList::new().nop()).unwrap();
+            until("it is handed over too", || ids() == (submitted, completed));
+            until("the adapter is stopped", || {
+                bench.adapter.os().stopped().is_some()
+            });
+            assert_noted(bench, Record::VIDEO_SCHEDULER_INTERNAL_ERROR);
+            let record = bench.adapter.os().stopped().unwrap();
+            assert_eq!(record.parameters[..3], [0xa, wrong, completed]);
+            assert!(record.is_bug_check());
+            for queue in [&guilty, &kept] {
+                let ended = queue.progress_fence().wait(99, LONG);
+                assert_eq!(ended, Err(WaitError::AdapterStopped));
+            }
+        });
+    }
+}
+
 /// TD-04: the last completed id is known at any time and advances by completions alone: what is preempted
 /// gets other ids, and the last completed one stays until those have completed.
 ///
@@ -93,10 +145,12 @@ fn td_04_the_last_completed_id_advances_by_completions_alone() {
         });
         let target = bench.device.create_allocation(1 << 20).unwrap();
         let mut queue = bench.device.create_kernel_queue().unwrap();
+        let before = bench.initialised(0);
         let value = queue.submit(CommandList::new().nop()).unwrap();
         queue.progress_fence().wait(value, LONG).unwrap();
+        let first = before + 1;
         until("the first one is told", || {
-            bench.adapter.os().submission_ids(0) == (1, 1)
+            bench.adapter.os().submission_ids(0) == (first, first)
         });
         bench.until_parked();
         let gate = bench.engine.close();
@@ -107,10 +161,10 @@ fn td_04_the_last_completed_id_advances_by_completions_alone() {
         until("a slice is in flight", || bench.engine.at_gate() > 0);
         // By this thread, or by the one that handled the first completion and has not come back from that.
         until("both are handed over", || {
-            bench.adapter.os().submission_ids(0) == (3, 1)
+            bench.adapter.os().submission_ids(0) == (first + 2, first)
         });
         bench.adapter.os().preempt(0).unwrap();
-        assert_eq!(bench.adapter.os().submission_ids(0), (3, 1));
+        assert_eq!(bench.adapter.os().submission_ids(0), (first + 2, first));
         drop(gate);
         queue.progress_fence().wait(value, LONG).unwrap();
         until("all have completed", || {
@@ -137,6 +191,7 @@ fn td_04_a_reset_completes_the_aborted_id() {
         let mut guilty = bench.device.create_kernel_queue().unwrap();
         let innocent = bench.adapter.create_device();
         let mut queue = innocent.create_kernel_queue().unwrap();
+        let before = bench.initialised(0);
         bench.until_parked();
         let (ids, answers) = (ids_at(bench, TdrCall::ResumeHwEngine(0), 1), answers(bench));
         let _gate = bench.engine.close();
@@ -149,10 +204,10 @@ fn td_04_a_reset_completes_the_aborted_id() {
         let aborted: Vec<_> = answers.lock().unwrap().clone();
         assert_eq!(aborted.len(), 1);
         assert_eq!(aborted[0].hw_queue, Some(guilty.os().handle()));
-        assert_eq!(aborted[0].last_aborted_fence_id, 2);
-        assert_eq!(*ids.lock().unwrap(), [(3, 2)]);
+        assert_eq!(aborted[0].last_aborted_fence_id, before + 2);
+        assert_eq!(*ids.lock().unwrap(), [(before + 3, before + 2)]);
         until("the others have completed with new ids", || {
-            bench.adapter.os().submission_ids(0) == (5, 5)
+            bench.adapter.os().submission_ids(0) == (before + 5, before + 5)
         });
     });
 }
@@ -163,10 +218,14 @@ fn td_04_a_reset_completes_the_aborted_id() {
 #[test]
 fn td_04_an_adapter_reset_completes_the_last_submitted_id_of_every_node() {
     on_benches(2, |bench| {
-        bench.spy.fail_tdr(TdrCall::ResetEngine(0));
+        // Whichever of the two is found first.
+        for node in [0, 1] {
+            bench.spy.fail_tdr(TdrCall::ResetEngine(node));
+        }
         let devices = [0, 1].map(|_| bench.adapter.create_device());
         let mut queues =
             [0, 1].map(|node| devices[node].create_kernel_queue_on(node as u32).unwrap());
+        let before = [0, 1].map(|node| bench.initialised(node));
         bench.until_parked();
         let ids = ids_at(bench, TdrCall::RestartFromTimeout, 2);
         let _gates = [0, 1].map(|node: usize| bench.engines[node].close());
@@ -179,7 +238,8 @@ fn td_04_an_adapter_reset_completes_the_last_submitted_id_of_every_node() {
             queue.progress_fence().wait(9, LONG).unwrap_err();
         }
         assert_noted(bench, Record::VIDEO_TDR_TIMEOUT_DETECTED);
-        assert_eq!(*ids.lock().unwrap(), [(1, 1), (2, 2)]);
+        let last = [before[0] + 1, before[1] + 2];
+        assert_eq!(*ids.lock().unwrap(), last.map(|last| (last, last)));
         for device in &devices {
             assert_ne!(device.execution_state(), DeviceExecutionState::ACTIVE);
         }
@@ -187,8 +247,10 @@ fn td_04_an_adapter_reset_completes_the_last_submitted_id_of_every_node() {
         let mut queue = again.create_kernel_queue_on(1).unwrap();
         let value = queue.submit(CommandList::new().nop()).unwrap();
         assert_eq!(queue.progress_fence().wait(value, LONG), Ok(()));
+        // One more for the new queue's save area.
+        let next = last[1] + 2;
         until("the next id is the next one", || {
-            bench.adapter.os().submission_ids(1) == (3, 3)
+            bench.adapter.os().submission_ids(1) == (next, next)
         });
     });
 }
@@ -245,6 +307,7 @@ fn td_05_a_command_that_completes_late_is_taken_for_aborted() {
     on_benches(1, |bench| {
         let mut guilty = bench.device.create_kernel_queue().unwrap();
         let target = bench.device.create_allocation(64).unwrap();
+        let aborted = bench.initialised(0) + 2;
         let first = guilty.submit(CommandList::new().nop()).unwrap();
         guilty.progress_fence().wait(first, LONG).unwrap();
         bench.until_parked();
@@ -257,7 +320,7 @@ fn td_05_a_command_that_completes_late_is_taken_for_aborted() {
         run_before_the_reset(bench, gate, move || progress.current_value() >= value);
         assert_noted(bench, Record::VIDEO_ENGINE_TIMEOUT_DETECTED);
         let expected = ResetEngine {
-            last_aborted_fence_id: 2,
+            last_aborted_fence_id: aborted,
             hw_queue: Some(guilty.os().handle()),
         };
         assert_eq!(*answers.lock().unwrap(), [expected]);
@@ -266,7 +329,8 @@ fn td_05_a_command_that_completes_late_is_taken_for_aborted() {
         let mut words = [0; 8];
         target.read(0, &mut words);
         assert_eq!(words, [7; 8]);
-        assert_eq!(bench.adapter.os().submission_ids(0), (2, 2));
+        let ids = bench.adapter.os().submission_ids(0);
+        assert_eq!(ids, (aborted, aborted));
     });
 }
 

@@ -95,7 +95,7 @@ fn nf_05_an_unanswered_raise_raises_no_more() {
     let bench = Bench::new();
     let fence = bench.fence(0);
     let (words, id) = (Words::of(&fence), native(&fence).id());
-    let mut queue = bench.queue();
+    let mut queue = bench.then_parked(|| bench.queue());
     bench.spy.keep_interrupts();
 
     // With no slice in flight: the next signal is compared with it.
@@ -131,9 +131,10 @@ fn nf_07_an_adoption_raises_iff_current_value_is_greater() {
         let bench = Bench::new();
         let fence = bench.fence(0);
         let (words, id) = (Words::of(&fence), native(&fence).id());
+        let mut queue = bench.then_parked(|| bench.queue());
         bench.spy.keep_interrupts();
         let gate = bench.engine.close();
-        let mut queue = bench.queue();
+        queue.submit(&CommandList::new()).unwrap();
         until("a slice is in flight", || bench.engine.at_gate() > 0);
 
         words.post(&bench, &fence, 4);
@@ -174,8 +175,8 @@ fn nf_08_update_monitored_values_waits_for_no_engine() {
     let bench = Bench::new();
     let fences: Vec<Fence> = (0..40).map(|_| bench.fence(0)).collect();
     let words: Vec<Words> = fences.iter().map(Words::of).collect();
-    bench.spy.keep_interrupts();
     let mut queue = bench.then_parked(|| bench.queue());
+    bench.spy.keep_interrupts();
 
     // Of the first kind: signalled before the call, unwatched.
     bench.then_parked(|| signal_on(&mut queue, &fences[0], 3));
@@ -337,8 +338,8 @@ fn nf_08_the_call_and_the_service_routine_exclude_each_other() {
 fn nf_17_a_batch_of_monitored_values_takes_effect_whole() {
     for in_flight in [false, true] {
         let bench = Bench::new();
-        bench.spy.keep_interrupts();
         let mut queue = bench.then_parked(|| bench.queue());
+        bench.spy.keep_interrupts();
         let fences: Vec<Fence> = (0..6).map(|_| bench.fence(0)).collect();
         let words: Vec<Block> = fences
             .iter()

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use assert_cmd::cargo::cargo_bin_cmd;
+use native_fence::vulkan::LossyCall;
 use serde_json::Value;
 use std::process::Output;
 use std::time::Duration;
@@ -20,14 +21,26 @@ fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).expect("it prints UTF-8")
 }
 
-/// The one run of a kind of hang, if the device has native fences at all.
-fn run_of(kind: &str) -> Option<Value> {
-    let output = tdr(&["--inject", kind, "--delay", "1s", "--json"]);
+/// A kind of hang with these arguments beside it, if the device has native fences at all.
+fn output_of(kind: &str, arguments: &[&str]) -> Option<Output> {
+    let all = ["--inject", kind, "--delay", "1s", "--json"];
+    let output = tdr(&[&all, arguments].concat());
     let said = text(&output.stderr);
     if said.contains("no native fences") && std::env::var_os("NFENCE_REQUIRE_DEVICE").is_none() {
         println!("left out: {said}");
         return None;
     }
+    Some(output)
+}
+
+/// The one run of a kind of hang.
+fn run_of(kind: &str) -> Option<Value> {
+    run_with(kind, &[])
+}
+
+fn run_with(kind: &str, arguments: &[&str]) -> Option<Value> {
+    let output = output_of(kind, arguments)?;
+    let said = text(&output.stderr);
     let findings: Value = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|error| panic!("{error}: {}; {said}", text(&output.stdout)));
     assert_eq!(output.status.code(), Some(0), "{findings:#}");
@@ -122,8 +135,12 @@ fn help_names_the_kinds_and_shows_examples() {
         "stopped-process",
         "endless",
         "abort",
+        "comes-back",
         "dispatch",
         "stall",
+        "--call",
+        "--at",
+        "vkQueueSubmit",
         "Examples:",
         "Exit codes:",
     ] {
@@ -140,11 +157,26 @@ fn a_command_line_that_is_not_understood_ends_with_2() {
         &["--delay", "1ms"],
         &["--device", ""],
         &["--quick"],
+        &["--call", "vkQueueSubmit"],
+        &["--inject", "lost", "--at", "1"],
+        &["--inject", "lost", "--call", "vkQueueSubmit", "--at", "0"],
+        &["--inject", "stall", "--call", "vkQueueSubmit"],
+        &["--inject", "lost", "--call", "vkQueueDance"],
     ] {
         let output = tdr(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert_eq!(text(&output.stdout), "");
         assert!(text(&output.stderr).contains("--help"), "{arguments:?}");
+    }
+}
+
+/// A name that is none is answered with those there are.
+#[test]
+fn an_unknown_call_is_answered_with_those_there_are() {
+    let output = tdr(&["--inject", "lost", "--call", "vkQueueDance"]);
+    let said = text(&output.stderr);
+    for name in LossyCall::ALL.map(LossyCall::name) {
+        assert!(said.contains(name), "{name}: {said}");
     }
 }
 
@@ -168,6 +200,85 @@ fn td_12_a_loss_is_shown_to_be_recovered_from() {
         expect_recovery(&run);
         let report = run["reports"][0].as_str().unwrap();
         assert!(report.contains("its device is lost"), "{report}");
+    }
+}
+
+/// TD-12: the same at calls that the engine makes while a job runs.
+///
+/// Kills `the-device-is-lost-at-no-call`.
+#[test]
+fn td_12_a_loss_is_shown_at_a_call_of_ones_choice() {
+    for (call, at) in [
+        ("vkQueueSubmit", 1),
+        ("vkQueueSubmit", 5),
+        ("vkWaitSemaphores", 2),
+    ] {
+        let Some(run) = run_with("lost", &["--call", call, "--at", &at.to_string()]) else {
+            return;
+        };
+        expect_recovery(&run);
+        assert_eq!(run["lost_at"]["call"], call);
+        assert_eq!(run["lost_at"]["at"], at);
+    }
+}
+
+/// A call that the job does not come to is no loss, and nothing is said to be recovered from: the error says how
+/// many there were.
+///
+/// Kills `a-loss-that-never-came-is-shown`.
+#[test]
+fn td_12_a_loss_that_never_comes_is_an_error() {
+    for (call, at) in [("vkQueueSubmit", "1000000"), ("vkCreateDevice", "1")] {
+        let Some(output) = output_of("lost", &["--call", call, "--at", at]) else {
+            return;
+        };
+        assert_eq!(output.status.code(), Some(1));
+        assert_eq!(text(&output.stdout), "");
+        let said = text(&output.stderr);
+        let (before, after) = said.split_once(" times").expect(said);
+        let calls = before.rsplit(' ').next().unwrap();
+        let calls: u64 = calls.parse().expect(said);
+        assert_eq!(calls > 0, call == "vkQueueSubmit", "{said}");
+        assert!(before.contains(call) && after.contains(at), "{said}");
+    }
+}
+
+/// TD-06: a packet that heeds the abort word is ended by it, and its engine goes on; where the driver ends every
+/// loop it is said that nothing hung.
+///
+/// Kills `no-slice-counts-as-cut` where a driver ends loops.
+#[test]
+fn td_06_an_abort_is_shown_to_be_heeded_or_never_hung() {
+    if let Some(run) = run_of("abort") {
+        assert_eq!(run["engine_resets"], 0, "{run:#}");
+        assert_eq!(run["goes_on_anew"], true);
+        assert_eq!(run["innocent_state"], ACTIVE);
+        if run["outcome"] == "never_hung" {
+            assert!(run["slices_cut"].as_u64().unwrap() > 0, "{run:#}");
+            assert_eq!(run["guilty_state"], ACTIVE);
+            assert_eq!(run["records"], Value::Array(Vec::new()));
+            return;
+        }
+        expect_outcome(&run, "recovered", &[ENGINE_0]);
+        assert_eq!(run["guilty_wait"], "the device is lost");
+        assert_eq!(run["guilty_state"], HUNG);
+    }
+}
+
+/// TD-23, in part: an engine that was given up comes back to life by itself, to the slice behind the kernel: the
+/// fence, the progress fence, the read index and the log are as they were, and the innocent go on.
+///
+/// It was asked to yield before, and does, with its packet not begun: it would do no harm where it is not cut off
+/// either. `tests/cut_off.rs` has one that goes on with a packet.
+///
+/// Kills `nothing-is-given-up-that-could-come-back`.
+#[test]
+fn td_23_an_engine_that_comes_back_is_shown_to_change_nothing() {
+    if let Some(run) = run_of("comes-back") {
+        expect_recovery(&run);
+        assert_eq!(run["came_back"], true);
+        let found = run["verdict_us"].as_u64().unwrap();
+        assert!(found >= 1_000_000, "it has all of TdrDelay: {found}");
     }
 }
 
@@ -228,6 +339,28 @@ fn td_13_an_endless_packet_is_recovered_from_or_never_hung() {
         assert!(run["slices_cut"].as_u64().unwrap() > 0, "{run:#}");
         assert_eq!(run["process_gone"], false);
         assert_eq!(run["engine_resets"], 0);
+    }
+}
+
+/// TD-13: how long innocent programs were held up is judged: less than a second beyond TdrDelay on the engine
+/// that does not answer, less than a second on the other.
+///
+/// Kills `nobody-looks-how-long-it-took`.
+#[test]
+fn td_13_how_long_others_are_held_up_is_judged() {
+    if let Some(run) = run_of("dispatch") {
+        let bounds = run["bounds"].as_array().unwrap();
+        assert_eq!(bounds.len(), 2, "{run:#}");
+        let engines = ["same_engine", "other_engine"];
+        for ((bound, engine), limit) in bounds.iter().zip(engines).zip([2_000_000, 1_000_000]) {
+            assert_eq!(bound["limit_us"], limit, "{engine}");
+            assert_eq!(bound["measured_us"], run[engine]["longest_us"], "{engine}");
+            assert_eq!(bound["held"], true, "{engine}");
+        }
+        assert_eq!(
+            (&bounds[0]["engine"], &bounds[1]["engine"]),
+            (&0.into(), &1.into())
+        );
     }
 }
 

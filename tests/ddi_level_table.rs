@@ -6,7 +6,7 @@
 use native_fence::abi::wddm::FenceStorageValueType;
 use native_fence::abi::{AllocationId, FenceId, HandleAccess, LocalHandle, LogType, WordGroup};
 use native_fence::kmd::{
-    Callbacks, ConnectDoorbell, ContextAllocation, ContextAllocationId, ContextHandle,
+    Callbacks, ConnectDoorbell, ContextAllocation, ContextAllocationId, ContextHandle, ContextKind,
     CreateAllocation, CreateContext, CreateContextAllocation, CreateDoorbell, CreateDoorbellFlags,
     CreateHwQueue, CreateHwQueueFlags, CreateKernelQueue, CreateNativeFence, CurrentValueUpdate,
     Ddi, DdiError, DisconnectDoorbell, DoorbellId, Driver, FeatureError, FeatureId, FenceSegments,
@@ -202,7 +202,7 @@ const CALLS: &[(&str, Level, MadeCall)] = &[
             process: PROCESS,
             node_ordinal: 0,
             engine_affinity: 1,
-            is_system: false,
+            kind: ContextKind::Program,
         });
     }),
     ("DestroyHwContext", Level::Passive, |ddi, _| {
@@ -233,6 +233,9 @@ const CALLS: &[(&str, Level, MadeCall)] = &[
     }),
     ("ResumeContext", Level::Dispatch, |ddi, _| {
         ddi.resume_context(CONTEXT);
+    }),
+    ("ContextAllocationInitialised", Level::Dispatch, |ddi, _| {
+        ddi.context_allocation_initialised(ContextAllocationId(1));
     }),
     ("MoveContextAllocation", Level::Passive, |ddi, names| {
         let _ = ddi.move_context_allocation(ContextAllocationId(1), names.place());

@@ -1,4 +1,5 @@
-//! CollectDbgInfo is at passive level and level zero: while it is held up, all others go on (TD-17).
+//! CollectDbgInfo is at passive level and level zero: while it is held up, all others go on (TD-17). What it says
+//! fits into its buffer (TD-11).
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support {
@@ -6,12 +7,14 @@ mod support {
     pub(crate) mod queue_of;
 }
 
-use native_fence::kmd::{DriverOptions, Level};
-use native_fence::os::Record;
+use native_fence::kmd::{CollectDbgInfo, DriverOptions, Level};
+use native_fence::os::{Record, TdrReport};
 use native_fence::{CommandList, Device, HwQueue, WaitError};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use support::bench::{Bench, Ended, LONG, TdrCall, hang, on_recovering_benches, soon, until};
+use support::bench::{
+    Bench, Ended, LONG, TdrCall, hang, on_patient_benches, on_recovering_benches, soon, until,
+};
 use support::queue_of::queue_of;
 
 /// What was called, at which level, while the call is held up.
@@ -62,7 +65,8 @@ fn others_go_on(bench: &Bench, running: &mut HwQueue) -> (Device, HwQueue) {
     let memory = device.create_allocation(64).unwrap();
     // Queries.
     os.native_fence_caps().unwrap();
-    assert_eq!(os.submission_ids(0), (0, 0));
+    // Two queues of it have an area each, and one of these is initialised when the engine answers again.
+    assert_eq!(os.submission_ids(0), (2, 1));
     assert!(os.query_wddm_3_1_caps().0 != 0);
     assert!(os.ddi().node_counters(0).is_some());
     // Interrupts wake those who stand in a wait, and each queue goes on.
@@ -120,4 +124,54 @@ fn td_17_others_go_on_while_information_is_collected() {
             assert_eq!(records[0].code, reason);
         });
     }
+}
+
+/// TD-11: whatever room there is for what the driver says, it says no more than that, and begins with the same.
+///
+/// Kills `a-report-outgrows-its-buffer`.
+#[test]
+fn td_11_a_report_is_no_longer_than_its_buffer() {
+    on_patient_benches(1, |bench| {
+        let (fence, mut queue) = (bench.fence(0), bench.queue());
+        queue.submit(CommandList::new().wait(&fence, 9)).unwrap();
+        bench.until_parked();
+        let tdr = bench.spy.driver().tdr().unwrap();
+        let collect = |buffer_size| {
+            let args = CollectDbgInfo {
+                reason: Record::VIDEO_ENGINE_TIMEOUT_DETECTED,
+                node_ordinal: 0,
+                buffer_size,
+            };
+            tdr.collect_dbg_info(&args).unwrap()
+        };
+        let whole = collect(TdrReport::MOST_BYTES);
+        assert!(whole.contains("waits for 9 of the fence"), "{whole}");
+        assert_eq!(collect(usize::MAX), whole);
+        for bytes in 0..=whole.len() {
+            assert_eq!(collect(bytes), whole[..bytes]);
+        }
+    });
+}
+
+/// TD-11: a driver that says more than there is room for is not believed: the rest is left out, no character in
+/// part, and the recovery goes on.
+///
+/// Kills `a-driver-says-as-much-as-it-likes` and `a-report-ends-within-a-character`.
+#[test]
+fn td_11_what_a_driver_says_too_much_is_left_out() {
+    on_recovering_benches(1, soon(), &DriverOptions::default(), |bench| {
+        let begin = |characters| format!("x{}", "\u{e9}".repeat(characters));
+        bench.spy.answer_dbg_info(begin(TdrReport::MOST_BYTES));
+        let mut guilty = bench.queue();
+        hang(&mut guilty);
+        let ended = guilty.progress_fence().wait(1, LONG);
+        assert_eq!(ended, Err(WaitError::DeviceLost));
+        until("it is noted", || !bench.adapter.os().records().is_empty());
+        assert_eq!(bench.take_records().len(), 1);
+        let reports = bench.adapter.os().tdr_reports();
+        assert_eq!(reports.len(), 1);
+        let expected = begin(TdrReport::MOST_BYTES / 2 - 1);
+        assert_eq!(expected.len(), TdrReport::MOST_BYTES - 1);
+        assert!(reports[0].driver == Ok(expected));
+    });
 }

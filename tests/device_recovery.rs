@@ -1,5 +1,5 @@
-//! Recovery on the device itself: a kernel that nothing interrupts, and a device that is lost at a call
-//! (TD-12, TD-13). Engines are instances of their own, so that one is lost alone.
+//! Recovery on the device itself from a kernel that nothing interrupts (TD-13). Engines are instances of
+//! their own, so that one hangs alone.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support {
@@ -11,9 +11,6 @@ mod support {
 use native_fence::abi::wddm::DeviceExecutionState;
 use native_fence::gpu::{EngineUnit, Injection, LongKernel};
 use native_fence::os::Record;
-use native_fence::vulkan::LossyCall::{
-    self, GetSemaphoreCounterValue, QueueSubmit, WaitSemaphores,
-};
 use native_fence::vulkan::validation;
 use native_fence::{Adapter, AdapterOptions, CommandList, HwQueue, TdrPolicy, WaitError};
 use std::num::NonZeroU32;
@@ -92,73 +89,4 @@ fn td_13_a_kernel_that_goes_on_is_not_waited_for() {
     let codes: Vec<_> = adapter.os().records().iter().map(|r| r.code).collect();
     assert_eq!(codes, [Record::VIDEO_ENGINE_TIMEOUT_DETECTED]);
     assert_eq!(run(&mut queue_of(&adapter.create_device(), 0)), Ok(()));
-}
-
-/// TD-12: the first engine's device is lost at the k-th call of a kind, for each of the first of them: at
-/// most one device is in error, whose packet was under way; the others go on, on a new engine; and whoever
-/// comes later has a queue that runs.
-#[test]
-fn td_12_a_device_lost_at_any_call_is_recovered_from() {
-    for call in [QueueSubmit, WaitSemaphores, GetSemaphoreCounterValue] {
-        let mut losses = 0;
-        for at in [1, 2, 3, 5, 8] {
-            let Some((adapter, injection)) = opened() else {
-                return;
-            };
-            losses += u64::from(lose(&adapter, &injection, call, at));
-            drop(adapter);
-            let what = format!("{call:?}, call {at}");
-            assert_eq!(validation::messages(), Vec::<String>::new(), "{what}");
-        }
-        println!("{call:?}: lost {losses} times");
-        assert!(losses > 0 || call == GetSemaphoreCounterValue);
-    }
-}
-
-/// A life of three devices; whether the engine was lost in it.
-fn lose(adapter: &Adapter, injection: &Injection, call: LossyCall, at: u64) -> bool {
-    let loss = injection.device_loss(0);
-    // From now on: the engine has made some to come up.
-    loss.plan(call, loss.calls(call) + at);
-    let devices = [0, 1, 2].map(|_| adapter.create_device());
-    let mut queues = [
-        queue_of(&devices[0], 0),
-        queue_of(&devices[1], 0),
-        queue_of(&devices[2], 1),
-    ];
-    let mut lost = [false; 3];
-    for _ in 0..6 {
-        for (queue, lost) in queues.iter_mut().zip(&mut lost) {
-            if *lost {
-                continue;
-            }
-            match queue.submit(CommandList::new().nop()) {
-                Ok(value) => match queue.progress_fence().wait(value, LONG) {
-                    Ok(()) => {}
-                    Err(WaitError::DeviceLost) => *lost = true,
-                    Err(other) => panic!("{call:?}, call {at}: {other}"),
-                },
-                Err(error) => {
-                    assert_eq!(queue.error(), Some(WaitError::DeviceLost), "{error}");
-                    *lost = true;
-                }
-            }
-        }
-    }
-    let what = format!("{call:?}, call {at}: {lost:?}");
-    assert!(!lost[2], "{what}: the device of another engine");
-    assert_ne!(lost[..2], [true; 2], "{what}: one packet was under way");
-    if loss.is_lost() {
-        until("the reset is noted", || !adapter.os().records().is_empty());
-    }
-    let codes: Vec<_> = adapter.os().records().iter().map(|r| r.code).collect();
-    let expected: &[u32] = if loss.is_lost() {
-        &[Record::VIDEO_ENGINE_TIMEOUT_DETECTED]
-    } else {
-        &[]
-    };
-    assert_eq!(codes, expected, "{what}");
-    let later = adapter.create_device();
-    assert_eq!(run(&mut queue_of(&later, 0)), Ok(()), "{what}");
-    loss.is_lost()
 }

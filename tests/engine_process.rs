@@ -235,6 +235,24 @@ fn pr_01_a_process_that_is_killed_idle_is_replaced() {
     assert_eq!(adapter.node_counters().resets, 1);
 }
 
+/// PR-01: where engines are processes a spare is kept warm though nobody asked for it: one that is killed was not
+/// suspected before. That process is the engine's then.
+///
+/// Kills `a-spare-process-is-made-on-suspicion`.
+#[test]
+fn pr_01_a_spare_process_stands_ready_by_default() {
+    let Some(adapter) = opened(1, LATE) else {
+        return;
+    };
+    works(&adapter);
+    let engine = process_of(&adapter, 0);
+    let spare = spare_beside(&adapter, engine);
+    kill_process(engine, Signal::KILL).unwrap();
+    until("the recovery is noted", || codes(&adapter) == [ENGINE]);
+    assert_eq!(process_of(&adapter, 0), spare);
+    works(&adapter);
+}
+
 /// PR-01, TD-21: a spare's process is as easily killed, or stopped, while it is kept: the next one is made, and
 /// the engine alone is reset.
 ///
@@ -252,13 +270,7 @@ fn pr_01_a_spare_whose_process_was_struck_is_made_again() {
         .unwrap();
         works(&adapter);
         let engine = process_of(&adapter, 0);
-        let own = engine.as_raw_nonzero().to_string();
-        let mut spare = None;
-        until("a spare is made", || {
-            spare = children().into_iter().find(|child| *child != own);
-            spare.is_some() && !threads().contains(&String::from("nf-spare"))
-        });
-        let spare = Pid::from_raw(spare.unwrap().parse().unwrap()).unwrap();
+        let spare = spare_beside(&adapter, engine);
         kill_process(spare, signal).unwrap();
         kill_process(engine, Signal::KILL).unwrap();
         until("the recovery is noted", || !codes(&adapter).is_empty());
@@ -387,11 +399,11 @@ fn td_14_no_engine_process_is_left_behind_by_its_adapter() {
     until("the spare is gone", || children().is_empty());
 }
 
-/// Words that the system has of each thread of this process, in a file of this name.
-fn of_threads(file: &str) -> Vec<String> {
+/// Processes that this one has started and not asked about since.
+fn children() -> Vec<String> {
     let threads = std::fs::read_dir("/proc/self/task").unwrap();
     let texts = threads.filter_map(|thread| {
-        let path = thread.ok()?.path().join(file);
+        let path = thread.ok()?.path().join("children");
         std::fs::read_to_string(path).ok()
     });
     let texts: Vec<_> = texts.collect();
@@ -399,14 +411,12 @@ fn of_threads(file: &str) -> Vec<String> {
     words.map(str::to_owned).collect()
 }
 
-/// Processes that this one has started and not asked about since.
-fn children() -> Vec<String> {
-    of_threads("children")
-}
-
-/// Names of this one's threads.
-fn threads() -> Vec<String> {
-    of_threads("comm")
+/// The spare that stands ready, where one engine runs.
+fn spare_beside(adapter: &Adapter, engine: Pid) -> Pid {
+    until("a spare stands ready", || adapter.has_spare());
+    let pids = children().into_iter().map(|child| child.parse().unwrap());
+    let mut pids = pids.filter_map(Pid::from_raw);
+    pids.find(|child| *child != engine).unwrap()
 }
 
 /// Part of the test below.

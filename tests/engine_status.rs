@@ -8,15 +8,17 @@ mod support {
 
 use native_fence::abi::StallKind;
 use native_fence::gpu::{EngineUnit, Injection, LongKernel};
-use native_fence::kmd::DriverOptions;
+use native_fence::kmd::{DriverFaults, DriverOptions, ResetFault};
 use native_fence::os::Record;
 use native_fence::vulkan::validation;
 use native_fence::{Adapter, AdapterOptions, CommandList, HwQueueOptions, TdrPolicy};
+use rustix::process::{Pid, Signal, kill_process};
 use std::num::NonZeroU32;
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use support::bench::{
-    Bench, FOR_EVER, LONG, TdrCall, large, on_recovering_benches, soon, until, until_completed,
+    Bench, LONG, TdrCall, hang, large, on_recovering_benches, soon, stall, until, until_completed,
 };
 use support::left_out::opened_or_left_out;
 
@@ -98,13 +100,8 @@ fn td_19_a_stalled_engine_is_not_responsive() {
             let value = guilty.submit(CommandList::new().nop()).unwrap();
             until_completed(&guilty, value);
             assert!(is_responsive(bench, 0));
-            guilty
-                .submit(CommandList::new().stall(kind, FOR_EVER))
-                .unwrap();
-            let driver = bench.parking_driver();
-            until("the engine stalls", || {
-                driver.node(0).unwrap().stalled_at().is_some()
-            });
+            stall(&mut guilty, kind);
+            bench.until_stalled();
             assert!(!is_responsive(bench, 0), "{kind:?}");
             assert!(!is_responsive(bench, 0), "{kind:?}, asked again");
             assert!(is_responsive(bench, 1), "{kind:?}: the other one");
@@ -180,4 +177,127 @@ fn td_19_an_engine_behind_a_long_kernel_is_not_responsive() {
     assert!(!is_responsive(), "asked again");
     until("the engine is reset", || !os.records().is_empty());
     until("the one in its place answers", is_responsive);
+}
+
+/// Whether each thread of a process is stopped.
+fn is_stopped(process: i32) -> bool {
+    let threads = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
+    let mut stats = threads.map(|thread| {
+        let stat = thread.unwrap().path().join("stat");
+        std::fs::read_to_string(stat).unwrap_or_default()
+    });
+    // The state follows the name, which stands in parentheses.
+    stats.all(|stat| {
+        stat.rsplit(") ")
+            .next()
+            .is_some_and(|rest| rest.starts_with('T'))
+    })
+}
+
+/// TD-19: an engine in a process of its own does not answer while that is stopped, and does when it goes on; one
+/// whose process is killed, in the midst of its work or while it has none, does not from when the loss is found
+/// until another one takes its place, which is kept back here. The other engine answers all the time.
+///
+/// Kills `every-hung-engine-answers` and `a-lost-engine-answers`.
+#[test]
+fn td_19_an_engine_whose_process_was_struck_is_not_responsive() {
+    for has_work in [true, false] {
+        let faults = DriverFaults::new();
+        let opened = Adapter::open(&AdapterOptions {
+            validation: validation::asked_for_by_environment(),
+            nodes: NonZeroU32::new(2).unwrap(),
+            unit: Some(EngineUnit::Process),
+            engine_program: Some(PathBuf::from(env!("CARGO_BIN_EXE_nfence"))),
+            driver: DriverOptions {
+                faults: Some(Arc::clone(&faults)),
+                ..DriverOptions::default()
+            },
+            tdr: TdrPolicy {
+                delay: Duration::from_secs(600),
+                ..TdrPolicy::default()
+            },
+            ..AdapterOptions::default()
+        });
+        let Some(adapter) = opened_or_left_out(opened) else {
+            return;
+        };
+        faults.at_next_reset(0, ResetFault::ComesLate(3 * LONG));
+        let id = adapter.engine_process(0).unwrap().cast_signed();
+        let strike = |signal| kill_process(Pid::from_raw(id).unwrap(), signal).unwrap();
+        let tdr = adapter.os().ddi().tdr().unwrap();
+        let device = adapter.create_device();
+        let mut queue = device.create_hw_queue().unwrap();
+        let value = queue.submit(CommandList::new().nop()).unwrap();
+        until_completed(&queue, value);
+        assert!(tdr.query_engine_status(0));
+        if has_work {
+            strike(Signal::STOP);
+            until("all of it is stopped", || is_stopped(id));
+            let value = queue.submit(CommandList::new().nop()).unwrap();
+            for _ in 0..2 {
+                assert!(!tdr.query_engine_status(0), "its process is stopped");
+                assert!(tdr.query_engine_status(1), "the other one");
+            }
+            strike(Signal::CONT);
+            until_completed(&queue, value);
+            // Of the slice that was asked for long it may have the end before it still.
+            until("it answers again", || tdr.query_engine_status(0));
+            strike(Signal::STOP);
+            queue.submit(CommandList::new().nop()).unwrap();
+        }
+        strike(Signal::KILL);
+        until("the loss is found", || faults.met() == 1);
+        for _ in 0..2 {
+            assert!(!tdr.query_engine_status(0), "its process is killed");
+            assert!(tdr.query_engine_status(1), "the other one");
+        }
+        faults.let_go(0);
+        until("the recovery is noted", || {
+            !adapter.os().records().is_empty()
+        });
+        assert!(tdr.query_engine_status(0), "the one in its place");
+        let records = adapter.os().records();
+        assert_eq!(records.len(), 1, "{records:?}");
+        assert_eq!(records[0].code, Record::VIDEO_ENGINE_TIMEOUT_DETECTED);
+    }
+}
+
+/// An engine hangs, and its driver says so when it was asked for at least `least`.
+fn is_given(least: Duration, options: &DriverOptions) {
+    on_recovering_benches(2, patient(), options, |bench| {
+        let mut guilty = bench.queue();
+        bench.until_parked();
+        let begin = Instant::now();
+        hang(&mut guilty);
+        bench.until_stalled();
+        assert!(!is_responsive(bench, 0));
+        assert!(begin.elapsed() >= least);
+        until_reset(bench);
+    });
+}
+
+/// TD-19: an engine that does not answer has as long to as the driver was made with, from when it was first asked.
+///
+/// Kills `every-engine-has-half-a-second-to-answer`.
+#[test]
+fn td_19_an_engine_has_as_long_to_answer_as_it_is_given() {
+    let answer_time = Duration::from_millis(1500);
+    let options = DriverOptions {
+        answer_time,
+        ..DriverOptions::default()
+    };
+    is_given(answer_time, &options);
+}
+
+/// TD-09: an engine of a group has 500 ms, however little the driver was made with.
+///
+/// Kills `a-dependent-engine-has-no-time-of-its-own`.
+#[test]
+fn td_09_an_engine_of_a_group_has_half_a_second() {
+    let options = DriverOptions {
+        answer_time: Duration::ZERO,
+        shared_device: true,
+        ..DriverOptions::default()
+    };
+    is_given(Duration::from_millis(500), &options);
 }

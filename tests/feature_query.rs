@@ -323,8 +323,6 @@ fn fq_05_a_cleared_cap_of_native_fences_takes_them_away() {
 /// with that reason, and nothing else is asked of the driver; what requires nothing that is missing comes
 /// up. What this driver says of itself is right.
 ///
-/// NoDmaPatching is 0 here as long as packets are not preempted: the rule allows no other.
-///
 /// Kills `preemption-requires-nothing`, `no-patching-requires-one-alone`.
 #[test]
 fn fq_08_caps_that_lack_what_they_require_fail_initialisation() {

@@ -260,9 +260,10 @@ fn work(device: &Device, fence: &Fence) {
 fn nf_29_a_full_segment_spills_to_the_eviction_segment() {
     let (local, cached) = (Home::LocalHostVisible, Home::CachedSystem);
     for intra_gpu in [false, true] {
-        // Five: of the third fence the one value finds room and the other does not.
-        let adapter = with_room_for(5);
+        // Five, beside the OS's own: of the third fence the one value finds room and the other does not.
+        let adapter = with_room_for(6);
         let device = adapter.create_device();
+        drop(device.create_hw_queue().unwrap());
         let options = options(FenceMemory::Local, true, intra_gpu);
         let mut fences = Vec::new();
         for homes in [

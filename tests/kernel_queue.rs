@@ -67,6 +67,7 @@ fn hq_10_a_command_completes_with_its_id() {
         let target = bench.device.create_allocation(64).unwrap();
         let done = bench.device.create_monitored_fence(0).unwrap();
         let mut queue = bench.device.create_kernel_queue().unwrap();
+        let submission_id = bench.initialised(0) + 1;
         queue.record(&fill(&target, 7)).unwrap();
         queue.signal(&done, 1).unwrap();
         let value = queue.flush().unwrap();
@@ -76,12 +77,13 @@ fn hq_10_a_command_completes_with_its_id() {
         bench.spy.until_handled(|interrupt| {
             *interrupt
                 == Interrupt::DmaCompleted {
-                    submission_id: 1,
+                    submission_id,
                     node_ordinal: 0,
                     engine_ordinal: 0,
                 }
         });
-        assert_eq!(bench.adapter.os().submission_ids(0), (1, 1));
+        let ids = bench.adapter.os().submission_ids(0);
+        assert_eq!(ids, (submission_id, submission_id));
         // An allocation that is made when there is a queue already.
         let later = bench.device.create_allocation(64).unwrap();
         queue.submit(&fill(&later, 9)).unwrap();
@@ -100,6 +102,7 @@ fn hq_10_ids_rise_for_each_engine() {
         // They stay until all is counted: the end of a queue takes an id of its own.
         let on = |node| bench.device.create_kernel_queue_on(node).unwrap();
         let mut of_each = [0, 1, 0].map(on);
+        let before = [0, 1].map(|node| bench.initialised(node));
         std::thread::scope(|scope| {
             for queue in &mut of_each {
                 scope.spawn(|| {
@@ -110,12 +113,13 @@ fn hq_10_ids_rise_for_each_engine() {
                 });
             }
         });
-        for (node, queues) in [(0, 2), (1, 1)] {
+        for (node, queues, before) in [(0, 2, before[0]), (1, 1, before[1])] {
             let of_node = |ids: Vec<(u32, u64)>| -> Vec<u64> {
                 let of_node = ids.into_iter().filter(|(of, _)| *of == node);
                 of_node.map(|(_, id)| id).collect()
             };
-            let all: Vec<_> = (1..=queues * COMMANDS).collect();
+            let last = before + queues * COMMANDS;
+            let all: Vec<_> = (1..=last).collect();
             assert_eq!(of_node(submitted(&bench.spy)), all);
             let ended = || {
                 let mut ended = of_node(completed(&bench.spy));
@@ -125,7 +129,6 @@ fn hq_10_ids_rise_for_each_engine() {
             // A program may see the progress before the interrupt is handled.
             until("all have completed", || ended().len() >= all.len());
             assert_eq!(ended(), all);
-            let last = queues * COMMANDS;
             assert_eq!(bench.adapter.os().submission_ids(node), (last, last));
         }
     });

@@ -117,11 +117,10 @@ fn td_08_a_paging_packet_of_the_innocent_promotes_nothing() {
         let (device, memory) = owner(bench);
         let mut guilty = bench.queue();
         let system = SystemDevice::open(bench.adapter.os(), 0).unwrap();
+        let only = bench.initialised(0) + 1;
+        bench.spy.take();
         hang(&mut guilty);
-        let driver = bench.parking_driver();
-        until("the engine stalls", || {
-            driver.node(0).unwrap().stalled_at().is_some()
-        });
+        bench.until_stalled();
         fill_by(&system, &memory, 6);
         let record = until_noted(bench);
         assert_eq!(record.code, Record::VIDEO_ENGINE_TIMEOUT_DETECTED);
@@ -138,6 +137,6 @@ fn td_08_a_paging_packet_of_the_innocent_promotes_nothing() {
             _ => None,
         });
         let handed: Vec<_> = handed.collect();
-        assert_eq!(handed, [(1, SubmitCommandFlags::PAGING), (1, again)]);
+        assert_eq!(handed, [(only, SubmitCommandFlags::PAGING), (only, again)]);
     });
 }

@@ -94,6 +94,8 @@ fn pr_04_what_has_not_completed_is_preempted() {
     on_every_bench(short(), |bench| {
         let target = large(bench);
         let mut queue = bench.device.create_kernel_queue().unwrap();
+        let first = bench.initialised(0) + 1;
+        bench.spy.take();
         queue.submit(CommandList::new().nop()).unwrap();
         finish(&mut queue);
         until("the OS is told", || told(bench).len() == 1);
@@ -119,11 +121,12 @@ fn pr_04_what_has_not_completed_is_preempted() {
             found
         };
         let before = rings();
-        assert_eq!(before.len(), 6, "three packets with their ends");
+        let of_os = 2;
+        assert_eq!(before.len(), of_os + 6, "three packets with their ends");
         bench.adapter.os().preempt(0).unwrap();
         queue.submit(CommandList::new().nop()).unwrap();
         assert_eq!(requests(bench), 1);
-        assert_eq!(told(bench), [Ok(1)]);
+        assert_eq!(told(bench), [Ok(first)]);
         assert_eq!(
             submitted(bench).len(),
             3,
@@ -134,17 +137,20 @@ fn pr_04_what_has_not_completed_is_preempted() {
         finish(&mut queue);
         assert!(words(&target).iter().all(|word| *word == 7));
         until("the OS is told", || told(bench).len() == 5);
-        assert_eq!(told(bench), [Ok(1), Err(1), Ok(4), Ok(5), Ok(6)]);
+        let again = [Ok(first + 3), Ok(first + 4), Ok(first + 5)];
+        assert_eq!(told(bench)[..2], [Ok(first), Err(first)]);
+        assert_eq!(told(bench)[2..], again);
         let handed = [
-            (1, NEW),
-            (2, NEW),
-            (3, NEW),
-            (4, AGAIN),
-            (5, AGAIN),
-            (6, NEW),
+            (first, NEW),
+            (first + 1, NEW),
+            (first + 2, NEW),
+            (first + 3, AGAIN),
+            (first + 4, AGAIN),
+            (first + 5, NEW),
         ];
         assert_eq!(submitted(bench), handed);
-        assert_eq!(bench.adapter.os().submission_ids(0), (6, 6));
+        let last = first + 5;
+        assert_eq!(bench.adapter.os().submission_ids(0), (last, last));
         // The last command came behind them.
         assert_eq!(rings()[..before.len()], before);
     });
@@ -162,7 +168,9 @@ fn pr_05_paging_packets_run_first_with_their_ids() {
         let system = SystemDevice::open(bench.adapter.os(), 0).unwrap();
         let paged = [&from, &to].map(|target| system.open_allocation(target.os()).unwrap());
         let mut queue = bench.device.create_kernel_queue().unwrap();
+        let first = bench.initialised(0) + 1;
         bench.until_parked();
+        bench.spy.take();
         let gate = bench.engine.close();
         queue.submit(&fill(&render, 5)).unwrap();
         until("a slice is in flight", || bench.engine.at_gate() > 0);
@@ -182,17 +190,18 @@ fn pr_05_paging_packets_run_first_with_their_ids() {
         assert!(words(&to).iter().all(|word| *word == 7));
         assert!(words(&render).iter().all(|word| *word == 5));
         let handed = [
-            (1, NEW),
-            (2, PAGING),
-            (3, PAGING),
-            (2, PAGING.with(AGAIN)),
-            (3, PAGING.with(AGAIN)),
-            (4, AGAIN),
-            (5, NEW),
+            (first, NEW),
+            (first + 1, PAGING),
+            (first + 2, PAGING),
+            (first + 1, PAGING.with(AGAIN)),
+            (first + 2, PAGING.with(AGAIN)),
+            (first + 3, AGAIN),
+            (first + 4, NEW),
         ];
         assert_eq!(submitted(bench), handed);
+        let last = first + 4;
         until("all have completed", || {
-            bench.adapter.os().submission_ids(0) == (5, 5)
+            bench.adapter.os().submission_ids(0) == (last, last)
         });
     });
 }
@@ -205,6 +214,8 @@ fn pr_05_paging_packets_run_first_with_their_ids() {
 fn pr_07_an_idle_engine_is_not_touched() {
     on_every_bench(NodePolicy::default(), |bench| {
         let mut queue = bench.device.create_kernel_queue().unwrap();
+        let only = bench.initialised(0) + 1;
+        bench.spy.take();
         queue.submit(CommandList::new().nop()).unwrap();
         finish(&mut queue);
         until("the OS is told", || told(bench).len() == 1);
@@ -215,7 +226,7 @@ fn pr_07_an_idle_engine_is_not_touched() {
         // By this thread, or by the one that told of the completion and has not come back from that.
         until_answered(bench);
         assert_eq!(bench.adapter.os().preemption(0), (1, true));
-        assert_eq!(told(bench), [Ok(1), Err(1)]);
+        assert_eq!(told(bench), [Ok(only), Err(only)]);
         assert!(bench.is_parked(0));
         assert_eq!(bench.counters().slices, slices);
         // And it goes on.
@@ -234,7 +245,9 @@ fn pr_16_the_engine_sees_what_was_submitted_again() {
     on_every_bench(short(), |bench| {
         let [first, second] = [large(bench), large(bench)];
         let mut queue = bench.device.create_kernel_queue().unwrap();
+        let before = bench.initialised(0);
         bench.until_parked();
+        bench.spy.take();
         let gate = bench.engine.close();
         let values = [&first, &second].map(|target| queue.submit(&fill(target, 7)).unwrap());
         until("a slice is in flight", || bench.engine.at_gate() > 0);
@@ -270,19 +283,20 @@ fn pr_16_the_engine_sees_what_was_submitted_again() {
                     progress_value,
                 })
         };
-        submit(3, values[1], AGAIN).expect_err("not the oldest");
-        submit(3, values[1] + 1, NEW).expect_err("others come first");
-        submit(3, values[0], AGAIN).unwrap();
+        let (third, fourth) = (before + 3, before + 4);
+        submit(third, values[1], AGAIN).expect_err("not the oldest");
+        submit(third, values[1] + 1, NEW).expect_err("others come first");
+        submit(third, values[0], AGAIN).unwrap();
         let progress = || queue.progress_fence().current_value();
         until("the first completes", || progress() == values[0]);
         bench.until_parked();
         assert!(words(&first).iter().all(|word| *word == 7));
         assert!(words(&second).iter().all(|word| *word == 0));
-        submit(4, values[1], AGAIN).unwrap();
+        submit(fourth, values[1], AGAIN).unwrap();
         until("the second completes", || progress() == values[1]);
         assert!(words(&second).iter().all(|word| *word == 7));
         until("the OS is told", || told(bench).len() == 3);
-        assert_eq!(told(bench), [Err(0), Ok(3), Ok(4)]);
+        assert_eq!(told(bench), [Err(before), Ok(third), Ok(fourth)]);
     });
 }
 
@@ -307,9 +321,11 @@ fn pr_18_a_refused_preemption_stops_the_adapter() {
 /// Kills `any-last-completed-id-will-do`.
 #[test]
 fn pr_18_a_last_completed_id_that_cannot_be_stops_the_adapter() {
-    for (asked, last_completed_id) in [(true, 2), (true, 0), (false, 1)] {
+    for (asked, is_at) in [(true, 2), (true, 0), (false, 1)] {
         on_every_bench(NodePolicy::default(), |bench| {
             let mut queue = bench.device.create_kernel_queue().unwrap();
+            let last_completed_id = bench.initialised(0) + is_at;
+            bench.spy.take();
             queue.submit(CommandList::new().nop()).unwrap();
             finish(&mut queue);
             until("the OS is told", || told(bench).len() == 1);

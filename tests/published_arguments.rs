@@ -94,18 +94,13 @@ fn system_process(bench: &Bench, fence: &Fence) -> [u64; 2] {
     })
 }
 
-const ALL: DriverOptions = DriverOptions {
-    optimized_interrupt: false,
-    map_to_gpu_system_process: true,
-    no_64_bit_atomics: false,
-    basic_monitored_fences: false,
-    without_native_fences: None,
-    doorbells: NonZeroU32::new(1),
-    adapter_wide_tdr: false,
-    shared_device: false,
-    not_preemption_aware: false,
-    faults: None,
-};
+fn all() -> DriverOptions {
+    DriverOptions {
+        map_to_gpu_system_process: true,
+        doorbells: NonZeroU32::new(1),
+        ..DriverOptions::default()
+    }
+}
 
 /// Every structure whose reserved members the documents have, for a life of a fence.
 ///
@@ -113,7 +108,7 @@ const ALL: DriverOptions = DriverOptions {
 /// `a-published-fence-is-of-type-default`.
 #[test]
 fn nf_14_the_published_calls_of_a_fence_have_every_member_in_its_place() {
-    on_benches_with(1, NodePolicy::default(), &ALL, |bench| {
+    on_benches_with(1, NodePolicy::default(), &all(), |bench| {
         let fence = bench.fence(5);
         let (id, process, opened) = (native(&fence).id(), process(&fence), local(&fence));
         let [current, monitored] = system_process(bench, &fence);
@@ -153,7 +148,7 @@ fn nf_14_the_published_calls_of_a_fence_have_every_member_in_its_place() {
 /// Kills `a-published-batch-names-one-fence` and `notification-only-is-not-published`.
 #[test]
 fn nf_17_the_published_updates_point_to_their_arrays() {
-    on_benches_with(1, NodePolicy::default(), &ALL, |bench| {
+    on_benches_with(1, NodePolicy::default(), &all(), |bench| {
         let (fence, other) = (bench.fence(0), bench.fence(0));
         let (id, other_id) = (native(&fence).id(), native(&other).id());
         let waiter = bench.waiter(&fence, 8);
@@ -223,7 +218,7 @@ fn nf_17_the_published_updates_point_to_their_arrays() {
 /// Kills `a-published-queue-has-no-flags` and `a-published-log-has-no-entries`.
 #[test]
 fn hq_10_the_published_calls_of_queues_have_every_member_in_its_place() {
-    on_benches_with(1, NodePolicy::default(), &ALL, |bench| {
+    on_benches_with(1, NodePolicy::default(), &all(), |bench| {
         let mut queue = bench.queue();
         let handle = queue.os().handle();
         let progress = native(queue.progress_fence()).id();
@@ -324,7 +319,7 @@ fn passed_interrupts(bench: &Bench, interrupt_type: u8) -> Vec<Vec<u8>> {
 /// Kills `a-taken-doorbell-is-published-as-aborted`.
 #[test]
 fn hq_13_the_published_calls_of_doorbells_have_every_member_in_its_place() {
-    on_benches_with(1, NodePolicy::default(), &ALL, |bench| {
+    on_benches_with(1, NodePolicy::default(), &all(), |bench| {
         let mut queue = bench.queue();
         let doorbell = queue.os().doorbell().unwrap().0;
         let hw_queue = queue_handle(queue.os().handle());
@@ -356,7 +351,7 @@ fn hq_13_the_published_calls_of_doorbells_have_every_member_in_its_place() {
 /// Kills `a-null-array-is-published-as-an-empty-one`.
 #[test]
 fn in_02_the_published_callbacks_have_every_member_in_its_place() {
-    on_benches_with(1, NodePolicy::default(), &ALL, |bench| {
+    on_benches_with(1, NodePolicy::default(), &all(), |bench| {
         // NATIVE_FENCE of version 1, with all four bits.
         let asked = [(0, 4, 37), (8, 2, 1), (10, 2, 0b1111)];
         assert_passed(bench, "DXGKARGCB_ISFEATUREENABLED2", 12, &asked);

@@ -6,12 +6,13 @@ mod support {
     pub(crate) mod queue_of;
 }
 
-use native_fence::abi::StallKind;
 use native_fence::abi::wddm::NtStatus;
 use native_fence::kmd::DriverOptions;
 use native_fence::os::Record;
 use native_fence::{CommandList, TdrDebugMode, TdrPolicy};
-use support::bench::{Bench, FOR_EVER, LONG, TdrCall, hang, on_recovering_benches, soon, until};
+use support::bench::{
+    Bench, LONG, TdrCall, hang, hang_until_aborted, on_recovering_benches, soon, until,
+};
 use support::queue_of::queue_of;
 
 fn on_benches(engines: u32, tdr: TdrPolicy, body: impl Fn(&Bench)) {
@@ -176,10 +177,7 @@ fn td_21_an_engine_that_is_left_is_not_called_reset() {
     };
     on_benches(1, tdr, |bench| {
         let mut guilty = bench.queue();
-        let list = &mut CommandList::new();
-        guilty
-            .submit(list.stall(StallKind::HeedsAbort, FOR_EVER))
-            .unwrap();
+        hang_until_aborted(&mut guilty);
         until("it is noted", || !bench.adapter.os().records().is_empty());
         let driver = bench.parking_driver();
         driver.node(0).unwrap().abort_stall();

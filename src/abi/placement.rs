@@ -74,6 +74,24 @@ pub struct Placement {
 }
 
 impl WordGroup {
+    /// All.
+    pub const ALL: [Self; 14] = [
+        Self::CurrentValues,
+        Self::MonitoredValues,
+        Self::Ring,
+        Self::Doorbell,
+        Self::Progress,
+        Self::QueueDescriptor,
+        Self::SaveArea,
+        Self::Log,
+        Self::LargeLog,
+        Self::EngineControl,
+        Self::EngineReport,
+        Self::FenceTable,
+        Self::HandleTable,
+        Self::Allocation,
+    ];
+
     /// The row of this group.
     #[allow(clippy::match_same_arms, reason = "a table: one row a group")]
     #[must_use]

@@ -4,7 +4,7 @@
 //! short run says what it is worth on this one, and whether another would be faster.
 
 use super::progress::Bar;
-use crate::gpu::EngineUnit;
+use crate::gpu::{EngineUnit, SparePolicy};
 use crate::sync::Arc;
 use crate::vulkan::{AdapterInfo, Instance};
 use crate::workload::Runner;
@@ -147,6 +147,8 @@ fn handoff(instance: &Arc<Instance>, info: &AdapterInfo, unit: EngineUnit) -> an
     let options = AdapterOptions {
         nodes: NonZeroU32::new(engines.count()).context("two engines")?,
         unit: Some(unit),
+        // Nothing is made beside what is measured.
+        spares: SparePolicy::OnSuspicion,
         ..AdapterOptions::default()
     };
     let adapter = Adapter::open_on(instance, info, &options)?;

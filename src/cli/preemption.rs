@@ -28,6 +28,8 @@ pub(super) struct Preemption {
     graphics: String,
     compute: String,
     requests: Vec<Measured>,
+    /// Kinds of which every packet ended before it was asked for.
+    missed: Vec<Kind>,
     /// Why there are no figures, or no more.
     problem: Option<String>,
 }
@@ -95,6 +97,7 @@ impl Preemption {
             graphics: String::new(),
             compute: String::new(),
             requests: Vec::new(),
+            missed: Vec::new(),
             problem: None,
         };
         if let Err(error) = found.fill_in(instance, info) {
@@ -108,8 +111,9 @@ impl Preemption {
         let mut scene = Scene::open(instance, info)?;
         (self.graphics, self.compute) = scene.adapter.os().preemption_caps().names();
         for kind in Kind::ALL {
-            if let Some(measured) = scene.measure(kind)? {
-                self.requests.push(measured);
+            match scene.measure(kind)? {
+                Some(measured) => self.requests.push(measured),
+                None => self.missed.push(kind),
             }
         }
         Ok(())
@@ -130,6 +134,10 @@ impl Preemption {
                 "A request in the middle of a packet was acknowledged before its end (median, longest): {}.",
                 each.join("; ")
             ));
+        }
+        for kind in &self.missed {
+            let phrase = kind.phrase();
+            sentences.push(format!("Every {phrase} ended before it was asked for."));
         }
         if let Some(problem) = &self.problem {
             sentences.push(format!("Preemption could not be measured: {problem}."));
@@ -263,5 +271,14 @@ mod tests {
         let times = [3, 1, 2].map(Duration::from_micros);
         let measured = Measured::of(Kind::Wait, times.to_vec()).unwrap();
         assert_eq!(measured.phrase(), "WAIT 2 µs, 3 µs of 3");
+        let found = Preemption {
+            graphics: String::new(),
+            compute: String::new(),
+            requests: vec![measured],
+            missed: vec![Kind::Fill],
+            problem: None,
+        };
+        let said = found.sentences();
+        assert_eq!(said[1], "Every FILL ended before it was asked for.");
     }
 }

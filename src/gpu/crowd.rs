@@ -66,7 +66,9 @@ impl Crowd {
 
     /// Whether an engine that runs is not the only one that has something to do. A hint.
     pub(super) fn has_company(&self) -> bool {
-        self.running.load(Ordering::Relaxed) + self.waiting.load(Ordering::Relaxed) > 1
+        // One that is lost as it is taken leaves before it is said to enter.
+        let running = self.running.load(Ordering::Relaxed);
+        running.wrapping_add(self.waiting.load(Ordering::Relaxed)) > 1
     }
 
     /// Whether an engine sleeps that must be interrupted for.

@@ -6,6 +6,7 @@
 //! gets the other's address. What was written to memory of the address before is its writer's to write anew.
 
 use super::{AddressSpace, MapError};
+use crate::abi::PACKET_BYTES;
 use crate::shared::{Block, Region, RegionError};
 use crate::sync::Arc;
 use crate::sync::plain::{Mutex, lock};
@@ -23,6 +24,40 @@ impl GpuVa {
     }
 }
 
+/// What an engine reads of a region that it was cut off from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CutOff {
+    /// What the region holds, in each page to which the engine does not store itself.
+    Following,
+    /// What the region held: its words are about to be addresses of another engine.
+    Copied,
+    /// What a ring held, but no packet: an engine faults at the next that it fetches.
+    WithoutPackets,
+}
+
+impl CutOff {
+    /// A control word without an opcode, and a write index that cannot be. Not the greatest word, which is what
+    /// an engine looks for to see whether a faulted queue can go on.
+    const NO_PACKET: u64 = u64::MAX - 1;
+
+    /// Whether the region is copied before this is over.
+    #[cfg(not(loom))]
+    pub(super) fn is_at_once(self) -> bool {
+        self != Self::Following
+    }
+
+    /// Takes the packets out of a ring that is an engine's own from now on, the write index first. By their control
+    /// words alone: a packet that is under way keeps its operands, which are read as it is fetched, and of a
+    /// transfer again for every part.
+    pub(super) fn take_packets(self, own: &Block) {
+        if self == Self::WithoutPackets {
+            for packet in (0..own.bytes() as u64).step_by(PACKET_BYTES as usize) {
+                own.word(packet).put(Self::NO_PACKET);
+            }
+        }
+    }
+}
+
 /// What one engine has of a region; it lets go on drop.
 pub trait EngineMemory: Send + Sync + Debug {
     /// Whether an engine can be cut off from it.
@@ -31,14 +66,12 @@ pub trait EngineMemory: Send + Sync + Debug {
     }
 
     /// Cuts an engine that may still run off from the region: when this returns, nothing that it does
-    /// changes it, and its own accesses go on as if nothing had happened; or there are none, since the system
-    /// has ended the process that it was in. `at_once`: what it reads there
-    /// does not follow the region either, whose words are about to be addresses of another engine.
-    /// `false` where that cannot be done.
+    /// changes it, and its own accesses go on, to what `cut` says; or there are none, since the system has ended
+    /// the process that it was in. `false` where that cannot be done.
     ///
     /// # Errors
     /// The system has no memory for it.
-    fn cut_off(&self, at_once: bool) -> Result<bool, RegionError>;
+    fn cut_off(&self, cut: CutOff) -> Result<bool, RegionError>;
 }
 
 /// Where an engine sees a region.
@@ -55,7 +88,7 @@ pub struct EngineAddress {
 struct Gone;
 
 impl EngineMemory for Gone {
-    fn cut_off(&self, _: bool) -> Result<bool, RegionError> {
+    fn cut_off(&self, _: CutOff) -> Result<bool, RegionError> {
         Ok(true)
     }
 }
@@ -75,7 +108,24 @@ impl EngineAddress {
 pub struct EngineMapping {
     region: Arc<Region>,
     host: Block,
-    address: Mutex<EngineAddress>,
+    held: Mutex<Held>,
+}
+
+/// What the engine of a mapping has.
+#[derive(Debug)]
+struct Held {
+    address: EngineAddress,
+    /// It is cut off from it.
+    is_cut_off: bool,
+}
+
+impl Held {
+    fn new(address: EngineAddress) -> Self {
+        Self {
+            address,
+            is_cut_off: false,
+        }
+    }
 }
 
 impl EngineMapping {
@@ -89,7 +139,7 @@ impl EngineMapping {
     ) -> Result<Self, MapError> {
         Ok(Self {
             host: region.host()?,
-            address: Mutex::new(space.map(region)?),
+            held: Mutex::new(Held::new(space.map(region)?)),
             region: Arc::clone(region),
         })
     }
@@ -109,27 +159,29 @@ impl EngineMapping {
     /// Where the engine sees the first byte.
     #[must_use]
     pub fn va(&self) -> GpuVa {
-        lock(&self.address).va
+        lock(&self.held).address.va
     }
 
     /// Whether its engine can be cut off.
     #[must_use]
     pub fn can_be_cut_off(&self) -> bool {
-        lock(&self.address).memory.can_be_cut_off()
+        lock(&self.held).address.memory.can_be_cut_off()
     }
 
-    /// Cuts its engine off, as [`EngineMemory::cut_off`].
+    /// Cuts its engine off, as [`EngineMemory::cut_off`]; one that is cut off reads what it did.
     ///
     /// # Errors
     /// As [`EngineMemory::cut_off`].
-    pub(super) fn cut_off(&self, at_once: bool) -> Result<bool, RegionError> {
-        lock(&self.address).memory.cut_off(at_once)
+    pub(super) fn cut_off(&self, cut: CutOff) -> Result<bool, RegionError> {
+        let mut held = lock(&self.held);
+        held.is_cut_off = held.is_cut_off || held.address.memory.cut_off(cut)?;
+        Ok(held.is_cut_off)
     }
 
     /// Is another engine's from now on; gives what the one before has, which is kept while that one may run.
     #[must_use]
     pub(super) fn pass_on(&self, address: EngineAddress) -> EngineAddress {
-        std::mem::replace(&mut *lock(&self.address), address)
+        std::mem::replace(&mut *lock(&self.held), Held::new(address)).address
     }
 
     /// `bytes` bytes from `offset`, both multiples of 8.

@@ -6,16 +6,16 @@
 //! may run for ever, and nothing of this process is anybody else's.
 
 use super::engine_protocol::{Opening, ProtocolError, Reply, Request, version};
-use super::{
-    AddressSpace, Engine, EngineAddress, EngineUnit, EngineUnitError, GpuVa, MapError, ShaderEngine,
-};
+use super::{Engine, EngineAddress, EngineUnit, EngineUnitError, GpuVa, MapError, ShaderEngine};
+use crate::abi::WordGroup;
 use crate::shared::Region;
 use crate::sync::{Arc, thread};
 use crate::vulkan::{Instance, InstanceOptions};
 use anyhow::{Context, bail, ensure};
 use rustix::process::{Signal, getpid, kill_process};
 use std::collections::HashMap;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{PoisonError, RwLock};
 
@@ -30,13 +30,32 @@ impl Drop for EndsAtOnce {
 }
 
 /// Attached with no slice in flight, and else used by all threads at once.
-type Shared = Arc<RwLock<ShaderEngine>>;
+type Shared = Arc<RwLock<Box<dyn Engine>>>;
 
 /// Serves an engine to the parent at the other end of a socket.
 ///
 /// # Errors
 /// The first message is no request for an engine: else it does not return.
 pub fn serve_engine(socket: OwnedFd) -> anyhow::Result<()> {
+    serve(socket, |opening| Ok(Box::new(open(opening)?)))
+}
+
+/// The same of another engine than the device's: of a double, whose every store can be made the last of its
+/// process.
+///
+/// # Errors
+/// As [`serve_engine`].
+pub fn serve_engine_made_by(
+    socket: OwnedFd,
+    make: impl FnOnce() -> anyhow::Result<Box<dyn Engine>>,
+) -> anyhow::Result<()> {
+    serve(socket, |_| make())
+}
+
+fn serve(
+    socket: OwnedFd,
+    open: impl FnOnce(&Opening) -> anyhow::Result<Box<dyn Engine>>,
+) -> anyhow::Result<()> {
     let socket = Arc::new(socket);
     let Ok((Request::Open(opening), number, _)) = Request::receive(&socket) else {
         bail!("native-fence starts this command by itself, with a socket for its input")
@@ -90,7 +109,7 @@ struct Child {
 }
 
 impl Child {
-    fn new(socket: &Arc<OwnedFd>, engine: ShaderEngine) -> anyhow::Result<Self> {
+    fn new(socket: &Arc<OwnedFd>, engine: Box<dyn Engine>) -> anyhow::Result<Self> {
         let engine = Arc::new(RwLock::new(engine));
         let (started, slices) = channel();
         let (theirs, tells) = (Arc::clone(&engine), Arc::clone(socket));
@@ -113,11 +132,13 @@ impl Child {
         let engine = self.engine.read().unwrap_or_else(PoisonError::into_inner);
         let done = match *request {
             Request::Open(_) => bail!("the parent opened its engine twice"),
-            Request::Map { memory, bytes } => map(&engine, descriptor, bytes).map(|address| {
-                let va = address.va.0;
-                self.memories.insert(memory, address);
-                va
-            }),
+            Request::Map { memory, bytes } => {
+                map(engine.as_ref(), descriptor, bytes).map(|address| {
+                    let va = address.va.0;
+                    self.memories.insert(memory, address);
+                    va
+                })
+            }
             Request::Unmap { memory } => {
                 self.memories.remove(&memory);
                 return Ok(());
@@ -171,7 +192,7 @@ fn reply(socket: &OwnedFd, number: u64, done: Result<u64, MapError>) -> anyhow::
 
 /// Maps what came with a request.
 fn map(
-    engine: &ShaderEngine,
+    engine: &dyn Engine,
     descriptor: Option<OwnedFd>,
     bytes: u64,
 ) -> Result<EngineAddress, MapError> {
@@ -180,7 +201,20 @@ fn map(
         MapError::Refused(why.to_owned())
     };
     let descriptor = descriptor.ok_or_else(no_room)?;
-    engine.map(&Region::received("an engine's process", descriptor, bytes)?)
+    engine.map(&Region::received(name_of(&descriptor), descriptor, bytes)?)
+}
+
+/// What the memory is to its maker, whose name the system keeps: errors say it, and a double knows by it what an
+/// engine may store there.
+fn name_of(descriptor: &OwnedFd) -> &'static str {
+    let file = format!("/proc/self/fd/{}", descriptor.as_raw_fd());
+    let file = std::fs::read_link(file).unwrap_or_default();
+    let is_its = |group: &WordGroup| {
+        let name = format!("/memfd:{} (deleted)", group.name());
+        file == Path::new(&name)
+    };
+    let group = WordGroup::ALL.into_iter().find(is_its);
+    group.map_or("an engine's process", WordGroup::name)
 }
 
 /// Tells the ends of slices, one after the other.

@@ -29,10 +29,14 @@ pub enum Wake {
     /// Others look, and will see what the caller stored before.
     Seen,
     /// The caller took Parked to Running: it submits a slice.
-    MustSubmit,
+    MustSubmit(Taken),
     /// Nothing will run any more.
     Lost,
 }
+
+/// The word as the one left it who took the engine from Parked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken(u64);
 
 /// The word.
 #[derive(Debug)]
@@ -88,10 +92,18 @@ impl EngineWord {
             EngineState::Running | EngineState::Lost => word,
         });
         match state(before) {
-            EngineState::Parked => Wake::MustSubmit,
+            EngineState::Parked => Wake::MustSubmit(Taken(changed(before, EngineState::Running))),
             EngineState::Running | EngineState::Parking => Wake::Seen,
             EngineState::Lost => Wake::Lost,
         }
+    }
+
+    /// Whether the engine is still as its taker left it: nobody changes the word before a slice is submitted, but
+    /// for a loss. Who took another engine's place has looked at what the taker stored, and has submitted or
+    /// parked.
+    #[must_use]
+    pub fn is_taken(&self, taken: Taken) -> bool {
+        self.0.load(Ordering::Acquire) == taken.0
     }
 
     /// After a CurrentValue was stored: an engine that is about to park looks again. `true` if it
@@ -157,8 +169,29 @@ mod tests {
     #[test]
     fn who_takes_a_parked_engine_submits() {
         let word = EngineWord::default();
-        assert_eq!(word.wake(), Wake::MustSubmit);
+        let Wake::MustSubmit(taken) = word.wake() else {
+            panic!("it was parked");
+        };
         assert_eq!(word.wake(), Wake::Seen);
+        assert!(word.is_taken(taken));
+    }
+
+    /// TD-12: who took a parked engine that was lost before he could submit leaves it to the recovery.
+    ///
+    /// Kills `a-lost-engine-is-its-takers`.
+    #[test]
+    fn td_12_who_took_an_engine_that_was_lost_owes_nothing() {
+        let word = EngineWord::default();
+        let Wake::MustSubmit(taken) = word.wake() else {
+            panic!("it was parked");
+        };
+        assert!(word.lose());
+        assert!(!word.is_taken(taken));
+        word.revive();
+        assert!(!word.is_taken(taken));
+        word.begin_parking();
+        assert!(word.park(false));
+        assert!(!word.is_taken(taken));
     }
 
     #[test]

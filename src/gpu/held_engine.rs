@@ -50,7 +50,7 @@ struct GivenUp {
     mapped: Vec<Box<dyn Any + Send + Sync>>,
     reaper: Arc<Reaper>,
     #[cfg(not(loom))]
-    _in_vulkan: InVulkan,
+    in_vulkan: InVulkan,
 }
 
 /// See the file's head.
@@ -84,7 +84,7 @@ impl HeldEngine {
                 mapped: Vec::new(),
                 reaper: Arc::clone(reaper),
                 #[cfg(not(loom))]
-                _in_vulkan: InVulkan::begin(),
+                in_vulkan: InVulkan::begin(),
             }
         });
         given_up.addresses.extend(addresses);
@@ -110,15 +110,19 @@ impl Drop for HeldEngine {
             return;
         };
         let reap = move || {
-            // In this order: as long as it runs it may touch what it has.
-            drop(engine);
+            // By name, or the closure would not have it: in Vulkan until all is gone.
             let GivenUp {
                 addresses,
                 mapped,
                 reaper,
-                ..
+                #[cfg(not(loom))]
+                in_vulkan,
             } = given_up;
+            // In this order: as long as it runs it may touch what it has.
+            drop(engine);
             drop((addresses, mapped));
+            #[cfg(not(loom))]
+            drop(in_vulkan);
             *lock(&reaper.left) -= 1;
             reaper.changed.notify_all();
         };
@@ -127,5 +131,39 @@ impl Drop for HeldEngine {
             // The closure is gone with the error, and the engine was ended here.
             eprintln!("native-fence: no thread to end an engine on ({error})");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gpu::{ModelEngine, ModelOptions};
+    use std::sync::mpsc::{Receiver, channel};
+
+    /// What takes its time to go.
+    struct Slow(Mutex<Receiver<()>>);
+
+    impl Drop for Slow {
+        fn drop(&mut self) {
+            // Until it is let, or its test has failed.
+            let _ = lock(&self.0).recv();
+        }
+    }
+
+    /// A program that ends while an engine is being ended, which nobody waits for, is to know that a thread is in
+    /// Vulkan.
+    ///
+    /// Kills `a-reaper-is-in-vulkan-for-a-moment`.
+    #[test]
+    fn td_23_whoever_ends_an_engine_is_in_vulkan_until_it_has_gone() {
+        let (go, slow) = channel();
+        let reaper = Arc::<Reaper>::default();
+        let engine = HeldEngine::new(Box::new(ModelEngine::new(ModelOptions::default())));
+        engine.give_up(Vec::new(), Box::new(Slow(Mutex::new(slow))), &reaper);
+        drop(engine);
+        assert_eq!((reaper.left(), InVulkan::count()), (1, 1));
+        go.send(()).unwrap();
+        reaper.wait_until(Instant::now() + Duration::from_secs(20));
+        assert_eq!((reaper.left(), InVulkan::count()), (0, 0));
     }
 }

@@ -8,7 +8,7 @@
 use crate::shared::{Block, Region, RegionError};
 use crate::sync::{Arc, plain};
 use crate::vulkan::DeviceLoss;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 /// A kernel that takes its time. Its workgroups do nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +63,8 @@ pub struct Injection {
     view: Block,
     /// Of the device that each node's engine has now.
     losses: plain::Mutex<Vec<Arc<DeviceLoss>>>,
+    /// Of the devices of spares that are made next, in their order.
+    of_spares: plain::Mutex<VecDeque<Arc<DeviceLoss>>>,
 }
 
 impl Injection {
@@ -80,6 +82,7 @@ impl Injection {
             view: Block::whole(&words.map()?),
             words,
             losses: plain::Mutex::new((0..nodes).map(|_| DeviceLoss::new()).collect()),
+            of_spares: plain::Mutex::default(),
         }))
     }
 
@@ -102,6 +105,20 @@ impl Injection {
     #[must_use]
     pub fn device_loss(&self, node_ordinal: u32) -> Arc<DeviceLoss> {
         Arc::clone(&plain::lock(&self.losses)[node_ordinal as usize])
+    }
+
+    /// When the Vulkan device of a spare is lost, from its making on: of the one that is made next, and of
+    /// the one after it where this is asked for again before.
+    pub fn next_spare(&self) -> Arc<DeviceLoss> {
+        let loss = DeviceLoss::new();
+        plain::lock(&self.of_spares).push_back(Arc::clone(&loss));
+        loss
+    }
+
+    /// What loses the spare that is made now.
+    pub(crate) fn take_spare(&self) -> Arc<DeviceLoss> {
+        let asked_for = plain::lock(&self.of_spares).pop_front();
+        asked_for.unwrap_or_default()
     }
 
     /// The node has another engine, whose device is lost by this.

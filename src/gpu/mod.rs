@@ -10,6 +10,7 @@ mod activity;
 mod choice;
 #[cfg(not(loom))]
 mod command_engine;
+mod context_kind;
 mod crowd;
 mod engine;
 mod engine_caps;
@@ -60,17 +61,18 @@ mod table;
 pub use activity::Activity;
 #[cfg(not(loom))]
 pub use command_engine::{CommandEngine, CommandError, CommandMemory, Step, StoredValue};
+pub use context_kind::ContextKind;
 pub use crowd::Crowd;
 pub use engine::{AddressSpace, Engine, EngineLost, MapError, SliceWork};
 pub use engine_caps::EngineCaps;
-pub use engine_mapping::{EngineAddress, EngineBlock, EngineMapping, EngineMemory, GpuVa};
+pub use engine_mapping::{CutOff, EngineAddress, EngineBlock, EngineMapping, EngineMemory, GpuVa};
 #[cfg(not(loom))]
-pub use engine_process::serve_engine;
+pub use engine_process::{serve_engine, serve_engine_made_by};
 #[cfg(not(loom))]
 pub use engine_program::{ENGINE_COMMAND, NoEngineProgram, engine_program};
 #[cfg(not(loom))]
 pub use engine_unit::{EngineUnit, EngineUnitError, SharedQueue};
-pub use engine_word::{EngineState, EngineWord, Wake};
+pub use engine_word::{EngineState, EngineWord, Taken, Wake};
 pub use held_engine::{HeldEngine, Reaper};
 #[cfg(not(loom))]
 pub use injection::{Injection, LongKernel};

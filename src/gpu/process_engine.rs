@@ -8,8 +8,8 @@ use super::engine_link::EngineLink;
 use super::engine_protocol::{Opening, Request};
 use super::shader_clock::ShaderClock;
 use super::{
-    AddressSpace, Engine, EngineAddress, EngineCaps, EngineLost, EngineMemory, GpuVa, MapError,
-    NoEngineProgram, ShaderTuning, SliceWork,
+    AddressSpace, CutOff, Engine, EngineAddress, EngineCaps, EngineLost, EngineMemory, GpuVa,
+    MapError, NoEngineProgram, ShaderTuning, SliceWork,
 };
 use crate::shared::{NoLocalMemory, Providers, Region, RegionError, SystemPages};
 use crate::sync::Arc;
@@ -98,7 +98,7 @@ struct ChildMemory {
 }
 
 impl EngineMemory for ChildMemory {
-    fn cut_off(&self, _: bool) -> Result<bool, RegionError> {
+    fn cut_off(&self, _: CutOff) -> Result<bool, RegionError> {
         Ok(self.link.end())
     }
 }

@@ -8,7 +8,7 @@ use crate::abi::{
     STATE_COPIES, StallKind,
 };
 use crate::shared::{Block, PoolPlace};
-use crate::sync::{Arc, AtomicBool, Mutex, MutexGuard, Ordering, fence, lock, plain};
+use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, fence, lock, plain};
 
 /// Where the parts of a queue lie in the engine's address space.
 #[derive(Debug)]
@@ -70,14 +70,18 @@ pub struct QueueSlot {
     places: QueuePlaces,
     /// Only while it has a doorbell.
     ring: plain::Mutex<Option<RingPlaces>>,
-    /// By [`LogType::place`].
-    logs: Mutex<[Option<EngineBlock>; 3]>,
+    logs: Mutex<Logs>,
     is_verbose: AtomicBool,
     /// The user has no doorbell, and the engine goes on with the ring.
     is_withdrawn: AtomicBool,
     /// Held by whoever connects, disconnects, or moves a log: some of it waits for slices.
     connection: Mutex<()>,
+    /// Packets that were executed when its engine was reset under it.
+    reset_at: AtomicU64,
 }
+
+/// Buffers by [`LogType::place`].
+type Logs = [Option<EngineBlock>; 3];
 
 /// Where the descriptor has the number of a log's entries.
 fn entries_of(log: LogType) -> u64 {
@@ -156,6 +160,7 @@ impl QueueSlot {
             is_verbose: AtomicBool::new(false),
             is_withdrawn: AtomicBool::new(false),
             connection: Mutex::new(()),
+            reset_at: AtomicU64::new(u64::MAX),
         };
         slot.set_status(DoorbellStatus::DisconnectedRetry);
         slot
@@ -352,7 +357,8 @@ impl QueueSlot {
             read_index: self.read_index(),
             waits,
             signals,
-            queued_log_index: mark(LogType::WaitsQueued).map(|log| log.index),
+            waits_queued: mark(LogType::WaitsQueued),
+            last_queued: self.last_of(&logs, LogType::WaitsQueued, 1).pop(),
             write_index: ring
                 .ring_control
                 .host
@@ -423,6 +429,28 @@ impl QueueSlot {
         }
     }
 
+    /// Whether it is one of the OS's device: its packets are paging packets.
+    #[must_use]
+    pub fn is_system(&self) -> bool {
+        self.places.states.is_system()
+    }
+
+    /// Whether its packets initialise save areas: they hang no engine.
+    pub(super) fn is_initialising(&self) -> bool {
+        self.places.states.is_initialising()
+    }
+
+    /// Its packet is under way on an engine that is reset, which is noted: whether for the first time.
+    pub(super) fn note_reset(&self) -> bool {
+        let at = self.read_index();
+        self.reset_at.swap(at, Ordering::Relaxed) != at
+    }
+
+    /// Whether its save area has its first state; exact for who holds the node's lock.
+    pub(super) fn is_initialised(&self) -> bool {
+        self.places.states.is_initialised()
+    }
+
     /// Whether its states lie in this save area.
     pub(super) fn saves_to(&self, area: &Arc<SaveArea>) -> bool {
         self.places.states.is_of(area)
@@ -471,7 +499,10 @@ impl QueueSlot {
     /// people, and nothing is decided by it.
     #[must_use]
     pub fn last_entries(&self, log: LogType, most: u32) -> Vec<LogEntry> {
-        let logs = lock(&self.logs);
+        self.last_of(&lock(&self.logs), log, most)
+    }
+
+    fn last_of(&self, logs: &Logs, log: LogType, most: u32) -> Vec<LogEntry> {
         let Some(buffer) = &logs[log.place()] else {
             return Vec::new();
         };

@@ -4,9 +4,9 @@
 //! up the state says less than was done. But each packet left its marks where all can see them. A wait or
 //! a signal publishes its log's index, which stands for exactly one entry, and after it, for one packet or
 //! two of a step together, the read index. So what was done is known to the packet, and goes on behind it:
-//! every packet takes effect once (`decisions.md` 13). An engine that still ran while it was cut off has
-//! marked later packets in what it lost last (`node::succession`): the logs count, however far they are
-//! ahead of the read index.
+//! every packet takes effect once (`decisions.md` 13). Of an engine that ran while it was cut off the read index of
+//! the last packet may be lost, and its log entry not (`node::cut_off`): the logs count, however far they are
+//! ahead.
 //!
 //! One thing has no mark of its own: a signal stores CurrentValue before it logs, and the engine can be
 //! gone between the two. Whoever waited has seen the value, and may have signalled a greater one. To store
@@ -17,7 +17,7 @@
 //! A NOP leaves nothing, and is done again. A transfer leaves what it stored: its parts since the last save
 //! are done again, to the same effect, since its source and its destination do not overlap.
 
-use crate::abi::{LogIndex, Opcode, Packet, QueueState, QueueStatus};
+use crate::abi::{LogEntry, LogIndex, Opcode, Packet, QueueState, QueueStatus};
 
 /// What an engine left of one log of a queue.
 #[derive(Clone, Copy, Debug)]
@@ -39,8 +39,10 @@ pub(super) struct Marks {
     pub(super) waits: LogMark,
     /// The log of signals.
     pub(super) signals: LogMark,
-    /// Index word of the log of waits that were found unsatisfied, if the queue has it.
-    pub(super) queued_log_index: Option<u64>,
+    /// The log of waits that were found unsatisfied, if the queue has it.
+    pub(super) waits_queued: Option<LogMark>,
+    /// Its last entry.
+    pub(super) last_queued: Option<LogEntry>,
     /// Packets written, as the ring says, and how many it has room for: what lies behind is of a lap before.
     pub(super) write_index: u64,
     /// See [`Marks::write_index`].
@@ -57,6 +59,14 @@ pub(super) struct Recovered {
     /// A signal that has stored its value, and whose log entry is still to be written, at this index. The
     /// state is that after it.
     pub(super) unlogged: Option<(Packet, u64)>,
+}
+
+/// Whether it is the wait that was found unsatisfied last, by an engine that has not saved that: it is not found
+/// so again. (Of two waits of a queue for one value, of which the first has ended, the other may be taken for it.)
+fn is_queued_wait(packet: &Packet, last: &LogEntry) -> bool {
+    packet.opcode() == Some(Opcode::Wait)
+        && packet.handle().raw() == last.native_fence
+        && packet.value == last.fence_value
 }
 
 /// Another packet is the next: what is known of the one at the head is of one that is done.
@@ -95,7 +105,9 @@ impl Marks {
                 .wrapping_add(self.signals.since(saved.signal_log_index)),
             wait_log_index: self.waits.index,
             signal_log_index: self.signals.index,
-            queued_log_index: self.queued_log_index.unwrap_or(saved.queued_log_index),
+            queued_log_index: self
+                .waits_queued
+                .map_or(saved.queued_log_index, |log| log.index),
             read_index: saved.read_index.max(self.read_index),
             ..saved
         };
@@ -121,6 +133,13 @@ impl Marks {
         state.read_index = first.wrapping_add(covered);
         if state.read_index != saved.read_index {
             forget_head(&mut state);
+        }
+        if let (Some(log), Some(entry)) = (self.waits_queued, &self.last_queued)
+            && log.since(saved.queued_log_index) > 0
+            && covered < queued
+            && is_queued_wait(&at(covered), entry)
+        {
+            state.observed_ticks = entry.observed_ticks;
         }
         state.progress_value = saved.progress_value.max(self.progress_value);
         if saved.fault == 0 {
@@ -215,7 +234,8 @@ mod tests {
             read_index: now.read_index,
             waits: log(now.wait_log_index),
             signals: log(now.signal_log_index),
-            queued_log_index: None,
+            waits_queued: None,
+            last_queued: None,
             write_index: 1 << 20,
             capacity: 1 << 20,
             progress_value: now.progress_value,
@@ -248,6 +268,42 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// A wait that was logged when it was found unsatisfied, by an engine that saved nothing after, is not found so
+    /// again: its time is that of its entry. One that was not logged has none yet.
+    ///
+    /// Kills `a-queued-wait-is-logged-again`.
+    #[test]
+    fn td_22_a_wait_is_found_unsatisfied_once() {
+        let now = state_after(4);
+        let head = packet(4);
+        let entry = LogEntry {
+            fence_value: head.value,
+            native_fence: head.handle().raw(),
+            observed_ticks: 99,
+            ..LogEntry::zeroed()
+        };
+        let found = |index: u64, last: LogEntry| {
+            let log = LogMark {
+                index,
+                entries: ENTRIES,
+            };
+            let marks = Marks {
+                waits_queued: Some(log),
+                last_queued: Some(last),
+                ..marks(now, now)
+            };
+            let state = marks.recover(packet, |_| false).state;
+            (state.observed_ticks, state.queued_log_index)
+        };
+        assert_eq!(found(1, entry), (99, 1));
+        assert_eq!(found(0, entry), (0, 0), "of a life before");
+        let other = LogEntry {
+            fence_value: head.value + 1,
+            ..entry
+        };
+        assert_eq!(found(1, other), (0, 1), "it was another");
     }
 
     /// A signal that was stored and not logged is logged by who recovers, and not stored again.

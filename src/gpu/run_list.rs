@@ -3,10 +3,10 @@
 //!
 //! A queue that the OS keeps from the engine, because its context is suspended or its commands were
 //! preempted, stays in the list and is in no slice: its doorbell stays connected, and its place is nobody
-//! else's. So it comes back without asking.
+//! else's. So it comes back without asking. So does one whose save area is not initialised yet.
 
 use super::choice::{Candidate, Choice};
-use super::{QueueSlot, QueueStanding};
+use super::{QueueSlot, QueueStanding, SaveArea};
 use crate::abi::{EngineControl, MAX_HW_QUEUES, SLICE_SLOTS};
 use crate::shared::Block;
 use crate::sync::Arc;
@@ -143,12 +143,11 @@ impl RunList {
     fn kept_since(&self, queue: &QueueSlot) -> Option<u64> {
         let context = self.suspended.iter().find(|kept| kept.0 == queue.context());
         let held = self.held.iter().find(|kept| kept.0 == queue.number);
+        // No slice knew a queue before its area was initialised.
+        let never = (!queue.is_initialised()).then_some(0);
         // Whichever came first has kept it since.
-        [context, held]
-            .into_iter()
-            .flatten()
-            .map(|kept| kept.1)
-            .min()
+        let kept = [context, held].into_iter().flatten().map(|kept| kept.1);
+        kept.chain(never).min()
     }
 
     /// Those that are in slices.
@@ -185,6 +184,21 @@ impl RunList {
         self.suspended.retain(|kept| kept.0 != context);
         self.version += u64::from(was);
         was && self.queues.iter().any(|queue| queue.context() == context)
+    }
+
+    /// Whether a queue of the OS's has a paging packet for the next slice.
+    pub(super) fn has_paging(&self) -> bool {
+        let mut of_os = self.queues.iter().filter(|queue| queue.is_system());
+        of_os.any(|queue| {
+            let standing = QueueStanding::of(&queue.state(), || queue.write_index());
+            standing == QueueStanding::Runnable && self.kept_since(queue).is_none()
+        })
+    }
+
+    /// Queues that save to the area may be in slices. `true` where that changes what slices do.
+    pub(super) fn initialised(&mut self, area: &Arc<SaveArea>) -> bool {
+        self.version += 1;
+        self.queues.iter().any(|queue| queue.saves_to(area))
     }
 
     /// Gives a context a priority; those that were given none have 0.
@@ -224,8 +238,13 @@ impl RunList {
     }
 
     fn chosen(&self, choice: Choice) -> impl Iterator<Item = &Arc<QueueSlot>> {
-        let is_chosen =
-            move |queue: &&Arc<QueueSlot>| choice.has(queue.context(), self.priority(queue));
+        // Whoever is about to use a new context waits for its packet, whatever its priority.
+        let is_first = move |queue: &QueueSlot| {
+            matches!(choice, Choice::AtLeast(_)) && queue.is_initialising()
+        };
+        let is_chosen = move |queue: &&Arc<QueueSlot>| {
+            is_first(queue) || choice.has(queue.context(), self.priority(queue))
+        };
         self.active().filter(is_chosen)
     }
 
@@ -376,7 +395,9 @@ impl RunList {
 mod tests {
     use super::*;
     use crate::abi::{QueueProgress, WordGroup};
-    use crate::gpu::{Crowd, GpuVa, ModelEngine, ModelOptions, Node, NodePolicy, QueuePlaces};
+    use crate::gpu::{
+        ContextKind, Crowd, GpuVa, ModelEngine, ModelOptions, Node, NodePolicy, QueuePlaces,
+    };
     use crate::shared::Pool;
 
     fn slot(node: &Node, number: u32) -> Arc<QueueSlot> {
@@ -387,7 +408,11 @@ mod tests {
         let places = QueuePlaces {
             descriptor,
             descriptor_place,
-            states: node.own_save_area().unwrap().take().unwrap(),
+            states: node
+                .own_save_area(ContextKind::Program)
+                .unwrap()
+                .take()
+                .unwrap(),
             progress: progress.part(words.offset(), QueueProgress::BYTES),
             process: 1,
             handle_directory: GpuVa(0),

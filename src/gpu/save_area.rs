@@ -6,18 +6,19 @@
 //! memory of its own, so it outlives the engine; and can move it while the context is suspended.
 //!
 //! An area is a page, which no two contexts share, and has a slot for each queue (choice). A context with more
-//! queues than slots has several areas.
+//! queues than slots has several areas. The first state of a queue is zero, and an engine has written it there
+//! for the OS before a slice refers to a queue of the area (PR-14); the host clears what another queue has left.
 //!
 //! The host writes here as well: a queue that is made, a log that moves, a queue that was found to stand
 //! elsewhere than its engine had saved. Each does so under the area's lock, so that nobody moves the area in the
 //! midst of it. Readers take the lock to find the place and not to read: what they read is as good as ever
 //! (`queue_slot`), and the node's lock, under which areas are moved, is theirs where that is not enough.
 
-use super::{EngineBlock, EngineMapping, GpuVa};
-use crate::abi::{PAGE_BYTES, QueueState, QueueStatus, STATE_COPIES};
+use super::{ContextKind, EngineBlock, EngineMapping, GpuVa};
+use crate::abi::{PAGE_BYTES, QueueState, STATE_COPIES};
 use crate::shared::Block;
-use crate::sync::Arc;
 use crate::sync::plain::{Mutex, lock};
+use crate::sync::{Arc, AtomicBool, Ordering};
 use std::any::Any;
 
 /// Bytes of the states of one queue.
@@ -30,6 +31,10 @@ pub struct SaveArea {
     memory: Mutex<EngineBlock>,
     /// Slots that queues have, a bit each.
     taken: Mutex<u32>,
+    /// Of the contexts that are saved there.
+    kind: ContextKind,
+    /// Slices may refer to its queues. Changed under the node's lock.
+    is_initialised: AtomicBool,
     _owner: Box<dyn Any + Send + Sync>,
 }
 
@@ -51,16 +56,38 @@ impl SaveArea {
     pub const SLOTS: u32 = (Self::BYTES / SLOT_BYTES) as u32;
 
     /// At a place in an engine's space, of [`SaveArea::BYTES`]. `owner` keeps the memory, and is dropped when
-    /// nothing refers to it any more.
+    /// nothing refers to it any more. Its queues are in no slice before
+    /// [`Node::save_area_initialised`](super::Node::save_area_initialised).
     #[must_use]
     pub fn new(
         mapping: &Arc<EngineMapping>,
         offset: u64,
         owner: impl Any + Send + Sync,
     ) -> Arc<Self> {
+        Self::with(mapping, offset, owner, (ContextKind::Program, false))
+    }
+
+    /// The same in memory of the node's own, which nobody has to initialise.
+    pub(super) fn of_node(
+        mapping: &Arc<EngineMapping>,
+        offset: u64,
+        owner: impl Any + Send + Sync,
+        kind: ContextKind,
+    ) -> Arc<Self> {
+        Self::with(mapping, offset, owner, (kind, true))
+    }
+
+    fn with(
+        mapping: &Arc<EngineMapping>,
+        offset: u64,
+        owner: impl Any + Send + Sync,
+        (kind, is_initialised): (ContextKind, bool),
+    ) -> Arc<Self> {
         Arc::new(Self {
             memory: Mutex::new(mapping.part(offset, Self::BYTES)),
             taken: Mutex::new(0),
+            kind,
+            is_initialised: AtomicBool::new(is_initialised),
             _owner: Box::new(owner),
         })
     }
@@ -78,12 +105,18 @@ impl SaveArea {
             area: Arc::clone(self),
             number,
         };
-        slot.write(|states| {
-            states.clear();
-            let empty = QueueStatus::Empty as u64;
-            states.word(QueueState::STATUS).put(empty);
-        });
+        slot.write(Block::clear);
         Some(slot)
+    }
+
+    /// Whether its first state is there; exact for who holds the node's lock.
+    pub(super) fn is_initialised(&self) -> bool {
+        self.is_initialised.load(Ordering::Relaxed)
+    }
+
+    /// Its first state is there.
+    pub(super) fn set_initialised(&self) {
+        self.is_initialised.store(true, Ordering::Relaxed);
     }
 
     /// Lies elsewhere from now on; gives the place before, to be unmapped. No slice refers to the queues, and
@@ -109,6 +142,21 @@ impl SaveArea {
 impl StateSlot {
     fn offset(&self) -> u64 {
         u64::from(self.number) * SLOT_BYTES
+    }
+
+    /// Whether its queue is one of the OS's device.
+    pub(super) fn is_system(&self) -> bool {
+        self.area.kind != ContextKind::Program
+    }
+
+    /// Whether its queue's packets initialise save areas.
+    pub(super) fn is_initialising(&self) -> bool {
+        self.area.kind == ContextKind::Initialisation
+    }
+
+    /// As [`SaveArea::is_initialised`].
+    pub(super) fn is_initialised(&self) -> bool {
+        self.area.is_initialised()
     }
 
     /// Whether it is one of the area's.

@@ -8,11 +8,11 @@
 use super::long_kernels::LongKernels;
 use super::shader_clock::ShaderClock;
 use super::{
-    AddressSpace, Engine, EngineAddress, EngineCaps, EngineLost, EngineMemory, GpuVa, Injection,
-    MapError, ShaderTuning, SharedQueue, SliceWork,
+    AddressSpace, CutOff, Engine, EngineAddress, EngineCaps, EngineLost, EngineMemory, GpuVa,
+    Injection, MapError, ShaderTuning, SharedQueue, SliceWork,
 };
 use crate::abi::SLICE_SLOTS;
-use crate::shared::{Mapping, Providers, Region, RegionError};
+use crate::shared::{Block, Mapping, Providers, Region, RegionError};
 use crate::sync::{Arc, lock, thread};
 use crate::vulkan::{
     AdapterKind, CommandBuffer, CommandRecorder, ComputePipeline, Device, DeviceLoss, RegionImport,
@@ -75,7 +75,7 @@ impl ShaderEngine {
     pub fn new(queue: SharedQueue, tuning: ShaderTuning) -> anyhow::Result<Self> {
         use anyhow::Context;
         let device = Arc::clone(lock(&queue).device());
-        let lanes = tuning.lanes_on(&device.adapter().features)?;
+        let lanes = tuning.lanes_of(device.adapter())?;
         let pipeline = |kind: usize| {
             pipeline(&device, lanes, tuning, kind, false)
                 .context("the driver does not take the engine's shader")
@@ -219,8 +219,12 @@ impl EngineMemory for Imported {
         is_cpu && self.mapping.region().exported().is_none()
     }
 
-    fn cut_off(&self, at_once: bool) -> Result<bool, RegionError> {
-        Ok(self.can_be_cut_off() && self.mapping.cut_off(at_once)?)
+    fn cut_off(&self, cut: CutOff) -> Result<bool, RegionError> {
+        let is_cut_off = self.can_be_cut_off() && self.mapping.cut_off(cut.is_at_once())?;
+        if is_cut_off {
+            cut.take_packets(&Block::whole(&self.mapping));
+        }
+        Ok(is_cut_off)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Shader tuning: how the engine's shader is specialised, and what of it a device can run.
 
 use crate::abi::RECORD_RING_CAPACITY;
-use crate::vulkan::Features;
+use crate::vulkan::{AdapterInfo, Features};
 
 /// Records that each lane may raise between two adoptions; `RAISES` of the shader.
 const RAISES: u32 = 2;
@@ -39,6 +39,17 @@ pub enum TuningError {
         /// The most that can be.
         most: u32,
     },
+    /// The driver ends loops, and with several subgroups those of slices that do transfers too soon.
+    #[error(
+        "{lanes} lanes are several subgroups, with which this driver, which ends every loop, cuts transfers: \
+         take {subgroup}, or Mesa 23 or later"
+    )]
+    OneSubgroup {
+        /// What was asked for.
+        lanes: u32,
+        /// Invocations of a subgroup of the device.
+        subgroup: u32,
+    },
     /// A lane would never take a step.
     #[error(
         "an engine of {0} rounds between two adoptions never executes a packet: take at least 1"
@@ -58,11 +69,20 @@ impl Default for ShaderTuning {
 }
 
 impl ShaderTuning {
-    /// The lanes of an engine with this tuning on a device with these features.
+    /// The lanes of an engine with this tuning on a device.
     ///
     /// # Errors
     /// [`TuningError`]: the device has no such workgroup, or the engine would stand still.
-    pub fn lanes_on(&self, features: &Features) -> Result<u32, TuningError> {
+    pub fn lanes_of(&self, info: &AdapterInfo) -> Result<u32, TuningError> {
+        let lanes = self.lanes_on(&info.features)?;
+        let subgroup = info.features.subgroup_size.max(1);
+        if lanes > subgroup && info.ends_loops() {
+            return Err(TuningError::OneSubgroup { lanes, subgroup });
+        }
+        Ok(lanes)
+    }
+
+    fn lanes_on(&self, features: &Features) -> Result<u32, TuningError> {
         let subgroup = features.subgroup_size.max(1);
         let lanes = self.lanes.unwrap_or(subgroup);
         if lanes == 0 || !lanes.is_multiple_of(subgroup) {

@@ -4,6 +4,8 @@
 //! drivers do at the first dispatch. So a spare is made by a thread of its own before it is needed, and has
 //! executed a slice of each kind. When it is taken the next one is made.
 
+#[cfg(not(loom))]
+use super::EngineUnit;
 use super::{Engine, EngineMapping, MapError, SliceWork};
 use crate::abi::{EngineControl, EngineReport, SliceArgs, WordGroup};
 use crate::sync::plain::{Mutex, lock};
@@ -15,11 +17,27 @@ use std::time::Duration;
 /// When spares are made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SparePolicy {
+    /// Kept where an engine is a process of its own: one that is killed was not suspected before, and none takes
+    /// longer to make. Else on suspicion.
+    #[default]
+    ByUnit,
     /// One is kept ready from the adapter's start on, and costs its memory and its threads.
     Kept,
     /// One is made when an engine is suspected: it has not answered for a part of its time.
-    #[default]
     OnSuspicion,
+}
+
+#[cfg(not(loom))]
+impl SparePolicy {
+    /// What it is for engines of a unit.
+    #[must_use]
+    pub fn for_unit(self, unit: EngineUnit) -> Self {
+        match (self, unit) {
+            (Self::ByUnit, EngineUnit::Process) => Self::Kept,
+            (Self::ByUnit, _) => Self::OnSuspicion,
+            (policy, _) => policy,
+        }
+    }
 }
 
 /// Makes an engine of the node's kind, apart from all there are: why not, as a sentence.
@@ -76,17 +94,10 @@ impl SpareEngines {
         })
     }
 
-    /// When they are made.
-    #[must_use]
-    pub fn policy(&self) -> SparePolicy {
-        self.policy
-    }
-
     /// Has one made where one is kept.
     pub fn keep(self: &Arc<Self>) {
-        match self.policy {
-            SparePolicy::Kept => self.prepare(),
-            SparePolicy::OnSuspicion => {}
+        if self.policy == SparePolicy::Kept {
+            self.prepare();
         }
     }
 
@@ -106,6 +117,8 @@ impl SpareEngines {
                 // A program that ends meanwhile leaves at once: this thread is in Vulkan.
                 #[cfg(not(loom))]
                 let _in_vulkan = crate::vulkan::InVulkan::begin();
+                // It may be the last that has it, and a spare goes with it: before this thread is out of Vulkan.
+                let this = this;
                 // Nobody waits in vain for one that comes to no end.
                 let made = Making(&this);
                 let engine = this.make_warm();

@@ -3,6 +3,7 @@
 use super::SystemProcessPlace;
 use crate::abi::wddm::{CreateHwQueueFlags, NativeFenceType, SubmitCommandFlags};
 use crate::abi::{AllocationId, FenceId, HandleAccess, LocalHandle, LogType, Opcode, Packet};
+use crate::gpu::ContextKind;
 use crate::shared::{PoolPlace, Region, Word};
 use crate::sync::Arc;
 
@@ -144,8 +145,8 @@ pub struct CreateContext {
     pub node_ordinal: u32,
     /// One bit, 1 << EngineOrdinal.
     pub engine_affinity: u32,
-    /// `Flags.SystemContext`: it is the OS's own, for paging packets.
-    pub is_system: bool,
+    /// What it is for.
+    pub kind: ContextKind,
 }
 
 /// `DXGKARG_SUSPENDCONTEXT`.

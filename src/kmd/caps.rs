@@ -7,6 +7,7 @@ use crate::gpu::{EngineCaps, GpuVa, LocalMemory};
 use crate::sync::Arc;
 use bytemuck::Zeroable;
 use std::num::NonZeroU32;
+use std::time::Duration;
 
 /// The published caps with what they do not say and the OS asks too, all true of a Vulkan device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +57,7 @@ pub(super) const NOT_PREEMPTED: PreemptionCaps = PreemptionCaps {
 
 /// What a [`Driver`](super::Driver) makes use of.
 #[allow(clippy::struct_excessive_bools, reason = "each is a cap of its own")]
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct DriverOptions {
     /// `OptimizedNativeFenceSignaledInterrupt`: interrupts name the queue, and the OS reads its log.
     /// Off by default: to read a log takes the OS longer than to look at the fences that are named.
@@ -86,8 +87,35 @@ pub struct DriverOptions {
     /// `PreemptionAware` and NoDmaPatching are clear though the engines can be preempted: the OS does not
     /// ask for it (PR-11).
     pub not_preemption_aware: bool,
+    /// Within this time from being asked to an engine ends a slice, or it is hung (TD-19). By default 500 ms:
+    /// more than a part of the longest packet takes on a busy machine, since an engine that had no core for so
+    /// long is taken for one that hangs.
+    ///
+    /// The time is that of the request that TdrDelay begins with: where this is less it adds nothing, and where
+    /// it is more a hung engine is reset so much later, of which a recovery has less than a second (TD-13). It is
+    /// to be less than TdrDdiDelay, since the thread that asks is in the driver until then. An engine of a group
+    /// has 500 ms at least, which the documents give those that depend on one that is reset (TD-09).
+    pub answer_time: Duration,
     /// What the driver does wrong while it recovers; none but where that is tried.
     pub faults: Option<Arc<DriverFaults>>,
+}
+
+impl Default for DriverOptions {
+    fn default() -> Self {
+        Self {
+            optimized_interrupt: false,
+            map_to_gpu_system_process: false,
+            no_64_bit_atomics: false,
+            basic_monitored_fences: false,
+            without_native_fences: None,
+            doorbells: None,
+            adapter_wide_tdr: false,
+            shared_device: false,
+            not_preemption_aware: false,
+            answer_time: Duration::from_millis(500),
+            faults: None,
+        }
+    }
 }
 
 impl DriverOptions {

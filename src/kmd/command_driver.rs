@@ -287,6 +287,10 @@ impl Ddi for CommandDriver {
         // None was ever suspended.
     }
 
+    fn context_allocation_initialised(&self, _: ContextAllocationId) {
+        // It asks for none.
+    }
+
     fn move_context_allocation(
         &self,
         _: ContextAllocationId,

@@ -6,6 +6,10 @@
 //! it ask for a common area of a device: all that its engines share between contexts, tables of handles and
 //! fences, is written by the host alone, and no engine saves anything there (choice). The OS serves a driver
 //! that does.
+//!
+//! The first state of such memory is zero: the OS hands it out so, and has a paging packet write it once more, of
+//! which it tells ([`Ddi::context_allocation_initialised`](super::Ddi::context_allocation_initialised), PR-14).
+//! Until then no engine has a queue that is saved there.
 
 use super::{Callbacks, ContextHandle, DdiError, Place, ProcessId};
 use crate::gpu::{Node, SaveArea};

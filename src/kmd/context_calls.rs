@@ -3,8 +3,8 @@
 use super::context_allocation::save_area;
 use super::driver::Driver;
 use super::{
-    ContextAllocationId, ContextHandle, CreateContext, DdiError, Place, PreemptCommand,
-    SaveAreaMove, SuspendContext, Suspension,
+    ContextAllocationId, ContextHandle, ContextKind, CreateContext, DdiError, Place,
+    PreemptCommand, SaveAreaMove, SuspendContext, Suspension,
 };
 use crate::gpu::{Node, SaveArea, StateSlot};
 use crate::sync::Arc;
@@ -35,9 +35,10 @@ impl ContextCalls<'_> {
         node: &Node,
         context: ContextHandle,
     ) -> Result<(Option<ContextAllocationId>, Arc<SaveArea>), DdiError> {
-        let (process, is_system) = self.0.contexts.owner(context)?;
-        if is_system {
-            return Ok((None, node.own_save_area()?));
+        let (process, kind) = self.0.contexts.owner(context)?;
+        // Loom's scenarios have no paging packets: each of their executions would begin with one.
+        if kind != ContextKind::Program || cfg!(loom) {
+            return Ok((None, node.own_save_area(kind)?));
         }
         let callbacks = self.0.reporter.callbacks()?;
         let (id, area) = save_area(node, callbacks, (process, context))?;
@@ -59,6 +60,15 @@ impl ContextCalls<'_> {
         };
         self.0.contexts.add_area(context, area);
         Ok(slot)
+    }
+
+    pub(super) fn allocation_initialised(&self, id: ContextAllocationId) {
+        // It went with its context otherwise.
+        if let Some((context, area)) = self.0.contexts.area(id)
+            && let Ok(node) = self.0.node(context.node_ordinal)
+        {
+            node.save_area_initialised(&area);
+        }
     }
 
     pub(super) fn move_allocation(

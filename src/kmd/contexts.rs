@@ -2,7 +2,7 @@
 //!
 //! What suspends them is the node's; here are their names.
 
-use super::{ContextAllocationId, ContextHandle, CreateContext, DdiError, ProcessId};
+use super::{ContextAllocationId, ContextHandle, ContextKind, CreateContext, DdiError, ProcessId};
 use crate::gpu::{SaveArea, StateSlot};
 use crate::sync::{Arc, Mutex, lock};
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 struct Made {
     process: ProcessId,
-    is_system: bool,
+    kind: ContextKind,
     /// Save areas, with the OS's name of each; none of a system context's.
     areas: Vec<(Option<ContextAllocationId>, Arc<SaveArea>)>,
 }
@@ -47,7 +47,7 @@ impl Contexts {
         state.next += 1;
         let made = Made {
             process: args.process,
-            is_system: args.is_system,
+            kind: args.kind,
             areas: Vec::new(),
         };
         state.made.insert(handle, made);
@@ -85,14 +85,17 @@ impl Contexts {
         is_there.then_some(()).ok_or(refusal)
     }
 
-    /// Whose it is, and whether it is the OS's own.
+    /// Whose it is.
     ///
     /// # Errors
     /// There is none of that name.
-    pub(super) fn owner(&self, context: ContextHandle) -> Result<(ProcessId, bool), DdiError> {
+    pub(super) fn owner(
+        &self,
+        context: ContextHandle,
+    ) -> Result<(ProcessId, ContextKind), DdiError> {
         let state = lock(&self.0);
         let made = state.made.get(&context).ok_or(NO_SUCH_CONTEXT)?;
-        Ok((made.process, made.is_system))
+        Ok((made.process, made.kind))
     }
 
     /// The context has one more save area.

@@ -61,7 +61,8 @@ impl From<RegionError> for DdiError {
 /// holds no lock that the callbacks take.
 ///
 /// Of PreemptCommand and SubmitCommandToHwQueue, and of what [`TdrDdi`] says, one thread of an adapter is inside
-/// at a time (threading level one, TD-18).
+/// at a time (threading level one, TD-18). In ResetFromTimeout no other thread is inside at all; interrupts,
+/// deferred work, and who takes interrupts himself (LookForInterrupts, WatchInterrupts) may be.
 pub trait Ddi: Send + Sync + Debug {
     /// `DxgkDdiStartDevice`, PASSIVE_LEVEL. From now on `callbacks` is called: for the
     /// features that the driver will advertise, and with interrupts.
@@ -193,7 +194,8 @@ pub trait Ddi: Send + Sync + Debug {
 
     /// `DxgkDdiCreateHwContext`, PASSIVE_LEVEL: what the OS suspends and resumes, and each hardware queue
     /// belongs to one. A driver that saves what it preempts to memory of the OS asks for it from here, by
-    /// [`Callbacks::create_context_allocation`]: it is there before a queue of the context is (PR-13).
+    /// [`Callbacks::create_context_allocation`]: it is there before a queue of the context is (PR-13). It
+    /// may ask for more when a queue is created.
     ///
     /// # Errors
     /// A node or an affinity that the adapter has not; no memory.
@@ -219,6 +221,13 @@ pub trait Ddi: Send + Sync + Debug {
     /// `DxgkDdiResumeContext`, DISPATCH_LEVEL (choice), must succeed: the context's queues go on from where
     /// they were taken out.
     fn resume_context(&self, context: ContextHandle);
+
+    /// DISPATCH_LEVEL: the paging packet InitContextResource of memory that the driver has by
+    /// [`Callbacks::create_context_allocation`] has completed (PR-14; choice: the documents have the OS's
+    /// scheduler submit nothing of the context before, and no scheduler of the OS's stands before a ring). From
+    /// now on the GPU may refer to queues that are saved there, and not before: their doorbells connect, and
+    /// what is rung meanwhile runs then. A name that there is no more means nothing.
+    fn context_allocation_initialised(&self, id: ContextAllocationId);
 
     /// PASSIVE_LEVEL: memory that the driver has by [`Callbacks::create_context_allocation`] lies elsewhere from
     /// now on, and has its content there (PR-14; choice: the documents change what the driver's address maps

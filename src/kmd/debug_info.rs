@@ -28,22 +28,26 @@ pub(super) fn debug_info(driver: &Driver, args: &CollectDbgInfo) -> Result<Strin
         counters.cut,
         counters.resets
     );
-    for slot in driver.queues.of_node(args.node_ordinal) {
+    let mut slots = driver.queues.of_node(args.node_ordinal);
+    slots.sort_by_key(|slot| slot.number);
+    for slot in slots {
         // Into a string it cannot fail.
         let _ = write_queue(&mut text, &slot);
     }
-    let ends = (0..=args.buffer_size.min(text.len())).rev();
-    let end = ends.into_iter().find(|end| text.is_char_boundary(*end));
-    text.truncate(end.unwrap_or(0));
-    Ok(text)
+    Ok(args.cut(text))
 }
 
 fn write_queue(text: &mut String, slot: &QueueSlot) -> std::fmt::Result {
     let (number, read, written) = (slot.number, slot.read_index(), slot.write_index());
     let status = slot.status();
+    let of_os = if slot.is_system() {
+        " of the operating system"
+    } else {
+        ""
+    };
     write!(
         text,
-        "queue {number}: {status:?}, {read} of {written} packets executed"
+        "queue {number}{of_os}: {status:?}, {read} of {written} packets executed"
     )?;
     match (slot.fault(), slot.stands_at()) {
         (Some(fault), _) => writeln!(text, ", {fault}")?,

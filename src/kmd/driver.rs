@@ -351,6 +351,10 @@ impl Ddi for Driver {
         ContextCalls(self).resume(context);
     }
 
+    fn context_allocation_initialised(&self, id: ContextAllocationId) {
+        ContextCalls(self).allocation_initialised(id);
+    }
+
     fn move_context_allocation(
         &self,
         id: ContextAllocationId,

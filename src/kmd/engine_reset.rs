@@ -1,7 +1,7 @@
 //! Engine reset: the DDIs of hang detection and recovery (`layouts.md` 4.1).
 //!
 //! To reset an engine is to put another one into its place, since nothing stops a shader: the one before is
-//! cut off from all that it can reach and left to itself (`gpu::node`, succession), or where it is in a
+//! cut off from all that it can reach and left to itself (`gpu::node::cut_off`), or where it is in a
 //! process of its own it ends with that.
 
 use super::debug_info::debug_info;
@@ -34,15 +34,25 @@ pub struct CollectDbgInfo {
     pub buffer_size: usize,
 }
 
+impl CollectDbgInfo {
+    /// Whole characters of a text, as many as there is room for.
+    #[must_use]
+    pub fn cut(&self, mut text: String) -> String {
+        let ends = (0..=self.buffer_size.min(text.len())).rev();
+        let end = ends.into_iter().find(|end| text.is_char_boundary(*end));
+        text.truncate(end.unwrap_or(0));
+        text
+    }
+}
+
 /// Within this time a packet that heeds the abort word has ended: a few looks of it, when its engine has a core.
 const ABORT_TIME: Duration = Duration::from_millis(20);
 
 /// The same of one that is said to heed it: on a busy machine its engine may have to wait for a core.
 const HEEDED_ABORT_TIME: Duration = Duration::from_secs(1);
 
-/// Within this time an engine that is asked for its status ends a slice: more than a part of the longest
-/// packet takes on a busy machine, and less than a recovery may add to TdrDelay (TD-13).
-const ANSWER_TIME: Duration = Duration::from_millis(500);
+/// Within this time an engine that depends on one that is reset is preempted (TD-09).
+const DEPENDENT_TIME: Duration = Duration::from_millis(500);
 
 /// A driver, asked to recover.
 struct ResetCalls<'a>(&'a Driver);
@@ -83,8 +93,16 @@ impl TdrDdi for Driver {
     }
 
     fn query_engine_status(&self, node_ordinal: u32) -> bool {
+        let time = self.options.answer_time;
+        // It may be asked as one that depends on another.
+        let is_alone = self.query_dependent_engine_group(node_ordinal) == 1 << node_ordinal;
+        let time = if is_alone {
+            time
+        } else {
+            time.max(DEPENDENT_TIME)
+        };
         self.node(node_ordinal)
-            .is_ok_and(|node| node.is_responsive(ANSWER_TIME))
+            .is_ok_and(|node| node.is_responsive(time))
     }
 
     fn query_dependent_engine_group(&self, node_ordinal: u32) -> u64 {
@@ -107,6 +125,12 @@ impl TdrDdi for Driver {
 
     fn resume_hw_engine(&self, node_ordinal: u32) -> Result<(), DdiError> {
         ResetCalls(self).resume(node_ordinal)
+    }
+
+    fn send_threads_away(&self) {
+        for node in &self.nodes {
+            node.let_waiters_go();
+        }
     }
 
     fn reset_from_timeout(&self) -> Result<Vec<ResetEngine>, DdiError> {
@@ -166,8 +190,11 @@ impl ResetCalls<'_> {
     fn replace(&self, node_ordinal: u32) -> Result<ResetEngine, DdiError> {
         let node = self.0.node(node_ordinal)?;
         let replaced = match self.put_spare(node) {
-            // It may have been lost while it was kept.
-            Err(DdiError::Reset(ReplaceError::Map(_))) => self.put_spare(node),
+            // It may have been lost while it was kept, or made: once is bad luck, and twice is a device that
+            // makes no more engines, which is for the whole adapter to find out (TD-08).
+            Err(DdiError::Reset(ReplaceError::Map(_)) | DdiError::NoSpare(_)) => {
+                self.put_spare(node)
+            }
             replaced => replaced,
         }?;
         // The engine before has threads that wait for it; the new one gets its own.
@@ -239,8 +266,9 @@ impl ResetCalls<'_> {
         let node = self.0.node(node_ordinal)?;
         self.tell(node, node.go_on());
         // A completion that the engine had noted, and not told, when it was given up.
-        for queue in self.0.reporter.kernel_queues().of_node(node_ordinal) {
-            self.0.reporter.tell_completions(node, queue.handle());
+        let reporter = &self.0.reporter;
+        for queue in reporter.kernel_queues().of_node(node_ordinal) {
+            reporter.tell_completions_anew(node, queue.handle());
         }
         Ok(())
     }

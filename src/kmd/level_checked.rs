@@ -1,8 +1,11 @@
-//! Level-checked: a driver whose every call is looked at for its level (FQ-09).
+//! Level-checked: a driver whose every call is looked at for its level (FQ-09), and counted while it lasts
+//! (TD-18).
 //!
 //! Stands between the OS and any driver. A call at a wrong level is told to the OS and then made all
-//! the same: it is the caller's mistake, and the callee may stand it.
+//! the same: it is the caller's mistake, and the callee may stand it. While the OS resets the adapter, a call
+//! waits (`inside`).
 
+use super::inside::{Entered, Inside};
 use super::{
     Callbacks, ConnectDoorbell, ContextAllocation, ContextAllocationId, ContextHandle,
     CreateAllocation, CreateContext, CreateContextAllocation, CreateDoorbell, CreateHwQueue,
@@ -27,6 +30,7 @@ use std::time::Instant;
 pub struct LevelChecked {
     ddi: Arc<dyn Ddi>,
     callbacks: OnceLock<Arc<dyn Callbacks>>,
+    inside: Arc<Inside>,
 }
 
 impl fmt::Debug for LevelChecked {
@@ -42,10 +46,34 @@ impl LevelChecked {
         Arc::new(Self {
             ddi,
             callbacks: OnceLock::new(),
+            inside: Arc::default(),
         })
     }
 
+    /// Which threads are in the driver.
+    pub(crate) fn inside(&self) -> &Arc<Inside> {
+        &self.inside
+    }
+
+    /// Comes in, unless this is an interrupt or deferred work.
+    fn enter(&self, documented: Level) -> Option<Entered<'_>> {
+        let is_interrupt =
+            Level::of_thread() > Level::Passive || documented == Level::DeviceInterrupt;
+        (!is_interrupt).then(|| self.inside.enter())
+    }
+
     pub(super) fn call<'a, T>(
+        &'a self,
+        ddi: &'static str,
+        documented: Level,
+        call: impl FnOnce(&'a dyn Ddi) -> T,
+    ) -> T {
+        let _entered = self.enter(documented);
+        self.interrupt_call(ddi, documented, call)
+    }
+
+    /// One that does an interrupt's work, on whatever thread.
+    fn interrupt_call<'a, T>(
         &'a self,
         ddi: &'static str,
         documented: Level,
@@ -136,6 +164,7 @@ impl Ddi for LevelChecked {
         self.call("NativeFenceGap", Level::Passive, Ddi::native_fence_gap)
     }
 
+    // This and the next give what never changes, and wait for nobody.
     fn providers(&self) -> &Arc<Providers> {
         self.ddi.providers()
     }
@@ -145,6 +174,8 @@ impl Ddi for LevelChecked {
     }
 
     fn node_counters(&self, node_ordinal: u32) -> Option<NodeCounters> {
+        // At any level.
+        let _entered = self.enter(Level::Passive);
         self.ddi.node_counters(node_ordinal)
     }
 
@@ -260,6 +291,12 @@ impl Ddi for LevelChecked {
     fn resume_context(&self, context: ContextHandle) {
         self.call("ResumeContext", Level::Dispatch, |ddi| {
             ddi.resume_context(context);
+        });
+    }
+
+    fn context_allocation_initialised(&self, id: ContextAllocationId) {
+        self.call("ContextAllocationInitialised", Level::Dispatch, |ddi| {
+            ddi.context_allocation_initialised(id);
         });
     }
 
@@ -422,13 +459,14 @@ impl Ddi for LevelChecked {
     }
 
     fn look_for_interrupts(&self, done: &dyn Fn() -> bool, deadline: Option<Instant>) -> bool {
-        self.call("LookForInterrupts", Level::Passive, |ddi| {
+        // The thread takes interrupts in the stead of those of the driver, here and in the next.
+        self.interrupt_call("LookForInterrupts", Level::Passive, |ddi| {
             ddi.look_for_interrupts(done, deadline)
         })
     }
 
     fn watch_interrupts(&self, done: &dyn Fn() -> bool, deadline: Option<Instant>) {
-        self.call("WatchInterrupts", Level::Passive, |ddi| {
+        self.interrupt_call("WatchInterrupts", Level::Passive, |ddi| {
             ddi.watch_interrupts(done, deadline);
         });
     }

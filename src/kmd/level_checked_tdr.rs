@@ -83,6 +83,12 @@ impl TdrDdi for LevelChecked {
         })
     }
 
+    fn send_threads_away(&self) {
+        self.call_tdr("SendThreadsAway", Level::Passive, |ddi| {
+            ddi.send_threads_away();
+        });
+    }
+
     fn reset_from_timeout(&self) -> Result<Vec<ResetEngine>, DdiError> {
         self.call_tdr("ResetFromTimeout", Level::Passive, |ddi| {
             ddi.reset_from_timeout()

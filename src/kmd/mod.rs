@@ -30,6 +30,7 @@ mod engine_reset;
 mod features;
 mod fence_calls;
 mod hw_queues;
+mod inside;
 mod interrupt_threads;
 mod kernel_book;
 mod kernel_queue;
@@ -72,6 +73,7 @@ pub(crate) use driver::without_engines;
 pub use driver_faults::{DriverFaults, ResetFault};
 pub use engine_reset::{CollectDbgInfo, ResetEngine};
 pub use features::{FeatureError, NativeFenceInterface, QueryFeatureInterface};
+pub(crate) use inside::{Inside, StillInside};
 pub use level::{Level, WrongLevel};
 pub use level_checked::LevelChecked;
 pub use segments::{FenceSegments, Segment};
@@ -84,6 +86,6 @@ pub use crate::abi::wddm::{
     UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps,
 };
 pub use crate::gpu::{
-    Activity, EngineLost, EngineWait, LocalMemory, NodeCounters, NodeError, Parking, QueueFault,
-    ReplaceError, SaveAreaMove, Suspension,
+    Activity, ContextKind, EngineLost, EngineWait, LocalMemory, NodeCounters, NodeError, Parking,
+    QueueFault, ReplaceError, SaveAreaMove, Suspension,
 };

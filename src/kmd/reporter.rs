@@ -76,9 +76,18 @@ impl Reporter {
 
     /// Tells the OS what a kernel-mode queue has completed by now, and nothing of another.
     pub(super) fn tell_completions(&self, node: &Node, hw_queue: HwQueueHandle) {
+        self.look(node, hw_queue, None);
+    }
+
+    /// The same for one whose engine was lost, and with it what that had raised: the next value raises again.
+    pub(super) fn tell_completions_anew(&self, node: &Node, hw_queue: HwQueueHandle) {
+        self.look(node, hw_queue, Some(0));
+    }
+
+    fn look(&self, node: &Node, hw_queue: HwQueueHandle, raised: Option<u64>) {
         let queue = self.kernel_queues.of_handle(hw_queue);
         if let (Some(queue), Some(callbacks)) = (queue, self.callbacks.get()) {
-            queue.look(node, None, &|interrupt| {
+            queue.look(node, raised, &|interrupt| {
                 callbacks.notify_interrupt(interrupt);
             });
         }
@@ -119,6 +128,7 @@ impl Reporter {
         if mine.is_empty() {
             return;
         }
+        let count = report.raised.len();
         for queue in mine {
             let is_its = |fence| fence == queue.progress_fence();
             let raised = report.raised.iter().filter(|raised| is_its(raised.fence));
@@ -138,6 +148,7 @@ impl Reporter {
             report.raised.retain(|raised| !is_its(raised.fence));
             report.resample.retain(|resampled| *resampled != slot);
         }
+        node.keep_records((count - report.raised.len()) as u64);
         if report.raised.is_empty() && !report.collapsed {
             report.taken = None;
         }

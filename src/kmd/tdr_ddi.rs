@@ -58,7 +58,13 @@ pub trait TdrDdi {
     /// The engine does not go on: the adapter is reset then.
     fn resume_hw_engine(&self, node_ordinal: u32) -> Result<(), DdiError>;
 
-    /// `DxgkDdiResetFromTimeout`, PASSIVE_LEVEL, no other thread is in the driver: on return nothing of the
+    /// PASSIVE_LEVEL: the adapter is to be reset, and threads are inside (choice: the documents know no driver
+    /// in which a thread waits for an engine). Whoever waits there for slices that do not end leaves; their
+    /// engine executes no more.
+    fn send_threads_away(&self);
+
+    /// `DxgkDdiResetFromTimeout`, PASSIVE_LEVEL, no other thread is in the driver (TD-18), but for interrupts
+    /// and what they defer: on return nothing of the
     /// adapter reads or writes memory. Gives what was aborted on each node (choice: by it the OS knows whom to
     /// blame).
     ///

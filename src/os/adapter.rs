@@ -9,9 +9,9 @@ use super::record::Record;
 use super::tdr::TdrPolicy;
 use crate::abi::wddm::DeviceExecutionState;
 use crate::kmd::{
-    Callbacks, ContextAllocation, ContextAllocationId, CreateContextAllocation, Ddi, DdiError,
-    DisconnectDoorbell, FeatureError, FeatureId, Interrupt, IsFeatureEnabledResult, LevelChecked,
-    NativeFenceInterface, ProcessId, QueryFeatureInterface, WrongLevel,
+    Callbacks, ContextAllocation, ContextAllocationId, ContextKind, CreateContextAllocation, Ddi,
+    DdiError, DisconnectDoorbell, FeatureError, FeatureId, Interrupt, IsFeatureEnabledResult,
+    LevelChecked, NativeFenceInterface, NodeError, ProcessId, QueryFeatureInterface, WrongLevel,
 };
 use crate::shared::RegionError;
 use crate::sync::Arc;
@@ -103,6 +103,14 @@ pub enum OsError {
     /// The adapter came up without native fences, which user-mode queues need as well.
     #[error("the adapter has no native fences, and no queue for user-mode submission. {0}")]
     NoNativeFences(String),
+}
+
+impl OsError {
+    /// Whether an engine, or a device of its, executes no more.
+    pub(super) fn is_of_lost_engine(&self) -> bool {
+        let is_lost = matches!(self, Self::Driver(DdiError::Node(NodeError::Lost(_))));
+        is_lost || matches!(self, Self::DeviceLost(_))
+    }
 }
 
 fn state_name(state: DeviceExecutionState) -> String {
@@ -219,12 +227,16 @@ impl Adapter {
     /// A process that uses the adapter.
     #[must_use]
     pub fn open_process(self: &Arc<Self>) -> Arc<Process> {
-        Process::new(ProcessId(self.next_process()), Arc::clone(self), false)
+        Process::new(
+            ProcessId(self.next_process()),
+            Arc::clone(self),
+            ContextKind::Program,
+        )
     }
 
     /// The same for the OS itself.
-    pub(super) fn open_system_process(self: &Arc<Self>) -> Arc<Process> {
-        Process::new(ProcessId(self.next_process()), Arc::clone(self), true)
+    pub(super) fn open_system_process(self: &Arc<Self>, kind: ContextKind) -> Arc<Process> {
+        Process::new(ProcessId(self.next_process()), Arc::clone(self), kind)
     }
 
     /// An interrupt of an engine that a scenario plays.

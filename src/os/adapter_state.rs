@@ -9,6 +9,7 @@ use super::fence_segments::AnsweredSegments;
 use super::fence_slots::{FenceSlots, Named};
 use super::fence_storage::FenceStorage;
 use super::hw_context::{ContextRecord, HwContexts};
+use super::init_context_resource::ContextPaging;
 use super::interrupt::InterruptCounters;
 use super::kernel_queues::KernelQueues;
 use super::losses::Losses;
@@ -30,8 +31,8 @@ use super::wait_cell::WaitError;
 use crate::abi::wddm::Wddm31Caps;
 use crate::abi::{AllocationId, FenceId, LocalHandle, ObjectId};
 use crate::kmd::{
-    ContextHandle, Ddi, DoorbellId, HwQueueHandle, NativeFenceCaps, ProcessId, Retirement,
-    VidSchCaps,
+    ContextHandle, Ddi, DoorbellId, HwQueueHandle, Inside, LevelChecked, NativeFenceCaps,
+    ProcessId, Retirement, VidSchCaps,
 };
 use crate::shared::PoolPlace;
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering, lock};
@@ -47,12 +48,15 @@ type Kept = Box<dyn Any + Send + Sync>;
 #[derive(Debug)]
 pub struct AdapterState {
     ddi: Arc<dyn Ddi>,
+    /// Which threads are in it.
+    pub(super) inside: Arc<Inside>,
     pub(super) life: Arc<AdapterLife>,
     fences: Mutex<FenceSlots>,
     pub(super) monitored: MonitoredFences,
     pub(super) kernel_queues: KernelQueues,
     pub(super) contexts: HwContexts,
     pub(super) context_allocations: ContextAllocations,
+    pub(super) context_paging: ContextPaging,
     /// Destroyed or closed, and slices in flight may still refer to them.
     retiring: Mutex<HashMap<ObjectId, Kept>>,
     allocations: AtomicU64,
@@ -76,10 +80,11 @@ pub struct AdapterState {
 }
 
 impl AdapterState {
-    pub(super) fn new(ddi: Arc<dyn Ddi>, tdr: TdrPolicy) -> Self {
+    pub(super) fn new(ddi: Arc<LevelChecked>, tdr: TdrPolicy) -> Self {
         let tdr = Tdr::new(tdr, ddi.node_count());
         let context_allocations = ContextAllocations::new(ddi.providers());
         Self {
+            inside: Arc::clone(ddi.inside()),
             ddi,
             life: Arc::default(),
             fences: Mutex::new(FenceSlots::default()),
@@ -87,6 +92,7 @@ impl AdapterState {
             kernel_queues: KernelQueues::default(),
             contexts: HwContexts::default(),
             context_allocations,
+            context_paging: ContextPaging::default(),
             retiring: Mutex::new(HashMap::new()),
             allocations: AtomicU64::new(0),
             queues: Mutex::new(HashMap::new()),

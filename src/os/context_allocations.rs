@@ -17,6 +17,16 @@ use std::collections::{BTreeMap, HashMap};
 struct Made {
     asked: CreateContextAllocation,
     place: Arc<PoolPlace>,
+    /// The packet that initialises it was queued.
+    is_begun: bool,
+}
+
+/// What is to be initialised.
+#[derive(Debug)]
+pub(super) struct NewAllocation {
+    pub(super) id: ContextAllocationId,
+    pub(super) place: Arc<PoolPlace>,
+    pub(super) bytes: u64,
 }
 
 #[derive(Debug, Default)]
@@ -59,7 +69,12 @@ impl ContextAllocations {
         let id = ContextAllocationId(state.last);
         let (region, offset) = (Arc::clone(place.region()), place.offset());
         let asked = *asked;
-        state.made.insert(id, Made { asked, place });
+        let made = Made {
+            asked,
+            place,
+            is_begun: false,
+        };
+        state.made.insert(id, made);
         Ok(ContextAllocation { id, region, offset })
     }
 
@@ -68,6 +83,33 @@ impl ContextAllocations {
         let destroyed = lock(&self.state).made.remove(&id);
         // Without the lock: the memory goes back.
         drop(destroyed);
+    }
+
+    /// Those of a context that nobody was given before.
+    pub(super) fn take_new(&self, context: ContextHandle) -> Vec<NewAllocation> {
+        let mut state = lock(&self.state);
+        let made = state.made.iter_mut();
+        let is_new = |made: &Made| made.asked.context == Some(context) && !made.is_begun;
+        let new = made.filter(|(_, made)| is_new(made));
+        new.map(|(id, made)| {
+            made.is_begun = true;
+            NewAllocation {
+                id: *id,
+                place: Arc::clone(&made.place),
+                bytes: made.asked.bytes,
+            }
+        })
+        .collect()
+    }
+
+    /// Nobody initialises these after all: the next one is given them.
+    pub(super) fn put_back(&self, ids: impl Iterator<Item = ContextAllocationId>) {
+        let mut state = lock(&self.state);
+        for id in ids {
+            if let Some(made) = state.made.get_mut(&id) {
+                made.is_begun = false;
+            }
+        }
     }
 
     /// Those of a context: the place of each, and its size.

@@ -8,14 +8,15 @@
 //! answer that is older than the last request says nothing, since the context was resumed in between.
 
 use super::adapter::{Adapter, OsError};
+use super::context_allocations::NewAllocation;
 use super::hw_queue::HwQueue;
 use super::kernel_queue::KernelQueue;
 use super::process::Process;
 use super::software_queue::SoftwareQueue;
 use super::wait_cell::WaitError;
 use crate::kmd::{
-    ContextHandle, CreateContext, CreateHwQueueFlags, Ddi, DdiError, NodeError, ProcessId,
-    SuspendContext, Suspension,
+    ContextHandle, ContextKind, CreateContext, CreateHwQueueFlags, Ddi, DdiError, NodeError,
+    ProcessId, SuspendContext, Suspension,
 };
 use crate::sync::{Arc, Condvar, Mutex, lock, plain, sleep_until};
 use std::sync::Weak;
@@ -104,6 +105,9 @@ pub struct HwContext {
     record: Arc<ContextRecord>,
     process: Arc<Process>,
     engine_affinity: u32,
+    /// Held by who has the driver make a queue, so that what it asks for meanwhile is that queue's: the driver
+    /// knows it when the call has returned.
+    making: Mutex<()>,
 }
 
 impl ContextRecord {
@@ -232,7 +236,7 @@ impl HwContext {
             process: process.id(),
             node_ordinal,
             engine_affinity,
-            is_system: process.is_system(),
+            kind: process.kind(),
         })?;
         let record = Arc::new(ContextRecord {
             handle,
@@ -244,11 +248,57 @@ impl HwContext {
             ddi: Arc::clone(adapter.ddi()),
         });
         adapter.register_context(&record);
-        Ok(Arc::new(Self {
+        let context = Arc::new(Self {
             record,
             process: Arc::clone(process),
             engine_affinity,
-        }))
+            making: Mutex::new(()),
+        });
+        context.initialise(adapter.context_allocations.take_new(context.handle()))?;
+        Ok(context)
+    }
+
+    /// Has the driver make a queue of the context; gives what it has asked for to that end, to be initialised.
+    ///
+    /// # Errors
+    /// The driver's reason.
+    pub(super) fn make<T>(
+        &self,
+        make: impl FnOnce() -> Result<T, DdiError>,
+    ) -> Result<(T, Vec<NewAllocation>), OsError> {
+        let _making = lock(&self.making);
+        let made = make()?;
+        let new = self.adapter().context_allocations.take_new(self.handle());
+        Ok((made, new))
+    }
+
+    /// Has it initialised, by paging packets (PR-14). Waits for none: the driver keeps the queues that are saved
+    /// there from the GPU until it has. An engine that is lost executes none of them any more, whatever they are
+    /// given, and that is told to whoever makes a queue.
+    ///
+    /// # Errors
+    /// No memory, no handle left, or the driver's reason: the queue that was being made is of no use. The next
+    /// one finds the rest to be initialised.
+    pub(super) fn initialise(&self, new: Vec<NewAllocation>) -> Result<(), OsError> {
+        if self.process.kind() != ContextKind::Program {
+            return Ok(());
+        }
+        let mut new = new.into_iter();
+        for allocation in new.by_ref() {
+            let id = allocation.id;
+            let paging = self.process.context_paging(self.node_ordinal());
+            let begun = paging.and_then(|paging| paging.init_context_resource(allocation, self));
+            match begun {
+                Ok(()) => {}
+                Err(error) if error.is_of_lost_engine() => {}
+                Err(error) => {
+                    let left = std::iter::once(id).chain(new.map(|allocation| allocation.id));
+                    self.adapter().context_allocations.put_back(left);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The driver's handle.

@@ -113,17 +113,19 @@ impl HwQueue {
         };
         let progress_fence = Arc::new(process.create_progress_fence()?);
         let context = context()?;
-        let handle = ddi.create_hw_queue(&CreateHwQueue {
-            process: process.id(),
-            context: context.handle(),
-            node_ordinal: context.node_ordinal(),
-            engine_affinity: context.engine_affinity(),
-            flags: flags
-                .with(CreateHwQueueFlags::USER_MODE_SUBMISSION)
-                .with(CreateHwQueueFlags::NATIVE_PROGRESS_FENCE),
-            progress: Place::from(&storage.progress),
-            progress_fence: progress_fence.fence().id(),
-            progress_handle: progress_fence.handle(),
+        let (handle, new) = context.make(|| {
+            ddi.create_hw_queue(&CreateHwQueue {
+                process: process.id(),
+                context: context.handle(),
+                node_ordinal: context.node_ordinal(),
+                engine_affinity: context.engine_affinity(),
+                flags: flags
+                    .with(CreateHwQueueFlags::USER_MODE_SUBMISSION)
+                    .with(CreateHwQueueFlags::NATIVE_PROGRESS_FENCE),
+                progress: Place::from(&storage.progress),
+                progress_fence: progress_fence.fence().id(),
+                progress_handle: progress_fence.handle(),
+            })
         })?;
         let record = Arc::new(QueueRecord::new(
             handle,
@@ -148,6 +150,7 @@ impl HwQueue {
         adapter.check_up()?;
         process.check_running()?;
         adapter.queue_made(handle, |error| queue.record.fail(error));
+        queue.context.initialise(new)?;
         // And the size of its logs is asked for: who changes how much is traced finds it, or what was
         // changed is seen here.
         let traced = queue.record.trace(|| adapter.tracing());

@@ -15,6 +15,7 @@
 use super::level_one::LevelOne;
 use super::queue_core::QueueCore;
 use super::queue_stop::QueueStop;
+use super::switched::Switch;
 use super::wait_cell::WaitError;
 use crate::abi::Packet;
 use crate::kmd::{Ddi, DdiError, NodeError, PreemptCommand, SubmitCommand, SubmitCommandFlags};
@@ -29,6 +30,8 @@ struct Ready {
     command: Command,
     /// The one that it had and keeps: of a paging packet that was preempted.
     id: Option<u64>,
+    /// Of a context switch: who waits is told when the driver was asked.
+    switch: Option<Switch>,
 }
 
 /// What the driver gets, and gets again.
@@ -101,13 +104,13 @@ pub(super) enum Submitted {
 pub(super) struct InvalidAnswer;
 
 impl State {
-    /// Whose turn it is: what was preempted first, then by priority, then in their order. A context's
-    /// queues have one priority, so commands of one queue stay in theirs.
+    /// Whose turn it is: what was preempted first, then paging packets, then by priority, then in their order.
+    /// A context's queues have one priority, so commands of one queue stay in theirs.
     fn next_ready(&mut self) -> Option<Ready> {
         let order = |(_, ready): &(usize, &Ready)| {
             // Paging packets keep the order of their ids.
             let priority = ready.id.map_or(ready.queue.priority(), |_| 0);
-            (ready.turn(), -priority)
+            (ready.turn(), !ready.command.is_paging(), -priority)
         };
         let (next, _) = self.ready.iter().enumerate().min_by_key(order)?;
         self.ready.remove(next)
@@ -143,7 +146,12 @@ impl State {
             let is_paging = command.is_paging();
             command.flags = command.flags.with(SubmitCommandFlags::RESUBMISSION);
             let id = is_paging.then_some(id);
-            again.push(Ready { queue, command, id });
+            again.push(Ready {
+                queue,
+                command,
+                id,
+                switch: None,
+            });
         }
         let waiting = again.into_iter().chain(std::mem::take(&mut self.ready));
         self.ready = waiting.collect();
@@ -191,6 +199,25 @@ impl KernelEngine {
         progress_value: u64,
         flags: SubmitCommandFlags,
     ) {
+        self.hand_over_with(queue, (packets, progress_value, flags), None);
+    }
+
+    /// The same of a context switch.
+    pub(super) fn hand_over_switch(
+        &self,
+        queue: &Arc<QueueCore>,
+        flags: SubmitCommandFlags,
+        switch: Switch,
+    ) {
+        self.hand_over_with(queue, (Vec::new(), 0, flags), Some(switch));
+    }
+
+    fn hand_over_with(
+        &self,
+        queue: &Arc<QueueCore>,
+        (packets, progress_value, flags): (Vec<Packet>, u64, SubmitCommandFlags),
+        switch: Option<Switch>,
+    ) {
         let mut state = lock(&self.state);
         let command = Command {
             packets,
@@ -201,6 +228,7 @@ impl KernelEngine {
             queue: Arc::clone(queue),
             command,
             id: None,
+            switch,
         });
         self.call_driver(state);
     }
@@ -267,7 +295,12 @@ impl KernelEngine {
         mut state: MutexGuard<'a, State>,
         ready: Ready,
     ) -> MutexGuard<'a, State> {
-        let Ready { queue, command, id } = ready;
+        let Ready {
+            queue,
+            command,
+            id,
+            switch,
+        } = ready;
         let submission_id = id.unwrap_or_else(|| {
             state.last_submitted += 1;
             state.last_submitted
@@ -304,6 +337,7 @@ impl KernelEngine {
             Err(_) => queue.fail(WaitError::QueueStopped(QueueStop::CommandRefused)),
         }
         drop(queue);
+        drop(switch);
         let mut state = lock(&self.state);
         if result.is_err() {
             // It was not taken, so nothing tells of its end.

@@ -12,13 +12,15 @@ use super::process::{FenceObject, Process};
 use super::queue_core::QueueCore;
 use super::queue_stop::QueueStop;
 use super::software_queue::{
-    HeldWait, OsSignal, QueuedSignal, SignalAt, SoftwarePacket, SoftwareQueue,
+    HeldWait, OsSignal, QueuedSignal, SignalAt, SoftwarePacket, SoftwareQueue, Then,
 };
 use super::sync_object::SyncObject;
 use super::wait_cell::WaitError;
 use super::waitable::{Stands, Waitable};
 use crate::abi::{LocalHandle, LogType, Packet};
-use crate::kmd::{CreateHwQueueFlags, CreateKernelQueue, HwQueueHandle, Place, SubmitCommand};
+use crate::kmd::{
+    ContextKind, CreateHwQueueFlags, CreateKernelQueue, HwQueueHandle, Place, SubmitCommand,
+};
 use crate::sync::Arc;
 
 /// Why a command was not queued.
@@ -76,7 +78,8 @@ impl KernelQueue {
         process: &Arc<Process>,
         node_ordinal: u32,
     ) -> Result<Self, OsError> {
-        Self::create_in(process, SoftwareQueue::of_paging(), || {
+        let initialises = process.kind() == ContextKind::Initialisation;
+        Self::create_in(process, SoftwareQueue::of_paging(initialises), || {
             HwContext::create(process, node_ordinal, 1)
         })
     }
@@ -98,15 +101,17 @@ impl KernelQueue {
         let progress = Arc::new(process.create_monitored_progress_fence()?);
         let context = context()?;
         let node_ordinal = context.node_ordinal();
-        let handle = ddi.create_kernel_queue(&CreateKernelQueue {
-            process: kernel_side,
-            context: context.handle(),
-            node_ordinal,
-            engine_affinity: context.engine_affinity(),
-            flags: CreateHwQueueFlags::default(),
-            progress_fence: progress.fence().id(),
-            progress_value: Place::from(progress.fence().place()),
-            progress_handle: progress.handle(),
+        let (handle, new) = context.make(|| {
+            ddi.create_kernel_queue(&CreateKernelQueue {
+                process: kernel_side,
+                context: context.handle(),
+                node_ordinal,
+                engine_affinity: context.engine_affinity(),
+                flags: CreateHwQueueFlags::default(),
+                progress_fence: progress.fence().id(),
+                progress_value: Place::from(progress.fence().place()),
+                progress_handle: progress.handle(),
+            })
         })?;
         let engine = adapter.kernel_queues.engine(node_ordinal);
         let core = QueueCore::new(
@@ -129,6 +134,7 @@ impl KernelQueue {
         // After it can be found, as for fences.
         queue.adapter.check_up()?;
         process.check_running()?;
+        queue.context.initialise(new)?;
         Ok(queue)
     }
 
@@ -206,6 +212,15 @@ impl KernelQueue {
     ) -> Result<u64, KernelQueueError> {
         Self::check_signals(packets, &signals);
         self.queue(|software| software.push_commands(packets, signals))
+    }
+
+    /// The same for a packet of the OS's own.
+    pub(super) fn queue_then(
+        &self,
+        packet: Packet,
+        then: Box<dyn Then>,
+    ) -> Result<(), KernelQueueError> {
+        self.queue(|software| software.push_then(packet, then))
     }
 
     fn check_signals(packets: &[Packet], signals: &[QueuedSignal]) {

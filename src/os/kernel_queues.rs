@@ -1,10 +1,10 @@
 //! Kernel-mode queues of an adapter: by the driver's handles, and the engines that they feed.
 
 use super::kernel_engine::{KernelEngine, Submitted};
-use super::level_one::{LevelOne, StillInside};
+use super::level_one::LevelOne;
 use super::queue_core::QueueCore;
 use super::wait_cell::WaitError;
-use crate::kmd::HwQueueHandle;
+use crate::kmd::{HwQueueHandle, StillInside};
 use crate::sync::{Arc, Mutex, lock};
 use std::collections::HashMap;
 use std::sync::Weak;

@@ -7,6 +7,7 @@
 //! over. Who recovers an engine sleeps until he is the next.
 
 use super::kernel_engine::KernelEngine;
+use crate::kmd::StillInside;
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, lock, sleep_until};
 use std::collections::VecDeque;
 use std::sync::Weak;
@@ -28,10 +29,6 @@ pub(super) struct LevelOne {
     state: Mutex<State>,
     changed: Condvar,
 }
-
-/// A thread was still in the driver after TdrDdiDelay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct StillInside;
 
 impl LevelOne {
     /// Has an engine hand over what it has: on this thread, or by the one that is inside.

@@ -89,6 +89,11 @@ thread_local! {
     static TELLS: Cell<bool> = Cell::new(false);
 }
 
+/// Whether this thread tells listeners now.
+pub(super) fn tells() -> bool {
+    TELLS.with(Cell::get)
+}
+
 /// This thread tells, until it is dropped.
 struct Tells(bool);
 
@@ -113,7 +118,7 @@ pub(super) fn stop(adapter: Arc<AdapterState>) {
         adapter.tdr.stop();
         adapter.ddi().stop();
     };
-    if !TELLS.with(Cell::get) {
+    if !tells() {
         return stop();
     }
     if let Err(error) = thread::Builder::new().name("nf-stop".into()).spawn(stop) {

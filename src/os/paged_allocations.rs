@@ -54,12 +54,19 @@ impl AdapterState {
     }
 
     /// All engines were reset, and what system devices had queued is lost: these queues are stopped, and
-    /// their devices make others (`system_device`). Gives the devices whose memory that was about.
-    pub(super) fn lose_paging(&self) -> BTreeSet<ProcessId> {
+    /// their devices make others (`system_device`). Gives the devices whose memory that was about. What is
+    /// initialised again is no loss, but for the packet that is guilty of the reset, the oldest of its queue.
+    pub(super) fn lose_paging(&self, guilty: &BTreeSet<HwQueueHandle>) -> BTreeSet<ProcessId> {
         let queues = self.kernel_queues.all().into_iter();
-        let lost = queues.filter(|queue| queue.is_paging() && queue.is_unfinished());
+        // One that is guilty was stopped by the driver, whatever has completed since.
+        let is_lost =
+            |queue: &Arc<QueueCore>| queue.is_unfinished() || guilty.contains(&queue.handle());
+        let lost = queues.filter(|queue| queue.is_paging() && is_lost(queue));
         let lose = |queue: Arc<QueueCore>| {
-            let packets = queue.unfinished_packets();
+            let mut packets = queue.unfinished_packets();
+            if queue.is_initialising() {
+                packets.truncate(usize::from(guilty.contains(&queue.handle())));
+            }
             let owners = self.paged_allocations.owners(queue.process(), &packets);
             // After that: who waits for it lets go of what it has open.
             queue.fail(WaitError::DeviceLost);

@@ -20,13 +20,15 @@ use super::process_end::Stage;
 use super::queue_storage::QueuePools;
 use super::shared_handle::{Named, SharedHandle};
 use super::signaller::Signaller;
+use super::system_device::SystemDevice;
 use super::wait_cell::{WaitError, WaitPart};
 use super::waiter_list::WaiterKey;
 use crate::abi::wddm::DeviceExecutionState;
 use crate::abi::{CURRENT_VALUE_STRIDE, HandleAccess, LocalHandle, WordGroup};
-use crate::kmd::{CreateNativeFence, OpenNativeFence, Place, ProcessId};
+use crate::kmd::{ContextKind, CreateNativeFence, OpenNativeFence, Place, ProcessId};
 use crate::shared::{Pool, ReadBlock};
 use crate::sync::{Arc, Mutex, lock};
+use std::collections::HashMap;
 
 /// A process that uses an adapter.
 #[derive(Debug)]
@@ -41,7 +43,9 @@ pub struct Process {
     handles: Arc<Mutex<HandleNumbers>>,
     pub(super) stage: Mutex<Stage>,
     state: Arc<DeviceState>,
-    is_system: bool,
+    kind: ContextKind,
+    /// By node, who initialises what the driver asks for with a context.
+    context_paging: Mutex<HashMap<u32, Arc<SystemDevice>>>,
 }
 
 /// A slot of a process's handle table, free again on drop.
@@ -72,8 +76,8 @@ pub struct FenceObject {
 }
 
 impl Process {
-    /// `is_system`: it is the OS's own.
-    pub(super) fn new(id: ProcessId, adapter: Arc<Adapter>, is_system: bool) -> Arc<Self> {
+    /// `kind` is that of its contexts.
+    pub(super) fn new(id: ProcessId, adapter: Arc<Adapter>, kind: ContextKind) -> Arc<Self> {
         let memory = adapter.ddi().providers();
         Arc::new(Self {
             id,
@@ -87,7 +91,8 @@ impl Process {
             adapter,
             handles: Arc::new(Mutex::new(HandleNumbers::new())),
             stage: Mutex::default(),
-            is_system,
+            kind,
+            context_paging: Mutex::default(),
         })
     }
 
@@ -103,9 +108,9 @@ impl Process {
         &self.adapter
     }
 
-    /// Whether it is the OS's own (`system_device`).
-    pub(super) fn is_system(&self) -> bool {
-        self.is_system
+    /// Whose its contexts are: the OS's own has those of a system device.
+    pub(super) fn kind(&self) -> ContextKind {
+        self.kind
     }
 
     /// Whether it runs, or what became of it: the device that it is (TD-06), which stops with its adapter.
@@ -137,6 +142,24 @@ impl Process {
     /// Memory of the values of the process's monitored fences, a cache line for each.
     pub(super) fn monitored_values(&self) -> &Pool {
         &self.monitored_values
+    }
+
+    /// The system device that initialises contexts' memory on a node, which the process keeps from now on.
+    ///
+    /// # Errors
+    /// As [`SystemDevice::open`].
+    pub(super) fn context_paging(&self, node_ordinal: u32) -> Result<Arc<SystemDevice>, OsError> {
+        if let Some(known) = lock(&self.context_paging).get(&node_ordinal) {
+            return Ok(Arc::clone(known));
+        }
+        let device = self
+            .adapter
+            .context_paging
+            .of(&self.adapter, node_ordinal)?;
+        let kept = Arc::clone(&device);
+        // Another thread may have come meanwhile, with the same one.
+        lock(&self.context_paging).insert(node_ordinal, kept);
+        Ok(device)
     }
 
     /// What the OS's own queues for the process name.

@@ -21,6 +21,7 @@ use super::os_log::{OsLog, now};
 use super::queue_stop::QueueStop;
 use super::software_queue::{HeldWait, OsSignal, SoftwarePacket, SoftwareQueue};
 use super::standing_wait::{Fences, StandingWait};
+use super::switched::switch;
 use super::verdict::HeldAt;
 use super::wait_cell::WaitError;
 use super::wait_tally::{Needs, WaitTally};
@@ -173,7 +174,12 @@ impl QueueCore {
         lock(&self.state).software.is_paging()
     }
 
-    /// Packets of commands that have not completed.
+    /// Whether its commands initialise what drivers ask for with contexts.
+    pub(super) fn is_initialising(&self) -> bool {
+        lock(&self.state).software.is_initialising()
+    }
+
+    /// Packets of commands that have not completed, the oldest first.
     pub(super) fn unfinished_packets(self: &Arc<Self>) -> Vec<Packet> {
         let mut packets = self.engine.packets_of(self);
         packets.extend(lock(&self.state).software.held_packets());
@@ -216,15 +222,18 @@ impl QueueCore {
 
     /// Frees what the driver has of the queue. The engine may have its state still: a packet has it let go
     /// before (PR-12). The driver, which waits for the slices that may know the queue, completes it before it
-    /// frees anything. Where another thread hands commands over, or the engine is being preempted, the end of the
-    /// queue may come to the driver first, which refuses the switch then.
+    /// frees anything. Where another thread hands commands over, or the engine is being preempted, that is waited
+    /// for (`switched`).
     fn destroy_in_driver(&self) {
         let flags = lock(&self.state).software.switches_with();
         let is_aware = || self.ddi.vidsch_caps().has(VidSchCaps::PREEMPTION_AWARE);
         if let (Some(flags), Some(this)) = (flags, self.this.upgrade())
             && is_aware()
         {
-            self.engine.hand_over(&this, Vec::new(), 0, flags);
+            let (switch, switched) = switch();
+            self.engine.hand_over_switch(&this, flags, switch);
+            drop(this);
+            switched.wait();
         }
         self.ddi.destroy_hw_queue(self.handle);
     }
@@ -433,6 +442,9 @@ impl QueueCore {
             }
             if let Some(progress) = self.progress.upgrade() {
                 progress.fence().signalled(effects.progress_value);
+            }
+            if let Some(then) = effects.then {
+                then.completed();
             }
         });
         self.advance_when_told();

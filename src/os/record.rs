@@ -93,7 +93,9 @@ impl Record {
         Self {
             code: Self::VIDEO_ENGINE_TIMEOUT_DETECTED,
             parameters: [0, 0, Self::ENGINE_TIMEOUT, u64::from(node_ordinal)],
-            reason: format!("the engine of node {node_ordinal} did not answer, and {what}"),
+            reason: format!(
+                "the engine of node {node_ordinal} did not answer or was lost, and {what}"
+            ),
         }
     }
 

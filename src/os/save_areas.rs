@@ -40,14 +40,14 @@ pub enum MoveError {
 
 /// A place of a context's memory, as a system device has it open for paging packets.
 #[derive(Debug)]
-struct PagedPlace {
+pub(super) struct PagedPlace {
     allocation: Allocation,
     system: Arc<Process>,
 }
 
 impl PagedPlace {
     /// `owner` is the device whose memory it is.
-    fn open(
+    pub(super) fn open(
         system: &Arc<Process>,
         place: &Arc<PoolPlace>,
         bytes: u64,
@@ -62,7 +62,7 @@ impl PagedPlace {
         })
     }
 
-    fn handle(&self) -> LocalHandle {
+    pub(super) fn handle(&self) -> LocalHandle {
         self.allocation.handle()
     }
 }

@@ -17,6 +17,7 @@ use crate::abi::{FenceId, Packet};
 use crate::kmd::{HwQueueWait, SubmitCommand, SubmitCommandFlags};
 use crate::sync::Arc;
 use std::collections::VecDeque;
+use std::fmt::Debug;
 
 /// A GPU signal of a monitored fence that was recorded: it counts as outstanding (MF-06) until its
 /// command has completed, or until it is dropped.
@@ -91,7 +92,15 @@ pub(super) struct Command {
 pub(super) struct Effects {
     pub(super) signals: Vec<QueuedSignal>,
     pub(super) progress_value: u64,
+    pub(super) then: Option<Box<dyn Then>>,
     ring_packets: u64,
+}
+
+/// What the OS's own commands are for: told when they have completed, and else dropped when the engine has
+/// nothing of the queue any more.
+pub(super) trait Then: Send + Debug {
+    /// The caller holds no lock.
+    fn completed(self: Box<Self>);
 }
 
 /// A wait that the OS holds a queue at.
@@ -160,6 +169,8 @@ pub(super) struct SoftwareQueue {
     queued_value: u64,
     /// What its commands are.
     flags: SubmitCommandFlags,
+    /// Its commands initialise what drivers ask for with contexts.
+    initialises: bool,
     /// The engine was handed a command.
     has_run: bool,
     /// A wait or a signal of the OS was queued behind the last command.
@@ -178,10 +189,11 @@ impl SoftwareQueue {
     /// Most packets of one command: each takes two places of the ring at most, and the end one.
     pub(super) const MOST_PACKETS: usize = SubmitCommand::MOST_RING_PACKETS as usize / 2 - 1;
 
-    /// One whose commands are paging packets.
-    pub(super) fn of_paging() -> Self {
+    /// One whose commands are paging packets: whether these initialise what drivers ask for with contexts.
+    pub(super) fn of_paging(initialises: bool) -> Self {
         Self {
             flags: SubmitCommandFlags::PAGING,
+            initialises,
             ..Self::default()
         }
     }
@@ -189,6 +201,11 @@ impl SoftwareQueue {
     /// Whether it is one of those.
     pub(super) fn is_paging(&self) -> bool {
         self.flags.has(SubmitCommandFlags::PAGING)
+    }
+
+    /// Whether its commands initialise what drivers ask for with contexts.
+    pub(super) fn is_initialising(&self) -> bool {
+        self.initialises
     }
 
     /// Packets of commands that are held.
@@ -216,6 +233,7 @@ impl SoftwareQueue {
             let effects = Effects {
                 signals: signals.by_ref().take(count as usize).collect(),
                 progress_value: self.queued_value,
+                then: None,
                 ring_packets: SubmitCommand::ring_packets(packets),
             };
             self.held.push_back(SoftwarePacket::Command(Command {
@@ -226,6 +244,14 @@ impl SoftwareQueue {
             }));
         }
         self.queued_value
+    }
+
+    /// The same for one packet of the OS's own.
+    pub(super) fn push_then(&mut self, packet: Packet, then: Box<dyn Then>) {
+        self.push_commands(&[packet], Vec::new());
+        if let Some(SoftwarePacket::Command(command)) = self.held.back_mut() {
+            command.effects.then = Some(then);
+        }
     }
 
     /// Puts a wait or a signal at the end.

@@ -10,6 +10,7 @@
 
 use super::adapter::{Adapter, OsError};
 use super::allocation::Allocation;
+use super::init_context_resource::UninitialisedAllocations;
 use super::kernel_queue::KernelQueue;
 use super::kernel_queue_error::KernelQueueError;
 use super::monitored_object::MonitoredFenceObject;
@@ -17,7 +18,7 @@ use super::process::Process;
 use super::save_areas::UnfinishedCopy;
 use crate::abi::wddm::DeviceExecutionState;
 use crate::abi::{LocalHandle, Packet};
-use crate::kmd::{OpenAllocation, ProcessId};
+use crate::kmd::{ContextKind, OpenAllocation, ProcessId};
 use crate::sync::{Arc, Mutex, lock};
 use std::ops::Range;
 
@@ -27,6 +28,7 @@ pub struct SystemDevice {
     /// Before what its packets name.
     queue: Mutex<Arc<KernelQueue>>,
     pub(super) unfinished: Mutex<Vec<UnfinishedCopy>>,
+    pub(super) uninitialised: UninitialisedAllocations,
     process: Arc<Process>,
     node_ordinal: u32,
 }
@@ -47,13 +49,26 @@ impl SystemDevice {
     /// # Errors
     /// No such node, an adapter without engines, no memory, the driver's reason.
     pub fn open(adapter: &Arc<Adapter>, node_ordinal: u32) -> Result<Self, OsError> {
-        let process = adapter.open_system_process();
+        Self::open_for(adapter, node_ordinal, ContextKind::System)
+    }
+
+    /// The same, for what its packets are about.
+    ///
+    /// # Errors
+    /// As [`SystemDevice::open`].
+    pub(super) fn open_for(
+        adapter: &Arc<Adapter>,
+        node_ordinal: u32,
+        kind: ContextKind,
+    ) -> Result<Self, OsError> {
+        let process = adapter.open_system_process(kind);
         Ok(Self {
             queue: Mutex::new(Arc::new(KernelQueue::create_for_paging(
                 &process,
                 node_ordinal,
             )?)),
             unfinished: Mutex::default(),
+            uninitialised: UninitialisedAllocations::default(),
             process,
             node_ordinal,
         })
@@ -96,13 +111,19 @@ impl SystemDevice {
     /// had, if it can be made.
     #[must_use]
     pub fn queue(&self) -> Arc<KernelQueue> {
-        let before = Arc::clone(&lock(&self.queue));
+        self.live_queue().unwrap_or_else(|_| self.queue_now())
+    }
+
+    /// The same.
+    ///
+    /// # Errors
+    /// Another one cannot be made: the driver's reason.
+    pub(super) fn live_queue(&self) -> Result<Arc<KernelQueue>, OsError> {
+        let before = self.queue_now();
         if before.error().is_none() {
-            return before;
+            return Ok(before);
         }
-        let Ok(another) = KernelQueue::create_for_paging(&self.process, self.node_ordinal) else {
-            return before;
-        };
+        let another = KernelQueue::create_for_paging(&self.process, self.node_ordinal)?;
         let mut another = Arc::new(another);
         let mut queue = lock(&self.queue);
         // Another thread may have been quicker: then its queue is the one. What is not is dropped without the
@@ -110,13 +131,18 @@ impl SystemDevice {
         if Arc::ptr_eq(&queue, &before) {
             std::mem::swap(&mut *queue, &mut another);
         }
-        Arc::clone(&queue)
+        Ok(Arc::clone(&queue))
+    }
+
+    /// The queue that it has, stopped or not.
+    pub(super) fn queue_now(&self) -> Arc<KernelQueue> {
+        Arc::clone(&lock(&self.queue))
     }
 
     /// The fence that tells how far the packets of the queue are that it has now.
     #[must_use]
     pub fn progress_fence(&self) -> Arc<MonitoredFenceObject> {
-        Arc::clone(lock(&self.queue).progress_fence())
+        Arc::clone(self.queue_now().progress_fence())
     }
 
     /// `D3DKMT_DEVICEEXECUTION_STATE`.

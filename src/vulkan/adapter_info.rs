@@ -107,6 +107,14 @@ impl AdapterInfo {
         families.map(|family| family.queues).max().unwrap_or(0)
     }
 
+    /// Whether the driver ends every loop after so many passes: lavapipe up to Mesa 22.
+    #[must_use]
+    pub fn ends_loops(&self) -> bool {
+        let version = self.driver_info.strip_prefix("Mesa ");
+        let major = version.and_then(|version| version.split('.').next()?.parse::<u32>().ok());
+        self.driver == Driver::Lavapipe && major.is_some_and(|major| major <= 22)
+    }
+
     /// Whether both describe one device under one driver, whatever instance each came from.
     #[must_use]
     pub fn is_same_device(&self, other: &Self) -> bool {

@@ -49,6 +49,12 @@ impl InVulkan {
         end_all_at_exit();
         Self(())
     }
+
+    /// How many there are.
+    #[cfg(test)]
+    pub(crate) fn count() -> u64 {
+        IN_VULKAN.load(Ordering::Acquire)
+    }
 }
 
 impl Drop for InVulkan {

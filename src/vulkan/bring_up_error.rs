@@ -66,6 +66,9 @@ pub enum BringUpError {
         /// Its name.
         name: String,
     },
+    /// The device was lost before anybody had it.
+    #[error("the device is lost: vkCreateDevice answered VK_ERROR_DEVICE_LOST; open it again")]
+    LostInMaking,
     /// The driver answered with an error that says no more than its name.
     #[error("{0}: update the driver, or choose another device")]
     Refused(#[from] Refusal),

@@ -73,12 +73,10 @@ impl Device {
             return Err(BringUpError::NoComputeQueue { name: adapter.name });
         };
         let queues = queues.clamp(1, family.queues);
-        let raw = create(instance, physical, &adapter.features, family.index, queues)?;
-        let raw = match loss {
-            Some(loss) => loss.replace_functions_of(&raw),
-            None => raw,
-        };
-        let allocator = match allocator(instance, &raw, physical, &adapter.features) {
+        let of_family = (family.index, queues);
+        let features = &adapter.features;
+        let raw = create(instance, physical, features, of_family, loss.as_ref())?;
+        let allocator = match allocator(instance, &raw, physical, features) {
             Ok(allocator) => ManuallyDrop::new(Mutex::new(allocator)),
             Err(error) => {
                 DeviceLoss::forget(&raw);
@@ -87,7 +85,6 @@ impl Device {
                 return Err(error);
             }
         };
-        let features = &adapter.features;
         let host_memory = features
             .host_import
             .then(|| ext::external_memory_host::Device::new(instance.raw(), &raw));

@@ -11,10 +11,12 @@
 //! nothing more in either case. Calls that wait until it is idle wait for it really, before they answer:
 //! whoever destroys something has asked that first, and the driver underneath must be done with it.
 //!
-//! Of the functions that this program calls on a device, those that Vulkan lets return the loss are
-//! those of [`LossyCall`]. `vkSignalSemaphore` is not among them: on a lost device it succeeds, and here
-//! it changes nothing then, or a submission that still runs would lower the semaphore.
+//! Of the functions that this program calls, those that Vulkan lets return the loss are those of
+//! [`LossyCall`]. `vkCreateDevice` is one of them: the device is lost before anybody has it, and its
+//! instance goes on. `vkSignalSemaphore` is not: on a lost device it succeeds, and here it changes nothing
+//! then, or a submission that still runs would lower the semaphore.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
@@ -25,6 +27,8 @@ use ash::vk::{self, Handle};
 /// A function that can return `VK_ERROR_DEVICE_LOST`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LossyCall {
+    /// `vkCreateDevice`, which a device is made by: once.
+    CreateDevice,
     /// `vkQueueSubmit`.
     QueueSubmit,
     /// `vkQueueWaitIdle`.
@@ -39,13 +43,27 @@ pub enum LossyCall {
 
 impl LossyCall {
     /// Every one.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
+        Self::CreateDevice,
         Self::QueueSubmit,
         Self::QueueWaitIdle,
         Self::DeviceWaitIdle,
         Self::WaitSemaphores,
         Self::GetSemaphoreCounterValue,
     ];
+
+    /// As Vulkan calls it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::CreateDevice => "vkCreateDevice",
+            Self::QueueSubmit => "vkQueueSubmit",
+            Self::QueueWaitIdle => "vkQueueWaitIdle",
+            Self::DeviceWaitIdle => "vkDeviceWaitIdle",
+            Self::WaitSemaphores => "vkWaitSemaphores",
+            Self::GetSemaphoreCounterValue => "vkGetSemaphoreCounterValue",
+        }
+    }
 }
 
 /// When a device is lost, and how often it was called.
@@ -85,6 +103,12 @@ struct Real {
 /// A C function has no place for what it needs but its arguments.
 static REPLACED: LazyLock<RwLock<HashMap<u64, Arc<Replaced>>>> = LazyLock::new(RwLock::default);
 
+thread_local! {
+    /// Whose device this thread makes, and by what: it has no handle yet, and the adapter's, which it is made
+    /// of, is others' too.
+    static MAKING: Cell<Option<(Arc<DeviceLoss>, vk::PFN_vkCreateDevice)>> = const { Cell::new(None) };
+}
+
 /// How long a wait on a replaced device sleeps before it looks whether the device was lost meanwhile.
 const LOOK_NS: u64 = 500_000;
 
@@ -99,6 +123,15 @@ impl DeviceLoss {
     /// this kind any more if there were as many already.
     pub fn plan(&self, call: LossyCall, count: u64) {
         *self.at.lock().unwrap_or_else(PoisonError::into_inner) = Some((call, count));
+    }
+
+    /// The same of a call from now on, the next one being 1; how many there were before.
+    pub fn plan_from_now(&self, call: LossyCall, count: u64) -> u64 {
+        let mut at = self.at.lock().unwrap_or_else(PoisonError::into_inner);
+        // Whoever is counted after this looks for the plan when it stands.
+        let before = self.calls(call);
+        *at = Some((call, before.saturating_add(count)));
+        before
     }
 
     /// Loses the device now.
@@ -136,6 +169,22 @@ impl DeviceLoss {
         self.submission
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The instance, whose next device on this thread is this one and may be lost while it is made.
+    pub(super) fn replace_functions_of_maker(
+        self: &Arc<Self>,
+        instance: &ash::Instance,
+    ) -> ash::Instance {
+        let mut core = instance.fp_v1_0().clone();
+        MAKING.set(Some((Arc::clone(self), core.create_device)));
+        core.create_device = create_device;
+        ash::Instance::from_parts_1_3(
+            instance.handle(),
+            core,
+            instance.fp_v1_1().clone(),
+            instance.fp_v1_3().clone(),
+        )
     }
 
     /// The device with functions that lose it. [`DeviceLoss::forget`] it before it is destroyed.
@@ -225,6 +274,22 @@ impl Replaced {
             });
         }
     }
+}
+
+unsafe extern "system" fn create_device(
+    adapter: vk::PhysicalDevice,
+    info: *const vk::DeviceCreateInfo<'_>,
+    callbacks: *const vk::AllocationCallbacks<'_>,
+    device: *mut vk::Device,
+) -> vk::Result {
+    let making = MAKING.take();
+    let (loss, real) =
+        making.expect("a replaced function is called by who has said whose device it makes");
+    if loss.loses(LossyCall::CreateDevice) {
+        return vk::Result::ERROR_DEVICE_LOST;
+    }
+    // SAFETY: the caller's arguments, given to the function that they were meant for.
+    unsafe { real(adapter, info, callbacks, device) }
 }
 
 unsafe extern "system" fn get_device_queue(

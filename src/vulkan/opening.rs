@@ -5,13 +5,14 @@
 //! else; the allocator of the device's memory is made.
 
 use std::ffi::c_char;
+use std::sync::Arc;
 
 use ash::{ext, khr, vk};
 use gpu_allocator::vulkan::{Allocator, AllocatorCreateDesc};
 use gpu_allocator::{AllocationSizes, AllocatorDebugSettings};
 
 use super::extensions::Extensions;
-use super::{AdapterInfo, BringUpError, Features, Instance, QueueFamily, Refusal};
+use super::{AdapterInfo, BringUpError, DeviceLoss, Features, Instance, QueueFamily, Refusal};
 
 pub(super) fn find(
     instance: &Instance,
@@ -40,8 +41,8 @@ pub(super) fn create(
     instance: &Instance,
     physical: vk::PhysicalDevice,
     has: &Features,
-    family: u32,
-    queues: u32,
+    (family, queues): (u32, u32),
+    loss: Option<&Arc<DeviceLoss>>,
 ) -> Result<ash::Device, BringUpError> {
     let version = instance.api_version();
     // SAFETY: the adapter is of this instance.
@@ -73,10 +74,18 @@ pub(super) fn create(
     if has.maintenance4 {
         info = info.push_next(&mut maintenance4);
     }
+    let maker = loss.map(|loss| loss.replace_functions_of_maker(instance.raw()));
+    let maker = maker.as_ref().unwrap_or_else(|| instance.raw());
     // SAFETY: all that `info` points to lives until after the call; only what the adapter offers is
     // turned on.
-    unsafe { instance.raw().create_device(physical, &info, None) }
-        .map_err(|e| Refusal::of("vkCreateDevice", e).into())
+    let made = unsafe { maker.create_device(physical, &info, None) }.map_err(|e| match e {
+        vk::Result::ERROR_DEVICE_LOST => BringUpError::LostInMaking,
+        e => Refusal::of("vkCreateDevice", e).into(),
+    })?;
+    Ok(match loss {
+        Some(loss) => loss.replace_functions_of(&made),
+        None => made,
+    })
 }
 
 fn extension_names(extensions: &Extensions, has: &Features) -> Vec<*const c_char> {

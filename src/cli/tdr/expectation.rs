@@ -62,6 +62,7 @@ impl Expectation {
             | Hang::StoppedProcess
             | Hang::Endless
             | Hang::Abort
+            | Hang::ComesBack
             | Hang::Dispatch
             | Hang::Stall => recovered,
             // TD-05: it completed, and its device is in error.

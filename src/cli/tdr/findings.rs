@@ -2,7 +2,10 @@
 //!
 //! A field may be added; none is renamed, removed or given another meaning without a new number.
 
+use super::bounds::Bound;
 use super::hang::Hang;
+use super::loss_at::LossAt;
+use crate::os::TdrStep;
 use crate::report::{DeviceDescription, Machine};
 use crate::workload::bystander::Stretch;
 use serde::Serialize;
@@ -40,6 +43,8 @@ pub(super) enum Outcome {
 #[derive(Debug, Serialize)]
 pub(super) struct Run {
     pub(super) inject: Hang,
+    /// The call at which the device was lost; none where that was just some moment, or it was not lost.
+    pub(super) lost_at: Option<LossAt>,
     /// What the documents demand.
     pub(super) expected: Outcome,
     pub(super) outcome: Outcome,
@@ -56,6 +61,8 @@ pub(super) struct Run {
     pub(super) same_engine: Innocent,
     /// And on the other engine.
     pub(super) other_engine: Innocent,
+    /// What of these times has a limit (TD-13); one that is not held is among `problems`.
+    pub(super) bounds: Vec<Bound>,
     /// Times another engine took the place of the one that was hung; none where the packet heeded the abort.
     pub(super) engine_resets: u64,
     /// And of the other one.
@@ -74,6 +81,8 @@ pub(super) struct Run {
     pub(super) idle_state: String,
     /// Whether that program goes on, on both engines, with the value that its fence had.
     pub(super) idle_goes_on: bool,
+    /// Whether the engine that was given up came back, ended, and changed nothing.
+    pub(super) came_back: Option<bool>,
     /// Whether the operating system's own device, whose packet it was, goes on.
     pub(super) system_goes_on: Option<bool>,
     /// What a new device says of an adapter that was stopped.
@@ -82,8 +91,26 @@ pub(super) struct Run {
     pub(super) goes_on_anew: bool,
     /// The operating system's records, oldest first.
     pub(super) records: Vec<String>,
+    /// The steps of the recovery that were taken, in their order (TD-02).
+    pub(super) steps: Vec<Step>,
     /// What was found when the engine did not answer.
     pub(super) reports: Vec<String>,
+}
+
+/// A step of the recovery, and when it was taken: since the first of them.
+#[derive(Debug, Serialize)]
+pub(super) struct Step {
+    pub(super) step: &'static str,
+    pub(super) after_us: u64,
+}
+
+impl Step {
+    pub(super) fn of((step, after): (TdrStep, Duration)) -> Self {
+        Self {
+            step: step.name(),
+            after_us: microseconds(after),
+        }
+    }
 }
 
 /// Submissions of an innocent queue.

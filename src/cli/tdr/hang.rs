@@ -21,6 +21,8 @@ pub(super) enum Hang {
     Endless,
     /// A packet ignores preemption and heeds the abort word
     Abort,
+    /// An engine that was given up comes back to life, and ends its slice: nothing changes
+    ComesBack,
     /// A packet completes between the snapshot and the reset, with nothing behind it
     Late,
     /// The same, and another program's packet is behind it: that one is aborted
@@ -40,7 +42,7 @@ pub(super) enum Hang {
 impl Hang {
     /// All. What still runs when it was recovered from comes last: it takes processors from what is shown
     /// after it, where the device is a CPU.
-    pub(super) const ALL: [Self; 14] = [
+    pub(super) const ALL: [Self; 15] = [
         Self::Lost,
         Self::WrongAbortedId,
         Self::Dependent,
@@ -48,6 +50,7 @@ impl Hang {
         Self::StoppedProcess,
         Self::Endless,
         Self::Abort,
+        Self::ComesBack,
         Self::Late,
         Self::LateWithOthers,
         Self::FailedReset,
@@ -65,6 +68,7 @@ impl Hang {
             | Self::WrongAbortedId
             | Self::Dependent
             | Self::Abort
+            | Self::ComesBack
             | Self::Late
             | Self::LateWithOthers
             | Self::DependentStalled
@@ -83,6 +87,7 @@ impl Hang {
             | Self::StoppedProcess
             | Self::Endless
             | Self::Abort
+            | Self::ComesBack
             | Self::Late
             | Self::LateWithOthers
             | Self::FailedReset
@@ -103,6 +108,7 @@ impl Hang {
             Self::StoppedProcess => "stopped-process",
             Self::Endless => "endless",
             Self::Abort => "abort",
+            Self::ComesBack => "comes-back",
             Self::Late => "late",
             Self::LateWithOthers => "late-with-others",
             Self::DependentStalled => "dependent-stalled",
@@ -139,6 +145,10 @@ impl Hang {
             }
             Self::Abort => {
                 "a packet of the guilty program ignores preemption and heeds the abort word"
+            }
+            Self::ComesBack => {
+                "a packet of the guilty program is behind a long kernel, and the engine that was given up for \
+                 it comes back to life when that ends"
             }
             Self::Late => {
                 "a packet of the guilty program is behind a long kernel, and completes when the engine is \

@@ -1,5 +1,6 @@
 //! Judgement: whether all came out as it should.
 
+use super::bounds::Bound;
 use super::expectation::{Expectation, Noted};
 use super::findings::Outcome;
 use crate::{DeviceExecutionState, WaitError};
@@ -26,10 +27,14 @@ pub(super) struct Evidence {
     pub(super) errors: [Option<String>; 2],
     /// The other engine completed submissions meanwhile, if it could, and afterwards.
     pub(super) other_goes_on: bool,
+    /// How long it was held up there, where that has a limit.
+    pub(super) bounds: Vec<Bound>,
     /// Why the innocent program that had nothing queued does not go on.
     pub(super) idle: Option<String>,
     /// Why the system device does not, if it was its packet.
     pub(super) system: Option<String>,
+    /// What the engine that was given up changed when it came back, or why it did not.
+    pub(super) came_back: Option<String>,
     /// What a new device says of an adapter that was stopped; none where that was not.
     pub(super) refusal: Option<String>,
     /// Why the guilty program cannot go on anew.
@@ -66,8 +71,11 @@ impl Evidence {
         if self.fault_met == Some(false) {
             problems.push("the driver was not asked for what it was to do wrong".into());
         }
+        problems.extend(self.of_bounds());
         let system = self.system.iter();
         problems.extend(system.map(|error| format!("the system device does not go on: {error}")));
+        let back = self.came_back.iter();
+        problems.extend(back.map(|what| format!("the engine that was given up: {what}")));
         let again = self.again.iter();
         problems.extend(again.map(|error| format!("a new device does not work: {error}")));
         let outcome = if problems.is_empty() {
@@ -169,6 +177,17 @@ impl Evidence {
         untold.collect()
     }
 
+    /// Who was held up for too long.
+    fn of_bounds(&self) -> impl Iterator<Item = String> {
+        let broken = self.bounds.iter().filter(|bound| !bound.held);
+        broken.map(|bound| {
+            format!(
+                "the innocent program's fences on engine {} were held up for longer than they may be",
+                bound.engine
+            )
+        })
+    }
+
     /// What is not so of the program that had nothing queued.
     fn of_idle(&self) -> Vec<String> {
         let mut problems = Vec::new();
@@ -230,11 +249,22 @@ mod tests {
                 [lost.clone(), lost.clone()]
             },
             other_goes_on: goes_on,
+            bounds: vec![bound(true)],
             idle: lost.clone().filter(|_| stopped),
             system: None,
+            came_back: None,
             refusal: lost.filter(|_| stopped),
             again: None,
             records: expected.records,
+        }
+    }
+
+    fn bound(held: bool) -> Bound {
+        Bound {
+            engine: 1,
+            limit_us: 1_000_000,
+            measured_us: 20_000,
+            held,
         }
     }
 
@@ -276,17 +306,19 @@ mod tests {
     }
 
     /// What is wrong of each hang.
-    const ALWAYS: [Change; 7] = [
+    const ALWAYS: [Change; 9] = [
+        |seen| seen.came_back = Some("its fence has another value".into()),
         |seen| seen.ended = Err(WaitError::TimedOut),
         |seen| seen.resets[0] += 1,
         |seen| seen.recoveries = 2,
         |seen| seen.fault_met = Some(false),
         |seen| seen.process_gone = Some(false),
         |seen| seen.again = Some("lost".into()),
+        |seen| seen.bounds.push(bound(false)),
         |seen| seen.records.push((Record::VIDEO_TDR_FAILURE, [0; 4])),
     ];
 
-    /// Kills `an-innocent-that-ends-is-no-problem`.
+    /// Kills `an-innocent-that-ends-is-no-problem` and `a-broken-limit-is-no-problem`.
     #[test]
     fn each_thing_that_is_not_as_it_should_be_is_said() {
         use Outcome::Recovered;

@@ -5,6 +5,7 @@
 //! time. What each of them saw is printed, and what the operating system noted: a recovery, a reset of the
 //! adapter or its end, as the documents demand.
 
+mod bounds;
 mod calibration;
 mod delay;
 mod expectation;
@@ -13,6 +14,7 @@ mod guilty;
 mod hang;
 mod idle;
 mod judgement;
+mod loss_at;
 mod paging;
 mod plan;
 mod play;
@@ -24,11 +26,14 @@ use super::output::{JsonOutput, colour, print};
 use super::progress::Bar;
 use super::{Ending, devices, driver_settings};
 use crate::report::{DeviceDescription, Machine};
-use crate::vulkan;
+use crate::vulkan::{self, LossyCall};
 use anyhow::ensure;
+use clap::Args as _;
 use clap::builder::NonEmptyStringValueParser;
+use clap::error::ErrorKind;
 use findings::{Findings, Outcome};
 use hang::Hang;
+use loss_at::LossAt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -36,6 +41,8 @@ const EXAMPLES: &str = "\
 Examples:
   nfence tdr                              every kind, one after the other, on the best device
   nfence tdr --inject stall               one kind
+  nfence tdr --inject lost --call vkQueueSubmit --at 3
+                                          the device is lost at the third call of that
   nfence tdr --inject failed-reset        the adapter is reset as a whole, and who survives
   nfence tdr --delay 500ms                engines have to answer within half a second
   nfence tdr --device llvmpipe            on the device with that in its name or driver
@@ -52,6 +59,14 @@ pub(super) struct Tdr {
     #[arg(long, value_enum, value_name = "KIND")]
     inject: Vec<Hang>,
 
+    /// With `lost` and its like: the call of Vulkan at which the device is lost while the job runs
+    #[arg(long, value_name = "NAME", requires = "inject", value_parser = loss_at::call_parser())]
+    call: Option<LossyCall>,
+
+    /// Which of these calls, from 1 on [default: 1]
+    #[arg(long, value_name = "K", requires = "call", value_parser = clap::value_parser!(u64).range(1..))]
+    at: Option<u64>,
+
     /// TdrDelay: within this time an engine answers, 50ms to 10s
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = delay::parse)]
     delay: Duration,
@@ -67,6 +82,13 @@ pub(super) struct Tdr {
 
 impl Tdr {
     pub(super) fn run(self) -> anyhow::Result<Ending> {
+        let (hangs, loss_at) = (self.hangs(), self.loss_at());
+        if loss_at.is_some() && !hangs.iter().all(|hang| hang.is_loss()) {
+            let mut command = Self::augment_args(clap::Command::new("nfence tdr"));
+            let why =
+                "--call is for kinds in which the engine's device is lost: give --inject lost";
+            command.error(ErrorKind::ArgumentConflict, why).exit();
+        }
         let (instance, adapters) = devices::connect()?;
         let adapter = vulkan::choose(&adapters, self.device.as_deref())?;
         ensure!(
@@ -84,11 +106,10 @@ impl Tdr {
         if is_text {
             say(&text::head(&findings, colour(false)));
         }
-        let hangs = self.hangs();
         let bar = Bar::new(hangs.len() as u64);
         for hang in hangs {
             bar.begin(hang.name().into());
-            let run = play::play(&instance, adapter, hang, self.delay)?;
+            let run = play::play(&instance, adapter, (hang, loss_at), self.delay)?;
             bar.step();
             if is_text {
                 bar.aside(|| say(&text::run(&run, colour(false))));
@@ -107,6 +128,11 @@ impl Tdr {
         } else {
             Ending::Well
         })
+    }
+
+    fn loss_at(&self) -> Option<LossAt> {
+        let at = self.at.unwrap_or(1);
+        self.call.map(|call| LossAt { call, at })
     }
 
     /// Each once, in the order in which they disturb each other least.

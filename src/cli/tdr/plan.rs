@@ -2,11 +2,13 @@
 
 use super::guilty::Guilty;
 use super::hang::Hang;
+use super::loss_at::{LossAt, Planned};
 use super::paging::Paging;
 use super::scene::{GUILTY_NODE, OTHER_NODE, Scene};
 use super::{calibration, standstill};
 use crate::gpu::LongKernel;
 use crate::{Allocation, CommandList, DeviceExecutionState, Fence, StallKind, WaitError};
+use anyhow::ensure;
 use rustix::process::{Pid, Signal, kill_process};
 use std::time::Duration;
 
@@ -28,6 +30,14 @@ pub(super) enum Plan {
     },
     /// A kernel on the engine's queue, and work behind it.
     Dispatch(LongKernel),
+    /// The same until the kernel ends, and the engine that was given up for it comes to that work: a signal of
+    /// the fence. It finds nothing that is the operating system's any more.
+    Return {
+        kernel: LongKernel,
+        fence: Fence,
+        /// When the kernel had begun.
+        stood: Option<Stands>,
+    },
     /// A job during which the engine is struck: so many fills of it.
     Job {
         memory: Allocation,
@@ -40,6 +50,7 @@ pub(super) enum Plan {
         fills: u64,
         second: Guilty,
         kernel: LongKernel,
+        loss_at: Option<LossAt>,
     },
     /// A packet behind a kernel, which completes before its engine is reset; with a packet of a second program
     /// behind another such kernel then.
@@ -55,19 +66,43 @@ pub(super) enum Plan {
     },
 }
 
+/// What an engine stores to of a queue that signals a fence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stands {
+    value: u64,
+    completed: u64,
+    read_index: u64,
+    /// Entries of the log of signals since it was read last.
+    logged: usize,
+}
+
+impl Stands {
+    fn of(guilty: &Guilty, fence: &Fence) -> anyhow::Result<Self> {
+        Ok(Self {
+            value: fence.current_value(),
+            completed: guilty.completed(),
+            read_index: guilty.queue.read_index(),
+            logged: guilty.queue.read_signal_log()?.entries.len(),
+        })
+    }
+}
+
 /// What strikes the engine during a job.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Blow {
-    /// Its device is lost.
-    Loss,
+    /// Its device is lost, at some moment or at a call.
+    Loss(Option<LossAt>),
     /// Its process gets this signal.
     Signal(Signal),
 }
 
 impl Blow {
-    fn strike(self, scene: &Scene) {
+    /// Now, or as is planned.
+    fn strike(self, scene: &Scene) -> Option<Planned> {
+        let loss = || scene.injection.device_loss(GUILTY_NODE);
         match self {
-            Self::Loss => scene.injection.device_loss(GUILTY_NODE).lose(),
+            Self::Loss(Some(loss_at)) => return Some(loss_at.plan(loss())),
+            Self::Loss(None) => loss().lose(),
             Self::Signal(signal) => {
                 let process = scene.guilty_process();
                 let pid = process.and_then(|id| Pid::from_raw(id.cast_signed()));
@@ -75,6 +110,7 @@ impl Blow {
                 let _ = pid.map(|pid| kill_process(pid, signal));
             }
         }
+        None
     }
 }
 
@@ -83,7 +119,7 @@ impl Plan {
     pub(super) fn new(
         scene: &Scene,
         guilty: &mut Guilty,
-        hang: Hang,
+        (hang, loss_at): (Hang, Option<LossAt>),
         delay: Duration,
     ) -> anyhow::Result<Self> {
         // It times out after five quarters of it.
@@ -117,6 +153,12 @@ impl Plan {
             Hang::Dispatch | Hang::FailedReset => {
                 Ok(Self::Dispatch(calibration::kernel(scene, guilty, long)?))
             }
+            // Its end is waited for.
+            Hang::ComesBack => Ok(Self::Return {
+                kernel: calibration::kernel(scene, guilty, 2 * delay + Duration::from_secs(1))?,
+                fence: guilty.device.create_fence(0)?,
+                stood: None,
+            }),
             Hang::Late => Ok(Self::Late {
                 kernel: calibration::kernel(scene, guilty, long)?,
                 second: None,
@@ -137,7 +179,7 @@ impl Plan {
                 }),
                 ends => Ok(ends),
             },
-            Hang::Lost | Hang::WrongAbortedId | Hang::Dependent => job(guilty, Blow::Loss),
+            Hang::Lost | Hang::WrongAbortedId | Hang::Dependent => job(guilty, Blow::Loss(loss_at)),
             Hang::DependentStalled => {
                 let (memory, fills) = fills(guilty)?;
                 Ok(Self::JobBesideKernel {
@@ -145,6 +187,7 @@ impl Plan {
                     fills,
                     second: Guilty::on(scene, OTHER_NODE)?,
                     kernel: calibration::kernel(scene, guilty, long)?,
+                    loss_at,
                 })
             }
             Hang::Paging => Ok(Self::Paging {
@@ -169,8 +212,40 @@ impl Plan {
             Self::Late { second, .. } => second
                 .as_ref()
                 .map(|second| second.device.execution_state()),
-            Self::Stall { .. } | Self::Dispatch(_) | Self::Job { .. } | Self::Paging { .. } => None,
+            Self::Stall { .. }
+            | Self::Dispatch(_)
+            | Self::Return { .. }
+            | Self::Job { .. }
+            | Self::Paging { .. } => None,
         }
+    }
+
+    /// Where the engine that was given up comes back: waits until it has ended its slices, and looks whether
+    /// anything of the guilty program is otherwise than when the kernel began.
+    ///
+    /// # Errors
+    /// Something is, or it does not come back.
+    pub(super) fn see_return(
+        &self,
+        scene: &Scene,
+        guilty: &Guilty,
+        patience: Duration,
+    ) -> Option<anyhow::Result<()>> {
+        let Self::Return { fence, stood, .. } = self else {
+            return None;
+        };
+        let look = || {
+            scene.until_given_up_have_ended(patience)?;
+            let stands = Stands::of(guilty, fence)?;
+            // The log was read to its end before.
+            let expected = stood.map(|stood| Stands { logged: 0, ..stood });
+            ensure!(
+                Some(stands) == expected,
+                "it changed {expected:?} to {stands:?}"
+            );
+            Ok(())
+        };
+        Some(look())
     }
 
     /// Whose packet it is, if it is one of the operating system's.
@@ -179,6 +254,7 @@ impl Plan {
             Self::Paging { paging, .. } => Some(paging),
             Self::Stall { .. }
             | Self::Dispatch(_)
+            | Self::Return { .. }
             | Self::Job { .. }
             | Self::JobBesideKernel { .. }
             | Self::Late { .. } => None,
@@ -188,13 +264,14 @@ impl Plan {
     /// Has the guilty program do it, and says how its wait ended.
     ///
     /// # Errors
-    /// It could not be done.
+    /// It could not be done: a loss that was planned did not come while the job ran.
     pub(super) fn carry_out(
         &mut self,
         scene: &Scene,
         guilty: &mut Guilty,
         patience: Duration,
     ) -> anyhow::Result<Result<(), WaitError>> {
+        let mut planned = None;
         let value = match self {
             Self::Stall { kind, passes, .. } => {
                 return Ok(guilty.run(CommandList::new().stall(*kind, *passes), patience));
@@ -203,16 +280,38 @@ impl Plan {
                 memory,
                 fills,
                 blow,
-            } => begin_job(scene, guilty, (memory, *fills), *blow)?,
+            } => begin_job(scene, guilty, (memory, *fills), *blow, &mut planned)?,
             Self::JobBesideKernel {
                 memory,
                 fills,
                 second,
                 kernel,
+                loss_at,
             } => {
                 let behind = (OTHER_NODE, *kernel);
                 second.submit_behind(scene, behind, CommandList::new().nop(), patience)?;
-                begin_job(scene, guilty, (memory, *fills), Blow::Loss)?
+                let blow = Blow::Loss(*loss_at);
+                begin_job(scene, guilty, (memory, *fills), blow, &mut planned)?
+            }
+            Self::Return {
+                kernel,
+                fence,
+                stood,
+            } => {
+                let progress = guilty.queue.progress_fence().clone();
+                let mut values = 1..;
+                let mut submit = || {
+                    let mut list = CommandList::new();
+                    list.signal(fence, values.next().unwrap_or(u64::MAX));
+                    Ok(guilty.submit(&list)?)
+                };
+                let behind = (GUILTY_NODE, *kernel);
+                let completed = || progress.current_value();
+                let value =
+                    standstill::bring_about(scene, behind, patience, &mut submit, completed)?;
+                // All before the kernel is done, and the rest is for the engine when that is over.
+                *stood = Some(Stands::of(guilty, fence)?);
+                value
             }
             Self::Dispatch(kernel) => {
                 let behind = (GUILTY_NODE, *kernel);
@@ -242,7 +341,11 @@ impl Plan {
                 return Ok(never.wait(1, patience));
             }
         };
-        Ok(guilty.queue.progress_fence().wait(value, patience))
+        let ended = guilty.queue.progress_fence().wait(value, patience);
+        if let (Ok(()), Some(planned)) = (ended, planned) {
+            planned.has_come()?;
+        }
+        Ok(ended)
     }
 }
 
@@ -252,12 +355,13 @@ fn begin_job(
     guilty: &mut Guilty,
     (memory, fills): (&Allocation, u64),
     blow: Blow,
+    planned: &mut Option<Planned>,
 ) -> Result<u64, WaitError> {
     let mut job = CommandList::new();
     for value in 0..fills {
         job.fill(memory, 0..JOB_BYTES, value);
     }
     let value = guilty.submit(&job)?;
-    blow.strike(scene);
+    *planned = blow.strike(scene);
     Ok(value)
 }

@@ -1,12 +1,14 @@
 //! Play: a guilty program on one engine, and two innocent ones on both: one that submits all the time, and one
 //! that has nothing queued. What each of them goes through.
 
+use super::bounds::bounds;
 use super::expectation::Expectation;
-use super::findings::{Run, microseconds};
+use super::findings::{Run, Step, microseconds};
 use super::guilty::Guilty;
 use super::hang::Hang;
 use super::idle::Idle;
 use super::judgement::Evidence;
+use super::loss_at::LossAt;
 use super::plan::Plan;
 use super::scene::{GUILTY_NODE, OTHER_NODE, Scene};
 use crate::sync::Arc;
@@ -24,13 +26,13 @@ const PATIENCE: Duration = Duration::from_secs(15);
 pub(super) fn play(
     instance: &Arc<Instance>,
     info: &AdapterInfo,
-    hang: Hang,
+    (hang, loss_at): (Hang, Option<LossAt>),
     delay: Duration,
 ) -> anyhow::Result<Run> {
     let scene = Scene::open(instance, info, hang.unit(), delay)?;
     let os = scene.adapter.os();
     let mut guilty = Guilty::new(&scene)?;
-    let mut plan = Plan::new(&scene, &mut guilty, hang, delay)?;
+    let mut plan = Plan::new(&scene, &mut guilty, (hang, loss_at), delay)?;
     let cut_before = scene.counters().cut;
     let patience = 4 * delay + PATIENCE;
 
@@ -76,6 +78,14 @@ pub(super) fn play(
         same.between(injected, recovered),
         other.between(injected, until),
     );
+    let back = plan.see_return(&scene, &guilty, patience);
+    if back.is_some() {
+        let now = Instant::now();
+        for bystander in [&same, &other] {
+            // Why it does not go on, if so, is looked at below.
+            let _ = bystander.wait_for_one_after(now);
+        }
+    }
     let errors = [&same, &other].map(Bystander::error);
     scene.until_noted(expected.records.len(), PATIENCE);
     let system = plan
@@ -93,6 +103,7 @@ pub(super) fn play(
     let process_gone = process.map(|id| !Path::new(&format!("/proc/{id}")).exists());
 
     let counters = scene.counters();
+    let steps = os.tdr_steps(GUILTY_NODE);
     let text_of = |error: anyhow::Error| format!("{error:#}");
     let evidence = Evidence {
         ended,
@@ -106,10 +117,20 @@ pub(super) fn play(
         idle_state: idle.device.execution_state(),
         errors,
         other_goes_on: first_on_other.is_some() && on_other.completed > 0,
+        bounds: bounds(
+            hang,
+            &expected,
+            delay,
+            [&on_same, &on_other].map(|on| on.longest),
+        ),
         idle: idle_first.err().map(text_of),
         system: system
             .as_ref()
             .and_then(|done| done.as_ref().err())
+            .map(|error| format!("{error:#}")),
+        came_back: back
+            .as_ref()
+            .and_then(|back| back.as_ref().err())
             .map(|error| format!("{error:#}")),
         refusal: refusal.flatten().map(|error| error.to_string()),
         again: again.err().map(text_of),
@@ -122,6 +143,7 @@ pub(super) fn play(
     let (outcome, problems) = evidence.judge(&expected);
     Ok(Run {
         inject: hang,
+        lost_at: loss_at,
         expected: expected.outcome,
         outcome,
         problems,
@@ -133,6 +155,7 @@ pub(super) fn play(
         recovery_us: first.map(|first| microseconds(first - verdict)),
         same_engine: on_same.into(),
         other_engine: on_other.into(),
+        bounds: evidence.bounds,
         engine_resets: evidence.resets[0],
         other_engine_resets: evidence.resets[1],
         process_gone,
@@ -142,10 +165,12 @@ pub(super) fn play(
         innocent_state: name_of(evidence.innocent_state),
         idle_state: name_of(evidence.idle_state),
         idle_goes_on: evidence.idle.is_none(),
+        came_back: back.map(|back| back.is_ok()),
         system_goes_on: system.map(|done| done.is_ok()),
         refusal: evidence.refusal,
         goes_on_anew: evidence.again.is_none(),
         records: os.records().iter().map(ToString::to_string).collect(),
+        steps: steps.into_iter().map(Step::of).collect(),
         reports: os.tdr_reports().iter().map(ToString::to_string).collect(),
     })
 }

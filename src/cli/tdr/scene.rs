@@ -80,6 +80,7 @@ impl Scene {
             | Hang::StoppedProcess
             | Hang::Endless
             | Hang::Abort
+            | Hang::ComesBack
             | Hang::Paging
             | Hang::Dispatch
             | Hang::Stall => return false,
@@ -124,6 +125,13 @@ impl Scene {
             tdr.is_some_and(|tdr| tdr.engine_marks(GUILTY_NODE).is_none())
         };
         until("the engine has done all", patience, is_at_rest)
+    }
+
+    /// Waits until each engine that was given up has come to its end, with all slices that it was given.
+    pub(super) fn until_given_up_have_ended(&self, patience: Duration) -> anyhow::Result<()> {
+        until("an engine that was given up has ended", patience, || {
+            self.adapter.engines_given_up() == 0
+        })
     }
 
     /// The driver holds the reset up no longer.

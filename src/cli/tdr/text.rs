@@ -2,6 +2,7 @@
 
 use super::findings::{Findings, Outcome, Run};
 use super::hang::Hang;
+use super::loss_at::LossAt;
 use crate::report;
 use std::fmt::Write;
 
@@ -44,7 +45,10 @@ pub(super) fn run(run: &Run, colour: bool) -> String {
         let _ = writeln!(text, "{line}");
     };
     let name = painted(run.inject.name(), BOLD, colour);
-    line(&format!("\n{name}: {}", run.inject.sentence()));
+    let at = run.lost_at.map_or_else(String::new, |LossAt { call, at }| {
+        format!(" (at call {at} of {})", call.name())
+    });
+    line(&format!("\n{name}{at}: {}", run.inject.sentence()));
     let after = format!("after {}", time(run.verdict_us));
     let ended = format!(
         "{after} the wait of the {} ended: {}",
@@ -82,6 +86,11 @@ pub(super) fn run(run: &Run, colour: bool) -> String {
     if run.process_gone == Some(true) {
         line("  · The process of the engine that was hung is gone, with all that ran there.");
     }
+    if run.came_back == Some(true) {
+        line(
+            "  · The engine that was given up came back to life and ended: nothing changed by it.",
+        );
+    }
     if run.expected != Outcome::AdapterStopped {
         line(&format!(
             "  · Engine 1 {}: {} submissions of the innocent program meanwhile, the longest {}.",
@@ -93,8 +102,29 @@ pub(super) fn run(run: &Run, colour: bool) -> String {
             time(run.other_engine.longest_us)
         ));
     }
+    for bound in &run.bounds {
+        let (word, paint) = if bound.held {
+            ("held", GREEN)
+        } else {
+            ("NOT HELD", RED)
+        };
+        line(&format!(
+            "  · TD-13 {}: fences on engine {} are to come within {}, and the latest took {}.",
+            painted(word, paint, colour),
+            bound.engine,
+            time(bound.limit_us),
+            time(bound.measured_us)
+        ));
+    }
     for sentence in of_programs(run) {
         line(&format!("  · {sentence}."));
+    }
+    let steps = run.steps.iter();
+    let steps: Vec<_> = steps
+        .map(|taken| format!("{} {}", taken.step, time(taken.after_us)))
+        .collect();
+    if !steps.is_empty() {
+        line(&format!("  · Steps: {}.", steps.join(", ")));
     }
     for record in &run.records {
         line(&format!("  · {record}"));

@@ -8,7 +8,7 @@
 use super::bounds::Bounds;
 use super::violation::{Checked, MemoryAccess, Violation, engine_may_store};
 use super::write_back::{Arrival, Location, WriteBack};
-use crate::gpu::{EngineAddress, EngineMemory, GpuVa, MapError};
+use crate::gpu::{CutOff, EngineAddress, EngineMemory, GpuVa, MapError};
 use crate::shared::{Block, Region, RegionError, Word};
 use crate::sync::Arc;
 use crate::sync::plain::{Mutex, lock};
@@ -57,13 +57,14 @@ struct Unmap {
 
 impl EngineMemory for Unmap {
     /// Behind the address lies a copy from now on, always of all of it.
-    fn cut_off(&self, _: bool) -> Result<bool, RegionError> {
+    fn cut_off(&self, cut: CutOff) -> Result<bool, RegionError> {
         let mut mappings = lock(&self.memory.mappings);
         if let Some(mapped) = mappings.live.get_mut(&self.number) {
             let copy = Region::new(mapped.name, mapped.block.bytes() as u64)?.host()?;
             for at in (0..mapped.block.bytes() as u64).step_by(8) {
                 copy.word(at).put(mapped.block.word(at).peek());
             }
+            cut.take_packets(&copy);
             mapped.block = copy;
         }
         Ok(true)

@@ -11,6 +11,8 @@ pub struct NodeCounters {
     pub cut: u64,
     /// Interrupt records taken.
     pub records: u64,
+    /// Those of them that the driver kept to itself: of the progress of kernel-mode queues.
+    pub kept_records: u64,
     /// Times the engine parked.
     pub parks: u64,
     /// Times an interrupt brought it back, for a value that one of its queues waits for (NF-09).
@@ -36,6 +38,7 @@ impl NodeCounters {
             interrupts: self.interrupts + other.interrupts,
             cut: self.cut + other.cut,
             records: self.records + other.records,
+            kept_records: self.kept_records + other.kept_records,
             parks: self.parks + other.parks,
             returns: self.returns + other.returns,
             backward_signals: self.backward_signals + other.backward_signals,

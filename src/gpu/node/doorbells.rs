@@ -236,7 +236,7 @@ impl Node {
     pub fn work_submitted(&self) -> Option<SliceReport> {
         match self.wake() {
             Wake::Seen => self.poll(),
-            Wake::MustSubmit | Wake::Lost => None,
+            Wake::MustSubmit(_) | Wake::Lost => None,
         }
     }
 

@@ -31,10 +31,13 @@ impl Default for Habits {
 }
 
 impl Habits {
-    /// A slice has ended.
-    pub(super) fn learn(&mut self, reason: SliceReason, result: &SliceResult) {
+    /// A slice has ended. What it did for a paging packet comes once: it is no habit of the programs'.
+    pub(super) fn learn(&mut self, reason: SliceReason, result: &SliceResult, for_paging: bool) {
         self.last_reason = reason;
         self.answered = result.answers > 0;
+        if for_paging {
+            return;
+        }
         self.untransferred = if result.parts > 0 || result.stands_at_transfer != 0 {
             0
         } else {

@@ -4,11 +4,11 @@ use super::allocations::KnownAllocation;
 use super::habits::Habits;
 use super::mappings::Mappings;
 use super::retirement::Retirement;
+use super::signs_of_life::Shown;
 use super::status::Asked;
-use super::succession::Shown;
 use super::suspend::Departures;
 use super::{NodeCounters, SliceInFlight};
-use crate::abi::{AllocationId, FenceId, ObjectId};
+use crate::abi::{AllocationId, FenceId, ObjectId, SLICE_SLOTS};
 use crate::gpu::choice::{Choice, Chooser};
 use crate::gpu::fence_table::FenceTable;
 use crate::gpu::handle_table::HandleTable;
@@ -116,6 +116,8 @@ pub(super) struct Inner {
     pub(super) shown: Shown,
     pub(super) aborts: u64,
     pub(super) habits: Habits,
+    /// Which slices do transfers for paging packets alone.
+    pub(super) for_paging: [bool; SLICE_SLOTS as usize],
     /// The last slice that does not end to interrupt; 0 for none.
     pub(super) last_polled: u64,
     /// Doorbells say CONNECTED: producers need not call.
@@ -129,6 +131,8 @@ pub(super) struct Inner {
     pub(super) life: Life,
     /// The engine's device said that it is lost: nothing that still runs there comes back to the driver.
     pub(super) device_lost: bool,
+    /// Who waited for its slices was let go before it was replaced.
+    pub(super) let_go: bool,
     /// A thread looks at the slices in flight beside the interrupt thread.
     pub(super) looked_at: bool,
     /// Faults whose queues a slice in flight has still to save.
@@ -157,6 +161,7 @@ impl Inner {
             shown: Shown::default(),
             aborts: 0,
             habits: Habits::default(),
+            for_paging: [false; SLICE_SLOTS as usize],
             last_polled: 0,
             self_service: false,
             parking: ParkingState::default(),
@@ -166,6 +171,7 @@ impl Inner {
             one_context: false,
             life: Life::Up,
             device_lost: false,
+            let_go: false,
             looked_at: false,
             unsaved_faults: Vec::new(),
             counters: NodeCounters::default(),

@@ -2,7 +2,7 @@
 
 use super::inner::{Inner, Life};
 use super::{Node, retirement};
-use crate::abi::{EngineReport, SliceReason};
+use crate::abi::{EngineReport, SLICE_SLOTS, SliceReason};
 use crate::gpu::{EngineLost, HeldEngine, QueueFault, SliceReport};
 use crate::sync::{Arc, Ordering, lock};
 use std::time::{Duration, Instant};
@@ -144,6 +144,13 @@ impl Node {
         inner.counters.records += (report.raised.len() + report.faulted.len()) as u64;
     }
 
+    /// So many of the records that were taken are told to nobody.
+    pub fn keep_records(&self, records: u64) {
+        if records > 0 {
+            lock(&self.inner).counters.kept_records += records;
+        }
+    }
+
     /// The oldest slice that was submitted and whose report was not taken.
     #[must_use]
     pub fn oldest_in_flight(&self) -> Option<SliceInFlight> {
@@ -171,9 +178,12 @@ impl Node {
         if ended != Ok(true) || !is_news {
             return report;
         }
+        // One that came upon a paging packet has left it to the next.
+        let has_paging = inner.run_list.has_paging();
         for ended in inner.serviced + 1..=slice {
             let (reason, result) = inner.reader.slice_result(ended);
-            inner.habits.learn(reason, &result);
+            let for_paging = has_paging || inner.for_paging[(ended % SLICE_SLOTS) as usize];
+            inner.habits.learn(reason, &result, for_paging);
             inner.counters.interrupts += u64::from(reason == SliceReason::Interrupt);
             inner.counters.cut += u64::from(reason == SliceReason::Cut);
         }

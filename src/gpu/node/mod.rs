@@ -10,6 +10,7 @@
 
 mod allocations;
 mod counters;
+mod cut_off;
 mod doorbells;
 mod fences;
 mod habits;
@@ -21,6 +22,7 @@ mod parking;
 mod policy;
 mod retirement;
 mod save_areas;
+mod signs_of_life;
 mod slices;
 mod stalls;
 mod status;
@@ -37,8 +39,8 @@ pub use succession::{ReplaceError, Replaced};
 pub use suspend::Suspension;
 
 use super::{
-    Crowd, Engine, EngineBlock, EngineCaps, EngineLost, EngineMapping, EngineState, EngineWord,
-    GpuVa, HeldEngine, MapError, Reaper, SaveArea,
+    ContextKind, Crowd, Engine, EngineBlock, EngineCaps, EngineLost, EngineMapping, EngineState,
+    EngineWord, GpuVa, HeldEngine, MapError, Reaper, SaveArea,
 };
 use crate::abi::{EngineControl, EngineReport, QueueDescriptor, WordGroup};
 use crate::shared::{Block, Pool, PoolPlace, Providers, Region};
@@ -230,15 +232,15 @@ impl Node {
         Ok((place, descriptor))
     }
 
-    /// A save area in memory of the node's own, for a context of the OS's device (PR-13).
+    /// A save area in memory of the node's own, as contexts of the OS's device have (PR-13).
     ///
     /// # Errors
     /// As [`Node::descriptor`].
-    pub fn own_save_area(&self) -> Result<Arc<SaveArea>, NodeError> {
+    pub fn own_save_area(&self, kind: ContextKind) -> Result<Arc<SaveArea>, NodeError> {
         let place = self.save_areas.allocate().map_err(MapError::from)?;
         let mapping = self.map(place.region())?;
         let offset = place.offset();
-        Ok(SaveArea::new(&mapping, offset, place))
+        Ok(SaveArea::of_node(&mapping, offset, place, kind))
     }
 
     fn map_locked(inner: &mut Inner, region: &Arc<Region>) -> Result<Arc<EngineMapping>, MapError> {

@@ -24,7 +24,7 @@
 use super::Node;
 use super::inner::{Inner, Life, ParkingState};
 use crate::abi::{DoorbellStatus, FenceId, LocalHandle, ObjectId};
-use crate::gpu::{EngineWait, Parking, QueueScan, QueueStanding, Wake};
+use crate::gpu::{EngineWait, Parking, QueueScan, QueueStanding, Taken, Wake};
 use crate::sync::lock;
 
 impl ParkingState {
@@ -126,8 +126,8 @@ impl Node {
                 self.end_waiting(inner);
             }
             inner.parking.ask(waits);
-        } else if self.word.wake() == Wake::MustSubmit {
-            self.start(inner);
+        } else if let Wake::MustSubmit(taken) = self.word.wake() {
+            self.start(inner, taken);
         }
     }
 
@@ -163,7 +163,7 @@ impl Node {
         // A look that is under way may have come too early for this. Before the engine's word: who parks
         // after it sees the one or the other.
         lock(&self.inner).parking.look = None;
-        if self.wake() == Wake::MustSubmit {
+        if matches!(self.wake(), Wake::MustSubmit(_)) {
             lock(&self.inner).counters.returns += 1;
         }
     }
@@ -175,23 +175,29 @@ impl Node {
         }
         let mut inner = lock(&self.inner);
         let waits = |wait: &EngineWait| is_stored(wait.fence);
-        if inner.parking.waits.iter().any(waits) && self.word.wake() == Wake::MustSubmit {
-            self.start(&mut inner);
+        if inner.parking.waits.iter().any(waits)
+            && let Wake::MustSubmit(taken) = self.word.wake()
+        {
+            self.start(&mut inner, taken);
         }
     }
 
     /// There is new work: takes the engine from Parked, if it was.
     pub(super) fn wake(&self) -> Wake {
         let wake = self.word.wake();
-        if wake == Wake::MustSubmit {
-            self.start(&mut lock(&self.inner));
+        if let Wake::MustSubmit(taken) = wake {
+            self.start(&mut lock(&self.inner), taken);
         }
         wake
     }
 
     /// The engine was taken from Parked.
-    fn start(&self, inner: &mut Inner) {
+    fn start(&self, inner: &mut Inner, taken: Taken) {
+        // Whoever lost it meanwhile has let it leave.
         self.crowd.enter();
+        if !self.word.is_taken(taken) {
+            return;
+        }
         self.end_waiting(inner);
         self.submit(inner);
         // After the slice is in flight, under the lock under which a watch looks whether one is.

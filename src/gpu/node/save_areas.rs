@@ -1,4 +1,5 @@
-//! Save areas of a node's contexts, which move while their context is suspended (PR-14).
+//! Save areas of a node's contexts: they are initialised before a slice refers to their queues, and move while
+//! their context is suspended (PR-14).
 //!
 //! The OS has copied the area before, and in between the host may have written to it: a log was moved, another
 //! engine has taken the place of one that was lost. So the two are compared here, where nobody writes, and the
@@ -16,11 +17,23 @@ use crate::sync::{Arc, lock};
 pub enum SaveAreaMove {
     /// The states lie in the new place.
     Done,
-    /// They lie where they were, and were written to since they were copied: copy them again.
+    /// They lie where they were, and were written to since they were copied, or will be: copy them again.
     WrittenSince,
 }
 
 impl Node {
+    /// The first state of its queues lies in a save area: slices may refer to them from now on.
+    pub fn save_area_initialised(&self, area: &Arc<SaveArea>) {
+        let mut inner = lock(&self.inner);
+        area.set_initialised();
+        if inner.run_list.initialised(area) {
+            // Slices in flight do not know the queues; and who has rung meanwhile is seen by the next.
+            self.request_end(&mut inner);
+            drop(inner);
+            let _ = self.wake();
+        }
+    }
+
     /// Moves a save area of a suspended context to a place that has its content. `queues` are all of the node.
     ///
     /// # Errors
@@ -40,6 +53,10 @@ impl Node {
         }
         if !inner.run_list.has_departed(context, serviced) {
             return Err(NodeError::NotSuspended);
+        }
+        // Its first state is yet to be written where it is.
+        if !area.is_initialised() {
+            return Ok(SaveAreaMove::WrittenSince);
         }
         let mapping = Self::map_locked(&mut inner, region)?;
         let before = match area.move_to(&mapping, offset) {

@@ -2,7 +2,7 @@
 
 use super::inner::{Inner, Life};
 use super::{Node, NodeCounters, NodeError, SliceInFlight};
-use crate::abi::{Delivery, DoorbellStatus, EngineControl, SliceArgs, SliceReason};
+use crate::abi::{Delivery, DoorbellStatus, EngineControl, SLICE_SLOTS, SliceArgs, SliceReason};
 use crate::gpu::{QueueScan, SliceReport, SliceWork};
 use crate::sync::{Arc, MutexGuard, lock};
 use std::time::Duration;
@@ -91,7 +91,9 @@ impl Node {
             return;
         }
         let slice = inner.submitted + 1;
-        let delivery = if self.crowd.has_waiting() {
+        // Who is about to use a new context waits for its completion.
+        let has_paging = inner.run_list.has_paging();
+        let delivery = if has_paging || self.crowd.has_waiting() {
             Delivery::Event
         } else {
             self.policy.delivery
@@ -117,9 +119,11 @@ impl Node {
         inner.reader.clear_slice_result(slice);
         inner.submitted = slice;
         inner.counters.slices += 1;
+        let transfers = inner.habits.transfers();
+        inner.for_paging[(slice % SLICE_SLOTS) as usize] = has_paging && !transfers;
         let work = SliceWork {
             queues,
-            transfers: inner.habits.transfers(),
+            transfers: transfers || has_paging,
             verbose: inner.run_list.active().any(|queue| queue.is_verbose()),
         };
         if inner.engine.start(slice, work).is_err() {

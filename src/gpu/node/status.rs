@@ -10,7 +10,7 @@
 
 use super::inner::Inner;
 use super::{Node, StalledAt};
-use crate::gpu::QueueSlot;
+use crate::gpu::{QueueSlot, QueueStanding};
 use crate::sync::{Arc, lock};
 use std::time::{Duration, Instant};
 
@@ -41,6 +41,25 @@ impl Node {
         is_responsive
     }
 
+    /// Asks the slices in flight to end: the preemption request. Returns at once.
+    pub fn request_preemption(&self) {
+        let mut inner = lock(&self.inner);
+        inner.note_request();
+        if inner.serviced < inner.submitted {
+            self.request_end(&mut inner);
+        }
+    }
+
+    /// Sleeps until the engine comes to a boundary, or for so long; whether it does.
+    #[must_use]
+    pub fn comes_to_boundary(&self, timeout: Duration) -> bool {
+        let Some(slice) = self.oldest_in_flight() else {
+            return !self.is_lost();
+        };
+        // The interrupt thread takes its report.
+        slice.has_ended_within(timeout)
+    }
+
     /// The engine's device is lost. What it was in is what it had left by now: who brings work between this and
     /// the recovery has nothing to do with it.
     pub(super) fn lose_device(&self, inner: &mut Inner) {
@@ -65,8 +84,31 @@ impl Inner {
         });
     }
 
+    /// The queue whose packet is under way on an engine that does not come back: the one that the engine
+    /// names, whether or not it is in the run list now, since whoever stops a queue takes it out. Where it
+    /// names none, the first of those that slices know which could go on when its state was last saved, and has
+    /// packets that are not done; one whose packets initialise save areas, which hold nothing up, where there is
+    /// no other. A queue that stands at a wait holds no engine up.
+    pub(super) fn under_way(
+        &self,
+        stalled_at: Option<StalledAt>,
+        queues: &[Arc<QueueSlot>],
+    ) -> Option<Arc<QueueSlot>> {
+        if let Some(named) = stalled_at {
+            let mut queues = queues.iter();
+            return queues.find(|queue| queue.number == named.hw_queue).cloned();
+        }
+        let goes_on = |queue: &&Arc<QueueSlot>| {
+            let state = QueueStanding::since_saved(queue.state(), queue.read_index());
+            let standing = QueueStanding::of(&state, || queue.write_index());
+            standing == QueueStanding::Runnable
+        };
+        let known = self.run_list.known().filter(goes_on);
+        known.min_by_key(|queue| queue.is_initialising()).cloned()
+    }
+
     /// As [`Inner::under_way`], by its number: a stall is in the run list, or was taken out of it.
-    fn number_under_way(&self, stalled_at: Option<StalledAt>) -> Option<u32> {
+    pub(super) fn number_under_way(&self, stalled_at: Option<StalledAt>) -> Option<u32> {
         let named = stalled_at.map(|at| at.hw_queue);
         named.or_else(|| self.under_way(None, &[]).map(|queue| queue.number))
     }
@@ -79,21 +121,25 @@ impl Inner {
 
     /// The queue whose packet a reset aborts: the one that is under way, if the slices have not ended and the
     /// device is not lost; where none is, the one that was when the engine did not answer, though it has
-    /// completed since, or when the device was lost.
+    /// completed since, or when the device was lost, or when who waited for the engine was let go. A packet
+    /// that initialises a save area hangs no engine, and is not aborted by the first reset that finds it there
+    /// (choice): it is executed again.
     pub(super) fn aborted(
         &mut self,
         has_ended: bool,
         stalled_at: Option<StalledAt>,
         queues: &[Arc<QueueSlot>],
     ) -> Option<Arc<QueueSlot>> {
-        let silent_in = self.silent_in.take();
+        let (silent_in, let_go) = (self.silent_in.take(), std::mem::take(&mut self.let_go));
         let under_way = || self.under_way(stalled_at, queues);
-        let is_open = !has_ended && !self.device_lost;
-        is_open.then(under_way).flatten().or_else(|| {
+        let is_open = !has_ended && !self.device_lost && !let_go;
+        let aborted = is_open.then(under_way).flatten().or_else(|| {
             let mut queues = queues.iter();
             queues
                 .find(|queue| Some(queue.number) == silent_in)
                 .cloned()
-        })
+        });
+        let is_spared = |queue: &Arc<QueueSlot>| queue.is_initialising() && queue.note_reset();
+        aborted.filter(|queue| !is_spared(queue))
     }
 }

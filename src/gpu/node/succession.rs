@@ -1,29 +1,22 @@
 //! Succession: another engine takes the place of one that is given up.
 //!
 //! The engine that is given up may still run: a Vulkan shader can be stopped by nothing. So it is first cut
-//! off from all that it mapped, which it will change no more, whatever it does (TD-23); one in a process of
+//! off (`cut_off`) from all that it mapped, which it will change no more, whatever it does (TD-23); one in a process of
 //! its own is by the end of that. Then what it left is read, and each queue is found to stand behind what was
 //! done (`gpu::recovery`). The same regions get addresses of the other engine, tables and descriptors are
 //! written anew, and the numbers of slices go on.
 //!
 //! Nothing refers to the old addresses from then on but the old engine. They stay mapped for as long as it
 //! lives (`gpu::held_engine`).
-//!
-//! Mappings are cut one after another, and an engine that runs meanwhile goes on storing to what is not cut
-//! yet. So the order is that of its stores, backwards: what a step stores last is cut first. Then each mark
-//! that is found has all before it: a read index the log entries of its packets, a log entry the value of its
-//! signal. What it did beyond its marks is found by the logs; a value that it stored at the very last, and had
-//! not logged, is the signal that recovery takes for stored. One that still answers is asked to end its slices
-//! before, and leaves nothing open.
 
+use super::cut_off::cut_off_in_turn;
 use super::inner::{Inner, KnownFence, Life};
-use super::{Node, StalledAt, attach, retirement};
-use crate::abi::{DoorbellStatus, EngineReport, LocalHandle, ObjectId, WordGroup};
+use super::{Node, attach, retirement};
+use crate::abi::{DoorbellStatus, LocalHandle, ObjectId};
 use crate::gpu::handle_table::HandleTable;
 use crate::gpu::spare_engines::WARM_SLICES;
 use crate::gpu::{
-    Engine, EngineAddress, EngineMapping, GpuVa, HeldEngine, MapError, QueueSlot, QueueStanding,
-    Reaper, SliceReport,
+    Engine, EngineAddress, GpuVa, HeldEngine, MapError, QueueSlot, Reaper, SliceReport,
 };
 use crate::shared::RegionError;
 use crate::sync::{Arc, lock, plain};
@@ -58,38 +51,6 @@ pub struct Replaced {
     pub aborted: Option<u32>,
     /// What is to be told.
     pub report: SliceReport,
-}
-
-/// Words of these are addresses of one engine.
-const HOLDS_ADDRESSES: [WordGroup; 4] = [
-    WordGroup::EngineControl,
-    WordGroup::FenceTable,
-    WordGroup::HandleTable,
-    WordGroup::QueueDescriptor,
-];
-
-fn holds_addresses(mapping: &EngineMapping) -> bool {
-    is_of(&HOLDS_ADDRESSES, mapping)
-}
-
-/// What a step stores, the last first: the saved state, the read index, logs. All else lies before them, values
-/// and what transfers store.
-const STORED_BY_A_STEP: [&[WordGroup]; 3] = [
-    &[WordGroup::SaveArea],
-    &[WordGroup::Progress],
-    &[WordGroup::Log, WordGroup::LargeLog],
-];
-
-/// Which mappings are cut first.
-fn cut_turn(mapping: &EngineMapping) -> usize {
-    let mut turns = STORED_BY_A_STEP.iter();
-    let turn = turns.position(|groups| is_of(groups, mapping));
-    turn.unwrap_or(STORED_BY_A_STEP.len())
-}
-
-fn is_of(groups: &[WordGroup], mapping: &EngineMapping) -> bool {
-    let name = mapping.region().name();
-    groups.iter().any(|group| group.name() == name)
 }
 
 /// For a slice that was asked to end: some rounds of the engine, and a busy machine.
@@ -182,6 +143,22 @@ impl Node {
         })
     }
 
+    /// Another engine takes the place of this one soon, and threads wait for its slices: those end, or count
+    /// as ended, as of an engine that is lost. What it was in then is what is aborted, though one who waited
+    /// has taken its queue out of the run list.
+    pub fn let_waiters_go(&self) {
+        let stalled_at = self.stalled_at();
+        let inner = &mut *lock(&self.inner);
+        let runs = matches!(inner.life, Life::Up | Life::Replaced);
+        if !runs || self.end_slices(inner) {
+            return;
+        }
+        let silent_in = inner.silent_in;
+        inner.silent_in = silent_in.or_else(|| inner.number_under_way(stalled_at));
+        inner.let_go = true;
+        self.lose(inner);
+    }
+
     /// The engine does not come to an end, and none takes its place: it is cut off, where that can be, and left
     /// to itself with all that it has. Whoever waits for its slices returns.
     pub fn give_up(&self) {
@@ -190,12 +167,10 @@ impl Node {
         };
         let inner = &mut *lock(&self.inner);
         self.lose(inner);
+        // Where it cannot be cut off it stores to what nobody else has for much longer.
+        self.cut_off(inner);
         let live = inner.live_mappings();
         let all = self.all_mappings(inner, &live);
-        for (_, is_cut_off) in cut_off_in_turn(&all) {
-            // Where it cannot be cut off it stores to what nobody else has for much longer.
-            let _ = is_cut_off;
-        }
         let addresses = all
             .iter()
             .map(|mapping| mapping.pass_on(EngineAddress::gone()));
@@ -208,72 +183,10 @@ impl Node {
         inner.beside.let_go();
     }
 
-    /// Cuts the engine off from what it can be cut off from.
-    pub(super) fn cut_off(&self, inner: &Inner) {
-        let live = inner.live_mappings();
-        for (_, is_cut_off) in cut_off_in_turn(&self.all_mappings(inner, &live)) {
-            // It is tried again, and told, when another engine takes its place.
-            let _ = is_cut_off;
-        }
-    }
-
-    fn all_mappings<'a>(
-        &'a self,
-        inner: &'a Inner,
-        live: &'a [Arc<EngineMapping>],
-    ) -> Vec<&'a EngineMapping> {
-        let blocks = [&self.control, &self.report].into_iter();
-        let tables = blocks.chain(inner.table_mappings());
-        tables.chain(live.iter().map(Arc::as_ref)).collect()
-    }
-
-    /// What the engine has shown of itself so far: any change is a step, an answer of its mailbox, or the
-    /// end of a slice. `None` while no slice is in flight.
-    #[must_use]
-    pub fn marks(&self) -> Option<u64> {
-        self.marks_of(&mut lock(&self.inner))
-    }
-
-    fn marks_of(&self, inner: &mut Inner) -> Option<u64> {
-        inner.oldest_in_flight()?;
-        let report = [EngineReport::RECORD_WRITE, EngineReport::MAILBOX_READ];
-        let report = report.map(|word| self.report.host().word(word).observe());
-        let queues = inner.run_list.queues().iter();
-        let steps = queues.map(|queue| queue.read_index().wrapping_add(queue.saves()));
-        let all = steps.chain(report).chain([inner.serviced]);
-        let sum = all.fold(0, u64::wrapping_add);
-        Some(inner.shown.of(inner.run_list.version(), sum))
-    }
-
-    /// Asks the slices in flight to end: the preemption request. Returns at once.
-    pub fn request_preemption(&self) {
-        let mut inner = lock(&self.inner);
-        inner.note_request();
-        if inner.serviced < inner.submitted {
-            self.request_end(&mut inner);
-        }
-    }
-
-    /// Sleeps until the engine comes to a boundary, or for so long; whether it does.
-    #[must_use]
-    pub fn comes_to_boundary(&self, timeout: Duration) -> bool {
-        let Some(slice) = self.oldest_in_flight() else {
-            return !self.is_lost();
-        };
-        // The interrupt thread takes its report.
-        slice.has_ended_within(timeout)
-    }
-
     /// Whether the engine's device is lost, and none has taken its place.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         lock(&self.inner).is_lost()
-    }
-
-    /// Whether an engine that still runs can be cut off from all that it reaches.
-    #[must_use]
-    pub fn can_be_cut_off(&self) -> bool {
-        self.control.can_be_cut_off() && self.report.can_be_cut_off()
     }
 
     /// Has an engine that still answers come to the end of its slices: whether none is in flight. The caller
@@ -336,16 +249,6 @@ impl Node {
     }
 }
 
-/// Cuts an engine off from each of these as it is asked for the next, in their order: whether it is cut off.
-fn cut_off_in_turn<'a>(
-    all: &[&'a EngineMapping],
-) -> impl Iterator<Item = (&'a EngineMapping, Result<bool, RegionError>)> {
-    let mut all = all.to_vec();
-    all.sort_by_key(|mapping| cut_turn(mapping));
-    let cut_off = |mapping: &'a EngineMapping| (mapping, mapping.cut_off(holds_addresses(mapping)));
-    all.into_iter().map(cut_off)
-}
-
 impl Inner {
     /// The fence that a queue's handle names.
     fn named_by(&self, queue: &QueueSlot, handle: LocalHandle) -> Option<&KnownFence> {
@@ -353,66 +256,5 @@ impl Inner {
             ObjectId::Fence(fence) => self.known.get(&fence.slot),
             ObjectId::Allocation(_) | ObjectId::Handle(..) => None,
         }
-    }
-
-    /// The queue whose packet is under way on an engine that does not come back: the one that the engine
-    /// names, whether or not it is in the run list now, since whoever stops a queue takes it out. Where it
-    /// names none, the first of those that slices know which could go on when its state was last saved, and has
-    /// packets that are not done. A queue that stands at a wait holds no engine up.
-    pub(super) fn under_way(
-        &self,
-        stalled_at: Option<StalledAt>,
-        queues: &[Arc<QueueSlot>],
-    ) -> Option<Arc<QueueSlot>> {
-        if let Some(named) = stalled_at {
-            let mut queues = queues.iter();
-            return queues.find(|queue| queue.number == named.hw_queue).cloned();
-        }
-        let goes_on = |queue: &&Arc<QueueSlot>| {
-            let state = QueueStanding::since_saved(queue.state(), queue.read_index());
-            let standing = QueueStanding::of(&state, || queue.write_index());
-            standing == QueueStanding::Runnable
-        };
-        let mut known = self.run_list.known();
-        known.find(goes_on).cloned()
-    }
-}
-
-/// What an engine has shown of itself, whatever queues come and go meanwhile: who connects a queue again and
-/// again makes no engine look alive.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Shown {
-    version: u64,
-    sum: u64,
-    offset: u64,
-}
-
-impl Shown {
-    /// The number for this sum over the queues of a version of the run list.
-    fn of(&mut self, version: u64, sum: u64) -> u64 {
-        if version != self.version {
-            let shown = self.sum.wrapping_add(self.offset);
-            self.version = version;
-            self.offset = shown.wrapping_sub(sum);
-        }
-        self.sum = sum;
-        sum.wrapping_add(self.offset)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// TD-01: steps are signs of life, and another list of queues is none.
-    #[test]
-    fn td_01_queues_that_come_and_go_are_no_signs_of_life() {
-        let mut shown = Shown::default();
-        let first = shown.of(1, 10);
-        let second = shown.of(1, 12);
-        assert_ne!(first, second);
-        assert_eq!(shown.of(2, 500), second, "a queue came");
-        assert_eq!(shown.of(3, 12), second, "and went");
-        assert_ne!(shown.of(3, 13), second);
     }
 }

@@ -61,16 +61,24 @@ impl Deferral {
         self.0.get(ordinal as usize)
     }
 
-    /// From now on what the node's engine raises is kept. Waits until what was raised before is handled, at
-    /// most for so long: a waker of the program's may never return.
+    /// From now on what the node's engine raises is kept. Waits until what was raised before is handled, as
+    /// [`Deferral::flush`].
     pub(super) fn begin(&self, node_ordinal: u32, most: Duration) {
+        if let Some(node) = self.node(node_ordinal) {
+            lock(&node.kept).get_or_insert_default();
+            node.word.fetch_or(KEEPS, Ordering::AcqRel);
+            self.flush(node_ordinal, most);
+        }
+    }
+
+    /// Waits until what was raised before [`Deferral::begin`] is handled, at most for so long: a waker of the
+    /// program's may never return.
+    pub(super) fn flush(&self, node_ordinal: u32, most: Duration) {
         let Some(node) = self.node(node_ordinal) else {
             return;
         };
         let deadline = Instant::now() + most;
         let mut kept = lock(&node.kept);
-        kept.get_or_insert_default();
-        node.word.fetch_or(KEEPS, Ordering::AcqRel);
         // Pairs with the leaving of each: what it did is done.
         while node.word.load(Ordering::Acquire) != KEEPS {
             let left = deadline.saturating_duration_since(Instant::now());

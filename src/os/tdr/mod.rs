@@ -2,8 +2,8 @@
 //!
 //! A watch looks after engines while any of them runs: one that has shown nothing of itself for a quantum is
 //! asked to come to its next boundary, and one that has not answered within TdrDelay has timed out. An engine
-//! whose device is lost counts as one that cannot answer. What follows is the documented sequence, a function
-//! for each of its steps, in their order (`sequence`): the engine is reset, the device whose packet it was is
+//! whose device is lost counts as one that cannot answer. What follows is the documented sequence (`steps`), a
+//! function for each of its steps, in their order (`sequence`): the engine is reset, the device whose packet it was is
 //! in error, and all others go on.
 //!
 //! From the snapshot to the end of the recovery nothing that the engine raises changes any state: it is kept
@@ -15,12 +15,14 @@ mod policy;
 mod report;
 mod sequence;
 mod snapshot;
+mod steps;
 mod verdict;
 mod watch;
 
 pub use policy::{TdrDebugMode, TdrLevel, TdrPolicy};
 pub use report::TdrReport;
 pub(super) use snapshot::InvalidAbortedFence;
+pub use steps::TdrStep;
 
 use super::adapter_state::AdapterState;
 use super::record::Record;
@@ -28,6 +30,7 @@ use crate::sync::plain::{Mutex, lock};
 use deferral::Deferral;
 use limits::Limits;
 use std::sync::OnceLock;
+use steps::Steps;
 use watch::Watch;
 
 /// What an adapter knows of its time-outs.
@@ -38,6 +41,7 @@ pub(super) struct Tdr {
     watch: Watch,
     limits: Mutex<Limits>,
     reports: Mutex<Vec<TdrReport>>,
+    steps: Steps,
     /// 0x142: the program may use the adapter no more.
     blocked: OnceLock<Record>,
 }
@@ -78,6 +82,7 @@ impl Tdr {
             watch: Watch::default(),
             limits: Mutex::default(),
             reports: Mutex::default(),
+            steps: Steps::default(),
             blocked: OnceLock::new(),
         }
     }

@@ -62,6 +62,15 @@ impl Default for TdrPolicy {
     }
 }
 
+/// See [`TdrPolicy::quantum`].
+const LONGEST_QUANTUM: Duration = Duration::from_millis(250);
+
+/// See [`TdrPolicy::between_looks`].
+const LONGEST_BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+
+/// The same, in a short time within which an engine has to answer.
+const LOOKS_IN_DELAY: u32 = 16;
+
 impl TdrPolicy {
     /// Whether anything follows a time-out.
     pub(super) fn detects(&self) -> bool {
@@ -75,8 +84,14 @@ impl TdrPolicy {
     }
 
     /// Time without a sign of an engine after which it is asked for one (choice: the documents name no
-    /// quantum).
+    /// quantum). It comes on top of TdrDelay, of which a recovery may add less than a second (TD-13).
     pub(super) fn quantum(&self) -> Duration {
-        self.delay / 4
+        (self.delay / 4).min(LONGEST_QUANTUM)
+    }
+
+    /// Between two looks at an engine that works: by so much is seen late what it showed last, that it is to be
+    /// asked, and that it has timed out.
+    pub(super) fn between_looks(&self) -> Duration {
+        (self.delay / LOOKS_IN_DELAY).min(LONGEST_BETWEEN_LOOKS)
     }
 }

@@ -2,13 +2,14 @@
 
 use super::report::{ReportedQueue, ReportedWait, TdrReport};
 use super::snapshot::{QueueIds, Snapshot};
+use super::steps::TdrStep;
 use super::{TdrDebugMode, TdrLevel};
 use crate::abi::wddm::DeviceExecutionState;
 use crate::kmd::{
-    CollectDbgInfo, DdiError, HwQueueHandle, HwQueueWait, ProcessId, ResetEngine, TdrDdi,
+    CollectDbgInfo, DdiError, HwQueueHandle, HwQueueWait, ProcessId, ResetEngine, StillInside,
+    TdrDdi,
 };
 use crate::os::adapter_state::AdapterState;
-use crate::os::level_one::StillInside;
 use crate::os::record::Record;
 use crate::os::wait_cell::WaitError;
 use crate::sync::plain::lock;
@@ -76,6 +77,7 @@ impl AdapterState {
         if !is_lost && (cause == Cause::Lost || !tdr.resets_running_engines()) {
             return Ok(());
         }
+        self.tdr.steps.begin(node, cause == Cause::TimedOut);
         if policy.level == TdrLevel::BugCheck {
             self.stop_adapter(
                 tdr,
@@ -84,11 +86,16 @@ impl AdapterState {
             );
             return Ok(());
         }
+        self.tdr.steps.take(node, TdrStep::Snapshot);
         let snapshot = self.take_snapshot(node);
+        self.tdr.steps.take(node, TdrStep::StopIfNothingIsLeft);
         if cause == Cause::TimedOut && is_nothing_left(tdr, node, &snapshot) {
             self.take_interrupts_again(&[node]);
             return Ok(());
         }
+        self.tdr.steps.take(node, TdrStep::FlushDeferredWork);
+        self.tdr.deferral.flush(node, self.wakers_time());
+        self.tdr.steps.take(node, TdrStep::Prepare);
         let group = self.prepare(tdr, node, cause, &snapshot)?;
         if !group.contains(&node) {
             self.stop_adapter(tdr, node, Record::node_without_itself(node));
@@ -99,7 +106,7 @@ impl AdapterState {
             self.take_interrupts_again(&[node]);
             return Ok(());
         }
-        if cause == Cause::TimedOut && self.alone(|| tdr.query_engine_status(node))? {
+        if cause == Cause::TimedOut && self.query_engine_status(tdr, node)? {
             // It has come to life since.
             self.take_interrupts_again(&[node]);
             return Ok(());
@@ -115,7 +122,8 @@ impl AdapterState {
         for member in group.iter().copied() {
             let snapshot = if member == node {
                 snapshot.clone()
-            } else if self.is_preempted(tdr, member)? {
+            } else if self.query_engine_status(tdr, member)? {
+                // It was preempted in the time that a status takes at most since it was asked to.
                 continue;
             } else {
                 if !self.group_of(tdr, member)?.contains(&member) {
@@ -125,7 +133,10 @@ impl AdapterState {
                 }
                 self.take_snapshot(member)
             };
-            let promoted = match self.reset_engine(tdr, member, &snapshot)? {
+            self.tdr.steps.take(node, TdrStep::ResetEngine);
+            let answer = self.alone(|| tdr.reset_engine(member))?;
+            self.tdr.steps.take(node, TdrStep::Validate);
+            let promoted = match self.validate(tdr, member, &snapshot, answer) {
                 Outcome::Reset(aborted) => {
                     reset.push((member, aborted));
                     let is_paging = aborted.hw_queue.is_some_and(|queue| self.is_paging(queue));
@@ -138,17 +149,20 @@ impl AdapterState {
                 return self.reset_adapter(tdr, &group, &reset, Some(&why));
             }
         }
+        self.tdr.steps.take(node, TdrStep::Recover);
         self.recover(tdr, &reset)
+    }
+
+    fn wakers_time(&self) -> Duration {
+        WAKERS_TIME.min(self.tdr.policy.ddi_delay)
     }
 
     /// The last submitted and last completed ids; from here on what the engine raises is kept. As one step:
     /// what is handled already is waited for, and what comes later changes nothing.
     fn take_snapshot(&self, node: u32) -> Snapshot {
-        // Also the deferred calls that were queued before (the article's next step but one): service
-        // routine and deferred call are one here.
-        self.tdr
-            .deferral
-            .begin(node, WAKERS_TIME.min(self.tdr.policy.ddi_delay));
+        // Service routine and deferred call are one here: of what was deferred only a waker of the program's that
+        // takes its time is left for the article's next step but one.
+        self.tdr.deferral.begin(node, self.wakers_time());
         let queues = self.all_queues().into_iter();
         let queues = queues.filter(|queue| queue.handle().node_ordinal == node);
         let mut ids: Vec<_> = queues
@@ -204,6 +218,7 @@ impl AdapterState {
             queues: queues.collect(),
             driver: tdr
                 .collect_dbg_info(&args)
+                .map(|text| args.cut(text))
                 .map_err(|error| error.to_string()),
         });
         self.group_of(tdr, node)
@@ -216,9 +231,12 @@ impl AdapterState {
         Ok(nodes.filter(|of| mask >> of & 1 == 1).collect())
     }
 
-    /// Whether a dependent engine, which was asked to, comes to a boundary in the time that a status takes at
-    /// most since then; or it is reset with the one that hangs.
-    fn is_preempted(&self, tdr: &dyn TdrDdi, node: u32) -> Result<bool, StillInside> {
+    /// Whether an engine answers (TD-19), by its driver. The caller holds no lock: it may take a while.
+    pub(in crate::os) fn query_engine_status(
+        &self,
+        tdr: &dyn TdrDdi,
+        node: u32,
+    ) -> Result<bool, StillInside> {
         self.alone(|| tdr.query_engine_status(node))
     }
 
@@ -228,16 +246,17 @@ impl AdapterState {
         ReportedWait { wait, fence }
     }
 
-    /// Resets one engine, and looks at what it says of that.
-    fn reset_engine(
+    /// Looks at what ResetEngine has answered.
+    fn validate(
         &self,
         tdr: &dyn TdrDdi,
         node: u32,
         snapshot: &Snapshot,
-    ) -> Result<Outcome, StillInside> {
-        let aborted = match self.alone(|| tdr.reset_engine(node))? {
+        answer: Result<ResetEngine, DdiError>,
+    ) -> Outcome {
+        let aborted = match answer {
             Ok(aborted) => aborted,
-            Err(why) => return Ok(Outcome::Promoted(Promotion::NotReset(why))),
+            Err(why) => return Outcome::Promoted(Promotion::NotReset(why)),
         };
         if let Some(hw_queue) = aborted.hw_queue {
             let is_user_mode = self.kernel_queues.of_handle(hw_queue).is_none();
@@ -249,14 +268,14 @@ impl AdapterState {
             let ids = snapshot.ids_of(hw_queue, is_user_mode);
             if let Some(Err(invalid)) = ids.map(|ids| ids.check(last_aborted, is_queued)) {
                 self.stop_adapter(tdr, node, Record::invalid_aborted_fence(node, invalid));
-                return Ok(Outcome::Stopped);
+                return Outcome::Stopped;
             }
             // Of a paging packet it is asked yet what it named.
             if !is_user_mode && !self.is_paging(hw_queue) {
                 engine.aborted(last_aborted);
             }
         }
-        Ok(Outcome::Reset(aborted))
+        Outcome::Reset(aborted)
     }
 
     /// The devices of aborted packets are in error, all others go on.
@@ -326,22 +345,28 @@ impl AdapterState {
         let snapshots = nodes.iter().map(|node| self.take_snapshot(*node));
         let snapshots: Vec<_> = snapshots.collect();
         // Nobody hands anything over meanwhile: it would be lost without its owner being told.
+        let first = guilty.first().copied().unwrap_or_default();
         let restarted = self.alone(|| {
-            let reset = tdr.reset_from_timeout()?;
+            self.tdr.steps.take(first, TdrStep::ResetFromTimeout);
+            let reset = match self.reset_from_timeout(tdr)? {
+                Ok(reset) => reset,
+                Err(error) => return Ok(Err(error)),
+            };
+            self.tdr.steps.take(first, TdrStep::CleanUp);
             let is_known =
                 |queue: &HwQueueHandle| before.iter().any(|(node, _)| *node == queue.node_ordinal);
             let aborted = reset.iter().filter_map(|reset| reset.hw_queue);
             let aborted = aborted.filter(|queue| !is_known(queue));
             let aborted = aborted.chain(before.iter().filter_map(|(_, reset)| reset.hw_queue));
             let is_blamed = |queue: &HwQueueHandle| guilty.contains(&queue.node_ordinal);
-            let (blamed, others): (Vec<_>, Vec<_>) = aborted.partition(is_blamed);
+            let (guilty_queues, others): (BTreeSet<_>, BTreeSet<_>) = aborted.partition(is_blamed);
             let owner = |queue: HwQueueHandle| self.owner_of(queue);
-            let blamed: BTreeSet<_> = blamed.into_iter().filter_map(owner).collect();
+            let blamed: BTreeSet<_> = guilty_queues.iter().copied().filter_map(owner).collect();
             self.fail_devices(&blamed, DeviceExecutionState::HUNG);
             // Whoever had work queued has lost it: nothing is submitted again (TD-20). So has the owner of a
             // packet that an engine was in which had nothing to do with it, and whose memory a paging packet
             // was about; not the system device (TD-08).
-            let of_paging = self.lose_paging();
+            let of_paging = self.lose_paging(&guilty_queues);
             let unfinished = snapshots.iter().flat_map(|snapshot| &snapshot.0);
             let unfinished = unfinished.filter(|ids| !ids.is_empty());
             let owners: BTreeSet<_> = unfinished
@@ -354,8 +379,9 @@ impl AdapterState {
             for node in &nodes {
                 self.kernel_queues.engine(*node).adapter_reset();
             }
-            tdr.restart_from_timeout()
-        })?;
+            self.tdr.steps.take(first, TdrStep::RestartFromTimeout);
+            Ok(tdr.restart_from_timeout())
+        })??;
         if let Err(error) = restarted {
             let node = guilty.first().copied().unwrap_or_default();
             let reason = format!("the adapter was not reset: {error}");
@@ -366,7 +392,20 @@ impl AdapterState {
         let why = why.map(|why| why as &dyn std::fmt::Display);
         self.life.note(Record::adapter_timeout(guilty, why));
         self.take_interrupts_again(&nodes);
+        self.initialise_again();
         Ok(())
+    }
+
+    /// Nobody else is in the driver (TD-18). Level one is held by the caller: who submits has left before, and
+    /// comes back after.
+    fn reset_from_timeout(
+        &self,
+        tdr: &dyn TdrDdi,
+    ) -> Result<Result<Vec<ResetEngine>, DdiError>, StillInside> {
+        let most = self.tdr.policy.ddi_delay;
+        let send_away = || tdr.send_threads_away();
+        let reset = || tdr.reset_from_timeout();
+        self.inside.alone(most, send_away, reset)
     }
 
     /// The device whose queue it is. The system device is blamed for nothing.

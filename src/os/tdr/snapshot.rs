@@ -33,9 +33,12 @@ impl QueueIds {
     }
 
     /// Looks at LastAbortedFenceId: an id in the hardware queue, or the last completed one (of a packet that
-    /// completed between the snapshot and the reset, with nothing behind it: TD-05). What a user-mode queue's
-    /// user says of the last submitted one stops no adapter: no id of his is too great (choice). `is_queued`
-    /// says whether the hardware queue has it: one between the two that it has not is invalid too (choice).
+    /// completed between the snapshot and the reset, with nothing behind it: TD-05). `is_queued` says whether
+    /// the hardware queue has it: one between the two that it has not is invalid too (choice).
+    ///
+    /// Of a user-mode queue no id is too great (choice). The driver reads it in the user's ring, and the last
+    /// submitted one is what the user has announced: both are his to write, and an adapter that was stopped
+    /// where they disagree could be stopped for everybody by any of its users.
     pub(super) fn check(
         &self,
         last_aborted: u64,

@@ -79,7 +79,7 @@ mod tests {
         let (policy, begin) = (TdrPolicy::default(), Instant::now());
         let mut observed = Observed::default();
         let look = |(quarters, marks): &(u64, Option<u64>)| {
-            let now = begin + policy.quantum() * u32::try_from(*quarters).unwrap();
+            let now = begin + policy.delay / 4 * u32::try_from(*quarters).unwrap();
             observed.look(*marks, &policy, now)
         };
         shown.iter().map(look).collect()
@@ -109,10 +109,28 @@ mod tests {
             (101, Some(2)),
         ];
         assert_eq!(verdicts(&shown), [Well, Ask, Well, Ask, Well, Well, Well]);
-        assert_eq!(
-            TdrPolicy::default().quantum(),
-            Duration::from_millis(500),
-            "a quarter of the default"
-        );
+    }
+
+    /// TD-13: however long TdrDelay is, an engine that shows nothing from some moment on has timed out less than
+    /// half a second after that time, whenever it is looked at; the other half is the recovery's.
+    ///
+    /// Kills `a-quantum-without-bound` and `looks-without-bound`.
+    #[test]
+    fn td_13_a_time_out_is_found_in_time() {
+        for delay in [50, 100, 2000, 10_000, 60_000].map(Duration::from_millis) {
+            let policy = TdrPolicy {
+                delay,
+                ..TdrPolicy::default()
+            };
+            let (begin, mut observed) = (Instant::now(), Observed::default());
+            let (mut shown, mut elapsed) = (1, Duration::ZERO);
+            while observed.look(Some(shown), &policy, begin + elapsed) != Verdict::TimedOut {
+                // The last that it shows comes just after a look, and is seen at the next.
+                shown = 2;
+                elapsed += policy.between_looks();
+            }
+            let beyond = elapsed.saturating_sub(delay);
+            assert!(beyond < Duration::from_millis(500), "{delay:?}: {beyond:?}");
+        }
     }
 }

@@ -15,9 +15,6 @@ use std::collections::HashMap;
 use std::sync::{OnceLock, Weak};
 use std::time::Instant;
 
-/// Looks in the time within which an engine has to answer: a time-out is noticed that much late at most.
-const LOOKS_IN_DELAY: u32 = 16;
-
 /// See the file's head.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
@@ -92,7 +89,10 @@ impl AdapterState {
                 .look(marks, &self.tdr.policy, now)
             {
                 Verdict::Well => {}
-                Verdict::Ask => tdr.request_preemption(node),
+                Verdict::Ask => {
+                    self.tdr.steps.asked(node);
+                    tdr.request_preemption(node);
+                }
                 Verdict::Suspect => tdr.suspect_engine(node),
                 Verdict::TimedOut => self.recover_engine(node, Cause::TimedOut),
             }
@@ -121,7 +121,7 @@ fn run(adapter: &Weak<AdapterState>, activity: &Activity, policy: TdrPolicy) {
                 looks()
             }
         };
-        let next = is_busy.then(|| Instant::now() + policy.delay / LOOKS_IN_DELAY);
+        let next = is_busy.then(|| Instant::now() + policy.between_looks());
         seen = activity.wait(seen, next);
     }
 }

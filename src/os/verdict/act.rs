@@ -4,7 +4,6 @@
 //! looks once more. What one verdict does may make another certain: a queue that is stopped never signals. So
 //! it looks until nothing is done; each time a queue is stopped, or it ends.
 
-use super::collect::Answers;
 use super::judge::{QueueVerdict, Verdict, judge, youngest};
 use crate::abi::FenceId;
 use crate::kmd::HwQueueHandle;
@@ -15,6 +14,7 @@ use crate::os::verdict::graph::WaitGraph;
 use crate::os::wait_cell::WaitError;
 use crate::sync::Ordering;
 use crate::sync::plain::{AtomicU64, Mutex, lock};
+use std::collections::BTreeSet;
 
 /// Certain verdicts that are kept, the last of them.
 const MOST_VERDICTS: usize = 64;
@@ -64,11 +64,14 @@ impl Verdicts {
 
 impl AdapterState {
     /// Why queues make no progress (TD-15): each that has work and makes none, in the order of their handles.
-    /// `engine_answers` says of a node whether its engine still does. What is certain is acted by: waits
-    /// fail, and who was not woken is.
-    pub fn verdicts(&self, engine_answers: &dyn Fn(u32) -> bool) -> Vec<QueueVerdict> {
+    /// What is certain is acted by: waits fail, and who was not woken is.
+    ///
+    /// An engine that has a queue at work is asked whether it answers, and this sleeps until it does, or its time
+    /// for that is over: it is nothing for a waker to call. One that cannot be asked is not called hung: where
+    /// the driver resets no engines, as with TdrLevel Off, or a thread does not come out of it.
+    pub fn verdicts(&self) -> Vec<QueueVerdict> {
         let mut verdicts = Vec::new();
-        listener::as_told(|| verdicts = self.look(engine_answers));
+        listener::as_told(|| verdicts = self.look());
         self.judge();
         // Not queues alone wait for what was reached.
         for fence in self.all_fences() {
@@ -100,8 +103,19 @@ impl AdapterState {
         }
     }
 
-    fn look(&self, engine_answers: Answers<'_>) -> Vec<QueueVerdict> {
-        judge(&self.wait_graph(engine_answers, true))
+    /// What is judged is collected when all were asked: a queue may have gone on meanwhile.
+    fn look(&self) -> Vec<QueueVerdict> {
+        let at_work = self.wait_graph(&|_| true, false).nodes_at_work();
+        let asked = at_work.into_iter();
+        let silent: BTreeSet<_> = asked.filter(|node| !self.engine_answers(*node)).collect();
+        judge(&self.wait_graph(&|node| !silent.contains(&node), true))
+    }
+
+    fn engine_answers(&self, node: u32) -> bool {
+        let Some(tdr) = self.ddi().tdr() else {
+            return true;
+        };
+        self.query_engine_status(tdr, node).unwrap_or(true)
     }
 
     /// Whether a queue was stopped.

@@ -3,7 +3,7 @@
 use super::signallers::Signallers;
 use crate::abi::FenceId;
 use crate::kmd::HwQueueHandle;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The wait that a queue stands at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +35,13 @@ pub(super) struct QueueSeen {
     pub(super) queued_signals: Vec<(FenceId, u64)>,
 }
 
+impl QueueSeen {
+    /// Whether it could make a step now: where it makes none, the reason is its engine.
+    pub(super) fn is_at_work(&self) -> bool {
+        !self.is_stopped && self.has_work && self.stands_at.is_none()
+    }
+}
+
 /// A snapshot.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WaitGraph {
@@ -46,6 +53,12 @@ pub(super) struct WaitGraph {
 impl WaitGraph {
     pub(super) fn add(&mut self, queue: QueueSeen) {
         self.queues.insert(queue.queue, queue);
+    }
+
+    /// Nodes with a queue that is at work: of these it matters whether the engine answers.
+    pub(super) fn nodes_at_work(&self) -> BTreeSet<u32> {
+        let at_work = self.queues.values().filter(|queue| queue.is_at_work());
+        at_work.map(|queue| queue.queue.node_ordinal).collect()
     }
 
     /// Who can signal the fence of a wait.

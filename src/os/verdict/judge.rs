@@ -49,7 +49,7 @@ pub(super) fn judge(graph: &WaitGraph) -> Vec<QueueVerdict> {
     let running = graph.queues.values().filter(|queue| !queue.is_stopped);
     let judged = running.filter_map(|queue| {
         let verdict = match &queue.stands_at {
-            None if queue.has_work && !queue.answers => Verdict::Hung,
+            None if queue.is_at_work() && !queue.answers => Verdict::Hung,
             None => return None,
             Some(wait) if wait.is_reached && wait.is_awaited => Verdict::LostNotification,
             Some(_) if able.contains(&queue.queue) => Verdict::Waiting {

@@ -183,6 +183,10 @@ impl Ddi for Forwarding {
         self.0.resume_context(context);
     }
 
+    fn context_allocation_initialised(&self, id: ContextAllocationId) {
+        self.0.context_allocation_initialised(id);
+    }
+
     fn move_context_allocation(
         &self,
         id: ContextAllocationId,

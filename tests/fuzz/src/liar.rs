@@ -4,8 +4,8 @@
 //! end: reports are taken on the case's thread, by calls that take them.
 
 use native_fence::gpu::{
-    AddressSpace, Engine, EngineAddress, EngineCaps, EngineLost, EngineMemory, GpuVa, LocalMemory,
-    MapError, SliceWork,
+    AddressSpace, CutOff, Engine, EngineAddress, EngineCaps, EngineLost, EngineMemory, GpuVa,
+    LocalMemory, MapError, SliceWork,
 };
 use native_fence::shared::{Block, Providers, Region, RegionError};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -71,7 +71,7 @@ impl Liar {
 struct Nothing;
 
 impl EngineMemory for Nothing {
-    fn cut_off(&self, _: bool) -> Result<bool, RegionError> {
+    fn cut_off(&self, _: CutOff) -> Result<bool, RegionError> {
         Ok(true)
     }
 }

@@ -12,9 +12,10 @@ use native_fence::abi::{
     WordGroup,
 };
 use native_fence::gpu::{
-    AddressSpace, Crowd, CutPlan, Engine, EngineAddress, EngineCaps, EngineLost, GpuVa, MapError,
-    MemoryObserver, ModelClock, ModelEngine, ModelMemory, ModelOptions, ModelThreads, Node,
-    NodePolicy, Parking, QueueFault, QueuePlaces, QueueSlot, QueueStanding, RingPlaces, SliceWork,
+    AddressSpace, ContextKind, Crowd, CutPlan, Engine, EngineAddress, EngineCaps, EngineLost,
+    GpuVa, MapError, MemoryObserver, ModelClock, ModelEngine, ModelMemory, ModelOptions,
+    ModelThreads, Node, NodePolicy, Parking, QueueFault, QueuePlaces, QueueSlot, QueueStanding,
+    RingPlaces, SliceWork,
 };
 use native_fence::shared::{Block, Pool, PoolPlace, Providers, Region};
 use std::collections::HashMap;
@@ -281,7 +282,10 @@ impl ModelNode {
             mapping.part(place.offset() + at, bytes)
         };
         let (descriptor_place, descriptor) = self.node.descriptor().expect("a place");
-        let area = self.node.own_save_area().expect("a place");
+        let area = self
+            .node
+            .own_save_area(ContextKind::Program)
+            .expect("a place");
         let number = self.numbers;
         self.numbers += 1;
         let slot = QueueSlot::new(

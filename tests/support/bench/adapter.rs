@@ -460,7 +460,7 @@ impl Bench {
 
     /// Waits until the engines are parked: what was submitted before has been executed or stands at a
     /// wait that was looked at, no slice is in flight, and what was posted before is adopted by the
-    /// next one. The last interrupt may still be on its way: [`Bench::until_told`].
+    /// next one. Save areas are initialised: no queue comes to them for that later. The last interrupt may still be on its way: [`Bench::until_told`].
     pub(crate) fn until_parked(&self) {
         until("the engines park", || {
             let all_parked = || {
@@ -469,7 +469,10 @@ impl Bench {
             };
             // All at one time: one may bring another back that was seen parked before.
             let slices = self.counters().slices;
-            all_parked() && all_parked() && self.counters().slices == slices
+            all_parked()
+                && self.spy.has_initialised()
+                && all_parked()
+                && self.counters().slices == slices
         });
     }
 
@@ -485,8 +488,22 @@ impl Bench {
         assert!(!caps.has(optimized));
         // Where a waker has gone on there may be more by now.
         until("the OS is told", || {
-            self.spy.records() >= records || self.spy.has_collapsed()
+            let kept = self.counters().kept_records;
+            self.spy.records() + kept >= records || self.spy.has_collapsed()
         });
+    }
+
+    /// Waits until the save areas of all contexts are initialised, and gives the last submission id of a node:
+    /// each of them has taken one.
+    pub(crate) fn initialised(&self, node_ordinal: u32) -> u64 {
+        until("the save areas are initialised", || {
+            self.spy.has_initialised() && self.spy.has_paged()
+        });
+        until("all have completed", || {
+            let (submitted, completed) = self.adapter.os().submission_ids(node_ordinal);
+            submitted == completed
+        });
+        self.adapter.os().submission_ids(node_ordinal).0
     }
 
     /// Does something, and waits until the engine is parked after it.

@@ -49,6 +49,7 @@ pub(crate) enum Call {
     CreateContextAllocation(CreateContextAllocation, ContextAllocationId),
     /// DxgkCbDestroyContextAllocation, before the OS makes it.
     DestroyContextAllocation(ContextAllocationId),
+    ContextAllocationInitialised(ContextAllocationId),
     MoveContextAllocation(ContextAllocationId),
     SuspendContext(SuspendContext),
     ResumeContext(ContextHandle),

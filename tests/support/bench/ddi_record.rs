@@ -3,7 +3,8 @@
 use super::book::{Call, SetLog, lock};
 use super::{DdiSpy, LONG, RawLog};
 use native_fence::abi::{FenceId, LogType};
-use native_fence::kmd::{HwQueueHandle, Interrupt, NativeFenceSignaled};
+use native_fence::kmd::{HwQueueHandle, Interrupt, NativeFenceSignaled, SubmitCommandFlags};
+use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
 impl DdiSpy {
@@ -87,6 +88,49 @@ impl DdiSpy {
             }
         }
         values
+    }
+
+    /// Whether all memory of contexts that there are is initialised, or cannot be, since interrupts are kept
+    /// from the OS.
+    pub(super) fn has_initialised(&self) -> bool {
+        let mut asked = HashSet::new();
+        for call in self.calls() {
+            match call {
+                Call::CreateContextAllocation(of, id) if of.context.is_some() => {
+                    asked.insert(id);
+                }
+                Call::ContextAllocationInitialised(id) | Call::DestroyContextAllocation(id) => {
+                    asked.remove(&id);
+                }
+                _ => {}
+            }
+        }
+        asked.is_empty() || self.book.keeps_interrupts.load(Ordering::Acquire)
+    }
+
+    /// Whether all paging packets have completed, and that was handled.
+    pub(super) fn has_paged(&self) -> bool {
+        let mut begun = HashSet::new();
+        for call in self.calls() {
+            match call {
+                Call::SubmitCommand {
+                    hw_queue,
+                    submission_id,
+                    flags,
+                } if flags.has(SubmitCommandFlags::PAGING) => {
+                    begun.insert((hw_queue.node_ordinal, submission_id));
+                }
+                Call::Interrupt(Interrupt::DmaCompleted {
+                    submission_id,
+                    node_ordinal,
+                    ..
+                }) => {
+                    begun.remove(&(node_ordinal, submission_id));
+                }
+                _ => {}
+            }
+        }
+        begun.is_empty()
     }
 
     /// Interrupt records that the OS was told of, or that were kept from it.

@@ -288,6 +288,12 @@ impl Ddi for DdiSpy {
         self.driver.resume_context(context);
     }
 
+    fn context_allocation_initialised(&self, id: ContextAllocationId) {
+        self.driver.context_allocation_initialised(id);
+        // The engine runs again by now, if it does for that.
+        self.book.write(Call::ContextAllocationInitialised(id));
+    }
+
     fn move_context_allocation(
         &self,
         id: ContextAllocationId,

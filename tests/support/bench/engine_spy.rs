@@ -12,7 +12,8 @@ use native_fence::gpu::{
 use native_fence::shared::{Block, Providers, Region};
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
+use std::ops::Deref;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
@@ -55,8 +56,8 @@ struct State {
 
 /// See the file's head.
 pub(crate) struct EngineSpy {
-    /// Written once, when the node attaches it.
-    engine: RwLock<Box<dyn Engine>>,
+    /// Written when the node attaches it, and ended when the node lets go of it.
+    engine: RwLock<Option<Box<dyn Engine>>>,
     providers: Arc<Providers>,
     state: Mutex<State>,
     changed: Condvar,
@@ -65,9 +66,30 @@ pub(crate) struct EngineSpy {
 /// Opens the gate when it is dropped, also by a test that fails.
 pub(crate) struct Closed(Arc<EngineSpy>);
 
-/// What the node owns.
+/// What the node owns: the engine ends with it.
 #[derive(Debug)]
 struct Handle(Arc<EngineSpy>);
+
+/// The engine while somebody uses it.
+struct Running<'a>(RwLockReadGuard<'a, Option<Box<dyn Engine>>>);
+
+const ENDED: &str = "the node has ended its engine";
+
+impl Deref for Running<'_> {
+    type Target = dyn Engine;
+
+    fn deref(&self) -> &Self::Target {
+        self.0.as_deref().expect(ENDED)
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // By itself: it waits for what still runs.
+        let engine = self.0.engine.write().unwrap().take();
+        drop(engine);
+    }
+}
 
 impl fmt::Debug for EngineSpy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -79,7 +101,7 @@ impl EngineSpy {
     pub(super) fn over(engine: Box<dyn Engine>) -> Arc<Self> {
         Arc::new(Self {
             providers: Arc::clone(engine.providers()),
-            engine: RwLock::new(engine),
+            engine: RwLock::new(Some(engine)),
             state: Mutex::default(),
             changed: Condvar::new(),
         })
@@ -87,6 +109,10 @@ impl EngineSpy {
 
     pub(super) fn boxed(self: &Arc<Self>) -> Box<dyn Engine> {
         Box::new(Handle(Arc::clone(self)))
+    }
+
+    fn engine(&self) -> Running<'_> {
+        Running(self.engine.read().unwrap())
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -166,13 +192,13 @@ impl EngineSpy {
 
     /// Whether a slice has really ended.
     pub(crate) fn has_really_ended(&self, slice: u64) -> bool {
-        self.engine.read().unwrap().has_ended(slice).unwrap()
+        self.engine().has_ended(slice).unwrap()
     }
 
     /// Sleeps until a slice has really ended.
     pub(crate) fn wait_really(&self, slice: u64) {
         let limit = Some(super::LONG);
-        assert_eq!(self.engine.read().unwrap().wait(slice, limit), Ok(true));
+        assert_eq!(self.engine().wait(slice, limit), Ok(true));
     }
 
     /// Starts what may pass.
@@ -182,7 +208,7 @@ impl EngineSpy {
                 break;
             };
             state.permits = state.permits.map(|permits| permits - 1);
-            self.engine.read().unwrap().start(slice, work)?;
+            self.engine().start(slice, work)?;
         }
         Ok(())
     }
@@ -229,7 +255,7 @@ impl AddressSpace for Handle {
     }
 
     fn map(&self, region: &Arc<Region>) -> Result<EngineAddress, MapError> {
-        let mapping = self.0.engine.read().unwrap().map(region)?;
+        let mapping = self.0.engine().map(region)?;
         self.0.lock().mapped.push(Mapped {
             name: region.name(),
             home: region.home(),
@@ -243,7 +269,8 @@ impl AddressSpace for Handle {
 
 impl Engine for Handle {
     fn attach(&mut self, control: GpuVa, before: u64) -> Result<(), MapError> {
-        self.0.engine.write().unwrap().attach(control, before)
+        let mut engine = self.0.engine.write().unwrap();
+        engine.as_mut().expect(ENDED).attach(control, before)
     }
 
     fn start(&self, slice: u64, work: SliceWork) -> Result<(), EngineLost> {
@@ -290,7 +317,7 @@ impl Engine for Handle {
                 state = woken.unwrap_or_else(PoisonError::into_inner);
             }
             drop(state);
-            let ended = spy.engine.read().unwrap().wait(slice, left())?;
+            let ended = spy.engine().wait(slice, left())?;
             if !ended || !spy.lock().keeps_ends {
                 return Ok(ended);
             }
@@ -304,26 +331,26 @@ impl Engine for Handle {
 
     fn abandon(&self, slice: u64) {
         self.0.change(|state| state.abandoned = true);
-        self.0.engine.read().unwrap().abandon(slice);
+        self.0.engine().abandon(slice);
     }
 
     fn prepare_verbose(&self) -> Result<(), MapError> {
-        self.0.engine.read().unwrap().prepare_verbose()
+        self.0.engine().prepare_verbose()
     }
 
     fn caps(&self) -> EngineCaps {
-        self.0.engine.read().unwrap().caps()
+        self.0.engine().caps()
     }
 
     fn base_ticks(&self) -> u64 {
-        self.0.engine.read().unwrap().base_ticks()
+        self.0.engine().base_ticks()
     }
 
     fn clock_bits(&self) -> u64 {
-        self.0.engine.read().unwrap().clock_bits()
+        self.0.engine().clock_bits()
     }
 
     fn ticks_in(&self, time: Duration) -> u64 {
-        self.0.engine.read().unwrap().ticks_in(time)
+        self.0.engine().ticks_in(time)
     }
 }

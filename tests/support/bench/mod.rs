@@ -37,7 +37,9 @@ pub(crate) use engine_spy::{Closed, EngineSpy, Mapped};
 pub(crate) use faulted::fault;
 pub(crate) use fences::{each, fences, monitored_values, nobody_waits, signal};
 pub(crate) use raw_log::RawLog;
-pub(crate) use recovering::{FOR_EVER, hang, on_recovering_benches, soon};
+pub(crate) use recovering::{
+    FOR_EVER, hang, hang_until_aborted, on_patient_benches, on_recovering_benches, soon, stall,
+};
 pub(crate) use tdr_spy::TdrCall;
 pub(crate) use transfers::{fill, finish, large, short, words};
 pub(crate) use waiter::Waiter;

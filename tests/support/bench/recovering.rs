@@ -1,7 +1,7 @@
 //! Benches whose engines are reset when they do not answer.
 
 use super::adapter::tuned_devices;
-use super::{Bench, memory};
+use super::{Bench, memory, until};
 use native_fence::abi::StallKind;
 use native_fence::gpu::{
     Engine, EngineUnit, Injection, LongKernel, ModelEngine, ModelOptions, NodePolicy, ShaderEngine,
@@ -48,6 +48,26 @@ pub(crate) fn on_recovering_benches(
     options: &DriverOptions,
     body: impl Fn(&Bench),
 ) {
+    on_benches_with_spares(engines, tdr, (options, ends_loops), body);
+}
+
+/// Runs a body on the model and on any device, whose engines answer for themselves: nobody finds in a test's
+/// time that one does not.
+pub(crate) fn on_patient_benches(engines: u32, body: impl Fn(&Bench)) {
+    let tdr = TdrPolicy {
+        delay: Duration::from_secs(600),
+        ..soon()
+    };
+    let options = &DriverOptions::default();
+    on_benches_with_spares(engines, tdr, (options, |_| false), body);
+}
+
+fn on_benches_with_spares(
+    engines: u32,
+    tdr: TdrPolicy,
+    (options, is_left_out): (&DriverOptions, fn(&AdapterInfo) -> bool),
+    body: impl Fn(&Bench),
+) {
     println!("on the model");
     let spares = SpareEngines::new(SparePolicy::OnSuspicion, || Ok(Box::new(model())));
     let boxed = |_| -> Box<dyn Engine> { Box::new(model()) };
@@ -63,7 +83,7 @@ pub(crate) fn on_recovering_benches(
     let Some((engines, info)) = tuned_devices(engines, None, memory, tuning()) else {
         return;
     };
-    if ends_loops(&info) {
+    if is_left_out(&info) {
         println!("left out on the device, whose driver ends every loop");
         return;
     }
@@ -101,8 +121,26 @@ fn ends_loops(info: &AdapterInfo) -> bool {
 
 /// Has a queue keep its engine for good.
 pub(crate) fn hang(queue: &mut HwQueue) -> u64 {
+    stall(queue, StallKind::HeedsNothing)
+}
+
+/// Has a queue keep its engine until somebody aborts its packet.
+pub(crate) fn hang_until_aborted(queue: &mut HwQueue) -> u64 {
+    stall(queue, StallKind::HeedsAbort)
+}
+
+/// Has a queue keep its engine by a packet of this kind.
+pub(crate) fn stall(queue: &mut HwQueue, kind: StallKind) -> u64 {
     let list = &mut CommandList::new();
-    queue
-        .submit(list.stall(StallKind::HeedsNothing, FOR_EVER))
-        .unwrap()
+    queue.submit(list.stall(kind, FOR_EVER)).unwrap()
+}
+
+impl Bench {
+    /// Waits until the first engine is in such a packet.
+    pub(crate) fn until_stalled(&self) {
+        let driver = self.parking_driver();
+        until("the engine stalls", || {
+            driver.node(0).unwrap().stalled_at().is_some()
+        });
+    }
 }

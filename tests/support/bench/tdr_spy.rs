@@ -20,6 +20,7 @@ pub(crate) enum TdrCall {
     CollectDbgInfo(u32),
 }
 
+type OnDetection = Arc<dyn Fn() + Send + Sync>;
 type Before = Arc<dyn Fn(TdrCall) + Send + Sync>;
 type Reset = Box<dyn FnMut(ResetEngine) -> Result<ResetEngine, DdiError> + Send>;
 type Group = Box<dyn Fn(u32) -> u64 + Send>;
@@ -28,9 +29,11 @@ type Group = Box<dyn Fn(u32) -> u64 + Send>;
 #[derive(Default)]
 pub(super) struct TdrBook {
     calls: Mutex<Vec<TdrCall>>,
+    on_detection: Mutex<Option<OnDetection>>,
     before: Mutex<Option<Before>>,
     reset: Mutex<Option<Reset>>,
     group: Mutex<Option<Group>>,
+    dbg_info: Mutex<Option<String>>,
     /// Calls that fail.
     fails: Mutex<Vec<TdrCall>>,
     level_one: LevelOneSpy,
@@ -73,6 +76,11 @@ impl DdiSpy {
         self.tdr.level_one.during(call)
     }
 
+    /// Does something when the OS has found that an engine does not answer, before anything follows from it.
+    pub(crate) fn on_detection(&self, hook: impl Fn() + Send + Sync + 'static) {
+        *lock(&self.tdr.on_detection) = Some(Arc::new(hook));
+    }
+
     /// Does something before each call of recovery reaches the driver.
     pub(crate) fn before_tdr(&self, before: impl Fn(TdrCall) + Send + Sync + 'static) {
         *lock(&self.tdr.before) = Some(Arc::new(before));
@@ -89,6 +97,11 @@ impl DdiSpy {
     /// QueryDependentEngineGroup gives this.
     pub(crate) fn answer_group(&self, group: impl Fn(u32) -> u64 + Send + 'static) {
         *lock(&self.tdr.group) = Some(Box::new(group));
+    }
+
+    /// CollectDbgInfo gives this.
+    pub(crate) fn answer_dbg_info(&self, text: String) {
+        *lock(&self.tdr.dbg_info) = Some(text);
     }
 
     /// From now on such calls fail, and the driver does not get them.
@@ -119,6 +132,11 @@ impl TdrDdi for DdiSpy {
     }
 
     fn resets_running_engines(&self) -> bool {
+        // What the OS asks first then, and asks at no other time.
+        let hook = lock(&self.tdr.on_detection).clone();
+        if let Some(hook) = hook {
+            hook();
+        }
         self.recovery().resets_running_engines()
     }
 
@@ -176,6 +194,10 @@ impl TdrDdi for DdiSpy {
         self.recovery().resume_hw_engine(node_ordinal)
     }
 
+    fn send_threads_away(&self) {
+        self.recovery().send_threads_away();
+    }
+
     fn reset_from_timeout(&self) -> Result<Vec<ResetEngine>, DdiError> {
         self.pass_tdr(TdrCall::ResetFromTimeout)?;
         self.recovery().reset_from_timeout()
@@ -192,6 +214,9 @@ impl TdrDdi for DdiSpy {
 
     fn collect_dbg_info(&self, args: &CollectDbgInfo) -> Result<String, DdiError> {
         self.pass_tdr(TdrCall::CollectDbgInfo(args.reason))?;
-        self.recovery().collect_dbg_info(args)
+        match lock(&self.tdr.dbg_info).clone() {
+            Some(text) => Ok(text),
+            None => self.recovery().collect_dbg_info(args),
+        }
     }
 }
