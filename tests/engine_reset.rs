@@ -373,6 +373,49 @@ fn td_16_without_the_cap_every_time_out_resets_the_adapter() {
     });
 }
 
+/// TD-20: between ResetFromTimeout and RestartFromTimeout no engine executes anything, though packets come and
+/// doorbells ring; it is executed once the adapter runs again.
+///
+/// Kills `an-engine-executes-before-the-restart`.
+#[test]
+fn td_20_nothing_is_executed_between_reset_and_restart() {
+    on_benches(2, |bench| {
+        let idle = bench.adapter.create_device();
+        let fences = [0, 1].map(|_| idle.create_fence(7).unwrap());
+        let mut queues = [0, 1].map(|node| queue_of(&idle, node));
+        let mut guilty = bench.queue();
+        bench.spy.fail_tdr(TdrCall::ResetEngine(0));
+        let (tell_reset, is_reset) = mpsc::channel();
+        let (tell_seen, is_seen) = mpsc::channel();
+        let is_seen = Mutex::new(is_seen);
+        bench.spy.before_tdr(move |call| {
+            if call == TdrCall::RestartFromTimeout {
+                tell_reset.send(()).unwrap();
+                is_seen.lock().unwrap().recv_timeout(LONG).unwrap();
+            }
+        });
+        hang(&mut guilty);
+        is_reset.recv_timeout(LONG).unwrap();
+        let slices = || [0, 1].map(|node| bench.counters_of(node).slices);
+        let before = slices();
+        for (queue, fence) in queues.iter_mut().zip(&fences) {
+            queue
+                .submit(CommandList::new().signal(fence, 8))
+                .unwrap();
+            // Whoever rings submits what is to be executed, or leaves it.
+            assert_eq!(fence.current_value(), 7);
+            assert_eq!(queue.progress_fence().current_value(), 0);
+        }
+        assert_eq!(slices(), before);
+        tell_seen.send(()).unwrap();
+        for fence in &fences {
+            assert_eq!(fence.wait(8, LONG), Ok(()));
+        }
+        until_noted(bench, 1);
+        assert_eq!(codes(bench), [ADAPTER]);
+    });
+}
+
 /// TD-20: a ResetFromTimeout that fails stops the adapter, as a RestartFromTimeout does.
 #[test]
 fn td_20_a_failed_restart_stops_the_adapter() {

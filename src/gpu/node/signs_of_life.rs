@@ -14,7 +14,7 @@ impl Node {
         self.marks_of(&mut lock(&self.inner))
     }
 
-    fn marks_of(&self, inner: &mut Inner) -> Option<u64> {
+    pub(super) fn marks_of(&self, inner: &mut Inner) -> Option<u64> {
         inner.oldest_in_flight()?;
         let report = [EngineReport::RECORD_WRITE, EngineReport::MAILBOX_READ];
         let report = report.map(|word| self.report.host().word(word).observe());

@@ -19,8 +19,20 @@ use std::time::{Duration, Instant};
 pub(super) struct Asked {
     /// The oldest of them then: that it ends is the answer.
     slice: u64,
+    /// What the engine had shown by then.
+    marks: Option<u64>,
     /// When that was first asked for.
     at: Instant,
+}
+
+impl Asked {
+    /// To ask again for what was asked for gives an engine no more time, unless it has shown something since:
+    /// it may have been starved, and has come to life.
+    fn since(before: Option<Self>, slice: u64, marks: Option<u64>, now: Instant) -> Self {
+        let same = before.filter(|asked| asked.slice == slice && asked.marks == marks);
+        let at = same.map_or(now, |asked| asked.at);
+        Self { slice, marks, at }
+    }
 }
 
 impl Node {
@@ -44,7 +56,7 @@ impl Node {
     /// Asks the slices in flight to end: the preemption request. Returns at once.
     pub fn request_preemption(&self) {
         let mut inner = lock(&self.inner);
-        inner.note_request();
+        self.note_request(&mut inner);
         if inner.serviced < inner.submitted {
             self.request_end(&mut inner);
         }
@@ -70,20 +82,17 @@ impl Node {
         inner.device_lost = true;
         self.lose(inner);
     }
+
+    /// The slices in flight are asked to end, if there are any.
+    pub(super) fn note_request(&self, inner: &mut Inner) {
+        let slice = (inner.serviced < inner.submitted).then_some(inner.serviced + 1);
+        let marks = self.marks_of(inner);
+        let since = |slice| Asked::since(inner.asked, slice, marks, Instant::now());
+        inner.asked = slice.map(since);
+    }
 }
 
 impl Inner {
-    /// The slices in flight are asked to end, if there are any. To ask again for what was asked for gives an
-    /// engine no more time.
-    pub(super) fn note_request(&mut self) {
-        let slice = (self.serviced < self.submitted).then_some(self.serviced + 1);
-        self.asked = slice.map(|slice| {
-            let before = self.asked.filter(|asked| asked.slice == slice);
-            let at = before.map_or_else(Instant::now, |asked| asked.at);
-            Asked { slice, at }
-        });
-    }
-
     /// The queue whose packet is under way on an engine that does not come back: the one that the engine
     /// names, whether or not it is in the run list now, since whoever stops a queue takes it out. Where it
     /// names none, the first of those that slices know which could go on when its state was last saved, and has
@@ -141,5 +150,26 @@ impl Inner {
         });
         let is_spared = |queue: &Arc<QueueSlot>| queue.is_initialising() && queue.note_reset();
         aborted.filter(|queue| !is_spared(queue))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// TD-19: an engine that was asked and has shown nothing since gets no more time by being asked again; one
+    /// that has, or that is in another slice, has all of its time anew.
+    ///
+    /// Kills `an-engine-that-comes-to-life-has-no-time`.
+    #[test]
+    fn td_19_an_engine_that_comes_to_life_has_its_time() {
+        let begin = Instant::now();
+        let later = begin + Duration::from_secs(1);
+        let asked = Asked::since(None, 5, Some(7), begin);
+        assert_eq!(asked.at, begin);
+        let again = |slice, marks| Asked::since(Some(asked), slice, marks, later).at;
+        assert_eq!(again(5, Some(7)), begin, "it has shown nothing");
+        assert_eq!(again(5, Some(8)), later, "a step");
+        assert_eq!(again(6, Some(7)), later, "another slice");
     }
 }

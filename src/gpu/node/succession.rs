@@ -195,7 +195,7 @@ impl Node {
         if inner.oldest_in_flight().is_none() {
             return matches!(inner.life, Life::Up | Life::Replaced);
         }
-        inner.note_request();
+        self.note_request(inner);
         self.request_end(inner);
         let left = inner.time_to_answer(BOUNDARY_TIME);
         inner.engine.wait(inner.submitted, Some(left)) == Ok(true)
