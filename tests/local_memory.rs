@@ -18,7 +18,7 @@ use native_fence::shared::{Block, Region};
 use native_fence::vulkan::{LocalMemory, MemoryType, validation};
 use native_fence::{
     Adapter, AdapterOptions, CommandList, Device, Fence, FenceMemory, FenceOptions, HwQueue,
-    HwQueueOptions, MemoryOptions, WaitError,
+    HwQueueOptions, MemoryOptions, TdrLevel, TdrPolicy, WaitError,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -313,6 +313,11 @@ fn nf_31_storage_of_local_fences_is_used_again() {
     let options = AdapterOptions {
         memory: LOCAL,
         fence_memory: FenceMemory::Local,
+        // It is well, and may have no core for seconds.
+        tdr: TdrPolicy {
+            level: TdrLevel::Off,
+            ..TdrPolicy::default()
+        },
         ..AdapterOptions::default()
     };
     let adapter = Adapter::open(&options).unwrap();

@@ -8,7 +8,7 @@ mod support {
 
 use native_fence::gpu::{EngineUnit, Injection, LongKernel};
 use native_fence::vulkan::validation;
-use native_fence::{Adapter, AdapterOptions, CommandList, HwQueueOptions};
+use native_fence::{Adapter, AdapterOptions, CommandList, HwQueueOptions, TdrLevel, TdrPolicy};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use support::left_out::opened_or_left_out;
@@ -31,6 +31,11 @@ fn a_slice_waits_for_the_kernel_before_it_and_other_engines_do_not() {
         nodes: NonZeroU32::new(2).unwrap(),
         unit: Some(EngineUnit::Instance),
         injection: Some(Arc::clone(&injection)),
+        // It is well, and may have no core for seconds.
+        tdr: TdrPolicy {
+            level: TdrLevel::Off,
+            ..TdrPolicy::default()
+        },
         ..AdapterOptions::default()
     });
     let Some(adapter) = opened_or_left_out(opened) else {

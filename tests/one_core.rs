@@ -41,6 +41,7 @@ fn run(nodes: NonZeroU32, random: &mut Random) {
         nodes,
         unit: Some(EngineUnit::Queue),
         validation: validation::asked_for_by_environment(),
+        tdr: engines::patient(),
         ..AdapterOptions::default()
     })
     .unwrap();

@@ -19,7 +19,7 @@ use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
-use support::engines::{memory, model, shader};
+use support::engines::{memory, model, patient, shader};
 use support::passing::{passed, shared};
 
 const TEXT: &[u8] = b"native-fence 4\r\n";
@@ -206,6 +206,7 @@ fn nf_12_a_fence_in_local_memory_is_not_sent() {
     }
     let adapter = Adapter::open(&AdapterOptions {
         memory: memory::LOCAL,
+        tdr: patient(),
         ..AdapterOptions::default()
     });
     let adapter = adapter.unwrap();

@@ -9,8 +9,9 @@
 pub(crate) mod memory;
 
 use native_fence::gpu::{CutPlan, ModelEngine, ModelMemory, ModelOptions, NodePolicy};
-use native_fence::{Adapter, AdapterOptions};
+use native_fence::{Adapter, AdapterOptions, TdrPolicy};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// An adapter over the model, and the memory that knows what the model did wrong.
 #[must_use]
@@ -37,6 +38,15 @@ pub(crate) fn model_cut(seed: u64, most: u64) -> (Adapter, Arc<ModelMemory>) {
     })
 }
 
+/// What watches engines that are well: one may have no core for seconds on a busy machine.
+#[must_use]
+pub(crate) fn patient() -> TdrPolicy {
+    TdrPolicy {
+        delay: Duration::from_secs(600),
+        ..TdrPolicy::default()
+    }
+}
+
 /// An adapter over the shader engine on the best device, if there is one.
 ///
 /// # Panics
@@ -47,6 +57,7 @@ pub(crate) fn shader() -> Option<Adapter> {
     let options = AdapterOptions {
         memory,
         fence_memory,
+        tdr: patient(),
         ..AdapterOptions::default()
     };
     match Adapter::open(&options) {
