@@ -32,16 +32,21 @@ layout(constant_id = 4) const bool TRANSFERS = true;
 layout(constant_id = 5) const bool VERBOSE = false;
 // Whether it knows stalls, with which a test brings it to a standstill: without, they are no opcode.
 layout(constant_id = 6) const bool STALLS = false;
+// Whether it makes dispatches: without, a queue that stands at one ends the slice.
+layout(constant_id = 7) const bool DISPATCHES = false;
 // Looks in a row that find nothing after which a lane leaves the iteration.
 const uint PATIENCE = 8u;
 
 layout(push_constant, scalar) uniform Slice {
     uint64_t control_va;
     uint64_t slot; // slot of arguments, run list and result
+    uint64_t dispatch_va; // the dispatch block, where dispatches are made
+    uint64_t round; // of the slice, from 0; in the last nothing is released
 } push;
 
 #include "abi/word.glsl"
 #include "abi/packet.glsl"
+#include "abi/dispatch.glsl"
 #include "abi/ring.glsl"
 #include "abi/log_buffer.glsl"
 #include "abi/interrupt_record.glsl"
@@ -59,6 +64,7 @@ layout(push_constant, scalar) uniform Slice {
 #include "engine/step.glsl"
 #include "engine/transfer.glsl"
 #include "engine/stall.glsl"
+#include "engine/dispatch.glsl"
 #include "engine/raise.glsl"
 #include "engine/adopt.glsl"
 #include "engine/slice.glsl"

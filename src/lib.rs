@@ -59,16 +59,17 @@ pub use abi::{Delivery, StallKind};
 #[cfg(not(loom))]
 pub use adapter::{Adapter, AdapterOptions, EngineKind, OpenError};
 pub use os::{
-    EndError, EventError, EventHandle, FenceMemory, PassFenceError, QueueStop, ShareError,
-    SharedHandle, SignalError, TdrDebugMode, TdrLevel, TdrPolicy, TdrReport, Tracing, WaitError,
-    WaitManyError,
+    EndError, EventError, EventHandle, FenceMemory, KernelCode, KernelError, PassFenceError,
+    QueueStop, ShareError, SharedHandle, SignalError, TdrDebugMode, TdrLevel, TdrPolicy, TdrReport,
+    Tracing, WaitError, WaitManyError,
 };
 #[cfg(all(feature = "tokio", not(loom)))]
 pub use umd::TokioEvent;
 pub use umd::{
-    Allocation, ArmedWait, CommandList, CreateError, Device, EventWait, Fence, FenceOptions,
-    HwContext, HwQueue, HwQueueOptions, KernelQueue, KernelQueueError, MonitoredFence,
-    MonitoredFenceOptions, RingError, SubmitError, Timeout, WaitFuture,
+    Allocation, ArmedWait, CommandList, CreateError, Device, DispatchError, EventWait, Fence,
+    FenceOptions, Groups, HwContext, HwQueue, HwQueueOptions, Kernel, KernelQueue,
+    KernelQueueError, MonitoredFence, MonitoredFenceOptions, Parameters, RingError, SubmitError,
+    Timeout, WaitFuture,
 };
 #[cfg(not(loom))]
 pub use vulkan::{MemoryOptions, MemoryPlacement, SystemMemory};

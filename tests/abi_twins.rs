@@ -13,11 +13,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::mem::offset_of;
 
 use native_fence::abi::{
-    Delivery, Doorbell, DoorbellStatus, EngineControl, EngineReport, FaultCode, FenceEntry,
-    HandleAccess, HandleEntry, InterruptRecord, LOG_BUFFER_BYTES, LOG_BUFFER_ENTRIES, LocalHandle,
-    LogEntry, LogHeader, LogIndex, LogOperation, LogType, MAILBOX_CAPACITY, MAX_HW_QUEUES, Opcode,
-    PACKET_BYTES, Packet, QueueDescriptor, QueueProgress, QueueState, QueueStatus,
-    RECORD_RING_CAPACITY, RingControl, SLICE_SLOTS, SliceArgs, SliceReason, SliceResult, StallKind,
+    Delivery, Dispatch, DispatchBlock, DispatchRecord, Doorbell, DoorbellStatus, EngineControl,
+    EngineReport, FaultCode, FenceEntry, HandleAccess, HandleEntry, InterruptRecord,
+    LOG_BUFFER_BYTES, LOG_BUFFER_ENTRIES, LocalHandle, LogEntry, LogHeader, LogIndex, LogOperation,
+    LogType, MAILBOX_CAPACITY, MAX_HW_QUEUES, MAX_KERNELS, Opcode, PACKET_BYTES, Packet,
+    QueueDescriptor, QueueProgress, QueueState, QueueStatus, RECORD_RING_CAPACITY, RingControl,
+    SLICE_SLOTS, SliceArgs, SliceReason, SliceResult, StallKind,
 };
 use native_fence::vulkan::shaders;
 use support::glsl::Abi;
@@ -54,7 +55,10 @@ fn twins() -> Vec<Twin> {
         EngineControl {
             mailbox_write = MAILBOX_WRITE, rescan = RESCAN, request = REQUEST,
             record_read = RECORD_READ, fence_slots = FENCE_SLOTS, clock_bits = CLOCK_BITS,
-            report_va = REPORT_VA, abort = ABORT,
+            report_va = REPORT_VA, abort = ABORT, dispatches = DISPATCHES,
+        }
+        DispatchRecord {
+            x = X, y = Y, z = Z, released = RELEASED,
         }
         EngineReport {
             mailbox_read = MAILBOX_READ, rescan_seen = RESCAN_SEEN, record_write = RECORD_WRITE,
@@ -80,7 +84,8 @@ fn twins() -> Vec<Twin> {
         }
         Packet { control = CONTROL, log_number = LOG_NUMBER, value = VALUE,
             destination_offset = DESTINATION_OFFSET, bytes = BYTES_TO_TRANSFER,
-            source_handle = SOURCE_HANDLE, source_offset = SOURCE_OFFSET }
+            source_handle = SOURCE_HANDLE, source_offset = SOURCE_OFFSET,
+            counts_offset = COUNTS_OFFSET }
         QueueDescriptor {
             ring_va = RING_VA, ring_control_va = RING_CONTROL_VA, ring_capacity = RING_CAPACITY,
             wait_log_va = WAIT_LOG_VA, wait_log_entries = WAIT_LOG_ENTRIES,
@@ -114,7 +119,8 @@ fn twins() -> Vec<Twin> {
         SliceResult {
             reason = REASON, passes = PASSES, iterations = ITERATIONS, begin_ticks = BEGIN_TICKS,
             end_ticks = END_TICKS, answers = ANSWERS, parts = PARTS,
-            stands_at_transfer = STANDS_AT_TRANSFER,
+            stands_at_transfer = STANDS_AT_TRANSFER, dispatches = DISPATCHES,
+            stands_at_dispatch = STANDS_AT_DISPATCH,
         }
     }
 }
@@ -230,6 +236,8 @@ fn every_constant_of_the_twins_is_rusts() {
         ("FAULT_RANGE", FaultCode::Range as u64),
         ("FAULT_OVERLAP", FaultCode::Overlap as u64),
         ("FAULT_ABORTED", FaultCode::Aborted as u64),
+        ("FAULT_GROUPS", FaultCode::Groups as u64),
+        ("FAULT_PARAMETERS", FaultCode::Parameters as u64),
         ("FENCE_ENTRY_BYTES", FenceEntry::BYTES),
         (
             "FENCE_LEAF_BITS",
@@ -249,6 +257,17 @@ fn every_constant_of_the_twins_is_rusts() {
         ("ACCESS_NO_WAIT", u64::from(HandleAccess::NO_WAIT.0)),
         ("ACCESS_CLOSED", u64::from(HandleAccess::CLOSED.0)),
         ("ACCESS_ALLOCATION", u64::from(HandleAccess::ALLOCATION.0)),
+        ("ACCESS_KERNEL", u64::from(HandleAccess::KERNEL.0)),
+        ("ACCESS_KIND", u64::from(HandleAccess::KIND.0)),
+        ("MAX_KERNELS", MAX_KERNELS),
+        ("DISPATCH_RECORD_BYTES", DispatchRecord::BYTES),
+        ("DISPATCH_KERNELS", DispatchBlock::KERNELS),
+        ("DISPATCH_PARAMETERS", DispatchBlock::PARAMETERS),
+        ("MOST_PARAMETER_BYTES", Dispatch::MOST_PARAMETER_BYTES),
+        ("MOST_GROUPS", u64::from(Dispatch::MOST_GROUPS)),
+        ("COUNTS_BYTES", Dispatch::COUNTS_BYTES),
+        ("DISPATCH_RELEASED", Dispatch::RELEASED),
+        ("DISPATCH_ROUNDS", Dispatch::ROUNDS),
         ("MAX_HW_QUEUES", MAX_HW_QUEUES),
         ("QUEUE_STATE_BYTES", QueueState::BYTES),
         ("STATUS_READY", QueueStatus::Ready as u64),
@@ -274,6 +293,7 @@ fn every_constant_of_the_twins_is_rusts() {
         ("OPCODE_FILL", Opcode::Fill as u64),
         ("OPCODE_COPY", Opcode::Copy as u64),
         ("OPCODE_STALL", Opcode::Stall as u64),
+        ("OPCODE_DISPATCH", Opcode::Dispatch as u64),
         ("STALL_HEEDS_NOTHING", StallKind::HeedsNothing as u64),
         ("STALL_HEEDS_ABORT", StallKind::HeedsAbort as u64),
         ("SLICE_SLOTS", SLICE_SLOTS),
@@ -285,6 +305,7 @@ fn every_constant_of_the_twins_is_rusts() {
         ("REASON_INTERRUPT", SliceReason::Interrupt as u64),
         ("REASON_REQUEST", SliceReason::Request as u64),
         ("REASON_TRANSFER", SliceReason::Transfer as u64),
+        ("REASON_DISPATCH", SliceReason::Dispatch as u64),
         ("DELIVERY_EVENT", Delivery::Event as u64),
         ("DELIVERY_POLLED", Delivery::Polled as u64),
     ]);

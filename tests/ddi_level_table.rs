@@ -4,18 +4,21 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use native_fence::abi::wddm::FenceStorageValueType;
-use native_fence::abi::{AllocationId, FenceId, HandleAccess, LocalHandle, LogType, WordGroup};
+use native_fence::abi::{
+    AllocationId, FenceId, HandleAccess, KernelId, LocalHandle, LogType, WordGroup,
+};
 use native_fence::kmd::{
     Callbacks, ConnectDoorbell, ContextAllocation, ContextAllocationId, ContextHandle, ContextKind,
     CreateAllocation, CreateContext, CreateContextAllocation, CreateDoorbell, CreateDoorbellFlags,
-    CreateHwQueue, CreateHwQueueFlags, CreateKernelQueue, CreateNativeFence, CurrentValueUpdate,
-    Ddi, DdiError, DisconnectDoorbell, DoorbellId, Driver, FeatureError, FeatureId, FenceSegments,
-    HwQueueHandle, Interrupt, IsFeatureEnabledResult, Level, LevelChecked, MonitoredValueUpdate,
-    NativeFenceInterface, NativeFenceType, OpenAllocation, OpenNativeFence, Place, PreemptCommand,
-    ProcessId, QueryFeatureInterface, SetNativeFenceLogBuffer, SuspendContext,
-    UpdateCurrentValuesFlags, WrongLevel,
+    CreateHwQueue, CreateHwQueueFlags, CreateKernel, CreateKernelQueue, CreateNativeFence,
+    CurrentValueUpdate, Ddi, DdiError, DisconnectDoorbell, DoorbellId, Driver, FeatureError,
+    FeatureId, FenceSegments, HwQueueHandle, Interrupt, IsFeatureEnabledResult, KernelCode, Level,
+    LevelChecked, MonitoredValueUpdate, NativeFenceInterface, NativeFenceType, OpenAllocation,
+    OpenNativeFence, Place, PreemptCommand, ProcessId, QueryFeatureInterface,
+    SetNativeFenceLogBuffer, SuspendContext, UpdateCurrentValuesFlags, WrongLevel,
 };
 use native_fence::shared::{Block, Region};
+use native_fence::vulkan::shaders;
 use std::sync::{Arc, Mutex};
 
 /// An OS that writes down what it is told of levels.
@@ -290,6 +293,21 @@ const CALLS: &[(&str, Level, MadeCall)] = &[
         ddi.destroy_process(PROCESS);
     }),
     // Those of this project's own.
+    ("CreateKernel", Level::Passive, |ddi, _| {
+        let code = KernelCode::new(shaders::ADD_WORDS.words, 32).unwrap();
+        let _ = ddi.create_kernel(&CreateKernel {
+            global: KernelId(1),
+            process: PROCESS,
+            local: handle(),
+            code: &Arc::new(code),
+        });
+    }),
+    ("CloseKernel", Level::Passive, |ddi, _| {
+        ddi.close_kernel(PROCESS, handle());
+    }),
+    ("DestroyKernel", Level::Passive, |ddi, _| {
+        let _ = ddi.destroy_kernel(KernelId(1));
+    }),
     ("NativeFenceGap", Level::Passive, |ddi, _| {
         ddi.native_fence_gap();
     }),

@@ -399,9 +399,7 @@ fn td_20_nothing_is_executed_between_reset_and_restart() {
         let slices = || [0, 1].map(|node| bench.counters_of(node).slices);
         let before = slices();
         for (queue, fence) in queues.iter_mut().zip(&fences) {
-            queue
-                .submit(CommandList::new().signal(fence, 8))
-                .unwrap();
+            queue.submit(CommandList::new().signal(fence, 8)).unwrap();
             // Whoever rings submits what is to be executed, or leaves it.
             assert_eq!(fence.current_value(), 7);
             assert_eq!(queue.progress_fence().current_value(), 0);

@@ -104,8 +104,8 @@ fn lanes_meet_around_each_execution_and_after_each_part() {
     });
 }
 
-/// Kills `engine-signals-without-a-barrier`, `engine-orders-its-log-relaxed` (LG-05) and
-/// `engine-transfers-without-a-barrier`.
+/// Kills `engine-signals-without-a-barrier`, `engine-orders-its-log-relaxed` (LG-05),
+/// `engine-transfers-without-a-barrier` and `engine-dispatches-without-a-barrier`.
 #[test]
 fn lg_05_a_signal_has_one_memory_barrier_and_a_share_of_a_transfer_its_two() {
     for (name, module) in engines() {
@@ -121,8 +121,12 @@ fn lg_05_a_signal_has_one_memory_barrier_and_a_share_of_a_transfer_its_two() {
         let shares = places(&part, |e| e.kind == Kind::MemoryBarrier);
         assert_eq!(shares.len(), 2, "before and after the share");
         assert!(shares.iter().all(|at| *at < meeting), "before it counts");
+        // A dispatch's parameters and counts are seen as they were stored before.
+        let dispatch = text.of("prepare_dispatch");
+        let sees = places(&dispatch, |e| e.kind == Kind::MemoryBarrier);
+        assert_eq!(sees.len(), 1, "before they are copied");
         assert_eq!(
-            barriers(text.of(STEPS)) + shares.len(),
+            barriers(text.of(STEPS)) + shares.len() + sees.len(),
             barriers(text.of(SLICE))
         );
     });
@@ -310,6 +314,7 @@ fn every_access_by_address_is_atomic_or_of_a_transfer() {
 #[test]
 fn the_engine_stores_nothing_that_belongs_to_others() {
     let own = BTreeSet::from([
+        "DispatchRecord",
         "EngineReport",
         "InterruptRecord",
         "LogEntry",

@@ -6,9 +6,10 @@
 
 mod vulkan_support;
 
-use native_fence::abi::SLICE_SLOTS;
-use native_fence::gpu::{Engine, GpuVa, ShaderEngine, ShaderTuning};
-use native_fence::vulkan::{Accesses, Barrier, Recorded, Stages};
+use native_fence::KernelCode;
+use native_fence::abi::{Dispatch, DispatchBlock, SLICE_SLOTS};
+use native_fence::gpu::{Engine, GpuVa, Kernels, ShaderEngine, ShaderTuning};
+use native_fence::vulkan::{Accesses, Barrier, Recorded, Stages, shaders};
 use std::sync::{Arc, Mutex};
 use vulkan_support::Bench;
 
@@ -31,6 +32,13 @@ const END: Barrier = Barrier {
     dst_stage: Stages::HOST,
     dst_access: Accesses::HOST_READ,
 };
+
+fn words(push: &[u8]) -> Vec<u64> {
+    let words = push.chunks_exact(8);
+    words
+        .map(|word| u64::from_le_bytes(word.try_into().unwrap()))
+        .collect()
+}
 
 /// Kills `slice-begins-without-a-barrier`, `slice-ends-without-a-barrier`,
 /// `slice-begin-orders-reads-only` and `slice-end-is-not-for-the-host`.
@@ -57,14 +65,73 @@ fn a_slice_is_one_workgroup_between_its_two_barriers() {
         };
         assert_eq!((*begin, *end), (BEGIN, END), "slice {place}");
         assert_eq!(*groups, [1, 1, 1], "slice {place}");
-        assert_eq!(push.len(), 16);
-        assert_eq!(push[..8], CONTROL.0.to_le_bytes());
         let slot = place as u64 % SLICE_SLOTS;
-        assert_eq!(push[8..], slot.to_le_bytes(), "slot of slice {place}");
+        assert_eq!(words(push), [CONTROL.0, slot, 0, 0], "slice {place}");
         pipelines.push(*pipeline);
     }
     // The slots of one variant of the engine stand side by side.
     for slots in pipelines.chunks(SLICE_SLOTS as usize) {
         assert_eq!(slots, [slots[0]; SLICE_SLOTS as usize]);
+    }
+}
+
+/// HQ-08: a slice that dispatches is the engine, and rounds of each kernel and the engine again, with a barrier before
+/// each of them that orders stores against shaders and against the counts of indirect dispatches. All but the first
+/// run in as many workgroups as the block says.
+///
+/// Kills `a-kernel-begins-without-a-barrier`, `a-round-begins-without-a-barrier`.
+#[test]
+fn hq_08_each_kernel_and_each_round_stands_behind_a_barrier() {
+    let bench = Bench::new();
+    let queue = bench.device.queue(0).unwrap();
+    let mut engine =
+        ShaderEngine::new(Arc::new(Mutex::new(queue)), ShaderTuning::default()).unwrap();
+    let code = Arc::new(KernelCode::new(shaders::ADD_WORDS.words, 32).unwrap());
+    let mut kernels = Kernels::default();
+    for slot in 0..2 {
+        assert_eq!(kernels.add(&code), Ok(slot));
+    }
+    engine.set_kernels(&kernels).unwrap();
+    // The addresses come later where an engine is kept warm.
+    engine.attach(CONTROL, 0).unwrap();
+    let slices = engine.dispatching();
+    assert_eq!(slices.len() as u64, SLICE_SLOTS);
+    for (slot, slice) in (0..).zip(&slices) {
+        let mut recorded = slice.recorded().iter();
+        let mut next = || recorded.next().unwrap().clone();
+        assert_eq!(next(), Recorded::Barrier(BEGIN));
+        let Recorded::Bind(shader) = next() else {
+            panic!("the engine comes first: {slice:?}")
+        };
+        let Recorded::Push(push) = next() else {
+            panic!("{slice:?}")
+        };
+        let block = words(&push)[2];
+        assert_eq!(words(&push), [CONTROL.0, slot, block, 0]);
+        assert_ne!(block, 0);
+        assert_eq!(next(), Recorded::Dispatch([1, 1, 1]));
+        for round in 1..=Dispatch::ROUNDS {
+            assert_eq!(next(), Recorded::Barrier(BEGIN), "round {round}");
+            for kernel in 0..2 {
+                let Recorded::Bind(pipeline) = next() else {
+                    panic!("{slice:?}")
+                };
+                assert_ne!(pipeline, shader);
+                let parameters = block + DispatchBlock::PARAMETERS;
+                assert_eq!(next(), Recorded::Push(parameters.to_le_bytes().to_vec()));
+                let offset = DispatchBlock::kernel(kernel);
+                assert_eq!(next(), Recorded::DispatchIndirect { offset });
+            }
+            assert_eq!(next(), Recorded::Barrier(BEGIN), "round {round}");
+            assert_eq!(next(), Recorded::Bind(shader));
+            let Recorded::Push(push) = next() else {
+                panic!("{slice:?}")
+            };
+            assert_eq!(words(&push), [CONTROL.0, slot, block, round]);
+            let offset = DispatchBlock::NEXT_ROUND;
+            assert_eq!(next(), Recorded::DispatchIndirect { offset });
+        }
+        assert_eq!(next(), Recorded::Barrier(END));
+        assert_eq!(recorded.next(), None);
     }
 }

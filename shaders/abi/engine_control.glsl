@@ -12,10 +12,12 @@ layout(buffer_reference, scalar, buffer_reference_align = 8) buffer EngineContro
     uint64_t clock_bits;
     uint64_t report_va;
     uint64_t abort;
+    uint64_t dispatches;
+    uint64_t reserved[7];
 };
 
 const uint64_t MAILBOX_CAPACITY = 256ul;
-const uint64_t CONTROL_MAILBOX = 64ul;
+const uint64_t CONTROL_MAILBOX = 128ul;
 const uint64_t CONTROL_SLICE_ARGS = CONTROL_MAILBOX + MAILBOX_CAPACITY * 8ul;
 const uint64_t CONTROL_RUN_LISTS = CONTROL_SLICE_ARGS + SLICE_SLOTS * SLICE_ARGS_BYTES;
 const uint64_t CONTROL_FENCE_DIRECTORY =

@@ -10,7 +10,7 @@ layout(buffer_reference, scalar, buffer_reference_align = 8) buffer EngineReport
     uint64_t collapsed;
     uint64_t backward_signals;
     uint64_t last_reason;
-    uint64_t stalled_queue;  // number + 1; 0: the engine is in no stall
+    uint64_t stalled_queue;  // number + 1; 0: the engine is in no stall or dispatch
     uint64_t stalled_packet; // running index of the packet
 };
 

@@ -15,5 +15,7 @@ const uint FAULT_PROGRESS = 8u;
 const uint FAULT_RANGE = 9u;
 const uint FAULT_OVERLAP = 10u;
 const uint FAULT_ABORTED = 12u;
+const uint FAULT_GROUPS = 13u;
+const uint FAULT_PARAMETERS = 14u;
 
 #endif

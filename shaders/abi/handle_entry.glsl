@@ -1,11 +1,11 @@
-// What one handle of one process means here: a fence, or an allocation. Twin of src/abi/handle_entry.rs.
+// What one handle of one process means here: a fence, an allocation, or a kernel. Twin of src/abi/handle_entry.rs.
 
 #ifndef NF_ABI_HANDLE_ENTRY
 #define NF_ABI_HANDLE_ENTRY
 
 layout(buffer_reference, scalar, buffer_reference_align = 8) buffer HandleEntry {
-    uint64_t va;     // of a fence's CurrentValue, or an allocation's first byte
-    uint64_t detail; // address of the fence's entry, or the allocation's size in bytes
+    uint64_t va;     // of a fence's CurrentValue, or an allocation's first byte; of a kernel 0
+    uint64_t detail; // address of the fence's entry, the allocation's bytes, or the kernel's place
     uint64_t meta; // low half generation (0: never opened), high half access bits
     uint64_t reserved;
 };
@@ -19,5 +19,7 @@ const uint ACCESS_NO_SIGNAL = 2u;
 const uint ACCESS_NO_WAIT = 4u;
 const uint ACCESS_CLOSED = 8u;
 const uint ACCESS_ALLOCATION = 16u;
+const uint ACCESS_KERNEL = 32u;
+const uint ACCESS_KIND = ACCESS_ALLOCATION | ACCESS_KERNEL;
 
 #endif

@@ -11,7 +11,7 @@ layout(buffer_reference, scalar, buffer_reference_align = 8) buffer Packet {
     uint64_t bytes;
     uint64_t source_handle;
     uint64_t source_offset;
-    uint64_t reserved;
+    uint64_t counts_offset;
 };
 
 const uint64_t PACKET_BYTES = 64ul;
@@ -25,6 +25,7 @@ const uint OPCODE_TIMESTAMP = 5u;
 const uint OPCODE_FILL = 6u;
 const uint OPCODE_COPY = 7u;
 const uint OPCODE_STALL = 8u; // with fault injection alone
+const uint OPCODE_DISPATCH = 9u;
 
 const uint STALL_HEEDS_NOTHING = 0u;
 const uint STALL_HEEDS_ABORT = 1u;

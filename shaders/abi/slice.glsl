@@ -23,11 +23,14 @@ layout(buffer_reference, scalar, buffer_reference_align = 8) buffer SliceResult 
     uint64_t answers;
     uint64_t parts;
     uint64_t stands_at_transfer;
+    uint64_t dispatches;
+    uint64_t stands_at_dispatch;
+    uint64_t reserved[6];
 };
 
 const uint64_t SLICE_SLOTS = 4ul;
 const uint64_t SLICE_ARGS_BYTES = 64ul;
-const uint64_t SLICE_RESULT_BYTES = 64ul;
+const uint64_t SLICE_RESULT_BYTES = 128ul;
 
 const uint64_t DELIVERY_EVENT = 0ul;
 const uint64_t DELIVERY_POLLED = 1ul;
@@ -38,5 +41,6 @@ const uint REASON_IDLE = 2u;
 const uint REASON_INTERRUPT = 3u;
 const uint REASON_REQUEST = 4u;
 const uint REASON_TRANSFER = 5u; // a queue stands at a transfer, and this shader has none
+const uint REASON_DISPATCH = 6u; // a queue stands at a dispatch, and this slice makes none, or no more
 
 #endif

@@ -29,6 +29,10 @@ shared uint64_t s_job_value;
 // The lane that is in a stall, see stall.glsl.
 shared uint s_staller;
 
+// Dispatches, see dispatch.glsl.
+shared uint s_dispatch_claim[2];
+shared uint s_dispatch_ready;
+
 // The engine.
 EngineControl g_control;
 uint64_t g_control_va;
@@ -78,7 +82,7 @@ uint64_t q_signal_log_index;
 uint64_t q_queued_log_index;
 uint64_t q_observed;
 uint64_t q_progress_value;
-uint64_t q_transferred; // what is done of the head: bytes of a transfer, passes of a stall
+uint64_t q_transferred; // what is done of the head: bytes of a transfer, passes of a stall, DISPATCH_RELEASED
 uint64_t q_stall_abort; // what ABORT was when it went into the stall at the head, + 1; 0: it did not
 uint q_status;
 uint q_fault;
@@ -107,6 +111,11 @@ uint64_t c_progress_shadow;
 
 // The transfer whose part the lane prepared.
 uint64_t t_bytes;
+
+// The dispatch that it prepared.
+uint d_kernel;
+uint64_t d_groups_xy;
+uint64_t d_groups_z;
 
 // What the lane raised in this iteration: at most RAISES, then it holds.
 const uint RAISES = 2u;

@@ -6,7 +6,7 @@
 // may be used until the slice ends, and its storage is freed only after that (decisions.md 12).
 
 // What is wrong with a handle of this generation, given its entry's meta word, where it must be of
-// this kind: ACCESS_ALLOCATION, or 0 for a fence.
+// this kind: ACCESS_ALLOCATION, ACCESS_KERNEL, or 0 for a fence.
 uint handle_fault(uint generation, uint64_t meta, uint kind) {
     uint access = uint(meta >> 32);
     if (uint(meta) == 0u || generation == 0u) {
@@ -15,7 +15,7 @@ uint handle_fault(uint generation, uint64_t meta, uint kind) {
     if (uint(meta) != generation || (access & ACCESS_CLOSED) != 0u) {
         return FAULT_STALE_HANDLE;
     }
-    return (access & ACCESS_ALLOCATION) != kind ? FAULT_HANDLE : FAULT_NONE;
+    return (access & ACCESS_KIND) != kind ? FAULT_HANDLE : FAULT_NONE;
 }
 
 // What a handle's entry says; all 0 where there is none.

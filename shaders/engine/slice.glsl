@@ -24,6 +24,10 @@ uint64_t k_idle_window;  // ticks without a step after which a slice is idle
 uint64_t k_window;       // the same, or none in a slice that only looks
 uint k_idle_iterations;
 uint k_parts;            // parts of transfers
+uint k_dispatches;
+uint k_held_back;        // executions for which a dispatch was ready and others took steps
+uint64_t k_before_passes; // of the rounds before
+uint64_t k_before_iterations;
 uint k_answers;          // steps that came after a look that had found nothing
 uint k_passes;           // loop passes so far, at most: see vote
 bool k_raised;           // a record was published, or lost
@@ -126,7 +130,8 @@ bool publish_and_adopt() {
 uint vote(bool raised) {
     uint64_t ticks = now();
     k_passes += k_fixed_passes + max(s_progress, PATIENCE);
-    if (s_progress != 0u) {
+    bool stepped = s_progress != 0u;
+    if (stepped) {
         // The vote before the first execution counts as one.
         k_answers += k_idle_iterations > 1u ? 1u : 0u;
         k_last_step = ticks;
@@ -140,6 +145,12 @@ uint vote(bool raised) {
     bool found_nothing = k_idle_iterations > whole_look;
     bool stands_at_transfer = !TRANSFERS && claim_made() != NO_CLAIM;
     s_claim[g_iterations & 1u] = NO_CLAIM;
+    bool stands_at_dispatch = dispatch_claim_made() != NO_CLAIM;
+    s_dispatch_claim[g_iterations & 1u] = NO_CLAIM;
+    if (stands_at_dispatch) {
+        k_held_back += 1u;
+        k_passes += DISPATCHES ? DISPATCH_PASSES : 0u;
+    }
     bool spent = uint64_t(k_passes) >= k_pass_budget || ticks - k_began >= k_time_budget;
     k_raised = k_raised || raised;
     uint reason = REASON_CUT;
@@ -151,12 +162,29 @@ uint vote(bool raised) {
         reason = REASON_REQUEST;
     } else if (stands_at_transfer) {
         reason = REASON_TRANSFER;
+    } else if (stands_at_dispatch && !DISPATCHES) {
+        reason = REASON_DISPATCH;
+    } else if (stands_at_dispatch && !(spent && push.round != 0ul)
+               && (!stepped || k_held_back > DISPATCH_PATIENCE)) {
+        // What other queues can do beside it, they have done.
+        reason = REASON_DISPATCH;
     } else if (found_nothing && (spent || ticks - k_last_step >= k_window)) {
         reason = REASON_IDLE;
     } else if (spent && g_iterations > whole_look) {
         reason = REASON_BUDGET;
     }
     return reason;
+}
+
+// A round counts on from the ones before: the OS sees one slice.
+void go_on_counting() {
+    SliceResult result = SliceResult(g_report_va + REPORT_SLICE_RESULTS + push.slot * SLICE_RESULT_BYTES);
+    k_before_passes = PEEK(result.passes);
+    k_before_iterations = PEEK(result.iterations);
+    k_answers = uint(PEEK(result.answers));
+    k_parts = uint(PEEK(result.parts));
+    k_dispatches = uint(PEEK(result.dispatches));
+    k_began = PEEK(result.begin_ticks);
 }
 
 void run_slice() {
@@ -188,7 +216,7 @@ void run_slice() {
         s_look_value[ordinal_of(place)] = 0ul;
     }
     // Slices begin at the lane's queues by turns, or one that ends every slice starved the others.
-    l_cursor = l_places > 1u ? uint(PEEK(args.slice)) % l_places : 0u;
+    l_cursor = l_places > 1u ? uint(PEEK(args.slice) + (DISPATCHES ? push.round : 0ul)) % l_places : 0u;
     l_backward = 0u;
     i_raised = 0u;
     q_ordinal = NO_QUEUE;
@@ -199,7 +227,8 @@ void run_slice() {
         load_queue(l_cursor);
     }
     g_iterations = 0u;
-    g_turn = uint(PEEK(args.slice)) % gl_WorkGroupSize.x;
+    uint64_t round = DISPATCHES ? push.round : 0ul;
+    g_turn = uint(PEEK(args.slice) + round) % gl_WorkGroupSize.x;
     if (leads) {
         k_record_write = PEEK(report.record_write);
         k_record_read = PEEK(g_control.record_read);
@@ -213,6 +242,10 @@ void run_slice() {
         k_idle_iterations = 0u;
         k_answers = 0u;
         k_parts = 0u;
+        k_dispatches = 0u;
+        k_held_back = 0u;
+        k_before_passes = 0ul;
+        k_before_iterations = 0ul;
         k_passes = most_places;
         k_raised = false;
         k_most_places = most_places;
@@ -232,8 +265,15 @@ void run_slice() {
         s_backward = 0u;
         s_end = REASON_CUT;
         s_claim[1] = NO_CLAIM;
+        s_dispatch_claim[1] = NO_CLAIM;
         if (STALLS) {
             begin_stalls();
+        }
+        if (DISPATCHES) {
+            begin_round();
+            if (push.round != 0ul) {
+                go_on_counting();
+            }
         }
     }
 
@@ -246,9 +286,21 @@ void run_slice() {
         if (TRANSFERS && g_iterations != 0u) {
             prepare_part();
         }
+        if (DISPATCHES && g_iterations != 0u) {
+            prepare_dispatch();
+        }
         meet();
         reason = s_end;
+        if (DISPATCHES && reason == REASON_DISPATCH && !is_last_round()) {
+            // What is wrong with it a step finds.
+            reason = s_dispatch_ready == 0u ? REASON_CUT : reason;
+        }
         l_stepped = false;
+        // Before a part is done, with which the turns go on.
+        if (DISPATCHES && reason == REASON_DISPATCH && !is_last_round()) {
+            k_dispatches += 1u;
+            release_dispatch();
+        }
         if (TRANSFERS) {
             // Whatever ends the slice: where every slice ended to interrupt, a transfer would never
             // have a part of one.
@@ -265,6 +317,7 @@ void run_slice() {
             do_stall();
         }
         claim_transfer();
+        claim_dispatch();
         raise_what_was_noted();
         if (l_stepped) {
             atomicMax(s_progress, l_rounds + 1u);
@@ -287,13 +340,18 @@ void run_slice() {
         PUT(report.backward_signals, k_backward + uint64_t(s_backward));
         SliceResult result = SliceResult(g_report_va + REPORT_SLICE_RESULTS
                                          + push.slot * SLICE_RESULT_BYTES);
-        PUT(result.passes, uint64_t(k_passes));
-        PUT(result.iterations, uint64_t(g_iterations));
-        PUT(result.begin_ticks, began);
+        PUT(result.passes, k_before_passes + uint64_t(k_passes));
+        PUT(result.iterations, k_before_iterations + uint64_t(g_iterations));
+        PUT(result.begin_ticks, k_began);
         PUT(result.end_ticks, now());
         PUT(result.answers, uint64_t(k_answers));
         PUT(result.parts, uint64_t(k_parts));
         PUT(result.stands_at_transfer, claim_made() != NO_CLAIM ? 1ul : 0ul);
+        PUT(result.dispatches, uint64_t(k_dispatches));
+        PUT(result.stands_at_dispatch, dispatch_claim_made() != NO_CLAIM ? 1ul : 0ul);
+        if (DISPATCHES) {
+            end_round(reason);
+        }
         PUT(report.last_reason, uint64_t(reason));
         PUBLISH(result.reason, uint64_t(reason));
     }

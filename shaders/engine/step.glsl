@@ -37,6 +37,11 @@ bool is_stall(uint opcode) {
     return STALLS && opcode == OPCODE_STALL;
 }
 
+// Whether it runs a kernel (dispatch.glsl).
+bool is_dispatch(uint opcode) {
+    return opcode == OPCODE_DISPATCH;
+}
+
 // What a packet at hand asks for, with the registers that its kind uses.
 struct Request {
     uint opcode;
@@ -45,7 +50,7 @@ struct Request {
     bool is_progress;
     bool stores;
     bool names_fence;
-    bool known;  // its fence is resolved; a transfer or stall is never done by a step
+    bool known;  // its fence is resolved; a transfer, stall or dispatch is never done by a step
     uint access;
     uint64_t cv;
     uint fault;
@@ -67,12 +72,14 @@ Request request_at_head() {
         r.is_wait ? c_wait_handle : r.is_progress ? q_progress_handle : c_signal_handle;
     // Generation 0 is no handle, and what nothing was resolved into.
     bool stalls = is_stall(r.opcode);
-    bool apart = is_transfer(r.opcode) || stalls;
+    // A dispatch that was released was done when this round began.
+    bool released = is_dispatch(r.opcode) && q_transferred == DISPATCH_RELEASED;
+    bool apart = is_transfer(r.opcode) || stalls || (is_dispatch(r.opcode) && !released);
     r.known = r.names_fence ? r.handle == known_handle && (r.handle >> HANDLE_SLOT_BITS) != 0u
                             : !apart;
     uint64_t number = r.is_wait ? q_wait_number : q_signal_number;
     r.fault = FAULT_NONE;
-    if (have && ((!r.names_fence && !apart && r.opcode != OPCODE_NOP)
+    if (have && ((!r.names_fence && !apart && !released && r.opcode != OPCODE_NOP)
                  || (stalls && r.handle > STALL_HEEDS_ABORT))) {
         r.fault = FAULT_OPCODE;
     } else if (have && (uint(p_control) >> 8) != 1u) {
@@ -173,7 +180,7 @@ bool step_head(out uint64_t ticks) {
 
     // One look serves all: the write index of an empty queue, CurrentValue of a fence packet.
     uint64_t seen = 0ul;
-    if (goes && r.opcode != OPCODE_NOP) {
+    if (goes && (r.names_fence || !have)) {
         seen = OBSERVE(Word(have ? r.cv : q_ring_control_va).value);
     }
     ticks = now();

@@ -25,9 +25,12 @@ pub struct EngineControl {
     pub report_va: u64,
     /// Counted up to end the stall under way, where the engine knows stalls. Writer: OS.
     pub abort: u64,
+    /// 1 where the engine has ever had a kernel, and can dispatch. Writer: OS.
+    pub dispatches: u64,
+    reserved: [u64; 7],
 }
 
-offsets!(EngineControl, size 64, {
+offsets!(EngineControl, size 128, {
     MAILBOX_WRITE = mailbox_write @ 0,
     RESCAN = rescan @ 8,
     REQUEST = request @ 16,
@@ -36,6 +39,7 @@ offsets!(EngineControl, size 64, {
     CLOCK_BITS = clock_bits @ 40,
     REPORT_VA = report_va @ 48,
     ABORT = abort @ 56,
+    DISPATCHES = dispatches @ 64,
 });
 
 impl EngineControl {

@@ -21,7 +21,8 @@ pub struct EngineReport {
     pub backward_signals: u64,
     /// Why the last slice ended; read by the next one.
     pub last_reason: u64,
-    /// The queue whose stall the engine is in: its number + 1; 0 for none. Stored after the packet.
+    /// The queue whose stall or dispatch the engine is in: its number + 1; 0 for none. Stored after the
+    /// packet.
     pub stalled_queue: u64,
     /// Running index of that packet.
     pub stalled_packet: u64,

@@ -10,7 +10,8 @@ pub enum FaultCode {
     /// Length or reserved bits of the control word are wrong.
     #[error("the length or a reserved bit of the control word is wrong")]
     Length = 2,
-    /// The handle names no fence, or for a transfer no allocation, that this process has open.
+    /// The handle names no fence, for a transfer no allocation, or for a dispatch no kernel, that this
+    /// process has open.
     #[error("the handle is not open in this process")]
     Handle = 3,
     /// The handle's slot was closed, or is used again by another fence.
@@ -41,11 +42,17 @@ pub enum FaultCode {
     /// A stall that the OS ended. The packet is not completed.
     #[error("the packet kept the engine and was aborted")]
     Aborted = 12,
+    /// More workgroups than every device runs of one dispatch.
+    #[error("the dispatch has more workgroups than it may have")]
+    Groups = 13,
+    /// The bytes of a dispatch's parameters are not what its kernel takes.
+    #[error("the dispatch's parameters are not as long as its kernel's")]
+    Parameters = 14,
 }
 
 impl FaultCode {
     /// Every code that an engine reports.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::Opcode,
         Self::Length,
         Self::Handle,
@@ -57,6 +64,8 @@ impl FaultCode {
         Self::Range,
         Self::Overlap,
         Self::Aborted,
+        Self::Groups,
+        Self::Parameters,
     ];
 
     /// The code of these bits, if it is one.

@@ -2,7 +2,7 @@
 //!
 //! The table is two-level like that of the fences. The OS alone writes it: a handle that a process
 //! has not opened has no entry, so a packet cannot name a fence or an allocation of another process
-//! (HQ-05). Fences and allocations have handles of one table, as D3DKMT_HANDLEs do.
+//! (HQ-05). Fences, allocations and kernels have handles of one table, as D3DKMT_HANDLEs do.
 //!
 //! Mirrors `shaders/abi/handle_entry.glsl`.
 
@@ -13,10 +13,10 @@ use bytemuck::{Pod, Zeroable};
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub struct HandleEntry {
-    /// The engine's address of a fence's CurrentValue, or of an allocation's first byte.
+    /// The engine's address of a fence's CurrentValue, or of an allocation's first byte; of a kernel 0.
     pub va: u64,
-    /// The engine's address of the fence's [`FenceEntry`](super::FenceEntry), or the allocation's
-    /// size in bytes.
+    /// The engine's address of the fence's [`FenceEntry`](super::FenceEntry), the allocation's size in
+    /// bytes, or where the engine has the kernel ([`Dispatch::kernel_detail`](super::Dispatch::kernel_detail)).
     pub detail: u64,
     /// Low half generation (0: never opened), high half [`HandleAccess`]. Published last.
     pub meta: u64,
@@ -53,6 +53,12 @@ impl HandleAccess {
         self.0 & other.0 == other.0
     }
 
+    /// What kind of object it names: of its bits, those of [`HandleAccess::KIND`].
+    #[must_use]
+    pub const fn kind(self) -> Self {
+        Self(self.0 & Self::KIND.0)
+    }
+
     /// The bits of both.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
@@ -69,6 +75,10 @@ impl HandleAccess {
     pub const NO_WAIT: Self = Self(4);
     /// The handle was closed; the entry keeps its generation, so that an old packet can be told so.
     pub const CLOSED: Self = Self(8);
-    /// It names an allocation, else a fence.
+    /// It names an allocation.
     pub const ALLOCATION: Self = Self(16);
+    /// It names a kernel; a fence where it names neither.
+    pub const KERNEL: Self = Self(32);
+    /// What tells the kind of what is named.
+    pub const KIND: Self = Self::ALLOCATION.with(Self::KERNEL);
 }

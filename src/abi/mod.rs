@@ -6,6 +6,7 @@
 //! are handed offsets.
 #![forbid(unsafe_code)]
 
+mod dispatch;
 mod doorbell;
 mod engine_control;
 mod engine_report;
@@ -27,6 +28,7 @@ mod ring;
 mod slice;
 pub mod wddm;
 
+pub use dispatch::{Dispatch, DispatchBlock, DispatchRecord, MAX_KERNELS};
 pub use doorbell::{Doorbell, DoorbellStatus};
 pub use engine_control::EngineControl;
 pub use engine_report::EngineReport;
@@ -49,7 +51,7 @@ pub use log_buffer::{
 };
 pub use log_types::LogTypes;
 pub use mailbox::MAILBOX_CAPACITY;
-pub use object::{AllocationId, ObjectId};
+pub use object::{AllocationId, KernelId, ObjectId};
 pub use packet::{Opcode, PACKET_BYTES, Packet, StallKind};
 pub use placement::{Home, Party, Placement, WordGroup};
 pub use ring::{RingControl, RingIndex};

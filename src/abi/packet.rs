@@ -3,7 +3,8 @@
 //! The user writes them into the ring; the engine copies the words it needs into registers, checks the
 //! copy and executes the copy, so that scribbling on the ring meanwhile changes nothing that was
 //! checked. It does so once, but for a transfer, whose operands are copied and checked for every part:
-//! one that is changed meanwhile goes on as the changed one, as far as that is allowed. A packet is 64 bytes: two control words, a value, and the operands of a transfer.
+//! one that is changed meanwhile goes on as the changed one, as far as that is allowed. A packet is 64 bytes: two
+//! control words, a value, and the operands of a transfer or a dispatch.
 //!
 //! Mirrors `shaders/abi/packet.glsl`.
 
@@ -34,6 +35,9 @@ pub enum Opcode {
     /// Keep the engine. For fault injection: an engine that was not made for it refuses it as any
     /// number that is no opcode.
     Stall = 8,
+    /// Run a kernel of the process, in so many workgroups; its operands are
+    /// [`Dispatch`](super::Dispatch)'s.
+    Dispatch = 9,
 }
 
 /// What a stall heeds. Neither kind heeds a request for the end of the slice.
@@ -61,7 +65,7 @@ impl StallKind {
 
 impl Opcode {
     /// Every opcode, in the order of their numbers.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Nop,
         Self::Wait,
         Self::Signal,
@@ -70,6 +74,7 @@ impl Opcode {
         Self::Fill,
         Self::Copy,
         Self::Stall,
+        Self::Dispatch,
     ];
 
     /// The opcode of these bits, if there is one.
@@ -105,8 +110,8 @@ pub struct Packet {
     pub source_handle: u64,
     /// Byte of that allocation where it begins to load.
     pub source_offset: u64,
-    /// Left unread.
-    pub reserved: u64,
+    /// Of a DISPATCH alone: byte of the allocation that holds its counts.
+    pub counts_offset: u64,
 }
 
 offsets!(Packet, size 64, {
@@ -117,13 +122,14 @@ offsets!(Packet, size 64, {
     BYTES_TO_TRANSFER = bytes @ 32,
     SOURCE_HANDLE = source_handle @ 40,
     SOURCE_OFFSET = source_offset @ 48,
+    COUNTS_OFFSET = counts_offset @ 56,
 });
 
 impl Packet {
     /// Length field of a packet that is 64 bytes long.
     pub const LENGTH_UNITS: u64 = 1;
 
-    const fn new(opcode: Opcode, handle: u32, log_number: u64, value: u64) -> Self {
+    pub(super) const fn new(opcode: Opcode, handle: u32, log_number: u64, value: u64) -> Self {
         Self {
             control: opcode as u64 | Self::LENGTH_UNITS << 8 | (handle as u64) << 32,
             log_number,
@@ -132,7 +138,7 @@ impl Packet {
             bytes: 0,
             source_handle: 0,
             source_offset: 0,
-            reserved: 0,
+            counts_offset: 0,
         }
     }
 

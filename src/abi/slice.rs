@@ -73,6 +73,8 @@ pub enum SliceReason {
     Request = 4,
     /// A queue stands at a transfer, which this slice's shader does without.
     Transfer = 5,
+    /// A queue stands at a dispatch, which this slice does without, or has no round left for.
+    Dispatch = 6,
 }
 
 impl SliceReason {
@@ -86,6 +88,7 @@ impl SliceReason {
             3 => Some(Self::Interrupt),
             4 => Some(Self::Request),
             5 => Some(Self::Transfer),
+            6 => Some(Self::Dispatch),
             _ => None,
         }
     }
@@ -97,7 +100,7 @@ impl SliceReason {
 pub struct SliceResult {
     /// [`SliceReason`].
     pub reason: u64,
-    /// Loop passes of lane 0.
+    /// Loop passes of lane 0; of a slice that dispatches, as all counts here, of all its rounds.
     pub passes: u64,
     /// Iterations (adopt, execute) of the workgroup.
     pub iterations: u64,
@@ -111,9 +114,14 @@ pub struct SliceResult {
     pub parts: u64,
     /// 1 if a queue stood at a transfer after the last execution.
     pub stands_at_transfer: u64,
+    /// Dispatches that were made.
+    pub dispatches: u64,
+    /// 1 if a queue stood at a dispatch after the last execution.
+    pub stands_at_dispatch: u64,
+    reserved: [u64; 6],
 }
 
-offsets!(SliceResult, size 64, {
+offsets!(SliceResult, size 128, {
     REASON = reason @ 0,
     PASSES = passes @ 8,
     ITERATIONS = iterations @ 16,
@@ -122,4 +130,6 @@ offsets!(SliceResult, size 64, {
     ANSWERS = answers @ 40,
     PARTS = parts @ 48,
     STANDS_AT_TRANSFER = stands_at_transfer @ 56,
+    DISPATCHES = dispatches @ 64,
+    STANDS_AT_DISPATCH = stands_at_dispatch @ 72,
 });

@@ -145,8 +145,8 @@ fn packet(
         Some(Opcode::Timestamp | Opcode::Fill | Opcode::Copy) => Err(Refusal::not_supported(
             "a program has no allocations here that commands could store to",
         )),
-        // A stall is no command of programs.
-        Some(Opcode::Stall) | None => Err(Refusal::parameter(format!(
+        // A stall is no command of programs, and kernel-mode queues run no kernels.
+        Some(Opcode::Stall | Opcode::Dispatch) | None => Err(Refusal::parameter(format!(
             "{} is no opcode: NF_OPCODE_NOP or NF_OPCODE_SIGNAL",
             command.opcode
         ))),

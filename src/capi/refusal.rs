@@ -3,7 +3,7 @@
 use crate::OpenError;
 use crate::abi::wddm::NtStatus;
 use crate::os::{
-    CommandError, DdiError, EndError, KernelQueueError, NodeError, OsError, PassError,
+    CommandError, DdiError, EndError, KernelError, KernelQueueError, NodeError, OsError, PassError,
     PassFenceError, QueueStop, ShareError, SignalError, StartError, WaitError,
 };
 use crate::umd::CreateError;
@@ -113,9 +113,13 @@ impl From<OsError> for Refusal {
             | OsError::NotPreemptionAware
             | OsError::NoFenceSegments
             | OsError::NoNativeFences(_)
-            | OsError::NoEngines(_) => NtStatus::NOT_SUPPORTED,
+            | OsError::NoEngines(_)
+            | OsError::Driver(DdiError::Node(NodeError::Kernel(KernelError::Unsupported(_)))) => {
+                NtStatus::NOT_SUPPORTED
+            }
             OsError::Driver(
-                DdiError::InvalidParameter(_) | DdiError::Node(NodeError::NotSuspended),
+                DdiError::InvalidParameter(_)
+                | DdiError::Node(NodeError::NotSuspended | NodeError::Kernel(_)),
             )
             | OsError::HasDoorbell
             | OsError::NodeOrdinal { .. }
@@ -219,7 +223,9 @@ impl From<KernelQueueError> for Refusal {
                 "the fence was made with NoGPUAccess: \
                  D3DKMTSubmitSignalSyncObjectsToHwQueue signals it",
             ),
-            KernelQueueError::NativeFence => Self::parameter(error.to_string()),
+            KernelQueueError::NativeFence | KernelQueueError::Dispatch => {
+                Self::parameter(error.to_string())
+            }
             KernelQueueError::Wait(error) => error.into(),
             KernelQueueError::Signal(error) => error.into(),
             KernelQueueError::Stopped(by) => Self::stopped(by, error.to_string()),

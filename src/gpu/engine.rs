@@ -1,6 +1,6 @@
 //! Engine: what executes slices.
 
-use super::{EngineAddress, EngineCaps, GpuVa};
+use super::{EngineAddress, EngineCaps, GpuVa, KernelError, Kernels};
 use crate::shared::{Providers, Region, RegionError};
 use crate::sync::Arc;
 use std::fmt::Debug;
@@ -53,6 +53,9 @@ pub struct SliceWork {
     pub transfers: bool,
     /// Whether it logs waits that it finds unsatisfied, of queues that have such a log (LG-11).
     pub verbose: bool,
+    /// Whether it makes dispatches; without, it ends at the first with
+    /// [`SliceReason::Dispatch`](crate::abi::SliceReason). One that does, does all of the others too.
+    pub dispatches: bool,
 }
 
 /// Executes slices, one after another, on whatever it is made of.
@@ -76,6 +79,18 @@ pub trait Engine: AddressSpace + Send + Sync + Debug {
     /// # Errors
     /// When the engine cannot prepare such slices: then it gets none.
     fn prepare_verbose(&self) -> Result<(), MapError>;
+
+    /// Has these kernels from now on, in slices that are started from now on; those in flight go on with what
+    /// they have. Once there has been one, slices may make dispatches.
+    ///
+    /// # Errors
+    /// Then it has those that it had.
+    fn set_kernels(&self, kernels: &Kernels) -> Result<(), KernelError> {
+        if kernels.is_empty() {
+            return Ok(());
+        }
+        Err(KernelError::Unsupported("this engine"))
+    }
 
     /// Whether a slice may end before its vote, as on a driver that counts the passes of loops; the
     /// node then finds out after how many.

@@ -235,7 +235,9 @@ impl Request {
             Self::Attach { control, before } => message(4, &[*control, *before]),
             Self::PrepareVerbose => message(5, &[]),
             Self::Start { slice, work } => {
-                let flags = u64::from(work.transfers) | u64::from(work.verbose) << 1;
+                let flags = u64::from(work.transfers)
+                    | u64::from(work.verbose) << 1
+                    | u64::from(work.dispatches) << 2;
                 message(6, &[*slice, work.queues, flags])
             }
         }
@@ -273,6 +275,7 @@ impl Request {
                     queues: value(1),
                     transfers: has(2, 0),
                     verbose: has(2, 1),
+                    dispatches: has(2, 2),
                 },
             },
             other => return Err(ProtocolError::Kind(other)),
@@ -365,6 +368,7 @@ mod tests {
             queues: 9,
             transfers: true,
             verbose: false,
+            dispatches: true,
         };
         let requests = [
             Request::Open(opening),

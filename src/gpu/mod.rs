@@ -33,6 +33,7 @@ mod handle_table;
 mod held_engine;
 #[cfg(not(loom))]
 mod injection;
+mod kernel_code;
 #[cfg(not(loom))]
 mod long_kernels;
 mod mailbox;
@@ -51,6 +52,8 @@ mod save_area;
 mod shader_caps;
 #[cfg(not(loom))]
 mod shader_clock;
+#[cfg(not(loom))]
+mod shader_dispatches;
 #[cfg(not(loom))]
 mod shader_engine;
 #[cfg(not(loom))]
@@ -76,9 +79,10 @@ pub use engine_word::{EngineState, EngineWord, Taken, Wake};
 pub use held_engine::{HeldEngine, Reaper};
 #[cfg(not(loom))]
 pub use injection::{Injection, LongKernel};
+pub use kernel_code::{KernelCode, KernelError, Kernels};
 pub use model::{
-    Arrival, CutPlan, MemoryAccess, MemoryObserver, ModelClock, ModelMemory, MonotonicClock,
-    Violation,
+    Arrival, CutPlan, MemoryAccess, MemoryObserver, ModelClock, ModelDispatch, ModelKernel,
+    ModelMemory, MonotonicClock, Violation,
 };
 pub use model_engine::{ModelEngine, ModelOptions, ModelThreads};
 pub(crate) use node::FencePlaces;

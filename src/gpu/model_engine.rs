@@ -8,12 +8,12 @@ use super::model::{
     MonotonicClock, Passes, Shared, run_lane, run_slice,
 };
 use super::{
-    AddressSpace, Engine, EngineAddress, EngineCaps, EngineLost, GpuVa, LocalMemory, MapError,
-    SliceWork,
+    AddressSpace, Engine, EngineAddress, EngineCaps, EngineLost, GpuVa, KernelError, Kernels,
+    LocalMemory, MapError, ModelDispatch, SliceWork,
 };
-use crate::abi::SLICE_SLOTS;
+use crate::abi::{Dispatch, SLICE_SLOTS};
 use crate::shared::{Providers, Region};
-use crate::sync::{Arc, Condvar, Mutex, lock, sleep, sleep_until, thread};
+use crate::sync::{Arc, Condvar, Mutex, lock, plain, sleep, sleep_until, thread};
 use std::time::{Duration, Instant};
 
 /// Which threads execute a model's slices.
@@ -112,6 +112,7 @@ struct Inner {
     memory: Arc<ModelMemory>,
     options: ModelOptions,
     shared: Shared,
+    kernels: Mutex<Kernels>,
     meeting: Meeting,
     turns: Mutex<Turns>,
     changed: Condvar,
@@ -138,6 +139,7 @@ impl ModelEngine {
                 )),
                 options: ModelOptions { lanes, ..options },
                 shared: Shared::new(),
+                kernels: Mutex::default(),
                 meeting: Meeting::new(lanes),
                 turns: Mutex::new(Turns::default()),
                 changed: Condvar::new(),
@@ -197,8 +199,53 @@ impl Inner {
         }
     }
 
-    /// Runs what worker `worker` has of a slice: its lane, or all.
+    /// Runs what worker `worker` has of a slice: its lane, or all, round by round.
     fn run(&self, worker: u32, slice: u64) -> Checked<()> {
+        for round in 0..=Dispatch::ROUNDS {
+            self.run_round(worker, slice, round)?;
+            if !lock(&self.turns).works[(slice % SLICE_SLOTS) as usize].dispatches {
+                return Ok(());
+            }
+            // What a round has released is there until the next begins.
+            let released = self.released(worker)?;
+            if !released {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the kernel that a round has released, if it has: whether it has. The first worker does, and the others
+    /// wait for it.
+    fn released(&self, worker: u32) -> Checked<bool> {
+        // All have left the round.
+        self.meet()?;
+        let released = plain::lock(&self.shared.released).clone();
+        if let (0, Some(released)) = (worker, &released) {
+            let code = lock(&self.kernels).get(released.kernel).cloned();
+            let model = code.as_ref().and_then(|code| code.model());
+            // One that was taken out since runs no more: its process has closed it.
+            if let Some(model) = model {
+                model.run(&ModelDispatch {
+                    groups: released.groups,
+                    parameters: &released.parameters,
+                    memory: &self.memory,
+                })?;
+            }
+        }
+        self.meet()?;
+        Ok(released.is_some())
+    }
+
+    /// Waits for the other workers, if there are any.
+    fn meet(&self) -> Checked<()> {
+        match self.options.threads {
+            ModelThreads::OneALane => self.meeting.meet(),
+            ModelThreads::One | ModelThreads::Callers => Ok(()),
+        }
+    }
+
+    fn run_round(&self, worker: u32, slice: u64, round: u64) -> Checked<()> {
         let options = &self.options;
         let slot = slice % SLICE_SLOTS;
         let lanes_are_threads = options.threads == ModelThreads::OneALane;
@@ -218,6 +265,7 @@ impl Inner {
             control,
             options,
             work,
+            round,
         );
         if lanes_are_threads {
             run_lane(globals, &self.shared, slot, worker, &self.meeting)
@@ -313,6 +361,14 @@ impl Engine for ModelEngine {
     }
 
     fn prepare_verbose(&self) -> Result<(), MapError> {
+        Ok(())
+    }
+
+    fn set_kernels(&self, kernels: &Kernels) -> Result<(), KernelError> {
+        if kernels.iter().any(|(_, code)| code.model().is_none()) {
+            return Err(KernelError::NoModel);
+        }
+        *lock(&self.inner.kernels) = kernels.clone();
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use super::engine_protocol::{Opening, Request};
 use super::shader_clock::ShaderClock;
 use super::{
     AddressSpace, CutOff, Engine, EngineAddress, EngineCaps, EngineLost, EngineMemory, GpuVa,
-    MapError, NoEngineProgram, ShaderTuning, SliceWork,
+    KernelError, Kernels, MapError, NoEngineProgram, ShaderTuning, SliceWork,
 };
 use crate::shared::{NoLocalMemory, Providers, Region, RegionError, SystemPages};
 use crate::sync::Arc;
@@ -148,6 +148,15 @@ impl Engine for ProcessEngine {
 
     fn prepare_verbose(&self) -> Result<(), MapError> {
         self.link.prepare_verbose()
+    }
+
+    fn set_kernels(&self, kernels: &Kernels) -> Result<(), KernelError> {
+        if kernels.is_empty() {
+            return Ok(());
+        }
+        Err(KernelError::Unsupported(
+            "an engine in a process of its own",
+        ))
     }
 
     fn start(&self, slice: u64, work: SliceWork) -> Result<(), EngineLost> {

@@ -14,10 +14,12 @@
 //! missing is its log entry (choice: of two signals of one fence that their users do not order, or of one
 //! that stores backwards, the one that was cut in two may be taken for stored).
 //!
-//! A NOP leaves nothing, and is done again. A transfer leaves what it stored: its parts since the last save
+//! A NOP leaves nothing, and is done again. A dispatch is done once the round after its release has begun, which
+//! takes its name back (`shaders/engine/dispatch.glsl`): of a queue that goes on, what was released is done, and its
+//! state says so. A transfer leaves what it stored: its parts since the last save
 //! are done again, to the same effect, since its source and its destination do not overlap.
 
-use crate::abi::{LogEntry, LogIndex, Opcode, Packet, QueueState, QueueStatus};
+use crate::abi::{Dispatch, LogEntry, LogIndex, Opcode, Packet, QueueState, QueueStatus};
 
 /// What an engine left of one log of a queue.
 #[derive(Clone, Copy, Debug)]
@@ -146,9 +148,18 @@ impl Marks {
             // It is looked at before it is said to stand anywhere.
             state.status = QueueStatus::Ready as u64;
         }
-        // A NOP has no mark, and the signal behind it is of the same step.
-        let is_nop = |ahead| ahead < queued && at(ahead).opcode() == Some(Opcode::Nop);
-        let ahead = covered + u64::from(is_nop(covered));
+        // A NOP has no mark, nor has the end of a dispatch that is done, and the signal behind it is of the same
+        // step.
+        let is_done = state.transferred == Dispatch::RELEASED;
+        let has_no_mark = |ahead| {
+            ahead < queued
+                && match at(ahead).opcode() {
+                    Some(Opcode::Nop) => true,
+                    Some(Opcode::Dispatch) => is_done,
+                    _ => false,
+                }
+        };
+        let ahead = covered + u64::from(has_no_mark(covered));
         if ahead >= queued || saved.fault != 0 {
             return Recovered {
                 state,
@@ -329,6 +340,42 @@ mod tests {
             assert_eq!(found.unlogged, unlogged);
             assert_eq!(found.state, state_after(done + packets));
         }
+    }
+
+    /// A dispatch that was released is done where its queue goes on, and its signal is stored once: it is covered by
+    /// the log entry of that, or by its value, or stays done at the head.
+    ///
+    /// Kills `the-signal-behind-a-dispatch-is-stored-again`.
+    #[test]
+    fn td_22_a_dispatch_that_is_done_is_not_made_again() {
+        use crate::abi::LocalHandle;
+        let ring = |at: u64| match at {
+            0 => Dispatch::direct(LocalHandle::from_raw(5), [1, 1, 1]),
+            _ => Packet::signal(LocalHandle::from_raw(8), at, at - 1),
+        };
+        let saved = QueueState {
+            transferred: Dispatch::RELEASED,
+            ..state_after(0)
+        };
+        let found = |marks: Marks, is_stored: bool| {
+            let marks = Marks {
+                write_index: 2,
+                ..marks
+            };
+            marks.recover(ring, |_| is_stored)
+        };
+        let stands = found(marks(saved, saved), false);
+        assert_eq!((stands.state, stands.unlogged), (saved, None));
+        let stored = found(marks(saved, saved), true);
+        assert_eq!(stored.unlogged, Some((ring(1), 0)));
+        assert_eq!((stored.state.read_index, stored.state.transferred), (2, 0));
+        let now = QueueState {
+            signal_log_index: index(1),
+            ..saved
+        };
+        let logged = found(marks(saved, now), true);
+        assert_eq!(logged.unlogged, None);
+        assert_eq!((logged.state.read_index, logged.state.transferred), (2, 0));
     }
 
     /// What lies in the ring behind the last packet is of a lap before, and was logged long ago: it is

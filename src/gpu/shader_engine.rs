@@ -7,13 +7,14 @@
 
 use super::long_kernels::LongKernels;
 use super::shader_clock::ShaderClock;
+use super::shader_dispatches::{Dispatches, ENGINE_PUSH_BYTES, engine_push};
 use super::{
     AddressSpace, CutOff, Engine, EngineAddress, EngineCaps, EngineLost, EngineMemory, GpuVa,
-    Injection, MapError, ShaderTuning, SharedQueue, SliceWork,
+    Injection, KernelError, Kernels, MapError, ShaderTuning, SharedQueue, SliceWork,
 };
 use crate::abi::SLICE_SLOTS;
 use crate::shared::{Block, Mapping, Providers, Region, RegionError};
-use crate::sync::{Arc, lock, thread};
+use crate::sync::{Arc, Mutex, lock, thread};
 use crate::vulkan::{
     AdapterKind, CommandBuffer, CommandRecorder, ComputePipeline, Device, DeviceLoss, RegionImport,
     Reuse, SLICE_BEGIN, SLICE_END, SubmitError, Timeline, WaitOutcome, shaders,
@@ -29,6 +30,7 @@ const MANY_QUEUES: u32 = 3;
 const TRANSFERS: u32 = 4;
 const VERBOSE: u32 = 5;
 const STALLS: u32 = 6;
+const DISPATCHES: u32 = 7;
 
 /// Kinds of slices, each a pipeline: code that a slice does not need costs every iteration, used or
 /// not. Verbose ones are one more, which has all of it and is made when it is first asked for.
@@ -52,6 +54,8 @@ pub struct ShaderEngine {
     commands: Vec<CommandBuffer>,
     /// By slice slot.
     verbose: OnceLock<Verbose>,
+    /// Once it has had a kernel.
+    dispatches: Mutex<Option<Dispatches>>,
     control: GpuVa,
     tuning: ShaderTuning,
     queue: SharedQueue,
@@ -77,7 +81,7 @@ impl ShaderEngine {
         let device = Arc::clone(lock(&queue).device());
         let lanes = tuning.lanes_of(device.adapter())?;
         let pipeline = |kind: usize| {
-            pipeline(&device, lanes, tuning, kind, false)
+            pipeline(&device, lanes, tuning, Kind::of(kind))
                 .context("the driver does not take the engine's shader")
         };
         let pipelines = (0..KINDS).map(pipeline).collect::<Result<_, _>>()?;
@@ -85,6 +89,7 @@ impl ShaderEngine {
         Ok(Self {
             commands: Vec::new(),
             verbose: OnceLock::new(),
+            dispatches: Mutex::default(),
             control: GpuVa(0),
             tuning,
             queue,
@@ -149,6 +154,14 @@ impl ShaderEngine {
         &self.commands
     }
 
+    /// The same of slices that make dispatches; none before the engine has had a kernel.
+    #[must_use]
+    pub fn dispatching(&self) -> Vec<CommandBuffer> {
+        let dispatches = lock(&self.dispatches);
+        let commands = dispatches.as_ref().map(Dispatches::commands);
+        commands.unwrap_or_default().to_vec()
+    }
+
     /// The kind that does no more than a slice needs: bit 0 switches lanes between queues, where
     /// there are more than lanes; bit 1 does transfers.
     fn kind(&self, work: SliceWork) -> usize {
@@ -163,15 +176,12 @@ impl ShaderEngine {
     }
 
     fn record(&self, pipeline: &ComputePipeline, slot: u64) -> Result<CommandBuffer, MapError> {
-        let mut push = [0; 16];
-        push[..8].copy_from_slice(&self.control.0.to_le_bytes());
-        push[8..].copy_from_slice(&slot.to_le_bytes());
         let no_memory = |error: crate::vulkan::OutOfMemory| MapError::Refused(error.to_string());
         CommandRecorder::begin(&self.device, Reuse::Simultaneous)
             .map_err(no_memory)?
             .barrier(SLICE_BEGIN)
             .bind(pipeline)
-            .push(&push)
+            .push(&engine_push(self.control, slot, 0, 0))
             .dispatch(1, 1, 1)
             .barrier(SLICE_END)
             .end()
@@ -179,26 +189,62 @@ impl ShaderEngine {
     }
 }
 
+/// What a pipeline is specialised for.
+#[derive(Clone, Copy, Debug)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "the shader's constants, one a name"
+)]
+struct Kind {
+    many_queues: bool,
+    transfers: bool,
+    verbose: bool,
+    dispatches: bool,
+}
+
+impl Kind {
+    /// All of it but dispatches.
+    const VERBOSE: Self = Self {
+        verbose: true,
+        ..Self::of(KINDS - 1)
+    };
+    /// All of it.
+    const DISPATCHES: Self = Self {
+        dispatches: true,
+        ..Self::VERBOSE
+    };
+
+    /// That of a number.
+    const fn of(kind: usize) -> Self {
+        Self {
+            many_queues: kind & 1 != 0,
+            transfers: kind >> 1 != 0,
+            verbose: false,
+            dispatches: false,
+        }
+    }
+}
+
 fn pipeline(
     device: &Arc<Device>,
     lanes: u32,
     tuning: ShaderTuning,
-    kind: usize,
-    verbose: bool,
+    kind: Kind,
 ) -> anyhow::Result<ComputePipeline> {
     let constants = [
         (LANES, lanes),
         (ROUNDS, tuning.rounds),
         (QUANTUM, tuning.quantum),
-        (MANY_QUEUES, (kind & 1) as u32),
-        (TRANSFERS, (kind >> 1) as u32),
-        (VERBOSE, u32::from(verbose)),
+        (MANY_QUEUES, u32::from(kind.many_queues)),
+        (TRANSFERS, u32::from(kind.transfers)),
+        (VERBOSE, u32::from(kind.verbose)),
         (STALLS, u32::from(tuning.stalls)),
+        (DISPATCHES, u32::from(kind.dispatches)),
     ];
     Ok(ComputePipeline::new(
         device,
         shaders::ENGINE.words,
-        16,
+        ENGINE_PUSH_BYTES,
         &constants,
     )?)
 }
@@ -267,12 +313,35 @@ impl Engine for ShaderEngine {
             .map(|pipeline| self.record_slots(pipeline));
         let commands: Result<Vec<_>, _> = commands.collect();
         self.commands = commands?.into_iter().flatten().collect();
+        if let Some(dispatches) = &mut *lock(&self.dispatches) {
+            dispatches
+                .record(&self.device, control)
+                .map_err(|error| MapError::Refused(error.to_string()))?;
+        }
+        Ok(())
+    }
+
+    fn set_kernels(&self, kernels: &Kernels) -> Result<(), KernelError> {
+        // Made without the lock, which a slice's start takes. Callers take turns.
+        let before = lock(&self.dispatches).clone();
+        if before.is_none() && kernels.is_empty() {
+            return Ok(());
+        }
+        let engine = match &before {
+            Some(before) => before.engine(),
+            None => pipeline(&self.device, self.lanes, self.tuning, Kind::DISPATCHES)
+                .map_err(|error| KernelError::Refused(format!("{error:#}")))?,
+        };
+        let before = before.as_ref();
+        let made = Dispatches::new(&self.device, engine, self.control, kernels, before)?;
+        made.warm(&self.queue, before)?;
+        *lock(&self.dispatches) = Some(made);
         Ok(())
     }
 
     fn prepare_verbose(&self) -> Result<(), MapError> {
         if self.verbose.get().is_none() {
-            let pipeline = pipeline(&self.device, self.lanes, self.tuning, KINDS - 1, true)
+            let pipeline = pipeline(&self.device, self.lanes, self.tuning, Kind::VERBOSE)
                 .map_err(|error| MapError::Refused(format!("{error:#}")))?;
             let verbose = Verbose {
                 commands: self.record_slots(&pipeline)?,
@@ -286,8 +355,10 @@ impl Engine for ShaderEngine {
 
     fn start(&self, slice: u64, work: SliceWork) -> Result<(), EngineLost> {
         let slot = (slice % SLICE_SLOTS) as usize;
-        let commands = match self.verbose.get() {
-            Some(verbose) if work.verbose => &verbose.commands[slot],
+        let dispatches = lock(&self.dispatches);
+        let commands = match (&*dispatches, self.verbose.get()) {
+            (Some(dispatches), _) if work.dispatches => &dispatches.commands()[slot],
+            (_, Some(verbose)) if work.verbose => &verbose.commands[slot],
             _ => &self.commands[self.kind(work) * SLICE_SLOTS as usize + slot],
         };
         let mut queue = lock(&self.queue);

@@ -204,6 +204,7 @@ fn warm_up(engine: &mut dyn Engine) -> Result<(), MapError> {
             queues: (slice % 2) * u64::from(u32::MAX),
             transfers: slice > WARM_SLICES / 2,
             verbose: false,
+            dispatches: false,
         };
         engine.start(slice, work).map_err(lost)?;
         let has_ended = engine.wait(slice, Some(WARM_TIME)).map_err(lost)?;

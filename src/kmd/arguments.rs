@@ -2,8 +2,10 @@
 
 use super::SystemProcessPlace;
 use crate::abi::wddm::{CreateHwQueueFlags, NativeFenceType, SubmitCommandFlags};
-use crate::abi::{AllocationId, FenceId, HandleAccess, LocalHandle, LogType, Opcode, Packet};
-use crate::gpu::ContextKind;
+use crate::abi::{
+    AllocationId, FenceId, HandleAccess, KernelId, LocalHandle, LogType, Opcode, Packet,
+};
+use crate::gpu::{ContextKind, KernelCode};
 use crate::shared::{PoolPlace, Region, Word};
 use crate::sync::Arc;
 
@@ -103,6 +105,19 @@ pub struct OpenAllocation {
     pub process: ProcessId,
     /// The handle that the process's packets carry.
     pub local: LocalHandle,
+}
+
+/// A kernel of a process, for every engine (choice).
+#[derive(Clone, Copy, Debug)]
+pub struct CreateKernel<'a> {
+    /// The OS's handle.
+    pub global: KernelId,
+    /// Whose handle it is.
+    pub process: ProcessId,
+    /// The handle that the process's packets carry.
+    pub local: LocalHandle,
+    /// What it runs.
+    pub code: &'a Arc<KernelCode>,
 }
 
 /// One fence of `DXGKARG_UPDATEMONITOREDVALUES`.

@@ -14,16 +14,16 @@ use super::nodes::node_of;
 use super::retirement::Retirements;
 use super::{
     Callbacks, ConnectDoorbell, ContextAllocationId, ContextHandle, CreateAllocation,
-    CreateContext, CreateDoorbell, CreateHwQueue, CreateKernelQueue, CreateNativeFence,
-    CurrentValueUpdate, Ddi, DdiError, DoorbellId, DriverOptions, HwQueueHandle, HwQueueWait,
-    Interrupt, MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps, OpenAllocation,
-    OpenNativeFence, Place, PreemptCommand, PreemptionCaps, ProcessId, Retirement, SaveAreaMove,
-    SetNativeFenceLogBuffer, SubmitCommand, SuspendContext, Suspension, SystemProcessPlace, TdrDdi,
-    UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps,
+    CreateContext, CreateDoorbell, CreateHwQueue, CreateKernel, CreateKernelQueue,
+    CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, DoorbellId, DriverOptions, HwQueueHandle,
+    HwQueueWait, Interrupt, MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps,
+    OpenAllocation, OpenNativeFence, Place, PreemptCommand, PreemptionCaps, ProcessId, Retirement,
+    SaveAreaMove, SetNativeFenceLogBuffer, SubmitCommand, SuspendContext, Suspension,
+    SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps,
 };
 use crate::abi::wddm::FenceStorageSurfaceData;
-use crate::abi::{AllocationId, DoorbellStatus, FenceId, LocalHandle, LogType, ObjectId};
-use crate::gpu::{Alive, CommandEngine, EndsAtExit, NodeCounters, at_exit};
+use crate::abi::{AllocationId, DoorbellStatus, FenceId, KernelId, LocalHandle, LogType, ObjectId};
+use crate::gpu::{Alive, CommandEngine, EndsAtExit, KernelError, NodeCounters, NodeError, at_exit};
 use crate::shared::Providers;
 use crate::sync::{Arc, thread};
 use bytemuck::Zeroable;
@@ -246,6 +246,19 @@ impl Ddi for CommandDriver {
 
     fn destroy_allocation(&self, global: AllocationId) -> Retirement {
         self.retire(ObjectId::Allocation(global))
+    }
+
+    fn create_kernel(&self, _: &CreateKernel<'_>) -> Result<(), DdiError> {
+        let why = KernelError::Unsupported("an engine without 64-bit atomics");
+        Err(DdiError::Node(NodeError::Kernel(why)))
+    }
+
+    fn close_kernel(&self, process: ProcessId, local: LocalHandle) {
+        self.close_handle(process, local);
+    }
+
+    fn destroy_kernel(&self, global: KernelId) -> Retirement {
+        self.retire(ObjectId::Kernel(global))
     }
 
     fn destroy_process(&self, process: ProcessId) {

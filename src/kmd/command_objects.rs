@@ -157,8 +157,8 @@ impl CommandObjects {
         let at = packet.destination_offset;
         let step = match opcode {
             Opcode::Nop => return Ok(None),
-            // The OS waits and stores progress; no command has these, and nothing stalls here.
-            Opcode::Wait | Opcode::Stall => return Err(FaultCode::Opcode),
+            // The OS waits and stores progress; no command has these, and nothing stalls or dispatches here.
+            Opcode::Wait | Opcode::Stall | Opcode::Dispatch => return Err(FaultCode::Opcode),
             Opcode::Progress => return Err(FaultCode::Progress),
             Opcode::Signal => {
                 let fence = self.named(process, packet.handle(), false)?;

@@ -2,15 +2,15 @@
 
 use super::{
     Callbacks, ConnectDoorbell, ContextAllocationId, ContextHandle, CreateAllocation,
-    CreateContext, CreateDoorbell, CreateHwQueue, CreateKernelQueue, CreateNativeFence,
-    CurrentValueUpdate, DoorbellId, HwQueueHandle, HwQueueWait, MapMonitoredFence,
-    MonitoredValueUpdate, NativeFenceCaps, OpenAllocation, OpenNativeFence, Place, PreemptCommand,
-    PreemptionCaps, ProcessId, SaveAreaMove, SetNativeFenceLogBuffer, SubmitCommand,
-    SuspendContext, Suspension, SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags,
-    UserModeSubmissionCaps, VidSchCaps,
+    CreateContext, CreateDoorbell, CreateHwQueue, CreateKernel, CreateKernelQueue,
+    CreateNativeFence, CurrentValueUpdate, DoorbellId, HwQueueHandle, HwQueueWait,
+    MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps, OpenAllocation, OpenNativeFence,
+    Place, PreemptCommand, PreemptionCaps, ProcessId, SaveAreaMove, SetNativeFenceLogBuffer,
+    SubmitCommand, SuspendContext, Suspension, SystemProcessPlace, TdrDdi,
+    UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps,
 };
 use crate::abi::wddm::FenceStorageSurfaceData;
-use crate::abi::{AllocationId, DoorbellStatus, FenceId, LocalHandle, LogType};
+use crate::abi::{AllocationId, DoorbellStatus, FenceId, KernelId, LocalHandle, LogType};
 use crate::gpu::{MapError, NodeCounters, NodeError, ReplaceError};
 use crate::shared::{Providers, RegionError};
 use crate::sync::Arc;
@@ -159,6 +159,20 @@ pub trait Ddi: Send + Sync + Debug {
     /// `DxgkDdiDestroyAllocation`, PASSIVE_LEVEL: as
     /// [`destroy_native_fence`](Ddi::destroy_native_fence) for an allocation.
     fn destroy_allocation(&self, global: AllocationId) -> Retirement;
+
+    /// PASSIVE_LEVEL: gives every engine a kernel, and makes a local handle of a process, which its dispatches may
+    /// carry (choice: the documents have no word for what a packet runs).
+    ///
+    /// # Errors
+    /// An engine does not take it, a handle table cannot grow, or the driver's engines run none; then no engine
+    /// keeps it.
+    fn create_kernel(&self, args: &CreateKernel<'_>) -> Result<(), DdiError>;
+
+    /// PASSIVE_LEVEL: drops a local handle; a dispatch that carries it faults (choice).
+    fn close_kernel(&self, process: ProcessId, local: LocalHandle);
+
+    /// PASSIVE_LEVEL: as [`destroy_native_fence`](Ddi::destroy_native_fence) for a kernel (choice).
+    fn destroy_kernel(&self, global: KernelId) -> Retirement;
 
     /// `DxgkDdiDestroyProcess`, PASSIVE_LEVEL: drops what is kept for a process whose fences,
     /// allocations and queues are destroyed.

@@ -16,18 +16,19 @@ use super::reporter::Reporter;
 use super::segments::FenceSegments;
 use super::{
     Callbacks, ConnectDoorbell, ContextAllocationId, ContextHandle, CreateAllocation,
-    CreateContext, CreateDoorbell, CreateHwQueue, CreateKernelQueue, CreateNativeFence,
-    CurrentValueUpdate, Ddi, DdiError, DoorbellId, DriverOptions, HwQueueHandle, HwQueueWait,
-    MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps, NativeFenceOsCaps, NativeFenceType,
-    OpenAllocation, OpenNativeFence, Place, PreemptCommand, PreemptionCaps, ProcessId, Retirement,
-    SaveAreaMove, SetNativeFenceLogBuffer, SubmitCommand, SuspendContext, Suspension,
-    SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps,
+    CreateContext, CreateDoorbell, CreateHwQueue, CreateKernel, CreateKernelQueue,
+    CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, DoorbellId, DriverOptions, HwQueueHandle,
+    HwQueueWait, MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps, NativeFenceOsCaps,
+    NativeFenceType, OpenAllocation, OpenNativeFence, Place, PreemptCommand, PreemptionCaps,
+    ProcessId, Retirement, SaveAreaMove, SetNativeFenceLogBuffer, SubmitCommand, SuspendContext,
+    Suspension, SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags, UserModeSubmissionCaps,
+    VidSchCaps,
 };
 use crate::abi::wddm::{
     ComputePreemption, Enumeration, FenceStorageSurfaceData, FenceStorageValueType,
     GraphicsPreemption,
 };
-use crate::abi::{AllocationId, DoorbellStatus, FenceId, LocalHandle, LogType, ObjectId};
+use crate::abi::{AllocationId, DoorbellStatus, FenceId, KernelId, LocalHandle, LogType, ObjectId};
 #[cfg(not(loom))]
 use crate::gpu::{Alive, at_exit};
 use crate::gpu::{EngineState, Node, NodeCounters, Reaper, SliceReport, SpareEngines};
@@ -311,6 +312,22 @@ impl Ddi for Driver {
     fn destroy_allocation(&self, global: AllocationId) -> Retirement {
         let removes = |node: &Node| node.remove_allocation(global);
         self.retire(ObjectId::Allocation(global), removes)
+    }
+
+    fn create_kernel(&self, args: &CreateKernel<'_>) -> Result<(), DdiError> {
+        let owner = (args.process.0, args.local);
+        for node in &self.nodes {
+            node.add_kernel(args.global, owner, args.code)?;
+        }
+        Ok(())
+    }
+
+    fn close_kernel(&self, process: ProcessId, local: LocalHandle) {
+        self.close_handle(process, local);
+    }
+
+    fn destroy_kernel(&self, global: KernelId) -> Retirement {
+        self.retire(ObjectId::Kernel(global), |node| node.remove_kernel(global))
     }
 
     fn destroy_process(&self, process: ProcessId) {

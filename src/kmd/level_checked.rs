@@ -9,8 +9,8 @@ use super::inside::{Entered, Inside};
 use super::{
     Callbacks, ConnectDoorbell, ContextAllocation, ContextAllocationId, ContextHandle,
     CreateAllocation, CreateContext, CreateContextAllocation, CreateDoorbell, CreateHwQueue,
-    CreateKernelQueue, CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, DisconnectDoorbell,
-    DoorbellId, FeatureError, FeatureId, HwQueueHandle, HwQueueWait, Interrupt,
+    CreateKernel, CreateKernelQueue, CreateNativeFence, CurrentValueUpdate, Ddi, DdiError,
+    DisconnectDoorbell, DoorbellId, FeatureError, FeatureId, HwQueueHandle, HwQueueWait, Interrupt,
     IsFeatureEnabledResult, Level, MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps,
     NativeFenceInterface, OpenAllocation, OpenNativeFence, Place, PreemptCommand, PreemptionCaps,
     ProcessId, QueryFeatureInterface, Retirement, SaveAreaMove, SetNativeFenceLogBuffer,
@@ -18,7 +18,7 @@ use super::{
     UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps, WrongLevel,
 };
 use crate::abi::wddm::FenceStorageSurfaceData;
-use crate::abi::{AllocationId, DoorbellStatus, FenceId, LocalHandle, LogType};
+use crate::abi::{AllocationId, DoorbellStatus, FenceId, KernelId, LocalHandle, LogType};
 use crate::gpu::NodeCounters;
 use crate::shared::Providers;
 use crate::sync::Arc;
@@ -242,6 +242,24 @@ impl Ddi for LevelChecked {
     fn destroy_allocation(&self, global: AllocationId) -> Retirement {
         self.call("DestroyAllocation", Level::Passive, |ddi| {
             ddi.destroy_allocation(global)
+        })
+    }
+
+    fn create_kernel(&self, args: &CreateKernel<'_>) -> Result<(), DdiError> {
+        self.call("CreateKernel", Level::Passive, |ddi| {
+            ddi.create_kernel(args)
+        })
+    }
+
+    fn close_kernel(&self, process: ProcessId, local: LocalHandle) {
+        self.call("CloseKernel", Level::Passive, |ddi| {
+            ddi.close_kernel(process, local);
+        });
+    }
+
+    fn destroy_kernel(&self, global: KernelId) -> Retirement {
+        self.call("DestroyKernel", Level::Passive, |ddi| {
+            ddi.destroy_kernel(global)
         })
     }
 

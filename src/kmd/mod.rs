@@ -53,7 +53,7 @@ mod system_process;
 mod tdr_ddi;
 
 pub use arguments::{
-    ContextHandle, CreateAllocation, CreateContext, CreateHwQueue, CreateKernelQueue,
+    ContextHandle, CreateAllocation, CreateContext, CreateHwQueue, CreateKernel, CreateKernelQueue,
     CreateNativeFence, CurrentValueUpdate, HwQueueHandle, HwQueueWait, MapMonitoredFence,
     MonitoredValueUpdate, OpenAllocation, OpenNativeFence, Place, PreemptCommand, ProcessId,
     SetNativeFenceLogBuffer, SubmitCommand, SuspendContext,
@@ -86,6 +86,6 @@ pub use crate::abi::wddm::{
     UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps,
 };
 pub use crate::gpu::{
-    Activity, ContextKind, EngineLost, EngineWait, LocalMemory, NodeCounters, NodeError, Parking,
-    QueueFault, ReplaceError, SaveAreaMove, Suspension,
+    Activity, ContextKind, EngineLost, EngineWait, KernelCode, KernelError, LocalMemory,
+    NodeCounters, NodeError, Parking, QueueFault, ReplaceError, SaveAreaMove, Suspension,
 };

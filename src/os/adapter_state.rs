@@ -29,7 +29,7 @@ use super::tracing::TracingSwitch;
 use super::verdict::Verdicts;
 use super::wait_cell::WaitError;
 use crate::abi::wddm::Wddm31Caps;
-use crate::abi::{AllocationId, FenceId, LocalHandle, ObjectId};
+use crate::abi::{AllocationId, FenceId, KernelId, LocalHandle, ObjectId};
 use crate::kmd::{
     ContextHandle, Ddi, DoorbellId, HwQueueHandle, Inside, LevelChecked, NativeFenceCaps,
     ProcessId, Retirement, VidSchCaps,
@@ -60,6 +60,7 @@ pub struct AdapterState {
     /// Destroyed or closed, and slices in flight may still refer to them.
     retiring: Mutex<HashMap<ObjectId, Kept>>,
     allocations: AtomicU64,
+    kernels: AtomicU64,
     queues: Mutex<HashMap<HwQueueHandle, Weak<QueueRecord>>>,
     /// By whose handle and which: what logs name fences by.
     handles: Mutex<HashMap<(ProcessId, u32), Weak<NativeFence>>>,
@@ -95,6 +96,7 @@ impl AdapterState {
             context_paging: ContextPaging::default(),
             retiring: Mutex::new(HashMap::new()),
             allocations: AtomicU64::new(0),
+            kernels: AtomicU64::new(0),
             queues: Mutex::new(HashMap::new()),
             handles: Mutex::new(HashMap::new()),
             attributions: AttributionBook::default(),
@@ -264,6 +266,17 @@ impl AdapterState {
         let object = ObjectId::Allocation(id);
         let kept = Box::new((memory, handles));
         self.retire(object, kept, || self.ddi.destroy_allocation(id));
+    }
+
+    /// An id for one more kernel.
+    pub(super) fn next_kernel(&self) -> KernelId {
+        KernelId(self.kernels.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// Takes a kernel from the engines. The place of its handle is used again when no slice refers to it.
+    pub(super) fn retire_kernel(&self, id: KernelId, handle: HandleSlot) {
+        let object = ObjectId::Kernel(id);
+        self.retire(object, Box::new(handle), || self.ddi.destroy_kernel(id));
     }
 
     fn retire(&self, object: ObjectId, kept: Kept, destroy: impl FnOnce() -> Retirement) {

@@ -12,6 +12,11 @@ pub enum KernelQueueError {
          which the OS executes"
     )]
     NativeFence,
+    /// A command list that dispatches a kernel.
+    #[error(
+        "kernel-mode queues run no kernels: dispatch them on a hardware queue, and order the two by fences"
+    )]
+    Dispatch,
     /// A fence or an allocation of another device, of this adapter or of another (HQ-05). Its handle is
     /// a number of that device's table: here it names something else, or nothing.
     #[error(

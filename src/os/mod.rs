@@ -57,6 +57,7 @@ mod init_context_resource;
 mod interrupt;
 mod intra_gpu;
 mod joint_wait;
+mod kernel;
 mod kernel_engine;
 mod kernel_queue;
 mod kernel_queue_error;
@@ -130,6 +131,7 @@ use explored_processes as peer_watch;
 #[cfg(loom)]
 use explored_processes as process_identity;
 
+pub use crate::kmd::{KernelCode, KernelError};
 pub use adapter::{Adapter, OsError};
 pub use adapter_state::AdapterState;
 pub use allocation::Allocation;
@@ -150,6 +152,7 @@ pub(crate) use handle_numbers::HandleNumbers;
 pub use hw_context::{HwContext, SuspendError};
 pub use hw_queue::{HwQueue, HwQueueMemory};
 pub use interrupt::InterruptCounters;
+pub use kernel::Kernel;
 pub use kernel_queue::{CommandError, KernelQueue};
 pub use kernel_queue_error::KernelQueueError;
 pub use log_buffer::{LogRead, LogReader};

@@ -41,7 +41,14 @@ fn named_by(packet: &Packet) -> Vec<LocalHandle> {
     match packet.opcode() {
         Some(Opcode::Fill | Opcode::Timestamp) => vec![packet.handle()],
         Some(Opcode::Copy) => vec![packet.handle(), source()],
-        Some(Opcode::Nop | Opcode::Wait | Opcode::Signal | Opcode::Progress | Opcode::Stall)
+        Some(
+            Opcode::Nop
+            | Opcode::Wait
+            | Opcode::Signal
+            | Opcode::Progress
+            | Opcode::Stall
+            | Opcode::Dispatch,
+        )
         | None => Vec::new(),
     }
 }

@@ -1,15 +1,19 @@
 //! Command list: what a submission asks a hardware queue to do, in order.
 
 use super::named_by::NamedBy;
-use super::{Allocation, Fence};
-use crate::abi::{LocalHandle, Opcode, Packet, StallKind};
+use super::{Allocation, DispatchError, Fence, Groups, Kernel, Parameters};
+use crate::abi::{Dispatch, LocalHandle, Opcode, Packet, StallKind};
 use crate::os::Process;
 use crate::sync::Arc;
 use std::ops::Range;
 
 /// One command: its packet, but for the log number, which is known when it is queued.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Command(Packet);
+pub(super) struct Command {
+    packet: Packet,
+    /// Which parameters of the list it has.
+    parameters: Option<usize>,
+}
 
 /// Commands for one submission. It can be submitted any number of times.
 ///
@@ -18,6 +22,7 @@ pub(super) struct Command(Packet);
 #[derive(Clone, Debug, Default)]
 pub struct CommandList {
     pub(super) commands: Vec<Command>,
+    parameters: Vec<Parameters>,
     named_by: NamedBy,
 }
 
@@ -75,6 +80,42 @@ impl CommandList {
             .push(Packet::copy((to.handle(), offset), source, length))
     }
 
+    /// Runs a kernel in so many workgroups. It sees what the work before it stored, and what was stored before
+    /// fences that the queue has waited for; the queue's next command comes when all workgroups have ended.
+    ///
+    /// # Errors
+    /// [`DispatchError`]; then nothing is added.
+    pub fn dispatch<'a>(
+        &mut self,
+        kernel: &Kernel,
+        groups: impl Into<Groups<'a>>,
+        parameters: &Parameters,
+    ) -> Result<&mut Self, DispatchError> {
+        let groups = groups.into();
+        groups.check()?;
+        parameters.check(kernel)?;
+        self.names(kernel.process());
+        let packet = match groups {
+            Groups::Direct(groups) => Dispatch::direct(kernel.handle(), groups),
+            Groups::Indirect(counts, offset) => {
+                self.names(counts.process());
+                Dispatch::indirect(kernel.handle(), (counts.handle(), offset))
+            }
+        };
+        for owner in parameters.owners() {
+            self.names(owner);
+        }
+        let has_some = !parameters.words().is_empty();
+        self.commands.push(Command {
+            packet,
+            parameters: has_some.then_some(self.parameters.len()),
+        });
+        if has_some {
+            self.parameters.push(parameters.clone());
+        }
+        Ok(self)
+    }
+
     /// Keeps the engine for `passes` passes of a loop, whatever other queues have to do. For fault
     /// injection: an engine that was not made for it
     /// ([`ShaderTuning::stalls`](crate::gpu::ShaderTuning::stalls)) stops the queue, as at any opcode
@@ -85,7 +126,17 @@ impl CommandList {
 
     /// The packets, without log numbers.
     pub(super) fn packets(&self) -> impl Iterator<Item = Packet> + Clone {
-        self.commands.iter().map(|command| command.0)
+        self.commands.iter().map(|command| command.packet)
+    }
+
+    /// Whether a command of it has parameters, for which the queue needs room.
+    pub(super) fn has_parameters(&self) -> bool {
+        !self.parameters.is_empty()
+    }
+
+    /// The parameters of a command of it.
+    pub(super) fn parameters_of(&self, command: &Command) -> Option<&Parameters> {
+        self.parameters.get(command.parameters?)
     }
 
     /// Whether all that it names has been opened by `process`: a handle is a number, which in another
@@ -100,13 +151,17 @@ impl CommandList {
     }
 
     fn push(&mut self, packet: Packet) -> &mut Self {
-        self.commands.push(Command(packet));
+        self.commands.push(Command {
+            packet,
+            parameters: None,
+        });
         self
     }
 
     /// Forgets the commands and keeps the memory.
     pub fn clear(&mut self) {
         self.commands.clear();
+        self.parameters.clear();
         self.named_by = NamedBy::default();
     }
 
@@ -126,27 +181,41 @@ impl CommandList {
 impl Command {
     /// What ends a submission.
     pub(super) fn progress(fence: LocalHandle, value: u64) -> Self {
-        Self(Packet::progress(fence, value, 0))
+        Self {
+            packet: Packet::progress(fence, value, 0),
+            parameters: None,
+        }
     }
 
     /// The packet, given the running numbers of the queue's two logs, which it advances.
     pub(super) fn packet(self, waits: &mut u64, signals: &mut u64) -> Packet {
-        let number = match self.0.opcode() {
+        let number = match self.packet.opcode() {
             Some(Opcode::Wait) => waits,
             Some(Opcode::Signal | Opcode::Progress) => signals,
-            Some(Opcode::Nop | Opcode::Timestamp | Opcode::Fill | Opcode::Copy | Opcode::Stall)
-            | None => return self.0,
+            Some(
+                Opcode::Nop
+                | Opcode::Timestamp
+                | Opcode::Fill
+                | Opcode::Copy
+                | Opcode::Stall
+                | Opcode::Dispatch,
+            )
+            | None => return self.packet,
         };
         *number += 1;
         Packet {
             log_number: *number - 1,
-            ..self.0
+            ..self.packet
         }
     }
 
     /// Words of the packet that its opcode reads.
     pub(super) fn words(packet: &Packet) -> usize {
-        let transfers = packet.opcode().is_some_and(Opcode::is_transfer);
-        if transfers { 8 } else { 3 }
+        let has_operands = |opcode: Opcode| opcode.is_transfer() || opcode == Opcode::Dispatch;
+        if packet.opcode().is_some_and(has_operands) {
+            8
+        } else {
+            3
+        }
     }
 }

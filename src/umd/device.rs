@@ -1,9 +1,9 @@
 //! Device: what an application opens on an adapter.
 
-use super::{Allocation, Fence, HwQueue, Timeout};
+use super::{Allocation, Fence, HwQueue, Kernel, Timeout};
 use crate::abi::HandleAccess;
 use crate::abi::wddm::{CreateHwQueueFlags, DeviceExecutionState};
-use crate::os::{self, EndError, FenceMemory, FenceTerms, SharedHandle};
+use crate::os::{self, EndError, FenceMemory, FenceTerms, KernelCode, SharedHandle};
 use crate::sync::Arc;
 
 /// Why something could not be created.
@@ -248,6 +248,17 @@ impl Device {
     pub fn create_allocation(&self, bytes: u64) -> Result<Allocation, CreateError> {
         let object = os::Allocation::create(&self.process, bytes)?;
         Ok(Allocation::new(object))
+    }
+
+    /// Registers a kernel with every engine of the adapter: a compute shader, whose workgroups command lists
+    /// [`dispatch`](super::CommandList::dispatch). Queues go on meanwhile.
+    ///
+    /// # Errors
+    /// No SPIR-V, parameters that cannot be, 64 kernels on the adapter, engines that run none, or the Vulkan
+    /// driver's reason.
+    pub fn create_kernel(&self, code: KernelCode) -> Result<Kernel, CreateError> {
+        let object = os::Kernel::create(&self.process, &Arc::new(code))?;
+        Ok(Kernel::new(object))
     }
 
     /// Creates a hardware queue for user-mode submission with the default options, and connects

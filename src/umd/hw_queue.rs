@@ -4,9 +4,10 @@
 //! to N + 1; N + 1 published as last queued value; the write index; the doorbell; then its status.
 
 use super::command_list::Command;
-use super::{CommandList, CreateError, Fence, RingError, SubmitError, Timeout};
+use super::{Allocation, CommandList, CreateError, Fence, RingError, SubmitError, Timeout};
 use crate::abi::{
-    Doorbell, DoorbellStatus, LogTypes, PACKET_BYTES, QueueProgress, RingControl, RingIndex,
+    Dispatch, Doorbell, DoorbellStatus, LogTypes, PACKET_BYTES, QueueProgress, RingControl,
+    RingIndex,
 };
 use crate::os::{self, LogRead, WaitError};
 use crate::shared::{Block, ReadBlock};
@@ -29,6 +30,8 @@ pub struct HwQueue {
     /// Write index after each submission in the ring, and its progress value.
     submissions: VecDeque<(u64, u64)>,
     progress_fence: Fence,
+    /// Of dispatches, [`Dispatch::MOST_PARAMETER_BYTES`] for each packet of the ring; made when the first comes.
+    parameters: Option<Allocation>,
     queue: Arc<os::HwQueue>,
 }
 
@@ -51,6 +54,7 @@ impl HwQueue {
             queued_value: 0,
             submissions: VecDeque::new(),
             progress_fence: Fence::new(Arc::clone(queue.progress_fence())),
+            parameters: None,
             queue,
         }
     }
@@ -196,11 +200,30 @@ impl HwQueue {
         if needed > room {
             return Err(SubmitError::Full { needed, room });
         }
+        if list.has_parameters() && self.parameters.is_none() {
+            let bytes = self.ring.capacity() * Dispatch::MOST_PARAMETER_BYTES;
+            let process = self.progress_fence.object().process();
+            let made = os::Allocation::create(process, bytes);
+            self.parameters = Some(Allocation::new(made.map_err(CreateError::from)?));
+        }
         let value = self.queued_value + 1;
         let end = Command::progress(self.progress_fence.handle(), value);
         let mut write = self.write;
         for command in list.commands.iter().chain([&end]) {
-            let packet = command.packet(&mut self.waits, &mut self.signals);
+            let mut packet = command.packet(&mut self.waits, &mut self.signals);
+            if let (Some(parameters), Some(memory)) =
+                (list.parameters_of(command), &self.parameters)
+            {
+                // Free as the packet's own place is: the engine has copied what was there.
+                let offset = self.ring.slot(write) * Dispatch::MOST_PARAMETER_BYTES;
+                memory.write(offset, parameters.words());
+                packet = Dispatch::with_parameters(
+                    packet,
+                    (memory.handle(), offset),
+                    parameters.bytes() as u32,
+                    parameters.references(),
+                );
+            }
             let at = self.ring.slot(write) * PACKET_BYTES;
             self.packets
                 .put_words(at, &packet.words()[..Command::words(&packet)]);

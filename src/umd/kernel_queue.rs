@@ -72,18 +72,27 @@ impl KernelQueue {
     /// Records the commands of a list: fills, copies, time stamps.
     ///
     /// # Errors
-    /// A wait or signal of a native fence among them, or what another device has opened; then none is
-    /// recorded.
+    /// A wait or signal of a native fence, or a dispatch among them, or what another device has opened; then none
+    /// is recorded.
     pub fn record(&mut self, list: &CommandList) -> Result<&mut Self, KernelQueueError> {
         let packets = list.packets();
         let names_fence = |packet: &Packet| match packet.opcode() {
             Some(Opcode::Wait | Opcode::Signal | Opcode::Progress) | None => true,
-            Some(Opcode::Nop | Opcode::Timestamp | Opcode::Fill | Opcode::Copy | Opcode::Stall) => {
-                false
-            }
+            Some(
+                Opcode::Nop
+                | Opcode::Timestamp
+                | Opcode::Fill
+                | Opcode::Copy
+                | Opcode::Stall
+                | Opcode::Dispatch,
+            ) => false,
         };
+        let is_dispatch = |packet: Packet| packet.opcode() == Some(Opcode::Dispatch);
         if packets.clone().any(|packet| names_fence(&packet)) {
             return Err(KernelQueueError::NativeFence);
+        }
+        if packets.clone().any(is_dispatch) {
+            return Err(KernelQueueError::Dispatch);
         }
         if !list.is_of(self.queue.progress_fence().process()) {
             return Err(KernelQueueError::OtherDevice);

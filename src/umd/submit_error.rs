@@ -29,6 +29,9 @@ pub enum SubmitError {
          queue, or open a shared fence there"
     )]
     OtherDevice,
+    /// There is no memory for parameters of dispatches.
+    #[error("no memory for the parameters of dispatches: {0}")]
+    Parameters(#[from] CreateError),
     /// The queue was stopped at a packet: destroy it and make it anew.
     #[error("the queue was stopped: {0}")]
     Faulted(QueueFault),

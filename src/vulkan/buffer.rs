@@ -151,6 +151,10 @@ impl Buffer {
         }
     }
 
+    pub(super) fn device(&self) -> &Arc<Device> {
+        &self.device
+    }
+
     pub(super) fn raw(&self) -> vk::Buffer {
         self.raw
     }

@@ -37,6 +37,11 @@ pub enum Recorded {
     Push(Vec<u8>),
     /// `vkCmdDispatch`, in workgroups.
     Dispatch([u32; 3]),
+    /// `vkCmdDispatchIndirect`, whose workgroups stand in a buffer.
+    DispatchIndirect {
+        /// Where.
+        offset: u64,
+    },
     /// `vkCmdFillBuffer` of a whole buffer.
     Fill {
         /// The buffer's length.
@@ -229,6 +234,31 @@ impl CommandRecorder {
                 .cmd_dispatch(self.inner.raw, x, y, z);
         };
         self.recorded(Recorded::Dispatch([x, y, z]))
+    }
+
+    /// Runs the bound pipeline in as many workgroups as the three words of 32 bits at byte `offset` of `counts`
+    /// say when it comes to it, and keeps the buffer.
+    ///
+    /// # Panics
+    /// No pipeline is bound, the buffer is of another device, or the words do not lie in it at a multiple of 4.
+    #[must_use]
+    pub fn dispatch_indirect(mut self, counts: &Arc<Buffer>, offset: u64) -> Self {
+        assert!(self.bound.is_some(), "a dispatch needs a bound pipeline");
+        self.inner.must_share_device(counts.device(), "a buffer");
+        let end = offset.checked_add(12);
+        assert!(
+            offset.is_multiple_of(4) && end.is_some_and(|end| end <= counts.bytes()),
+            "the counts of a dispatch are no words of the buffer"
+        );
+        // SAFETY: as above; the words lie in the buffer, which was made for this and is kept below.
+        unsafe {
+            self.inner
+                .device
+                .raw()
+                .cmd_dispatch_indirect(self.inner.raw, counts.raw(), offset);
+        };
+        self.inner.kept.push(Arc::clone(counts) as _);
+        self.recorded(Recorded::DispatchIndirect { offset })
     }
 
     /// Fills all of `buffer` with `word`. The caller keeps the buffer until that is done.

@@ -58,7 +58,8 @@ impl ComputePipeline {
             device: Arc::clone(device),
         };
         let module_info = vk::ShaderModuleCreateInfo::default().code(spirv);
-        // SAFETY: the device is alive; the words are SPIR-V that this program ships.
+        // SAFETY: the device is alive; the words are SPIR-V that this program ships, or a kernel of its user,
+        // who is trusted as the process is (`decisions.md` 26).
         let module = unsafe { device.raw().create_shader_module(&module_info, None) }
             .map_err(|e| refused("vkCreateShaderModule", e))?;
         let result = compile(device, module, inner.layout, spec);

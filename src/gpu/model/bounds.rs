@@ -114,7 +114,7 @@ impl Bounds {
             return Ok(());
         }
         self.search(memory, |access, va, _| {
-            let is_it = !access.has(HandleAccess::ALLOCATION) && va == current_value;
+            let is_it = access.kind() == HandleAccess::FULL && va == current_value;
             if is_it {
                 lock(&self.opened).insert(current_value);
             }

@@ -6,6 +6,7 @@
 use super::bounds::Bounds;
 use super::clock::{ModelClock, Ticks};
 use super::cut::Passes;
+use super::dispatch::Released;
 use super::memory::ModelMemory;
 use super::transfer::Job;
 use super::violation::Checked;
@@ -90,6 +91,14 @@ pub(in crate::gpu) struct Shared {
     pub(super) job_shares: PlainWord,
     /// The lane that is in a stall, see `stall.rs`.
     pub(super) staller: PlainWord,
+    /// Claims of dispatches, as `claim`; see `dispatch.rs`.
+    pub(super) dispatch_claim: [PlainWord; 2],
+    /// `s_dispatch_ready`: whether the claimer has got one ready.
+    pub(super) dispatch_ready: PlainWord,
+    /// Which: `d_…`.
+    pub(super) ready: plain::Mutex<Option<Released>>,
+    /// The one that the round has released.
+    pub(in crate::gpu) released: plain::Mutex<Option<Released>>,
 }
 
 impl Shared {
@@ -112,6 +121,10 @@ impl Shared {
             job: plain::Mutex::default(),
             job_shares: PlainWord::default(),
             staller: PlainWord::default(),
+            dispatch_claim: Default::default(),
+            dispatch_ready: PlainWord::default(),
+            ready: plain::Mutex::default(),
+            released: plain::Mutex::default(),
         }
     }
 }
@@ -138,6 +151,10 @@ pub(in crate::gpu) struct Globals<'a> {
     pub(super) verbose: bool,
     /// `STALLS`.
     pub(super) stalls: bool,
+    /// `DISPATCHES`.
+    pub(super) dispatches: bool,
+    /// `push.round`.
+    pub(super) round: u64,
     pub(in crate::gpu) control_va: u64,
     pub(super) report_va: u64,
     pub(super) run_list_va: u64,
@@ -153,6 +170,7 @@ impl<'a> Globals<'a> {
         control_va: u64,
         options: &ModelOptions,
         work: SliceWork,
+        round: u64,
     ) -> Self {
         Self {
             memory,
@@ -161,9 +179,11 @@ impl<'a> Globals<'a> {
             lanes: options.lanes,
             rounds: options.rounds,
             quantum: options.quantum,
-            transfers: work.transfers,
-            verbose: work.verbose,
+            transfers: work.transfers || work.dispatches,
+            verbose: work.verbose || work.dispatches,
             stalls: options.stalls,
+            dispatches: work.dispatches,
+            round,
             control_va,
             report_va: 0,
             run_list_va: 0,
@@ -222,7 +242,7 @@ pub(super) struct QueueRegisters {
     pub(super) queued_log_index: u64,
     pub(super) observed: u64,
     pub(super) progress_value: u64,
-    /// What is done of the head: bytes of a transfer, passes of a stall.
+    /// What is done of the head: bytes of a transfer, passes of a stall, or `RELEASED`.
     pub(super) transferred: u64,
     /// What ABORT was when it went into the stall at the head, + 1; 0: it did not.
     pub(super) stall_abort: u64,

@@ -4,6 +4,7 @@
 //! posts, and votes for an end.
 
 use super::adopt::adopt;
+use super::dispatch::{DISPATCH_PASSES, DISPATCH_PATIENCE, begin_round};
 use super::lane::{Globals, Lane, RAISES, Shared};
 use super::raise::store_record;
 use super::stall::begin_stalls;
@@ -44,6 +45,13 @@ pub(super) struct Leader<'a> {
     answers: u64,
     /// Parts of transfers.
     parts: u64,
+    dispatches: u64,
+    /// Executions for which a dispatch stood, whatever others did.
+    held_back: u64,
+    /// Of the rounds before.
+    before_passes: u64,
+    /// Of the rounds before.
+    before_iterations: u64,
     /// A record was published, or lost.
     raised: bool,
     /// Which ends the slice.
@@ -73,10 +81,11 @@ impl<'a> Leader<'a> {
         s.backward.set(0);
         s.end.set(SliceReason::Cut as u64);
         s.claim[1].set(NO_CLAIM);
+        s.dispatch_claim[1].set(NO_CLAIM);
         if g.stalls {
             begin_stalls(g, s)?;
         }
-        Ok(Self {
+        let mut leader = Self {
             g,
             s,
             record_write: g.peek(report + EngineReport::RECORD_WRITE)?,
@@ -102,7 +111,31 @@ impl<'a> Leader<'a> {
             request: g.peek(args + SliceArgs::REQUEST)?,
             pass_budget: g.peek(args + SliceArgs::PASS_BUDGET)?,
             time_budget: g.peek(args + SliceArgs::TIME_BUDGET)?,
-        })
+            dispatches: 0,
+            held_back: 0,
+            before_passes: 0,
+            before_iterations: 0,
+        };
+        if g.dispatches {
+            begin_round(g, s)?;
+            if g.round != 0 {
+                leader.go_on_counting(slot)?;
+            }
+        }
+        Ok(leader)
+    }
+
+    /// A round counts on from the ones before: the OS sees one slice.
+    fn go_on_counting(&mut self, slot: u64) -> Checked<()> {
+        let result = self.g.report_va + EngineReport::slice_result(slot);
+        let before = |offset| self.g.peek(result + offset);
+        self.before_passes = before(SliceResult::PASSES)?;
+        self.before_iterations = before(SliceResult::ITERATIONS)?;
+        self.answers = before(SliceResult::ANSWERS)?;
+        self.parts = before(SliceResult::PARTS)?;
+        self.dispatches = before(SliceResult::DISPATCHES)?;
+        self.began = before(SliceResult::BEGIN_TICKS)?;
+        Ok(())
     }
 
     fn record_ring_has(&mut self, records: u64) -> Checked<bool> {
@@ -202,7 +235,8 @@ impl<'a> Leader<'a> {
         let (g, s) = (self.g, self.s);
         let ticks = lane.ticks.now(g);
         self.passes += self.fixed_passes + s.progress.get().max(u64::from(PATIENCE));
-        if s.progress.get() != 0 {
+        let stepped = s.progress.get() != 0;
+        if stepped {
             // The vote before the first execution counts as one.
             self.answers += u64::from(self.idle_iterations > 1);
             self.last_step = ticks;
@@ -216,6 +250,12 @@ impl<'a> Leader<'a> {
         let found_nothing = self.idle_iterations > whole_look;
         let stands_at_transfer = !g.transfers && s.claim_made(lane.iterations) != NO_CLAIM;
         s.claim[(lane.iterations & 1) as usize].set(NO_CLAIM);
+        let stands_at_dispatch = s.dispatch_claim_made(lane.iterations) != NO_CLAIM;
+        s.dispatch_claim[(lane.iterations & 1) as usize].set(NO_CLAIM);
+        if stands_at_dispatch {
+            self.held_back += 1;
+            self.passes += if g.dispatches { DISPATCH_PASSES } else { 0 };
+        }
         let spent = self.passes >= self.pass_budget || ticks - self.began >= self.time_budget;
         self.raised |= raised;
         Ok(if lane.iterations == 0 {
@@ -228,6 +268,12 @@ impl<'a> Leader<'a> {
             SliceReason::Request
         } else if stands_at_transfer {
             SliceReason::Transfer
+        } else if stands_at_dispatch
+            && (!g.dispatches
+                || !(spent && g.round != 0) && (!stepped || self.held_back > DISPATCH_PATIENCE))
+        {
+            // What other queues can do beside it, they have done.
+            SliceReason::Dispatch
         } else if found_nothing && (spent || ticks - self.last_step >= self.window) {
             SliceReason::Idle
         } else if spent && lane.iterations > u64::from(whole_look) {
@@ -243,6 +289,11 @@ impl<'a> Leader<'a> {
         let vote = self.vote(lane, raised)?;
         self.s.end.set(vote as u64);
         Ok(vote)
+    }
+
+    /// The round has released a dispatch.
+    pub(super) fn count_dispatch(&mut self) {
+        self.dispatches += 1;
     }
 
     /// A part of a transfer was done, in so many passes.
@@ -265,14 +316,21 @@ impl<'a> Leader<'a> {
             self.backward + s.backward.get(),
         )?;
         let result = report + EngineReport::slice_result(slot);
-        g.put(result + SliceResult::PASSES, self.passes)?;
-        g.put(result + SliceResult::ITERATIONS, lane.iterations)?;
+        g.put(
+            result + SliceResult::PASSES,
+            self.before_passes + self.passes,
+        )?;
+        let iterations = self.before_iterations + lane.iterations;
+        g.put(result + SliceResult::ITERATIONS, iterations)?;
         g.put(result + SliceResult::BEGIN_TICKS, self.began)?;
         g.put(result + SliceResult::END_TICKS, lane.ticks.now(g))?;
         g.put(result + SliceResult::ANSWERS, self.answers)?;
         g.put(result + SliceResult::PARTS, self.parts)?;
         let stands = s.claim_made(lane.iterations) != NO_CLAIM;
         g.put(result + SliceResult::STANDS_AT_TRANSFER, u64::from(stands))?;
+        g.put(result + SliceResult::DISPATCHES, self.dispatches)?;
+        let stands = s.dispatch_claim_made(lane.iterations) != NO_CLAIM;
+        g.put(result + SliceResult::STANDS_AT_DISPATCH, u64::from(stands))?;
         g.put(report + EngineReport::LAST_REASON, reason as u64)?;
         g.publish(result + SliceResult::REASON, reason as u64)
     }

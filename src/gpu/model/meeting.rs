@@ -33,7 +33,7 @@ impl Meeting {
     }
 
     /// Returns when all lanes have come; with the violation of one that never will.
-    pub(super) fn meet(&self) -> Checked<()> {
+    pub(in crate::gpu) fn meet(&self) -> Checked<()> {
         if self.lanes == 1 {
             return Ok(());
         }

@@ -9,7 +9,7 @@ use crate::abi::{
 };
 
 /// What is wrong with a handle of this generation, given its entry's meta word, where it must be of
-/// this kind: `ALLOCATION`, or `FULL` for a fence.
+/// this kind: `ALLOCATION`, `KERNEL`, or `FULL` for a fence.
 pub(super) fn handle_fault(generation: u32, meta: u64, kind: HandleAccess) -> Option<FaultCode> {
     let access = HandleAccess((meta >> 32) as u32);
     if meta as u32 == 0 || generation == 0 {
@@ -17,8 +17,7 @@ pub(super) fn handle_fault(generation: u32, meta: u64, kind: HandleAccess) -> Op
     } else if meta as u32 != generation || access.has(HandleAccess::CLOSED) {
         Some(FaultCode::StaleHandle)
     } else {
-        let is_allocation = access.has(HandleAccess::ALLOCATION);
-        (is_allocation != kind.has(HandleAccess::ALLOCATION)).then_some(FaultCode::Handle)
+        (access.kind() != kind).then_some(FaultCode::Handle)
     }
 }
 
@@ -79,7 +78,8 @@ impl Lane<'_> {
                 | Opcode::Timestamp
                 | Opcode::Fill
                 | Opcode::Copy
-                | Opcode::Stall,
+                | Opcode::Stall
+                | Opcode::Dispatch,
             )
             | None => false,
         };

@@ -53,7 +53,7 @@ impl<'a> Lane<'a> {
             quantum: 0,
             ticks: Ticks(base_ticks),
             iterations: 0,
-            turn: g.peek(args + SliceArgs::SLICE)? as u32 % g.lanes,
+            turn: (g.peek(args + SliceArgs::SLICE)? + g.round) as u32 % g.lanes,
             transfer_bytes: 0,
             stepped: false,
             rounds: 0,
@@ -82,7 +82,7 @@ impl<'a> Lane<'a> {
         if places != 0 {
             // Slices begin at the lane's queues by turns, or one that ends every slice starved the
             // others.
-            lane.cursor = g.peek(args + SliceArgs::SLICE)? as u32 % places;
+            lane.cursor = (g.peek(args + SliceArgs::SLICE)? + g.round) as u32 % places;
             lane.load_queue(lane.cursor)?;
         }
         Ok(lane)
@@ -100,6 +100,7 @@ impl<'a> Lane<'a> {
             self.do_stall()?;
         }
         self.claim_transfer();
+        self.claim_dispatch()?;
         self.raise_what_was_noted()?;
         if self.stepped {
             self.s.progress.raise_to(self.rounds + 1);
@@ -123,13 +124,22 @@ pub(in crate::gpu) fn run_slice(mut globals: Globals<'_>, s: &Shared, slot: u64)
         .collect::<Checked<Vec<_>>>()?;
     let mut leader = Leader::begin(g, s, slot, lanes[0].ticks.0)?;
     let reason = loop {
-        let vote = leader.control(&mut lanes[0])?;
+        let mut vote = leader.control(&mut lanes[0])?;
         if g.transfers && lanes[0].iterations != 0 {
             lanes.iter_mut().try_for_each(Lane::prepare_part)?;
         }
+        if g.dispatches && lanes[0].iterations != 0 {
+            lanes.iter_mut().try_for_each(Lane::prepare_dispatch)?;
+        }
         // meet
+        vote = g.vote_of_the_ready(s, vote);
         for lane in &mut lanes {
             lane.stepped = false;
+        }
+        // Before a part is done, with which the turns go on.
+        if g.releases(vote) {
+            leader.count_dispatch();
+            lanes.iter_mut().try_for_each(Lane::release_dispatch)?;
         }
         if g.transfers && s.claim_made(lanes[0].iterations) != NO_CLAIM {
             do_part(g, &lanes)?;
@@ -212,9 +222,19 @@ pub(in crate::gpu) fn run_lane(
         if g.transfers && lane.iterations != 0 {
             lane.prepare_part()?;
         }
+        if g.dispatches && lane.iterations != 0 {
+            lane.prepare_dispatch()?;
+        }
         meeting.meet()?;
         let end = SliceReason::from_word(s.end.get()).unwrap_or(SliceReason::Cut);
+        let end = g.vote_of_the_ready(s, end);
         lane.stepped = false;
+        if g.releases(end) {
+            if let Some(leader) = &mut leader {
+                leader.count_dispatch();
+            }
+            lane.release_dispatch()?;
+        }
         if g.transfers && s.claim_made(lane.iterations) != NO_CLAIM {
             let mut pass = 0;
             while lane.share_pass(pass)? {

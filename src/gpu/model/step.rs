@@ -7,8 +7,8 @@
 use super::lane::{Lane, NO_QUEUE, RAISES, Raised, Resolved};
 use super::violation::Checked;
 use crate::abi::{
-    FaultCode, HandleAccess, LocalHandle, LogEntry, LogHeader, LogOperation, Opcode, Packet,
-    QueueProgress, QueueStatus, StallKind,
+    Dispatch, FaultCode, HandleAccess, LocalHandle, LogEntry, LogHeader, LogOperation, Opcode,
+    Packet, QueueProgress, QueueStatus, StallKind,
 };
 use crate::sync::{Ordering, fence};
 
@@ -22,13 +22,12 @@ pub(super) const PATIENCE: u32 = 8;
     reason = "the shader's masks, one a name"
 )]
 struct Request {
-    opcode: Option<Opcode>,
     handle: u32,
     is_wait: bool,
     is_progress: bool,
     stores: bool,
     names_fence: bool,
-    /// Its fence is resolved; a transfer or stall is never done by a step.
+    /// Its fence is resolved; a transfer, stall or dispatch is never done by a step.
     known: bool,
     /// `access`, `cv`, and what the comparison needs.
     fence: Resolved,
@@ -83,7 +82,10 @@ impl Lane<'_> {
         let known = if names_fence {
             handle == fence.handle && LocalHandle::from_raw(handle).generation() != 0
         } else {
-            !opcode.is_some_and(Opcode::is_transfer) && !stalls
+            // A dispatch that was released was done when this round began.
+            let is_dispatch = opcode == Some(Opcode::Dispatch);
+            let is_done = self.q.transferred == Dispatch::RELEASED;
+            !opcode.is_some_and(Opcode::is_transfer) && !stalls && (!is_dispatch || is_done)
         };
         let (number, denied) = if is_wait {
             (self.q.wait_number, HandleAccess::NO_WAIT)
@@ -105,7 +107,6 @@ impl Lane<'_> {
             fault = Some(FaultCode::AccessDenied);
         }
         Request {
-            opcode,
             handle,
             is_wait,
             is_progress,
@@ -232,7 +233,7 @@ impl Lane<'_> {
 
         // One look serves all: the write index of an empty queue, CurrentValue of a fence packet.
         let mut seen = 0;
-        if goes && r.opcode != Some(Opcode::Nop) {
+        if goes && (r.names_fence || !have) {
             seen = if have {
                 self.look_at_current_value(&r)?
             } else {

@@ -32,14 +32,24 @@ pub(super) struct Job {
 
 /// An allocation that a handle names.
 #[derive(Clone, Copy, Debug)]
-struct Extent {
+pub(super) struct Extent {
     va: u64,
     bytes: u64,
 }
 
 impl Extent {
+    /// The address of a byte of it.
+    pub(super) fn at(self, offset: u64) -> u64 {
+        self.va + offset
+    }
+
+    /// Whether it has the byte, or ends there.
+    pub(super) fn has(self, offset: u64) -> bool {
+        offset <= self.bytes
+    }
+
     /// Whether the bytes are words of the extent.
-    fn holds(self, offset: u64, bytes: u64) -> bool {
+    pub(super) fn holds(self, offset: u64, bytes: u64) -> bool {
         (offset | bytes).is_multiple_of(8) && offset <= self.bytes && bytes <= self.bytes - offset
     }
 }
@@ -53,7 +63,7 @@ impl Shared {
 
 impl Lane<'_> {
     /// `Err` is what is wrong with the handle.
-    fn resolve_allocation(&self, word: u64) -> Checked<Result<Extent, FaultCode>> {
+    pub(super) fn resolve_allocation(&self, word: u64) -> Checked<Result<Extent, FaultCode>> {
         let handle = LocalHandle::from_raw(word as u32);
         let named = self.look_up(handle)?;
         let fault = if word >> 32 == 0 {
@@ -117,7 +127,7 @@ impl Lane<'_> {
     }
 
     /// Of all lanes, whose turn it is comes first.
-    fn place_in_turns(&self) -> u64 {
+    pub(super) fn place_in_turns(&self) -> u64 {
         u64::from((self.id + self.g.lanes - self.turn) % self.g.lanes)
     }
 

@@ -13,9 +13,11 @@ pub(super) struct Habits {
     pub(super) vain: u64,
     /// Slices in a row that would do transfers and found none.
     untransferred: u64,
+    /// Slices in a row that would make dispatches and found none.
+    undispatched: u64,
 }
 
-/// Slices that do transfers after the last one, since what came once comes again, and the first slice
+/// Slices that do transfers, or make dispatches, after the last one, since what came once comes again, and the first slice
 /// that meets one ends in vain.
 const STAYING: u64 = 64;
 
@@ -26,6 +28,7 @@ impl Default for Habits {
             answered: false,
             vain: 0,
             untransferred: STAYING,
+            undispatched: STAYING,
         }
     }
 }
@@ -43,6 +46,16 @@ impl Habits {
         } else {
             (self.untransferred + 1).min(STAYING)
         };
+        self.undispatched = if result.dispatches > 0 || result.stands_at_dispatch != 0 {
+            0
+        } else {
+            (self.undispatched + 1).min(STAYING)
+        };
+    }
+
+    /// Whether the next slice makes dispatches.
+    pub(super) fn dispatches(&self) -> bool {
+        self.undispatched < STAYING
     }
 
     /// Whether the next slice does transfers.

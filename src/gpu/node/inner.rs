@@ -2,13 +2,14 @@
 
 use super::allocations::KnownAllocation;
 use super::habits::Habits;
+use super::kernels::KnownKernel;
 use super::mappings::Mappings;
 use super::retirement::Retirement;
 use super::signs_of_life::Shown;
 use super::status::Asked;
 use super::suspend::Departures;
 use super::{NodeCounters, SliceInFlight};
-use crate::abi::{AllocationId, FenceId, ObjectId, SLICE_SLOTS};
+use crate::abi::{AllocationId, FenceId, KernelId, ObjectId, SLICE_SLOTS};
 use crate::gpu::choice::{Choice, Chooser};
 use crate::gpu::fence_table::FenceTable;
 use crate::gpu::handle_table::HandleTable;
@@ -100,6 +101,7 @@ pub(super) struct Inner {
     pub(super) fences: FenceTable,
     pub(super) known: HashMap<u32, KnownFence>,
     pub(super) allocations: HashMap<AllocationId, KnownAllocation>,
+    pub(super) kernels: HashMap<KernelId, KnownKernel>,
     pub(super) handles: HashMap<u64, HandleTable>,
     pub(super) mappings: Mappings,
     /// Of the system process.
@@ -148,6 +150,7 @@ impl Inner {
             fences: FenceTable::new(control),
             known: HashMap::new(),
             allocations: HashMap::new(),
+            kernels: HashMap::new(),
             handles: HashMap::new(),
             mappings: Mappings::default(),
             beside: Mappings::default(),
@@ -233,6 +236,7 @@ impl Inner {
                     Some((known.current_value_va(), known.entry.0))
                 }
                 ObjectId::Allocation(id) => self.allocations.get(&id).map(KnownAllocation::place),
+                ObjectId::Kernel(id) => self.kernels.get(&id).map(|kernel| kernel.place()),
                 ObjectId::Handle(..) => None,
             });
         }

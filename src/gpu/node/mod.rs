@@ -16,6 +16,7 @@ mod fences;
 mod habits;
 mod inner;
 mod interrupts;
+mod kernels;
 mod logs;
 mod mappings;
 mod parking;
@@ -40,7 +41,7 @@ pub use suspend::Suspension;
 
 use super::{
     ContextKind, Crowd, Engine, EngineBlock, EngineCaps, EngineLost, EngineMapping, EngineState,
-    EngineWord, GpuVa, HeldEngine, MapError, Reaper, SaveArea,
+    EngineWord, GpuVa, HeldEngine, KernelError, Kernels, MapError, Reaper, SaveArea,
 };
 use crate::abi::{EngineControl, EngineReport, QueueDescriptor, WordGroup};
 use crate::shared::{Block, Pool, PoolPlace, Providers, Region};
@@ -67,6 +68,9 @@ pub enum NodeError {
     /// Slices may know queues of the context.
     #[error("the context may be on the engine still: suspend it, and wait until it is")]
     NotSuspended,
+    /// The engine does not take a kernel.
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
     /// The engine is lost.
     #[error(transparent)]
     Lost(#[from] EngineLost),
@@ -93,6 +97,10 @@ pub struct Node {
     descriptors: Pool,
     /// Of contexts that the OS makes no save area for.
     save_areas: Pool,
+    /// Whoever changes what the engine has takes turns.
+    registering: Mutex<()>,
+    /// What it has, and each that takes its place. Taken before `inner`.
+    kernels: Mutex<Kernels>,
     /// Where its engine ends when another has taken its place; none does without.
     reaper: plain::Mutex<Option<Arc<Reaper>>>,
 }
@@ -140,6 +148,8 @@ impl Node {
             records_taken: AtomicU64::new(0),
             descriptors,
             save_areas,
+            registering: Mutex::default(),
+            kernels: Mutex::default(),
             reaper: plain::Mutex::default(),
             inner: Mutex::new(inner),
         };

@@ -7,7 +7,7 @@
 
 use super::allocations::KnownAllocation;
 use super::inner::{Inner, KnownFence};
-use crate::abi::{AllocationId, FenceId, LocalHandle, ObjectId};
+use crate::abi::{AllocationId, FenceId, KernelId, LocalHandle, ObjectId};
 use crate::gpu::handle_table::HandleTable;
 use crate::sync::MutexGuard;
 use std::collections::VecDeque;
@@ -34,6 +34,13 @@ impl Kept {
         Self {
             object: Some(ObjectId::Allocation(id)),
             _allocation: known,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn kernel(id: KernelId) -> Self {
+        Self {
+            object: Some(ObjectId::Kernel(id)),
             ..Self::default()
         }
     }

@@ -125,6 +125,7 @@ impl Node {
             queues,
             transfers: transfers || has_paging,
             verbose: inner.run_list.active().any(|queue| queue.is_verbose()),
+            dispatches: inner.habits.dispatches(),
         };
         if inner.engine.start(slice, work).is_err() {
             self.lose_device(inner);

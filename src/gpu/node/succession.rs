@@ -16,7 +16,7 @@ use crate::abi::{DoorbellStatus, LocalHandle, ObjectId};
 use crate::gpu::handle_table::HandleTable;
 use crate::gpu::spare_engines::WARM_SLICES;
 use crate::gpu::{
-    Engine, EngineAddress, GpuVa, HeldEngine, MapError, QueueSlot, Reaper, SliceReport,
+    Engine, EngineAddress, GpuVa, HeldEngine, KernelError, MapError, QueueSlot, Reaper, SliceReport,
 };
 use crate::shared::RegionError;
 use crate::sync::{Arc, lock, plain};
@@ -36,6 +36,9 @@ pub enum ReplaceError {
     /// The new engine does not take the memory.
     #[error("the new engine does not take the memory of the one before: {0}")]
     Map(#[from] MapError),
+    /// The new engine does not take the kernels.
+    #[error("the new engine does not take the kernels of the one before: {0}")]
+    Kernel(#[from] KernelError),
     /// The node is being stopped, or its engine is not one that is replaced.
     #[error("the node has no engine that could be replaced now")]
     NotNow,
@@ -80,6 +83,7 @@ impl Node {
     ) -> Result<Replaced, ReplaceError> {
         let reaper = plain::lock(&self.reaper).clone();
         let reaper = reaper.ok_or(ReplaceError::NotNow)?;
+        let kernels = lock(&self.kernels);
         let mut guard = lock(&self.inner);
         let inner = &mut *guard;
         if inner.life == Life::Stopping {
@@ -105,6 +109,7 @@ impl Node {
         let (control, report) = (addresses[0].va, addresses[1].va);
         let words = self.control.host();
         attach(spare.as_mut(), words, control, report, inner.submitted)?;
+        spare.set_kernels(&kernels)?;
         if queues.iter().any(|queue| queue.is_verbose()) {
             spare.prepare_verbose()?;
         }
@@ -254,7 +259,7 @@ impl Inner {
     fn named_by(&self, queue: &QueueSlot, handle: LocalHandle) -> Option<&KnownFence> {
         match self.handles.get(&queue.process())?.object(handle)? {
             ObjectId::Fence(fence) => self.known.get(&fence.slot),
-            ObjectId::Allocation(_) | ObjectId::Handle(..) => None,
+            ObjectId::Allocation(_) | ObjectId::Kernel(_) | ObjectId::Handle(..) => None,
         }
     }
 }

@@ -4,17 +4,22 @@
 use super::embed::{Shader, fnv1a, words};
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/engine_control.glsl")) == 0x02a4_0419_c690_e671,
+    fnv1a(include_bytes!("../../../shaders/abi/dispatch.glsl")) == 0x3442_a855_059e_58ae,
+    "shader source abi/dispatch.glsl changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/abi/engine_control.glsl")) == 0xdefa_35d8_7256_9915,
     "shader source abi/engine_control.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/engine_report.glsl")) == 0xf56c_f3ca_2567_e077,
+    fnv1a(include_bytes!("../../../shaders/abi/engine_report.glsl")) == 0x9049_a0b5_c18f_02e5,
     "shader source abi/engine_report.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/fault.glsl")) == 0x05fb_9238_46c0_6611,
+    fnv1a(include_bytes!("../../../shaders/abi/fault.glsl")) == 0x588f_208a_d63f_8683,
     "shader source abi/fault.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -24,7 +29,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/handle_entry.glsl")) == 0x736b_50a2_faaf_8f2d,
+    fnv1a(include_bytes!("../../../shaders/abi/handle_entry.glsl")) == 0x6fed_e508_a055_7b20,
     "shader source abi/handle_entry.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -44,7 +49,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/packet.glsl")) == 0x4fb3_534b_b7e1_5a9c,
+    fnv1a(include_bytes!("../../../shaders/abi/packet.glsl")) == 0x1b44_42cb_5f04_f569,
     "shader source abi/packet.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -54,13 +59,18 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/slice.glsl")) == 0x09f3_782e_acc6_6ce2,
+    fnv1a(include_bytes!("../../../shaders/abi/slice.glsl")) == 0xa3ba_b5fc_7941_e2fa,
     "shader source abi/slice.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
     fnv1a(include_bytes!("../../../shaders/abi/word.glsl")) == 0x028c_ff18_6e84_5dea,
     "shader source abi/word.glsl changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/add_words.comp")) == 0x0084_86e9_5f25_6e31,
+    "shader source add_words.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
@@ -84,7 +94,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine.comp")) == 0x6fad_edab_77ee_69c6,
+    fnv1a(include_bytes!("../../../shaders/engine.comp")) == 0x9e17_bf1b_4bc5_a6e9,
     "shader source engine.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -99,7 +109,12 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/lane.glsl")) == 0x6cbf_f0d4_c297_7576,
+    fnv1a(include_bytes!("../../../shaders/engine/dispatch.glsl")) == 0x096e_0161_66f7_e058,
+    "shader source engine/dispatch.glsl changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/engine/lane.glsl")) == 0x805a_4ffb_1ca7_9eeb,
     "shader source engine/lane.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -109,12 +124,12 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/resolve.glsl")) == 0x9df3_00d2_263f_e622,
+    fnv1a(include_bytes!("../../../shaders/engine/resolve.glsl")) == 0x90f8_ba9e_5d90_4884,
     "shader source engine/resolve.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0x8302_c475_4c1e_d4fa,
+    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0xd165_6794_cae0_9320,
     "shader source engine/slice.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -124,7 +139,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/step.glsl")) == 0x4fdd_a48e_0bc7_16c2,
+    fnv1a(include_bytes!("../../../shaders/engine/step.glsl")) == 0x9273_1a50_dc21_1990,
     "shader source engine/step.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -142,6 +157,22 @@ const _: () = assert!(
     fnv1a(include_bytes!("../../../shaders/long_kernel.comp")) == 0x3e21_c576_d825_5ff8,
     "shader source long_kernel.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spin.comp")) == 0xd930_01f8_f126_f669,
+    "shader source spin.comp changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/add_words.spv")) == 0xb125_9a28_cef2_de92,
+    "spv/add_words.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/add_words.comp`.
+pub static ADD_WORDS: Shader = Shader {
+    name: "add_words",
+    words: &words::<497>(include_bytes!("../../../shaders/spv/add_words.spv")),
+};
 
 const _: () = assert!(
     fnv1a(include_bytes!("../../../shaders/spv/bare_copy.spv")) == 0x3ea3_443e_30c7_ee90,
@@ -199,14 +230,14 @@ pub static BARE_STORE_NARROW: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0xcc63_a169_16ee_72a7,
+    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0xbe1a_bfe2_6202_b38d,
     "spv/engine.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/engine.comp`.
 pub static ENGINE: Shader = Shader {
     name: "engine",
-    words: &words::<20_920>(include_bytes!("../../../shaders/spv/engine.spv")),
+    words: &words::<24_782>(include_bytes!("../../../shaders/spv/engine.spv")),
 };
 
 const _: () = assert!(
@@ -220,5 +251,16 @@ pub static LONG_KERNEL: Shader = Shader {
     words: &words::<507>(include_bytes!("../../../shaders/spv/long_kernel.spv")),
 };
 
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/spin.spv")) == 0x0d7b_6b82_e133_d717,
+    "spv/spin.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/spin.comp`.
+pub static SPIN: Shader = Shader {
+    name: "spin",
+    words: &words::<514>(include_bytes!("../../../shaders/spv/spin.spv")),
+};
+
 /// Every shader of this table.
-pub static ALL: &[&Shader] = &[&BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_STORE, &BARE_STORE_NARROW, &ENGINE, &LONG_KERNEL];
+pub static ALL: &[&Shader] = &[&ADD_WORDS, &BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_STORE, &BARE_STORE_NARROW, &ENGINE, &LONG_KERNEL, &SPIN];

@@ -6,7 +6,7 @@
 use native_fence::abi::wddm::FenceStorageSurfaceData;
 use native_fence::abi::{AllocationId, DoorbellStatus, LocalHandle, LogType};
 use native_fence::kmd::{
-    Callbacks, ConnectDoorbell, ContextAllocationId, ContextHandle, CreateAllocation,
+    Callbacks, ConnectDoorbell, ContextAllocationId, ContextHandle, CreateAllocation, CreateKernel,
     CreateContext, CreateDoorbell, CreateHwQueue, CreateKernelQueue, CreateNativeFence,
     CurrentValueUpdate, Ddi, DdiError, DoorbellId, Driver, HwQueueHandle, HwQueueWait,
     MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps, NodeCounters, OpenAllocation,
@@ -146,6 +146,18 @@ impl Ddi for Forwarding {
 
     fn destroy_allocation(&self, global: AllocationId) -> Retirement {
         self.0.destroy_allocation(global)
+    }
+
+    fn create_kernel(&self, args: &CreateKernel<'_>) -> Result<(), DdiError> {
+        self.0.create_kernel(args)
+    }
+
+    fn close_kernel(&self, process: ProcessId, local: LocalHandle) {
+        self.0.close_kernel(process, local);
+    }
+
+    fn destroy_kernel(&self, global: KernelId) -> Retirement {
+        self.0.destroy_kernel(global)
     }
 
     fn destroy_process(&self, process: ProcessId) {

@@ -7,18 +7,21 @@
 use super::book::{Book, Call, Failing, MadeDoorbell, Moment, Passed, SetLog, SpyCallbacks, lock};
 use super::tdr_spy::TdrBook;
 use native_fence::abi::wddm::FenceStorageSurfaceData;
-use native_fence::abi::{AllocationId, DoorbellStatus, FenceId, LocalHandle, LogType, Packet};
+use native_fence::abi::{
+    AllocationId, DoorbellStatus, FenceId, KernelId, LocalHandle, LogType, Packet,
+};
 use native_fence::kmd::published::{
     HwQueueArray, ValueBatch, close_native_fence, destroy_native_fence,
 };
 use native_fence::kmd::{
     Callbacks, ConnectDoorbell, ContextAllocationId, ContextHandle, CreateAllocation,
-    CreateContext, CreateDoorbell, CreateHwQueue, CreateKernelQueue, CreateNativeFence,
-    CurrentValueUpdate, Ddi, DdiError, DoorbellId, HwQueueHandle, HwQueueWait, Interrupt,
-    MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps, NativeFenceSignaled, NodeCounters,
-    OpenAllocation, OpenNativeFence, Place, PreemptCommand, PreemptionCaps, ProcessId, Retirement,
-    SaveAreaMove, SetNativeFenceLogBuffer, SubmitCommand, SuspendContext, Suspension,
-    SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps,
+    CreateContext, CreateDoorbell, CreateHwQueue, CreateKernel, CreateKernelQueue,
+    CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, DoorbellId, HwQueueHandle, HwQueueWait,
+    Interrupt, MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps, NativeFenceSignaled,
+    NodeCounters, OpenAllocation, OpenNativeFence, Place, PreemptCommand, PreemptionCaps,
+    ProcessId, Retirement, SaveAreaMove, SetNativeFenceLogBuffer, SubmitCommand, SuspendContext,
+    Suspension, SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags, UserModeSubmissionCaps,
+    VidSchCaps,
 };
 use native_fence::shared::Providers;
 use std::fmt;
@@ -222,6 +225,18 @@ impl Ddi for DdiSpy {
 
     fn destroy_allocation(&self, global: AllocationId) -> Retirement {
         self.driver.destroy_allocation(global)
+    }
+
+    fn create_kernel(&self, args: &CreateKernel<'_>) -> Result<(), DdiError> {
+        self.driver.create_kernel(args)
+    }
+
+    fn close_kernel(&self, process: ProcessId, local: LocalHandle) {
+        self.driver.close_kernel(process, local);
+    }
+
+    fn destroy_kernel(&self, global: KernelId) -> Retirement {
+        self.driver.destroy_kernel(global)
     }
 
     fn destroy_process(&self, process: ProcessId) {

@@ -7,7 +7,8 @@
 
 use native_fence::abi::Home;
 use native_fence::gpu::{
-    AddressSpace, Engine, EngineAddress, EngineCaps, EngineLost, GpuVa, MapError, SliceWork,
+    AddressSpace, Engine, EngineAddress, EngineCaps, EngineLost, GpuVa, KernelError, Kernels,
+    MapError, SliceWork,
 };
 use native_fence::shared::{Block, Providers, Region};
 use std::collections::VecDeque;
@@ -336,6 +337,10 @@ impl Engine for Handle {
 
     fn prepare_verbose(&self) -> Result<(), MapError> {
         self.0.engine().prepare_verbose()
+    }
+
+    fn set_kernels(&self, kernels: &Kernels) -> Result<(), KernelError> {
+        self.0.engine().set_kernels(kernels)
     }
 
     fn caps(&self) -> EngineCaps {

@@ -1,0 +1,136 @@
+//! Kernel code: what a program registers, and DISPATCH packets run.
+
+use super::ModelKernel;
+use crate::abi::{Dispatch, MAX_KERNELS};
+use crate::sync::Arc;
+use std::fmt::Debug;
+
+/// First word of SPIR-V.
+const SPIRV_MAGIC: u32 = 0x0723_0203;
+
+/// Why a kernel cannot be registered.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KernelError {
+    /// It is not SPIR-V of this machine's byte order.
+    #[error("the kernel is no SPIR-V: its first word is not 0x07230203")]
+    NoSpirv,
+    /// Its parameters are too many, or no words.
+    #[error(
+        "a kernel of {0} bytes of parameters: they must be a multiple of 8 and at most {most}",
+        most = Dispatch::MOST_PARAMETER_BYTES
+    )]
+    ParameterBytes(u32),
+    /// The adapter has as many as it can.
+    #[error("the adapter has {MAX_KERNELS} kernels: drop some first")]
+    TooMany,
+    /// The engines of the adapter run no kernels.
+    #[error("{0} runs no kernels of programs")]
+    Unsupported(&'static str),
+    /// The model runs kernels that are Rust alone.
+    #[error("the model engine has no Rust for this kernel")]
+    NoModel,
+    /// The driver does not take it.
+    #[error("the driver does not take the kernel: {0}")]
+    Refused(String),
+}
+
+/// What a program registers: a compute shader of entry point `main`, without descriptors, whose one push
+/// constant is the address of its parameters.
+#[derive(Clone, Debug)]
+pub struct KernelCode {
+    spirv: Arc<[u32]>,
+    parameter_bytes: u32,
+    model: Option<Arc<dyn ModelKernel>>,
+}
+
+impl KernelCode {
+    /// Of a compiled shader, which takes so many bytes of parameters.
+    ///
+    /// # Errors
+    /// No SPIR-V, or parameters that cannot be.
+    pub fn new(spirv: &[u32], parameter_bytes: u32) -> Result<Self, KernelError> {
+        if spirv.first() != Some(&SPIRV_MAGIC) {
+            return Err(KernelError::NoSpirv);
+        }
+        if u64::from(parameter_bytes) > Dispatch::MOST_PARAMETER_BYTES
+            || !parameter_bytes.is_multiple_of(8)
+        {
+            return Err(KernelError::ParameterBytes(parameter_bytes));
+        }
+        Ok(Self {
+            spirv: spirv.into(),
+            parameter_bytes,
+            model: None,
+        })
+    }
+
+    /// The same, with what the model engine runs in its place.
+    #[must_use]
+    pub fn with_model(self, model: Arc<dyn ModelKernel>) -> Self {
+        Self {
+            model: Some(model),
+            ..self
+        }
+    }
+
+    /// Its words.
+    #[must_use]
+    pub fn spirv(&self) -> &[u32] {
+        &self.spirv
+    }
+
+    /// Bytes of parameters that it takes.
+    #[must_use]
+    pub fn parameter_bytes(&self) -> u32 {
+        self.parameter_bytes
+    }
+
+    pub(super) fn model(&self) -> Option<&Arc<dyn ModelKernel>> {
+        self.model.as_ref()
+    }
+}
+
+/// The kernels that an engine has, by slot.
+#[derive(Clone, Debug, Default)]
+pub struct Kernels(Vec<Option<Arc<KernelCode>>>);
+
+impl Kernels {
+    /// Puts a kernel into the first slot that is free, and gives that.
+    ///
+    /// # Errors
+    /// None is free.
+    pub fn add(&mut self, code: &Arc<KernelCode>) -> Result<u32, KernelError> {
+        let slot = self.0.iter().position(Option::is_none);
+        let slot = slot.unwrap_or(self.0.len());
+        if slot as u64 >= MAX_KERNELS {
+            return Err(KernelError::TooMany);
+        }
+        if slot == self.0.len() {
+            self.0.push(None);
+        }
+        self.0[slot] = Some(Arc::clone(code));
+        Ok(slot as u32)
+    }
+
+    /// Takes one out.
+    pub(super) fn remove(&mut self, slot: u32) {
+        self.0[slot as usize] = None;
+    }
+
+    /// Those that there are, with their slots.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Arc<KernelCode>)> {
+        let kernels = (0..).zip(&self.0);
+        kernels.filter_map(|(slot, code)| Some((slot, code.as_ref()?)))
+    }
+
+    /// The kernel of a slot.
+    pub(super) fn get(&self, slot: u32) -> Option<&Arc<KernelCode>> {
+        self.0.get(slot as usize)?.as_ref()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.iter().next().is_none()
+    }
+}

@@ -1,0 +1,87 @@
+//! Kernels of a node: what DISPATCH packets of its queues name.
+
+use super::inner::Inner;
+use super::retirement::{Kept, retire};
+use super::{Node, NodeError};
+use crate::abi::{Dispatch, EngineControl, HandleAccess, KernelId, LocalHandle, ObjectId};
+use crate::gpu::{GpuVa, KernelCode, KernelError, Kernels};
+use crate::sync::{Arc, MutexGuard, lock};
+
+/// What an engine has of a kernel.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KnownKernel {
+    slot: u32,
+    parameter_bytes: u32,
+}
+
+impl KnownKernel {
+    /// The words of a handle's entry.
+    pub(super) fn place(self) -> (GpuVa, u64) {
+        let detail = Dispatch::kernel_detail(self.slot, self.parameter_bytes);
+        (GpuVa(0), detail)
+    }
+}
+
+impl Node {
+    /// Gives the engine a kernel, and opens a handle of a process on it. Slices go on meanwhile, but for the
+    /// moment in which the engine takes what was made.
+    ///
+    /// # Errors
+    /// The engine does not take it, or the table cannot grow.
+    pub fn add_kernel(
+        &self,
+        id: KernelId,
+        (process, handle): (u64, LocalHandle),
+        code: &Arc<KernelCode>,
+    ) -> Result<(), NodeError> {
+        let _turn = lock(&self.registering);
+        let mut more = lock(&self.kernels).clone();
+        let slot = more.add(code)?;
+        let known = KnownKernel {
+            slot,
+            parameter_bytes: code.parameter_bytes(),
+        };
+        let mut inner = self.set_kernels(&more)?;
+        inner.kernels.insert(id, known);
+        let can = self.control.host().word(EngineControl::DISPATCHES);
+        can.publish(1);
+        let engine = Arc::clone(&inner.engine);
+        let table = Self::handle_table(&mut inner, process)?;
+        let (object, place) = (ObjectId::Kernel(id), known.place());
+        table.open(&**engine, handle, HandleAccess::KERNEL, object, place)?;
+        Ok(())
+    }
+
+    /// Takes a kernel out, whose handle is closed: its place is another's. `true` if no slice refers to the
+    /// handle any more; else a report says so later.
+    #[must_use]
+    pub fn remove_kernel(&self, id: KernelId) -> bool {
+        let _turn = lock(&self.registering);
+        let known = lock(&self.inner).kernels.remove(&id);
+        if let Some(known) = known {
+            let mut fewer = lock(&self.kernels).clone();
+            fewer.remove(known.slot);
+            // An engine that does not let go of it, as a lost one, has one more than packets can name.
+            if self.set_kernels(&fewer).is_err() {
+                *lock(&self.kernels) = fewer;
+            }
+        }
+        retire(lock(&self.inner), Kept::kernel(id))
+    }
+
+    /// Has the engine take these. Compiling takes time, in which the node goes on, and its engine may be given up:
+    /// then the one that has taken its place takes them. The caller has its turn.
+    fn set_kernels(&self, kernels: &Kernels) -> Result<MutexGuard<'_, Inner>, KernelError> {
+        loop {
+            let engine = self.engine();
+            engine.set_kernels(kernels)?;
+            // Before `inner`, as whoever replaces the engine.
+            let mut own = lock(&self.kernels);
+            let inner = lock(&self.inner);
+            if Arc::ptr_eq(&inner.engine, &engine) {
+                own.clone_from(kernels);
+                return Ok(inner);
+            }
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Dispatches of a shader engine: slices that hold the program's kernels beside the engine's own steps.
+//!
+//! What is released when, and why a round that follows finds it done, is said in `shaders/engine/dispatch.glsl`.
+//! The barriers are here: each round begins with the one that a slice begins with, so what the engine wrote is
+//! seen by the kernels, and read as counts by the device, and what a kernel wrote is seen by the engine and by
+//! the next kernel (HQ-08).
+
+use super::{GpuVa, KernelCode, KernelError, Kernels, SharedQueue};
+use crate::abi::{Dispatch, DispatchBlock, SLICE_SLOTS};
+use crate::sync::{Arc, lock};
+use crate::vulkan::{
+    Buffer, CommandBuffer, CommandRecorder, ComputePipeline, Device, Home, OutOfMemory, Reuse,
+    SLICE_BEGIN, SLICE_END, Timeline, WaitOutcome,
+};
+use std::time::Duration;
+
+/// A kernel's only push constant: the address of its parameters.
+const KERNEL_PUSH_BYTES: u32 = 8;
+
+/// How long a shader that was never run is waited for.
+const WARM_TIME: Duration = Duration::from_secs(5);
+
+/// What the engine's shader gets of a slice.
+pub(super) const ENGINE_PUSH_BYTES: u32 = 32;
+
+/// Of one engine. Made anew when the engine's kernels change; slices in flight keep what they run.
+#[derive(Clone, Debug)]
+pub(super) struct Dispatches {
+    /// By slice slot.
+    commands: Vec<CommandBuffer>,
+    kernels: Vec<(u32, Arc<KernelCode>, ComputePipeline)>,
+    engine: ComputePipeline,
+    block: Arc<Buffer>,
+}
+
+/// The push constants of the engine's shader.
+pub(super) fn engine_push(control: GpuVa, slot: u64, block: u64, round: u64) -> Vec<u8> {
+    let words = [control.0, slot, block, round];
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+fn refused(error: impl std::fmt::Display) -> KernelError {
+    KernelError::Refused(error.to_string())
+}
+
+impl Dispatches {
+    /// Of an engine whose shader this is, for these kernels; pipelines of those that `before` has are not made
+    /// again.
+    pub(super) fn new(
+        device: &Arc<Device>,
+        engine: ComputePipeline,
+        control: GpuVa,
+        kernels: &Kernels,
+        before: Option<&Self>,
+    ) -> Result<Self, KernelError> {
+        let block = if let Some(before) = before {
+            Arc::clone(&before.block)
+        } else {
+            let home = Home::DeviceLocalHostVisible;
+            let block = Buffer::new(device, DispatchBlock::BYTES, home, "dispatch block");
+            Arc::new(block.map_err(refused)?)
+        };
+        let made = |code: &Arc<KernelCode>| {
+            let known = before?
+                .kernels
+                .iter()
+                .find(|known| Arc::ptr_eq(&known.1, code))?;
+            Some(known.2.clone())
+        };
+        let pipeline = |(slot, code): (u32, &Arc<KernelCode>)| {
+            let pipeline = match made(code) {
+                Some(pipeline) => pipeline,
+                None => ComputePipeline::new(device, code.spirv(), KERNEL_PUSH_BYTES, &[])
+                    .map_err(refused)?,
+            };
+            Ok((slot, Arc::clone(code), pipeline))
+        };
+        let kernels: Vec<_> = kernels.iter().map(pipeline).collect::<Result<_, _>>()?;
+        let mut dispatches = Self {
+            commands: Vec::new(),
+            kernels,
+            engine,
+            block,
+        };
+        dispatches.record(device, control).map_err(refused)?;
+        Ok(dispatches)
+    }
+
+    /// Runs what `before` has not in no workgroups: a driver that compiles a shader when it is first run does so
+    /// here, and not while a watchdog looks at a slice.
+    pub(super) fn warm(
+        &self,
+        queue: &SharedQueue,
+        before: Option<&Self>,
+    ) -> Result<(), KernelError> {
+        let has = |pipeline: &ComputePipeline| {
+            before.is_some_and(|before| {
+                let mut known = before.pipelines();
+                known.any(|known| known.id() == pipeline.id())
+            })
+        };
+        let mut cold = self
+            .pipelines()
+            .filter(|pipeline| !has(pipeline))
+            .peekable();
+        if cold.peek().is_none() {
+            return Ok(());
+        }
+        let device = Arc::clone(lock(queue).device());
+        let mut recorder = CommandRecorder::begin(&device, Reuse::OneAtATime).map_err(refused)?;
+        for pipeline in cold {
+            let nothing = vec![0; pipeline.push_constant_bytes() as usize];
+            recorder = recorder.bind(pipeline).push(&nothing).dispatch(0, 1, 1);
+        }
+        let commands = recorder.end().map_err(refused)?;
+        let done = Timeline::new(&device, 0).map_err(refused)?;
+        let submitted = lock(queue).submit_one(Some(&commands), None, (&done, 1));
+        submitted.map_err(refused)?;
+        // Behind a kernel that does not end it is not run either, and whoever waits here is not let go by a reset.
+        let _: WaitOutcome = done.wait(1, Some(WARM_TIME)).map_err(refused)?;
+        Ok(())
+    }
+
+    fn pipelines(&self) -> impl Iterator<Item = &ComputePipeline> {
+        let kernels = self.kernels.iter().map(|(_, _, pipeline)| pipeline);
+        std::iter::once(&self.engine).chain(kernels)
+    }
+
+    /// Records its slices, of an engine whose control block lies there.
+    pub(super) fn record(
+        &mut self,
+        device: &Arc<Device>,
+        control: GpuVa,
+    ) -> Result<(), OutOfMemory> {
+        let slice = |slot| self.record_slice(device, control, slot);
+        self.commands = (0..SLICE_SLOTS).map(slice).collect::<Result<_, _>>()?;
+        Ok(())
+    }
+
+    fn record_slice(
+        &self,
+        device: &Arc<Device>,
+        control: GpuVa,
+        slot: u64,
+    ) -> Result<CommandBuffer, OutOfMemory> {
+        let block = self.block.gpu_va();
+        let parameters = block + DispatchBlock::PARAMETERS;
+        let mut recorder = CommandRecorder::begin(device, Reuse::Simultaneous)?
+            .barrier(SLICE_BEGIN)
+            .bind(&self.engine)
+            .push(&engine_push(control, slot, block, 0))
+            .dispatch(1, 1, 1);
+        for round in 1..=Dispatch::ROUNDS {
+            recorder = recorder.barrier(SLICE_BEGIN);
+            for (kernel, _, pipeline) in &self.kernels {
+                let record = DispatchBlock::kernel(u64::from(*kernel));
+                recorder = recorder
+                    .bind(pipeline)
+                    .push(&parameters.to_le_bytes())
+                    .dispatch_indirect(&self.block, record);
+            }
+            recorder = recorder
+                .barrier(SLICE_BEGIN)
+                .bind(&self.engine)
+                .push(&engine_push(control, slot, block, round))
+                .dispatch_indirect(&self.block, DispatchBlock::NEXT_ROUND);
+        }
+        recorder.barrier(SLICE_END).end()
+    }
+
+    /// The engine's shader that makes them.
+    pub(super) fn engine(&self) -> ComputePipeline {
+        self.engine.clone()
+    }
+
+    /// The commands of slices, by slot.
+    pub(super) fn commands(&self) -> &[CommandBuffer] {
+        &self.commands
+    }
+}

@@ -1,0 +1,139 @@
+//! Dispatches: kernels of the program's own between fences (HQ-08).
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod support {
+    pub(crate) mod bench;
+    pub(crate) mod engines;
+    pub(crate) mod kernels;
+}
+
+use native_fence::abi::Dispatch;
+use native_fence::{CommandList, Groups, Parameters};
+use support::bench::{LONG, words};
+use support::engines::on_every_engine;
+use support::kernels::{add_words, groups_for, sums};
+
+/// More words than an engine has lanes, or a workgroup invocations.
+const WORDS: u64 = 1000;
+
+/// HQ-08: kernels, fills and copies of a queue run in its order, each on all that those before stored; more of them
+/// than a slice has rounds.
+///
+/// Kills `model-a-dispatch-is-passed-over`, `shader-a-dispatch-is-passed-over`.
+#[test]
+fn hq_08_dispatches_run_in_queue_order() {
+    on_every_engine(|adapter| {
+        let device = adapter.create_device();
+        let kernel = device.create_kernel(add_words()).unwrap();
+        let mut queue = device.create_hw_queue().unwrap();
+        let [a, b, c] = [0, 1, 2].map(|_| device.create_allocation(WORDS * 8).unwrap());
+        let rounds = 3 * Dispatch::ROUNDS;
+        let mut list = CommandList::new();
+        list.fill(&a, 0..a.bytes(), 5);
+        for round in 1..=rounds {
+            let (there, back) = (sums(&a, &b, round), sums(&b, &a, 1));
+            list.dispatch(&kernel, groups_for(WORDS), &there).unwrap();
+            list.dispatch(&kernel, groups_for(WORDS), &back).unwrap();
+        }
+        list.copy(&a, 0..a.bytes(), &c, 0);
+        let end = queue.submit(&list).unwrap();
+        queue.progress_fence().wait(end, LONG).unwrap();
+        let sum = 5 + rounds * (rounds + 1) / 2 + rounds;
+        assert_eq!(words(&c), [sum; WORDS as usize]);
+    });
+}
+
+/// HQ-08: each dispatch runs once, in all of its workgroups, however many rounds its slice has left.
+///
+/// Kills `shader-a-kernel-runs-on`, `the-last-round-releases`.
+#[test]
+fn hq_08_a_dispatch_runs_once() {
+    on_every_engine(|adapter| {
+        let device = adapter.create_device();
+        let kernel = device.create_kernel(add_words()).unwrap();
+        let mut queue = device.create_hw_queue().unwrap();
+        let memory = device.create_allocation(WORDS * 8).unwrap();
+        let mut sum = 0;
+        for dispatches in [1, 2, Dispatch::ROUNDS, Dispatch::ROUNDS + 1, 40] {
+            let mut list = CommandList::new();
+            for _ in 0..dispatches {
+                list.dispatch(&kernel, groups_for(WORDS), &sums(&memory, &memory, 1))
+                    .unwrap();
+            }
+            let end = queue.submit(&list).unwrap();
+            queue.progress_fence().wait(end, LONG).unwrap();
+            sum += dispatches;
+            assert_eq!(words(&memory), [sum; WORDS as usize], "{dispatches}");
+        }
+    });
+}
+
+/// HQ-08: a kernel behind a wait sees what the kernel before the signal stored, on another queue.
+///
+/// Kills `model-a-dispatch-is-passed-over`, `shader-a-dispatch-is-passed-over`.
+#[test]
+fn hq_08_a_dispatch_sees_what_the_work_that_it_waited_for_stored() {
+    on_every_engine(|adapter| {
+        const HANDS: u64 = 40;
+        let device = adapter.create_device();
+        let kernel = device.create_kernel(add_words()).unwrap();
+        let mut queues = [0, 1].map(|_| device.create_hw_queue().unwrap());
+        let memory = [0, 1].map(|_| device.create_allocation(WORDS * 8).unwrap());
+        let fence = device.create_fence(0).unwrap();
+        for (me, queue) in queues.iter_mut().enumerate() {
+            let mut list = CommandList::new();
+            for hand in (me as u64..HANDS).step_by(2) {
+                let sums = sums(&memory[me], &memory[1 - me], 1);
+                list.wait(&fence, hand);
+                list.dispatch(&kernel, groups_for(WORDS), &sums).unwrap();
+                list.signal(&fence, hand + 1);
+            }
+            queue.submit(&list).unwrap();
+        }
+        fence.wait(HANDS, LONG).unwrap();
+        assert_eq!(words(&memory[0]), [HANDS; WORDS as usize]);
+    });
+}
+
+/// HQ-08: the counts of an indirect dispatch are those that stand there when the queue comes to it: what a kernel
+/// before stored. None runs nothing.
+///
+/// Kills `model-counts-are-the-packets`, `shader-counts-are-the-packets`.
+#[test]
+fn hq_08_counts_are_what_stands_there_when_the_queue_comes_to_them() {
+    on_every_engine(|adapter| {
+        let device = adapter.create_device();
+        let kernel = device.create_kernel(add_words()).unwrap();
+        let mut queue = device.create_hw_queue().unwrap();
+        let [a, b] = [0, 1].map(|_| device.create_allocation(WORDS * 8).unwrap());
+        let counts = device.create_allocation(64).unwrap();
+        // x and y, then z.
+        counts.write(24, &[1 | 1 << 32, 1]);
+        let more = Parameters::new()
+            .address(&counts, 24)
+            .address(&counts, 40)
+            .word(2)
+            .word(0);
+        let mut list = CommandList::new();
+        let all = sums(&a, &b, 3);
+        list.dispatch(&kernel, Groups::Indirect(&counts, 24), &all)
+            .unwrap();
+        list.dispatch(&kernel, Groups::Indirect(&counts, 0), &sums(&b, &a, 9))
+            .unwrap();
+        // Two, one, one are copied to where the next looks.
+        list.fill(&counts, 24..32, 2 | 1 << 32);
+        list.dispatch(&kernel, [1, 1, 1], &more).unwrap();
+        list.copy(&b, 0..8, &a, 0);
+        list.dispatch(&kernel, Groups::Indirect(&counts, 40), &sums(&a, &b, 4))
+            .unwrap();
+        let end = queue.submit(&list).unwrap();
+        queue.progress_fence().wait(end, LONG).unwrap();
+        let (a, b) = (words(&a), words(&b));
+        assert_eq!(
+            (a[0], a[1]),
+            (3, 0),
+            "nothing ran where no workgroup was asked for"
+        );
+        assert_eq!((b[0], b[1], b[127], b[128]), (7, 4, 4, 0));
+    });
+}

@@ -1,0 +1,166 @@
+//! Dispatches on engines that are preempted, reset and lost: a kernel is not divided, is the loss of its own queue, and
+//! what others dispatched takes effect once.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod support {
+    pub(crate) mod bench;
+    pub(crate) mod kernels;
+    pub(crate) mod queue_of;
+}
+
+use native_fence::abi::DoorbellStatus;
+use native_fence::kmd::DriverOptions;
+use native_fence::os::Record;
+use native_fence::{Allocation, CommandList, DeviceExecutionState, HwQueue, Kernel, WaitError};
+use support::bench::{
+    FOR_EVER, LONG, on_patient_benches, on_recovering_benches, soon, until, words,
+};
+use support::kernels::{add_words, groups_for, spin, spins, sums};
+use support::queue_of::queue_of;
+
+const WORDS: u64 = 200;
+
+/// So many in-place additions of 1, each with a signal behind it.
+fn additions(kernel: &Kernel, memory: &Allocation, count: u64) -> CommandList {
+    let mut list = CommandList::new();
+    for _ in 0..count {
+        let sums = sums(memory, memory, 1);
+        list.dispatch(kernel, groups_for(WORDS), &sums).unwrap();
+    }
+    list
+}
+
+fn until_ended(queue: &HwQueue, value: u64) {
+    queue.progress_fence().wait(value, LONG).unwrap();
+}
+
+/// TD-06, TD-22: an engine whose kernel does not end is reset. The queue that dispatched it is lost with its device;
+/// what another queue of the engine has dispatched, before and after, takes effect once, and it needs no new kernel.
+///
+/// Kills `a-dispatch-has-no-name`, `a-spare-has-no-kernels`.
+#[test]
+fn td_22_dispatches_of_innocent_queues_take_effect_once() {
+    on_recovering_benches(2, soon(), &DriverOptions::default(), |bench| {
+        let innocent = bench.adapter.create_device();
+        let adds = innocent.create_kernel(add_words()).unwrap();
+        let memory = innocent.create_allocation(WORDS * 8).unwrap();
+        let mut queue = queue_of(&innocent, 0);
+        until_ended(&queue, queue.last_queued_value());
+        let value = queue.submit(&additions(&adds, &memory, 20)).unwrap();
+        until_ended(&queue, value);
+
+        let spin = bench.device.create_kernel(spin()).unwrap();
+        let stop = bench.device.create_allocation(16).unwrap();
+        let mut guilty = bench.queue();
+        let mut list = CommandList::new();
+        list.dispatch(&spin, [1, 1, 1], &spins(&stop, FOR_EVER))
+            .unwrap();
+        guilty.submit(&list).unwrap();
+        // Some of them before the kernel that does not end, the others behind it.
+        let mut value = 0;
+        for _ in 0..20 {
+            let list = additions(&adds, &memory, 2);
+            value = queue.submit(&list).unwrap_or_else(|error| {
+                let reports = bench.adapter.os().tdr_reports();
+                panic!("{error}: {reports:#?}");
+            });
+        }
+        let ended = guilty.progress_fence().wait(1, LONG);
+        assert_eq!(ended, Err(WaitError::DeviceLost));
+        until_ended(&queue, value);
+        assert_eq!(words(&memory), [60; WORDS as usize]);
+        until("the recovery is noted", || {
+            !bench.adapter.os().records().is_empty()
+        });
+        let records = bench.take_records();
+        assert_eq!(records.len(), 1, "{records:?}");
+        assert_eq!(records[0].code, Record::VIDEO_ENGINE_TIMEOUT_DETECTED);
+        let state = bench.device.execution_state();
+        assert_ne!(state, DeviceExecutionState::ACTIVE);
+        assert_eq!(innocent.execution_state(), DeviceExecutionState::ACTIVE);
+        assert_eq!(guilty.doorbell_status(), DoorbellStatus::DisconnectedAbort);
+        assert_eq!(queue.error(), None);
+        // And goes on with the kernels that it has.
+        let value = queue.submit(&additions(&adds, &memory, 3)).unwrap();
+        until_ended(&queue, value);
+        assert_eq!(words(&memory), [63; WORDS as usize]);
+    });
+}
+
+/// PR-01, PR-03: a kernel is not divided: a suspension that comes while it runs is over when it has ended, and what
+/// its queue has behind it does not begin before it is resumed.
+///
+/// Kills `a-suspended-queue-stays-in-slices`.
+#[test]
+fn pr_03_a_suspension_waits_for_the_kernel_under_way() {
+    on_patient_benches(1, |bench| {
+        let context = bench.device.create_context(0, 1).unwrap();
+        let mut queue = context.create_hw_queue(64).unwrap();
+        let spin = bench.device.create_kernel(spin()).unwrap();
+        let stop = bench.device.create_allocation(16).unwrap();
+        let fence = bench.fence(0);
+        let mut list = CommandList::new();
+        list.signal(&fence, 1);
+        list.dispatch(&spin, [1, 1, 1], &spins(&stop, 100_000))
+            .unwrap();
+        list.signal(&fence, 2);
+        let value = queue.submit(&list).unwrap();
+        fence.wait(1, LONG).unwrap();
+        context.suspend(LONG).unwrap();
+        let (ended, signaled) = (words(&stop)[1], fence.current_value());
+        assert!(ended <= 1 && signaled <= 1 + ended, "{ended} {signaled}");
+        let mut beside = bench.queue();
+        let other = beside.submit(CommandList::new().nop()).unwrap();
+        until_ended(&beside, other);
+        assert_eq!(
+            words(&stop)[1],
+            ended,
+            "nothing of it runs while it is suspended"
+        );
+        assert_eq!(fence.current_value(), signaled);
+        context.resume();
+        until_ended(&queue, value);
+        assert_eq!((words(&stop)[1], fence.current_value()), (1, 2));
+    });
+}
+
+/// HQ-08: kernels come and go while queues dispatch others: each packet runs its own, on every engine of the adapter.
+///
+/// Kills `a-kernel-that-comes-takes-the-place-of-another`, `kernels-are-the-first-engines`.
+#[test]
+fn hq_08_kernels_come_and_go_while_queues_run() {
+    on_patient_benches(2, |bench| {
+        let adds = bench.device.create_kernel(add_words()).unwrap();
+        let memory = [0, 1].map(|_| bench.device.create_allocation(WORDS * 8).unwrap());
+        let stop = bench.device.create_allocation(16).unwrap();
+        stop.write(0, &[1]);
+        let mut queues = [0, 1].map(|node| queue_of(&bench.device, node));
+        let mut others = [0, 1].map(|node| queue_of(&bench.device, node));
+        let mut spun = 0;
+        for round in 1..=12_u64 {
+            let values: Vec<_> = queues
+                .iter_mut()
+                .zip(&memory)
+                .map(|(queue, memory)| queue.submit(&additions(&adds, memory, 4)).unwrap())
+                .collect();
+            // In the place that the one of the round before had, or in another.
+            let kept = (round % 3 == 0).then(|| bench.device.create_kernel(add_words()).unwrap());
+            let spin = bench.device.create_kernel(spin()).unwrap();
+            for other in &mut others {
+                let mut list = CommandList::new();
+                list.dispatch(&spin, [3, 1, 1], &spins(&stop, 1)).unwrap();
+                let value = other.submit(&list).unwrap();
+                until_ended(other, value);
+                spun += 3;
+                assert_eq!(words(&stop)[1], spun);
+            }
+            drop((spin, kept));
+            for (queue, value) in queues.iter().zip(values) {
+                until_ended(queue, value);
+            }
+            for memory in &memory {
+                assert_eq!(words(memory), [4 * round; WORDS as usize]);
+            }
+        }
+    });
+}

@@ -1,0 +1,90 @@
+//! Kernels for tests: the shader, and what the model runs in its place.
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use native_fence::gpu::{ModelDispatch, ModelKernel, Violation};
+use native_fence::vulkan::shaders;
+use native_fence::{Allocation, KernelCode, Parameters};
+use std::sync::Arc;
+
+/// Workgroups of `shaders/add_words.comp` for so many words.
+pub(crate) fn groups_for(words: u64) -> [u32; 3] {
+    [words.div_ceil(64) as u32, 1, 1]
+}
+
+/// `shaders/add_words.comp`.
+#[derive(Debug)]
+struct AddWords;
+
+impl ModelKernel for AddWords {
+    fn run(&self, dispatch: &ModelDispatch<'_>) -> Result<(), Violation> {
+        let &[from, to, words, number] = dispatch.parameters else {
+            panic!("not the parameters of the kernel: {dispatch:?}");
+        };
+        let invocations: u64 = dispatch
+            .groups
+            .iter()
+            .map(|groups| u64::from(*groups))
+            .product();
+        for at in 0..words.min(64 * invocations) {
+            let sum = dispatch.load(from + at * 8)?.wrapping_add(number);
+            dispatch.store(to + at * 8, sum)?;
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of its parameters.
+pub(crate) const ADD_WORDS_BYTES: u32 = 32;
+
+pub(crate) fn add_words() -> KernelCode {
+    let code = KernelCode::new(shaders::ADD_WORDS.words, ADD_WORDS_BYTES).unwrap();
+    code.with_model(Arc::new(AddWords))
+}
+
+/// Has it store to `to`, of all words of `from`, the sums with `number`.
+pub(crate) fn sums(from: &Allocation, to: &Allocation, number: u64) -> Parameters {
+    let words = from.bytes() / 8;
+    Parameters::new()
+        .address(from, 0)
+        .address(to, 0)
+        .word(words)
+        .word(number)
+}
+
+/// `shaders/spin.comp`.
+#[derive(Debug)]
+struct Spin;
+
+impl ModelKernel for Spin {
+    fn run(&self, dispatch: &ModelDispatch<'_>) -> Result<(), Violation> {
+        let &[until, ended, passes] = dispatch.parameters else {
+            panic!("not the parameters of the kernel: {dispatch:?}");
+        };
+        let invocations: u64 = dispatch
+            .groups
+            .iter()
+            .map(|groups| u64::from(*groups))
+            .product();
+        for _ in 0..passes {
+            if dispatch.load(until)? != 0 {
+                break;
+            }
+            std::thread::yield_now();
+        }
+        let before = dispatch.load(ended)?;
+        dispatch.store(ended, before + invocations)
+    }
+}
+
+pub(crate) fn spin() -> KernelCode {
+    let code = KernelCode::new(shaders::SPIN.words, 24).unwrap();
+    code.with_model(Arc::new(Spin))
+}
+
+/// Has it take so many passes, or less once the first word of `words` is not 0, and then count itself in the second.
+pub(crate) fn spins(words: &Allocation, passes: u64) -> Parameters {
+    Parameters::new()
+        .address(words, 0)
+        .address(words, 8)
+        .word(passes)
+}
