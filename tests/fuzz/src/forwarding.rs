@@ -4,15 +4,15 @@
 //! So a waiter and all that an engine does to it are on one thread, in one order.
 
 use native_fence::abi::wddm::FenceStorageSurfaceData;
-use native_fence::abi::{AllocationId, DoorbellStatus, LocalHandle, LogType};
+use native_fence::abi::{AllocationId, DoorbellStatus, KernelId, LocalHandle, LogType};
 use native_fence::kmd::{
-    Callbacks, ConnectDoorbell, ContextAllocationId, ContextHandle, CreateAllocation, CreateKernel,
-    CreateContext, CreateDoorbell, CreateHwQueue, CreateKernelQueue, CreateNativeFence,
-    CurrentValueUpdate, Ddi, DdiError, DoorbellId, Driver, HwQueueHandle, HwQueueWait,
-    MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps, NodeCounters, OpenAllocation,
-    OpenNativeFence, Place, PreemptCommand, PreemptionCaps, ProcessId, Retirement, SaveAreaMove,
-    SetNativeFenceLogBuffer, SubmitCommand, SuspendContext, Suspension, SystemProcessPlace, TdrDdi,
-    UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps,
+    Callbacks, ConnectDoorbell, ContextAllocationId, ContextHandle, CreateAllocation,
+    CreateContext, CreateDoorbell, CreateHwQueue, CreateKernel, CreateKernelQueue,
+    CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, DoorbellId, Driver, HwQueueHandle,
+    HwQueueWait, MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps, NodeCounters,
+    OpenAllocation, OpenNativeFence, Place, PreemptCommand, PreemptionCaps, ProcessId, Retirement,
+    SaveAreaMove, SetNativeFenceLogBuffer, SubmitCommand, SuspendContext, Suspension,
+    SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps,
 };
 use native_fence::shared::Providers;
 use std::cell::RefCell;

@@ -124,7 +124,12 @@ impl Memory {
                 self.contents[source][first..first + words].to_vec()
             }
             Some(
-                Opcode::Nop | Opcode::Wait | Opcode::Signal | Opcode::Progress | Opcode::Stall,
+                Opcode::Nop
+                | Opcode::Wait
+                | Opcode::Signal
+                | Opcode::Progress
+                | Opcode::Stall
+                | Opcode::Dispatch,
             )
             | None => {
                 unreachable!("{packet:x?} is no transfer")

@@ -414,7 +414,14 @@ impl Case {
             Some(Opcode::Timestamp | Opcode::Fill | Opcode::Copy) if verdict == Verdict::Taken => {
                 self.parts += 1 + packet.bytes / PART_BYTES;
             }
-            Some(Opcode::Nop | Opcode::Timestamp | Opcode::Fill | Opcode::Copy | Opcode::Stall)
+            Some(
+                Opcode::Nop
+                | Opcode::Timestamp
+                | Opcode::Fill
+                | Opcode::Copy
+                | Opcode::Stall
+                | Opcode::Dispatch,
+            )
             | None => {}
         }
         written.verdicts.push((verdict, packet));
@@ -443,7 +450,12 @@ impl Case {
             Some(Opcode::Timestamp) => 8,
             Some(Opcode::Fill | Opcode::Copy) => packet.bytes,
             Some(
-                Opcode::Nop | Opcode::Wait | Opcode::Signal | Opcode::Progress | Opcode::Stall,
+                Opcode::Nop
+                | Opcode::Wait
+                | Opcode::Signal
+                | Opcode::Progress
+                | Opcode::Stall
+                | Opcode::Dispatch,
             )
             | None => return,
         };
@@ -553,6 +565,8 @@ impl Case {
             Some(Opcode::Stall) | None => Err(FaultCode::Opcode),
             Some(_) if packet.control as u32 >> 8 != 1 => Err(FaultCode::Length),
             Some(Opcode::Nop) => Ok(()),
+            // Nor has any of them a kernel.
+            Some(Opcode::Dispatch) => Err(FaultCode::Handle),
             Some(opcode @ (Opcode::Wait | Opcode::Signal)) => self.judge_fence(at, opcode, packet),
             Some(Opcode::Progress) => {
                 let written = &self.queues[at];
