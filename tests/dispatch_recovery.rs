@@ -9,7 +9,8 @@ mod support {
 }
 
 use native_fence::abi::DoorbellStatus;
-use native_fence::kmd::DriverOptions;
+use native_fence::abi::wddm::ComputePreemption;
+use native_fence::kmd::{Ddi, DriverOptions};
 use native_fence::os::Record;
 use native_fence::{Allocation, CommandList, DeviceExecutionState, HwQueue, Kernel, WaitError};
 use support::bench::{
@@ -84,6 +85,22 @@ fn td_22_dispatches_of_innocent_queues_take_effect_once() {
         let value = queue.submit(&additions(&adds, &memory, 3)).unwrap();
         until_ended(&queue, value);
         assert_eq!(words(&memory), [63; WORDS as usize]);
+    });
+}
+
+/// PR-03: engines that can have kernels under way are preempted between dispatches, and those that never had one
+/// inside of every packet.
+///
+/// Kills `kernels-are-said-to-be-divided`.
+#[test]
+fn pr_03_the_granularity_is_a_dispatch_once_kernels_can_run() {
+    on_patient_benches(2, |bench| {
+        let caps = || bench.spy.preemption_caps().compute;
+        assert_eq!(caps(), ComputePreemption::THREAD_GROUP);
+        let kernel = bench.device.create_kernel(add_words()).unwrap();
+        assert_eq!(caps(), ComputePreemption::DISPATCH);
+        drop(kernel);
+        assert_eq!(caps(), ComputePreemption::DISPATCH, "it may have one again");
     });
 }
 

@@ -400,10 +400,16 @@ impl Ddi for Driver {
         if !self.options.is_preemption_aware() {
             return NOT_PREEMPTED;
         }
-        // Every opcode is divisible (PR-03); no engine draws.
+        // The coarsest of what the engines do (PR-03): every opcode is divisible but that which runs a program's
+        // kernel; no engine draws.
+        let runs_kernels = self.nodes.iter().any(|node| node.runs_kernels());
         PreemptionCaps {
             graphics: GraphicsPreemption::NONE,
-            compute: ComputePreemption::THREAD_GROUP,
+            compute: if runs_kernels {
+                ComputePreemption::DISPATCH
+            } else {
+                ComputePreemption::THREAD_GROUP
+            },
         }
     }
 

@@ -52,6 +52,13 @@ impl Node {
         Ok(())
     }
 
+    /// Whether packets of its queues can have run kernels: the engine has ever had one.
+    #[must_use]
+    pub fn runs_kernels(&self) -> bool {
+        let can = self.control.host().word(EngineControl::DISPATCHES);
+        can.observe() != 0
+    }
+
     /// Takes a kernel out, whose handle is closed: its place is another's. `true` if no slice refers to the
     /// handle any more; else a report says so later.
     #[must_use]
