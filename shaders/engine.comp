@@ -42,6 +42,7 @@ layout(push_constant, scalar) uniform Slice {
     uint64_t slot; // slot of arguments, run list and result
     uint64_t dispatch_va; // the dispatch block, where dispatches are made
     uint64_t round; // of the slice, from 0; in the last nothing is released
+    uint64_t version; // of the kernels that the slice has
 } push;
 
 #include "abi/word.glsl"

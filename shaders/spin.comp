@@ -31,7 +31,7 @@ void main() {
     Parameters given = Parameters(push.parameters);
     Word until = Word(given.until);
     for (uint64_t pass = 0ul; pass < given.passes; ++pass) {
-        if (atomicLoad(until.value, gl_ScopeDevice, 0, gl_SemanticsRelaxed) != 0ul) {
+        if (atomicLoad(until.value, gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsAcquire) != 0ul) {
             break;
         }
     }

@@ -19,7 +19,7 @@ const WORDS: u64 = 1000;
 /// HQ-08: kernels, fills and copies of a queue run in its order, each on all that those before stored; more of them
 /// than a slice has rounds.
 ///
-/// Kills `model-a-dispatch-is-passed-over`, `shader-a-dispatch-is-passed-over`.
+/// Kills `model-a-dispatch-is-passed-over`, `shader-a-dispatch-is-passed-over`, `the-last-round-releases`.
 #[test]
 fn hq_08_dispatches_run_in_queue_order() {
     on_every_engine(|adapter| {
@@ -45,7 +45,7 @@ fn hq_08_dispatches_run_in_queue_order() {
 
 /// HQ-08: each dispatch runs once, in all of its workgroups, however many rounds its slice has left.
 ///
-/// Kills `shader-a-kernel-runs-on`, `the-last-round-releases`.
+/// Kills `shader-a-kernel-runs-on`.
 #[test]
 fn hq_08_a_dispatch_runs_once() {
     on_every_engine(|adapter| {

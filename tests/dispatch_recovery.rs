@@ -141,6 +141,39 @@ fn pr_03_a_suspension_waits_for_the_kernel_under_way() {
     });
 }
 
+/// HQ-08: a kernel that comes while a slice runs, and is dispatched before it ends, is run by one that has it: the
+/// slice under way leaves it alone. (On the model that is sure to be the slice; on a device the kernel may have ended.)
+///
+/// Kills `model-a-slice-runs-kernels-that-came-since`.
+#[test]
+fn hq_08_a_slice_leaves_kernels_that_came_since_to_the_next() {
+    on_patient_benches(1, |bench| {
+        let spin = bench.device.create_kernel(spin()).unwrap();
+        let stop = bench.device.create_allocation(16).unwrap();
+        let (fence, mut first) = (bench.fence(0), bench.queue());
+        let mut list = CommandList::new();
+        list.signal(&fence, 1);
+        list.dispatch(&spin, [1, 1, 1], &spins(&stop, 1 << 24))
+            .unwrap();
+        let spun = first.submit(&list).unwrap();
+        fence.wait(1, LONG).unwrap();
+        until("the kernel is under way, or has ended", || {
+            let engine = bench.parking_driver();
+            let node = engine.node(0).unwrap();
+            node.stalled_at().is_some() || words(&stop)[1] > 0
+        });
+        let adds = bench.device.create_kernel(add_words()).unwrap();
+        let memory = bench.device.create_allocation(WORDS * 8).unwrap();
+        let mut second = bench.queue();
+        let value = second.submit(&additions(&adds, &memory, 3)).unwrap();
+        stop.write(0, &[1]);
+        until_ended(&first, spun);
+        until_ended(&second, value);
+        assert_eq!(words(&stop)[1], 1);
+        assert_eq!(words(&memory), [3; WORDS as usize]);
+    });
+}
+
 /// HQ-08: kernels come and go while queues dispatch others: each packet runs its own, on every engine of the adapter.
 ///
 /// Kills `a-kernel-that-comes-takes-the-place-of-another`, `kernels-are-the-first-engines`.

@@ -20,6 +20,6 @@ const uint ACCESS_NO_WAIT = 4u;
 const uint ACCESS_CLOSED = 8u;
 const uint ACCESS_ALLOCATION = 16u;
 const uint ACCESS_KERNEL = 32u;
-const uint ACCESS_KIND = ACCESS_ALLOCATION | ACCESS_KERNEL;
+const uint ACCESS_KIND = 48u; // the two
 
 #endif

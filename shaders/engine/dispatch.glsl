@@ -15,11 +15,20 @@
 // step finds. Where it is ready and the lanes vote for it, the claimer releases it after the second meeting. The
 // turns of s_dispatch_claim[] are those of s_claim[]; s_dispatch_ready is written between the meetings and read
 // after the second.
+//
+// A kernel may have come since the slice was started, whose command buffer has it not: its handle's entry says since
+// which version of the engine's kernels there is one, and the slice ends without it.
+
+const uint NOT_READY = 0u; // the next step finds what is wrong
+const uint READY = 1u;
+const uint OF_ANOTHER_SLICE = 2u;
 
 // Executions for which a dispatch is held back while other queues take steps.
 const uint DISPATCH_PATIENCE = 8u;
 // Loop passes that it can take to get one ready.
 const uint DISPATCH_PASSES = uint(MOST_PARAMETER_BYTES) / 8u + 1u;
+
+uint k_dispatches; // of lane 0, as the k_… of slice.glsl
 
 bool is_last_round() {
     return push.round == DISPATCH_ROUNDS;
@@ -37,9 +46,9 @@ void begin_round() {
 }
 
 // By lane 0, last: whether there is another round.
-void end_round(uint reason) {
+void end_round() {
     DispatchRecord next = DispatchRecord(push.dispatch_va);
-    PUT(next.x, reason == REASON_DISPATCH && !is_last_round() ? 1u : 0u);
+    PUT(next.x, PEEK(next.released) != 0u ? 1u : 0u);
     PUT(next.y, 1u);
     PUT(next.z, 1u);
 }
@@ -105,10 +114,11 @@ uint write_dispatch() {
     }
     uint64_t shape = PEEK(packet.destination_offset);
     uint64_t bytes = shape >> 32;
-    if (bytes != kernel.detail >> 32 || bytes > MOST_PARAMETER_BYTES) {
+    if (bytes != (kernel.detail >> 8 & 0xffful) || bytes > MOST_PARAMETER_BYTES) {
         return FAULT_PARAMETERS;
     }
-    d_kernel = uint(kernel.detail);
+    d_kernel = uint(kernel.detail) & 0xffu;
+    d_is_here = kernel.detail >> 20 <= push.version;
     d_groups_xy = p_value;
     d_groups_z = shape & 0xfffffffful;
     uint64_t counts_handle = PEEK(packet.source_handle) >> 32;
@@ -137,13 +147,23 @@ uint write_dispatch() {
 void prepare_dispatch() {
     if (!is_last_round() && dispatch_claim_made() == place_in_turns()) {
         p_handle_fault = write_dispatch();
-        s_dispatch_ready = p_handle_fault == FAULT_NONE ? 1u : 0u;
+        s_dispatch_ready = p_handle_fault != FAULT_NONE ? NOT_READY : d_is_here ? READY : OF_ANOTHER_SLICE;
     }
 }
 
-// After them, where the lanes voted for it: releases it.
-void release_dispatch() {
-    if (dispatch_claim_made() == place_in_turns()) {
+// After them, what the lanes voted, given whether it is ready.
+uint vote_of_the_ready(uint reason) {
+    bool waits = reason == REASON_DISPATCH && !is_last_round() && s_dispatch_ready == NOT_READY;
+    return waits ? REASON_CUT : reason;
+}
+
+// Then, where the lanes voted for it: releases it.
+void release_dispatch(uint reason) {
+    bool goes = reason == REASON_DISPATCH && !is_last_round() && s_dispatch_ready == READY;
+    if (goes && gl_LocalInvocationID.x == 0u) {
+        k_dispatches += 1u;
+    }
+    if (goes && dispatch_claim_made() == place_in_turns()) {
         EngineReport report = EngineReport(g_report_va);
         PUT(report.stalled_packet, q_read);
         PUBLISH(report.stalled_queue, PEEK(QueueDescriptor(q_descriptor_va).hw_queue) + 1ul);

@@ -114,6 +114,7 @@ uint64_t t_bytes;
 
 // The dispatch that it prepared.
 uint d_kernel;
+bool d_is_here;
 uint64_t d_groups_xy;
 uint64_t d_groups_z;
 

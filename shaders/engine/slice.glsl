@@ -24,7 +24,6 @@ uint64_t k_idle_window;  // ticks without a step after which a slice is idle
 uint64_t k_window;       // the same, or none in a slice that only looks
 uint k_idle_iterations;
 uint k_parts;            // parts of transfers
-uint k_dispatches;
 uint k_held_back;        // executions for which a dispatch was ready and others took steps
 uint64_t k_before_passes; // of the rounds before
 uint64_t k_before_iterations;
@@ -291,15 +290,13 @@ void run_slice() {
         }
         meet();
         reason = s_end;
-        if (DISPATCHES && reason == REASON_DISPATCH && !is_last_round()) {
-            // What is wrong with it a step finds.
-            reason = s_dispatch_ready == 0u ? REASON_CUT : reason;
+        if (DISPATCHES) {
+            reason = vote_of_the_ready(reason);
         }
         l_stepped = false;
         // Before a part is done, with which the turns go on.
-        if (DISPATCHES && reason == REASON_DISPATCH && !is_last_round()) {
-            k_dispatches += 1u;
-            release_dispatch();
+        if (DISPATCHES) {
+            release_dispatch(reason);
         }
         if (TRANSFERS) {
             // Whatever ends the slice: where every slice ended to interrupt, a transfer would never
@@ -350,7 +347,7 @@ void run_slice() {
         PUT(result.dispatches, uint64_t(k_dispatches));
         PUT(result.stands_at_dispatch, dispatch_claim_made() != NO_CLAIM ? 1ul : 0ul);
         if (DISPATCHES) {
-            end_round(reason);
+            end_round();
         }
         PUT(report.last_reason, uint64_t(reason));
         PUBLISH(result.reason, uint64_t(reason));

@@ -87,11 +87,18 @@ impl Dispatch {
         allocation.raw() as u64 | (offset as u64) << 32
     }
 
-    /// [`HandleEntry::detail`](super::HandleEntry::detail) of a kernel: where the engine has it, and the bytes of
-    /// parameters that it takes.
+    /// [`HandleEntry::detail`](super::HandleEntry::detail) of a kernel: where the engine has it (8 bits), the bytes
+    /// of parameters that it takes (12 bits), and the version of the engine's kernels since which it has it. A slice
+    /// that was started with an earlier one leaves the kernel to those that follow.
     #[must_use]
-    pub const fn kernel_detail(slot: u32, parameter_bytes: u32) -> u64 {
-        slot as u64 | (parameter_bytes as u64) << 32
+    pub const fn kernel_detail(slot: u32, parameter_bytes: u32, version: u64) -> u64 {
+        slot as u64 | (parameter_bytes as u64) << 8 | version << 20
+    }
+
+    /// The slot, the bytes and the version of a detail.
+    #[must_use]
+    pub const fn kernel(detail: u64) -> (u32, u64, u64) {
+        ((detail & 0xff) as u32, detail >> 8 & 0xfff, detail >> 20)
     }
 }
 

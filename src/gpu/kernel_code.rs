@@ -90,9 +90,13 @@ impl KernelCode {
     }
 }
 
-/// The kernels that an engine has, by slot.
+/// The kernels that an engine has, by slot, in a version: slices that were started with an earlier one have not the
+/// kernels that came since.
 #[derive(Clone, Debug, Default)]
-pub struct Kernels(Vec<Option<Arc<KernelCode>>>);
+pub struct Kernels {
+    slots: Vec<Option<Arc<KernelCode>>>,
+    version: u64,
+}
 
 impl Kernels {
     /// Puts a kernel into the first slot that is free, and gives that.
@@ -100,32 +104,38 @@ impl Kernels {
     /// # Errors
     /// None is free.
     pub fn add(&mut self, code: &Arc<KernelCode>) -> Result<u32, KernelError> {
-        let slot = self.0.iter().position(Option::is_none);
-        let slot = slot.unwrap_or(self.0.len());
+        let slot = self.slots.iter().position(Option::is_none);
+        let slot = slot.unwrap_or(self.slots.len());
         if slot as u64 >= MAX_KERNELS {
             return Err(KernelError::TooMany);
         }
-        if slot == self.0.len() {
-            self.0.push(None);
+        if slot == self.slots.len() {
+            self.slots.push(None);
         }
-        self.0[slot] = Some(Arc::clone(code));
+        self.slots[slot] = Some(Arc::clone(code));
+        self.version += 1;
         Ok(slot as u32)
     }
 
     /// Takes one out.
     pub(super) fn remove(&mut self, slot: u32) {
-        self.0[slot as usize] = None;
+        self.slots[slot as usize] = None;
+    }
+
+    /// Counts those that came.
+    pub(super) fn version(&self) -> u64 {
+        self.version
     }
 
     /// Those that there are, with their slots.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Arc<KernelCode>)> {
-        let kernels = (0..).zip(&self.0);
+        let kernels = (0..).zip(&self.slots);
         kernels.filter_map(|(slot, code)| Some((slot, code.as_ref()?)))
     }
 
     /// The kernel of a slot.
     pub(super) fn get(&self, slot: u32) -> Option<&Arc<KernelCode>> {
-        self.0.get(slot as usize)?.as_ref()
+        self.slots.get(slot as usize)?.as_ref()
     }
 
     /// Whether there are none.

@@ -88,8 +88,9 @@ struct Turns {
     /// The first slice since then.
     first: u64,
     started: u64,
-    /// What a slice is to do, by slot.
-    works: [SliceWork; SLICE_SLOTS as usize],
+    /// What a slice is to do, and the kernels that it has, by slot.
+    works: [(SliceWork, Kernels); SLICE_SLOTS as usize],
+    kernels: Kernels,
     ended: u64,
     /// Threads that have left the slice under way.
     left: u32,
@@ -112,7 +113,6 @@ struct Inner {
     memory: Arc<ModelMemory>,
     options: ModelOptions,
     shared: Shared,
-    kernels: Mutex<Kernels>,
     meeting: Meeting,
     turns: Mutex<Turns>,
     changed: Condvar,
@@ -139,7 +139,6 @@ impl ModelEngine {
                 )),
                 options: ModelOptions { lanes, ..options },
                 shared: Shared::new(),
-                kernels: Mutex::default(),
                 meeting: Meeting::new(lanes),
                 turns: Mutex::new(Turns::default()),
                 changed: Condvar::new(),
@@ -203,12 +202,9 @@ impl Inner {
     fn run(&self, worker: u32, slice: u64) -> Checked<()> {
         for round in 0..=Dispatch::ROUNDS {
             self.run_round(worker, slice, round)?;
-            if !lock(&self.turns).works[(slice % SLICE_SLOTS) as usize].dispatches {
-                return Ok(());
-            }
+            let (work, kernels) = self.work_of(slice);
             // What a round has released is there until the next begins.
-            let released = self.released(worker)?;
-            if !released {
+            if !work.dispatches || !self.released(worker, &kernels)? {
                 return Ok(());
             }
         }
@@ -217,15 +213,13 @@ impl Inner {
 
     /// Runs the kernel that a round has released, if it has: whether it has. The first worker does, and the others
     /// wait for it.
-    fn released(&self, worker: u32) -> Checked<bool> {
+    fn released(&self, worker: u32, kernels: &Kernels) -> Checked<bool> {
         // All have left the round.
         self.meet()?;
         let released = plain::lock(&self.shared.released).clone();
         if let (0, Some(released)) = (worker, &released) {
-            let code = lock(&self.kernels).get(released.kernel).cloned();
-            let model = code.as_ref().and_then(|code| code.model());
-            // One that was taken out since runs no more: its process has closed it.
-            if let Some(model) = model {
+            let code = kernels.get(released.kernel);
+            if let Some(model) = code.and_then(|code| code.model()) {
                 model.run(&ModelDispatch {
                     groups: released.groups,
                     parameters: &released.parameters,
@@ -235,6 +229,10 @@ impl Inner {
         }
         self.meet()?;
         Ok(released.is_some())
+    }
+
+    fn work_of(&self, slice: u64) -> (SliceWork, Kernels) {
+        lock(&self.turns).works[(slice % SLICE_SLOTS) as usize].clone()
     }
 
     /// Waits for the other workers, if there are any.
@@ -254,10 +252,8 @@ impl Inner {
         } else {
             options.cut.passes(slice)
         };
-        let (control, work) = {
-            let turns = lock(&self.turns);
-            (turns.control, turns.works[slot as usize])
-        };
+        let control = lock(&self.turns).control;
+        let (work, kernels) = self.work_of(slice);
         let globals = Globals::new(
             &self.memory,
             options.clock.as_ref(),
@@ -265,7 +261,7 @@ impl Inner {
             control,
             options,
             work,
-            round,
+            (round, kernels.version()),
         );
         if lanes_are_threads {
             run_lane(globals, &self.shared, slot, worker, &self.meeting)
@@ -368,7 +364,7 @@ impl Engine for ModelEngine {
         if kernels.iter().any(|(_, code)| code.model().is_none()) {
             return Err(KernelError::NoModel);
         }
-        *lock(&self.inner.kernels) = kernels.clone();
+        lock(&self.inner.turns).kernels = kernels.clone();
         Ok(())
     }
 
@@ -382,7 +378,7 @@ impl Engine for ModelEngine {
             return Err(EngineLost);
         }
         turns.started = slice;
-        turns.works[(slice % SLICE_SLOTS) as usize] = work;
+        turns.works[(slice % SLICE_SLOTS) as usize] = (work, turns.kernels.clone());
         drop(turns);
         self.inner.changed.notify_all();
         Ok(())

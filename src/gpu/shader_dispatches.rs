@@ -21,7 +21,7 @@ const KERNEL_PUSH_BYTES: u32 = 8;
 const WARM_TIME: Duration = Duration::from_secs(5);
 
 /// What the engine's shader gets of a slice.
-pub(super) const ENGINE_PUSH_BYTES: u32 = 32;
+pub(super) const ENGINE_PUSH_BYTES: u32 = 40;
 
 /// Of one engine. Made anew when the engine's kernels change; slices in flight keep what they run.
 #[derive(Clone, Debug)]
@@ -29,13 +29,16 @@ pub(super) struct Dispatches {
     /// By slice slot.
     commands: Vec<CommandBuffer>,
     kernels: Vec<(u32, Arc<KernelCode>, ComputePipeline)>,
+    version: u64,
     engine: ComputePipeline,
     block: Arc<Buffer>,
 }
 
-/// The push constants of the engine's shader.
-pub(super) fn engine_push(control: GpuVa, slot: u64, block: u64, round: u64) -> Vec<u8> {
-    let words = [control.0, slot, block, round];
+/// The push constants of the engine's shader: those of a slice that dispatches are its block, the round, and the
+/// version of the kernels.
+pub(super) fn engine_push(control: GpuVa, slot: u64, dispatches: [u64; 3]) -> Vec<u8> {
+    let [block, round, version] = dispatches;
+    let words = [control.0, slot, block, round, version];
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
@@ -75,10 +78,12 @@ impl Dispatches {
             };
             Ok((slot, Arc::clone(code), pipeline))
         };
+        let version = kernels.version();
         let kernels: Vec<_> = kernels.iter().map(pipeline).collect::<Result<_, _>>()?;
         let mut dispatches = Self {
             commands: Vec::new(),
             kernels,
+            version,
             engine,
             block,
         };
@@ -148,7 +153,7 @@ impl Dispatches {
         let mut recorder = CommandRecorder::begin(device, Reuse::Simultaneous)?
             .barrier(SLICE_BEGIN)
             .bind(&self.engine)
-            .push(&engine_push(control, slot, block, 0))
+            .push(&engine_push(control, slot, [block, 0, self.version]))
             .dispatch(1, 1, 1);
         for round in 1..=Dispatch::ROUNDS {
             recorder = recorder.barrier(SLICE_BEGIN);
@@ -162,7 +167,7 @@ impl Dispatches {
             recorder = recorder
                 .barrier(SLICE_BEGIN)
                 .bind(&self.engine)
-                .push(&engine_push(control, slot, block, round))
+                .push(&engine_push(control, slot, [block, round, self.version]))
                 .dispatch_indirect(&self.block, DispatchBlock::NEXT_ROUND);
         }
         recorder.barrier(SLICE_END).end()

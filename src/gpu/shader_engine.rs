@@ -181,7 +181,7 @@ impl ShaderEngine {
             .map_err(no_memory)?
             .barrier(SLICE_BEGIN)
             .bind(pipeline)
-            .push(&engine_push(self.control, slot, 0, 0))
+            .push(&engine_push(self.control, slot, [0; 3]))
             .dispatch(1, 1, 1)
             .barrier(SLICE_END)
             .end()

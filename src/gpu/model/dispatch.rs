@@ -18,6 +18,12 @@ pub(super) const DISPATCH_PATIENCE: u64 = 8;
 /// Loop passes that it can take to get one ready.
 pub(super) const DISPATCH_PASSES: u64 = Dispatch::MOST_PARAMETER_BYTES / 8 + 1;
 
+/// `s_dispatch_ready`: the next step finds what is wrong.
+const NOT_READY: u64 = 0;
+const READY: u64 = 1;
+/// It is a kernel that came since the slice was started.
+const OF_ANOTHER_SLICE: u64 = 2;
+
 /// A kernel that a round has released.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::gpu) struct Released {
@@ -31,14 +37,18 @@ impl Globals<'_> {
         self.round == Dispatch::ROUNDS
     }
 
-    /// Whether a round that ends for this reason releases what is ready.
-    pub(super) fn releases(&self, end: SliceReason) -> bool {
+    fn may_release(&self, end: SliceReason) -> bool {
         self.dispatches && end == SliceReason::Dispatch && !self.is_last_round()
+    }
+
+    /// Whether a round that ends for this reason releases what is ready.
+    pub(super) fn releases(&self, s: &Shared, end: SliceReason) -> bool {
+        self.may_release(end) && s.dispatch_ready.get() == READY
     }
 
     /// After the meeting: what is wrong with a dispatch that is not ready, a step finds.
     pub(super) fn vote_of_the_ready(&self, s: &Shared, vote: SliceReason) -> SliceReason {
-        if self.releases(vote) && s.dispatch_ready.get() == 0 {
+        if self.may_release(vote) && s.dispatch_ready.get() == NOT_READY {
             return SliceReason::Cut;
         }
         vote
@@ -93,7 +103,8 @@ impl Lane<'_> {
         }
         let shape = self.peek(packet + Packet::DESTINATION_OFFSET)?;
         let bytes = shape >> 32;
-        if bytes != kernel.detail >> 32 || bytes > Dispatch::MOST_PARAMETER_BYTES {
+        let (slot, takes, version) = Dispatch::kernel(kernel.detail);
+        if bytes != takes || bytes > Dispatch::MOST_PARAMETER_BYTES {
             return Ok(Err(FaultCode::Parameters));
         }
         let (mut xy, mut z) = (self.p.value, shape & 0xffff_ffff);
@@ -117,12 +128,13 @@ impl Lane<'_> {
         if groups.iter().any(|groups| *groups > Dispatch::MOST_GROUPS) {
             return Ok(Err(FaultCode::Groups));
         }
+        self.is_here = version <= self.g.version;
         let parameters = match bytes {
             0 => Ok(Vec::new()),
             _ => self.parameters(packet, handles & 0xffff_ffff, bytes)?,
         };
         Ok(parameters.map(|parameters| Released {
-            kernel: kernel.detail as u32,
+            kernel: slot,
             groups,
             parameters,
         }))
@@ -166,7 +178,11 @@ impl Lane<'_> {
         if !self.g.is_last_round() && claim == self.place_in_turns() {
             let dispatch = self.dispatch()?;
             self.p.handle_fault = dispatch.as_ref().err().copied();
-            self.s.dispatch_ready.set(u64::from(dispatch.is_ok()));
+            self.s.dispatch_ready.set(match &dispatch {
+                Err(_) => NOT_READY,
+                Ok(_) if self.is_here => READY,
+                Ok(_) => OF_ANOTHER_SLICE,
+            });
             *lock(&self.s.ready) = dispatch.ok();
         }
         Ok(())

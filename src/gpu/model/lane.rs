@@ -93,7 +93,7 @@ pub(in crate::gpu) struct Shared {
     pub(super) staller: PlainWord,
     /// Claims of dispatches, as `claim`; see `dispatch.rs`.
     pub(super) dispatch_claim: [PlainWord; 2],
-    /// `s_dispatch_ready`: whether the claimer has got one ready.
+    /// `s_dispatch_ready`.
     pub(super) dispatch_ready: PlainWord,
     /// Which: `d_…`.
     pub(super) ready: plain::Mutex<Option<Released>>,
@@ -155,6 +155,8 @@ pub(in crate::gpu) struct Globals<'a> {
     pub(super) dispatches: bool,
     /// `push.round`.
     pub(super) round: u64,
+    /// `push.version`.
+    pub(super) version: u64,
     pub(in crate::gpu) control_va: u64,
     pub(super) report_va: u64,
     pub(super) run_list_va: u64,
@@ -170,7 +172,7 @@ impl<'a> Globals<'a> {
         control_va: u64,
         options: &ModelOptions,
         work: SliceWork,
-        round: u64,
+        (round, version): (u64, u64),
     ) -> Self {
         Self {
             memory,
@@ -184,6 +186,7 @@ impl<'a> Globals<'a> {
             stalls: options.stalls,
             dispatches: work.dispatches,
             round,
+            version,
             control_va,
             report_va: 0,
             run_list_va: 0,
@@ -304,6 +307,8 @@ pub(super) struct Lane<'a> {
     pub(super) turn: u32,
     /// `t_bytes`: of the transfer whose part the lane prepared.
     pub(super) transfer_bytes: u64,
+    /// `d_is_here`: whether the slice has the kernel that it prepared.
+    pub(super) is_here: bool,
     /// The lane took a step in this iteration.
     pub(super) stepped: bool,
     /// Whole rounds that it has had in this iteration, before the one it left in.

@@ -55,6 +55,7 @@ impl<'a> Lane<'a> {
             iterations: 0,
             turn: (g.peek(args + SliceArgs::SLICE)? + g.round) as u32 % g.lanes,
             transfer_bytes: 0,
+            is_here: false,
             stepped: false,
             rounds: 0,
             holding: false,
@@ -137,7 +138,7 @@ pub(in crate::gpu) fn run_slice(mut globals: Globals<'_>, s: &Shared, slot: u64)
             lane.stepped = false;
         }
         // Before a part is done, with which the turns go on.
-        if g.releases(vote) {
+        if g.releases(s, vote) {
             leader.count_dispatch();
             lanes.iter_mut().try_for_each(Lane::release_dispatch)?;
         }
@@ -229,7 +230,7 @@ pub(in crate::gpu) fn run_lane(
         let end = SliceReason::from_word(s.end.get()).unwrap_or(SliceReason::Cut);
         let end = g.vote_of_the_ready(s, end);
         lane.stepped = false;
-        if g.releases(end) {
+        if g.releases(s, end) {
             if let Some(leader) = &mut leader {
                 leader.count_dispatch();
             }

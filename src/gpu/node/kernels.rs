@@ -12,12 +12,13 @@ use crate::sync::{Arc, MutexGuard, lock};
 pub(super) struct KnownKernel {
     slot: u32,
     parameter_bytes: u32,
+    version: u64,
 }
 
 impl KnownKernel {
     /// The words of a handle's entry.
     pub(super) fn place(self) -> (GpuVa, u64) {
-        let detail = Dispatch::kernel_detail(self.slot, self.parameter_bytes);
+        let detail = Dispatch::kernel_detail(self.slot, self.parameter_bytes, self.version);
         (GpuVa(0), detail)
     }
 }
@@ -40,6 +41,7 @@ impl Node {
         let known = KnownKernel {
             slot,
             parameter_bytes: code.parameter_bytes(),
+            version: more.version(),
         };
         let mut inner = self.set_kernels(&more)?;
         inner.kernels.insert(id, known);

@@ -29,7 +29,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/handle_entry.glsl")) == 0x6fed_e508_a055_7b20,
+    fnv1a(include_bytes!("../../../shaders/abi/handle_entry.glsl")) == 0xe06f_5207_f91e_e35e,
     "shader source abi/handle_entry.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -94,7 +94,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine.comp")) == 0x9e17_bf1b_4bc5_a6e9,
+    fnv1a(include_bytes!("../../../shaders/engine.comp")) == 0x2e89_6549_f23c_70dd,
     "shader source engine.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -109,12 +109,12 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/dispatch.glsl")) == 0x096e_0161_66f7_e058,
+    fnv1a(include_bytes!("../../../shaders/engine/dispatch.glsl")) == 0x9882_7caf_63a8_26f5,
     "shader source engine/dispatch.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/lane.glsl")) == 0x805a_4ffb_1ca7_9eeb,
+    fnv1a(include_bytes!("../../../shaders/engine/lane.glsl")) == 0x3f8b_c2e9_c89a_0308,
     "shader source engine/lane.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -129,7 +129,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0xd165_6794_cae0_9320,
+    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0x502a_922a_ce02_6fda,
     "shader source engine/slice.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -159,7 +159,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spin.comp")) == 0xd930_01f8_f126_f669,
+    fnv1a(include_bytes!("../../../shaders/spin.comp")) == 0x84f4_fe43_e127_bea0,
     "shader source spin.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -230,14 +230,14 @@ pub static BARE_STORE_NARROW: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0xbe1a_bfe2_6202_b38d,
+    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0x97ef_9382_f363_3e15,
     "spv/engine.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/engine.comp`.
 pub static ENGINE: Shader = Shader {
     name: "engine",
-    words: &words::<24_782>(include_bytes!("../../../shaders/spv/engine.spv")),
+    words: &words::<25_058>(include_bytes!("../../../shaders/spv/engine.spv")),
 };
 
 const _: () = assert!(
@@ -252,14 +252,14 @@ pub static LONG_KERNEL: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/spin.spv")) == 0x0d7b_6b82_e133_d717,
+    fnv1a(include_bytes!("../../../shaders/spv/spin.spv")) == 0x5c98_a7e3_8529_4e99,
     "spv/spin.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/spin.comp`.
 pub static SPIN: Shader = Shader {
     name: "spin",
-    words: &words::<514>(include_bytes!("../../../shaders/spv/spin.spv")),
+    words: &words::<522>(include_bytes!("../../../shaders/spv/spin.spv")),
 };
 
 /// Every shader of this table.
