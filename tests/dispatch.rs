@@ -8,9 +8,10 @@ mod support {
 }
 
 use native_fence::abi::Dispatch;
-use native_fence::{CommandList, Groups, Parameters};
+use native_fence::gpu::{ModelOptions, ModelThreads, ShaderTuning};
+use native_fence::{Adapter, AdapterOptions, Allocation, CommandList, Groups, HwQueue, Parameters};
 use support::bench::{LONG, words};
-use support::engines::on_every_engine;
+use support::engines::{model_with, on_every_engine, patient};
 use support::kernels::{add_words, groups_for, sums};
 
 /// More words than an engine has lanes, or a workgroup invocations.
@@ -66,6 +67,62 @@ fn hq_08_a_dispatch_runs_once() {
             assert_eq!(words(&memory), [sum; WORDS as usize], "{dispatches}");
         }
     });
+}
+
+/// HQ-08: more queues than lanes dispatch side by side, whichever lanes they are of: each of its dispatches runs once.
+///
+/// Kills `shader-a-round-ends-with-its-leader`.
+#[test]
+fn hq_08_many_queues_dispatch_side_by_side() {
+    const QUEUES: usize = 24;
+    let body = |adapter: &Adapter| {
+        let device = adapter.create_device();
+        let kernel = device.create_kernel(add_words()).unwrap();
+        let mut queues: Vec<_> = (0..QUEUES)
+            .map(|_| {
+                let memory = device.create_allocation(WORDS * 8).unwrap();
+                (device.create_hw_queue().unwrap(), memory)
+            })
+            .collect();
+        for round in 1..=3 {
+            let end_of = |(queue, memory): &mut (HwQueue, Allocation)| {
+                let mut list = CommandList::new();
+                for _ in 0..4 {
+                    let sums = sums(memory, memory, 1);
+                    list.dispatch(&kernel, groups_for(WORDS), &sums).unwrap();
+                }
+                queue.submit(&list).unwrap()
+            };
+            let ends: Vec<_> = queues.iter_mut().map(end_of).collect();
+            for ((queue, memory), end) in queues.iter().zip(ends) {
+                queue.progress_fence().wait(end, LONG).unwrap();
+                assert_eq!(words(memory), [4 * round; WORDS as usize]);
+            }
+        }
+    };
+    on_every_engine(body);
+    let (threads, memory) = model_with(ModelOptions {
+        threads: ModelThreads::OneALane,
+        lanes: 3,
+        ..ModelOptions::default()
+    });
+    body(&threads);
+    drop(threads);
+    assert_eq!(memory.violations(), []);
+    // Two subgroups, where the driver takes them.
+    let tuning = ShaderTuning {
+        lanes: Some(16),
+        ..ShaderTuning::default()
+    };
+    let options = AdapterOptions {
+        tuning,
+        tdr: patient(),
+        ..AdapterOptions::default()
+    };
+    match Adapter::open(&options) {
+        Ok(adapter) => body(&adapter),
+        Err(error) => println!("left out with 16 lanes: {error}"),
+    }
 }
 
 /// HQ-08: a kernel behind a wait sees what the kernel before the signal stored, on another queue.

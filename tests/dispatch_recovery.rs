@@ -8,8 +8,8 @@ mod support {
     pub(crate) mod queue_of;
 }
 
-use native_fence::abi::DoorbellStatus;
 use native_fence::abi::wddm::ComputePreemption;
+use native_fence::abi::{Dispatch, DoorbellStatus, FaultCode, RingControl};
 use native_fence::kmd::{Ddi, DriverOptions};
 use native_fence::os::Record;
 use native_fence::{Allocation, CommandList, DeviceExecutionState, HwQueue, Kernel, WaitError};
@@ -85,6 +85,47 @@ fn td_22_dispatches_of_innocent_queues_take_effect_once() {
         let value = queue.submit(&additions(&adds, &memory, 3)).unwrap();
         until_ended(&queue, value);
         assert_eq!(words(&memory), [63; WORDS as usize]);
+    });
+}
+
+/// HQ-04: an engine that takes another's place when all kernels have gone knows that: a dispatch that names one which
+/// has gone is a fault, and keeps no engine.
+///
+/// Kills `a-spare-is-said-to-dispatch`.
+#[test]
+fn hq_04_a_dispatch_behind_a_reset_without_kernels_stops_its_queue() {
+    on_patient_benches(1, |bench| {
+        let kernel = bench.device.create_kernel(spin()).unwrap();
+        let stop = bench.device.create_allocation(16).unwrap();
+        let mut list = CommandList::new();
+        list.dispatch(&kernel, [1, 1, 1], &spins(&stop, 1)).unwrap();
+        let other = bench.adapter.create_device();
+        let mut first = bench.queue();
+        let value = first.submit(&list).unwrap();
+        until_ended(&first, value);
+        drop(kernel);
+        bench.until_parked();
+        bench.engine.lose();
+        let mut lost = queue_of(&other, 0);
+        let value = lost.submit(CommandList::new().nop()).unwrap();
+        let _ = lost.progress_fence().wait(value, LONG);
+        until("another engine is there", || bench.counters().resets == 1);
+        let device = bench.adapter.create_device();
+        let queue = queue_of(&device, 0);
+        let parameters = device.create_allocation(256).unwrap();
+        let packet = Dispatch::direct(parameters.handle(), [1, 1, 1]);
+        let (control, packets) = queue.raw_memory();
+        packets.put_words(0, &packet.words());
+        control.word(RingControl::WRITE_INDEX).publish(1);
+        let _ = queue.ring_doorbell();
+        match queue.progress_fence().wait(1, LONG) {
+            Err(WaitError::QueueFaulted(fault)) => assert_eq!(fault.code, FaultCode::Handle),
+            ended => panic!("{ended:?}"),
+        }
+        let mut beside = queue_of(&device, 0);
+        let value = beside.submit(CommandList::new().nop()).unwrap();
+        until_ended(&beside, value);
+        assert_eq!(bench.take_records().len(), 1);
     });
 }
 

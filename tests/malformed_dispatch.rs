@@ -231,7 +231,7 @@ fn hq_04_what_cannot_be_dispatched_is_refused_before_it_is_queued() {
     });
 }
 
-/// What is no kernel is not registered.
+/// What is no kernel is not registered: nothing of it comes to a driver.
 fn refused_codes(device: &Device) {
     let words = add_words().spirv().to_vec();
     assert_eq!(KernelCode::new(&[], 0).unwrap_err(), KernelError::NoSpirv);
@@ -239,6 +239,29 @@ fn refused_codes(device: &Device) {
     assert_eq!(
         KernelCode::new(&swapped, 0).unwrap_err(),
         KernelError::NoSpirv
+    );
+    assert_eq!(
+        KernelCode::new(&words[..5], 0).unwrap_err(),
+        KernelError::NoMain
+    );
+    let entry = words.iter().position(|word| word & 0xffff == 15).unwrap();
+    for cut in [1, 4, entry + 2] {
+        let refused = KernelCode::new(&words[..cut], 0).unwrap_err();
+        assert_eq!(refused, KernelError::Cut, "{cut} words");
+    }
+    // Its stage is another: OpEntryPoint Vertex.
+    let mut vertex = words.clone();
+    vertex[entry + 1] = 0;
+    assert_eq!(
+        KernelCode::new(&vertex, 0).unwrap_err(),
+        KernelError::NoMain
+    );
+    // OpDecorate %1 Binding 0 behind all.
+    let mut bound = words.clone();
+    bound.extend([4 << 16 | 71, 1, 33, 0]);
+    assert_eq!(
+        KernelCode::new(&bound, 0).unwrap_err(),
+        KernelError::Descriptors
     );
     for bytes in [4, 12, 264, u32::MAX] {
         let refused = KernelCode::new(&words, bytes).unwrap_err();

@@ -38,17 +38,23 @@ bool is_last_round() {
 void begin_round() {
     DispatchRecord next = DispatchRecord(push.dispatch_va);
     uint released = PEEK(next.released);
-    if (push.round != 0ul && released != 0u) {
+    if (released != 0u) {
         PUT(DispatchRecord(push.dispatch_va + uint64_t(released) * DISPATCH_RECORD_BYTES).x, 0u);
         PUBLISH(EngineReport(g_report_va).stalled_queue, 0ul);
     }
     PUT(next.released, 0u);
 }
 
+// Whether a round that ends for this reason releases what is ready; all lanes find the same, after the second
+// meeting and to the end of the round.
+bool releases(uint reason) {
+    return reason == REASON_DISPATCH && !is_last_round() && s_dispatch_ready == READY;
+}
+
 // By lane 0, last: whether there is another round.
-void end_round() {
+void end_round(uint reason) {
     DispatchRecord next = DispatchRecord(push.dispatch_va);
-    PUT(next.x, PEEK(next.released) != 0u ? 1u : 0u);
+    PUT(next.x, releases(reason) ? 1u : 0u);
     PUT(next.y, 1u);
     PUT(next.z, 1u);
 }
@@ -86,7 +92,8 @@ uint copy_parameters(Packet packet, uint64_t bytes) {
     }
     uint fault = FAULT_NONE;
     uint words = uint(bytes / 8ul);
-    for (uint i = 0u; i < words; ++i) {
+    uint i = 0u;
+    for (; i < words; ++i) {
         uint64_t value = Data(from.va + offset + uint64_t(i) * 8ul).word;
         if ((references >> i & 1u) != 0u) {
             Extent named = resolve_allocation(value & 0xfffffffful);
@@ -100,6 +107,8 @@ uint copy_parameters(Packet packet, uint64_t bytes) {
         }
         Data(push.dispatch_va + DISPATCH_PARAMETERS + uint64_t(i) * 8ul).word = value;
     }
+    // Where the driver has cut the loop another slice begins anew.
+    d_is_here = d_is_here && i == words;
     return fault;
 }
 
@@ -159,7 +168,7 @@ uint vote_of_the_ready(uint reason) {
 
 // Then, where the lanes voted for it: releases it.
 void release_dispatch(uint reason) {
-    bool goes = reason == REASON_DISPATCH && !is_last_round() && s_dispatch_ready == READY;
+    bool goes = releases(reason);
     if (goes && gl_LocalInvocationID.x == 0u) {
         k_dispatches += 1u;
     }

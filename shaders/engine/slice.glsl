@@ -141,7 +141,6 @@ uint vote(bool raised) {
     }
     s_progress = 0u;
     uint whole_look = k_most_places + 1u;
-    bool found_nothing = k_idle_iterations > whole_look;
     bool stands_at_transfer = !TRANSFERS && claim_made() != NO_CLAIM;
     s_claim[g_iterations & 1u] = NO_CLAIM;
     bool stands_at_dispatch = dispatch_claim_made() != NO_CLAIM;
@@ -150,6 +149,8 @@ uint vote(bool raised) {
         k_held_back += 1u;
         k_passes += DISPATCHES ? DISPATCH_PASSES : 0u;
     }
+    // A lane may stay with a queue that stands there, and look at no other.
+    bool found_nothing = k_idle_iterations > whole_look && !stands_at_dispatch;
     bool spent = uint64_t(k_passes) >= k_pass_budget || ticks - k_began >= k_time_budget;
     k_raised = k_raised || raised;
     uint reason = REASON_CUT;
@@ -197,10 +198,10 @@ void run_slice() {
     SliceArgs args = SliceArgs(g_control_va + CONTROL_SLICE_ARGS + push.slot * SLICE_ARGS_BYTES);
     g_run_list_va = g_control_va + CONTROL_RUN_LISTS + push.slot * uint64_t(MAX_HW_QUEUES) * 8ul;
     g_queue_count = min(uint(PEEK(args.queue_count)), MAX_HW_QUEUES);
-    // The OS may have read its clock long before the slice in flight ended.
+    // The OS may have read its clock long before the slice in flight ended, or the round before this one.
+    uint64_t slot_before = DISPATCHES && push.round != 0ul ? push.slot : push.slot + SLICE_SLOTS - 1ul;
     SliceResult before = SliceResult(g_report_va + REPORT_SLICE_RESULTS
-                                     + ((push.slot + SLICE_SLOTS - 1ul) % SLICE_SLOTS)
-                                           * SLICE_RESULT_BYTES);
+                                     + (slot_before % SLICE_SLOTS) * SLICE_RESULT_BYTES);
     l_ticks = max(PEEK(args.base_ticks), PEEK(before.end_ticks));
     uint64_t began = now();
 
@@ -347,7 +348,7 @@ void run_slice() {
         PUT(result.dispatches, uint64_t(k_dispatches));
         PUT(result.stands_at_dispatch, dispatch_claim_made() != NO_CLAIM ? 1ul : 0ul);
         if (DISPATCHES) {
-            end_round();
+            end_round(reason);
         }
         PUT(report.last_reason, uint64_t(reason));
         PUBLISH(result.reason, uint64_t(reason));

@@ -25,7 +25,7 @@ pub struct EngineControl {
     pub report_va: u64,
     /// Counted up to end the stall under way, where the engine knows stalls. Writer: OS.
     pub abort: u64,
-    /// 1 where the engine has ever had a kernel, and can dispatch. Writer: OS.
+    /// 1 where the engine has had a kernel, and can dispatch. Writer: OS.
     pub dispatches: u64,
     reserved: [u64; 7],
 }

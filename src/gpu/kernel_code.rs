@@ -1,12 +1,9 @@
 //! Kernel code: what a program registers, and DISPATCH packets run.
 
-use super::ModelKernel;
+use super::{ModelKernel, kernel_spirv};
 use crate::abi::{Dispatch, MAX_KERNELS};
 use crate::sync::Arc;
 use std::fmt::Debug;
-
-/// First word of SPIR-V.
-const SPIRV_MAGIC: u32 = 0x0723_0203;
 
 /// Why a kernel cannot be registered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -14,6 +11,17 @@ pub enum KernelError {
     /// It is not SPIR-V of this machine's byte order.
     #[error("the kernel is no SPIR-V: its first word is not 0x07230203")]
     NoSpirv,
+    /// It ends in the midst of an instruction.
+    #[error("the kernel's SPIR-V is cut: an instruction in it has no end")]
+    Cut,
+    /// It is no compute shader.
+    #[error("the kernel has no entry point main of a compute shader")]
+    NoMain,
+    /// It wants what no queue binds.
+    #[error(
+        "the kernel has descriptors: its one argument is the address of its parameters, a push constant of 64 bits"
+    )]
+    Descriptors,
     /// Its parameters are too many, or no words.
     #[error(
         "a kernel of {0} bytes of parameters: they must be a multiple of 8 and at most {most}",
@@ -47,11 +55,9 @@ impl KernelCode {
     /// Of a compiled shader, which takes so many bytes of parameters.
     ///
     /// # Errors
-    /// No SPIR-V, or parameters that cannot be.
+    /// No SPIR-V of a compute shader without descriptors, or parameters that cannot be.
     pub fn new(spirv: &[u32], parameter_bytes: u32) -> Result<Self, KernelError> {
-        if spirv.first() != Some(&SPIRV_MAGIC) {
-            return Err(KernelError::NoSpirv);
-        }
+        kernel_spirv::check(spirv)?;
         if u64::from(parameter_bytes) > Dispatch::MOST_PARAMETER_BYTES
             || !parameter_bytes.is_multiple_of(8)
         {

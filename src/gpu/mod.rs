@@ -34,6 +34,7 @@ mod held_engine;
 #[cfg(not(loom))]
 mod injection;
 mod kernel_code;
+mod kernel_spirv;
 #[cfg(not(loom))]
 mod long_kernels;
 mod mailbox;

@@ -3,9 +3,9 @@
 use super::recovery::{LogMark, Marks, Recovered};
 use super::{EngineBlock, GpuVa, QueueStanding, SaveArea, StateSlot};
 use crate::abi::{
-    Doorbell, DoorbellStatus, FaultCode, LocalHandle, LogEntry, LogHeader, LogIndex, LogOperation,
-    LogType, Opcode, PACKET_BYTES, Packet, QueueDescriptor, QueueProgress, QueueState, RingControl,
-    STATE_COPIES, StallKind,
+    Dispatch, Doorbell, DoorbellStatus, FaultCode, LocalHandle, LogEntry, LogHeader, LogIndex,
+    LogOperation, LogType, Opcode, PACKET_BYTES, Packet, QueueDescriptor, QueueProgress,
+    QueueState, RingControl, STATE_COPIES, StallKind,
 };
 use crate::shared::{Block, PoolPlace};
 use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, fence, lock, plain};
@@ -531,6 +531,12 @@ impl QueueSlot {
         let packet = read_packet(ring.as_ref()?, packet);
         let is_stall = packet.opcode() == Some(Opcode::Stall);
         StallKind::from_bits(packet.handle().raw()).filter(|_| is_stall)
+    }
+
+    /// Whether the packet at its head is a dispatch that was released.
+    #[must_use]
+    pub fn has_released(&self) -> bool {
+        self.state().transferred == Dispatch::RELEASED
     }
 
     /// The handle of its progress fence.

@@ -224,7 +224,9 @@ impl ResetCalls<'_> {
             node_ordinal: node.ordinal(),
             number: stalled.hw_queue,
         });
-        let kind = slot.ok()?.stall_kind(stalled.packet);
+        // A kernel heeds nothing, and whose it is may be another's by now.
+        let slot = slot.ok().filter(|slot| !slot.has_released())?;
+        let kind = slot.stall_kind(stalled.packet);
         node.abort_stall();
         let patience = match kind {
             Some(StallKind::HeedsAbort) => HEEDED_ABORT_TIME,

@@ -30,9 +30,10 @@ pub struct HwQueue {
     /// Write index after each submission in the ring, and its progress value.
     submissions: VecDeque<(u64, u64)>,
     progress_fence: Fence,
-    /// Of dispatches, [`Dispatch::MOST_PARAMETER_BYTES`] for each packet of the ring; made when the first comes.
-    parameters: Option<Allocation>,
     queue: Arc<os::HwQueue>,
+    /// Of dispatches, [`Dispatch::MOST_PARAMETER_BYTES`] for each packet of the ring; made when the first comes, and
+    /// dropped when the queue has gone.
+    parameters: Option<Allocation>,
 }
 
 impl HwQueue {

@@ -58,7 +58,7 @@ impl Globals<'_> {
 /// By lane 0, before the first meeting: what the round before released is done.
 pub(super) fn begin_round(g: &Globals<'_>, s: &Shared) -> Checked<()> {
     let released = lock(&s.released).take().is_some();
-    if g.round != 0 && released {
+    if released {
         g.publish(g.report_va + EngineReport::STALLED_QUEUE, 0)?;
     }
     Ok(())
@@ -142,7 +142,7 @@ impl Lane<'_> {
 
     /// The parameters, with addresses for references.
     fn parameters(
-        &self,
+        &mut self,
         packet: u64,
         handle: u64,
         bytes: u64,
@@ -168,7 +168,12 @@ impl Lane<'_> {
                 }
             }
             parameters.push(value);
+            if self.g.passes.end_loop() {
+                // Another slice begins anew.
+                break;
+            }
         }
+        self.is_here &= parameters.len() as u64 == bytes / 8;
         Ok(found.map_or(Ok(parameters), Err))
     }
 

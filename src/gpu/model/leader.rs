@@ -247,7 +247,6 @@ impl<'a> Leader<'a> {
         }
         s.progress.set(0);
         let whole_look = self.most_places + 1;
-        let found_nothing = self.idle_iterations > whole_look;
         let stands_at_transfer = !g.transfers && s.claim_made(lane.iterations) != NO_CLAIM;
         s.claim[(lane.iterations & 1) as usize].set(NO_CLAIM);
         let stands_at_dispatch = s.dispatch_claim_made(lane.iterations) != NO_CLAIM;
@@ -256,6 +255,8 @@ impl<'a> Leader<'a> {
             self.held_back += 1;
             self.passes += if g.dispatches { DISPATCH_PASSES } else { 0 };
         }
+        // A lane may stay with a queue that stands there, and look at no other.
+        let found_nothing = self.idle_iterations > whole_look && !stands_at_dispatch;
         let spent = self.passes >= self.pass_budget || ticks - self.began >= self.time_budget;
         self.raised |= raised;
         Ok(if lane.iterations == 0 {

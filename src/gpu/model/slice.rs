@@ -34,8 +34,13 @@ impl Globals<'_> {
 impl<'a> Lane<'a> {
     fn begin(g: &'a Globals<'a>, s: &'a Shared, id: u32, slot: u64) -> Checked<Self> {
         let args = g.control_va + EngineControl::slice_args(slot);
-        // The OS may have read its clock long before the slice in flight ended.
-        let before = g.report_va + EngineReport::slice_result(slot + SLICE_SLOTS - 1);
+        // The OS may have read its clock long before the slice in flight ended, or the round before this one.
+        let slot_before = if g.round != 0 {
+            slot
+        } else {
+            slot + SLICE_SLOTS - 1
+        };
+        let before = g.report_va + EngineReport::slice_result(slot_before);
         let base_ticks = g
             .peek(args + SliceArgs::BASE_TICKS)?
             .max(g.peek(before + SliceResult::END_TICKS)?);

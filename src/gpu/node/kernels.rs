@@ -45,8 +45,7 @@ impl Node {
         };
         let mut inner = self.set_kernels(&more)?;
         inner.kernels.insert(id, known);
-        let can = self.control.host().word(EngineControl::DISPATCHES);
-        can.publish(1);
+        self.tell_of_kernels(true);
         let engine = Arc::clone(&inner.engine);
         let table = Self::handle_table(&mut inner, process)?;
         let (object, place) = (ObjectId::Kernel(id), known.place());
@@ -57,8 +56,13 @@ impl Node {
     /// Whether packets of its queues can have run kernels: the engine has ever had one.
     #[must_use]
     pub fn runs_kernels(&self) -> bool {
+        lock(&self.kernels).version() > 0
+    }
+
+    /// Whether the engine can make dispatches: it has had a kernel.
+    pub(super) fn tell_of_kernels(&self, can_dispatch: bool) {
         let can = self.control.host().word(EngineControl::DISPATCHES);
-        can.observe() != 0
+        can.publish(u64::from(can_dispatch));
     }
 
     /// Takes a kernel out, whose handle is closed: its place is another's. `true` if no slice refers to the

@@ -76,11 +76,18 @@ impl Node {
     /// the recovery has nothing to do with it.
     pub(super) fn lose_device(&self, inner: &mut Inner) {
         if !inner.device_lost {
-            let silent_in = inner.silent_in;
-            inner.silent_in = silent_in.or_else(|| inner.number_under_way(self.stalled_at()));
+            self.keep_under_way(inner);
         }
         inner.device_lost = true;
         self.lose(inner);
+    }
+
+    /// What the engine is in now is what it is blamed for: the packet that it names, or where it names none that
+    /// in which it was silent before.
+    pub(super) fn keep_under_way(&self, inner: &mut Inner) {
+        let named = self.stalled_at().map(|at| at.hw_queue);
+        let before = named.or(inner.silent_in);
+        inner.silent_in = before.or_else(|| inner.number_under_way(None));
     }
 
     /// The slices in flight are asked to end, if there are any.

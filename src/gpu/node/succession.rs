@@ -110,6 +110,7 @@ impl Node {
         let words = self.control.host();
         attach(spare.as_mut(), words, control, report, inner.submitted)?;
         spare.set_kernels(&kernels)?;
+        self.tell_of_kernels(!kernels.is_empty());
         if queues.iter().any(|queue| queue.is_verbose()) {
             spare.prepare_verbose()?;
         }
@@ -152,14 +153,12 @@ impl Node {
     /// as ended, as of an engine that is lost. What it was in then is what is aborted, though one who waited
     /// has taken its queue out of the run list.
     pub fn let_waiters_go(&self) {
-        let stalled_at = self.stalled_at();
         let inner = &mut *lock(&self.inner);
         let runs = matches!(inner.life, Life::Up | Life::Replaced);
         if !runs || self.end_slices(inner) {
             return;
         }
-        let silent_in = inner.silent_in;
-        inner.silent_in = silent_in.or_else(|| inner.number_under_way(stalled_at));
+        self.keep_under_way(inner);
         inner.let_go = true;
         self.lose(inner);
     }

@@ -109,7 +109,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/dispatch.glsl")) == 0x9882_7caf_63a8_26f5,
+    fnv1a(include_bytes!("../../../shaders/engine/dispatch.glsl")) == 0x190e_1f55_49e0_f0ad,
     "shader source engine/dispatch.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -129,7 +129,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0x502a_922a_ce02_6fda,
+    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0xa3be_21a7_abbb_5a4b,
     "shader source engine/slice.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -230,14 +230,14 @@ pub static BARE_STORE_NARROW: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0x97ef_9382_f363_3e15,
+    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0xa7aa_130d_50f0_9d78,
     "spv/engine.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/engine.comp`.
 pub static ENGINE: Shader = Shader {
     name: "engine",
-    words: &words::<25_058>(include_bytes!("../../../shaders/spv/engine.spv")),
+    words: &words::<25_234>(include_bytes!("../../../shaders/spv/engine.spv")),
 };
 
 const _: () = assert!(
