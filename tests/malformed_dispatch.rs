@@ -258,7 +258,7 @@ fn refused_codes(device: &Device) {
     );
     // OpDecorate %1 Binding 0 behind all.
     let mut bound = words.clone();
-    bound.extend([4 << 16 | 71, 1, 33, 0]);
+    bound.extend([0x0004_0047, 1, 33, 0]);
     assert_eq!(
         KernelCode::new(&bound, 0).unwrap_err(),
         KernelError::Descriptors

@@ -289,6 +289,10 @@ pub(super) struct Raised {
 
 /// One invocation.
 #[derive(Debug)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "the shader's registers, one a name"
+)]
 pub(super) struct Lane<'a> {
     pub(super) g: &'a Globals<'a>,
     pub(super) s: &'a Shared,
