@@ -200,9 +200,13 @@ impl Inner {
 
     /// Runs what worker `worker` has of a slice: its lane, or all, round by round.
     fn run(&self, worker: u32, slice: u64) -> Checked<()> {
+        let (control, (work, kernels)) = {
+            let turns = lock(&self.turns);
+            let work = &turns.works[(slice % SLICE_SLOTS) as usize];
+            (turns.control, work.clone())
+        };
         for round in 0..=Dispatch::ROUNDS {
-            self.run_round(worker, slice, round)?;
-            let (work, kernels) = self.work_of(slice);
+            self.run_round(worker, slice, (control, work), (round, kernels.version()))?;
             // What a round has released is there until the next begins.
             if !work.dispatches || !self.released(worker, &kernels)? {
                 return Ok(());
@@ -231,10 +235,6 @@ impl Inner {
         Ok(released.is_some())
     }
 
-    fn work_of(&self, slice: u64) -> (SliceWork, Kernels) {
-        lock(&self.turns).works[(slice % SLICE_SLOTS) as usize].clone()
-    }
-
     /// Waits for the other workers, if there are any.
     fn meet(&self) -> Checked<()> {
         match self.options.threads {
@@ -243,7 +243,13 @@ impl Inner {
         }
     }
 
-    fn run_round(&self, worker: u32, slice: u64, round: u64) -> Checked<()> {
+    fn run_round(
+        &self,
+        worker: u32,
+        slice: u64,
+        (control, work): (u64, SliceWork),
+        round: (u64, u64),
+    ) -> Checked<()> {
         let options = &self.options;
         let slot = slice % SLICE_SLOTS;
         let lanes_are_threads = options.threads == ModelThreads::OneALane;
@@ -252,8 +258,6 @@ impl Inner {
         } else {
             options.cut.passes(slice)
         };
-        let control = lock(&self.turns).control;
-        let (work, kernels) = self.work_of(slice);
         let globals = Globals::new(
             &self.memory,
             options.clock.as_ref(),
@@ -261,7 +265,7 @@ impl Inner {
             control,
             options,
             work,
-            (round, kernels.version()),
+            round,
         );
         if lanes_are_threads {
             run_lane(globals, &self.shared, slot, worker, &self.meeting)
