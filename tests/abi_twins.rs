@@ -118,9 +118,7 @@ fn twins() -> Vec<Twin> {
         }
         SliceResult {
             reason = REASON, passes = PASSES, iterations = ITERATIONS, begin_ticks = BEGIN_TICKS,
-            end_ticks = END_TICKS, answers = ANSWERS, parts = PARTS,
-            stands_at_transfer = STANDS_AT_TRANSFER, dispatches = DISPATCHES,
-            stands_at_dispatch = STANDS_AT_DISPATCH,
+            end_ticks = END_TICKS, answers = ANSWERS, done = DONE, stands_at = STANDS_AT,
         }
     }
 }
@@ -299,6 +297,8 @@ fn every_constant_of_the_twins_is_rusts() {
         ("SLICE_SLOTS", SLICE_SLOTS),
         ("SLICE_ARGS_BYTES", SliceArgs::BYTES),
         ("SLICE_RESULT_BYTES", SliceResult::BYTES),
+        ("STANDS_AT_TRANSFER", SliceResult::TRANSFER),
+        ("STANDS_AT_DISPATCH", SliceResult::DISPATCH),
         ("REASON_CUT", SliceReason::Cut as u64),
         ("REASON_BUDGET", SliceReason::Budget as u64),
         ("REASON_IDLE", SliceReason::Idle as u64),

@@ -21,16 +21,15 @@ layout(buffer_reference, scalar, buffer_reference_align = 8) buffer SliceResult 
     uint64_t begin_ticks;
     uint64_t end_ticks;
     uint64_t answers;
-    uint64_t parts;
-    uint64_t stands_at_transfer;
-    uint64_t dispatches;
-    uint64_t stands_at_dispatch;
-    uint64_t reserved[6];
+    uint64_t done; // low half: parts of transfers, high half: dispatches
+    uint64_t stands_at;
 };
 
 const uint64_t SLICE_SLOTS = 4ul;
 const uint64_t SLICE_ARGS_BYTES = 64ul;
-const uint64_t SLICE_RESULT_BYTES = 128ul;
+const uint64_t SLICE_RESULT_BYTES = 64ul;
+const uint64_t STANDS_AT_TRANSFER = 1ul;
+const uint64_t STANDS_AT_DISPATCH = 2ul;
 
 const uint64_t DELIVERY_EVENT = 0ul;
 const uint64_t DELIVERY_POLLED = 1ul;

@@ -182,8 +182,9 @@ void go_on_counting() {
     k_before_passes = PEEK(result.passes);
     k_before_iterations = PEEK(result.iterations);
     k_answers = uint(PEEK(result.answers));
-    k_parts = uint(PEEK(result.parts));
-    k_dispatches = uint(PEEK(result.dispatches));
+    uint64_t done = PEEK(result.done);
+    k_parts = uint(done);
+    k_dispatches = uint(done >> 32);
     k_began = PEEK(result.begin_ticks);
 }
 
@@ -343,10 +344,9 @@ void run_slice() {
         PUT(result.begin_ticks, k_began);
         PUT(result.end_ticks, now());
         PUT(result.answers, uint64_t(k_answers));
-        PUT(result.parts, uint64_t(k_parts));
-        PUT(result.stands_at_transfer, claim_made() != NO_CLAIM ? 1ul : 0ul);
-        PUT(result.dispatches, uint64_t(k_dispatches));
-        PUT(result.stands_at_dispatch, dispatch_claim_made() != NO_CLAIM ? 1ul : 0ul);
+        PUT(result.done, uint64_t(k_parts) | uint64_t(k_dispatches) << 32);
+        PUT(result.stands_at, (claim_made() != NO_CLAIM ? STANDS_AT_TRANSFER : 0ul)
+                              | (dispatch_claim_made() != NO_CLAIM ? STANDS_AT_DISPATCH : 0ul));
         if (DISPATCHES) {
             end_round(reason);
         }

@@ -110,26 +110,38 @@ pub struct SliceResult {
     pub end_ticks: u64,
     /// Steps that came after a look that had found nothing: what the engine stayed for.
     pub answers: u64,
-    /// Parts of transfers that were done.
-    pub parts: u64,
-    /// 1 if a queue stood at a transfer after the last execution.
-    pub stands_at_transfer: u64,
-    /// Dispatches that were made.
-    pub dispatches: u64,
-    /// 1 if a queue stood at a dispatch after the last execution.
-    pub stands_at_dispatch: u64,
-    reserved: [u64; 6],
+    /// Low half: parts of transfers that were done. High half: dispatches that were made.
+    pub done: u64,
+    /// What queues stood at after the last execution: [`SliceResult::TRANSFER`], [`SliceResult::DISPATCH`].
+    pub stands_at: u64,
 }
 
-offsets!(SliceResult, size 128, {
+offsets!(SliceResult, size 64, {
     REASON = reason @ 0,
     PASSES = passes @ 8,
     ITERATIONS = iterations @ 16,
     BEGIN_TICKS = begin_ticks @ 24,
     END_TICKS = end_ticks @ 32,
     ANSWERS = answers @ 40,
-    PARTS = parts @ 48,
-    STANDS_AT_TRANSFER = stands_at_transfer @ 56,
-    DISPATCHES = dispatches @ 64,
-    STANDS_AT_DISPATCH = stands_at_dispatch @ 72,
+    DONE = done @ 48,
+    STANDS_AT = stands_at @ 56,
 });
+
+impl SliceResult {
+    /// A queue stood at a transfer.
+    pub const TRANSFER: u64 = 1;
+    /// A queue stood at a dispatch.
+    pub const DISPATCH: u64 = 2;
+
+    /// Whether a part of a transfer was done, or is to be.
+    #[must_use]
+    pub const fn has_transfers(&self) -> bool {
+        self.done as u32 != 0 || self.stands_at & Self::TRANSFER != 0
+    }
+
+    /// Whether a dispatch was made, or is to be.
+    #[must_use]
+    pub const fn has_dispatches(&self) -> bool {
+        self.done >> 32 != 0 || self.stands_at & Self::DISPATCH != 0
+    }
+}

@@ -132,8 +132,8 @@ impl<'a> Leader<'a> {
         self.before_passes = before(SliceResult::PASSES)?;
         self.before_iterations = before(SliceResult::ITERATIONS)?;
         self.answers = before(SliceResult::ANSWERS)?;
-        self.parts = before(SliceResult::PARTS)?;
-        self.dispatches = before(SliceResult::DISPATCHES)?;
+        let done = before(SliceResult::DONE)?;
+        (self.parts, self.dispatches) = (done & 0xffff_ffff, done >> 32);
         self.began = before(SliceResult::BEGIN_TICKS)?;
         Ok(())
     }
@@ -326,12 +326,15 @@ impl<'a> Leader<'a> {
         g.put(result + SliceResult::BEGIN_TICKS, self.began)?;
         g.put(result + SliceResult::END_TICKS, lane.ticks.now(g))?;
         g.put(result + SliceResult::ANSWERS, self.answers)?;
-        g.put(result + SliceResult::PARTS, self.parts)?;
-        let stands = s.claim_made(lane.iterations) != NO_CLAIM;
-        g.put(result + SliceResult::STANDS_AT_TRANSFER, u64::from(stands))?;
-        g.put(result + SliceResult::DISPATCHES, self.dispatches)?;
-        let stands = s.dispatch_claim_made(lane.iterations) != NO_CLAIM;
-        g.put(result + SliceResult::STANDS_AT_DISPATCH, u64::from(stands))?;
+        let done = self.parts | self.dispatches << 32;
+        g.put(result + SliceResult::DONE, done)?;
+        let stands = |claim: u64, at| if claim == NO_CLAIM { 0 } else { at };
+        let at_transfer = stands(s.claim_made(lane.iterations), SliceResult::TRANSFER);
+        let at_dispatch = stands(
+            s.dispatch_claim_made(lane.iterations),
+            SliceResult::DISPATCH,
+        );
+        g.put(result + SliceResult::STANDS_AT, at_transfer | at_dispatch)?;
         g.put(report + EngineReport::LAST_REASON, reason as u64)?;
         g.publish(result + SliceResult::REASON, reason as u64)
     }

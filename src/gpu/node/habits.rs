@@ -41,12 +41,12 @@ impl Habits {
         if for_paging {
             return;
         }
-        self.untransferred = if result.parts > 0 || result.stands_at_transfer != 0 {
+        self.untransferred = if result.has_transfers() {
             0
         } else {
             (self.untransferred + 1).min(STAYING)
         };
-        self.undispatched = if result.dispatches > 0 || result.stands_at_dispatch != 0 {
+        self.undispatched = if result.has_dispatches() {
             0
         } else {
             (self.undispatched + 1).min(STAYING)

@@ -59,7 +59,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/slice.glsl")) == 0xa3ba_b5fc_7941_e2fa,
+    fnv1a(include_bytes!("../../../shaders/abi/slice.glsl")) == 0x7813_aa0d_8a68_ad4a,
     "shader source abi/slice.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -129,7 +129,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0xa3be_21a7_abbb_5a4b,
+    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0x1270_47a5_9167_8c19,
     "shader source engine/slice.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -230,14 +230,14 @@ pub static BARE_STORE_NARROW: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0xa7aa_130d_50f0_9d78,
+    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0xe20c_dcee_ece6_ae45,
     "spv/engine.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/engine.comp`.
 pub static ENGINE: Shader = Shader {
     name: "engine",
-    words: &words::<25_234>(include_bytes!("../../../shaders/spv/engine.spv")),
+    words: &words::<25_182>(include_bytes!("../../../shaders/spv/engine.spv")),
 };
 
 const _: () = assert!(
