@@ -83,6 +83,12 @@ impl Opcode {
         Self::ALL.into_iter().find(|opcode| *opcode as u64 == bits)
     }
 
+    /// Whether it waits for a fence or stores to one.
+    #[must_use]
+    pub const fn names_fence(self) -> bool {
+        matches!(self, Self::Wait | Self::Signal | Self::Progress)
+    }
+
     /// Whether it is a transfer, which all lanes of an engine do together, in parts.
     #[must_use]
     pub const fn is_transfer(self) -> bool {

@@ -102,9 +102,7 @@ impl CommandList {
                 Dispatch::indirect(kernel.handle(), (counts.handle(), offset))
             }
         };
-        for owner in parameters.owners() {
-            self.names(owner);
-        }
+        self.named_by.join(parameters.named_by());
         let has_some = !parameters.words().is_empty();
         self.commands.push(Command {
             packet,

@@ -1,6 +1,7 @@
 //! Kernel: a compute shader of the program's, which command lists dispatch.
 
 use super::Allocation;
+use super::named_by::NamedBy;
 use crate::abi::{Dispatch, LocalHandle};
 use crate::os::{self, Process};
 use crate::sync::Arc;
@@ -93,7 +94,7 @@ pub struct Parameters {
     words: Vec<u64>,
     /// By word: it is a reference.
     references: u32,
-    owners: Vec<Arc<Process>>,
+    named_by: NamedBy,
     wrong: Option<DispatchError>,
 }
 
@@ -120,7 +121,7 @@ impl Parameters {
             Ok(at) if offset.is_multiple_of(8) && offset <= of.bytes() && word < 32 => {
                 self.references |= 1 << word;
                 self.words.push(Dispatch::reference(of.handle(), at));
-                self.owners.push(Arc::clone(of.process()));
+                self.named_by.add(of.process());
             }
             _ => {
                 let bytes = of.bytes();
@@ -146,8 +147,8 @@ impl Parameters {
         self.references
     }
 
-    pub(super) fn owners(&self) -> &[Arc<Process>] {
-        &self.owners
+    pub(super) fn named_by(&self) -> &NamedBy {
+        &self.named_by
     }
 
     /// Whether they are what a kernel takes.

@@ -76,17 +76,7 @@ impl KernelQueue {
     /// is recorded.
     pub fn record(&mut self, list: &CommandList) -> Result<&mut Self, KernelQueueError> {
         let packets = list.packets();
-        let names_fence = |packet: &Packet| match packet.opcode() {
-            Some(Opcode::Wait | Opcode::Signal | Opcode::Progress) | None => true,
-            Some(
-                Opcode::Nop
-                | Opcode::Timestamp
-                | Opcode::Fill
-                | Opcode::Copy
-                | Opcode::Stall
-                | Opcode::Dispatch,
-            ) => false,
-        };
+        let names_fence = |packet: &Packet| packet.opcode().is_none_or(Opcode::names_fence);
         let is_dispatch = |packet: Packet| packet.opcode() == Some(Opcode::Dispatch);
         if packets.clone().any(|packet| names_fence(&packet)) {
             return Err(KernelQueueError::NativeFence);

@@ -31,6 +31,16 @@ impl NamedBy {
         }
     }
 
+    /// What is named in another place is named here too.
+    pub(super) fn join(&mut self, other: &Self) {
+        match (&*self, other) {
+            (_, Self::Nobody) => {}
+            (Self::Nobody, _) => self.clone_from(other),
+            (Self::One(one), Self::One(another)) if Weak::ptr_eq(one, another) => {}
+            (Self::One(_) | Self::Several, Self::One(_) | Self::Several) => *self = Self::Several,
+        }
+    }
+
     /// Whether nothing is named that `process` has not opened.
     pub(super) fn is(&self, process: &Arc<Process>) -> bool {
         match self {
