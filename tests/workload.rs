@@ -18,11 +18,7 @@ fn bench_with(validation: bool, force_local: bool) -> Bench {
     let instance = Instance::new(InstanceOptions { validation }).expect("Vulkan");
     let adapters = instance.adapters();
     let adapter = choose(&adapters, None).expect("a device").clone();
-    Bench {
-        instance,
-        adapter,
-        force_local,
-    }
+    Bench::new(instance, adapter, force_local)
 }
 
 fn pace(batches: u32) -> Pace {

@@ -32,11 +32,7 @@ pub(crate) fn bench() -> Option<Bench> {
     let opened = Instance::new(InstanceOptions { validation: false }).map(|instance| {
         let adapters = instance.adapters();
         let adapter = choose(&adapters, None).cloned();
-        adapter.map(|adapter| Bench {
-            instance,
-            adapter,
-            force_local: false,
-        })
+        adapter.map(|adapter| Bench::new(instance, adapter, false))
     });
     match opened {
         Ok(Ok(bench)) => Some(bench),

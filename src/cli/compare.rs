@@ -73,11 +73,7 @@ impl Compare {
 
         let bar = Bar::new(comparison.steps());
         let outcome = comparison.run(
-            &Bench {
-                instance,
-                adapter,
-                force_local: self.force_local,
-            },
+            &Bench::new(instance, adapter, self.force_local),
             &|| interrupt.is_pressed(),
             &mut |progress| bar.show(progress),
         );

@@ -117,6 +117,7 @@ pub(super) fn title(row: &Row) -> String {
         Scenario::FanOut => "fan-out",
         Scenario::FanIn => "fan-in",
         Scenario::Copy => "copy",
+        Scenario::Work => "work",
         Scenario::Scale => "scale",
         Scenario::Reset => "reset",
         Scenario::Idle => "idle",

@@ -8,6 +8,7 @@ use crate::vulkan::{
 use crate::{Adapter, AdapterOptions, Delivery, FenceMemory, MemoryPlacement};
 use anyhow::Context;
 use std::num::NonZeroU32;
+use std::sync::OnceLock;
 
 /// Where runners are made.
 #[derive(Clone)]
@@ -19,6 +20,8 @@ pub struct Bench {
     /// Fences in local memory are made also where that is system memory under another name: rows of
     /// the way through export and import, which claim nothing of memory.
     pub force_local: bool,
+    /// What the kernel of `work` takes here; empty until it is measured.
+    pub(super) passes_of_a_second: Arc<OnceLock<f64>>,
 }
 
 impl std::fmt::Debug for Bench {
@@ -30,6 +33,17 @@ impl std::fmt::Debug for Bench {
 }
 
 impl Bench {
+    /// On an adapter of an instance.
+    #[must_use]
+    pub fn new(instance: Arc<Instance>, adapter: AdapterInfo, force_local: bool) -> Self {
+        Self {
+            instance,
+            adapter,
+            force_local,
+            passes_of_a_second: Arc::default(),
+        }
+    }
+
     /// Why the device can do nothing by a mechanism, as a sentence; `None` if it can.
     #[must_use]
     pub fn obstacle(&self, mechanism: Mechanism) -> Option<&'static str> {

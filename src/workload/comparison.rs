@@ -48,6 +48,12 @@ impl Pace {
                 batches: self.batches.div_ceil(8),
                 ..self
             },
+            // Its batches take up to a second, and some rows are there to show how the others grow.
+            Scenario::Work => Self {
+                batches: self.batches.div_ceil(12),
+                warm_up: self.warm_up.min(1),
+                ..self
+            },
             // Its rows are many, and all of its runners are there at a time.
             Scenario::Scale => Self {
                 batches: self.batches.div_ceil(6),

@@ -3,6 +3,7 @@
 use super::group::Made;
 use super::native::{CpuWaitForm, HandoffEngines, StormForm};
 use super::timeline::HandoffForm;
+use super::work::{WorkForm, passes_in};
 use super::{
     Bench, Entry, FanForm, Group, Mechanism, ResetForm, ScaleForm, Scenario, bare, idle, monitored,
     native, timeline,
@@ -25,6 +26,9 @@ pub fn groups(scenario: Scenario) -> Vec<Group> {
         Scenario::FanOut => one(fan(FanForm::Out)),
         Scenario::FanIn => one(fan(FanForm::In)),
         Scenario::Copy => one(copy()),
+        Scenario::Work => WorkForm::ALL
+            .map(|form| group(scenario, Some(form.name), work(form)))
+            .into(),
         // All forms in one, though they are shown by themselves: they are compared with each other.
         Scenario::Scale => one(ScaleForm::ALL.into_iter().flat_map(scale).collect()),
         Scenario::Reset => ResetForm::ALL
@@ -175,6 +179,30 @@ fn copy() -> Vec<Entry> {
         timeline(|bench, _| Ok(Box::new(timeline::copy(bench.queue()?)?))),
         bare(|bench, _| Ok(Box::new(bare::shader_copy(bench.queue()?)?))),
         bare(|_, _| Ok(Box::new(bare::Copy::default()))),
+    ]
+}
+
+fn work(form: WorkForm) -> Vec<Entry> {
+    let make = move |bench: &Bench, mechanism| -> Made {
+        let passes = passes_in(bench, form.micros)?;
+        let adapter = bench.native(mechanism, 1, AdapterOptions::default())?;
+        Ok(Box::new(native::Work::new(adapter, form, passes)?))
+    };
+    let submits = move |submits: HandoffForm| {
+        timeline(move |bench, _| {
+            let passes = passes_in(bench, form.micros)?;
+            let queue = bench.queue()?;
+            Ok(Box::new(timeline::Work::new(queue, form, submits, passes)?))
+        })
+    };
+    vec![
+        native(make),
+        submits(HandoffForm::SubmitPerLink),
+        submits(HandoffForm::OneSubmit),
+        bare(move |bench, _| {
+            let passes = passes_in(bench, form.micros)?;
+            Ok(Box::new(bare::Work::new(bench.queue()?, form, passes)?))
+        }),
     ]
 }
 

@@ -31,6 +31,7 @@ mod scenario;
 mod sleeper;
 pub mod timeline;
 pub(crate) mod trial;
+mod work;
 
 pub use bench::Bench;
 pub use comparison::{Comparison, Measured, MeasuredBatch, NotRun, Outcome, Pace, Progress};
@@ -42,6 +43,7 @@ pub use reset::ResetForm;
 pub use runner::{Counts, Params, Runner, Sample, TooBusy};
 pub use scale::ScaleForm;
 pub use scenario::{Mechanism, Scenario};
+pub use work::WorkForm;
 
 use std::time::Duration;
 

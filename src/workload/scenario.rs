@@ -35,6 +35,8 @@ pub enum Scenario {
     FanIn,
     /// A queue copies memory, 1 MiB at a time
     Copy,
+    /// Chains of dependent dispatches of a small kernel, over two queues each
+    Work,
     /// A fence is armed, signalled by the GPU, and its waiter released, with up to 4,096 others
     Scale,
     /// An engine is lost or hung: until another program's work goes on there
@@ -45,7 +47,7 @@ pub enum Scenario {
 
 impl Scenario {
     /// All, in the order in which they are run and shown.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Handoff,
         Self::HandoffCross,
         Self::Storm,
@@ -54,6 +56,7 @@ impl Scenario {
         Self::FanOut,
         Self::FanIn,
         Self::Copy,
+        Self::Work,
         Self::Scale,
         Self::Reset,
         Self::Idle,
@@ -71,6 +74,7 @@ impl Scenario {
             Self::FanOut => "fan-out",
             Self::FanIn => "fan-in",
             Self::Copy => "copy",
+            Self::Work => "work",
             Self::Scale => "scale",
             Self::Reset => "reset",
             Self::Idle => "idle",
@@ -87,6 +91,7 @@ impl Scenario {
             Self::CpuSignal => "round trip",
             Self::FanOut | Self::FanIn => "fan of 32",
             Self::Copy => "copy of 1 MiB",
+            Self::Work => "dispatch",
             Self::Scale => "signal and its wait",
             Self::Reset => "recovery",
             Self::Idle => "second",

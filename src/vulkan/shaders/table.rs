@@ -164,6 +164,11 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/work.comp")) == 0x17d0_84d4_15f8_1755,
+    "shader source work.comp changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
     fnv1a(include_bytes!("../../../shaders/spv/add_words.spv")) == 0xb125_9a28_cef2_de92,
     "spv/add_words.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
@@ -262,5 +267,16 @@ pub static SPIN: Shader = Shader {
     words: &words::<522>(include_bytes!("../../../shaders/spv/spin.spv")),
 };
 
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/work.spv")) == 0x7dcb_5f36_6ff1_405b,
+    "spv/work.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/work.comp`.
+pub static WORK: Shader = Shader {
+    name: "work",
+    words: &words::<752>(include_bytes!("../../../shaders/spv/work.spv")),
+};
+
 /// Every shader of this table.
-pub static ALL: &[&Shader] = &[&ADD_WORDS, &BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_STORE, &BARE_STORE_NARROW, &ENGINE, &LONG_KERNEL, &SPIN];
+pub static ALL: &[&Shader] = &[&ADD_WORDS, &BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_STORE, &BARE_STORE_NARROW, &ENGINE, &LONG_KERNEL, &SPIN, &WORK];

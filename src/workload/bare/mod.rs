@@ -13,6 +13,7 @@ mod round_trip;
 mod shader_copy;
 mod storm;
 mod together;
+mod work;
 
 pub use copy::Copy;
 pub use cpu_wait::CpuWait;
@@ -22,6 +23,7 @@ pub use reset::Reset;
 pub use round_trip::RoundTrip;
 pub use shader_copy::shader_copy;
 pub use storm::Storm;
+pub use work::Work;
 
 use super::{Counts, PATIENCE};
 use crate::shared::{Block, Region};

@@ -10,6 +10,7 @@ mod idle;
 mod reset;
 mod scale;
 mod storm;
+mod work;
 
 pub use copy::Copy;
 pub use cpu_signal::CpuSignal;
@@ -20,6 +21,7 @@ pub use idle::Idle;
 pub use reset::Reset;
 pub use scale::Scale;
 pub use storm::{Storm, StormForm};
+pub use work::Work;
 
 use super::Counts;
 use crate::Adapter;

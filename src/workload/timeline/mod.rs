@@ -14,6 +14,7 @@ mod relay;
 mod reset;
 mod scale;
 mod storm;
+mod work;
 
 pub use copy::copy;
 pub use cpu_signal::CpuSignal;
@@ -25,6 +26,7 @@ pub use relay::Relay;
 pub use reset::Reset;
 pub use scale::Scale;
 pub use storm::Storm;
+pub use work::Work;
 
 use super::PATIENCE;
 use crate::vulkan::{Queue, Submission, Timeline, WaitOutcome};
