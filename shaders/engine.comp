@@ -34,8 +34,9 @@ layout(constant_id = 5) const bool VERBOSE = false;
 layout(constant_id = 6) const bool STALLS = false;
 // Whether it makes dispatches: without, a queue that stands at one ends the slice.
 layout(constant_id = 7) const bool DISPATCHES = false;
-// Looks in a row that find nothing after which a lane leaves the iteration.
-const uint PATIENCE = 8u;
+// Looks in a row that find nothing after which a lane leaves the iteration: in a slice that dispatches one for each
+// packet that can stand between two dispatches, since they are waited for.
+const uint PATIENCE = DISPATCHES ? 3u : 8u;
 
 layout(push_constant, scalar) uniform Slice {
     uint64_t control_va;
@@ -43,6 +44,7 @@ layout(push_constant, scalar) uniform Slice {
     uint64_t dispatch_va; // the dispatch block, where dispatches are made
     uint64_t round; // of the slice, from 0; in the last nothing is released
     uint64_t version; // of the kernels that the slice has
+    uint64_t kernels; // places of kernels in the block
 } push;
 
 #include "abi/word.glsl"

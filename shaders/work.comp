@@ -1,7 +1,6 @@
-// The kernel of the workload `work`: each invocation takes so many passes over a word of its own.
+// The kernel of the workload `work`.
 //
-// Its only push constant is the address of its parameters, as that of every kernel (src/abi/dispatch.rs). It loads and
-// stores plainly, so what a link of a chain finds there tells whether the one before was waited for.
+// Its only push constant is the address of its parameters, as that of every kernel (src/abi/dispatch.rs).
 
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -11,37 +10,12 @@
 
 layout(local_size_x = 32) in;
 
-layout(buffer_reference, scalar, buffer_reference_align = 8) buffer Words {
-    uint64_t word[];
-};
-
-layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Parameters {
-    uint64_t words;
-    uint64_t passes;
-    uint64_t factor;
-};
-
 layout(push_constant, scalar) uniform Push {
     uint64_t parameters;
 } push;
 
+#include "work/passes.glsl"
+
 void main() {
-    Parameters given = Parameters(push.parameters);
-    Words words = Words(given.words);
-    uint at = gl_GlobalInvocationID.x;
-    uint64_t x = words.word[at];
-    uint passes = uint(given.passes);
-    // A factor that the compiler knows would make one step of many.
-    uint64_t factor = given.factor;
-    for (uint pass = 0u; pass < passes; ++pass) {
-        x = x * factor + 1ul;
-        x = x * factor + 1ul;
-        x = x * factor + 1ul;
-        x = x * factor + 1ul;
-        x = x * factor + 1ul;
-        x = x * factor + 1ul;
-        x = x * factor + 1ul;
-        x = x * factor + 1ul;
-    }
-    words.word[at] = x;
+    take_passes(push.parameters, gl_GlobalInvocationID.x);
 }

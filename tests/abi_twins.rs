@@ -13,11 +13,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::mem::offset_of;
 
 use native_fence::abi::{
-    Delivery, Dispatch, DispatchBlock, DispatchRecord, Doorbell, DoorbellStatus, EngineControl,
+    Delivery, Dispatch, DispatchBlock, DispatchJob, DispatchRecord, DispatchRound, Doorbell, DoorbellStatus,
+    EngineControl,
     EngineReport, FaultCode, FenceEntry, HandleAccess, HandleEntry, InterruptRecord,
     LOG_BUFFER_BYTES, LOG_BUFFER_ENTRIES, LocalHandle, LogEntry, LogHeader, LogIndex, LogOperation,
-    LogType, MAILBOX_CAPACITY, MAX_HW_QUEUES, MAX_KERNELS, Opcode, PACKET_BYTES, Packet,
-    QueueDescriptor, QueueProgress, QueueState, QueueStatus, RECORD_RING_CAPACITY, RingControl,
+    LogType, KernelJob, MAILBOX_CAPACITY, MAX_HW_QUEUES, MAX_JOBS, MAX_KERNELS, Opcode, PACKET_BYTES, Packet,
+    QueueDescriptor, QueueLook, QueueProgress, QueueState, QueueStatus, RECORD_RING_CAPACITY, RingControl,
     SLICE_SLOTS, SliceArgs, SliceReason, SliceResult, StallKind,
 };
 use native_fence::vulkan::shaders;
@@ -58,8 +59,16 @@ fn twins() -> Vec<Twin> {
             report_va = REPORT_VA, abort = ABORT, dispatches = DISPATCHES,
         }
         DispatchRecord {
-            x = X, y = Y, z = Z, released = RELEASED,
+            x = X, y = Y, z = Z, jobs = JOBS,
         }
+        DispatchRound {
+            x = X, y = Y, z = Z, jobs = JOBS, favours = FAVOURS,
+        }
+        KernelJob { job_va = JOB_VA, first = FIRST, end = END }
+        DispatchJob {
+            state_va = STATE_VA, descriptor_va = DESCRIPTOR_VA, packet = PACKET, x = X, y = Y, z = Z,
+        }
+        QueueLook { va = VA, value = VALUE }
         EngineReport {
             mailbox_read = MAILBOX_READ, rescan_seen = RESCAN_SEEN, record_write = RECORD_WRITE,
             collapsed = COLLAPSED, backward_signals = BACKWARD_SIGNALS, last_reason = LAST_REASON,
@@ -258,9 +267,22 @@ fn every_constant_of_the_twins_is_rusts() {
         ("ACCESS_KERNEL", u64::from(HandleAccess::KERNEL.0)),
         ("ACCESS_KIND", u64::from(HandleAccess::KIND.0)),
         ("MAX_KERNELS", MAX_KERNELS),
+        ("MAX_JOBS", MAX_JOBS),
+        ("DISPATCH_ROUND_BYTES", DispatchRound::BYTES),
+        ("KERNEL_JOB_BYTES", KernelJob::BYTES),
+        ("DISPATCH_KERNEL_BYTES", DispatchBlock::KERNEL_BYTES),
+        ("DISPATCH_JOBS", DispatchBlock::JOBS),
+        ("DISPATCH_JOB_PARAMETERS", DispatchBlock::JOB_PARAMETERS),
+        ("DISPATCH_JOB_BYTES", DispatchBlock::JOB_BYTES),
+        ("DISPATCH_LOOKS", DispatchBlock::LOOKS),
+        ("QUEUE_LOOK_BYTES", QueueLook::BYTES),
+        ("KERNEL_SLOT_MASK", Dispatch::SLOT_MASK),
+        ("KERNEL_FINDS_JOB", Dispatch::FINDS_JOB),
+        ("KERNEL_BYTES_SHIFT", Dispatch::BYTES_SHIFT),
+        ("KERNEL_BYTES_MASK", Dispatch::BYTES_MASK),
+        ("KERNEL_VERSION_SHIFT", Dispatch::VERSION_SHIFT),
         ("DISPATCH_RECORD_BYTES", DispatchRecord::BYTES),
         ("DISPATCH_KERNELS", DispatchBlock::KERNELS),
-        ("DISPATCH_PARAMETERS", DispatchBlock::PARAMETERS),
         ("MOST_PARAMETER_BYTES", Dispatch::MOST_PARAMETER_BYTES),
         ("MOST_GROUPS", u64::from(Dispatch::MOST_GROUPS)),
         ("COUNTS_BYTES", Dispatch::COUNTS_BYTES),

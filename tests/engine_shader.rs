@@ -314,7 +314,11 @@ fn every_access_by_address_is_atomic_or_of_a_transfer() {
 #[test]
 fn the_engine_stores_nothing_that_belongs_to_others() {
     let own = BTreeSet::from([
+        "DispatchJob",
         "DispatchRecord",
+        "DispatchRound",
+        "KernelJob",
+        "QueueLook",
         "EngineReport",
         "InterruptRecord",
         "LogEntry",

@@ -86,17 +86,18 @@ fn hq_08_each_kernel_and_each_round_stands_behind_a_barrier() {
     let queue = bench.device.queue(0).unwrap();
     let mut engine =
         ShaderEngine::new(Arc::new(Mutex::new(queue)), ShaderTuning::default()).unwrap();
-    let code = Arc::new(KernelCode::new(shaders::ADD_WORDS.words, 32).unwrap());
     let mut kernels = Kernels::default();
-    for slot in 0..2 {
+    for (slot, shader) in (0..).zip([&shaders::ADD_WORDS, &shaders::ADD_WORDS_TOGETHER]) {
+        let code = Arc::new(KernelCode::new(shader.words, 32).unwrap());
         assert_eq!(kernels.add(&code), Ok(slot));
     }
     engine.set_kernels(&kernels).unwrap();
     // The addresses come later where an engine is kept warm.
     engine.attach(CONTROL, 0).unwrap();
     let slices = engine.dispatching();
-    assert_eq!(slices.len() as u64, SLICE_SLOTS);
-    for (slot, slice) in (0..).zip(&slices) {
+    // Of two kinds: one that does nothing but dispatch, and one that does all.
+    assert_eq!(slices.len() as u64, 2 * SLICE_SLOTS);
+    for (slot, slice) in (0..SLICE_SLOTS).cycle().zip(&slices) {
         let mut recorded = slice.recorded().iter();
         let mut next = || recorded.next().unwrap().clone();
         assert_eq!(next(), Recorded::Barrier(BEGIN));
@@ -107,7 +108,7 @@ fn hq_08_each_kernel_and_each_round_stands_behind_a_barrier() {
             panic!("{slice:?}")
         };
         let block = words(&push)[2];
-        assert_eq!(words(&push), [CONTROL.0, slot, block, 0, 2]);
+        assert_eq!(words(&push), [CONTROL.0, slot, block, 0, 2, 2]);
         assert_ne!(block, 0);
         assert_eq!(next(), Recorded::Dispatch([1, 1, 1]));
         for round in 1..=Dispatch::ROUNDS {
@@ -117,9 +118,14 @@ fn hq_08_each_kernel_and_each_round_stands_behind_a_barrier() {
                     panic!("{slice:?}")
                 };
                 assert_ne!(pipeline, shader);
-                let parameters = block + DispatchBlock::PARAMETERS;
-                assert_eq!(next(), Recorded::Push(parameters.to_le_bytes().to_vec()));
+                // The one that finds its job gets what the engine has of it, the other its parameters.
                 let offset = DispatchBlock::kernel(kernel);
+                let argument = match kernel {
+                    0 => DispatchBlock::PARAMETERS,
+                    _ => offset,
+                };
+                let argument = (block + argument).to_le_bytes().to_vec();
+                assert_eq!(next(), Recorded::Push(argument));
                 assert_eq!(next(), Recorded::DispatchIndirect { offset });
             }
             assert_eq!(next(), Recorded::Barrier(BEGIN), "round {round}");
@@ -127,7 +133,7 @@ fn hq_08_each_kernel_and_each_round_stands_behind_a_barrier() {
             let Recorded::Push(push) = next() else {
                 panic!("{slice:?}")
             };
-            assert_eq!(words(&push), [CONTROL.0, slot, block, round, 2]);
+            assert_eq!(words(&push), [CONTROL.0, slot, block, round, 2, 2]);
             let offset = DispatchBlock::NEXT_ROUND;
             assert_eq!(next(), Recorded::DispatchIndirect { offset });
         }

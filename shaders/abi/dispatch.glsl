@@ -1,25 +1,75 @@
-// Dispatch: operands of the packet, and the block by which a kernel is released. Twin of src/abi/dispatch.rs.
+// Dispatch: operands of the packet, and the block by which kernels are released. Twin of src/abi/dispatch.rs.
 
 #ifndef NF_ABI_DISPATCH
 #define NF_ABI_DISPATCH
 
-// Operand of an indirect dispatch.
+// Operand of an indirect dispatch of a kernel.
 layout(buffer_reference, scalar, buffer_reference_align = 16) buffer DispatchRecord {
     uint x;
     uint y;
     uint z;
-    uint released; // of the next round: the kernel that was released last, + 1; 0: none
+    uint jobs; // of the kernel's list
 };
 
-const uint64_t MAX_KERNELS = 64ul;
-const uint64_t DISPATCH_RECORD_BYTES = 16ul;
-const uint64_t DISPATCH_KERNELS = DISPATCH_RECORD_BYTES;
-const uint64_t DISPATCH_PARAMETERS = DISPATCH_KERNELS + MAX_KERNELS * DISPATCH_RECORD_BYTES;
+// What a round leaves to the next.
+layout(buffer_reference, scalar, buffer_reference_align = 16) buffer DispatchRound {
+    uint x; // the engine's own workgroups, 1 or 0
+    uint y;
+    uint z;
+    uint jobs;
+    uint64_t favours; // ordinal + 1 of the queue whose turn it is; 0: none
+    uint64_t reserved;
+};
 
+// A job of a kernel: its workgroups among those that run together.
+layout(buffer_reference, scalar, buffer_reference_align = 16) buffer KernelJob {
+    uint64_t job_va;
+    uint first;
+    uint end;
+};
+
+// What one packet runs; its parameters follow.
+layout(buffer_reference, scalar, buffer_reference_align = 16) buffer DispatchJob {
+    uint64_t state_va; // of its queue; 0: it came to nothing
+    uint64_t descriptor_va;
+    uint64_t packet; // running index
+    uint x;
+    uint y;
+    uint z;
+    uint reserved0;
+    uint64_t reserved[3];
+};
+
+// Where a queue that is not in registers is looked at.
+layout(buffer_reference, scalar, buffer_reference_align = 16) buffer QueueLook {
+    uint64_t va;
+    uint64_t value;
+};
+
+const uint MAX_KERNELS = 64u;
+const uint MAX_JOBS = 64u;
+const uint64_t DISPATCH_ROUND_BYTES = 32ul;
+const uint64_t DISPATCH_RECORD_BYTES = 16ul;
+const uint64_t KERNEL_JOB_BYTES = 16ul;
+const uint64_t DISPATCH_KERNELS = DISPATCH_ROUND_BYTES;
+const uint64_t DISPATCH_KERNEL_BYTES = DISPATCH_RECORD_BYTES + uint64_t(MAX_JOBS) * KERNEL_JOB_BYTES;
+const uint64_t DISPATCH_JOBS = DISPATCH_KERNELS + uint64_t(MAX_KERNELS) * DISPATCH_KERNEL_BYTES;
+const uint64_t DISPATCH_JOB_PARAMETERS = 64ul;
 const uint64_t MOST_PARAMETER_BYTES = 256ul;
+const uint64_t DISPATCH_JOB_BYTES = DISPATCH_JOB_PARAMETERS + MOST_PARAMETER_BYTES;
+const uint64_t DISPATCH_LOOKS = DISPATCH_JOBS + uint64_t(MAX_JOBS) * DISPATCH_JOB_BYTES;
+const uint64_t QUEUE_LOOK_BYTES = 16ul;
+
 const uint64_t MOST_GROUPS = 65535ul;
 const uint64_t COUNTS_BYTES = 16ul;
 const uint64_t DISPATCH_RELEASED = ~0ul;
 const uint64_t DISPATCH_ROUNDS = 16ul;
+
+// What HandleEntry.detail has of a kernel: slot, whether it finds its job itself, bytes of parameters, version.
+const uint64_t KERNEL_SLOT_MASK = 0x7ful;
+const uint64_t KERNEL_FINDS_JOB = 0x80ul;
+const uint64_t KERNEL_BYTES_SHIFT = 8ul;
+const uint64_t KERNEL_BYTES_MASK = 0xffful;
+const uint64_t KERNEL_VERSION_SHIFT = 20ul;
 
 #endif

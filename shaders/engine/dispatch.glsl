@@ -1,32 +1,37 @@
-// Dispatches: a packet that runs a kernel of the process, which the slice's command buffer holds behind the
-// engine's own.
+// Dispatches: packets that run kernels of the process, which the slice's command buffer holds behind the engine's
+// own.
 //
 // A slice that dispatches is rounds of the engine, a barrier, each kernel that the engine has, and a barrier; the
-// last round is the engine's alone. A kernel runs in as many workgroups as its record says, which is none but
-// for the one that the round before released, and the engine's own next round in one or, once the slice has
-// ended, none. So what was released is done when the next round begins, and no slice ends with a kernel under
-// way.
+// last round is the engine's alone. A kernel runs in as many workgroups as its record says, which is none where the
+// round before released none, and the engine's own next round in one or, once the slice has ended, none. So what was
+// released is done when the next round begins, and no slice ends with a kernel under way.
 //
-// One dispatch is released a round: of an engine that does not come back the OS knows whose kernel it is in
-// (EngineReport.stalled_queue), and no other queue has lost anything.
+// A round has a table of jobs, a packet each. The lane whose queue stands at a dispatch checks the packet at the end
+// of its execution, copies the parameters, and gives it a place; what is wrong with it the queue's next step finds.
+// When the lanes have done what they can, the table is released: the records are written, and each queue's dispatch
+// is done with the round. A round that ends for something else, as an interrupt, releases nothing, and the queues
+// come to their dispatches again.
 //
-// Claims are made and looked at as those of transfers. Between the two meetings that follow, beside the control
-// part, one of the claimers by turns checks the packet and copies the parameters; what is wrong with it the next
-// step finds. Where it is ready and the lanes vote for it, the claimer releases it after the second meeting. The
-// turns of s_dispatch_claim[] are those of s_claim[]; s_dispatch_ready is written between the meetings and read
-// after the second.
+// Jobs of a kernel that finds its job itself (shaders/include/native_fence.glsl) run together, as one dispatch of the
+// workgroups of all. Any other kernel runs alone: its workgroups are what gl_WorkGroupID says. Jobs of one table are
+// of one process: of an engine that does not come back the OS knows whose kernel it is in
+// (EngineReport.stalled_queue names the first), its device is in error, and nobody else has lost anything (TD-06).
 //
 // A kernel may have come since the slice was started, whose command buffer has it not: its handle's entry says since
 // which version of the engine's kernels there is one, and the slice ends without it.
 
-const uint NOT_READY = 0u; // the next step finds what is wrong
-const uint READY = 1u;
-const uint OF_ANOTHER_SLICE = 2u;
-
-// Executions for which a dispatch is held back while other queues take steps.
+const uint NOT_REFUSED = ~0u;
+const uint TABLE_IS_FULL = 0x80000000u;
+const uint TOGETHER_JOB = 1u << 24;
+// Executions for which a table is held back, beside those of two looks at every queue, while other queues go on.
 const uint DISPATCH_PATIENCE = 8u;
+// Times that a lane tries to add a job to those of a kernel.
+const uint TOGETHER_TRIES = 16u;
+
 // Loop passes that it can take to get one ready.
-const uint DISPATCH_PASSES = uint(MOST_PARAMETER_BYTES) / 8u + 1u;
+const uint DISPATCH_PASSES = uint(MOST_PARAMETER_BYTES) / 8u + 1u + TOGETHER_TRIES;
+// And those of a round besides: what it marks as done, and its records.
+const uint ROUND_PASSES = MAX_JOBS + MAX_KERNELS + 2u;
 
 uint k_dispatches; // of lane 0, as the k_… of slice.glsl
 
@@ -34,64 +39,154 @@ bool is_last_round() {
     return push.round == DISPATCH_ROUNDS;
 }
 
-// By lane 0, before the first meeting: what the round before released is done.
+DispatchJob job_at(uint job) {
+    return DispatchJob(push.dispatch_va + DISPATCH_JOBS + uint64_t(job) * DISPATCH_JOB_BYTES);
+}
+
+uint64_t kernel_va(uint kernel) {
+    return push.dispatch_va + DISPATCH_KERNELS + uint64_t(kernel) * DISPATCH_KERNEL_BYTES;
+}
+
+// Before the first meeting: what the round before released is done. The newer of the two copies of a queue's state
+// says so from here on; it is one word, so no copy is torn by it.
 void begin_round() {
-    DispatchRecord next = DispatchRecord(push.dispatch_va);
-    uint released = PEEK(next.released);
-    if (released != 0u) {
-        PUT(DispatchRecord(push.dispatch_va + uint64_t(released) * DISPATCH_RECORD_BYTES).x, 0u);
-        PUBLISH(EngineReport(g_report_va).stalled_queue, 0ul);
+    uint lane = gl_LocalInvocationID.x;
+    DispatchRound round = DispatchRound(push.dispatch_va);
+    uint launched = push.round != 0ul ? min(PEEK(round.jobs), MAX_JOBS) : 0u;
+    for (uint i = lane; i < launched; i += gl_WorkGroupSize.x) {
+        uint64_t state_va = PEEK(job_at(i).state_va);
+        if (state_va != 0ul) {
+            uint64_t even = OBSERVE(QueueState(state_va).sequence);
+            uint64_t odd = OBSERVE(QueueState(state_va + QUEUE_STATE_BYTES).sequence);
+            QueueState newer = QueueState(state_va + (odd > even ? QUEUE_STATE_BYTES : 0ul));
+            PUBLISH(newer.transferred, DISPATCH_RELEASED);
+        }
     }
-    PUT(next.released, 0u);
+    for (uint kernel = lane; kernel < uint(push.kernels); kernel += gl_WorkGroupSize.x) {
+        s_together[kernel] = 0u;
+    }
+    if (lane == 0u) {
+        s_table = 0u;
+        s_alone = 0u;
+        s_refused = NOT_REFUSED;
+        s_favours = push.round != 0ul ? uint(PEEK(round.favours)) : 0u;
+    }
 }
 
-// Whether a round that ends for this reason releases what is ready; all lanes find the same, after the second
-// meeting and to the end of the round.
+// By lane 0, after it: all of them are known to be done, so none is under way.
+void forget_names() {
+    PUBLISH(EngineReport(g_report_va).stalled_queue, 0ul);
+}
+
+// Whether the queue whose turn it is is this lane's.
+bool is_favoured_here() {
+    uint ordinal = s_favours - 1u;
+    return ordinal < g_queue_count && ordinal % gl_WorkGroupSize.x == gl_LocalInvocationID.x;
+}
+
+// Whether a round that ends for this reason releases its table; all lanes find the same, after the meeting.
 bool releases(uint reason) {
-    return reason == REASON_DISPATCH && !is_last_round() && s_dispatch_ready == READY;
+    return reason == REASON_DISPATCH && s_jobs != 0u;
 }
 
-// By lane 0, last: whether there is another round.
+// By all lanes, last: what runs before the next round, and whether there is one.
 void end_round(uint reason) {
-    DispatchRecord next = DispatchRecord(push.dispatch_va);
-    PUT(next.x, releases(reason) ? 1u : 0u);
-    PUT(next.y, 1u);
-    PUT(next.z, 1u);
-}
-
-// At the end of an execution: claims if the queue in registers stands at a dispatch. Where the engine has no
-// kernel, no handle is one's.
-void claim_dispatch() {
-    bool stands = q_ordinal != NO_QUEUE && p_fetched && is_dispatch(uint(p_control) & 0xffu)
-                  && q_transferred != DISPATCH_RELEASED && q_status == STATUS_READY
-                  && p_handle_fault == FAULT_NONE && (uint(p_control) >> 8) == 1u;
-    if (stands) {
-        if (PEEK(g_control.dispatches) == 0ul) {
-            p_handle_fault = FAULT_HANDLE;
-        } else {
-            atomicMin(s_dispatch_claim[g_iterations & 1u], place_in_turns());
+    bool goes = releases(reason);
+    uint lane = gl_LocalInvocationID.x;
+    for (uint kernel = lane; kernel < uint(push.kernels); kernel += gl_WorkGroupSize.x) {
+        uint together = s_together[kernel];
+        bool alone = s_alone == kernel + 1u;
+        DispatchRecord record = DispatchRecord(kernel_va(kernel));
+        PUT(record.x, !goes ? 0u : alone ? s_alone_x : together & (TOGETHER_JOB - 1u));
+        PUT(record.y, alone ? s_alone_y : 1u);
+        PUT(record.z, alone ? s_alone_z : 1u);
+        PUT(record.jobs, alone ? 1u : together / TOGETHER_JOB);
+    }
+    if (lane == 0u) {
+        DispatchRound next = DispatchRound(push.dispatch_va);
+        PUT(next.x, goes ? 1u : 0u);
+        PUT(next.y, 1u);
+        PUT(next.z, 1u);
+        PUT(next.jobs, goes ? s_jobs : 0u);
+        uint founder = (s_table & ~TABLE_IS_FULL) - 1u;
+        PUT(next.favours, s_refused == NOT_REFUSED ? 0ul : uint64_t((founder + s_refused) % MAX_HW_QUEUES + 1u));
+        k_dispatches += goes ? s_jobs : 0u;
+        if (goes) {
+            uint job = 0u;
+            for (; job + 1u < s_jobs && PEEK(job_at(job).state_va) == 0ul; ++job) {
+            }
+            EngineReport report = EngineReport(g_report_va);
+            uint64_t descriptor_va = PEEK(job_at(job).descriptor_va);
+            PUT(report.stalled_packet, PEEK(job_at(job).packet));
+            PUBLISH(report.stalled_queue, PEEK(QueueDescriptor(descriptor_va).hw_queue) + 1ul);
         }
     }
 }
 
-// The claim of the last execution.
-uint dispatch_claim_made() {
-    return s_dispatch_claim[(g_iterations + 1u) & 1u];
+// The dispatch at the head, as far as the packet says.
+uint d_kernel;
+bool d_finds_job;
+uint d_x;
+uint d_y;
+uint d_z;
+uint64_t d_bytes;
+
+// Checks it, and reads its counts.
+uint check_dispatch(Packet packet) {
+    uint handle = uint(p_control >> 32);
+    Entry kernel = look_up(handle);
+    uint fault = handle_fault(handle >> HANDLE_SLOT_BITS, kernel.meta, ACCESS_KERNEL);
+    if (fault != FAULT_NONE) {
+        return fault;
+    }
+    uint64_t shape = PEEK(packet.destination_offset);
+    d_bytes = shape >> 32;
+    if (d_bytes != (kernel.detail >> KERNEL_BYTES_SHIFT & KERNEL_BYTES_MASK)
+        || d_bytes > MOST_PARAMETER_BYTES) {
+        return FAULT_PARAMETERS;
+    }
+    d_kernel = uint(kernel.detail & KERNEL_SLOT_MASK);
+    d_finds_job = (kernel.detail & KERNEL_FINDS_JOB) != 0ul;
+    d_is_here = kernel.detail >> KERNEL_VERSION_SHIFT <= push.version;
+    uint64_t xy = p_value;
+    uint64_t z = shape & 0xfffffffful;
+    uint64_t counts_handle = PEEK(packet.source_handle) >> 32;
+    // What the work before wrote is seen: it was available when this lane learned of it.
+    make_visible();
+    if (counts_handle != 0ul) {
+        Extent counts = resolve_allocation(counts_handle);
+        uint64_t offset = PEEK(packet.counts_offset);
+        if (counts.fault != FAULT_NONE) {
+            return counts.fault;
+        }
+        if (!lie_in(offset, COUNTS_BYTES, counts)) {
+            return FAULT_RANGE;
+        }
+        xy = Data(counts.va + offset).word;
+        z = Data(counts.va + offset + 8ul).word & 0xfffffffful;
+    }
+    if ((xy & 0xfffffffful) > MOST_GROUPS || xy >> 32 > MOST_GROUPS || z > MOST_GROUPS) {
+        return FAULT_GROUPS;
+    }
+    d_x = uint(xy);
+    d_y = uint(xy >> 32);
+    d_z = uint(z);
+    return FAULT_NONE;
 }
 
-// Copies the parameters of the dispatch at the head, with addresses for references; what is wrong with them.
-uint copy_parameters(Packet packet, uint64_t bytes) {
+// Copies its parameters, with addresses for references; what is wrong with them.
+uint copy_parameters(Packet packet, uint64_t to) {
     Extent from = resolve_allocation(PEEK(packet.source_handle) & 0xfffffffful);
     uint64_t offset = PEEK(packet.source_offset);
     uint references = uint(PEEK(packet.bytes));
     if (from.fault != FAULT_NONE) {
         return from.fault;
     }
-    if (!lie_in(offset, bytes, from)) {
+    if (!lie_in(offset, d_bytes, from)) {
         return FAULT_RANGE;
     }
     uint fault = FAULT_NONE;
-    uint words = uint(bytes / 8ul);
+    uint words = uint(d_bytes / 8ul);
     uint i = 0u;
     for (; i < words; ++i) {
         uint64_t value = Data(from.va + offset + uint64_t(i) * 8ul).word;
@@ -105,84 +200,118 @@ uint copy_parameters(Packet packet, uint64_t bytes) {
             }
             value = named.va + at;
         }
-        Data(push.dispatch_va + DISPATCH_PARAMETERS + uint64_t(i) * 8ul).word = value;
+        Data(to + uint64_t(i) * 8ul).word = value;
     }
     // Where the driver has cut the loop another slice begins anew.
     d_is_here = d_is_here && i == words;
     return fault;
 }
 
-// Checks the dispatch at the head, and copies what its kernel gets.
-uint write_dispatch() {
+// Whether the table is this queue's process's, or becomes so. One that is alone needs an empty one.
+bool joins_table(bool alone) {
+    uint own = q_ordinal + 1u;
+    uint taken = atomicCompSwap(s_table, 0u, alone ? own | TABLE_IS_FULL : own);
+    if (taken == 0u) {
+        return true;
+    }
+    uint founder = (taken & ~TABLE_IS_FULL) - 1u;
+    if (!alone && (taken & TABLE_IS_FULL) == 0u) {
+        uint64_t other = PEEK(Word(g_run_list_va + uint64_t(founder) * 8ul).value);
+        if (PEEK(QueueDescriptor(other).handle_directory_va) == q_handle_directory_va) {
+            return true;
+        }
+    }
+    atomicMin(s_refused, (q_ordinal + MAX_HW_QUEUES - founder) % MAX_HW_QUEUES);
+    return false;
+}
+
+// Adds so many workgroups to those of the kernel; false if there would be too many.
+bool joins_kernel(uint job, uint groups) {
+    uint before = s_together[d_kernel];
+    for (uint i = 0u; i < TOGETHER_TRIES; ++i) {
+        uint first = before & (TOGETHER_JOB - 1u);
+        if (first + groups > uint(MOST_GROUPS)) {
+            break;
+        }
+        uint seen = atomicCompSwap(s_together[d_kernel], before, before + groups + TOGETHER_JOB);
+        if (seen == before) {
+            KernelJob entry = KernelJob(kernel_va(d_kernel) + DISPATCH_RECORD_BYTES
+                                        + uint64_t(before / TOGETHER_JOB) * KERNEL_JOB_BYTES);
+            PUT(entry.job_va, uint64_t(job_at(job)));
+            PUT(entry.first, first);
+            PUT(entry.end, first + groups);
+            return true;
+        }
+        before = seen;
+    }
+    return false;
+}
+
+// Gives the dispatch at the head a place in the table: false if it has to wait for another round or slice. What is
+// wrong with it is in p_handle_fault.
+bool prepare_dispatch() {
     Packet packet = Packet(q_ring_va + (q_read & (q_ring_capacity - 1ul)) * PACKET_BYTES);
-    uint handle = uint(p_control >> 32);
-    Entry kernel = look_up(handle);
-    uint fault = handle_fault(handle >> HANDLE_SLOT_BITS, kernel.meta, ACCESS_KERNEL);
-    if (fault != FAULT_NONE) {
-        return fault;
+    p_handle_fault = check_dispatch(packet);
+    uint64_t groups = uint64_t(d_x) * uint64_t(d_y) * uint64_t(d_z);
+    bool alone = !d_finds_job || groups > MOST_GROUPS;
+    if (p_handle_fault != FAULT_NONE || !d_is_here || !joins_table(alone)) {
+        return false;
     }
-    uint64_t shape = PEEK(packet.destination_offset);
-    uint64_t bytes = shape >> 32;
-    if (bytes != (kernel.detail >> 8 & 0xffful) || bytes > MOST_PARAMETER_BYTES) {
-        return FAULT_PARAMETERS;
+    uint job = atomicAdd(s_jobs, 1u);
+    if (job >= MAX_JOBS) {
+        atomicAdd(s_jobs, ~0u);
+        return false;
     }
-    d_kernel = uint(kernel.detail) & 0xffu;
-    d_is_here = kernel.detail >> 20 <= push.version;
-    d_groups_xy = p_value;
-    d_groups_z = shape & 0xfffffffful;
-    uint64_t counts_handle = PEEK(packet.source_handle) >> 32;
-    // What the work before wrote is seen: it was available when this lane learned of it.
-    make_visible();
-    if (counts_handle != 0ul) {
-        Extent counts = resolve_allocation(counts_handle);
-        uint64_t offset = PEEK(packet.counts_offset);
-        if (counts.fault != FAULT_NONE) {
-            return counts.fault;
+    // Nothing comes of it where it ends here.
+    PUT(job_at(job).state_va, 0ul);
+    if (d_bytes != 0ul) {
+        p_handle_fault = copy_parameters(packet, uint64_t(job_at(job)) + DISPATCH_JOB_PARAMETERS);
+        if (p_handle_fault != FAULT_NONE || !d_is_here) {
+            return false;
         }
-        if (!lie_in(offset, COUNTS_BYTES, counts)) {
-            return FAULT_RANGE;
+    }
+    if (alone) {
+        KernelJob entry = KernelJob(kernel_va(d_kernel) + DISPATCH_RECORD_BYTES);
+        PUT(entry.job_va, uint64_t(job_at(job)));
+        PUT(entry.first, 0u);
+        PUT(entry.end, ~0u);
+        s_alone = d_kernel + 1u;
+        s_alone_x = d_x;
+        s_alone_y = d_y;
+        s_alone_z = d_z;
+    } else if (!joins_kernel(job, uint(groups))) {
+        return false;
+    }
+    PUT(job_at(job).descriptor_va, q_descriptor_va);
+    PUT(job_at(job).packet, q_read);
+    PUT(job_at(job).x, d_x);
+    PUT(job_at(job).y, d_y);
+    PUT(job_at(job).z, d_z);
+    PUT(job_at(job).state_va, q_state_va);
+    return true;
+}
+
+// At the end of an execution, of a queue in registers that stands at a dispatch. Where the engine has no kernel, no
+// handle is one's.
+void stand_at_dispatch() {
+    bool stands = q_ordinal != NO_QUEUE && !q_stands && p_fetched && is_dispatch(uint(p_control) & 0xffu)
+                  && q_transferred != DISPATCH_RELEASED && q_status == STATUS_READY
+                  && p_handle_fault == FAULT_NONE && (uint(p_control) >> 8) == 1u;
+    if (DISPATCHES && g_iterations == 0u && s_favours != 0u && s_favours != q_ordinal + 1u) {
+        // In the next execution, once the one whose turn it is has come.
+        stands = false;
+    }
+    if (stands && PEEK(g_control.dispatches) == 0ul) {
+        p_handle_fault = FAULT_HANDLE;
+    } else if (stands) {
+        bool waits = true;
+        if (DISPATCHES && !is_last_round()) {
+            waits = !prepare_dispatch();
         }
-        d_groups_xy = Data(counts.va + offset).word;
-        d_groups_z = Data(counts.va + offset + 8ul).word & 0xfffffffful;
-    }
-    if ((d_groups_xy & 0xfffffffful) > MOST_GROUPS || d_groups_xy >> 32 > MOST_GROUPS
-        || d_groups_z > MOST_GROUPS) {
-        return FAULT_GROUPS;
-    }
-    return bytes == 0ul ? FAULT_NONE : copy_parameters(packet, bytes);
-}
-
-// Between the meetings, but not before the first execution: the claimer whose turn it is gets its dispatch ready.
-void prepare_dispatch() {
-    if (!is_last_round() && dispatch_claim_made() == place_in_turns()) {
-        p_handle_fault = write_dispatch();
-        s_dispatch_ready = p_handle_fault != FAULT_NONE ? NOT_READY : d_is_here ? READY : OF_ANOTHER_SLICE;
-    }
-}
-
-// After them, what the lanes voted, given whether it is ready.
-uint vote_of_the_ready(uint reason) {
-    bool waits = reason == REASON_DISPATCH && !is_last_round() && s_dispatch_ready == NOT_READY;
-    return waits ? REASON_CUT : reason;
-}
-
-// Then, where the lanes voted for it: releases it.
-void release_dispatch(uint reason) {
-    bool goes = releases(reason);
-    if (goes && gl_LocalInvocationID.x == 0u) {
-        k_dispatches += 1u;
-    }
-    if (goes && dispatch_claim_made() == place_in_turns()) {
-        EngineReport report = EngineReport(g_report_va);
-        PUT(report.stalled_packet, q_read);
-        PUBLISH(report.stalled_queue, PEEK(QueueDescriptor(q_descriptor_va).hw_queue) + 1ul);
-        DispatchRecord kernel = DispatchRecord(push.dispatch_va + DISPATCH_KERNELS
-                                               + uint64_t(d_kernel) * DISPATCH_RECORD_BYTES);
-        PUT(kernel.x, uint(d_groups_xy));
-        PUT(kernel.y, uint(d_groups_xy >> 32));
-        PUT(kernel.z, uint(d_groups_z));
-        PUT(DispatchRecord(push.dispatch_va).released, d_kernel + 1u);
-        q_transferred = DISPATCH_RELEASED;
-        l_stepped = true;
+        // Of one that is refused the next step tells.
+        q_stands = p_handle_fault == FAULT_NONE;
+        if (waits && q_stands) {
+            s_waits = 1u;
+        }
     }
 }

@@ -29,9 +29,20 @@ shared uint64_t s_job_value;
 // The lane that is in a stall, see stall.glsl.
 shared uint s_staller;
 
-// Dispatches, see dispatch.glsl.
-shared uint s_dispatch_claim[2];
-shared uint s_dispatch_ready;
+// The table of this round, see dispatch.glsl. Lanes change it in the execution, by atomics; after a meeting it stands.
+shared uint s_table;       // 0: it has no process yet; else the ordinal + 1 of a queue of it, and TABLE_IS_FULL
+shared uint s_jobs;
+shared uint s_waits;       // 1: a queue stands at a dispatch that this round does not release
+shared uint s_more;        // 1: a lane can do more, in this iteration
+shared uint s_alone;       // the kernel + 1 of the job that is alone
+shared uint s_alone_x;
+shared uint s_alone_y;
+shared uint s_alone_z;
+// Turns, where a process's jobs keep out another's: the least distance, in the run list, from the queue that came
+// first to one that was kept out, which comes first in the next round.
+shared uint s_refused;
+shared uint s_favours;
+shared uint s_together[MAX_KERNELS]; // of its jobs: workgroups, and TOGETHER_JOB for each
 
 // The engine.
 EngineControl g_control;
@@ -86,6 +97,7 @@ uint64_t q_transferred; // what is done of the head: bytes of a transfer, passes
 uint64_t q_stall_abort; // what ABORT was when it went into the stall at the head, + 1; 0: it did not
 uint q_status;
 uint q_fault;
+bool q_stands; // it stands at a dispatch that goes or waits: nothing more is done for it in this round
 
 // The packet at its head, copied once: what is checked is what is executed (HQ-04).
 bool p_fetched;
@@ -112,11 +124,8 @@ uint64_t c_progress_shadow;
 // The transfer whose part the lane prepared.
 uint64_t t_bytes;
 
-// The dispatch that it prepared.
-uint d_kernel;
+// Whether the slice has the kernel of the dispatch that the lane prepared.
 bool d_is_here;
-uint64_t d_groups_xy;
-uint64_t d_groups_z;
 
 // What the lane raised in this iteration: at most RAISES, then it holds.
 const uint RAISES = 2u;

@@ -51,9 +51,9 @@ void fetch_packet() {
     }
 }
 
-// Resolves the handle of the packet at the head into c_wait_* or c_signal_*, if it is a new one,
-// and reads the shadows for this iteration. A handle that names no open fence faults the queue.
-void resolve_head() {
+// Resolves the handle of the packet at the head into c_wait_* or c_signal_*, if it is a new one; true if
+// it was. A handle that names no open fence faults the queue.
+bool resolve_new_head() {
     uint opcode = p_fetched ? uint(p_control) & 0xffu : OPCODE_NONE;
     uint handle = uint(p_control >> 32);
     bool is_wait = opcode == OPCODE_WAIT;
@@ -77,10 +77,25 @@ void resolve_head() {
             c_signal_entry = named.detail;
         }
     }
+    return is_new;
+}
+
+// The same, and reads the shadows for this iteration.
+void resolve_head() {
+    resolve_new_head();
     if (q_ordinal != NO_QUEUE) {
         c_progress_shadow = PEEK(FenceEntry(c_progress_entry).shadow);
     }
     if (c_signal_handle != 0u) {
+        c_signal_shadow = PEEK(FenceEntry(c_signal_entry).shadow);
+    }
+}
+
+// In the midst of an iteration, where a slice that dispatches would need another for it: each packet behind a
+// dispatch names another fence than the one before. Not once the lane has noted a raise: what it noted is not stored
+// yet, and it would raise the same fence again.
+void resolve_later_head() {
+    if (i_raised == 0u && resolve_new_head() && c_signal_handle != 0u) {
         c_signal_shadow = PEEK(FenceEntry(c_signal_entry).shadow);
     }
 }

@@ -24,7 +24,7 @@ uint64_t k_idle_window;  // ticks without a step after which a slice is idle
 uint64_t k_window;       // the same, or none in a slice that only looks
 uint k_idle_iterations;
 uint k_parts;            // parts of transfers
-uint k_held_back;        // executions for which a dispatch was ready and others took steps
+uint k_held_back;        // executions for which a dispatch was ready and other queues went on
 uint64_t k_before_passes; // of the rounds before
 uint64_t k_before_iterations;
 uint k_answers;          // steps that came after a look that had found nothing
@@ -143,12 +143,14 @@ uint vote(bool raised) {
     uint whole_look = k_most_places + 1u;
     bool stands_at_transfer = !TRANSFERS && claim_made() != NO_CLAIM;
     s_claim[g_iterations & 1u] = NO_CLAIM;
-    bool stands_at_dispatch = dispatch_claim_made() != NO_CLAIM;
-    s_dispatch_claim[g_iterations & 1u] = NO_CLAIM;
+    bool stands_at_dispatch = s_jobs != 0u || s_waits != 0u;
     if (stands_at_dispatch) {
         k_held_back += 1u;
         k_passes += DISPATCHES ? DISPATCH_PASSES : 0u;
     }
+    // What other queues can do before it, they have done; or some go on for ever.
+    bool held_back = DISPATCHES && s_more != 0u && k_held_back <= 2u * whole_look + DISPATCH_PATIENCE;
+    s_more = 0u;
     // A lane may stay with a queue that stands there, and look at no other.
     bool found_nothing = k_idle_iterations > whole_look && !stands_at_dispatch;
     bool spent = uint64_t(k_passes) >= k_pass_budget || ticks - k_began >= k_time_budget;
@@ -162,11 +164,7 @@ uint vote(bool raised) {
         reason = REASON_REQUEST;
     } else if (stands_at_transfer) {
         reason = REASON_TRANSFER;
-    } else if (stands_at_dispatch && !DISPATCHES) {
-        reason = REASON_DISPATCH;
-    } else if (stands_at_dispatch && !(spent && push.round != 0ul)
-               && (!stepped || k_held_back > DISPATCH_PATIENCE)) {
-        // What other queues can do beside it, they have done.
+    } else if (stands_at_dispatch && !held_back && !(DISPATCHES && spent && push.round != 0ul)) {
         reason = REASON_DISPATCH;
     } else if (found_nothing && (spent || ticks - k_last_step >= k_window)) {
         reason = REASON_IDLE;
@@ -212,9 +210,24 @@ void run_slice() {
              ? (g_queue_count - lane + gl_WorkGroupSize.x - 1u) / gl_WorkGroupSize.x : 0u;
     uint most_places = (g_queue_count + gl_WorkGroupSize.x - 1u) / gl_WorkGroupSize.x;
     for (uint place = 0u; place < l_places; ++place) {
-        uint64_t at = PEEK(Word(g_run_list_va + uint64_t(ordinal_of(place)) * 8ul).value);
-        s_look_va[ordinal_of(place)] = PEEK(QueueDescriptor(at).ring_control_va);
-        s_look_value[ordinal_of(place)] = 0ul;
+        uint ordinal = ordinal_of(place);
+        if (DISPATCHES && push.round != 0ul) {
+            s_look_va[ordinal] = PEEK(look_at(ordinal).va);
+            s_look_value[ordinal] = PEEK(look_at(ordinal).value);
+        } else {
+            uint64_t at = PEEK(Word(g_run_list_va + uint64_t(ordinal) * 8ul).value);
+            s_look_va[ordinal] = PEEK(QueueDescriptor(at).ring_control_va);
+            s_look_value[ordinal] = 0ul;
+            if (DISPATCHES) {
+                PUT(look_at(ordinal).va, s_look_va[ordinal]);
+                PUT(look_at(ordinal).value, 0ul);
+            }
+        }
+    }
+    if (DISPATCHES) {
+        begin_round();
+        // A queue is loaded by another lane than the one that marks its dispatch as done.
+        meet();
     }
     // Slices begin at the lane's queues by turns, or one that ends every slice starved the others.
     l_cursor = l_places > 1u ? uint(PEEK(args.slice) + (DISPATCHES ? push.round : 0ul)) % l_places : 0u;
@@ -224,7 +237,13 @@ void run_slice() {
     p_fetched = false;
     c_wait_handle = 0u;
     c_signal_handle = 0u;
-    if (l_places != 0u) {
+    // A round looks at those of many first that can go on, or whose turn it is.
+    bool loads = l_places == 1u || (l_places != 0u && !(DISPATCHES && push.round != 0ul));
+    if (DISPATCHES && is_favoured_here()) {
+        l_cursor = (s_favours - 1u) / gl_WorkGroupSize.x;
+        loads = true;
+    }
+    if (loads) {
         load_queue(l_cursor);
     }
     g_iterations = 0u;
@@ -247,7 +266,7 @@ void run_slice() {
         k_held_back = 0u;
         k_before_passes = 0ul;
         k_before_iterations = 0ul;
-        k_passes = most_places;
+        k_passes = most_places + (DISPATCHES ? ROUND_PASSES : 0u);
         k_raised = false;
         k_most_places = most_places;
         // The slice's own, the choice of a queue, the records, the entry of the adoptions.
@@ -266,15 +285,14 @@ void run_slice() {
         s_backward = 0u;
         s_end = REASON_CUT;
         s_claim[1] = NO_CLAIM;
-        s_dispatch_claim[1] = NO_CLAIM;
+        s_jobs = 0u;
+        s_waits = 0u;
+        s_more = 0u;
         if (STALLS) {
             begin_stalls();
         }
-        if (DISPATCHES) {
-            begin_round();
-            if (push.round != 0ul) {
-                go_on_counting();
-            }
+        if (DISPATCHES && push.round != 0ul) {
+            go_on_counting();
         }
     }
 
@@ -287,19 +305,12 @@ void run_slice() {
         if (TRANSFERS && g_iterations != 0u) {
             prepare_part();
         }
-        if (DISPATCHES && g_iterations != 0u) {
-            prepare_dispatch();
-        }
         meet();
         reason = s_end;
-        if (DISPATCHES) {
-            reason = vote_of_the_ready(reason);
+        if (DISPATCHES && leads && g_iterations == 0u) {
+            forget_names();
         }
         l_stepped = false;
-        // Before a part is done, with which the turns go on.
-        if (DISPATCHES) {
-            release_dispatch(reason);
-        }
         if (TRANSFERS) {
             // Whatever ends the slice: where every slice ended to interrupt, a transfer would never
             // have a part of one.
@@ -316,7 +327,10 @@ void run_slice() {
             do_stall();
         }
         claim_transfer();
-        claim_dispatch();
+        stand_at_dispatch();
+        if (DISPATCHES) {
+            tell_of_more();
+        }
         raise_what_was_noted();
         if (l_stepped) {
             atomicMax(s_progress, l_rounds + 1u);
@@ -330,6 +344,9 @@ void run_slice() {
     }
 
     save_queue();
+    if (DISPATCHES) {
+        end_round(reason);
+    }
     if (leads) {
         // A loop that the driver cut left records unpublished: the next slice's control part
         // cannot know them, so the OS is told to look at every waiter.
@@ -346,10 +363,7 @@ void run_slice() {
         PUT(result.answers, uint64_t(k_answers));
         PUT(result.done, uint64_t(k_parts) | uint64_t(k_dispatches) << 32);
         PUT(result.stands_at, (claim_made() != NO_CLAIM ? STANDS_AT_TRANSFER : 0ul)
-                              | (dispatch_claim_made() != NO_CLAIM ? STANDS_AT_DISPATCH : 0ul));
-        if (DISPATCHES) {
-            end_round(reason);
-        }
+                              | (s_jobs != 0u || s_waits != 0u ? STANDS_AT_DISPATCH : 0ul));
         PUT(report.last_reason, uint64_t(reason));
         PUBLISH(result.reason, uint64_t(reason));
     }

@@ -174,6 +174,9 @@ void leave_head(bool is_progress) {
 // released it, and before a signal stores (LG-10).
 bool step_head(out uint64_t ticks) {
     fetch_packet();
+    if (DISPATCHES) {
+        resolve_later_head();
+    }
     bool have = q_read != q_write;
     Request r = request_at_head();
     bool goes = r.fault == FAULT_NONE && r.known;
@@ -254,7 +257,9 @@ bool step_queue() {
     }
     l_fruitless = takes ? 0u : l_fruitless + 1u;
     // A lane that raised lets the slice end as soon as its queue stands still.
-    return !l_holding && l_fruitless < (i_raised != 0u ? 1u : PATIENCE);
+    // So does one of a slice that dispatches, if it has other queues.
+    bool at_once = i_raised != 0u || (DISPATCHES && l_places > 1u);
+    return !l_holding && l_fruitless < (at_once ? 1u : PATIENCE);
 }
 
 // The steps of one iteration. A lane that can do no more leaves; the others go on without it.
@@ -263,7 +268,7 @@ void step_rounds() {
     resolve_head();
     l_fruitless = 0u;
     i_raised = 0u;
-    l_holding = q_ordinal == NO_QUEUE || q_status == STATUS_FAULTED;
+    l_holding = q_ordinal == NO_QUEUE || q_status == STATUS_FAULTED || q_stands;
     for (l_rounds = 0u; l_rounds < ROUNDS; ++l_rounds) {
         if (l_holding) {
             break;

@@ -7,6 +7,10 @@ uint ordinal_of(uint place) {
     return place * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
 }
 
+QueueLook look_at(uint ordinal) {
+    return QueueLook(push.dispatch_va + DISPATCH_LOOKS + uint64_t(ordinal) * QUEUE_LOOK_BYTES);
+}
+
 void save_queue() {
     if (q_ordinal != NO_QUEUE) {
         // Where it will be seen that the queue can go on. A faulted queue never can.
@@ -38,7 +42,13 @@ void save_queue() {
         PUT(state.head_value, p_fetched ? p_value : 0ul);
         PUBLISH(state.sequence, q_sequence);
         s_look_va[q_ordinal] = look_va;
-        s_look_value[q_ordinal] = look_value;
+        s_look_value[q_ordinal] = q_stands ? ~0ul : look_value;
+        if (DISPATCHES) {
+            // By the next round, in which it may be done.
+            QueueLook look = look_at(q_ordinal);
+            PUT(look.va, look_va);
+            PUT(look.value, look_value);
+        }
     }
 }
 
@@ -100,26 +110,44 @@ void load_queue(uint place) {
     }
     c_wait_handle = 0u;
     c_signal_handle = 0u;
+    q_stands = false;
     l_quantum = 0u;
+}
+
+// The lane's next queue, besides the one in registers, that can go on.
+bool find_other(out uint place) {
+    place = l_cursor;
+    uint others = q_ordinal != NO_QUEUE ? l_places - 1u : l_places;
+    for (uint i = 0u; i < others; ++i) {
+        place = place + 1u < l_places ? place + 1u : 0u;
+        uint ordinal = ordinal_of(place);
+        if (OBSERVE(Word(s_look_va[ordinal]).value) >= s_look_value[ordinal]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// At the end of an execution: tells whether the lane can do more, beside what stands at dispatches.
+void tell_of_more() {
+    bool more = q_ordinal != NO_QUEUE && q_status == STATUS_READY && !q_stands;
+    uint place;
+    if (l_places > 1u && !more) {
+        more = find_other(place);
+    }
+    if (more) {
+        s_more = 1u;
+    }
 }
 
 // Chooses the queue that runs in this iteration: the one in registers while it can go on and has
 // not had its quantum, else the lane's next one that can.
 void choose_queue() {
-    bool stays = q_ordinal != NO_QUEUE && q_status == STATUS_READY && l_quantum < QUANTUM;
+    bool stays = q_ordinal != NO_QUEUE && q_status == STATUS_READY && !q_stands && l_quantum < QUANTUM;
     l_quantum += 1u;
     if (MANY_QUEUES && l_places > 1u && !stays) {
-        uint place = l_cursor;
-        bool found = false;
-        for (uint i = 1u; i < l_places; ++i) {
-            place = place + 1u < l_places ? place + 1u : 0u;
-            uint ordinal = ordinal_of(place);
-            if (OBSERVE(Word(s_look_va[ordinal]).value) >= s_look_value[ordinal]) {
-                found = true;
-                break;
-            }
-        }
-        if (found) {
+        uint place;
+        if (find_other(place)) {
             save_queue();
             load_queue(place);
             l_cursor = place;

@@ -3,18 +3,20 @@
 //! A packet names the kernel by its handle, and has the counts of its workgroups, or names an allocation that
 //! holds them. The parameters lie in an allocation of the process, in words: each is a value, or a reference to
 //! another allocation, for which the kernel gets an address. So a packet means the same to every engine. The
-//! engine checks all of it, copies it, and releases the kernel with the copy; its only push constant is the
-//! address of the copied parameters.
+//! engine checks all of it, copies it, and releases the kernel with the copy.
 //!
-//! The block is memory of the engine's own, which no host reads or writes.
+//! The block is memory of the engine's own, which no host reads or writes. It has the table of the packets that run
+//! together, and what kernels that find their job themselves look at (`shaders/include/native_fence.glsl`).
 //!
 //! Mirrors `shaders/abi/dispatch.glsl`.
 
-use super::{LocalHandle, Opcode, Packet, offsets};
+use super::{LocalHandle, MAX_HW_QUEUES, Opcode, Packet, offsets};
 use bytemuck::{Pod, Zeroable};
 
 /// Kernels that an engine can have at a time.
 pub const MAX_KERNELS: u64 = 64;
+/// Packets that a round can run.
+pub const MAX_JOBS: u64 = 64;
 
 /// Where the operands of a DISPATCH stand in its packet, and what they may be.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +32,7 @@ impl Dispatch {
     /// What a saved state has in [`QueueState::transferred`](super::QueueState::transferred) once the dispatch
     /// at the head was released. No transfer is so long.
     pub const RELEASED: u64 = u64::MAX;
-    /// Rounds of a slice: dispatches that it can make.
+    /// Rounds of a slice: dispatches that it can make one after another.
     pub const ROUNDS: u64 = 16;
 
     /// The packet without counts and parameters.
@@ -87,22 +89,80 @@ impl Dispatch {
         allocation.raw() as u64 | (offset as u64) << 32
     }
 
-    /// [`HandleEntry::detail`](super::HandleEntry::detail) of a kernel: where the engine has it (8 bits), the bytes
-    /// of parameters that it takes (12 bits), and the version of the engine's kernels since which it has it. A slice
-    /// that was started with an earlier one leaves the kernel to those that follow.
+    /// [`HandleEntry::detail`](super::HandleEntry::detail) of a kernel.
     #[must_use]
-    pub const fn kernel_detail(slot: u32, parameter_bytes: u32, version: u64) -> u64 {
-        slot as u64 | (parameter_bytes as u64) << 8 | version << 20
+    pub const fn kernel_detail(kernel: KernelDetail) -> u64 {
+        let finds_job = if kernel.finds_job { Self::FINDS_JOB } else { 0 };
+        kernel.slot as u64
+            | finds_job
+            | (kernel.parameter_bytes as u64) << Self::BYTES_SHIFT
+            | kernel.version << Self::VERSION_SHIFT
     }
 
-    /// The slot, the bytes and the version of a detail.
+    /// What a detail says.
     #[must_use]
-    pub const fn kernel(detail: u64) -> (u32, u64, u64) {
-        ((detail & 0xff) as u32, detail >> 8 & 0xfff, detail >> 20)
+    pub const fn kernel(detail: u64) -> KernelDetail {
+        KernelDetail {
+            slot: (detail & Self::SLOT_MASK) as u32,
+            finds_job: detail & Self::FINDS_JOB != 0,
+            parameter_bytes: (detail >> Self::BYTES_SHIFT & Self::BYTES_MASK) as u32,
+            version: detail >> Self::VERSION_SHIFT,
+        }
     }
+
+    /// Of a kernel's detail: its slot.
+    pub const SLOT_MASK: u64 = 0x7f;
+    /// Of a kernel's detail: it finds its job itself.
+    pub const FINDS_JOB: u64 = 0x80;
+    /// Of a kernel's detail: where the bytes of its parameters begin.
+    pub const BYTES_SHIFT: u64 = 8;
+    /// Of a kernel's detail: the bytes of its parameters, shifted.
+    pub const BYTES_MASK: u64 = 0xfff;
+    /// Of a kernel's detail: where its version begins.
+    pub const VERSION_SHIFT: u64 = 20;
 }
 
-/// Operand of an indirect dispatch. Writer: the engine.
+/// What an engine has of a kernel, as its handle's entry says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KernelDetail {
+    /// Where the engine has it.
+    pub slot: u32,
+    /// Its workgroups ask which packet they are of: those of several can run together.
+    pub finds_job: bool,
+    /// Bytes of parameters that it takes.
+    pub parameter_bytes: u32,
+    /// Of the engine's kernels, since which it has it: a slice that was started with an earlier one leaves the kernel
+    /// to those that follow.
+    pub version: u64,
+}
+
+/// What a round leaves to the next; its first words are operands of the indirect dispatch of the engine itself. Writer:
+/// the engine.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub struct DispatchRound {
+    /// The engine's workgroups: 1, or 0 once the slice has ended.
+    pub x: u32,
+    /// 1.
+    pub y: u32,
+    /// 1.
+    pub z: u32,
+    /// Jobs of the table that the round released: done when the next begins.
+    pub jobs: u32,
+    /// The queue whose turn it is, as its ordinal in the run list + 1; 0 for none.
+    pub favours: u64,
+    reserved: u64,
+}
+
+offsets!(DispatchRound, size 32, {
+    X = x @ 0,
+    Y = y @ 4,
+    Z = z @ 8,
+    JOBS = jobs @ 12,
+    FAVOURS = favours @ 16,
+});
+
+/// Operand of an indirect dispatch of a kernel. Writer: the engine.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub struct DispatchRecord {
@@ -112,34 +172,108 @@ pub struct DispatchRecord {
     pub y: u32,
     /// Workgroups in z.
     pub z: u32,
-    /// Of the next round: the kernel that was released last, + 1; 0 for none.
-    pub released: u32,
+    /// Jobs of the kernel's list.
+    pub jobs: u32,
 }
 
 offsets!(DispatchRecord, size 16, {
     X = x @ 0,
     Y = y @ 4,
     Z = z @ 8,
-    RELEASED = released @ 12,
+    JOBS = jobs @ 12,
 });
 
-/// Where things lie in an engine's dispatch block: records, and the parameters.
+/// A job of a kernel: its workgroups among those that run together. Writer: the engine. Reader: the kernel.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub struct KernelJob {
+    /// Where the job lies.
+    pub job_va: u64,
+    /// The first of its workgroups.
+    pub first: u32,
+    /// The first that is not its.
+    pub end: u32,
+}
+
+offsets!(KernelJob, size 16, {
+    JOB_VA = job_va @ 0,
+    FIRST = first @ 8,
+    END = end @ 12,
+});
+
+/// What one packet runs; its parameters follow. Writer: the engine. Reader: the kernel.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub struct DispatchJob {
+    /// The saved state of its queue; 0 where the job came to nothing.
+    pub state_va: u64,
+    /// The queue's descriptor.
+    pub descriptor_va: u64,
+    /// Running index of the packet.
+    pub packet: u64,
+    /// Workgroups in x.
+    pub x: u32,
+    /// Workgroups in y.
+    pub y: u32,
+    /// Workgroups in z.
+    pub z: u32,
+    reserved0: u32,
+    reserved: [u64; 3],
+}
+
+offsets!(DispatchJob, size 64, {
+    STATE_VA = state_va @ 0,
+    DESCRIPTOR_VA = descriptor_va @ 8,
+    PACKET = packet @ 16,
+    X = x @ 24,
+    Y = y @ 28,
+    Z = z @ 32,
+});
+
+/// Where a queue that is not in registers is looked at: it can go on when the word is at least the value. Writer and
+/// reader: the engine.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub struct QueueLook {
+    /// The word.
+    pub va: u64,
+    /// The value.
+    pub value: u64,
+}
+
+offsets!(QueueLook, size 16, {
+    VA = va @ 0,
+    VALUE = value @ 8,
+});
+
+/// Where things lie in an engine's dispatch block.
 #[derive(Clone, Copy, Debug)]
 pub struct DispatchBlock;
 
 impl DispatchBlock {
-    /// The engine's own next round: in 1 workgroup, or 0 once the slice has ended.
+    /// What a round leaves to the next: a [`DispatchRound`].
     pub const NEXT_ROUND: u64 = 0;
-    /// Of the first kernel.
-    pub const KERNELS: u64 = DispatchRecord::BYTES;
-    /// Parameters of the kernel that was released.
-    pub const PARAMETERS: u64 = Self::KERNELS + MAX_KERNELS * DispatchRecord::BYTES;
+    /// Of the first kernel: its [`DispatchRecord`] and, behind it, its list of [`KernelJob`]s.
+    pub const KERNELS: u64 = DispatchRound::BYTES;
+    /// Bytes of a kernel.
+    pub const KERNEL_BYTES: u64 = DispatchRecord::BYTES + MAX_JOBS * KernelJob::BYTES;
+    /// The first [`DispatchJob`], with its parameters behind it.
+    pub const JOBS: u64 = Self::KERNELS + MAX_KERNELS * Self::KERNEL_BYTES;
+    /// Of a job: where its parameters lie.
+    pub const JOB_PARAMETERS: u64 = DispatchJob::BYTES;
+    /// Bytes of a job.
+    pub const JOB_BYTES: u64 = Self::JOB_PARAMETERS + Dispatch::MOST_PARAMETER_BYTES;
+    /// The first [`QueueLook`]: one a place of the run list.
+    pub const LOOKS: u64 = Self::JOBS + MAX_JOBS * Self::JOB_BYTES;
     /// Bytes of the whole block.
-    pub const BYTES: u64 = Self::PARAMETERS + Dispatch::MOST_PARAMETER_BYTES;
+    pub const BYTES: u64 = Self::LOOKS + MAX_HW_QUEUES * QueueLook::BYTES;
 
     /// The record of a kernel.
     #[must_use]
     pub const fn kernel(slot: u64) -> u64 {
-        Self::KERNELS + slot * DispatchRecord::BYTES
+        Self::KERNELS + slot * Self::KERNEL_BYTES
     }
+
+    /// The parameters of the first job, which are those of a kernel that runs alone.
+    pub const PARAMETERS: u64 = Self::JOBS + Self::JOB_PARAMETERS;
 }

@@ -28,7 +28,10 @@ mod ring;
 mod slice;
 pub mod wddm;
 
-pub use dispatch::{Dispatch, DispatchBlock, DispatchRecord, MAX_KERNELS};
+pub use dispatch::{
+    Dispatch, DispatchBlock, DispatchJob, DispatchRecord, DispatchRound, KernelDetail, KernelJob, MAX_JOBS,
+    MAX_KERNELS, QueueLook,
+};
 pub use doorbell::{Doorbell, DoorbellStatus};
 pub use engine_control::EngineControl;
 pub use engine_report::EngineReport;

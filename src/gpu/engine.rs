@@ -54,7 +54,7 @@ pub struct SliceWork {
     /// Whether it logs waits that it finds unsatisfied, of queues that have such a log (LG-11).
     pub verbose: bool,
     /// Whether it makes dispatches; without, it ends at the first with
-    /// [`SliceReason::Dispatch`](crate::abi::SliceReason). One that does, does all of the others too.
+    /// [`SliceReason::Dispatch`](crate::abi::SliceReason).
     pub dispatches: bool,
 }
 

@@ -17,6 +17,11 @@ pub enum KernelError {
     /// It is no compute shader.
     #[error("the kernel has no entry point main of a compute shader")]
     NoMain,
+    /// It was compiled with another shader library.
+    #[error(
+        "the kernel has version {0} of include/native_fence.glsl, and this program knows version 1: compile it again"
+    )]
+    Library(u32),
     /// It wants what no queue binds.
     #[error(
         "the kernel has descriptors: its one argument is the address of its parameters, a push constant of 64 bits"
@@ -43,10 +48,11 @@ pub enum KernelError {
 }
 
 /// What a program registers: a compute shader of entry point `main`, without descriptors, whose one push
-/// constant is the address of its parameters.
+/// constant is the address of its parameters, or that of the shader library.
 #[derive(Clone, Debug)]
 pub struct KernelCode {
     spirv: Arc<[u32]>,
+    finds_job: bool,
     parameter_bytes: u32,
     model: Option<Arc<dyn ModelKernel>>,
 }
@@ -57,7 +63,7 @@ impl KernelCode {
     /// # Errors
     /// No SPIR-V of a compute shader without descriptors, or parameters that cannot be.
     pub fn new(spirv: &[u32], parameter_bytes: u32) -> Result<Self, KernelError> {
-        kernel_spirv::check(spirv)?;
+        let finds_job = kernel_spirv::check(spirv)?;
         if u64::from(parameter_bytes) > Dispatch::MOST_PARAMETER_BYTES
             || !parameter_bytes.is_multiple_of(8)
         {
@@ -65,6 +71,7 @@ impl KernelCode {
         }
         Ok(Self {
             spirv: spirv.into(),
+            finds_job,
             parameter_bytes,
             model: None,
         })
@@ -83,6 +90,13 @@ impl KernelCode {
     #[must_use]
     pub fn spirv(&self) -> &[u32] {
         &self.spirv
+    }
+
+    /// Whether it was compiled with the shader library, `include/native_fence.glsl`: its workgroups ask which packet
+    /// they are of, so those of several packets run together.
+    #[must_use]
+    pub fn finds_job(&self) -> bool {
+        self.finds_job
     }
 
     /// Bytes of parameters that it takes.
@@ -142,6 +156,11 @@ impl Kernels {
     /// The kernel of a slot.
     pub(super) fn get(&self, slot: u32) -> Option<&Arc<KernelCode>> {
         self.slots.get(slot as usize)?.as_ref()
+    }
+
+    /// Slots up to the last that is taken.
+    pub(super) fn slots(&self) -> u64 {
+        self.iter().last().map_or(0, |(slot, _)| u64::from(slot) + 1)
     }
 
     /// Whether there are none.

@@ -2,7 +2,8 @@
 //!
 //! Not whether it is valid: drivers take that for granted, and who registers a kernel is trusted as the process is
 //! (`decisions.md` 26); `spirv-val` tells. A file that is cut, or another stage's, or that wants descriptors, is a
-//! slip that is told here by name.
+//! slip that is told here by name. And whether it finds its job itself: whether it has the constant of the shader
+//! library (`shaders/include/native_fence.glsl`).
 
 use super::KernelError;
 
@@ -10,21 +11,28 @@ const MAGIC: u32 = 0x0723_0203;
 const HEADER_WORDS: usize = 5;
 
 const OP_ENTRY_POINT: u32 = 15;
+const OP_SPEC_CONSTANT: u32 = 50;
 const OP_DECORATE: u32 = 71;
 const GL_COMPUTE: u32 = 5;
+const SPEC_ID: u32 = 1;
 const BINDING: u32 = 33;
 const DESCRIPTOR_SET: u32 = 34;
 
 /// `main`, as SPIR-V writes it.
 const MAIN: [u32; 2] = [u32::from_le_bytes(*b"main"), 0];
 
-/// Looks at a module.
-pub(super) fn check(words: &[u32]) -> Result<(), KernelError> {
+/// `NF_LIBRARY`: the number of the library's constant, and its value, the version of the layouts.
+const LIBRARY: u32 = 28_262;
+const LIBRARY_VERSION: u32 = 1;
+
+/// Looks at a module: whether the kernel finds its job itself.
+pub(super) fn check(words: &[u32]) -> Result<bool, KernelError> {
     if words.first() != Some(&MAGIC) {
         return Err(KernelError::NoSpirv);
     }
     let mut rest = words.get(HEADER_WORDS..).ok_or(KernelError::Cut)?;
     let mut has_main = false;
+    let (mut constant, mut library) = (None, None);
     while let Some(&first) = rest.first() {
         let (opcode, length) = (first & 0xffff, (first >> 16) as usize);
         if length == 0 || length > rest.len() {
@@ -38,13 +46,17 @@ pub(super) fn check(words: &[u32]) -> Result<(), KernelError> {
             (OP_DECORATE, [_, _, BINDING | DESCRIPTOR_SET, ..]) => {
                 return Err(KernelError::Descriptors);
             }
+            (OP_DECORATE, [_, id, SPEC_ID, LIBRARY, ..]) => constant = Some(*id),
+            (OP_SPEC_CONSTANT, [_, _, id, version, ..]) if constant == Some(*id) => {
+                library = Some(*version);
+            }
             _ => {}
         }
         rest = behind;
     }
-    if has_main {
-        Ok(())
-    } else {
-        Err(KernelError::NoMain)
+    match library {
+        _ if !has_main => Err(KernelError::NoMain),
+        Some(version) if version != LIBRARY_VERSION => Err(KernelError::Library(version)),
+        library => Ok(library.is_some()),
     }
 }

@@ -215,24 +215,23 @@ impl Inner {
         Ok(())
     }
 
-    /// Runs the kernel that a round has released, if it has: whether it has. The first worker does, and the others
-    /// wait for it.
+    /// Runs what a round has released, if it has: whether it has. The first worker does, and the others wait for it.
     fn released(&self, worker: u32, kernels: &Kernels) -> Checked<bool> {
         // All have left the round.
         self.meet()?;
         let released = plain::lock(&self.shared.released).clone();
-        if let (0, Some(released)) = (worker, &released) {
-            let code = kernels.get(released.kernel);
+        for job in released.iter().filter(|_| worker == 0) {
+            let code = kernels.get(job.kernel);
             if let Some(model) = code.and_then(|code| code.model()) {
                 model.run(&ModelDispatch {
-                    groups: released.groups,
-                    parameters: &released.parameters,
+                    groups: job.groups,
+                    parameters: &job.parameters,
                     memory: &self.memory,
                 })?;
             }
         }
         self.meet()?;
-        Ok(released.is_some())
+        Ok(!released.is_empty())
     }
 
     /// Waits for the other workers, if there are any.

@@ -14,31 +14,37 @@ use crate::vulkan::{
 };
 use std::time::Duration;
 
-/// A kernel's only push constant: the address of its parameters.
+/// A kernel's only push constant: the address of its parameters, or of what the engine has of it.
 const KERNEL_PUSH_BYTES: u32 = 8;
 
 /// How long a shader that was never run is waited for.
 const WARM_TIME: Duration = Duration::from_secs(5);
 
+/// Kinds of slices that dispatch, each an engine of its own.
+pub(super) const DISPATCH_KINDS: usize = 2;
+
 /// What the engine's shader gets of a slice.
-pub(super) const ENGINE_PUSH_BYTES: u32 = 40;
+pub(super) const ENGINE_PUSH_BYTES: u32 = 48;
 
 /// Of one engine. Made anew when the engine's kernels change; slices in flight keep what they run.
 #[derive(Clone, Debug)]
 pub(super) struct Dispatches {
-    /// By slice slot.
+    /// By kind and slice slot.
     commands: Vec<CommandBuffer>,
     kernels: Vec<(u32, Arc<KernelCode>, ComputePipeline)>,
     version: u64,
-    engine: ComputePipeline,
+    /// Up to the last that a kernel is in.
+    slots: u64,
+    /// By kind.
+    engines: Vec<ComputePipeline>,
     block: Arc<Buffer>,
 }
 
-/// The push constants of the engine's shader: those of a slice that dispatches are its block, the round, and the
-/// version of the kernels.
-pub(super) fn engine_push(control: GpuVa, slot: u64, dispatches: [u64; 3]) -> Vec<u8> {
-    let [block, round, version] = dispatches;
-    let words = [control.0, slot, block, round, version];
+/// The push constants of the engine's shader: those of a slice that dispatches are its block, the round, the version
+/// of the kernels, and the slots that they are in.
+pub(super) fn engine_push(control: GpuVa, slot: u64, dispatches: [u64; 4]) -> Vec<u8> {
+    let [block, round, version, slots] = dispatches;
+    let words = [control.0, slot, block, round, version, slots];
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
@@ -47,11 +53,11 @@ fn refused(error: impl std::fmt::Display) -> KernelError {
 }
 
 impl Dispatches {
-    /// Of an engine whose shader this is, for these kernels; pipelines of those that `before` has are not made
+    /// Of an engine whose shaders these are, for these kernels; pipelines of those that `before` has are not made
     /// again.
     pub(super) fn new(
         device: &Arc<Device>,
-        engine: ComputePipeline,
+        engines: Vec<ComputePipeline>,
         control: GpuVa,
         kernels: &Kernels,
         before: Option<&Self>,
@@ -78,13 +84,14 @@ impl Dispatches {
             };
             Ok((slot, Arc::clone(code), pipeline))
         };
-        let version = kernels.version();
+        let (version, slots) = (kernels.version(), kernels.slots());
         let kernels: Vec<_> = kernels.iter().map(pipeline).collect::<Result<_, _>>()?;
         let mut dispatches = Self {
             commands: Vec::new(),
             kernels,
             version,
-            engine,
+            slots,
+            engines,
             block,
         };
         dispatches.record(device, control).map_err(refused)?;
@@ -128,7 +135,7 @@ impl Dispatches {
 
     fn pipelines(&self) -> impl Iterator<Item = &ComputePipeline> {
         let kernels = self.kernels.iter().map(|(_, _, pipeline)| pipeline);
-        std::iter::once(&self.engine).chain(kernels)
+        self.engines.iter().chain(kernels)
     }
 
     /// Records its slices, of an engine whose control block lies there.
@@ -137,48 +144,56 @@ impl Dispatches {
         device: &Arc<Device>,
         control: GpuVa,
     ) -> Result<(), OutOfMemory> {
-        let slice = |slot| self.record_slice(device, control, slot);
-        self.commands = (0..SLICE_SLOTS).map(slice).collect::<Result<_, _>>()?;
+        let slice = |(engine, slot)| self.record_slice(device, engine, control, slot);
+        let slots = |engine| (0..SLICE_SLOTS).map(move |slot| (engine, slot));
+        let commands = self.engines.iter().flat_map(slots).map(slice);
+        self.commands = commands.collect::<Result<_, _>>()?;
         Ok(())
     }
 
     fn record_slice(
         &self,
         device: &Arc<Device>,
+        engine: &ComputePipeline,
         control: GpuVa,
         slot: u64,
     ) -> Result<CommandBuffer, OutOfMemory> {
         let block = self.block.gpu_va();
-        let parameters = block + DispatchBlock::PARAMETERS;
+        let push = |round| engine_push(control, slot, [block, round, self.version, self.slots]);
         let mut recorder = CommandRecorder::begin(device, Reuse::Simultaneous)?
             .barrier(SLICE_BEGIN)
-            .bind(&self.engine)
-            .push(&engine_push(control, slot, [block, 0, self.version]))
+            .bind(engine)
+            .push(&push(0))
             .dispatch(1, 1, 1);
         for round in 1..=Dispatch::ROUNDS {
             recorder = recorder.barrier(SLICE_BEGIN);
-            for (kernel, _, pipeline) in &self.kernels {
+            for (kernel, code, pipeline) in &self.kernels {
                 let record = DispatchBlock::kernel(u64::from(*kernel));
+                // One that does not find its job runs alone, as the first.
+                let argument = match code.finds_job() {
+                    true => record,
+                    false => DispatchBlock::PARAMETERS,
+                };
                 recorder = recorder
                     .bind(pipeline)
-                    .push(&parameters.to_le_bytes())
+                    .push(&(block + argument).to_le_bytes())
                     .dispatch_indirect(&self.block, record);
             }
             recorder = recorder
                 .barrier(SLICE_BEGIN)
-                .bind(&self.engine)
-                .push(&engine_push(control, slot, [block, round, self.version]))
+                .bind(engine)
+                .push(&push(round))
                 .dispatch_indirect(&self.block, DispatchBlock::NEXT_ROUND);
         }
         recorder.barrier(SLICE_END).end()
     }
 
-    /// The engine's shader that makes them.
-    pub(super) fn engine(&self) -> ComputePipeline {
-        self.engine.clone()
+    /// The engine's shaders that make them, by kind.
+    pub(super) fn engines(&self) -> Vec<ComputePipeline> {
+        self.engines.clone()
     }
 
-    /// The commands of slices, by slot.
+    /// The commands of slices, by kind and slot.
     pub(super) fn commands(&self) -> &[CommandBuffer] {
         &self.commands
     }

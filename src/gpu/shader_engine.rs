@@ -7,7 +7,7 @@
 
 use super::long_kernels::LongKernels;
 use super::shader_clock::ShaderClock;
-use super::shader_dispatches::{Dispatches, ENGINE_PUSH_BYTES, engine_push};
+use super::shader_dispatches::{DISPATCH_KINDS, Dispatches, ENGINE_PUSH_BYTES, engine_push};
 use super::{
     AddressSpace, CutOff, Engine, EngineAddress, EngineCaps, EngineLost, EngineMemory, GpuVa,
     Injection, KernelError, Kernels, MapError, ShaderTuning, SharedQueue, SliceWork,
@@ -181,7 +181,7 @@ impl ShaderEngine {
             .map_err(no_memory)?
             .barrier(SLICE_BEGIN)
             .bind(pipeline)
-            .push(&engine_push(self.control, slot, [0; 3]))
+            .push(&engine_push(self.control, slot, [0; 4]))
             .dispatch(1, 1, 1)
             .barrier(SLICE_END)
             .end()
@@ -208,11 +208,19 @@ impl Kind {
         verbose: true,
         ..Self::of(KINDS - 1)
     };
-    /// All of it.
-    const DISPATCHES: Self = Self {
-        dispatches: true,
-        ..Self::VERBOSE
-    };
+    /// Those that dispatch: one that does nothing else, and one that does all of it.
+    const DISPATCHES: [Self; DISPATCH_KINDS] = [
+        Self {
+            many_queues: true,
+            transfers: false,
+            verbose: false,
+            dispatches: true,
+        },
+        Self {
+            dispatches: true,
+            ..Self::VERBOSE
+        },
+    ];
 
     /// That of a number.
     const fn of(kind: usize) -> Self {
@@ -327,13 +335,17 @@ impl Engine for ShaderEngine {
         if before.is_none() && kernels.is_empty() {
             return Ok(());
         }
-        let engine = match &before {
-            Some(before) => before.engine(),
-            None => pipeline(&self.device, self.lanes, self.tuning, Kind::DISPATCHES)
-                .map_err(|error| KernelError::Refused(format!("{error:#}")))?,
+        let make = |kind| pipeline(&self.device, self.lanes, self.tuning, kind);
+        let engines = match &before {
+            Some(before) => before.engines(),
+            None => {
+                let made = Kind::DISPATCHES.into_iter().map(make);
+                let made: anyhow::Result<Vec<_>> = made.collect();
+                made.map_err(|error| KernelError::Refused(format!("{error:#}")))?
+            }
         };
         let before = before.as_ref();
-        let made = Dispatches::new(&self.device, engine, self.control, kernels, before)?;
+        let made = Dispatches::new(&self.device, engines, self.control, kernels, before)?;
         made.warm(&self.queue, before)?;
         *lock(&self.dispatches) = Some(made);
         Ok(())
@@ -357,7 +369,10 @@ impl Engine for ShaderEngine {
         let slot = (slice % SLICE_SLOTS) as usize;
         let dispatches = lock(&self.dispatches);
         let commands = match (&*dispatches, self.verbose.get()) {
-            (Some(dispatches), _) if work.dispatches => &dispatches.commands()[slot],
+            (Some(dispatches), _) if work.dispatches => {
+                let kind = usize::from(work.transfers || work.verbose);
+                &dispatches.commands()[kind * SLICE_SLOTS as usize + slot]
+            }
             (_, Some(verbose)) if work.verbose => &verbose.commands[slot],
             _ => &self.commands[self.kind(work) * SLICE_SLOTS as usize + slot],
         };

@@ -1,35 +1,34 @@
-//! Dispatches: a packet that runs a kernel of the process.
+//! Dispatches: packets that run kernels of the process.
 //!
-//! As `shaders/engine/dispatch.glsl`, which says what a round is and who releases what when. The model has no
-//! block: what is released goes with its parameters to whoever runs the slice's rounds.
+//! As `shaders/engine/dispatch.glsl`, which says what a round is and what is released when. The model has no block:
+//! what a round has released is there for whoever runs the slice's rounds.
 
+use super::dispatch_table::{Founder, Job};
 use super::lane::{Globals, Lane, NO_QUEUE, Shared};
 use super::resolve::handle_fault;
-use super::transfer::NO_CLAIM;
 use super::violation::Checked;
 use crate::abi::{
-    Dispatch, EngineControl, EngineReport, FaultCode, HandleAccess, LocalHandle, Opcode,
-    PACKET_BYTES, Packet, QueueDescriptor, QueueStatus, SliceReason,
+    Dispatch, EngineControl, EngineReport, FaultCode, HandleAccess, LocalHandle, MAX_JOBS, MAX_KERNELS,
+    Opcode, PACKET_BYTES, Packet, QueueDescriptor, QueueState, QueueStatus, SliceReason,
 };
 use crate::sync::plain::lock;
 
-/// Executions for which a dispatch is held back while other queues take steps.
+/// Executions for which a table is held back, beside those of two looks at every queue, while other queues go on.
 pub(super) const DISPATCH_PATIENCE: u64 = 8;
+/// Times that a lane of the shader tries to add a job to those of a kernel.
+const TOGETHER_TRIES: u64 = 16;
 /// Loop passes that it can take to get one ready.
-pub(super) const DISPATCH_PASSES: u64 = Dispatch::MOST_PARAMETER_BYTES / 8 + 1;
+pub(super) const DISPATCH_PASSES: u64 = Dispatch::MOST_PARAMETER_BYTES / 8 + 1 + TOGETHER_TRIES;
+/// And those of a round besides.
+pub(super) const ROUND_PASSES: u64 = MAX_JOBS + MAX_KERNELS + 2;
 
-/// `s_dispatch_ready`: the next step finds what is wrong.
-const NOT_READY: u64 = 0;
-const READY: u64 = 1;
-/// It is a kernel that came since the slice was started.
-const OF_ANOTHER_SLICE: u64 = 2;
-
-/// A kernel that a round has released.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::gpu) struct Released {
-    pub(in crate::gpu) kernel: u32,
-    pub(in crate::gpu) groups: [u32; 3],
-    pub(in crate::gpu) parameters: Vec<u64>,
+/// The dispatch at the head, as far as the packet says.
+struct Wanted {
+    packet: u64,
+    kernel: u32,
+    finds_job: bool,
+    groups: [u32; 3],
+    bytes: u64,
 }
 
 impl Globals<'_> {
@@ -37,74 +36,58 @@ impl Globals<'_> {
         self.round == Dispatch::ROUNDS
     }
 
-    fn may_release(&self, end: SliceReason) -> bool {
-        self.dispatches && end == SliceReason::Dispatch && !self.is_last_round()
-    }
-
-    /// Whether a round that ends for this reason releases what is ready.
-    pub(super) fn releases(&self, s: &Shared, end: SliceReason) -> bool {
-        self.may_release(end) && s.dispatch_ready.get() == READY
-    }
-
-    /// After the meeting: what is wrong with a dispatch that is not ready, a step finds.
-    pub(super) fn vote_of_the_ready(&self, s: &Shared, vote: SliceReason) -> SliceReason {
-        if self.may_release(vote) && s.dispatch_ready.get() == NOT_READY {
-            return SliceReason::Cut;
-        }
-        vote
+    /// Whether a round that ends for this reason releases its table.
+    fn releases(&self, s: &Shared, end: SliceReason) -> bool {
+        self.dispatches && end == SliceReason::Dispatch && !lock(&s.table).jobs.is_empty()
     }
 }
 
-/// By lane 0, before the first meeting: what the round before released is done.
+/// Before the first meeting: what the round before released is done. The newer of the two copies of a queue's state
+/// says so from here on.
 pub(super) fn begin_round(g: &Globals<'_>, s: &Shared) -> Checked<()> {
-    let released = lock(&s.released).take().is_some();
-    if released {
-        g.publish(g.report_va + EngineReport::STALLED_QUEUE, 0)?;
+    for job in std::mem::take(&mut *lock(&s.released)) {
+        let even = g.observe(job.state_va + QueueState::SEQUENCE)?;
+        let odd = g.observe(job.state_va + QueueState::BYTES + QueueState::SEQUENCE)?;
+        let newer = job.state_va + if odd > even { QueueState::BYTES } else { 0 };
+        g.publish(newer + QueueState::TRANSFERRED, Dispatch::RELEASED)?;
     }
     Ok(())
 }
 
-impl Shared {
-    /// The claim of the last execution.
-    pub(super) fn dispatch_claim_made(&self, iterations: u64) -> u64 {
-        self.dispatch_claim[((iterations + 1) & 1) as usize].get()
+/// By lane 0, after it: all of them are known to be done, so none is under way.
+pub(super) fn forget_names(g: &Globals<'_>) -> Checked<()> {
+    g.publish(g.report_va + EngineReport::STALLED_QUEUE, 0)
+}
+
+/// By lane 0, last: what runs before the next round.
+pub(super) fn end_round(g: &Globals<'_>, s: &Shared, end: SliceReason) -> Checked<u64> {
+    if !g.releases(s, end) {
+        return Ok(0);
     }
+    let jobs = std::mem::take(&mut lock(&s.table).jobs);
+    let count = jobs.len() as u64;
+    if let Some(first) = jobs.first() {
+        let number = g.peek(first.descriptor_va + QueueDescriptor::HW_QUEUE)?;
+        g.put(g.report_va + EngineReport::STALLED_PACKET, first.packet)?;
+        g.publish(g.report_va + EngineReport::STALLED_QUEUE, number + 1)?;
+    }
+    *lock(&s.released) = jobs;
+    Ok(count)
 }
 
 impl Lane<'_> {
-    /// At the end of an execution: claims if the queue in registers stands at a dispatch. Where the engine has
-    /// no kernel, no handle is one's.
-    pub(super) fn claim_dispatch(&mut self) -> Checked<()> {
-        let stands = self.q.ordinal != NO_QUEUE
-            && self.p.fetched
-            && Opcode::from_bits(self.p.control & 0xff) == Some(Opcode::Dispatch)
-            && self.q.transferred != Dispatch::RELEASED
-            && self.q.status == QueueStatus::Ready
-            && self.p.handle_fault.is_none()
-            && u64::from(self.p.control as u32 >> 8) == Packet::LENGTH_UNITS;
-        if stands {
-            if self.g.peek(self.g.control_va + EngineControl::DISPATCHES)? == 0 {
-                self.p.handle_fault = Some(FaultCode::Handle);
-            } else {
-                let claim = &self.s.dispatch_claim[(self.iterations & 1) as usize];
-                claim.lower_to(self.place_in_turns());
-            }
-        }
-        Ok(())
-    }
-
-    /// What the kernel of the dispatch at the head gets, or what is wrong with the packet.
-    fn dispatch(&mut self) -> Checked<Result<Released, FaultCode>> {
+    /// Checks the dispatch at the head, and reads its counts.
+    fn check_dispatch(&mut self) -> Checked<Result<Wanted, FaultCode>> {
         let packet = self.q.ring_va + (self.q.read & (self.q.ring_capacity - 1)) * PACKET_BYTES;
         let handle = LocalHandle::from_raw((self.p.control >> 32) as u32);
-        let kernel = self.look_up(handle)?;
-        if let Some(fault) = handle_fault(handle.generation(), kernel.meta, HandleAccess::KERNEL) {
+        let entry = self.look_up(handle)?;
+        if let Some(fault) = handle_fault(handle.generation(), entry.meta, HandleAccess::KERNEL) {
             return Ok(Err(fault));
         }
         let shape = self.peek(packet + Packet::DESTINATION_OFFSET)?;
         let bytes = shape >> 32;
-        let (slot, takes, version) = Dispatch::kernel(kernel.detail);
-        if bytes != takes || bytes > Dispatch::MOST_PARAMETER_BYTES {
+        let kernel = Dispatch::kernel(entry.detail);
+        if bytes != u64::from(kernel.parameter_bytes) || bytes > Dispatch::MOST_PARAMETER_BYTES {
             return Ok(Err(FaultCode::Parameters));
         }
         let (mut xy, mut z) = (self.p.value, shape & 0xffff_ffff);
@@ -128,15 +111,13 @@ impl Lane<'_> {
         if groups.iter().any(|groups| *groups > Dispatch::MOST_GROUPS) {
             return Ok(Err(FaultCode::Groups));
         }
-        self.is_here = version <= self.g.version;
-        let parameters = match bytes {
-            0 => Ok(Vec::new()),
-            _ => self.parameters(packet, handles & 0xffff_ffff, bytes)?,
-        };
-        Ok(parameters.map(|parameters| Released {
-            kernel: slot,
+        self.is_here = kernel.version <= self.g.version;
+        Ok(Ok(Wanted {
+            packet,
+            kernel: kernel.slot,
+            finds_job: kernel.finds_job,
             groups,
-            parameters,
+            bytes,
         }))
     }
 
@@ -177,33 +158,74 @@ impl Lane<'_> {
         Ok(found.map_or(Ok(parameters), Err))
     }
 
-    /// Between the meetings: the claimer whose turn it is gets its dispatch ready.
-    pub(super) fn prepare_dispatch(&mut self) -> Checked<()> {
-        let claim = self.s.dispatch_claim_made(self.iterations);
-        if !self.g.is_last_round() && claim == self.place_in_turns() {
-            let dispatch = self.dispatch()?;
-            self.p.handle_fault = dispatch.as_ref().err().copied();
-            self.s.dispatch_ready.set(match &dispatch {
-                Err(_) => NOT_READY,
-                Ok(_) if self.is_here => READY,
-                Ok(_) => OF_ANOTHER_SLICE,
-            });
-            *lock(&self.s.ready) = dispatch.ok();
+    /// Gives the dispatch at the head a place in the table: false if it has to wait for another round or slice. What
+    /// is wrong with it is in `handle_fault`.
+    fn prepare_dispatch(&mut self) -> Checked<bool> {
+        let wanted = match self.check_dispatch()? {
+            Ok(wanted) => wanted,
+            Err(fault) => {
+                self.p.handle_fault = Some(fault);
+                return Ok(false);
+            }
+        };
+        let groups: u64 = wanted.groups.iter().map(|groups| u64::from(*groups)).product();
+        let alone = !wanted.finds_job || groups > u64::from(Dispatch::MOST_GROUPS);
+        let founder = Founder {
+            ordinal: self.q.ordinal,
+            process: self.q.handle_directory_va,
+        };
+        if !self.is_here || !lock(&self.s.table).admits(founder, alone) {
+            return Ok(false);
         }
-        Ok(())
+        let handle = self.peek(wanted.packet + Packet::SOURCE_HANDLE)? & 0xffff_ffff;
+        let parameters = match wanted.bytes {
+            0 => Ok(Vec::new()),
+            bytes => self.parameters(wanted.packet, handle, bytes)?,
+        };
+        let parameters = match parameters {
+            Ok(parameters) => parameters,
+            Err(fault) => {
+                self.p.handle_fault = Some(fault);
+                return Ok(false);
+            }
+        };
+        let job = Job {
+            kernel: wanted.kernel,
+            groups: wanted.groups,
+            parameters,
+            state_va: self.q.state_va,
+            descriptor_va: self.q.descriptor_va,
+            packet: self.q.read,
+        };
+        Ok(self.is_here && lock(&self.s.table).add(job, alone))
     }
 
-    /// After them, where the lanes voted for it: releases it.
-    pub(super) fn release_dispatch(&mut self) -> Checked<()> {
-        let claim = self.s.dispatch_claim_made(self.iterations);
-        if claim != NO_CLAIM && claim == self.place_in_turns() {
-            let (g, report) = (self.g, self.g.report_va);
-            let number = g.peek(self.q.descriptor_va + QueueDescriptor::HW_QUEUE)?;
-            g.put(report + EngineReport::STALLED_PACKET, self.q.read)?;
-            g.publish(report + EngineReport::STALLED_QUEUE, number + 1)?;
-            *lock(&self.s.released) = lock(&self.s.ready).take();
-            self.q.transferred = Dispatch::RELEASED;
-            self.stepped = true;
+    /// At the end of an execution, of a queue in registers that stands at a dispatch. Where the engine has no kernel,
+    /// no handle is one's.
+    pub(super) fn stand_at_dispatch(&mut self) -> Checked<()> {
+        let stands = self.q.ordinal != NO_QUEUE
+            && !self.q.stands
+            && self.p.fetched
+            && Opcode::from_bits(self.p.control & 0xff) == Some(Opcode::Dispatch)
+            && self.q.transferred != Dispatch::RELEASED
+            && self.q.status == QueueStatus::Ready
+            && self.p.handle_fault.is_none()
+            && u64::from(self.p.control as u32 >> 8) == Packet::LENGTH_UNITS;
+        let favours = lock(&self.s.table).favours();
+        // In the next execution, once the one whose turn it is has come.
+        let is_turn = favours.is_none_or(|ordinal| ordinal == self.q.ordinal);
+        if !stands || self.g.dispatches && self.iterations == 0 && !is_turn {
+            return Ok(());
+        }
+        if self.g.peek(self.g.control_va + EngineControl::DISPATCHES)? == 0 {
+            self.p.handle_fault = Some(FaultCode::Handle);
+            return Ok(());
+        }
+        let goes = self.g.dispatches && !self.g.is_last_round() && self.prepare_dispatch()?;
+        // Of one that is refused the next step tells.
+        self.q.stands = self.p.handle_fault.is_none();
+        if self.q.stands && !goes {
+            lock(&self.s.table).waits = true;
         }
         Ok(())
     }

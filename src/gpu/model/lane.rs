@@ -6,9 +6,9 @@
 use super::bounds::Bounds;
 use super::clock::{ModelClock, Ticks};
 use super::cut::Passes;
-use super::dispatch::Released;
+use super::dispatch_table::{DispatchTable, Job};
 use super::memory::ModelMemory;
-use super::transfer::Job;
+use super::transfer;
 use super::violation::Checked;
 use crate::abi::{FaultCode, QueueStatus};
 use crate::gpu::{ModelOptions, SliceWork};
@@ -87,23 +87,21 @@ pub(in crate::gpu) struct Shared {
     pub(super) backward: SharedWord,
     /// Claims of executions, even and odd; who writes what when stands in `transfer.rs`.
     pub(super) claim: [PlainWord; 2],
-    pub(super) job: plain::Mutex<Job>,
+    pub(super) job: plain::Mutex<transfer::Job>,
     pub(super) job_shares: PlainWord,
     /// The lane that is in a stall, see `stall.rs`.
     pub(super) staller: PlainWord,
-    /// Claims of dispatches, as `claim`; see `dispatch.rs`.
-    pub(super) dispatch_claim: [PlainWord; 2],
-    /// `s_dispatch_ready`.
-    pub(super) dispatch_ready: PlainWord,
-    /// Which: `d_…`.
-    pub(super) ready: plain::Mutex<Option<Released>>,
-    /// The one that the round has released.
-    pub(in crate::gpu) released: plain::Mutex<Option<Released>>,
+    /// Where queues that are not in registers are looked at by the next round.
+    pub(super) next_look: Vec<[PlainWord; 2]>,
+    /// See `dispatch.rs`.
+    pub(super) table: plain::Mutex<DispatchTable>,
+    /// What the round has released.
+    pub(in crate::gpu) released: plain::Mutex<Vec<Job>>,
 }
 
 impl Shared {
     pub(in crate::gpu) fn new() -> Self {
-        let words = || {
+        let words = || -> Vec<PlainWord> {
             (0..crate::abi::MAX_HW_QUEUES)
                 .map(|_| PlainWord::default())
                 .collect()
@@ -121,9 +119,8 @@ impl Shared {
             job: plain::Mutex::default(),
             job_shares: PlainWord::default(),
             staller: PlainWord::default(),
-            dispatch_claim: Default::default(),
-            dispatch_ready: PlainWord::default(),
-            ready: plain::Mutex::default(),
+            next_look: words().into_iter().zip(words()).map(|(va, value)| [va, value]).collect(),
+            table: plain::Mutex::default(),
             released: plain::Mutex::default(),
         }
     }
@@ -181,8 +178,8 @@ impl<'a> Globals<'a> {
             lanes: options.lanes,
             rounds: options.rounds,
             quantum: options.quantum,
-            transfers: work.transfers || work.dispatches,
-            verbose: work.verbose || work.dispatches,
+            transfers: work.transfers,
+            verbose: work.verbose,
             stalls: options.stalls,
             dispatches: work.dispatches,
             round,
@@ -251,6 +248,8 @@ pub(super) struct QueueRegisters {
     pub(super) stall_abort: u64,
     pub(super) status: QueueStatus,
     pub(super) fault: Option<FaultCode>,
+    /// It stands at a dispatch that goes or waits: nothing more is done for it in this round.
+    pub(super) stands: bool,
 }
 
 /// `p_…`: the packet at the queue's head, copied once: what is checked is what is executed (HQ-04).
@@ -311,7 +310,7 @@ pub(super) struct Lane<'a> {
     pub(super) turn: u32,
     /// `t_bytes`: of the transfer whose part the lane prepared.
     pub(super) transfer_bytes: u64,
-    /// `d_is_here`: whether the slice has the kernel that it prepared.
+    /// `d_is_here`: whether the slice has the kernel of the dispatch that it prepared.
     pub(super) is_here: bool,
     /// The lane took a step in this iteration.
     pub(super) stepped: bool,
@@ -388,5 +387,6 @@ impl QueueRegisters {
         stall_abort: 0,
         status: QueueStatus::Empty,
         fault: None,
+        stands: false,
     };
 }

@@ -4,13 +4,14 @@
 //! posts, and votes for an end.
 
 use super::adopt::adopt;
-use super::dispatch::{DISPATCH_PASSES, DISPATCH_PATIENCE, begin_round};
+use super::dispatch_table::DispatchTable;
+use super::dispatch::{DISPATCH_PASSES, DISPATCH_PATIENCE, ROUND_PASSES, end_round, forget_names};
 use super::lane::{Globals, Lane, RAISES, Shared};
 use super::raise::store_record;
 use super::stall::begin_stalls;
-use super::step::PATIENCE;
 use super::transfer::NO_CLAIM;
 use super::violation::Checked;
+use crate::sync::plain::lock;
 use crate::abi::{
     Delivery, EngineControl, EngineReport, InterruptRecord, MAILBOX_CAPACITY, RECORD_RING_CAPACITY,
     SliceArgs, SliceReason, SliceResult,
@@ -81,7 +82,9 @@ impl<'a> Leader<'a> {
         s.backward.set(0);
         s.end.set(SliceReason::Cut as u64);
         s.claim[1].set(NO_CLAIM);
-        s.dispatch_claim[1].set(NO_CLAIM);
+        if !g.dispatches {
+            *lock(&s.table) = DispatchTable::default();
+        }
         if g.stalls {
             begin_stalls(g, s)?;
         }
@@ -104,7 +107,7 @@ impl<'a> Leader<'a> {
             parts: 0,
             raised: false,
             interrupts: g.peek(args + SliceArgs::DELIVERY)? != Delivery::Polled as u64,
-            passes: u64::from(most_places),
+            passes: u64::from(most_places) + if g.dispatches { ROUND_PASSES } else { 0 },
             most_places,
             fixed_passes: 1 + u64::from(most_places) + RAISES as u64 + 1 + u64::from(g.stalls),
             began,
@@ -116,11 +119,8 @@ impl<'a> Leader<'a> {
             before_passes: 0,
             before_iterations: 0,
         };
-        if g.dispatches {
-            begin_round(g, s)?;
-            if g.round != 0 {
-                leader.go_on_counting(slot)?;
-            }
+        if g.dispatches && g.round != 0 {
+            leader.go_on_counting(slot)?;
         }
         Ok(leader)
     }
@@ -234,7 +234,7 @@ impl<'a> Leader<'a> {
     fn vote(&mut self, lane: &mut Lane<'_>, raised: bool) -> Checked<SliceReason> {
         let (g, s) = (self.g, self.s);
         let ticks = lane.ticks.now(g);
-        self.passes += self.fixed_passes + s.progress.get().max(u64::from(PATIENCE));
+        self.passes += self.fixed_passes + s.progress.get().max(u64::from(g.patience()));
         let stepped = s.progress.get() != 0;
         if stepped {
             // The vote before the first execution counts as one.
@@ -249,12 +249,17 @@ impl<'a> Leader<'a> {
         let whole_look = self.most_places + 1;
         let stands_at_transfer = !g.transfers && s.claim_made(lane.iterations) != NO_CLAIM;
         s.claim[(lane.iterations & 1) as usize].set(NO_CLAIM);
-        let stands_at_dispatch = s.dispatch_claim_made(lane.iterations) != NO_CLAIM;
-        s.dispatch_claim[(lane.iterations & 1) as usize].set(NO_CLAIM);
+        let mut table = lock(&s.table);
+        let stands_at_dispatch = table.has_dispatches();
         if stands_at_dispatch {
             self.held_back += 1;
             self.passes += if g.dispatches { DISPATCH_PASSES } else { 0 };
         }
+        // What other queues can do before it, they have done; or some go on for ever.
+        let most = 2 * u64::from(whole_look) + DISPATCH_PATIENCE;
+        let held_back = g.dispatches && table.more && self.held_back <= most;
+        table.more = false;
+        drop(table);
         // A lane may stay with a queue that stands there, and look at no other.
         let found_nothing = self.idle_iterations > whole_look && !stands_at_dispatch;
         let spent = self.passes >= self.pass_budget || ticks - self.began >= self.time_budget;
@@ -270,10 +275,9 @@ impl<'a> Leader<'a> {
         } else if stands_at_transfer {
             SliceReason::Transfer
         } else if stands_at_dispatch
-            && (!g.dispatches
-                || !(spent && g.round != 0) && (!stepped || self.held_back > DISPATCH_PATIENCE))
+            && !held_back
+            && !(g.dispatches && spent && g.round != 0)
         {
-            // What other queues can do beside it, they have done.
             SliceReason::Dispatch
         } else if found_nothing && (spent || ticks - self.last_step >= self.window) {
             SliceReason::Idle
@@ -292,9 +296,9 @@ impl<'a> Leader<'a> {
         Ok(vote)
     }
 
-    /// The round has released a dispatch.
-    pub(super) fn count_dispatch(&mut self) {
-        self.dispatches += 1;
+    /// After the first meeting of a round.
+    pub(super) fn begin_round(&self) -> Checked<()> {
+        forget_names(self.g)
     }
 
     /// A part of a transfer was done, in so many passes.
@@ -304,7 +308,7 @@ impl<'a> Leader<'a> {
     }
 
     /// The slice's result, after the lane's queue is saved.
-    pub(super) fn end(&self, lane: &mut Lane<'_>, slot: u64, reason: SliceReason) -> Checked<()> {
+    pub(super) fn end(&mut self, lane: &mut Lane<'_>, slot: u64, reason: SliceReason) -> Checked<()> {
         let (g, s) = (self.g, self.s);
         let report = g.report_va;
         // A loop that the driver cut left records unpublished: the next slice's control part
@@ -326,14 +330,14 @@ impl<'a> Leader<'a> {
         g.put(result + SliceResult::BEGIN_TICKS, self.began)?;
         g.put(result + SliceResult::END_TICKS, lane.ticks.now(g))?;
         g.put(result + SliceResult::ANSWERS, self.answers)?;
+        let had_dispatches = lock(&s.table).has_dispatches();
+        self.dispatches += end_round(g, s, reason)?;
         let done = self.parts | self.dispatches << 32;
         g.put(result + SliceResult::DONE, done)?;
-        let stands = |claim: u64, at| if claim == NO_CLAIM { 0 } else { at };
-        let at_transfer = stands(s.claim_made(lane.iterations), SliceResult::TRANSFER);
-        let at_dispatch = stands(
-            s.dispatch_claim_made(lane.iterations),
-            SliceResult::DISPATCH,
-        );
+        let stands = |stands, at| if stands { at } else { 0 };
+        let claim = s.claim_made(lane.iterations);
+        let at_transfer = stands(claim != NO_CLAIM, SliceResult::TRANSFER);
+        let at_dispatch = stands(had_dispatches, SliceResult::DISPATCH);
         g.put(result + SliceResult::STANDS_AT, at_transfer | at_dispatch)?;
         g.put(report + EngineReport::LAST_REASON, reason as u64)?;
         g.publish(result + SliceResult::REASON, reason as u64)

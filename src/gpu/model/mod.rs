@@ -14,6 +14,7 @@ mod bounds;
 mod clock;
 mod cut;
 mod dispatch;
+mod dispatch_table;
 mod kernel;
 mod lane;
 mod leader;

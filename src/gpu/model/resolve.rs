@@ -58,9 +58,8 @@ impl Lane<'_> {
     }
 
     /// Resolves the handle of the packet at the head into `c_wait` or `c_signal`, if it is a new
-    /// one, and reads the shadows for this iteration. A handle that names no open fence faults the
-    /// queue.
-    pub(super) fn resolve_head(&mut self) -> Checked<()> {
+    /// one; true if it was. A handle that names no open fence faults the queue.
+    fn resolve_new_head(&mut self) -> Checked<bool> {
         let opcode = if self.p.fetched {
             Opcode::from_bits(self.p.control & 0xff)
         } else {
@@ -101,6 +100,21 @@ impl Lane<'_> {
                 self.c_signal = resolved;
             }
         }
+        Ok(is_new)
+    }
+
+    /// In the midst of an iteration, where a slice that dispatches would need another for it. Not once the lane has
+    /// noted a raise, which is not stored yet.
+    pub(super) fn resolve_later_head(&mut self) -> Checked<()> {
+        if self.i.is_empty() && self.resolve_new_head()? && self.c_signal.handle != 0 {
+            self.c_signal.shadow = self.peek(self.c_signal.entry + FenceEntry::SHADOW)?;
+        }
+        Ok(())
+    }
+
+    /// The same as [`Lane::resolve_new_head`], and reads the shadows for this iteration.
+    pub(super) fn resolve_head(&mut self) -> Checked<()> {
+        self.resolve_new_head()?;
         if self.q.ordinal != NO_QUEUE {
             self.c_progress.shadow = self.peek(self.c_progress.entry + FenceEntry::SHADOW)?;
         }

@@ -9,10 +9,12 @@
 
 use super::clock::Ticks;
 use super::lane::{Globals, Lane, PacketRegisters, QueueRegisters, RAISES, Resolved, Shared};
+use super::dispatch::begin_round;
 use super::leader::Leader;
 use super::meeting::Meeting;
 use super::transfer::NO_CLAIM;
 use super::violation::Checked;
+use crate::sync::plain::lock;
 use crate::abi::{
     EngineControl, EngineReport, MAX_HW_QUEUES, QueueDescriptor, SLICE_SLOTS, SliceArgs,
     SliceReason, SliceResult,
@@ -82,16 +84,38 @@ impl<'a> Lane<'a> {
             let ordinal = lane.ordinal_of(place);
             let at = g.peek(g.run_list_va + u64::from(ordinal) * 8)?;
             let ring_control = g.peek(at + QueueDescriptor::RING_CONTROL_VA)?;
-            s.look_va[ordinal as usize].set(ring_control);
-            s.look_value[ordinal as usize].set(0);
+            let [next_va, next_value] = &s.next_look[ordinal as usize];
+            let (va, value) = match g.round {
+                0 => (ring_control, 0),
+                _ => (next_va.get(), next_value.get()),
+            };
+            s.look_va[ordinal as usize].set(va);
+            s.look_value[ordinal as usize].set(value);
+            next_va.set(va);
+            next_value.set(value);
         }
         if places != 0 {
             // Slices begin at the lane's queues by turns, or one that ends every slice starved the
             // others.
             lane.cursor = (g.peek(args + SliceArgs::SLICE)? + g.round) as u32 % places;
-            lane.load_queue(lane.cursor)?;
         }
         Ok(lane)
+    }
+
+    /// Has its first queue in registers. A round looks at those of many first that can go on, or whose turn it is.
+    fn begin_queue(&mut self) -> Checked<()> {
+        let favours = lock(&self.s.table).favours();
+        let favoured = favours.filter(|ordinal| {
+            self.g.dispatches && *ordinal < self.g.queue_count && ordinal % self.g.lanes == self.id
+        });
+        if let Some(ordinal) = favoured {
+            self.cursor = ordinal / self.g.lanes;
+        }
+        let any = self.places == 1 || self.places != 0 && self.g.round == 0;
+        if any || favoured.is_some() {
+            self.load_queue(self.cursor)?;
+        }
+        Ok(())
     }
 
     /// An execution up to its rounds.
@@ -106,7 +130,10 @@ impl<'a> Lane<'a> {
             self.do_stall()?;
         }
         self.claim_transfer();
-        self.claim_dispatch()?;
+        self.stand_at_dispatch()?;
+        if self.g.dispatches {
+            self.tell_of_more()?;
+        }
         self.raise_what_was_noted()?;
         if self.stepped {
             self.s.progress.raise_to(self.rounds + 1);
@@ -128,24 +155,24 @@ pub(in crate::gpu) fn run_slice(mut globals: Globals<'_>, s: &Shared, slot: u64)
     let mut lanes = (0..g.lanes)
         .map(|id| Lane::begin(g, s, id, slot))
         .collect::<Checked<Vec<_>>>()?;
+    if g.dispatches {
+        begin_round(g, s)?;
+        begin_table(g, s);
+        // meet
+    }
+    lanes.iter_mut().try_for_each(Lane::begin_queue)?;
     let mut leader = Leader::begin(g, s, slot, lanes[0].ticks.0)?;
     let reason = loop {
-        let mut vote = leader.control(&mut lanes[0])?;
+        let vote = leader.control(&mut lanes[0])?;
         if g.transfers && lanes[0].iterations != 0 {
             lanes.iter_mut().try_for_each(Lane::prepare_part)?;
         }
-        if g.dispatches && lanes[0].iterations != 0 {
-            lanes.iter_mut().try_for_each(Lane::prepare_dispatch)?;
-        }
         // meet
-        vote = g.vote_of_the_ready(s, vote);
+        if g.dispatches && lanes[0].iterations == 0 {
+            leader.begin_round()?;
+        }
         for lane in &mut lanes {
             lane.stepped = false;
-        }
-        // Before a part is done, with which the turns go on.
-        if g.releases(s, vote) {
-            leader.count_dispatch();
-            lanes.iter_mut().try_for_each(Lane::release_dispatch)?;
         }
         if g.transfers && s.claim_made(lanes[0].iterations) != NO_CLAIM {
             do_part(g, &lanes)?;
@@ -169,6 +196,12 @@ pub(in crate::gpu) fn run_slice(mut globals: Globals<'_>, s: &Shared, slot: u64)
         lane.save_queue()?;
     }
     leader.end(&mut lanes[0], slot, reason)
+}
+
+/// A round's table is empty, and knows whose turn it is.
+fn begin_table(g: &Globals<'_>, s: &Shared) {
+    let mut table = lock(&s.table);
+    *table = table.of_round(g.round);
 }
 
 /// The part of a transfer, the lanes by turns, pass by pass.
@@ -217,6 +250,14 @@ pub(in crate::gpu) fn run_lane(
     globals.read(slot)?;
     let g = &globals;
     let mut lane = Lane::begin(g, s, id, slot)?;
+    if g.dispatches {
+        if id == 0 {
+            begin_round(g, s)?;
+            begin_table(g, s);
+        }
+        meeting.meet()?;
+    }
+    lane.begin_queue()?;
     let mut leader = match id {
         0 => Some(Leader::begin(g, s, slot, lane.ticks.0)?),
         _ => None,
@@ -228,19 +269,15 @@ pub(in crate::gpu) fn run_lane(
         if g.transfers && lane.iterations != 0 {
             lane.prepare_part()?;
         }
-        if g.dispatches && lane.iterations != 0 {
-            lane.prepare_dispatch()?;
-        }
         meeting.meet()?;
         let end = SliceReason::from_word(s.end.get()).unwrap_or(SliceReason::Cut);
-        let end = g.vote_of_the_ready(s, end);
-        lane.stepped = false;
-        if g.releases(s, end) {
-            if let Some(leader) = &mut leader {
-                leader.count_dispatch();
-            }
-            lane.release_dispatch()?;
+        if g.dispatches
+            && lane.iterations == 0
+            && let Some(leader) = &leader
+        {
+            leader.begin_round()?;
         }
+        lane.stepped = false;
         if g.transfers && s.claim_made(lane.iterations) != NO_CLAIM {
             let mut pass = 0;
             while lane.share_pass(pass)? {
@@ -267,7 +304,7 @@ pub(in crate::gpu) fn run_lane(
     };
     lane.save_queue()?;
     match leader {
-        Some(leader) => leader.end(&mut lane, slot, reason),
+        Some(mut leader) => leader.end(&mut lane, slot, reason),
         None => Ok(()),
     }
 }

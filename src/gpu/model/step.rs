@@ -4,7 +4,7 @@
 //! As `shaders/engine/step.glsl`, in its order: of the checks, of the stores, and of a signal
 //! (IN-01): CurrentValue, log entry, log index, barrier, comparison with the shadow.
 
-use super::lane::{Lane, NO_QUEUE, RAISES, Raised, Resolved};
+use super::lane::{Globals, Lane, NO_QUEUE, RAISES, Raised, Resolved};
 use super::violation::Checked;
 use crate::abi::{
     Dispatch, FaultCode, HandleAccess, LocalHandle, LogEntry, LogHeader, LogOperation, Opcode,
@@ -12,8 +12,21 @@ use crate::abi::{
 };
 use crate::sync::{Ordering, fence};
 
-/// Looks in a row that find nothing after which a lane leaves the iteration.
-pub(super) const PATIENCE: u32 = 8;
+/// Of a slice that does not dispatch.
+const PATIENCE: u32 = 8;
+/// The same in a slice that dispatches.
+const PATIENCE_OF_DISPATCHES: u32 = 3;
+
+impl Globals<'_> {
+    /// Looks in a row that find nothing after which a lane leaves the iteration.
+    pub(super) fn patience(&self) -> u32 {
+        if self.dispatches {
+            PATIENCE_OF_DISPATCHES
+        } else {
+            PATIENCE
+        }
+    }
+}
 
 /// What a packet at hand asks for, with the registers that its kind uses.
 #[derive(Clone, Copy, Debug)]
@@ -227,6 +240,9 @@ impl Lane<'_> {
     /// taken, and when: the clock is read after the look and before a signal stores (LG-10).
     fn step_head(&mut self) -> Checked<(bool, u64)> {
         self.fetch_packet()?;
+        if self.g.dispatches {
+            self.resolve_later_head()?;
+        }
         let have = self.q.read != self.q.write;
         let mut r = self.request_at_head();
         let goes = r.fault.is_none() && r.known;
@@ -322,7 +338,7 @@ impl Lane<'_> {
         }
         self.fruitless = if takes { 0 } else { self.fruitless + 1 };
         // A lane that raised lets the slice end as soon as its queue stands still.
-        let patience = if self.i.is_empty() { PATIENCE } else { 1 };
+        let patience = if self.i.is_empty() { self.g.patience() } else { 1 };
         Ok(!self.holding && self.fruitless < patience)
     }
 
@@ -333,7 +349,9 @@ impl Lane<'_> {
         self.fruitless = 0;
         self.rounds = 0;
         self.i.clear();
-        self.holding = self.q.ordinal == NO_QUEUE || self.q.status == QueueStatus::Faulted;
+        self.holding = self.q.ordinal == NO_QUEUE
+            || self.q.status == QueueStatus::Faulted
+            || self.q.stands;
         self.leaves = false;
         Ok(())
     }

@@ -8,6 +8,7 @@ use super::lane::{Lane, NO_QUEUE, PacketRegisters, QueueRegisters, Resolved};
 use super::violation::Checked;
 use crate::abi::{FaultCode, HandleAccess, QueueDescriptor, QueueState, QueueStatus, RingControl};
 use crate::sync::Arc;
+use crate::sync::plain::lock;
 
 impl Lane<'_> {
     pub(super) fn ordinal_of(&self, place: u32) -> u32 {
@@ -60,7 +61,14 @@ impl Lane<'_> {
             self.put(state + QueueState::HEAD_VALUE, value)?;
             self.publish(state + QueueState::SEQUENCE, q.sequence)?;
             self.s.look_va[q.ordinal as usize].set(look_va);
-            self.s.look_value[q.ordinal as usize].set(look_value);
+            let now = if q.stands { u64::MAX } else { look_value };
+            self.s.look_value[q.ordinal as usize].set(now);
+            if self.g.dispatches {
+                // By the next round, in which it may be done.
+                let [va, value] = &self.s.next_look[q.ordinal as usize];
+                va.set(look_va);
+                value.set(look_value);
+            }
         }
         Ok(())
     }
@@ -149,33 +157,48 @@ impl Lane<'_> {
     pub(super) fn choose_queue(&mut self) -> Checked<()> {
         let stays = self.q.ordinal != NO_QUEUE
             && self.q.status == QueueStatus::Ready
+            && !self.q.stands
             && self.quantum < self.g.quantum;
         self.quantum = self.quantum.wrapping_add(1);
-        if self.places > 1 && !stays {
-            let mut place = self.cursor;
-            let mut found = false;
-            for _ in 1..self.places {
-                place = if place + 1 < self.places {
-                    place + 1
-                } else {
-                    0
-                };
-                let ordinal = self.ordinal_of(place) as usize;
-                if self.g.observe(self.s.look_va[ordinal].get())?
-                    >= self.s.look_value[ordinal].get()
-                {
-                    found = true;
-                    break;
-                }
-                if self.g.passes.end_loop() {
-                    break;
-                }
+        if self.places > 1
+            && !stays
+            && let Some(place) = self.other()?
+        {
+            self.save_queue()?;
+            self.load_queue(place)?;
+            self.cursor = place;
+        }
+        Ok(())
+    }
+
+    /// The lane's next queue, besides the one in registers, that can go on.
+    fn other(&self) -> Checked<Option<u32>> {
+        let mut place = self.cursor;
+        let others = self.places - u32::from(self.q.ordinal != NO_QUEUE);
+        for _ in 0..others {
+            place = if place + 1 < self.places {
+                place + 1
+            } else {
+                0
+            };
+            let ordinal = self.ordinal_of(place) as usize;
+            if self.g.observe(self.s.look_va[ordinal].get())? >= self.s.look_value[ordinal].get() {
+                return Ok(Some(place));
             }
-            if found {
-                self.save_queue()?;
-                self.load_queue(place)?;
-                self.cursor = place;
+            if self.g.passes.end_loop() {
+                break;
             }
+        }
+        Ok(None)
+    }
+
+    /// At the end of an execution: tells whether the lane can do more, beside what stands at dispatches.
+    pub(super) fn tell_of_more(&self) -> Checked<()> {
+        let own = self.q.ordinal != NO_QUEUE
+            && self.q.status == QueueStatus::Ready
+            && !self.q.stands;
+        if own || self.places > 1 && self.other()?.is_some() {
+            lock(&self.s.table).more = true;
         }
         Ok(())
     }

@@ -3,23 +3,20 @@
 use super::inner::Inner;
 use super::retirement::{Kept, retire};
 use super::{Node, NodeError};
-use crate::abi::{Dispatch, EngineControl, HandleAccess, KernelId, LocalHandle, ObjectId};
+use crate::abi::{
+    Dispatch, EngineControl, HandleAccess, KernelDetail, KernelId, LocalHandle, ObjectId,
+};
 use crate::gpu::{GpuVa, KernelCode, KernelError, Kernels};
 use crate::sync::{Arc, MutexGuard, lock};
 
 /// What an engine has of a kernel.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct KnownKernel {
-    slot: u32,
-    parameter_bytes: u32,
-    version: u64,
-}
+pub(super) struct KnownKernel(KernelDetail);
 
 impl KnownKernel {
     /// The words of a handle's entry.
     pub(super) fn place(self) -> (GpuVa, u64) {
-        let detail = Dispatch::kernel_detail(self.slot, self.parameter_bytes, self.version);
-        (GpuVa(0), detail)
+        (GpuVa(0), Dispatch::kernel_detail(self.0))
     }
 }
 
@@ -38,11 +35,12 @@ impl Node {
         let _turn = lock(&self.registering);
         let mut more = lock(&self.kernels).clone();
         let slot = more.add(code)?;
-        let known = KnownKernel {
+        let known = KnownKernel(KernelDetail {
             slot,
+            finds_job: code.finds_job(),
             parameter_bytes: code.parameter_bytes(),
             version: more.version(),
-        };
+        });
         let mut inner = self.set_kernels(&more)?;
         inner.kernels.insert(id, known);
         self.tell_of_kernels(true);
@@ -73,7 +71,7 @@ impl Node {
         let known = lock(&self.inner).kernels.remove(&id);
         if let Some(known) = known {
             let mut fewer = lock(&self.kernels).clone();
-            fewer.remove(known.slot);
+            fewer.remove(known.0.slot);
             // An engine that does not let go of it, as a lost one, has one more than packets can name.
             if self.set_kernels(&fewer).is_err() {
                 *lock(&self.kernels) = fewer;

@@ -4,7 +4,7 @@
 use super::embed::{Shader, fnv1a, words};
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/dispatch.glsl")) == 0x3442_a855_059e_58ae,
+    fnv1a(include_bytes!("../../../shaders/abi/dispatch.glsl")) == 0x46ac_0f7e_ee12_eb45,
     "shader source abi/dispatch.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -74,6 +74,11 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/add_words_together.comp")) == 0xbc51_56c0_1e4b_7325,
+    "shader source add_words_together.comp changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
     fnv1a(include_bytes!("../../../shaders/bare/word.glsl")) == 0x10c6_2042_dd71_8242,
     "shader source bare/word.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
@@ -94,7 +99,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine.comp")) == 0x2e89_6549_f23c_70dd,
+    fnv1a(include_bytes!("../../../shaders/engine.comp")) == 0x555c_b4cd_d763_c198,
     "shader source engine.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -109,12 +114,12 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/dispatch.glsl")) == 0x190e_1f55_49e0_f0ad,
+    fnv1a(include_bytes!("../../../shaders/engine/dispatch.glsl")) == 0x6256_360b_f296_895d,
     "shader source engine/dispatch.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/lane.glsl")) == 0x3f8b_c2e9_c89a_0308,
+    fnv1a(include_bytes!("../../../shaders/engine/lane.glsl")) == 0x37ca_b617_de85_76b0,
     "shader source engine/lane.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -124,12 +129,12 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/resolve.glsl")) == 0x90f8_ba9e_5d90_4884,
+    fnv1a(include_bytes!("../../../shaders/engine/resolve.glsl")) == 0x795b_ef45_f49c_084d,
     "shader source engine/resolve.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0x1270_47a5_9167_8c19,
+    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0x57de_5ea6_1d18_b02e,
     "shader source engine/slice.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -139,18 +144,23 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/step.glsl")) == 0x9273_1a50_dc21_1990,
+    fnv1a(include_bytes!("../../../shaders/engine/step.glsl")) == 0x7fe4_6f4c_02ff_b060,
     "shader source engine/step.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/switch.glsl")) == 0x9413_138a_73f0_2f91,
+    fnv1a(include_bytes!("../../../shaders/engine/switch.glsl")) == 0xf527_8174_8dd5_4b59,
     "shader source engine/switch.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
     fnv1a(include_bytes!("../../../shaders/engine/transfer.glsl")) == 0x8737_5a31_8ea9_495e,
     "shader source engine/transfer.glsl changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/include/native_fence.glsl")) == 0x330f_b0b0_1227_3e70,
+    "shader source include/native_fence.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
@@ -164,8 +174,18 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/work.comp")) == 0x17d0_84d4_15f8_1755,
+    fnv1a(include_bytes!("../../../shaders/work.comp")) == 0x132a_31e3_c522_bfc2,
     "shader source work.comp changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/work/passes.glsl")) == 0xb547_1972_af95_40f4,
+    "shader source work/passes.glsl changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/work_together.comp")) == 0xfb1f_e535_5531_d87d,
+    "shader source work_together.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
@@ -177,6 +197,17 @@ const _: () = assert!(
 pub static ADD_WORDS: Shader = Shader {
     name: "add_words",
     words: &words::<497>(include_bytes!("../../../shaders/spv/add_words.spv")),
+};
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/add_words_together.spv")) == 0xde2d_9b54_c5b9_a3f1,
+    "spv/add_words_together.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/add_words_together.comp`.
+pub static ADD_WORDS_TOGETHER: Shader = Shader {
+    name: "add_words_together",
+    words: &words::<1_921>(include_bytes!("../../../shaders/spv/add_words_together.spv")),
 };
 
 const _: () = assert!(
@@ -235,14 +266,14 @@ pub static BARE_STORE_NARROW: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0xe20c_dcee_ece6_ae45,
+    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0x1e0b_653a_5018_70c8,
     "spv/engine.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/engine.comp`.
 pub static ENGINE: Shader = Shader {
     name: "engine",
-    words: &words::<25_182>(include_bytes!("../../../shaders/spv/engine.spv")),
+    words: &words::<29_403>(include_bytes!("../../../shaders/spv/engine.spv")),
 };
 
 const _: () = assert!(
@@ -268,15 +299,26 @@ pub static SPIN: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/work.spv")) == 0x7dcb_5f36_6ff1_405b,
+    fnv1a(include_bytes!("../../../shaders/spv/work.spv")) == 0x0a61_4180_0be7_fc4c,
     "spv/work.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/work.comp`.
 pub static WORK: Shader = Shader {
     name: "work",
-    words: &words::<752>(include_bytes!("../../../shaders/spv/work.spv")),
+    words: &words::<810>(include_bytes!("../../../shaders/spv/work.spv")),
+};
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/work_together.spv")) == 0xaec9_465d_ddc7_fad4,
+    "spv/work_together.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/work_together.comp`.
+pub static WORK_TOGETHER: Shader = Shader {
+    name: "work_together",
+    words: &words::<2_199>(include_bytes!("../../../shaders/spv/work_together.spv")),
 };
 
 /// Every shader of this table.
-pub static ALL: &[&Shader] = &[&ADD_WORDS, &BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_STORE, &BARE_STORE_NARROW, &ENGINE, &LONG_KERNEL, &SPIN, &WORK];
+pub static ALL: &[&Shader] = &[&ADD_WORDS, &ADD_WORDS_TOGETHER, &BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_STORE, &BARE_STORE_NARROW, &ENGINE, &LONG_KERNEL, &SPIN, &WORK, &WORK_TOGETHER];

@@ -1,0 +1,32 @@
+// What an invocation of the workload `work` does: so many passes over a word of its own. It loads and stores plainly, so
+// what a link of a chain finds there tells whether the one before was waited for.
+
+layout(buffer_reference, scalar, buffer_reference_align = 8) buffer Words {
+    uint64_t word[];
+};
+
+layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Parameters {
+    uint64_t words;
+    uint64_t passes;
+    uint64_t factor;
+};
+
+void take_passes(uint64_t parameters, uint at) {
+    Parameters given = Parameters(parameters);
+    Words words = Words(given.words);
+    uint64_t x = words.word[at];
+    uint passes = uint(given.passes);
+    // A factor that the compiler knows would make one step of many.
+    uint64_t factor = given.factor;
+    for (uint pass = 0u; pass < passes; ++pass) {
+        x = x * factor + 1ul;
+        x = x * factor + 1ul;
+        x = x * factor + 1ul;
+        x = x * factor + 1ul;
+        x = x * factor + 1ul;
+        x = x * factor + 1ul;
+        x = x * factor + 1ul;
+        x = x * factor + 1ul;
+    }
+    words.word[at] = x;
+}
