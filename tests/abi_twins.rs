@@ -63,6 +63,7 @@ fn twins() -> Vec<Twin> {
         }
         DispatchRound {
             x = X, y = Y, z = Z, jobs = JOBS, favours = FAVOURS,
+            favours_va = FAVOURS_VA,
         }
         KernelJob { job_va = JOB_VA, first = FIRST, end = END }
         DispatchJob {

@@ -69,8 +69,8 @@ fn places(events: &[Event], wanted: impl Fn(&Event) -> bool) -> Vec<usize> {
     those.map(|(place, _)| place).collect()
 }
 
-/// Kills `engine-meets-for-shared-memory-only`, `engine-meets-once-an-iteration` and
-/// `engine-meets-in-the-subgroup` (`decisions.md` 2).
+/// Kills `engine-meets-for-shared-memory-only`, `engine-meets-once-an-iteration`, `engine-meets-in-the-subgroup`
+/// (`decisions.md` 2) and `a-queue-is-loaded-while-its-dispatch-is-marked`.
 #[test]
 fn lanes_meet_around_each_execution_and_after_each_part() {
     for (name, module) in engines() {
@@ -81,9 +81,14 @@ fn lanes_meet_around_each_execution_and_after_each_part() {
     in_every_engine(|text| {
         let events = text.of(SLICE);
         let meetings = places(&events, |e| e.kind == Kind::ControlBarrier);
-        let [first, part, second] = meetings[..] else {
-            panic!("an iteration has {} meetings", meetings.len());
+        let [begin, first, part, second] = meetings[..] else {
+            panic!("a slice meets at its begin, and an iteration three times: {meetings:?}");
         };
+        // What a round before released is marked as done by one lane, and loaded by another.
+        let marks = places(&events, |e| e.is(Kind::Store, "QueueState.transferred"));
+        assert!(marks.iter().any(|at| *at < begin));
+        let loads = places(&events, |e| e.is(Kind::Load, "QueueState.transferred"));
+        assert!(!loads.is_empty() && loads.iter().all(|at| begin < *at));
         let adopts = places(&events, |e| {
             e.is(Kind::Load, "FenceEntry.monitored_value_va")
         });
@@ -97,8 +102,10 @@ fn lanes_meet_around_each_execution_and_after_each_part() {
         let raises = places(&events, |e| e.is(Kind::Modify, "s_raised"));
         assert!(!raises.is_empty() && raises.iter().all(|at| part < *at && *at < second));
         // A part's job is written before the lanes do it, and they have done it before it counts.
-        let written = places(&events, |e| e.is(Kind::Load, "Packet.destination_offset"));
-        assert!(!written.is_empty() && written.iter().all(|at| *at < first));
+        // (Those of a dispatch are read in the execution.)
+        let read = places(&events, |e| e.is(Kind::Load, "Packet.destination_offset"));
+        assert!(read.iter().any(|at| *at < first));
+        assert!(read.iter().all(|at| *at < first || part < *at && *at < second));
         let done = places(&events, |e| e.is(Kind::Modify, "s_job_shares"));
         assert!(!done.is_empty() && done.iter().all(|at| first < *at && *at < part));
     });

@@ -66,7 +66,7 @@ fn a_slice_is_one_workgroup_between_its_two_barriers() {
         assert_eq!((*begin, *end), (BEGIN, END), "slice {place}");
         assert_eq!(*groups, [1, 1, 1], "slice {place}");
         let slot = place as u64 % SLICE_SLOTS;
-        assert_eq!(words(push), [CONTROL.0, slot, 0, 0, 0], "slice {place}");
+        assert_eq!(words(push), [CONTROL.0, slot, 0, 0, 0, 0], "slice {place}");
         pipelines.push(*pipeline);
     }
     // The slots of one variant of the engine stand side by side.

@@ -18,7 +18,7 @@ layout(buffer_reference, scalar, buffer_reference_align = 16) buffer DispatchRou
     uint z;
     uint jobs;
     uint64_t favours; // ordinal + 1 of the queue whose turn it is; 0: none
-    uint64_t reserved;
+    uint64_t favours_va; // its descriptor, by which the next slice knows it
 };
 
 // A job of a kernel: its workgroups among those that run together.

@@ -73,15 +73,36 @@ void begin_round() {
     }
 }
 
+// After the meeting behind it: the lane that knows by its descriptor that it has the queue whose turn it is, and in
+// which place.
+bool begin_with_favoured() {
+    if (push.round == 0ul && l_favours != 0u) {
+        s_favours = l_favours;
+    } else if (push.round != 0ul) {
+        uint ordinal = s_favours - 1u;
+        bool here = ordinal < g_queue_count && ordinal % gl_WorkGroupSize.x == gl_LocalInvocationID.x;
+        l_favours = here ? s_favours : 0u;
+    }
+    if (l_favours != 0u) {
+        l_cursor = (l_favours - 1u) / gl_WorkGroupSize.x;
+    }
+    return l_favours != 0u;
+}
+
+// By lane 0: who comes first in the next round. One that was favoured and had no round to run in stays so.
+void give_turn(DispatchRound next, bool goes) {
+    uint turn = s_favours;
+    if ((goes || turn == 0u) && s_table != 0u) {
+        uint founder = (s_table & ~TABLE_IS_FULL) - 1u;
+        turn = s_refused == NOT_REFUSED ? 0u : (founder + s_refused) % MAX_HW_QUEUES + 1u;
+    }
+    PUT(next.favours, uint64_t(turn));
+    PUT(next.favours_va, turn == 0u ? 0ul : PEEK(Word(g_run_list_va + uint64_t(turn - 1u) * 8ul).value));
+}
+
 // By lane 0, after it: all of them are known to be done, so none is under way.
 void forget_names() {
     PUBLISH(EngineReport(g_report_va).stalled_queue, 0ul);
-}
-
-// Whether the queue whose turn it is is this lane's.
-bool is_favoured_here() {
-    uint ordinal = s_favours - 1u;
-    return ordinal < g_queue_count && ordinal % gl_WorkGroupSize.x == gl_LocalInvocationID.x;
 }
 
 // Whether a round that ends for this reason releases its table; all lanes find the same, after the meeting.
@@ -108,8 +129,7 @@ void end_round(uint reason) {
         PUT(next.y, 1u);
         PUT(next.z, 1u);
         PUT(next.jobs, goes ? s_jobs : 0u);
-        uint founder = (s_table & ~TABLE_IS_FULL) - 1u;
-        PUT(next.favours, s_refused == NOT_REFUSED ? 0ul : uint64_t((founder + s_refused) % MAX_HW_QUEUES + 1u));
+        give_turn(next, goes);
         k_dispatches += goes ? s_jobs : 0u;
         if (goes) {
             uint job = 0u;

@@ -61,6 +61,7 @@ uint l_quantum;    // iterations that it has had
 uint64_t l_ticks;  // the whole clock as last read
 bool l_stepped;    // the lane took a step in this iteration
 uint l_rounds;     // whole rounds that it has had in this iteration, before the one it left in
+uint l_favours;    // its queue whose turn it is to dispatch first, as its ordinal + 1; 0: none is
 bool l_holding;    // it can do no more in this iteration
 uint l_fruitless;  // looks in a row that found nothing
 uint l_backward;   // signals below the value before, in this iteration

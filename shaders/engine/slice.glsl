@@ -209,6 +209,8 @@ void run_slice() {
     l_places = lane < g_queue_count
              ? (g_queue_count - lane + gl_WorkGroupSize.x - 1u) / gl_WorkGroupSize.x : 0u;
     uint most_places = (g_queue_count + gl_WorkGroupSize.x - 1u) / gl_WorkGroupSize.x;
+    l_favours = 0u;
+    uint64_t favoured_va = DISPATCHES ? PEEK(DispatchRound(push.dispatch_va).favours_va) : 0ul;
     for (uint place = 0u; place < l_places; ++place) {
         uint ordinal = ordinal_of(place);
         if (DISPATCHES && push.round != 0ul) {
@@ -219,6 +221,7 @@ void run_slice() {
             s_look_va[ordinal] = PEEK(QueueDescriptor(at).ring_control_va);
             s_look_value[ordinal] = 0ul;
             if (DISPATCHES) {
+                l_favours = at == favoured_va ? ordinal + 1u : l_favours;
                 PUT(look_at(ordinal).va, s_look_va[ordinal]);
                 PUT(look_at(ordinal).value, 0ul);
             }
@@ -239,9 +242,8 @@ void run_slice() {
     c_signal_handle = 0u;
     // A round looks at those of many first that can go on, or whose turn it is.
     bool loads = l_places == 1u || (l_places != 0u && !(DISPATCHES && push.round != 0ul));
-    if (DISPATCHES && is_favoured_here()) {
-        l_cursor = (s_favours - 1u) / gl_WorkGroupSize.x;
-        loads = true;
+    if (DISPATCHES) {
+        loads = begin_with_favoured() || loads;
     }
     if (loads) {
         load_queue(l_cursor);

@@ -151,7 +151,8 @@ pub struct DispatchRound {
     pub jobs: u32,
     /// The queue whose turn it is, as its ordinal in the run list + 1; 0 for none.
     pub favours: u64,
-    reserved: u64,
+    /// Its descriptor, by which the next slice knows it.
+    pub favours_va: u64,
 }
 
 offsets!(DispatchRound, size 32, {
@@ -160,6 +161,7 @@ offsets!(DispatchRound, size 32, {
     Z = z @ 8,
     JOBS = jobs @ 12,
     FAVOURS = favours @ 16,
+    FAVOURS_VA = favours_va @ 24,
 });
 
 /// Operand of an indirect dispatch of a kernel. Writer: the engine.

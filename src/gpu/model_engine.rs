@@ -4,7 +4,7 @@
 //! oracle for what the shader does, and the double that takes its place where there is no device.
 
 use super::model::{
-    Arrival, Checked, CutPlan, Globals, Meeting, MemoryObserver, ModelClock, ModelMemory,
+    Arrival, Checked, CutPlan, Globals, Job, Meeting, MemoryObserver, ModelClock, ModelMemory,
     MonotonicClock, Passes, Shared, run_lane, run_slice,
 };
 use super::{
@@ -222,9 +222,11 @@ impl Inner {
         let released = plain::lock(&self.shared.released).clone();
         for job in released.iter().filter(|_| worker == 0) {
             let code = kernels.get(job.kernel);
+            let of_kernel = released.iter().filter(|other| other.kernel == job.kernel);
             if let Some(model) = code.and_then(|code| code.model()) {
                 model.run(&ModelDispatch {
                     groups: job.groups,
+                    together: of_kernel.map(Job::workgroups).sum(),
                     parameters: &job.parameters,
                     memory: &self.memory,
                 })?;

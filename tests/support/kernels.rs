@@ -41,6 +41,29 @@ pub(crate) fn add_words() -> KernelCode {
     code.with_model(Arc::new(AddWords))
 }
 
+/// The same with the shader library: packets of it run together.
+pub(crate) fn add_words_together() -> KernelCode {
+    let code = KernelCode::new(shaders::ADD_WORDS_TOGETHER.words, ADD_WORDS_BYTES).unwrap();
+    assert!(code.finds_job());
+    code.with_model(Arc::new(AddWords))
+}
+
+/// `shaders/count_together.comp`.
+#[derive(Debug)]
+struct CountTogether;
+
+impl ModelKernel for CountTogether {
+    fn run(&self, dispatch: &ModelDispatch<'_>) -> Result<(), Violation> {
+        dispatch.store(dispatch.parameters[0], dispatch.together)
+    }
+}
+
+/// Stores how many workgroups run together.
+pub(crate) fn count_together() -> KernelCode {
+    let code = KernelCode::new(shaders::COUNT_TOGETHER.words, 8).unwrap();
+    code.with_model(Arc::new(CountTogether))
+}
+
 /// Has it store to `to`, of all words of `from`, the sums with `number`.
 pub(crate) fn sums(from: &Allocation, to: &Allocation, number: u64) -> Parameters {
     let words = from.bytes() / 8;

@@ -3,7 +3,7 @@
 //! As `shaders/engine/dispatch.glsl`, which says what a round is and what is released when. The model has no block:
 //! what a round has released is there for whoever runs the slice's rounds.
 
-use super::dispatch_table::{Founder, Job};
+use super::dispatch_table::{Bringer, DispatchTable, Job};
 use super::lane::{Globals, Lane, NO_QUEUE, Shared};
 use super::resolve::handle_fault;
 use super::violation::Checked;
@@ -51,6 +51,16 @@ pub(super) fn begin_round(g: &Globals<'_>, s: &Shared) -> Checked<()> {
         let newer = job.state_va + if odd > even { QueueState::BYTES } else { 0 };
         g.publish(newer + QueueState::TRANSFERRED, Dispatch::RELEASED)?;
     }
+    let mut table = lock(&s.table);
+    let turn = table.turn(false);
+    let mut favours = None;
+    for ordinal in 0..g.queue_count {
+        let descriptor = g.peek(g.run_list_va + u64::from(ordinal) * 8)?;
+        if Some(descriptor) == turn {
+            favours = Some((descriptor, ordinal));
+        }
+    }
+    *table = DispatchTable::favouring(favours);
     Ok(())
 }
 
@@ -61,10 +71,12 @@ pub(super) fn forget_names(g: &Globals<'_>) -> Checked<()> {
 
 /// By lane 0, last: what runs before the next round.
 pub(super) fn end_round(g: &Globals<'_>, s: &Shared, end: SliceReason) -> Checked<u64> {
-    if !g.releases(s, end) {
-        return Ok(0);
-    }
-    let jobs = std::mem::take(&mut lock(&s.table).jobs);
+    let goes = g.releases(s, end);
+    let mut table = lock(&s.table);
+    let jobs = if goes { std::mem::take(&mut table.jobs) } else { Vec::new() };
+    let turn = table.turn(goes);
+    *table = DispatchTable::favouring(turn.map(|descriptor| (descriptor, 0)));
+    drop(table);
     let count = jobs.len() as u64;
     if let Some(first) = jobs.first() {
         let number = g.peek(first.descriptor_va + QueueDescriptor::HW_QUEUE)?;
@@ -170,11 +182,12 @@ impl Lane<'_> {
         };
         let groups: u64 = wanted.groups.iter().map(|groups| u64::from(*groups)).product();
         let alone = !wanted.finds_job || groups > u64::from(Dispatch::MOST_GROUPS);
-        let founder = Founder {
+        let bringer = Bringer {
             ordinal: self.q.ordinal,
+            descriptor_va: self.q.descriptor_va,
             process: self.q.handle_directory_va,
         };
-        if !self.is_here || !lock(&self.s.table).admits(founder, alone) {
+        if !self.is_here || !lock(&self.s.table).admits(bringer, alone) {
             return Ok(false);
         }
         let handle = self.peek(wanted.packet + Packet::SOURCE_HANDLE)? & 0xffff_ffff;

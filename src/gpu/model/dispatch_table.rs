@@ -17,17 +17,26 @@ pub(in crate::gpu) struct Job {
     pub(super) packet: u64,
 }
 
-/// A queue that brings a job: its ordinal in the run list, and its process, as the address of the handle table.
+impl Job {
+    /// Its workgroups.
+    pub(in crate::gpu) fn workgroups(&self) -> u64 {
+        self.groups.iter().map(|groups| u64::from(*groups)).product()
+    }
+}
+
+/// A queue that brings a job: its ordinal in the run list, its descriptor, and its process, as the address of the handle
+/// table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Founder {
+pub(super) struct Bringer {
     pub(super) ordinal: u32,
+    pub(super) descriptor_va: u64,
     pub(super) process: u64,
 }
 
 /// See the file's head.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DispatchTable {
-    founder: Option<Founder>,
+    founder: Option<Bringer>,
     /// One job is alone in it.
     is_full: bool,
     pub(super) jobs: Vec<Job>,
@@ -37,28 +46,33 @@ pub(super) struct DispatchTable {
     pub(super) waits: bool,
     /// A lane can do more, in this iteration.
     pub(super) more: bool,
-    /// The least distance, in the run list, from the founder to a queue that was kept out.
-    refused: Option<u32>,
-    /// The queue whose turn it is.
-    favours: Option<u32>,
+    /// The queue that was kept out at the least distance, in the run list, from the founder.
+    refused: Option<(u32, u64)>,
+    /// The queue whose turn it is, and where it is in the run list.
+    favours: Option<(u64, u32)>,
 }
 
 impl DispatchTable {
-    /// That of the next round of the slice, or of the first.
-    pub(super) fn of_round(&self, round: u64) -> Self {
-        let next = || {
-            let (founder, distance) = (self.founder?, self.refused?);
-            Some((founder.ordinal + distance) % MAX_HW_QUEUES as u32)
-        };
+    /// The descriptor of the queue that comes first in the next round, given whether this one runs. One that was favoured
+    /// and had no round to run in stays so.
+    pub(super) fn turn(&self, goes: bool) -> Option<u64> {
+        match self.favours {
+            Some((descriptor, _)) if !goes || self.founder.is_none() => Some(descriptor),
+            _ => Some(self.refused?.1),
+        }
+    }
+
+    /// An empty one, in which a queue comes first that is there in the run list.
+    pub(super) fn favouring(favours: Option<(u64, u32)>) -> Self {
         Self {
-            favours: if round == 0 { None } else { next() },
+            favours,
             ..Self::default()
         }
     }
 
-    /// The queue whose turn it is.
+    /// The ordinal of the queue whose turn it is.
     pub(super) fn favours(&self) -> Option<u32> {
-        self.favours
+        Some(self.favours?.1)
     }
 
     /// Whether a queue is here.
@@ -67,7 +81,7 @@ impl DispatchTable {
     }
 
     /// Whether the table is the queue's process's, or becomes so.
-    pub(super) fn admits(&mut self, queue: Founder, alone: bool) -> bool {
+    pub(super) fn admits(&mut self, queue: Bringer, alone: bool) -> bool {
         let Some(founder) = self.founder else {
             (self.founder, self.is_full) = (Some(queue), alone);
             return true;
@@ -77,13 +91,14 @@ impl DispatchTable {
         }
         let queues = MAX_HW_QUEUES as u32;
         let distance = (queue.ordinal + queues - founder.ordinal) % queues;
-        self.refused = Some(self.refused.map_or(distance, |least| least.min(distance)));
+        let refused = (distance, queue.descriptor_va);
+        self.refused = Some(self.refused.map_or(refused, |least| least.min(refused)));
         false
     }
 
     /// Adds a job of a queue that it admits; false if there are too many, or too many workgroups.
     pub(super) fn add(&mut self, job: Job, alone: bool) -> bool {
-        let groups: u64 = job.groups.iter().map(|groups| u64::from(*groups)).product();
+        let groups = job.workgroups();
         let together = self.together.entry(job.kernel).or_default();
         let has_room = alone || *together + groups <= u64::from(Dispatch::MOST_GROUPS);
         if self.jobs.len() as u64 == MAX_JOBS || !has_room {

@@ -18,6 +18,9 @@ pub trait ModelKernel: Debug + Send + Sync {
 pub struct ModelDispatch<'a> {
     /// Workgroups in x, y and z.
     pub groups: [u32; 3],
+    /// Workgroups that run together, of this packet and of others: `gl_NumWorkGroups.x`, where the kernel finds its
+    /// job itself.
+    pub together: u64,
     /// The parameters, in words.
     pub parameters: &'a [u64],
     pub(in crate::gpu) memory: &'a ModelMemory,

@@ -33,6 +33,7 @@ mod write_back;
 pub use clock::{ModelClock, MonotonicClock};
 pub use cut::CutPlan;
 pub(super) use cut::Passes;
+pub(super) use dispatch_table::Job;
 pub use kernel::{ModelDispatch, ModelKernel};
 pub(super) use lane::{Globals, Shared};
 pub(super) use meeting::Meeting;

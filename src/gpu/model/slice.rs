@@ -157,7 +157,6 @@ pub(in crate::gpu) fn run_slice(mut globals: Globals<'_>, s: &Shared, slot: u64)
         .collect::<Checked<Vec<_>>>()?;
     if g.dispatches {
         begin_round(g, s)?;
-        begin_table(g, s);
         // meet
     }
     lanes.iter_mut().try_for_each(Lane::begin_queue)?;
@@ -196,12 +195,6 @@ pub(in crate::gpu) fn run_slice(mut globals: Globals<'_>, s: &Shared, slot: u64)
         lane.save_queue()?;
     }
     leader.end(&mut lanes[0], slot, reason)
-}
-
-/// A round's table is empty, and knows whose turn it is.
-fn begin_table(g: &Globals<'_>, s: &Shared) {
-    let mut table = lock(&s.table);
-    *table = table.of_round(g.round);
 }
 
 /// The part of a transfer, the lanes by turns, pass by pass.
@@ -253,8 +246,7 @@ pub(in crate::gpu) fn run_lane(
     if g.dispatches {
         if id == 0 {
             begin_round(g, s)?;
-            begin_table(g, s);
-        }
+            }
         meeting.meet()?;
     }
     lane.begin_queue()?;

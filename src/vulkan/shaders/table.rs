@@ -4,7 +4,7 @@
 use super::embed::{Shader, fnv1a, words};
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/dispatch.glsl")) == 0x46ac_0f7e_ee12_eb45,
+    fnv1a(include_bytes!("../../../shaders/abi/dispatch.glsl")) == 0x0fa7_8451_0f42_260d,
     "shader source abi/dispatch.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -99,6 +99,11 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/count_together.comp")) == 0xd9a6_4dc1_c994_c7bb,
+    "shader source count_together.comp changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
     fnv1a(include_bytes!("../../../shaders/engine.comp")) == 0x555c_b4cd_d763_c198,
     "shader source engine.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
@@ -114,12 +119,12 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/dispatch.glsl")) == 0x6256_360b_f296_895d,
+    fnv1a(include_bytes!("../../../shaders/engine/dispatch.glsl")) == 0x9477_9b80_ff4f_7025,
     "shader source engine/dispatch.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/lane.glsl")) == 0x37ca_b617_de85_76b0,
+    fnv1a(include_bytes!("../../../shaders/engine/lane.glsl")) == 0xb485_0970_edad_8a04,
     "shader source engine/lane.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -134,7 +139,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0x57de_5ea6_1d18_b02e,
+    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0x1ae7_9737_4841_d28c,
     "shader source engine/slice.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -266,14 +271,25 @@ pub static BARE_STORE_NARROW: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0x1e0b_653a_5018_70c8,
+    fnv1a(include_bytes!("../../../shaders/spv/count_together.spv")) == 0x952b_ce11_ac9d_7a4e,
+    "spv/count_together.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/count_together.comp`.
+pub static COUNT_TOGETHER: Shader = Shader {
+    name: "count_together",
+    words: &words::<1_614>(include_bytes!("../../../shaders/spv/count_together.spv")),
+};
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0x2d85_328a_d6a1_cc64,
     "spv/engine.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/engine.comp`.
 pub static ENGINE: Shader = Shader {
     name: "engine",
-    words: &words::<29_403>(include_bytes!("../../../shaders/spv/engine.spv")),
+    words: &words::<29_931>(include_bytes!("../../../shaders/spv/engine.spv")),
 };
 
 const _: () = assert!(
@@ -321,4 +337,4 @@ pub static WORK_TOGETHER: Shader = Shader {
 };
 
 /// Every shader of this table.
-pub static ALL: &[&Shader] = &[&ADD_WORDS, &ADD_WORDS_TOGETHER, &BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_STORE, &BARE_STORE_NARROW, &ENGINE, &LONG_KERNEL, &SPIN, &WORK, &WORK_TOGETHER];
+pub static ALL: &[&Shader] = &[&ADD_WORDS, &ADD_WORDS_TOGETHER, &BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_STORE, &BARE_STORE_NARROW, &COUNT_TOGETHER, &ENGINE, &LONG_KERNEL, &SPIN, &WORK, &WORK_TOGETHER];

@@ -1,0 +1,246 @@
+//! Dispatches that run together: packets of a kernel with the shader library, of several queues, in one dispatch of the
+//! device's (HQ-08).
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod support {
+    pub(crate) mod bench;
+    pub(crate) mod engines;
+    pub(crate) mod kernels;
+}
+
+use native_fence::abi::{Dispatch, MAX_JOBS};
+use native_fence::{Allocation, CommandList, Device, Fence, Groups, HwQueue, Kernel, Parameters};
+use support::bench::{LONG, words};
+use support::engines::{model_cut, on_every_engine};
+use support::kernels::{add_words, add_words_together, count_together, groups_for, sums};
+
+/// A queue that adds to memory of its own.
+struct Adder {
+    queue: HwQueue,
+    memory: Allocation,
+    list: CommandList,
+}
+
+impl Adder {
+    fn new(device: &Device, count: u64) -> Self {
+        Self {
+            queue: device.create_hw_queue().unwrap(),
+            memory: device.create_allocation(count * 8).unwrap(),
+            list: CommandList::new(),
+        }
+    }
+
+    /// Records that all of its words become greater by a number.
+    fn add(&mut self, kernel: &Kernel, number: u64) -> &mut Self {
+        let sums = sums(&self.memory, &self.memory, number);
+        let groups = groups_for(self.memory.bytes() / 8);
+        self.list.dispatch(kernel, groups, &sums).unwrap();
+        self
+    }
+
+    fn submit(&mut self) -> u64 {
+        self.queue.submit(&self.list).unwrap()
+    }
+
+    fn ended(&self, value: u64, sum: u64) {
+        self.queue.progress_fence().wait(value, LONG).unwrap();
+        let count = self.memory.bytes() as usize / 8;
+        assert_eq!(words(&self.memory), vec![sum; count]);
+    }
+}
+
+/// Adders that begin together, once the fence that is given is 1.
+fn behind(gate: &Fence, device: &Device, counts: impl IntoIterator<Item = u64>) -> Vec<Adder> {
+    let adder = |count| {
+        let mut adder = Adder::new(device, count);
+        adder.list.wait(gate, 1);
+        adder
+    };
+    counts.into_iter().map(adder).collect()
+}
+
+/// HQ-08: packets of many queues, of as many sizes, that are ready at a time run once each, in all of their workgroups
+/// and with their own parameters: more of them than a round has places for, and several one after another.
+///
+/// Kills `model-a-table-has-places-for-ever`, `shader-jobs-begin-at-their-first`, `the-library-takes-the-first-job`,
+/// `the-library-finds-no-jobs-of-other-sizes`.
+#[test]
+fn hq_08_packets_of_many_queues_run_together_and_once() {
+    const QUEUES: u64 = MAX_JOBS + 9;
+    on_every_engine(|adapter| {
+        let device = adapter.create_device();
+        let kernel = device.create_kernel(add_words_together()).unwrap();
+        let gate = device.create_fence(0).unwrap();
+        // One to seven workgroups.
+        let mut adders = behind(&gate, &device, (0..QUEUES).map(|number| number % 7 * 64 + 1));
+        let values: Vec<_> = (0..)
+            .zip(&mut adders)
+            .map(|(number, adder)| {
+                adder.add(&kernel, number).add(&kernel, 1000).add(&kernel, 1);
+                adder.submit()
+            })
+            .collect();
+        gate.signal(1).unwrap();
+        for ((number, adder), value) in (0..).zip(&adders).zip(values) {
+            adder.ended(value, 1001 + number);
+        }
+    });
+}
+
+/// HQ-08: what is ready at a time of a kernel with the library is one dispatch of the device's.
+///
+/// Kills `model-jobs-are-alone`, `shader-jobs-are-alone`.
+#[test]
+fn hq_08_what_is_ready_together_is_one_dispatch() {
+    const QUEUES: usize = 20;
+    on_every_engine(|adapter| {
+        let device = adapter.create_device();
+        let kernel = device.create_kernel(count_together()).unwrap();
+        let most = || {
+            let gate = device.create_fence(0).unwrap();
+            let mut adders = behind(&gate, &device, [1; QUEUES]);
+            let fill = |adder: &mut Adder| {
+                let to = Parameters::new().address(&adder.memory, 0);
+                adder.list.dispatch(&kernel, [1; 3], &to).unwrap();
+                adder.submit()
+            };
+            let values: Vec<_> = adders.iter_mut().map(fill).collect();
+            gate.signal(1).unwrap();
+            let count = |(adder, value): (&Adder, u64)| {
+                adder.queue.progress_fence().wait(value, LONG).unwrap();
+                words(&adder.memory)[0]
+            };
+            adders.iter().zip(values).map(count).max().unwrap()
+        };
+        // They are ready at a time if the engine looks at them then: it may come in the midst of the signal, once.
+        assert!((0..20).map(|_| most()).any(|workgroups| workgroups > QUEUES as u64 / 2));
+    });
+}
+
+/// HQ-08: two processes whose packets are ready all the time take turns, and so do kernels that run alone: none waits
+/// for the other to have nothing left, and none is passed over for good.
+///
+/// Kills `model-who-came-first-comes-first`, `shader-who-came-first-comes-first`.
+#[test]
+fn hq_08_processes_and_kernels_take_turns() {
+    const PACKETS: u64 = 4 * Dispatch::ROUNDS;
+    on_every_engine(|adapter| {
+        let devices = [adapter.create_device(), adapter.create_device()];
+        let kernels = devices
+            .each_ref()
+            .map(|device| device.create_kernel(add_words_together()).unwrap());
+        let alone = devices[1].create_kernel(add_words()).unwrap();
+        let mut adders = Vec::new();
+        for (device, kernel) in devices.iter().zip(&kernels) {
+            for count in [64, 200, 64] {
+                adders.push((Adder::new(device, count), kernel));
+            }
+        }
+        adders.push((Adder::new(&devices[1], 130), &alone));
+        let fill = |(adder, kernel): &mut (Adder, &Kernel)| {
+            for _ in 0..PACKETS {
+                adder.add(kernel, 1);
+            }
+            adder.submit()
+        };
+        let values: Vec<_> = adders.iter_mut().map(fill).collect();
+        // However far the first is, the last has not stood still.
+        let (first, last) = (&adders[0].0.queue, &adders[6].0.queue);
+        first.progress_fence().wait(values[0], LONG).unwrap();
+        let behind = last.read_index();
+        for ((adder, _), value) in adders.iter().zip(values) {
+            adder.ended(value, PACKETS);
+        }
+        assert!(behind > PACKETS / 8, "{behind} of {PACKETS} were executed meanwhile");
+    });
+}
+
+/// HQ-08: a packet of more workgroups than one dispatch has in a row runs by itself, in three dimensions; one of none
+/// runs nothing, and those beside it run.
+///
+/// Kills `shader-many-workgroups-run-together`, `shader-no-workgroups-are-one`.
+#[test]
+fn hq_08_packets_of_many_workgroups_and_of_none() {
+    on_every_engine(|adapter| {
+        let device = adapter.create_device();
+        let kernel = device.create_kernel(add_words_together()).unwrap();
+        let gate = device.create_fence(0).unwrap();
+        let counts = device.create_allocation(32).unwrap();
+        // 0 in y; and 41 · 41 · 41.
+        counts.write(0, &[5, 7, 41 | 41 << 32, 41]);
+        let mut adders = behind(&gate, &device, [64, 70_000 * 64, 64]);
+        let groups = [Groups::Indirect(&counts, 0), Groups::Indirect(&counts, 16), [1; 3].into()];
+        let fill = |(adder, groups): (&mut Adder, Groups<'_>)| {
+            for _ in 0..3 {
+                let sums = sums(&adder.memory, &adder.memory, 1);
+                adder.list.dispatch(&kernel, groups, &sums).unwrap();
+            }
+            adder.submit()
+        };
+        let values: Vec<_> = adders.iter_mut().zip(groups).map(fill).collect();
+        gate.signal(1).unwrap();
+        let of = |adder: &Adder, value| {
+            adder.queue.progress_fence().wait(value, LONG).unwrap();
+            words(&adder.memory)
+        };
+        assert_eq!(of(&adders[0], values[0]), [0; 64], "nothing runs where there are no workgroups");
+        assert_eq!(of(&adders[2], values[2]), [3; 64]);
+        let many = of(&adders[1], values[1]);
+        let invocations = 41 * 41 * 41 * 64;
+        assert!(many[..invocations].iter().all(|word| *word == 3));
+        assert!(many[invocations..].iter().all(|word| *word == 0));
+    });
+}
+
+/// HQ-08, NF-05: a slice that ends for an interrupt while packets have places in its table runs them later, and once.
+///
+/// Kills `model-what-is-not-released-is-done`, `shader-what-is-not-released-is-done`.
+#[test]
+fn hq_08_what_an_interrupt_keeps_back_runs_later() {
+    on_every_engine(|adapter| {
+        let device = adapter.create_device();
+        let kernel = device.create_kernel(add_words_together()).unwrap();
+        let fence = device.create_fence(0).unwrap();
+        let mut signals = device.create_hw_queue().unwrap();
+        let mut adders: Vec<_> = (0..12).map(|_| Adder::new(&device, 100)).collect();
+        let mut sum = 0;
+        for value in 1..=20 {
+            let armed = fence.arm(value);
+            let fill = |adder: &mut Adder| {
+                adder.list.clear();
+                adder.add(&kernel, 1).add(&kernel, 2);
+                adder.submit()
+            };
+            let values: Vec<_> = adders.iter_mut().map(fill).collect();
+            signals.submit(CommandList::new().signal(&fence, value)).unwrap();
+            armed.wait(LONG).unwrap();
+            sum += 3;
+            for (adder, value) in adders.iter().zip(values) {
+                adder.ended(value, sum);
+            }
+        }
+    });
+}
+
+/// HQ-08: where the driver cuts the engine's loops anywhere, packets run once all the same.
+#[test]
+fn hq_08_dispatches_of_slices_that_are_cut() {
+    for (seed, most) in [(1, 400), (2, 900), (3, 2000)] {
+        let (adapter, memory) = model_cut(seed, most);
+        let device = adapter.create_device();
+        let kernel = device.create_kernel(add_words_together()).unwrap();
+        let mut adders: Vec<_> = (0..12).map(|_| Adder::new(&device, 70)).collect();
+        let fill = |adder: &mut Adder| {
+            for number in 1..=10 {
+                adder.add(&kernel, number);
+            }
+            adder.submit()
+        };
+        let values: Vec<_> = adders.iter_mut().map(fill).collect();
+        for (adder, value) in adders.iter().zip(values) {
+            adder.ended(value, 55);
+        }
+        drop((adders, kernel, device, adapter));
+        assert_eq!(memory.violations(), []);
+    }
+}
