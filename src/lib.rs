@@ -71,8 +71,8 @@ pub use umd::TokioEvent;
 pub use umd::{
     Allocation, ArmedWait, Buffer, CommandList, CreateError, Device, DispatchError, Download,
     EventWait, Fence, FenceOptions, Groups, HwContext, HwQueue, HwQueueOptions, Kernel,
-    KernelQueue, KernelQueueError, MonitoredFence, MonitoredFenceOptions, OutOfBuffer, Parameters,
-    RingError, SubmitError, Timeout, TransferError, WaitFuture,
+    KernelQueue, KernelQueueError, MonitoredFence, MonitoredFenceOptions, NoElements, OutOfBuffer,
+    Parameters, RingError, SubmitError, Timeout, TransferError, WaitFuture,
 };
 #[cfg(not(loom))]
 pub use vulkan::{MemoryOptions, MemoryPlacement, SystemMemory};

@@ -15,8 +15,8 @@ use native_fence::abi::{FaultCode, Home};
 use native_fence::bytemuck::Pod;
 use native_fence::{
     Adapter, AdapterOptions, AllocationMemory, Buffer, CommandList, CreateError, Device,
-    FenceMemory, FenceOptions, HwQueueOptions, OutOfBuffer, Parameters, SubmitError, TransferError,
-    WaitError,
+    FenceMemory, FenceOptions, HwQueueOptions, NoElements, OutOfBuffer, Parameters, SubmitError,
+    TransferError, WaitError,
 };
 use std::fmt::Debug;
 use std::time::Duration;
@@ -213,7 +213,7 @@ fn every_range<T: Pod + Debug + PartialEq>(adapter: &Adapter, element: impl Fn(u
             assert_eq!(download.wait(LONG).unwrap(), stored, "{place}");
             assert_eq!(buffer.read_vec(..).unwrap(), expected, "{place}");
             let mut read = stored.clone();
-            read.iter_mut().for_each(|one| *one = element(0));
+            read.fill(element(0));
             buffer.read(begin, &mut read).unwrap();
             assert_eq!(read, stored, "{place}");
         }
@@ -320,6 +320,34 @@ fn a_list_uploads_what_it_was_given_as_often_as_it_is_submitted() {
             });
             assert_eq!(buffer.read_vec(..).unwrap(), [1, 2, 3, 4, 5]);
         }
+    });
+}
+
+/// Buffers over one allocation have its bytes in common, each in elements of its own.
+///
+/// Kills `a-view-has-a-part-of-an-element`.
+#[test]
+fn an_allocation_is_seen_as_elements_of_any_type_that_fills_it() {
+    on_every_engine(|adapter| {
+        let device = adapter.create_device();
+        let words = device.create_allocation(24).unwrap();
+        words.write(8, &[0x0102_0304_0506_0708]);
+        let bytes = Buffer::<u8>::over(&words).unwrap();
+        assert_eq!(bytes.read_vec(8..16).unwrap(), [8, 7, 6, 5, 4, 3, 2, 1]);
+        let triples = Buffer::<[u16; 3]>::over(bytes.allocation()).unwrap();
+        assert_eq!(
+            triples.read_vec(..).unwrap()[1..3],
+            [[0, 0x0708, 0x0506], [0x0304, 0x0102, 0]]
+        );
+        triples.write(3, &[[0xffff; 3]]).unwrap();
+        assert_eq!(bytes.read_vec(17..19).unwrap(), [0, 0xff]);
+        let refused = Buffer::<[u8; 5]>::over(&words).unwrap_err();
+        let expected = NoElements {
+            bytes: 24,
+            element: 5,
+        };
+        assert_eq!(refused, expected);
+        assert!(Buffer::<()>::over(&words).is_err());
     });
 }
 

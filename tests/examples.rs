@@ -29,6 +29,20 @@ fn printed(example: &str) -> Option<String> {
     Some(String::from_utf8(output.stdout).unwrap())
 }
 
+/// Each example is one that Cargo builds, and that is run here.
+#[test]
+fn every_example_is_built_and_run() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/examples");
+    let (manifest, tests) = (include_str!("../Cargo.toml"), include_str!("examples.rs"));
+    for entry in folder.read_dir().unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        let declared = format!("name = \"{name}\"\npath = \"tests/examples/{name}.rs\"");
+        assert!(manifest.contains(&declared), "{name} is not in Cargo.toml");
+        assert!(tests.contains(&format!("printed(\"{name}\")")), "{name}");
+    }
+}
+
 /// HQ-08 at work: what three queues on two engines make of frames is what the CPU makes of them.
 #[test]
 fn load_the_image_pipeline_makes_what_the_cpu_makes() {

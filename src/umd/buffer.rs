@@ -22,6 +22,16 @@ pub struct OutOfBuffer {
     pub len: usize,
 }
 
+/// An allocation is no buffer of elements of a type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an allocation of {bytes} bytes is no whole number of elements of {element} bytes each")]
+pub struct NoElements {
+    /// Bytes of the allocation.
+    pub bytes: u64,
+    /// Bytes of an element.
+    pub element: u64,
+}
+
 /// Elements of a plain type in memory that the program and the engines share, zero at first. Cloning gives another
 /// reference to the same memory; the last one to go closes its handle, and packets that carry that fault.
 ///
@@ -85,6 +95,22 @@ impl<T> AsRef<Allocation> for Buffer<T> {
 }
 
 impl<T: Pod> Buffer<T> {
+    /// An allocation seen as elements of this type: also that of a buffer of another type.
+    ///
+    /// # Errors
+    /// It is no whole number of them.
+    pub fn over(allocation: &Allocation) -> Result<Self, NoElements> {
+        let (bytes, element) = (allocation.bytes(), size_of::<T>() as u64);
+        if element == 0 || !bytes.is_multiple_of(element) {
+            return Err(NoElements { bytes, element });
+        }
+        Ok(Self {
+            allocation: allocation.clone(),
+            len: (bytes / element) as usize,
+            elements: PhantomData,
+        })
+    }
+
     /// The memory, as packets and kernels name it: a whole number of words of 64 bits, of which the last may be
     /// more than the elements.
     #[must_use]

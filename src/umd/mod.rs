@@ -18,7 +18,7 @@ mod kernel;
 mod kernel_queue;
 mod monitored_fence;
 mod named_by;
-mod staged;
+mod staging;
 mod submissions;
 mod submit_error;
 #[cfg(all(feature = "tokio", not(loom)))]
@@ -27,7 +27,7 @@ mod wait_future;
 
 pub use allocation::Allocation;
 pub use armed_wait::ArmedWait;
-pub use buffer::{Buffer, OutOfBuffer};
+pub use buffer::{Buffer, NoElements, OutOfBuffer};
 pub use command_list::CommandList;
 pub use device::{CreateError, Device, FenceOptions, HwQueueOptions};
 pub use event_wait::EventWait;
@@ -37,7 +37,7 @@ pub use hw_queue::HwQueue;
 pub use kernel::{DispatchError, Groups, Kernel, Parameters};
 pub use kernel_queue::KernelQueue;
 pub use monitored_fence::{MonitoredFence, MonitoredFenceOptions};
-pub use staged::{Download, TransferError};
+pub use staging::{Download, TransferError};
 pub use submit_error::{RingError, SubmitError};
 #[cfg(all(feature = "tokio", not(loom)))]
 pub use tokio_event::TokioEvent;

@@ -138,9 +138,9 @@ fn filtered(image: &[u32], level: impl Fn(&dyn Fn(isize, isize) -> i32) -> i32) 
         let at = |x: isize, y: isize| {
             let x = (here % WIDTH).saturating_add_signed(x).min(WIDTH - 1);
             let y = (here / WIDTH).saturating_add_signed(y).min(HEIGHT - 1);
-            image[y * WIDTH + x] as i32
+            image[y * WIDTH + x].cast_signed()
         };
-        level(&at) as u32
+        level(&at).cast_unsigned()
     };
     (0..image.len()).map(pixel).collect()
 }

@@ -1,8 +1,8 @@
-//! Staged: uploads and downloads, by which a queue moves elements between the program and a buffer.
+//! Staging: memory between the program and a buffer, for elements that a queue moves.
 //!
-//! The program's side is staging memory, an allocation of its own in system memory: the elements go there before
-//! the packets are queued, or come there from the buffer, and a COPY does the rest, in queue order like any
-//! packet. Three keep it. The list does, since it can be submitted again. Each queue that it was submitted to
+//! An upload has its elements there before its packets are queued, a download finds them there afterwards; between
+//! it and the buffer a COPY moves them, in queue order like any packet. It is an allocation of its own, in system
+//! memory, which the CPU caches. Three keep it. The list does, since it can be submitted again. Each queue that it was submitted to
 //! does until it has executed the packets (`submissions`). And a [`Download`] does until it is dropped, which may
 //! be at any time: the packets need not be waited for.
 
