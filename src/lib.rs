@@ -54,22 +54,25 @@ pub mod workload;
 #[doc(hidden)]
 pub mod cli;
 
+/// Of whose version the traits are that elements of a [`Buffer`] have.
+pub use bytemuck;
+
 pub use abi::wddm::DeviceExecutionState;
 pub use abi::{Delivery, StallKind};
 #[cfg(not(loom))]
 pub use adapter::{Adapter, AdapterOptions, EngineKind, OpenError};
 pub use os::{
-    EndError, EventError, EventHandle, FenceMemory, KernelCode, KernelError, PassFenceError,
-    QueueStop, ShareError, SharedHandle, SignalError, TdrDebugMode, TdrLevel, TdrPolicy, TdrReport,
-    Tracing, WaitError, WaitManyError,
+    AllocationMemory, EndError, EventError, EventHandle, FenceMemory, KernelCode, KernelError,
+    PassFenceError, QueueStop, ShareError, SharedHandle, SignalError, TdrDebugMode, TdrLevel,
+    TdrPolicy, TdrReport, Tracing, WaitError, WaitManyError,
 };
 #[cfg(all(feature = "tokio", not(loom)))]
 pub use umd::TokioEvent;
 pub use umd::{
-    Allocation, ArmedWait, CommandList, CreateError, Device, DispatchError, EventWait, Fence,
-    FenceOptions, Groups, HwContext, HwQueue, HwQueueOptions, Kernel, KernelQueue,
-    KernelQueueError, MonitoredFence, MonitoredFenceOptions, Parameters, RingError, SubmitError,
-    Timeout, WaitFuture,
+    Allocation, ArmedWait, Buffer, CommandList, CreateError, Device, DispatchError, Download,
+    EventWait, Fence, FenceOptions, Groups, HwContext, HwQueue, HwQueueOptions, Kernel,
+    KernelQueue, KernelQueueError, MonitoredFence, MonitoredFenceOptions, NoElements, OutOfBuffer,
+    Parameters, RingError, SubmitError, Timeout, TransferError, WaitFuture,
 };
 #[cfg(not(loom))]
 pub use vulkan::{MemoryOptions, MemoryPlacement, SystemMemory};

@@ -139,7 +139,9 @@ impl From<CreateError> for Refusal {
     fn from(error: CreateError) -> Self {
         match error {
             CreateError::Os(error) => error.into(),
-            CreateError::IntraGpuInitialValue => Self::parameter(error.to_string()),
+            CreateError::IntraGpuInitialValue | CreateError::BufferSize { .. } => {
+                Self::parameter(error.to_string())
+            }
             CreateError::NoSignalAndNoWait => Self::new(NtStatus::ACCESS_DENIED, error.to_string()),
         }
     }

@@ -77,6 +77,19 @@ impl KernelCode {
         })
     }
 
+    /// The same of the file that a compiler of shaders wrote, as `include_bytes!` has it.
+    ///
+    /// # Errors
+    /// As [`KernelCode::new`]; a file that ends in the midst of a word is [`KernelError::Cut`].
+    pub fn from_bytes(spirv: &[u8], parameter_bytes: u32) -> Result<Self, KernelError> {
+        let (words, rest) = spirv.as_chunks();
+        if !rest.is_empty() {
+            return Err(KernelError::Cut);
+        }
+        let words: Vec<_> = words.iter().map(|word| u32::from_le_bytes(*word)).collect();
+        Self::new(&words, parameter_bytes)
+    }
+
     /// The same, with what the model engine runs in its place.
     #[must_use]
     pub fn with_model(self, model: Arc<dyn ModelKernel>) -> Self {
@@ -167,5 +180,24 @@ impl Kernels {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.iter().next().is_none()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::{KernelCode, KernelError};
+    use crate::vulkan::shaders::ADD_WORDS;
+
+    #[test]
+    fn a_file_is_the_words_that_it_holds() {
+        let words = ADD_WORDS.words;
+        let mut file: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let code = KernelCode::from_bytes(&file, 32).unwrap();
+        assert_eq!(code.spirv(), words);
+        file.pop();
+        assert_eq!(
+            KernelCode::from_bytes(&file, 32).err(),
+            Some(KernelError::Cut)
+        );
     }
 }

@@ -4,8 +4,9 @@
 //! offset. User and engines share it, and order what they do to it by fences.
 
 use super::adapter::OsError;
+use super::allocation_storage::AllocationMemory;
 use super::process::{HandleSlot, Process};
-use crate::abi::{AllocationId, LocalHandle};
+use crate::abi::{AllocationId, Home, LocalHandle};
 use crate::kmd::{CreateAllocation, OpenAllocation, Place};
 use crate::shared::{Block, PoolPlace};
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering, lock};
@@ -26,18 +27,22 @@ pub struct Allocation {
 }
 
 impl Allocation {
-    /// `D3DKMTCreateAllocation2`, of one allocation in system memory that is zero.
+    /// `D3DKMTCreateAllocation2`, of one allocation that is zero.
     ///
     /// # Errors
-    /// A size of 0 or that is no multiple of 8, no memory, no handle left, or the driver's reason;
-    /// a lost device.
-    pub fn create(process: &Arc<Process>, bytes: u64) -> Result<Self, OsError> {
+    /// A size of 0 or that is no multiple of 8, no memory, local memory that is not offered, no handle
+    /// left, or the driver's reason; a lost device.
+    pub fn create(
+        process: &Arc<Process>,
+        memory: AllocationMemory,
+        bytes: u64,
+    ) -> Result<Self, OsError> {
         if bytes == 0 || !bytes.is_multiple_of(8) {
             return Err(OsError::AllocationSize(bytes));
         }
         process.adapter().check_up()?;
         process.state().check()?;
-        let memory = Arc::new(process.allocation_pools().allocate(bytes)?);
+        let memory = Arc::new(process.allocation_pools().allocate(memory, bytes)?);
         Self::over(process, memory, bytes)
     }
 
@@ -102,6 +107,12 @@ impl Allocation {
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// The memory that it lies in, as its region shows it.
+    #[must_use]
+    pub fn home(&self) -> Home {
+        self.memory.region().home()
     }
 
     /// What the user maps.

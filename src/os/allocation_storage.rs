@@ -1,7 +1,7 @@
-//! Allocation storage: memory of the allocations of one process, by size.
+//! Allocation storage: memory of the allocations of one process, by kind and size.
 
 use super::adapter::OsError;
-use crate::abi::{PAGE_BYTES, WordGroup};
+use crate::abi::{Home, PAGE_BYTES, WordGroup};
 use crate::shared::{Pool, PoolPlace, Providers};
 use crate::sync::{Arc, Mutex, lock};
 use std::collections::HashMap;
@@ -10,19 +10,39 @@ use std::collections::HashMap;
 /// two; a larger one has a region of its own.
 const MOST_SHARED_BYTES: u64 = 64 * 1024;
 
+/// Memory that an allocation lies in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum AllocationMemory {
+    /// System memory, which the CPU caches: for what the program reads.
+    #[default]
+    System,
+    /// Memory of the device's own which the host reaches: for what kernels load and store often. The CPU does
+    /// not cache it: it stores there at the speed of the bus, and loads slowly.
+    Local,
+}
+
+impl AllocationMemory {
+    fn home(self) -> Home {
+        match self {
+            Self::System => Home::CachedSystem,
+            Self::Local => Home::LocalHostVisible,
+        }
+    }
+}
+
 /// The pools of a process.
 #[derive(Debug)]
 pub(super) struct AllocationPools {
-    memory: Arc<Providers>,
-    /// By bytes of a place.
-    pools: Mutex<HashMap<u64, Pool>>,
+    providers: Arc<Providers>,
+    /// By memory and bytes of a place.
+    pools: Mutex<HashMap<(AllocationMemory, u64), Pool>>,
 }
 
 impl AllocationPools {
     /// Of what an adapter's parties share.
-    pub(super) fn new(memory: &Arc<Providers>) -> Self {
+    pub(super) fn new(providers: &Arc<Providers>) -> Self {
         Self {
-            memory: Arc::clone(memory),
+            providers: Arc::clone(providers),
             pools: Mutex::default(),
         }
     }
@@ -30,22 +50,27 @@ impl AllocationPools {
     /// A place of at least `bytes` bytes, which are zero.
     ///
     /// # Errors
-    /// No memory; a size that no memory has.
-    pub(super) fn allocate(&self, bytes: u64) -> Result<PoolPlace, OsError> {
+    /// No memory of that kind, or none left; a size that no memory has. What was asked for in one kind of
+    /// memory never lies in another.
+    pub(super) fn allocate(
+        &self,
+        memory: AllocationMemory,
+        bytes: u64,
+    ) -> Result<PoolPlace, OsError> {
         if bytes > MOST_SHARED_BYTES {
             let place_bytes = bytes.checked_next_multiple_of(PAGE_BYTES);
             let place_bytes = place_bytes.ok_or(OsError::AllocationSize(bytes))?;
-            return Ok(self.pool(place_bytes).allocate()?);
+            return Ok(self.pool(place_bytes).allocate_in(memory.home(), None)?);
         }
         let place_bytes = bytes.next_power_of_two();
         let mut pools = lock(&self.pools);
         let pool = pools
-            .entry(place_bytes)
+            .entry((memory, place_bytes))
             .or_insert_with(|| self.pool(place_bytes));
-        Ok(pool.allocate()?)
+        Ok(pool.allocate_in(memory.home(), None)?)
     }
 
     fn pool(&self, place_bytes: u64) -> Pool {
-        Pool::new(&self.memory, WordGroup::Allocation, place_bytes)
+        Pool::new(&self.providers, WordGroup::Allocation, place_bytes)
     }
 }

@@ -135,6 +135,7 @@ pub use crate::kmd::{KernelCode, KernelError};
 pub use adapter::{Adapter, OsError};
 pub use adapter_state::AdapterState;
 pub use allocation::Allocation;
+pub use allocation_storage::AllocationMemory;
 pub use armed_wait::ArmedWait;
 pub use async_wait::AsyncWait;
 pub use bring_up::StartError;

@@ -1,7 +1,7 @@
 //! Block: a part of a mapping, as words.
 
 use super::{Mapping, ReadMapping, ReadWord, Word};
-use crate::sync::Arc;
+use crate::sync::{Arc, Ordering, fence};
 
 /// A range of a mapping, for reading and writing. Cloning is cheap and keeps the mapping alive.
 #[derive(Clone, Debug)]
@@ -76,6 +76,16 @@ impl Block {
         check(offset, words.len(), self.bytes);
         for (i, word) in words.iter().enumerate() {
             self.word(offset + 8 * i as u64).put(*word);
+        }
+    }
+
+    /// Puts what this thread did to the memory before what it does next, where the memory is
+    /// write-combined. What it stored can be seen before anything that it publishes, in whatever memory that
+    /// lies; and it loads no word of this before what it has observed elsewhere. In memory that the CPU caches
+    /// who publishes and who observes order that.
+    pub fn keep_order(&self) {
+        if self.mapping.is_write_combined() {
+            fence(Ordering::SeqCst);
         }
     }
 

@@ -1,7 +1,9 @@
 //! Allocation: memory that hardware queues fill and copy, and the program reads and writes.
 
-use crate::abi::LocalHandle;
-use crate::os::{self, Process};
+use super::CreateError;
+use super::bytes_in_words::{get_bytes, put_bytes};
+use crate::abi::{Home, LocalHandle};
+use crate::os::{self, AllocationMemory, Process};
 use crate::sync::Arc;
 
 /// Memory shared by the program and the engines, in words of 64 bits, zero at first. Cloning gives
@@ -18,11 +20,23 @@ pub struct Allocation {
     object: Arc<os::Allocation>,
 }
 
+impl AsRef<Self> for Allocation {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
 impl Allocation {
-    pub(super) fn new(object: os::Allocation) -> Self {
-        Self {
+    /// Makes one for a process.
+    pub(super) fn create(
+        process: &Arc<Process>,
+        memory: AllocationMemory,
+        bytes: u64,
+    ) -> Result<Self, CreateError> {
+        let object = os::Allocation::create(process, memory, bytes)?;
+        Ok(Self {
             object: Arc::new(object),
-        }
+        })
     }
 
     /// The OS's object.
@@ -48,12 +62,20 @@ impl Allocation {
         self.object.bytes()
     }
 
+    /// The memory that it lies in.
+    #[must_use]
+    pub fn memory(&self) -> Home {
+        self.object.home()
+    }
+
     /// Stores words from byte `offset` on.
     ///
     /// # Panics
     /// If they do not lie in it, or `offset` is no multiple of 8.
     pub fn write(&self, offset: u64, words: &[u64]) {
-        self.object.memory().put_words(offset, words);
+        let memory = self.object.memory();
+        memory.put_words(offset, words);
+        memory.keep_order();
     }
 
     /// Loads as many words as `words` has room for, from byte `offset` on.
@@ -61,9 +83,32 @@ impl Allocation {
     /// # Panics
     /// If they do not lie in it, or `offset` is no multiple of 8.
     pub fn read(&self, offset: u64, words: &mut [u64]) {
+        let memory = self.object.memory();
+        memory.keep_order();
         for (at, word) in (offset..).step_by(8).zip(words) {
-            *word = self.object.memory().word(at).peek();
+            *word = memory.word(at).peek();
         }
+    }
+
+    /// Stores bytes from byte `offset` on. Bytes beside them that lie in the same words are loaded and stored
+    /// again.
+    ///
+    /// # Panics
+    /// If they do not lie in it: a bug of ours.
+    pub(super) fn write_bytes(&self, offset: u64, bytes: &[u8]) {
+        let memory = self.object.memory();
+        put_bytes(memory, offset, bytes);
+        memory.keep_order();
+    }
+
+    /// Loads bytes from byte `offset` on.
+    ///
+    /// # Panics
+    /// If they do not lie in it: a bug of ours.
+    pub(super) fn read_bytes(&self, offset: u64, bytes: &mut [u8]) {
+        let memory = self.object.memory();
+        memory.keep_order();
+        get_bytes(memory, offset, bytes);
     }
 
     /// Closes the handle: transfers that carry it fault, one under way in its next part at the

@@ -17,12 +17,14 @@ pub(super) struct Command {
 
 /// Commands for one submission. It can be submitted any number of times.
 ///
-/// Fences and allocations are named by handle: the list does not keep them open. All must be of the
-/// device of the queue that it is submitted to.
+/// Fences and allocations are named by handle: the list does not keep them open, but for the staging memory of
+/// uploads and downloads, which it owns. All must be of the device of the queue that it is submitted to.
 #[derive(Clone, Debug, Default)]
 pub struct CommandList {
     pub(super) commands: Vec<Command>,
     parameters: Vec<Parameters>,
+    /// Memory that its own copies name and nobody else need keep.
+    staging: Vec<Allocation>,
     named_by: NamedBy,
 }
 
@@ -137,6 +139,16 @@ impl CommandList {
         self.parameters.get(command.parameters?)
     }
 
+    /// Has the list own memory that a copy of it names, and who submits the list after it.
+    pub(super) fn keep(&mut self, staging: &Allocation) {
+        self.staging.push(staging.clone());
+    }
+
+    /// Memory that must be kept until the list has been executed.
+    pub(super) fn staging(&self) -> &[Allocation] {
+        &self.staging
+    }
+
     /// Whether all that it names has been opened by `process`: a handle is a number, which in another
     /// process's table names something else.
     pub(super) fn is_of(&self, process: &Arc<Process>) -> bool {
@@ -160,6 +172,7 @@ impl CommandList {
     pub fn clear(&mut self) {
         self.commands.clear();
         self.parameters.clear();
+        self.staging.clear();
         self.named_by = NamedBy::default();
     }
 

@@ -3,7 +3,9 @@
 use super::{Allocation, Fence, HwQueue, Kernel, Timeout};
 use crate::abi::HandleAccess;
 use crate::abi::wddm::{CreateHwQueueFlags, DeviceExecutionState};
-use crate::os::{self, EndError, FenceMemory, FenceTerms, KernelCode, SharedHandle};
+use crate::os::{
+    self, AllocationMemory, EndError, FenceMemory, FenceTerms, KernelCode, SharedHandle,
+};
 use crate::sync::Arc;
 
 /// Why something could not be created.
@@ -20,6 +22,17 @@ pub enum CreateError {
         "a fence of type INTRA_GPU starts at 0, since the CPU stores nothing to it: have a queue          signal its first value"
     )]
     IntraGpuInitialValue,
+    /// No buffer has so many elements.
+    #[error(
+        "a buffer of {elements} elements of {bytes} bytes each: it must have at least one byte, and no more \
+         than an address reaches"
+    )]
+    BufferSize {
+        /// How many were asked for.
+        elements: usize,
+        /// Bytes of one.
+        bytes: usize,
+    },
 }
 
 /// How a hardware queue is made.
@@ -246,8 +259,19 @@ impl Device {
     /// # Errors
     /// A size of 0 or that is no multiple of 8, no memory or no handle left.
     pub fn create_allocation(&self, bytes: u64) -> Result<Allocation, CreateError> {
-        let object = os::Allocation::create(&self.process, bytes)?;
-        Ok(Allocation::new(object))
+        self.create_allocation_in(AllocationMemory::System, bytes)
+    }
+
+    /// The same in this memory.
+    ///
+    /// # Errors
+    /// As [`Device::create_allocation`]; local memory that is not offered, with the reason and what to do.
+    pub fn create_allocation_in(
+        &self,
+        memory: AllocationMemory,
+        bytes: u64,
+    ) -> Result<Allocation, CreateError> {
+        Allocation::create(&self.process, memory, bytes)
     }
 
     /// Registers a kernel with every engine of the adapter: a compute shader, whose workgroups command lists

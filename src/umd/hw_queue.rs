@@ -4,15 +4,15 @@
 //! to N + 1; N + 1 published as last queued value; the write index; the doorbell; then its status.
 
 use super::command_list::Command;
+use super::submissions::Submissions;
 use super::{Allocation, CommandList, CreateError, Fence, RingError, SubmitError, Timeout};
 use crate::abi::{
     Dispatch, Doorbell, DoorbellStatus, LogTypes, PACKET_BYTES, QueueProgress, RingControl,
     RingIndex,
 };
-use crate::os::{self, LogRead, WaitError};
+use crate::os::{self, AllocationMemory, LogRead, WaitError};
 use crate::shared::{Block, ReadBlock};
 use crate::sync::Arc;
-use std::collections::VecDeque;
 use std::time::Instant;
 
 /// A hardware queue. One thread submits at a time, which `&mut self` says.
@@ -27,10 +27,10 @@ pub struct HwQueue {
     waits: u64,
     signals: u64,
     queued_value: u64,
-    /// Write index after each submission in the ring, and its progress value.
-    submissions: VecDeque<(u64, u64)>,
     progress_fence: Fence,
     queue: Arc<os::HwQueue>,
+    /// Below the queue, so that their staging memory goes when no packet names it any more.
+    submissions: Submissions,
     /// Of dispatches, [`Dispatch::MOST_PARAMETER_BYTES`] for each packet of the ring; made when the first comes, and
     /// dropped when the queue has gone.
     parameters: Option<Allocation>,
@@ -53,7 +53,7 @@ impl HwQueue {
             waits: 0,
             signals: 0,
             queued_value: 0,
-            submissions: VecDeque::new(),
+            submissions: Submissions::default(),
             progress_fence: Fence::new(Arc::clone(queue.progress_fence())),
             parameters: None,
             queue,
@@ -91,12 +91,8 @@ impl HwQueue {
         // The progress fence may tell of a completion before the read index does. Both are the
         // engine's words: what cannot be is taken for a full ring.
         let completed = self.progress_fence.current_value();
-        let read = self
-            .submissions
-            .iter()
-            .take_while(|(_, value)| *value <= completed)
-            .last()
-            .map_or(self.read_index(), |(end, _)| self.read_index().max(*end));
+        let end = self.submissions.completed(completed);
+        let read = self.read_index().max(end.unwrap_or(0));
         self.ring.room(read, self.write).unwrap_or(0)
     }
 
@@ -149,11 +145,8 @@ impl HwQueue {
             };
             let wanted = self.write + needed - self.ring.capacity();
             // The ring is full of submissions, so one of them makes the room when it is completed.
-            let value = self
-                .submissions
-                .iter()
-                .find(|(end, _)| *end >= wanted)
-                .map_or(self.queued_value, |(_, value)| *value);
+            let value = self.submissions.value_at(wanted);
+            let value = value.unwrap_or(self.queued_value);
             let left = deadline.map_or(Timeout::Never, |deadline| {
                 Timeout::After(deadline.saturating_duration_since(Instant::now()))
             });
@@ -204,8 +197,8 @@ impl HwQueue {
         if list.has_parameters() && self.parameters.is_none() {
             let bytes = self.ring.capacity() * Dispatch::MOST_PARAMETER_BYTES;
             let process = self.progress_fence.object().process();
-            let made = os::Allocation::create(process, bytes);
-            self.parameters = Some(Allocation::new(made.map_err(CreateError::from)?));
+            let made = Allocation::create(process, AllocationMemory::System, bytes)?;
+            self.parameters = Some(made);
         }
         let value = self.queued_value + 1;
         let end = Command::progress(self.progress_fence.handle(), value);
@@ -232,21 +225,21 @@ impl HwQueue {
         }
         self.write = write;
         self.queued_value = value;
-        let completed = self.read_index();
-        while self
-            .submissions
-            .front()
-            .is_some_and(|(end, _)| *end <= completed)
-        {
-            self.submissions.pop_front();
-        }
-        self.submissions.push_back((write, value));
+        self.submissions.push(write, value, list.staging());
         // Before the packets can be seen: the OS knows of pending work by it (NF-24).
         self.doorbell
             .word(Doorbell::LAST_QUEUED_VALUE)
             .publish(value);
         self.control.word(RingControl::WRITE_INDEX).publish(write);
+        self.submissions.forget(self.read_index());
         Ok(value)
+    }
+
+    /// Frees the staging memory of uploads and downloads that were executed, as each submission does: for a queue
+    /// that is given nothing for long. Gives the bytes that are kept, for what is still to be executed.
+    pub fn free_staging(&mut self) -> u64 {
+        self.submissions.forget(self.read_index());
+        self.submissions.staging_bytes()
     }
 
     /// Rings, and does what the doorbell's status then asks (HQ-01).

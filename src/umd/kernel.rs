@@ -112,10 +112,11 @@ impl Parameters {
         self
     }
 
-    /// The address of a byte of an allocation, a multiple of 8 below 2^32, in the space of the engine that runs the
+    /// The address of a byte of an allocation or a buffer, a multiple of 8 below 2^32, in the space of the engine that runs the
     /// kernel. The dispatch faults if the allocation is closed when the queue comes to it.
     #[must_use]
-    pub fn address(mut self, of: &Allocation, offset: u64) -> Self {
+    pub fn address(mut self, of: &impl AsRef<Allocation>, offset: u64) -> Self {
+        let of = of.as_ref();
         let word = self.words.len();
         match u32::try_from(offset) {
             Ok(at) if offset.is_multiple_of(8) && offset <= of.bytes() && word < 32 => {

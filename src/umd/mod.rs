@@ -6,6 +6,8 @@
 
 mod allocation;
 mod armed_wait;
+mod buffer;
+mod bytes_in_words;
 mod command_list;
 mod device;
 mod event_wait;
@@ -16,6 +18,8 @@ mod kernel;
 mod kernel_queue;
 mod monitored_fence;
 mod named_by;
+mod staging;
+mod submissions;
 mod submit_error;
 #[cfg(all(feature = "tokio", not(loom)))]
 mod tokio_event;
@@ -23,6 +27,7 @@ mod wait_future;
 
 pub use allocation::Allocation;
 pub use armed_wait::ArmedWait;
+pub use buffer::{Buffer, NoElements, OutOfBuffer};
 pub use command_list::CommandList;
 pub use device::{CreateError, Device, FenceOptions, HwQueueOptions};
 pub use event_wait::EventWait;
@@ -32,6 +37,7 @@ pub use hw_queue::HwQueue;
 pub use kernel::{DispatchError, Groups, Kernel, Parameters};
 pub use kernel_queue::KernelQueue;
 pub use monitored_fence::{MonitoredFence, MonitoredFenceOptions};
+pub use staging::{Download, TransferError};
 pub use submit_error::{RingError, SubmitError};
 #[cfg(all(feature = "tokio", not(loom)))]
 pub use tokio_event::TokioEvent;

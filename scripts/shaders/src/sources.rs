@@ -1,4 +1,5 @@
-//! A shader is one `shaders/<name>.comp`; a variant is the same text with other defines.
+//! A shader is one `shaders/<name>.comp`; a variant is the same text with other defines. Those in
+//! `shaders/examples/` are kernels of the example programs, which the library does not embed.
 //!
 //! The shader itself names its variants, in comment lines before its first line of code:
 //! `//! variant: narrow NARROW WORD_BITS=32`. The text without any define is always a variant too.
@@ -9,11 +10,16 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 
+/// The folder below `shaders/` of what the examples embed by themselves.
+pub(crate) const EXAMPLES: &str = "examples";
+
 /// One `.comp` file.
 #[derive(Debug)]
 pub(crate) struct Source {
-    /// File name without `.comp`.
+    /// Path below `shaders/`, without `.comp`: `engine`, `examples/blur`.
     pub(crate) name: String,
+    /// Whether the library embeds it.
+    pub(crate) is_embedded: bool,
     /// The text, as it lies on disk.
     pub(crate) text: String,
     /// The plain variant first, then those the text asks for, in its order.
@@ -23,21 +29,31 @@ pub(crate) struct Source {
 /// One binary to be made of a source.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Variant {
-    /// `engine` or `engine.narrow`.
+    /// `engine` or `engine.narrow`, below the source's folder.
     pub(crate) name: String,
     /// Defines with their values.
     pub(crate) defines: Vec<(String, Option<String>)>,
 }
 
-/// Reads every `shaders/*.comp`, in the order of their names. No folder means no shaders.
+/// Reads every `shaders/*.comp` and `shaders/examples/*.comp`, in the order of their names. No folder
+/// means no shaders.
 pub(crate) fn read_all(shaders: &Path) -> Result<Vec<Source>> {
+    let mut sources = read_folder(shaders, "")?;
+    sources.extend(read_folder(shaders, EXAMPLES)?);
+    sources.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(sources)
+}
+
+/// Those of a folder below `shaders/`.
+fn read_folder(shaders: &Path, folder: &str) -> Result<Vec<Source>> {
     let mut sources = Vec::new();
-    if !shaders.exists() {
+    let path = shaders.join(folder);
+    if !path.exists() {
         return Ok(sources);
     }
-    for entry in shaders
+    for entry in path
         .read_dir()
-        .with_context(|| format!("read {}", shaders.display()))?
+        .with_context(|| format!("read {}", path.display()))?
     {
         let path = entry?.path();
         if path.extension().is_none_or(|extension| extension != "comp") {
@@ -47,20 +63,25 @@ pub(crate) fn read_all(shaders: &Path) -> Result<Vec<Source>> {
             .file_stem()
             .and_then(|stem| stem.to_str())
             .unwrap_or_default();
+        let is_named = is_word(name);
+        let name = match folder {
+            "" => name.to_owned(),
+            folder => format!("{folder}/{name}"),
+        };
         ensure!(
-            is_word(name),
+            is_named,
             "shaders/{name}.comp: a shader's name is made of a-z, 0-9 and _, as it becomes a Rust name"
         );
         let text =
             std::fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
-        let variants = variants(name, &text)?;
+        let variants = variants(&name, &text)?;
         sources.push(Source {
-            name: name.to_owned(),
+            name,
+            is_embedded: folder != EXAMPLES,
             text,
             variants,
         });
     }
-    sources.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(sources)
 }
 

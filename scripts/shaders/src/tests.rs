@@ -128,6 +128,28 @@ fn what_was_built_is_up_to_date_until_something_changes() {
 }
 
 #[test]
+fn kernels_of_examples_have_binaries_and_no_place_in_the_table() {
+    let root = trial();
+    let root = root.path();
+    let table = generate(root).unwrap()["src/vulkan/shaders/table.rs"].clone();
+    put(root, "shaders/examples/kernel.comp", MAIN);
+    let files = build(root);
+    assert!(files.contains_key("shaders/spv/examples/kernel.spv"));
+    assert!(files.contains_key("shaders/spv/examples/kernel.wide.spvasm"));
+    assert_eq!(files["src/vulkan/shaders/table.rs"], table);
+    assert_eq!(compare(root, &files).unwrap(), []);
+
+    std::fs::remove_file(root.join("shaders/examples/kernel.comp")).unwrap();
+    let changes = compare(root, &generate(root).unwrap()).unwrap();
+    assert_eq!(changes.len(), 4, "the binaries of two variants");
+    let complaint = changes[0].complaint();
+    assert_eq!(
+        complaint,
+        "shaders/spv/examples/kernel.spv: no shader asks for this file"
+    );
+}
+
+#[test]
 fn an_error_names_file_and_line_of_the_included_file() {
     let root = trial();
     put(

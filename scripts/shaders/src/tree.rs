@@ -1,4 +1,5 @@
-//! What is generated lies in `shaders/spv/` and in `src/vulkan/shaders/table.rs`.
+//! What is generated lies in `shaders/spv/`, of the examples in `shaders/spv/examples/`, and in
+//! `src/vulkan/shaders/table.rs`.
 //!
 //! A file there is as it should be, or it is new, changed or orphaned (no shader asks for it).
 //!
@@ -10,7 +11,7 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow};
 
 use crate::compile::compile;
-use crate::sources;
+use crate::sources::{self, EXAMPLES};
 use crate::table::{self, Entry};
 
 const SPV: &str = "shaders/spv";
@@ -32,7 +33,9 @@ pub(crate) fn generate(root: &Path) -> Result<Files> {
     let mut complaints = Vec::new();
     for source in &sources {
         let file = format!("{}.comp", source.name);
-        texts.insert(file.clone(), source.text.clone());
+        if source.is_embedded {
+            texts.insert(file.clone(), source.text.clone());
+        }
         for variant in &source.variants {
             match compile(&shaders, source, variant) {
                 Ok(binary) => {
@@ -41,12 +44,14 @@ pub(crate) fn generate(root: &Path) -> Result<Files> {
                     files.insert(format!("{SPV}/{}.spv", variant.name), bytes.clone());
                     let disassembly = binary.disassembly.into_bytes();
                     files.insert(format!("{SPV}/{}.spvasm", variant.name), disassembly);
-                    texts.extend(binary.includes);
-                    entries.push(Entry {
-                        source: file.clone(),
-                        variant,
-                        bytes,
-                    });
+                    if source.is_embedded {
+                        texts.extend(binary.includes);
+                        entries.push(Entry {
+                            source: file.clone(),
+                            variant,
+                            bytes,
+                        });
+                    }
                 }
                 Err(complaint) => complaints.push(complaint.to_string()),
             }
@@ -86,21 +91,29 @@ pub(crate) fn compare(root: &Path, wanted: &Files) -> Result<Vec<Change>> {
             Err(error) => return Err(error).with_context(|| format!("read {path}")),
         }
     }
-    let spv = root.join(SPV);
-    if spv.exists() {
-        let entries = spv.read_dir().with_context(|| format!("read {SPV}"))?;
-        let mut names = entries
-            .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
-            .collect::<Result<Vec<_>>>()?;
-        names.sort();
-        let paths = names.into_iter().map(|name| format!("{SPV}/{name}"));
-        changes.extend(
-            paths
-                .filter(|path| !wanted.contains_key(path))
-                .map(Change::Orphaned),
-        );
+    for folder in [SPV.to_owned(), format!("{SPV}/{EXAMPLES}")] {
+        let found = files_in(root, &folder)?.into_iter();
+        let orphaned = found.filter(|path| !wanted.contains_key(path));
+        changes.extend(orphaned.map(Change::Orphaned));
     }
     Ok(changes)
+}
+
+/// Paths below the repository of the files in a folder, which need not exist, by name.
+fn files_in(root: &Path, folder: &str) -> Result<Vec<String>> {
+    let path = root.join(folder);
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let mut paths = Vec::new();
+    for entry in path.read_dir().with_context(|| format!("read {folder}"))? {
+        let entry = entry?;
+        if entry.file_type()?.is_file() {
+            paths.push(format!("{folder}/{}", entry.file_name().to_string_lossy()));
+        }
+    }
+    paths.sort();
+    Ok(paths)
 }
 
 impl Change {
