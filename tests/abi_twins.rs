@@ -13,13 +13,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::mem::offset_of;
 
 use native_fence::abi::{
-    Delivery, Dispatch, DispatchBlock, DispatchJob, DispatchRecord, DispatchRound, Doorbell, DoorbellStatus,
-    EngineControl,
-    EngineReport, FaultCode, FenceEntry, HandleAccess, HandleEntry, InterruptRecord,
-    LOG_BUFFER_BYTES, LOG_BUFFER_ENTRIES, LocalHandle, LogEntry, LogHeader, LogIndex, LogOperation,
-    LogType, KernelJob, MAILBOX_CAPACITY, MAX_HW_QUEUES, MAX_JOBS, MAX_KERNELS, Opcode, PACKET_BYTES, Packet,
-    QueueDescriptor, QueueLook, QueueProgress, QueueState, QueueStatus, RECORD_RING_CAPACITY, RingControl,
-    SLICE_SLOTS, SliceArgs, SliceReason, SliceResult, StallKind,
+    Delivery, Dispatch, DispatchBlock, DispatchJob, DispatchRecord, DispatchRound, Doorbell,
+    DoorbellStatus, EngineControl, EngineReport, FaultCode, FenceEntry, HandleAccess, HandleEntry,
+    InterruptRecord, KernelJob, LOG_BUFFER_BYTES, LOG_BUFFER_ENTRIES, LocalHandle, LogEntry,
+    LogHeader, LogIndex, LogOperation, LogType, MAILBOX_CAPACITY, MAX_HW_QUEUES, MAX_JOBS,
+    MAX_KERNELS, Opcode, PACKET_BYTES, Packet, QueueDescriptor, QueueLook, QueueProgress,
+    QueueState, QueueStatus, RECORD_RING_CAPACITY, RingControl, SLICE_SLOTS, SliceArgs,
+    SliceReason, SliceResult, StallKind,
 };
 use native_fence::vulkan::shaders;
 use support::glsl::Abi;

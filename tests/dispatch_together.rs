@@ -72,11 +72,18 @@ fn hq_08_packets_of_many_queues_run_together_and_once() {
         let kernel = device.create_kernel(add_words_together()).unwrap();
         let gate = device.create_fence(0).unwrap();
         // One to seven workgroups.
-        let mut adders = behind(&gate, &device, (0..QUEUES).map(|number| number % 7 * 64 + 1));
+        let mut adders = behind(
+            &gate,
+            &device,
+            (0..QUEUES).map(|number| number % 7 * 64 + 1),
+        );
         let values: Vec<_> = (0..)
             .zip(&mut adders)
             .map(|(number, adder)| {
-                adder.add(&kernel, number).add(&kernel, 1000).add(&kernel, 1);
+                adder
+                    .add(&kernel, number)
+                    .add(&kernel, 1000)
+                    .add(&kernel, 1);
                 adder.submit()
             })
             .collect();
@@ -113,7 +120,11 @@ fn hq_08_what_is_ready_together_is_one_dispatch() {
             adders.iter().zip(values).map(count).max().unwrap()
         };
         // They are ready at a time if the engine looks at them then: it may come in the midst of the signal, once.
-        assert!((0..20).map(|_| most()).any(|workgroups| workgroups > QUEUES as u64 / 2));
+        assert!(
+            (0..20)
+                .map(|_| most())
+                .any(|workgroups| workgroups > QUEUES as u64 / 2)
+        );
     });
 }
 
@@ -151,7 +162,10 @@ fn hq_08_processes_and_kernels_take_turns() {
         for ((adder, _), value) in adders.iter().zip(values) {
             adder.ended(value, PACKETS);
         }
-        assert!(behind > PACKETS / 8, "{behind} of {PACKETS} were executed meanwhile");
+        assert!(
+            behind > PACKETS / 8,
+            "{behind} of {PACKETS} were executed meanwhile"
+        );
     });
 }
 
@@ -169,7 +183,11 @@ fn hq_08_packets_of_many_workgroups_and_of_none() {
         // 0 in y; and 41 · 41 · 41.
         counts.write(0, &[5, 7, 41 | 41 << 32, 41]);
         let mut adders = behind(&gate, &device, [64, 70_000 * 64, 64]);
-        let groups = [Groups::Indirect(&counts, 0), Groups::Indirect(&counts, 16), [1; 3].into()];
+        let groups = [
+            Groups::Indirect(&counts, 0),
+            Groups::Indirect(&counts, 16),
+            [1; 3].into(),
+        ];
         let fill = |(adder, groups): (&mut Adder, Groups<'_>)| {
             for _ in 0..3 {
                 let sums = sums(&adder.memory, &adder.memory, 1);
@@ -183,7 +201,11 @@ fn hq_08_packets_of_many_workgroups_and_of_none() {
             adder.queue.progress_fence().wait(value, LONG).unwrap();
             words(&adder.memory)
         };
-        assert_eq!(of(&adders[0], values[0]), [0; 64], "nothing runs where there are no workgroups");
+        assert_eq!(
+            of(&adders[0], values[0]),
+            [0; 64],
+            "nothing runs where there are no workgroups"
+        );
         assert_eq!(of(&adders[2], values[2]), [3; 64]);
         let many = of(&adders[1], values[1]);
         let invocations = 41 * 41 * 41 * 64;
@@ -212,7 +234,9 @@ fn hq_08_what_an_interrupt_keeps_back_runs_later() {
                 adder.submit()
             };
             let values: Vec<_> = adders.iter_mut().map(fill).collect();
-            signals.submit(CommandList::new().signal(&fence, value)).unwrap();
+            signals
+                .submit(CommandList::new().signal(&fence, value))
+                .unwrap();
             armed.wait(LONG).unwrap();
             sum += 3;
             for (adder, value) in adders.iter().zip(values) {

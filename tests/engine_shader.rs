@@ -105,7 +105,10 @@ fn lanes_meet_around_each_execution_and_after_each_part() {
         // (Those of a dispatch are read in the execution.)
         let read = places(&events, |e| e.is(Kind::Load, "Packet.destination_offset"));
         assert!(read.iter().any(|at| *at < first));
-        assert!(read.iter().all(|at| *at < first || part < *at && *at < second));
+        assert!(
+            read.iter()
+                .all(|at| *at < first || part < *at && *at < second)
+        );
         let done = places(&events, |e| e.is(Kind::Modify, "s_job_shares"));
         assert!(!done.is_empty() && done.iter().all(|at| first < *at && *at < part));
     });

@@ -13,14 +13,7 @@ fn printed(example: &str) -> Option<String> {
     engines::shader()?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into());
     let output = Command::new(cargo)
-        .args([
-            "run",
-            "--quiet",
-            "--locked",
-            "--all-features",
-            "--example",
-            example,
-        ])
+        .args(["run", "--quiet", "--locked", "--example", example])
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")))
         .output()
         .unwrap();

@@ -29,8 +29,8 @@ mod slice;
 pub mod wddm;
 
 pub use dispatch::{
-    Dispatch, DispatchBlock, DispatchJob, DispatchRecord, DispatchRound, KernelDetail, KernelJob, MAX_JOBS,
-    MAX_KERNELS, QueueLook,
+    Dispatch, DispatchBlock, DispatchJob, DispatchRecord, DispatchRound, KernelDetail, KernelJob,
+    MAX_JOBS, MAX_KERNELS, QueueLook,
 };
 pub use doorbell::{Doorbell, DoorbellStatus};
 pub use engine_control::EngineControl;

@@ -173,7 +173,9 @@ impl Kernels {
 
     /// Slots up to the last that is taken.
     pub(super) fn slots(&self) -> u64 {
-        self.iter().last().map_or(0, |(slot, _)| u64::from(slot) + 1)
+        self.iter()
+            .last()
+            .map_or(0, |(slot, _)| u64::from(slot) + 1)
     }
 
     /// Whether there are none.

@@ -138,7 +138,11 @@ impl Chains {
     const WORD_BYTES: u64 = WORDS * 8;
 
     pub(super) fn new(device: &Arc<Device>, count: u64, passes: u64) -> anyhow::Result<Self> {
-        let mapping = Region::new("chains", count * (Self::WORD_BYTES + u64::from(PARAMETER_BYTES)))?.map()?;
+        let mapping = Region::new(
+            "chains",
+            count * (Self::WORD_BYTES + u64::from(PARAMETER_BYTES)),
+        )?
+        .map()?;
         let block = Block::whole(&mapping);
         let import = Arc::new(RegionImport::new(device, &mapping)?);
         for chain in 0..count {

@@ -8,8 +8,9 @@ use super::lane::{Globals, Lane, NO_QUEUE, Shared};
 use super::resolve::handle_fault;
 use super::violation::Checked;
 use crate::abi::{
-    Dispatch, EngineControl, EngineReport, FaultCode, HandleAccess, LocalHandle, MAX_JOBS, MAX_KERNELS,
-    Opcode, PACKET_BYTES, Packet, QueueDescriptor, QueueState, QueueStatus, SliceReason,
+    Dispatch, EngineControl, EngineReport, FaultCode, HandleAccess, LocalHandle, MAX_JOBS,
+    MAX_KERNELS, Opcode, PACKET_BYTES, Packet, QueueDescriptor, QueueState, QueueStatus,
+    SliceReason,
 };
 use crate::sync::plain::lock;
 
@@ -73,7 +74,11 @@ pub(super) fn forget_names(g: &Globals<'_>) -> Checked<()> {
 pub(super) fn end_round(g: &Globals<'_>, s: &Shared, end: SliceReason) -> Checked<u64> {
     let goes = g.releases(s, end);
     let mut table = lock(&s.table);
-    let jobs = if goes { std::mem::take(&mut table.jobs) } else { Vec::new() };
+    let jobs = if goes {
+        std::mem::take(&mut table.jobs)
+    } else {
+        Vec::new()
+    };
     let turn = table.turn(goes);
     *table = DispatchTable::favouring(turn.map(|descriptor| (descriptor, 0)));
     drop(table);
@@ -180,7 +185,11 @@ impl Lane<'_> {
                 return Ok(false);
             }
         };
-        let groups: u64 = wanted.groups.iter().map(|groups| u64::from(*groups)).product();
+        let groups: u64 = wanted
+            .groups
+            .iter()
+            .map(|groups| u64::from(*groups))
+            .product();
         let alone = !wanted.finds_job || groups > u64::from(Dispatch::MOST_GROUPS);
         let bringer = Bringer {
             ordinal: self.q.ordinal,

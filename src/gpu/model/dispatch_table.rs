@@ -20,7 +20,10 @@ pub(in crate::gpu) struct Job {
 impl Job {
     /// Its workgroups.
     pub(in crate::gpu) fn workgroups(&self) -> u64 {
-        self.groups.iter().map(|groups| u64::from(*groups)).product()
+        self.groups
+            .iter()
+            .map(|groups| u64::from(*groups))
+            .product()
     }
 }
 

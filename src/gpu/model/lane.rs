@@ -119,7 +119,11 @@ impl Shared {
             job: plain::Mutex::default(),
             job_shares: PlainWord::default(),
             staller: PlainWord::default(),
-            next_look: words().into_iter().zip(words()).map(|(va, value)| [va, value]).collect(),
+            next_look: words()
+                .into_iter()
+                .zip(words())
+                .map(|(va, value)| [va, value])
+                .collect(),
             table: plain::Mutex::default(),
             released: plain::Mutex::default(),
         }

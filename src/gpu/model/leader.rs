@@ -4,18 +4,18 @@
 //! posts, and votes for an end.
 
 use super::adopt::adopt;
-use super::dispatch_table::DispatchTable;
 use super::dispatch::{DISPATCH_PASSES, DISPATCH_PATIENCE, ROUND_PASSES, end_round, forget_names};
+use super::dispatch_table::DispatchTable;
 use super::lane::{Globals, Lane, RAISES, Shared};
 use super::raise::store_record;
 use super::stall::begin_stalls;
 use super::transfer::NO_CLAIM;
 use super::violation::Checked;
-use crate::sync::plain::lock;
 use crate::abi::{
     Delivery, EngineControl, EngineReport, InterruptRecord, MAILBOX_CAPACITY, RECORD_RING_CAPACITY,
     SliceArgs, SliceReason, SliceResult,
 };
+use crate::sync::plain::lock;
 
 /// Posts taken in one control part.
 const ADOPTIONS: u32 = 32;
@@ -274,10 +274,7 @@ impl<'a> Leader<'a> {
             SliceReason::Request
         } else if stands_at_transfer {
             SliceReason::Transfer
-        } else if stands_at_dispatch
-            && !held_back
-            && !(g.dispatches && spent && g.round != 0)
-        {
+        } else if stands_at_dispatch && !held_back && !(g.dispatches && spent && g.round != 0) {
             SliceReason::Dispatch
         } else if found_nothing && (spent || ticks - self.last_step >= self.window) {
             SliceReason::Idle
@@ -308,7 +305,12 @@ impl<'a> Leader<'a> {
     }
 
     /// The slice's result, after the lane's queue is saved.
-    pub(super) fn end(&mut self, lane: &mut Lane<'_>, slot: u64, reason: SliceReason) -> Checked<()> {
+    pub(super) fn end(
+        &mut self,
+        lane: &mut Lane<'_>,
+        slot: u64,
+        reason: SliceReason,
+    ) -> Checked<()> {
         let (g, s) = (self.g, self.s);
         let report = g.report_va;
         // A loop that the driver cut left records unpublished: the next slice's control part

@@ -8,17 +8,17 @@
 //! meet by themselves then; in [`run_lane`] each lane is a thread, as loom needs it.
 
 use super::clock::Ticks;
-use super::lane::{Globals, Lane, PacketRegisters, QueueRegisters, RAISES, Resolved, Shared};
 use super::dispatch::begin_round;
+use super::lane::{Globals, Lane, PacketRegisters, QueueRegisters, RAISES, Resolved, Shared};
 use super::leader::Leader;
 use super::meeting::Meeting;
 use super::transfer::NO_CLAIM;
 use super::violation::Checked;
-use crate::sync::plain::lock;
 use crate::abi::{
     EngineControl, EngineReport, MAX_HW_QUEUES, QueueDescriptor, SLICE_SLOTS, SliceArgs,
     SliceReason, SliceResult,
 };
+use crate::sync::plain::lock;
 
 impl Globals<'_> {
     /// What every invocation reads first, of the slice whose arguments lie in slot `slot`.
@@ -246,7 +246,7 @@ pub(in crate::gpu) fn run_lane(
     if g.dispatches {
         if id == 0 {
             begin_round(g, s)?;
-            }
+        }
         meeting.meet()?;
     }
     lane.begin_queue()?;

@@ -338,7 +338,11 @@ impl Lane<'_> {
         }
         self.fruitless = if takes { 0 } else { self.fruitless + 1 };
         // A lane that raised lets the slice end as soon as its queue stands still.
-        let patience = if self.i.is_empty() { self.g.patience() } else { 1 };
+        let patience = if self.i.is_empty() {
+            self.g.patience()
+        } else {
+            1
+        };
         Ok(!self.holding && self.fruitless < patience)
     }
 
@@ -349,9 +353,8 @@ impl Lane<'_> {
         self.fruitless = 0;
         self.rounds = 0;
         self.i.clear();
-        self.holding = self.q.ordinal == NO_QUEUE
-            || self.q.status == QueueStatus::Faulted
-            || self.q.stands;
+        self.holding =
+            self.q.ordinal == NO_QUEUE || self.q.status == QueueStatus::Faulted || self.q.stands;
         self.leaves = false;
         Ok(())
     }

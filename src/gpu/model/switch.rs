@@ -194,9 +194,8 @@ impl Lane<'_> {
 
     /// At the end of an execution: tells whether the lane can do more, beside what stands at dispatches.
     pub(super) fn tell_of_more(&self) -> Checked<()> {
-        let own = self.q.ordinal != NO_QUEUE
-            && self.q.status == QueueStatus::Ready
-            && !self.q.stands;
+        let own =
+            self.q.ordinal != NO_QUEUE && self.q.status == QueueStatus::Ready && !self.q.stands;
         if own || self.places > 1 && self.other()?.is_some() {
             lock(&self.s.table).more = true;
         }

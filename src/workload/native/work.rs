@@ -35,7 +35,10 @@ impl Work {
     /// Memory, fences or queues could not be made, or the driver does not take the kernel.
     pub fn new(adapter: Adapter, form: WorkForm, passes: u64) -> anyhow::Result<Self> {
         let device = adapter.create_device();
-        let kernel = device.create_kernel(KernelCode::new(shaders::WORK_TOGETHER.words, work::PARAMETER_BYTES)?)?;
+        let kernel = device.create_kernel(KernelCode::new(
+            shaders::WORK_TOGETHER.words,
+            work::PARAMETER_BYTES,
+        )?)?;
         let chain = |_| -> anyhow::Result<_> {
             Ok(Chain {
                 words: device.create_allocation(WORDS * 8)?,
@@ -90,8 +93,11 @@ impl Runner for Work {
                     .word(self.passes)
                     .word(work::FACTOR);
                 let list = &mut chain.lists[own];
-                list.wait(&chain.fences[1 - own], first + link)
-                    .dispatch(&self.kernel, [1, 1, 1], &parameters)?;
+                list.wait(&chain.fences[1 - own], first + link).dispatch(
+                    &self.kernel,
+                    [1, 1, 1],
+                    &parameters,
+                )?;
                 list.signal(&chain.fences[own], first + link + 1);
             }
         }

@@ -63,10 +63,13 @@ impl Work {
         let first = (self.batch - 1) * self.form.links();
         let links = &self.links;
         let of_link = |before: u64| {
-            let ends = move |(commands, timeline)| (commands, (timeline, before), (timeline, before + 1));
+            let ends =
+                move |(commands, timeline)| (commands, (timeline, before), (timeline, before + 1));
             links.iter().map(move |link| ends((&link.0, &link.1)))
         };
-        let all: Vec<_> = (first..first + self.form.links()).flat_map(of_link).collect();
+        let all: Vec<_> = (first..first + self.form.links())
+            .flat_map(of_link)
+            .collect();
         let list: Vec<_> = all
             .iter()
             .map(|(commands, wait, signal)| Submission {
