@@ -33,6 +33,8 @@
 
 #[cfg(not(loom))]
 mod adapter;
+#[cfg(not(loom))]
+mod place;
 mod sync;
 
 pub mod abi;
