@@ -213,6 +213,11 @@ impl Program {
         .unwrap();
     }
 
+    /// What keeps all that the program made.
+    pub(crate) fn kept(&self) -> Arc<Handles> {
+        Arc::clone(self.handles())
+    }
+
     /// Whether nothing but the program uses the device.
     pub(crate) fn is_alone(&self) -> bool {
         Arc::strong_count(self.handles()) == 1
