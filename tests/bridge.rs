@@ -5,6 +5,7 @@
 mod support {
     pub(crate) mod engines;
     pub(crate) mod respawned;
+    pub(crate) mod thread_switches;
     pub(crate) mod until;
     pub(crate) mod vulkan_program;
 }
@@ -13,13 +14,12 @@ use ash::vk;
 use native_fence::beside::{AskError, CrossingError, FenceToTimeline, TimelineToFence};
 use native_fence::vulkan::{Device, DeviceLoss, Timeline};
 use native_fence::{Adapter, AdapterOptions, CommandList, Fence, SignalError, WaitError};
-use std::collections::BTreeMap;
-use std::fs;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 use support::engines::{patient, shader};
 use support::respawned;
+use support::thread_switches::{all_sleep, stays_quiet, switches, until_quiet};
 use support::until::{LONG, until};
 use support::vulkan_program::Program;
 
@@ -70,31 +70,6 @@ impl Sides {
         let end = queue.submit(CommandList::new().signal(&self.fence, value));
         queue.progress_fence().wait(end.unwrap(), LONG).unwrap();
     }
-}
-
-/// How often each thread of a name was put on a processor, by its number.
-fn switches(of: &str) -> BTreeMap<String, u64> {
-    let mut threads = BTreeMap::new();
-    for task in fs::read_dir("/proc/self/task").unwrap() {
-        let path = task.unwrap().path();
-        let name = fs::read_to_string(path.join("comm")).unwrap_or_default();
-        if name.trim() == of {
-            let status = fs::read_to_string(path.join("status")).unwrap();
-            let switches = status
-                .lines()
-                .filter_map(|line| line.split_once("ctxt_switches:"))
-                .map(|(_, count)| count.trim().parse::<u64>().unwrap());
-            threads.insert(path.display().to_string(), switches.sum());
-        }
-    }
-    threads
-}
-
-fn all_sleep(of: &str) -> bool {
-    switches(of).keys().all(|thread| {
-        let stat = fs::read_to_string(format!("{thread}/stat")).unwrap_or_default();
-        stat.rsplit(") ").next().unwrap().starts_with('S')
-    })
 }
 
 /// NF-04: each value that is asked for is a waiter of the fence, and none is left where nothing is: not after it was
@@ -194,15 +169,9 @@ fn hq_09_a_bridge_wakes_nobody() {
     assert!(switches(BRIDGE).is_empty());
     let quiet = |what: &str| {
         let slices = || sides.adapter.node_counters().slices;
-        let mut before = BTreeMap::new();
-        until("the thread has come to sleep", || {
-            let last = std::mem::replace(&mut before, switches(BRIDGE));
-            thread::sleep(Duration::from_millis(20));
-            all_sleep(BRIDGE) && last == before
-        });
+        until_quiet(BRIDGE);
         let submitted = slices();
-        thread::sleep(Duration::from_millis(500));
-        assert_eq!(switches(BRIDGE), before, "{what}");
+        stays_quiet(BRIDGE, what);
         assert_eq!(slices(), submitted, "{what}");
     };
     let carried = back.signal_after(1, 1).unwrap();

@@ -20,7 +20,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("kmd", &["abi", "shared", "gpu"]),
     ("os", &["abi", "shared", "kmd", "trace"]),
     ("umd", &["abi", "shared", "os"]),
-    ("beside", &["vulkan", PUBLIC]),
+    ("beside", &["os", "vulkan", PUBLIC]),
     ("trace", &["abi"]),
     ("workload", &["umd", PUBLIC]),
     ("capi", &["abi", "os", "umd", "vulkan", PUBLIC]),

@@ -5,6 +5,9 @@
 //! carries nothing across by itself, so a thread of the host does, and only where somebody asked: each value is asked
 //! for by a call, and between such calls nothing waits, polls or wakes.
 //!
+//! A program's own command buffers signal a native fence, and make work conditional on one, by what an
+//! [`EnrolledFence`] records into them.
+//!
 //! The timelines are of a device that the program handed over ([`crate::vulkan::Device::import`]) or of one of this
 //! library's; the fences may be of any adapter. Work that waits for a timeline stands in the way of what was submitted
 //! behind it to the same `VkQueue`: engines that are to signal the fence must not be there.
@@ -12,12 +15,15 @@
 #![forbid(unsafe_code)]
 
 mod crossing;
+mod enrolled_fence;
 mod fence_to_timeline;
 mod forward;
 mod timeline_to_fence;
 mod wait_task;
+mod watch;
 
 pub use crossing::{Crossing, CrossingError};
+pub use enrolled_fence::{EnrolError, EnrolledFence};
 pub use fence_to_timeline::FenceToTimeline;
 pub use forward::AskError;
 pub use timeline_to_fence::TimelineToFence;

@@ -42,6 +42,7 @@ mod instance;
 mod memory_providers;
 mod native_fence_support;
 mod opening;
+mod program_commands;
 mod program_device;
 mod promises;
 mod queue;
@@ -57,7 +58,10 @@ pub mod validation;
 
 pub use adapter_info::{AdapterInfo, AdapterKind, Driver, Heap, MemoryType};
 pub use at_exit::{Alive, EndsAtExit, InVulkan, at_exit};
-pub use barrier::{Accesses, Barrier, COPY_END, SLICE_BEGIN, SLICE_END, Stages, TRANSFER_ORDER};
+pub use barrier::{
+    Accesses, Barrier, COPY_END, ENROLLED_BEGIN, ENROLLED_CONDITION_END, ENROLLED_SIGNAL_END,
+    SLICE_BEGIN, SLICE_END, Stages, TRANSFER_ORDER,
+};
 pub use bring_up_error::BringUpError;
 pub use buffer::{Buffer, BufferError, Home};
 pub use choice::{ChoiceError, choose, in_order_of_preference};
@@ -77,6 +81,7 @@ pub use memory_providers::{
     MemoryError, MemoryOptions, MemoryPlacement, SystemMemory, TrialError, memory_providers,
 };
 pub use native_fence_support::{Gap, Need, gaps, has_command_engines, has_native_fences};
+pub use program_commands::ProgramCommands;
 pub use program_device::{DeviceImportError, ProgramDevice, ProgramQueue};
 pub use queue::Queue;
 pub use queue_lock::QueueLock;

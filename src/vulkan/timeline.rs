@@ -244,6 +244,12 @@ impl Timeline {
         }
     }
 
+    /// The semaphore, to be named in a program's own submissions. It is the timeline's: valid while that is.
+    #[must_use]
+    pub fn semaphore(&self) -> vk::Semaphore {
+        self.0.raw
+    }
+
     pub(super) fn raw(&self) -> vk::Semaphore {
         self.0.raw
     }

@@ -57,6 +57,27 @@ pub(crate) struct Program {
     pub(crate) lock: Arc<Mutex<()>>,
     pool: vk::CommandPool,
     semaphores: Mutex<Vec<vk::Semaphore>>,
+    buffers: Mutex<Vec<(vk::Buffer, vk::DeviceMemory)>>,
+    pipelines: Mutex<Vec<(vk::Pipeline, vk::PipelineLayout)>>,
+}
+
+/// A buffer of the program's, which it maps.
+pub(crate) struct Words {
+    pub(crate) buffer: vk::Buffer,
+    pub(crate) address: u64,
+    mapped: *mut u32,
+}
+
+impl Words {
+    /// Stores a word of 32 bits.
+    pub(crate) fn put(&self, index: usize, word: u32) {
+        unsafe { self.mapped.add(index).write_volatile(word) };
+    }
+
+    /// Loads one.
+    pub(crate) fn get(&self, index: usize) -> u32 {
+        unsafe { self.mapped.add(index).read_volatile() }
+    }
 }
 
 impl Program {
@@ -95,6 +116,8 @@ impl Program {
             lock: Arc::default(),
             pool,
             semaphores: Mutex::default(),
+            buffers: Mutex::default(),
+            pipelines: Mutex::default(),
         }
     }
 
@@ -213,6 +236,74 @@ impl Program {
         .unwrap();
     }
 
+    /// 4 KiB, mapped.
+    pub(crate) fn words(&self) -> Words {
+        let handles = self.handles();
+        let usage = vk::BufferUsageFlags::STORAGE_BUFFER
+            | vk::BufferUsageFlags::INDIRECT_BUFFER
+            | vk::BufferUsageFlags::SHADER_DEVICE_ADDRESS;
+        let info = vk::BufferCreateInfo::default().size(4096).usage(usage);
+        let buffer = unsafe { handles.device.create_buffer(&info, None) }.unwrap();
+        let needs = unsafe { handles.device.get_buffer_memory_requirements(buffer) };
+        let types = unsafe {
+            let instance = &handles.instance;
+            instance.get_physical_device_memory_properties(handles.physical)
+        };
+        let wanted = vk::MemoryPropertyFlags::HOST_VISIBLE | vk::MemoryPropertyFlags::HOST_COHERENT;
+        let is_it = |(index, kind): &(u32, &vk::MemoryType)| {
+            needs.memory_type_bits >> index & 1 != 0 && kind.property_flags.contains(wanted)
+        };
+        let mut types = (0..).zip(types.memory_types_as_slice());
+        let (memory_type, _) = types.find(is_it).unwrap();
+        let mut flags =
+            vk::MemoryAllocateFlagsInfo::default().flags(vk::MemoryAllocateFlags::DEVICE_ADDRESS);
+        let info = vk::MemoryAllocateInfo::default()
+            .allocation_size(needs.size)
+            .memory_type_index(memory_type)
+            .push_next(&mut flags);
+        let memory = unsafe { handles.device.allocate_memory(&info, None) }.unwrap();
+        self.buffers.lock().unwrap().push((buffer, memory));
+        let none = vk::MemoryMapFlags::empty();
+        unsafe {
+            handles
+                .device
+                .bind_buffer_memory(buffer, memory, 0)
+                .unwrap();
+            let mapped = handles.device.map_memory(memory, 0, vk::WHOLE_SIZE, none);
+            let info = vk::BufferDeviceAddressInfo::default().buffer(buffer);
+            Words {
+                buffer,
+                address: handles.device.get_buffer_device_address(&info),
+                mapped: mapped.unwrap().cast(),
+            }
+        }
+    }
+
+    /// A pipeline of a kernel that takes one address as push constant, and its layout.
+    pub(crate) fn kernel(&self, code: &[u32]) -> (vk::Pipeline, vk::PipelineLayout) {
+        let device = self.device();
+        let ranges = [vk::PushConstantRange::default()
+            .stage_flags(vk::ShaderStageFlags::COMPUTE)
+            .size(8)];
+        let layout = vk::PipelineLayoutCreateInfo::default().push_constant_ranges(&ranges);
+        let layout = unsafe { device.create_pipeline_layout(&layout, None) }.unwrap();
+        let module = vk::ShaderModuleCreateInfo::default().code(code);
+        let module = unsafe { device.create_shader_module(&module, None) }.unwrap();
+        let stage = vk::PipelineShaderStageCreateInfo::default()
+            .stage(vk::ShaderStageFlags::COMPUTE)
+            .module(module)
+            .name(c"main");
+        let infos = [vk::ComputePipelineCreateInfo::default()
+            .stage(stage)
+            .layout(layout)];
+        let cache = vk::PipelineCache::null();
+        let made = unsafe { device.create_compute_pipelines(cache, &infos, None) };
+        unsafe { device.destroy_shader_module(module, None) };
+        let kernel = (made.unwrap()[0], layout);
+        self.pipelines.lock().unwrap().push(kernel);
+        kernel
+    }
+
     /// What keeps all that the program made.
     pub(crate) fn kept(&self) -> Arc<Handles> {
         Arc::clone(self.handles())
@@ -238,6 +329,14 @@ impl Drop for Program {
             handles.device.queue_wait_idle(self.queue).unwrap();
             for semaphore in self.semaphores.lock().unwrap().drain(..) {
                 handles.device.destroy_semaphore(semaphore, None);
+            }
+            for (pipeline, layout) in self.pipelines.lock().unwrap().drain(..) {
+                handles.device.destroy_pipeline(pipeline, None);
+                handles.device.destroy_pipeline_layout(layout, None);
+            }
+            for (buffer, memory) in self.buffers.lock().unwrap().drain(..) {
+                handles.device.destroy_buffer(buffer, None);
+                handles.device.free_memory(memory, None);
             }
             handles.device.destroy_command_pool(self.pool, None);
         }

@@ -154,6 +154,16 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/enrolled_condition.comp")) == 0x86bb_94c3_033c_e19b,
+    "shader source enrolled_condition.comp changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/enrolled_signal.comp")) == 0xc2c1_9536_7b17_5c93,
+    "shader source enrolled_signal.comp changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
     fnv1a(include_bytes!("../../../shaders/long_kernel.comp")) == 0x3e21_c576_d825_5ff8,
     "shader source long_kernel.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
@@ -241,6 +251,28 @@ pub static ENGINE: Shader = Shader {
 };
 
 const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/enrolled_condition.spv")) == 0x8804_67c6_75b7_4643,
+    "spv/enrolled_condition.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/enrolled_condition.comp`.
+pub static ENROLLED_CONDITION: Shader = Shader {
+    name: "enrolled_condition",
+    words: &words::<513>(include_bytes!("../../../shaders/spv/enrolled_condition.spv")),
+};
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/enrolled_signal.spv")) == 0xdba4_d633_b43e_6c1a,
+    "spv/enrolled_signal.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/enrolled_signal.comp`.
+pub static ENROLLED_SIGNAL: Shader = Shader {
+    name: "enrolled_signal",
+    words: &words::<293>(include_bytes!("../../../shaders/spv/enrolled_signal.spv")),
+};
+
+const _: () = assert!(
     fnv1a(include_bytes!("../../../shaders/spv/long_kernel.spv")) == 0xfa83_d2c0_0f86_a2df,
     "spv/long_kernel.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
@@ -263,4 +295,4 @@ pub static SPIN: Shader = Shader {
 };
 
 /// Every shader of this table.
-pub static ALL: &[&Shader] = &[&ADD_WORDS, &BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_STORE, &BARE_STORE_NARROW, &ENGINE, &LONG_KERNEL, &SPIN];
+pub static ALL: &[&Shader] = &[&ADD_WORDS, &BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_STORE, &BARE_STORE_NARROW, &ENGINE, &ENROLLED_CONDITION, &ENROLLED_SIGNAL, &LONG_KERNEL, &SPIN];
