@@ -9,7 +9,7 @@ mod support {
 use ash::{ext, khr, vk};
 use native_fence::gpu::EngineUnit;
 use native_fence::vulkan::{
-    DeviceImportError, DeviceNeeds, Need, ProgramQueue, QueueLock, Timeline,
+    DeviceImportError, DeviceLoss, DeviceNeeds, Need, ProgramQueue, QueueLock, Timeline,
 };
 use native_fence::{Adapter, AdapterOptions, CommandList, OpenError, TdrPolicy};
 use std::sync::Arc;
@@ -112,6 +112,38 @@ fn giving_a_queue_back_waits_for_nothing_of_the_programs() {
     assert!(device.queue(0).is_some());
     assert_eq!(program.value(end), 0);
     program.signal(gate, 1);
+    assert!(program.wait(end, 1));
+}
+
+/// An engine that is lost with the program's device has its place taken by one on a device of its own; of the
+/// program's nothing is kept.
+#[test]
+fn an_engine_that_is_lost_with_the_programs_device_is_recovered_from() {
+    let program = Program::new();
+    let loss = DeviceLoss::new();
+    let queue = ProgramQueue::in_turns(program.queue, program.family, program.lock.clone());
+    let device = program.try_hand_over(vec![queue], Some(Arc::clone(&loss)));
+    let device = device.unwrap();
+    let adapter = Adapter::open_on_device(&device, &patient()).unwrap();
+    drop(device);
+    fences_pass(&adapter);
+    let lost = adapter.create_device();
+    let (fence, mut queue) = (
+        lost.create_fence(0).unwrap(),
+        lost.create_hw_queue().unwrap(),
+    );
+    loss.lose();
+    // It may be lost before this is submitted, or with it.
+    let _submitted = queue.submit(CommandList::new().signal(&fence, 1));
+    until("another engine has its place", || {
+        adapter.node_counters().resets == 1
+    });
+    fences_pass(&adapter);
+    drop((fence, queue, lost, adapter));
+    until("the program has its device alone", || program.is_alone());
+    // It was lost for this library alone.
+    let end = program.timeline(0);
+    program.submit(&[], &[], &[(end, 1)]);
     assert!(program.wait(end, 1));
 }
 
