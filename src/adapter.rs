@@ -5,13 +5,14 @@
 
 use crate::gpu::{
     CommandEngine, Crowd, Engine, EngineCaps, EngineUnit, EngineUnitError, Injection, Node,
-    NodeCounters, NodePolicy, ProcessEngine, ProcessError, ShaderEngine, ShaderTuning, SharedQueue,
+    NodeCounters, NodePolicy, ProcessEngine, ProcessError, ShaderEngine, ShaderTuning,
     SpareEngines, SparePolicy, engine_program,
 };
 use crate::kmd::{CommandDriver, Ddi, Driver, DriverOptions};
 use crate::os::{self, Features, FenceMemory, TdrPolicy, Tracing};
+use crate::place::{Opened, Place};
 use crate::shared::{NoLocalMemory, Providers};
-use crate::sync::{Arc, lock};
+use crate::sync::Arc;
 use crate::umd::Device;
 use crate::vulkan::{
     self, AdapterInfo, Instance, InstanceOptions, MemoryOptions, MemoryPlacement, SystemMemory,
@@ -44,6 +45,12 @@ pub enum OpenError {
     /// The engine could not be made.
     #[error("the engine could not be made: {0}")]
     Engine(String),
+    /// Engines on a program's device are queues of it.
+    #[error(
+        "engines on a program's device are queues of it, and no {} each: leave the unit open, or open the \
+         adapter by its name", .0.name()
+    )]
+    UnitOfProgram(EngineUnit),
 }
 
 /// What executes the packets of an adapter.
@@ -115,54 +122,15 @@ impl Default for AdapterOptions {
     }
 }
 
-/// What engines of this process are made of.
-struct Opened {
-    queues: Vec<SharedQueue>,
-    /// Of the first queue.
-    device: Arc<vulkan::Device>,
-    providers: Arc<Providers>,
-}
-
-impl Opened {
-    /// A queue for each engine, and memory that works with them.
-    fn by(
-        instance: &Arc<Instance>,
-        info: &AdapterInfo,
-        options: &AdapterOptions,
-    ) -> Result<Self, OpenError> {
-        let unit = unit_of(info, options);
-        let (nodes, injection) = (options.nodes.get(), options.injection.as_deref());
-        let queues =
-            unit.open_lossy_queues(instance, info, nodes, options.validation, injection)?;
-        let first = queues.first().ok_or(EngineUnitError::NoQueue)?;
-        let device = Arc::clone(lock(first).device());
-        let providers = vulkan::memory_providers(instance, &device, options.memory)?;
-        Ok(Self {
-            queues,
-            device,
-            providers: Arc::new(providers),
-        })
-    }
-}
-
-fn unit_of(info: &AdapterInfo, options: &AdapterOptions) -> EngineUnit {
-    let unit = options.unit;
-    unit.unwrap_or_else(|| EngineUnit::default_for(info))
-}
-
 /// Engines, and what makes the next one of their kind, or says as a sentence why not.
 type Engines = (Vec<Box<dyn Engine>>, Box<MakeSpare>);
 type MakeSpare = dyn Fn() -> Result<Box<dyn Engine>, String> + Send + Sync;
 
 /// Engines of this process.
-fn engines_here(
-    instance: &Arc<Instance>,
-    info: &AdapterInfo,
-    options: &AdapterOptions,
-) -> Result<Engines, OpenError> {
+fn engines_here(place: Place<'_>, options: &AdapterOptions) -> Result<Engines, OpenError> {
     let Opened {
         queues, providers, ..
-    } = Opened::by(instance, info, options)?;
+    } = Opened::at(place, options)?;
     let engines = queues
         .into_iter()
         .zip(0..)
@@ -178,7 +146,8 @@ fn engines_here(
             Ok(Box::new(engine.with_providers(&providers)))
         })
         .collect::<Result<_, _>>()?;
-    let (info, validation, tuning) = (info.clone(), options.validation, options.tuning);
+    let info = place.info().clone();
+    let (validation, tuning) = (options.validation, options.tuning);
     let injection = options.injection.clone();
     let spare = move || {
         spare_engine(&info, &providers, validation, tuning, injection.as_ref())
@@ -283,18 +252,44 @@ impl Adapter {
         info: &AdapterInfo,
         options: &AdapterOptions,
     ) -> Result<Self, OpenError> {
+        Self::open_at(Place::Anew(instance, info), options)
+    }
+
+    /// Opens an adapter on a device that the program made for itself ([`vulkan::Device::import`]): its engines are
+    /// the queues that were handed over, by turns where they are fewer, and everything that they execute runs on
+    /// that device.
+    ///
+    /// An engine that is given up, or lost with the device, has its place taken by one on a device of its own, where
+    /// recovery is on ([`TdrPolicy`]): the program's device is not made anew.
+    ///
+    /// # Errors
+    /// [`OpenError`], each with what to do. No queue is left where none was handed over, or another adapter has
+    /// them.
+    pub fn open_on_device(
+        device: &Arc<vulkan::Device>,
+        options: &AdapterOptions,
+    ) -> Result<Self, OpenError> {
+        vulkan::choose(
+            std::slice::from_ref(device.adapter()),
+            options.device.as_deref(),
+        )?;
+        Self::open_at(Place::On(device), options)
+    }
+
+    fn open_at(place: Place<'_>, options: &AdapterOptions) -> Result<Self, OpenError> {
+        let info = place.info();
         let missing: Vec<String> = vulkan::gaps(info)
             .into_iter()
             .map(|gap| gap.sentence.to_string())
             .collect();
         if !missing.is_empty() || options.engine == EngineKind::CommandBuffers {
-            return Self::without_native_fences(instance, info, &missing, options);
+            return Self::without_native_fences(place, &missing, options);
         }
-        let unit = unit_of(info, options);
+        let unit = place.unit(options)?;
         let (engines, spare) = match unit {
             EngineUnit::Process => engines_in_processes(info, options)?,
             EngineUnit::Queue | EngineUnit::Device | EngineUnit::Instance => {
-                engines_here(instance, info, options)?
+                engines_here(place, options)?
             }
         };
         let room = unit.room(info, options.nodes.get());
@@ -330,11 +325,11 @@ impl Adapter {
     }
 
     fn without_native_fences(
-        instance: &Arc<Instance>,
-        info: &AdapterInfo,
+        place: Place<'_>,
         missing: &[String],
         options: &AdapterOptions,
     ) -> Result<Self, OpenError> {
+        let info = place.info();
         let gap = format!("{} lacks what they need: {}", info.name, missing.join(" "));
         let driver = DriverOptions {
             without_native_fences: (!missing.is_empty()).then_some(gap),
@@ -344,14 +339,13 @@ impl Adapter {
             ..options.driver.clone()
         };
         let (device, driver) = if vulkan::has_command_engines(info) {
-            let (device, engines) = Self::command_engines(instance, info, options)?;
+            let (device, engines) = Self::command_engines(place, options)?;
             let look = options.policy.wait_spin;
             let driver: Arc<dyn Ddi> = CommandDriver::new(engines, driver, look);
             (device, driver)
         } else {
-            let device = vulkan::Device::open(instance, info, vulkan::DeviceOptions::default())?;
             let driver: Arc<dyn Ddi> = Driver::with_options(Vec::new(), driver);
-            (device, driver)
+            (place.bare_device()?, driver)
         };
         Ok(Self {
             info: Some(info.clone()),
@@ -362,11 +356,10 @@ impl Adapter {
 
     /// Engines that execute command buffers, and the device of the first.
     fn command_engines(
-        instance: &Arc<Instance>,
-        info: &AdapterInfo,
+        place: Place<'_>,
         options: &AdapterOptions,
     ) -> Result<(Arc<vulkan::Device>, Vec<CommandEngine>), OpenError> {
-        let opened = Opened::by(instance, info, options)?;
+        let opened = Opened::at(place, options)?;
         let providers = opened.providers;
         let engine = |queue| {
             CommandEngine::new(queue, &providers)

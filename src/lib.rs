@@ -28,14 +28,19 @@
 //!
 //! The rooms: `abi` holds the bytes that both sides agree on, `shared` the memory, `vulkan` the
 //! device, `gpu` the engines, `kmd` the driver's DDIs, `os` the operating system, `umd` what a
-//! program links; with the feature `capi` a C program links `capi`. Under `--cfg loom` what needs a
+//! program links, `beside` what carries values between it and a program's own Vulkan; with the feature
+//! `capi` a C program links `capi`. Under `--cfg loom` what needs a
 //! Vulkan device is left out, and the rest is explored over the model engine (`tests/loom.rs`).
 
 #[cfg(not(loom))]
 mod adapter;
+#[cfg(not(loom))]
+mod place;
 mod sync;
 
 pub mod abi;
+#[cfg(not(loom))]
+pub mod beside;
 #[cfg(all(feature = "capi", not(loom)))]
 pub mod capi;
 pub mod gpu;

@@ -20,6 +20,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("kmd", &["abi", "shared", "gpu"]),
     ("os", &["abi", "shared", "kmd", "trace"]),
     ("umd", &["abi", "shared", "os"]),
+    ("beside", &["os", "vulkan", PUBLIC]),
     ("trace", &["abi"]),
     ("workload", &["umd", PUBLIC]),
     ("capi", &["abi", "os", "umd", "vulkan", PUBLIC]),
@@ -143,8 +144,9 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Files at the root of `src`. The adapter puts the rooms together and may name all of them.
-const ROOT_FILES: &[&str] = &["adapter.rs", "lib.rs", "main.rs", "sync.rs"];
+/// Files at the root of `src`. The adapter, with the place where it is opened, puts the rooms together and may
+/// name all of them.
+const ROOT_FILES: &[&str] = &["adapter.rs", "lib.rs", "main.rs", "place.rs", "sync.rs"];
 
 /// Rooms that may contain `unsafe`.
 const UNSAFE_ROOMS: &[&str] = &["shared", "vulkan", "capi"];

@@ -78,6 +78,7 @@ impl From<OpenError> for Refusal {
             | OpenError::Unit(_)
             | OpenError::Process(_)
             | OpenError::Engine(_) => NtStatus::INSUFFICIENT_RESOURCES,
+            OpenError::UnitOfProgram(_) => NtStatus::INVALID_PARAMETER,
             // It says of itself what cannot be.
             OpenError::Start(_) => NtStatus::NOT_SUPPORTED,
         };

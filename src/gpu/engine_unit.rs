@@ -114,8 +114,7 @@ impl EngineUnit {
         match self {
             Self::Queue => {
                 let queues = open(instance, adapter, engines, loss(0))?;
-                let shared = queues.iter().cycle().take(engines as usize);
-                Ok(shared.map(Arc::clone).collect())
+                Ok(dealt(&queues, engines))
             }
             Self::Device => (0..engines).map(|node| own(instance, node)).collect(),
             Self::Instance => (0..engines)
@@ -123,6 +122,18 @@ impl EngineUnit {
                 .collect(),
             Self::Process => Err(EngineUnitError::OtherProcess),
         }
+    }
+
+    /// A queue for each of `engines` engines, of a device that is open: those that are not given out,
+    /// shared where they are fewer.
+    ///
+    /// # Errors
+    /// None is left.
+    pub fn queues_of(
+        device: &Arc<Device>,
+        engines: u32,
+    ) -> Result<Vec<SharedQueue>, EngineUnitError> {
+        Ok(dealt(&all_of(device)?, engines))
     }
 
     /// The queue of a device of its own, which is lost as is said.
@@ -153,8 +164,18 @@ fn open(
         queues: wanted,
         loss,
     };
-    let device = Device::open(instance, adapter, options)?;
-    let queues = (0..device.queue_count()).map_while(|index| device.queue(index));
+    all_of(&Device::open(instance, adapter, options)?)
+}
+
+/// The same queues in turn for each of several engines.
+fn dealt(queues: &[SharedQueue], engines: u32) -> Vec<SharedQueue> {
+    let shared = queues.iter().cycle().take(engines as usize);
+    shared.map(Arc::clone).collect()
+}
+
+/// The queues of a device that are not given out.
+fn all_of(device: &Arc<Device>) -> Result<Vec<SharedQueue>, EngineUnitError> {
+    let queues = (0..device.queue_count()).filter_map(|index| device.queue(index));
     let queues: Vec<_> = queues.map(|queue| Arc::new(Mutex::new(queue))).collect();
     if queues.is_empty() {
         return Err(EngineUnitError::NoQueue);

@@ -35,6 +35,7 @@ mod cpu_signal;
 mod cpu_wait;
 mod device_loss;
 mod device_state;
+mod elsewhere;
 mod event_handle;
 mod event_wait;
 #[cfg(loom)]
@@ -141,6 +142,7 @@ pub use async_wait::AsyncWait;
 pub use bring_up::StartError;
 pub use cpu_signal::{CpuSignal, SignalError};
 pub use cpu_wait::{CpuWait, WaitManyError};
+pub use elsewhere::SignalsElsewhere;
 pub use event_handle::{EventError, EventHandle};
 pub use event_wait::EventWait;
 #[cfg(loom)]

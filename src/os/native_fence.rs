@@ -19,6 +19,7 @@
 //! lock held (`listener`).
 
 use super::adapter_life::{AdapterLife, Settles};
+use super::elsewhere::SignalsElsewhere;
 use super::fence_storage::FenceStorage;
 use super::listener::Listeners;
 use super::openers::{OpenerId, Openers};
@@ -33,7 +34,7 @@ use crate::kmd::{Ddi, MonitoredValueUpdate, ProcessId};
 use crate::shared::{ReadBlock, Region, RegionError, Word};
 use crate::sync::{Arc, Mutex, MutexGuard, lock};
 use std::ops::{Deref, DerefMut};
-use std::sync::OnceLock;
+use std::sync::{OnceLock, Weak};
 
 type Waiters = WaiterList<Waiter>;
 
@@ -53,6 +54,8 @@ pub(super) struct State {
     /// How often CurrentValue had been stored backwards when the last waiter came, by whatever system of
     /// those that have the fence open.
     pub(super) rewinds: u64,
+    /// Who has work watched that signals the fence.
+    pub(super) elsewhere: Vec<Weak<dyn SignalsElsewhere>>,
 }
 
 /// What a fence is made for, for good.
@@ -256,7 +259,11 @@ impl NativeFence {
             return;
         };
         if answers || value != state.posted {
+            let is_news = value != state.posted;
             state.posted = value;
+            if is_news {
+                Self::tell_elsewhere(state);
+            }
             if self.life.end().is_some() {
                 return;
             }

@@ -16,7 +16,7 @@ pub enum Timeout {
 }
 
 impl Timeout {
-    pub(super) fn duration(self) -> Option<Duration> {
+    pub(crate) fn duration(self) -> Option<Duration> {
         match self {
             Self::Never => None,
             Self::After(duration) => Some(duration),

@@ -75,6 +75,8 @@ flags! {
     TRANSFER = 4 => TRANSFER;
     /// The CPU.
     HOST = 8 => HOST;
+    /// All that a queue does.
+    ALL_COMMANDS = 16 => ALL_COMMANDS;
 }
 
 flags! {
@@ -92,6 +94,10 @@ flags! {
     HOST_READ = 16 => HOST_READ;
     /// Reads of copies.
     TRANSFER_READ = 32 => TRANSFER_READ;
+    /// All reads.
+    MEMORY_READ = 64 => MEMORY_READ;
+    /// All writes.
+    MEMORY_WRITE = 128 => MEMORY_WRITE;
 }
 
 /// A barrier for all memory.
@@ -154,6 +160,43 @@ pub const COPY_END: Barrier = Barrier {
     dst_access: Accesses::HOST_READ,
 };
 
+/// Before what is recorded into a program's command buffer.
+///
+/// All that the program's commands did before is done and available when a signal stores its value; and a condition
+/// finds the counts that they stored, and overwrites none that they still read.
+pub const ENROLLED_BEGIN: Barrier = Barrier {
+    src_stage: Stages::ALL_COMMANDS,
+    src_access: Accesses::MEMORY_WRITE,
+    dst_stage: Stages::COMPUTE,
+    dst_access: Accesses::SHADER_READ.and(Accesses::SHADER_WRITE),
+};
+
+/// After a signal that is recorded into a program's command buffer.
+///
+/// The value, and what it stands for, reaches the host by this and not by the submission's semaphore alone. Later
+/// commands come after the signal, as they do on a hardware queue.
+pub const ENROLLED_SIGNAL_END: Barrier = Barrier {
+    src_stage: Stages::COMPUTE,
+    src_access: Accesses::SHADER_WRITE,
+    dst_stage: Stages::ALL_COMMANDS.and(Stages::HOST),
+    dst_access: Accesses::MEMORY_READ
+        .and(Accesses::MEMORY_WRITE)
+        .and(Accesses::HOST_READ),
+};
+
+/// After a condition that is recorded into a program's command buffer.
+///
+/// The counts are read by the command processor, which no shader's order binds; and the work that they decide on
+/// comes after the look at the fence and sees what was published with its value.
+pub const ENROLLED_CONDITION_END: Barrier = Barrier {
+    src_stage: Stages::COMPUTE,
+    src_access: Accesses::SHADER_WRITE,
+    dst_stage: Stages::DRAW_INDIRECT.and(Stages::ALL_COMMANDS),
+    dst_access: Accesses::INDIRECT_COMMAND_READ
+        .and(Accesses::MEMORY_READ)
+        .and(Accesses::MEMORY_WRITE),
+};
+
 /// A barrier in the driver's terms.
 #[derive(Clone, Copy)]
 pub(super) struct RawBarrier {
@@ -189,11 +232,11 @@ mod tests {
 
     #[test]
     fn every_set_of_stages_and_accesses_survives_the_way_to_vulkan_and_back() {
-        for bits in 0..16 {
+        for bits in 0..32 {
             let stages = Stages(bits);
             assert_eq!(Stages::from_vk(stages.to_vk()), stages);
         }
-        for bits in 0..64 {
+        for bits in 0..=u8::MAX {
             let accesses = Accesses(bits);
             assert_eq!(Accesses::from_vk(accesses.to_vk()), accesses);
         }
@@ -219,6 +262,32 @@ mod tests {
         assert_eq!(raw.dst_stage, vk::PipelineStageFlags::HOST);
         assert_eq!(raw.memory.src_access_mask, vk::AccessFlags::SHADER_WRITE);
         assert_eq!(raw.memory.dst_access_mask, vk::AccessFlags::HOST_READ);
+    }
+
+    #[test]
+    fn what_a_program_enrols_comes_after_all_and_before_all_in_vulkans_own_words() {
+        use vk::{AccessFlags, PipelineStageFlags as Stage};
+        let before = ENROLLED_BEGIN.to_vk();
+        assert_eq!(before.src_stage, Stage::ALL_COMMANDS);
+        assert_eq!(before.memory.src_access_mask, AccessFlags::MEMORY_WRITE);
+        assert_eq!(before.dst_stage, Stage::COMPUTE_SHADER);
+        let touches = AccessFlags::SHADER_READ | AccessFlags::SHADER_WRITE;
+        assert_eq!(before.memory.dst_access_mask, touches);
+        for (after, also, reads) in [
+            (ENROLLED_SIGNAL_END, Stage::HOST, AccessFlags::HOST_READ),
+            (
+                ENROLLED_CONDITION_END,
+                Stage::DRAW_INDIRECT,
+                AccessFlags::INDIRECT_COMMAND_READ,
+            ),
+        ] {
+            let after = after.to_vk();
+            assert_eq!(after.src_stage, Stage::COMPUTE_SHADER);
+            assert_eq!(after.memory.src_access_mask, AccessFlags::SHADER_WRITE);
+            assert_eq!(after.dst_stage, Stage::ALL_COMMANDS | also);
+            let all = AccessFlags::MEMORY_READ | AccessFlags::MEMORY_WRITE;
+            assert_eq!(after.memory.dst_access_mask, all | reads);
+        }
     }
 
     #[test]

@@ -29,6 +29,16 @@ pub enum BringUpError {
         /// Minor version.
         u32,
     ),
+    /// A program's instance, which was made for an older Vulkan.
+    #[error(
+        "the instance was made for Vulkan {0}.{1}, and 1.2 is needed: ask for it in VkApplicationInfo"
+    )]
+    OldInstance(
+        /// Major version.
+        u32,
+        /// Minor version.
+        u32,
+    ),
     /// No installed driver answers.
     #[error(
         "no Vulkan driver answers: install the one of your GPU, or mesa-vulkan-drivers for lavapipe"

@@ -3,7 +3,10 @@
 //! Opening turns on what the adapter has of the features that this program uses, and fixes how many
 //! queues there are. Everything else in this room is made on a device and keeps it alive; the device
 //! keeps its instance alive. Losing a device loses all that was made on it, and nothing else.
+//!
+//! A device that a program made for itself is taken as it is (`program_device`), and is left so.
 
+use std::any::Any;
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +15,7 @@ use ash::{ext, khr, vk};
 use gpu_allocator::vulkan::Allocator;
 
 use super::opening::{allocator, create, family, find};
-use super::{AdapterInfo, BringUpError, DeviceLoss, Instance, Queue};
+use super::{AdapterInfo, BringUpError, DeviceLoss, Instance, ProgramQueue, Queue};
 
 /// How to open a [`Device`].
 #[derive(Clone, Debug)]
@@ -32,6 +35,30 @@ impl Default for DeviceOptions {
     }
 }
 
+/// Who destroys a device, and where its queues are from.
+pub(super) enum Owner {
+    /// This library.
+    Library,
+    /// The program.
+    Program {
+        /// Handed over.
+        queues: Vec<ProgramQueue>,
+        /// Dropped when nothing here uses the device.
+        _kept: Arc<dyn Any + Send + Sync>,
+    },
+}
+
+/// What a device is put together of.
+pub(super) struct Parts {
+    pub(super) instance: Arc<Instance>,
+    pub(super) physical: vk::PhysicalDevice,
+    pub(super) adapter: AdapterInfo,
+    pub(super) raw: ash::Device,
+    pub(super) family: u32,
+    pub(super) queues: usize,
+    pub(super) owner: Owner,
+}
+
 /// An opened adapter.
 pub struct Device {
     raw: ash::Device,
@@ -45,6 +72,8 @@ pub struct Device {
     family: u32,
     /// One entry a queue: whether it is given out.
     given_out: Mutex<Vec<bool>>,
+    // Before the instance: what is kept may destroy the device.
+    owner: Owner,
     instance: Arc<Instance>,
 }
 
@@ -74,14 +103,44 @@ impl Device {
         };
         let queues = queues.clamp(1, family.queues);
         let of_family = (family.index, queues);
+        let raw = create(
+            instance,
+            physical,
+            &adapter.features,
+            of_family,
+            loss.as_ref(),
+        )?;
+        Self::of_parts(Parts {
+            instance: Arc::clone(instance),
+            physical,
+            adapter,
+            raw,
+            family: family.index,
+            queues: queues as usize,
+            owner: Owner::Library,
+        })
+    }
+
+    /// Puts a device together of what Vulkan made.
+    pub(super) fn of_parts(parts: Parts) -> Result<Arc<Self>, BringUpError> {
+        let Parts {
+            instance,
+            physical,
+            adapter,
+            raw,
+            family,
+            queues,
+            owner,
+        } = parts;
         let features = &adapter.features;
-        let raw = create(instance, physical, features, of_family, loss.as_ref())?;
-        let allocator = match allocator(instance, &raw, physical, features) {
+        let allocator = match allocator(&instance, &raw, physical, features) {
             Ok(allocator) => ManuallyDrop::new(Mutex::new(allocator)),
             Err(error) => {
                 DeviceLoss::forget(&raw);
-                // SAFETY: nothing was made on it yet.
-                unsafe { raw.destroy_device(None) };
+                if let Owner::Library = owner {
+                    // SAFETY: nothing was made on it yet.
+                    unsafe { raw.destroy_device(None) };
+                }
                 return Err(error);
             }
         };
@@ -108,9 +167,10 @@ impl Device {
             calibration,
             memory,
             adapter,
-            family: family.index,
-            given_out: Mutex::new(vec![false; queues as usize]),
-            instance: Arc::clone(instance),
+            family,
+            given_out: Mutex::new(vec![false; queues]),
+            owner,
+            instance,
         }))
     }
 
@@ -126,7 +186,14 @@ impl Device {
         &self.instance
     }
 
-    /// How many queues it was opened with: as many as asked for, or as its best family has.
+    /// Whether it is the program's ([`Device::import`]).
+    #[must_use]
+    pub fn is_programs(&self) -> bool {
+        matches!(self.owner, Owner::Program { .. })
+    }
+
+    /// How many queues it was opened with: as many as asked for, or as its best family has; or as many as the
+    /// program handed over.
     #[must_use]
     pub fn queue_count(&self) -> u32 {
         u32::try_from(self.given_out().len()).unwrap_or(u32::MAX)
@@ -142,9 +209,18 @@ impl Device {
                 return None;
             }
         }
-        // SAFETY: the device was opened with this many queues of this family, without flags.
-        let raw = unsafe { self.raw.get_device_queue(self.family, index) };
-        Some(Queue::new(Arc::clone(self), raw, index))
+        let (raw, lock) = match &self.owner {
+            Owner::Library => {
+                // SAFETY: the device was opened with this many queues of this family, without flags.
+                let raw = unsafe { self.raw.get_device_queue(self.family, index) };
+                (raw, None)
+            }
+            Owner::Program { queues, .. } => {
+                let queue = &queues[index as usize];
+                (queue.raw, Some(Arc::clone(&queue.lock)))
+            }
+        };
+        Some(Queue::new(Arc::clone(self), raw, lock, index))
     }
 
     pub(super) fn give_back(&self, index: u32) {
@@ -190,15 +266,19 @@ impl Device {
 
 impl Drop for Device {
     fn drop(&mut self) {
-        // Each queue waited for its work when it was dropped; this is for what a driver does itself.
-        // SAFETY: queues hold an Arc of this, so none is in use by another thread.
-        let _lost = unsafe { self.raw.device_wait_idle() };
+        if let Owner::Library = self.owner {
+            // Each queue waited for its work when it was dropped; this is for what a driver does itself.
+            // SAFETY: queues hold an Arc of this, so none is in use by another thread.
+            let _lost = unsafe { self.raw.device_wait_idle() };
+        }
         // SAFETY: this is the only place that drops it, and nothing uses it afterwards; buffers hold
         // an Arc of this, so all of its memory was freed.
         unsafe { ManuallyDrop::drop(&mut self.allocator) };
         DeviceLoss::forget(&self.raw);
-        // SAFETY: all that is made on a device holds an Arc of it, so nothing is left.
-        unsafe { self.raw.destroy_device(None) };
+        if let Owner::Library = self.owner {
+            // SAFETY: all that is made on a device holds an Arc of it, so nothing is left.
+            unsafe { self.raw.destroy_device(None) };
+        }
     }
 }
 

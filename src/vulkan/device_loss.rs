@@ -221,7 +221,20 @@ impl DeviceLoss {
         )
     }
 
-    /// A device is to be destroyed: then its handle, and those of its queues, may come again.
+    /// The same of a device that the program made, and of its queues. The program's own calls lose nothing.
+    pub(super) fn replace_functions_of_imported(
+        self: &Arc<Self>,
+        device: &ash::Device,
+        queues: impl Iterator<Item = vk::Queue>,
+    ) -> ash::Device {
+        let replaced = self.replace_functions_of(device);
+        for queue in queues {
+            remember(queue.as_raw(), of(device.handle().as_raw()));
+        }
+        replaced
+    }
+
+    /// A device is to be destroyed, or left to the program: then its handle, and those of its queues, may come again.
     pub(super) fn forget(device: &ash::Device) {
         let device = device.handle();
         REPLACED

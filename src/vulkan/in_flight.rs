@@ -45,6 +45,15 @@ impl InFlight {
         }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// What the newest entry signals.
+    pub(super) fn last_signal(&self) -> Option<(Timeline, u64)> {
+        self.entries.back()?.signal.clone()
+    }
+
     pub(super) fn forget_all(&mut self) {
         self.entries.clear();
     }

@@ -6,7 +6,11 @@
 //!
 //! This program asks for Vulkan 1.3 where there is such a loader and uses no more than 1.2 of it; the
 //! newer version only spares extensions.
+//!
+//! An instance that a program made for itself, to hand a device of it over (`program_device`), is taken as it
+//! is, and is left so.
 
+use std::any::Any;
 use std::ffi::CStr;
 use std::sync::Arc;
 
@@ -27,6 +31,8 @@ pub struct Instance {
     messenger: Option<(ext::debug_utils::Instance, vk::DebugUtilsMessengerEXT)>,
     physical_devices: Vec<vk::PhysicalDevice>,
     api_version: u32,
+    /// Of a program's: dropped when nothing here uses it any more.
+    kept: Option<Arc<dyn Any + Send + Sync>>,
     // The functions above point into the loader's library, which this holds open.
     entry: ash::Entry,
 }
@@ -50,18 +56,50 @@ impl Instance {
             messenger: None,
             physical_devices: Vec::new(),
             api_version,
+            kept: None,
             entry,
         };
         if validate {
             instance.messenger = Some(instance.messenger()?);
         }
+        instance.with_physical_devices()
+    }
+
+    /// Takes an instance that the program made for itself, with `api_version` in its
+    /// `VkApplicationInfo`. It stays the program's.
+    ///
+    /// # Errors
+    /// It was made for a version below 1.2, or has no device.
+    ///
+    /// # Safety
+    /// The instance was made by `entry` for that version. Both stay valid until `kept` is dropped, which is
+    /// when nothing of this library uses the instance any more, on whichever thread that is.
+    pub unsafe fn import(
+        entry: ash::Entry,
+        raw: ash::Instance,
+        api_version: u32,
+        kept: Arc<dyn Any + Send + Sync>,
+    ) -> Result<Arc<Self>, BringUpError> {
+        check_version(api_version, BringUpError::OldInstance)?;
+        let instance = Self {
+            raw,
+            messenger: None,
+            physical_devices: Vec::new(),
+            api_version: api_version.min(vk::API_VERSION_1_3),
+            kept: Some(kept),
+            entry,
+        };
+        instance.with_physical_devices()
+    }
+
+    fn with_physical_devices(mut self) -> Result<Arc<Self>, BringUpError> {
         // SAFETY: the instance is alive.
-        instance.physical_devices = unsafe { instance.raw.enumerate_physical_devices() }
+        self.physical_devices = unsafe { self.raw.enumerate_physical_devices() }
             .map_err(|e| refused("vkEnumeratePhysicalDevices", e))?;
-        if instance.physical_devices.is_empty() {
+        if self.physical_devices.is_empty() {
             return Err(BringUpError::NoDevice);
         }
-        Ok(Arc::new(instance))
+        Ok(Arc::new(self))
     }
 
     /// All adapters, in the loader's order. Plain data, good for any instance of this process.
@@ -108,8 +146,10 @@ impl Drop for Instance {
             // SAFETY: it was made on this instance, which is alive, and is destroyed once.
             unsafe { functions.destroy_debug_utils_messenger(messenger, None) };
         }
-        // SAFETY: every device holds an Arc of this, so none is left.
-        unsafe { self.raw.destroy_instance(None) };
+        if self.kept.is_none() {
+            // SAFETY: every device holds an Arc of this, so none is left.
+            unsafe { self.raw.destroy_instance(None) };
+        }
     }
 }
 
@@ -118,14 +158,19 @@ fn newest_used_version(entry: &ash::Entry) -> Result<u32, BringUpError> {
     let offered = unsafe { entry.try_enumerate_instance_version() }
         .map_err(|e| refused("vkEnumerateInstanceVersion", e))?
         .unwrap_or(vk::API_VERSION_1_0);
-    if offered < vk::API_VERSION_1_2 {
-        let (major, minor) = (
-            vk::api_version_major(offered),
-            vk::api_version_minor(offered),
-        );
-        return Err(BringUpError::OldLoader(major, minor));
-    }
+    check_version(offered, BringUpError::OldLoader)?;
     Ok(offered.min(vk::API_VERSION_1_3))
+}
+
+fn check_version(version: u32, too_old: fn(u32, u32) -> BringUpError) -> Result<(), BringUpError> {
+    if version >= vk::API_VERSION_1_2 {
+        return Ok(());
+    }
+    let (major, minor) = (
+        vk::api_version_major(version),
+        vk::api_version_minor(version),
+    );
+    Err(too_old(major, minor))
 }
 
 fn create(

@@ -28,6 +28,7 @@ mod command_buffer;
 mod compute_pipeline;
 mod device;
 mod device_loss;
+mod device_needs;
 mod exported_memory;
 mod exporter;
 mod extensions;
@@ -41,8 +42,11 @@ mod instance;
 mod memory_providers;
 mod native_fence_support;
 mod opening;
+mod program_commands;
+mod program_device;
 mod promises;
 mod queue;
+mod queue_lock;
 mod refusal;
 mod region_import;
 pub mod shaders;
@@ -54,7 +58,10 @@ pub mod validation;
 
 pub use adapter_info::{AdapterInfo, AdapterKind, Driver, Heap, MemoryType};
 pub use at_exit::{Alive, EndsAtExit, InVulkan, at_exit};
-pub use barrier::{Accesses, Barrier, COPY_END, SLICE_BEGIN, SLICE_END, Stages, TRANSFER_ORDER};
+pub use barrier::{
+    Accesses, Barrier, COPY_END, ENROLLED_BEGIN, ENROLLED_CONDITION_END, ENROLLED_SIGNAL_END,
+    SLICE_BEGIN, SLICE_END, Stages, TRANSFER_ORDER,
+};
 pub use bring_up_error::BringUpError;
 pub use buffer::{Buffer, BufferError, Home};
 pub use choice::{ChoiceError, choose, in_order_of_preference};
@@ -63,6 +70,7 @@ pub use command_buffer::{CommandBuffer, CommandRecorder, Recorded, Reuse};
 pub use compute_pipeline::{ComputePipeline, PipelineError};
 pub use device::{Device, DeviceOptions};
 pub use device_loss::{DeviceLoss, LossyCall};
+pub use device_needs::DeviceNeeds;
 pub use exporter::Exporter;
 pub use fd_import::FdImport;
 pub use features::{ExternalBuffers, Features, QueueFamily};
@@ -73,7 +81,10 @@ pub use memory_providers::{
     MemoryError, MemoryOptions, MemoryPlacement, SystemMemory, TrialError, memory_providers,
 };
 pub use native_fence_support::{Gap, Need, gaps, has_command_engines, has_native_fences};
+pub use program_commands::ProgramCommands;
+pub use program_device::{DeviceImportError, ProgramDevice, ProgramQueue};
 pub use queue::Queue;
+pub use queue_lock::QueueLock;
 pub use refusal::{DeviceLost, OutOfMemory, Refusal};
 pub use region_import::RegionImport;
 pub use submission::{Submission, SubmitError};

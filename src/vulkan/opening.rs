@@ -4,15 +4,16 @@
 //! chosen; what the adapter has of the features that this program uses is turned on, and nothing
 //! else; the allocator of the device's memory is made.
 
-use std::ffi::c_char;
 use std::sync::Arc;
 
-use ash::{ext, khr, vk};
+use ash::vk;
 use gpu_allocator::vulkan::{Allocator, AllocatorCreateDesc};
 use gpu_allocator::{AllocationSizes, AllocatorDebugSettings};
 
 use super::extensions::Extensions;
-use super::{AdapterInfo, BringUpError, DeviceLoss, Features, Instance, QueueFamily, Refusal};
+use super::{
+    AdapterInfo, BringUpError, DeviceLoss, DeviceNeeds, Features, Instance, QueueFamily, Refusal,
+};
 
 pub(super) fn find(
     instance: &Instance,
@@ -44,35 +45,29 @@ pub(super) fn create(
     (family, queues): (u32, u32),
     loss: Option<&Arc<DeviceLoss>>,
 ) -> Result<ash::Device, BringUpError> {
-    let version = instance.api_version();
-    // SAFETY: the adapter is of this instance.
-    let offered = unsafe { instance.raw().get_physical_device_properties(physical) }.api_version;
-    let extensions = Extensions::read(instance, physical, version.min(offered));
-    let names = extension_names(&extensions, has);
+    let needs = needs(instance, physical, has);
+    let names: Vec<_> = needs.extensions.iter().map(|name| name.as_ptr()).collect();
     let priorities = vec![1.0; queues as usize];
     let queues = [vk::DeviceQueueCreateInfo::default()
         .queue_family_index(family)
         .queue_priorities(&priorities)];
-    let core = vk::PhysicalDeviceFeatures::default().shader_int64(has.shader_int64);
-    let mut v12 = vk::PhysicalDeviceVulkan12Features::default()
-        .shader_buffer_int64_atomics(has.buffer_int64_atomics)
-        .buffer_device_address(has.buffer_device_address)
-        .vulkan_memory_model(has.vulkan_memory_model)
-        .vulkan_memory_model_device_scope(has.memory_model_device_scope)
-        .timeline_semaphore(has.timeline_semaphore)
-        .scalar_block_layout(has.scalar_block_layout);
-    let mut clock = vk::PhysicalDeviceShaderClockFeaturesKHR::default().shader_device_clock(true);
-    let mut maintenance4 = vk::PhysicalDeviceMaintenance4Features::default().maintenance4(true);
+    let DeviceNeeds {
+        core,
+        vulkan_1_2: mut v12,
+        shader_clock: mut clock,
+        mut maintenance4,
+        ..
+    } = needs;
     let mut info = vk::DeviceCreateInfo::default()
         .queue_create_infos(&queues)
         .enabled_extension_names(&names)
         .enabled_features(&core)
         .push_next(&mut v12);
-    if has.shader_device_clock {
-        info = info.push_next(&mut clock);
+    if let Some(clock) = &mut clock {
+        info = info.push_next(clock);
     }
-    if has.maintenance4 {
-        info = info.push_next(&mut maintenance4);
+    if let Some(maintenance4) = &mut maintenance4 {
+        info = info.push_next(maintenance4);
     }
     let maker = loss.map(|loss| loss.replace_functions_of_maker(instance.raw()));
     let maker = maker.as_ref().unwrap_or_else(|| instance.raw());
@@ -88,22 +83,16 @@ pub(super) fn create(
     })
 }
 
-fn extension_names(extensions: &Extensions, has: &Features) -> Vec<*const c_char> {
-    let wanted = [
-        (has.shader_device_clock, khr::shader_clock::NAME),
-        (has.host_import, ext::external_memory_host::NAME),
-        (has.external_memory_fd, khr::external_memory_fd::NAME),
-        (has.calibrated_monotonic, ext::calibrated_timestamps::NAME),
-        (
-            extensions.is_needed(khr::maintenance4::NAME),
-            khr::maintenance4::NAME,
-        ),
-    ];
-    wanted
-        .into_iter()
-        .filter(|(on, _)| *on)
-        .map(|(_, name)| name.as_ptr())
-        .collect()
+/// What is turned on of what an adapter has.
+pub(super) fn needs(
+    instance: &Instance,
+    physical: vk::PhysicalDevice,
+    has: &Features,
+) -> DeviceNeeds {
+    // SAFETY: the adapter is of this instance.
+    let offered = unsafe { instance.raw().get_physical_device_properties(physical) }.api_version;
+    let version = instance.api_version().min(offered);
+    DeviceNeeds::of(&Extensions::read(instance, physical, version), has)
 }
 
 pub(super) fn allocator(

@@ -135,11 +135,9 @@ impl Queue {
     }
 
     fn call(&mut self, infos: &[vk::SubmitInfo<'_>]) -> Result<(), SubmitError> {
-        let device = self.device.raw();
-        // SAFETY: `&mut self` is the external synchronisation of the queue; all handles are of this
-        // device, were checked by the callers, and are kept until they are not in use any more.
-        let result = unsafe { device.queue_submit(self.raw, infos, vk::Fence::null()) };
-        match result {
+        // SAFETY: all handles are of this device, were checked by the callers, and are kept until they are
+        // not in use any more.
+        match unsafe { self.submit_raw(infos) } {
             Ok(()) => {
                 self.submits += 1;
                 Ok(())

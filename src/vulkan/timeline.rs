@@ -5,9 +5,12 @@
 //! pending; here the timeline remembers the highest value promised, and refuses. Two queues that raise
 //! one timeline are not ordered by that: whoever lets them has one wait for the other.
 //!
+//! A program's own timeline is taken as it is, and is left so. What the program promises is not known here.
+//!
 //! A thread waits for one timeline, or for all of several: waiting for any of several burns a core on
 //! Mesa.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -58,6 +61,8 @@ struct Inner {
     raw: vk::Semaphore,
     /// Highest value that a submission or the CPU was let signal.
     promised: Mutex<u64>,
+    /// Of a program's: dropped when nothing here uses it any more.
+    kept: Option<Arc<dyn Any + Send + Sync>>,
     device: Arc<Device>,
 }
 
@@ -83,9 +88,35 @@ impl Timeline {
         let inner = Inner {
             raw,
             promised: Mutex::new(initial),
+            kept: None,
             device: Arc::clone(device),
         };
         Ok(Self(Arc::new(inner)))
+    }
+
+    /// Takes a timeline that the program made for itself. It stays the program's.
+    ///
+    /// # Errors
+    /// The device is lost.
+    ///
+    /// # Safety
+    /// It is a timeline semaphore of the device that `device` is, and valid until `kept` is dropped, on whichever
+    /// thread that is. Where it is raised from here the program has no signal of it pending then that is not
+    /// below the value, and keeps to `maxTimelineSemaphoreValueDifference`.
+    pub unsafe fn import(
+        device: &Arc<Device>,
+        semaphore: vk::Semaphore,
+        kept: Arc<dyn Any + Send + Sync>,
+    ) -> Result<Self, DeviceLost> {
+        let timeline = Self(Arc::new(Inner {
+            raw: semaphore,
+            promised: Mutex::new(0),
+            kept: Some(kept),
+            device: Arc::clone(device),
+        }));
+        let now = timeline.value()?;
+        *timeline.promised() = now;
+        Ok(timeline)
     }
 
     /// The value that it has.
@@ -104,13 +135,27 @@ impl Timeline {
     /// The value is not forward, a submission is still to raise it, or the device is lost.
     pub fn signal(&self, value: u64) -> Result<(), SignalError> {
         let mut promised = self.promised();
-        if value <= *promised {
-            return Err(SignalError::NotForward {
-                asked: value,
-                promised: *promised,
-            });
+        let now = self.value()?;
+        must_be_forward(value, now.max(*promised))?;
+        self.raise(value, now, &mut promised)
+    }
+
+    /// Raises it to `value` from the CPU, unless it has that or more.
+    ///
+    /// # Errors
+    /// A submission is still to raise it, or the device is lost.
+    pub fn raise_to(&self, value: u64) -> Result<(), SignalError> {
+        let mut promised = self.promised();
+        let now = self.value()?;
+        if value <= now {
+            return Ok(());
         }
-        if self.value()? < *promised {
+        self.raise(value, now, &mut promised)
+    }
+
+    /// From what it has now, which is less.
+    fn raise(&self, value: u64, now: u64, promised: &mut u64) -> Result<(), SignalError> {
+        if now < *promised {
             return Err(SignalError::StillPending {
                 promised: *promised,
             });
@@ -199,6 +244,12 @@ impl Timeline {
         }
     }
 
+    /// The semaphore, to be named in a program's own submissions. It is the timeline's: valid while that is.
+    #[must_use]
+    pub fn semaphore(&self) -> vk::Semaphore {
+        self.0.raw
+    }
+
     pub(super) fn raw(&self) -> vk::Semaphore {
         self.0.raw
     }
@@ -216,8 +267,19 @@ impl Timeline {
     }
 }
 
+fn must_be_forward(asked: u64, promised: u64) -> Result<(), SignalError> {
+    if asked > promised {
+        Ok(())
+    } else {
+        Err(SignalError::NotForward { asked, promised })
+    }
+}
+
 impl Drop for Inner {
     fn drop(&mut self) {
+        if self.kept.is_some() {
+            return;
+        }
         // SAFETY: a queue keeps a clone until the submissions that name it are complete, and a
         // waiting thread borrows one, so nothing uses it.
         unsafe { self.device.raw().destroy_semaphore(self.raw, None) };

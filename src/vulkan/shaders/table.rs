@@ -164,6 +164,16 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/enrolled_condition.comp")) == 0x86bb_94c3_033c_e19b,
+    "shader source enrolled_condition.comp changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/enrolled_signal.comp")) == 0xc2c1_9536_7b17_5c93,
+    "shader source enrolled_signal.comp changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
     fnv1a(include_bytes!("../../../shaders/include/native_fence.glsl")) == 0x330f_b0b0_1227_3e70,
     "shader source include/native_fence.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
@@ -293,6 +303,28 @@ pub static ENGINE: Shader = Shader {
 };
 
 const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/enrolled_condition.spv")) == 0x8804_67c6_75b7_4643,
+    "spv/enrolled_condition.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/enrolled_condition.comp`.
+pub static ENROLLED_CONDITION: Shader = Shader {
+    name: "enrolled_condition",
+    words: &words::<513>(include_bytes!("../../../shaders/spv/enrolled_condition.spv")),
+};
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/enrolled_signal.spv")) == 0xdba4_d633_b43e_6c1a,
+    "spv/enrolled_signal.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/enrolled_signal.comp`.
+pub static ENROLLED_SIGNAL: Shader = Shader {
+    name: "enrolled_signal",
+    words: &words::<293>(include_bytes!("../../../shaders/spv/enrolled_signal.spv")),
+};
+
+const _: () = assert!(
     fnv1a(include_bytes!("../../../shaders/spv/long_kernel.spv")) == 0xfa83_d2c0_0f86_a2df,
     "spv/long_kernel.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
@@ -337,4 +369,4 @@ pub static WORK_TOGETHER: Shader = Shader {
 };
 
 /// Every shader of this table.
-pub static ALL: &[&Shader] = &[&ADD_WORDS, &ADD_WORDS_TOGETHER, &BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_STORE, &BARE_STORE_NARROW, &COUNT_TOGETHER, &ENGINE, &LONG_KERNEL, &SPIN, &WORK, &WORK_TOGETHER];
+pub static ALL: &[&Shader] = &[&ADD_WORDS, &ADD_WORDS_TOGETHER, &BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_STORE, &BARE_STORE_NARROW, &COUNT_TOGETHER, &ENGINE, &ENROLLED_CONDITION, &ENROLLED_SIGNAL, &LONG_KERNEL, &SPIN, &WORK, &WORK_TOGETHER];

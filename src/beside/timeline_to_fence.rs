@@ -1,0 +1,144 @@
+//! Timeline to fence: a timeline semaphore's values, carried to a native fence.
+
+use super::crossing::{Crossing, CrossingError};
+use super::forward::{AskError, Forward};
+use super::watch::{Watch, Watched};
+use crate::sync::{Arc, Mutex, lock};
+use crate::vulkan::{DeviceLost, Timeline};
+use crate::{Fence, SignalError};
+use std::collections::VecDeque;
+use std::fmt;
+
+/// Signals a native fence when a timeline comes to a value, each time by a call.
+///
+/// The first call makes a thread for the bridge. It sleeps in Vulkan while a value is asked for that has not come, and
+/// on a lock else. That one is asked for is for the program to know: the fence's waiters ask by themselves for nothing.
+///
+/// Dropping the bridge takes back what has not come, and tells so ([`CrossingError::Closed`]). A thread that sleeps in
+/// Vulkan then keeps the timeline until its value comes or the device is lost, and what was given to
+/// [`Timeline::import`] with it: where that is dropped, the semaphore may be destroyed.
+pub struct TimelineToFence {
+    watch: Watch<Carried>,
+    carried: Arc<Carried>,
+}
+
+/// What is on its way.
+struct Carried(Mutex<State>);
+
+struct State {
+    /// None once the bridge is gone: a thread that is left to its sleep keeps no handle open.
+    fence: Option<Fence>,
+    forward: Forward,
+    asked: VecDeque<Asked>,
+}
+
+struct Asked {
+    timeline_value: u64,
+    fence_value: u64,
+    crossing: Crossing,
+}
+
+impl TimelineToFence {
+    /// A bridge, with nothing asked for. It keeps the fence's handle open, as a clone does.
+    #[must_use]
+    pub fn new(timeline: &Timeline, fence: &Fence) -> Self {
+        let carried = Arc::new(Carried(Mutex::new(State {
+            fence: Some(fence.clone()),
+            forward: Forward::default(),
+            asked: VecDeque::new(),
+        })));
+        let watch = Watch::new(timeline, &carried);
+        Self { watch, carried }
+    }
+
+    /// Signals the fence with `fence_value` when the timeline has `timeline_value` or more.
+    ///
+    /// # Errors
+    /// Values that go back, against those asked for before or against the fence; the timeline's device is lost; no
+    /// thread. What becomes of a value that is carried the [`Crossing`] tells.
+    pub fn signal_after(
+        &self,
+        timeline_value: u64,
+        fence_value: u64,
+    ) -> Result<Crossing, AskError> {
+        let values = (timeline_value, fence_value);
+        let mut state = lock(&self.carried.0);
+        state.forward.check(values)?;
+        self.watch.timeline().value()?;
+        if let Some(fence) = &state.fence {
+            check_fence(fence, fence_value)?;
+        }
+        let begun = self.watch.begin();
+        begun.map_err(|error| AskError::NoThread(error.to_string()))?;
+        state.forward.note(values);
+        let crossing = Crossing::default();
+        state.asked.push_back(Asked {
+            timeline_value,
+            fence_value,
+            crossing: crossing.clone(),
+        });
+        drop(state);
+        self.watch.nudge().changed();
+        Ok(crossing)
+    }
+}
+
+/// Whether a fence can come to have a value by a signal.
+fn check_fence(fence: &Fence, value: u64) -> Result<(), AskError> {
+    if fence.is_intra_gpu() {
+        return Err(AskError::Fence(SignalError::IntraGpu));
+    }
+    let current = fence.current_value();
+    if value < current {
+        return Err(AskError::Fence(SignalError::Backward { current }));
+    }
+    Ok(())
+}
+
+impl Watched for Carried {
+    fn next(&self) -> Option<u64> {
+        let state = lock(&self.0);
+        state.asked.front().map(|asked| asked.timeline_value)
+    }
+
+    fn woken(&self, reached: Result<u64, DeviceLost>) {
+        let mut state = lock(&self.0);
+        let Some(fence) = state.fence.clone() else {
+            return;
+        };
+        let count = if reached.is_ok() {
+            1
+        } else {
+            state.asked.len()
+        };
+        let ended: Vec<_> = state.asked.drain(..count).collect();
+        // The fence is signalled, and maybe let go for the last time, with no lock held.
+        drop(state);
+        for asked in ended {
+            let signalled = match reached {
+                Ok(_) => fence.signal(asked.fence_value).map_err(Into::into),
+                Err(lost) => Err(CrossingError::DeviceLost(lost)),
+            };
+            asked.crossing.end(signalled);
+        }
+    }
+
+    fn closed(&self) {
+        let mut state = lock(&self.0);
+        let fence = state.fence.take();
+        let asked = std::mem::take(&mut state.asked);
+        drop(state);
+        drop(fence);
+        for asked in asked {
+            asked.crossing.end(Err(CrossingError::Closed));
+        }
+    }
+}
+
+impl fmt::Debug for TimelineToFence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TimelineToFence")
+            .field("timeline", self.watch.timeline())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,96 @@
+//! Place: which Vulkan devices an adapter is opened on.
+//!
+//! Engines are made of new devices, by their unit, or of queues of a device that the program has. What they
+//! are made of is the same in both cases: a queue each, and memory that works with them.
+
+use crate::gpu::{EngineUnit, EngineUnitError, SharedQueue};
+use crate::shared::Providers;
+use crate::sync::{Arc, lock};
+use crate::vulkan::{self, AdapterInfo, Instance};
+use crate::{AdapterOptions, OpenError};
+
+/// Where an adapter is opened.
+#[derive(Clone, Copy)]
+pub(crate) enum Place<'a> {
+    /// On new devices.
+    Anew(&'a Arc<Instance>, &'a AdapterInfo),
+    /// On the program's.
+    On(&'a Arc<vulkan::Device>),
+}
+
+impl<'a> Place<'a> {
+    pub(crate) fn instance(self) -> &'a Arc<Instance> {
+        match self {
+            Self::Anew(instance, _) => instance,
+            Self::On(device) => device.instance(),
+        }
+    }
+
+    pub(crate) fn info(self) -> &'a AdapterInfo {
+        match self {
+            Self::Anew(_, info) => info,
+            Self::On(device) => device.adapter(),
+        }
+    }
+
+    /// What engines are made of.
+    pub(crate) fn unit(self, options: &AdapterOptions) -> Result<EngineUnit, OpenError> {
+        match self {
+            Self::Anew(_, info) => Ok(options
+                .unit
+                .unwrap_or_else(|| EngineUnit::default_for(info))),
+            Self::On(_) => match options.unit {
+                None | Some(EngineUnit::Queue) => Ok(EngineUnit::Queue),
+                Some(unit) => Err(OpenError::UnitOfProgram(unit)),
+            },
+        }
+    }
+
+    /// A queue for each engine.
+    fn queues(self, options: &AdapterOptions) -> Result<Vec<SharedQueue>, OpenError> {
+        let (nodes, injection) = (options.nodes.get(), options.injection.as_deref());
+        Ok(match self {
+            Self::Anew(instance, info) => self.unit(options)?.open_lossy_queues(
+                instance,
+                info,
+                nodes,
+                options.validation,
+                injection,
+            )?,
+            Self::On(device) => EngineUnit::queues_of(device, nodes)?,
+        })
+    }
+
+    /// A device of an adapter without engines.
+    pub(crate) fn bare_device(self) -> Result<Arc<vulkan::Device>, OpenError> {
+        Ok(match self {
+            Self::Anew(instance, info) => {
+                vulkan::Device::open(instance, info, vulkan::DeviceOptions::default())?
+            }
+            Self::On(device) => Arc::clone(device),
+        })
+    }
+}
+
+/// What engines of this process are made of.
+pub(crate) struct Opened {
+    pub(crate) queues: Vec<SharedQueue>,
+    /// Of the first queue.
+    pub(crate) device: Arc<vulkan::Device>,
+    pub(crate) providers: Arc<Providers>,
+}
+
+impl Opened {
+    /// A queue for each engine, and memory that works with them.
+    pub(crate) fn at(place: Place<'_>, options: &AdapterOptions) -> Result<Self, OpenError> {
+        let queues = place.queues(options)?;
+        let first = queues.first().ok_or(EngineUnitError::NoQueue)?;
+        let device = Arc::clone(lock(first).device());
+        let providers = vulkan::memory_providers(place.instance(), &device, options.memory)?;
+        Ok(Self {
+            queues,
+            device,
+            providers: Arc::new(providers),
+        })
+    }
+}
