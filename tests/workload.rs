@@ -5,7 +5,7 @@
 use native_fence::gpu::LocalMemory;
 use native_fence::vulkan::{Instance, InstanceOptions, choose, validation};
 use native_fence::workload::{
-    Bench, Comparison, Measured, Mechanism, Outcome, Pace, Progress, ScaleForm, Scenario,
+    Bench, Comparison, Measured, Mechanism, Outcome, Pace, Progress, ScaleForm, Scenario, WorkForm,
 };
 use std::cell::Cell;
 use std::time::Duration;
@@ -47,7 +47,11 @@ fn run_by(bench: &Bench, scenario: Scenario, mechanisms: &[Mechanism], pace: Pac
     assert!(!outcome.interrupted);
     for measured in &outcome.measured {
         let batches = match scenario {
-            Scenario::Idle | Scenario::Scale | Scenario::Copy | Scenario::Reset => 1,
+            Scenario::Idle
+            | Scenario::Scale
+            | Scenario::Copy
+            | Scenario::Reset
+            | Scenario::Work => 1,
             _ => 2,
         };
         // A control that found no two cores any more keeps what it has.
@@ -246,6 +250,44 @@ fn copies_are_copies() {
     for measured in &outcome.measured {
         assert_eq!(measured.params["bytes"], 1 << 20);
     }
+}
+
+/// Links of chains see what the ones before stored, once each, in every form and by every mechanism (the runners compare the
+/// words with what the CPU computes).
+///
+/// Kills `a-chain-is-not-looked-at`.
+#[test]
+fn work_is_done_in_order_by_every_mechanism() {
+    let outcome = run(Scenario::Work);
+    for form in WorkForm::ALL {
+        assert_eq!(
+            mechanisms(&outcome, Some(form.name)),
+            [
+                Mechanism::NativeSystemEvent,
+                Mechanism::TimelineSemaphore,
+                Mechanism::TimelineSemaphore,
+                Mechanism::BareControl
+            ]
+        );
+    }
+    let passes = |measured: &Measured| measured.params["passes"].as_u64().unwrap();
+    for measured in &outcome.measured {
+        let same = outcome
+            .measured
+            .iter()
+            .filter(|other| other.form == measured.form);
+        assert!(same.map(passes).all(|other| other == passes(measured)));
+    }
+}
+
+/// A form is chosen by a part of its name; one that is nobody's leaves nothing.
+#[test]
+fn forms_are_chosen_by_a_part_of_their_name() {
+    let comparison =
+        || Comparison::new(&[Scenario::Work, Scenario::Copy], &Mechanism::ALL, pace(1));
+    let batches = |part| comparison().of_forms(part).steps();
+    assert_eq!(batches("64 chains"), 4 * batches("64 chains of 10 us"));
+    assert!(comparison().of_forms("65 chains").is_empty());
 }
 
 /// Every form by the mechanisms, which give a reason for what they have not; an operation of native and

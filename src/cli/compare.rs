@@ -20,6 +20,7 @@ Examples:
   nfence compare                              everything, on the best device
   nfence compare --quick                      the same with fewer batches, some ten seconds
   nfence compare --scenario handoff           one scenario
+  nfence compare --scenario work --form '64 chains'  some rows of one
   nfence compare --device llvmpipe            on the device with that in its name or driver
   nfence compare --quick --json figures.json  also as JSON
   nfence compare --json - | jq '.rows[].p50_ns'
@@ -35,6 +36,10 @@ pub(super) struct Compare {
     /// Only this scenario; may be given several times
     #[arg(long, value_enum, value_name = "SCENARIO")]
     scenario: Vec<Scenario>,
+
+    /// Only forms with this in their name, as the tables show them
+    #[arg(long, value_name = "PART_OF_NAME", value_parser = NonEmptyStringValueParser::new())]
+    form: Option<String>,
 
     /// Only this mechanism; may be given several times
     #[arg(long, value_enum, value_name = "MECHANISM")]
@@ -70,6 +75,11 @@ impl Compare {
         let adapter = vulkan::choose(&adapters, self.device.as_deref())?.clone();
         let device = DeviceDescription::of(&adapter);
         let comparison = self.comparison();
+        if let (true, Some(form)) = (comparison.is_empty(), &self.form) {
+            anyhow::bail!(
+                "no form of these scenarios has {form:?} in its name: leave out --form to see which there are"
+            );
+        }
 
         let bar = Bar::new(comparison.steps());
         let outcome = comparison.run(
@@ -111,10 +121,14 @@ impl Compare {
         let batches = self
             .batches
             .unwrap_or(if self.quick { QUICK } else { USUAL });
-        Comparison::new(
+        let comparison = Comparison::new(
             &or_all(&self.scenario, &Scenario::ALL),
             &or_all(&self.mechanism, &Mechanism::ALL),
             Pace::of(batches),
-        )
+        );
+        match &self.form {
+            Some(form) => comparison.of_forms(form),
+            None => comparison,
+        }
     }
 }

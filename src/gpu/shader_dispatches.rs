@@ -170,9 +170,10 @@ impl Dispatches {
             for (kernel, code, pipeline) in &self.kernels {
                 let record = DispatchBlock::kernel(u64::from(*kernel));
                 // One that does not find its job runs alone, as the first.
-                let argument = match code.finds_job() {
-                    true => record,
-                    false => DispatchBlock::PARAMETERS,
+                let argument = if code.finds_job() {
+                    record
+                } else {
+                    DispatchBlock::PARAMETERS
                 };
                 recorder = recorder
                     .bind(pipeline)

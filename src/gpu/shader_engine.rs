@@ -336,13 +336,12 @@ impl Engine for ShaderEngine {
             return Ok(());
         }
         let make = |kind| pipeline(&self.device, self.lanes, self.tuning, kind);
-        let engines = match &before {
-            Some(before) => before.engines(),
-            None => {
-                let made = Kind::DISPATCHES.into_iter().map(make);
-                let made: anyhow::Result<Vec<_>> = made.collect();
-                made.map_err(|error| KernelError::Refused(format!("{error:#}")))?
-            }
+        let engines = if let Some(before) = &before {
+            before.engines()
+        } else {
+            let made = Kind::DISPATCHES.into_iter().map(make);
+            let made: anyhow::Result<Vec<_>> = made.collect();
+            made.map_err(|error| KernelError::Refused(format!("{error:#}")))?
         };
         let before = before.as_ref();
         let made = Dispatches::new(&self.device, engines, self.control, kernels, before)?;

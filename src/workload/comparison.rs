@@ -182,6 +182,26 @@ impl Comparison {
         }
     }
 
+    /// The same, of forms alone that have this in their name.
+    #[must_use]
+    pub fn of_forms(mut self, part: &str) -> Self {
+        for group in &mut self.groups {
+            let of_group = group.form;
+            group.entries.retain(|entry| {
+                let form = entry.form.or(of_group);
+                form.is_some_and(|form| form.contains(part))
+            });
+        }
+        self.groups.retain(|group| !group.entries.is_empty());
+        self
+    }
+
+    /// Whether there is nothing to run.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.groups.is_empty()
+    }
+
     /// How many batches there are, warm-up and those that will be left out included.
     #[must_use]
     pub fn steps(&self) -> u64 {

@@ -26,11 +26,6 @@ pub fn groups(scenario: Scenario) -> Vec<Group> {
         Scenario::FanOut => one(fan(FanForm::Out)),
         Scenario::FanIn => one(fan(FanForm::In)),
         Scenario::Copy => one(copy()),
-        Scenario::Work if std::env::var("F").is_ok() => {
-            [WorkForm::ALL[std::env::var("F").unwrap().parse::<usize>().unwrap()]]
-                .map(|form| group(scenario, Some(form.name), work(form)))
-                .into()
-        }
         Scenario::Work => WorkForm::ALL
             .map(|form| group(scenario, Some(form.name), work(form)))
             .into(),
