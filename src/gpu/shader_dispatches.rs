@@ -5,6 +5,7 @@
 //! seen by the kernels, and read as counts by the device, and what a kernel wrote is seen by the engine and by
 //! the next kernel (HQ-08).
 
+use super::kernel_push::KERNEL_PUSH_BYTES;
 use super::{GpuVa, KernelCode, KernelError, Kernels, SharedQueue};
 use crate::abi::{Dispatch, DispatchBlock, SLICE_SLOTS};
 use crate::sync::{Arc, lock};
@@ -13,9 +14,6 @@ use crate::vulkan::{
     SLICE_BEGIN, SLICE_END, Timeline, WaitOutcome,
 };
 use std::time::Duration;
-
-/// A kernel's only push constant: the address of its parameters.
-const KERNEL_PUSH_BYTES: u32 = 8;
 
 /// How long a shader that was never run is waited for.
 const WARM_TIME: Duration = Duration::from_secs(5);
