@@ -236,8 +236,7 @@ fn reason(error: &KernelError) -> String {
     }
 }
 
-const NO_DESCRIPTOR: &str =
-    "its process has no file descriptor left: raise the limit (ulimit -n)";
+const NO_DESCRIPTOR: &str = "its process has no file descriptor left: raise the limit (ulimit -n)";
 
 /// Maps what came with a request.
 fn map(

@@ -153,8 +153,7 @@ impl Kernels {
             let other = other.get(slot);
             other.is_some_and(|other| Arc::ptr_eq(code, other))
         };
-        let count = |kernels: &Self| kernels.iter().count();
-        self.version == other.version && count(self) == count(other) && self.iter().all(same)
+        self.version == other.version && self.len() == other.len() && self.iter().all(same)
     }
 
     /// Takes one out.
@@ -176,6 +175,12 @@ impl Kernels {
     /// The kernel of a slot.
     pub(super) fn get(&self, slot: u32) -> Option<&Arc<KernelCode>> {
         self.slots.get(slot as usize)?.as_ref()
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.iter().count()
     }
 
     /// Whether there are none.

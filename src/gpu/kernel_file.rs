@@ -50,10 +50,14 @@ pub(super) fn kernels_in(
 }
 
 fn words_of(kernels: &Kernels) -> Vec<u64> {
-    let mut words = vec![kernels.version(), kernels.iter().count() as u64];
+    let mut words = vec![kernels.version(), kernels.len() as u64];
     for (slot, code) in kernels.iter() {
         let spirv = code.spirv();
-        let head = [slot.into(), code.parameter_bytes().into(), spirv.len() as u64];
+        let head = [
+            slot.into(),
+            code.parameter_bytes().into(),
+            spirv.len() as u64,
+        ];
         words.extend(head);
         words.extend(spirv.chunks(2).map(|pair| {
             let word = |at| pair.get(at).copied().map_or(0, u64::from);
@@ -75,7 +79,9 @@ fn kernels_of(words: &[u64], known: &Kernels) -> Result<Kernels, KernelFileError
         }
         let packed = behind.split_at_checked(length.div_ceil(2) as usize);
         let (packed, behind) = packed.ok_or(KernelFileError::Cut)?;
-        let spirv = packed.iter().flat_map(|word| [*word as u32, (*word >> 32) as u32]);
+        let spirv = packed
+            .iter()
+            .flat_map(|word| [*word as u32, (*word >> 32) as u32]);
         let spirv: Vec<_> = spirv.take(length as usize).collect();
         let parameter_bytes = u32::try_from(parameter_bytes).unwrap_or(u32::MAX);
         let is_it = |(_, code): &(u32, &Arc<KernelCode>)| {
@@ -141,7 +147,10 @@ mod tests {
         let none = Kernels::default();
         let words = words_of(&some());
         for length in 0..words.len() {
-            assert_eq!(kernels_of(&words[..length], &none).err(), Some(KernelFileError::Cut));
+            assert_eq!(
+                kernels_of(&words[..length], &none).err(),
+                Some(KernelFileError::Cut)
+            );
         }
         let with = |at: usize, word| {
             let mut bent = words.clone();

@@ -80,8 +80,7 @@ impl PushConstants {
                 let ends: Option<Vec<_>> = (0..).zip(members).map(end).collect();
                 self.learn(*id, ends.map(|ends| ends.into_iter().max().unwrap_or(0)));
             }
-            (OP_TYPE_POINTER, [_, id, PHYSICAL_STORAGE_BUFFER, ..])
-            | (OP_TYPE_FORWARD_POINTER, [_, id, PHYSICAL_STORAGE_BUFFER, ..]) => {
+            (OP_TYPE_POINTER | OP_TYPE_FORWARD_POINTER, [_, id, PHYSICAL_STORAGE_BUFFER, ..]) => {
                 self.sizes.insert(*id, 8);
             }
             (OP_TYPE_POINTER, [_, id, PUSH_CONSTANT, pointee, ..]) => {

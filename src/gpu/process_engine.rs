@@ -13,8 +13,8 @@ use super::{
     KernelError, Kernels, MapError, NoEngineProgram, ShaderTuning, SliceWork,
 };
 use crate::shared::{NoLocalMemory, Providers, Region, RegionError, SystemPages};
-use crate::sync::plain::{Mutex, lock};
 use crate::sync::Arc;
+use crate::sync::plain::{Mutex, lock};
 use crate::vulkan::AdapterInfo;
 use std::path::Path;
 use std::time::Duration;

@@ -172,7 +172,9 @@ impl SpareEngines {
         loop {
             let kernels = lock(&self.kernels).clone();
             if let Err(error) = engine.set_kernels(&kernels) {
-                return self.put(Err(format!("a new engine does not take the kernels: {error}")));
+                return self.put(Err(format!(
+                    "a new engine does not take the kernels: {error}"
+                )));
             }
             let mut spare = lock(&self.spare);
             if lock(&self.kernels).version() == kernels.version() {
