@@ -15,7 +15,7 @@ use crate::vulkan::{
 };
 use std::time::Duration;
 
-/// How long a shader that was never run is waited for.
+/// How long a shader that was never run is waited for, behind what runs.
 const WARM_TIME: Duration = Duration::from_secs(5);
 
 /// What the engine's shader gets of a slice.
@@ -119,7 +119,8 @@ impl Dispatches {
         let done = Timeline::new(&device, 0).map_err(refused)?;
         let submitted = lock(queue).submit_one(Some(&commands), None, (&done, 1));
         submitted.map_err(refused)?;
-        // Behind a kernel that does not end it is not run either, and whoever waits here is not let go by a reset.
+        // Behind a kernel that does not end, on a device of one queue, it is not run either. That is another's, and no
+        // reason to refuse these: after the time they count as taken, and the first slice that runs one compiles it.
         let _: WaitOutcome = done.wait(1, Some(WARM_TIME)).map_err(refused)?;
         Ok(())
     }
