@@ -46,7 +46,7 @@ fn hq_04_a_malformed_dispatch_stops_its_queue_and_is_named() {
         let kernel = device.create_kernel(add_words()).unwrap();
         let closed = device.create_kernel(add_words()).unwrap();
         // Of another process, in which it has a number that this one has not given to anything.
-        let some: Vec<_> = (0..32).map(|_| owner.create_fence(0).unwrap()).collect();
+        let _fences: Vec<_> = (0..32).map(|_| owner.create_fence(0).unwrap()).collect();
         let foreign = owner.create_kernel(add_words()).unwrap();
         let [target, parameters, gone] =
             [0, 1, 2].map(|_| device.create_allocation(BYTES).unwrap());

@@ -148,6 +148,7 @@ impl Kernels {
     }
 
     /// Whether they are the same, in the same places.
+    #[cfg(not(loom))]
     pub(super) fn are(&self, other: &Self) -> bool {
         let same = |(slot, code): (u32, &Arc<KernelCode>)| {
             let other = other.get(slot);

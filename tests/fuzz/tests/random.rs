@@ -103,9 +103,10 @@ fn spirv() {
     let (mut taken, mut refused) = (0, 0);
     cases("spirv", 3000, |bytes| {
         if let Some(program) = from_bytes::<spirv::Program>(bytes) {
-            match program.play() {
-                true => taken += 1,
-                false => refused += 1,
+            if program.play() {
+                taken += 1;
+            } else {
+                refused += 1;
             }
         }
     });
