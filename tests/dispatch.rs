@@ -3,6 +3,7 @@
 
 mod support {
     pub(crate) mod bench;
+    pub(crate) mod engine_processes;
     pub(crate) mod engines;
     pub(crate) mod kernels;
 }
@@ -11,7 +12,8 @@ use native_fence::abi::Dispatch;
 use native_fence::gpu::{ModelOptions, ModelThreads, ShaderTuning};
 use native_fence::{Adapter, AdapterOptions, Allocation, CommandList, Groups, HwQueue, Parameters};
 use support::bench::{LONG, words};
-use support::engines::{model_with, on_every_engine, patient};
+use support::engine_processes::on_every_engine_and_process;
+use support::engines::{model_with, patient};
 use support::kernels::{add_words, groups_for, sums};
 
 /// More words than an engine has lanes, or a workgroup invocations.
@@ -23,7 +25,7 @@ const WORDS: u64 = 1000;
 /// Kills `model-a-dispatch-is-passed-over`, `shader-a-dispatch-is-passed-over`, `the-last-round-releases`.
 #[test]
 fn hq_08_dispatches_run_in_queue_order() {
-    on_every_engine(|adapter| {
+    on_every_engine_and_process(|adapter| {
         let device = adapter.create_device();
         let kernel = device.create_kernel(add_words()).unwrap();
         let mut queue = device.create_hw_queue().unwrap();
@@ -49,7 +51,7 @@ fn hq_08_dispatches_run_in_queue_order() {
 /// Kills `shader-a-kernel-runs-on`.
 #[test]
 fn hq_08_a_dispatch_runs_once() {
-    on_every_engine(|adapter| {
+    on_every_engine_and_process(|adapter| {
         let device = adapter.create_device();
         let kernel = device.create_kernel(add_words()).unwrap();
         let mut queue = device.create_hw_queue().unwrap();
@@ -100,7 +102,7 @@ fn hq_08_many_queues_dispatch_side_by_side() {
             }
         }
     };
-    on_every_engine(body);
+    on_every_engine_and_process(body);
     let (threads, memory) = model_with(ModelOptions {
         threads: ModelThreads::OneALane,
         lanes: 3,
@@ -130,7 +132,7 @@ fn hq_08_many_queues_dispatch_side_by_side() {
 /// Kills `model-a-dispatch-is-passed-over`, `shader-a-dispatch-is-passed-over`.
 #[test]
 fn hq_08_a_dispatch_sees_what_the_work_that_it_waited_for_stored() {
-    on_every_engine(|adapter| {
+    on_every_engine_and_process(|adapter| {
         const HANDS: u64 = 40;
         let device = adapter.create_device();
         let kernel = device.create_kernel(add_words()).unwrap();
@@ -158,7 +160,7 @@ fn hq_08_a_dispatch_sees_what_the_work_that_it_waited_for_stored() {
 /// Kills `model-counts-are-the-packets`, `shader-counts-are-the-packets`.
 #[test]
 fn hq_08_counts_are_what_stands_there_when_the_queue_comes_to_them() {
-    on_every_engine(|adapter| {
+    on_every_engine_and_process(|adapter| {
         let device = adapter.create_device();
         let kernel = device.create_kernel(add_words()).unwrap();
         let mut queue = device.create_hw_queue().unwrap();

@@ -5,6 +5,7 @@
 mod support {
     pub(crate) mod child;
     pub(crate) mod engines;
+    pub(crate) mod kernels;
     pub(crate) mod logged;
     pub(crate) mod memory;
     pub(crate) mod passing;
@@ -28,6 +29,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use support::child;
 use support::engines::memory::{EXPORTED, LOCAL};
+use support::kernels::add_words;
 use support::logged::logged;
 use support::queue_of::queue_of;
 use support::until::{LONG, until};
@@ -254,9 +256,9 @@ fn pr_01_a_spare_process_stands_ready_by_default() {
 }
 
 /// PR-01, TD-21: a spare's process is as easily killed, or stopped, while it is kept: the next one is made, and
-/// the engine alone is reset.
+/// the engine alone is reset. One that is stopped is found soon, though it has kernels, which it may take its time for.
 ///
-/// Kills `a-lost-spare-is-not-made-again`.
+/// Kills `a-lost-spare-is-not-made-again`, `a-spare-is-asked-for-what-it-has`.
 #[test]
 fn pr_01_a_spare_whose_process_was_struck_is_made_again() {
     if !is_device() {
@@ -269,6 +271,8 @@ fn pr_01_a_spare_whose_process_was_struck_is_made_again() {
         })
         .unwrap();
         works(&adapter);
+        let keeper = adapter.create_device();
+        let _kernel = keeper.create_kernel(add_words()).unwrap();
         let engine = process_of(&adapter, 0);
         let spare = spare_beside(&adapter, engine);
         kill_process(spare, signal).unwrap();

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support {
+    pub(crate) mod engine_processes;
     pub(crate) mod engines;
     pub(crate) mod hand_ring;
     pub(crate) mod kernels;
@@ -18,7 +19,7 @@ use native_fence::{
     CommandList, CreateError, Device, Groups, Kernel, KernelCode, KernelError, KernelQueueError,
     Parameters, SubmitError,
 };
-use support::engines::on_every_engine;
+use support::engine_processes::on_every_engine_and_process;
 use support::hand_ring::{Neighbour, Ring, control, with_control};
 use support::kernels::{ADD_WORDS_BYTES, add_words, sums};
 use support::until::LONG;
@@ -39,11 +40,13 @@ fn good(kernel: LocalHandle, parameters: LocalHandle) -> Packet {
 /// `shader-a-reference-is-not-checked`, `model-a-reference-is-not-checked`.
 #[test]
 fn hq_04_a_malformed_dispatch_stops_its_queue_and_is_named() {
-    on_every_engine(|adapter| {
+    on_every_engine_and_process(|adapter| {
         let (owner, device) = (adapter.create_device(), adapter.create_device());
         let mut neighbour = Neighbour::new(&owner);
         let kernel = device.create_kernel(add_words()).unwrap();
         let closed = device.create_kernel(add_words()).unwrap();
+        // Of another process, in which it has a number that this one has not given to anything.
+        let _fences: Vec<_> = (0..32).map(|_| owner.create_fence(0).unwrap()).collect();
         let foreign = owner.create_kernel(add_words()).unwrap();
         let [target, parameters, gone] =
             [0, 1, 2].map(|_| device.create_allocation(BYTES).unwrap());
@@ -88,6 +91,7 @@ fn hq_04_a_malformed_dispatch_stops_its_queue_and_is_named() {
         };
         let cases = [
             (good(closed.handle(), p), FaultCode::StaleHandle),
+            (good(foreign.handle(), p), FaultCode::Handle),
             (good(t, p), FaultCode::Handle),
             (good(fence.handle(), p), FaultCode::Handle),
             (good(LocalHandle::from_raw(0), p), FaultCode::Handle),
@@ -128,8 +132,6 @@ fn hq_04_a_malformed_dispatch_stops_its_queue_and_is_named() {
             (Packet::wait(k, 1, 0), FaultCode::Handle),
             (Packet::fill(k, 0, 8, 1), FaultCode::Handle),
         ];
-        // Of another process, whose handle is a number that this one has not opened.
-        assert!(foreign.handle() != k);
         for (at, (malformed, code)) in cases.into_iter().enumerate() {
             let value = at as u64 + 1;
             let mut ring = Ring::new(&device);
@@ -159,7 +161,7 @@ fn hq_04_a_malformed_dispatch_stops_its_queue_and_is_named() {
 /// Kills `model-a-dispatch-waits-for-a-kernel`, `shader-a-dispatch-waits-for-a-kernel`.
 #[test]
 fn hq_05_a_dispatch_where_there_is_no_kernel_stops_its_queue() {
-    on_every_engine(|adapter| {
+    on_every_engine_and_process(|adapter| {
         let device = adapter.create_device();
         let mut neighbour = Neighbour::new(&device);
         let mut ring = Ring::new(&device);
@@ -171,9 +173,11 @@ fn hq_05_a_dispatch_where_there_is_no_kernel_stops_its_queue() {
 }
 
 /// What cannot be recorded, registered or submitted is refused by name, and nothing of it is queued.
+///
+/// Kills `any-push-constants-are-a-kernels`.
 #[test]
 fn hq_04_what_cannot_be_dispatched_is_refused_before_it_is_queued() {
-    on_every_engine(|adapter| {
+    on_every_engine_and_process(|adapter| {
         let (device, other) = (adapter.create_device(), adapter.create_device());
         refused_codes(&device);
         let kernel = device.create_kernel(add_words()).unwrap();
@@ -262,6 +266,32 @@ fn refused_codes(device: &Device) {
     assert_eq!(
         KernelCode::new(&bound, 0).unwrap_err(),
         KernelError::Descriptors
+    );
+    // OpMemberDecorate %block 0 Offset: 8, and not 0, as if there were more before it.
+    let first_members = words
+        .windows(5)
+        .enumerate()
+        .filter_map(|(at, words)| matches!(words, [0x0005_0048, _, 0, 35, 0]).then_some(at));
+    let bent = first_members.filter_map(|at| {
+        let mut bent = words.clone();
+        bent[at + 4] = 8;
+        KernelCode::new(&bent, 0).err()
+    });
+    let bent: Vec<_> = bent.collect();
+    assert_eq!(
+        bent,
+        [KernelError::PushConstants(16)],
+        "of the push constants alone"
+    );
+    // OpTypeInt 64: the address is none.
+    let long = words
+        .windows(4)
+        .position(|words| matches!(words, [0x0004_0015, _, 64, 0]));
+    let mut longer = words.clone();
+    longer[long.unwrap() + 2] = 128;
+    assert_eq!(
+        KernelCode::new(&longer, 0).unwrap_err(),
+        KernelError::PushConstants(16)
     );
     for bytes in [4, 12, 264, u32::MAX] {
         let refused = KernelCode::new(&words, bytes).unwrap_err();

@@ -3,13 +3,14 @@
 //! The parent writes down what it has asked and started; a reply counts only where it answers to that.
 
 use super::engine_protocol::{ProtocolError, Reply};
+use std::collections::BTreeSet;
 
 /// What a reply means.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub(super) enum EngineNews {
-    /// The request is answered: by an address, or by why not.
-    Answer(Result<u64, String>),
+    /// The request with this number is answered: by an address, or by why not.
+    Answer(u64, Result<u64, String>),
     /// All slices up to this one have ended.
     Ended(u64),
     /// The engine's device is lost.
@@ -17,11 +18,11 @@ pub(super) enum EngineNews {
 }
 
 /// What the parent has asked and started, by which it judges what it is told.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct EngineLedger {
     requests: u64,
-    /// The request that is not replied to.
-    asked: Option<u64>,
+    /// The requests that are not replied to.
+    asked: BTreeSet<u64>,
     started: u64,
     ended: u64,
 }
@@ -30,7 +31,7 @@ impl EngineLedger {
     /// A request is sent: its number.
     pub(super) fn ask(&mut self) -> u64 {
         self.requests += 1;
-        self.asked = Some(self.requests);
+        self.asked.insert(self.requests);
         self.requests
     }
 
@@ -51,18 +52,12 @@ impl EngineLedger {
     pub(super) fn take(&mut self, reply: Reply) -> Result<EngineNews, ProtocolError> {
         match reply {
             Reply::Done { number, .. } | Reply::Failed { number, .. }
-                if self.asked != Some(number) =>
+                if !self.asked.remove(&number) =>
             {
                 Err(ProtocolError::Number(number))
             }
-            Reply::Done { value, .. } => {
-                self.asked = None;
-                Ok(EngineNews::Answer(Ok(value)))
-            }
-            Reply::Failed { why, .. } => {
-                self.asked = None;
-                Ok(EngineNews::Answer(Err(why)))
-            }
+            Reply::Done { number, value } => Ok(EngineNews::Answer(number, Ok(value))),
+            Reply::Failed { number, why } => Ok(EngineNews::Answer(number, Err(why))),
             Reply::Ended { slice } => {
                 let (next, started) = (self.ended + 1, self.started);
                 if slice != next || slice > started {
@@ -119,13 +114,21 @@ mod tests {
         assert!(ledger.take(done(0)).is_err() && ledger.take(failed(1)).is_err());
         let number = ledger.ask();
         assert!(ledger.take(done(number + 1)).is_err());
-        assert_eq!(ledger.take(done(number)), Ok(EngineNews::Answer(Ok(9))));
+        let answered = EngineNews::Answer(number, Ok(9));
+        assert_eq!(ledger.take(done(number)), Ok(answered));
         assert!(ledger.take(done(number)).is_err(), "twice");
         let next = ledger.ask();
         assert!(ledger.take(failed(number)).is_err(), "an old one");
         assert_eq!(
             ledger.take(failed(next)),
-            Ok(EngineNews::Answer(Err("no".into())))
+            Ok(EngineNews::Answer(next, Err("no".into())))
         );
+        // One that takes its time, and one that does not.
+        let [slow, soon] = [ledger.ask(), ledger.ask()];
+        let answered = EngineNews::Answer(soon, Ok(9));
+        assert_eq!(ledger.take(done(soon)), Ok(answered));
+        assert!(ledger.take(failed(soon)).is_err(), "twice");
+        let answered = EngineNews::Answer(slow, Ok(9));
+        assert_eq!(ledger.take(done(slow)), Ok(answered));
     }
 }

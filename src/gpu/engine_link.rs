@@ -14,6 +14,7 @@ use crate::sync::plain::{AtomicU64, Mutex, lock};
 use crate::sync::{Arc, Ordering, thread};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
@@ -25,6 +26,8 @@ use std::time::{Duration, Instant};
 const REPLY_TIME: Duration = Duration::from_secs(2);
 /// One that compiles a shader has by then.
 const COMPILE_TIME: Duration = Duration::from_secs(20);
+/// One that compiles a program's kernels has, of whatever size they are. Whoever asks holds no lock of the node's.
+const KERNELS_TIME: Duration = Duration::from_secs(60);
 /// One that opens a device first has by then.
 const OPEN_TIME: Duration = Duration::from_secs(60);
 
@@ -32,7 +35,8 @@ const OPEN_TIME: Duration = Duration::from_secs(60);
 #[derive(Debug, Default)]
 struct Known {
     ledger: EngineLedger,
-    answer: Option<Result<u64, String>>,
+    /// By the number of the request, until whoever asked has it.
+    answers: HashMap<u64, Result<u64, String>>,
     /// Slices up to this one have ended, or were abandoned.
     ended: u64,
     is_lost: bool,
@@ -49,8 +53,6 @@ pub(super) struct EngineLink {
     ended: AtomicU64,
     /// 1 when `known` says that it is lost.
     lost: AtomicU64,
-    /// Held by who waits for a reply.
-    asks: Mutex<()>,
     memories: AtomicU64,
 }
 
@@ -72,7 +74,6 @@ impl EngineLink {
             changed: Condvar::new(),
             ended: AtomicU64::new(0),
             lost: AtomicU64::new(0),
-            asks: Mutex::default(),
             memories: AtomicU64::new(0),
         });
         let hears = Arc::clone(&link);
@@ -97,8 +98,8 @@ impl EngineLink {
             let reply = Reply::receive(&self.socket);
             let news = reply.and_then(|reply| lock(&self.known).ledger.take(reply));
             match news {
-                Ok(EngineNews::Answer(answer)) => {
-                    lock(&self.known).answer = Some(answer);
+                Ok(EngineNews::Answer(number, answer)) => {
+                    lock(&self.known).answers.insert(number, answer);
                     self.changed.notify_all();
                 }
                 Ok(EngineNews::Ended(slice)) => self.ended_to(slice),
@@ -137,24 +138,20 @@ impl EngineLink {
         self.lost.load(Ordering::Acquire) == 1
     }
 
-    /// Has the child do something, and waits for its reply.
+    /// Has the child do something, and waits for its reply. Others may ask meanwhile: who waits long stands in nobody's
+    /// way.
     fn ask(
         &self,
         request: &Request,
         region: Option<&Region>,
         time: Duration,
     ) -> Result<Result<u64, String>, EngineLost> {
-        let _one_at_a_time = lock(&self.asks);
-        let number = {
-            let mut known = lock(&self.known);
-            known.answer = None;
-            known.ledger.ask()
-        };
+        let number = lock(&self.known).ledger.ask();
         self.send(request, number, region)?;
         let deadline = Instant::now() + time;
         let mut known = lock(&self.known);
         loop {
-            if let Some(answer) = known.answer.take() {
+            if let Some(answer) = known.answers.remove(&number) {
                 return Ok(answer);
             }
             let left = deadline.saturating_duration_since(Instant::now());
@@ -223,6 +220,14 @@ impl EngineLink {
 
     pub(super) fn prepare_verbose(&self) -> Result<(), MapError> {
         self.have_done(&Request::PrepareVerbose, COMPILE_TIME)
+    }
+
+    /// Has the child take the kernels of a file: why it does not.
+    pub(super) fn set_kernels(&self, file: &Region) -> Result<Result<(), String>, EngineLost> {
+        let bytes = file.len() as u64;
+        let request = Request::SetKernels { bytes };
+        let taken = self.ask(&request, Some(file), KERNELS_TIME)?;
+        Ok(taken.map(|_| ()))
     }
 
     /// Starts a slice. Its end is news from now on, however soon it comes.

@@ -6,7 +6,11 @@
 //! may run for ever, and nothing of this process is anybody else's.
 
 use super::engine_protocol::{Opening, ProtocolError, Reply, Request, version};
-use super::{Engine, EngineAddress, EngineUnit, EngineUnitError, GpuVa, MapError, ShaderEngine};
+use super::kernel_file::kernels_in;
+use super::{
+    Engine, EngineAddress, EngineUnit, EngineUnitError, GpuVa, KernelError, Kernels, MapError,
+    ShaderEngine,
+};
 use crate::abi::WordGroup;
 use crate::shared::Region;
 use crate::sync::{Arc, thread};
@@ -105,6 +109,8 @@ struct Child {
     socket: Arc<OwnedFd>,
     engine: Shared,
     memories: HashMap<u64, EngineAddress>,
+    /// Those that came last: what is among the next is not compiled again.
+    kernels: Kernels,
     started: Sender<u64>,
 }
 
@@ -119,6 +125,7 @@ impl Child {
             socket: Arc::clone(socket),
             engine,
             memories: HashMap::new(),
+            kernels: Kernels::default(),
             started,
         })
     }
@@ -133,11 +140,13 @@ impl Child {
         let done = match *request {
             Request::Open(_) => bail!("the parent opened its engine twice"),
             Request::Map { memory, bytes } => {
-                map(engine.as_ref(), descriptor, bytes).map(|address| {
+                let address = map(engine.as_ref(), descriptor, bytes);
+                let mapped = address.map(|address| {
                     let va = address.va.0;
                     self.memories.insert(memory, address);
                     va
-                })
+                });
+                mapped.map_err(|error| error.to_string())
             }
             Request::Unmap { memory } => {
                 self.memories.remove(&memory);
@@ -146,11 +155,26 @@ impl Child {
             Request::Attach { control, before } => {
                 drop(engine);
                 let mut engine = self.engine.write().unwrap_or_else(PoisonError::into_inner);
-                engine.attach(GpuVa(control), before).map(|()| 0)
+                let attached = engine.attach(GpuVa(control), before);
+                attached.map(|()| 0).map_err(|error| error.to_string())
             }
             Request::PrepareVerbose => {
                 drop(engine);
-                return self.compile(number);
+                return self.compile(number, |engine| {
+                    engine.prepare_verbose().map_err(|error| error.to_string())
+                });
+            }
+            Request::SetKernels { bytes } => {
+                drop(engine);
+                match received_kernels(descriptor, bytes, &self.kernels) {
+                    Ok(kernels) => {
+                        self.kernels = kernels.clone();
+                        return self.compile(number, move |engine| {
+                            engine.set_kernels(&kernels).map_err(|error| reason(&error))
+                        });
+                    }
+                    Err(error) => Err(error),
+                }
             }
             Request::Start { slice, work } => {
                 if engine.start(slice, work).is_err() {
@@ -165,12 +189,16 @@ impl Child {
 
     /// Compiles on a thread of its own: slices start and end meanwhile, or their engine would look as if it
     /// hung.
-    fn compile(&self, number: u64) -> anyhow::Result<()> {
+    fn compile(
+        &self,
+        number: u64,
+        compile: impl FnOnce(&dyn Engine) -> Result<(), String> + Send + 'static,
+    ) -> anyhow::Result<()> {
         let (engine, socket) = (Arc::clone(&self.engine), Arc::clone(&self.socket));
         let run = move || {
             let engine = engine.read().unwrap_or_else(PoisonError::into_inner);
             // A parent that has gone is found by who receives.
-            let _ = reply(&socket, number, engine.prepare_verbose().map(|()| 0));
+            let _ = reply(&socket, number, compile(engine.as_ref()).map(|()| 0));
         };
         thread::Builder::new()
             .name("nf-compile".into())
@@ -179,16 +207,36 @@ impl Child {
     }
 }
 
-fn reply(socket: &OwnedFd, number: u64, done: Result<u64, MapError>) -> anyhow::Result<()> {
+fn reply(socket: &OwnedFd, number: u64, done: Result<u64, String>) -> anyhow::Result<()> {
     let reply = match done {
         Ok(value) => Reply::Done { number, value },
-        Err(error) => Reply::Failed {
-            number,
-            why: error.to_string(),
-        },
+        Err(why) => Reply::Failed { number, why },
     };
     Ok(reply.send(socket)?)
 }
+
+/// The kernels that came with a request.
+fn received_kernels(
+    descriptor: Option<OwnedFd>,
+    bytes: u64,
+    known: &Kernels,
+) -> Result<Kernels, String> {
+    let descriptor = descriptor.ok_or(NO_DESCRIPTOR)?;
+    let file = Region::received("kernels", descriptor, bytes);
+    let kernels = file.and_then(|file| kernels_in(&file, known));
+    let kernels = kernels.map_err(|error| error.to_string())?;
+    kernels.map_err(|error| error.to_string())
+}
+
+/// Why an engine does not take kernels, in words that are an error's part.
+fn reason(error: &KernelError) -> String {
+    match error {
+        KernelError::Refused(why) => why.clone(),
+        error => error.to_string(),
+    }
+}
+
+const NO_DESCRIPTOR: &str = "its process has no file descriptor left: raise the limit (ulimit -n)";
 
 /// Maps what came with a request.
 fn map(
@@ -196,10 +244,7 @@ fn map(
     descriptor: Option<OwnedFd>,
     bytes: u64,
 ) -> Result<EngineAddress, MapError> {
-    let no_room = || {
-        let why = "its process has no file descriptor left: raise the limit (ulimit -n)";
-        MapError::Refused(why.to_owned())
-    };
+    let no_room = || MapError::Refused(NO_DESCRIPTOR.to_owned());
     let descriptor = descriptor.ok_or_else(no_room)?;
     engine.map(&Region::received(name_of(&descriptor), descriptor, bytes)?)
 }

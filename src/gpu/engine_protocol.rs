@@ -1,8 +1,8 @@
 //! Engine protocol: what an engine in a process of its own and its parent tell each other.
 //!
-//! Messages of one size over a socket that keeps them apart. The parent requests, one at a time, and the
-//! child replies; a slice is started without a reply, and its end is told when it comes. The parent
-//! trusts no word of it: the child runs what a user's kernel may have written over. What may come the
+//! Messages of one size over a socket that keeps them apart. The parent requests and the child replies, in any
+//! order, by the request's number: what compiles takes its time, and the rest does not stand behind it. A slice is
+//! started without a reply, and its end is told when it comes. The parent trusts no word of it: the child runs what a user's kernel may have written over. What may come the
 //! [`EngineLedger`](super::engine_ledger::EngineLedger) says; a child that says anything else is ended.
 
 use super::{ShaderTuning, SliceWork};
@@ -21,7 +21,7 @@ const TEXT: usize = 13;
 const MOST_TEXT: usize = (WORDS - TEXT) * 8;
 
 /// Raised when a message changes.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 /// No lanes are asked for.
 const NO_LANES: u64 = u64::MAX;
@@ -133,6 +133,9 @@ pub(super) enum Request {
     Attach { control: u64, before: u64 },
     /// [`Engine::prepare_verbose`](super::Engine::prepare_verbose).
     PrepareVerbose,
+    /// [`Engine::set_kernels`](super::Engine::set_kernels), of those in the file whose descriptor comes with it
+    /// ([`kernel_file`](super::kernel_file)).
+    SetKernels { bytes: u64 },
     /// [`Engine::start`](super::Engine::start).
     Start { slice: u64, work: SliceWork },
 }
@@ -196,7 +199,7 @@ impl Message {
 }
 
 impl Request {
-    /// Sends it, with the region's descriptor where it maps one.
+    /// Sends it, with a region's descriptor where one belongs to it.
     pub(super) fn send(
         &self,
         socket: impl AsFd,
@@ -240,6 +243,7 @@ impl Request {
                     | u64::from(work.dispatches) << 2;
                 message(6, &[*slice, work.queues, flags])
             }
+            Self::SetKernels { bytes } => message(7, &[*bytes]),
         }
     }
 
@@ -278,6 +282,7 @@ impl Request {
                     dispatches: has(2, 2),
                 },
             },
+            7 => Self::SetKernels { bytes: value(0) },
             other => return Err(ProtocolError::Kind(other)),
         })
     }
@@ -384,6 +389,7 @@ mod tests {
             },
             Request::PrepareVerbose,
             Request::Start { slice: 5, work },
+            Request::SetKernels { bytes: 8192 },
         ];
         for (request, number) in requests.into_iter().zip(1..) {
             request.send(&ours, number, None).unwrap();

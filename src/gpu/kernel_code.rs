@@ -27,6 +27,17 @@ pub enum KernelError {
         "the kernel has descriptors: its one argument is the address of its parameters, a push constant of 64 bits"
     )]
     Descriptors,
+    /// It wants more than it gets.
+    #[error(
+        "the kernel has {0} bytes of push constants: its one argument is the address of its parameters, of 8 bytes"
+    )]
+    PushConstants(u64),
+    /// The same, maybe.
+    #[error(
+        "the kernel's push constants are of a type whose size is not told: its one argument is the address of its \
+         parameters, of 8 bytes"
+    )]
+    PushConstantType,
     /// Its parameters are too many, or no words.
     #[error(
         "a kernel of {0} bytes of parameters: they must be a multiple of 8 and at most {most}",
@@ -45,6 +56,12 @@ pub enum KernelError {
     /// The driver does not take it.
     #[error("the driver does not take the kernel: {0}")]
     Refused(String),
+    /// The engine is lost meanwhile, by the kernel or by something else.
+    #[error(
+        "the engine ended, or did not answer, while it took the kernel: another takes its place, register the \
+         kernel again then"
+    )]
+    Lost,
 }
 
 /// What a program registers: a compute shader of entry point `main`, without descriptors, whose one push
@@ -61,7 +78,8 @@ impl KernelCode {
     /// Of a compiled shader, which takes so many bytes of parameters.
     ///
     /// # Errors
-    /// No SPIR-V of a compute shader without descriptors, or parameters that cannot be.
+    /// No SPIR-V of a compute shader without descriptors and with one address for push constants, or parameters that
+    /// cannot be.
     pub fn new(spirv: &[u32], parameter_bytes: u32) -> Result<Self, KernelError> {
         let finds_job = kernel_spirv::check(spirv)?;
         if u64::from(parameter_bytes) > Dispatch::MOST_PARAMETER_BYTES
@@ -150,6 +168,22 @@ impl Kernels {
         Ok(slot as u32)
     }
 
+    /// These, each in its slot, which is below [`MAX_KERNELS`].
+    #[cfg(not(loom))]
+    pub(super) fn of(version: u64, slots: Vec<Option<Arc<KernelCode>>>) -> Self {
+        Self { slots, version }
+    }
+
+    /// Whether they are the same, in the same places.
+    #[cfg(not(loom))]
+    pub(super) fn are(&self, other: &Self) -> bool {
+        let same = |(slot, code): (u32, &Arc<KernelCode>)| {
+            let other = other.get(slot);
+            other.is_some_and(|other| Arc::ptr_eq(code, other))
+        };
+        self.version == other.version && self.len() == other.len() && self.iter().all(same)
+    }
+
     /// Takes one out.
     pub(super) fn remove(&mut self, slot: u32) {
         self.slots[slot as usize] = None;
@@ -176,6 +210,12 @@ impl Kernels {
         self.iter()
             .last()
             .map_or(0, |(slot, _)| u64::from(slot) + 1)
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.iter().count()
     }
 
     /// Whether there are none.

@@ -1,11 +1,12 @@
 //! What is looked at of a kernel's SPIR-V before a driver gets it: that it is whole, and what a kernel is.
 //!
 //! Not whether it is valid: drivers take that for granted, and who registers a kernel is trusted as the process is
-//! (`decisions.md` 26); `spirv-val` tells. A file that is cut, or another stage's, or that wants descriptors, is a
-//! slip that is told here by name. And whether it finds its job itself: whether it has the constant of the shader
-//! library (`shaders/include/native_fence.glsl`).
+//! (`decisions.md` 26); `spirv-val` tells. A file that is cut, or another stage's, or that wants descriptors or
+//! more push constants than there are, is a slip that is told here by name. And whether it finds its job itself:
+//! whether it has the constant of the shader library (`shaders/include/native_fence.glsl`).
 
 use super::KernelError;
+use super::kernel_push::PushConstants;
 
 const MAGIC: u32 = 0x0723_0203;
 const HEADER_WORDS: usize = 5;
@@ -31,7 +32,7 @@ pub(super) fn check(words: &[u32]) -> Result<bool, KernelError> {
         return Err(KernelError::NoSpirv);
     }
     let mut rest = words.get(HEADER_WORDS..).ok_or(KernelError::Cut)?;
-    let mut has_main = false;
+    let (mut has_main, mut push) = (false, PushConstants::default());
     let (mut constant, mut library) = (None, None);
     while let Some(&first) = rest.first() {
         let (opcode, length) = (first & 0xffff, (first >> 16) as usize);
@@ -39,6 +40,7 @@ pub(super) fn check(words: &[u32]) -> Result<bool, KernelError> {
             return Err(KernelError::Cut);
         }
         let (instruction, behind) = rest.split_at(length);
+        push.take(opcode, instruction);
         match (opcode, instruction) {
             (OP_ENTRY_POINT, [_, stage, _, name @ ..]) if *stage == GL_COMPUTE => {
                 has_main |= name.starts_with(&MAIN);
@@ -54,8 +56,11 @@ pub(super) fn check(words: &[u32]) -> Result<bool, KernelError> {
         }
         rest = behind;
     }
+    if !has_main {
+        return Err(KernelError::NoMain);
+    }
+    push.check()?;
     match library {
-        _ if !has_main => Err(KernelError::NoMain),
         Some(version) if version != LIBRARY_VERSION => Err(KernelError::Library(version)),
         library => Ok(library.is_some()),
     }

@@ -34,6 +34,9 @@ mod held_engine;
 #[cfg(not(loom))]
 mod injection;
 mod kernel_code;
+#[cfg(not(loom))]
+mod kernel_file;
+mod kernel_push;
 mod kernel_spirv;
 #[cfg(not(loom))]
 mod long_kernels;

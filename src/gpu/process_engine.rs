@@ -6,6 +6,7 @@
 
 use super::engine_link::EngineLink;
 use super::engine_protocol::{Opening, Request};
+use super::kernel_file::file_of;
 use super::shader_clock::ShaderClock;
 use super::{
     AddressSpace, CutOff, Engine, EngineAddress, EngineCaps, EngineLost, EngineMemory, GpuVa,
@@ -13,6 +14,7 @@ use super::{
 };
 use crate::shared::{NoLocalMemory, Providers, Region, RegionError, SystemPages};
 use crate::sync::Arc;
+use crate::sync::plain::{Mutex, lock};
 use crate::vulkan::AdapterInfo;
 use std::path::Path;
 use std::time::Duration;
@@ -21,6 +23,8 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct ProcessEngine {
     link: Arc<EngineLink>,
+    /// What the child has.
+    kernels: Mutex<Kernels>,
     caps: EngineCaps,
     clock: ShaderClock,
     providers: Arc<Providers>,
@@ -76,6 +80,7 @@ impl ProcessEngine {
         let local = Err(NoLocalMemory::OtherProcess);
         let engine = Self {
             link,
+            kernels: Mutex::default(),
             caps: EngineCaps::of(info),
             clock: ShaderClock::of(info),
             providers: Arc::new(Providers::new(Arc::new(SystemPages), local)),
@@ -151,12 +156,17 @@ impl Engine for ProcessEngine {
     }
 
     fn set_kernels(&self, kernels: &Kernels) -> Result<(), KernelError> {
-        if kernels.is_empty() {
+        // One that has them is not asked: who puts a spare into an engine's place waits for no other answer than
+        // those that come at once.
+        if lock(&self.kernels).are(kernels) {
             return Ok(());
         }
-        Err(KernelError::Unsupported(
-            "an engine in a process of its own",
-        ))
+        let file = file_of(kernels).map_err(|error| KernelError::Refused(error.to_string()))?;
+        let taken = self.link.set_kernels(&file);
+        let taken = taken.map_err(|_| KernelError::Lost)?;
+        taken.map_err(KernelError::Refused)?;
+        lock(&self.kernels).clone_from(kernels);
+        Ok(())
     }
 
     fn start(&self, slice: u64, work: SliceWork) -> Result<(), EngineLost> {

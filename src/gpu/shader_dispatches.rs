@@ -5,6 +5,7 @@
 //! seen by the kernels, and read as counts by the device, and what a kernel wrote is seen by the engine and by
 //! the next kernel (HQ-08).
 
+use super::kernel_push::KERNEL_PUSH_BYTES;
 use super::{GpuVa, KernelCode, KernelError, Kernels, SharedQueue};
 use crate::abi::{Dispatch, DispatchBlock, SLICE_SLOTS};
 use crate::sync::{Arc, lock};
@@ -14,10 +15,7 @@ use crate::vulkan::{
 };
 use std::time::Duration;
 
-/// A kernel's only push constant: the address of its parameters, or of what the engine has of it.
-const KERNEL_PUSH_BYTES: u32 = 8;
-
-/// How long a shader that was never run is waited for.
+/// How long a shader that was never run is waited for, behind what runs.
 const WARM_TIME: Duration = Duration::from_secs(5);
 
 /// Kinds of slices that dispatch, each an engine of its own.
@@ -128,7 +126,8 @@ impl Dispatches {
         let done = Timeline::new(&device, 0).map_err(refused)?;
         let submitted = lock(queue).submit_one(Some(&commands), None, (&done, 1));
         submitted.map_err(refused)?;
-        // Behind a kernel that does not end it is not run either, and whoever waits here is not let go by a reset.
+        // Behind a kernel that does not end, on a device of one queue, it is not run either. That is another's, and no
+        // reason to refuse these: after the time they count as taken, and the first slice that runs one compiles it.
         let _: WaitOutcome = done.wait(1, Some(WARM_TIME)).map_err(refused)?;
         Ok(())
     }

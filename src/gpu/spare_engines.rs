@@ -2,11 +2,13 @@
 //!
 //! To make one takes tens of milliseconds: an instance, a device, the compilation of its shader, which some
 //! drivers do at the first dispatch. So a spare is made by a thread of its own before it is needed, and has
-//! executed a slice of each kind. When it is taken the next one is made.
+//! executed a slice of each kind. It has the kernels that the engines have, and takes those that come since on such a
+//! thread as well: none is compiled while a reset waits, but what came in the moment before. When it is taken the next
+//! one is made.
 
 #[cfg(not(loom))]
 use super::EngineUnit;
-use super::{Engine, EngineMapping, MapError, SliceWork};
+use super::{Engine, EngineMapping, Kernels, MapError, SliceWork};
 use crate::abi::{EngineControl, EngineReport, SliceArgs, WordGroup};
 use crate::sync::plain::{Mutex, lock};
 use crate::sync::{Arc, thread};
@@ -58,6 +60,8 @@ pub struct SpareEngines {
     make: Box<Make>,
     policy: SparePolicy,
     spare: Mutex<Spare>,
+    /// What a spare is to have. Taken within `spare`, or alone.
+    kernels: Mutex<Kernels>,
     changed: Condvar,
 }
 
@@ -90,6 +94,7 @@ impl SpareEngines {
             make: Box::new(make),
             policy,
             spare: Mutex::default(),
+            kernels: Mutex::default(),
             changed: Condvar::new(),
         })
     }
@@ -110,6 +115,34 @@ impl SpareEngines {
         }
         *spare = Spare::Making;
         drop(spare);
+        self.make_by(Self::make_warm);
+    }
+
+    /// Engines have these kernels from now on. A spare takes them before it counts as ready again; one that is being
+    /// made takes them in the end.
+    pub fn have_kernels(self: &Arc<Self>, kernels: &Kernels) {
+        let mut own = lock(&self.kernels);
+        // Of two that tell the later may come first.
+        if kernels.version() >= own.version() {
+            own.clone_from(kernels);
+        }
+        drop(own);
+        let mut spare = lock(&self.spare);
+        match std::mem::take(&mut *spare) {
+            Spare::Ready(engine) => {
+                *spare = Spare::Making;
+                drop(spare);
+                self.make_by(|_| Ok(engine));
+            }
+            other => *spare = other,
+        }
+    }
+
+    /// Has an engine made by a thread of its own, which gives it the kernels.
+    fn make_by(
+        self: &Arc<Self>,
+        make: impl FnOnce(&Self) -> Result<Box<dyn Engine>, String> + Send + 'static,
+    ) {
         let this = Arc::clone(self);
         let made = thread::Builder::new()
             .name("nf-spare".into())
@@ -121,13 +154,35 @@ impl SpareEngines {
                 let this = this;
                 // Nobody waits in vain for one that comes to no end.
                 let made = Making(&this);
-                let engine = this.make_warm();
+                let engine = make(&this);
+                this.put_with_kernels(engine);
                 std::mem::forget(made);
-                this.put(engine);
             });
         if let Err(error) = made {
             self.put(Err(format!("no thread to make an engine on: {error}")));
         }
+    }
+
+    /// The same of one that has the kernels which there are by then.
+    fn put_with_kernels(&self, made: Result<Box<dyn Engine>, String>) {
+        let engine = match made {
+            Ok(engine) => engine,
+            Err(why) => return self.put(Err(why)),
+        };
+        loop {
+            let kernels = lock(&self.kernels).clone();
+            if let Err(error) = engine.set_kernels(&kernels) {
+                return self.put(Err(format!(
+                    "a new engine does not take the kernels: {error}"
+                )));
+            }
+            let mut spare = lock(&self.spare);
+            if lock(&self.kernels).version() == kernels.version() {
+                *spare = Spare::Ready(engine);
+                break;
+            }
+        }
+        self.changed.notify_all();
     }
 
     fn put(&self, made: Result<Box<dyn Engine>, String>) {

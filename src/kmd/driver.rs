@@ -166,6 +166,14 @@ impl Driver {
         }
     }
 
+    /// Tells spares of the kernels that engines have. They are those of the first, and of each other node the same
+    /// in maybe other places: none of them is compiled again.
+    fn tell_spares(&self) {
+        if let (Some(spares), Some(node)) = (&self.spares, self.nodes.first()) {
+            spares.have_kernels(&node.kernels());
+        }
+    }
+
     /// Takes an object out of every node.
     fn retire(&self, object: ObjectId, remove: impl Fn(&Node) -> bool) -> Retirement {
         self.reporter
@@ -319,6 +327,7 @@ impl Ddi for Driver {
         for node in &self.nodes {
             node.add_kernel(args.global, owner, args.code)?;
         }
+        self.tell_spares();
         Ok(())
     }
 
@@ -327,7 +336,9 @@ impl Ddi for Driver {
     }
 
     fn destroy_kernel(&self, global: KernelId) -> Retirement {
-        self.retire(ObjectId::Kernel(global), |node| node.remove_kernel(global))
+        let retirement = self.retire(ObjectId::Kernel(global), |node| node.remove_kernel(global));
+        self.tell_spares();
+        retirement
     }
 
     fn destroy_process(&self, process: ProcessId) {

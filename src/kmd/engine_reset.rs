@@ -192,9 +192,10 @@ impl ResetCalls<'_> {
         let replaced = match self.put_spare(node) {
             // It may have been lost while it was kept, or made: once is bad luck, and twice is a device that
             // makes no more engines, which is for the whole adapter to find out (TD-08).
-            Err(DdiError::Reset(ReplaceError::Map(_)) | DdiError::NoSpare(_)) => {
-                self.put_spare(node)
-            }
+            Err(
+                DdiError::Reset(ReplaceError::Map(_) | ReplaceError::Kernel(_))
+                | DdiError::NoSpare(_),
+            ) => self.put_spare(node),
             replaced => replaced,
         }?;
         // The engine before has threads that wait for it; the new one gets its own.

@@ -275,11 +275,13 @@ impl Device {
     }
 
     /// Registers a kernel with every engine of the adapter: a compute shader, whose workgroups command lists
-    /// [`dispatch`](super::CommandList::dispatch). Queues go on meanwhile.
+    /// [`dispatch`](super::CommandList::dispatch). Queues go on meanwhile, and this waits until the Vulkan driver has
+    /// compiled it: behind a kernel of anybody's that does not end for five seconds at most, after which the first
+    /// slice that dispatches it may have to wait for the compiler.
     ///
     /// # Errors
-    /// No SPIR-V, parameters that cannot be, 64 kernels on the adapter, engines that run none, or the Vulkan
-    /// driver's reason.
+    /// 64 kernels on the adapter, engines that run none, the Vulkan driver's reason, or an engine that is lost
+    /// meanwhile ([`KernelError::Lost`](crate::KernelError::Lost)): then it can be registered again.
     pub fn create_kernel(&self, code: KernelCode) -> Result<Kernel, CreateError> {
         let object = os::Kernel::create(&self.process, &Arc::new(code))?;
         Ok(Kernel::new(object))

@@ -6,7 +6,7 @@ use super::{Node, NodeError};
 use crate::abi::{
     Dispatch, EngineControl, HandleAccess, KernelDetail, KernelId, LocalHandle, ObjectId,
 };
-use crate::gpu::{GpuVa, KernelCode, KernelError, Kernels};
+use crate::gpu::{Engine, GpuVa, KernelCode, KernelError, Kernels};
 use crate::sync::{Arc, MutexGuard, lock};
 
 /// What an engine has of a kernel.
@@ -81,18 +81,42 @@ impl Node {
     }
 
     /// Has the engine take these. Compiling takes time, in which the node goes on, and its engine may be given up:
-    /// then the one that has taken its place takes them. The caller has its turn.
+    /// then the one that has taken its place takes them, whatever the other one said. The caller has its turn.
     fn set_kernels(&self, kernels: &Kernels) -> Result<MutexGuard<'_, Inner>, KernelError> {
         loop {
             let engine = self.engine();
-            engine.set_kernels(kernels)?;
+            let taken = engine.set_kernels(kernels);
             // Before `inner`, as whoever replaces the engine.
             let mut own = lock(&self.kernels);
             let inner = lock(&self.inner);
             if Arc::ptr_eq(&inner.engine, &engine) {
+                taken?;
                 own.clone_from(kernels);
                 return Ok(inner);
             }
         }
+    }
+    /// Has an engine that is to take the place of the node's take its kernels, without a lock: it may have to compile
+    /// those that came when it was made already. Then the locks, under which it has them all; it may have some that
+    /// are gone, which nobody can name.
+    pub(super) fn hand_kernels(
+        &self,
+        spare: &dyn Engine,
+    ) -> Result<(MutexGuard<'_, Kernels>, MutexGuard<'_, Inner>), KernelError> {
+        let mut has = lock(&self.kernels).clone();
+        loop {
+            spare.set_kernels(&has)?;
+            let own = lock(&self.kernels);
+            if own.version() == has.version() {
+                return Ok((own, lock(&self.inner)));
+            }
+            has.clone_from(&own);
+        }
+    }
+
+    /// What the engine has.
+    #[must_use]
+    pub fn kernels(&self) -> Kernels {
+        lock(&self.kernels).clone()
     }
 }

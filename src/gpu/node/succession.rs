@@ -83,8 +83,7 @@ impl Node {
     ) -> Result<Replaced, ReplaceError> {
         let reaper = plain::lock(&self.reaper).clone();
         let reaper = reaper.ok_or(ReplaceError::NotNow)?;
-        let kernels = lock(&self.kernels);
-        let mut guard = lock(&self.inner);
+        let (kernels, mut guard) = self.hand_kernels(spare.as_ref())?;
         let inner = &mut *guard;
         if inner.life == Life::Stopping {
             return Err(ReplaceError::NotNow);
@@ -109,7 +108,6 @@ impl Node {
         let (control, report) = (addresses[0].va, addresses[1].va);
         let words = self.control.host();
         attach(spare.as_mut(), words, control, report, inner.submitted)?;
-        spare.set_kernels(&kernels)?;
         self.tell_of_kernels(!kernels.is_empty());
         if queues.iter().any(|queue| queue.is_verbose()) {
             spare.prepare_verbose()?;

@@ -11,6 +11,7 @@
 //! | [`ring`] | ring control words and packets, scribbled on while a slice runs | an engine |
 //! | [`log`] | a log whose engine goes on, or lies, while it is read | the log reader |
 //! | [`records`] | records, indices and results of slices | driver and operating system |
+//! | [`spirv`] | kernels, good, bent and none | who registers kernels |
 //!
 //! A target is a type that is made of bytes and a function that plays it. The same input is the
 //! same course of events. `tests/corpus.rs` plays what is checked in, with any Rust.
@@ -24,6 +25,7 @@ mod node;
 pub mod packets;
 pub mod records;
 pub mod ring;
+pub mod spirv;
 
 use arbitrary::{Arbitrary, Unstructured};
 

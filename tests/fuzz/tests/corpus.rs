@@ -1,7 +1,7 @@
 //! Plays what is checked in through the targets, with any Rust: the seeds that a fuzzer has found,
 //! each of which goes where no other goes.
 
-use nfence_fuzz::{from_bytes, log, packets, records, ring};
+use nfence_fuzz::{from_bytes, log, packets, records, ring, spirv};
 use std::path::Path;
 
 /// Plays each file of a target's corpus; says which one it was, if it fails.
@@ -51,6 +51,15 @@ fn log() {
 fn records() {
     play("records", |bytes| {
         if let Some(program) = from_bytes::<records::Program>(bytes) {
+            let _ = program.play();
+        }
+    });
+}
+
+#[test]
+fn spirv() {
+    play("spirv", |bytes| {
+        if let Some(program) = from_bytes::<spirv::Program>(bytes) {
             let _ = program.play();
         }
     });

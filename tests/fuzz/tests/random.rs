@@ -3,7 +3,7 @@
 //! `NFENCE_RANDOM_CASES` sets how many cases of each target there are, `NFENCE_RANDOM_SEED` where
 //! they begin. A case that fails is printed with its number, and played alone with that as seed.
 
-use nfence_fuzz::{from_bytes, log, packets, records, ring};
+use nfence_fuzz::{from_bytes, log, packets, records, ring, spirv};
 use std::time::Instant;
 
 fn setting(name: &str, usual: u64) -> u64 {
@@ -96,4 +96,20 @@ fn records() {
     });
     println!("{waits} waits");
     assert!(waits > 0);
+}
+
+#[test]
+fn spirv() {
+    let (mut taken, mut refused) = (0, 0);
+    cases("spirv", 3000, |bytes| {
+        if let Some(program) = from_bytes::<spirv::Program>(bytes) {
+            if program.play() {
+                taken += 1;
+            } else {
+                refused += 1;
+            }
+        }
+    });
+    println!("{taken} kernels taken, {refused} refused");
+    assert!(taken > 0 && refused > 0);
 }
