@@ -9,7 +9,11 @@ mod support {
 }
 
 use native_fence::abi::{Dispatch, MAX_JOBS};
-use native_fence::{Allocation, CommandList, Device, Fence, Groups, HwQueue, Kernel, Parameters};
+use native_fence::vulkan::shaders;
+use native_fence::{
+    Allocation, CommandList, Device, Fence, Groups, HwQueue, Kernel, KernelCode, KernelError,
+    Parameters,
+};
 use support::bench::{LONG, words};
 use support::engines::{model_cut, on_every_engine};
 use support::kernels::{add_words, add_words_together, count_together, groups_for, sums};
@@ -62,7 +66,7 @@ fn behind(gate: &Fence, device: &Device, counts: impl IntoIterator<Item = u64>) 
 /// HQ-08: packets of many queues, of as many sizes, that are ready at a time run once each, in all of their workgroups
 /// and with their own parameters: more of them than a round has places for, and several one after another.
 ///
-/// Kills `model-a-table-has-places-for-ever`, `shader-jobs-begin-at-their-first`, `the-library-takes-the-first-job`,
+/// Kills `shader-jobs-begin-at-their-first`, `the-library-takes-the-first-job`,
 /// `the-library-finds-no-jobs-of-other-sizes`.
 #[test]
 fn hq_08_packets_of_many_queues_run_together_and_once() {
@@ -172,7 +176,7 @@ fn hq_08_processes_and_kernels_take_turns() {
 /// HQ-08: a packet of more workgroups than one dispatch has in a row runs by itself, in three dimensions; one of none
 /// runs nothing, and those beside it run.
 ///
-/// Kills `shader-many-workgroups-run-together`, `shader-no-workgroups-are-one`.
+/// Kills `shader-many-workgroups-run-together`.
 #[test]
 fn hq_08_packets_of_many_workgroups_and_of_none() {
     on_every_engine(|adapter| {
@@ -216,7 +220,7 @@ fn hq_08_packets_of_many_workgroups_and_of_none() {
 
 /// HQ-08, NF-05: a slice that ends for an interrupt while packets have places in its table runs them later, and once.
 ///
-/// Kills `model-what-is-not-released-is-done`, `shader-what-is-not-released-is-done`.
+/// Kills `model-a-table-has-places-for-ever`, `shader-what-is-not-released-is-done`.
 #[test]
 fn hq_08_what_an_interrupt_keeps_back_runs_later() {
     on_every_engine(|adapter| {
@@ -246,7 +250,24 @@ fn hq_08_what_an_interrupt_keeps_back_runs_later() {
     });
 }
 
+/// HQ-04: a kernel that was compiled with a library of other layouts is refused by name.
+///
+/// Kills `another-library-is-taken-for-this`.
+#[test]
+fn hq_04_a_kernel_of_another_library_is_refused() {
+    let mut words = shaders::ADD_WORDS_TOGETHER.words.to_vec();
+    // OpSpecConstant of four words, whose last is the version.
+    let constant = words
+        .windows(4)
+        .position(|at| at[0] == 50 | 4 << 16 && at[3] == 1);
+    words[constant.unwrap() + 3] = 2;
+    let refused = KernelCode::new(&words, 32).unwrap_err();
+    assert_eq!(refused, KernelError::Library(2));
+}
+
 /// HQ-08: where the driver cuts the engine's loops anywhere, packets run once all the same.
+///
+/// Kills `model-a-cut-slice-has-released`.
 #[test]
 fn hq_08_dispatches_of_slices_that_are_cut() {
     for (seed, most) in [(1, 400), (2, 900), (3, 2000)] {
