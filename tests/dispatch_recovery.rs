@@ -16,7 +16,9 @@ use native_fence::{Allocation, CommandList, DeviceExecutionState, HwQueue, Kerne
 use support::bench::{
     FOR_EVER, LONG, on_patient_benches, on_recovering_benches, soon, until, words,
 };
-use support::kernels::{add_words, groups_for, spin, spins, sums};
+use support::kernels::{
+    add_words, add_words_together, groups_for, spin, spin_together, spins, sums,
+};
 use support::queue_of::queue_of;
 
 const WORDS: u64 = 200;
@@ -85,6 +87,62 @@ fn td_22_dispatches_of_innocent_queues_take_effect_once() {
         let value = queue.submit(&additions(&adds, &memory, 3)).unwrap();
         until_ended(&queue, value);
         assert_eq!(words(&memory), [63; WORDS as usize]);
+    });
+}
+
+/// TD-06, TD-22: packets that run together are of one device, which is lost with the one of them that does not end: what
+/// another device's queues dispatched of kernels of the same kind, before, beside and after, takes effect once.
+///
+/// Kills `model-processes-share-a-table`.
+#[test]
+fn td_06_what_runs_together_is_of_one_device() {
+    on_recovering_benches(2, soon(), &DriverOptions::default(), |bench| {
+        let innocent = bench.adapter.create_device();
+        let adds = innocent.create_kernel(add_words_together()).unwrap();
+        let memory = [0; 4].map(|_| innocent.create_allocation(WORDS * 8).unwrap());
+        let mut queues = [0; 4].map(|_| queue_of(&innocent, 0));
+        let gate = bench.fence(0);
+        let own_adds = bench.device.create_kernel(add_words_together()).unwrap();
+        let spin = bench.device.create_kernel(spin_together()).unwrap();
+        let stop = bench.device.create_allocation(16).unwrap();
+        let own = bench.device.create_allocation(WORDS * 8).unwrap();
+        let (mut guilty, mut beside) = (bench.queue(), bench.queue());
+        let mut values = [0; 4];
+        for _ in 0..3 {
+            for ((queue, memory), value) in queues.iter_mut().zip(&memory).zip(&mut values) {
+                *value = queue.submit(&additions(&adds, memory, 4)).unwrap();
+            }
+        }
+        let mut list = CommandList::new();
+        list.wait(&gate, 1);
+        list.dispatch(&spin, [2, 1, 1], &spins(&stop, FOR_EVER))
+            .unwrap();
+        guilty.submit(&list).unwrap();
+        let mut list = additions(&own_adds, &own, 1);
+        list.signal(&gate, 1);
+        for _ in 0..3 {
+            let sums = sums(&own, &own, 1);
+            list.dispatch(&own_adds, groups_for(WORDS), &sums).unwrap();
+        }
+        beside.submit(&list).unwrap();
+        assert_eq!(
+            guilty.progress_fence().wait(1, LONG),
+            Err(WaitError::DeviceLost)
+        );
+        for ((queue, memory), value) in queues.iter_mut().zip(&memory).zip(values) {
+            until_ended(queue, value);
+            assert_eq!(words(memory), [12; WORDS as usize]);
+            let value = queue.submit(&additions(&adds, memory, 1)).unwrap();
+            until_ended(queue, value);
+            assert_eq!(words(memory), [13; WORDS as usize]);
+        }
+        until("the recovery is noted", || {
+            !bench.adapter.os().records().is_empty()
+        });
+        let records = bench.take_records();
+        assert_eq!(records.len(), 1, "{records:?}");
+        assert_ne!(bench.device.execution_state(), DeviceExecutionState::ACTIVE);
+        assert_eq!(innocent.execution_state(), DeviceExecutionState::ACTIVE);
     });
 }
 

@@ -220,7 +220,7 @@ fn hq_08_packets_of_many_workgroups_and_of_none() {
 
 /// HQ-08, NF-05: a slice that ends for an interrupt while packets have places in its table runs them later, and once.
 ///
-/// Kills `model-a-table-has-places-for-ever`, `shader-what-is-not-released-is-done`.
+/// Kills `model-what-has-a-place-is-done`, `shader-what-has-a-place-is-done`.
 #[test]
 fn hq_08_what_an_interrupt_keeps_back_runs_later() {
     on_every_engine(|adapter| {

@@ -104,6 +104,12 @@ pub(crate) fn spin() -> KernelCode {
     code.with_model(Arc::new(Spin))
 }
 
+/// The same with the shader library.
+pub(crate) fn spin_together() -> KernelCode {
+    let code = KernelCode::new(shaders::SPIN_TOGETHER.words, 24).unwrap();
+    code.with_model(Arc::new(Spin))
+}
+
 /// Has it take so many passes, or less once the first word of `words` is not 0, and then count itself in the second.
 pub(crate) fn spins(words: &Allocation, passes: u64) -> Parameters {
     Parameters::new()

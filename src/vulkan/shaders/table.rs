@@ -189,6 +189,11 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spin_together.comp")) == 0x87bb_cbc9_e9e2_3d80,
+    "shader source spin_together.comp changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
     fnv1a(include_bytes!("../../../shaders/work.comp")) == 0x132a_31e3_c522_bfc2,
     "shader source work.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
@@ -347,6 +352,17 @@ pub static SPIN: Shader = Shader {
 };
 
 const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/spin_together.spv")) == 0x6f16_29a6_5b35_15b0,
+    "spv/spin_together.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/spin_together.comp`.
+pub static SPIN_TOGETHER: Shader = Shader {
+    name: "spin_together",
+    words: &words::<1_833>(include_bytes!("../../../shaders/spv/spin_together.spv")),
+};
+
+const _: () = assert!(
     fnv1a(include_bytes!("../../../shaders/spv/work.spv")) == 0x0a61_4180_0be7_fc4c,
     "spv/work.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
@@ -369,4 +385,4 @@ pub static WORK_TOGETHER: Shader = Shader {
 };
 
 /// Every shader of this table.
-pub static ALL: &[&Shader] = &[&ADD_WORDS, &ADD_WORDS_TOGETHER, &BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_STORE, &BARE_STORE_NARROW, &COUNT_TOGETHER, &ENGINE, &ENROLLED_CONDITION, &ENROLLED_SIGNAL, &LONG_KERNEL, &SPIN, &WORK, &WORK_TOGETHER];
+pub static ALL: &[&Shader] = &[&ADD_WORDS, &ADD_WORDS_TOGETHER, &BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_STORE, &BARE_STORE_NARROW, &COUNT_TOGETHER, &ENGINE, &ENROLLED_CONDITION, &ENROLLED_SIGNAL, &LONG_KERNEL, &SPIN, &SPIN_TOGETHER, &WORK, &WORK_TOGETHER];
