@@ -45,6 +45,7 @@ layout(push_constant, scalar) uniform Slice {
     uint64_t round; // of the slice, from 0; in the last nothing is released
     uint64_t version; // of the kernels that the slice has
     uint64_t kernels; // places of kernels in the block
+    uint64_t in_slice; // by place: whether the slice has it
 } push;
 
 #include "abi/word.glsl"

@@ -15,9 +15,9 @@ use std::mem::offset_of;
 use native_fence::abi::{
     Delivery, Dispatch, DispatchBlock, DispatchJob, DispatchRecord, DispatchRound, Doorbell,
     DoorbellStatus, EngineControl, EngineReport, FaultCode, FenceEntry, HandleAccess, HandleEntry,
-    InterruptRecord, KernelJob, LOG_BUFFER_BYTES, LOG_BUFFER_ENTRIES, LocalHandle, LogEntry,
-    LogHeader, LogIndex, LogOperation, LogType, MAILBOX_CAPACITY, MAX_HW_QUEUES, MAX_JOBS,
-    MAX_KERNELS, Opcode, PACKET_BYTES, Packet, QueueDescriptor, QueueLook, QueueProgress,
+    InterruptRecord, KernelJob, KernelUse, LOG_BUFFER_BYTES, LOG_BUFFER_ENTRIES, LocalHandle,
+    LogEntry, LogHeader, LogIndex, LogOperation, LogType, MAILBOX_CAPACITY, MAX_HW_QUEUES,
+    MAX_JOBS, MAX_KERNELS, Opcode, PACKET_BYTES, Packet, QueueDescriptor, QueueLook, QueueProgress,
     QueueState, QueueStatus, RECORD_RING_CAPACITY, RingControl, SLICE_SLOTS, SliceArgs,
     SliceReason, SliceResult, StallKind,
 };
@@ -65,6 +65,7 @@ fn twins() -> Vec<Twin> {
             x = X, y = Y, z = Z, jobs = JOBS, favours = FAVOURS,
             favours_va = FAVOURS_VA,
         }
+        KernelUse { wanted = WANTED, used = USED }
         KernelJob { job_va = JOB_VA, first = FIRST, end = END }
         DispatchJob {
             state_va = STATE_VA, descriptor_va = DESCRIPTOR_VA, packet = PACKET, x = X, y = Y, z = Z,
@@ -270,7 +271,10 @@ fn every_constant_of_the_twins_is_rusts() {
         ("MAX_KERNELS", MAX_KERNELS),
         ("MAX_JOBS", MAX_JOBS),
         ("DISPATCH_ROUND_BYTES", DispatchRound::BYTES),
+        ("KERNEL_USE_BYTES", KernelUse::BYTES),
         ("KERNEL_JOB_BYTES", KernelJob::BYTES),
+        ("KERNEL_USE", DispatchBlock::KERNEL_USE),
+        ("KERNEL_JOBS", DispatchBlock::KERNEL_JOBS),
         ("DISPATCH_KERNEL_BYTES", DispatchBlock::KERNEL_BYTES),
         ("DISPATCH_JOBS", DispatchBlock::JOBS),
         ("DISPATCH_JOB_PARAMETERS", DispatchBlock::JOB_PARAMETERS),

@@ -328,6 +328,7 @@ fn the_engine_stores_nothing_that_belongs_to_others() {
         "DispatchRecord",
         "DispatchRound",
         "KernelJob",
+        "KernelUse",
         "QueueLook",
         "EngineReport",
         "InterruptRecord",

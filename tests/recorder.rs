@@ -66,7 +66,11 @@ fn a_slice_is_one_workgroup_between_its_two_barriers() {
         assert_eq!((*begin, *end), (BEGIN, END), "slice {place}");
         assert_eq!(*groups, [1, 1, 1], "slice {place}");
         let slot = place as u64 % SLICE_SLOTS;
-        assert_eq!(words(push), [CONTROL.0, slot, 0, 0, 0, 0], "slice {place}");
+        assert_eq!(
+            words(push),
+            [CONTROL.0, slot, 0, 0, 0, 0, 0],
+            "slice {place}"
+        );
         pipelines.push(*pipeline);
     }
     // The slots of one variant of the engine stand side by side.
@@ -108,7 +112,7 @@ fn hq_08_each_kernel_and_each_round_stands_behind_a_barrier() {
             panic!("{slice:?}")
         };
         let block = words(&push)[2];
-        assert_eq!(words(&push), [CONTROL.0, slot, block, 0, 2, 2]);
+        assert_eq!(words(&push), [CONTROL.0, slot, block, 0, 2, 2, 0b11]);
         assert_ne!(block, 0);
         assert_eq!(next(), Recorded::Dispatch([1, 1, 1]));
         for round in 1..=Dispatch::ROUNDS {
@@ -133,7 +137,7 @@ fn hq_08_each_kernel_and_each_round_stands_behind_a_barrier() {
             let Recorded::Push(push) = next() else {
                 panic!("{slice:?}")
             };
-            assert_eq!(words(&push), [CONTROL.0, slot, block, round, 2, 2]);
+            assert_eq!(words(&push), [CONTROL.0, slot, block, round, 2, 2, 0b11]);
             let offset = DispatchBlock::NEXT_ROUND;
             assert_eq!(next(), Recorded::DispatchIndirect { offset });
         }

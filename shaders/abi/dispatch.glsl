@@ -21,6 +21,12 @@ layout(buffer_reference, scalar, buffer_reference_align = 16) buffer DispatchRou
     uint64_t favours_va; // its descriptor, by which the next slice knows it
 };
 
+// When a kernel was asked for and run last, as numbers of slices.
+layout(buffer_reference, scalar, buffer_reference_align = 16) buffer KernelUse {
+    uint64_t wanted; // in a slice that had it not
+    uint64_t used;
+};
+
 // A job of a kernel: its workgroups among those that run together.
 layout(buffer_reference, scalar, buffer_reference_align = 16) buffer KernelJob {
     uint64_t job_va;
@@ -50,9 +56,12 @@ const uint MAX_KERNELS = 64u;
 const uint MAX_JOBS = 64u;
 const uint64_t DISPATCH_ROUND_BYTES = 32ul;
 const uint64_t DISPATCH_RECORD_BYTES = 16ul;
+const uint64_t KERNEL_USE_BYTES = 16ul;
 const uint64_t KERNEL_JOB_BYTES = 16ul;
+const uint64_t KERNEL_USE = DISPATCH_RECORD_BYTES;
+const uint64_t KERNEL_JOBS = KERNEL_USE + KERNEL_USE_BYTES;
 const uint64_t DISPATCH_KERNELS = DISPATCH_ROUND_BYTES;
-const uint64_t DISPATCH_KERNEL_BYTES = DISPATCH_RECORD_BYTES + uint64_t(MAX_JOBS) * KERNEL_JOB_BYTES;
+const uint64_t DISPATCH_KERNEL_BYTES = KERNEL_JOBS + uint64_t(MAX_JOBS) * KERNEL_JOB_BYTES;
 const uint64_t DISPATCH_JOBS = DISPATCH_KERNELS + uint64_t(MAX_KERNELS) * DISPATCH_KERNEL_BYTES;
 const uint64_t DISPATCH_JOB_PARAMETERS = 64ul;
 const uint64_t MOST_PARAMETER_BYTES = 256ul;

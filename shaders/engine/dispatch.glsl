@@ -17,8 +17,10 @@
 // of one process: of an engine that does not come back the OS knows whose kernel it is in
 // (EngineReport.stalled_queue names the first), its device is in error, and nobody else has lost anything (TD-06).
 //
-// A kernel may have come since the slice was started, whose command buffer has it not: its handle's entry says since
-// which version of the engine's kernels there is one, and the slice ends without it.
+// A slice may be without a kernel. One that has not been used for long is left out, since it costs every round, used or
+// not: the slice says which it has. And one may have come since the slice was started: its handle's entry says since
+// which version of the engine's kernels there is one. Either is left to the slices that follow, and the engine notes
+// that it was wanted (src/gpu/kernels_in_use.rs).
 
 const uint NOT_REFUSED = ~0u;
 const uint TABLE_IS_FULL = 0x80000000u;
@@ -143,6 +145,8 @@ void end_round(uint reason) {
     }
 }
 
+uint64_t d_slice; // the number of the slice
+
 // The dispatch at the head, as far as the packet says.
 uint d_kernel;
 bool d_finds_job;
@@ -167,7 +171,14 @@ uint check_dispatch(Packet packet) {
     }
     d_kernel = uint(kernel.detail & KERNEL_SLOT_MASK);
     d_finds_job = (kernel.detail & KERNEL_FINDS_JOB) != 0ul;
-    d_is_here = kernel.detail >> KERNEL_VERSION_SHIFT <= push.version;
+    d_is_here = kernel.detail >> KERNEL_VERSION_SHIFT <= push.version
+                && (push.in_slice >> (d_kernel & 63u) & 1ul) != 0ul;
+    KernelUse use = KernelUse(kernel_va(d_kernel & 63u) + KERNEL_USE);
+    if (d_is_here) {
+        PUT(use.used, d_slice);
+    } else {
+        PUT(use.wanted, d_slice);
+    }
     uint64_t xy = p_value;
     uint64_t z = shape & 0xfffffffful;
     uint64_t counts_handle = PEEK(packet.source_handle) >> 32;
@@ -255,7 +266,7 @@ bool joins_kernel(uint job, uint groups) {
         }
         uint seen = atomicCompSwap(s_together[d_kernel], before, before + groups + TOGETHER_JOB);
         if (seen == before) {
-            KernelJob entry = KernelJob(kernel_va(d_kernel) + DISPATCH_RECORD_BYTES
+            KernelJob entry = KernelJob(kernel_va(d_kernel) + KERNEL_JOBS
                                         + uint64_t(before / TOGETHER_JOB) * KERNEL_JOB_BYTES);
             PUT(entry.job_va, uint64_t(job_at(job)));
             PUT(entry.first, first);
@@ -291,7 +302,7 @@ bool prepare_dispatch() {
         }
     }
     if (alone) {
-        KernelJob entry = KernelJob(kernel_va(d_kernel) + DISPATCH_RECORD_BYTES);
+        KernelJob entry = KernelJob(kernel_va(d_kernel) + KERNEL_JOBS);
         PUT(entry.job_va, uint64_t(job_at(job)));
         PUT(entry.first, 0u);
         PUT(entry.end, ~0u);

@@ -250,6 +250,7 @@ void run_slice() {
     }
     g_iterations = 0u;
     uint64_t round = DISPATCHES ? push.round : 0ul;
+    d_slice = PEEK(args.slice);
     g_turn = uint(PEEK(args.slice) + round) % gl_WorkGroupSize.x;
     if (leads) {
         k_record_write = PEEK(report.record_write);

@@ -47,7 +47,7 @@ struct NfJob {
 };
 
 KernelJob nf_kernel_job(uint number) {
-    return KernelJob(nf_push.kernel_va + DISPATCH_RECORD_BYTES + uint64_t(number) * KERNEL_JOB_BYTES);
+    return KernelJob(nf_push.kernel_va + KERNEL_JOBS + uint64_t(number) * KERNEL_JOB_BYTES);
 }
 
 // The packet of this workgroup. Every invocation may ask, in any control flow; all of a workgroup find the same.

@@ -5,7 +5,7 @@
 //! another allocation, for which the kernel gets an address. So a packet means the same to every engine. The
 //! engine checks all of it, copies it, and releases the kernel with the copy.
 //!
-//! The block is memory of the engine's own, which no host reads or writes. It has the table of the packets that run
+//! The block is memory of the engine's own, of which the host reads when kernels were used, and writes nothing. It has the table of the packets that run
 //! together, and what kernels that find their job themselves look at (`shaders/include/native_fence.glsl`).
 //!
 //! Mirrors `shaders/abi/dispatch.glsl`.
@@ -185,6 +185,21 @@ offsets!(DispatchRecord, size 16, {
     JOBS = jobs @ 12,
 });
 
+/// When a kernel was asked for and run last, as numbers of slices. Writer: the engine. Reader: the host side of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct KernelUse {
+    /// Asked for in a slice that had it not.
+    pub wanted: u64,
+    /// Run.
+    pub used: u64,
+}
+
+offsets!(KernelUse, size 16, {
+    WANTED = wanted @ 0,
+    USED = used @ 8,
+});
+
 /// A job of a kernel: its workgroups among those that run together. Writer: the engine. Reader: the kernel.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
@@ -255,10 +270,14 @@ pub struct DispatchBlock;
 impl DispatchBlock {
     /// What a round leaves to the next: a [`DispatchRound`].
     pub const NEXT_ROUND: u64 = 0;
-    /// Of the first kernel: its [`DispatchRecord`] and, behind it, its list of [`KernelJob`]s.
+    /// Of the first kernel: its [`DispatchRecord`] and, behind it, its [`KernelUse`] and its list of [`KernelJob`]s.
     pub const KERNELS: u64 = DispatchRound::BYTES;
+    /// Of a kernel: its [`KernelUse`].
+    pub const KERNEL_USE: u64 = DispatchRecord::BYTES;
+    /// Of a kernel: the first of its [`KernelJob`]s.
+    pub const KERNEL_JOBS: u64 = Self::KERNEL_USE + KernelUse::BYTES;
     /// Bytes of a kernel.
-    pub const KERNEL_BYTES: u64 = DispatchRecord::BYTES + MAX_JOBS * KernelJob::BYTES;
+    pub const KERNEL_BYTES: u64 = Self::KERNEL_JOBS + MAX_JOBS * KernelJob::BYTES;
     /// The first [`DispatchJob`], with its parameters behind it.
     pub const JOBS: u64 = Self::KERNELS + MAX_KERNELS * Self::KERNEL_BYTES;
     /// Of a job: where its parameters lie.

@@ -30,7 +30,7 @@ pub mod wddm;
 
 pub use dispatch::{
     Dispatch, DispatchBlock, DispatchJob, DispatchRecord, DispatchRound, KernelDetail, KernelJob,
-    MAX_JOBS, MAX_KERNELS, QueueLook,
+    KernelUse, MAX_JOBS, MAX_KERNELS, QueueLook,
 };
 pub use doorbell::{Doorbell, DoorbellStatus};
 pub use engine_control::EngineControl;

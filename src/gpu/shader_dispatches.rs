@@ -6,8 +6,9 @@
 //! the next kernel (HQ-08).
 
 use super::kernel_push::KERNEL_PUSH_BYTES;
+use super::kernels_in_use::KernelsInUse;
 use super::{GpuVa, KernelCode, KernelError, Kernels, SharedQueue};
-use crate::abi::{Dispatch, DispatchBlock, SLICE_SLOTS};
+use crate::abi::{Dispatch, DispatchBlock, KernelUse, SLICE_SLOTS};
 use crate::sync::{Arc, lock};
 use crate::vulkan::{
     Buffer, CommandBuffer, CommandRecorder, ComputePipeline, Device, Home, OutOfMemory, Reuse,
@@ -22,7 +23,7 @@ const WARM_TIME: Duration = Duration::from_secs(5);
 pub(super) const DISPATCH_KINDS: usize = 2;
 
 /// What the engine's shader gets of a slice.
-pub(super) const ENGINE_PUSH_BYTES: u32 = 48;
+pub(super) const ENGINE_PUSH_BYTES: u32 = 56;
 
 /// Of one engine. Made anew when the engine's kernels change; slices in flight keep what they run.
 #[derive(Clone, Debug)]
@@ -33,16 +34,17 @@ pub(super) struct Dispatches {
     version: u64,
     /// Up to the last that a kernel is in.
     slots: u64,
+    in_use: KernelsInUse,
     /// By kind.
     engines: Vec<ComputePipeline>,
     block: Arc<Buffer>,
 }
 
 /// The push constants of the engine's shader: those of a slice that dispatches are its block, the round, the version
-/// of the kernels, and the slots that they are in.
-pub(super) fn engine_push(control: GpuVa, slot: u64, dispatches: [u64; 4]) -> Vec<u8> {
-    let [block, round, version, slots] = dispatches;
-    let words = [control.0, slot, block, round, version, slots];
+/// of the kernels, the slots that they are in, and those that the slice has.
+pub(super) fn engine_push(control: GpuVa, slot: u64, dispatches: [u64; 5]) -> Vec<u8> {
+    let [block, round, version, slots, held] = dispatches;
+    let words = [control.0, slot, block, round, version, slots, held];
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
@@ -89,9 +91,13 @@ impl Dispatches {
             kernels,
             version,
             slots,
+            in_use: KernelsInUse::default(),
             engines,
             block,
         };
+        let (all, known) = (dispatches.all(), before.map_or(0, Self::all));
+        let in_use = before.map_or(KernelsInUse::default(), |before| before.in_use);
+        dispatches.in_use = in_use.with(known, all);
         dispatches.record(device, control).map_err(refused)?;
         Ok(dispatches)
     }
@@ -132,6 +138,40 @@ impl Dispatches {
         Ok(())
     }
 
+    /// The kernels by slot, as bits.
+    fn all(&self) -> u64 {
+        let bits = self.kernels.iter().map(|(slot, ..)| 1 << slot);
+        bits.fold(0, |all, bit: u64| all | bit)
+    }
+
+    /// Before a slice is started: has the slices from this one on hold the kernels that are in use. Where the host does
+    /// not reach the block they hold all.
+    pub(super) fn choose_kernels(
+        &mut self,
+        device: &Arc<Device>,
+        control: GpuVa,
+        slice: u64,
+    ) -> Result<(), OutOfMemory> {
+        let block = Arc::clone(&self.block);
+        let use_of = |slot: u32| {
+            let at = DispatchBlock::kernel(u64::from(slot)) + DispatchBlock::KERNEL_USE;
+            let word = |offset| block.observe(at + offset).unwrap_or(slice);
+            KernelUse {
+                wanted: word(KernelUse::WANTED),
+                used: word(KernelUse::USED),
+            }
+        };
+        if let Some(next) = self.in_use.next(slice, self.all(), use_of) {
+            let before = std::mem::replace(&mut self.in_use, next);
+            if next.held() != before.held() {
+                let recorded = self.record(device, control);
+                // Without memory they hold what they held.
+                recorded.inspect_err(|_| self.in_use = before)?;
+            }
+        }
+        Ok(())
+    }
+
     fn pipelines(&self) -> impl Iterator<Item = &ComputePipeline> {
         let kernels = self.kernels.iter().map(|(_, _, pipeline)| pipeline);
         self.engines.iter().chain(kernels)
@@ -158,7 +198,16 @@ impl Dispatches {
         slot: u64,
     ) -> Result<CommandBuffer, OutOfMemory> {
         let block = self.block.gpu_va();
-        let push = |round| engine_push(control, slot, [block, round, self.version, self.slots]);
+        let held = self.in_use.held();
+        let push = |round| {
+            engine_push(
+                control,
+                slot,
+                [block, round, self.version, self.slots, held],
+            )
+        };
+        let is_held = |slot: u32| held >> slot & 1 == 1;
+        let kernels = self.kernels.iter().filter(|(slot, ..)| is_held(*slot));
         let mut recorder = CommandRecorder::begin(device, Reuse::Simultaneous)?
             .barrier(SLICE_BEGIN)
             .bind(engine)
@@ -166,7 +215,7 @@ impl Dispatches {
             .dispatch(1, 1, 1);
         for round in 1..=Dispatch::ROUNDS {
             recorder = recorder.barrier(SLICE_BEGIN);
-            for (kernel, code, pipeline) in &self.kernels {
+            for (kernel, code, pipeline) in kernels.clone() {
                 let record = DispatchBlock::kernel(u64::from(*kernel));
                 // One that does not find its job runs alone, as the first.
                 let argument = if code.finds_job() {

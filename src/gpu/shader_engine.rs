@@ -181,7 +181,7 @@ impl ShaderEngine {
             .map_err(no_memory)?
             .barrier(SLICE_BEGIN)
             .bind(pipeline)
-            .push(&engine_push(self.control, slot, [0; 4]))
+            .push(&engine_push(self.control, slot, [0; 5]))
             .dispatch(1, 1, 1)
             .barrier(SLICE_END)
             .end()
@@ -366,7 +366,11 @@ impl Engine for ShaderEngine {
 
     fn start(&self, slice: u64, work: SliceWork) -> Result<(), EngineLost> {
         let slot = (slice % SLICE_SLOTS) as usize;
-        let dispatches = lock(&self.dispatches);
+        let mut dispatches = lock(&self.dispatches);
+        if let (Some(dispatches), true) = (&mut *dispatches, work.dispatches) {
+            // Another slice tries again.
+            let _no_memory = dispatches.choose_kernels(&self.device, self.control, slice);
+        }
         let commands = match (&*dispatches, self.verbose.get()) {
             (Some(dispatches), _) if work.dispatches => {
                 let kind = usize::from(work.transfers || work.verbose);

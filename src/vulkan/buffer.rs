@@ -9,6 +9,7 @@
 
 use std::fmt;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 
 use ash::vk;
@@ -118,6 +119,26 @@ impl Buffer {
     #[must_use]
     pub fn mapped(&self) -> Option<NonNull<u8>> {
         self.allocation.as_ref()?.mapped_ptr().map(NonNull::cast)
+    }
+
+    /// The word of 64 bits at byte `offset`, a multiple of 8, and all that the GPU published before it; none where the
+    /// CPU does not reach the buffer.
+    ///
+    /// # Panics
+    /// It does not lie in the buffer.
+    #[must_use]
+    pub fn observe(&self, offset: u64) -> Option<u64> {
+        let end = offset.checked_add(8);
+        assert!(
+            offset.is_multiple_of(8) && end.is_some_and(|end| end <= self.bytes),
+            "it is no word of the buffer"
+        );
+        let first = self.mapped()?;
+        // SAFETY: the word lies in the mapping, by the check above, which is aligned to more than a word.
+        let word = unsafe { first.byte_add(offset as usize) }.cast::<AtomicU64>();
+        // SAFETY: as above; the mapping lives as long as `self`, and everybody touches the word by atomics.
+        let word = unsafe { word.as_ref() };
+        Some(word.load(Ordering::Acquire))
     }
 
     /// The home that it has, which may be another than the one asked for.

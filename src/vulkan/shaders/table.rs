@@ -4,7 +4,7 @@
 use super::embed::{Shader, fnv1a, words};
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/dispatch.glsl")) == 0x0fa7_8451_0f42_260d,
+    fnv1a(include_bytes!("../../../shaders/abi/dispatch.glsl")) == 0xc31a_9dc0_dfaa_d0b9,
     "shader source abi/dispatch.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -104,7 +104,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine.comp")) == 0x555c_b4cd_d763_c198,
+    fnv1a(include_bytes!("../../../shaders/engine.comp")) == 0x8240_1e4b_a3ae_c3e2,
     "shader source engine.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -119,7 +119,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/dispatch.glsl")) == 0x9477_9b80_ff4f_7025,
+    fnv1a(include_bytes!("../../../shaders/engine/dispatch.glsl")) == 0x44d8_49fe_a02a_e4dd,
     "shader source engine/dispatch.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -139,7 +139,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0x1ae7_9737_4841_d28c,
+    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0xefea_f740_2cd0_187a,
     "shader source engine/slice.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -174,7 +174,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/include/native_fence.glsl")) == 0x330f_b0b0_1227_3e70,
+    fnv1a(include_bytes!("../../../shaders/include/native_fence.glsl")) == 0xe11d_4858_ff9a_f598,
     "shader source include/native_fence.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -220,7 +220,7 @@ pub static ADD_WORDS: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/add_words_together.spv")) == 0xde2d_9b54_c5b9_a3f1,
+    fnv1a(include_bytes!("../../../shaders/spv/add_words_together.spv")) == 0x3536_3725_35ef_4887,
     "spv/add_words_together.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -286,7 +286,7 @@ pub static BARE_STORE_NARROW: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/count_together.spv")) == 0x952b_ce11_ac9d_7a4e,
+    fnv1a(include_bytes!("../../../shaders/spv/count_together.spv")) == 0x517a_5fd9_0bb3_9c53,
     "spv/count_together.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -297,14 +297,14 @@ pub static COUNT_TOGETHER: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0x2d85_328a_d6a1_cc64,
+    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0x2e53_9085_6009_828d,
     "spv/engine.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/engine.comp`.
 pub static ENGINE: Shader = Shader {
     name: "engine",
-    words: &words::<29_931>(include_bytes!("../../../shaders/spv/engine.spv")),
+    words: &words::<30_174>(include_bytes!("../../../shaders/spv/engine.spv")),
 };
 
 const _: () = assert!(
@@ -352,7 +352,7 @@ pub static SPIN: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/spin_together.spv")) == 0x6f16_29a6_5b35_15b0,
+    fnv1a(include_bytes!("../../../shaders/spv/spin_together.spv")) == 0x3ec6_6f9b_4ca3_efda,
     "spv/spin_together.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -374,7 +374,7 @@ pub static WORK: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/work_together.spv")) == 0xaec9_465d_ddc7_fad4,
+    fnv1a(include_bytes!("../../../shaders/spv/work_together.spv")) == 0x07e7_5819_a777_1ceb,
     "spv/work_together.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
