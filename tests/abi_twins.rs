@@ -63,12 +63,14 @@ fn twins() -> Vec<Twin> {
         }
         DispatchRound {
             x = X, y = Y, z = Z, jobs = JOBS, favours = FAVOURS,
-            favours_va = FAVOURS_VA,
+            favours_va = FAVOURS_VA, released_at = RELEASED_AT, kept_back = KEPT_BACK,
+            raised = RAISED,
         }
-        KernelUse { wanted = WANTED, used = USED }
+        KernelUse { wanted = WANTED, used = USED, most_jobs = MOST_JOBS, version = VERSION }
         KernelJob { job_va = JOB_VA, first = FIRST, end = END }
         DispatchJob {
             state_va = STATE_VA, descriptor_va = DESCRIPTOR_VA, packet = PACKET, x = X, y = Y, z = Z,
+            kernel = KERNEL,
         }
         QueueLook { va = VA, value = VALUE }
         EngineReport {

@@ -19,12 +19,18 @@ layout(buffer_reference, scalar, buffer_reference_align = 16) buffer DispatchRou
     uint jobs;
     uint64_t favours; // ordinal + 1 of the queue whose turn it is; 0: none
     uint64_t favours_va; // its descriptor, by which the next slice knows it
+    uint64_t released_at; // ticks
+    uint64_t kept_back; // 1: a slice ended before it had released what was ready
+    uint64_t raised; // 1: the slice ends for an interrupt, after this table
+    uint64_t reserved;
 };
 
-// When a kernel was asked for and run last, as numbers of slices.
+// When a kernel was asked for and run last, as numbers of slices, and what it was found to be like.
 layout(buffer_reference, scalar, buffer_reference_align = 16) buffer KernelUse {
     uint64_t wanted; // in a slice that had it not
     uint64_t used;
+    uint64_t most_jobs; // of a table that it is in, besides the first; the engine's own
+    uint64_t version; // of the kernel that this is of
 };
 
 // A job of a kernel: its workgroups among those that run together.
@@ -42,7 +48,7 @@ layout(buffer_reference, scalar, buffer_reference_align = 16) buffer DispatchJob
     uint x;
     uint y;
     uint z;
-    uint reserved0;
+    uint kernel;
     uint64_t reserved[3];
 };
 
@@ -54,9 +60,9 @@ layout(buffer_reference, scalar, buffer_reference_align = 16) buffer QueueLook {
 
 const uint MAX_KERNELS = 64u;
 const uint MAX_JOBS = 64u;
-const uint64_t DISPATCH_ROUND_BYTES = 32ul;
+const uint64_t DISPATCH_ROUND_BYTES = 64ul;
 const uint64_t DISPATCH_RECORD_BYTES = 16ul;
-const uint64_t KERNEL_USE_BYTES = 16ul;
+const uint64_t KERNEL_USE_BYTES = 32ul;
 const uint64_t KERNEL_JOB_BYTES = 16ul;
 const uint64_t KERNEL_USE = DISPATCH_RECORD_BYTES;
 const uint64_t KERNEL_JOBS = KERNEL_USE + KERNEL_USE_BYTES;

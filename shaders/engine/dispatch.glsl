@@ -27,13 +27,13 @@ const uint TABLE_IS_FULL = 0x80000000u;
 const uint TOGETHER_JOB = 1u << 24;
 // Executions for which a table is held back, beside those of two looks at every queue, while other queues go on.
 const uint DISPATCH_PATIENCE = 8u;
-// Times that a lane tries to add a job to those of a kernel.
-const uint TOGETHER_TRIES = 16u;
+// Times that a lane tries to add a job to those of a kernel: each try in vain is another's success.
+const uint TOGETHER_TRIES = MAX_JOBS;
 
 // Loop passes that it can take to get one ready.
 const uint DISPATCH_PASSES = uint(MOST_PARAMETER_BYTES) / 8u + 1u + TOGETHER_TRIES;
 // And those of a round besides: what it marks as done, and its records.
-const uint ROUND_PASSES = MAX_JOBS + MAX_KERNELS + 2u;
+const uint ROUND_PASSES = MAX_JOBS + 2u * MAX_KERNELS + 3u;
 
 uint k_dispatches; // of lane 0, as the k_… of slice.glsl
 
@@ -49,29 +49,65 @@ uint64_t kernel_va(uint kernel) {
     return push.dispatch_va + DISPATCH_KERNELS + uint64_t(kernel) * DISPATCH_KERNEL_BYTES;
 }
 
+KernelUse use_of(uint kernel) {
+    return KernelUse(kernel_va(kernel) + KERNEL_USE);
+}
+
+DispatchRecord record_of(uint kernel) {
+    return DispatchRecord(kernel_va(kernel));
+}
+
 // Before the first meeting: what the round before released is done. The newer of the two copies of a queue's state
 // says so from here on; it is one word, so no copy is torn by it.
+//
+// A kernel's record says whether it ran: where the driver has cut the loop that writes records, some are still as a
+// round begins with them, and the jobs of those have not run.
 void begin_round() {
     uint lane = gl_LocalInvocationID.x;
     DispatchRound round = DispatchRound(push.dispatch_va);
     uint launched = push.round != 0ul ? min(PEEK(round.jobs), MAX_JOBS) : 0u;
     for (uint i = lane; i < launched; i += gl_WorkGroupSize.x) {
         uint64_t state_va = PEEK(job_at(i).state_va);
-        if (state_va != 0ul) {
+        if (state_va != 0ul && PEEK(record_of(PEEK(job_at(i).kernel) % MAX_KERNELS).jobs) != 0u) {
             uint64_t even = OBSERVE(QueueState(state_va).sequence);
             uint64_t odd = OBSERVE(QueueState(state_va + QUEUE_STATE_BYTES).sequence);
             QueueState newer = QueueState(state_va + (odd > even ? QUEUE_STATE_BYTES : 0ul));
             PUBLISH(newer.transferred, DISPATCH_RELEASED);
         }
     }
-    for (uint kernel = lane; kernel < uint(push.kernels); kernel += gl_WorkGroupSize.x) {
-        s_together[kernel] = 0u;
-    }
     if (lane == 0u) {
         s_table = 0u;
         s_alone = 0u;
+        s_jobs = 0u;
+        s_ready = 0u;
+        s_first = MAX_JOBS;
+        s_most = MAX_JOBS;
         s_refused = NOT_REFUSED;
         s_favours = push.round != 0ul ? uint(PEEK(round.favours)) : 0u;
+    }
+}
+
+// After it, and before anything is prepared: learns from how long the table took, and no kernel runs again.
+//
+// A table cannot be preempted, and is watched as one packet is. So the packets of a kernel that make it long come
+// in smaller tables, down to one alone; those of one that keep it short in larger ones. The first table of a kernel has
+// one packet more than others bring.
+void learn_of_kernels(uint64_t began, uint64_t budget) {
+    uint64_t took = began - min(PEEK(DispatchRound(push.dispatch_va).released_at), began);
+    for (uint kernel = gl_LocalInvocationID.x; kernel < uint(push.kernels); kernel += gl_WorkGroupSize.x) {
+        if (push.round != 0ul && PEEK(record_of(kernel).jobs) != 0u) {
+            uint64_t most = PEEK(use_of(kernel).most_jobs);
+            uint64_t jobs = uint64_t(PEEK(DispatchRound(push.dispatch_va).jobs));
+            if (took > budget) {
+                most = min(most, jobs) / 2ul;
+            } else if (took < budget / 4ul) {
+                most = min(2ul * most + 1ul, uint64_t(MAX_JOBS));
+            }
+            PUT(use_of(kernel).most_jobs, most);
+        }
+        PUT(record_of(kernel).x, 0u);
+        PUT(record_of(kernel).jobs, 0u);
+        s_together[kernel] = 0u;
     }
 }
 
@@ -109,21 +145,24 @@ void forget_names() {
 
 // Whether a round that ends for this reason releases its table; all lanes find the same, after the meeting.
 bool releases(uint reason) {
-    return reason == REASON_DISPATCH && s_jobs != 0u;
+    return reason == REASON_DISPATCH && s_ready != 0u;
 }
 
-// By all lanes, last: what runs before the next round, and whether there is one.
-void end_round(uint reason) {
+// By all lanes, last: what runs before the next round, and whether there is one. Where the driver cuts the loop the
+// kernels that are left do not run.
+void end_round(uint reason, bool raised) {
     bool goes = releases(reason);
     uint lane = gl_LocalInvocationID.x;
-    for (uint kernel = lane; kernel < uint(push.kernels); kernel += gl_WorkGroupSize.x) {
+    for (uint kernel = lane; goes && kernel < uint(push.kernels); kernel += gl_WorkGroupSize.x) {
         uint together = s_together[kernel];
         bool alone = s_alone == kernel + 1u;
-        DispatchRecord record = DispatchRecord(kernel_va(kernel));
-        PUT(record.x, !goes ? 0u : alone ? s_alone_x : together & (TOGETHER_JOB - 1u));
-        PUT(record.y, alone ? s_alone_y : 1u);
-        PUT(record.z, alone ? s_alone_z : 1u);
-        PUT(record.jobs, alone ? 1u : together / TOGETHER_JOB);
+        if (alone || together != 0u) {
+            DispatchRecord record = record_of(kernel);
+            PUT(record.x, alone ? s_alone_x : together & (TOGETHER_JOB - 1u));
+            PUT(record.y, alone ? s_alone_y : 1u);
+            PUT(record.z, alone ? s_alone_z : 1u);
+            PUT(record.jobs, alone ? 1u : together / TOGETHER_JOB);
+        }
     }
     if (lane == 0u) {
         DispatchRound next = DispatchRound(push.dispatch_va);
@@ -131,16 +170,18 @@ void end_round(uint reason) {
         PUT(next.y, 1u);
         PUT(next.z, 1u);
         PUT(next.jobs, goes ? s_jobs : 0u);
+        PUT(next.raised, goes && raised ? 1ul : 0ul);
+        PUT(next.released_at, now());
+        if (s_ready != 0u) {
+            PUT(next.kept_back, goes ? 0ul : 1ul);
+        }
         give_turn(next, goes);
-        k_dispatches += goes ? s_jobs : 0u;
+        k_dispatches += goes ? s_ready : 0u;
         if (goes) {
-            uint job = 0u;
-            for (; job + 1u < s_jobs && PEEK(job_at(job).state_va) == 0ul; ++job) {
-            }
             EngineReport report = EngineReport(g_report_va);
-            uint64_t descriptor_va = PEEK(job_at(job).descriptor_va);
-            PUT(report.stalled_packet, PEEK(job_at(job).packet));
-            PUBLISH(report.stalled_queue, PEEK(QueueDescriptor(descriptor_va).hw_queue) + 1ul);
+            DispatchJob first = job_at(s_first);
+            PUT(report.stalled_packet, PEEK(first.packet));
+            PUBLISH(report.stalled_queue, PEEK(QueueDescriptor(PEEK(first.descriptor_va)).hw_queue) + 1ul);
         }
     }
 }
@@ -173,11 +214,16 @@ uint check_dispatch(Packet packet) {
     d_finds_job = (kernel.detail & KERNEL_FINDS_JOB) != 0ul;
     d_is_here = kernel.detail >> KERNEL_VERSION_SHIFT <= push.version
                 && (push.in_slice >> (d_kernel & 63u) & 1ul) != 0ul;
-    KernelUse use = KernelUse(kernel_va(d_kernel & 63u) + KERNEL_USE);
+    KernelUse use = use_of(d_kernel % MAX_KERNELS);
     if (d_is_here) {
         PUT(use.used, d_slice);
     } else {
         PUT(use.wanted, d_slice);
+    }
+    // Of a kernel that has come to another's place nothing is known.
+    if (PEEK(use.version) != kernel.detail >> KERNEL_VERSION_SHIFT) {
+        PUT(use.version, kernel.detail >> KERNEL_VERSION_SHIFT);
+        PUT(use.most_jobs, 0ul);
     }
     uint64_t xy = p_value;
     uint64_t z = shape & 0xfffffffful;
@@ -252,8 +298,13 @@ bool joins_table(bool alone) {
             return true;
         }
     }
-    atomicMin(s_refused, (q_ordinal + MAX_HW_QUEUES - founder) % MAX_HW_QUEUES);
     return false;
+}
+
+// Its turn comes, though there is no place for it in this table.
+void note_refused() {
+    uint founder = (s_table & ~TABLE_IS_FULL) - 1u;
+    atomicMin(s_refused, (q_ordinal + MAX_HW_QUEUES - founder) % MAX_HW_QUEUES);
 }
 
 // Adds so many workgroups to those of the kernel; false if there would be too many.
@@ -278,19 +329,35 @@ bool joins_kernel(uint job, uint groups) {
     return false;
 }
 
+// A place in the table, if there is one for a job of this kernel: MAX_JOBS or more where there is none.
+uint take_place() {
+    uint most = min(uint(PEEK(use_of(d_kernel).most_jobs)), MAX_JOBS - 1u) + 1u;
+    uint job = atomicAdd(s_jobs, 1u);
+    if (job >= most || job >= s_most) {
+        atomicAdd(s_jobs, ~0u);
+        return MAX_JOBS;
+    }
+    atomicMin(s_most, most);
+    return job;
+}
+
 // Gives the dispatch at the head a place in the table: false if it has to wait for another round or slice. What is
 // wrong with it is in p_handle_fault.
 bool prepare_dispatch() {
     Packet packet = Packet(q_ring_va + (q_read & (q_ring_capacity - 1ul)) * PACKET_BYTES);
     p_handle_fault = check_dispatch(packet);
-    uint64_t groups = uint64_t(d_x) * uint64_t(d_y) * uint64_t(d_z);
-    bool alone = !d_finds_job || groups > MOST_GROUPS;
-    if (p_handle_fault != FAULT_NONE || !d_is_here || !joins_table(alone)) {
+    if (p_handle_fault != FAULT_NONE || !d_is_here) {
         return false;
     }
-    uint job = atomicAdd(s_jobs, 1u);
+    uint64_t groups = uint64_t(d_x) * uint64_t(d_y) * uint64_t(d_z);
+    bool alone = !d_finds_job || groups > MOST_GROUPS;
+    if (!joins_table(alone)) {
+        note_refused();
+        return false;
+    }
+    uint job = take_place();
     if (job >= MAX_JOBS) {
-        atomicAdd(s_jobs, ~0u);
+        note_refused();
         return false;
     }
     // Nothing comes of it where it ends here.
@@ -311,6 +378,7 @@ bool prepare_dispatch() {
         s_alone_y = d_y;
         s_alone_z = d_z;
     } else if (!joins_kernel(job, uint(groups))) {
+        note_refused();
         return false;
     }
     PUT(job_at(job).descriptor_va, q_descriptor_va);
@@ -318,7 +386,10 @@ bool prepare_dispatch() {
     PUT(job_at(job).x, d_x);
     PUT(job_at(job).y, d_y);
     PUT(job_at(job).z, d_z);
+    PUT(job_at(job).kernel, d_kernel);
     PUT(job_at(job).state_va, q_state_va);
+    atomicAdd(s_ready, 1u);
+    atomicMin(s_first, job);
     return true;
 }
 

@@ -31,7 +31,10 @@ shared uint s_staller;
 
 // The table of this round, see dispatch.glsl. Lanes change it in the execution, by atomics; after a meeting it stands.
 shared uint s_table;       // 0: it has no process yet; else the ordinal + 1 of a queue of it, and TABLE_IS_FULL
-shared uint s_jobs;
+shared uint s_jobs;        // places of it that were taken, some for nothing
+shared uint s_ready;       // jobs that came to something
+shared uint s_first;       // the first of these
+shared uint s_most;        // jobs that it may have, by the kernels that it has
 shared uint s_waits;       // 1: a queue stands at a dispatch that this round does not release
 shared uint s_more;        // 1: a lane can do more, in this iteration
 shared uint s_alone;       // the kernel + 1 of the job that is alone

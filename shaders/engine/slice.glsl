@@ -30,6 +30,7 @@ uint64_t k_before_iterations;
 uint k_answers;          // steps that came after a look that had found nothing
 uint k_passes;           // loop passes so far, at most: see vote
 bool k_raised;           // a record was published, or lost
+bool k_kept_back;        // the slice before had a table ready that it did not release
 bool k_interrupts;       // which ends the slice
 uint k_most_places;      // queues of the lane that has most
 uint k_fixed_passes;     // of an iteration, besides its rounds and adoptions
@@ -143,7 +144,7 @@ uint vote(bool raised) {
     uint whole_look = k_most_places + 1u;
     bool stands_at_transfer = !TRANSFERS && claim_made() != NO_CLAIM;
     s_claim[g_iterations & 1u] = NO_CLAIM;
-    bool stands_at_dispatch = s_jobs != 0u || s_waits != 0u;
+    bool stands_at_dispatch = s_ready != 0u || s_waits != 0u;
     if (stands_at_dispatch) {
         k_held_back += 1u;
         k_passes += DISPATCHES ? DISPATCH_PASSES : 0u;
@@ -156,11 +157,16 @@ uint vote(bool raised) {
     bool spent = uint64_t(k_passes) >= k_pass_budget || ticks - k_began >= k_time_budget;
     k_raised = k_raised || raised;
     uint reason = REASON_CUT;
+    bool interrupts = k_raised && k_interrupts;
+    bool is_asked = OBSERVE(g_control.request) != k_request;
+    // Once, for a table that another slice has kept back: or queues that signal for waiters again and again would
+    // starve those that dispatch. The round behind it ends then, and what was raised is published already.
+    bool first = k_kept_back && s_ready != 0u && !held_back;
     if (g_iterations == 0u) {
         // Every slice executes at least once: one request after another would starve the queues.
-    } else if (k_raised && k_interrupts) {
+    } else if (interrupts && !first) {
         reason = REASON_INTERRUPT;
-    } else if (OBSERVE(g_control.request) != k_request) {
+    } else if (is_asked && !first) {
         reason = REASON_REQUEST;
     } else if (stands_at_transfer) {
         reason = REASON_TRANSFER;
@@ -229,8 +235,10 @@ void run_slice() {
     }
     if (DISPATCHES) {
         begin_round();
-        // A queue is loaded by another lane than the one that marks its dispatch as done.
+        // A queue is loaded by another lane than the one that marks its dispatch as done; and whether it is done its
+        // kernel's record says, until all are marked.
         meet();
+        learn_of_kernels(began, PEEK(args.time_budget));
     }
     // Slices begin at the lane's queues by turns, or one that ends every slice starved the others.
     l_cursor = l_places > 1u ? uint(PEEK(args.slice) + (DISPATCHES ? push.round : 0ul)) % l_places : 0u;
@@ -270,10 +278,11 @@ void run_slice() {
         k_before_passes = 0ul;
         k_before_iterations = 0ul;
         k_passes = most_places + (DISPATCHES ? ROUND_PASSES : 0u);
-        k_raised = false;
+        k_raised = DISPATCHES && push.round != 0ul && PEEK(DispatchRound(push.dispatch_va).raised) != 0ul;
+        k_kept_back = DISPATCHES && PEEK(DispatchRound(push.dispatch_va).kept_back) != 0ul;
         k_most_places = most_places;
         // The slice's own, the choice of a queue, the records, the entry of the adoptions.
-        k_fixed_passes = 1u + most_places + RAISES + 1u + (STALLS ? 1u : 0u);
+        k_fixed_passes = 1u + (DISPATCHES ? 2u : 1u) * most_places + RAISES + 1u + (STALLS ? 1u : 0u);
         k_began = began;
         k_request = PEEK(args.request);
         k_interrupts = PEEK(args.delivery) != DELIVERY_POLLED;
@@ -288,9 +297,11 @@ void run_slice() {
         s_backward = 0u;
         s_end = REASON_CUT;
         s_claim[1] = NO_CLAIM;
-        s_jobs = 0u;
         s_waits = 0u;
         s_more = 0u;
+        if (!DISPATCHES) {
+            s_ready = 0u;
+        }
         if (STALLS) {
             begin_stalls();
         }
@@ -348,7 +359,7 @@ void run_slice() {
 
     save_queue();
     if (DISPATCHES) {
-        end_round(reason);
+        end_round(reason, leads && k_raised);
     }
     if (leads) {
         // A loop that the driver cut left records unpublished: the next slice's control part
@@ -366,7 +377,7 @@ void run_slice() {
         PUT(result.answers, uint64_t(k_answers));
         PUT(result.done, uint64_t(k_parts) | uint64_t(k_dispatches) << 32);
         PUT(result.stands_at, (claim_made() != NO_CLAIM ? STANDS_AT_TRANSFER : 0ul)
-                              | (s_jobs != 0u || s_waits != 0u ? STANDS_AT_DISPATCH : 0ul));
+                              | (s_ready != 0u || s_waits != 0u ? STANDS_AT_DISPATCH : 0ul));
         PUT(report.last_reason, uint64_t(reason));
         PUBLISH(result.reason, uint64_t(reason));
     }

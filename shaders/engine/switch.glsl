@@ -41,7 +41,8 @@ void save_queue() {
         PUT(state.head_control, p_fetched ? p_control : 0ul);
         PUT(state.head_value, p_fetched ? p_value : 0ul);
         PUBLISH(state.sequence, q_sequence);
-        s_look_va[q_ordinal] = look_va;
+        // Of one that stands nothing more comes in this round: a word of the OS's that is never so great.
+        s_look_va[q_ordinal] = q_stands ? q_descriptor_va : look_va;
         s_look_value[q_ordinal] = q_stands ? ~0ul : look_value;
         if (DISPATCHES) {
             // By the next round, in which it may be done.

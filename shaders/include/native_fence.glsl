@@ -80,7 +80,9 @@ NfJob nf_job() {
     found.va = of.job_va;
     found.parameters = of.job_va + DISPATCH_JOB_PARAMETERS;
     found.workgroups = uvec3(job.x, job.y, job.z);
-    found.workgroup = uvec3(own % job.x, own / job.x % job.y, own / job.x / job.y);
+    // One that runs by itself may have more workgroups than can be counted in 32 bits.
+    found.workgroup = of.end == ~0u ? gl_WorkGroupID
+                                    : uvec3(own % job.x, own / job.x % job.y, own / job.x / job.y);
     return found;
 }
 

@@ -153,15 +153,25 @@ pub struct DispatchRound {
     pub favours: u64,
     /// Its descriptor, by which the next slice knows it.
     pub favours_va: u64,
+    /// When the table was released, in ticks.
+    pub released_at: u64,
+    /// 1: a slice ended before it had released what was ready.
+    pub kept_back: u64,
+    /// 1: the slice ends for an interrupt, after this table.
+    pub raised: u64,
+    reserved: u64,
 }
 
-offsets!(DispatchRound, size 32, {
+offsets!(DispatchRound, size 64, {
     X = x @ 0,
     Y = y @ 4,
     Z = z @ 8,
     JOBS = jobs @ 12,
     FAVOURS = favours @ 16,
     FAVOURS_VA = favours_va @ 24,
+    RELEASED_AT = released_at @ 32,
+    KEPT_BACK = kept_back @ 40,
+    RAISED = raised @ 48,
 });
 
 /// Operand of an indirect dispatch of a kernel. Writer: the engine.
@@ -185,7 +195,8 @@ offsets!(DispatchRecord, size 16, {
     JOBS = jobs @ 12,
 });
 
-/// When a kernel was asked for and run last, as numbers of slices. Writer: the engine. Reader: the host side of it.
+/// When a kernel was asked for and run last, as numbers of slices, and what it was found to be like. Writer: the engine.
+/// Reader of the first two: the host side of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct KernelUse {
@@ -193,11 +204,17 @@ pub struct KernelUse {
     pub wanted: u64,
     /// Run.
     pub used: u64,
+    /// Jobs of a table that it is in, besides the first.
+    pub most_jobs: u64,
+    /// Of the kernel that this is of.
+    pub version: u64,
 }
 
-offsets!(KernelUse, size 16, {
+offsets!(KernelUse, size 32, {
     WANTED = wanted @ 0,
     USED = used @ 8,
+    MOST_JOBS = most_jobs @ 16,
+    VERSION = version @ 24,
 });
 
 /// A job of a kernel: its workgroups among those that run together. Writer: the engine. Reader: the kernel.
@@ -234,7 +251,8 @@ pub struct DispatchJob {
     pub y: u32,
     /// Workgroups in z.
     pub z: u32,
-    reserved0: u32,
+    /// The kernel's slot.
+    pub kernel: u32,
     reserved: [u64; 3],
 }
 
@@ -245,6 +263,7 @@ offsets!(DispatchJob, size 64, {
     X = x @ 24,
     Y = y @ 28,
     Z = z @ 32,
+    KERNEL = kernel @ 36,
 });
 
 /// Where a queue that is not in registers is looked at: it can go on when the word is at least the value. Writer and

@@ -4,14 +4,19 @@
 //! named for long is left out. A slice that comes to a packet of one that it has not ends there, and says so
 //! (`shaders/engine/dispatch.glsl`); the next ones have it again.
 
-use crate::abi::KernelUse;
-
 /// Slices for which a kernel stays without being used.
 const STAYING: u64 = 512;
 /// Slices from one look for such kernels to the next.
 const BETWEEN_LOOKS: u64 = 64;
 /// Slices since which a kernel may have been wanted: those in flight, and some that ended meanwhile.
 const LATELY: u64 = 8;
+
+/// When a kernel was last asked for in a slice that had it not, and run, as numbers of slices.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LastUse {
+    pub(super) wanted: u64,
+    pub(super) used: u64,
+}
 
 /// See the file's head. Kernels are numbered by their slots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,7 +46,7 @@ impl KernelsInUse {
         self,
         slice: u64,
         kernels: u64,
-        use_of: impl Fn(u32) -> KernelUse,
+        use_of: impl Fn(u32) -> LastUse,
     ) -> Option<Self> {
         let those = |mask: u64| (0..64).filter(move |kernel| mask >> kernel & 1 == 1);
         let wanted = those(kernels & !self.held).filter(|kernel| {
@@ -52,7 +57,7 @@ impl KernelsInUse {
         next.held |= wanted.fold(0, |mask, kernel| mask | 1 << kernel);
         if slice >= self.looked + BETWEEN_LOOKS {
             let stale = those(self.held).filter(|kernel| {
-                let KernelUse { wanted, used } = use_of(*kernel);
+                let LastUse { wanted, used } = use_of(*kernel);
                 wanted.max(used).saturating_add(STAYING) < slice
             });
             next.held &= !stale.fold(0, |mask, kernel| mask | 1 << kernel);
@@ -69,7 +74,7 @@ mod tests {
     fn next(before: KernelsInUse, slice: u64, uses: &[(u64, u64)]) -> KernelsInUse {
         let use_of = |kernel: u32| {
             let (wanted, used) = uses[kernel as usize];
-            KernelUse { wanted, used }
+            LastUse { wanted, used }
         };
         let kernels = (1 << uses.len()) - 1;
         before.next(slice, kernels, use_of).unwrap_or(before)
@@ -92,7 +97,7 @@ mod tests {
             held: 0b10,
             looked: 700,
         };
-        let long_ago = |_| KernelUse {
+        let long_ago = |_| LastUse {
             wanted: 2,
             used: 701,
         };

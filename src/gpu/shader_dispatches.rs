@@ -6,7 +6,7 @@
 //! the next kernel (HQ-08).
 
 use super::kernel_push::KERNEL_PUSH_BYTES;
-use super::kernels_in_use::KernelsInUse;
+use super::kernels_in_use::{KernelsInUse, LastUse};
 use super::{GpuVa, KernelCode, KernelError, Kernels, SharedQueue};
 use crate::abi::{Dispatch, DispatchBlock, KernelUse, SLICE_SLOTS};
 use crate::sync::{Arc, lock};
@@ -156,7 +156,7 @@ impl Dispatches {
         let use_of = |slot: u32| {
             let at = DispatchBlock::kernel(u64::from(slot)) + DispatchBlock::KERNEL_USE;
             let word = |offset| block.observe(at + offset).unwrap_or(slice);
-            KernelUse {
+            LastUse {
                 wanted: word(KernelUse::WANTED),
                 used: word(KernelUse::USED),
             }

@@ -3,7 +3,7 @@
 //! As `shaders/engine/dispatch.glsl`, which says what a round is and what is released when. The model has no block:
 //! what a round has released is there for whoever runs the slice's rounds.
 
-use super::dispatch_table::{Bringer, DispatchTable, Job};
+use super::dispatch_table::{Bringer, Job};
 use super::lane::{Globals, Lane, NO_QUEUE, Shared};
 use super::resolve::handle_fault;
 use super::violation::Checked;
@@ -17,11 +17,11 @@ use crate::sync::plain::lock;
 /// Executions for which a table is held back, beside those of two looks at every queue, while other queues go on.
 pub(super) const DISPATCH_PATIENCE: u64 = 8;
 /// Times that a lane of the shader tries to add a job to those of a kernel.
-const TOGETHER_TRIES: u64 = 16;
+const TOGETHER_TRIES: u64 = MAX_JOBS;
 /// Loop passes that it can take to get one ready.
 pub(super) const DISPATCH_PASSES: u64 = Dispatch::MOST_PARAMETER_BYTES / 8 + 1 + TOGETHER_TRIES;
 /// And those of a round besides.
-pub(super) const ROUND_PASSES: u64 = MAX_JOBS + MAX_KERNELS + 2;
+pub(super) const ROUND_PASSES: u64 = MAX_JOBS + 2 * MAX_KERNELS + 3;
 
 /// The dispatch at the head, as far as the packet says.
 struct Wanted {
@@ -61,7 +61,7 @@ pub(super) fn begin_round(g: &Globals<'_>, s: &Shared) -> Checked<()> {
             favours = Some((descriptor, ordinal));
         }
     }
-    *table = DispatchTable::favouring(favours);
+    *table = table.favouring(favours);
     Ok(())
 }
 
@@ -71,7 +71,12 @@ pub(super) fn forget_names(g: &Globals<'_>) -> Checked<()> {
 }
 
 /// By lane 0, last: what runs before the next round.
-pub(super) fn end_round(g: &Globals<'_>, s: &Shared, end: SliceReason) -> Checked<u64> {
+pub(super) fn end_round(
+    g: &Globals<'_>,
+    s: &Shared,
+    end: SliceReason,
+    raised: bool,
+) -> Checked<u64> {
     let goes = g.releases(s, end);
     let mut table = lock(&s.table);
     let jobs = if goes {
@@ -80,7 +85,13 @@ pub(super) fn end_round(g: &Globals<'_>, s: &Shared, end: SliceReason) -> Checke
         Vec::new()
     };
     let turn = table.turn(goes);
-    *table = DispatchTable::favouring(turn.map(|descriptor| (descriptor, 0)));
+    table.kept_back = if goes {
+        false
+    } else {
+        table.kept_back || !table.jobs.is_empty()
+    };
+    table.raised = goes && raised;
+    *table = table.favouring(turn.map(|descriptor| (descriptor, 0)));
     drop(table);
     let count = jobs.len() as u64;
     if let Some(first) = jobs.first() {
@@ -219,7 +230,7 @@ impl Lane<'_> {
             descriptor_va: self.q.descriptor_va,
             packet: self.q.read,
         };
-        Ok(self.is_here && lock(&self.s.table).add(job, alone))
+        Ok(self.is_here && lock(&self.s.table).add(bringer, job, alone))
     }
 
     /// At the end of an execution, of a queue in registers that stands at a dispatch. Where the engine has no kernel,

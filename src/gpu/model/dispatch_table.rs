@@ -53,6 +53,10 @@ pub(super) struct DispatchTable {
     refused: Option<(u32, u64)>,
     /// The queue whose turn it is, and where it is in the run list.
     favours: Option<(u64, u32)>,
+    /// A slice ended before it had released what was ready.
+    pub(super) kept_back: bool,
+    /// The slice ends for an interrupt, after what the round before released.
+    pub(super) raised: bool,
 }
 
 impl DispatchTable {
@@ -65,10 +69,12 @@ impl DispatchTable {
         }
     }
 
-    /// An empty one, in which a queue comes first that is there in the run list.
-    pub(super) fn favouring(favours: Option<(u64, u32)>) -> Self {
+    /// An empty one for the next round, in which a queue comes first that is there in the run list.
+    pub(super) fn favouring(&self, favours: Option<(u64, u32)>) -> Self {
         Self {
             favours,
+            kept_back: self.kept_back,
+            raised: self.raised,
             ..Self::default()
         }
     }
@@ -92,19 +98,28 @@ impl DispatchTable {
         if !alone && !self.is_full && founder.process == queue.process {
             return true;
         }
+        self.note_refused(queue);
+        false
+    }
+
+    /// Its turn comes, though there is no place for it in this table.
+    fn note_refused(&mut self, queue: Bringer) {
+        let Some(founder) = self.founder else {
+            return;
+        };
         let queues = MAX_HW_QUEUES as u32;
         let distance = (queue.ordinal + queues - founder.ordinal) % queues;
         let refused = (distance, queue.descriptor_va);
         self.refused = Some(self.refused.map_or(refused, |least| least.min(refused)));
-        false
     }
 
     /// Adds a job of a queue that it admits; false if there are too many, or too many workgroups.
-    pub(super) fn add(&mut self, job: Job, alone: bool) -> bool {
+    pub(super) fn add(&mut self, queue: Bringer, job: Job, alone: bool) -> bool {
         let groups = job.workgroups();
         let together = self.together.entry(job.kernel).or_default();
         let has_room = alone || *together + groups <= u64::from(Dispatch::MOST_GROUPS);
         if self.jobs.len() as u64 == MAX_JOBS || !has_room {
+            self.note_refused(queue);
             return false;
         }
         *together += groups;

@@ -105,11 +105,15 @@ impl<'a> Leader<'a> {
             idle_iterations: 0,
             answers: 0,
             parts: 0,
-            raised: false,
+            raised: g.dispatches && g.round != 0 && lock(&s.table).raised,
             interrupts: g.peek(args + SliceArgs::DELIVERY)? != Delivery::Polled as u64,
             passes: u64::from(most_places) + if g.dispatches { ROUND_PASSES } else { 0 },
             most_places,
-            fixed_passes: 1 + u64::from(most_places) + RAISES as u64 + 1 + u64::from(g.stalls),
+            fixed_passes: 1
+                + u64::from(most_places) * if g.dispatches { 2 } else { 1 }
+                + RAISES as u64
+                + 1
+                + u64::from(g.stalls),
             began,
             request: g.peek(args + SliceArgs::REQUEST)?,
             pass_budget: g.peek(args + SliceArgs::PASS_BUDGET)?,
@@ -259,6 +263,8 @@ impl<'a> Leader<'a> {
         let most = 2 * u64::from(whole_look) + DISPATCH_PATIENCE;
         let held_back = g.dispatches && table.more && self.held_back <= most;
         table.more = false;
+        // Once, for a table that another slice has kept back.
+        let first = g.dispatches && table.kept_back && !table.jobs.is_empty() && !held_back;
         drop(table);
         // A lane may stay with a queue that stands there, and look at no other.
         let found_nothing = self.idle_iterations > whole_look && !stands_at_dispatch;
@@ -268,9 +274,9 @@ impl<'a> Leader<'a> {
             // Every slice executes at least once: one request after another would starve the
             // queues.
             SliceReason::Cut
-        } else if self.raised && self.interrupts {
+        } else if self.raised && self.interrupts && !first {
             SliceReason::Interrupt
-        } else if g.observe(g.control_va + EngineControl::REQUEST)? != self.request {
+        } else if g.observe(g.control_va + EngineControl::REQUEST)? != self.request && !first {
             SliceReason::Request
         } else if stands_at_transfer {
             SliceReason::Transfer
@@ -333,7 +339,7 @@ impl<'a> Leader<'a> {
         g.put(result + SliceResult::END_TICKS, lane.ticks.now(g))?;
         g.put(result + SliceResult::ANSWERS, self.answers)?;
         let had_dispatches = lock(&s.table).has_dispatches();
-        self.dispatches += end_round(g, s, reason)?;
+        self.dispatches += end_round(g, s, reason, self.raised)?;
         let done = self.parts | self.dispatches << 32;
         g.put(result + SliceResult::DONE, done)?;
         let stands = |stands, at| if stands { at } else { 0 };

@@ -4,7 +4,7 @@
 use super::embed::{Shader, fnv1a, words};
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/dispatch.glsl")) == 0xc31a_9dc0_dfaa_d0b9,
+    fnv1a(include_bytes!("../../../shaders/abi/dispatch.glsl")) == 0x7fb6_a89d_d54b_2965,
     "shader source abi/dispatch.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -119,12 +119,12 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/dispatch.glsl")) == 0x44d8_49fe_a02a_e4dd,
+    fnv1a(include_bytes!("../../../shaders/engine/dispatch.glsl")) == 0x07f4_9f1c_73b3_6380,
     "shader source engine/dispatch.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/lane.glsl")) == 0xb485_0970_edad_8a04,
+    fnv1a(include_bytes!("../../../shaders/engine/lane.glsl")) == 0x300e_93a1_eb94_c4f0,
     "shader source engine/lane.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -139,7 +139,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0xefea_f740_2cd0_187a,
+    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0xf41e_80e8_6edd_f3e4,
     "shader source engine/slice.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -154,7 +154,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/switch.glsl")) == 0xf527_8174_8dd5_4b59,
+    fnv1a(include_bytes!("../../../shaders/engine/switch.glsl")) == 0x47bb_6b90_793f_1f45,
     "shader source engine/switch.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -174,7 +174,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/include/native_fence.glsl")) == 0xe11d_4858_ff9a_f598,
+    fnv1a(include_bytes!("../../../shaders/include/native_fence.glsl")) == 0xac84_a66e_ad55_8245,
     "shader source include/native_fence.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -220,14 +220,14 @@ pub static ADD_WORDS: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/add_words_together.spv")) == 0x3536_3725_35ef_4887,
+    fnv1a(include_bytes!("../../../shaders/spv/add_words_together.spv")) == 0x793f_fd8b_74b5_f7ed,
     "spv/add_words_together.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/add_words_together.comp`.
 pub static ADD_WORDS_TOGETHER: Shader = Shader {
     name: "add_words_together",
-    words: &words::<1_921>(include_bytes!("../../../shaders/spv/add_words_together.spv")),
+    words: &words::<1_984>(include_bytes!("../../../shaders/spv/add_words_together.spv")),
 };
 
 const _: () = assert!(
@@ -286,25 +286,25 @@ pub static BARE_STORE_NARROW: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/count_together.spv")) == 0x517a_5fd9_0bb3_9c53,
+    fnv1a(include_bytes!("../../../shaders/spv/count_together.spv")) == 0x614e_074b_0d77_652a,
     "spv/count_together.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/count_together.comp`.
 pub static COUNT_TOGETHER: Shader = Shader {
     name: "count_together",
-    words: &words::<1_614>(include_bytes!("../../../shaders/spv/count_together.spv")),
+    words: &words::<1_677>(include_bytes!("../../../shaders/spv/count_together.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0x2e53_9085_6009_828d,
+    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0xf255_fb18_98e9_c51d,
     "spv/engine.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/engine.comp`.
 pub static ENGINE: Shader = Shader {
     name: "engine",
-    words: &words::<30_174>(include_bytes!("../../../shaders/spv/engine.spv")),
+    words: &words::<31_658>(include_bytes!("../../../shaders/spv/engine.spv")),
 };
 
 const _: () = assert!(
@@ -352,14 +352,14 @@ pub static SPIN: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/spin_together.spv")) == 0x3ec6_6f9b_4ca3_efda,
+    fnv1a(include_bytes!("../../../shaders/spv/spin_together.spv")) == 0x1152_6942_e18e_2979,
     "spv/spin_together.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/spin_together.comp`.
 pub static SPIN_TOGETHER: Shader = Shader {
     name: "spin_together",
-    words: &words::<1_833>(include_bytes!("../../../shaders/spv/spin_together.spv")),
+    words: &words::<1_896>(include_bytes!("../../../shaders/spv/spin_together.spv")),
 };
 
 const _: () = assert!(
@@ -374,14 +374,14 @@ pub static WORK: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/work_together.spv")) == 0x07e7_5819_a777_1ceb,
+    fnv1a(include_bytes!("../../../shaders/spv/work_together.spv")) == 0x97a8_abb6_5082_f26b,
     "spv/work_together.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/work_together.comp`.
 pub static WORK_TOGETHER: Shader = Shader {
     name: "work_together",
-    words: &words::<2_199>(include_bytes!("../../../shaders/spv/work_together.spv")),
+    words: &words::<2_262>(include_bytes!("../../../shaders/spv/work_together.spv")),
 };
 
 /// Every shader of this table.
