@@ -8,12 +8,13 @@ mod support {
     pub(crate) mod kernels;
 }
 
-use native_fence::abi::{Dispatch, MAX_JOBS};
+use native_fence::abi::{Dispatch, FaultCode, MAX_JOBS};
 use native_fence::vulkan::shaders;
 use native_fence::{
-    Allocation, CommandList, Device, Fence, Groups, HwQueue, Kernel, KernelCode, KernelError,
-    Parameters,
+    Allocation, CommandList, Device, Fence, FenceOptions, Groups, HwQueue, Kernel, KernelCode,
+    KernelError, Parameters, WaitError,
 };
+use std::sync::atomic::{AtomicBool, Ordering};
 use support::bench::{LONG, words};
 use support::engines::{model_cut, on_every_engine};
 use support::kernels::{add_words, add_words_together, count_together, groups_for, sums};
@@ -133,7 +134,7 @@ fn hq_08_what_is_ready_together_is_one_dispatch() {
 }
 
 /// HQ-08: two processes whose packets are ready all the time take turns, and so do kernels that run alone: none waits
-/// for the other to have nothing left, and none is passed over for good.
+/// for the other to have nothing left, and none is passed over for good. (They begin together, by a fence that both have.)
 ///
 /// Kills `model-who-came-first-comes-first`, `shader-who-came-first-comes-first`.
 #[test]
@@ -145,13 +146,25 @@ fn hq_08_processes_and_kernels_take_turns() {
             .each_ref()
             .map(|device| device.create_kernel(add_words_together()).unwrap());
         let alone = devices[1].create_kernel(add_words()).unwrap();
+        let shared = FenceOptions {
+            shared: true,
+            ..FenceOptions::default()
+        };
+        let gate = devices[0].create_fence_with(shared).unwrap();
+        let gates = [
+            gate.clone(),
+            devices[1].open_fence(&gate.share().unwrap()).unwrap(),
+        ];
         let mut adders = Vec::new();
-        for (device, kernel) in devices.iter().zip(&kernels) {
-            for count in [64, 200, 64] {
-                adders.push((Adder::new(device, count), kernel));
-            }
+        for ((device, kernel), gate) in devices.iter().zip(&kernels).zip(&gates) {
+            let behind = behind(gate, device, [64, 200, 64]);
+            adders.extend(behind.into_iter().map(|adder| (adder, kernel)));
         }
-        adders.push((Adder::new(&devices[1], 130), &alone));
+        adders.extend(
+            behind(&gates[1], &devices[1], [130])
+                .into_iter()
+                .map(|adder| (adder, &alone)),
+        );
         let fill = |(adder, kernel): &mut (Adder, &Kernel)| {
             for _ in 0..PACKETS {
                 adder.add(kernel, 1);
@@ -159,6 +172,7 @@ fn hq_08_processes_and_kernels_take_turns() {
             adder.submit()
         };
         let values: Vec<_> = adders.iter_mut().map(fill).collect();
+        gate.signal(1).unwrap();
         // However far the first is, the last has not stood still.
         let (first, last) = (&adders[0].0.queue, &adders[6].0.queue);
         first.progress_fence().wait(values[0], LONG).unwrap();
@@ -170,6 +184,126 @@ fn hq_08_processes_and_kernels_take_turns() {
             behind > PACKETS / 8,
             "{behind} of {PACKETS} were executed meanwhile"
         );
+    });
+}
+
+/// HQ-08: packets that are too large to run together take turns: none is passed over until the other queue has nothing
+/// left.
+///
+/// Kills `model-who-finds-no-room-has-no-turn`, `shader-who-finds-no-room-has-no-turn`.
+#[test]
+fn hq_08_packets_that_do_not_fit_beside_each_other_take_turns() {
+    const MANY: u64 = 100;
+    on_every_engine(|adapter| {
+        let device = adapter.create_device();
+        let kernel = device.create_kernel(add_words_together()).unwrap();
+        let gate = device.create_fence(0).unwrap();
+        let mut adders = behind(&gate, &device, [64; 2]);
+        let fill = |(adder, count): (&mut Adder, u64)| {
+            for _ in 0..count {
+                let sums = sums(&adder.memory, &adder.memory, 1);
+                adder.list.dispatch(&kernel, [40_000, 1, 1], &sums).unwrap();
+            }
+            adder.submit()
+        };
+        // Both of them are the first in the run list, one after the other.
+        for counts in [[MANY, 3], [3, MANY]] {
+            for adder in &mut adders {
+                adder.list.clear();
+                adder.list.wait(&gate, gate.current_value() + 1);
+            }
+            let values: Vec<_> = adders.iter_mut().zip(counts).map(fill).collect();
+            let few = usize::from(counts[0] == MANY);
+            gate.signal(gate.current_value() + 1).unwrap();
+            let wait = |at: usize| adders[at].queue.progress_fence().wait(values[at], LONG);
+            wait(few).unwrap();
+            let other = &adders[1 - few].queue;
+            let left = values[1 - few] > other.progress_fence().current_value();
+            wait(1 - few).unwrap();
+            assert!(left, "{counts:?}: the few came last");
+        }
+    });
+}
+
+/// HQ-04, TD-06: a packet that is found to be wrong while it is given its place is its queue's alone, also where nothing else
+/// ends the slice and it is the first that the engine ever sees.
+///
+/// Kills `shader-a-place-is-a-job`.
+#[test]
+fn hq_04_a_first_packet_that_is_wrong_is_its_queues_alone() {
+    on_every_engine(|adapter| {
+        let (guilty, innocent) = (adapter.create_device(), adapter.create_device());
+        let kernel = guilty.create_kernel(add_words_together()).unwrap();
+        let (memory, gone) = (
+            guilty.create_allocation(512).unwrap(),
+            guilty.create_allocation(512).unwrap(),
+        );
+        let mut queue = guilty.create_hw_queue().unwrap();
+        let mut list = CommandList::new();
+        list.dispatch(&kernel, [1; 3], &sums(&memory, &gone, 1))
+            .unwrap();
+        gone.close();
+        let value = queue.submit(&list).unwrap();
+        match queue.progress_fence().wait(value, LONG) {
+            Err(WaitError::QueueFaulted(fault)) => assert_eq!(fault.code, FaultCode::StaleHandle),
+            ended => panic!("{ended:?}"),
+        }
+        let kernel = innocent.create_kernel(add_words_together()).unwrap();
+        let mut adder = Adder::new(&innocent, 100);
+        let value = adder.add(&kernel, 4).submit();
+        adder.ended(value, 4);
+    });
+}
+
+/// HQ-08, NF-05: queues whose signals are waited for on the CPU all the time, each an end of a slice, do not keep others
+/// from dispatching.
+///
+/// Kills `model-interrupts-always-come-first`, `shader-interrupts-always-come-first`.
+#[test]
+fn hq_08_signals_that_are_waited_for_starve_no_dispatch() {
+    const SIGNALLERS: usize = 8;
+    const DISPATCHES: u64 = 32;
+    on_every_engine(|adapter| {
+        let (device, other) = (adapter.create_device(), adapter.create_device());
+        let kernel = device.create_kernel(add_words_together()).unwrap();
+        let mut adder = Adder::new(&device, 64);
+        for _ in 0..DISPATCHES {
+            adder.add(&kernel, 1);
+        }
+        let slices = || adapter.node_counters().slices;
+        let ended = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..SIGNALLERS {
+                let fence = other.create_fence(0).unwrap();
+                let mut queue = other.create_hw_queue().unwrap();
+                let ended = &ended;
+                scope.spawn(move || {
+                    let mut value = 0;
+                    while !ended.load(Ordering::Relaxed) {
+                        let values = value + 1..=value + 50;
+                        let mut list = CommandList::new();
+                        values.clone().for_each(|value| {
+                            list.signal(&fence, value);
+                        });
+                        let armed: Vec<_> = values.map(|value| fence.arm(value)).collect();
+                        queue.submit(&list).unwrap();
+                        armed.iter().for_each(|armed| armed.wait(LONG).unwrap());
+                        value += 50;
+                    }
+                });
+            }
+            let before = slices();
+            let value = adder.submit();
+            adder.queue.progress_fence().wait(value, LONG).unwrap();
+            let needed = slices() - before;
+            ended.store(true, Ordering::Relaxed);
+            // Every second slice releases what the one before has kept back; a few more come before each looks at it.
+            assert!(
+                needed < 6 * DISPATCHES,
+                "{needed} slices for {DISPATCHES} dispatches"
+            );
+        });
+        adder.ended(adder.queue.last_queued_value(), DISPATCHES);
     });
 }
 
@@ -267,7 +401,7 @@ fn hq_04_a_kernel_of_another_library_is_refused() {
 
 /// HQ-08: where the driver cuts the engine's loops anywhere, packets run once all the same.
 ///
-/// Kills `model-a-cut-slice-has-released`.
+/// Kills `model-what-has-run-is-not-marked`.
 #[test]
 fn hq_08_dispatches_of_slices_that_are_cut() {
     for (seed, most) in [(1, 400), (2, 900), (3, 2000)] {

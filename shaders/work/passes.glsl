@@ -27,6 +27,14 @@ void take_passes(uint64_t parameters, uint at) {
         x = x * factor + 1ul;
         x = x * factor + 1ul;
         x = x * factor + 1ul;
+        x = x * factor + 1ul;
+        x = x * factor + 1ul;
+        x = x * factor + 1ul;
+        x = x * factor + 1ul;
+        x = x * factor + 1ul;
+        x = x * factor + 1ul;
+        x = x * factor + 1ul;
+        x = x * factor + 1ul;
     }
     words.word[at] = x;
 }

@@ -73,7 +73,7 @@ struct Enrolled {
     /// None once it is closed: nothing of the fence is let go under its lock, where the last of this may go.
     fence: Mutex<Option<Fence>>,
     state: Mutex<State>,
-    nudge: OnceLock<Nudge<Self>>,
+    nudge: OnceLock<Nudge>,
 }
 
 #[derive(Debug, Default)]

@@ -4,7 +4,7 @@
 //! woken by the second, burns a core on Mesa. So a watch that goes away while its thread sleeps there leaves the thread
 //! to it: it has nothing to do any more, and ends when its sleep does.
 
-use crate::sync::{Arc, Condvar, Mutex, MutexGuard, lock, sleep, thread};
+use crate::sync::{Arc, Condvar, Mutex, MutexGuard, lock, sleep, sleep_until, thread};
 use crate::vulkan::{Alive, DeviceLost, EndsAtExit, InVulkan, Timeline, at_exit};
 use std::sync::Weak;
 use std::thread::JoinHandle;
@@ -32,9 +32,15 @@ pub(super) struct Watch<W: Watched> {
 struct Inner<W> {
     timeline: Timeline,
     what: Arc<W>,
+    core: Arc<Core>,
+    _alive: Alive,
+}
+
+/// What a nudge keeps: nothing of Vulkan, so that it may be let go under any lock.
+#[derive(Default)]
+struct Core {
     state: Mutex<State>,
     changed: Condvar,
-    _alive: Alive,
 }
 
 #[derive(Default)]
@@ -43,6 +49,7 @@ struct State {
     changes: u64,
     thread: Option<JoinHandle<()>>,
     is_closed: bool,
+    has_ended: bool,
     sleeps_in_vulkan: bool,
     /// Of a thread that is left to its sleep.
     left: Option<InVulkan>,
@@ -54,8 +61,7 @@ impl<W: Watched> Watch<W> {
         let inner = Arc::new_cyclic(|me: &Weak<Inner<W>>| Inner {
             timeline: timeline.clone(),
             what: Arc::clone(what),
-            state: Mutex::default(),
-            changed: Condvar::new(),
+            core: Arc::default(),
             _alive: at_exit(me.clone()),
         });
         Self { inner }
@@ -68,7 +74,7 @@ impl<W: Watched> Watch<W> {
 
     /// Makes the thread, if there is none.
     pub(super) fn begin(&self) -> std::io::Result<()> {
-        let mut state = lock(&self.inner.state);
+        let mut state = lock(&self.inner.core.state);
         if state.thread.is_none() {
             let inner = Arc::clone(&self.inner);
             let thread = thread::Builder::new().name("nf-bridge".into());
@@ -78,36 +84,35 @@ impl<W: Watched> Watch<W> {
     }
 
     /// By what it is told of changes.
-    pub(super) fn nudge(&self) -> Nudge<W> {
-        Nudge(Arc::downgrade(&self.inner))
+    pub(super) fn nudge(&self) -> Nudge {
+        Nudge(Arc::clone(&self.inner.core))
     }
 }
 
 /// Tells a watch that there may be something to sleep for.
-pub(super) struct Nudge<W>(Weak<Inner<W>>);
+pub(super) struct Nudge(Arc<Core>);
 
-impl<W> Nudge<W> {
+impl Nudge {
     /// Who calls this has changed what [`Watched::next`] says. Waits for nobody.
     pub(super) fn changed(&self) {
-        if let Some(inner) = self.0.upgrade() {
-            lock(&inner.state).changes += 1;
-            inner.changed.notify_all();
-        }
+        lock(&self.0.state).changes += 1;
+        self.0.changed.notify_all();
     }
 }
 
 /// What the thread does.
 fn watch<W: Watched>(inner: Arc<Inner<W>>) {
-    let mut state = lock(&inner.state);
+    let core = Arc::clone(&inner.core);
+    let mut state = lock(&core.state);
     while !state.is_closed {
         let changes = state.changes;
         drop(state);
         let next = inner.what.next();
-        state = lock(&inner.state);
+        state = lock(&core.state);
         state = match next {
             Some(value) if !state.is_closed => inner.sleep_for(state, value),
             // Nothing has changed since it was asked.
-            None if !state.is_closed && state.changes == changes => sleep(&inner.changed, state),
+            None if !state.is_closed && state.changes == changes => sleep(&core.changed, state),
             Some(_) | None => state,
         };
     }
@@ -116,6 +121,8 @@ fn watch<W: Watched>(inner: Arc<Inner<W>>) {
     // The timeline, with what it keeps, before it is told that nobody is in Vulkan.
     drop(inner);
     drop(left);
+    lock(&core.state).has_ended = true;
+    core.changed.notify_all();
 }
 
 impl<W: Watched> Inner<W> {
@@ -128,44 +135,55 @@ impl<W: Watched> Inner<W> {
         drop(state);
         let reached = self.timeline.wait(value, None);
         let reached = reached.and_then(|_reached| self.timeline.value());
-        state = lock(&self.state);
+        state = lock(&self.core.state);
         state.sleeps_in_vulkan = false;
         if state.is_closed {
             return state;
         }
         drop(state);
         self.what.woken(reached);
-        lock(&self.state)
+        lock(&self.core.state)
     }
 
-    fn close(&self) {
-        let mut state = lock(&self.state);
+    /// Ends the thread, or leaves it where it is at the deadline: a waker of the program's may hold it up.
+    fn close(&self, deadline: Option<Instant>) {
+        let mut state = lock(&self.core.state);
         let thread = state.thread.take();
         if state.sleeps_in_vulkan && !state.is_closed {
             state.left = Some(InVulkan::begin());
         }
         let is_left = state.left.is_some();
         state.is_closed = true;
-        drop(state);
-        self.changed.notify_all();
+        self.core.changed.notify_all();
         // It may be the thread itself, which tells somebody who drops the bridge.
         let another = |thread: &JoinHandle<()>| thread.thread().id() != thread::current().id();
-        if let Some(thread) = thread.filter(another).filter(|_| !is_left) {
-            // Its panic was reported as every panic is.
-            let _panicked = thread.join();
+        let thread = thread.filter(another).filter(|_| !is_left);
+        match (thread, deadline) {
+            (Some(thread), None) => {
+                drop(state);
+                // Its panic was reported as every panic is.
+                let _panicked = thread.join();
+            }
+            (Some(_left), Some(_)) => {
+                let mut waits = Some(state);
+                while let Some(state) = waits.take().filter(|state| !state.has_ended) {
+                    waits = sleep_until(&self.core.changed, state, deadline);
+                }
+            }
+            (None, _) => drop(state),
         }
         self.what.closed();
     }
 }
 
 impl<W: Watched> EndsAtExit for Inner<W> {
-    fn end_at_exit(&self, _: Instant) {
-        self.close();
+    fn end_at_exit(&self, deadline: Instant) {
+        self.close(Some(deadline));
     }
 }
 
 impl<W: Watched> Drop for Watch<W> {
     fn drop(&mut self) {
-        self.inner.close();
+        self.inner.close(None);
     }
 }

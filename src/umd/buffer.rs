@@ -95,7 +95,8 @@ impl<T> AsRef<Allocation> for Buffer<T> {
 }
 
 impl<T: Pod> Buffer<T> {
-    /// An allocation seen as elements of this type: also that of a buffer of another type.
+    /// An allocation seen as elements of this type: also that of a buffer of another type. An upload that ends where a
+    /// buffer does stores zero to what is left of its last word, which may be elements of another view.
     ///
     /// # Errors
     /// It is no whole number of them.

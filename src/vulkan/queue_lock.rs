@@ -10,8 +10,8 @@ use std::sync::{Mutex, PoisonError};
 ///
 /// A queue that the program does not use itself may have a `Mutex` that nobody else knows.
 ///
-/// Engines submit on threads that ring doorbells, the program's own among them. So a thread that holds the lock
-/// calls nothing of this library, or it waits for itself.
+/// Engines submit on threads that ring doorbells, the program's own among them. So a thread that holds the lock calls
+/// nothing of this library, or it waits for itself; nor does it wait for a thread that may.
 pub trait QueueLock: Send + Sync {
     /// Runs `call` once, on this thread, before it returns. Meanwhile no other thread uses the queue.
     fn during(&self, call: &mut dyn FnMut());

@@ -14,7 +14,9 @@ use std::time::{Duration, Instant};
 /// Words of a chain: one of each invocation of its one workgroup.
 pub(super) const WORDS: u64 = 32;
 /// Steps of a word in a pass of the kernel.
-const STEPS_OF_A_PASS: u64 = 8;
+const STEPS_OF_A_PASS: u64 = 16;
+/// What lavapipe 22 runs of the kernel's one workgroup, which has four subgroups there: 65,535 passes in all.
+const MOST_PASSES: u64 = 16_000;
 
 /// How many chains there are, and how long a dispatch is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -222,7 +224,12 @@ pub(super) fn passes_in(bench: &Bench, micros: u64) -> anyhow::Result<u64> {
             *bench.passes_of_a_second.get_or_init(|| measured)
         }
     };
-    Ok(((a_second * micros as f64 / 1e6).round() as u64).max(1))
+    let passes = ((a_second * micros as f64 / 1e6).round() as u64).max(1);
+    ensure!(
+        passes <= MOST_PASSES,
+        "the device takes {passes} passes of the kernel in {micros} microseconds, and some drivers end loops after fewer"
+    );
+    Ok(passes)
 }
 
 /// From what more passes of as many dispatches take longer.
@@ -247,7 +254,12 @@ fn passes_of_a_second(bench: &Bench) -> anyhow::Result<f64> {
     };
     let (few, many) = (least(FEW)?, least(MANY)?);
     let passes = (MANY - FEW) * LINKS;
-    Ok(passes as f64 / many.saturating_sub(few).as_secs_f64())
+    let longer = many.saturating_sub(few);
+    ensure!(
+        !longer.is_zero(),
+        "more passes of the kernel of `work` took no longer: the machine is too busy, try again"
+    );
+    Ok(passes as f64 / longer.as_secs_f64())
 }
 
 /// Submits a command buffer and waits for it.

@@ -199,7 +199,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/work/passes.glsl")) == 0xb547_1972_af95_40f4,
+    fnv1a(include_bytes!("../../../shaders/work/passes.glsl")) == 0xbd5a_21ab_68e7_53fa,
     "shader source work/passes.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -363,25 +363,25 @@ pub static SPIN_TOGETHER: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/work.spv")) == 0x0a61_4180_0be7_fc4c,
+    fnv1a(include_bytes!("../../../shaders/spv/work.spv")) == 0x4a89_6b46_743c_cb18,
     "spv/work.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/work.comp`.
 pub static WORK: Shader = Shader {
     name: "work",
-    words: &words::<810>(include_bytes!("../../../shaders/spv/work.spv")),
+    words: &words::<978>(include_bytes!("../../../shaders/spv/work.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/work_together.spv")) == 0x97a8_abb6_5082_f26b,
+    fnv1a(include_bytes!("../../../shaders/spv/work_together.spv")) == 0x003b_b287_6c2a_b873,
     "spv/work_together.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/work_together.comp`.
 pub static WORK_TOGETHER: Shader = Shader {
     name: "work_together",
-    words: &words::<2_262>(include_bytes!("../../../shaders/spv/work_together.spv")),
+    words: &words::<2_430>(include_bytes!("../../../shaders/spv/work_together.spv")),
 };
 
 /// Every shader of this table.

@@ -66,8 +66,8 @@ impl Work {
 impl Runner for Work {
     fn work(&self) -> &'static str {
         "Two hardware queues a chain take turns, all of one engine: each waits for the other's fence, dispatches, and \
-         signals its own; the CPU waits for the last link of each chain. Measured is from the first doorbell to the \
-         return of the last wait."
+         signals its own; packets of several chains that are ready run as one dispatch; the CPU waits for the last \
+         link of each chain. Measured is from the first doorbell to the return of the last wait."
     }
 
     fn params(&self) -> Params {
