@@ -149,8 +149,13 @@ uint vote(bool raised) {
         k_held_back += 1u;
         k_passes += DISPATCHES ? DISPATCH_PASSES : 0u;
     }
+    // Once, at the first end that comes, for a table that another slice has kept back: or queues that signal for
+    // waiters again and again would starve those that dispatch. The round behind it ends then, and what was raised is
+    // published already.
+    bool first = k_kept_back && s_ready != 0u;
     // What other queues can do before it, they have done; or some go on for ever.
-    bool held_back = DISPATCHES && s_more != 0u && k_held_back <= 2u * whole_look + DISPATCH_PATIENCE;
+    bool held_back = DISPATCHES && !first && s_more != 0u
+                     && k_held_back <= 2u * whole_look + DISPATCH_PATIENCE;
     s_more = 0u;
     // A lane may stay with a queue that stands there, and look at no other.
     bool found_nothing = k_idle_iterations > whole_look && !stands_at_dispatch;
@@ -159,9 +164,6 @@ uint vote(bool raised) {
     uint reason = REASON_CUT;
     bool interrupts = k_raised && k_interrupts;
     bool is_asked = OBSERVE(g_control.request) != k_request;
-    // Once, for a table that another slice has kept back: or queues that signal for waiters again and again would
-    // starve those that dispatch. The round behind it ends then, and what was raised is published already.
-    bool first = k_kept_back && s_ready != 0u && !held_back;
     if (g_iterations == 0u) {
         // Every slice executes at least once: one request after another would starve the queues.
     } else if (interrupts && !first) {

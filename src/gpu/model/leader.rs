@@ -259,12 +259,12 @@ impl<'a> Leader<'a> {
             self.held_back += 1;
             self.passes += if g.dispatches { DISPATCH_PASSES } else { 0 };
         }
+        // Once, at the first end that comes, for a table that another slice has kept back.
+        let first = g.dispatches && table.kept_back && !table.jobs.is_empty();
         // What other queues can do before it, they have done; or some go on for ever.
         let most = 2 * u64::from(whole_look) + DISPATCH_PATIENCE;
-        let held_back = g.dispatches && table.more && self.held_back <= most;
+        let held_back = g.dispatches && !first && table.more && self.held_back <= most;
         table.more = false;
-        // Once, for a table that another slice has kept back.
-        let first = g.dispatches && table.kept_back && !table.jobs.is_empty() && !held_back;
         drop(table);
         // A lane may stay with a queue that stands there, and look at no other.
         let found_nothing = self.idle_iterations > whole_look && !stands_at_dispatch;

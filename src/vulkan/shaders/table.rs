@@ -139,7 +139,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0xf41e_80e8_6edd_f3e4,
+    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0xaf1f_9ba8_0d87_71c3,
     "shader source engine/slice.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -297,7 +297,7 @@ pub static COUNT_TOGETHER: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0xf255_fb18_98e9_c51d,
+    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0xe628_cb65_742a_cb83,
     "spv/engine.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
