@@ -227,28 +227,30 @@ fn hq_08_packets_that_do_not_fit_beside_each_other_take_turns() {
         let kernel = device.create_kernel(add_words_together()).unwrap();
         let gate = device.create_fence(0).unwrap();
         let mut adders = behind(&gate, &device, [64; 2]);
-        let fill = |(adder, count): (&mut Adder, u64)| {
+        let ends = [0; 2].map(|_| device.create_allocation(8).unwrap());
+        let fill = |((adder, end), count): ((&mut Adder, &Allocation), u64)| {
             for _ in 0..count {
                 let sums = sums(&adder.memory, &adder.memory, 1);
                 adder.list.dispatch(&kernel, [40_000, 1, 1], &sums).unwrap();
             }
+            adder.list.timestamp(end, 0);
             adder.submit()
         };
         // Both of them are the first in the run list, one after the other.
-        for counts in [[MANY, 3], [3, MANY]] {
+        for (value, counts) in [(1, [MANY, 3]), (2, [3, MANY])] {
             for adder in &mut adders {
                 adder.list.clear();
-                adder.list.wait(&gate, gate.current_value() + 1);
+                adder.list.wait(&gate, value);
             }
-            let values: Vec<_> = adders.iter_mut().zip(counts).map(fill).collect();
-            let few = usize::from(counts[0] == MANY);
-            gate.signal(gate.current_value() + 1).unwrap();
-            let wait = |at: usize| adders[at].queue.progress_fence().wait(values[at], LONG);
-            wait(few).unwrap();
-            let other = &adders[1 - few].queue;
-            let left = values[1 - few] > other.progress_fence().current_value();
-            wait(1 - few).unwrap();
-            assert!(left, "{counts:?}: the few came last");
+            let lists = adders.iter_mut().zip(&ends).zip(counts);
+            let values: Vec<_> = lists.map(fill).collect();
+            gate.signal(value).unwrap();
+            for (adder, value) in adders.iter().zip(values) {
+                adder.queue.progress_fence().wait(value, LONG).unwrap();
+            }
+            let [first, second] = ends.each_ref().map(|end| words(end)[0]);
+            let few_first = (first < second) == (counts[0] < counts[1]);
+            assert!(few_first, "{counts:?}: the few came last");
         }
     });
 }
