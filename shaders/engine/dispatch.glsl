@@ -127,12 +127,17 @@ bool begin_with_favoured() {
     return l_favours != 0u;
 }
 
-// By lane 0: who comes first in the next round. One that was favoured and had no round to run in stays so.
+// The queue whose turn it is, or else the one that came first, as its ordinal + 1; 0: none.
+uint who_came_first() {
+    return s_favours != 0u ? s_favours : s_table & ~TABLE_IS_FULL;
+}
+
+// By lane 0: who comes first in the next round. Where this one released nothing, who was to come first in it; where it
+// did, who was kept out.
 void give_turn(DispatchRound next, bool goes) {
-    uint turn = s_favours;
-    if ((goes || turn == 0u) && s_table != 0u) {
-        uint founder = (s_table & ~TABLE_IS_FULL) - 1u;
-        turn = s_refused == NOT_REFUSED ? 0u : (founder + s_refused) % MAX_HW_QUEUES + 1u;
+    uint turn = who_came_first();
+    if (goes) {
+        turn = s_refused == NOT_REFUSED ? 0u : (turn - 1u + s_refused) % MAX_HW_QUEUES + 1u;
     }
     PUT(next.favours, uint64_t(turn));
     PUT(next.favours_va, turn == 0u ? 0ul : PEEK(Word(g_run_list_va + uint64_t(turn - 1u) * 8ul).value));
@@ -301,10 +306,9 @@ bool joins_table(bool alone) {
     return false;
 }
 
-// Its turn comes, though there is no place for it in this table.
+// Its turn comes, though there is no place for it in this table, or not yet.
 void note_refused() {
-    uint founder = (s_table & ~TABLE_IS_FULL) - 1u;
-    atomicMin(s_refused, (q_ordinal + MAX_HW_QUEUES - founder) % MAX_HW_QUEUES);
+    atomicMin(s_refused, (q_ordinal + MAX_HW_QUEUES + 1u - who_came_first()) % MAX_HW_QUEUES);
 }
 
 // Adds so many workgroups to those of the kernel; false if there would be too many.
@@ -400,7 +404,10 @@ void stand_at_dispatch() {
                   && q_transferred != DISPATCH_RELEASED && q_status == STATUS_READY
                   && p_handle_fault == FAULT_NONE && (uint(p_control) >> 8) == 1u;
     if (DISPATCHES && g_iterations == 0u && s_favours != 0u && s_favours != q_ordinal + 1u) {
-        // In the next execution, once the one whose turn it is has come.
+        // In the next execution, once the one whose turn it is has come; or in the next round, if there is none.
+        if (stands) {
+            note_refused();
+        }
         stands = false;
     }
     if (stands && PEEK(g_control.dispatches) == 0ul) {

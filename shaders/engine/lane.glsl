@@ -41,8 +41,8 @@ shared uint s_alone;       // the kernel + 1 of the job that is alone
 shared uint s_alone_x;
 shared uint s_alone_y;
 shared uint s_alone_z;
-// Turns, where a process's jobs keep out another's: the least distance, in the run list, from the queue that came
-// first to one that was kept out, which comes first in the next round.
+// Turns, where jobs keep out others: the least distance, in the run list, from the queue whose turn it was, or else that
+// came first, to one that was kept out, which comes first in the next round.
 shared uint s_refused;
 shared uint s_favours;
 shared uint s_together[MAX_KERNELS]; // of its jobs: workgroups, and TOGETHER_JOB for each

@@ -186,6 +186,14 @@ impl Lane<'_> {
         Ok(found.map_or(Ok(parameters), Err))
     }
 
+    fn bringer(&self) -> Bringer {
+        Bringer {
+            ordinal: self.q.ordinal,
+            descriptor_va: self.q.descriptor_va,
+            process: self.q.handle_directory_va,
+        }
+    }
+
     /// Gives the dispatch at the head a place in the table: false if it has to wait for another round or slice. What
     /// is wrong with it is in `handle_fault`.
     fn prepare_dispatch(&mut self) -> Checked<bool> {
@@ -202,11 +210,7 @@ impl Lane<'_> {
             .map(|groups| u64::from(*groups))
             .product();
         let alone = !wanted.finds_job || groups > u64::from(Dispatch::MOST_GROUPS);
-        let bringer = Bringer {
-            ordinal: self.q.ordinal,
-            descriptor_va: self.q.descriptor_va,
-            process: self.q.handle_directory_va,
-        };
+        let bringer = self.bringer();
         if !self.is_here || !lock(&self.s.table).admits(bringer, alone) {
             return Ok(false);
         }
@@ -245,9 +249,13 @@ impl Lane<'_> {
             && self.p.handle_fault.is_none()
             && u64::from(self.p.control as u32 >> 8) == Packet::LENGTH_UNITS;
         let favours = lock(&self.s.table).favours();
-        // In the next execution, once the one whose turn it is has come.
         let is_turn = favours.is_none_or(|ordinal| ordinal == self.q.ordinal);
-        if !stands || self.g.dispatches && self.iterations == 0 && !is_turn {
+        if stands && self.g.dispatches && self.iterations == 0 && !is_turn {
+            // In the next execution, once the one whose turn it is has come; or in the next round, if there is none.
+            lock(&self.s.table).note_refused(self.bringer());
+            return Ok(());
+        }
+        if !stands {
             return Ok(());
         }
         if self.g.peek(self.g.control_va + EngineControl::DISPATCHES)? == 0 {

@@ -49,7 +49,8 @@ pub(super) struct DispatchTable {
     pub(super) waits: bool,
     /// A lane can do more, in this iteration.
     pub(super) more: bool,
-    /// The queue that was kept out at the least distance, in the run list, from the founder.
+    /// The queue that was kept out at the least distance, in the run list, from the one whose turn it was, or else
+    /// from the founder.
     refused: Option<(u32, u64)>,
     /// The queue whose turn it is, and where it is in the run list.
     favours: Option<(u64, u32)>,
@@ -60,13 +61,15 @@ pub(super) struct DispatchTable {
 }
 
 impl DispatchTable {
-    /// The descriptor of the queue that comes first in the next round, given whether this one runs. One that was favoured
-    /// and had no round to run in stays so.
+    /// The descriptor of the queue that comes first in the next round. Where this one releases nothing, who was to come
+    /// first in it; where it does, who was kept out.
     pub(super) fn turn(&self, goes: bool) -> Option<u64> {
-        match self.favours {
-            Some((descriptor, _)) if !goes || self.founder.is_none() => Some(descriptor),
-            _ => Some(self.refused?.1),
+        if goes {
+            return Some(self.refused?.1);
         }
+        let founder = self.founder.map(|founder| founder.descriptor_va);
+        self.favours
+            .map_or(founder, |(descriptor, _)| Some(descriptor))
     }
 
     /// An empty one for the next round, in which a queue comes first that is there in the run list.
@@ -102,13 +105,14 @@ impl DispatchTable {
         false
     }
 
-    /// Its turn comes, though there is no place for it in this table.
-    fn note_refused(&mut self, queue: Bringer) {
-        let Some(founder) = self.founder else {
+    /// Its turn comes, though there is no place for it in this table, or not yet.
+    pub(super) fn note_refused(&mut self, queue: Bringer) {
+        let founder = self.founder.map(|founder| founder.ordinal);
+        let Some(first) = self.favours().or(founder) else {
             return;
         };
         let queues = MAX_HW_QUEUES as u32;
-        let distance = (queue.ordinal + queues - founder.ordinal) % queues;
+        let distance = (queue.ordinal + queues - first) % queues;
         let refused = (distance, queue.descriptor_va);
         self.refused = Some(self.refused.map_or(refused, |least| least.min(refused)));
     }

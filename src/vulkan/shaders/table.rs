@@ -119,12 +119,12 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/dispatch.glsl")) == 0x07f4_9f1c_73b3_6380,
+    fnv1a(include_bytes!("../../../shaders/engine/dispatch.glsl")) == 0x81ab_4db3_4fdf_f9aa,
     "shader source engine/dispatch.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/lane.glsl")) == 0x300e_93a1_eb94_c4f0,
+    fnv1a(include_bytes!("../../../shaders/engine/lane.glsl")) == 0x7643_74b7_0f9a_7266,
     "shader source engine/lane.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -297,14 +297,14 @@ pub static COUNT_TOGETHER: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0xe628_cb65_742a_cb83,
+    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0x7307_da2c_1e81_410e,
     "spv/engine.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/engine.comp`.
 pub static ENGINE: Shader = Shader {
     name: "engine",
-    words: &words::<31_658>(include_bytes!("../../../shaders/spv/engine.spv")),
+    words: &words::<31_663>(include_bytes!("../../../shaders/spv/engine.spv")),
 };
 
 const _: () = assert!(
