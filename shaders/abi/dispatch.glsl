@@ -19,6 +19,8 @@ layout(buffer_reference, scalar, buffer_reference_align = 16) buffer DispatchRou
     uint jobs;
     uint64_t favours; // ordinal + 1 of the queue whose turn it is; 0: none
     uint64_t favours_va; // its descriptor, by which the next slice knows it
+    uint64_t raised; // signals of kernels that raise: low half records, high half those that had no room
+    uint64_t logged; // signals of kernels that the round has logged
 };
 
 // A job of a kernel: its workgroups among those that run together.
@@ -28,7 +30,7 @@ layout(buffer_reference, scalar, buffer_reference_align = 16) buffer KernelJob {
     uint end;
 };
 
-// What one packet runs; its parameters follow.
+// What one packet runs; its parameters follow, and its list of signals.
 layout(buffer_reference, scalar, buffer_reference_align = 16) buffer DispatchJob {
     uint64_t state_va; // of its queue; 0: it came to nothing
     uint64_t descriptor_va;
@@ -36,8 +38,18 @@ layout(buffer_reference, scalar, buffer_reference_align = 16) buffer DispatchJob
     uint x;
     uint y;
     uint z;
-    uint reserved0;
-    uint64_t reserved[3];
+    uint clock_bits;
+    uint64_t ticks; // the engine's clock when it was written
+    uint64_t signals; // asked for by its invocations: places of its list, and more where some found no room
+    uint64_t reserved;
+};
+
+// A signal that an invocation of a job has stored.
+layout(buffer_reference, scalar, buffer_reference_align = 16) buffer KernelSignal {
+    uint64_t fence_entry_va; // 0: nothing was stored, the fence is AlwaysSignaled
+    uint64_t value;
+    uint64_t handle_and_backward; // low half the user's handle, high half 1 where a greater value stood there
+    uint64_t ticks;
 };
 
 // Where a queue that is not in registers is looked at.
@@ -48,7 +60,7 @@ layout(buffer_reference, scalar, buffer_reference_align = 16) buffer QueueLook {
 
 const uint MAX_KERNELS = 64u;
 const uint MAX_JOBS = 64u;
-const uint64_t DISPATCH_ROUND_BYTES = 32ul;
+const uint64_t DISPATCH_ROUND_BYTES = 48ul;
 const uint64_t DISPATCH_RECORD_BYTES = 16ul;
 const uint64_t KERNEL_JOB_BYTES = 16ul;
 const uint64_t DISPATCH_KERNELS = DISPATCH_ROUND_BYTES;
@@ -56,7 +68,10 @@ const uint64_t DISPATCH_KERNEL_BYTES = DISPATCH_RECORD_BYTES + uint64_t(MAX_JOBS
 const uint64_t DISPATCH_JOBS = DISPATCH_KERNELS + uint64_t(MAX_KERNELS) * DISPATCH_KERNEL_BYTES;
 const uint64_t DISPATCH_JOB_PARAMETERS = 64ul;
 const uint64_t MOST_PARAMETER_BYTES = 256ul;
-const uint64_t DISPATCH_JOB_BYTES = DISPATCH_JOB_PARAMETERS + MOST_PARAMETER_BYTES;
+const uint64_t DISPATCH_JOB_SIGNALS = DISPATCH_JOB_PARAMETERS + MOST_PARAMETER_BYTES;
+const uint64_t KERNEL_SIGNAL_BYTES = 32ul;
+const uint64_t MOST_KERNEL_SIGNALS = 256ul;
+const uint64_t DISPATCH_JOB_BYTES = DISPATCH_JOB_SIGNALS + MOST_KERNEL_SIGNALS * KERNEL_SIGNAL_BYTES;
 const uint64_t DISPATCH_LOOKS = DISPATCH_JOBS + uint64_t(MAX_JOBS) * DISPATCH_JOB_BYTES;
 const uint64_t QUEUE_LOOK_BYTES = 16ul;
 

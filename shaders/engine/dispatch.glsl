@@ -48,7 +48,8 @@ uint64_t kernel_va(uint kernel) {
 }
 
 // Before the first meeting: what the round before released is done. The newer of the two copies of a queue's state
-// says so from here on; it is one word, so no copy is torn by it.
+// says so from here on; it is one word, so no copy is torn by it. Before it that copy has the log's index with the
+// signals of the kernel, which the log has already.
 void begin_round() {
     uint lane = gl_LocalInvocationID.x;
     DispatchRound round = DispatchRound(push.dispatch_va);
@@ -59,6 +60,7 @@ void begin_round() {
             uint64_t even = OBSERVE(QueueState(state_va).sequence);
             uint64_t odd = OBSERVE(QueueState(state_va + QUEUE_STATE_BYTES).sequence);
             QueueState newer = QueueState(state_va + (odd > even ? QUEUE_STATE_BYTES : 0ul));
+            finish_signals(job_at(i), newer);
             PUBLISH(newer.transferred, DISPATCH_RELEASED);
         }
     }
@@ -154,7 +156,7 @@ uint64_t d_bytes;
 // Checks it, and reads its counts.
 uint check_dispatch(Packet packet) {
     uint handle = uint(p_control >> 32);
-    Entry kernel = look_up(handle);
+    NamedObject kernel = look_up(handle);
     uint fault = handle_fault(handle >> HANDLE_SLOT_BITS, kernel.meta, ACCESS_KERNEL);
     if (fault != FAULT_NONE) {
         return fault;
@@ -284,6 +286,7 @@ bool prepare_dispatch() {
     }
     // Nothing comes of it where it ends here.
     PUT(job_at(job).state_va, 0ul);
+    PUT(job_at(job).signals, 0ul);
     if (d_bytes != 0ul) {
         p_handle_fault = copy_parameters(packet, uint64_t(job_at(job)) + DISPATCH_JOB_PARAMETERS);
         if (p_handle_fault != FAULT_NONE || !d_is_here) {
@@ -307,6 +310,8 @@ bool prepare_dispatch() {
     PUT(job_at(job).x, d_x);
     PUT(job_at(job).y, d_y);
     PUT(job_at(job).z, d_z);
+    PUT(job_at(job).clock_bits, g_clock_is_short ? 32u : 64u);
+    PUT(job_at(job).ticks, now());
     PUT(job_at(job).state_va, q_state_va);
     return true;
 }

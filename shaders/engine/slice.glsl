@@ -186,6 +186,24 @@ void go_on_counting() {
     k_began = PEEK(result.begin_ticks);
 }
 
+// What the signals of kernels raised before the lanes met: one that had no room takes all with it.
+void publish_what_kernels_raised() {
+    EngineReport report = EngineReport(g_report_va);
+    DispatchRound round = DispatchRound(push.dispatch_va);
+    uint64_t raised = PEEK(round.raised);
+    k_passes += uint(PEEK(round.logged));
+    k_raised = raised != 0ul;
+    if ((raised >> 32) != 0ul) {
+        k_collapsed += 1ul;
+        PUBLISH(report.collapsed, k_collapsed);
+    } else if (k_raised) {
+        k_record_write += raised;
+        PUBLISH(report.record_write, k_record_write);
+    }
+    PUT(round.raised, 0ul);
+    PUT(round.logged, 0ul);
+}
+
 void run_slice() {
     uint lane = gl_LocalInvocationID.x;
     bool leads = lane == 0u;
@@ -227,6 +245,7 @@ void run_slice() {
             }
         }
     }
+    l_backward = 0u;
     if (DISPATCHES) {
         begin_round();
         // A queue is loaded by another lane than the one that marks its dispatch as done.
@@ -234,7 +253,6 @@ void run_slice() {
     }
     // Slices begin at the lane's queues by turns, or one that ends every slice starved the others.
     l_cursor = l_places > 1u ? uint(PEEK(args.slice) + (DISPATCHES ? push.round : 0ul)) % l_places : 0u;
-    l_backward = 0u;
     i_raised = 0u;
     q_ordinal = NO_QUEUE;
     p_fetched = false;
@@ -295,6 +313,7 @@ void run_slice() {
         }
         if (DISPATCHES && push.round != 0ul) {
             go_on_counting();
+            publish_what_kernels_raised();
         }
     }
 

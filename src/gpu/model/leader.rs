@@ -121,6 +121,7 @@ impl<'a> Leader<'a> {
         };
         if g.dispatches && g.round != 0 {
             leader.go_on_counting(slot)?;
+            leader.publish_what_kernels_raised()?;
         }
         Ok(leader)
     }
@@ -135,6 +136,25 @@ impl<'a> Leader<'a> {
         let done = before(SliceResult::DONE)?;
         (self.parts, self.dispatches) = (done & 0xffff_ffff, done >> 32);
         self.began = before(SliceResult::BEGIN_TICKS)?;
+        Ok(())
+    }
+
+    /// What the signals of kernels raised before the lanes met: one that had no room takes all with it.
+    fn publish_what_kernels_raised(&mut self) -> Checked<()> {
+        let finished = std::mem::take(&mut *lock(&self.s.finished));
+        let report = self.g.report_va;
+        self.passes += finished.logged;
+        self.s.backward.add(finished.backward);
+        self.raised = finished.raised != 0;
+        if finished.had_no_room {
+            self.collapsed += 1;
+            self.g
+                .publish(report + EngineReport::COLLAPSED, self.collapsed)?;
+        } else if self.raised {
+            self.record_write += finished.raised;
+            self.g
+                .publish(report + EngineReport::RECORD_WRITE, self.record_write)?;
+        }
         Ok(())
     }
 

@@ -4,7 +4,7 @@
 use super::embed::{Shader, fnv1a, words};
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/dispatch.glsl")) == 0x0fa7_8451_0f42_260d,
+    fnv1a(include_bytes!("../../../shaders/abi/dispatch.glsl")) == 0x0a06_a6c7_24dd_4287,
     "shader source abi/dispatch.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -44,6 +44,11 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/abi/kernel_result.glsl")) == 0xc0ee_cc18_944c_742b,
+    "shader source abi/kernel_result.glsl changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
     fnv1a(include_bytes!("../../../shaders/abi/log_buffer.glsl")) == 0xd997_206d_8122_ca70,
     "shader source abi/log_buffer.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
@@ -64,7 +69,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/word.glsl")) == 0x028c_ff18_6e84_5dea,
+    fnv1a(include_bytes!("../../../shaders/abi/word.glsl")) == 0x884c_5204_39ff_031d,
     "shader source abi/word.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -104,7 +109,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine.comp")) == 0x555c_b4cd_d763_c198,
+    fnv1a(include_bytes!("../../../shaders/engine.comp")) == 0xc020_d613_e397_bc14,
     "shader source engine.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -114,13 +119,18 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/clock.glsl")) == 0xd613_d394_2322_3d01,
+    fnv1a(include_bytes!("../../../shaders/engine/clock.glsl")) == 0xe8c8_cd25_4da9_f4aa,
     "shader source engine/clock.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/dispatch.glsl")) == 0x9477_9b80_ff4f_7025,
+    fnv1a(include_bytes!("../../../shaders/engine/dispatch.glsl")) == 0xcb42_0462_08b4_5d7e,
     "shader source engine/dispatch.glsl changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/engine/kernel_signal.glsl")) == 0x22cc_9d85_0dd5_e9d4,
+    "shader source engine/kernel_signal.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
@@ -134,12 +144,12 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/resolve.glsl")) == 0x795b_ef45_f49c_084d,
+    fnv1a(include_bytes!("../../../shaders/engine/resolve.glsl")) == 0x0ff5_0a2a_39e3_db08,
     "shader source engine/resolve.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0x1ae7_9737_4841_d28c,
+    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0xb989_06a8_f377_1e5b,
     "shader source engine/slice.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -149,7 +159,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/step.glsl")) == 0x7fe4_6f4c_02ff_b060,
+    fnv1a(include_bytes!("../../../shaders/engine/step.glsl")) == 0xba3e_c118_2353_b42c,
     "shader source engine/step.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -159,7 +169,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/transfer.glsl")) == 0x8737_5a31_8ea9_495e,
+    fnv1a(include_bytes!("../../../shaders/engine/transfer.glsl")) == 0x5cb0_c4c3_55d3_0c62,
     "shader source engine/transfer.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -174,8 +184,18 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/include/native_fence.glsl")) == 0x330f_b0b0_1227_3e70,
+    fnv1a(include_bytes!("../../../shaders/include/handle.glsl")) == 0x537c_6fa6_5676_b32f,
+    "shader source include/handle.glsl changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/include/native_fence.glsl")) == 0x7f1c_3a21_bca5_5976,
     "shader source include/native_fence.glsl changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/include/ticks.glsl")) == 0x38cf_6adb_3b41_b456,
+    "shader source include/ticks.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
@@ -184,8 +204,28 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/pass_on.comp")) == 0x5d2a_e573_0220_2d0e,
+    "shader source pass_on.comp changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/read_values.comp")) == 0x22c0_c534_08a7_551c,
+    "shader source read_values.comp changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/signal_values.comp")) == 0xd935_0f87_cadf_7e18,
+    "shader source signal_values.comp changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
     fnv1a(include_bytes!("../../../shaders/spin.comp")) == 0x84f4_fe43_e127_bea0,
     "shader source spin.comp changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/wait_values.comp")) == 0x40cd_a8a8_6f51_a5a0,
+    "shader source wait_values.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
@@ -215,14 +255,14 @@ pub static ADD_WORDS: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/add_words_together.spv")) == 0xde2d_9b54_c5b9_a3f1,
+    fnv1a(include_bytes!("../../../shaders/spv/add_words_together.spv")) == 0x4b4d_a354_660f_3ce6,
     "spv/add_words_together.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/add_words_together.comp`.
 pub static ADD_WORDS_TOGETHER: Shader = Shader {
     name: "add_words_together",
-    words: &words::<1_921>(include_bytes!("../../../shaders/spv/add_words_together.spv")),
+    words: &words::<2_026>(include_bytes!("../../../shaders/spv/add_words_together.spv")),
 };
 
 const _: () = assert!(
@@ -281,25 +321,25 @@ pub static BARE_STORE_NARROW: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/count_together.spv")) == 0x952b_ce11_ac9d_7a4e,
+    fnv1a(include_bytes!("../../../shaders/spv/count_together.spv")) == 0x23c3_9fd5_d033_7d1d,
     "spv/count_together.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/count_together.comp`.
 pub static COUNT_TOGETHER: Shader = Shader {
     name: "count_together",
-    words: &words::<1_614>(include_bytes!("../../../shaders/spv/count_together.spv")),
+    words: &words::<1_719>(include_bytes!("../../../shaders/spv/count_together.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0x2d85_328a_d6a1_cc64,
+    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0x5f0f_c0b6_3739_dbeb,
     "spv/engine.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/engine.comp`.
 pub static ENGINE: Shader = Shader {
     name: "engine",
-    words: &words::<29_931>(include_bytes!("../../../shaders/spv/engine.spv")),
+    words: &words::<32_035>(include_bytes!("../../../shaders/spv/engine.spv")),
 };
 
 const _: () = assert!(
@@ -336,6 +376,39 @@ pub static LONG_KERNEL: Shader = Shader {
 };
 
 const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/pass_on.spv")) == 0xfa73_2e7a_25bf_64cb,
+    "spv/pass_on.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/pass_on.comp`.
+pub static PASS_ON: Shader = Shader {
+    name: "pass_on",
+    words: &words::<4_514>(include_bytes!("../../../shaders/spv/pass_on.spv")),
+};
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/read_values.spv")) == 0x54c2_a432_3a5c_c2d4,
+    "spv/read_values.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/read_values.comp`.
+pub static READ_VALUES: Shader = Shader {
+    name: "read_values",
+    words: &words::<3_390>(include_bytes!("../../../shaders/spv/read_values.spv")),
+};
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/signal_values.spv")) == 0x211c_4604_3808_ce1c,
+    "spv/signal_values.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/signal_values.comp`.
+pub static SIGNAL_VALUES: Shader = Shader {
+    name: "signal_values",
+    words: &words::<4_430>(include_bytes!("../../../shaders/spv/signal_values.spv")),
+};
+
+const _: () = assert!(
     fnv1a(include_bytes!("../../../shaders/spv/spin.spv")) == 0x5c98_a7e3_8529_4e99,
     "spv/spin.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
@@ -344,6 +417,17 @@ const _: () = assert!(
 pub static SPIN: Shader = Shader {
     name: "spin",
     words: &words::<522>(include_bytes!("../../../shaders/spv/spin.spv")),
+};
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/wait_values.spv")) == 0xcb75_d90c_333d_c033,
+    "spv/wait_values.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/wait_values.comp`.
+pub static WAIT_VALUES: Shader = Shader {
+    name: "wait_values",
+    words: &words::<3_857>(include_bytes!("../../../shaders/spv/wait_values.spv")),
 };
 
 const _: () = assert!(
@@ -358,15 +442,15 @@ pub static WORK: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/work_together.spv")) == 0xaec9_465d_ddc7_fad4,
+    fnv1a(include_bytes!("../../../shaders/spv/work_together.spv")) == 0x7d7b_f456_f44c_2541,
     "spv/work_together.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/work_together.comp`.
 pub static WORK_TOGETHER: Shader = Shader {
     name: "work_together",
-    words: &words::<2_199>(include_bytes!("../../../shaders/spv/work_together.spv")),
+    words: &words::<2_300>(include_bytes!("../../../shaders/spv/work_together.spv")),
 };
 
 /// Every shader of this table.
-pub static ALL: &[&Shader] = &[&ADD_WORDS, &ADD_WORDS_TOGETHER, &BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_STORE, &BARE_STORE_NARROW, &COUNT_TOGETHER, &ENGINE, &ENROLLED_CONDITION, &ENROLLED_SIGNAL, &LONG_KERNEL, &SPIN, &WORK, &WORK_TOGETHER];
+pub static ALL: &[&Shader] = &[&ADD_WORDS, &ADD_WORDS_TOGETHER, &BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_STORE, &BARE_STORE_NARROW, &COUNT_TOGETHER, &ENGINE, &ENROLLED_CONDITION, &ENROLLED_SIGNAL, &LONG_KERNEL, &PASS_ON, &READ_VALUES, &SIGNAL_VALUES, &SPIN, &WAIT_VALUES, &WORK, &WORK_TOGETHER];
