@@ -35,8 +35,6 @@ fn logged(queue: &HwQueue) -> (Vec<LogEntry>, u64) {
 
 /// A kernel reads the values that were stored before, by the CPU, by packets and by kernels; of what is no fence it
 /// reads 0.
-///
-/// Kills `the-library-reads-no-value`, `a-kernels-fence-is-another-word`.
 #[test]
 fn a_kernel_reads_current_values() {
     on_every_bench(NodePolicy::default(), |bench| {
@@ -88,7 +86,7 @@ fn hq_05_fences_are_parameters_of_a_kernel() {
 /// HQ-05, HQ-04: a word that names no fence which the process has open, whatever its bits, is told to the kernel;
 /// nothing is stored or logged, and the queue goes on.
 ///
-/// Kills `the-library-takes-any-handle`, `the-library-takes-wide-words`, `model-kernels-take-any-handle`,
+/// Kills `the-library-takes-any-handle`, `model-kernels-take-any-handle`, `the-library-takes-wide-words` and
 /// `model-kernels-take-wide-words`.
 #[test]
 fn hq_05_a_kernel_is_told_what_names_no_fence() {
@@ -126,8 +124,8 @@ fn hq_05_a_kernel_is_told_what_names_no_fence() {
 
 /// NF-23: what a fence's flags forbid a kernel is denied, and nothing is stored.
 ///
-/// Kills `the-library-signals-what-takes-none`, `the-library-waits-for-what-takes-none`,
-/// `model-kernels-signal-what-takes-none`, `model-kernels-wait-for-what-takes-none`.
+/// Kills `the-library-signals-what-takes-none`, `model-kernels-signal-what-takes-none`,
+/// `the-library-waits-for-what-takes-none` and `model-kernels-wait-for-what-takes-none`.
 #[test]
 fn nf_23_what_flags_forbid_is_denied_to_kernels() {
     on_every_bench(NodePolicy::default(), |bench| {
@@ -160,7 +158,7 @@ fn nf_23_what_flags_forbid_is_denied_to_kernels() {
 /// NF-09: a kernel's wait passes at the value and above, and not below, where it ends after its passes; while it runs
 /// the CPU, and a queue of another engine, release it, and what was stored before is seen.
 ///
-/// Kills `the-library-waits-for-more`, `the-library-does-not-wait`, `model-kernels-wait-for-more`,
+/// Kills `the-library-waits-for-more`, `model-kernels-wait-for-more`, `the-library-does-not-wait` and
 /// `model-kernels-do-not-wait`.
 #[test]
 fn nf_09_a_kernel_waits_for_the_cpu_and_for_another_engine() {
@@ -212,8 +210,9 @@ fn nf_09_a_kernel_waits_for_the_cpu_and_for_another_engine() {
 /// LG-02, LG-03, LG-04, LG-08: each signal of a kernel is logged, as that of a packet is, in the order of its
 /// invocation, before what the queue does behind it; the log wraps; numbers of packets are as if there were none.
 ///
-/// Kills `kernel-signals-are-not-logged`, `the-log-forgets-what-a-kernel-signalled`, `kernel-signals-take-numbers`,
-/// and the same in the model.
+/// Kills `engine-forgets-kernel-signals`, `model-kernel-signals-are-not-logged`,
+/// `the-log-forgets-what-a-kernel-signalled`, `model-the-log-forgets-what-a-kernel-signalled`,
+/// `kernel-signals-take-numbers` and `model-kernel-signals-take-numbers`.
 #[test]
 fn lg_02_a_kernels_signals_are_logged() {
     on_every_bench(NodePolicy::default(), |bench| {
@@ -263,7 +262,7 @@ fn lg_02_a_kernels_signals_are_logged() {
 /// LG-06: a packet makes as many signals as it can, of whichever invocations; the others are told and store nothing. A
 /// log that has no place for them is overrun, by as many as there were.
 ///
-/// Kills `the-library-has-room-for-ever`, `model-kernels-have-room-for-ever`.
+/// Kills `the-library-has-room-for-ever` and `model-kernels-have-room-for-ever`.
 #[test]
 fn lg_06_a_packet_makes_so_many_signals_and_no_more() {
     on_every_bench(NodePolicy::default(), |bench| {
@@ -303,8 +302,8 @@ fn lg_06_a_packet_makes_so_many_signals_and_no_more() {
 /// NF-05, IN-01: a kernel's signal that nobody on the CPU waits for raises nothing; one that satisfies a waiter raises
 /// once, with its value, and the waiter wakes; at the interrupt it is logged.
 ///
-/// Kills `kernel-signals-raise-always`, `kernel-signals-never-raise`, `kernel-signals-raise-again`, and the same in the
-/// model.
+/// Kills `kernel-signals-raise-always`, `model-kernel-signals-raise-always`, `kernel-signals-never-raise`,
+/// `model-kernel-signals-never-raise`, `kernel-signals-raise-again` and `model-kernel-signals-raise-again`.
 #[test]
 fn nf_05_a_kernels_signal_notifies_who_waits_and_nobody_else() {
     on_every_bench(NodePolicy::default(), |bench| {
@@ -344,7 +343,8 @@ fn nf_05_a_kernels_signal_notifies_who_waits_and_nobody_else() {
 /// NF-06, IN-06: invocations of several packets that run at a time signal what many waiters of the CPU wait for, fewer
 /// and more of them than the engine has places to tell of: each wakes.
 ///
-/// Kills `kernel-raises-have-room-for-ever`, `kernel-raises-without-room-are-forgotten`, and the same in the model.
+/// Kills `kernel-raises-have-room-for-ever`, `model-kernel-raises-have-room-for-ever`,
+/// `kernel-raises-without-room-are-forgotten` and `model-kernel-raises-without-room-are-forgotten`.
 #[test]
 fn nf_06_everybody_wakes_whom_kernels_satisfy() {
     on_every_bench(NodePolicy::default(), |bench| {
@@ -387,7 +387,7 @@ fn nf_06_everybody_wakes_whom_kernels_satisfy() {
 /// NF-09, HQ-08: queues of the same engine and of another that wait for what a kernel signals go on behind it, and see
 /// what its invocations stored before.
 ///
-/// Kills `the-library-stores-no-value`, `model-kernels-store-no-value`.
+/// Kills `the-library-stores-no-value` and `model-kernels-store-no-value`.
 #[test]
 fn nf_09_a_kernels_signal_releases_queues() {
     on_benches_of(2, NodePolicy::default(), |bench| {
@@ -420,7 +420,8 @@ fn nf_09_a_kernels_signal_releases_queues() {
 
 /// NF-21: a kernel's signal below the value that it finds is stored, and counted.
 ///
-/// Kills `kernel-signals-are-never-backward`, `model-kernel-signals-are-never-backward`.
+/// Kills `kernel-signals-are-never-backward`, `model-kernel-signals-are-never-backward` and
+/// `the-library-finds-no-greater-value`.
 #[test]
 fn nf_21_a_kernels_lower_value_is_stored_and_counted() {
     on_every_bench(NodePolicy::default(), |bench| {
@@ -441,7 +442,8 @@ fn nf_21_a_kernels_lower_value_is_stored_and_counted() {
 /// NF-19: of a fence that is AlwaysSignaled a kernel's wait passes, and its signal leaves the value alone and is
 /// logged.
 ///
-/// Kills `the-library-stores-to-what-is-always-signaled`, `model-kernels-store-to-what-is-always-signaled`.
+/// Kills `the-library-stores-to-what-is-always-signaled`, `model-kernels-store-to-what-is-always-signaled` and
+/// `the-library-waits-for-what-is-always-signaled`.
 #[test]
 fn nf_19_what_is_always_signaled_a_kernel_passes_and_leaves_alone() {
     on_every_bench(NodePolicy::default(), |bench| {

@@ -46,6 +46,19 @@ bool record_ring_has(uint64_t records) {
     return k_record_write - k_record_read + records <= RECORD_RING_CAPACITY;
 }
 
+// In the first control part of a round: takes what signals of kernels raised before the lanes met. True if any did; one
+// that had no room takes all with it.
+bool take_what_kernels_raised(inout bool lost) {
+    DispatchRound round = DispatchRound(push.dispatch_va);
+    uint64_t raised = PEEK(round.raised);
+    k_passes += uint(PEEK(round.logged));
+    lost = (raised >> 32) != 0ul;
+    k_record_write += lost ? 0ul : raised;
+    PUT(round.raised, 0ul);
+    PUT(round.logged, 0ul);
+    return raised != 0ul;
+}
+
 // Publishes what the lanes raised; then adopts, which may raise in turn. True if anything was.
 bool publish_and_adopt() {
     EngineReport report = EngineReport(g_report_va);
@@ -57,6 +70,9 @@ bool publish_and_adopt() {
     }
     bool raised = s_raised != 0u;
     s_raised = 0u;
+    if (DISPATCHES && g_iterations == 0u && push.round != 0ul) {
+        raised = take_what_kernels_raised(lost);
+    }
 
     uint64_t written = OBSERVE(g_control.mailbox_write);
     uint64_t rescan = OBSERVE(g_control.rescan);
@@ -186,24 +202,6 @@ void go_on_counting() {
     k_began = PEEK(result.begin_ticks);
 }
 
-// What the signals of kernels raised before the lanes met: one that had no room takes all with it.
-void publish_what_kernels_raised() {
-    EngineReport report = EngineReport(g_report_va);
-    DispatchRound round = DispatchRound(push.dispatch_va);
-    uint64_t raised = PEEK(round.raised);
-    k_passes += uint(PEEK(round.logged));
-    k_raised = raised != 0ul;
-    if ((raised >> 32) != 0ul) {
-        k_collapsed += 1ul;
-        PUBLISH(report.collapsed, k_collapsed);
-    } else if (k_raised) {
-        k_record_write += raised;
-        PUBLISH(report.record_write, k_record_write);
-    }
-    PUT(round.raised, 0ul);
-    PUT(round.logged, 0ul);
-}
-
 void run_slice() {
     uint lane = gl_LocalInvocationID.x;
     bool leads = lane == 0u;
@@ -313,7 +311,6 @@ void run_slice() {
         }
         if (DISPATCHES && push.round != 0ul) {
             go_on_counting();
-            publish_what_kernels_raised();
         }
     }
 

@@ -66,6 +66,13 @@ pub(super) struct LogPlace {
     pub(super) entries: u32,
 }
 
+impl LogPlace {
+    /// Where the entry that the index word names lies.
+    fn entry(self) -> u64 {
+        self.log + LogHeader::BYTES + u64::from(self.index as u32) * LogEntry::BYTES
+    }
+}
+
 /// Writes what entries of all operations have, for a queue of these bounds, then publishes the log's index; which that
 /// is.
 pub(super) fn log_entry(
@@ -75,7 +82,7 @@ pub(super) fn log_entry(
     (operation, handle, value): (LogOperation, u32, u64),
     ticks: u64,
 ) -> Checked<u64> {
-    let entry = at.log + LogHeader::BYTES + u64::from(at.index as u32) * LogEntry::BYTES;
+    let entry = at.entry();
     memory.put(entry + LogEntry::FENCE_VALUE, value, queue)?;
     let fence_and_operation = u64::from(handle) | (operation as u64) << 32;
     memory.put(entry + LogEntry::NATIVE_FENCE, fence_and_operation, queue)?;
@@ -174,8 +181,7 @@ impl Lane<'_> {
             index: self.q.queued_log_index,
             entries: self.q.queued_log_entries,
         };
-        let entry = at.log + LogHeader::BYTES + u64::from(at.index as u32) * LogEntry::BYTES;
-        self.put(entry + LogEntry::OBSERVED_TICKS, ticks)?;
+        self.put(at.entry() + LogEntry::OBSERVED_TICKS, ticks)?;
         self.q.queued_log_index = self.log(at, LogOperation::WaitQueued, r, ticks)?;
         Ok(())
     }
@@ -198,13 +204,12 @@ impl Lane<'_> {
             (at, LogOperation::SignalExecuted)
         };
         if r.is_wait {
-            let entry = at.log + LogHeader::BYTES + u64::from(at.index as u32) * LogEntry::BYTES;
             let observed = if self.q.observed == 0 {
                 ticks
             } else {
                 self.q.observed
             };
-            self.put(entry + LogEntry::OBSERVED_TICKS, observed)?;
+            self.put(at.entry() + LogEntry::OBSERVED_TICKS, observed)?;
         }
         let index = self.log(at, operation, r, ticks)?;
         if r.is_wait {

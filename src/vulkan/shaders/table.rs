@@ -149,7 +149,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0xb989_06a8_f377_1e5b,
+    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0x56ba_9c73_4bb0_fa0a,
     "shader source engine/slice.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -159,7 +159,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/step.glsl")) == 0xba3e_c118_2353_b42c,
+    fnv1a(include_bytes!("../../../shaders/engine/step.glsl")) == 0x44da_78bf_95f8_935e,
     "shader source engine/step.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -332,14 +332,14 @@ pub static COUNT_TOGETHER: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0x5f0f_c0b6_3739_dbeb,
+    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0x18cd_edd0_3457_e78f,
     "spv/engine.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/engine.comp`.
 pub static ENGINE: Shader = Shader {
     name: "engine",
-    words: &words::<32_035>(include_bytes!("../../../shaders/spv/engine.spv")),
+    words: &words::<32_088>(include_bytes!("../../../shaders/spv/engine.spv")),
 };
 
 const _: () = assert!(
