@@ -102,7 +102,7 @@ fn hq_05_a_kernel_is_told_what_names_no_fence() {
             (good & 0xf_ffff, KernelResult::NoFence),
             (u64::from(memory.handle().raw()), KernelResult::NoFence),
             (u64::from(wait.handle().raw()), KernelResult::NoFence),
-            (0xfff_f_ffff, KernelResult::NoFence),
+            (0xffff_ffff, KernelResult::NoFence),
             (good | 1 << 32, KernelResult::NoFence),
             (u64::MAX, KernelResult::NoFence),
         ];
@@ -294,7 +294,7 @@ fn lg_06_a_packet_makes_so_many_signals_and_no_more() {
                 MOST_KERNEL_SIGNALS + 1,
                 "and its progress"
             );
-            assert!(entries <= LOG_BUFFER_ENTRIES && entries >= LOG_BUFFER_ENTRIES - 1);
+            assert!((LOG_BUFFER_ENTRIES - 1..=LOG_BUFFER_ENTRIES).contains(&entries));
         }
     });
 }

@@ -109,9 +109,10 @@ impl Marks {
         is_stored: impl Fn(&Packet) -> bool,
     ) -> Recovered {
         let saved = self.saved;
-        let signals = match self.stands_at_dispatch(&packet) {
-            true => 0,
-            false => self.signals.since(saved.signal_log_index),
+        let signals = if self.stands_at_dispatch(&packet) {
+            0
+        } else {
+            self.signals.since(saved.signal_log_index)
         };
         let mut state = QueueState {
             wait_number: saved
