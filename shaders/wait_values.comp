@@ -26,11 +26,11 @@ void main() {
     NfJob job = nf_job();
     Parameters given = Parameters(job.parameters);
     uint at = nf_global_invocation(job).x;
-    if (at == 0u) {
-        PUBLISH(Word(given.began).value, 1ul);
-    }
     if (uint64_t(at) < given.count) {
         NfFence fence = nf_fence(job, Words(given.fences).word[at]);
+        if (at == 0u) {
+            PUBLISH(Word(given.began).value, 1ul);
+        }
         uint result = nf_wait(fence, given.value, uint(given.passes));
         Words(given.to).word[at] = Words(given.from).word[at];
         Words(given.results).word[at] = uint64_t(result);

@@ -11,13 +11,18 @@ use native_fence::abi::{
     KernelResult, LOG_BUFFER_ENTRIES, LogEntry, LogOperation, MOST_KERNEL_SIGNALS,
     RECORD_RING_CAPACITY,
 };
-use native_fence::gpu::NodePolicy;
+use native_fence::gpu::{CutPlan, ModelOptions, NodePolicy};
+use native_fence::kmd::DriverOptions;
 use native_fence::{CommandList, Fence, FenceOptions, HwQueue, Parameters, SubmitError};
 use std::collections::BTreeSet;
-use support::bench::{Bench, LONG, complete, native, on_benches_of, on_every_bench, until, words};
+use support::bench::{
+    Bench, LONG, complete, native, on_benches_of, on_benches_with, on_every_bench, until, words,
+};
 use support::fence_kernels::{Named, handles, pass_on, read_values, signal_values, wait_values};
 
 const DONE: KernelResult = KernelResult::Done;
+/// Times that a running kernel is tried to be released.
+const ATTEMPTS: u32 = 200;
 
 fn fences(bench: &Bench, count: u64) -> Vec<Fence> {
     (0..count).map(|_| bench.fence(0)).collect()
@@ -176,9 +181,10 @@ fn nf_09_a_kernel_waits_for_the_cpu_and_for_another_engine() {
         let fence = bench.fence(0);
         let named = Named::new(&bench.device, &handles([&fence]));
         let mut value = 0;
-        // The driver may cut the kernel's loop, and this thread may sleep meanwhile.
+        // The driver may cut the kernel's loop, and this thread may sleep meanwhile; but a kernel that looks once is
+        // hardly ever released.
         let mut released = |signal: &mut dyn FnMut(u64)| {
-            until("a kernel is released while it runs", || {
+            let is_released = (0..ATTEMPTS).any(|_| {
                 value += 1;
                 list.clear();
                 named.wait(&mut list, &kernel, (value, 60_000));
@@ -193,6 +199,7 @@ fn nf_09_a_kernel_waits_for_the_cpu_and_for_another_engine() {
                 }
                 is_in_time && reached
             });
+            assert!(is_released, "while it runs");
         };
         released(&mut |value| {
             named.from.write(0, &[value]);
@@ -340,6 +347,44 @@ fn nf_05_a_kernels_signal_notifies_who_waits_and_nobody_else() {
     });
 }
 
+/// Packets that run at a time signal what waiters of the CPU wait for: fewer and more of them than the engine has
+/// places to tell of, and than a log has entries.
+fn everybody_wakes(bench: &Bench) {
+    let kernel = signal_values(&bench.device);
+    let gate = bench.fence(0);
+    for (packets, each) in [
+        (4, 8),
+        (
+            RECORD_RING_CAPACITY / MOST_KERNEL_SIGNALS + 1,
+            MOST_KERNEL_SIGNALS,
+        ),
+    ] {
+        let mut works: Vec<_> = (0..packets)
+            .map(|_| {
+                let fences = fences(bench, each);
+                let named = Named::new(&bench.device, &handles(&fences));
+                (bench.queue(), fences, named)
+            })
+            .collect();
+        let armed: Vec<_> = works
+            .iter()
+            .flat_map(|(_, fences, _)| fences.iter().map(|fence| fence.arm(1)))
+            .collect();
+        bench.until_parked();
+        let open = gate.current_value() + 1;
+        for (queue, _, named) in &mut works {
+            let mut list = CommandList::new();
+            list.wait(&gate, open);
+            named.signal(&mut list, &kernel, (1, 1));
+            queue.submit(&list).unwrap();
+        }
+        gate.signal(open).unwrap();
+        for waiter in armed {
+            assert_eq!(waiter.wait(LONG), Ok(()));
+        }
+    }
+}
+
 /// NF-06, IN-06: invocations of several packets that run at a time signal what many waiters of the CPU wait for, fewer
 /// and more of them than the engine has places to tell of: each wakes.
 ///
@@ -347,41 +392,52 @@ fn nf_05_a_kernels_signal_notifies_who_waits_and_nobody_else() {
 /// `kernel-raises-without-room-are-forgotten` and `model-kernel-raises-without-room-are-forgotten`.
 #[test]
 fn nf_06_everybody_wakes_whom_kernels_satisfy() {
-    on_every_bench(NodePolicy::default(), |bench| {
+    on_every_bench(NodePolicy::default(), everybody_wakes);
+}
+
+/// IN-07, IN-09: the same where the interrupt names the queue alone: its log tells, or where that was overrun the fences
+/// do.
+///
+/// Kills `the-records-of-kernels-name-no-queue`, `model-the-records-of-kernels-name-no-queue`.
+#[test]
+fn in_07_the_log_tells_whom_a_kernel_satisfies() {
+    let optimized = DriverOptions {
+        optimized_interrupt: true,
+        ..DriverOptions::default()
+    };
+    on_benches_with(1, NodePolicy::default(), &optimized, everybody_wakes);
+}
+
+/// LG-02: where the driver cuts the engine's loops anywhere, signals of kernels are stored, logged and told of once all
+/// the same.
+///
+/// Kills `model-raises-of-kernels-are-left`.
+#[test]
+fn lg_02_a_kernels_signals_in_slices_that_are_cut() {
+    for (seed, most) in [(1, 400), (2, 900), (3, 2000)] {
+        let options = ModelOptions {
+            cut: CutPlan::Random { seed, most },
+            ..ModelOptions::default()
+        };
+        let (bench, memory) = Bench::on_model(options, NodePolicy::default());
         let kernel = signal_values(&bench.device);
-        let gate = bench.fence(0);
-        for (packets, each) in [
-            (4, 8),
-            (
-                RECORD_RING_CAPACITY / MOST_KERNEL_SIGNALS + 1,
-                MOST_KERNEL_SIGNALS,
-            ),
-        ] {
-            let mut works: Vec<_> = (0..packets)
-                .map(|_| {
-                    let fences = fences(bench, each);
-                    let named = Named::new(&bench.device, &handles(&fences));
-                    (bench.queue(), fences, named)
-                })
-                .collect();
-            let armed: Vec<_> = works
-                .iter()
-                .flat_map(|(_, fences, _)| fences.iter().map(|fence| fence.arm(1)))
-                .collect();
-            bench.until_parked();
-            let open = gate.current_value() + 1;
-            for (queue, _, named) in &mut works {
-                let mut list = CommandList::new();
-                list.wait(&gate, open);
-                named.signal(&mut list, &kernel, (1, 1));
-                queue.submit(&list).unwrap();
-            }
-            gate.signal(open).unwrap();
+        let (mut queue, fences) = (bench.queue(), fences(&bench, 20));
+        let named = Named::new(&bench.device, &handles(&fences));
+        for value in 1..=20 {
+            let armed: Vec<_> = fences.iter().map(|fence| fence.arm(value)).collect();
+            let mut list = CommandList::new();
+            named.signal(&mut list, &kernel, (value, 1));
+            complete(&mut queue, &list);
             for waiter in armed {
                 assert_eq!(waiter.wait(LONG), Ok(()));
             }
+            let (entries, lost) = logged(&queue);
+            assert!(entries.iter().all(|entry| entry.fence_value == value));
+            assert_eq!((entries.len(), lost), (20, 0));
         }
-    });
+        drop((queue, fences, named, kernel, bench));
+        assert_eq!(memory.violations(), []);
+    }
 }
 
 /// NF-09, HQ-08: queues of the same engine and of another that wait for what a kernel signals go on behind it, and see

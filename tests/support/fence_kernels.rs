@@ -47,9 +47,9 @@ impl ModelKernel for WaitValues {
         let &[fences, count, value, passes, began, from, to, results] = dispatch.parameters else {
             panic!("not the parameters of the kernel: {dispatch:?}");
         };
-        dispatch.store(began, 1)?;
         for at in invocations(dispatch, count) {
             let fence = dispatch.fence(dispatch.load(fences + at)?)?;
+            dispatch.store(began, 1)?;
             let result = dispatch.wait(&fence, value, passes as u32)?;
             dispatch.store(to + at, dispatch.load(from + at)?)?;
             dispatch.store(results + at, result as u64)?;

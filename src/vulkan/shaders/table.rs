@@ -224,7 +224,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/wait_values.comp")) == 0x40cd_a8a8_6f51_a5a0,
+    fnv1a(include_bytes!("../../../shaders/wait_values.comp")) == 0xcaa9_a990_811d_c7cf,
     "shader source wait_values.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -420,7 +420,7 @@ pub static SPIN: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/wait_values.spv")) == 0xcb75_d90c_333d_c033,
+    fnv1a(include_bytes!("../../../shaders/spv/wait_values.spv")) == 0x1e8e_5bbf_2529_45a1,
     "spv/wait_values.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
