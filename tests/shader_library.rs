@@ -4,6 +4,7 @@
 mod support {
     pub(crate) mod bench;
     pub(crate) mod fence_kernels;
+    pub(crate) mod raised;
 }
 
 use native_fence::abi::wddm::DeviceExecutionState;
@@ -19,6 +20,7 @@ use support::bench::{
     Bench, LONG, complete, native, on_benches_of, on_benches_with, on_every_bench, until, words,
 };
 use support::fence_kernels::{Named, handles, pass_on, read_values, signal_values, wait_values};
+use support::raised::keep_record_ring_full;
 
 const DONE: KernelResult = KernelResult::Done;
 /// Times that a running kernel is tried to be released.
@@ -388,11 +390,39 @@ fn everybody_wakes(bench: &Bench) {
 /// NF-06, IN-06: invocations of several packets that run at a time signal what many waiters of the CPU wait for, fewer
 /// and more of them than the engine has places to tell of: each wakes.
 ///
-/// Kills `kernel-raises-have-room-for-ever`, `model-kernel-raises-have-room-for-ever`,
-/// `kernel-raises-without-room-are-forgotten` and `model-kernel-raises-without-room-are-forgotten`.
+/// Kills `kernel-raises-are-left` and `model-kernel-raises-are-left`.
 #[test]
 fn nf_06_everybody_wakes_whom_kernels_satisfy() {
     on_every_bench(NodePolicy::default(), everybody_wakes);
+}
+
+/// IN-06: where there is no room to tell of each, the set is told not to be known, and everybody wakes.
+///
+/// Kills `kernel-raises-have-room-for-ever`, `model-kernel-raises-have-room-for-ever`,
+/// `kernel-raises-without-room-are-forgotten` and `model-kernel-raises-without-room-are-forgotten`.
+#[test]
+fn in_06_kernels_that_find_no_room_to_tell_of_each_lose_no_waiter() {
+    on_every_bench(NodePolicy::default(), |bench| {
+        let kernel = signal_values(&bench.device);
+        let (mut queue, fences) = (bench.queue(), fences(bench, 8));
+        let named = Named::new(&bench.device, &handles(&fences));
+        bench.until_parked();
+        keep_record_ring_full(bench);
+        for value in 1..=5 {
+            let armed: Vec<_> = fences.iter().map(|fence| fence.arm(value)).collect();
+            bench.until_parked();
+            let null_before = bench.adapter.os().interrupts().null_array();
+            let mut list = CommandList::new();
+            named.signal(&mut list, &kernel, (value, 1));
+            complete(&mut queue, &list);
+            for waiter in armed {
+                assert_eq!(waiter.wait(LONG), Ok(()));
+            }
+            until("a NULL array is handled", || {
+                bench.adapter.os().interrupts().null_array() > null_before
+            });
+        }
+    });
 }
 
 /// IN-07, IN-09: the same where the interrupt names the queue alone: its log tells, or where that was overrun the fences
