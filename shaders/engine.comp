@@ -68,8 +68,9 @@ layout(push_constant, scalar) uniform Slice {
 #include "engine/step.glsl"
 #include "engine/transfer.glsl"
 #include "engine/stall.glsl"
-#include "engine/dispatch.glsl"
 #include "engine/raise.glsl"
+#include "engine/kernel_signal.glsl"
+#include "engine/dispatch.glsl"
 #include "engine/adopt.glsl"
 #include "engine/slice.glsl"
 

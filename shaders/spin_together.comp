@@ -7,10 +7,6 @@ layout(local_size_x = 1) in;
 
 #include "include/native_fence.glsl"
 
-layout(buffer_reference, scalar, buffer_reference_align = 8) buffer Word {
-    uint64_t value;
-};
-
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Parameters {
     uint64_t until;
     uint64_t ended;

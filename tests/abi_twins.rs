@@ -15,11 +15,11 @@ use std::mem::offset_of;
 use native_fence::abi::{
     Delivery, Dispatch, DispatchBlock, DispatchJob, DispatchRecord, DispatchRound, Doorbell,
     DoorbellStatus, EngineControl, EngineReport, FaultCode, FenceEntry, HandleAccess, HandleEntry,
-    InterruptRecord, KernelJob, KernelUse, LOG_BUFFER_BYTES, LOG_BUFFER_ENTRIES, LocalHandle,
-    LogEntry, LogHeader, LogIndex, LogOperation, LogType, MAILBOX_CAPACITY, MAX_HW_QUEUES,
-    MAX_JOBS, MAX_KERNELS, Opcode, PACKET_BYTES, Packet, QueueDescriptor, QueueLook, QueueProgress,
-    QueueState, QueueStatus, RECORD_RING_CAPACITY, RingControl, SLICE_SLOTS, SliceArgs,
-    SliceReason, SliceResult, StallKind,
+    InterruptRecord, KernelJob, KernelResult, KernelSignal, KernelUse, LOG_BUFFER_BYTES,
+    LOG_BUFFER_ENTRIES, LocalHandle, LogEntry, LogHeader, LogIndex, LogOperation, LogType,
+    MAILBOX_CAPACITY, MAX_HW_QUEUES, MAX_JOBS, MAX_KERNELS, MOST_KERNEL_SIGNALS, Opcode,
+    PACKET_BYTES, Packet, QueueDescriptor, QueueLook, QueueProgress, QueueState, QueueStatus,
+    RECORD_RING_CAPACITY, RingControl, SLICE_SLOTS, SliceArgs, SliceReason, SliceResult, StallKind,
 };
 use native_fence::vulkan::shaders;
 use support::glsl::Abi;
@@ -64,13 +64,17 @@ fn twins() -> Vec<Twin> {
         DispatchRound {
             x = X, y = Y, z = Z, jobs = JOBS, favours = FAVOURS,
             favours_va = FAVOURS_VA, released_at = RELEASED_AT, kept_back = KEPT_BACK,
-            raised = RAISED,
+            interrupts = INTERRUPTS, raised = RAISED, logged = LOGGED,
         }
         KernelUse { wanted = WANTED, used = USED, most_jobs = MOST_JOBS, version = VERSION }
         KernelJob { job_va = JOB_VA, first = FIRST, end = END }
         DispatchJob {
             state_va = STATE_VA, descriptor_va = DESCRIPTOR_VA, packet = PACKET, x = X, y = Y, z = Z,
-            kernel = KERNEL,
+            clock_bits = CLOCK_BITS, ticks = TICKS, signals = SIGNALS, kernel = KERNEL,
+        }
+        KernelSignal {
+            fence_entry_va = FENCE_ENTRY_VA, value = VALUE,
+            handle_and_backward = HANDLE_AND_BACKWARD, ticks = TICKS,
         }
         QueueLook { va = VA, value = VALUE }
         EngineReport {
@@ -280,9 +284,18 @@ fn every_constant_of_the_twins_is_rusts() {
         ("DISPATCH_KERNEL_BYTES", DispatchBlock::KERNEL_BYTES),
         ("DISPATCH_JOBS", DispatchBlock::JOBS),
         ("DISPATCH_JOB_PARAMETERS", DispatchBlock::JOB_PARAMETERS),
+        ("DISPATCH_JOB_SIGNALS", DispatchBlock::JOB_SIGNALS),
+        ("KERNEL_SIGNAL_BYTES", KernelSignal::BYTES),
+        ("MOST_KERNEL_SIGNALS", MOST_KERNEL_SIGNALS),
         ("DISPATCH_JOB_BYTES", DispatchBlock::JOB_BYTES),
         ("DISPATCH_LOOKS", DispatchBlock::LOOKS),
         ("QUEUE_LOOK_BYTES", QueueLook::BYTES),
+        ("NF_DONE", KernelResult::Done as u64),
+        ("NF_NO_FENCE", KernelResult::NoFence as u64),
+        ("NF_CLOSED", KernelResult::Closed as u64),
+        ("NF_DENIED", KernelResult::Denied as u64),
+        ("NF_NOT_REACHED", KernelResult::NotReached as u64),
+        ("NF_NO_ROOM", KernelResult::NoRoom as u64),
         ("KERNEL_SLOT_MASK", Dispatch::SLOT_MASK),
         ("KERNEL_FINDS_JOB", Dispatch::FINDS_JOB),
         ("KERNEL_BYTES_SHIFT", Dispatch::BYTES_SHIFT),
@@ -343,6 +356,7 @@ fn every_constant_of_the_twins_is_rusts() {
     let count = |prefix: &str| wanted.keys().filter(|k| k.starts_with(prefix)).count();
     assert_eq!(count("FAULT_"), FaultCode::ALL.len() + 1);
     assert_eq!(count("OPCODE_"), Opcode::ALL.len() + 1);
+    assert_eq!(count("NF_"), KernelResult::ALL.len());
     assert!(FenceEntry::LEAF_ENTRIES.is_power_of_two());
     assert!(HandleEntry::LEAF_ENTRIES.is_power_of_two());
 }

@@ -16,6 +16,7 @@ use support::spirv::{Barrier, Module, memory_access, scope, semantics};
 
 const SLICE: &str = "run_slice";
 const STEPS: &str = "step_rounds";
+const FINISH: &str = "finish_signals";
 
 /// Between the parts of an iteration.
 const MEETING: Barrier = Barrier {
@@ -96,7 +97,13 @@ fn lanes_meet_around_each_execution_and_after_each_part() {
         for what in ["LogHeader.index", "QueueProgress.read_index"] {
             let steps = places(&events, |e| e.is(Kind::Store, what));
             assert!(!steps.is_empty(), "{what}");
-            assert!(steps.iter().all(|at| part < *at && *at < second), "{what}");
+            // What a kernel signalled is logged before its dispatch is marked as done.
+            let is_of_step = |at: &usize| part < *at && *at < second;
+            let is_of_kernel = |at: &usize| *at < begin && what == "LogHeader.index";
+            assert!(
+                steps.iter().all(|at| is_of_step(at) || is_of_kernel(at)),
+                "{what}"
+            );
         }
         // Records of lanes are stored before lane 0 publishes their index, after the meeting.
         let raises = places(&events, |e| e.is(Kind::Modify, "s_raised"));
@@ -135,8 +142,11 @@ fn lg_05_a_signal_has_one_memory_barrier_and_a_share_of_a_transfer_its_two() {
         let dispatch = text.of("prepare_dispatch");
         let sees = places(&dispatch, |e| e.kind == Kind::MemoryBarrier);
         assert_eq!(sees.len(), 1, "before they are copied");
+        // A kernel's signal has one, as a packet's.
+        let kernels = barriers(text.of(FINISH));
+        assert_eq!(kernels, 1);
         assert_eq!(
-            barriers(text.of(STEPS)) + shares.len() + sees.len(),
+            barriers(text.of(STEPS)) + shares.len() + sees.len() + kernels,
             barriers(text.of(SLICE))
         );
     });
@@ -173,6 +183,89 @@ fn in_01_a_signal_stores_value_entry_index_and_then_the_barrier() {
         let reads = places(&events, |e| e.is(Kind::Store, "QueueProgress.read_index"));
         assert!(!reads.is_empty() && reads.iter().all(|at| Some(*at) > last));
     });
+}
+
+/// Of a kernel's signal the engine does the rest in that order, whose CurrentValue the kernel has stored, and then says
+/// where the log goes on, before the dispatch is done; the comparison is with the shadow of that time, and the lanes
+/// meet before lane 0 adopts.
+///
+/// Kills `engine-compares-before-a-kernels-entry` and `engine-finishes-signals-after-the-mark`.
+#[test]
+fn in_01_a_kernels_signal_is_logged_and_then_compared() {
+    in_every_engine(|text| {
+        let events = text.of("begin_round");
+        let mut order: Vec<&str> = events
+            .iter()
+            .filter_map(|event| match (event.kind, event.place.as_str()) {
+                (Kind::Store, place) if place.starts_with("LogEntry.") => Some("entry"),
+                (Kind::Store, "LogHeader.index") => Some("index"),
+                (Kind::MemoryBarrier, _) => Some("barrier"),
+                (Kind::Load, "FenceEntry.shadow") => Some("comparison"),
+                (Kind::Store, "FenceEntry.shadow") => Some("arming"),
+                (Kind::Modify, "DispatchRound.raised") => Some("record"),
+                (Kind::Store, "QueueState.signal_log_index") => Some("state"),
+                (Kind::Store, "QueueState.transferred") => Some("done"),
+                (Kind::Store, "Word.value") => panic!("the kernel has stored it"),
+                _ => None,
+            })
+            .collect();
+        order.dedup();
+        let expected = [
+            "entry",
+            "index",
+            "barrier",
+            "comparison",
+            "arming",
+            "record",
+            "state",
+            "done",
+        ];
+        assert_eq!(order, expected);
+    });
+}
+
+/// IN-01 in the shader library: what the invocation stored before is available, then CurrentValue is stored, with
+/// Release; the note for the engine follows, into a place that an atomic of the packet gave. The library stores nothing
+/// else (NF-03), and looks with Acquire.
+///
+/// Kills `the-library-makes-nothing-available`, `the-library-publishes-no-value`, `the-library-looks-relaxed`,
+/// `the-library-sees-nothing-anew` and `the-librarys-note-comes-first`.
+#[test]
+fn in_01_the_librarys_signal_stores_what_was_before_then_the_value_then_its_note() {
+    let text = ShaderText::new(Module::new(shaders::SIGNAL_VALUES.words));
+    let events = text.of("nf_signal");
+    let mut order: Vec<&str> = events
+        .iter()
+        .filter_map(|event| match (event.kind, event.place.as_str()) {
+            (Kind::Modify, "DispatchJob.signals") => Some("place"),
+            (Kind::MemoryBarrier, _) => Some("available"),
+            (Kind::Store, "Word.value") => {
+                assert_eq!((event.scope, event.semantics), (scope::DEVICE, RELEASE));
+                Some("value")
+            }
+            (Kind::Store, place) if place.starts_with("KernelSignal.") => Some("note"),
+            (Kind::Load, _) => None,
+            _ => panic!("nothing else is done: {event:?}"),
+        })
+        .collect();
+    order.dedup();
+    assert_eq!(order, ["place", "available", "value", "note"]);
+    let module = Module::new(shaders::SIGNAL_VALUES.words);
+    assert_eq!(module.memory_barriers(), [SHARE[1]]);
+    let looks = [
+        (shaders::WAIT_VALUES, "nf_wait"),
+        (shaders::READ_VALUES, "nf_current_value"),
+    ];
+    for (shader, function) in looks {
+        let events = ShaderText::new(Module::new(shader.words)).of(function);
+        let [look, barrier] = &events[..] else {
+            panic!("{function} looks and makes visible: {events:?}");
+        };
+        assert!(look.is(Kind::Load, "Word.value"));
+        assert_eq!((look.scope, look.semantics), (scope::DEVICE, ACQUIRE));
+        assert_eq!(barrier.kind, Kind::MemoryBarrier);
+        assert_eq!(barrier.semantics, SHARE[0].semantics, "{function}");
+    }
 }
 
 /// Kills `engine-adopts-after-the-look` (NF-07).
@@ -251,7 +344,7 @@ fn what_others_publish_is_acquired() {
         let steps = text.of(STEPS);
         let looks = steps
             .iter()
-            .filter(|e| e.is(Kind::Load, "Word.value") && e.function != "look_up");
+            .filter(|e| e.is(Kind::Load, "Word.value") && e.function != "look_up_in");
         let chooses = text.of("choose_queue");
         let looks: Vec<_> = looks
             .chain(
@@ -352,7 +445,11 @@ fn the_engine_stores_nothing_that_belongs_to_others() {
                 || own_words.contains(&event.place.as_str())
                 || is_value;
             assert!(is_own, "{} in {}", event.place, event.function);
-            assert_eq!(event.kind, Kind::Store, "one writer needs no {event:?}");
+            // Lanes count together what signals of kernels raise.
+            let is_counted = ["DispatchRound.raised", "DispatchRound.logged"];
+            if !is_counted.contains(&event.place.as_str()) {
+                assert_eq!(event.kind, Kind::Store, "one writer needs no {event:?}");
+            }
         }
     });
 }

@@ -100,6 +100,12 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
         "vulkan",
         "the comparators' devices copy it",
     ),
+    ("workload/work.rs", "shared", "as queue_copy.rs"),
+    (
+        "workload/work.rs",
+        "vulkan",
+        "the kernel, which the comparators' devices run as well",
+    ),
     (
         "workload/program.rs",
         "vulkan",

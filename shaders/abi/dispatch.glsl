@@ -21,7 +21,9 @@ layout(buffer_reference, scalar, buffer_reference_align = 16) buffer DispatchRou
     uint64_t favours_va; // its descriptor, by which the next slice knows it
     uint64_t released_at; // ticks
     uint64_t kept_back; // 1: a slice ended before it had released what was ready
-    uint64_t raised; // 1: the slice ends for an interrupt, after this table
+    uint64_t interrupts; // 1: the slice ends for an interrupt, after this table
+    uint64_t raised; // signals of kernels that raise: low half records, high half those that had no room
+    uint64_t logged; // signals of kernels that the round has logged
     uint64_t reserved;
 };
 
@@ -40,7 +42,7 @@ layout(buffer_reference, scalar, buffer_reference_align = 16) buffer KernelJob {
     uint end;
 };
 
-// What one packet runs; its parameters follow.
+// What one packet runs; its parameters follow, and its list of signals.
 layout(buffer_reference, scalar, buffer_reference_align = 16) buffer DispatchJob {
     uint64_t state_va; // of its queue; 0: it came to nothing
     uint64_t descriptor_va;
@@ -48,8 +50,19 @@ layout(buffer_reference, scalar, buffer_reference_align = 16) buffer DispatchJob
     uint x;
     uint y;
     uint z;
+    uint clock_bits;
+    uint64_t ticks; // the engine's clock when it was written
+    uint64_t signals; // asked for by its invocations: places of its list, and more where some found no room
     uint kernel;
-    uint64_t reserved[3];
+    uint reserved;
+};
+
+// A signal that an invocation of a job has stored.
+layout(buffer_reference, scalar, buffer_reference_align = 16) buffer KernelSignal {
+    uint64_t fence_entry_va; // 0: nothing was stored, the fence is AlwaysSignaled
+    uint64_t value;
+    uint64_t handle_and_backward; // low half the user's handle, high half 1 where a greater value stood there
+    uint64_t ticks;
 };
 
 // Where a queue that is not in registers is looked at.
@@ -60,7 +73,7 @@ layout(buffer_reference, scalar, buffer_reference_align = 16) buffer QueueLook {
 
 const uint MAX_KERNELS = 64u;
 const uint MAX_JOBS = 64u;
-const uint64_t DISPATCH_ROUND_BYTES = 64ul;
+const uint64_t DISPATCH_ROUND_BYTES = 80ul;
 const uint64_t DISPATCH_RECORD_BYTES = 16ul;
 const uint64_t KERNEL_USE_BYTES = 32ul;
 const uint64_t KERNEL_JOB_BYTES = 16ul;
@@ -71,7 +84,10 @@ const uint64_t DISPATCH_KERNEL_BYTES = KERNEL_JOBS + uint64_t(MAX_JOBS) * KERNEL
 const uint64_t DISPATCH_JOBS = DISPATCH_KERNELS + uint64_t(MAX_KERNELS) * DISPATCH_KERNEL_BYTES;
 const uint64_t DISPATCH_JOB_PARAMETERS = 64ul;
 const uint64_t MOST_PARAMETER_BYTES = 256ul;
-const uint64_t DISPATCH_JOB_BYTES = DISPATCH_JOB_PARAMETERS + MOST_PARAMETER_BYTES;
+const uint64_t DISPATCH_JOB_SIGNALS = DISPATCH_JOB_PARAMETERS + MOST_PARAMETER_BYTES;
+const uint64_t KERNEL_SIGNAL_BYTES = 32ul;
+const uint64_t MOST_KERNEL_SIGNALS = 256ul;
+const uint64_t DISPATCH_JOB_BYTES = DISPATCH_JOB_SIGNALS + MOST_KERNEL_SIGNALS * KERNEL_SIGNAL_BYTES;
 const uint64_t DISPATCH_LOOKS = DISPATCH_JOBS + uint64_t(MAX_JOBS) * DISPATCH_JOB_BYTES;
 const uint64_t QUEUE_LOOK_BYTES = 16ul;
 

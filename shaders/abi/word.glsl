@@ -24,6 +24,9 @@
 #define PUBLISH(word, content) \
     atomicStore(word, content, gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsRelease)
 
+// Adds to a word that several write, and gives what stood there; orders nothing.
+#define ADD(word, more) atomicAdd(word, more, gl_ScopeDevice, 0, gl_SemanticsRelaxed)
+
 // A word by itself, in an array or at an address that a structure holds.
 layout(buffer_reference, scalar, buffer_reference_align = 8) buffer Word {
     uint64_t value;

@@ -58,7 +58,8 @@ DispatchRecord record_of(uint kernel) {
 }
 
 // Before the first meeting: what the round before released is done. The newer of the two copies of a queue's state
-// says so from here on; it is one word, so no copy is torn by it.
+// says so from here on; it is one word, so no copy is torn by it. Before it that copy has the log's index with the
+// signals of the kernel, which the log has already.
 //
 // A kernel's record says whether it ran: where the driver has cut the loop that writes records, some are still as a
 // round begins with them, and the jobs of those have not run.
@@ -72,6 +73,7 @@ void begin_round() {
             uint64_t even = OBSERVE(QueueState(state_va).sequence);
             uint64_t odd = OBSERVE(QueueState(state_va + QUEUE_STATE_BYTES).sequence);
             QueueState newer = QueueState(state_va + (odd > even ? QUEUE_STATE_BYTES : 0ul));
+            finish_signals(job_at(i), newer);
             PUBLISH(newer.transferred, DISPATCH_RELEASED);
         }
     }
@@ -175,7 +177,7 @@ void end_round(uint reason, bool raised) {
         PUT(next.y, 1u);
         PUT(next.z, 1u);
         PUT(next.jobs, goes ? s_jobs : 0u);
-        PUT(next.raised, goes && raised ? 1ul : 0ul);
+        PUT(next.interrupts, goes && raised ? 1ul : 0ul);
         PUT(next.released_at, now());
         if (s_ready != 0u) {
             PUT(next.kept_back, goes ? 0ul : 1ul);
@@ -204,7 +206,7 @@ uint64_t d_bytes;
 // Checks it, and reads its counts.
 uint check_dispatch(Packet packet) {
     uint handle = uint(p_control >> 32);
-    Entry kernel = look_up(handle);
+    NamedObject kernel = look_up(handle);
     uint fault = handle_fault(handle >> HANDLE_SLOT_BITS, kernel.meta, ACCESS_KERNEL);
     if (fault != FAULT_NONE) {
         return fault;
@@ -366,6 +368,7 @@ bool prepare_dispatch() {
     }
     // Nothing comes of it where it ends here.
     PUT(job_at(job).state_va, 0ul);
+    PUT(job_at(job).signals, 0ul);
     if (d_bytes != 0ul) {
         p_handle_fault = copy_parameters(packet, uint64_t(job_at(job)) + DISPATCH_JOB_PARAMETERS);
         if (p_handle_fault != FAULT_NONE || !d_is_here) {
@@ -391,6 +394,8 @@ bool prepare_dispatch() {
     PUT(job_at(job).y, d_y);
     PUT(job_at(job).z, d_z);
     PUT(job_at(job).kernel, d_kernel);
+    PUT(job_at(job).clock_bits, g_clock_is_short ? 32u : 64u);
+    PUT(job_at(job).ticks, now());
     PUT(job_at(job).state_va, q_state_va);
     atomicAdd(s_ready, 1u);
     atomicMin(s_first, job);

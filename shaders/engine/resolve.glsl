@@ -5,39 +5,11 @@
 // names another fence ends the lane's steps of this iteration. A handle that is closed meanwhile
 // may be used until the slice ends, and its storage is freed only after that (decisions.md 12).
 
-// What is wrong with a handle of this generation, given its entry's meta word, where it must be of
-// this kind: ACCESS_ALLOCATION, ACCESS_KERNEL, or 0 for a fence.
-uint handle_fault(uint generation, uint64_t meta, uint kind) {
-    uint access = uint(meta >> 32);
-    if (uint(meta) == 0u || generation == 0u) {
-        return FAULT_HANDLE;
-    }
-    if (uint(meta) != generation || (access & ACCESS_CLOSED) != 0u) {
-        return FAULT_STALE_HANDLE;
-    }
-    return (access & ACCESS_KIND) != kind ? FAULT_HANDLE : FAULT_NONE;
-}
+#include "include/handle.glsl"
 
-// What a handle's entry says; all 0 where there is none.
-struct Entry {
-    uint64_t meta;
-    uint64_t va;
-    uint64_t detail;
-};
-
-// The entry of a handle in the process's table.
-Entry look_up(uint handle) {
-    uint slot = handle & ((1u << HANDLE_SLOT_BITS) - 1u);
-    uint64_t leaf =
-        PEEK(Word(q_handle_directory_va + uint64_t(slot >> HANDLE_LEAF_BITS) * 8ul).value);
-    Entry entry = Entry(0ul, 0ul, 0ul);
-    if (leaf != 0ul) {
-        uint64_t at = leaf + uint64_t(slot & ((1u << HANDLE_LEAF_BITS) - 1u)) * HANDLE_ENTRY_BYTES;
-        entry.meta = OBSERVE(HandleEntry(at).meta);
-        entry.va = PEEK(HandleEntry(at).va);
-        entry.detail = PEEK(HandleEntry(at).detail);
-    }
-    return entry;
+// The entry of a handle in the table of the queue's process.
+NamedObject look_up(uint handle) {
+    return look_up_in(q_handle_directory_va, handle);
 }
 
 // Copies the packet at the head, if there is one that was not copied.
@@ -61,7 +33,7 @@ bool resolve_new_head() {
     bool is_new = is_wait ? handle != c_wait_handle || generation == 0u
                 : opcode == OPCODE_SIGNAL && (handle != c_signal_handle || generation == 0u);
     if (is_new) {
-        Entry named = look_up(handle);
+        NamedObject named = look_up(handle);
         uint access = uint(named.meta >> 32);
         p_handle_fault = handle_fault(generation, named.meta, 0u);
         if (p_handle_fault != FAULT_NONE) {

@@ -47,6 +47,19 @@ bool record_ring_has(uint64_t records) {
     return k_record_write - k_record_read + records <= RECORD_RING_CAPACITY;
 }
 
+// In the first control part of a round: takes what signals of kernels raised before the lanes met. True if any did; one
+// that had no room takes all with it.
+bool take_what_kernels_raised(inout bool lost) {
+    DispatchRound round = DispatchRound(push.dispatch_va);
+    uint64_t raised = PEEK(round.raised);
+    k_passes += uint(PEEK(round.logged));
+    lost = (raised >> 32) != 0ul;
+    k_record_write += lost ? 0ul : raised;
+    PUT(round.raised, 0ul);
+    PUT(round.logged, 0ul);
+    return raised != 0ul;
+}
+
 // Publishes what the lanes raised; then adopts, which may raise in turn. True if anything was.
 bool publish_and_adopt() {
     EngineReport report = EngineReport(g_report_va);
@@ -58,6 +71,9 @@ bool publish_and_adopt() {
     }
     bool raised = s_raised != 0u;
     s_raised = 0u;
+    if (DISPATCHES && g_iterations == 0u && push.round != 0ul) {
+        raised = take_what_kernels_raised(lost);
+    }
 
     uint64_t written = OBSERVE(g_control.mailbox_write);
     uint64_t rescan = OBSERVE(g_control.rescan);
@@ -235,6 +251,7 @@ void run_slice() {
             }
         }
     }
+    l_backward = 0u;
     if (DISPATCHES) {
         begin_round();
         // A queue is loaded by another lane than the one that marks its dispatch as done; and whether it is done its
@@ -244,7 +261,6 @@ void run_slice() {
     }
     // Slices begin at the lane's queues by turns, or one that ends every slice starved the others.
     l_cursor = l_places > 1u ? uint(PEEK(args.slice) + (DISPATCHES ? push.round : 0ul)) % l_places : 0u;
-    l_backward = 0u;
     i_raised = 0u;
     q_ordinal = NO_QUEUE;
     p_fetched = false;
@@ -280,7 +296,8 @@ void run_slice() {
         k_before_passes = 0ul;
         k_before_iterations = 0ul;
         k_passes = most_places + (DISPATCHES ? ROUND_PASSES : 0u);
-        k_raised = DISPATCHES && push.round != 0ul && PEEK(DispatchRound(push.dispatch_va).raised) != 0ul;
+        k_raised = DISPATCHES && push.round != 0ul
+                   && PEEK(DispatchRound(push.dispatch_va).interrupts) != 0ul;
         k_kept_back = DISPATCHES && PEEK(DispatchRound(push.dispatch_va).kept_back) != 0ul;
         k_most_places = most_places;
         // The slice's own, the choice of a queue, the records, the entry of the adoptions.

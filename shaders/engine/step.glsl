@@ -101,17 +101,29 @@ uint64_t next_index(uint64_t index, uint entries) {
     return uint(index) + 1u < entries ? index + 1ul : ((index >> 32) + 1ul) << 32;
 }
 
+// Where the entry that an index word names lies.
+uint64_t log_place(uint64_t log, uint64_t index) {
+    return log + LOG_HEADER_BYTES + uint64_t(uint(index)) * LOG_ENTRY_BYTES;
+}
+
+// Writes what entries of all operations have, then publishes the log's index; which that is.
+uint64_t log_entry(uint64_t log, uint64_t index, uint entries, uint64_t value, uint64_t fence_and_operation,
+                   uint64_t ticks) {
+    uint64_t entry = log_place(log, index);
+    PUT(LogEntry(entry).fence_value, value);
+    PUT(LogEntry(entry).fence_and_operation, fence_and_operation);
+    PUT(LogEntry(entry).end_ticks, ticks);
+    index = next_index(index, entries);
+    PUBLISH(LogHeader(log).index, index);
+    return index;
+}
+
 // Logs that a wait was found unsatisfied, where the queue has a log for that (LG-11). Not on the way
 // of a wait that passes or of a signal: a queue that logs it stands still in any case.
 void log_queued_wait(Request r, uint64_t ticks) {
-    uint64_t queued = q_queued_log_va + LOG_HEADER_BYTES
-                    + uint64_t(uint(q_queued_log_index)) * LOG_ENTRY_BYTES;
-    PUT(LogEntry(queued).fence_value, p_value);
-    PUT(LogEntry(queued).fence_and_operation, uint64_t(r.handle) | (LOG_WAIT_QUEUED << 32));
-    PUT(LogEntry(queued).observed_ticks, ticks);
-    PUT(LogEntry(queued).end_ticks, ticks);
-    q_queued_log_index = next_index(q_queued_log_index, q_queued_log_entries);
-    PUBLISH(LogHeader(q_queued_log_va).index, q_queued_log_index);
+    PUT(LogEntry(log_place(q_queued_log_va, q_queued_log_index)).observed_ticks, ticks);
+    q_queued_log_index = log_entry(q_queued_log_va, q_queued_log_index, q_queued_log_entries, p_value,
+                                   uint64_t(r.handle) | (LOG_WAIT_QUEUED << 32), ticks);
 }
 
 // Writes the log entry of a wait or a signal, then publishes the log's index.
@@ -119,16 +131,11 @@ void log_packet(Request r, uint64_t ticks) {
     uint64_t log = r.is_wait ? q_wait_log_va : q_signal_log_va;
     uint64_t index = r.is_wait ? q_wait_log_index : q_signal_log_index;
     uint entries = r.is_wait ? q_wait_log_entries : q_signal_log_entries;
-    uint64_t entry = log + LOG_HEADER_BYTES + uint64_t(uint(index)) * LOG_ENTRY_BYTES;
-    PUT(LogEntry(entry).fence_value, p_value);
-    PUT(LogEntry(entry).fence_and_operation,
-        uint64_t(r.handle) | ((r.is_wait ? LOG_WAIT_UNBLOCKED : LOG_SIGNAL_EXECUTED) << 32));
     if (r.is_wait) {
-        PUT(LogEntry(entry).observed_ticks, q_observed == 0ul ? ticks : q_observed);
+        PUT(LogEntry(log_place(log, index)).observed_ticks, q_observed == 0ul ? ticks : q_observed);
     }
-    PUT(LogEntry(entry).end_ticks, ticks);
-    index = next_index(index, entries);
-    PUBLISH(LogHeader(log).index, index);
+    index = log_entry(log, index, entries, p_value,
+                      uint64_t(r.handle) | ((r.is_wait ? LOG_WAIT_UNBLOCKED : LOG_SIGNAL_EXECUTED) << 32), ticks);
     if (r.is_wait) {
         q_wait_log_index = index;
         q_wait_number += 1ul;

@@ -36,7 +36,7 @@ struct Extent {
 
 Extent resolve_allocation(uint64_t word) {
     uint handle = uint(word);
-    Entry named = look_up(handle);
+    NamedObject named = look_up(handle);
     uint fault = (word >> 32) != 0ul
         ? FAULT_HANDLE
         : handle_fault(handle >> HANDLE_SLOT_BITS, named.meta, ACCESS_ALLOCATION);

@@ -17,6 +17,28 @@
 // gl_NumWorkGroups and gl_GlobalInvocationID say nothing of the packet: nf_job() does. The kernel declares no push
 // constant of its own; the library's is the address of what the engine has of the kernel.
 //
+// Fences. A kernel names a fence by the handle of its process, in a word of its parameters (Parameters::fence) or
+// wherever else it has one, and the process's table says what it may do:
+//
+//     NfFence fence = nf_fence(job, given.fence);
+//     if (nf_wait(fence, 7ul, 1000u) == NF_DONE) {
+//         …
+//         nf_signal(job, fence, 8ul);
+//     }
+//
+// A function that has nothing to give back tells a result: NF_DONE, or why nothing was done. No handle, whatever its
+// bits, stops the queue or the engine. Every invocation may call each of them, in any control flow, as often as it likes.
+//
+//     uint64_t nf_current_value(fence)           the value now
+//     uint     nf_wait(fence, value, passes)     NF_DONE once it is at least `value`; NF_NOT_REACHED
+//     uint     nf_signal(job, fence, value)      stores it: NF_DONE, NF_NO_ROOM
+//     each of the two                            NF_NO_FENCE, NF_CLOSED, NF_DENIED
+//
+// What is stored plainly before a signal and loaded plainly after a wait or a look is ordered by them where the
+// references are `nonprivate`. Between invocations of one device the Vulkan memory model promises that. Between devices,
+// and between a kernel that runs and the CPU, it is practice on coherent memory; the end of the packet's slice, with its
+// barrier to the host, is the backstop.
+//
 // Registering finds by NF_LIBRARY that a kernel includes this file (src/gpu/kernel_spirv.rs).
 
 #ifndef NF_NATIVE_FENCE
@@ -26,10 +48,18 @@
 #extension GL_EXT_scalar_block_layout : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 #extension GL_EXT_shader_atomic_int64 : require
+#extension GL_EXT_shader_realtime_clock : require
 #extension GL_KHR_memory_scope_semantics : require
 #pragma use_vulkan_memory_model
 
+#include "abi/word.glsl"
 #include "abi/dispatch.glsl"
+#include "abi/fault.glsl"
+#include "abi/handle_entry.glsl"
+#include "abi/hw_queue.glsl"
+#include "abi/kernel_result.glsl"
+#include "include/handle.glsl"
+#include "include/ticks.glsl"
 
 // The version of the layouts that the library knows, under a number that says whose constant it is.
 layout(constant_id = 28262) const uint NF_LIBRARY = 1u;
@@ -89,6 +119,105 @@ NfJob nf_job() {
 // Which invocation of the packet this is, as gl_GlobalInvocationID.
 uvec3 nf_global_invocation(NfJob job) {
     return job.workgroup * gl_WorkGroupSize + gl_LocalInvocationID;
+}
+
+// A fence that a kernel has looked up. Valid while the kernel runs.
+struct NfFence {
+    uint result;      // NF_DONE, NF_NO_FENCE or NF_CLOSED
+    uint handle;      // the library's own, as the rest
+    uint access;
+    uint64_t value_va;
+    uint64_t entry_va;
+};
+
+// The fence of a handle of the packet's process; the high half of the word is 0. Costs four dependent loads: who uses a
+// fence more than once keeps what it found.
+NfFence nf_fence(NfJob job, uint64_t word) {
+    uint64_t directory_va = PEEK(QueueDescriptor(DispatchJob(job.va).descriptor_va).handle_directory_va);
+    NfFence fence;
+    fence.handle = uint(word);
+    NamedObject named = look_up_in(directory_va, fence.handle);
+    uint fault = handle_fault(fence.handle >> HANDLE_SLOT_BITS, named.meta, 0u);
+    fence.result = (word >> 32) != 0ul ? NF_NO_FENCE : fault;
+    fence.access = uint(named.meta >> 32);
+    fence.value_va = named.va;
+    fence.entry_va = named.detail;
+    return fence;
+}
+
+// CurrentValue, and all that was stored before it was is visible afterwards; 0 of what is no fence. Also of a fence that
+// may not be waited for, and of one that is AlwaysSignaled the last good value.
+uint64_t nf_current_value(NfFence fence) {
+    uint64_t value = 0ul;
+    if (fence.result == NF_DONE) {
+        value = OBSERVE(Word(fence.value_va).value);
+        make_visible();
+    }
+    return value;
+}
+
+// Waits until CurrentValue is at least `value`, in at most so many looks at it, which are passes of a loop: NF_DONE, and
+// all that was stored before it was is visible afterwards; or NF_NOT_REACHED. At least one look where passes is not 0. A
+// fence that is AlwaysSignaled passes at once.
+//
+// It is for values that the CPU or another engine stores while the kernel runs. Queues of the same engine make no step
+// meanwhile, and Vulkan does not promise that other invocations of the kernel do; a packet that has to wait for those
+// has a WAIT before it. The looks are made without a pause and keep the device busy. Some CPU drivers end all loops of
+// an invocation after 65,535 passes: that is NF_NOT_REACHED. It is not logged: the log of waits has the queue's packets.
+uint nf_wait(NfFence fence, uint64_t value, uint passes) {
+    if (fence.result != NF_DONE) {
+        return fence.result;
+    }
+    if ((fence.access & ACCESS_NO_WAIT) != 0u) {
+        return NF_DENIED;
+    }
+    bool reached = (fence.access & ACCESS_ALWAYS_SIGNALED) != 0u;
+    for (uint i = 0u; i < passes && !reached; ++i) {
+        reached = OBSERVE(Word(fence.value_va).value) >= value;
+    }
+    make_visible();
+    return reached ? NF_DONE : NF_NOT_REACHED;
+}
+
+// Stores CurrentValue: queues that wait for it go on, on other engines at once and on this one when the kernel has
+// ended. Then, still before the queue's next packet, the signal is logged with the time of the store, and CPU waiters
+// that it satisfies are notified: only the fences that have such waiters (NF-05). A fence that is AlwaysSignaled is left
+// alone and logged.
+//
+// What this invocation stored before is available to who finds the value; for what others of the workgroup stored, they
+// meet first, in a barrier that makes it available. Invocations that signal one fence are ordered by the kernel, or the
+// last store wins, and one below the value that it finds is counted (NF-06, NF-21).
+//
+// A packet can make 256 signals (MOST_KERNEL_SIGNALS), of all its invocations: each further one is NF_NO_ROOM, and
+// nothing is stored.
+uint nf_signal(NfJob job, NfFence fence, uint64_t value) {
+    if (fence.result != NF_DONE) {
+        return fence.result;
+    }
+    if ((fence.access & ACCESS_NO_SIGNAL) != 0u) {
+        return NF_DENIED;
+    }
+    DispatchJob of = DispatchJob(job.va);
+    uint64_t place = ADD(of.signals, 1ul);
+    if (place >= MOST_KERNEL_SIGNALS) {
+        return NF_NO_ROOM;
+    }
+    // Before the store: a wait that it releases ends no earlier (LG-10).
+    uint64_t ticks = ticks_after(of.ticks, of.clock_bits == 32u);
+    bool stores = (fence.access & ACCESS_ALWAYS_SIGNALED) == 0u;
+    bool is_backward = false;
+    if (stores) {
+        make_available();
+        is_backward = PEEK(Word(fence.value_va).value) > value;
+        PUBLISH(Word(fence.value_va).value, value);
+    }
+    // For the engine, which does the rest (engine/kernel_signal.glsl).
+    KernelSignal signal = KernelSignal(job.va + DISPATCH_JOB_SIGNALS + place * KERNEL_SIGNAL_BYTES);
+    PUT(signal.fence_entry_va, stores ? fence.entry_va : 0ul);
+    PUT(signal.value, value);
+    PUT(signal.handle_and_backward, uint64_t(fence.handle) | (is_backward ? 1ul << 32 : 0ul));
+    PUT(signal.ticks, ticks);
+    return NF_DONE;
 }
 
 #endif

@@ -17,6 +17,8 @@ use bytemuck::{Pod, Zeroable};
 pub const MAX_KERNELS: u64 = 64;
 /// Packets that a round can run.
 pub const MAX_JOBS: u64 = 64;
+/// Signals that a packet's kernel can make by the shader library.
+pub const MOST_KERNEL_SIGNALS: u64 = 256;
 
 /// Where the operands of a DISPATCH stand in its packet, and what they may be.
 #[derive(Clone, Copy, Debug)]
@@ -158,11 +160,15 @@ pub struct DispatchRound {
     /// 1: a slice ended before it had released what was ready.
     pub kept_back: u64,
     /// 1: the slice ends for an interrupt, after this table.
+    pub interrupts: u64,
+    /// Signals of kernels that raise, while the round begins: low half records, high half those that had no room.
     pub raised: u64,
+    /// Signals of kernels that the round has logged.
+    pub logged: u64,
     reserved: u64,
 }
 
-offsets!(DispatchRound, size 64, {
+offsets!(DispatchRound, size 80, {
     X = x @ 0,
     Y = y @ 4,
     Z = z @ 8,
@@ -171,7 +177,9 @@ offsets!(DispatchRound, size 64, {
     FAVOURS_VA = favours_va @ 24,
     RELEASED_AT = released_at @ 32,
     KEPT_BACK = kept_back @ 40,
-    RAISED = raised @ 48,
+    INTERRUPTS = interrupts @ 48,
+    RAISED = raised @ 56,
+    LOGGED = logged @ 64,
 });
 
 /// Operand of an indirect dispatch of a kernel. Writer: the engine.
@@ -235,7 +243,7 @@ offsets!(KernelJob, size 16, {
     END = end @ 12,
 });
 
-/// What one packet runs; its parameters follow. Writer: the engine. Reader: the kernel.
+/// What one packet runs; its parameters follow, and its list of signals. Writer: the engine. Reader: the kernel.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub struct DispatchJob {
@@ -251,9 +259,16 @@ pub struct DispatchJob {
     pub y: u32,
     /// Workgroups in z.
     pub z: u32,
+    /// Bits of the device's clock that are real: 64 or 32.
+    pub clock_bits: u32,
+    /// The engine's clock when the job was written.
+    pub ticks: u64,
+    /// Signals that its invocations have asked for: places of its list, and more where some found no room. Writers:
+    /// the engine, 0; the kernel.
+    pub signals: u64,
     /// The kernel's slot.
     pub kernel: u32,
-    reserved: [u64; 3],
+    reserved: u32,
 }
 
 offsets!(DispatchJob, size 64, {
@@ -263,7 +278,32 @@ offsets!(DispatchJob, size 64, {
     X = x @ 24,
     Y = y @ 28,
     Z = z @ 32,
-    KERNEL = kernel @ 36,
+    CLOCK_BITS = clock_bits @ 36,
+    TICKS = ticks @ 40,
+    SIGNALS = signals @ 48,
+    KERNEL = kernel @ 56,
+});
+
+/// A signal that an invocation of a job has stored; the engine logs it and compares when the kernel has ended. Writer:
+/// the kernel. Reader: the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct KernelSignal {
+    /// The fence's [`FenceEntry`](super::FenceEntry); 0 where nothing was stored, of a fence that is AlwaysSignaled.
+    pub fence_entry_va: u64,
+    /// The value.
+    pub value: u64,
+    /// Low half the user's handle, high half 1 where a greater value stood there.
+    pub handle_and_backward: u64,
+    /// GPU time of the store, in engine ticks.
+    pub ticks: u64,
+}
+
+offsets!(KernelSignal, size 32, {
+    FENCE_ENTRY_VA = fence_entry_va @ 0,
+    VALUE = value @ 8,
+    HANDLE_AND_BACKWARD = handle_and_backward @ 16,
+    TICKS = ticks @ 24,
 });
 
 /// Where a queue that is not in registers is looked at: it can go on when the word is at least the value. Writer and
@@ -301,8 +341,10 @@ impl DispatchBlock {
     pub const JOBS: u64 = Self::KERNELS + MAX_KERNELS * Self::KERNEL_BYTES;
     /// Of a job: where its parameters lie.
     pub const JOB_PARAMETERS: u64 = DispatchJob::BYTES;
+    /// Of a job: where its [`KernelSignal`]s lie.
+    pub const JOB_SIGNALS: u64 = Self::JOB_PARAMETERS + Dispatch::MOST_PARAMETER_BYTES;
     /// Bytes of a job.
-    pub const JOB_BYTES: u64 = Self::JOB_PARAMETERS + Dispatch::MOST_PARAMETER_BYTES;
+    pub const JOB_BYTES: u64 = Self::JOB_SIGNALS + MOST_KERNEL_SIGNALS * KernelSignal::BYTES;
     /// The first [`QueueLook`]: one a place of the run list.
     pub const LOOKS: u64 = Self::JOBS + MAX_JOBS * Self::JOB_BYTES;
     /// Bytes of the whole block.

@@ -110,7 +110,7 @@ pub struct QueueState {
     pub read_index: u64,
     /// Running number of the next wait.
     pub wait_number: u64,
-    /// Running number of the next signal.
+    /// Running number of the next packet that signals.
     pub signal_number: u64,
     /// Index word of the log of waits.
     pub wait_log_index: u64,

@@ -24,7 +24,8 @@ pub struct InterruptRecord {
     pub value: u64,
     /// Low half hardware queue; high half the fault code, zero for a fence.
     pub hw_queue: u64,
-    /// Running number of the signal in its queue's log; of a fault, the packet's control word.
+    /// Running number of the signal in its queue's log; of a kernel's signal, which has none, that of the queue's next
+    /// packet that signals (choice); of a fault, the packet's control word.
     pub log_number: u64,
 }
 

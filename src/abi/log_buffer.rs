@@ -4,7 +4,8 @@
 //! while the OS traces verbosely. The
 //! packet carries the running number of its entry (LG-04); the engine turns it into the entry and
 //! the index word, writes the entry, then publishes index and wrap count by one 64-bit store. The
-//! GPU never waits for a reader: the reader finds out what it missed.
+//! GPU never waits for a reader: the reader finds out what it missed. What a kernel signals by the shader library takes
+//! entries and no numbers (choice): the packets behind its dispatch got theirs before it ran.
 //!
 //! Mirrors `shaders/abi/log_buffer.glsl`; the public names are `DXGK_NATIVE_FENCE_LOG_HEADER` and
 //! `DXGK_NATIVE_FENCE_LOG_ENTRY` (d3dukmdt.h; `layouts.md` 1.1).

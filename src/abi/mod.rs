@@ -17,6 +17,7 @@ mod handle;
 mod handle_entry;
 mod hw_queue;
 mod interrupt_record;
+mod kernel_result;
 mod layout;
 mod log_buffer;
 mod log_types;
@@ -30,7 +31,7 @@ pub mod wddm;
 
 pub use dispatch::{
     Dispatch, DispatchBlock, DispatchJob, DispatchRecord, DispatchRound, KernelDetail, KernelJob,
-    KernelUse, MAX_JOBS, MAX_KERNELS, QueueLook,
+    KernelSignal, KernelUse, MAX_JOBS, MAX_KERNELS, MOST_KERNEL_SIGNALS, QueueLook,
 };
 pub use doorbell::{Doorbell, DoorbellStatus};
 pub use engine_control::EngineControl;
@@ -47,6 +48,7 @@ pub use hw_queue::{
     MAX_HW_QUEUES, QueueDescriptor, QueueProgress, QueueState, QueueStatus, STATE_COPIES,
 };
 pub use interrupt_record::{InterruptRecord, RECORD_RING_CAPACITY};
+pub use kernel_result::KernelResult;
 pub(crate) use layout::offsets;
 pub use log_buffer::{
     LOG_BUFFER_BYTES, LOG_BUFFER_ENTRIES, LogEntry, LogHeader, LogIndex, LogOperation, LogType,

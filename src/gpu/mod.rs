@@ -86,8 +86,8 @@ pub use held_engine::{HeldEngine, Reaper};
 pub use injection::{Injection, LongKernel};
 pub use kernel_code::{KernelCode, KernelError, Kernels};
 pub use model::{
-    Arrival, CutPlan, MemoryAccess, MemoryObserver, ModelClock, ModelDispatch, ModelKernel,
-    ModelMemory, MonotonicClock, Violation,
+    Arrival, CutPlan, MemoryAccess, MemoryObserver, ModelClock, ModelDispatch, ModelFence,
+    ModelKernel, ModelMemory, MonotonicClock, Violation,
 };
 pub use model_engine::{ModelEngine, ModelOptions, ModelThreads};
 pub(crate) use node::FencePlaces;

@@ -220,16 +220,15 @@ impl Inner {
         // All have left the round.
         self.meet()?;
         let released = plain::lock(&self.shared.released).clone();
-        for job in released.iter().filter(|_| worker == 0) {
+        let clock = (self.options.clock.as_ref(), self.options.clock_bits == 32);
+        for (number, job) in released.iter().enumerate().filter(|_| worker == 0) {
             let code = kernels.get(job.kernel);
             let of_kernel = released.iter().filter(|other| other.kernel == job.kernel);
+            let together = of_kernel.map(Job::workgroups).sum();
             if let Some(model) = code.and_then(|code| code.model()) {
-                model.run(&ModelDispatch {
-                    groups: job.groups,
-                    together: of_kernel.map(Job::workgroups).sum(),
-                    parameters: &job.parameters,
-                    memory: &self.memory,
-                })?;
+                let dispatch = ModelDispatch::new(job, together, &self.memory, clock)?;
+                model.run(&dispatch)?;
+                plain::lock(&self.shared.released)[number].signals = dispatch.into_signals();
             }
         }
         self.meet()?;

@@ -16,7 +16,8 @@
 //!
 //! A NOP leaves nothing, and is done again. A dispatch is done once the round after its release has begun, which
 //! takes its name back (`shaders/engine/dispatch.glsl`): of a queue that goes on, what was released is done, and its
-//! state says so. A transfer leaves what it stored: its parts since the last save
+//! state says so. Signals of its kernel are logged before that is said, and its state has the log's index with them by
+//! then: in the log of a queue that stands at a dispatch they are nobody else's. A transfer leaves what it stored: its parts since the last save
 //! are done again, to the same effect, since its source and its destination do not overlap.
 
 use crate::abi::{Dispatch, LogEntry, LogIndex, Opcode, Packet, QueueState, QueueStatus};
@@ -90,6 +91,16 @@ impl LogMark {
 }
 
 impl Marks {
+    /// Whether nothing behind a dispatch can have been done: signals that were logged since are its kernel's, and have no
+    /// numbers.
+    fn stands_at_dispatch(&self, packet: impl Fn(u64) -> Packet) -> bool {
+        let head = self.saved.read_index;
+        self.read_index <= head
+            && self.write_index != head
+            && self.saved.transferred != Dispatch::RELEASED
+            && packet(head).opcode() == Some(Opcode::Dispatch)
+    }
+
     /// Finds out. `packet` reads the ring, which its user may have changed since; `is_stored` says whether
     /// the fence of a signal has reached its value.
     pub(super) fn recover(
@@ -98,13 +109,16 @@ impl Marks {
         is_stored: impl Fn(&Packet) -> bool,
     ) -> Recovered {
         let saved = self.saved;
+        let signals = if self.stands_at_dispatch(&packet) {
+            0
+        } else {
+            self.signals.since(saved.signal_log_index)
+        };
         let mut state = QueueState {
             wait_number: saved
                 .wait_number
                 .wrapping_add(self.waits.since(saved.wait_log_index)),
-            signal_number: saved
-                .signal_number
-                .wrapping_add(self.signals.since(saved.signal_log_index)),
+            signal_number: saved.signal_number.wrapping_add(signals),
             wait_log_index: self.waits.index,
             signal_log_index: self.signals.index,
             queued_log_index: self
@@ -376,6 +390,44 @@ mod tests {
         let logged = found(marks(saved, now), true);
         assert_eq!(logged.unlogged, None);
         assert_eq!((logged.state.read_index, logged.state.transferred), (2, 0));
+    }
+
+    /// What a kernel signalled is logged, and no packet's: those behind the dispatch are done if they were.
+    ///
+    /// Kills `a-kernels-signal-is-taken-for-a-packets`.
+    #[test]
+    fn td_22_what_a_kernel_signalled_covers_no_packet() {
+        use crate::abi::LocalHandle;
+        let ring = |at: u64| match at {
+            0 => Dispatch::direct(LocalHandle::from_raw(5), [1, 1, 1]),
+            _ => Packet::signal(LocalHandle::from_raw(8), at, at - 1),
+        };
+        let found = |saved: QueueState, logged| {
+            let now = QueueState {
+                signal_log_index: index(logged),
+                ..saved
+            };
+            let marks = Marks {
+                write_index: 4,
+                ..marks(saved, now)
+            };
+            let state = marks.recover(ring, |_| false).state;
+            (
+                state.read_index,
+                state.signal_number,
+                state.signal_log_index,
+            )
+        };
+        let stands = state_after(0);
+        assert_eq!(found(stands, 2), (0, 0, index(2)));
+        // Both of its kernel's are in the state, and one of a packet behind it is not.
+        let done = QueueState {
+            transferred: Dispatch::RELEASED,
+            signal_log_index: index(2),
+            ..stands
+        };
+        assert_eq!(found(done, 2), (0, 0, index(2)));
+        assert_eq!(found(done, 3), (2, 1, index(3)));
     }
 
     /// What lies in the ring behind the last packet is of a lap before, and was logged long ago: it is

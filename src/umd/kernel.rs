@@ -1,7 +1,7 @@
 //! Kernel: a compute shader of the program's, which command lists dispatch.
 
-use super::Allocation;
 use super::named_by::NamedBy;
+use super::{Allocation, Fence};
 use crate::abi::{Dispatch, LocalHandle};
 use crate::os::{self, Process};
 use crate::sync::Arc;
@@ -88,7 +88,7 @@ pub enum DispatchError {
     },
 }
 
-/// What a kernel is given: words, and addresses of allocations.
+/// What a kernel is given: words, addresses of allocations, and fences.
 #[derive(Clone, Debug, Default)]
 pub struct Parameters {
     words: Vec<u64>,
@@ -131,6 +131,15 @@ impl Parameters {
                 self.words.push(0);
             }
         }
+        self
+    }
+
+    /// A fence, by its handle, for the functions of the shader library: `nf_fence(job, word)`. What a kernel may do
+    /// with it the handle says when it is looked up.
+    #[must_use]
+    pub fn fence(mut self, fence: &Fence) -> Self {
+        self.words.push(u64::from(fence.handle().raw()));
+        self.named_by.add(fence.object().process());
         self
     }
 

@@ -9,13 +9,14 @@
 
 use std::fmt;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 
 use ash::vk;
 use gpu_allocator::vulkan::{Allocation, AllocationCreateDesc, AllocationScheme};
 use gpu_allocator::{AllocationError, MemoryLocation};
 use thiserror::Error;
+
+use crate::sync::{AtomicU64, Ordering};
 
 use super::{
     Barrier, CommandRecorder, Device, DeviceLost, LocalMemory, Queue, Refusal, Reuse, SubmitError,

@@ -4,6 +4,7 @@
 //! what a round has released is there for whoever runs the slice's rounds.
 
 use super::dispatch_table::{Bringer, Job};
+use super::kernel_signal::finish_signals;
 use super::lane::{Globals, Lane, NO_QUEUE, Shared};
 use super::resolve::handle_fault;
 use super::violation::Checked;
@@ -50,6 +51,7 @@ pub(super) fn begin_round(g: &Globals<'_>, s: &Shared) -> Checked<()> {
         let even = g.observe(job.state_va + QueueState::SEQUENCE)?;
         let odd = g.observe(job.state_va + QueueState::BYTES + QueueState::SEQUENCE)?;
         let newer = job.state_va + if odd > even { QueueState::BYTES } else { 0 };
+        finish_signals(g, s, &job, newer)?;
         g.publish(newer + QueueState::TRANSFERRED, Dispatch::RELEASED)?;
     }
     let mut table = lock(&s.table);
@@ -233,6 +235,8 @@ impl Lane<'_> {
             state_va: self.q.state_va,
             descriptor_va: self.q.descriptor_va,
             packet: self.q.read,
+            ticks: self.ticks.now(self.g),
+            signals: Vec::new(),
         };
         Ok(self.is_here && lock(&self.s.table).add(bringer, job, alone))
     }

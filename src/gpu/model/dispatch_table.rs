@@ -3,7 +3,7 @@
 //! As `s_table` and what stands beside it in `shaders/engine/lane.glsl`. The shader's lanes change it by atomics, those
 //! of the model take a lock.
 
-use crate::abi::{Dispatch, MAX_HW_QUEUES, MAX_JOBS};
+use crate::abi::{Dispatch, KernelSignal, MAX_HW_QUEUES, MAX_JOBS};
 use std::collections::BTreeMap;
 
 /// What one packet runs.
@@ -15,6 +15,10 @@ pub(in crate::gpu) struct Job {
     pub(super) state_va: u64,
     pub(super) descriptor_va: u64,
     pub(super) packet: u64,
+    /// The engine's clock when it was written.
+    pub(super) ticks: u64,
+    /// What the kernel has signalled.
+    pub(in crate::gpu) signals: Vec<KernelSignal>,
 }
 
 impl Job {

@@ -7,6 +7,7 @@ use super::bounds::Bounds;
 use super::clock::{ModelClock, Ticks};
 use super::cut::Passes;
 use super::dispatch_table::{DispatchTable, Job};
+use super::kernel_signal::Finished;
 use super::memory::ModelMemory;
 use super::transfer;
 use super::violation::Checked;
@@ -97,6 +98,8 @@ pub(in crate::gpu) struct Shared {
     pub(super) table: plain::Mutex<DispatchTable>,
     /// What the round has released.
     pub(in crate::gpu) released: plain::Mutex<Vec<Job>>,
+    /// What their signals left for lane 0.
+    pub(super) finished: plain::Mutex<Finished>,
 }
 
 impl Shared {
@@ -126,6 +129,7 @@ impl Shared {
                 .collect(),
             table: plain::Mutex::default(),
             released: plain::Mutex::default(),
+            finished: plain::Mutex::default(),
         }
     }
 }

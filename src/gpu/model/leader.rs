@@ -142,6 +142,17 @@ impl<'a> Leader<'a> {
         Ok(())
     }
 
+    /// Takes what signals of kernels raised before the lanes met. True if any did, and whether one had no room, which
+    /// takes all with it.
+    fn take_what_kernels_raised(&mut self) -> (bool, bool) {
+        let finished = std::mem::take(&mut *lock(&self.s.finished));
+        self.passes += finished.logged;
+        self.s.backward.add(finished.backward);
+        let lost = finished.had_no_room;
+        self.record_write += if lost { 0 } else { finished.raised };
+        (finished.raised != 0, lost)
+    }
+
     fn record_ring_has(&mut self, records: u64) -> Checked<bool> {
         let unread = |leader: &Self| leader.record_write.wrapping_sub(leader.record_read);
         if unread(self).wrapping_add(records) > RECORD_RING_CAPACITY {
@@ -154,7 +165,7 @@ impl<'a> Leader<'a> {
     }
 
     /// Publishes what the lanes raised; then adopts, which may raise in turn. True if anything was.
-    pub(super) fn publish_and_adopt(&mut self) -> Checked<bool> {
+    fn publish_and_adopt(&mut self, is_first: bool) -> Checked<bool> {
         let (g, s) = (self.g, self.s);
         let published = self.record_write;
         let mut lost = false;
@@ -164,6 +175,9 @@ impl<'a> Leader<'a> {
         }
         let mut raised = s.raised.get() != 0;
         s.raised.set(0);
+        if g.dispatches && g.round != 0 && is_first {
+            (raised, lost) = self.take_what_kernels_raised();
+        }
 
         let written = g.observe(g.control_va + EngineControl::MAILBOX_WRITE)?;
         let rescan = g.observe(g.control_va + EngineControl::RESCAN)?;
@@ -293,7 +307,7 @@ impl<'a> Leader<'a> {
 
     /// The control part: publish, adopt, vote; why the slice ends now, or `Cut`.
     pub(super) fn control(&mut self, lane: &mut Lane<'_>) -> Checked<SliceReason> {
-        let raised = self.publish_and_adopt()?;
+        let raised = self.publish_and_adopt(lane.iterations == 0)?;
         let vote = self.vote(lane, raised)?;
         self.s.end.set(vote as u64);
         Ok(vote)

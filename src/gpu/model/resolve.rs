@@ -1,8 +1,11 @@
 //! From a handle in a packet to a fence: two levels of the process's table, every step checked.
 //!
-//! As `shaders/engine/resolve.glsl`: once an iteration, for the packet at the head.
+//! As `shaders/engine/resolve.glsl`: once an iteration, for the packet at the head; and as
+//! `shaders/include/handle.glsl`, for packets and for kernels.
 
+use super::bounds::Bounds;
 use super::lane::{Lane, NO_QUEUE, Resolved};
+use super::memory::ModelMemory;
 use super::violation::Checked;
 use crate::abi::{
     FaultCode, FenceEntry, HandleAccess, HandleEntry, LocalHandle, Opcode, PACKET_BYTES, Packet,
@@ -23,26 +26,37 @@ pub(super) fn handle_fault(generation: u32, meta: u64, kind: HandleAccess) -> Op
 
 /// What a handle's entry says; all 0 where there is none.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Entry {
+pub(super) struct NamedObject {
     pub(super) meta: u64,
     pub(super) va: u64,
     pub(super) detail: u64,
 }
 
+/// The entry of a handle in the table whose directory lies there, for a queue of these bounds.
+pub(super) fn look_up_in(
+    memory: &ModelMemory,
+    queue: Option<&Bounds>,
+    directory_va: u64,
+    handle: LocalHandle,
+) -> Checked<NamedObject> {
+    let slot = u64::from(handle.slot());
+    let leaf = memory.peek(directory_va + slot / HandleEntry::LEAF_ENTRIES * 8, queue)?;
+    if leaf == 0 {
+        return Ok(NamedObject::default());
+    }
+    let at = leaf + slot % HandleEntry::LEAF_ENTRIES * HandleEntry::BYTES;
+    Ok(NamedObject {
+        meta: memory.observe(at + HandleEntry::META, queue)?,
+        va: memory.peek(at + HandleEntry::VA, queue)?,
+        detail: memory.peek(at + HandleEntry::DETAIL, queue)?,
+    })
+}
+
 impl Lane<'_> {
-    /// The entry of a handle in the process's table.
-    pub(super) fn look_up(&self, handle: LocalHandle) -> Checked<Entry> {
-        let slot = u64::from(handle.slot());
-        let leaf = self.peek(self.q.handle_directory_va + slot / HandleEntry::LEAF_ENTRIES * 8)?;
-        if leaf == 0 {
-            return Ok(Entry::default());
-        }
-        let at = leaf + slot % HandleEntry::LEAF_ENTRIES * HandleEntry::BYTES;
-        Ok(Entry {
-            meta: self.observe(at + HandleEntry::META)?,
-            va: self.peek(at + HandleEntry::VA)?,
-            detail: self.peek(at + HandleEntry::DETAIL)?,
-        })
+    /// The entry of a handle in the table of the queue's process.
+    pub(super) fn look_up(&self, handle: LocalHandle) -> Checked<NamedObject> {
+        let (memory, bounds) = (self.g.memory, self.bounds.as_deref());
+        look_up_in(memory, bounds, self.q.handle_directory_va, handle)
     }
 
     /// Copies the packet at the head, if there is one that was not copied.

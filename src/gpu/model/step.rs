@@ -4,7 +4,9 @@
 //! As `shaders/engine/step.glsl`, in its order: of the checks, of the stores, and of a signal
 //! (IN-01): CurrentValue, log entry, log index, barrier, comparison with the shadow.
 
+use super::bounds::Bounds;
 use super::lane::{Globals, Lane, NO_QUEUE, RAISES, Raised, Resolved};
+use super::memory::ModelMemory;
 use super::violation::Checked;
 use crate::abi::{
     Dispatch, FaultCode, HandleAccess, LocalHandle, LogEntry, LogHeader, LogOperation, Opcode,
@@ -54,6 +56,40 @@ fn next_index(index: u64, entries: u32) -> u64 {
     } else {
         (index >> 32).wrapping_add(1) << 32
     }
+}
+
+/// A log, its index word, and its entries.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LogPlace {
+    pub(super) log: u64,
+    pub(super) index: u64,
+    pub(super) entries: u32,
+}
+
+impl LogPlace {
+    /// Where the entry that the index word names lies.
+    fn entry(self) -> u64 {
+        self.log + LogHeader::BYTES + u64::from(self.index as u32) * LogEntry::BYTES
+    }
+}
+
+/// Writes what entries of all operations have, for a queue of these bounds, then publishes the log's index; which that
+/// is.
+pub(super) fn log_entry(
+    memory: &ModelMemory,
+    queue: Option<&Bounds>,
+    at: LogPlace,
+    (operation, handle, value): (LogOperation, u32, u64),
+    ticks: u64,
+) -> Checked<u64> {
+    let entry = at.entry();
+    memory.put(entry + LogEntry::FENCE_VALUE, value, queue)?;
+    let fence_and_operation = u64::from(handle) | (operation as u64) << 32;
+    memory.put(entry + LogEntry::NATIVE_FENCE, fence_and_operation, queue)?;
+    memory.put(entry + LogEntry::END_TICKS, ticks, queue)?;
+    let index = next_index(at.index, at.entries);
+    memory.publish(at.log + LogHeader::INDEX, index, queue)?;
+    Ok(index)
 }
 
 impl Request {
@@ -131,55 +167,51 @@ impl Lane<'_> {
         }
     }
 
+    /// Logs what the packet at the head did.
+    fn log(&self, at: LogPlace, operation: LogOperation, r: &Request, ticks: u64) -> Checked<u64> {
+        let (memory, bounds) = (self.g.memory, self.bounds.as_deref());
+        let entry = (operation, r.handle, self.p.value);
+        log_entry(memory, bounds, at, entry, ticks)
+    }
+
     /// Logs that a wait was found unsatisfied, where the queue has a log for that (LG-11).
     fn log_queued_wait(&mut self, r: &Request, ticks: u64) -> Checked<()> {
-        let (log, index) = (self.q.queued_log_va, self.q.queued_log_index);
-        let entry = log + LogHeader::BYTES + u64::from(index as u32) * LogEntry::BYTES;
-        self.put(entry + LogEntry::FENCE_VALUE, self.p.value)?;
-        self.put(
-            entry + LogEntry::NATIVE_FENCE,
-            u64::from(r.handle) | (LogOperation::WaitQueued as u64) << 32,
-        )?;
-        self.put(entry + LogEntry::OBSERVED_TICKS, ticks)?;
-        self.put(entry + LogEntry::END_TICKS, ticks)?;
-        self.q.queued_log_index = next_index(index, self.q.queued_log_entries);
-        self.publish(log + LogHeader::INDEX, self.q.queued_log_index)
+        let at = LogPlace {
+            log: self.q.queued_log_va,
+            index: self.q.queued_log_index,
+            entries: self.q.queued_log_entries,
+        };
+        self.put(at.entry() + LogEntry::OBSERVED_TICKS, ticks)?;
+        self.q.queued_log_index = self.log(at, LogOperation::WaitQueued, r, ticks)?;
+        Ok(())
     }
 
     /// Writes the log entry of a wait or a signal, then publishes the log's index.
     fn log_packet(&mut self, r: &Request, ticks: u64) -> Checked<()> {
-        let (log, index, entries, operation) = if r.is_wait {
-            (
-                self.q.wait_log_va,
-                self.q.wait_log_index,
-                self.q.wait_log_entries,
-                LogOperation::WaitUnblocked,
-            )
+        let (at, operation) = if r.is_wait {
+            let at = LogPlace {
+                log: self.q.wait_log_va,
+                index: self.q.wait_log_index,
+                entries: self.q.wait_log_entries,
+            };
+            (at, LogOperation::WaitUnblocked)
         } else {
-            (
-                self.q.signal_log_va,
-                self.q.signal_log_index,
-                self.q.signal_log_entries,
-                LogOperation::SignalExecuted,
-            )
+            let at = LogPlace {
+                log: self.q.signal_log_va,
+                index: self.q.signal_log_index,
+                entries: self.q.signal_log_entries,
+            };
+            (at, LogOperation::SignalExecuted)
         };
-        let entry = log + LogHeader::BYTES + u64::from(index as u32) * LogEntry::BYTES;
-        self.put(entry + LogEntry::FENCE_VALUE, self.p.value)?;
-        self.put(
-            entry + LogEntry::NATIVE_FENCE,
-            u64::from(r.handle) | (operation as u64) << 32,
-        )?;
         if r.is_wait {
             let observed = if self.q.observed == 0 {
                 ticks
             } else {
                 self.q.observed
             };
-            self.put(entry + LogEntry::OBSERVED_TICKS, observed)?;
+            self.put(at.entry() + LogEntry::OBSERVED_TICKS, observed)?;
         }
-        self.put(entry + LogEntry::END_TICKS, ticks)?;
-        let index = next_index(index, entries);
-        self.publish(log + LogHeader::INDEX, index)?;
+        let index = self.log(at, operation, r, ticks)?;
         if r.is_wait {
             self.q.wait_log_index = index;
             self.q.wait_number = self.q.wait_number.wrapping_add(1);

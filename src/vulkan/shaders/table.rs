@@ -4,7 +4,7 @@
 use super::embed::{Shader, fnv1a, words};
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/dispatch.glsl")) == 0x7fb6_a89d_d54b_2965,
+    fnv1a(include_bytes!("../../../shaders/abi/dispatch.glsl")) == 0x88e2_a0b0_5fb2_3c4e,
     "shader source abi/dispatch.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -44,6 +44,11 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/abi/kernel_result.glsl")) == 0xc0ee_cc18_944c_742b,
+    "shader source abi/kernel_result.glsl changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
     fnv1a(include_bytes!("../../../shaders/abi/log_buffer.glsl")) == 0xd997_206d_8122_ca70,
     "shader source abi/log_buffer.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
@@ -64,7 +69,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/word.glsl")) == 0x028c_ff18_6e84_5dea,
+    fnv1a(include_bytes!("../../../shaders/abi/word.glsl")) == 0x884c_5204_39ff_031d,
     "shader source abi/word.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -104,7 +109,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine.comp")) == 0x8240_1e4b_a3ae_c3e2,
+    fnv1a(include_bytes!("../../../shaders/engine.comp")) == 0x5ecf_f551_eae6_384f,
     "shader source engine.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -114,13 +119,18 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/clock.glsl")) == 0xd613_d394_2322_3d01,
+    fnv1a(include_bytes!("../../../shaders/engine/clock.glsl")) == 0xe8c8_cd25_4da9_f4aa,
     "shader source engine/clock.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/dispatch.glsl")) == 0x81ab_4db3_4fdf_f9aa,
+    fnv1a(include_bytes!("../../../shaders/engine/dispatch.glsl")) == 0x943a_75d6_2e6b_c3cb,
     "shader source engine/dispatch.glsl changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/engine/kernel_signal.glsl")) == 0x22cc_9d85_0dd5_e9d4,
+    "shader source engine/kernel_signal.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
@@ -134,12 +144,12 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/resolve.glsl")) == 0x795b_ef45_f49c_084d,
+    fnv1a(include_bytes!("../../../shaders/engine/resolve.glsl")) == 0x0ff5_0a2a_39e3_db08,
     "shader source engine/resolve.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0xaf1f_9ba8_0d87_71c3,
+    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0x73f1_ed7c_f980_ca78,
     "shader source engine/slice.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -149,7 +159,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/step.glsl")) == 0x7fe4_6f4c_02ff_b060,
+    fnv1a(include_bytes!("../../../shaders/engine/step.glsl")) == 0x44da_78bf_95f8_935e,
     "shader source engine/step.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -159,7 +169,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/transfer.glsl")) == 0x8737_5a31_8ea9_495e,
+    fnv1a(include_bytes!("../../../shaders/engine/transfer.glsl")) == 0x5cb0_c4c3_55d3_0c62,
     "shader source engine/transfer.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -174,8 +184,18 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/include/native_fence.glsl")) == 0xac84_a66e_ad55_8245,
+    fnv1a(include_bytes!("../../../shaders/include/handle.glsl")) == 0x537c_6fa6_5676_b32f,
+    "shader source include/handle.glsl changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/include/native_fence.glsl")) == 0x9e29_0f89_b1c0_3fd5,
     "shader source include/native_fence.glsl changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/include/ticks.glsl")) == 0x38cf_6adb_3b41_b456,
+    "shader source include/ticks.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
@@ -184,13 +204,33 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/pass_on.comp")) == 0x5d2a_e573_0220_2d0e,
+    "shader source pass_on.comp changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/read_values.comp")) == 0x22c0_c534_08a7_551c,
+    "shader source read_values.comp changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/signal_values.comp")) == 0xd935_0f87_cadf_7e18,
+    "shader source signal_values.comp changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
     fnv1a(include_bytes!("../../../shaders/spin.comp")) == 0x84f4_fe43_e127_bea0,
     "shader source spin.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spin_together.comp")) == 0x87bb_cbc9_e9e2_3d80,
+    fnv1a(include_bytes!("../../../shaders/spin_together.comp")) == 0x2755_a9bf_5549_dd37,
     "shader source spin_together.comp changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/wait_values.comp")) == 0xcaa9_a990_811d_c7cf,
+    "shader source wait_values.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
@@ -220,14 +260,14 @@ pub static ADD_WORDS: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/add_words_together.spv")) == 0x793f_fd8b_74b5_f7ed,
+    fnv1a(include_bytes!("../../../shaders/spv/add_words_together.spv")) == 0x4f49_3e1f_6f41_1532,
     "spv/add_words_together.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/add_words_together.comp`.
 pub static ADD_WORDS_TOGETHER: Shader = Shader {
     name: "add_words_together",
-    words: &words::<1_984>(include_bytes!("../../../shaders/spv/add_words_together.spv")),
+    words: &words::<2_101>(include_bytes!("../../../shaders/spv/add_words_together.spv")),
 };
 
 const _: () = assert!(
@@ -286,25 +326,25 @@ pub static BARE_STORE_NARROW: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/count_together.spv")) == 0x614e_074b_0d77_652a,
+    fnv1a(include_bytes!("../../../shaders/spv/count_together.spv")) == 0xc44e_2bca_25cf_d899,
     "spv/count_together.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/count_together.comp`.
 pub static COUNT_TOGETHER: Shader = Shader {
     name: "count_together",
-    words: &words::<1_677>(include_bytes!("../../../shaders/spv/count_together.spv")),
+    words: &words::<1_794>(include_bytes!("../../../shaders/spv/count_together.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0x7307_da2c_1e81_410e,
+    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0x9af7_476e_1a08_984b,
     "spv/engine.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/engine.comp`.
 pub static ENGINE: Shader = Shader {
     name: "engine",
-    words: &words::<31_663>(include_bytes!("../../../shaders/spv/engine.spv")),
+    words: &words::<33_834>(include_bytes!("../../../shaders/spv/engine.spv")),
 };
 
 const _: () = assert!(
@@ -341,6 +381,39 @@ pub static LONG_KERNEL: Shader = Shader {
 };
 
 const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/pass_on.spv")) == 0x1b33_62b0_b437_808c,
+    "spv/pass_on.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/pass_on.comp`.
+pub static PASS_ON: Shader = Shader {
+    name: "pass_on",
+    words: &words::<4_589>(include_bytes!("../../../shaders/spv/pass_on.spv")),
+};
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/read_values.spv")) == 0x73c5_856d_0d0d_c443,
+    "spv/read_values.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/read_values.comp`.
+pub static READ_VALUES: Shader = Shader {
+    name: "read_values",
+    words: &words::<3_465>(include_bytes!("../../../shaders/spv/read_values.spv")),
+};
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/signal_values.spv")) == 0xc591_b084_3243_6a3f,
+    "spv/signal_values.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/signal_values.comp`.
+pub static SIGNAL_VALUES: Shader = Shader {
+    name: "signal_values",
+    words: &words::<4_505>(include_bytes!("../../../shaders/spv/signal_values.spv")),
+};
+
+const _: () = assert!(
     fnv1a(include_bytes!("../../../shaders/spv/spin.spv")) == 0x5c98_a7e3_8529_4e99,
     "spv/spin.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
@@ -352,14 +425,25 @@ pub static SPIN: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/spin_together.spv")) == 0x1152_6942_e18e_2979,
+    fnv1a(include_bytes!("../../../shaders/spv/spin_together.spv")) == 0xbdb3_3288_8aa1_98e4,
     "spv/spin_together.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/spin_together.comp`.
 pub static SPIN_TOGETHER: Shader = Shader {
     name: "spin_together",
-    words: &words::<1_896>(include_bytes!("../../../shaders/spv/spin_together.spv")),
+    words: &words::<2_009>(include_bytes!("../../../shaders/spv/spin_together.spv")),
+};
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/wait_values.spv")) == 0xc109_99c2_8648_584d,
+    "spv/wait_values.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/wait_values.comp`.
+pub static WAIT_VALUES: Shader = Shader {
+    name: "wait_values",
+    words: &words::<3_932>(include_bytes!("../../../shaders/spv/wait_values.spv")),
 };
 
 const _: () = assert!(
@@ -374,15 +458,15 @@ pub static WORK: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/work_together.spv")) == 0x003b_b287_6c2a_b873,
+    fnv1a(include_bytes!("../../../shaders/spv/work_together.spv")) == 0x84bb_c9c8_02f1_0cfe,
     "spv/work_together.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/work_together.comp`.
 pub static WORK_TOGETHER: Shader = Shader {
     name: "work_together",
-    words: &words::<2_430>(include_bytes!("../../../shaders/spv/work_together.spv")),
+    words: &words::<2_543>(include_bytes!("../../../shaders/spv/work_together.spv")),
 };
 
 /// Every shader of this table.
-pub static ALL: &[&Shader] = &[&ADD_WORDS, &ADD_WORDS_TOGETHER, &BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_STORE, &BARE_STORE_NARROW, &COUNT_TOGETHER, &ENGINE, &ENROLLED_CONDITION, &ENROLLED_SIGNAL, &LONG_KERNEL, &SPIN, &SPIN_TOGETHER, &WORK, &WORK_TOGETHER];
+pub static ALL: &[&Shader] = &[&ADD_WORDS, &ADD_WORDS_TOGETHER, &BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_STORE, &BARE_STORE_NARROW, &COUNT_TOGETHER, &ENGINE, &ENROLLED_CONDITION, &ENROLLED_SIGNAL, &LONG_KERNEL, &PASS_ON, &READ_VALUES, &SIGNAL_VALUES, &SPIN, &SPIN_TOGETHER, &WAIT_VALUES, &WORK, &WORK_TOGETHER];
