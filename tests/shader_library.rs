@@ -4,7 +4,6 @@
 mod support {
     pub(crate) mod bench;
     pub(crate) mod fence_kernels;
-    pub(crate) mod raised;
 }
 
 use native_fence::abi::wddm::DeviceExecutionState;
@@ -20,7 +19,6 @@ use support::bench::{
     Bench, LONG, complete, native, on_benches_of, on_benches_with, on_every_bench, until, words,
 };
 use support::fence_kernels::{Named, handles, pass_on, read_values, signal_values, wait_values};
-use support::raised::keep_record_ring_full;
 
 const DONE: KernelResult = KernelResult::Done;
 /// Times that a running kernel is tried to be released.
@@ -351,7 +349,8 @@ fn nf_05_a_kernels_signal_notifies_who_waits_and_nobody_else() {
 
 /// Packets that run at a time signal what waiters of the CPU wait for: fewer and more of them than the engine has
 /// places to tell of, and than a log has entries.
-fn everybody_wakes(bench: &Bench) {
+fn everybody_wakes(bench: &Bench) -> Vec<Fence> {
+    let mut all = Vec::new();
     let kernel = signal_values(&bench.device);
     let gate = bench.fence(0);
     for (packets, each) in [
@@ -384,44 +383,31 @@ fn everybody_wakes(bench: &Bench) {
         for waiter in armed {
             assert_eq!(waiter.wait(LONG), Ok(()));
         }
+        all.extend(works.into_iter().flat_map(|(_, fences, _)| fences));
     }
+    all
 }
 
 /// NF-06, IN-06: invocations of several packets that run at a time signal what many waiters of the CPU wait for, fewer
 /// and more of them than the engine has places to tell of: each wakes.
 ///
-/// Kills `kernel-raises-are-left` and `model-kernel-raises-are-left`.
+/// Kills `kernel-raises-are-left`, `model-kernel-raises-are-left`, `kernel-raises-have-room-for-ever`,
+/// `model-kernel-raises-have-room-for-ever`, `kernel-raises-without-room-are-forgotten` and
+/// `model-kernel-raises-without-room-are-forgotten`.
 #[test]
 fn nf_06_everybody_wakes_whom_kernels_satisfy() {
-    on_every_bench(NodePolicy::default(), everybody_wakes);
-}
-
-/// IN-06: where there is no room to tell of each, the set is told not to be known, and everybody wakes.
-///
-/// Kills `kernel-raises-have-room-for-ever`, `model-kernel-raises-have-room-for-ever`,
-/// `kernel-raises-without-room-are-forgotten` and `model-kernel-raises-without-room-are-forgotten`.
-#[test]
-fn in_06_kernels_that_find_no_room_to_tell_of_each_lose_no_waiter() {
     on_every_bench(NodePolicy::default(), |bench| {
-        let kernel = signal_values(&bench.device);
-        let (mut queue, fences) = (bench.queue(), fences(bench, 8));
-        let named = Named::new(&bench.device, &handles(&fences));
-        bench.until_parked();
-        keep_record_ring_full(bench);
-        for value in 1..=5 {
-            let armed: Vec<_> = fences.iter().map(|fence| fence.arm(value)).collect();
-            bench.until_parked();
-            let null_before = bench.adapter.os().interrupts().null_array();
-            let mut list = CommandList::new();
-            named.signal(&mut list, &kernel, (value, 1));
-            complete(&mut queue, &list);
-            for waiter in armed {
-                assert_eq!(waiter.wait(LONG), Ok(()));
-            }
-            until("a NULL array is handled", || {
-                bench.adapter.os().interrupts().null_array() > null_before
-            });
-        }
+        let fences = everybody_wakes(bench);
+        bench.until_told();
+        assert_eq!(bench.counters().refused_words, 0, "what is told can be");
+        let is_covered = bench
+            .spy
+            .payloads()
+            .iter()
+            .any(|payload| payload.fences.is_none());
+        let is_told = |fence: &Fence| bench.spy.raised(native(fence).id()) == [1];
+        assert!(fences[..32].iter().all(is_told), "one record each");
+        assert!(is_covered || fences.iter().all(is_told));
     });
 }
 
@@ -435,13 +421,15 @@ fn in_07_the_log_tells_whom_a_kernel_satisfies() {
         optimized_interrupt: true,
         ..DriverOptions::default()
     };
-    on_benches_with(1, NodePolicy::default(), &optimized, everybody_wakes);
+    on_benches_with(1, NodePolicy::default(), &optimized, |bench| {
+        everybody_wakes(bench);
+    });
 }
 
 /// LG-02: where the driver cuts the engine's loops anywhere, signals of kernels are stored, logged and told of once all
 /// the same.
 ///
-/// Kills `model-raises-of-kernels-are-left`.
+/// Kills `model-the-log-forgets-what-a-kernel-signalled`.
 #[test]
 fn lg_02_a_kernels_signals_in_slices_that_are_cut() {
     for (seed, most) in [(1, 400), (2, 900), (3, 2000)] {

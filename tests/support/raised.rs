@@ -2,10 +2,7 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use super::bench::{Bench, RawLog, native};
-use native_fence::abi::{
-    EngineControl, EngineReport, LogEntry, LogHeader, LogIndex, LogOperation, LogType,
-    RECORD_RING_CAPACITY,
-};
+use native_fence::abi::{LogEntry, LogHeader, LogIndex, LogOperation, LogType};
 use native_fence::kmd::{HwQueueHandle, Interrupt, NativeFenceSignaled, SignaledFence};
 use native_fence::{Fence, HwQueue};
 use std::time::Instant;
@@ -69,18 +66,4 @@ pub(crate) fn signal_log(bench: &Bench, queue: &HwQueue) -> RawLog {
 /// NumberOfEntries of a log's header.
 pub(crate) fn entries(log: &RawLog) -> u64 {
     log.block.word(LogHeader::NUMBER_OF_ENTRIES).peek()
-}
-
-/// Makes the engine find its record ring full whenever a slice starts from idle: the read index
-/// that the OS publishes is put back to one ring behind. A ring does not fill up otherwise here,
-/// since a slice ends at its first raise and the OS takes the records of each.
-pub(crate) fn keep_record_ring_full(bench: &Bench) {
-    let control = bench.engine.named("engine-control").remove(0).host;
-    let report = bench.engine.named("engine-report").remove(0).host;
-    bench.engine.on_start(move |_| {
-        let written = report.word(EngineReport::RECORD_WRITE).observe();
-        control
-            .word(EngineControl::RECORD_READ)
-            .publish(written.wrapping_sub(RECORD_RING_CAPACITY));
-    });
 }
