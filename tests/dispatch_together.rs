@@ -317,7 +317,9 @@ fn hq_08_signals_that_are_waited_for_starve_no_dispatch() {
                         });
                         let armed: Vec<_> = values.map(|value| fence.arm(value)).collect();
                         queue.submit(&list).unwrap();
-                        armed.iter().for_each(|armed| armed.wait(LONG).unwrap());
+                        for armed in armed {
+                            armed.wait(LONG).unwrap();
+                        }
                         value += 50;
                     }
                 });
@@ -349,7 +351,7 @@ fn hq_08_packets_of_many_workgroups_and_of_none() {
         let gate = device.create_fence(0).unwrap();
         let counts = device.create_allocation(32).unwrap();
         // 0 in y; and 41 · 41 · 41.
-        counts.write(0, &[5, 7, 41 | 41 << 32, 41]);
+        counts.write(0, &[5, 7, 0x29 | 0x29 << 32, 0x29]);
         let mut adders = behind(&gate, &device, [64, 70_000 * 64, 64]);
         let groups = [
             Groups::Indirect(&counts, 0),
@@ -423,7 +425,7 @@ fn hq_04_a_kernel_of_another_library_is_refused() {
     // OpSpecConstant of four words, whose last is the version.
     let constant = words
         .windows(4)
-        .position(|at| at[0] == 50 | 4 << 16 && at[3] == 1);
+        .position(|at| at[0] == 0x4_0032 && at[3] == 1);
     words[constant.unwrap() + 3] = 2;
     let refused = KernelCode::new(&words, 32).unwrap_err();
     assert_eq!(refused, KernelError::Library(2));

@@ -8,7 +8,7 @@ mod support {
     pub(crate) mod bench;
 }
 
-use native_fence::abi::{LogOperation, LogType};
+use native_fence::abi::{EngineControl, EngineReport, LogOperation, LogType, RECORD_RING_CAPACITY};
 use native_fence::kmd::{HwQueueHandle, Interrupt, NativeFenceSignaled};
 use native_fence::shared::Block;
 use native_fence::{CommandList, WaitError};

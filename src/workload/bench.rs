@@ -20,8 +20,8 @@ pub struct Bench {
     /// Fences in local memory are made also where that is system memory under another name: rows of
     /// the way through export and import, which claim nothing of memory.
     pub force_local: bool,
-    /// What the kernel of `work` takes here; empty until it is measured.
-    pub(super) passes_of_a_second: Arc<OnceLock<f64>>,
+    /// What a pass of the kernel of `work` takes here; empty until it is measured.
+    pub(super) picoseconds_of_a_pass: Arc<OnceLock<u64>>,
 }
 
 impl std::fmt::Debug for Bench {
@@ -40,7 +40,7 @@ impl Bench {
             instance,
             adapter,
             force_local,
-            passes_of_a_second: Arc::default(),
+            picoseconds_of_a_pass: Arc::default(),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::bench::Bench;
 use super::{PATIENCE, Params};
+use crate::KernelCode;
 use crate::shared::{Block, Region};
 use crate::sync::Arc;
 use crate::vulkan::{
@@ -190,6 +191,12 @@ impl Chains {
     }
 }
 
+/// The kernel with the shader library, for native fences.
+pub(super) fn kernel_code() -> anyhow::Result<KernelCode> {
+    let words = shaders::WORK_TOGETHER.words;
+    Ok(KernelCode::new(words, PARAMETER_BYTES)?)
+}
+
 /// The kernel's pipeline.
 pub(super) fn pipeline(device: &Arc<Device>) -> anyhow::Result<ComputePipeline> {
     Ok(ComputePipeline::new(device, shaders::WORK.words, 8, &[])?)
@@ -217,14 +224,10 @@ pub(super) fn record_links(
 /// Passes of the kernel that take so long on the bench's device. Measured once a bench: all runners of a row do the
 /// same.
 pub(super) fn passes_in(bench: &Bench, micros: u64) -> anyhow::Result<u64> {
-    let a_second = match bench.passes_of_a_second.get() {
-        Some(known) => *known,
-        None => {
-            let measured = passes_of_a_second(bench)?;
-            *bench.passes_of_a_second.get_or_init(|| measured)
-        }
-    };
-    let passes = ((a_second * micros as f64 / 1e6).round() as u64).max(1);
+    let known = bench.picoseconds_of_a_pass.get().copied();
+    let of_a_pass = known.map_or_else(|| picoseconds_of_a_pass(bench), Ok)?;
+    bench.picoseconds_of_a_pass.get_or_init(|| of_a_pass);
+    let passes = (micros * 1_000_000).div_ceil(of_a_pass);
     ensure!(
         passes <= MOST_PASSES,
         "the device takes {passes} passes of the kernel in {micros} microseconds, and some drivers end loops after fewer"
@@ -233,7 +236,7 @@ pub(super) fn passes_in(bench: &Bench, micros: u64) -> anyhow::Result<u64> {
 }
 
 /// From what more passes of as many dispatches take longer.
-fn passes_of_a_second(bench: &Bench) -> anyhow::Result<f64> {
+fn picoseconds_of_a_pass(bench: &Bench) -> anyhow::Result<u64> {
     const LINKS: u64 = 16;
     const FEW: u64 = 64;
     const MANY: u64 = 1024;
@@ -254,12 +257,12 @@ fn passes_of_a_second(bench: &Bench) -> anyhow::Result<f64> {
     };
     let (few, many) = (least(FEW)?, least(MANY)?);
     let passes = (MANY - FEW) * LINKS;
-    let longer = many.saturating_sub(few);
+    let of_a_pass = many.saturating_sub(few).as_nanos() * 1000 / u128::from(passes);
     ensure!(
-        !longer.is_zero(),
+        of_a_pass != 0,
         "more passes of the kernel of `work` took no longer: the machine is too busy, try again"
     );
-    Ok(passes as f64 / longer.as_secs_f64())
+    Ok(u64::try_from(of_a_pass)?)
 }
 
 /// Submits a command buffer and waits for it.

@@ -42,6 +42,10 @@ pub(super) struct Bringer {
 
 /// See the file's head.
 #[derive(Clone, Debug, Default)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "the shader's words, one a name"
+)]
 pub(super) struct DispatchTable {
     founder: Option<Bringer>,
     /// One job is alone in it.

@@ -1,10 +1,9 @@
 //! Work with native fences: DISPATCH packets of two hardware queues a chain, which pass a fence to and fro.
 
 use super::counts;
-use crate::vulkan::shaders;
 use crate::workload::work::{self, WORDS, WorkForm};
 use crate::workload::{Counts, PATIENCE, Params, Runner, Sample};
-use crate::{Adapter, Allocation, CommandList, Fence, HwQueue, Kernel, KernelCode, Parameters};
+use crate::{Adapter, Allocation, CommandList, Fence, HwQueue, Kernel, Parameters};
 use anyhow::Context;
 use std::time::Instant;
 
@@ -35,10 +34,7 @@ impl Work {
     /// Memory, fences or queues could not be made, or the driver does not take the kernel.
     pub fn new(adapter: Adapter, form: WorkForm, passes: u64) -> anyhow::Result<Self> {
         let device = adapter.create_device();
-        let kernel = device.create_kernel(KernelCode::new(
-            shaders::WORK_TOGETHER.words,
-            work::PARAMETER_BYTES,
-        )?)?;
+        let kernel = device.create_kernel(work::kernel_code()?)?;
         let chain = |_| -> anyhow::Result<_> {
             Ok(Chain {
                 words: device.create_allocation(WORDS * 8)?,
