@@ -206,6 +206,7 @@ impl Kernels {
     }
 
     /// Slots up to the last that is taken.
+    #[cfg(not(loom))]
     pub(super) fn slots(&self) -> u64 {
         self.iter()
             .last()

@@ -38,6 +38,7 @@ mod kernel_code;
 mod kernel_file;
 mod kernel_push;
 mod kernel_spirv;
+#[cfg(not(loom))]
 mod kernels_in_use;
 #[cfg(not(loom))]
 mod long_kernels;
