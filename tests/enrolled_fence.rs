@@ -43,6 +43,15 @@ struct World {
     program: Program,
 }
 
+/// The enrolled fence lives until the last submission with what it recorded has ended.
+impl Drop for World {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.program.wait_idle();
+        }
+    }
+}
+
 impl World {
     fn new() -> Self {
         let program = Program::new();

@@ -315,6 +315,16 @@ impl Program {
     }
 }
 
+impl Program {
+    /// Waits until all that was submitted to the queue has ended.
+    pub(crate) fn wait_idle(&self) {
+        let _turn = self.lock.lock().unwrap();
+        if let Some(handles) = &self.handles {
+            unsafe { handles.device.queue_wait_idle(self.queue).unwrap() };
+        }
+    }
+}
+
 impl Drop for Program {
     fn drop(&mut self) {
         if std::thread::panicking() {
