@@ -18,7 +18,7 @@ const QUICK: u32 = 60;
 const EXAMPLES: &str = "\
 Examples:
   nfence compare                              everything, on the best device
-  nfence compare --quick                      the same with fewer batches, some ten seconds
+  nfence compare --quick                      the same with fewer batches, about a minute
   nfence compare --scenario handoff           one scenario
   nfence compare --scenario work --form '64 chains'  some rows of one
   nfence compare --device llvmpipe            on the device with that in its name or driver
@@ -50,7 +50,7 @@ pub(super) struct Compare {
     #[arg(long)]
     force_local: bool,
 
-    /// Fewer batches: some ten seconds on two cores
+    /// Fewer batches: about a minute on two cores
     #[arg(long)]
     quick: bool,
 
