@@ -165,7 +165,7 @@ impl<'a> Leader<'a> {
     }
 
     /// Publishes what the lanes raised; then adopts, which may raise in turn. True if anything was.
-    fn publish_and_adopt(&mut self, is_first: bool) -> Checked<bool> {
+    pub(super) fn publish_and_adopt(&mut self, is_first: bool) -> Checked<bool> {
         let (g, s) = (self.g, self.s);
         let published = self.record_write;
         let mut lost = false;
