@@ -42,11 +42,16 @@ layout(push_constant, scalar) uniform Slice {
     uint64_t control_va;
     uint64_t slot; // slot of arguments, run list and result
     uint64_t dispatch_va; // the dispatch block, where dispatches are made
-    uint64_t round; // of the slice, from 0; in the last nothing is released
+    uint64_t round; // of the slice, from 0
+    uint64_t rounds; // the last, in which nothing is released
+    uint64_t depth; // times that kernels run between two rounds
     uint64_t version; // of the kernels that the slice has
     uint64_t kernels; // places of kernels in the block
     uint64_t in_slice; // by place: whether the slice has it
 } push;
+
+// The engine itself, and not the last workgroup of a kernel that does its step (include/self_scheduling.glsl).
+const bool EPILOGUE = false;
 
 #include "abi/word.glsl"
 #include "abi/packet.glsl"
@@ -62,13 +67,18 @@ layout(push_constant, scalar) uniform Slice {
 #include "abi/engine_control.glsl"
 #include "abi/engine_report.glsl"
 #include "engine/lane.glsl"
+#include "engine/shared.glsl"
+#include "engine/table.glsl"
 #include "engine/clock.glsl"
 #include "engine/resolve.glsl"
 #include "engine/switch.glsl"
+#include "engine/choice.glsl"
 #include "engine/step.glsl"
+#include "engine/allocation.glsl"
 #include "engine/transfer.glsl"
 #include "engine/stall.glsl"
 #include "engine/raise.glsl"
+#include "engine/dispatch_packet.glsl"
 #include "engine/kernel_signal.glsl"
 #include "engine/dispatch.glsl"
 #include "engine/adopt.glsl"

@@ -8,7 +8,7 @@
 #extension GL_EXT_scalar_block_layout : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 
-layout(local_size_x = 32) in;
+layout(local_size_x = 8) in;
 
 layout(push_constant, scalar) uniform Push {
     uint64_t parameters;

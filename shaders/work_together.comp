@@ -2,7 +2,7 @@
 
 #version 460
 #extension GL_GOOGLE_include_directive : require
-layout(local_size_x = 32) in;
+layout(local_size_x = 8) in;
 
 #include "include/native_fence.glsl"
 #include "work/passes.glsl"

@@ -30,6 +30,7 @@ const uint64_t SLICE_ARGS_BYTES = 64ul;
 const uint64_t SLICE_RESULT_BYTES = 64ul;
 const uint64_t STANDS_AT_TRANSFER = 1ul;
 const uint64_t STANDS_AT_DISPATCH = 2ul;
+const uint64_t SCHEDULES_ITSELF = 4ul; // not where it stands: a table's kernel was one that schedules itself
 
 const uint64_t DELIVERY_EVENT = 0ul;
 const uint64_t DELIVERY_POLLED = 1ul;

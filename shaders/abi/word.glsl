@@ -10,11 +10,18 @@
 #ifndef NF_ABI_WORD
 #define NF_ABI_WORD
 
+// Whether what follows orders anything. Only the epilogue of a kernel may say no, of a device on which nothing has to be
+// done for it (engine/epilogue.glsl).
+#ifndef NF_HAS_ORDERS
+const bool ORDERS = true;
+#endif
+
 // Reads a word; orders nothing.
 #define PEEK(word) atomicLoad(word, gl_ScopeDevice, 0, gl_SemanticsRelaxed)
 
 // Reads a word; all that its writer stored before it published the word is visible afterwards.
-#define OBSERVE(word) \
+#define OBSERVE(word) (ORDERS ? OBSERVE_ALWAYS(word) : PEEK(word))
+#define OBSERVE_ALWAYS(word) \
     atomicLoad(word, gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsAcquire)
 
 // Stores a word; orders nothing.
@@ -22,10 +29,22 @@
 
 // Stores a word; all that this lane stored before is visible to whoever observes it.
 #define PUBLISH(word, content) \
+    if (ORDERS) { \
+        PUBLISH_ALWAYS(word, content); \
+    } else { \
+        PUT(word, content); \
+    }
+#define PUBLISH_ALWAYS(word, content) \
     atomicStore(word, content, gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsRelease)
 
 // Adds to a word that several write, and gives what stood there; orders nothing.
 #define ADD(word, more) atomicAdd(word, more, gl_ScopeDevice, 0, gl_SemanticsRelaxed)
+
+// Takes one from a word that several count down, and gives what stood there: all that those before stored before they
+// did is visible afterwards, and what this lane stored before to those that follow.
+#define COUNT_DOWN(word) \
+    (ORDERS ? atomicAdd(word, ~0ul, gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsAcquireRelease) \
+            : ADD(word, ~0ul))
 
 // A word by itself, in an array or at an address that a structure holds.
 layout(buffer_reference, scalar, buffer_reference_align = 8) buffer Word {

@@ -13,7 +13,7 @@
 // was room for all.
 void raise_for_kernel(uint64_t fence_entry, uint64_t value, uint64_t hw_queue, uint64_t log_number) {
     PUT(FenceEntry(fence_entry).shadow, ~0ul);
-    DispatchRound round = DispatchRound(push.dispatch_va);
+    DispatchRound round = DispatchRound(g_dispatch_va);
     uint64_t ordinal = ADD(round.raised, 1ul) & 0xfffffffful;
     uint64_t index = PEEK(EngineReport(g_report_va).record_write) + ordinal;
     if (index - OBSERVE(g_control.record_read) < RECORD_RING_CAPACITY) {
@@ -51,6 +51,6 @@ void finish_signals(DispatchJob job, QueueState state) {
             l_backward += uint(handle >> 32);
         }
         PUT(state.signal_log_index, index);
-        ADD(DispatchRound(push.dispatch_va).logged, uint64_t(signals));
+        ADD(DispatchRound(g_dispatch_va).logged, uint64_t(signals));
     }
 }

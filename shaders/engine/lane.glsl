@@ -5,48 +5,6 @@
 
 const uint NO_QUEUE = ~0u;
 
-// Room in the run list of the slice, and where each queue is looked at while it is not in registers:
-// it can go on when the word at look_va is at least look_value.
-shared uint64_t s_look_va[MAX_HW_QUEUES];
-shared uint64_t s_look_value[MAX_HW_QUEUES];
-
-// Votes and records of one iteration; who writes them when stands in slice.glsl.
-shared uint s_backward;      // signals below the value before, in the slice
-shared uint s_end;           // REASON_* once the slice is to end
-shared uint s_progress;      // rounds of the lane that took most, of those that stepped; 0: none did
-shared uint s_raised;        // records that lanes stored in this iteration
-shared uint s_record_room;   // 1 if the record ring has room for one record of every lane
-shared uint64_t s_record_base; // running index of the first of them
-
-// Transfers, see transfer.glsl.
-shared uint s_claim[2];
-shared uint s_job_words;
-shared uint s_job_shares; // lanes that have done theirs
-shared uint64_t s_job_to;
-shared uint64_t s_job_from; // 0: every word becomes the value
-shared uint64_t s_job_value;
-
-// The lane that is in a stall, see stall.glsl.
-shared uint s_staller;
-
-// The table of this round, see dispatch.glsl. Lanes change it in the execution, by atomics; after a meeting it stands.
-shared uint s_table;       // 0: it has no process yet; else the ordinal + 1 of a queue of it, and TABLE_IS_FULL
-shared uint s_jobs;        // places of it that were taken, some for nothing
-shared uint s_ready;       // jobs that came to something
-shared uint s_first;       // the first of these
-shared uint s_most;        // jobs that it may have, by the kernels that it has
-shared uint s_waits;       // 1: a queue stands at a dispatch that this round does not release
-shared uint s_more;        // 1: a lane can do more, in this iteration
-shared uint s_alone;       // the kernel + 1 of the job that is alone
-shared uint s_alone_x;
-shared uint s_alone_y;
-shared uint s_alone_z;
-// Turns, where jobs keep out others: the least distance, in the run list, from the queue whose turn it was, or else that
-// came first, to one that was kept out, which comes first in the next round.
-shared uint s_refused;
-shared uint s_favours;
-shared uint s_together[MAX_KERNELS]; // of its jobs: workgroups, and TOGETHER_JOB for each
-
 // The engine.
 EngineControl g_control;
 uint64_t g_control_va;
@@ -56,6 +14,9 @@ uint g_queue_count;
 bool g_clock_is_short;
 uint g_iterations; // executions of the slice so far; every lane counts them
 uint g_turn; // the lane that comes first of those which claim; the same in all
+uint64_t g_dispatch_va; // the dispatch block
+uint64_t g_version;     // of the kernels that the slice has
+uint64_t g_in_slice;    // by place: whether the slice has it
 
 // The lane.
 uint l_places;     // queues of this lane
@@ -66,6 +27,8 @@ bool l_stepped;    // the lane took a step in this iteration
 uint l_rounds;     // whole rounds that it has had in this iteration, before the one it left in
 uint l_favours;    // its queue whose turn it is to dispatch first, as its ordinal + 1; 0: none is
 bool l_holding;    // it can do no more in this iteration
+bool l_stored;     // it has stored a CurrentValue
+bool l_for_engine; // in an epilogue: what the queue stands at is the engine's to do
 uint l_fruitless;  // looks in a row that found nothing
 uint l_backward;   // signals below the value before, in this iteration
 
@@ -128,8 +91,9 @@ uint64_t c_progress_shadow;
 // The transfer whose part the lane prepared.
 uint64_t t_bytes;
 
-// Whether the slice has the kernel of the dispatch that the lane prepared.
+// Whether the slice has the kernel of the dispatch that the lane prepared; see dispatch_packet.glsl.
 bool d_is_here;
+uint64_t d_slice; // the number of the slice
 
 // What the lane raised in this iteration: at most RAISES, then it holds.
 const uint RAISES = 2u;

@@ -13,10 +13,7 @@ const uint ADOPTIONS = 32u;
 // What lane 0 remembers between control parts.
 uint64_t k_record_write;
 uint64_t k_record_read;
-uint64_t k_mailbox_read;
 uint64_t k_rescan;       // fence slot at which a rescan stands
-uint64_t k_rescan_end;   // 0: none under way
-uint64_t k_rescan_seen;
 uint64_t k_collapsed;
 uint64_t k_backward;
 uint64_t k_last_step;    // ticks of the last step of any lane
@@ -34,10 +31,7 @@ bool k_kept_back;        // the slice before had a table ready that it did not r
 bool k_interrupts;       // which ends the slice
 uint k_most_places;      // queues of the lane that has most
 uint k_fixed_passes;     // of an iteration, besides its rounds and adoptions
-uint64_t k_began;
-uint64_t k_request;
 uint64_t k_pass_budget;
-uint64_t k_time_budget;
 
 bool record_ring_has(uint64_t records) {
     if (k_record_write + records - k_record_read > RECORD_RING_CAPACITY) {
@@ -50,7 +44,7 @@ bool record_ring_has(uint64_t records) {
 // In the first control part of a round: takes what signals of kernels raised before the lanes met. True if any did; one
 // that had no room takes all with it.
 bool take_what_kernels_raised(inout bool lost) {
-    DispatchRound round = DispatchRound(push.dispatch_va);
+    DispatchRound round = DispatchRound(g_dispatch_va);
     uint64_t raised = PEEK(round.raised);
     k_passes += uint(PEEK(round.logged));
     lost = (raised >> 32) != 0ul;
@@ -206,7 +200,12 @@ void go_on_counting() {
     k_answers = uint(PEEK(result.answers));
     uint64_t done = PEEK(result.done);
     k_parts = uint(done);
-    k_dispatches = uint(done >> 32);
+    // With those that epilogues have made since, but for a table that is given up.
+    DispatchRound round = DispatchRound(g_dispatch_va);
+    bool scheduled = PEEK(round.scheduling) != SCHEDULING_NONE;
+    k_dispatches = uint(done >> 32) + (scheduled ? uint(PEEK(round.scheduled)) : 0u)
+                   - (has_run(round) ? 0u : PEEK(round.ready));
+    k_schedules_itself = (PEEK(result.stands_at) & SCHEDULES_ITSELF) != 0ul;
     k_began = PEEK(result.begin_ticks);
 }
 
@@ -215,6 +214,9 @@ void run_slice() {
     bool leads = lane == 0u;
     g_control_va = push.control_va;
     g_control = EngineControl(g_control_va);
+    g_dispatch_va = push.dispatch_va;
+    g_version = push.version;
+    g_in_slice = push.in_slice;
     g_report_va = PEEK(g_control.report_va);
     g_clock_is_short = PEEK(g_control.clock_bits) == 32ul;
     EngineReport report = EngineReport(g_report_va);
@@ -234,7 +236,7 @@ void run_slice() {
              ? (g_queue_count - lane + gl_WorkGroupSize.x - 1u) / gl_WorkGroupSize.x : 0u;
     uint most_places = (g_queue_count + gl_WorkGroupSize.x - 1u) / gl_WorkGroupSize.x;
     l_favours = 0u;
-    uint64_t favoured_va = DISPATCHES ? PEEK(DispatchRound(push.dispatch_va).favours_va) : 0ul;
+    uint64_t favoured_va = DISPATCHES ? PEEK(DispatchRound(g_dispatch_va).favours_va) : 0ul;
     for (uint place = 0u; place < l_places; ++place) {
         uint ordinal = ordinal_of(place);
         if (DISPATCHES && push.round != 0ul) {
@@ -272,7 +274,7 @@ void run_slice() {
         loads = begin_with_favoured() || loads;
     }
     if (loads) {
-        load_queue(l_cursor);
+        load_queue(ordinal_of(l_cursor));
     }
     g_iterations = 0u;
     uint64_t round = DISPATCHES ? push.round : 0ul;
@@ -292,13 +294,14 @@ void run_slice() {
         k_answers = 0u;
         k_parts = 0u;
         k_dispatches = 0u;
+        k_schedules_itself = false;
         k_held_back = 0u;
         k_before_passes = 0ul;
         k_before_iterations = 0ul;
         k_passes = most_places + (DISPATCHES ? ROUND_PASSES : 0u);
         k_raised = DISPATCHES && push.round != 0ul
-                   && PEEK(DispatchRound(push.dispatch_va).interrupts) != 0ul;
-        k_kept_back = DISPATCHES && PEEK(DispatchRound(push.dispatch_va).kept_back) != 0ul;
+                   && PEEK(DispatchRound(g_dispatch_va).interrupts) != 0ul;
+        k_kept_back = DISPATCHES && PEEK(DispatchRound(g_dispatch_va).kept_back) != 0ul;
         k_most_places = most_places;
         // The slice's own, the choice of a queue, the records, the entry of the adoptions.
         k_fixed_passes = 1u + (DISPATCHES ? 2u : 1u) * most_places + RAISES + 1u + (STALLS ? 1u : 0u);
@@ -378,7 +381,7 @@ void run_slice() {
 
     save_queue();
     if (DISPATCHES) {
-        end_round(reason, leads && k_raised);
+        end_round(reason, leads && k_raised, leads && k_raised && k_interrupts);
     }
     if (leads) {
         // A loop that the driver cut left records unpublished: the next slice's control part
@@ -396,7 +399,8 @@ void run_slice() {
         PUT(result.answers, uint64_t(k_answers));
         PUT(result.done, uint64_t(k_parts) | uint64_t(k_dispatches) << 32);
         PUT(result.stands_at, (claim_made() != NO_CLAIM ? STANDS_AT_TRANSFER : 0ul)
-                              | (s_ready != 0u || s_waits != 0u ? STANDS_AT_DISPATCH : 0ul));
+                              | (s_ready != 0u || s_waits != 0u ? STANDS_AT_DISPATCH : 0ul)
+                              | (k_schedules_itself ? SCHEDULES_ITSELF : 0ul));
         PUT(report.last_reason, uint64_t(reason));
         PUBLISH(result.reason, uint64_t(reason));
     }

@@ -9,6 +9,9 @@
 // shadow. The shadow is stored by the adopting lane between two meetings of all lanes, and read
 // by this one after the second of them: either this signal compares with the new one, or the
 // adoption reads this signal's CurrentValue (NF-07).
+//
+// In an epilogue (epilogue.glsl) there is no adoption beside it, so what is compared before a signal stores is what would
+// be compared after: what raises, stores backwards or faults is left to the engine, and nothing of it is done.
 
 // Notes that the lane must raise; with RAISES notes it holds.
 void note_raise(bool faults, uint64_t fence_entry, uint64_t value, uint64_t log_number) {
@@ -149,12 +152,30 @@ void log_packet(Request r, uint64_t ticks) {
 void store_value(Request r, uint64_t seen) {
     PUBLISH(Word(r.cv).value, p_value);
     l_backward += seen > p_value ? 1u : 0u;
+    l_stored = true;
+}
+
+uint64_t shadow_of(Request r) {
+    return r.is_progress ? c_progress_shadow : c_signal_shadow;
+}
+
+// In an epilogue: whether it is the engine's to do.
+bool is_for_engine(Request r, bool stores_now, uint64_t seen) {
+    return EPILOGUE && (r.fault != FAULT_NONE || (stores_now && (p_value > shadow_of(r) || seen > p_value)));
+}
+
+void leave_to_engine() {
+    l_for_engine = true;
+    l_holding = true;
+    q_status = STATUS_READY;
 }
 
 // Compares with the shadow, after the log: the conditional interrupt.
 void compare_with_shadow(Request r) {
-    order_log_before_comparison();
-    if (p_value > (r.is_progress ? c_progress_shadow : c_signal_shadow)) {
+    if (ORDERS) {
+        order_log_before_comparison();
+    }
+    if (p_value > shadow_of(r)) {
         note_raise(false, r.is_progress ? c_progress_entry : c_signal_entry, p_value,
                    p_log_number);
         // Unanswered from here on: the lane raises it no more (NF-05).
@@ -205,6 +226,10 @@ bool step_head(out uint64_t ticks) {
     bool waits_on = r.is_wait && !always_signaled && seen < p_value;
     bool takes = have && goes && !waits_on;
     bool stores_now = takes && r.stores && !always_signaled;
+    if (is_for_engine(r, stores_now, seen)) {
+        leave_to_engine();
+        return false;
+    }
     if (waits_on && goes && q_observed == 0ul) {
         q_observed = ticks;
         if (VERBOSE && q_queued_log_va != 0ul) {
@@ -244,10 +269,15 @@ void step_signal(uint64_t ticks) {
         Request r = request_at_head();
         bool always_signaled = (r.access & ACCESS_ALWAYS_SIGNALED) != 0u;
         if (r.stores && r.known && r.fault == FAULT_NONE && !always_signaled) {
-            store_value(r, OBSERVE(Word(r.cv).value));
-            log_packet(r, ticks);
-            compare_with_shadow(r);
-            leave_head(r.is_progress);
+            uint64_t seen = OBSERVE(Word(r.cv).value);
+            if (is_for_engine(r, true, seen)) {
+                leave_to_engine();
+            } else {
+                store_value(r, seen);
+                log_packet(r, ticks);
+                compare_with_shadow(r);
+                leave_head(r.is_progress);
+            }
         }
     }
 }

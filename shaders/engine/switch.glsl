@@ -3,13 +3,12 @@
 // A save goes to the older of the two copies and its sequence word is published last, so a torn
 // save is never taken for the state.
 
-uint ordinal_of(uint place) {
-    return place * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
+QueueLook look_at(uint ordinal) {
+    return QueueLook(g_dispatch_va + DISPATCH_LOOKS + uint64_t(ordinal) * QUEUE_LOOK_BYTES);
 }
 
-QueueLook look_at(uint ordinal) {
-    return QueueLook(push.dispatch_va + DISPATCH_LOOKS + uint64_t(ordinal) * QUEUE_LOOK_BYTES);
-}
+// Where the queue in registers will be looked at by who runs now.
+void remember_look(uint64_t va, uint64_t value);
 
 void save_queue() {
     if (q_ordinal != NO_QUEUE) {
@@ -41,9 +40,7 @@ void save_queue() {
         PUT(state.head_control, p_fetched ? p_control : 0ul);
         PUT(state.head_value, p_fetched ? p_value : 0ul);
         PUBLISH(state.sequence, q_sequence);
-        // Of one that stands nothing more comes in this round: a word of the OS's that is never so great.
-        s_look_va[q_ordinal] = q_stands ? q_descriptor_va : look_va;
-        s_look_value[q_ordinal] = q_stands ? ~0ul : look_value;
+        remember_look(look_va, look_value);
         if (DISPATCHES) {
             // By the next round, in which it may be done.
             QueueLook look = look_at(q_ordinal);
@@ -53,8 +50,8 @@ void save_queue() {
     }
 }
 
-void load_queue(uint place) {
-    q_ordinal = ordinal_of(place);
+void load_queue(uint ordinal) {
+    q_ordinal = ordinal;
     uint64_t at = PEEK(Word(g_run_list_va + uint64_t(q_ordinal) * 8ul).value);
     QueueDescriptor descriptor = QueueDescriptor(at);
     q_descriptor_va = at;
@@ -113,45 +110,4 @@ void load_queue(uint place) {
     c_signal_handle = 0u;
     q_stands = false;
     l_quantum = 0u;
-}
-
-// The lane's next queue, besides the one in registers, that can go on.
-bool find_other(out uint place) {
-    place = l_cursor;
-    uint others = q_ordinal != NO_QUEUE ? l_places - 1u : l_places;
-    for (uint i = 0u; i < others; ++i) {
-        place = place + 1u < l_places ? place + 1u : 0u;
-        uint ordinal = ordinal_of(place);
-        if (OBSERVE(Word(s_look_va[ordinal]).value) >= s_look_value[ordinal]) {
-            return true;
-        }
-    }
-    return false;
-}
-
-// At the end of an execution: tells whether the lane can do more, beside what stands at dispatches.
-void tell_of_more() {
-    bool more = q_ordinal != NO_QUEUE && q_status == STATUS_READY && !q_stands;
-    uint place;
-    if (l_places > 1u && !more) {
-        more = find_other(place);
-    }
-    if (more) {
-        s_more = 1u;
-    }
-}
-
-// Chooses the queue that runs in this iteration: the one in registers while it can go on and has
-// not had its quantum, else the lane's next one that can.
-void choose_queue() {
-    bool stays = q_ordinal != NO_QUEUE && q_status == STATUS_READY && !q_stands && l_quantum < QUANTUM;
-    l_quantum += 1u;
-    if (MANY_QUEUES && l_places > 1u && !stays) {
-        uint place;
-        if (find_other(place)) {
-            save_queue();
-            load_queue(place);
-            l_cursor = place;
-        }
-    }
 }

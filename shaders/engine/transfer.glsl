@@ -27,28 +27,6 @@ const uint NO_CLAIM = ~0u;
 const uint WORDS_OF_A_PASS = 8u;
 const uint PASSES_OF_A_PART = 64u;
 
-// An allocation that a handle names.
-struct Extent {
-    uint64_t va;
-    uint64_t bytes;
-    uint fault;
-};
-
-Extent resolve_allocation(uint64_t word) {
-    uint handle = uint(word);
-    NamedObject named = look_up(handle);
-    uint fault = (word >> 32) != 0ul
-        ? FAULT_HANDLE
-        : handle_fault(handle >> HANDLE_SLOT_BITS, named.meta, ACCESS_ALLOCATION);
-    return Extent(named.va, named.detail, fault);
-}
-
-// Whether the bytes are words of the extent.
-bool lie_in(uint64_t offset, uint64_t bytes, Extent extent) {
-    return ((offset | bytes) & 7ul) == 0ul && offset <= extent.bytes
-           && bytes <= extent.bytes - offset;
-}
-
 // Checks the transfer at the head, and writes the job of its next part; none if it is refused.
 void write_job() {
     uint opcode = uint(p_control) & 0xffu;

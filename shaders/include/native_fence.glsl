@@ -150,7 +150,7 @@ NfFence nf_fence(NfJob job, uint64_t word) {
 uint64_t nf_current_value(NfFence fence) {
     uint64_t value = 0ul;
     if (fence.result == NF_DONE) {
-        value = OBSERVE(Word(fence.value_va).value);
+        value = OBSERVE_ALWAYS(Word(fence.value_va).value);
         make_visible();
     }
     return value;
@@ -173,7 +173,7 @@ uint nf_wait(NfFence fence, uint64_t value, uint passes) {
     }
     bool reached = (fence.access & ACCESS_ALWAYS_SIGNALED) != 0u;
     for (uint i = 0u; i < passes && !reached; ++i) {
-        reached = OBSERVE(Word(fence.value_va).value) >= value;
+        reached = OBSERVE_ALWAYS(Word(fence.value_va).value) >= value;
     }
     make_visible();
     return reached ? NF_DONE : NF_NOT_REACHED;
@@ -209,7 +209,7 @@ uint nf_signal(NfJob job, NfFence fence, uint64_t value) {
     if (stores) {
         make_available();
         is_backward = PEEK(Word(fence.value_va).value) > value;
-        PUBLISH(Word(fence.value_va).value, value);
+        PUBLISH_ALWAYS(Word(fence.value_va).value, value);
     }
     // For the engine, which does the rest (engine/kernel_signal.glsl).
     KernelSignal signal = KernelSignal(job.va + DISPATCH_JOB_SIGNALS + place * KERNEL_SIGNAL_BYTES);

@@ -34,8 +34,12 @@ impl Dispatch {
     /// What a saved state has in [`QueueState::transferred`](super::QueueState::transferred) once the dispatch
     /// at the head was released. No transfer is so long.
     pub const RELEASED: u64 = u64::MAX;
-    /// Rounds of a slice: dispatches that it can make one after another.
+    /// Rounds of a slice: tables of dispatches that it can make one after another.
     pub const ROUNDS: u64 = 16;
+    /// The same of a slice for kernels that schedule themselves.
+    pub const LONG_ROUNDS: u64 = 8;
+    /// How often kernels run between two rounds of such a slice.
+    pub const DEPTH: u64 = 8;
 
     /// The packet without counts and parameters.
     const fn packet(kernel: LocalHandle) -> Packet {
@@ -94,9 +98,9 @@ impl Dispatch {
     /// [`HandleEntry::detail`](super::HandleEntry::detail) of a kernel.
     #[must_use]
     pub const fn kernel_detail(kernel: KernelDetail) -> u64 {
-        let finds_job = if kernel.finds_job { Self::FINDS_JOB } else { 0 };
         kernel.slot as u64
-            | finds_job
+            | kernel.schedules_itself as u64 * Self::SCHEDULES_ITSELF
+            | kernel.finds_job as u64 * Self::FINDS_JOB
             | (kernel.parameter_bytes as u64) << Self::BYTES_SHIFT
             | kernel.version << Self::VERSION_SHIFT
     }
@@ -106,6 +110,7 @@ impl Dispatch {
     pub const fn kernel(detail: u64) -> KernelDetail {
         KernelDetail {
             slot: (detail & Self::SLOT_MASK) as u32,
+            schedules_itself: detail & Self::SCHEDULES_ITSELF != 0,
             finds_job: detail & Self::FINDS_JOB != 0,
             parameter_bytes: (detail >> Self::BYTES_SHIFT & Self::BYTES_MASK) as u32,
             version: detail >> Self::VERSION_SHIFT,
@@ -113,7 +118,9 @@ impl Dispatch {
     }
 
     /// Of a kernel's detail: its slot.
-    pub const SLOT_MASK: u64 = 0x7f;
+    pub const SLOT_MASK: u64 = 0x3f;
+    /// Of a kernel's detail: it schedules itself.
+    pub const SCHEDULES_ITSELF: u64 = 0x40;
     /// Of a kernel's detail: it finds its job itself.
     pub const FINDS_JOB: u64 = 0x80;
     /// Of a kernel's detail: where the bytes of its parameters begin.
@@ -129,6 +136,8 @@ impl Dispatch {
 pub struct KernelDetail {
     /// Where the engine has it.
     pub slot: u32,
+    /// The last of its workgroups does the engine's step.
+    pub schedules_itself: bool,
     /// Its workgroups ask which packet they are of: those of several can run together.
     pub finds_job: bool,
     /// Bytes of parameters that it takes.
@@ -138,12 +147,13 @@ pub struct KernelDetail {
     pub version: u64,
 }
 
-/// What a round leaves to the next; its first words are operands of the indirect dispatch of the engine itself. Writer:
-/// the engine.
+/// What a round leaves to the next; its first words are operands of the indirect dispatch of the engine itself. Writers:
+/// the engine; and the last workgroup of a table whose kernel schedules itself, while the engine does not run.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub struct DispatchRound {
-    /// The engine's workgroups: 1, or 0 once the slice has ended.
+    /// The engine's workgroups in a round that is not the last: 1; 0 once the slice has ended, or while kernels go on
+    /// without the engine.
     pub x: u32,
     /// 1.
     pub y: u32,
@@ -165,10 +175,54 @@ pub struct DispatchRound {
     pub raised: u64,
     /// Signals of kernels that the round has logged.
     pub logged: u64,
-    reserved: u64,
+    /// What the last workgroup of the table does: one of [`Scheduling`].
+    pub scheduling: u64,
+    /// The engine's workgroups in the slice's last round: 1, or 0 once the slice has ended.
+    pub last_x: u32,
+    /// 1.
+    pub last_y: u32,
+    /// 1.
+    pub last_z: u32,
+    /// How many tables have run since the engine's place in the command buffer, which tells the record that the kernel of
+    /// this one runs by.
+    pub turn: u32,
+    /// Workgroups of the table that have not ended.
+    pub left: u64,
+    /// 1: all of them have.
+    pub ran: u64,
+    /// The table's one kernel, where it schedules itself.
+    pub kernel: u32,
+    /// Its jobs that came to something.
+    pub ready: u32,
+    /// Dispatches that kernels have put into tables since the engine's last round.
+    pub scheduled: u64,
+    /// Of the engine, as its last round knew it, like all that follows: its control block.
+    pub control_va: u64,
+    /// Its run list.
+    pub run_list_va: u64,
+    /// Queues of that.
+    pub queue_count: u64,
+    /// The handle table of the table's process.
+    pub handle_directory_va: u64,
+    /// Version of the kernels that the slice has.
+    pub version: u64,
+    /// Which it has.
+    pub in_slice: u64,
+    /// The slice's number.
+    pub slice: u64,
+    /// Its time, in ticks.
+    pub time_budget: u64,
+    /// When it is over.
+    pub deadline: u64,
+    /// The request that has been answered.
+    pub request: u64,
+    /// Posts that were taken.
+    pub mailbox_read: u64,
+    /// The rescan that was made.
+    pub rescan_seen: u64,
 }
 
-offsets!(DispatchRound, size 80, {
+offsets!(DispatchRound, size 224, {
     X = x @ 0,
     Y = y @ 4,
     Z = z @ 8,
@@ -180,9 +234,44 @@ offsets!(DispatchRound, size 80, {
     INTERRUPTS = interrupts @ 48,
     RAISED = raised @ 56,
     LOGGED = logged @ 64,
+    SCHEDULING = scheduling @ 72,
+    LAST_X = last_x @ 80,
+    LAST_Y = last_y @ 84,
+    LAST_Z = last_z @ 88,
+    TURN = turn @ 92,
+    LEFT = left @ 96,
+    RAN = ran @ 104,
+    KERNEL = kernel @ 112,
+    READY = ready @ 116,
+    SCHEDULED = scheduled @ 120,
+    CONTROL_VA = control_va @ 128,
+    RUN_LIST_VA = run_list_va @ 136,
+    QUEUE_COUNT = queue_count @ 144,
+    HANDLE_DIRECTORY_VA = handle_directory_va @ 152,
+    VERSION = version @ 160,
+    IN_SLICE = in_slice @ 168,
+    SLICE = slice @ 176,
+    TIME_BUDGET = time_budget @ 184,
+    DEADLINE = deadline @ 192,
+    REQUEST = request @ 200,
+    MAILBOX_READ = mailbox_read @ 208,
+    RESCAN_SEEN = rescan_seen @ 216,
 });
 
-/// Operand of an indirect dispatch of a kernel. Writer: the engine.
+/// What the last workgroup of a table does ([`DispatchRound::scheduling`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub enum Scheduling {
+    /// Nothing.
+    None = 0,
+    /// The engine's step for the queues that go on, and the next table.
+    On = 1,
+    /// It marks its jobs as done, and the engine goes on.
+    Ends = 2,
+}
+
+/// Operand of an indirect dispatch of a kernel. It has three, for tables that follow each other without the engine. Writers:
+/// as [`DispatchRound`]'s.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub struct DispatchRecord {
@@ -192,7 +281,7 @@ pub struct DispatchRecord {
     pub y: u32,
     /// Workgroups in z.
     pub z: u32,
-    /// Jobs of the kernel's list.
+    /// Jobs of the kernel's list; in the first of the three.
     pub jobs: u32,
 }
 
@@ -268,7 +357,8 @@ pub struct DispatchJob {
     pub signals: u64,
     /// The kernel's slot.
     pub kernel: u32,
-    reserved: u32,
+    /// Which job of the block it is.
+    pub place: u32,
 }
 
 offsets!(DispatchJob, size 64, {
@@ -282,6 +372,7 @@ offsets!(DispatchJob, size 64, {
     TICKS = ticks @ 40,
     SIGNALS = signals @ 48,
     KERNEL = kernel @ 56,
+    PLACE = place @ 60,
 });
 
 /// A signal that an invocation of a job has stored; the engine logs it and compares when the kernel has ended. Writer:
@@ -329,10 +420,14 @@ pub struct DispatchBlock;
 impl DispatchBlock {
     /// What a round leaves to the next: a [`DispatchRound`].
     pub const NEXT_ROUND: u64 = 0;
-    /// Of the first kernel: its [`DispatchRecord`] and, behind it, its [`KernelUse`] and its list of [`KernelJob`]s.
+    /// The engine's workgroups in a slice's last round.
+    pub const LAST_ROUND: u64 = Self::NEXT_ROUND + DispatchRound::LAST_X;
+    /// Of the first kernel: its [`DispatchRecord`]s and, behind them, its [`KernelUse`] and its list of [`KernelJob`]s.
     pub const KERNELS: u64 = DispatchRound::BYTES;
+    /// Of a kernel: how many records it has.
+    pub const RECORDS: u64 = 3;
     /// Of a kernel: its [`KernelUse`].
-    pub const KERNEL_USE: u64 = DispatchRecord::BYTES;
+    pub const KERNEL_USE: u64 = Self::RECORDS * DispatchRecord::BYTES;
     /// Of a kernel: the first of its [`KernelJob`]s.
     pub const KERNEL_JOBS: u64 = Self::KERNEL_USE + KernelUse::BYTES;
     /// Bytes of a kernel.
@@ -350,7 +445,15 @@ impl DispatchBlock {
     /// Bytes of the whole block.
     pub const BYTES: u64 = Self::LOOKS + MAX_HW_QUEUES * QueueLook::BYTES;
 
-    /// The record of a kernel.
+    /// By which record of its own a kernel runs, when its turn has come so often since the engine's. Its first is read once
+    /// between two turns of the engine, the others by turns.
+    #[must_use]
+    pub const fn record(slot: u64, turn: u64) -> u64 {
+        let record = if turn == 0 { 0 } else { 2 - turn % 2 };
+        Self::kernel(slot) + record * DispatchRecord::BYTES
+    }
+
+    /// The first record of a kernel.
     #[must_use]
     pub const fn kernel(slot: u64) -> u64 {
         Self::KERNELS + slot * Self::KERNEL_BYTES

@@ -31,7 +31,7 @@ pub mod wddm;
 
 pub use dispatch::{
     Dispatch, DispatchBlock, DispatchJob, DispatchRecord, DispatchRound, KernelDetail, KernelJob,
-    KernelSignal, KernelUse, MAX_JOBS, MAX_KERNELS, MOST_KERNEL_SIGNALS, QueueLook,
+    KernelSignal, KernelUse, MAX_JOBS, MAX_KERNELS, MOST_KERNEL_SIGNALS, QueueLook, Scheduling,
 };
 pub use doorbell::{Doorbell, DoorbellStatus};
 pub use engine_control::EngineControl;

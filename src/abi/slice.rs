@@ -112,7 +112,8 @@ pub struct SliceResult {
     pub answers: u64,
     /// Low half: parts of transfers that were done. High half: dispatches that were made.
     pub done: u64,
-    /// What queues stood at after the last execution: [`SliceResult::TRANSFER`], [`SliceResult::DISPATCH`].
+    /// What queues stood at after the last execution: [`SliceResult::TRANSFER`], [`SliceResult::DISPATCH`]; and
+    /// [`SliceResult::SCHEDULES_ITSELF`].
     pub stands_at: u64,
 }
 
@@ -132,11 +133,19 @@ impl SliceResult {
     pub const TRANSFER: u64 = 1;
     /// A queue stood at a dispatch.
     pub const DISPATCH: u64 = 2;
+    /// A table's kernel was one that schedules itself.
+    pub const SCHEDULES_ITSELF: u64 = 4;
 
     /// Whether a part of a transfer was done, or is to be.
     #[must_use]
     pub const fn has_transfers(&self) -> bool {
         self.done as u32 != 0 || self.stands_at & Self::TRANSFER != 0
+    }
+
+    /// Whether kernels can go on without the engine.
+    #[must_use]
+    pub const fn schedules_itself(&self) -> bool {
+        self.stands_at & Self::SCHEDULES_ITSELF != 0
     }
 
     /// Whether a dispatch was made, or is to be.

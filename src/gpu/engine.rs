@@ -45,6 +45,10 @@ pub trait AddressSpace {
 
 /// What a slice has to do. An engine may leave out what it has not to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "what a slice can do, one a name"
+)]
 pub struct SliceWork {
     /// Queues of its run list.
     pub queues: u64,
@@ -56,6 +60,9 @@ pub struct SliceWork {
     /// Whether it makes dispatches; without, it ends at the first with
     /// [`SliceReason::Dispatch`](crate::abi::SliceReason).
     pub dispatches: bool,
+    /// Whether its kernels may go on without the engine, where they schedule themselves. Not in one that is verbose, since
+    /// it is the engine that logs waits which it finds unsatisfied.
+    pub schedules_itself: bool,
 }
 
 /// Executes slices, one after another, on whatever it is made of.

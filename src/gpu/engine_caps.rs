@@ -12,6 +12,8 @@ pub struct EngineCaps {
     pub has_64_bit_atomics: bool,
     /// Memory of the engine's own that the CPU reaches.
     pub local_storage: LocalMemory,
+    /// Most invocations of a workgroup whose kernel can schedule itself here: the engine makes the step for others.
+    pub scheduling_lanes: u32,
 }
 
 impl EngineCaps {
@@ -38,6 +40,7 @@ impl EngineCaps {
             ),
             has_64_bit_atomics: self.has_64_bit_atomics && other.has_64_bit_atomics,
             local_storage,
+            scheduling_lanes: self.scheduling_lanes.min(other.scheduling_lanes),
         }
     }
 }
@@ -51,6 +54,7 @@ mod tests {
             addresses: (GpuVa(first), GpuVa(last)),
             has_64_bit_atomics: true,
             local_storage: LocalMemory::SameAsSystem,
+            scheduling_lanes: u32::MAX,
         }
     }
 
@@ -67,11 +71,13 @@ mod tests {
         let lacking = EngineCaps {
             has_64_bit_atomics: false,
             local_storage: LocalMemory::Unreachable,
+            scheduling_lanes: 8,
             ..caps(1, 100)
         };
         let both = caps(10, 200).and(lacking);
         assert_eq!(both.addresses, (GpuVa(10), GpuVa(100)));
         assert!(!both.has_64_bit_atomics);
         assert_eq!(both.local_storage, LocalMemory::Unreachable);
+        assert_eq!(both.scheduling_lanes, 8);
     }
 }

@@ -240,7 +240,8 @@ impl Request {
             Self::Start { slice, work } => {
                 let flags = u64::from(work.transfers)
                     | u64::from(work.verbose) << 1
-                    | u64::from(work.dispatches) << 2;
+                    | u64::from(work.dispatches) << 2
+                    | u64::from(work.schedules_itself) << 3;
                 message(6, &[*slice, work.queues, flags])
             }
             Self::SetKernels { bytes } => message(7, &[*bytes]),
@@ -280,6 +281,7 @@ impl Request {
                     transfers: has(2, 0),
                     verbose: has(2, 1),
                     dispatches: has(2, 2),
+                    schedules_itself: has(2, 3),
                 },
             },
             7 => Self::SetKernels { bytes: value(0) },
@@ -374,6 +376,7 @@ mod tests {
             transfers: true,
             verbose: false,
             dispatches: true,
+            schedules_itself: true,
         };
         let requests = [
             Request::Open(opening),

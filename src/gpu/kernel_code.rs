@@ -1,6 +1,7 @@
 //! Kernel code: what a program registers, and DISPATCH packets run.
 
-use super::{ModelKernel, kernel_spirv};
+use super::ModelKernel;
+use super::kernel_spirv::{self, KernelLibrary};
 use crate::abi::{Dispatch, MAX_KERNELS};
 use crate::sync::Arc;
 use std::fmt::Debug;
@@ -69,7 +70,7 @@ pub enum KernelError {
 #[derive(Clone, Debug)]
 pub struct KernelCode {
     spirv: Arc<[u32]>,
-    finds_job: bool,
+    library: KernelLibrary,
     parameter_bytes: u32,
     model: Option<Arc<dyn ModelKernel>>,
 }
@@ -81,7 +82,7 @@ impl KernelCode {
     /// No SPIR-V of a compute shader without descriptors and with one address for push constants, or parameters that
     /// cannot be.
     pub fn new(spirv: &[u32], parameter_bytes: u32) -> Result<Self, KernelError> {
-        let finds_job = kernel_spirv::check(spirv)?;
+        let library = kernel_spirv::check(spirv)?;
         if u64::from(parameter_bytes) > Dispatch::MOST_PARAMETER_BYTES
             || !parameter_bytes.is_multiple_of(8)
         {
@@ -89,7 +90,7 @@ impl KernelCode {
         }
         Ok(Self {
             spirv: spirv.into(),
-            finds_job,
+            library,
             parameter_bytes,
             model: None,
         })
@@ -127,7 +128,22 @@ impl KernelCode {
     /// they are of, so those of several packets run together.
     #[must_use]
     pub fn finds_job(&self) -> bool {
-        self.finds_job
+        self.library.finds_job
+    }
+
+    /// Whether it was compiled with `include/self_scheduling.glsl`: the last of its workgroups does the engine's step, so
+    /// packets that follow each other need no round of the engine between them.
+    ///
+    /// On a driver that ends loops silently, as lavapipe up to 22, which confuses those of the subgroups of a workgroup, it
+    /// does so only where a workgroup is one subgroup (8 invocations on most processors).
+    #[must_use]
+    pub fn schedules_itself(&self) -> bool {
+        self.library.schedules_itself
+    }
+
+    /// Invocations of a workgroup.
+    pub(super) fn workgroup(&self) -> u32 {
+        self.library.workgroup
     }
 
     /// Bytes of parameters that it takes.

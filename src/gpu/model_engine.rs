@@ -337,6 +337,7 @@ impl Engine for ModelEngine {
             addresses: ModelMemory::ADDRESSES,
             has_64_bit_atomics: true,
             local_storage: LocalMemory::SameAsSystem,
+            scheduling_lanes: u32::MAX,
         }
     }
 

@@ -24,6 +24,11 @@ impl EngineCaps {
             },
             has_64_bit_atomics: features.shader_int64 && features.buffer_int64_atomics,
             local_storage: features.local_memory,
+            scheduling_lanes: if adapter.ends_loops() {
+                features.subgroup_size.max(1)
+            } else {
+                u32::MAX
+            },
         }
     }
 }

@@ -4,15 +4,19 @@
 //! The barriers are here: each round begins with the one that a slice begins with, so what the engine wrote is
 //! seen by the kernels, and read as counts by the device, and what a kernel wrote is seen by the engine and by
 //! the next kernel (HQ-08).
+//!
+//! Slices come in two lengths. In the long one kernels run several times between two rounds of the engine, for those that
+//! schedule themselves (`shaders/engine/epilogue.glsl`).
 
 use super::kernel_push::KERNEL_PUSH_BYTES;
+use super::kernel_spirv::ORDERS;
 use super::kernels_in_use::{KernelsInUse, LastUse};
-use super::{GpuVa, KernelCode, KernelError, Kernels, SharedQueue};
+use super::{GpuVa, KernelCode, KernelError, Kernels, SharedQueue, SliceWork};
 use crate::abi::{Dispatch, DispatchBlock, KernelUse, SLICE_SLOTS};
 use crate::sync::{Arc, lock};
 use crate::vulkan::{
-    Buffer, CommandBuffer, CommandRecorder, ComputePipeline, Device, Home, OutOfMemory, Reuse,
-    SLICE_BEGIN, SLICE_END, Timeline, WaitOutcome,
+    AdapterKind, Buffer, CommandBuffer, CommandRecorder, ComputePipeline, Device, Home,
+    OutOfMemory, Reuse, SLICE_BEGIN, SLICE_END, Timeline, WaitOutcome,
 };
 use std::time::Duration;
 
@@ -23,12 +27,31 @@ const WARM_TIME: Duration = Duration::from_secs(5);
 pub(super) const DISPATCH_KINDS: usize = 2;
 
 /// What the engine's shader gets of a slice.
-pub(super) const ENGINE_PUSH_BYTES: u32 = 56;
+pub(super) const ENGINE_PUSH_BYTES: u32 = 72;
+
+/// How a slice is laid out: rounds of the engine behind its first, and times that kernels run between two of them.
+#[derive(Clone, Copy, Debug)]
+struct Layout {
+    rounds: u64,
+    depth: u64,
+}
+
+/// By whether kernels may go on without the engine.
+const LAYOUTS: [Layout; 2] = [
+    Layout {
+        rounds: Dispatch::ROUNDS,
+        depth: 1,
+    },
+    Layout {
+        rounds: Dispatch::LONG_ROUNDS,
+        depth: Dispatch::DEPTH,
+    },
+];
 
 /// Of one engine. Made anew when the engine's kernels change; slices in flight keep what they run.
 #[derive(Clone, Debug)]
 pub(super) struct Dispatches {
-    /// By kind and slice slot.
+    /// By kind, layout and slice slot.
     commands: Vec<CommandBuffer>,
     kernels: Vec<(u32, Arc<KernelCode>, ComputePipeline)>,
     version: u64,
@@ -40,12 +63,12 @@ pub(super) struct Dispatches {
     block: Arc<Buffer>,
 }
 
-/// The push constants of the engine's shader: those of a slice that dispatches are its block, the round, the version
-/// of the kernels, the slots that they are in, and those that the slice has.
-pub(super) fn engine_push(control: GpuVa, slot: u64, dispatches: [u64; 5]) -> Vec<u8> {
-    let [block, round, version, slots, held] = dispatches;
-    let words = [control.0, slot, block, round, version, slots, held];
-    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+/// The push constants of the engine's shader: those of a slice that dispatches are its block, the round, the last one, the
+/// times that kernels run between two, the version of the kernels, the slots that they are in, and those that the
+/// slice has.
+pub(super) fn engine_push(control: GpuVa, slot: u64, dispatches: [u64; 7]) -> Vec<u8> {
+    let words = [control.0, slot].into_iter().chain(dispatches);
+    words.flat_map(u64::to_le_bytes).collect()
 }
 
 fn refused(error: impl std::fmt::Display) -> KernelError {
@@ -79,8 +102,18 @@ impl Dispatches {
         let pipeline = |(slot, code): (u32, &Arc<KernelCode>)| {
             let pipeline = match made(code) {
                 Some(pipeline) => pipeline,
-                None => ComputePipeline::new(device, code.spirv(), KERNEL_PUSH_BYTES, &[])
-                    .map_err(refused)?,
+                None => {
+                    // See `shaders/engine/epilogue.glsl`.
+                    let orders = u32::from(device.adapter().kind != AdapterKind::Cpu);
+                    let all = [(ORDERS, orders)];
+                    let constants = if code.schedules_itself() {
+                        &all[..]
+                    } else {
+                        &[]
+                    };
+                    ComputePipeline::new(device, code.spirv(), KERNEL_PUSH_BYTES, constants)
+                        .map_err(refused)?
+                }
             };
             Ok((slot, Arc::clone(code), pipeline))
         };
@@ -183,9 +216,11 @@ impl Dispatches {
         device: &Arc<Device>,
         control: GpuVa,
     ) -> Result<(), OutOfMemory> {
-        let slice = |(engine, slot)| self.record_slice(device, engine, control, slot);
-        let slots = |engine| (0..SLICE_SLOTS).map(move |slot| (engine, slot));
-        let commands = self.engines.iter().flat_map(slots).map(slice);
+        let slots = |(engine, layout)| (0..SLICE_SLOTS).map(move |slot| (engine, layout, slot));
+        let layouts = |engine| LAYOUTS.into_iter().map(move |layout| (engine, layout));
+        let commands = self.engines.iter().flat_map(layouts).flat_map(slots);
+        let commands = commands
+            .map(|(engine, layout, slot)| self.record_slice(device, engine, layout, control, slot));
         self.commands = commands.collect::<Result<_, _>>()?;
         Ok(())
     }
@@ -194,17 +229,16 @@ impl Dispatches {
         &self,
         device: &Arc<Device>,
         engine: &ComputePipeline,
+        layout: Layout,
         control: GpuVa,
         slot: u64,
     ) -> Result<CommandBuffer, OutOfMemory> {
         let block = self.block.gpu_va();
         let held = self.in_use.held();
+        let Layout { rounds, depth } = layout;
         let push = |round| {
-            engine_push(
-                control,
-                slot,
-                [block, round, self.version, self.slots, held],
-            )
+            let dispatches = [block, round, rounds, depth, self.version, self.slots, held];
+            engine_push(control, slot, dispatches)
         };
         let is_held = |slot: u32| held >> slot & 1 == 1;
         let kernels = self.kernels.iter().filter(|(slot, ..)| is_held(*slot));
@@ -213,26 +247,33 @@ impl Dispatches {
             .bind(engine)
             .push(&push(0))
             .dispatch(1, 1, 1);
-        for round in 1..=Dispatch::ROUNDS {
-            recorder = recorder.barrier(SLICE_BEGIN);
-            for (kernel, code, pipeline) in kernels.clone() {
-                let record = DispatchBlock::kernel(u64::from(*kernel));
-                // One that does not find its job runs alone, as the first.
-                let argument = if code.finds_job() {
-                    record
-                } else {
-                    DispatchBlock::PARAMETERS
-                };
-                recorder = recorder
-                    .bind(pipeline)
-                    .push(&(block + argument).to_le_bytes())
-                    .dispatch_indirect(&self.block, record);
+        for round in 1..=rounds {
+            for turn in 0..depth {
+                recorder = recorder.barrier(SLICE_BEGIN);
+                for (kernel, code, pipeline) in kernels.clone() {
+                    let slot = u64::from(*kernel);
+                    // One that does not find its job runs alone, as the first.
+                    let argument = if code.finds_job() {
+                        DispatchBlock::kernel(slot)
+                    } else {
+                        DispatchBlock::PARAMETERS
+                    };
+                    recorder = recorder
+                        .bind(pipeline)
+                        .push(&(block + argument).to_le_bytes())
+                        .dispatch_indirect(&self.block, DispatchBlock::record(slot, turn));
+                }
             }
+            let next = if round < rounds {
+                DispatchBlock::NEXT_ROUND
+            } else {
+                DispatchBlock::LAST_ROUND
+            };
             recorder = recorder
                 .barrier(SLICE_BEGIN)
                 .bind(engine)
                 .push(&push(round))
-                .dispatch_indirect(&self.block, DispatchBlock::NEXT_ROUND);
+                .dispatch_indirect(&self.block, next);
         }
         recorder.barrier(SLICE_END).end()
     }
@@ -242,8 +283,15 @@ impl Dispatches {
         self.engines.clone()
     }
 
-    /// The commands of slices, by kind and slot.
+    /// The commands of slices, by kind, layout and slot.
     pub(super) fn commands(&self) -> &[CommandBuffer] {
         &self.commands
+    }
+
+    /// Those of a slice.
+    pub(super) fn commands_of(&self, work: SliceWork, slot: usize) -> &CommandBuffer {
+        let kind = usize::from(work.transfers || work.verbose);
+        let layout = usize::from(work.schedules_itself);
+        &self.commands[(kind * LAYOUTS.len() + layout) * SLICE_SLOTS as usize + slot]
     }
 }

@@ -181,7 +181,7 @@ impl ShaderEngine {
             .map_err(no_memory)?
             .barrier(SLICE_BEGIN)
             .bind(pipeline)
-            .push(&engine_push(self.control, slot, [0; 5]))
+            .push(&engine_push(self.control, slot, [0; 7]))
             .dispatch(1, 1, 1)
             .barrier(SLICE_END)
             .end()
@@ -372,10 +372,7 @@ impl Engine for ShaderEngine {
             let _no_memory = dispatches.choose_kernels(&self.device, self.control, slice);
         }
         let commands = match (&*dispatches, self.verbose.get()) {
-            (Some(dispatches), _) if work.dispatches => {
-                let kind = usize::from(work.transfers || work.verbose);
-                &dispatches.commands()[kind * SLICE_SLOTS as usize + slot]
-            }
+            (Some(dispatches), _) if work.dispatches => dispatches.commands_of(work, slot),
             (_, Some(verbose)) if work.verbose => &verbose.commands[slot],
             _ => &self.commands[self.kind(work) * SLICE_SLOTS as usize + slot],
         };

@@ -260,6 +260,7 @@ fn warm_up(engine: &mut dyn Engine) -> Result<(), MapError> {
             transfers: slice > WARM_SLICES / 2,
             verbose: false,
             dispatches: false,
+            schedules_itself: false,
         };
         engine.start(slice, work).map_err(lost)?;
         let has_ended = engine.wait(slice, Some(WARM_TIME)).map_err(lost)?;

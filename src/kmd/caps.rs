@@ -27,6 +27,7 @@ const NO_ENGINE: EngineCaps = EngineCaps {
     addresses: (GpuVa(0), GpuVa(0)),
     has_64_bit_atomics: false,
     local_storage: LocalMemory::Unreachable,
+    scheduling_lanes: 0,
 };
 
 impl NativeFenceCaps {

@@ -12,12 +12,14 @@ use crate::vulkan::{
 use anyhow::ensure;
 use std::time::{Duration, Instant};
 
-/// Words of a chain: one of each invocation of its one workgroup.
-pub(super) const WORDS: u64 = 32;
+/// Workgroups of a dispatch: of 8 invocations, a subgroup of most processors.
+pub(super) const WORKGROUPS: u32 = 1;
+/// Words of a chain: one of each invocation.
+pub(super) const WORDS: u64 = 8 * WORKGROUPS as u64;
 /// Steps of a word in a pass of the kernel.
 const STEPS_OF_A_PASS: u64 = 16;
-/// What lavapipe 22 runs of the kernel's one workgroup, which has four subgroups there: 65,535 passes in all.
-const MOST_PASSES: u64 = 16_000;
+/// What lavapipe 22 runs of a workgroup: 65,535 passes in all.
+const MOST_PASSES: u64 = 60_000;
 
 /// How many chains there are, and how long a dispatch is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -193,7 +195,7 @@ impl Chains {
 
 /// The kernel with the shader library, for native fences.
 pub(super) fn kernel_code() -> anyhow::Result<KernelCode> {
-    let words = shaders::WORK_TOGETHER.words;
+    let words = shaders::WORK_SELF_SCHEDULING.words;
     Ok(KernelCode::new(words, PARAMETER_BYTES)?)
 }
 
@@ -215,7 +217,9 @@ pub(super) fn record_links(
     for _ in 0..links {
         recorder = recorder.barrier(SLICE_BEGIN);
         for chain in 0..chains.count {
-            recorder = recorder.push(&chains.push(chain)).dispatch(1, 1, 1);
+            recorder = recorder
+                .push(&chains.push(chain))
+                .dispatch(WORKGROUPS, 1, 1);
         }
     }
     Ok(recorder.barrier(SLICE_END).end()?)

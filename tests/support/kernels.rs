@@ -48,6 +48,14 @@ pub(crate) fn add_words_together() -> KernelCode {
     code.with_model(Arc::new(AddWords))
 }
 
+/// The same that schedules itself.
+pub(crate) fn add_words_self_scheduling() -> KernelCode {
+    let words = shaders::ADD_WORDS_SELF_SCHEDULING.words;
+    let code = KernelCode::new(words, ADD_WORDS_BYTES).unwrap();
+    assert!(code.finds_job() && code.schedules_itself());
+    code.with_model(Arc::new(AddWords))
+}
+
 /// `shaders/count_together.comp`.
 #[derive(Debug)]
 struct CountTogether;

@@ -15,6 +15,8 @@ pub(super) struct Habits {
     untransferred: u64,
     /// Slices in a row that would make dispatches and found none.
     undispatched: u64,
+    /// The last slice that made dispatches made some of a kernel that schedules itself.
+    schedules_itself: bool,
 }
 
 /// Slices that do transfers, or make dispatches, after the last one, since what came once comes again, and the first slice
@@ -29,6 +31,7 @@ impl Default for Habits {
             vain: 0,
             untransferred: STAYING,
             undispatched: STAYING,
+            schedules_itself: false,
         }
     }
 }
@@ -46,6 +49,9 @@ impl Habits {
         } else {
             (self.untransferred + 1).min(STAYING)
         };
+        if result.has_dispatches() {
+            self.schedules_itself = result.schedules_itself();
+        }
         self.undispatched = if result.has_dispatches() {
             0
         } else {
@@ -56,6 +62,12 @@ impl Habits {
     /// Whether the next slice makes dispatches.
     pub(super) fn dispatches(&self) -> bool {
         self.undispatched < STAYING
+    }
+
+    /// Whether kernels of the next slice may go on without the engine: one that has rounds for that is longer, and costs
+    /// more where none does.
+    pub(super) fn schedules_itself(&self) -> bool {
+        self.dispatches() && self.schedules_itself
     }
 
     /// Whether the next slice does transfers.

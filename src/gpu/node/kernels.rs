@@ -37,6 +37,8 @@ impl Node {
         let slot = more.add(code)?;
         let known = KnownKernel(KernelDetail {
             slot,
+            schedules_itself: code.schedules_itself()
+                && code.workgroup() <= self.caps.scheduling_lanes,
             finds_job: code.finds_job(),
             parameter_bytes: code.parameter_bytes(),
             version: more.version(),

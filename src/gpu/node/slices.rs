@@ -121,11 +121,13 @@ impl Node {
         inner.counters.slices += 1;
         let transfers = inner.habits.transfers();
         inner.for_paging[(slice % SLICE_SLOTS) as usize] = has_paging && !transfers;
+        let verbose = inner.run_list.active().any(|queue| queue.is_verbose());
         let work = SliceWork {
             queues,
             transfers: transfers || has_paging,
-            verbose: inner.run_list.active().any(|queue| queue.is_verbose()),
+            verbose,
             dispatches: inner.habits.dispatches(),
+            schedules_itself: inner.habits.schedules_itself() && !verbose,
         };
         if inner.engine.start(slice, work).is_err() {
             self.lose_device(inner);

@@ -4,7 +4,7 @@
 use super::embed::{Shader, fnv1a, words};
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/dispatch.glsl")) == 0x88e2_a0b0_5fb2_3c4e,
+    fnv1a(include_bytes!("../../../shaders/abi/dispatch.glsl")) == 0x1db7_60e3_c66a_fe8a,
     "shader source abi/dispatch.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -64,18 +64,23 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/slice.glsl")) == 0x7813_aa0d_8a68_ad4a,
+    fnv1a(include_bytes!("../../../shaders/abi/slice.glsl")) == 0xb706_6133_273c_4085,
     "shader source abi/slice.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/word.glsl")) == 0x884c_5204_39ff_031d,
+    fnv1a(include_bytes!("../../../shaders/abi/word.glsl")) == 0x1bbf_e171_15c8_9924,
     "shader source abi/word.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
     fnv1a(include_bytes!("../../../shaders/add_words.comp")) == 0x0084_86e9_5f25_6e31,
     "shader source add_words.comp changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/add_words_self_scheduling.comp")) == 0x9806_7642_6712_1feb,
+    "shader source add_words_self_scheduling.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
@@ -109,7 +114,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine.comp")) == 0x5ecf_f551_eae6_384f,
+    fnv1a(include_bytes!("../../../shaders/engine.comp")) == 0xef73_4cfb_f17e_ab04,
     "shader source engine.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -119,22 +124,42 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/engine/allocation.glsl")) == 0x8267_04d8_3534_91c2,
+    "shader source engine/allocation.glsl changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/engine/choice.glsl")) == 0xb58f_2a3e_26aa_f5b8,
+    "shader source engine/choice.glsl changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
     fnv1a(include_bytes!("../../../shaders/engine/clock.glsl")) == 0xe8c8_cd25_4da9_f4aa,
     "shader source engine/clock.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/dispatch.glsl")) == 0x943a_75d6_2e6b_c3cb,
+    fnv1a(include_bytes!("../../../shaders/engine/dispatch.glsl")) == 0xf3c7_ab68_7df2_c165,
     "shader source engine/dispatch.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/kernel_signal.glsl")) == 0x22cc_9d85_0dd5_e9d4,
+    fnv1a(include_bytes!("../../../shaders/engine/dispatch_packet.glsl")) == 0x674e_9eec_5cc1_7c10,
+    "shader source engine/dispatch_packet.glsl changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/engine/epilogue.glsl")) == 0xb369_666e_b31b_5a43,
+    "shader source engine/epilogue.glsl changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/engine/kernel_signal.glsl")) == 0xc1e3_c989_c741_f470,
     "shader source engine/kernel_signal.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/lane.glsl")) == 0x7643_74b7_0f9a_7266,
+    fnv1a(include_bytes!("../../../shaders/engine/lane.glsl")) == 0xdac3_ac1d_f571_41fc,
     "shader source engine/lane.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -149,7 +174,12 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0x73f1_ed7c_f980_ca78,
+    fnv1a(include_bytes!("../../../shaders/engine/shared.glsl")) == 0x84e5_ca9e_c4b1_1975,
+    "shader source engine/shared.glsl changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0x5473_e406_d937_2452,
     "shader source engine/slice.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -159,17 +189,22 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/step.glsl")) == 0x44da_78bf_95f8_935e,
+    fnv1a(include_bytes!("../../../shaders/engine/step.glsl")) == 0x830a_2493_27f9_3511,
     "shader source engine/step.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/switch.glsl")) == 0x47bb_6b90_793f_1f45,
+    fnv1a(include_bytes!("../../../shaders/engine/switch.glsl")) == 0xcd8d_2ef1_28ef_baf0,
     "shader source engine/switch.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/transfer.glsl")) == 0x5cb0_c4c3_55d3_0c62,
+    fnv1a(include_bytes!("../../../shaders/engine/table.glsl")) == 0xc9f1_e1d0_8f6c_9ca4,
+    "shader source engine/table.glsl changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/engine/transfer.glsl")) == 0x8374_bf9d_4c5c_d9d7,
     "shader source engine/transfer.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -189,8 +224,13 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/include/native_fence.glsl")) == 0x9e29_0f89_b1c0_3fd5,
+    fnv1a(include_bytes!("../../../shaders/include/native_fence.glsl")) == 0x7962_029c_698d_0919,
     "shader source include/native_fence.glsl changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/include/self_scheduling.glsl")) == 0xe8e8_520d_ca7d_6457,
+    "shader source include/self_scheduling.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
@@ -234,7 +274,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/work.comp")) == 0x132a_31e3_c522_bfc2,
+    fnv1a(include_bytes!("../../../shaders/work.comp")) == 0x6233_033a_85ad_3abe,
     "shader source work.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -244,7 +284,12 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/work_together.comp")) == 0xfb1f_e535_5531_d87d,
+    fnv1a(include_bytes!("../../../shaders/work_self_scheduling.comp")) == 0xdfce_8117_61cd_e4ea,
+    "shader source work_self_scheduling.comp changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/work_together.comp")) == 0xb6fb_59f0_2f32_b66c,
     "shader source work_together.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -260,14 +305,25 @@ pub static ADD_WORDS: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/add_words_together.spv")) == 0x4f49_3e1f_6f41_1532,
+    fnv1a(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")) == 0x0c89_ba83_1a1a_af15,
+    "spv/add_words_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/add_words_self_scheduling.comp`.
+pub static ADD_WORDS_SELF_SCHEDULING: Shader = Shader {
+    name: "add_words_self_scheduling",
+    words: &words::<24_121>(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")),
+};
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/add_words_together.spv")) == 0x1482_753a_6ab6_8ee3,
     "spv/add_words_together.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/add_words_together.comp`.
 pub static ADD_WORDS_TOGETHER: Shader = Shader {
     name: "add_words_together",
-    words: &words::<2_101>(include_bytes!("../../../shaders/spv/add_words_together.spv")),
+    words: &words::<2_128>(include_bytes!("../../../shaders/spv/add_words_together.spv")),
 };
 
 const _: () = assert!(
@@ -326,47 +382,47 @@ pub static BARE_STORE_NARROW: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/count_together.spv")) == 0xc44e_2bca_25cf_d899,
+    fnv1a(include_bytes!("../../../shaders/spv/count_together.spv")) == 0x2d7b_cb56_a670_c7b0,
     "spv/count_together.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/count_together.comp`.
 pub static COUNT_TOGETHER: Shader = Shader {
     name: "count_together",
-    words: &words::<1_794>(include_bytes!("../../../shaders/spv/count_together.spv")),
+    words: &words::<1_821>(include_bytes!("../../../shaders/spv/count_together.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0x9af7_476e_1a08_984b,
+    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0xa404_3c97_f63a_a2e5,
     "spv/engine.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/engine.comp`.
 pub static ENGINE: Shader = Shader {
     name: "engine",
-    words: &words::<33_834>(include_bytes!("../../../shaders/spv/engine.spv")),
+    words: &words::<38_863>(include_bytes!("../../../shaders/spv/engine.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/enrolled_condition.spv")) == 0x8804_67c6_75b7_4643,
+    fnv1a(include_bytes!("../../../shaders/spv/enrolled_condition.spv")) == 0x955a_07a6_d13c_94d6,
     "spv/enrolled_condition.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/enrolled_condition.comp`.
 pub static ENROLLED_CONDITION: Shader = Shader {
     name: "enrolled_condition",
-    words: &words::<513>(include_bytes!("../../../shaders/spv/enrolled_condition.spv")),
+    words: &words::<575>(include_bytes!("../../../shaders/spv/enrolled_condition.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/enrolled_signal.spv")) == 0xdba4_d633_b43e_6c1a,
+    fnv1a(include_bytes!("../../../shaders/spv/enrolled_signal.spv")) == 0x938b_05b7_a863_a806,
     "spv/enrolled_signal.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/enrolled_signal.comp`.
 pub static ENROLLED_SIGNAL: Shader = Shader {
     name: "enrolled_signal",
-    words: &words::<293>(include_bytes!("../../../shaders/spv/enrolled_signal.spv")),
+    words: &words::<347>(include_bytes!("../../../shaders/spv/enrolled_signal.spv")),
 };
 
 const _: () = assert!(
@@ -381,36 +437,36 @@ pub static LONG_KERNEL: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/pass_on.spv")) == 0x1b33_62b0_b437_808c,
+    fnv1a(include_bytes!("../../../shaders/spv/pass_on.spv")) == 0x74e6_0a27_12ff_5c1e,
     "spv/pass_on.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/pass_on.comp`.
 pub static PASS_ON: Shader = Shader {
     name: "pass_on",
-    words: &words::<4_589>(include_bytes!("../../../shaders/spv/pass_on.spv")),
+    words: &words::<4_656>(include_bytes!("../../../shaders/spv/pass_on.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/read_values.spv")) == 0x73c5_856d_0d0d_c443,
+    fnv1a(include_bytes!("../../../shaders/spv/read_values.spv")) == 0xae89_4195_9dfd_bbfa,
     "spv/read_values.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/read_values.comp`.
 pub static READ_VALUES: Shader = Shader {
     name: "read_values",
-    words: &words::<3_465>(include_bytes!("../../../shaders/spv/read_values.spv")),
+    words: &words::<3_537>(include_bytes!("../../../shaders/spv/read_values.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/signal_values.spv")) == 0xc591_b084_3243_6a3f,
+    fnv1a(include_bytes!("../../../shaders/spv/signal_values.spv")) == 0xbc99_b6a1_685e_4c5c,
     "spv/signal_values.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/signal_values.comp`.
 pub static SIGNAL_VALUES: Shader = Shader {
     name: "signal_values",
-    words: &words::<4_505>(include_bytes!("../../../shaders/spv/signal_values.spv")),
+    words: &words::<4_572>(include_bytes!("../../../shaders/spv/signal_values.spv")),
 };
 
 const _: () = assert!(
@@ -425,29 +481,29 @@ pub static SPIN: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/spin_together.spv")) == 0xbdb3_3288_8aa1_98e4,
+    fnv1a(include_bytes!("../../../shaders/spv/spin_together.spv")) == 0x7c85_6bff_0f31_37d1,
     "spv/spin_together.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/spin_together.comp`.
 pub static SPIN_TOGETHER: Shader = Shader {
     name: "spin_together",
-    words: &words::<2_009>(include_bytes!("../../../shaders/spv/spin_together.spv")),
+    words: &words::<2_026>(include_bytes!("../../../shaders/spv/spin_together.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/wait_values.spv")) == 0xc109_99c2_8648_584d,
+    fnv1a(include_bytes!("../../../shaders/spv/wait_values.spv")) == 0x72c3_7487_0764_5aad,
     "spv/wait_values.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/wait_values.comp`.
 pub static WAIT_VALUES: Shader = Shader {
     name: "wait_values",
-    words: &words::<3_932>(include_bytes!("../../../shaders/spv/wait_values.spv")),
+    words: &words::<4_045>(include_bytes!("../../../shaders/spv/wait_values.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/work.spv")) == 0x4a89_6b46_743c_cb18,
+    fnv1a(include_bytes!("../../../shaders/spv/work.spv")) == 0xbcf2_2eeb_b07f_7f18,
     "spv/work.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -458,15 +514,26 @@ pub static WORK: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/work_together.spv")) == 0x84bb_c9c8_02f1_0cfe,
+    fnv1a(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")) == 0x0256_ee30_692b_24e5,
+    "spv/work_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/work_self_scheduling.comp`.
+pub static WORK_SELF_SCHEDULING: Shader = Shader {
+    name: "work_self_scheduling",
+    words: &words::<24_559>(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")),
+};
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/work_together.spv")) == 0xa357_be52_c914_15d4,
     "spv/work_together.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/work_together.comp`.
 pub static WORK_TOGETHER: Shader = Shader {
     name: "work_together",
-    words: &words::<2_543>(include_bytes!("../../../shaders/spv/work_together.spv")),
+    words: &words::<2_565>(include_bytes!("../../../shaders/spv/work_together.spv")),
 };
 
 /// Every shader of this table.
-pub static ALL: &[&Shader] = &[&ADD_WORDS, &ADD_WORDS_TOGETHER, &BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_STORE, &BARE_STORE_NARROW, &COUNT_TOGETHER, &ENGINE, &ENROLLED_CONDITION, &ENROLLED_SIGNAL, &LONG_KERNEL, &PASS_ON, &READ_VALUES, &SIGNAL_VALUES, &SPIN, &SPIN_TOGETHER, &WAIT_VALUES, &WORK, &WORK_TOGETHER];
+pub static ALL: &[&Shader] = &[&ADD_WORDS, &ADD_WORDS_SELF_SCHEDULING, &ADD_WORDS_TOGETHER, &BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_STORE, &BARE_STORE_NARROW, &COUNT_TOGETHER, &ENGINE, &ENROLLED_CONDITION, &ENROLLED_SIGNAL, &LONG_KERNEL, &PASS_ON, &READ_VALUES, &SIGNAL_VALUES, &SPIN, &SPIN_TOGETHER, &WAIT_VALUES, &WORK, &WORK_SELF_SCHEDULING, &WORK_TOGETHER];

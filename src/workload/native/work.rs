@@ -91,7 +91,7 @@ impl Runner for Work {
                 let list = &mut chain.lists[own];
                 list.wait(&chain.fences[1 - own], first + link).dispatch(
                     &self.kernel,
-                    [1, 1, 1],
+                    [work::WORKGROUPS, 1, 1],
                     &parameters,
                 )?;
                 list.signal(&chain.fences[own], first + link + 1);
