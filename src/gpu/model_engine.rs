@@ -5,13 +5,13 @@
 
 use super::model::{
     Arrival, Checked, CutPlan, Globals, Job, Meeting, MemoryObserver, ModelClock, ModelMemory,
-    MonotonicClock, Passes, Shared, run_lane, run_slice,
+    MonotonicClock, Passes, Shared, SliceLayout, run_epilogue, run_lane, run_slice,
 };
 use super::{
     AddressSpace, Engine, EngineAddress, EngineCaps, EngineLost, GpuVa, KernelError, Kernels,
     LocalMemory, MapError, ModelDispatch, SliceWork,
 };
-use crate::abi::{Dispatch, SLICE_SLOTS};
+use crate::abi::SLICE_SLOTS;
 use crate::shared::{Providers, Region};
 use crate::sync::{Arc, Condvar, Mutex, lock, plain, sleep, sleep_until, thread};
 use std::time::{Duration, Instant};
@@ -205,23 +205,47 @@ impl Inner {
             let work = &turns.works[(slice % SLICE_SLOTS) as usize];
             (turns.control, work.clone())
         };
-        for round in 0..=Dispatch::ROUNDS {
-            self.run_round(worker, slice, (control, work), (round, kernels.version()))?;
-            // What a round has released is there until the next begins.
-            if !work.dispatches || !self.released(worker, &kernels)? {
-                return Ok(());
+        let version = kernels.version();
+        self.run_round(worker, slice, (control, work), (0, version))?;
+        if !work.dispatches {
+            return Ok(());
+        }
+        let layout = SliceLayout::of(work.schedules_itself);
+        for round in 1..=layout.rounds {
+            for _ in 0..layout.depth {
+                self.run_table(worker, slice, (control, work), &kernels)?;
+            }
+            let is_last = round == layout.rounds;
+            if plain::lock(&self.shared.between).engine_comes(is_last) {
+                self.run_round(worker, slice, (control, work), (round, version))?;
             }
         }
         Ok(())
     }
 
-    /// Runs what a round has released, if it has: whether it has. The first worker does, and the others wait for it.
-    fn released(&self, worker: u32, kernels: &Kernels) -> Checked<bool> {
+    /// Runs the table that stands there, if it has not run, and its epilogue. The first worker does, and the others wait
+    /// for it.
+    fn run_table(
+        &self,
+        worker: u32,
+        slice: u64,
+        (control, work): (u64, SliceWork),
+        kernels: &Kernels,
+    ) -> Checked<()> {
         // All have left the round.
         self.meet()?;
+        if worker == 0 && plain::lock(&self.shared.between).take_table() {
+            self.run_kernels(kernels)?;
+            let globals = self.globals(slice, control, work, (0, kernels.version()));
+            run_epilogue(globals, &self.shared, slice % SLICE_SLOTS)?;
+        }
+        self.meet()
+    }
+
+    fn run_kernels(&self, kernels: &Kernels) -> Checked<()> {
         let released = plain::lock(&self.shared.released).clone();
         let clock = (self.options.clock.as_ref(), self.options.clock_bits == 32);
-        for (number, job) in released.iter().enumerate().filter(|_| worker == 0) {
+        for (number, job) in released.iter().enumerate() {
             let code = kernels.get(job.kernel);
             let of_kernel = released.iter().filter(|other| other.kernel == job.kernel);
             let together = of_kernel.map(Job::workgroups).sum();
@@ -231,8 +255,7 @@ impl Inner {
                 plain::lock(&self.shared.released)[number].signals = dispatch.into_signals();
             }
         }
-        self.meet()?;
-        Ok(!released.is_empty())
+        Ok(())
     }
 
     /// Waits for the other workers, if there are any.
@@ -250,28 +273,25 @@ impl Inner {
         (control, work): (u64, SliceWork),
         round: (u64, u64),
     ) -> Checked<()> {
-        let options = &self.options;
         let slot = slice % SLICE_SLOTS;
-        let lanes_are_threads = options.threads == ModelThreads::OneALane;
-        let passes = if lanes_are_threads {
-            CutPlan::Never.passes(slice)
-        } else {
-            options.cut.passes(slice)
-        };
-        let globals = Globals::new(
-            &self.memory,
-            options.clock.as_ref(),
-            Passes::new(passes),
-            control,
-            options,
-            work,
-            round,
-        );
-        if lanes_are_threads {
+        let globals = self.globals(slice, control, work, round);
+        if self.options.threads == ModelThreads::OneALane {
             run_lane(globals, &self.shared, slot, worker, &self.meeting)
         } else {
             run_slice(globals, &self.shared, slot)
         }
+    }
+
+    fn globals(&self, slice: u64, control: u64, work: SliceWork, round: (u64, u64)) -> Globals<'_> {
+        let options = &self.options;
+        let passes = if options.threads == ModelThreads::OneALane {
+            CutPlan::Never.passes(slice)
+        } else {
+            options.cut.passes(slice)
+        };
+        let (memory, clock) = (&self.memory, options.clock.as_ref());
+        let passes = Passes::new(passes);
+        Globals::new(memory, clock, passes, control, options, work, round)
     }
 
     /// A thread of the engine.

@@ -3,7 +3,8 @@
 //! As `shaders/engine/dispatch.glsl`, which says what a round is and what is released when. The model has no block:
 //! what a round has released is there for whoever runs the slice's rounds.
 
-use super::dispatch_table::{Bringer, Job};
+use super::dispatch_table::{Bringer, DispatchTable, Job};
+use super::epilogue::{Between, HandedOver};
 use super::kernel_signal::finish_signals;
 use super::lane::{Globals, Lane, NO_QUEUE, Shared};
 use super::resolve::handle_fault;
@@ -13,14 +14,14 @@ use crate::abi::{
     MAX_KERNELS, Opcode, PACKET_BYTES, Packet, QueueDescriptor, QueueState, QueueStatus,
     SliceReason,
 };
-use crate::sync::plain::lock;
+use crate::sync::plain::{MutexGuard, lock};
 
 /// Executions for which a table is held back, beside those of two looks at every queue, while other queues go on.
 pub(super) const DISPATCH_PATIENCE: u64 = 8;
 /// Times that a lane of the shader tries to add a job to those of a kernel.
 const TOGETHER_TRIES: u64 = MAX_JOBS;
 /// Loop passes that it can take to get one ready.
-pub(super) const DISPATCH_PASSES: u64 = Dispatch::MOST_PARAMETER_BYTES / 8 + 1 + TOGETHER_TRIES;
+pub(super) const DISPATCH_PASSES: u64 = Dispatch::MOST_PARAMETER_BYTES / 8 + 1 + 2 * TOGETHER_TRIES;
 /// And those of a round besides.
 pub(super) const ROUND_PASSES: u64 = MAX_JOBS + 2 * MAX_KERNELS + 3;
 
@@ -29,13 +30,14 @@ struct Wanted {
     packet: u64,
     kernel: u32,
     finds_job: bool,
+    schedules_itself: bool,
     groups: [u32; 3],
     bytes: u64,
 }
 
 impl Globals<'_> {
     fn is_last_round(&self) -> bool {
-        self.round == Dispatch::ROUNDS
+        self.round == self.layout.rounds
     }
 
     /// Whether a round that ends for this reason releases its table.
@@ -44,13 +46,28 @@ impl Globals<'_> {
     }
 }
 
+/// Where the newer copy of the state of a job's queue lies.
+pub(super) fn newer_state(g: &Globals<'_>, job: &Job) -> Checked<u64> {
+    let even = g.observe(job.state_va + QueueState::SEQUENCE)?;
+    let odd = g.observe(job.state_va + QueueState::BYTES + QueueState::SEQUENCE)?;
+    Ok(job.state_va + if odd > even { QueueState::BYTES } else { 0 })
+}
+
+/// As the kernel of a job is about to run: of an engine that does not come back the OS knows by it whose it was.
+pub(super) fn name_job(g: &Globals<'_>, job: &Job) -> Checked<()> {
+    let number = g.peek(job.descriptor_va + QueueDescriptor::HW_QUEUE)?;
+    g.put(g.report_va + EngineReport::STALLED_PACKET, job.packet)?;
+    g.publish(g.report_va + EngineReport::STALLED_QUEUE, number + 1)
+}
+
 /// Before the first meeting: what the round before released is done. The newer of the two copies of a queue's state
 /// says so from here on.
 pub(super) fn begin_round(g: &Globals<'_>, s: &Shared) -> Checked<()> {
-    for job in std::mem::take(&mut *lock(&s.released)) {
-        let even = g.observe(job.state_va + QueueState::SEQUENCE)?;
-        let odd = g.observe(job.state_va + QueueState::BYTES + QueueState::SEQUENCE)?;
-        let newer = job.state_va + if odd > even { QueueState::BYTES } else { 0 };
+    let released = std::mem::take(&mut *lock(&s.released));
+    // One that an epilogue has made, and that has not run, is given up.
+    let has_run = lock(&s.between).give_up(released.len() as u64);
+    for job in released.into_iter().filter(|_| has_run) {
+        let newer = newer_state(g, &job)?;
         finish_signals(g, s, &job, newer)?;
         g.publish(newer + QueueState::TRANSFERRED, Dispatch::RELEASED)?;
     }
@@ -72,15 +89,19 @@ pub(super) fn forget_names(g: &Globals<'_>) -> Checked<()> {
     g.publish(g.report_va + EngineReport::STALLED_QUEUE, 0)
 }
 
-/// By lane 0, last: what runs before the next round.
+/// By lane 0, last: what runs before the next round. `interrupts`: the slice ends for what was `raised`. How many
+/// dispatches that are, and whether their kernel schedules itself.
 pub(super) fn end_round(
     g: &Globals<'_>,
     s: &Shared,
     end: SliceReason,
-    raised: bool,
-) -> Checked<u64> {
+    (raised, interrupts): (bool, bool),
+    known: HandedOver,
+) -> Checked<(u64, bool)> {
     let goes = g.releases(s, end);
     let mut table = lock(&s.table);
+    let can_schedule_itself = goes && !g.stalls && table.can_schedule_itself();
+    let scheduling = can_schedule_itself && !interrupts && g.layout.depth > 1;
     let jobs = if goes {
         std::mem::take(&mut table.jobs)
     } else {
@@ -96,13 +117,17 @@ pub(super) fn end_round(
     *table = table.favouring(turn.map(|descriptor| (descriptor, 0)));
     drop(table);
     let count = jobs.len() as u64;
+    let mut between = Between::of_engine(goes);
     if let Some(first) = jobs.first() {
-        let number = g.peek(first.descriptor_va + QueueDescriptor::HW_QUEUE)?;
-        g.put(g.report_va + EngineReport::STALLED_PACKET, first.packet)?;
-        g.publish(g.report_va + EngineReport::STALLED_QUEUE, number + 1)?;
+        name_job(g, first)?;
+        if scheduling {
+            let process = g.peek(first.descriptor_va + QueueDescriptor::HANDLE_DIRECTORY_VA)?;
+            between = Between::of_kernel(process, known);
+        }
     }
+    *lock(&s.between) = between;
     *lock(&s.released) = jobs;
-    Ok(count)
+    Ok((count, can_schedule_itself))
 }
 
 impl Lane<'_> {
@@ -146,6 +171,7 @@ impl Lane<'_> {
             packet,
             kernel: kernel.slot,
             finds_job: kernel.finds_job,
+            schedules_itself: kernel.schedules_itself,
             groups,
             bytes,
         }))
@@ -188,6 +214,14 @@ impl Lane<'_> {
         Ok(found.map_or(Ok(parameters), Err))
     }
 
+    fn table(&self) -> MutexGuard<'_, DispatchTable> {
+        lock(if self.g.epilogue {
+            &self.s.own_table
+        } else {
+            &self.s.table
+        })
+    }
+
     fn bringer(&self) -> Bringer {
         Bringer {
             ordinal: self.q.ordinal,
@@ -198,7 +232,7 @@ impl Lane<'_> {
 
     /// Gives the dispatch at the head a place in the table: false if it has to wait for another round or slice. What
     /// is wrong with it is in `handle_fault`.
-    fn prepare_dispatch(&mut self) -> Checked<bool> {
+    pub(super) fn prepare_dispatch(&mut self) -> Checked<bool> {
         let wanted = match self.check_dispatch()? {
             Ok(wanted) => wanted,
             Err(fault) => {
@@ -212,8 +246,10 @@ impl Lane<'_> {
             .map(|groups| u64::from(*groups))
             .product();
         let alone = !wanted.finds_job || groups > u64::from(Dispatch::MOST_GROUPS);
+        let schedules_itself = wanted.schedules_itself && !alone && groups != 0;
+        let only = schedules_itself.then_some(wanted.kernel);
         let bringer = self.bringer();
-        if !self.is_here || !lock(&self.s.table).admits(bringer, alone) {
+        if !self.is_here || !self.table().admits(bringer, alone, only) {
             return Ok(false);
         }
         let handle = self.peek(wanted.packet + Packet::SOURCE_HANDLE)? & 0xffff_ffff;
@@ -230,6 +266,7 @@ impl Lane<'_> {
         };
         let job = Job {
             kernel: wanted.kernel,
+            schedules_itself,
             groups: wanted.groups,
             parameters,
             state_va: self.q.state_va,
@@ -238,20 +275,25 @@ impl Lane<'_> {
             ticks: self.ticks.now(self.g),
             signals: Vec::new(),
         };
-        Ok(self.is_here && lock(&self.s.table).add(bringer, job, alone))
+        Ok(self.is_here && self.table().add(bringer, job, alone))
     }
 
-    /// At the end of an execution, of a queue in registers that stands at a dispatch. Where the engine has no kernel,
-    /// no handle is one's.
-    pub(super) fn stand_at_dispatch(&mut self) -> Checked<()> {
-        let stands = self.q.ordinal != NO_QUEUE
+    /// Whether the queue in registers stands at a dispatch that is to be made, as far as the packet is looked at here.
+    pub(super) fn is_at_dispatch(&self) -> bool {
+        self.q.ordinal != NO_QUEUE
             && !self.q.stands
             && self.p.fetched
             && Opcode::from_bits(self.p.control & 0xff) == Some(Opcode::Dispatch)
             && self.q.transferred != Dispatch::RELEASED
             && self.q.status == QueueStatus::Ready
             && self.p.handle_fault.is_none()
-            && u64::from(self.p.control as u32 >> 8) == Packet::LENGTH_UNITS;
+            && u64::from(self.p.control as u32 >> 8) == Packet::LENGTH_UNITS
+    }
+
+    /// At the end of an execution, of a queue in registers that stands at a dispatch. Where the engine has no kernel,
+    /// no handle is one's.
+    pub(super) fn stand_at_dispatch(&mut self) -> Checked<()> {
+        let stands = self.is_at_dispatch();
         let favours = lock(&self.s.table).favours();
         let is_turn = favours.is_none_or(|ordinal| ordinal == self.q.ordinal);
         if stands && self.g.dispatches && self.iterations == 0 && !is_turn {

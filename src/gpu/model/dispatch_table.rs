@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::gpu) struct Job {
     pub(in crate::gpu) kernel: u32,
+    /// Its kernel does the engine's step, and has workgroups for that.
+    pub(super) schedules_itself: bool,
     pub(in crate::gpu) groups: [u32; 3],
     pub(in crate::gpu) parameters: Vec<u64>,
     pub(super) state_va: u64,
@@ -48,6 +50,8 @@ pub(super) struct Bringer {
 )]
 pub(super) struct DispatchTable {
     founder: Option<Bringer>,
+    /// The process that an epilogue makes it for.
+    epilogue_of: Option<u64>,
     /// One job is alone in it.
     is_full: bool,
     pub(super) jobs: Vec<Job>,
@@ -100,8 +104,30 @@ impl DispatchTable {
         self.waits || !self.jobs.is_empty()
     }
 
-    /// Whether the table is the queue's process's, or becomes so.
-    pub(super) fn admits(&mut self, queue: Bringer, alone: bool) -> bool {
+    /// Of an epilogue: jobs of this process alone, and of one kernel that schedules itself.
+    pub(super) fn of_epilogue(process: u64) -> Self {
+        Self {
+            epilogue_of: Some(process),
+            ..Self::default()
+        }
+    }
+
+    /// Whether the kernel of the jobs does the engine's step when it has ended: they are of one that does, and nothing was
+    /// kept out, which only the engine can give its turn.
+    pub(super) fn can_schedule_itself(&self) -> bool {
+        let mut kernels = self.jobs.iter().map(|job| job.kernel);
+        let first = kernels.next();
+        let is_one = first.is_some() && kernels.all(|kernel| Some(kernel) == first);
+        let do_so = self.jobs.iter().all(|job| job.schedules_itself);
+        is_one && do_so && !self.waits && self.refused.is_none()
+    }
+
+    /// Whether the table is the queue's process's, or becomes so. `only`: the kernel, where it schedules itself.
+    pub(super) fn admits(&mut self, queue: Bringer, alone: bool, only: Option<u32>) -> bool {
+        if let Some(process) = self.epilogue_of {
+            let is_one = self.jobs.iter().all(|job| Some(job.kernel) == only);
+            return process == queue.process && only.is_some() && is_one;
+        }
         let Some(founder) = self.founder else {
             (self.founder, self.is_full) = (Some(queue), alone);
             return true;

@@ -7,6 +7,7 @@ use super::bounds::Bounds;
 use super::clock::{ModelClock, Ticks};
 use super::cut::Passes;
 use super::dispatch_table::{DispatchTable, Job};
+use super::epilogue::{Between, SliceLayout};
 use super::kernel_signal::Finished;
 use super::memory::ModelMemory;
 use super::transfer;
@@ -96,6 +97,10 @@ pub(in crate::gpu) struct Shared {
     pub(super) next_look: Vec<[PlainWord; 2]>,
     /// See `dispatch.rs`.
     pub(super) table: plain::Mutex<DispatchTable>,
+    /// The same of an epilogue.
+    pub(super) own_table: plain::Mutex<DispatchTable>,
+    /// See `epilogue.rs`.
+    pub(in crate::gpu) between: plain::Mutex<Between>,
     /// What the round has released.
     pub(in crate::gpu) released: plain::Mutex<Vec<Job>>,
     /// What their signals left for lane 0.
@@ -128,6 +133,8 @@ impl Shared {
                 .map(|(va, value)| [va, value])
                 .collect(),
             table: plain::Mutex::default(),
+            own_table: plain::Mutex::default(),
+            between: plain::Mutex::default(),
             released: plain::Mutex::default(),
             finished: plain::Mutex::default(),
         }
@@ -158,8 +165,12 @@ pub(in crate::gpu) struct Globals<'a> {
     pub(super) stalls: bool,
     /// `DISPATCHES`.
     pub(super) dispatches: bool,
+    /// `EPILOGUE`.
+    pub(super) epilogue: bool,
     /// `push.round`.
     pub(super) round: u64,
+    /// `push.rounds` and `push.depth`.
+    pub(super) layout: SliceLayout,
     /// `push.version`.
     pub(super) version: u64,
     pub(in crate::gpu) control_va: u64,
@@ -190,7 +201,9 @@ impl<'a> Globals<'a> {
             verbose: work.verbose,
             stalls: options.stalls,
             dispatches: work.dispatches,
+            epilogue: false,
             round,
+            layout: SliceLayout::of(work.schedules_itself),
             version,
             control_va,
             report_va: 0,
@@ -330,6 +343,10 @@ pub(super) struct Lane<'a> {
     pub(super) leaves: bool,
     /// Looks in a row that found nothing.
     pub(super) fruitless: u32,
+    /// It has stored a CurrentValue.
+    pub(super) stored: bool,
+    /// In an epilogue: what the queue stands at is the engine's to do.
+    pub(super) for_engine: bool,
     /// Signals below the value before, in this iteration.
     pub(super) backward: u64,
     pub(super) q: QueueRegisters,

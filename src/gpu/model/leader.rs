@@ -6,6 +6,7 @@
 use super::adopt::adopt;
 use super::dispatch::{DISPATCH_PASSES, DISPATCH_PATIENCE, ROUND_PASSES, end_round, forget_names};
 use super::dispatch_table::DispatchTable;
+use super::epilogue::HandedOver;
 use super::lane::{Globals, Lane, RAISES, Shared};
 use super::raise::store_record;
 use super::stall::begin_stalls;
@@ -47,6 +48,8 @@ pub(super) struct Leader<'a> {
     /// Parts of transfers.
     parts: u64,
     dispatches: u64,
+    /// A table of the slice was of a kernel that schedules itself.
+    schedules_itself: bool,
     /// Executions for which a dispatch stood, whatever others did.
     held_back: u64,
     /// Of the rounds before.
@@ -119,6 +122,7 @@ impl<'a> Leader<'a> {
             pass_budget: g.peek(args + SliceArgs::PASS_BUDGET)?,
             time_budget: g.peek(args + SliceArgs::TIME_BUDGET)?,
             dispatches: 0,
+            schedules_itself: false,
             held_back: 0,
             before_passes: 0,
             before_iterations: 0,
@@ -137,7 +141,10 @@ impl<'a> Leader<'a> {
         self.before_iterations = before(SliceResult::ITERATIONS)?;
         self.answers = before(SliceResult::ANSWERS)?;
         let done = before(SliceResult::DONE)?;
-        (self.parts, self.dispatches) = (done & 0xffff_ffff, done >> 32);
+        let (scheduled, given_up) = lock(&self.s.between).counts();
+        (self.parts, self.dispatches) = (done & 0xffff_ffff, (done >> 32) + scheduled - given_up);
+        self.schedules_itself =
+            before(SliceResult::STANDS_AT)? & SliceResult::SCHEDULES_ITSELF != 0;
         self.began = before(SliceResult::BEGIN_TICKS)?;
         Ok(())
     }
@@ -353,14 +360,29 @@ impl<'a> Leader<'a> {
         g.put(result + SliceResult::END_TICKS, lane.ticks.now(g))?;
         g.put(result + SliceResult::ANSWERS, self.answers)?;
         let had_dispatches = lock(&s.table).has_dispatches();
-        self.dispatches += end_round(g, s, reason, self.raised)?;
+        let interrupts = self.raised && self.interrupts;
+        let known = HandedOver {
+            request: self.request,
+            mailbox_read: self.mailbox_read,
+            // A rescan that is under way is the engine's to end.
+            rescan_seen: (self.rescan_end == 0).then_some(self.rescan_seen),
+            deadline: self.began + self.time_budget,
+            ticks: lane.ticks,
+        };
+        let (made, schedules_itself) = end_round(g, s, reason, (self.raised, interrupts), known)?;
+        self.dispatches += made;
+        self.schedules_itself |= schedules_itself;
         let done = self.parts | self.dispatches << 32;
         g.put(result + SliceResult::DONE, done)?;
         let stands = |stands, at| if stands { at } else { 0 };
         let claim = s.claim_made(lane.iterations);
         let at_transfer = stands(claim != NO_CLAIM, SliceResult::TRANSFER);
         let at_dispatch = stands(had_dispatches, SliceResult::DISPATCH);
-        g.put(result + SliceResult::STANDS_AT, at_transfer | at_dispatch)?;
+        let itself = stands(self.schedules_itself, SliceResult::SCHEDULES_ITSELF);
+        g.put(
+            result + SliceResult::STANDS_AT,
+            at_transfer | at_dispatch | itself,
+        )?;
         g.put(report + EngineReport::LAST_REASON, reason as u64)?;
         g.publish(result + SliceResult::REASON, reason as u64)
     }

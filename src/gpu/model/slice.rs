@@ -22,7 +22,7 @@ use crate::sync::plain::lock;
 
 impl Globals<'_> {
     /// What every invocation reads first, of the slice whose arguments lie in slot `slot`.
-    fn read(&mut self, slot: u64) -> Checked<()> {
+    pub(super) fn read(&mut self, slot: u64) -> Checked<()> {
         self.report_va = self.peek(self.control_va + EngineControl::REPORT_VA)?;
         self.clock_is_short = self.peek(self.control_va + EngineControl::CLOCK_BITS)? == 32;
         let args = self.control_va + EngineControl::slice_args(slot);
@@ -34,6 +34,44 @@ impl Globals<'_> {
 }
 
 impl<'a> Lane<'a> {
+    /// One that has nothing in registers, of so many queues.
+    pub(super) fn without_queue(
+        g: &'a Globals<'a>,
+        s: &'a Shared,
+        (id, places): (u32, u32),
+        ticks: Ticks,
+        turn: u32,
+    ) -> Self {
+        Self {
+            g,
+            s,
+            id,
+            places,
+            cursor: 0,
+            quantum: 0,
+            ticks,
+            iterations: 0,
+            turn,
+            transfer_bytes: 0,
+            is_here: false,
+            stepped: false,
+            rounds: 0,
+            holding: false,
+            leaves: false,
+            fruitless: 0,
+            stored: false,
+            for_engine: false,
+            backward: 0,
+            q: QueueRegisters::NONE,
+            p: PacketRegisters::default(),
+            c_wait: Resolved::default(),
+            c_signal: Resolved::default(),
+            c_progress: Resolved::default(),
+            i: Vec::with_capacity(RAISES),
+            bounds: None,
+        }
+    }
+
     fn begin(g: &'a Globals<'a>, s: &'a Shared, id: u32, slot: u64) -> Checked<Self> {
         let args = g.control_va + EngineControl::slice_args(slot);
         // The OS may have read its clock long before the slice in flight ended, or the round before this one.
@@ -51,32 +89,8 @@ impl<'a> Lane<'a> {
         } else {
             0
         };
-        let mut lane = Self {
-            g,
-            s,
-            id,
-            places,
-            cursor: 0,
-            quantum: 0,
-            ticks: Ticks(base_ticks),
-            iterations: 0,
-            turn: (g.peek(args + SliceArgs::SLICE)? + g.round) as u32 % g.lanes,
-            transfer_bytes: 0,
-            is_here: false,
-            stepped: false,
-            rounds: 0,
-            holding: false,
-            leaves: false,
-            fruitless: 0,
-            backward: 0,
-            q: QueueRegisters::NONE,
-            p: PacketRegisters::default(),
-            c_wait: Resolved::default(),
-            c_signal: Resolved::default(),
-            c_progress: Resolved::default(),
-            i: Vec::with_capacity(RAISES),
-            bounds: None,
-        };
+        let turn = (g.peek(args + SliceArgs::SLICE)? + g.round) as u32 % g.lanes;
+        let mut lane = Self::without_queue(g, s, (id, places), Ticks(base_ticks), turn);
         lane.ticks.now(g);
         // A queue that is not in registers is looked at once in any case: its handle may have been
         // closed since, which its look does not show.
@@ -113,7 +127,7 @@ impl<'a> Lane<'a> {
         }
         let any = self.places == 1 || self.places != 0 && self.g.round == 0;
         if any || favoured.is_some() {
-            self.load_queue(self.cursor)?;
+            self.load_queue(self.ordinal_of(self.cursor))?;
         }
         Ok(())
     }

@@ -234,7 +234,20 @@ impl Lane<'_> {
     fn store_value(&mut self, r: &Request, seen: u64) -> Checked<()> {
         self.publish(r.fence.cv, self.p.value)?;
         self.backward += u64::from(seen > self.p.value);
+        self.stored = true;
         Ok(())
+    }
+
+    /// In an epilogue: whether it is the engine's to do.
+    fn is_for_engine(&self, r: &Request, stores_now: bool, seen: u64) -> bool {
+        let asks = self.p.value > r.fence.shadow || seen > self.p.value;
+        self.g.epilogue && (r.fault.is_some() || stores_now && asks)
+    }
+
+    fn leave_to_engine(&mut self) {
+        self.for_engine = true;
+        self.holding = true;
+        self.q.status = QueueStatus::Ready;
     }
 
     /// Compares with the shadow, after the log: the conditional interrupt.
@@ -299,6 +312,10 @@ impl Lane<'_> {
         let waits_on = r.is_wait && !r.always_signaled() && seen < self.p.value;
         let takes = have && goes && !waits_on;
         let stores_now = takes && r.stores && !r.always_signaled();
+        if self.is_for_engine(&r, stores_now, seen) {
+            self.leave_to_engine();
+            return Ok((false, ticks));
+        }
         if waits_on && goes && self.q.observed == 0 {
             self.q.observed = ticks;
             if self.g.verbose && self.q.queued_log_va != 0 {
@@ -350,6 +367,10 @@ impl Lane<'_> {
             let r = self.request_at_head();
             if r.stores && r.known && r.fault.is_none() && !r.always_signaled() {
                 let seen = self.look_at_current_value(&r)?;
+                if self.is_for_engine(&r, true, seen) {
+                    self.leave_to_engine();
+                    return Ok(());
+                }
                 self.store_value(&r, seen)?;
                 self.log_packet(&r, ticks)?;
                 self.compare_with_shadow(&r);
@@ -370,7 +391,7 @@ impl Lane<'_> {
         }
         self.fruitless = if takes { 0 } else { self.fruitless + 1 };
         // A lane that raised lets the slice end as soon as its queue stands still.
-        let patience = if self.i.is_empty() {
+        let patience = if self.i.is_empty() && !self.g.epilogue {
             self.g.patience()
         } else {
             1

@@ -73,8 +73,7 @@ impl Lane<'_> {
         Ok(())
     }
 
-    pub(super) fn load_queue(&mut self, place: u32) -> Checked<()> {
-        let ordinal = self.ordinal_of(place);
+    pub(super) fn load_queue(&mut self, ordinal: u32) -> Checked<()> {
         let at = self.g.peek(self.g.run_list_va + u64::from(ordinal) * 8)?;
         self.bounds = Some(Arc::new(Bounds::read(self.g.memory, at)?));
         self.q = QueueRegisters {
@@ -165,7 +164,7 @@ impl Lane<'_> {
             && let Some(place) = self.other()?
         {
             self.save_queue()?;
-            self.load_queue(place)?;
+            self.load_queue(self.ordinal_of(place))?;
             self.cursor = place;
         }
         Ok(())
