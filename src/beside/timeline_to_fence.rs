@@ -12,7 +12,10 @@ use std::fmt;
 /// Signals a native fence when a timeline comes to a value, each time by a call.
 ///
 /// The first call makes a thread for the bridge. It sleeps in Vulkan while a value is asked for that has not come, and
-/// on a lock else. That one is asked for is for the program to know: the fence's waiters ask by themselves for nothing.
+/// on a lock else. That one is asked for is for the program to know: the fence's waiters ask by themselves for nothing
+/// (choice). They cannot all: a queue that stands at a wait of an engine that runs for other queues looks at
+/// CurrentValue by itself, and nobody is told of it before the engine parks; nor of a thread that only reads the fence. So
+/// who asks for a value says that somebody waits or will, and a value that is asked for is carried when it comes.
 ///
 /// Dropping the bridge takes back what has not come, and tells so ([`CrossingError::Closed`]). A thread that sleeps in
 /// Vulkan then keeps the timeline until its value comes or the device is lost, and what was given to
