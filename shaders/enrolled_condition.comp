@@ -1,5 +1,6 @@
 // A condition that a program records into a command buffer of its own: indirect counts stay as they are where a fence
-// has come to a value, and become zero where it has not.
+// has come to a value, and become zero where it has not. That destroys them: whoever executes the command buffer again
+// stores the counts anew before (host, or a copy and a barrier to this shader).
 //
 // It does not wait. It looks once, when the commands before it are done, so the work that it decides on runs or is
 // passed over in this submission. What was stored before the value was published is visible to that work: the observing

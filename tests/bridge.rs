@@ -13,7 +13,9 @@ mod support {
 use ash::vk;
 use native_fence::beside::{AskError, CrossingError, FenceToTimeline, TimelineToFence};
 use native_fence::vulkan::{Device, DeviceLoss, Timeline};
-use native_fence::{Adapter, AdapterOptions, CommandList, Fence, SignalError, WaitError};
+use native_fence::{
+    Adapter, AdapterOptions, CommandList, Fence, FenceOptions, SignalError, WaitError,
+};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -130,7 +132,7 @@ fn nf_06_an_ordinary_submission_waits_for_a_native_queue() {
 fn nf_20_native_waiters_wait_for_an_ordinary_submission() {
     let sides = Sides::new();
     let (program, fence) = (&sides.program, &sides.fence);
-    let bridge = TimelineToFence::new(&sides.timeline, fence);
+    let bridge = TimelineToFence::new(&sides.timeline, fence).unwrap();
     let done = sides.device.create_fence(0).unwrap();
     let mut queue = sides.device.create_hw_queue().unwrap();
     for value in 1..=8 {
@@ -165,7 +167,7 @@ fn hq_09_a_bridge_wakes_nobody() {
     let sides = Sides::new();
     let there = FenceToTimeline::new(&sides.fence, &sides.timeline);
     let other = sides.device.create_fence(0).unwrap();
-    let back = TimelineToFence::new(&sides.timeline, &other);
+    let back = TimelineToFence::new(&sides.timeline, &other).unwrap();
     assert!(switches(BRIDGE).is_empty());
     let quiet = |what: &str| {
         let slices = || sides.adapter.node_counters().slices;
@@ -207,7 +209,7 @@ fn end_with_a_bridge(asks: bool) {
     // SAFETY: a function without arguments, which may run on any thread.
     assert_eq!(unsafe { libc::atexit(refuse_bridges) }, 0);
     let sides = Sides::new();
-    let bridge = TimelineToFence::new(&sides.timeline, &sides.fence);
+    let bridge = TimelineToFence::new(&sides.timeline, &sides.fence).unwrap();
     sides.program.signal(sides.semaphore, 1);
     let carried = bridge.signal_after(1, 1).unwrap();
     assert_eq!(carried.wait(LONG), Some(Ok(())));
@@ -275,7 +277,7 @@ fn values_that_go_back_are_refused() {
     assert_eq!(crossing.outcome(), Some(Ok(())));
     assert_eq!(sides.program.value(sides.semaphore), 20);
 
-    let back = TimelineToFence::new(&sides.timeline, &sides.fence);
+    let back = TimelineToFence::new(&sides.timeline, &sides.fence).unwrap();
     let error = back.signal_after(1, 5).unwrap_err();
     let current = 6;
     assert_eq!(error, AskError::Fence(SignalError::Backward { current }));
@@ -297,7 +299,7 @@ fn values_that_go_back_are_refused() {
 #[test]
 fn a_bridge_that_is_dropped_tells_so_and_waits_for_nothing() {
     let sides = Sides::new();
-    let bridge = TimelineToFence::new(&sides.timeline, &sides.fence);
+    let bridge = TimelineToFence::new(&sides.timeline, &sides.fence).unwrap();
     let crossings = [1, 2].map(|value| bridge.signal_after(value, value).unwrap());
     let waits = sides.fence.arm(1);
     until("its thread sleeps", || all_sleep("nf-bridge"));
@@ -316,7 +318,7 @@ fn a_bridge_that_is_dropped_tells_so_and_waits_for_nothing() {
 #[test]
 fn a_thread_that_is_left_keeps_no_fence() {
     let sides = Sides::new();
-    let bridge = TimelineToFence::new(&sides.timeline, &sides.fence);
+    let bridge = TimelineToFence::new(&sides.timeline, &sides.fence).unwrap();
     bridge.signal_after(1, 1).unwrap();
     until("its thread sleeps", || all_sleep("nf-bridge"));
     let Sides {
@@ -341,6 +343,28 @@ fn a_fence_that_is_closed_is_told() {
     assert_eq!(crossing.wait(LONG), Some(closed));
 }
 
+/// NF-23, NF-22: a bridge to a fence that its handle may not signal is none; one whose handle is closed later carries
+/// nothing, and says so before it sleeps for it.
+///
+/// Kills `a-bridge-takes-any-fence`, `a-bridge-asks-for-a-closed-fence`.
+#[test]
+fn nf_23_a_bridge_to_a_fence_that_takes_no_signals_is_refused() {
+    let sides = Sides::new();
+    let refused = |fence: &Fence| TimelineToFence::new(&sides.timeline, fence).unwrap_err();
+    let options = FenceOptions {
+        no_signal: true,
+        ..FenceOptions::default()
+    };
+    let silent = sides.device.create_fence_with(options).unwrap();
+    assert_eq!(refused(&silent), SignalError::AccessDenied);
+    let bridge = TimelineToFence::new(&sides.timeline, &sides.fence).unwrap();
+    sides.fence.close();
+    assert_eq!(refused(&sides.fence), SignalError::Closed);
+    let asked = bridge.signal_after(1, 1).unwrap_err();
+    assert_eq!(asked, AskError::Fence(SignalError::Closed));
+    assert!(switches("nf-bridge").is_empty());
+}
+
 /// Both directions, when the program's device is lost: what is asked for is told, and nothing more can be asked for.
 #[test]
 fn a_loss_of_the_programs_device_is_told() {
@@ -348,7 +372,7 @@ fn a_loss_of_the_programs_device_is_told() {
     let sides = Sides::on_device_lost_by(Some(Arc::clone(&loss)));
     let there = FenceToTimeline::new(&sides.fence, &sides.timeline);
     let other = sides.device.create_fence(0).unwrap();
-    let back = TimelineToFence::new(&sides.timeline, &other);
+    let back = TimelineToFence::new(&sides.timeline, &other).unwrap();
     let (one, two) = (
         there.signal_after(1, 1).unwrap(),
         back.signal_after(2, 2).unwrap(),
@@ -382,7 +406,7 @@ fn bridges_work_on_a_shared_queue() {
         device.create_fence(0).unwrap(),
     );
     let to = FenceToTimeline::new(&fence, &import(&program, &handed, there));
-    let from = TimelineToFence::new(&import(&program, &handed, back), &other);
+    let from = TimelineToFence::new(&import(&program, &handed, back), &other).unwrap();
     let mut queue = device.create_hw_queue().unwrap();
     for value in 1..=16 {
         let crossing = to.signal_after(value, value).unwrap();

@@ -15,7 +15,7 @@ mod support {
 }
 
 use ash::vk;
-use native_fence::beside::{EnrolError, EnrolledFence};
+use native_fence::beside::{EnrolError, EnrolledFence, RecordError};
 use native_fence::vulkan::{
     self, ENROLLED_BEGIN, ENROLLED_CONDITION_END, ENROLLED_SIGNAL_END, ProgramCommands, Recorded,
     shaders,
@@ -81,7 +81,7 @@ impl World {
     }
 
     fn signal(&self, value: u64) -> vk::CommandBuffer {
-        self.commands(|commands| self.enrolled.record_signal(commands, value))
+        self.commands(|commands| self.enrolled.record_signal(commands, value).unwrap())
     }
 
     /// Submits, enrolled.
@@ -169,7 +169,7 @@ fn nf_06_a_cpu_waiter_is_woken_by_a_programs_own_commands() {
         let commands = world.program.record(|raw| {
             kernel.record(&world.program, raw);
             let commands = &mut unsafe { ProgramCommands::new(&world.handed, raw) };
-            world.enrolled.record_signal(commands, value);
+            world.enrolled.record_signal(commands, value).unwrap();
         });
         if value % 2 == 0 {
             // Nobody looks for it but who watches the submission.
@@ -251,7 +251,8 @@ fn hq_08_a_programs_indirect_work_runs_on_condition_of_a_fence() {
         world.program.record(|raw| {
             let commands = &mut unsafe { ProgramCommands::new(&world.handed, raw) };
             let counts = kernel.words.address + 4 * COUNTS as u64;
-            world.enrolled.record_condition(commands, value, counts);
+            let recorded = world.enrolled.record_condition(commands, value, counts);
+            recorded.unwrap();
             kernel.record(&world.program, raw);
         })
     };
@@ -285,8 +286,8 @@ fn what_is_recorded_stands_between_its_barriers() {
     let world = World::new();
     let mut recorded = Vec::new();
     world.commands(|commands| {
-        world.enrolled.record_signal(commands, 1);
-        world.enrolled.record_condition(commands, 1, 64);
+        world.enrolled.record_signal(commands, 1).unwrap();
+        world.enrolled.record_condition(commands, 1, 64).unwrap();
         recorded = commands.recorded().to_vec();
     });
     let barriers: Vec<_> = recorded
@@ -307,6 +308,26 @@ fn what_is_recorded_stands_between_its_barriers() {
     );
     let is_dispatch = |at: usize| recorded[at] == Recorded::Dispatch([1, 1, 1]);
     assert!(recorded.len() == 10 && is_dispatch(3) && is_dispatch(8));
+}
+
+/// Counts that do not lie as Vulkan has it, and a command buffer of another device, are refused by name, and nothing is
+/// recorded.
+///
+/// Kills `counts-lie-anywhere`, `a-command-buffer-of-any-device`.
+#[test]
+fn what_cannot_be_recorded_is_refused() {
+    let (world, other) = (World::new(), World::new());
+    world.commands(|commands| {
+        for counts in [65, 66, 67] {
+            let refused = world.enrolled.record_condition(commands, 1, counts);
+            assert_eq!(refused, Err(RecordError::Unaligned(counts)));
+        }
+        let of_another = Err(RecordError::OtherDevice(vulkan::OtherDevice));
+        assert_eq!(other.enrolled.record_signal(commands, 1), of_another);
+        let refused = other.enrolled.record_condition(commands, 1, 64);
+        assert_eq!(refused, of_another);
+        assert_eq!(commands.recorded(), []);
+    });
 }
 
 #[test]

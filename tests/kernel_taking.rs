@@ -14,13 +14,15 @@ mod support {
 }
 
 use native_fence::gpu::{
-    Crowd, Engine, KernelError, Kernels, ModelEngine, Node, NodeError, NodePolicy, ProcessEngine,
-    ShaderTuning, SpareEngines, SparePolicy, serve_engine_made_by,
+    Crowd, Engine, EngineState, KernelError, Kernels, ModelEngine, Node, NodeError, NodePolicy,
+    ProcessEngine, ShaderTuning, SpareEngines, SparePolicy, serve_engine_made_by,
 };
 use native_fence::kmd::{DdiError, Driver, DriverOptions};
 use native_fence::os::{Features, OsError};
 use native_fence::vulkan::AdapterInfo;
-use native_fence::{Adapter, Allocation, CommandList, CreateError, Device, Kernel, TdrPolicy};
+use native_fence::{
+    Adapter, Allocation, CommandList, CreateError, Device, Kernel, TdrPolicy, WaitError,
+};
 use rustix::process::{Signal, getpid, kill_process};
 use std::collections::VecDeque;
 use std::fs;
@@ -77,6 +79,7 @@ enum Answer {
     Takes = 1,
     Refuses,
     Ends,
+    IsLost,
 }
 
 /// What an engine says that refuses: more than a message has room for.
@@ -104,6 +107,9 @@ fn an_engine_that_asks() {
         }
         if answer[0] == Answer::Refuses as u8 {
             return Err(KernelError::Refused(reason()));
+        }
+        if answer[0] == Answer::IsLost as u8 {
+            return Err(KernelError::Lost);
         }
         Ok(())
     };
@@ -225,41 +231,68 @@ fn hq_04_what_a_process_says_of_a_kernel_is_told() {
     });
 }
 
-/// TD-12: a process that ends while it takes a kernel, be it by that or by something else, is a lost engine: whoever
-/// registers is told what to do, another process takes its place, and it takes the kernel, or another.
+/// Whoever registers a kernel is told that the engine was lost meanwhile.
+fn is_told_of_a_loss(device: &Device) {
+    let lost = create(device).unwrap_err();
+    let is_lost = matches!(
+        lost,
+        CreateError::Os(OsError::Driver(DdiError::Node(NodeError::Kernel(
+            KernelError::Lost
+        ))))
+    );
+    assert!(is_lost, "{lost:?}");
+}
+
+/// TD-12: a process that ends while it takes a kernel, be it by that or by something else, or whose device is found lost
+/// then, is a lost engine: whoever registers is told what to do, another process takes its place, and it takes the
+/// kernel, or another.
 ///
-/// Kills `a-kernel-that-ends-its-engine-is-taken`.
+/// Kills `a-kernel-that-ends-its-engine-is-taken`, `a-process-is-not-lost-by-a-kernel`.
 #[test]
 fn td_12_a_loss_that_a_registration_meets_is_told() {
     let Some(info) = device_info() else {
         return;
     };
-    let program = Program::new("ends");
-    let (device_info, path) = (info.clone(), program.path.clone());
-    let spares = SpareEngines::new(SparePolicy::OnSuspicion, move || {
-        engine_of(&path, &device_info)
-    });
-    let (adapter, _) = adapter(engine_of(&program.path, &info).unwrap(), Some(spares));
-    let [device, other] = [(); 2].map(|()| adapter.create_device());
-    thread::scope(|scope| {
-        scope.spawn(|| program.answer(Answer::Ends));
-        let lost = create(&device).unwrap_err();
-        let is_lost = matches!(
-            lost,
-            CreateError::Os(OsError::Driver(DdiError::Node(NodeError::Kernel(
-                KernelError::Lost
-            ))))
-        );
-        assert!(is_lost, "{lost:?}");
-        until("another engine is there", || {
-            adapter.node_counters().resets == 1
+    for (name, end) in [("ends", Answer::Ends), ("lost", Answer::IsLost)] {
+        let program = Program::new(name);
+        let (device_info, path) = (info.clone(), program.path.clone());
+        let spares = SpareEngines::new(SparePolicy::OnSuspicion, move || {
+            engine_of(&path, &device_info)
         });
-        works(&device);
-        works(&other);
-        scope.spawn(|| program.answer(Answer::Takes));
-        let kernel = create(&device);
-        assert!(kernel.is_ok(), "{kernel:?}");
-    });
+        let (adapter, _) = adapter(engine_of(&program.path, &info).unwrap(), Some(spares));
+        let [device, other] = [(); 2].map(|()| adapter.create_device());
+        thread::scope(|scope| {
+            scope.spawn(|| program.answer(end));
+            is_told_of_a_loss(&device);
+            until("another engine is there", || {
+                adapter.node_counters().resets == 1
+            });
+            works(&device);
+            works(&other);
+            scope.spawn(|| program.answer(Answer::Takes));
+            let kernel = create(&device);
+            assert!(kernel.is_ok(), "{kernel:?}");
+        });
+    }
+}
+
+/// TD-12: an engine that is found lost by a registration is lost at once, and not when a slice comes upon it.
+///
+/// Kills `who-finds-a-loss-keeps-it`.
+#[test]
+fn td_12_a_loss_that_a_registration_finds_is_one_at_once() {
+    let finds = KernelTaker::new(|_, _| Err(KernelError::Lost));
+    let (adapter, driver) = adapter(Box::new(finds), None);
+    let device = adapter.create_device();
+    let fence = device.create_fence(0).unwrap();
+    let queue = queue_of(&device, 0);
+    let waiter = fence.arm(1);
+    is_told_of_a_loss(&device);
+    assert_eq!(driver.engine_state(0), Some(EngineState::Lost));
+    until("the OS is told", || queue.error().is_some());
+    assert_eq!(queue.error(), Some(WaitError::DeviceLost));
+    until("the waiter is told", || waiter.outcome().is_some());
+    assert_eq!(waiter.outcome(), Some(Err(WaitError::DeviceLost)));
 }
 
 /// What a spare is given, and when it goes on with that.

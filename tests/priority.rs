@@ -1,6 +1,6 @@
 //! Priorities of contexts (PR-08), and engines that are not preempted (PR-11): which queues a slice has.
 //!
-//! Open: user kernels, which are longer than a packet's part; there are none.
+//! User kernels, which are longer than a packet's part, are in `priority_dispatch.rs`.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support {
+    pub(crate) mod kernels;
     pub(crate) mod until;
     pub(crate) mod vulkan_program;
 }
@@ -11,11 +12,15 @@ use native_fence::gpu::EngineUnit;
 use native_fence::vulkan::{
     DeviceImportError, DeviceLoss, DeviceNeeds, Need, ProgramQueue, QueueLock, Timeline,
 };
-use native_fence::{Adapter, AdapterOptions, CommandList, OpenError, TdrPolicy};
+use native_fence::{
+    Adapter, AdapterOptions, Buffer, CommandList, Device, DeviceExecutionState, Fence, HwQueue,
+    Kernel, OpenError, Parameters, TdrPolicy,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
+use support::kernels::{add_words, add_words_together, groups_for};
 use support::until::{LONG, until};
 use support::vulkan_program::Program;
 
@@ -60,6 +65,84 @@ impl QueueLock for Counted {
         self.turns.fetch_add(1, Ordering::Relaxed);
         call();
     }
+}
+
+const WORDS: usize = 1000;
+
+/// What a queue does with kernels and buffers of a device.
+struct Work {
+    kernels: [Kernel; 2],
+    given: Buffer<u64>,
+    summed: Buffer<u64>,
+    fence: Fence,
+    queue: HwQueue,
+    device: Device,
+}
+
+impl Work {
+    fn new(adapter: &Adapter) -> Self {
+        let device = adapter.create_device();
+        let codes = [add_words(), add_words_together()];
+        Self {
+            kernels: codes.map(|code| device.create_kernel(code).unwrap()),
+            given: device.create_buffer(WORDS).unwrap(),
+            summed: device.create_buffer(WORDS).unwrap(),
+            fence: device.create_fence(0).unwrap(),
+            queue: device.create_hw_queue().unwrap(),
+            device,
+        }
+    }
+
+    /// An upload, a kernel of each kind and a download, by the queue. What comes back is right.
+    fn done(&mut self, number: u64) {
+        let first = self.fence.current_value();
+        let elements: Vec<u64> = (0..WORDS as u64).map(|at| at * number).collect();
+        let sums = |from: &Buffer<u64>| {
+            let from = Parameters::new().address(from, 0).address(&self.summed, 0);
+            from.word(WORDS as u64).word(number)
+        };
+        let (fence, groups) = (&self.fence, groups_for(WORDS as u64));
+        let mut list = CommandList::new();
+        list.upload(&self.given, 0, &elements, fence, first + 1)
+            .unwrap();
+        for (kernel, from) in self.kernels.iter().zip([&self.given, &self.summed]) {
+            list.dispatch(kernel, groups, &sums(from)).unwrap();
+        }
+        let download = list.download(&self.summed, .., fence, first + 2).unwrap();
+        self.queue.submit(&list).unwrap();
+        let expected: Vec<u64> = elements.iter().map(|one| one + 2 * number).collect();
+        assert_eq!(download.wait(LONG).unwrap(), expected);
+    }
+}
+
+/// HQ-08: kernels and buffers are the program's device's as fences are. What registers a kernel takes turns with the
+/// program at its queue, as slices do, and the program's own work runs between.
+///
+/// Kills `a-programs-queue-is-used-out-of-turn`.
+#[test]
+fn hq_08_kernels_and_buffers_are_on_the_programs_device() {
+    let program = Program::new();
+    let lock = Arc::new(Counted::default());
+    let queue = ProgramQueue::in_turns(program.queue, program.family, lock.clone());
+    let device = program.try_hand_over(vec![queue], None).unwrap();
+    let adapter = Adapter::open_on_device(&device, &patient()).unwrap();
+    drop(device);
+    let mut work = Work::new(&adapter);
+    let end = program.timeline(0);
+    for round in 1..=5 {
+        work.done(round);
+        let _turn = lock.lock.lock().unwrap();
+        program.submit(&[], &[], &[(end, round)]);
+    }
+    assert!(program.wait(end, 5));
+    let slices = adapter.node_counters().slices;
+    drop((work, adapter));
+    until("nothing of it is left", || program.is_alone());
+    let turns = lock.turns.load(Ordering::Relaxed);
+    assert!(
+        turns >= slices + 2,
+        "each slice, and what runs each kernel for a first time"
+    );
 }
 
 #[test]
@@ -142,6 +225,37 @@ fn an_engine_that_is_lost_with_the_programs_device_is_recovered_from() {
     drop((fence, queue, lost, adapter));
     until("the program has its device alone", || program.is_alone());
     // It was lost for this library alone.
+    let end = program.timeline(0);
+    program.submit(&[], &[], &[(end, 1)]);
+    assert!(program.wait(end, 1));
+}
+
+/// TD-12, TD-22: the same with kernels. Those of a device that had nothing under way run on the engine that takes the
+/// place, with no new registration, and what was done before the loss stays.
+///
+/// Kills `a-spare-has-no-kernels`.
+#[test]
+fn td_12_kernels_outlive_the_programs_device() {
+    let program = Program::new();
+    let loss = DeviceLoss::new();
+    let queue = ProgramQueue::in_turns(program.queue, program.family, program.lock.clone());
+    let device = program.try_hand_over(vec![queue], Some(Arc::clone(&loss)));
+    let device = device.unwrap();
+    let adapter = Adapter::open_on_device(&device, &patient()).unwrap();
+    drop(device);
+    let (mut work, mut other) = (Work::new(&adapter), Work::new(&adapter));
+    work.done(1);
+    other.done(2);
+    loss.lose();
+    // Who submits first may be the one that finds it, and is in error for it.
+    let _submitted = other.queue.submit(CommandList::new().nop());
+    until("another engine has its place", || {
+        adapter.node_counters().resets == 1
+    });
+    assert_eq!(work.device.execution_state(), DeviceExecutionState::ACTIVE);
+    work.done(3);
+    drop((work, other, adapter));
+    until("the program has its device alone", || program.is_alone());
     let end = program.timeline(0);
     program.submit(&[], &[], &[(end, 1)]);
     assert!(program.wait(end, 1));

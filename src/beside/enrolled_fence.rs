@@ -10,7 +10,8 @@ use crate::os::SignalsElsewhere;
 use crate::sync::{Arc, Mutex, lock};
 use crate::vulkan::{
     ComputePipeline, DeviceLost, ENROLLED_BEGIN, ENROLLED_CONDITION_END, ENROLLED_SIGNAL_END, Gap,
-    ImportError, PipelineError, ProgramCommands, RegionImport, Timeline, gaps, shaders,
+    ImportError, OtherDevice, PipelineError, ProgramCommands, RegionImport, Timeline, gaps,
+    shaders,
 };
 use crate::{Fence, SignalError, vulkan};
 use std::fmt;
@@ -47,6 +48,17 @@ pub enum EnrolError {
     /// There is no thread to watch submissions.
     #[error("no thread to watch submissions: {0}")]
     NoThread(String),
+}
+
+/// Why nothing was recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RecordError {
+    /// The fence is enrolled with another device than that of the command buffer.
+    #[error("{0}: enrol the fence with that device")]
+    OtherDevice(#[from] OtherDevice),
+    /// Counts do not lie so.
+    #[error("the counts of a dispatch lie at a multiple of 4, and not at {0:#x}")]
+    Unaligned(u64),
 }
 
 /// A native fence, to be named in command buffers of a program's device ([`vulkan::Device::import`]).
@@ -129,11 +141,17 @@ impl EnrolledFence {
     /// Records that CurrentValue becomes `value` when all that was recorded before is done, and before anything that is
     /// recorded afterwards begins. The submission is to be enrolled ([`EnrolledFence::enrol`]).
     ///
-    /// # Panics
+    /// # Errors
     /// The command buffer is of another device.
-    pub fn record_signal(&self, commands: &mut ProgramCommands, value: u64) {
+    pub fn record_signal(
+        &self,
+        commands: &mut ProgramCommands,
+        value: u64,
+    ) -> Result<(), RecordError> {
         let push = words([self.current_value_va, value]);
-        commands.dispatch_between(ENROLLED_BEGIN, &self.signal, &push, ENROLLED_SIGNAL_END);
+        let end = ENROLLED_SIGNAL_END;
+        commands.dispatch_between(ENROLLED_BEGIN, &self.signal, &push, end)?;
+        Ok(())
     }
 
     /// Records that the three counts of a `VkDispatchIndirectCommand`, at the address `counts_va` in the device's
@@ -141,16 +159,25 @@ impl EnrolledFence {
     /// nothing. An indirect dispatch that is recorded afterwards runs on that condition, and sees what was stored
     /// before the value was.
     ///
-    /// # Panics
+    /// A condition that does not hold destroys the counts: what is to run another time, by this command buffer or by
+    /// one that shares them, needs them stored anew before it, by the host between two submissions or by
+    /// `vkCmdUpdateBuffer` or `vkCmdCopyBuffer` and a barrier from TRANSFER to COMPUTE_SHADER ahead of the condition.
+    ///
+    /// # Errors
     /// The command buffer is of another device; the address is no multiple of 4.
-    pub fn record_condition(&self, commands: &mut ProgramCommands, value: u64, counts_va: u64) {
-        assert!(
-            counts_va.is_multiple_of(4),
-            "the counts of a dispatch lie at a multiple of 4"
-        );
+    pub fn record_condition(
+        &self,
+        commands: &mut ProgramCommands,
+        value: u64,
+        counts_va: u64,
+    ) -> Result<(), RecordError> {
+        if !counts_va.is_multiple_of(4) {
+            return Err(RecordError::Unaligned(counts_va));
+        }
         let push = words([self.current_value_va, value, counts_va]);
         let end = ENROLLED_CONDITION_END;
-        commands.dispatch_between(ENROLLED_BEGIN, &self.condition, &push, end);
+        commands.dispatch_between(ENROLLED_BEGIN, &self.condition, &push, end)?;
+        Ok(())
     }
 
     /// Enrols a submission: `submit` submits it, and adds the timeline that it is given to what the submission

@@ -28,7 +28,7 @@ pub enum AskError {
         /// Its value.
         now: u64,
     },
-    /// The fence is beyond.
+    /// The fence is beyond, or takes no signals any more.
     #[error(transparent)]
     Fence(SignalError),
     /// The timeline's device is lost.

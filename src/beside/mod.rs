@@ -23,7 +23,7 @@ mod wait_task;
 mod watch;
 
 pub use crossing::{Crossing, CrossingError};
-pub use enrolled_fence::{EnrolError, EnrolledFence};
+pub use enrolled_fence::{EnrolError, EnrolledFence, RecordError};
 pub use fence_to_timeline::FenceToTimeline;
 pub use forward::AskError;
 pub use timeline_to_fence::TimelineToFence;

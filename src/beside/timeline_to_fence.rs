@@ -12,7 +12,10 @@ use std::fmt;
 /// Signals a native fence when a timeline comes to a value, each time by a call.
 ///
 /// The first call makes a thread for the bridge. It sleeps in Vulkan while a value is asked for that has not come, and
-/// on a lock else. That one is asked for is for the program to know: the fence's waiters ask by themselves for nothing.
+/// on a lock else. That one is asked for is for the program to know: the fence's waiters ask by themselves for nothing
+/// (choice). They cannot all: a queue that stands at a wait of an engine that runs for other queues looks at
+/// CurrentValue by itself, and nobody is told of it before the engine parks; nor of a thread that only reads the fence. So
+/// who asks for a value says that somebody waits or will, and a value that is asked for is carried when it comes.
 ///
 /// Dropping the bridge takes back what has not come, and tells so ([`CrossingError::Closed`]). A thread that sleeps in
 /// Vulkan then keeps the timeline until its value comes or the device is lost, and what was given to
@@ -40,22 +43,26 @@ struct Asked {
 
 impl TimelineToFence {
     /// A bridge, with nothing asked for. It keeps the fence's handle open, as a clone does.
-    #[must_use]
-    pub fn new(timeline: &Timeline, fence: &Fence) -> Self {
+    ///
+    /// # Errors
+    /// The fence may not be signalled by the CPU: its handle is closed or has no right to (NF-23), it is of type INTRA_GPU,
+    /// or its device is lost.
+    pub fn new(timeline: &Timeline, fence: &Fence) -> Result<Self, SignalError> {
+        fence.object().check_signal()?;
         let carried = Arc::new(Carried(Mutex::new(State {
             fence: Some(fence.clone()),
             forward: Forward::default(),
             asked: VecDeque::new(),
         })));
         let watch = Watch::new(timeline, &carried);
-        Self { watch, carried }
+        Ok(Self { watch, carried })
     }
 
     /// Signals the fence with `fence_value` when the timeline has `timeline_value` or more.
     ///
     /// # Errors
-    /// Values that go back, against those asked for before or against the fence; the timeline's device is lost; no
-    /// thread. What becomes of a value that is carried the [`Crossing`] tells.
+    /// Values that go back, against those asked for before or against the fence; a fence that may not be signalled any
+    /// more; the timeline's device is lost; no thread. What becomes of a value that is carried the [`Crossing`] tells.
     pub fn signal_after(
         &self,
         timeline_value: u64,
@@ -85,9 +92,7 @@ impl TimelineToFence {
 
 /// Whether a fence can come to have a value by a signal.
 fn check_fence(fence: &Fence, value: u64) -> Result<(), AskError> {
-    if fence.is_intra_gpu() {
-        return Err(AskError::Fence(SignalError::IntraGpu));
-    }
+    fence.object().check_signal().map_err(AskError::Fence)?;
     let current = fence.current_value();
     if value < current {
         return Err(AskError::Fence(SignalError::Backward { current }));

@@ -169,8 +169,14 @@ impl Child {
                 match received_kernels(descriptor, bytes, &self.kernels) {
                     Ok(kernels) => {
                         self.kernels = kernels.clone();
+                        let socket = Arc::clone(&self.socket);
                         return self.compile(number, move |engine| {
-                            engine.set_kernels(&kernels).map_err(|error| reason(&error))
+                            let taken = engine.set_kernels(&kernels);
+                            if taken == Err(KernelError::Lost) {
+                                // Before the answer, which is none of a lost engine's.
+                                let _ = Reply::Lost.send(&socket);
+                            }
+                            taken.map_err(|error| reason(&error))
                         });
                     }
                     Err(error) => Err(error),

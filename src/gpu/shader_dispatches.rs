@@ -15,8 +15,8 @@ use super::{GpuVa, KernelCode, KernelError, Kernels, SharedQueue, SliceWork};
 use crate::abi::{Dispatch, DispatchBlock, KernelUse, SLICE_SLOTS};
 use crate::sync::{Arc, lock};
 use crate::vulkan::{
-    AdapterKind, Buffer, CommandBuffer, CommandRecorder, ComputePipeline, Device, Home,
-    OutOfMemory, Reuse, SLICE_BEGIN, SLICE_END, Timeline, WaitOutcome,
+    AdapterKind, Buffer, CommandBuffer, CommandRecorder, ComputePipeline, Device, DeviceLost, Home,
+    OutOfMemory, Reuse, SLICE_BEGIN, SLICE_END, SubmitError, Timeline, WaitOutcome,
 };
 use std::time::Duration;
 
@@ -73,6 +73,16 @@ pub(super) fn engine_push(control: GpuVa, slot: u64, dispatches: [u64; 7]) -> Ve
 
 fn refused(error: impl std::fmt::Display) -> KernelError {
     KernelError::Refused(error.to_string())
+}
+
+/// A device that is lost says nothing of the kernel (TD-12).
+fn not_submitted(error: SubmitError) -> KernelError {
+    match error {
+        SubmitError::DeviceLost => KernelError::Lost,
+        SubmitError::OutOfMemory | SubmitError::NotForward { .. } | SubmitError::StillInFlight => {
+            refused(error)
+        }
+    }
 }
 
 impl Dispatches {
@@ -164,10 +174,11 @@ impl Dispatches {
         let commands = recorder.end().map_err(refused)?;
         let done = Timeline::new(&device, 0).map_err(refused)?;
         let submitted = lock(queue).submit_one(Some(&commands), None, (&done, 1));
-        submitted.map_err(refused)?;
+        submitted.map_err(not_submitted)?;
         // Behind a kernel that does not end, on a device of one queue, it is not run either. That is another's, and no
         // reason to refuse these: after the time they count as taken, and the first slice that runs one compiles it.
-        let _: WaitOutcome = done.wait(1, Some(WARM_TIME)).map_err(refused)?;
+        let ended = done.wait(1, Some(WARM_TIME));
+        let _: WaitOutcome = ended.map_err(|DeviceLost| KernelError::Lost)?;
         Ok(())
     }
 

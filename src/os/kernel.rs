@@ -9,7 +9,8 @@ use crate::kmd::{CreateKernel, KernelCode};
 use crate::sync::{Arc, AtomicBool, Ordering};
 
 /// A kernel and the handle by which its process knows it. Dropping it closes the handle and takes the kernel from
-/// the engines; the handle's place is used again when no slice refers to it any more.
+/// the engines, in its turn: it waits for a registration that is under way. The handle's place is used again when no
+/// slice refers to it any more.
 #[derive(Debug)]
 pub struct Kernel {
     id: KernelId,

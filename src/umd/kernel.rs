@@ -7,6 +7,11 @@ use crate::os::{self, Process};
 use crate::sync::Arc;
 
 /// A registered kernel. Cloning gives another reference to the same one; the last one to go closes its handle.
+///
+/// That one takes the kernel from the engines, which registrations and removals do by turns: it may have to wait while
+/// another kernel is registered, as long as [`Device::create_kernel`](crate::Device::create_kernel) does.
+/// [`Kernel::close`] waits for no registration: a thread that must not wait closes the kernel, and lets the last
+/// reference go on another thread.
 #[derive(Clone, Debug)]
 pub struct Kernel {
     object: Arc<os::Kernel>,
@@ -36,7 +41,8 @@ impl Kernel {
         self.object.process()
     }
 
-    /// Closes the handle: dispatches that carry it fault. One that is under way runs to its end.
+    /// Closes the handle: dispatches that carry it fault. One that is under way runs to its end. The kernel's place on the
+    /// adapter is free when the last reference has gone.
     pub fn close(&self) {
         self.object.close();
     }

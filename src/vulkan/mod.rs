@@ -81,7 +81,7 @@ pub use memory_providers::{
     MemoryError, MemoryOptions, MemoryPlacement, SystemMemory, TrialError, memory_providers,
 };
 pub use native_fence_support::{Gap, Need, gaps, has_command_engines, has_native_fences};
-pub use program_commands::ProgramCommands;
+pub use program_commands::{OtherDevice, ProgramCommands};
 pub use program_device::{DeviceImportError, ProgramDevice, ProgramQueue};
 pub use queue::Queue;
 pub use queue_lock::QueueLock;

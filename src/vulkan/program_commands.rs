@@ -10,6 +10,11 @@ use ash::vk;
 
 use super::{Barrier, ComputePipeline, Device, Recorded};
 
+/// A command buffer is not of the device of what is to be recorded into it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the command buffer is of another device than what is recorded into it")]
+pub struct OtherDevice;
+
 /// A command buffer that the program is recording.
 pub struct ProgramCommands {
     raw: vk::CommandBuffer,
@@ -51,19 +56,25 @@ impl ProgramCommands {
 
     /// One dispatch of one workgroup between two barriers.
     ///
+    /// # Errors
+    /// The pipeline is of another device; then nothing was recorded.
+    ///
     /// # Panics
-    /// The pipeline is of another device, or takes another number of push constants: a bug of ours.
+    /// It takes another number of push constants: a bug of ours.
     pub(crate) fn dispatch_between(
         &mut self,
         before: Barrier,
         pipeline: &ComputePipeline,
         push: &[u8],
         after: Barrier,
-    ) {
-        assert!(
-            Arc::ptr_eq(&self.device, pipeline.device())
-                && push.len() == pipeline.push_constant_bytes() as usize,
-            "a pipeline is not of this command buffer's device, or takes other push constants"
+    ) -> Result<(), OtherDevice> {
+        if !Arc::ptr_eq(&self.device, pipeline.device()) {
+            return Err(OtherDevice);
+        }
+        assert_eq!(
+            push.len(),
+            pipeline.push_constant_bytes() as usize,
+            "a pipeline takes other push constants"
         );
         self.barrier(before);
         let device = self.device.raw();
@@ -80,6 +91,7 @@ impl ProgramCommands {
         unsafe { device.cmd_dispatch(self.raw, 1, 1, 1) };
         self.recorded.push(Recorded::Dispatch([1, 1, 1]));
         self.barrier(after);
+        Ok(())
     }
 
     fn barrier(&mut self, barrier: Barrier) {

@@ -83,15 +83,19 @@ impl Node {
     }
 
     /// Has the engine take these. Compiling takes time, in which the node goes on, and its engine may be given up:
-    /// then the one that has taken its place takes them, whatever the other one said. The caller has its turn.
+    /// then the one that has taken its place takes them, whatever the other one said. An engine that is found lost by
+    /// it is lost from then on, also where no slice is in flight that would find it (TD-12). The caller has its turn.
     fn set_kernels(&self, kernels: &Kernels) -> Result<MutexGuard<'_, Inner>, KernelError> {
         loop {
             let engine = self.engine();
             let taken = engine.set_kernels(kernels);
             // Before `inner`, as whoever replaces the engine.
             let mut own = lock(&self.kernels);
-            let inner = lock(&self.inner);
+            let mut inner = lock(&self.inner);
             if Arc::ptr_eq(&inner.engine, &engine) {
+                if taken == Err(KernelError::Lost) {
+                    self.lose_device(&mut inner);
+                }
                 taken?;
                 own.clone_from(kernels);
                 return Ok(inner);

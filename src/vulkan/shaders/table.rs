@@ -209,7 +209,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/enrolled_condition.comp")) == 0x86bb_94c3_033c_e19b,
+    fnv1a(include_bytes!("../../../shaders/enrolled_condition.comp")) == 0x650f_2d80_b635_7357,
     "shader source enrolled_condition.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -261,6 +261,11 @@ const _: () = assert!(
 const _: () = assert!(
     fnv1a(include_bytes!("../../../shaders/spin.comp")) == 0x84f4_fe43_e127_bea0,
     "shader source spin.comp changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spin_signal.comp")) == 0x6bb9_dc19_7d57_ec13,
+    "shader source spin_signal.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
@@ -481,6 +486,17 @@ pub static SPIN: Shader = Shader {
 };
 
 const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/spin_signal.spv")) == 0xc599_bc64_3e37_51e0,
+    "spv/spin_signal.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/spin_signal.comp`.
+pub static SPIN_SIGNAL: Shader = Shader {
+    name: "spin_signal",
+    words: &words::<4_405>(include_bytes!("../../../shaders/spv/spin_signal.spv")),
+};
+
+const _: () = assert!(
     fnv1a(include_bytes!("../../../shaders/spv/spin_together.spv")) == 0x7c85_6bff_0f31_37d1,
     "spv/spin_together.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
@@ -536,4 +552,4 @@ pub static WORK_TOGETHER: Shader = Shader {
 };
 
 /// Every shader of this table.
-pub static ALL: &[&Shader] = &[&ADD_WORDS, &ADD_WORDS_SELF_SCHEDULING, &ADD_WORDS_TOGETHER, &BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_STORE, &BARE_STORE_NARROW, &COUNT_TOGETHER, &ENGINE, &ENROLLED_CONDITION, &ENROLLED_SIGNAL, &LONG_KERNEL, &PASS_ON, &READ_VALUES, &SIGNAL_VALUES, &SPIN, &SPIN_TOGETHER, &WAIT_VALUES, &WORK, &WORK_SELF_SCHEDULING, &WORK_TOGETHER];
+pub static ALL: &[&Shader] = &[&ADD_WORDS, &ADD_WORDS_SELF_SCHEDULING, &ADD_WORDS_TOGETHER, &BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_STORE, &BARE_STORE_NARROW, &COUNT_TOGETHER, &ENGINE, &ENROLLED_CONDITION, &ENROLLED_SIGNAL, &LONG_KERNEL, &PASS_ON, &READ_VALUES, &SIGNAL_VALUES, &SPIN, &SPIN_SIGNAL, &SPIN_TOGETHER, &WAIT_VALUES, &WORK, &WORK_SELF_SCHEDULING, &WORK_TOGETHER];

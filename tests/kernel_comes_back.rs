@@ -1,0 +1,160 @@
+//! A kernel with the shader library that outlives its engine: it comes to its signal when the engine was given up, and
+//! changes nothing (TD-23).
+//!
+//! A driver that ends long loops ends each of its workgroups that waits for too long, and the next one waits in its turn.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod support {
+    pub(crate) mod engine_processes;
+    pub(crate) mod engines;
+    pub(crate) mod logged;
+    pub(crate) mod queue_of;
+    pub(crate) mod until;
+}
+
+use native_fence::gpu::EngineUnit;
+use native_fence::os::Record;
+use native_fence::vulkan::shaders;
+use native_fence::{
+    Adapter, Allocation, CommandList, Device, DeviceExecutionState, Fence, HwQueue, Kernel,
+    KernelCode, Parameters, TdrPolicy, WaitError,
+};
+use std::time::Duration;
+use support::engine_processes::options_of;
+use support::logged::logged;
+use support::queue_of::queue_of;
+use support::until::{LONG, until};
+
+/// They last longer together than the watch is patient, and not long once they may go on.
+const WORKGROUPS: [u32; 3] = [20_000, 1, 1];
+/// What no driver lets a loop take.
+const FOR_EVER: u64 = 1 << 40;
+
+/// A program whose kernel signals its fence when a word is set.
+struct Program {
+    kernel: Kernel,
+    /// Of the word alone: the engine's copy of a page follows it until the engine stores there.
+    until: Allocation,
+    began: Allocation,
+    fence: Fence,
+    queue: HwQueue,
+    device: Device,
+}
+
+/// What an engine may have changed.
+#[derive(Debug, PartialEq, Eq)]
+struct Stands {
+    current_value: u64,
+    read_index: u64,
+    progress: u64,
+    signals: Vec<u64>,
+    began: u64,
+    interrupts: u64,
+    records: u64,
+}
+
+impl Program {
+    fn new(adapter: &Adapter) -> Self {
+        let device = adapter.create_device();
+        let code = KernelCode::new(shaders::SPIN_SIGNAL.words, 40).unwrap();
+        assert!(code.finds_job());
+        let page = || device.create_allocation(4096).unwrap();
+        Self {
+            kernel: device.create_kernel(code).unwrap(),
+            until: page(),
+            began: page(),
+            fence: device.create_fence(0).unwrap(),
+            queue: queue_of(&device, 0),
+            device,
+        }
+    }
+
+    /// The kernel is to signal this value, and its queue the next one. What its progress fence comes to.
+    fn submit(&mut self, groups: [u32; 3], value: u64) -> u64 {
+        let given = Parameters::new()
+            .address(&self.until, 0)
+            .address(&self.began, 0)
+            .word(FOR_EVER)
+            .fence(&self.fence)
+            .word(value);
+        let mut list = CommandList::new();
+        list.dispatch(&self.kernel, groups, &given).unwrap();
+        list.signal(&self.fence, value + 1);
+        self.queue.submit(&list).unwrap()
+    }
+
+    fn began(&self) -> u64 {
+        let mut began = [0];
+        self.began.read(0, &mut began);
+        began[0]
+    }
+
+    fn stands(&self, adapter: &Adapter) -> Stands {
+        Stands {
+            current_value: self.fence.current_value(),
+            read_index: self.queue.read_index(),
+            progress: self.queue.progress_fence().current_value(),
+            signals: logged(&self.queue, &self.fence),
+            began: self.began(),
+            interrupts: adapter.os().interrupts().native_fence_signaled(),
+            records: adapter.node_counters().records,
+        }
+    }
+}
+
+/// TD-23: a kernel that waits for a word keeps its engine, which is reset. Then the word comes, by the page that the
+/// kernel has still, and it signals: CurrentValue, log, records, progress and memory stand as they stood when the reset
+/// was told, and so they do when what is left of the engine has made its steps behind the kernel and ended.
+///
+/// Kills `a-kernel-that-was-given-up-stores`.
+#[test]
+fn td_23_a_kernel_that_comes_back_signals_nothing() {
+    if support::engines::shader().is_none() {
+        return;
+    }
+    let tdr = TdrPolicy {
+        delay: Duration::from_secs(1),
+        limit_count: 1_000_000,
+        ..TdrPolicy::default()
+    };
+    let adapter = Adapter::open(&options_of(EngineUnit::Instance, 1, tdr)).unwrap();
+    let mut program = Program::new(&adapter);
+    // So it does where its engine is well.
+    program.until.write(0, &[1]);
+    let end = program.submit([1, 1, 1], 1);
+    program.queue.progress_fence().wait(end, LONG).unwrap();
+    assert_eq!(logged(&program.queue, &program.fence), [1, 2]);
+    program.until.write(0, &[0]);
+
+    let waits = [3, 4].map(|value| program.fence.arm(value));
+    let began = program.began();
+    program.submit(WORKGROUPS, 3);
+    until("the kernel runs", || program.began() > began);
+    for wait in waits {
+        assert_eq!(wait.wait(LONG), Err(WaitError::DeviceLost));
+    }
+    until("another engine is there", || {
+        adapter.node_counters().resets == 1
+    });
+    let state = program.device.execution_state();
+    assert_eq!(state, DeviceExecutionState::HUNG);
+    let codes = || -> Vec<_> {
+        let records = adapter.os().records();
+        records.iter().map(|record| record.code).collect()
+    };
+    until("the recovery is noted", || !codes().is_empty());
+    let stands = program.stands(&adapter);
+    assert_eq!((stands.current_value, &stands.signals), (2, &vec![]));
+    assert_eq!(adapter.engines_given_up(), 1, "the kernel runs still");
+
+    program.until.write(0, &[1]);
+    until("the kernel ends", || adapter.engines_given_up() == 0);
+    assert_eq!(program.stands(&adapter), stands);
+    assert_eq!(codes(), [Record::VIDEO_ENGINE_TIMEOUT_DETECTED]);
+
+    // Whoever comes has an engine that is well.
+    let after = adapter.create_device();
+    let mut queue = queue_of(&after, 0);
+    let value = queue.submit(CommandList::new().nop()).unwrap();
+    queue.progress_fence().wait(value, LONG).unwrap();
+}
