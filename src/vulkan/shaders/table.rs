@@ -219,6 +219,11 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/hold_self_scheduling.comp")) == 0xec19_591a_7c3c_6329,
+    "shader source hold_self_scheduling.comp changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
     fnv1a(include_bytes!("../../../shaders/include/handle.glsl")) == 0x537c_6fa6_5676_b32f,
     "shader source include/handle.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
@@ -441,6 +446,17 @@ pub static ENROLLED_SIGNAL: Shader = Shader {
 };
 
 const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")) == 0x0d0c_c675_57e5_7a38,
+    "spv/hold_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/hold_self_scheduling.comp`.
+pub static HOLD_SELF_SCHEDULING: Shader = Shader {
+    name: "hold_self_scheduling",
+    words: &words::<24_066>(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")),
+};
+
+const _: () = assert!(
     fnv1a(include_bytes!("../../../shaders/spv/long_kernel.spv")) == 0xfa83_d2c0_0f86_a2df,
     "spv/long_kernel.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
@@ -584,4 +600,4 @@ pub static WORK_TOGETHER: Shader = Shader {
 };
 
 /// Every shader of this table.
-pub static ALL: &[&Shader] = &[&ADD_WORDS, &ADD_WORDS_SELF_SCHEDULING, &ADD_WORDS_TOGETHER, &BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_STORE, &BARE_STORE_NARROW, &COUNT_TOGETHER, &ENGINE, &ENROLLED_CONDITION, &ENROLLED_SIGNAL, &LONG_KERNEL, &PASS_ON, &PASS_ON_SELF_SCHEDULING, &READ_VALUES, &SIGNAL_VALUES, &SPIN, &SPIN_SELF_SCHEDULING, &SPIN_SIGNAL, &SPIN_TOGETHER, &WAIT_VALUES, &WORK, &WORK_SELF_SCHEDULING, &WORK_TOGETHER];
+pub static ALL: &[&Shader] = &[&ADD_WORDS, &ADD_WORDS_SELF_SCHEDULING, &ADD_WORDS_TOGETHER, &BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_STORE, &BARE_STORE_NARROW, &COUNT_TOGETHER, &ENGINE, &ENROLLED_CONDITION, &ENROLLED_SIGNAL, &HOLD_SELF_SCHEDULING, &LONG_KERNEL, &PASS_ON, &PASS_ON_SELF_SCHEDULING, &READ_VALUES, &SIGNAL_VALUES, &SPIN, &SPIN_SELF_SCHEDULING, &SPIN_SIGNAL, &SPIN_TOGETHER, &WAIT_VALUES, &WORK, &WORK_SELF_SCHEDULING, &WORK_TOGETHER];
