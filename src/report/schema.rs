@@ -234,8 +234,8 @@ mod tests {
             let rows = scenarios.iter().map(row).collect();
             let interrupted = scenarios == [Scenario::Work];
             Report {
-                rows,
                 interrupted,
+                rows,
                 ..report()
             }
         };
