@@ -1,4 +1,4 @@
-//! Work: chains of dependent dispatches of a small kernel.
+//! Work: chains of dependent dispatches of a small kernel, with the driver as it comes: as `nfence compare` runs it.
 
 mod support;
 
@@ -6,7 +6,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use native_fence::workload::Scenario;
 
 fn work(criterion: &mut Criterion) {
-    support::scenarios(criterion, &[Scenario::Work]);
+    support::scenarios_on(support::bench_as_it_comes(), criterion, &[Scenario::Work]);
 }
 
 criterion_group!(benches, work);

@@ -68,16 +68,18 @@ pub use abi::{Delivery, StallKind};
 pub use adapter::{Adapter, AdapterOptions, EngineKind, OpenError};
 pub use os::{
     AllocationMemory, EndError, EventError, EventHandle, FenceMemory, KernelCode, KernelError,
-    PassFenceError, QueueStop, ShareError, SharedHandle, SignalError, TdrDebugMode, TdrLevel,
-    TdrPolicy, TdrReport, Tracing, WaitError, WaitManyError,
+    PassFenceError, PassMemoryError, QueueStop, ShareError, ShareMemoryError, SharedHandle,
+    SharedMemory, SignalError, TdrDebugMode, TdrLevel, TdrPolicy, TdrReport, Tracing, WaitError,
+    WaitManyError,
 };
 #[cfg(all(feature = "tokio", not(loom)))]
 pub use umd::TokioEvent;
 pub use umd::{
     Allocation, ArmedWait, Buffer, CommandList, CreateError, Device, DispatchError, Download,
     EventWait, Fence, FenceOptions, Groups, HwContext, HwQueue, HwQueueOptions, Kernel,
-    KernelQueue, KernelQueueError, MonitoredFence, MonitoredFenceOptions, NoElements, OutOfBuffer,
-    Parameters, RingError, SubmitError, Timeout, TransferError, WaitFuture,
+    KernelQueue, KernelQueueError, MonitoredFence, MonitoredFenceOptions, NoElements,
+    OpenBufferError, OutOfBuffer, Parameters, RingError, SubmitError, Timeout, TransferError,
+    WaitFuture,
 };
 #[cfg(not(loom))]
 pub use vulkan::{MemoryOptions, MemoryPlacement, SystemMemory};

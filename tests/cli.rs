@@ -5,7 +5,8 @@
 use assert_cmd::Command;
 use assert_cmd::cargo::cargo_bin_cmd;
 use serde_json::Value;
-use std::process::{Output, Stdio};
+use std::path::Path;
+use std::process::{Child, Output, Stdio};
 use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -328,6 +329,64 @@ fn load_compare_counts_what_an_idle_second_costs() {
     );
 }
 
+const WORK_BESIDE_HANDOFF: [&str; 13] = [
+    "compare",
+    "--scenario",
+    "work",
+    "--scenario",
+    "handoff",
+    "--form",
+    "8 chains of 1 us",
+    "--mechanism",
+    "timeline-semaphore",
+    "--batches",
+    "2",
+    "--json",
+    "-",
+];
+
+/// The scenario work has the driver as it comes, in a process of its own; one table tells of both.
+///
+/// Kills `work-has-no-threads` and `what-ran-apart-says-nothing-of-threads`.
+#[test]
+fn work_has_the_threads_that_the_driver_makes() {
+    let mut arguments = WORK_BESIDE_HANDOFF.to_vec();
+    // Hand-offs have no forms.
+    arguments.drain(5..7);
+    let assert = nfence(&arguments).assert().success();
+    let report = json(assert.get_output());
+    let rows = report["rows"].as_array().unwrap();
+    let is_lavapipe = report["device"]["driver"] == "llvmpipe";
+    assert!(
+        rows[0]["scenario"] == "handoff" && rows.len() > 2,
+        "{report}"
+    );
+    for row in rows {
+        let is_apart = row["scenario"] == "work" && is_lavapipe;
+        let threads = row["params"]["driver_threads"].as_str();
+        assert_eq!(threads.is_some(), is_apart, "{row}");
+    }
+    assert_eq!(report["machine"]["driver_settings"]["LP_NUM_THREADS"], "0");
+    let people = text(&assert.get_output().stderr).replace("\n    ", " ");
+    let told = people.contains("LP_NUM_THREADS was not set");
+    assert_eq!(told, is_lavapipe, "{people}");
+}
+
+/// Kills `what-the-user-set-is-taken-back`.
+#[test]
+fn threads_that_the_user_wants_are_those_of_all_scenarios() {
+    let mut compare = nfence(&WORK_BESIDE_HANDOFF);
+    let assert = compare.env("LP_NUM_THREADS", "1").assert().success();
+    let report = json(assert.get_output());
+    assert_eq!(report["machine"]["driver_settings"]["LP_NUM_THREADS"], "1");
+    for row in report["rows"].as_array().unwrap() {
+        assert_eq!(
+            (&row["scenario"], &row["params"]["driver_threads"]),
+            (&"work".into(), &Value::Null)
+        );
+    }
+}
+
 #[test]
 fn compare_replaces_what_was_in_the_file() {
     let folder = tempfile::tempdir().unwrap();
@@ -389,10 +448,30 @@ fn local_fences_can_be_forced_and_claim_nothing_of_memory() {
 
 #[test]
 fn ctrl_c_ends_a_run_cleanly_and_the_json_is_written() {
+    ctrl_c_ends(&[], |_, path| path.exists());
+}
+
+/// Work is run by another process, which is told.
+///
+/// Kills `ctrl-c-stays-here`.
+#[test]
+fn ctrl_c_ends_what_another_process_runs() {
+    let has_child = |child: &Child, _: &Path| {
+        let id = child.id();
+        let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children"));
+        children.is_ok_and(|children| !children.is_empty())
+    };
+    ctrl_c_ends(&["--scenario", "work"], has_child);
+}
+
+/// Ctrl-C comes when it runs.
+fn ctrl_c_ends(arguments: &[&str], runs: impl Fn(&Child, &Path) -> bool) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("figures.json");
     let child = std::process::Command::new(env!("CARGO_BIN_EXE_nfence"))
-        .args(["compare", "--batches", "100000", "--json"])
+        .arg("compare")
+        .args(arguments)
+        .args(["--batches", "100000", "--json"])
         .arg(&path)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -400,8 +479,8 @@ fn ctrl_c_ends_a_run_cleanly_and_the_json_is_written() {
         .unwrap();
     // The file is made after Ctrl-C was taken.
     let begin = Instant::now();
-    while !path.exists() {
-        assert!(begin.elapsed() < PATIENCE, "no file");
+    while !runs(&child, &path) {
+        assert!(begin.elapsed() < PATIENCE, "it does not come to run");
         std::thread::yield_now();
     }
     let pid = rustix::process::Pid::from_child(&child);

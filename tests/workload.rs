@@ -34,7 +34,14 @@ fn run(scenario: Scenario) -> Outcome {
 }
 
 fn run_by(bench: &Bench, scenario: Scenario, mechanisms: &[Mechanism], pace: Pace) -> Outcome {
-    let comparison = Comparison::new(&[scenario], mechanisms, pace);
+    run_comparison(
+        bench,
+        scenario,
+        &Comparison::new(&[scenario], mechanisms, pace),
+    )
+}
+
+fn run_comparison(bench: &Bench, scenario: Scenario, comparison: &Comparison) -> Outcome {
     let steps = Cell::new(0);
     let outcome = comparison.run(bench, &|| false, &mut |progress| {
         if progress == Progress::Batch {
@@ -252,32 +259,87 @@ fn copies_are_copies() {
     }
 }
 
-/// Links of chains see what the ones before stored, once each, in every form and by every mechanism (the runners compare the
-/// words with what the CPU computes).
-///
-/// Kills `a-chain-is-not-looked-at`.
-#[test]
-fn work_is_done_in_order_by_every_mechanism() {
-    let outcome = run(Scenario::Work);
-    for form in WorkForm::ALL {
+/// Links of chains see what the ones before stored, once each, by every mechanism (the runners compare the words with
+/// what the CPU computes).
+fn work_is_done_in_order(chains: u64) {
+    let part = if chains == 1 {
+        "1 chain"
+    } else {
+        &format!("{chains} chains")
+    };
+    let pace = Pace {
+        warm_up: 0,
+        ..pace(1)
+    };
+    let comparison = Comparison::new(&[Scenario::Work], &Mechanism::ALL, pace).of_forms(part);
+    let outcome = run_comparison(&bench(), Scenario::Work, &comparison);
+    let forms: Vec<_> = WorkForm::ALL
+        .into_iter()
+        .filter(|form| form.chains == chains)
+        .collect();
+    assert_eq!(forms.len(), 4);
+    for form in forms {
         assert_eq!(
             mechanisms(&outcome, Some(form.name)),
             [
                 Mechanism::NativeSystemEvent,
+                Mechanism::NativeSystemEvent,
+                Mechanism::NativeSystemEvent,
+                Mechanism::NativeSystemPolled,
                 Mechanism::TimelineSemaphore,
                 Mechanism::TimelineSemaphore,
                 Mechanism::BareControl
             ]
         );
-    }
-    let passes = |measured: &Measured| measured.params["passes"].as_u64().unwrap();
-    for measured in &outcome.measured {
-        let same = outcome
+        let rows: Vec<_> = outcome
             .measured
             .iter()
-            .filter(|other| other.form == measured.form);
-        assert!(same.map(passes).all(|other| other == passes(measured)));
+            .filter(|row| row.form == Some(form.name))
+            .collect();
+        let same = |row: &&Measured| row.params["passes"] == rows[0].params["passes"];
+        assert!(rows.iter().all(same), "{rows:?}");
+        let variants: Vec<_> = rows[..4].iter().map(|row| &row.params["variant"]).collect();
+        let merged = "merges what is ready";
+        assert_eq!(
+            variants,
+            ["dispatches each packet", merged, "schedules itself", merged]
+        );
+        rows[..4]
+            .iter()
+            .for_each(|row| no_link_is_submitted_or_told(row, form));
     }
+}
+
+/// Between dependencies of native fences the CPU does nothing: a slice takes 16 rounds of dispatches, and each chain may
+/// come to slices of its own where its queues are rung late (slices of long dispatches end by their time). Who waits for
+/// a chain is told once, and of each queue's progress at most once.
+fn no_link_is_submitted_or_told(row: &Measured, form: WorkForm) {
+    for batch in &row.batches {
+        assert!(batch.notifications.unwrap() <= 3 * form.chains, "{row:?}");
+        if form.micros <= 10 {
+            assert!(
+                batch.submits <= row.ops_per_batch / 16 + form.chains + 8,
+                "{row:?}"
+            );
+        }
+    }
+}
+
+/// Kills `a-chain-is-not-looked-at`.
+#[test]
+fn work_of_a_chain_is_done_in_order_by_every_mechanism() {
+    work_is_done_in_order(1);
+}
+
+/// Kills `work-merges-in-one-row-alone` and `the-limit-does-the-first-chain-alone`.
+#[test]
+fn work_of_8_chains_is_done_in_order_by_every_mechanism() {
+    work_is_done_in_order(8);
+}
+
+#[test]
+fn load_work_of_64_chains_is_done_in_order_by_every_mechanism() {
+    work_is_done_in_order(64);
 }
 
 /// A form is chosen by a part of its name; one that is nobody's leaves nothing.

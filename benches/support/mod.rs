@@ -29,6 +29,11 @@ const ATTEMPTS: u32 = 5;
 /// where there is no Vulkan device.
 pub(crate) fn bench() -> Option<Bench> {
     driver_settings::apply();
+    bench_as_it_comes()
+}
+
+/// The same with the driver as it comes.
+pub(crate) fn bench_as_it_comes() -> Option<Bench> {
     let opened = Instance::new(InstanceOptions { validation: false }).map(|instance| {
         let adapters = instance.adapters();
         let adapter = choose(&adapters, None).cloned();
@@ -55,7 +60,16 @@ fn left_out<T>(what: &str, why: &dyn std::fmt::Display) -> Option<T> {
 
 /// Every runner of these scenarios that the device can run.
 pub(crate) fn scenarios(criterion: &mut Criterion, scenarios: &[Scenario]) {
-    let Some(bench) = bench() else {
+    scenarios_on(bench(), criterion, scenarios);
+}
+
+/// The same on this, if there is a device.
+pub(crate) fn scenarios_on(
+    bench: Option<Bench>,
+    criterion: &mut Criterion,
+    scenarios: &[Scenario],
+) {
+    let Some(bench) = bench else {
         return;
     };
     for group in scenarios.iter().flat_map(|scenario| groups(*scenario)) {

@@ -4,7 +4,7 @@ use crate::OpenError;
 use crate::abi::wddm::NtStatus;
 use crate::os::{
     CommandError, DdiError, EndError, KernelError, KernelQueueError, NodeError, OsError, PassError,
-    PassFenceError, QueueStop, ShareError, SignalError, StartError, WaitError,
+    PassFenceError, PassMemoryError, QueueStop, ShareError, SignalError, StartError, WaitError,
 };
 use crate::umd::CreateError;
 use std::borrow::Cow;
@@ -131,6 +131,11 @@ impl From<OsError> for Refusal {
             | OsError::RingCapacity(_)
             | OsError::LogEntries(_) => NtStatus::INVALID_PARAMETER,
             OsError::Passing(error) => return error.into(),
+            OsError::PassingMemory(PassMemoryError::DeviceMemory) => NtStatus::NOT_SUPPORTED,
+            OsError::PassingMemory(PassMemoryError::Memory(_)) => NtStatus::NO_MEMORY,
+            OsError::PassingMemory(PassMemoryError::Message(_) | PassMemoryError::NoMemory(_)) => {
+                NtStatus::INVALID_HANDLE
+            }
         };
         Self::new(status, error.to_string())
     }

@@ -1,24 +1,19 @@
 //! `nfence compare`: the same work by native fences, timeline semaphores, monitored fences and the
 //! bare control.
 
+use super::apart::{compare, compare_apart};
+use super::choice::Choice;
 use super::interrupt::Interrupt;
 use super::output::{JsonOutput, colour, print};
 use super::progress::Bar;
-use super::{Ending, devices, driver_settings};
-use crate::report::{DeviceDescription, Machine, Report, Style, tables};
-use crate::vulkan;
-use crate::workload::{Bench, Comparison, Mechanism, Pace, Scenario};
-use clap::builder::NonEmptyStringValueParser;
+use super::{Ending, driver_settings};
+use crate::report::{Report, Style, tables};
 use std::path::PathBuf;
-
-/// Batches of each row.
-const USUAL: u32 = 300;
-const QUICK: u32 = 60;
 
 const EXAMPLES: &str = "\
 Examples:
   nfence compare                              everything, on the best device
-  nfence compare --quick                      the same with fewer batches, about a minute
+  nfence compare --quick                      the same with fewer batches, a minute or two
   nfence compare --scenario handoff           one scenario
   nfence compare --scenario work --form '64 chains'  some rows of one
   nfence compare --device llvmpipe            on the device with that in its name or driver
@@ -33,67 +28,19 @@ until then is printed and written).";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Compare {
-    /// Only this scenario; may be given several times
-    #[arg(long, value_enum, value_name = "SCENARIO")]
-    scenario: Vec<Scenario>,
-
-    /// Only forms with this in their name, as the tables show them
-    #[arg(long, value_name = "PART_OF_NAME", value_parser = NonEmptyStringValueParser::new())]
-    form: Option<String>,
-
-    /// Only this mechanism; may be given several times
-    #[arg(long, value_enum, value_name = "MECHANISM")]
-    mechanism: Vec<Mechanism>,
-
-    /// Also native fences in local memory where that is system memory under another name: says what
-    /// the way through export and import costs, and nothing of memory
-    #[arg(long)]
-    force_local: bool,
-
-    /// Fewer batches: about a minute on two cores
-    #[arg(long)]
-    quick: bool,
-
-    /// Batches of each row [default: 300, with --quick 60]
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    batches: Option<u32>,
+    #[command(flatten)]
+    choice: Choice,
 
     /// Writes the figures as JSON to this file; `-` is stdout, the tables then go to stderr
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-
-    /// The device with this in its name or driver, in any case of letters [default: the best]
-    #[arg(long, value_name = "PART_OF_NAME", value_parser = NonEmptyStringValueParser::new())]
-    device: Option<String>,
 }
 
 impl Compare {
     pub(super) fn run(self) -> anyhow::Result<Ending> {
         let interrupt = Interrupt::watch()?;
         let json = self.json.as_deref().map(JsonOutput::open).transpose()?;
-        let (instance, adapters) = devices::connect()?;
-        let adapter = vulkan::choose(&adapters, self.device.as_deref())?.clone();
-        let device = DeviceDescription::of(&adapter);
-        let comparison = self.comparison();
-        if let (true, Some(form)) = (comparison.is_empty(), &self.form) {
-            anyhow::bail!(
-                "no form of these scenarios has {form:?} in its name: leave out --form to see which there are"
-            );
-        }
-
-        let bar = Bar::new(comparison.steps());
-        let outcome = comparison.run(
-            &Bench::new(instance, adapter, self.force_local),
-            &|| interrupt.is_pressed(),
-            &mut |progress| bar.show(progress),
-        );
-        drop(bar);
-
-        let machine = Machine {
-            driver_settings: driver_settings::in_force(),
-            ..Machine::this()
-        };
-        let report = Report::new(machine, device, &outcome);
+        let report = self.report(&interrupt)?;
         let to_stderr = json.as_ref().is_some_and(JsonOutput::takes_stdout);
         let style = Style {
             colour: colour(to_stderr),
@@ -111,24 +58,22 @@ impl Compare {
         })
     }
 
-    fn comparison(&self) -> Comparison {
-        fn or_all<T: Copy + Ord>(chosen: &[T], all: &[T]) -> Vec<T> {
-            let mut chosen = if chosen.is_empty() { all } else { chosen }.to_vec();
-            chosen.sort_unstable();
-            chosen.dedup();
-            chosen
-        }
-        let batches = self
-            .batches
-            .unwrap_or(if self.quick { QUICK } else { USUAL });
-        let comparison = Comparison::new(
-            &or_all(&self.scenario, &Scenario::ALL),
-            &or_all(&self.mechanism, &Mechanism::ALL),
-            Pace::of(batches),
-        );
-        match &self.form {
-            Some(form) => comparison.of_forms(form),
-            None => comparison,
+    /// Runs what was chosen: here, and what wants the driver as it comes behind that, in a process of its own.
+    fn report(&self, interrupt: &Interrupt) -> anyhow::Result<Report> {
+        let (_, adapter) = self.choice.connect()?;
+        let bar = Bar::new(self.choice.comparison()?.steps());
+        let is_apart = |scenario| driver_settings::leave_out(&adapter, scenario);
+        let here = self.choice.part(|scenario| !is_apart(scenario));
+        let apart = self.choice.part(is_apart);
+        let run_here = |choice| compare(choice, interrupt, &mut |progress| bar.show(progress));
+        let (here, apart) = match (here, apart) {
+            (Some(here), apart) => (run_here(&here)?, apart),
+            (None, Some(apart)) => return compare_apart(&apart, interrupt, &bar),
+            (None, None) => return run_here(&self.choice),
+        };
+        match apart.filter(|_| !here.interrupted) {
+            Some(apart) => Ok(here.with(compare_apart(&apart, interrupt, &bar)?)),
+            None => Ok(here),
         }
     }
 }

@@ -4,6 +4,8 @@
 //! code says how it ended: 0 well, 1 not, 2 the command line was not understood, 130 by Ctrl-C.
 #![forbid(unsafe_code)]
 
+mod apart;
+mod choice;
 mod compare;
 mod devices;
 mod doctor;
@@ -37,6 +39,8 @@ struct Nfence {
 #[derive(Debug, Subcommand)]
 enum Command {
     Compare(compare::Compare),
+    #[command(name = apart::NAME, hide = true)]
+    Apart(apart::Apart),
     Doctor(doctor::Doctor),
     #[command(name = engine_process::NAME, hide = true)]
     EngineProcess(engine_process::EngineProcess),
@@ -55,12 +59,14 @@ enum Ending {
 #[must_use]
 pub fn main() -> ExitCode {
     let command = Nfence::parse().command;
-    // An engine is not started again: it has its parent's settings.
-    if !matches!(command, Command::EngineProcess(_)) {
-        driver_settings::apply();
+    match &command {
+        Command::Compare(_) | Command::Doctor(_) | Command::Tdr(_) => driver_settings::apply(),
+        // They are not started again: they have what their parent gave them.
+        Command::Apart(_) | Command::EngineProcess(_) => {}
     }
     let ending = match command {
         Command::Compare(compare) => compare.run(),
+        Command::Apart(apart) => apart.run(),
         Command::Doctor(doctor) => doctor.run(),
         Command::EngineProcess(engine) => engine.run(),
         Command::Tdr(tdr) => tdr.run(),

@@ -1,6 +1,6 @@
 //! Progress: a bar on stderr, where that is a terminal.
 
-use crate::workload::Progress;
+use crate::workload::{Progress, Scenario};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 
@@ -41,12 +41,17 @@ impl Bar {
 
     pub(super) fn show(&self, progress: Progress) {
         match progress {
-            Progress::Group { scenario, form } => self.0.set_message(match form {
-                Some(form) => format!("{scenario}, {form}"),
-                None => scenario.to_string(),
-            }),
-            Progress::Batch => self.0.inc(1),
+            Progress::Group { scenario, form } => self.begin(message(scenario, form)),
+            Progress::Batch => self.step(),
         }
+    }
+}
+
+/// How a group is called while it runs.
+pub(super) fn message(scenario: Scenario, form: Option<&str>) -> String {
+    match form {
+        Some(form) => format!("{scenario}, {form}"),
+        None => scenario.to_string(),
     }
 }
 

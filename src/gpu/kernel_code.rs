@@ -190,6 +190,20 @@ impl Kernels {
         Self { slots, version }
     }
 
+    /// Those of them that are not among `known`.
+    #[cfg(not(loom))]
+    pub(super) fn without<'a>(&self, known: impl Iterator<Item = &'a Arc<KernelCode>>) -> Self {
+        let known: Vec<_> = known.collect();
+        let is_known = |code: &Arc<KernelCode>| known.iter().any(|known| Arc::ptr_eq(known, code));
+        let slots = self.slots.iter().cloned();
+        Self {
+            slots: slots
+                .map(|code| code.filter(|code| !is_known(code)))
+                .collect(),
+            version: self.version,
+        }
+    }
+
     /// Whether they are the same, in the same places.
     #[cfg(not(loom))]
     pub(super) fn are(&self, other: &Self) -> bool {

@@ -182,6 +182,11 @@ impl Dispatches {
         Ok(())
     }
 
+    /// Those of these kernels that it has not.
+    pub(super) fn unknown(&self, kernels: &Kernels) -> Kernels {
+        kernels.without(self.kernels.iter().map(|(_, code, _)| code))
+    }
+
     /// The kernels by slot, as bits.
     fn all(&self) -> u64 {
         let bits = self.kernels.iter().map(|(slot, ..)| 1 << slot);

@@ -16,8 +16,9 @@ use crate::abi::SLICE_SLOTS;
 use crate::shared::{Block, Mapping, Providers, Region, RegionError};
 use crate::sync::{Arc, Mutex, lock, thread};
 use crate::vulkan::{
-    AdapterKind, CommandBuffer, CommandRecorder, ComputePipeline, Device, DeviceLoss, RegionImport,
-    Reuse, SLICE_BEGIN, SLICE_END, SubmitError, Timeline, WaitOutcome, shaders,
+    AdapterKind, CommandBuffer, CommandRecorder, ComputePipeline, Device, DeviceLoss,
+    DeviceOptions, Driver, RegionImport, Reuse, SLICE_BEGIN, SLICE_END, SubmitError, Timeline,
+    WaitOutcome, shaders,
 };
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -160,6 +161,34 @@ impl ShaderEngine {
         let dispatches = lock(&self.dispatches);
         let commands = dispatches.as_ref().map(Dispatches::commands);
         commands.unwrap_or_default().to_vec()
+    }
+
+    /// Has the driver compile what `before` has not for a device of its own, behind whose queue nobody stands. lavapipe
+    /// compiles a shader when its queue first runs it, for seconds, and keeps what it compiled on the disk, where this
+    /// engine's device finds it.
+    fn compile_aside(
+        &self,
+        kernels: &Kernels,
+        before: Option<&Dispatches>,
+    ) -> Result<(), KernelError> {
+        fn refused(error: &dyn std::fmt::Display) -> KernelError {
+            KernelError::Refused(error.to_string())
+        }
+        let options = DeviceOptions {
+            queues: 1,
+            loss: None,
+        };
+        let device = Device::open(self.device.instance(), self.device.adapter(), options);
+        let device = device.map_err(|error| refused(&error))?;
+        let make = |kind| pipeline(&device, self.lanes, self.tuning, kind);
+        let kinds = Kind::DISPATCHES.into_iter().filter(|_| before.is_none());
+        let engines: anyhow::Result<Vec<_>> = kinds.map(make).collect();
+        let engines = engines.map_err(|error| refused(&format_args!("{error:#}")))?;
+        let kernels = before.map_or_else(|| kernels.clone(), |before| before.unknown(kernels));
+        let aside = Dispatches::new(&device, engines, GpuVa(0), &kernels, None)?;
+        let queue = device.queue(0).ok_or(KernelError::Lost)?;
+        // What is not compiled when this returns is when the device has gone.
+        aside.warm(&Arc::new(Mutex::new(queue)), None)
     }
 
     /// The kind that does no more than a slice needs: bit 0 switches lanes between queues, where
@@ -344,6 +373,9 @@ impl Engine for ShaderEngine {
             made.map_err(|error| KernelError::Refused(format!("{error:#}")))?
         };
         let before = before.as_ref();
+        if self.device.adapter().driver == Driver::Lavapipe {
+            self.compile_aside(kernels, before)?;
+        }
         let made = Dispatches::new(&self.device, engines, self.control, kernels, before)?;
         made.warm(&self.queue, before)?;
         *lock(&self.dispatches) = Some(made);

@@ -91,6 +91,9 @@ pub enum OsError {
     /// A shared fence does not come over from another operating system.
     #[error(transparent)]
     Passing(#[from] super::PassFenceError),
+    /// Shared memory does not come over from another operating system.
+    #[error(transparent)]
+    PassingMemory(#[from] super::PassMemoryError),
     /// `GetOSCaps` does not report SupportIntraGpuFenceType.
     #[error("there is no fence type INTRA_GPU here: GetOSCaps does not report it; use DEFAULT")]
     NoIntraGpu,

@@ -6,6 +6,7 @@
 use super::adapter::OsError;
 use super::allocation_storage::AllocationMemory;
 use super::process::{HandleSlot, Process};
+use super::shared_memory::{ShareMemoryError, SharedMemory};
 use crate::abi::{AllocationId, Home, LocalHandle};
 use crate::kmd::{CreateAllocation, OpenAllocation, Place};
 use crate::shared::{Block, PoolPlace};
@@ -19,6 +20,8 @@ pub struct Allocation {
     handle: LocalHandle,
     bytes: u64,
     memory: Arc<PoolPlace>,
+    /// It has its region to itself.
+    is_shareable: bool,
     block: Block,
     closed: AtomicBool,
     /// Places of handles that the OS had on it, which slices may still refer to.
@@ -37,13 +40,51 @@ impl Allocation {
         memory: AllocationMemory,
         bytes: u64,
     ) -> Result<Self, OsError> {
+        Self::check(process, bytes)?;
+        let memory = Arc::new(process.allocation_pools().allocate(memory, bytes)?);
+        Self::over(process, memory, bytes)
+    }
+
+    /// The same of one that others can open ([`Allocation::share`]).
+    ///
+    /// # Errors
+    /// As [`Allocation::create`].
+    pub fn create_shared(
+        process: &Arc<Process>,
+        memory: AllocationMemory,
+        bytes: u64,
+    ) -> Result<Self, OsError> {
+        Self::check(process, bytes)?;
+        let memory = process.allocation_pools().allocate_alone(memory, bytes)?;
+        Self::shareable(process, Arc::new(memory), bytes)
+    }
+
+    fn check(process: &Process, bytes: u64) -> Result<(), OsError> {
         if bytes == 0 || !bytes.is_multiple_of(8) {
             return Err(OsError::AllocationSize(bytes));
         }
         process.adapter().check_up()?;
         process.state().check()?;
-        let memory = Arc::new(process.allocation_pools().allocate(memory, bytes)?);
-        Self::over(process, memory, bytes)
+        Ok(())
+    }
+
+    /// What others open it by, of which the first `bytes` bytes are meant.
+    ///
+    /// # Errors
+    /// It was not created shared; a closed handle.
+    ///
+    /// # Panics
+    /// With more bytes than it has: a bug of ours.
+    pub fn share(&self, bytes: u64) -> Result<SharedMemory, ShareMemoryError> {
+        assert!(bytes <= self.bytes, "{bytes} bytes of {}", self.bytes);
+        if self.closed.load(Ordering::Acquire) {
+            return Err(ShareMemoryError::Closed);
+        }
+        if !self.is_shareable {
+            return Err(ShareMemoryError::NotShared);
+        }
+        let adapter = self.process.adapter();
+        Ok(SharedMemory::of(&self.memory, adapter, bytes))
     }
 
     /// The same over memory that there is.
@@ -51,6 +92,24 @@ impl Allocation {
         process: &Arc<Process>,
         memory: Arc<PoolPlace>,
         bytes: u64,
+    ) -> Result<Self, OsError> {
+        Self::made(process, memory, bytes, false)
+    }
+
+    /// The same over memory that has its region to itself.
+    pub(super) fn shareable(
+        process: &Arc<Process>,
+        memory: Arc<PoolPlace>,
+        bytes: u64,
+    ) -> Result<Self, OsError> {
+        Self::made(process, memory, bytes, true)
+    }
+
+    fn made(
+        process: &Arc<Process>,
+        memory: Arc<PoolPlace>,
+        bytes: u64,
+        is_shareable: bool,
     ) -> Result<Self, OsError> {
         let handle = process.allocate_handle()?;
         let id = process.adapter().next_allocation();
@@ -60,6 +119,7 @@ impl Allocation {
             bytes,
             block: memory.block().part(0, bytes),
             memory,
+            is_shareable,
             closed: AtomicBool::new(false),
             places: Mutex::default(),
             process: Arc::clone(process),

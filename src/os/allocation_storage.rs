@@ -70,6 +70,22 @@ impl AllocationPools {
         Ok(pool.allocate_in(memory.home(), None)?)
     }
 
+    /// The same in a region of its own, of which others may have all.
+    ///
+    /// # Errors
+    /// As [`Self::allocate`].
+    pub(super) fn allocate_alone(
+        &self,
+        memory: AllocationMemory,
+        bytes: u64,
+    ) -> Result<PoolPlace, OsError> {
+        let place_bytes = bytes.checked_next_multiple_of(PAGE_BYTES);
+        let place_bytes = place_bytes.ok_or(OsError::AllocationSize(bytes))?;
+        let pool = self.pool(place_bytes).with_places(1);
+        let place = pool.allocate_in(memory.home(), None)?;
+        Ok(place)
+    }
+
     fn pool(&self, place_bytes: u64) -> Pool {
         Pool::new(&self.providers, WordGroup::Allocation, place_bytes)
     }

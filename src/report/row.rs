@@ -125,6 +125,13 @@ impl Row {
         self.params.get("pinned_batches")?.as_u64()
     }
 
+    /// How many threads the driver ran shaders on, in words, where that is not as the machine's driver settings have
+    /// it.
+    #[must_use]
+    pub fn driver_threads(&self) -> Option<&str> {
+        self.params.get("driver_threads")?.as_str()
+    }
+
     /// Wake-ups of all threads for each `vkQueueSubmit`.
     #[must_use]
     pub fn wakeups_per_submit(&self) -> Option<f64> {

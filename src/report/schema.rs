@@ -76,6 +76,29 @@ impl Report {
         }
     }
 
+    /// The same with what another process found of other scenarios, in the order of scenarios.
+    #[must_use]
+    pub fn with(mut self, other: Self) -> Self {
+        self.interrupted |= other.interrupted;
+        self.rows.extend(other.rows);
+        self.rows.sort_by_key(|row| row.scenario);
+        for row in other.not_run {
+            if !self.not_run.contains(&row) {
+                self.not_run.push(row);
+            }
+        }
+        self
+    }
+
+    /// The same, which says of its rows how many threads the driver had for them, in words.
+    #[must_use]
+    pub fn with_driver_threads(mut self, threads: &str) -> Self {
+        for row in &mut self.rows {
+            row.params.insert("driver_threads".into(), threads.into());
+        }
+        self
+    }
+
     /// Whether some runner failed, rather than being not offered here.
     #[must_use]
     pub fn has_failures(&self) -> bool {
@@ -201,6 +224,36 @@ mod tests {
             ],
         });
         assert_eq!(serde_json::to_value(report()).unwrap(), expected);
+    }
+
+    /// Kills `what-ran-apart-comes-last` and `what-ran-apart-says-nothing-of-threads`.
+    #[test]
+    fn what_another_process_found_stands_in_its_place() {
+        let of = |scenarios: &[Scenario]| {
+            let row = |scenario: &Scenario| row(*scenario, Mechanism::NativeSystemEvent, 1.0);
+            let rows = scenarios.iter().map(row).collect();
+            let interrupted = scenarios == [Scenario::Work];
+            Report {
+                interrupted,
+                rows,
+                ..report()
+            }
+        };
+        let here = of(&[Scenario::Copy, Scenario::Copy, Scenario::Idle]);
+        let both = here.with(of(&[Scenario::Work]).with_driver_threads("its own"));
+        let rows = both
+            .rows
+            .iter()
+            .map(|row| (row.scenario, row.driver_threads()));
+        let expected = [
+            (Scenario::Copy, None),
+            (Scenario::Copy, None),
+            (Scenario::Work, Some("its own")),
+            (Scenario::Idle, None),
+        ];
+        assert_eq!(rows.collect::<Vec<_>>(), expected);
+        assert!(both.interrupted);
+        assert_eq!(both.not_run, report().not_run, "what both say is said once");
     }
 
     #[test]

@@ -68,7 +68,7 @@ pub fn tables(report: &Report, style: Style) -> String {
         for (name, value) in &machine.driver_settings {
             let _ = writeln!(
                 text,
-                "Driver setting: {name}={value} (nfence sets it to 0; your own value wins)."
+                "Driver setting: {name}={value} (nfence sets it to 0 but for work; your own value wins)."
             );
         }
     }
@@ -143,6 +143,10 @@ fn of_group(group: &[&Row], style: Style) -> String {
     for row in group {
         let work = wrapped(&format!("{}: {}", name(row), row.work), "  ");
         let _ = writeln!(text, "{}", style.faint(&work));
+    }
+    if let Some(threads) = first.driver_threads() {
+        let line = format!("Threads that the driver ran shaders on in these rows: {threads}.");
+        let _ = writeln!(text, "{}", style.faint(&wrapped(&line, "  ")));
     }
     if first.scenario == Scenario::Storm {
         let each: Vec<_> = group

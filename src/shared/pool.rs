@@ -165,6 +165,29 @@ impl Free {
 }
 
 impl PoolPlace {
+    /// All of a region that is there, as it is.
+    ///
+    /// # Errors
+    /// As [`Region::map`].
+    pub fn of_region(region: &Arc<Region>) -> Result<Self, RegionError> {
+        let block = region.host()?;
+        let chunk = Chunk {
+            block: block.clone(),
+            read_only: Mutex::new(None),
+            free: Mutex::new(Free {
+                used: Vec::new(),
+                fresh: 1,
+                end: 1,
+            }),
+            region: Arc::clone(region),
+        };
+        Ok(Self {
+            chunk: Arc::new(chunk),
+            number: 0,
+            block,
+        })
+    }
+
     /// The place, for reading and writing.
     #[must_use]
     pub fn block(&self) -> &Block {

@@ -93,6 +93,11 @@ impl Region {
             source,
         };
         let refused = |reason| RegionError::Received { name, reason };
+        // From here on nobody seals it: writing stays allowed. One that is sealed so far takes no seal.
+        match rustix::fs::fcntl_add_seals(&descriptor, SealFlags::SEAL) {
+            Ok(()) | Err(Errno::PERM | Errno::INVAL | Errno::BADF) => {}
+            Err(source) => return Err(error(source)),
+        }
         // What has seals is a file of memory; a file on a disk has none, and can be cut at any time.
         let seals = match rustix::fs::fcntl_get_seals(&descriptor) {
             Ok(seals) => seals,
@@ -103,6 +108,11 @@ impl Region {
             return Err(refused(
                 "a page is not sealed: it could be cut under its mappings",
             ));
+        }
+        // Huge pages are of a store that may be empty when one is touched.
+        let system = rustix::fs::fstatfs(&descriptor).map_err(error)?;
+        if system.f_type == libc::HUGETLBFS_MAGIC {
+            return Err(refused("a page is a huge one"));
         }
         if seals.intersects(SealFlags::WRITE | SealFlags::FUTURE_WRITE) {
             return Err(refused("a page is sealed against writing"));

@@ -3,7 +3,7 @@
 use super::CreateError;
 use super::bytes_in_words::{get_bytes, put_bytes};
 use crate::abi::{Home, LocalHandle};
-use crate::os::{self, AllocationMemory, Process};
+use crate::os::{self, AllocationMemory, Process, ShareMemoryError, SharedMemory};
 use crate::sync::Arc;
 
 /// Memory shared by the program and the engines, in words of 64 bits, zero at first. Cloning gives
@@ -37,6 +37,35 @@ impl Allocation {
         Ok(Self {
             object: Arc::new(object),
         })
+    }
+
+    /// Makes one that can be shared.
+    pub(super) fn create_shared(
+        process: &Arc<Process>,
+        memory: AllocationMemory,
+        bytes: u64,
+    ) -> Result<Self, CreateError> {
+        let object = os::Allocation::create_shared(process, memory, bytes)?;
+        Ok(Self {
+            object: Arc::new(object),
+        })
+    }
+
+    /// One more handle on memory that is shared.
+    pub(super) fn open(process: &Arc<Process>, shared: &SharedMemory) -> Result<Self, CreateError> {
+        let object = os::Allocation::open(process, shared)?;
+        Ok(Self {
+            object: Arc::new(object),
+        })
+    }
+
+    /// What other devices and processes open the memory by ([`Device::open_allocation`](super::Device::open_allocation)).
+    ///
+    /// # Errors
+    /// It was not created shared ([`Device::create_shared_allocation`](super::Device::create_shared_allocation)), nor
+    /// opened; a closed handle.
+    pub fn share(&self) -> Result<SharedMemory, ShareMemoryError> {
+        self.object.share(self.bytes())
     }
 
     /// The OS's object.

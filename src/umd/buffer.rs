@@ -112,6 +112,27 @@ impl<T: Pod> Buffer<T> {
         })
     }
 
+    /// The first so many elements of an allocation, which has them.
+    pub(super) fn of(allocation: Allocation, len: usize) -> Self {
+        Self {
+            allocation,
+            len,
+            elements: PhantomData,
+        }
+    }
+
+    /// Bytes of the allocation of so many elements.
+    pub(super) fn bytes_of_len(len: usize) -> Result<u64, CreateError> {
+        let bytes = len.checked_mul(size_of::<T>());
+        // Slices of more cannot be.
+        let bytes = bytes.filter(|bytes| (1..=isize::MAX as usize).contains(bytes));
+        let bytes = bytes.ok_or(CreateError::BufferSize {
+            elements: len,
+            bytes: size_of::<T>(),
+        })?;
+        Ok((bytes as u64).next_multiple_of(8))
+    }
+
     /// The memory, as packets and kernels name it: a whole number of words of 64 bits, of which the last may be
     /// more than the elements.
     #[must_use]
@@ -224,18 +245,7 @@ impl Device {
         memory: AllocationMemory,
         len: usize,
     ) -> Result<Buffer<T>, CreateError> {
-        let bytes = len.checked_mul(size_of::<T>());
-        // Slices of more cannot be.
-        let bytes = bytes.filter(|bytes| (1..=isize::MAX as usize).contains(bytes));
-        let bytes = bytes.ok_or(CreateError::BufferSize {
-            elements: len,
-            bytes: size_of::<T>(),
-        })?;
-        let bytes = (bytes as u64).next_multiple_of(8);
-        Ok(Buffer {
-            allocation: self.create_allocation_in(memory, bytes)?,
-            len,
-            elements: PhantomData,
-        })
+        let bytes = Buffer::<T>::bytes_of_len(len)?;
+        Ok(Buffer::of(self.create_allocation_in(memory, bytes)?, len))
     }
 }

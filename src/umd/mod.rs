@@ -18,6 +18,7 @@ mod kernel;
 mod kernel_queue;
 mod monitored_fence;
 mod named_by;
+mod shared_buffer;
 mod staging;
 mod submissions;
 mod submit_error;
@@ -37,6 +38,7 @@ pub use hw_queue::HwQueue;
 pub use kernel::{DispatchError, Groups, Kernel, Parameters};
 pub use kernel_queue::KernelQueue;
 pub use monitored_fence::{MonitoredFence, MonitoredFenceOptions};
+pub use shared_buffer::OpenBufferError;
 pub use staging::{Download, TransferError};
 pub use submit_error::{RingError, SubmitError};
 #[cfg(all(feature = "tokio", not(loom)))]

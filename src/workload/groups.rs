@@ -1,7 +1,7 @@
 //! Groups: which runners stand beside each other in each scenario.
 
 use super::group::Made;
-use super::native::{CpuWaitForm, HandoffEngines, StormForm};
+use super::native::{CpuWaitForm, HandoffEngines, StormForm, WorkKernel};
 use super::timeline::HandoffForm;
 use super::work::{WorkForm, passes_in};
 use super::{
@@ -183,10 +183,12 @@ fn copy() -> Vec<Entry> {
 }
 
 fn work(form: WorkForm) -> Vec<Entry> {
-    let make = move |bench: &Bench, mechanism| -> Made {
-        let passes = passes_in(bench, form.micros)?;
-        let adapter = bench.native(mechanism, 1, AdapterOptions::default())?;
-        Ok(Box::new(native::Work::new(adapter, form, passes)?))
+    let make = move |kernel: WorkKernel| {
+        move |bench: &Bench, mechanism| -> Made {
+            let passes = passes_in(bench, form.micros)?;
+            let adapter = bench.native(mechanism, 1, AdapterOptions::default())?;
+            Ok(Box::new(native::Work::new(adapter, form, kernel, passes)?))
+        }
     };
     let submits = move |submits: HandoffForm| {
         timeline(move |bench, _| {
@@ -195,15 +197,17 @@ fn work(form: WorkForm) -> Vec<Entry> {
             Ok(Box::new(timeline::Work::new(queue, form, submits, passes)?))
         })
     };
-    vec![
-        native(make),
+    let mut entries: Vec<_> = WorkKernel::ALL.map(|kernel| native(make(kernel))).into();
+    entries.extend([
+        polled(make(WorkKernel::Merged)),
         submits(HandoffForm::SubmitPerLink),
         submits(HandoffForm::OneSubmit),
         bare(move |bench, _| {
             let passes = passes_in(bench, form.micros)?;
             Ok(Box::new(bare::Work::new(bench.queue()?, form, passes)?))
         }),
-    ]
+    ]);
+    entries
 }
 
 fn scale(form: ScaleForm) -> Vec<Entry> {

@@ -2,7 +2,6 @@
 
 use super::bench::Bench;
 use super::{PATIENCE, Params};
-use crate::KernelCode;
 use crate::shared::{Block, Region};
 use crate::sync::Arc;
 use crate::vulkan::{
@@ -12,10 +11,8 @@ use crate::vulkan::{
 use anyhow::ensure;
 use std::time::{Duration, Instant};
 
-/// Workgroups of a dispatch: of 8 invocations, a subgroup of most processors.
-pub(super) const WORKGROUPS: u32 = 1;
-/// Words of a chain: one of each invocation.
-pub(super) const WORDS: u64 = 8 * WORKGROUPS as u64;
+/// Words of a chain: one of each invocation of its one workgroup, which is a subgroup of most processors.
+pub(super) const WORDS: u64 = 8;
 /// Steps of a word in a pass of the kernel.
 const STEPS_OF_A_PASS: u64 = 16;
 /// What lavapipe 22 runs of a workgroup: 65,535 passes in all.
@@ -166,7 +163,8 @@ impl Chains {
         count * Self::WORD_BYTES + chain * u64::from(PARAMETER_BYTES)
     }
 
-    /// The kernel's one push constant.
+    /// The kernel's one push constant, for a chain's one workgroup. The words of the chains lie behind each other, so
+    /// that of the first one serves a dispatch of as many workgroups as there are chains, too.
     pub(super) fn push(&self, chain: u64) -> [u8; 8] {
         (self.import.gpu_va() + Self::parameters(self.count, chain)).to_le_bytes()
     }
@@ -193,18 +191,12 @@ impl Chains {
     }
 }
 
-/// The kernel with the shader library, for native fences.
-pub(super) fn kernel_code() -> anyhow::Result<KernelCode> {
-    let words = shaders::WORK_SELF_SCHEDULING.words;
-    Ok(KernelCode::new(words, PARAMETER_BYTES)?)
-}
-
 /// The kernel's pipeline.
 pub(super) fn pipeline(device: &Arc<Device>) -> anyhow::Result<ComputePipeline> {
     Ok(ComputePipeline::new(device, shaders::WORK.words, 8, &[])?)
 }
 
-/// A command buffer's links of the kernel, each behind a barrier, in every chain beside each other.
+/// A command buffer's links of the kernel, each behind a barrier: one dispatch, with a workgroup for each chain.
 pub(super) fn record_links(
     device: &Arc<Device>,
     chains: &Chains,
@@ -214,13 +206,10 @@ pub(super) fn record_links(
     let pipeline = pipeline(device)?;
     let recorder = CommandRecorder::begin(device, reuse)?.keep(chains.memory() as _);
     let mut recorder = recorder.bind(&pipeline);
+    let (all, workgroups) = (chains.push(0), u32::try_from(chains.count)?);
     for _ in 0..links {
         recorder = recorder.barrier(SLICE_BEGIN);
-        for chain in 0..chains.count {
-            recorder = recorder
-                .push(&chains.push(chain))
-                .dispatch(WORKGROUPS, 1, 1);
-        }
+        recorder = recorder.push(&all).dispatch(workgroups, 1, 1);
     }
     Ok(recorder.barrier(SLICE_END).end()?)
 }

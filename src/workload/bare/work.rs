@@ -1,4 +1,5 @@
-//! Work of the bare control: all links in one command buffer, with a barrier between two.
+//! Work of the bare control: all links in one command buffer, with a barrier between two, and all chains in one
+//! dispatch.
 
 use crate::sync::Arc;
 use crate::vulkan::{CommandBuffer, Queue, Reuse, Timeline};
@@ -39,9 +40,9 @@ impl Work {
 
 impl Runner for Work {
     fn work(&self) -> &'static str {
-        "One vkQueueSubmit of a command buffer that was recorded before: for each link a barrier, and a dispatch of \
-         every chain; measured is from the call to the return of vkWaitSemaphores. What dependent dispatches take \
-         at least."
+        "One vkQueueSubmit of a command buffer that was recorded before: for each link a barrier, and one dispatch \
+         with a workgroup for each chain; measured is from the call to the return of vkWaitSemaphores. What \
+         dependent dispatches take at least, by whoever knows beforehand that all chains go in step."
     }
 
     fn params(&self) -> Params {

@@ -11,6 +11,7 @@ mod reset;
 mod scale;
 mod storm;
 mod work;
+mod work_kernel;
 
 pub use copy::Copy;
 pub use cpu_signal::CpuSignal;
@@ -22,6 +23,7 @@ pub use reset::Reset;
 pub use scale::Scale;
 pub use storm::{Storm, StormForm};
 pub use work::Work;
+pub use work_kernel::WorkKernel;
 
 use super::Counts;
 use crate::Adapter;

@@ -1,6 +1,6 @@
 //! Work with native fences: DISPATCH packets of two hardware queues a chain, which pass a fence to and fro.
 
-use super::counts;
+use super::{WorkKernel, counts};
 use crate::workload::work::{self, WORDS, WorkForm};
 use crate::workload::{Counts, PATIENCE, Params, Runner, Sample};
 use crate::{Adapter, Allocation, CommandList, Fence, HwQueue, Kernel, Parameters};
@@ -20,6 +20,7 @@ struct Chain {
 #[derive(Debug)]
 pub struct Work {
     form: WorkForm,
+    variant: WorkKernel,
     passes: u64,
     kernel: Kernel,
     chains: Vec<Chain>,
@@ -32,9 +33,14 @@ impl Work {
     ///
     /// # Errors
     /// Memory, fences or queues could not be made, or the driver does not take the kernel.
-    pub fn new(adapter: Adapter, form: WorkForm, passes: u64) -> anyhow::Result<Self> {
+    pub fn new(
+        adapter: Adapter,
+        form: WorkForm,
+        variant: WorkKernel,
+        passes: u64,
+    ) -> anyhow::Result<Self> {
         let device = adapter.create_device();
-        let kernel = device.create_kernel(work::kernel_code()?)?;
+        let kernel = device.create_kernel(variant.code()?)?;
         let chain = |_| -> anyhow::Result<_> {
             Ok(Chain {
                 words: device.create_allocation(WORDS * 8)?,
@@ -45,6 +51,7 @@ impl Work {
         };
         Ok(Self {
             form,
+            variant,
             passes,
             kernel,
             chains: (0..form.chains).map(chain).collect::<Result<_, _>>()?,
@@ -61,13 +68,13 @@ impl Work {
 
 impl Runner for Work {
     fn work(&self) -> &'static str {
-        "Two hardware queues a chain take turns, all of one engine: each waits for the other's fence, dispatches, and \
-         signals its own; packets of several chains that are ready run as one dispatch; the CPU waits for the last \
-         link of each chain. Measured is from the first doorbell to the return of the last wait."
+        self.variant.work()
     }
 
     fn params(&self) -> Params {
-        self.form.params(self.passes)
+        let mut params = self.form.params(self.passes);
+        params.insert("variant".into(), self.variant.name().into());
+        params
     }
 
     fn ops_per_batch(&self) -> u64 {
@@ -91,7 +98,7 @@ impl Runner for Work {
                 let list = &mut chain.lists[own];
                 list.wait(&chain.fences[1 - own], first + link).dispatch(
                     &self.kernel,
-                    [work::WORKGROUPS, 1, 1],
+                    [1, 1, 1],
                     &parameters,
                 )?;
                 list.signal(&chain.fences[own], first + link + 1);

@@ -42,7 +42,7 @@ impl Work {
                 .barrier(SLICE_BEGIN)
                 .bind(&pipeline)
                 .push(&chains.push(chain))
-                .dispatch(work::WORKGROUPS, 1, 1);
+                .dispatch(1, 1, 1);
             let commands = recorder.barrier(SLICE_END).end()?;
             Ok((commands, Timeline::new(&device, 0)?))
         };
