@@ -12,13 +12,16 @@ use native_fence::abi::wddm::ComputePreemption;
 use native_fence::abi::{Dispatch, DoorbellStatus, FaultCode, RingControl};
 use native_fence::kmd::{Ddi, DriverOptions};
 use native_fence::os::{Record, SuspendError};
-use native_fence::{Allocation, CommandList, DeviceExecutionState, HwQueue, Kernel, WaitError};
+use native_fence::{
+    Allocation, CommandList, DeviceExecutionState, HwQueue, Kernel, KernelCode, WaitError,
+};
 use std::time::Duration;
 use support::bench::{
     FOR_EVER, LONG, on_patient_benches, on_recovering_benches, soon, until, words,
 };
 use support::kernels::{
-    add_words, add_words_together, groups_for, spin, spin_together, spins, sums,
+    add_words, add_words_self_scheduling, add_words_together, groups_for, spin,
+    spin_self_scheduling, spin_together, spins, sums,
 };
 use support::queue_of::queue_of;
 
@@ -47,16 +50,28 @@ fn until_ended(queue: &HwQueue, value: u64) {
 /// Kills `a-dispatch-has-no-name`, `a-spare-has-no-kernels`.
 #[test]
 fn td_22_dispatches_of_innocent_queues_take_effect_once() {
+    effect_once(&add_words(), &spin());
+}
+
+/// The same of kernels that schedule themselves: a table of an epilogue's, and what an epilogue did, take effect once.
+///
+/// Kills `shader-a-table-given-up-has-run`, `model-a-table-given-up-has-run`.
+#[test]
+fn td_22_dispatches_that_schedule_themselves_take_effect_once() {
+    effect_once(&add_words_self_scheduling(), &spin_self_scheduling());
+}
+
+fn effect_once(adds_code: &KernelCode, spin_code: &KernelCode) {
     on_recovering_benches(2, soon(), &DriverOptions::default(), |bench| {
         let innocent = bench.adapter.create_device();
-        let adds = innocent.create_kernel(add_words()).unwrap();
+        let adds = innocent.create_kernel(adds_code.clone()).unwrap();
         let memory = innocent.create_allocation(WORDS * 8).unwrap();
         let mut queue = queue_of(&innocent, 0);
         until_ended(&queue, queue.last_queued_value());
         let value = queue.submit(&additions(&adds, &memory, 20)).unwrap();
         until_ended(&queue, value);
 
-        let spin = bench.device.create_kernel(spin()).unwrap();
+        let spin = bench.device.create_kernel(spin_code.clone()).unwrap();
         let stop = bench.device.create_allocation(16).unwrap();
         let mut guilty = bench.queue();
         let mut list = CommandList::new();

@@ -12,14 +12,14 @@ mod support {
 
 use native_fence::{Allocation, CommandList, HwContext, HwQueue, Kernel, KernelCode};
 use support::bench::{Bench, Closed, LONG, on_every_bench, short, until, words};
-use support::kernels::{spin, spin_together, spins};
+use support::kernels::{spin, spin_self_scheduling, spin_together, spins};
 
 /// More kernels than the slices of a test have, and the passes that each of them takes.
 const ENDLESS: u64 = 50;
 const PASSES: u64 = 500;
 
-/// Each kind of kernel: one that runs alone, and one with the shader library.
-const KINDS: [fn() -> KernelCode; 2] = [spin, spin_together];
+/// Each kind of kernel: one that runs alone, one with the shader library, and one that schedules itself.
+const KINDS: [fn() -> KernelCode; 3] = [spin, spin_together, spin_self_scheduling];
 
 /// A queue of a context of its own, whose kernels count themselves.
 struct Dispatcher {

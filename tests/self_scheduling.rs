@@ -6,40 +6,287 @@ mod support {
     pub(crate) mod bench;
     pub(crate) mod engines;
     pub(crate) mod kernels;
+    pub(crate) mod logged;
 }
 
-use native_fence::{CommandList, Device, Fence, HwQueue};
+use native_fence::gpu::NodePolicy;
+use native_fence::{
+    Adapter, AdapterOptions, Allocation, CommandList, Device, Fence, HwQueue, Kernel, Parameters,
+    WaitError,
+};
+use std::time::Duration;
 use support::bench::{LONG, words};
-use support::engines::on_every_engine;
-use support::kernels::{add_words_self_scheduling, sums};
+use support::engines::{on_every_engine, patient};
+use support::kernels::{
+    add_words, add_words_self_scheduling, pass_on_self_scheduling, spin_self_scheduling, sums,
+};
+use support::logged::logged;
 
-/// HQ-08: a chain of dependent dispatches over two queues.
+/// Two queues that add to a word by turns, each when the other one has.
+struct Chain {
+    memory: Allocation,
+    queues: [HwQueue; 2],
+    fences: [Fence; 2],
+    links: u64,
+}
+
+impl Chain {
+    fn new(device: &Device) -> Self {
+        Self {
+            memory: device.create_allocation(8).unwrap(),
+            queues: [0, 1].map(|_| device.create_hw_queue().unwrap()),
+            fences: [0, 1].map(|_| device.create_fence(0).unwrap()),
+            links: 0,
+        }
+    }
+
+    /// So many links more, each of one of these kernels by turns.
+    fn submit(&mut self, kernels: &[&Kernel], links: u64) {
+        let mut lists = [CommandList::new(), CommandList::new()];
+        for link in self.links..self.links + links {
+            let own = (link % 2) as usize;
+            let kernel = kernels[(link / 3) as usize % kernels.len()];
+            let sums = sums(&self.memory, &self.memory, 1);
+            lists[own].wait(&self.fences[1 - own], link);
+            lists[own].dispatch(kernel, [1; 3], &sums).unwrap();
+            lists[own].signal(&self.fences[own], link + 1);
+        }
+        self.links += links;
+        for (queue, list) in self.queues.iter_mut().zip(&lists) {
+            queue.submit(list).unwrap();
+        }
+    }
+
+    /// The fence that has the value once so many links are done.
+    fn fence(&self, links: u64) -> &Fence {
+        &self.fences[((links - 1) % 2) as usize]
+    }
+
+    fn until_done(&self) {
+        self.fence(self.links).wait(self.links, LONG).unwrap();
+        assert_eq!(words(&self.memory), [self.links]);
+    }
+}
+
+/// HQ-08: each dispatch of a chain runs once, after the one before, and the logs have each signal once and in order.
+///
+/// Kills `model-epilogues-mark-nothing`, `shader-epilogues-mark-nothing`, `shader-the-table-before-runs-again`.
 #[test]
 fn hq_08_a_chain_over_two_queues() {
-    const LINKS: u64 = 200;
     on_every_engine(|adapter| {
         let device = adapter.create_device();
         let kernel = device.create_kernel(add_words_self_scheduling()).unwrap();
-        let memory = device.create_allocation(8).unwrap();
-        let mut queues = [0, 1].map(|_| device.create_hw_queue().unwrap());
-        let fences = [0, 1].map(|_| device.create_fence(0).unwrap());
-        for batch in 0..5 {
-            let mut lists = [CommandList::new(), CommandList::new()];
-            for link in 0..LINKS {
-                let own = (link % 2) as usize;
-                let at = batch * LINKS + link;
-                lists[own].wait(&fences[1 - own], at);
-                lists[own]
-                    .dispatch(&kernel, [1; 3], &sums(&memory, &memory, 1))
-                    .unwrap();
-                lists[own].signal(&fences[own], at + 1);
+        let mut chain = Chain::new(&device);
+        for _ in 0..10 {
+            let before = chain.links;
+            chain.submit(&[&kernel], 64);
+            chain.until_done();
+            for (own, queue) in (0..).zip(&chain.queues) {
+                let expected: Vec<_> = (before..chain.links).skip(own).step_by(2).collect();
+                let signals = logged(queue, &chain.fences[own]);
+                let links: Vec<_> = signals.iter().map(|value| value - 1).collect();
+                assert_eq!(links, expected);
             }
-            for (queue, list) in queues.iter_mut().zip(&lists) {
-                queue.submit(list).unwrap();
-            }
-            let last = (batch + 1) * LINKS;
-            fences[1].wait(last, LONG).unwrap();
-            assert_eq!(words(&memory), [last]);
         }
+    });
+}
+
+/// HQ-08: chains side by side, more queues than an epilogue has lanes.
+#[test]
+fn hq_08_many_chains_side_by_side() {
+    on_every_engine(|adapter| {
+        let device = adapter.create_device();
+        let kernel = device.create_kernel(add_words_self_scheduling()).unwrap();
+        let mut chains: Vec<_> = (0..10).map(|_| Chain::new(&device)).collect();
+        for _ in 0..2 {
+            chains
+                .iter_mut()
+                .for_each(|chain| chain.submit(&[&kernel], 20));
+            chains.iter().for_each(Chain::until_done);
+        }
+    });
+}
+
+/// HQ-08: chains whose links are of kernels of both sorts, and of two programs, which take turns on the engine.
+#[test]
+fn hq_08_chains_of_several_kernels_and_programs() {
+    on_every_engine(|adapter| {
+        let devices = [0, 1].map(|_| adapter.create_device());
+        let kernels = devices.each_ref().map(|device| {
+            let add = |code| device.create_kernel(code).unwrap();
+            [
+                add(add_words_self_scheduling()),
+                add(add_words()),
+                add(add_words_self_scheduling()),
+            ]
+        });
+        let mut chains: Vec<_> = (0..6).map(|at| Chain::new(&devices[at % 2])).collect();
+        for _ in 0..5 {
+            for (at, chain) in (0..).zip(&mut chains) {
+                let own = &kernels[at % 2];
+                // Two of them are of one kernel alone.
+                let of = [&own[0], &own[1], &own[2]];
+                chain.submit(if at < 2 { &of[..1] } else { &of }, 24);
+            }
+            chains.iter().for_each(Chain::until_done);
+        }
+    });
+}
+
+/// HQ-08: once it is known that kernels schedule themselves, the engine comes once in many tables: a chain takes fewer
+/// slices than it would if each table were a round of the engine's.
+///
+/// Kills `slices-are-never-long`, `model-the-engine-comes-behind-each-table`.
+#[test]
+fn hq_08_dispatches_are_made_without_the_engine() {
+    const LINKS: u64 = 256;
+    // Neither time ends a slice, nor a driver's cuts.
+    let options = AdapterOptions {
+        policy: NodePolicy {
+            slice_time: Duration::from_secs(60),
+            ..NodePolicy::default()
+        },
+        tdr: patient(),
+        ..AdapterOptions::default()
+    };
+    let Some(adapter) = support::engines::shader().and_then(|_| Adapter::open(&options).ok())
+    else {
+        return;
+    };
+    let device = adapter.create_device();
+    let kernel = device.create_kernel(add_words_self_scheduling()).unwrap();
+    let mut chain = Chain::new(&device);
+    chain.submit(&[&kernel], 4);
+    chain.until_done();
+    let before = adapter.node_counters().slices;
+    chain.submit(&[&kernel], LINKS);
+    chain.until_done();
+    let slices = adapter.node_counters().slices - before;
+    assert!(slices < LINKS / 16, "{slices} slices for {LINKS} links");
+}
+
+/// NF-05, IN-01: who waits on the CPU for a link in the midst of a chain is woken, though its signal comes behind a kernel
+/// that schedules itself, and finds it in the log; the chain goes on.
+///
+/// Kills `model-epilogues-take-signals-that-raise`, `shader-epilogues-take-signals-that-raise`.
+#[test]
+fn nf_05_a_signal_behind_such_a_kernel_wakes_who_waits() {
+    on_every_engine(|adapter| {
+        let device = adapter.create_device();
+        let kernel = device.create_kernel(add_words_self_scheduling()).unwrap();
+        let mut chain = Chain::new(&device);
+        chain.submit(&[&kernel], 8);
+        chain.until_done();
+        for _ in 0..5 {
+            let middle = chain.links + 41;
+            let waits = [middle, middle + 1, middle + 2].map(|at| chain.fence(at).arm(at));
+            chain.submit(&[&kernel], 80);
+            for (wait, at) in waits.into_iter().zip(middle..) {
+                assert_eq!(wait.wait(LONG), Ok(()));
+                assert!(chain.fence(at).current_value() >= at);
+            }
+            chain.until_done();
+        }
+    });
+}
+
+/// PR-08, NF-08: what the operating system asks of an engine whose kernels go on without it is answered while they do: a
+/// waiter that comes is armed, and a queue that stands still otherwise is served.
+///
+/// Kills `model-epilogues-do-not-look-for-posts`, `shader-epilogues-do-not-look-for-posts`.
+#[test]
+fn nf_08_a_waiter_that_comes_while_kernels_go_on_is_woken() {
+    on_every_engine(|adapter| {
+        let device = adapter.create_device();
+        let kernel = device.create_kernel(spin_self_scheduling()).unwrap();
+        let counted = device.create_allocation(16).unwrap();
+        let fence = device.create_fence(0).unwrap();
+        let mut queue = device.create_hw_queue().unwrap();
+        let mut list = CommandList::new();
+        for value in 1..=200 {
+            let spins = support::kernels::spins(&counted, 200);
+            list.dispatch(&kernel, [1; 3], &spins).unwrap();
+            list.signal(&fence, value);
+        }
+        queue.submit(&list).unwrap();
+        for value in [50, 120, 199] {
+            assert_eq!(fence.wait(value, LONG), Ok(()));
+        }
+        queue.progress_fence().wait(1, LONG).unwrap();
+        assert_eq!(words(&counted)[1], 200);
+    });
+}
+
+/// LG-01, NF-05: signals that such a kernel makes itself are the engine's to finish: each is logged once, before its
+/// packet's, and wakes who waits.
+///
+/// Kills `shader-epilogues-mark-who-has-signalled`, `model-epilogues-mark-who-has-signalled`.
+#[test]
+fn lg_01_signals_of_kernels_that_schedule_themselves_are_logged() {
+    on_every_engine(|adapter| {
+        let device = adapter.create_device();
+        let kernel = device.create_kernel(pass_on_self_scheduling()).unwrap();
+        let memory = device.create_allocation(8).unwrap();
+        let fence = device.create_fence(0).unwrap();
+        let mut queue = device.create_hw_queue().unwrap();
+        for batch in 0..4 {
+            let mut list = CommandList::new();
+            let values: Vec<_> = (batch * 40 + 1..=batch * 40 + 40).collect();
+            for value in values.iter().step_by(2) {
+                let given = Parameters::new()
+                    .address(&memory, 0)
+                    .fence(&fence)
+                    .word(*value);
+                list.dispatch(&kernel, [1; 3], &given).unwrap();
+                list.signal(&fence, value + 1);
+            }
+            let end = queue.submit(&list).unwrap();
+            let armed: Vec<_> = values.iter().map(|value| fence.arm(*value)).collect();
+            for wait in armed {
+                assert_eq!(wait.wait(LONG), Ok(()));
+            }
+            queue.progress_fence().wait(end, LONG).unwrap();
+            assert_eq!(logged(&queue, &fence), values);
+            assert_eq!(words(&memory), [batch * 40 + 39]);
+        }
+    });
+}
+
+/// HQ-04: what is wrong with a packet in the midst of a chain faults its own queue, and nothing of it is done; other chains
+/// go on.
+///
+/// Kills `shader-epilogues-take-what-is-wrong`, `model-epilogues-take-what-is-wrong`.
+#[test]
+fn hq_04_a_bad_packet_behind_such_a_kernel_faults_its_queue() {
+    on_every_engine(|adapter| {
+        let device = adapter.create_device();
+        let kernel = device.create_kernel(add_words_self_scheduling()).unwrap();
+        let mut good = Chain::new(&device);
+        good.submit(&[&kernel], 8);
+        good.until_done();
+        let closed = device.create_fence(0).unwrap();
+        let memory = device.create_allocation(8).unwrap();
+        let mut bad = device.create_hw_queue().unwrap();
+        let mut list = CommandList::new();
+        for _ in 0..3 {
+            list.dispatch(&kernel, [1; 3], &sums(&memory, &memory, 1))
+                .unwrap();
+        }
+        list.signal(&closed, 1);
+        list.dispatch(&kernel, [1; 3], &sums(&memory, &memory, 1))
+            .unwrap();
+        let gate = device.create_fence(0).unwrap();
+        bad.submit(CommandList::new().wait(&gate, 1)).unwrap();
+        bad.submit(&list).unwrap();
+        closed.close();
+        good.submit(&[&kernel], 100);
+        gate.signal(1).unwrap();
+        let ended = bad.progress_fence().wait(2, LONG);
+        assert!(
+            matches!(ended, Err(WaitError::QueueFaulted(_))),
+            "{ended:?}"
+        );
+        assert_eq!(words(&memory), [3]);
+        good.until_done();
     });
 }

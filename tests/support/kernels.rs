@@ -118,6 +118,34 @@ pub(crate) fn spin_together() -> KernelCode {
     code.with_model(Arc::new(Spin))
 }
 
+/// The same that schedules itself.
+pub(crate) fn spin_self_scheduling() -> KernelCode {
+    let code = KernelCode::new(shaders::SPIN_SELF_SCHEDULING.words, 24).unwrap();
+    assert!(code.schedules_itself());
+    code.with_model(Arc::new(Spin))
+}
+
+/// `shaders/pass_on_self_scheduling.comp`.
+#[derive(Debug)]
+struct StoreAndSignal;
+
+impl ModelKernel for StoreAndSignal {
+    fn run(&self, dispatch: &ModelDispatch<'_>) -> Result<(), Violation> {
+        let &[to, fence, value] = dispatch.parameters else {
+            panic!("not the parameters of the kernel: {dispatch:?}");
+        };
+        dispatch.store(to, value)?;
+        dispatch.signal(&dispatch.fence(fence)?, value)?;
+        Ok(())
+    }
+}
+
+/// Schedules itself, stores a number, and signals a fence.
+pub(crate) fn pass_on_self_scheduling() -> KernelCode {
+    let code = KernelCode::new(shaders::PASS_ON_SELF_SCHEDULING.words, 24).unwrap();
+    code.with_model(Arc::new(StoreAndSignal))
+}
+
 /// Has it take so many passes, or less once the first word of `words` is not 0, and then count itself in the second.
 pub(crate) fn spins(words: &Allocation, passes: u64) -> Parameters {
     Parameters::new()

@@ -249,6 +249,11 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/pass_on_self_scheduling.comp")) == 0x57eb_1cdf_b203_35b2,
+    "shader source pass_on_self_scheduling.comp changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
     fnv1a(include_bytes!("../../../shaders/read_values.comp")) == 0x22c0_c534_08a7_551c,
     "shader source read_values.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
@@ -261,6 +266,11 @@ const _: () = assert!(
 const _: () = assert!(
     fnv1a(include_bytes!("../../../shaders/spin.comp")) == 0x84f4_fe43_e127_bea0,
     "shader source spin.comp changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spin_self_scheduling.comp")) == 0xf121_9311_baa9_5dec,
+    "shader source spin_self_scheduling.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
@@ -453,6 +463,17 @@ pub static PASS_ON: Shader = Shader {
 };
 
 const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")) == 0xd227_c0e9_0aa8_3e42,
+    "spv/pass_on_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/pass_on_self_scheduling.comp`.
+pub static PASS_ON_SELF_SCHEDULING: Shader = Shader {
+    name: "pass_on_self_scheduling",
+    words: &words::<25_030>(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")),
+};
+
+const _: () = assert!(
     fnv1a(include_bytes!("../../../shaders/spv/read_values.spv")) == 0xae89_4195_9dfd_bbfa,
     "spv/read_values.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
@@ -483,6 +504,17 @@ const _: () = assert!(
 pub static SPIN: Shader = Shader {
     name: "spin",
     words: &words::<522>(include_bytes!("../../../shaders/spv/spin.spv")),
+};
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")) == 0x0c07_ad08_140c_e50b,
+    "spv/spin_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/spin_self_scheduling.comp`.
+pub static SPIN_SELF_SCHEDULING: Shader = Shader {
+    name: "spin_self_scheduling",
+    words: &words::<23_995>(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")),
 };
 
 const _: () = assert!(
@@ -552,4 +584,4 @@ pub static WORK_TOGETHER: Shader = Shader {
 };
 
 /// Every shader of this table.
-pub static ALL: &[&Shader] = &[&ADD_WORDS, &ADD_WORDS_SELF_SCHEDULING, &ADD_WORDS_TOGETHER, &BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_STORE, &BARE_STORE_NARROW, &COUNT_TOGETHER, &ENGINE, &ENROLLED_CONDITION, &ENROLLED_SIGNAL, &LONG_KERNEL, &PASS_ON, &READ_VALUES, &SIGNAL_VALUES, &SPIN, &SPIN_SIGNAL, &SPIN_TOGETHER, &WAIT_VALUES, &WORK, &WORK_SELF_SCHEDULING, &WORK_TOGETHER];
+pub static ALL: &[&Shader] = &[&ADD_WORDS, &ADD_WORDS_SELF_SCHEDULING, &ADD_WORDS_TOGETHER, &BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_STORE, &BARE_STORE_NARROW, &COUNT_TOGETHER, &ENGINE, &ENROLLED_CONDITION, &ENROLLED_SIGNAL, &LONG_KERNEL, &PASS_ON, &PASS_ON_SELF_SCHEDULING, &READ_VALUES, &SIGNAL_VALUES, &SPIN, &SPIN_SELF_SCHEDULING, &SPIN_SIGNAL, &SPIN_TOGETHER, &WAIT_VALUES, &WORK, &WORK_SELF_SCHEDULING, &WORK_TOGETHER];
