@@ -19,7 +19,8 @@ use native_fence::abi::{
     LOG_BUFFER_ENTRIES, LocalHandle, LogEntry, LogHeader, LogIndex, LogOperation, LogType,
     MAILBOX_CAPACITY, MAX_HW_QUEUES, MAX_JOBS, MAX_KERNELS, MOST_KERNEL_SIGNALS, Opcode,
     PACKET_BYTES, Packet, QueueDescriptor, QueueLook, QueueProgress, QueueState, QueueStatus,
-    RECORD_RING_CAPACITY, RingControl, SLICE_SLOTS, SliceArgs, SliceReason, SliceResult, StallKind,
+    RECORD_RING_CAPACITY, RingControl, SLICE_SLOTS, Scheduling, SliceArgs, SliceReason,
+    SliceResult, StallKind,
 };
 use native_fence::vulkan::shaders;
 use support::glsl::Abi;
@@ -64,13 +65,19 @@ fn twins() -> Vec<Twin> {
         DispatchRound {
             x = X, y = Y, z = Z, jobs = JOBS, favours = FAVOURS,
             favours_va = FAVOURS_VA, released_at = RELEASED_AT, kept_back = KEPT_BACK,
-            interrupts = INTERRUPTS, raised = RAISED, logged = LOGGED,
+            interrupts = INTERRUPTS, raised = RAISED, logged = LOGGED, scheduling = SCHEDULING,
+            last_x = LAST_X, last_y = LAST_Y, last_z = LAST_Z, turn = TURN, left = LEFT, ran = RAN,
+            kernel = KERNEL, ready = READY, scheduled = SCHEDULED, control_va = CONTROL_VA,
+            run_list_va = RUN_LIST_VA, queue_count = QUEUE_COUNT,
+            handle_directory_va = HANDLE_DIRECTORY_VA, version = VERSION, in_slice = IN_SLICE,
+            slice = SLICE, time_budget = TIME_BUDGET, deadline = DEADLINE, request = REQUEST,
+            mailbox_read = MAILBOX_READ, rescan_seen = RESCAN_SEEN,
         }
         KernelUse { wanted = WANTED, used = USED, most_jobs = MOST_JOBS, version = VERSION }
         KernelJob { job_va = JOB_VA, first = FIRST, end = END }
         DispatchJob {
             state_va = STATE_VA, descriptor_va = DESCRIPTOR_VA, packet = PACKET, x = X, y = Y, z = Z,
-            clock_bits = CLOCK_BITS, ticks = TICKS, signals = SIGNALS, kernel = KERNEL,
+            clock_bits = CLOCK_BITS, ticks = TICKS, signals = SIGNALS, kernel = KERNEL, place = PLACE,
         }
         KernelSignal {
             fence_entry_va = FENCE_ENTRY_VA, value = VALUE,
@@ -297,6 +304,7 @@ fn every_constant_of_the_twins_is_rusts() {
         ("NF_NOT_REACHED", KernelResult::NotReached as u64),
         ("NF_NO_ROOM", KernelResult::NoRoom as u64),
         ("KERNEL_SLOT_MASK", Dispatch::SLOT_MASK),
+        ("KERNEL_SCHEDULES_ITSELF", Dispatch::SCHEDULES_ITSELF),
         ("KERNEL_FINDS_JOB", Dispatch::FINDS_JOB),
         ("KERNEL_BYTES_SHIFT", Dispatch::BYTES_SHIFT),
         ("KERNEL_BYTES_MASK", Dispatch::BYTES_MASK),
@@ -307,7 +315,11 @@ fn every_constant_of_the_twins_is_rusts() {
         ("MOST_GROUPS", u64::from(Dispatch::MOST_GROUPS)),
         ("COUNTS_BYTES", Dispatch::COUNTS_BYTES),
         ("DISPATCH_RELEASED", Dispatch::RELEASED),
-        ("DISPATCH_ROUNDS", Dispatch::ROUNDS),
+        ("DISPATCH_DEPTH", Dispatch::DEPTH),
+        ("DISPATCH_RECORDS", DispatchBlock::RECORDS),
+        ("SCHEDULING_NONE", Scheduling::None as u64),
+        ("SCHEDULING_ON", Scheduling::On as u64),
+        ("SCHEDULING_ENDS", Scheduling::Ends as u64),
         ("MAX_HW_QUEUES", MAX_HW_QUEUES),
         ("QUEUE_STATE_BYTES", QueueState::BYTES),
         ("STATUS_READY", QueueStatus::Ready as u64),
@@ -341,6 +353,7 @@ fn every_constant_of_the_twins_is_rusts() {
         ("SLICE_RESULT_BYTES", SliceResult::BYTES),
         ("STANDS_AT_TRANSFER", SliceResult::TRANSFER),
         ("STANDS_AT_DISPATCH", SliceResult::DISPATCH),
+        ("SCHEDULES_ITSELF", SliceResult::SCHEDULES_ITSELF),
         ("REASON_CUT", SliceReason::Cut as u64),
         ("REASON_BUDGET", SliceReason::Budget as u64),
         ("REASON_IDLE", SliceReason::Idle as u64),

@@ -1,5 +1,5 @@
-//! A kernel with the shader library that outlives its engine: it comes to its signal when the engine was given up, and
-//! changes nothing (TD-23).
+//! A kernel with the shader library that outlives its engine: it comes to its signal, or to its epilogue, when the engine
+//! was given up, and changes nothing (TD-23).
 //!
 //! A driver that ends long loops ends each of its workgroups that waits for too long, and the next one waits in its turn.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
@@ -54,9 +54,9 @@ struct Stands {
 }
 
 impl Program {
-    fn new(adapter: &Adapter) -> Self {
+    fn new(adapter: &Adapter, spirv: &[u32]) -> Self {
         let device = adapter.create_device();
-        let code = KernelCode::new(shaders::SPIN_SIGNAL.words, 40).unwrap();
+        let code = KernelCode::new(spirv, 40).unwrap();
         assert!(code.finds_job());
         let page = || device.create_allocation(4096).unwrap();
         Self {
@@ -69,17 +69,22 @@ impl Program {
         }
     }
 
-    /// The kernel is to signal this value, and its queue the next one. What its progress fence comes to.
-    fn submit(&mut self, groups: [u32; 3], value: u64) -> u64 {
+    /// The kernel is to signal this value, if it signals, and its queue the next one.
+    fn list(&self, list: &mut CommandList, groups: [u32; 3], value: u64) {
         let given = Parameters::new()
             .address(&self.until, 0)
             .address(&self.began, 0)
             .word(FOR_EVER)
             .fence(&self.fence)
             .word(value);
-        let mut list = CommandList::new();
         list.dispatch(&self.kernel, groups, &given).unwrap();
         list.signal(&self.fence, value + 1);
+    }
+
+    /// Submits that: what its progress fence comes to.
+    fn submit(&mut self, groups: [u32; 3], value: u64) -> u64 {
+        let mut list = CommandList::new();
+        self.list(&mut list, groups, value);
         self.queue.submit(&list).unwrap()
     }
 
@@ -109,6 +114,36 @@ impl Program {
 /// Kills `a-kernel-that-was-given-up-stores`.
 #[test]
 fn td_23_a_kernel_that_comes_back_signals_nothing() {
+    comes_back(shaders::SPIN_SIGNAL.words, |program| {
+        let end = program.submit([1, 1, 1], 1);
+        program.queue.progress_fence().wait(end, LONG).unwrap();
+        assert_eq!(logged(&program.queue, &program.fence), [1, 2]);
+    });
+}
+
+/// TD-23: the same of a kernel that schedules itself, in a slice in which it does: its epilogue does the engine's step when
+/// the engine was given up, and it is nothing.
+///
+/// Kills `a-kernel-that-was-given-up-stores`.
+#[test]
+fn td_23_an_epilogue_that_comes_back_does_nothing() {
+    comes_back(shaders::HOLD_SELF_SCHEDULING.words, |program| {
+        // By the second one it is known that it schedules itself.
+        for values in [2..=2, 3..=40] {
+            let mut list = CommandList::new();
+            for value in values {
+                program.list(&mut list, [1, 1, 1], value - 1);
+            }
+            let end = program.queue.submit(&list).unwrap();
+            program.queue.progress_fence().wait(end, LONG).unwrap();
+        }
+        let signals = logged(&program.queue, &program.fence);
+        assert_eq!(signals, (2..=40).collect::<Vec<_>>());
+    });
+}
+
+/// `well` shows it on an engine that is well, and brings the fence to some value.
+fn comes_back(spirv: &[u32], well: impl Fn(&mut Program)) {
     if support::engines::shader().is_none() {
         return;
     }
@@ -118,17 +153,15 @@ fn td_23_a_kernel_that_comes_back_signals_nothing() {
         ..TdrPolicy::default()
     };
     let adapter = Adapter::open(&options_of(EngineUnit::Instance, 1, tdr)).unwrap();
-    let mut program = Program::new(&adapter);
-    // So it does where its engine is well.
+    let mut program = Program::new(&adapter, spirv);
     program.until.write(0, &[1]);
-    let end = program.submit([1, 1, 1], 1);
-    program.queue.progress_fence().wait(end, LONG).unwrap();
-    assert_eq!(logged(&program.queue, &program.fence), [1, 2]);
+    well(&mut program);
     program.until.write(0, &[0]);
 
-    let waits = [3, 4].map(|value| program.fence.arm(value));
+    let value = program.fence.current_value();
+    let waits = [1, 2].map(|more| program.fence.arm(value + more));
     let began = program.began();
-    program.submit(WORKGROUPS, 3);
+    program.submit(WORKGROUPS, value + 1);
     until("the kernel runs", || program.began() > began);
     for wait in waits {
         assert_eq!(wait.wait(LONG), Err(WaitError::DeviceLost));
@@ -144,7 +177,7 @@ fn td_23_a_kernel_that_comes_back_signals_nothing() {
     };
     until("the recovery is noted", || !codes().is_empty());
     let stands = program.stands(&adapter);
-    assert_eq!((stands.current_value, &stands.signals), (2, &vec![]));
+    assert_eq!((stands.current_value, &stands.signals), (value, &vec![]));
     assert_eq!(adapter.engines_given_up(), 1, "the kernel runs still");
 
     program.until.write(0, &[1]);

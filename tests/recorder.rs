@@ -68,7 +68,7 @@ fn a_slice_is_one_workgroup_between_its_two_barriers() {
         let slot = place as u64 % SLICE_SLOTS;
         assert_eq!(
             words(push),
-            [CONTROL.0, slot, 0, 0, 0, 0, 0],
+            [CONTROL.0, slot, 0, 0, 0, 0, 0, 0, 0],
             "slice {place}"
         );
         pipelines.push(*pipeline);
@@ -99,9 +99,14 @@ fn hq_08_each_kernel_and_each_round_stands_behind_a_barrier() {
     // The addresses come later where an engine is kept warm.
     engine.attach(CONTROL, 0).unwrap();
     let slices = engine.dispatching();
-    // Of two kinds: one that does nothing but dispatch, and one that does all.
-    assert_eq!(slices.len() as u64, 2 * SLICE_SLOTS);
-    for (slot, slice) in (0..SLICE_SLOTS).cycle().zip(&slices) {
+    // Of two kinds, one that does nothing but dispatch and one that does all, each in two lengths.
+    assert_eq!(slices.len() as u64, 4 * SLICE_SLOTS);
+    for (at, slice) in (0..).zip(&slices) {
+        let slot = at % SLICE_SLOTS;
+        let (rounds, depth) = match at / SLICE_SLOTS % 2 {
+            0 => (Dispatch::ROUNDS, 1),
+            _ => (Dispatch::LONG_ROUNDS, Dispatch::DEPTH),
+        };
         let mut recorded = slice.recorded().iter();
         let mut next = || recorded.next().unwrap().clone();
         assert_eq!(next(), Recorded::Barrier(BEGIN));
@@ -112,33 +117,42 @@ fn hq_08_each_kernel_and_each_round_stands_behind_a_barrier() {
             panic!("{slice:?}")
         };
         let block = words(&push)[2];
-        assert_eq!(words(&push), [CONTROL.0, slot, block, 0, 2, 2, 0b11]);
+        let engines = |round| [CONTROL.0, slot, block, round, rounds, depth, 2, 2, 0b11];
+        assert_eq!(words(&push), engines(0));
         assert_ne!(block, 0);
         assert_eq!(next(), Recorded::Dispatch([1, 1, 1]));
-        for round in 1..=Dispatch::ROUNDS {
-            assert_eq!(next(), Recorded::Barrier(BEGIN), "round {round}");
-            for kernel in 0..2 {
-                let Recorded::Bind(pipeline) = next() else {
-                    panic!("{slice:?}")
-                };
-                assert_ne!(pipeline, shader);
-                // The one that finds its job gets what the engine has of it, the other its parameters.
-                let offset = DispatchBlock::kernel(kernel);
-                let argument = match kernel {
-                    0 => DispatchBlock::PARAMETERS,
-                    _ => offset,
-                };
-                let argument = (block + argument).to_le_bytes().to_vec();
-                assert_eq!(next(), Recorded::Push(argument));
-                assert_eq!(next(), Recorded::DispatchIndirect { offset });
+        for round in 1..=rounds {
+            for turn in 0..depth {
+                assert_eq!(next(), Recorded::Barrier(BEGIN), "round {round}");
+                for kernel in 0..2 {
+                    let Recorded::Bind(pipeline) = next() else {
+                        panic!("{slice:?}")
+                    };
+                    assert_ne!(pipeline, shader);
+                    // The one that finds its job gets what the engine has of it, the other its parameters.
+                    let argument = match kernel {
+                        0 => DispatchBlock::PARAMETERS,
+                        _ => DispatchBlock::kernel(kernel),
+                    };
+                    let argument = (block + argument).to_le_bytes().to_vec();
+                    assert_eq!(next(), Recorded::Push(argument));
+                    // No record is read twice in a row, and the first once in a round.
+                    let record = [0, 1, 2, 1, 2, 1, 2, 1][turn as usize];
+                    let offset = DispatchBlock::kernel(kernel) + 16 * record;
+                    assert_eq!(next(), Recorded::DispatchIndirect { offset });
+                }
             }
             assert_eq!(next(), Recorded::Barrier(BEGIN), "round {round}");
             assert_eq!(next(), Recorded::Bind(shader));
             let Recorded::Push(push) = next() else {
                 panic!("{slice:?}")
             };
-            assert_eq!(words(&push), [CONTROL.0, slot, block, round, 2, 2, 0b11]);
-            let offset = DispatchBlock::NEXT_ROUND;
+            assert_eq!(words(&push), engines(round));
+            let offset = if round < rounds {
+                DispatchBlock::NEXT_ROUND
+            } else {
+                DispatchBlock::LAST_ROUND
+            };
             assert_eq!(next(), Recorded::DispatchIndirect { offset });
         }
         assert_eq!(next(), Recorded::Barrier(END));

@@ -76,7 +76,8 @@ fn a_source_with_the_vulkan_memory_model_is_shipped_with_it() {
         let (addressing, memory) = Module::new(shader.words).memory_model();
         // The shader library has the pragma.
         let has_model = has_directive(&source, "#pragma use_vulkan_memory_model")
-            || has_directive(&source, "#include \"include/native_fence.glsl\"");
+            || has_directive(&source, "#include \"include/native_fence.glsl\"")
+            || has_directive(&source, "#include \"include/self_scheduling.glsl\"");
         assert_eq!(
             memory == model::MEMORY_VULKAN,
             has_model,

@@ -10,17 +10,10 @@
 #ifndef NF_ABI_WORD
 #define NF_ABI_WORD
 
-// Whether what follows orders anything. Only the epilogue of a kernel may say no, of a device on which nothing has to be
-// done for it (engine/epilogue.glsl).
-#ifndef NF_HAS_ORDERS
-const bool ORDERS = true;
-#endif
-
 // Reads a word; orders nothing.
 #define PEEK(word) atomicLoad(word, gl_ScopeDevice, 0, gl_SemanticsRelaxed)
 
 // Reads a word; all that its writer stored before it published the word is visible afterwards.
-#define OBSERVE(word) (ORDERS ? OBSERVE_ALWAYS(word) : PEEK(word))
 #define OBSERVE_ALWAYS(word) \
     atomicLoad(word, gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsAcquire)
 
@@ -28,12 +21,6 @@ const bool ORDERS = true;
 #define PUT(word, content) atomicStore(word, content, gl_ScopeDevice, 0, gl_SemanticsRelaxed)
 
 // Stores a word; all that this lane stored before is visible to whoever observes it.
-#define PUBLISH(word, content) \
-    if (ORDERS) { \
-        PUBLISH_ALWAYS(word, content); \
-    } else { \
-        PUT(word, content); \
-    }
 #define PUBLISH_ALWAYS(word, content) \
     atomicStore(word, content, gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsRelease)
 
@@ -42,9 +29,29 @@ const bool ORDERS = true;
 
 // Takes one from a word that several count down, and gives what stood there: all that those before stored before they
 // did is visible afterwards, and what this lane stored before to those that follow.
-#define COUNT_DOWN(word) \
-    (ORDERS ? atomicAdd(word, ~0ul, gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsAcquireRelease) \
-            : ADD(word, ~0ul))
+#define COUNT_DOWN_ALWAYS(word) \
+    atomicAdd(word, ~0ul, gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsAcquireRelease)
+
+// The same by code that runs in the engine and in the epilogue of a kernel, which says whether it ORDERS anything: on a
+// device on which nothing has to be done for it, it does not (engine/epilogue.glsl).
+#ifdef NF_HAS_ORDERS
+#define ORDERED(barrier) \
+    if (ORDERS) { \
+        barrier; \
+    }
+#define OBSERVE(word) (ORDERS ? OBSERVE_ALWAYS(word) : PEEK(word))
+#define PUBLISH(word, content) \
+    if (ORDERS) { \
+        PUBLISH_ALWAYS(word, content); \
+    } else { \
+        PUT(word, content); \
+    }
+#define COUNT_DOWN(word) (ORDERS ? COUNT_DOWN_ALWAYS(word) : ADD(word, ~0ul))
+#else
+#define ORDERED(barrier) barrier
+#define OBSERVE(word) OBSERVE_ALWAYS(word)
+#define PUBLISH(word, content) PUBLISH_ALWAYS(word, content)
+#endif
 
 // A word by itself, in an array or at an address that a structure holds.
 layout(buffer_reference, scalar, buffer_reference_align = 8) buffer Word {

@@ -1,5 +1,10 @@
 // Allocations that packets name.
 
+// A word that is loaded and stored plainly.
+layout(buffer_reference, scalar, buffer_reference_align = 8) buffer Data {
+    nonprivate uint64_t word;
+};
+
 // An allocation that a handle names.
 struct Extent {
     uint64_t va;

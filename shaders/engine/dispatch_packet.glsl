@@ -85,9 +85,7 @@ uint check_dispatch(Packet packet) {
     uint64_t z = shape & 0xfffffffful;
     uint64_t counts_handle = PEEK(packet.source_handle) >> 32;
     // What the work before wrote is seen: it was available when this lane learned of it.
-    if (ORDERS) {
-        make_visible();
-    }
+    ORDERED(make_visible());
     if (counts_handle != 0ul) {
         Extent counts = resolve_allocation(counts_handle);
         uint64_t offset = PEEK(packet.counts_offset);
@@ -135,7 +133,7 @@ uint copy_parameters(Packet packet, uint64_t to) {
             }
             value = named.va + at;
         }
-        PUT(Word(to + uint64_t(i) * 8ul).value, value);
+        Data(to + uint64_t(i) * 8ul).word = value;
     }
     // Where the driver has cut the loop another slice begins anew.
     d_is_here = d_is_here && i == words;

@@ -167,10 +167,8 @@ void end_epilogue() {
 
 // What the lanes of the epilogue did before is done for each of them after.
 void meet_lanes() {
-    if (ORDERS) {
-        controlBarrier(gl_ScopeSubgroup, gl_ScopeWorkgroup, gl_StorageSemanticsBuffer | gl_StorageSemanticsShared,
-                       gl_SemanticsAcquireRelease);
-    }
+    ORDERED(controlBarrier(gl_ScopeSubgroup, gl_ScopeWorkgroup, gl_StorageSemanticsBuffer | gl_StorageSemanticsShared,
+                           gl_SemanticsAcquireRelease));
 }
 
 // By each lane of the last workgroup.
@@ -252,9 +250,7 @@ void end_workgroup(uint64_t job_va) {
     }
     meet();
     if (gl_SubgroupID == 0u && e_scheduling != uint(SCHEDULING_NONE)) {
-        if (ORDERS) {
-            make_visible();
-        }
+        ORDERED(make_visible());
         g_clock_is_short = job.clock_bits == 32u;
         run_epilogue(lane, e_lanes);
     }

@@ -172,9 +172,7 @@ void leave_to_engine() {
 
 // Compares with the shadow, after the log: the conditional interrupt.
 void compare_with_shadow(Request r) {
-    if (ORDERS) {
-        order_log_before_comparison();
-    }
+    ORDERED(order_log_before_comparison());
     if (p_value > shadow_of(r)) {
         note_raise(false, r.is_progress ? c_progress_entry : c_signal_entry, p_value,
                    p_log_number);

@@ -18,10 +18,6 @@
 // written between the meetings and read after the second. Before the first meeting of a slice nobody
 // but lane 0 looks at a claim: workgroup memory begins with anything.
 
-layout(buffer_reference, scalar, buffer_reference_align = 8) buffer Data {
-    nonprivate uint64_t word;
-};
-
 const uint NO_CLAIM = ~0u;
 // Words of a lane in one pass of its loop, whose body they are.
 const uint WORDS_OF_A_PASS = 8u;

@@ -69,7 +69,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/word.glsl")) == 0x1bbf_e171_15c8_9924,
+    fnv1a(include_bytes!("../../../shaders/abi/word.glsl")) == 0xaa83_8b42_f316_9e89,
     "shader source abi/word.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -124,7 +124,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/allocation.glsl")) == 0x8267_04d8_3534_91c2,
+    fnv1a(include_bytes!("../../../shaders/engine/allocation.glsl")) == 0x7240_382c_3015_1b30,
     "shader source engine/allocation.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -144,12 +144,12 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/dispatch_packet.glsl")) == 0x674e_9eec_5cc1_7c10,
+    fnv1a(include_bytes!("../../../shaders/engine/dispatch_packet.glsl")) == 0x8703_d597_6f28_2f89,
     "shader source engine/dispatch_packet.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/epilogue.glsl")) == 0xb369_666e_b31b_5a43,
+    fnv1a(include_bytes!("../../../shaders/engine/epilogue.glsl")) == 0x30ec_e370_d228_1475,
     "shader source engine/epilogue.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -189,7 +189,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/step.glsl")) == 0x830a_2493_27f9_3511,
+    fnv1a(include_bytes!("../../../shaders/engine/step.glsl")) == 0xdd21_3afa_772e_9d8e,
     "shader source engine/step.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -204,7 +204,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/transfer.glsl")) == 0x8374_bf9d_4c5c_d9d7,
+    fnv1a(include_bytes!("../../../shaders/engine/transfer.glsl")) == 0xa170_696d_98d7_236b,
     "shader source engine/transfer.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -216,6 +216,11 @@ const _: () = assert!(
 const _: () = assert!(
     fnv1a(include_bytes!("../../../shaders/enrolled_signal.comp")) == 0xc2c1_9536_7b17_5c93,
     "shader source enrolled_signal.comp changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/hold_self_scheduling.comp")) == 0xec19_591a_7c3c_6329,
+    "shader source hold_self_scheduling.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
@@ -320,25 +325,25 @@ pub static ADD_WORDS: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")) == 0x0c89_ba83_1a1a_af15,
+    fnv1a(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")) == 0x524d_b9e7_6f2e_6e55,
     "spv/add_words_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/add_words_self_scheduling.comp`.
 pub static ADD_WORDS_SELF_SCHEDULING: Shader = Shader {
     name: "add_words_self_scheduling",
-    words: &words::<24_121>(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")),
+    words: &words::<24_148>(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/add_words_together.spv")) == 0x1482_753a_6ab6_8ee3,
+    fnv1a(include_bytes!("../../../shaders/spv/add_words_together.spv")) == 0xde63_db58_a85e_aa27,
     "spv/add_words_together.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/add_words_together.comp`.
 pub static ADD_WORDS_TOGETHER: Shader = Shader {
     name: "add_words_together",
-    words: &words::<2_128>(include_bytes!("../../../shaders/spv/add_words_together.spv")),
+    words: &words::<2_125>(include_bytes!("../../../shaders/spv/add_words_together.spv")),
 };
 
 const _: () = assert!(
@@ -397,47 +402,58 @@ pub static BARE_STORE_NARROW: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/count_together.spv")) == 0x2d7b_cb56_a670_c7b0,
+    fnv1a(include_bytes!("../../../shaders/spv/count_together.spv")) == 0x7e4c_8492_b2ac_2f90,
     "spv/count_together.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/count_together.comp`.
 pub static COUNT_TOGETHER: Shader = Shader {
     name: "count_together",
-    words: &words::<1_821>(include_bytes!("../../../shaders/spv/count_together.spv")),
+    words: &words::<1_818>(include_bytes!("../../../shaders/spv/count_together.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0xa404_3c97_f63a_a2e5,
+    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0xcc25_6104_ab91_5a63,
     "spv/engine.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/engine.comp`.
 pub static ENGINE: Shader = Shader {
     name: "engine",
-    words: &words::<38_863>(include_bytes!("../../../shaders/spv/engine.spv")),
+    words: &words::<37_072>(include_bytes!("../../../shaders/spv/engine.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/enrolled_condition.spv")) == 0x955a_07a6_d13c_94d6,
+    fnv1a(include_bytes!("../../../shaders/spv/enrolled_condition.spv")) == 0x8804_67c6_75b7_4643,
     "spv/enrolled_condition.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/enrolled_condition.comp`.
 pub static ENROLLED_CONDITION: Shader = Shader {
     name: "enrolled_condition",
-    words: &words::<575>(include_bytes!("../../../shaders/spv/enrolled_condition.spv")),
+    words: &words::<513>(include_bytes!("../../../shaders/spv/enrolled_condition.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/enrolled_signal.spv")) == 0x938b_05b7_a863_a806,
+    fnv1a(include_bytes!("../../../shaders/spv/enrolled_signal.spv")) == 0xdba4_d633_b43e_6c1a,
     "spv/enrolled_signal.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/enrolled_signal.comp`.
 pub static ENROLLED_SIGNAL: Shader = Shader {
     name: "enrolled_signal",
-    words: &words::<347>(include_bytes!("../../../shaders/spv/enrolled_signal.spv")),
+    words: &words::<293>(include_bytes!("../../../shaders/spv/enrolled_signal.spv")),
+};
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")) == 0x0d0c_c675_57e5_7a38,
+    "spv/hold_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/hold_self_scheduling.comp`.
+pub static HOLD_SELF_SCHEDULING: Shader = Shader {
+    name: "hold_self_scheduling",
+    words: &words::<24_066>(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")),
 };
 
 const _: () = assert!(
@@ -452,47 +468,47 @@ pub static LONG_KERNEL: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/pass_on.spv")) == 0x74e6_0a27_12ff_5c1e,
+    fnv1a(include_bytes!("../../../shaders/spv/pass_on.spv")) == 0x0b9e_835b_d6c0_44d2,
     "spv/pass_on.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/pass_on.comp`.
 pub static PASS_ON: Shader = Shader {
     name: "pass_on",
-    words: &words::<4_656>(include_bytes!("../../../shaders/spv/pass_on.spv")),
+    words: &words::<4_603>(include_bytes!("../../../shaders/spv/pass_on.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")) == 0xd227_c0e9_0aa8_3e42,
+    fnv1a(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")) == 0xcc96_d4c3_023d_20d2,
     "spv/pass_on_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/pass_on_self_scheduling.comp`.
 pub static PASS_ON_SELF_SCHEDULING: Shader = Shader {
     name: "pass_on_self_scheduling",
-    words: &words::<25_030>(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")),
+    words: &words::<25_057>(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/read_values.spv")) == 0xae89_4195_9dfd_bbfa,
+    fnv1a(include_bytes!("../../../shaders/spv/read_values.spv")) == 0x2d0a_f413_6ed1_873b,
     "spv/read_values.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/read_values.comp`.
 pub static READ_VALUES: Shader = Shader {
     name: "read_values",
-    words: &words::<3_537>(include_bytes!("../../../shaders/spv/read_values.spv")),
+    words: &words::<3_484>(include_bytes!("../../../shaders/spv/read_values.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/signal_values.spv")) == 0xbc99_b6a1_685e_4c5c,
+    fnv1a(include_bytes!("../../../shaders/spv/signal_values.spv")) == 0x1812_2be7_b03d_6b91,
     "spv/signal_values.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/signal_values.comp`.
 pub static SIGNAL_VALUES: Shader = Shader {
     name: "signal_values",
-    words: &words::<4_572>(include_bytes!("../../../shaders/spv/signal_values.spv")),
+    words: &words::<4_519>(include_bytes!("../../../shaders/spv/signal_values.spv")),
 };
 
 const _: () = assert!(
@@ -507,47 +523,47 @@ pub static SPIN: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")) == 0x0c07_ad08_140c_e50b,
+    fnv1a(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")) == 0x7217_83c3_2260_1dca,
     "spv/spin_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/spin_self_scheduling.comp`.
 pub static SPIN_SELF_SCHEDULING: Shader = Shader {
     name: "spin_self_scheduling",
-    words: &words::<23_995>(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")),
+    words: &words::<24_022>(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/spin_signal.spv")) == 0xc599_bc64_3e37_51e0,
+    fnv1a(include_bytes!("../../../shaders/spv/spin_signal.spv")) == 0x355d_6fd7_f69a_51ac,
     "spv/spin_signal.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/spin_signal.comp`.
 pub static SPIN_SIGNAL: Shader = Shader {
     name: "spin_signal",
-    words: &words::<4_405>(include_bytes!("../../../shaders/spv/spin_signal.spv")),
+    words: &words::<4_306>(include_bytes!("../../../shaders/spv/spin_signal.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/spin_together.spv")) == 0x7c85_6bff_0f31_37d1,
+    fnv1a(include_bytes!("../../../shaders/spv/spin_together.spv")) == 0xe7ba_4fdb_2323_c2b9,
     "spv/spin_together.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/spin_together.comp`.
 pub static SPIN_TOGETHER: Shader = Shader {
     name: "spin_together",
-    words: &words::<2_026>(include_bytes!("../../../shaders/spv/spin_together.spv")),
+    words: &words::<2_023>(include_bytes!("../../../shaders/spv/spin_together.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/wait_values.spv")) == 0x72c3_7487_0764_5aad,
+    fnv1a(include_bytes!("../../../shaders/spv/wait_values.spv")) == 0x96ae_3368_4bd3_0473,
     "spv/wait_values.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/wait_values.comp`.
 pub static WAIT_VALUES: Shader = Shader {
     name: "wait_values",
-    words: &words::<4_045>(include_bytes!("../../../shaders/spv/wait_values.spv")),
+    words: &words::<3_946>(include_bytes!("../../../shaders/spv/wait_values.spv")),
 };
 
 const _: () = assert!(
@@ -562,26 +578,26 @@ pub static WORK: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")) == 0x0256_ee30_692b_24e5,
+    fnv1a(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")) == 0x8305_6aae_b26d_47f6,
     "spv/work_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/work_self_scheduling.comp`.
 pub static WORK_SELF_SCHEDULING: Shader = Shader {
     name: "work_self_scheduling",
-    words: &words::<24_559>(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")),
+    words: &words::<24_586>(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/work_together.spv")) == 0xa357_be52_c914_15d4,
+    fnv1a(include_bytes!("../../../shaders/spv/work_together.spv")) == 0xef2c_e088_6aac_0051,
     "spv/work_together.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/work_together.comp`.
 pub static WORK_TOGETHER: Shader = Shader {
     name: "work_together",
-    words: &words::<2_565>(include_bytes!("../../../shaders/spv/work_together.spv")),
+    words: &words::<2_562>(include_bytes!("../../../shaders/spv/work_together.spv")),
 };
 
 /// Every shader of this table.
-pub static ALL: &[&Shader] = &[&ADD_WORDS, &ADD_WORDS_SELF_SCHEDULING, &ADD_WORDS_TOGETHER, &BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_STORE, &BARE_STORE_NARROW, &COUNT_TOGETHER, &ENGINE, &ENROLLED_CONDITION, &ENROLLED_SIGNAL, &LONG_KERNEL, &PASS_ON, &PASS_ON_SELF_SCHEDULING, &READ_VALUES, &SIGNAL_VALUES, &SPIN, &SPIN_SELF_SCHEDULING, &SPIN_SIGNAL, &SPIN_TOGETHER, &WAIT_VALUES, &WORK, &WORK_SELF_SCHEDULING, &WORK_TOGETHER];
+pub static ALL: &[&Shader] = &[&ADD_WORDS, &ADD_WORDS_SELF_SCHEDULING, &ADD_WORDS_TOGETHER, &BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_STORE, &BARE_STORE_NARROW, &COUNT_TOGETHER, &ENGINE, &ENROLLED_CONDITION, &ENROLLED_SIGNAL, &HOLD_SELF_SCHEDULING, &LONG_KERNEL, &PASS_ON, &PASS_ON_SELF_SCHEDULING, &READ_VALUES, &SIGNAL_VALUES, &SPIN, &SPIN_SELF_SCHEDULING, &SPIN_SIGNAL, &SPIN_TOGETHER, &WAIT_VALUES, &WORK, &WORK_SELF_SCHEDULING, &WORK_TOGETHER];
