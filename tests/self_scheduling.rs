@@ -99,9 +99,9 @@ fn hq_08_many_chains_side_by_side() {
         let kernel = device.create_kernel(add_words_self_scheduling()).unwrap();
         let mut chains: Vec<_> = (0..10).map(|_| Chain::new(&device)).collect();
         for _ in 0..2 {
-            chains
-                .iter_mut()
-                .for_each(|chain| chain.submit(&[&kernel], 20));
+            for chain in &mut chains {
+                chain.submit(&[&kernel], 20);
+            }
             chains.iter().for_each(Chain::until_done);
         }
     });

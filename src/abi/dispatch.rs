@@ -99,8 +99,8 @@ impl Dispatch {
     #[must_use]
     pub const fn kernel_detail(kernel: KernelDetail) -> u64 {
         kernel.slot as u64
-            | kernel.schedules_itself as u64 * Self::SCHEDULES_ITSELF
-            | kernel.finds_job as u64 * Self::FINDS_JOB
+            | (kernel.schedules_itself as u64 * Self::SCHEDULES_ITSELF)
+            | (kernel.finds_job as u64 * Self::FINDS_JOB)
             | (kernel.parameter_bytes as u64) << Self::BYTES_SHIFT
             | kernel.version << Self::VERSION_SHIFT
     }

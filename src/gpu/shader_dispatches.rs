@@ -110,20 +110,19 @@ impl Dispatches {
             Some(known.2.clone())
         };
         let pipeline = |(slot, code): (u32, &Arc<KernelCode>)| {
-            let pipeline = match made(code) {
-                Some(pipeline) => pipeline,
-                None => {
-                    // See `shaders/engine/epilogue.glsl`.
-                    let orders = u32::from(device.adapter().kind != AdapterKind::Cpu);
-                    let all = [(ORDERS, orders)];
-                    let constants = if code.schedules_itself() {
-                        &all[..]
-                    } else {
-                        &[]
-                    };
-                    ComputePipeline::new(device, code.spirv(), KERNEL_PUSH_BYTES, constants)
-                        .map_err(refused)?
-                }
+            let pipeline = if let Some(pipeline) = made(code) {
+                pipeline
+            } else {
+                // See `shaders/engine/epilogue.glsl`.
+                let orders = u32::from(device.adapter().kind != AdapterKind::Cpu);
+                let all = [(ORDERS, orders)];
+                let constants = if code.schedules_itself() {
+                    &all[..]
+                } else {
+                    &[]
+                };
+                ComputePipeline::new(device, code.spirv(), KERNEL_PUSH_BYTES, constants)
+                    .map_err(refused)?
             };
             Ok((slot, Arc::clone(code), pipeline))
         };

@@ -61,6 +61,10 @@ enum Scheduling {
 
 /// What runs between two rounds of the engine: `DispatchRound`.
 #[derive(Clone, Copy, Debug)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "the shader's words, one a name"
+)]
 pub(in crate::gpu) struct Between {
     scheduling: Scheduling,
     /// A table waits for its turn.
