@@ -10,6 +10,8 @@ mod activity;
 mod choice;
 #[cfg(not(loom))]
 mod command_engine;
+#[cfg(not(loom))]
+mod compiled_aside;
 mod context_kind;
 mod crowd;
 mod engine;

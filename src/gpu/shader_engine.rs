@@ -5,6 +5,7 @@
 //! themselves, and a barrier to the host, which a semaphore alone does not give
 //! (`decisions.md` 3). A timeline counts the slices that ended.
 
+use super::compiled_aside::CompiledAside;
 use super::long_kernels::LongKernels;
 use super::shader_clock::ShaderClock;
 use super::shader_dispatches::{DISPATCH_KINDS, Dispatches, ENGINE_PUSH_BYTES, engine_push};
@@ -174,21 +175,36 @@ impl ShaderEngine {
         fn refused(error: &dyn std::fmt::Display) -> KernelError {
             KernelError::Refused(error.to_string())
         }
+        let (adapter, tuning) = (self.device.adapter(), self.tuning);
+        let driver = (adapter.uuid, adapter.driver_uuid);
+        let kernels = before.map_or_else(|| kernels.clone(), |before| before.unknown(kernels));
+        let codes = kernels.iter().map(|(_, code)| code.spirv());
+        let mut shaders = codes.fold(CompiledAside::default(), |shaders, code| {
+            shaders.with(&(driver, code))
+        });
+        if before.is_none() {
+            let engine = (self.lanes, tuning.rounds, tuning.quantum, tuning.stalls);
+            shaders = shaders.with(&(driver, engine));
+        }
+        if shaders.are_known() {
+            return Ok(());
+        }
         let options = DeviceOptions {
             queues: 1,
             loss: None,
         };
-        let device = Device::open(self.device.instance(), self.device.adapter(), options);
+        let device = Device::open(self.device.instance(), adapter, options);
         let device = device.map_err(|error| refused(&error))?;
-        let make = |kind| pipeline(&device, self.lanes, self.tuning, kind);
+        let make = |kind| pipeline(&device, self.lanes, tuning, kind);
         let kinds = Kind::DISPATCHES.into_iter().filter(|_| before.is_none());
         let engines: anyhow::Result<Vec<_>> = kinds.map(make).collect();
         let engines = engines.map_err(|error| refused(&format_args!("{error:#}")))?;
-        let kernels = before.map_or_else(|| kernels.clone(), |before| before.unknown(kernels));
         let aside = Dispatches::new(&device, engines, GpuVa(0), &kernels, None)?;
         let queue = device.queue(0).ok_or(KernelError::Lost)?;
         // What is not compiled when this returns is when the device has gone.
-        aside.warm(&Arc::new(Mutex::new(queue)), None)
+        aside.warm(&Arc::new(Mutex::new(queue)), None)?;
+        shaders.note();
+        Ok(())
     }
 
     /// The kind that does no more than a slice needs: bit 0 switches lanes between queues, where
