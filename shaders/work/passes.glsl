@@ -11,6 +11,13 @@ layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Par
     uint64_t factor;
 };
 
+// Enough of them that a driver which ends loops ends none of these.
+#define STEP x = x * factor + 1ul;
+#define STEPS_8 STEP STEP STEP STEP STEP STEP STEP STEP
+#define STEPS_128 \
+    STEPS_8 STEPS_8 STEPS_8 STEPS_8 STEPS_8 STEPS_8 STEPS_8 STEPS_8 \
+    STEPS_8 STEPS_8 STEPS_8 STEPS_8 STEPS_8 STEPS_8 STEPS_8 STEPS_8
+
 void take_passes(uint64_t parameters, uint at) {
     Parameters given = Parameters(parameters);
     Words words = Words(given.words);
@@ -19,22 +26,7 @@ void take_passes(uint64_t parameters, uint at) {
     // A factor that the compiler knows would make one step of many.
     uint64_t factor = given.factor;
     for (uint pass = 0u; pass < passes; ++pass) {
-        x = x * factor + 1ul;
-        x = x * factor + 1ul;
-        x = x * factor + 1ul;
-        x = x * factor + 1ul;
-        x = x * factor + 1ul;
-        x = x * factor + 1ul;
-        x = x * factor + 1ul;
-        x = x * factor + 1ul;
-        x = x * factor + 1ul;
-        x = x * factor + 1ul;
-        x = x * factor + 1ul;
-        x = x * factor + 1ul;
-        x = x * factor + 1ul;
-        x = x * factor + 1ul;
-        x = x * factor + 1ul;
-        x = x * factor + 1ul;
+        STEPS_128
     }
     words.word[at] = x;
 }

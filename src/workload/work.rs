@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// Words of a chain: one of each invocation of its one workgroup, which is a subgroup of most processors.
 pub(super) const WORDS: u64 = 8;
 /// Steps of a word in a pass of the kernel.
-const STEPS_OF_A_PASS: u64 = 16;
+const STEPS_OF_A_PASS: u64 = 128;
 /// What lavapipe 22 runs of a workgroup: 65,535 passes in all.
 const MOST_PASSES: u64 = 60_000;
 

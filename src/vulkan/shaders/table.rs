@@ -299,7 +299,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/work/passes.glsl")) == 0xbd5a_21ab_68e7_53fa,
+    fnv1a(include_bytes!("../../../shaders/work/passes.glsl")) == 0xf963_3293_61c2_db3d,
     "shader source work/passes.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -567,36 +567,36 @@ pub static WAIT_VALUES: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/work.spv")) == 0xbcf2_2eeb_b07f_7f18,
+    fnv1a(include_bytes!("../../../shaders/spv/work.spv")) == 0xec20_6315_5b64_2f10,
     "spv/work.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/work.comp`.
 pub static WORK: Shader = Shader {
     name: "work",
-    words: &words::<978>(include_bytes!("../../../shaders/spv/work.spv")),
+    words: &words::<3_330>(include_bytes!("../../../shaders/spv/work.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")) == 0x8305_6aae_b26d_47f6,
+    fnv1a(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")) == 0xc7a5_70e6_9962_17c6,
     "spv/work_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/work_self_scheduling.comp`.
 pub static WORK_SELF_SCHEDULING: Shader = Shader {
     name: "work_self_scheduling",
-    words: &words::<24_586>(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")),
+    words: &words::<26_938>(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/work_together.spv")) == 0xef2c_e088_6aac_0051,
+    fnv1a(include_bytes!("../../../shaders/spv/work_together.spv")) == 0xd814_1222_dcd9_8b81,
     "spv/work_together.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/work_together.comp`.
 pub static WORK_TOGETHER: Shader = Shader {
     name: "work_together",
-    words: &words::<2_562>(include_bytes!("../../../shaders/spv/work_together.spv")),
+    words: &words::<4_914>(include_bytes!("../../../shaders/spv/work_together.spv")),
 };
 
 /// Every shader of this table.
