@@ -70,7 +70,7 @@ fn twins() -> Vec<Twin> {
             kernel = KERNEL, ready = READY, scheduled = SCHEDULED, control_va = CONTROL_VA,
             run_list_va = RUN_LIST_VA, queue_count = QUEUE_COUNT,
             handle_directory_va = HANDLE_DIRECTORY_VA, version = VERSION, in_slice = IN_SLICE,
-            slice = SLICE, time_budget = TIME_BUDGET, deadline = DEADLINE, request = REQUEST,
+            slice = SLICE, time_budget = TIME_BUDGET, began = BEGAN, request = REQUEST,
             mailbox_read = MAILBOX_READ, rescan_seen = RESCAN_SEEN,
         }
         KernelUse { wanted = WANTED, used = USED, most_jobs = MOST_JOBS, version = VERSION }

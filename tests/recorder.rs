@@ -91,7 +91,12 @@ fn hq_08_each_kernel_and_each_round_stands_behind_a_barrier() {
     let mut engine =
         ShaderEngine::new(Arc::new(Mutex::new(queue)), ShaderTuning::default()).unwrap();
     let mut kernels = Kernels::default();
-    for (slot, shader) in (0..).zip([&shaders::ADD_WORDS, &shaders::ADD_WORDS_TOGETHER]) {
+    let shaders = [
+        &shaders::ADD_WORDS,
+        &shaders::ADD_WORDS_TOGETHER,
+        &shaders::ADD_WORDS_SELF_SCHEDULING,
+    ];
+    for (slot, shader) in (0..).zip(shaders) {
         let code = Arc::new(KernelCode::new(shader.words, 32).unwrap());
         assert_eq!(kernels.add(&code), Ok(slot));
     }
@@ -117,14 +122,15 @@ fn hq_08_each_kernel_and_each_round_stands_behind_a_barrier() {
             panic!("{slice:?}")
         };
         let block = words(&push)[2];
-        let engines = |round| [CONTROL.0, slot, block, round, rounds, depth, 2, 2, 0b11];
+        let engines = |round| [CONTROL.0, slot, block, round, rounds, depth, 3, 3, 0b111];
         assert_eq!(words(&push), engines(0));
         assert_ne!(block, 0);
         assert_eq!(next(), Recorded::Dispatch([1, 1, 1]));
         for round in 1..=rounds {
             for turn in 0..depth {
                 assert_eq!(next(), Recorded::Barrier(BEGIN), "round {round}");
-                for kernel in 0..2 {
+                // One that is followed by the engine in any case runs once in a round.
+                for kernel in if turn == 0 { 0..3 } else { 2..3 } {
                     let Recorded::Bind(pipeline) = next() else {
                         panic!("{slice:?}")
                     };

@@ -9,7 +9,7 @@ mod support {
     pub(crate) mod logged;
 }
 
-use native_fence::gpu::NodePolicy;
+use native_fence::gpu::{Engine, ModelEngine, ModelOptions, NodePolicy};
 use native_fence::{
     Adapter, AdapterOptions, Allocation, CommandList, Device, Fence, HwQueue, Kernel, Parameters,
     WaitError,
@@ -133,6 +133,36 @@ fn hq_08_chains_of_several_kernels_and_programs() {
     });
 }
 
+/// HQ-08: chains of one program, which an epilogue finds ready side by side: of one kernel each, and of kernels of both
+/// sorts.
+///
+/// Kills `shader-kernels-share-a-table-of-an-epilogue`, `shader-the-engine-marks-again`,
+/// `shader-a-table-given-up-has-run`, `model-a-table-given-up-has-run`.
+#[test]
+fn hq_08_chains_of_several_kernels_of_a_program() {
+    on_every_engine(|adapter| {
+        let device = adapter.create_device();
+        let add = |code| device.create_kernel(code).unwrap();
+        let first = add(add_words_self_scheduling());
+        let plain = add(add_words());
+        let other = add(add_words_self_scheduling());
+        let of: [&[&Kernel]; 3] = [&[&first], &[&first, &other], &[&first, &plain, &other]];
+        let mut chains: Vec<_> = of.iter().map(|_| Chain::new(&device)).collect();
+        for batch in 0..8 {
+            // Chains that no other is beside have more epilogues.
+            let some = 1 + batch % 3;
+            for (chain, of) in chains.iter_mut().zip(of).take(some) {
+                chain.submit(of, 40);
+            }
+            chains[..some].iter().for_each(Chain::until_done);
+        }
+        for (chain, of) in chains.iter_mut().zip(of) {
+            chain.submit(of, 100);
+            chain.until_done();
+        }
+    });
+}
+
 /// HQ-08: once it is known that kernels schedule themselves, the engine comes once in many tables: a chain takes fewer
 /// slices than it would if each table were a round of the engine's.
 ///
@@ -141,28 +171,31 @@ fn hq_08_chains_of_several_kernels_and_programs() {
 fn hq_08_dispatches_are_made_without_the_engine() {
     const LINKS: u64 = 256;
     // Neither time ends a slice, nor a driver's cuts.
+    let policy = NodePolicy {
+        slice_time: Duration::from_secs(60),
+        ..NodePolicy::default()
+    };
     let options = AdapterOptions {
-        policy: NodePolicy {
-            slice_time: Duration::from_secs(60),
-            ..NodePolicy::default()
-        },
+        policy,
         tdr: patient(),
         ..AdapterOptions::default()
     };
-    let Some(adapter) = support::engines::shader().and_then(|_| Adapter::open(&options).ok())
-    else {
-        return;
-    };
-    let device = adapter.create_device();
-    let kernel = device.create_kernel(add_words_self_scheduling()).unwrap();
-    let mut chain = Chain::new(&device);
-    chain.submit(&[&kernel], 4);
-    chain.until_done();
-    let before = adapter.node_counters().slices;
-    chain.submit(&[&kernel], LINKS);
-    chain.until_done();
-    let slices = adapter.node_counters().slices - before;
-    assert!(slices < LINKS / 16, "{slices} slices for {LINKS} links");
+    let model: Box<dyn Engine> = Box::new(ModelEngine::new(ModelOptions::default()));
+    let model = Adapter::with_engines(vec![model], policy).unwrap();
+    let shader = support::engines::shader().and_then(|_| Adapter::open(&options).ok());
+    for adapter in [Some(model), shader].into_iter().flatten() {
+        let device = adapter.create_device();
+        let kernel = device.create_kernel(add_words_self_scheduling()).unwrap();
+        let mut chain = Chain::new(&device);
+        chain.submit(&[&kernel], 4);
+        chain.until_done();
+        let before = adapter.node_counters().slices;
+        chain.submit(&[&kernel], LINKS);
+        chain.until_done();
+        let slices = adapter.node_counters().slices - before;
+        println!("{slices}");
+        assert!(slices < LINKS / 16, "{slices} slices for {LINKS} links");
+    }
 }
 
 /// NF-05, IN-01: who waits on the CPU for a link in the midst of a chain is woken, though its signal comes behind a kernel
@@ -268,7 +301,7 @@ fn hq_04_a_bad_packet_behind_such_a_kernel_faults_its_queue() {
         let memory = device.create_allocation(8).unwrap();
         let mut bad = device.create_hw_queue().unwrap();
         let mut list = CommandList::new();
-        for _ in 0..3 {
+        for _ in 0..21 {
             list.dispatch(&kernel, [1; 3], &sums(&memory, &memory, 1))
                 .unwrap();
         }
@@ -286,7 +319,7 @@ fn hq_04_a_bad_packet_behind_such_a_kernel_faults_its_queue() {
             matches!(ended, Err(WaitError::QueueFaulted(_))),
             "{ended:?}"
         );
-        assert_eq!(words(&memory), [3]);
+        assert_eq!(words(&memory), [21]);
         good.until_done();
     });
 }

@@ -42,7 +42,7 @@ layout(buffer_reference, scalar, buffer_reference_align = 16) buffer DispatchRou
     uint64_t in_slice;
     uint64_t slice;
     uint64_t time_budget;
-    uint64_t deadline; // ticks
+    uint64_t began; // ticks
     uint64_t request;
     uint64_t mailbox_read;
     uint64_t rescan_seen;

@@ -135,11 +135,6 @@ void give_turn(DispatchRound next, bool goes) {
     PUT(next.favours_va, turn == 0u ? 0ul : PEEK(Word(g_run_list_va + uint64_t(turn - 1u) * 8ul).value));
 }
 
-// By lane 0, after it: all of them are known to be done, so none is under way.
-void forget_names() {
-    PUBLISH(EngineReport(g_report_va).stalled_queue, 0ul);
-}
-
 // Whether a round that ends for this reason releases its table; all lanes find the same, after the meeting.
 bool releases(uint reason) {
     return reason == REASON_DISPATCH && s_ready != 0u;
@@ -173,7 +168,7 @@ void hand_over(DispatchRound next) {
     PUT(next.in_slice, g_in_slice);
     PUT(next.slice, d_slice);
     PUT(next.time_budget, k_time_budget);
-    PUT(next.deadline, k_began + k_time_budget);
+    PUT(next.began, k_began);
     PUT(next.request, k_request);
     PUT(next.mailbox_read, k_mailbox_read);
     // A rescan that is under way is the engine's to end.

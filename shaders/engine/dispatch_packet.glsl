@@ -36,6 +36,11 @@ void name_job(uint job) {
     PUBLISH(report.stalled_queue, PEEK(QueueDescriptor(PEEK(job_at(job).descriptor_va)).hw_queue) + 1ul);
 }
 
+// By lane 0, once all that was released is known to be done: none is under way.
+void forget_names() {
+    PUBLISH(EngineReport(g_report_va).stalled_queue, 0ul);
+}
+
 // Whether the table takes a job of the queue's: alone, or with others; `only` is the kernel's number + 1 where it schedules
 // itself, else OF_SEVERAL.
 bool joins_table(bool alone, uint only);
@@ -84,7 +89,8 @@ uint check_dispatch(Packet packet) {
     uint64_t xy = p_value;
     uint64_t z = shape & 0xfffffffful;
     uint64_t counts_handle = PEEK(packet.source_handle) >> 32;
-    // What the work before wrote is seen: it was available when this lane learned of it.
+    // What the work before wrote is seen: it was available when this lane learned of it. (In an epilogue what the kernel
+    // stored through `nonprivate` references is: include/self_scheduling.glsl.)
     ORDERED(make_visible());
     if (counts_handle != 0ul) {
         Extent counts = resolve_allocation(counts_handle);

@@ -9,7 +9,7 @@
 // The lanes are of one subgroup: the others of the workgroup have ended by then. On lavapipe, whose lanes are those of the
 // CPU's vectors and go in step, they have no barriers (ORDERS): there a barrier, in version 22 one of memory too, is one
 // of the whole workgroup, and a subgroup that waits at one when another has ended never comes back. That lanes in step
-// load and store in their order is practice.
+// load and store in their order is practice, of x86-64 for those who look from elsewhere.
 //
 // What runs next stands in another of a kernel's records: where several kernels stand behind each other in the command
 // buffer, one that this table did not run may still have to read that it does not.
@@ -27,7 +27,8 @@
 // word, stored first; where marks are missing the engine makes them.
 //
 // What the kernel stored is seen by the next table through the barrier between them. Who learns of a signal otherwise,
-// as another engine or the CPU, sees what was stored through `nonprivate` references.
+// as another engine or the CPU, sees what was stored through `nonprivate` references; and so does this epilogue, where it
+// is counts or parameters of packets that follow.
 
 // Times that the queues are looked at: a signal lets go others, and these signal in turn.
 const uint EPILOGUE_PASSES = 4u;
@@ -90,7 +91,7 @@ bool engine_is_wanted() {
     return OBSERVE(control.request) != PEEK(e_round.request)
            || OBSERVE(control.mailbox_write) != PEEK(e_round.mailbox_read)
            || OBSERVE(control.rescan) != PEEK(e_round.rescan_seen)
-           || now() >= PEEK(e_round.deadline);
+           || now() - PEEK(e_round.began) >= PEEK(e_round.time_budget);
 }
 
 // One queue that can go on; true if nothing more comes of it here.
@@ -200,6 +201,9 @@ void run_epilogue(uint lane, uint lanes) {
     }
     meet_lanes();
     bool goes = e_marked == jobs && e_engine == 0u;
+    if (leads && e_marked == jobs) {
+        forget_names();
+    }
     meet_lanes();
     l_places = MOST_PLACES;
     l_stood = 0ul;

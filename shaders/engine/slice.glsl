@@ -228,6 +228,10 @@ void run_slice() {
     SliceResult before = SliceResult(g_report_va + REPORT_SLICE_RESULTS
                                      + (slot_before % SLICE_SLOTS) * SLICE_RESULT_BYTES);
     l_ticks = max(PEEK(args.base_ticks), PEEK(before.end_ticks));
+    if (DISPATCHES && push.round != 0ul) {
+        // Epilogues have read it since.
+        l_ticks = max(l_ticks, PEEK(DispatchRound(g_dispatch_va).released_at));
+    }
     uint64_t began = now();
 
     // A queue that is not in registers is looked at once in any case: its handle may have been

@@ -19,8 +19,9 @@
 //
 // It costs workgroup memory (some 70 bytes), registers where a compiler keeps those of the epilogue for the whole kernel,
 // and two barriers of the workgroup and one atomic of the device a workgroup. A kernel whose packets do not follow each
-// other is as well off without. Stores that another engine or the CPU is to see with a signal behind the packet
-// go through `nonprivate` references (engine/epilogue.glsl).
+// other is as well off without. Two sorts of stores go through `nonprivate` references: those that another engine or the
+// CPU is to see with a signal behind the packet, and counts and parameters of packets that follow, which the epilogue reads
+// (engine/epilogue.glsl).
 //
 // Names of the library begin with nf_, NF_ or Nf; those of the engine's step are in shaders/engine and shaders/abi.
 

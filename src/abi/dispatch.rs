@@ -188,7 +188,7 @@ pub struct DispatchRound {
     pub turn: u32,
     /// Workgroups of the table that have not ended.
     pub left: u64,
-    /// 1: all of them have.
+    /// 1: the last table that was made has run.
     pub ran: u64,
     /// The table's one kernel, where it schedules itself.
     pub kernel: u32,
@@ -212,8 +212,8 @@ pub struct DispatchRound {
     pub slice: u64,
     /// Its time, in ticks.
     pub time_budget: u64,
-    /// When it is over.
-    pub deadline: u64,
+    /// When it began.
+    pub began: u64,
     /// The request that has been answered.
     pub request: u64,
     /// Posts that were taken.
@@ -252,7 +252,7 @@ offsets!(DispatchRound, size 224, {
     IN_SLICE = in_slice @ 168,
     SLICE = slice @ 176,
     TIME_BUDGET = time_budget @ 184,
-    DEADLINE = deadline @ 192,
+    BEGAN = began @ 192,
     REQUEST = request @ 200,
     MAILBOX_READ = mailbox_read @ 208,
     RESCAN_SEEN = rescan_seen @ 216,

@@ -28,8 +28,8 @@ const MAIN: [u32; 2] = [u32::from_le_bytes(*b"main"), 0];
 /// `NF_LIBRARY`: the number of the library's constant, and its value, the version of the layouts.
 const LIBRARY: u32 = 28_262;
 const LIBRARY_VERSION: u32 = 1;
-/// `NF_EPILOGUE`.
-const EPILOGUE: u32 = 28_263;
+/// `NF_EPILOGUE`: the number of the constant that says whether the kernel does the engine's step.
+pub(super) const EPILOGUE: u32 = 28_263;
 
 /// `ORDERS`: the number of the constant that says whether the epilogue has barriers.
 pub(super) const ORDERS: u32 = 28_264;

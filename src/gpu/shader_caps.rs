@@ -1,7 +1,7 @@
 //! Shader caps: what an engine that is a shader has, by what its device offers.
 
 use super::{EngineCaps, GpuVa};
-use crate::vulkan::{AdapterInfo, Driver};
+use crate::vulkan::{AdapterInfo, AdapterKind, Driver};
 
 /// Addresses of a process on the host: the first page is never mapped, and the kernel gives out
 /// none above this unless asked.
@@ -24,7 +24,10 @@ impl EngineCaps {
             },
             has_64_bit_atomics: features.shader_int64 && features.buffer_int64_atomics,
             local_storage: features.local_memory,
-            scheduling_lanes: if adapter.ends_loops() {
+            // Others of its subgroups end before, at which a barrier of the epilogue would stand for ever.
+            scheduling_lanes: if adapter.ends_loops()
+                || adapter.kind == AdapterKind::Cpu && !cfg!(target_arch = "x86_64")
+            {
                 features.subgroup_size.max(1)
             } else {
                 u32::MAX

@@ -9,9 +9,9 @@
 //! schedule themselves (`shaders/engine/epilogue.glsl`).
 
 use super::kernel_push::KERNEL_PUSH_BYTES;
-use super::kernel_spirv::ORDERS;
+use super::kernel_spirv::{EPILOGUE, ORDERS};
 use super::kernels_in_use::{KernelsInUse, LastUse};
-use super::{GpuVa, KernelCode, KernelError, Kernels, SharedQueue, SliceWork};
+use super::{EngineCaps, GpuVa, KernelCode, KernelError, Kernels, SharedQueue, SliceWork};
 use crate::abi::{Dispatch, DispatchBlock, KernelUse, SLICE_SLOTS};
 use crate::sync::{Arc, lock};
 use crate::vulkan::{
@@ -71,6 +71,15 @@ pub(super) fn engine_push(control: GpuVa, slot: u64, dispatches: [u64; 7]) -> Ve
     words.flat_map(u64::to_le_bytes).collect()
 }
 
+/// Constants of a kernel's epilogue on a device: whether it has one there, and whether that has barriers, which it needs
+/// but where the lanes are those of an x86 CPU's vectors (`shaders/engine/epilogue.glsl`).
+fn epilogue_of(device: &Device, code: &KernelCode) -> [(u32, u32); 2] {
+    let adapter = device.adapter();
+    let has = code.workgroup() <= EngineCaps::of(adapter).scheduling_lanes;
+    let orders = adapter.kind != AdapterKind::Cpu || !cfg!(target_arch = "x86_64");
+    [(EPILOGUE, u32::from(has)), (ORDERS, u32::from(orders))]
+}
+
 fn refused(error: impl std::fmt::Display) -> KernelError {
     KernelError::Refused(error.to_string())
 }
@@ -113,9 +122,7 @@ impl Dispatches {
             let pipeline = if let Some(pipeline) = made(code) {
                 pipeline
             } else {
-                // See `shaders/engine/epilogue.glsl`.
-                let orders = u32::from(device.adapter().kind != AdapterKind::Cpu);
-                let all = [(ORDERS, orders)];
+                let all = epilogue_of(device, code);
                 let constants = if code.schedules_itself() {
                     &all[..]
                 } else {
@@ -266,6 +273,10 @@ impl Dispatches {
             for turn in 0..depth {
                 recorder = recorder.barrier(SLICE_BEGIN);
                 for (kernel, code, pipeline) in kernels.clone() {
+                    // Another one is followed by the engine.
+                    if turn != 0 && !code.schedules_itself() {
+                        continue;
+                    }
                     let slot = u64::from(*kernel);
                     // One that does not find its job runs alone, as the first.
                     let argument = if code.finds_job() {

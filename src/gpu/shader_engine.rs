@@ -200,9 +200,10 @@ impl ShaderEngine {
         let engines: anyhow::Result<Vec<_>> = kinds.map(make).collect();
         let engines = engines.map_err(|error| refused(&format_args!("{error:#}")))?;
         let aside = Dispatches::new(&device, engines, GpuVa(0), &kernels, None)?;
-        let queue = device.queue(0).ok_or(KernelError::Lost)?;
-        // What is not compiled when this returns is when the device has gone.
-        aside.warm(&Arc::new(Mutex::new(queue)), None)?;
+        let queue = Arc::new(Mutex::new(device.queue(0).ok_or(KernelError::Lost)?));
+        aside.warm(&queue, None)?;
+        // What is not compiled yet is when the device has gone.
+        drop((aside, queue, device));
         shaders.note();
         Ok(())
     }

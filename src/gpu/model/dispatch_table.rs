@@ -1,6 +1,6 @@
 //! The table of the jobs that a round releases.
 //!
-//! As `s_table` and what stands beside it in `shaders/engine/lane.glsl`. The shader's lanes change it by atomics, those
+//! As the words of `shaders/engine/table.glsl` and `shared.glsl`. The shader's lanes change it by atomics, those
 //! of the model take a lock.
 
 use crate::abi::{Dispatch, KernelSignal, MAX_HW_QUEUES, MAX_JOBS};

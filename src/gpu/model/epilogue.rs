@@ -5,7 +5,7 @@
 //! queues.
 
 use super::clock::Ticks;
-use super::dispatch::{name_job, newer_state};
+use super::dispatch::{forget_names, name_job, newer_state};
 use super::dispatch_table::{DispatchTable, Job};
 use super::lane::{Globals, Lane, Shared};
 use super::violation::Checked;
@@ -44,7 +44,8 @@ pub(super) struct HandedOver {
     pub(super) request: u64,
     pub(super) mailbox_read: u64,
     pub(super) rescan_seen: Option<u64>,
-    pub(super) deadline: u64,
+    pub(super) began: u64,
+    pub(super) time_budget: u64,
     pub(super) ticks: Ticks,
 }
 
@@ -118,6 +119,14 @@ impl Between {
         if is_last { self.goes } else { self.engine }
     }
 
+    /// When the last epilogue read the clock.
+    pub(super) fn ticks(&self) -> u64 {
+        match self.scheduling {
+            Scheduling::On(_, known) => known.ticks.0,
+            Scheduling::None | Scheduling::Ends => 0,
+        }
+    }
+
     /// As the engine comes: whether the table of so many jobs that stands there has run.
     pub(super) fn give_up(&mut self, jobs: u64) -> bool {
         let has_run = self.ran || matches!(self.scheduling, Scheduling::None);
@@ -138,7 +147,7 @@ impl HandedOver {
         Ok(control(EngineControl::REQUEST)? != self.request
             || control(EngineControl::MAILBOX_WRITE)? != self.mailbox_read
             || Some(control(EngineControl::RESCAN)?) != self.rescan_seen
-            || now >= self.deadline)
+            || now - self.began >= self.time_budget)
     }
 }
 
@@ -223,6 +232,9 @@ pub(in crate::gpu) fn run_epilogue(mut globals: Globals<'_>, s: &Shared, slot: u
     lock(&s.between).ran = true;
     let released = std::mem::take(&mut *lock(&s.released));
     let left = mark_as_done(g, released)?;
+    if left.is_empty() {
+        forget_names(g)?;
+    }
     let mut asked = Asked::Now;
     if let Scheduling::On(process, mut known) = scheduling {
         let now = known.ticks.now(g);

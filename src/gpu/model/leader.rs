@@ -366,7 +366,8 @@ impl<'a> Leader<'a> {
             mailbox_read: self.mailbox_read,
             // A rescan that is under way is the engine's to end.
             rescan_seen: (self.rescan_end == 0).then_some(self.rescan_seen),
-            deadline: self.began + self.time_budget,
+            began: self.began,
+            time_budget: self.time_budget,
             ticks: lane.ticks,
         };
         let (made, schedules_itself) = end_round(g, s, reason, (self.raised, interrupts), known)?;

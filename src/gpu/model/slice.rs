@@ -83,7 +83,12 @@ impl<'a> Lane<'a> {
         let before = g.report_va + EngineReport::slice_result(slot_before);
         let base_ticks = g
             .peek(args + SliceArgs::BASE_TICKS)?
-            .max(g.peek(before + SliceResult::END_TICKS)?);
+            .max(g.peek(before + SliceResult::END_TICKS)?)
+            .max(if g.round != 0 {
+                lock(&s.between).ticks()
+            } else {
+                0
+            });
         let places = if id < g.queue_count {
             (g.queue_count - id).div_ceil(g.lanes)
         } else {

@@ -4,7 +4,7 @@
 use super::embed::{Shader, fnv1a, words};
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/dispatch.glsl")) == 0x1db7_60e3_c66a_fe8a,
+    fnv1a(include_bytes!("../../../shaders/abi/dispatch.glsl")) == 0x25e4_f564_ed84_8a60,
     "shader source abi/dispatch.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -139,17 +139,17 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/dispatch.glsl")) == 0xf3c7_ab68_7df2_c165,
+    fnv1a(include_bytes!("../../../shaders/engine/dispatch.glsl")) == 0xba60_1b5b_1f05_d84d,
     "shader source engine/dispatch.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/dispatch_packet.glsl")) == 0x8703_d597_6f28_2f89,
+    fnv1a(include_bytes!("../../../shaders/engine/dispatch_packet.glsl")) == 0x4a1e_a7b3_bc0e_593d,
     "shader source engine/dispatch_packet.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/epilogue.glsl")) == 0x30ec_e370_d228_1475,
+    fnv1a(include_bytes!("../../../shaders/engine/epilogue.glsl")) == 0xd737_64de_c831_ae33,
     "shader source engine/epilogue.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -179,7 +179,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0x5473_e406_d937_2452,
+    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0x1e48_ea17_8699_bb0b,
     "shader source engine/slice.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -234,7 +234,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/include/self_scheduling.glsl")) == 0xe8e8_520d_ca7d_6457,
+    fnv1a(include_bytes!("../../../shaders/include/self_scheduling.glsl")) == 0xa162_312f_fe57_6cf3,
     "shader source include/self_scheduling.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -325,14 +325,14 @@ pub static ADD_WORDS: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")) == 0x524d_b9e7_6f2e_6e55,
+    fnv1a(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")) == 0xe8a7_5a52_a24d_d7c9,
     "spv/add_words_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/add_words_self_scheduling.comp`.
 pub static ADD_WORDS_SELF_SCHEDULING: Shader = Shader {
     name: "add_words_self_scheduling",
-    words: &words::<24_148>(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")),
+    words: &words::<24_291>(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")),
 };
 
 const _: () = assert!(
@@ -413,14 +413,14 @@ pub static COUNT_TOGETHER: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0xcc25_6104_ab91_5a63,
+    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0xe7ac_57e9_65d2_8a0e,
     "spv/engine.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/engine.comp`.
 pub static ENGINE: Shader = Shader {
     name: "engine",
-    words: &words::<37_072>(include_bytes!("../../../shaders/spv/engine.spv")),
+    words: &words::<37_142>(include_bytes!("../../../shaders/spv/engine.spv")),
 };
 
 const _: () = assert!(
@@ -446,14 +446,14 @@ pub static ENROLLED_SIGNAL: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")) == 0x0d0c_c675_57e5_7a38,
+    fnv1a(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")) == 0xb322_1a3e_0b86_a0f2,
     "spv/hold_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/hold_self_scheduling.comp`.
 pub static HOLD_SELF_SCHEDULING: Shader = Shader {
     name: "hold_self_scheduling",
-    words: &words::<24_066>(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")),
+    words: &words::<24_209>(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")),
 };
 
 const _: () = assert!(
@@ -479,14 +479,14 @@ pub static PASS_ON: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")) == 0xcc96_d4c3_023d_20d2,
+    fnv1a(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")) == 0xfb47_702b_8b5f_395b,
     "spv/pass_on_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/pass_on_self_scheduling.comp`.
 pub static PASS_ON_SELF_SCHEDULING: Shader = Shader {
     name: "pass_on_self_scheduling",
-    words: &words::<25_057>(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")),
+    words: &words::<25_200>(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")),
 };
 
 const _: () = assert!(
@@ -523,14 +523,14 @@ pub static SPIN: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")) == 0x7217_83c3_2260_1dca,
+    fnv1a(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")) == 0x806e_81f6_1298_3c9e,
     "spv/spin_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/spin_self_scheduling.comp`.
 pub static SPIN_SELF_SCHEDULING: Shader = Shader {
     name: "spin_self_scheduling",
-    words: &words::<24_022>(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")),
+    words: &words::<24_165>(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")),
 };
 
 const _: () = assert!(
@@ -578,14 +578,14 @@ pub static WORK: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")) == 0xc7a5_70e6_9962_17c6,
+    fnv1a(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")) == 0x0b2a_bc29_6bb0_5074,
     "spv/work_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/work_self_scheduling.comp`.
 pub static WORK_SELF_SCHEDULING: Shader = Shader {
     name: "work_self_scheduling",
-    words: &words::<26_938>(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")),
+    words: &words::<27_081>(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")),
 };
 
 const _: () = assert!(
