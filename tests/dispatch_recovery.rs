@@ -17,7 +17,8 @@ use native_fence::{
 };
 use std::time::Duration;
 use support::bench::{
-    FOR_EVER, LONG, on_patient_benches, on_recovering_benches, soon, until, words,
+    Bench, FOR_EVER, LONG, on_patient_benches, on_recovering_benches,
+    on_recovering_benches_without_stalls, soon, until, words,
 };
 use support::kernels::{
     add_words, add_words_self_scheduling, add_words_together, groups_for, spin,
@@ -50,63 +51,65 @@ fn until_ended(queue: &HwQueue, value: u64) {
 /// Kills `a-dispatch-has-no-name`, `a-spare-has-no-kernels`.
 #[test]
 fn td_22_dispatches_of_innocent_queues_take_effect_once() {
-    effect_once(&add_words(), &spin());
+    on_recovering_benches(2, soon(), &DriverOptions::default(), |bench| {
+        effect_once(bench, &add_words(), &spin());
+    });
 }
 
 /// The same of kernels that schedule themselves: a table of an epilogue's, and what an epilogue did, take effect once.
 ///
-/// Kills `shader-a-table-given-up-has-run`, `model-a-table-given-up-has-run`.
+/// Kills `model-epilogues-mark-nothing`.
 #[test]
 fn td_22_dispatches_that_schedule_themselves_take_effect_once() {
-    effect_once(&add_words_self_scheduling(), &spin_self_scheduling());
+    on_recovering_benches_without_stalls(2, soon(), |bench| {
+        effect_once(bench, &add_words_self_scheduling(), &spin_self_scheduling());
+    });
 }
 
-fn effect_once(adds_code: &KernelCode, spin_code: &KernelCode) {
-    on_recovering_benches(2, soon(), &DriverOptions::default(), |bench| {
-        let innocent = bench.adapter.create_device();
-        let adds = innocent.create_kernel(adds_code.clone()).unwrap();
-        let memory = innocent.create_allocation(WORDS * 8).unwrap();
-        let mut queue = queue_of(&innocent, 0);
-        until_ended(&queue, queue.last_queued_value());
-        let value = queue.submit(&additions(&adds, &memory, 20)).unwrap();
-        until_ended(&queue, value);
+fn effect_once(bench: &Bench, adds_code: &KernelCode, spin_code: &KernelCode) {
+    let innocent = bench.adapter.create_device();
+    let adds = innocent.create_kernel(adds_code.clone()).unwrap();
+    let memory = innocent.create_allocation(WORDS * 8).unwrap();
+    let mut queue = queue_of(&innocent, 0);
+    until_ended(&queue, queue.last_queued_value());
+    let value = queue.submit(&additions(&adds, &memory, 20)).unwrap();
+    until_ended(&queue, value);
 
-        let spin = bench.device.create_kernel(spin_code.clone()).unwrap();
-        let stop = bench.device.create_allocation(16).unwrap();
-        let mut guilty = bench.queue();
-        let mut list = CommandList::new();
-        list.dispatch(&spin, [1, 1, 1], &spins(&stop, FOR_EVER))
-            .unwrap();
-        guilty.submit(&list).unwrap();
-        // Some of them before the kernel that does not end, the others behind it.
-        let mut value = 0;
-        for _ in 0..20 {
-            let list = additions(&adds, &memory, 2);
-            value = queue.submit(&list).unwrap_or_else(|error| {
-                let reports = bench.adapter.os().tdr_reports();
-                panic!("{error}: {reports:#?}");
-            });
-        }
-        let ended = guilty.progress_fence().wait(1, LONG);
-        assert_eq!(ended, Err(WaitError::DeviceLost));
-        until_ended(&queue, value);
-        assert_eq!(words(&memory), [60; WORDS as usize]);
-        until("the recovery is noted", || {
-            !bench.adapter.os().records().is_empty()
+    let spin = bench.device.create_kernel(spin_code.clone()).unwrap();
+    let stop = bench.device.create_allocation(16).unwrap();
+    let mut guilty = bench.queue();
+    let mut list = CommandList::new();
+    list.dispatch(&spin, [1, 1, 1], &spins(&stop, FOR_EVER))
+        .unwrap();
+    guilty.submit(&list).unwrap();
+    // Some of them before the kernel that does not end, the others behind it.
+    let mut value = 0;
+    for _ in 0..20 {
+        let list = additions(&adds, &memory, 2);
+        value = queue.submit(&list).unwrap_or_else(|error| {
+            let reports = bench.adapter.os().tdr_reports();
+            panic!("{error}: {reports:#?}");
         });
-        let records = bench.take_records();
-        assert_eq!(records.len(), 1, "{records:?}");
-        assert_eq!(records[0].code, Record::VIDEO_ENGINE_TIMEOUT_DETECTED);
-        let state = bench.device.execution_state();
-        assert_ne!(state, DeviceExecutionState::ACTIVE);
-        assert_eq!(innocent.execution_state(), DeviceExecutionState::ACTIVE);
-        assert_eq!(guilty.doorbell_status(), DoorbellStatus::DisconnectedAbort);
-        assert_eq!(queue.error(), None);
-        // And goes on with the kernels that it has.
-        let value = queue.submit(&additions(&adds, &memory, 3)).unwrap();
-        until_ended(&queue, value);
-        assert_eq!(words(&memory), [63; WORDS as usize]);
+    }
+    let ended = guilty.progress_fence().wait(1, LONG);
+    assert_eq!(ended, Err(WaitError::DeviceLost));
+    until_ended(&queue, value);
+    assert_eq!(words(&memory), [60; WORDS as usize]);
+    until("the recovery is noted", || {
+        !bench.adapter.os().records().is_empty()
     });
+    let records = bench.take_records();
+    assert_eq!(records.len(), 1, "{records:?}");
+    assert_eq!(records[0].code, Record::VIDEO_ENGINE_TIMEOUT_DETECTED);
+    let state = bench.device.execution_state();
+    assert_ne!(state, DeviceExecutionState::ACTIVE);
+    assert_eq!(innocent.execution_state(), DeviceExecutionState::ACTIVE);
+    assert_eq!(guilty.doorbell_status(), DoorbellStatus::DisconnectedAbort);
+    assert_eq!(queue.error(), None);
+    // And goes on with the kernels that it has.
+    let value = queue.submit(&additions(&adds, &memory, 3)).unwrap();
+    until_ended(&queue, value);
+    assert_eq!(words(&memory), [63; WORDS as usize]);
 }
 
 /// TD-06, TD-22: packets that run together are of one device, which is lost with the one of them that does not end: what

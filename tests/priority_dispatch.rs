@@ -87,6 +87,11 @@ fn beside_endless_kernels(
             while low.ended() == 0 {
                 pass(bench, &gate, 1);
             }
+            // Each is a kernel long, in which nobody asks for its end either.
+            let ended = low.ended();
+            pass(bench, &gate, 3);
+            let ended = low.ended() - ended;
+            assert!(ended <= 4, "{ended} in three slices");
             let [lows, highs] = body(bench, &gate, &kernel, [&mut low, &mut high]);
             drop(gate);
             low.until_done(lows);
@@ -98,7 +103,8 @@ fn beside_endless_kernels(
 /// PR-08: while a queue of low priority has endless kernels, a kernel of high priority has run within three slices, and
 /// in each of these one kernel of the low queue at most, beside the one that was under way.
 ///
-/// Kills `model-a-spent-slice-dispatches`, `shader-a-spent-slice-dispatches`.
+/// Kills `model-a-spent-slice-dispatches`, `shader-a-spent-slice-dispatches`, `model-epilogues-do-not-look-for-the-end`,
+/// `shader-epilogues-do-not-look-for-the-end`.
 #[test]
 fn pr_08_high_priority_work_waits_for_three_slices_and_a_kernel() {
     beside_endless_kernels(|bench, gate, kernel, [low, high]| {

@@ -136,8 +136,7 @@ fn hq_08_chains_of_several_kernels_and_programs() {
 /// HQ-08: chains of one program, which an epilogue finds ready side by side: of one kernel each, and of kernels of both
 /// sorts.
 ///
-/// Kills `shader-kernels-share-a-table-of-an-epilogue`, `shader-the-engine-marks-again`,
-/// `shader-a-table-given-up-has-run`, `model-a-table-given-up-has-run`.
+/// Kills `shader-kernels-share-a-table-of-an-epilogue`, `shader-the-engine-marks-again`.
 #[test]
 fn hq_08_chains_of_several_kernels_of_a_program() {
     on_every_engine(|adapter| {
@@ -146,27 +145,48 @@ fn hq_08_chains_of_several_kernels_of_a_program() {
         let first = add(add_words_self_scheduling());
         let plain = add(add_words());
         let other = add(add_words_self_scheduling());
-        let of: [&[&Kernel]; 3] = [&[&first], &[&first, &other], &[&first, &plain, &other]];
+        let of: [&[&Kernel]; 3] = [&[&first], &[&other], &[&first, &plain, &other]];
         let mut chains: Vec<_> = of.iter().map(|_| Chain::new(&device)).collect();
-        for batch in 0..8 {
-            // Chains that no other is beside have more epilogues.
-            let some = 1 + batch % 3;
-            for (chain, of) in chains.iter_mut().zip(of).take(some) {
-                chain.submit(of, 40);
+        for beside in [2, 3, 2, 2] {
+            for (chain, of) in chains.iter_mut().zip(of).take(beside) {
+                chain.submit(of, 80);
             }
-            chains[..some].iter().for_each(Chain::until_done);
+            chains[..beside].iter().for_each(Chain::until_done);
         }
-        for (chain, of) in chains.iter_mut().zip(of) {
-            chain.submit(of, 100);
-            chain.until_done();
+        // And a row of them in one queue.
+        let memory = device.create_allocation(8).unwrap();
+        let mut queue = device.create_hw_queue().unwrap();
+        let mut list = CommandList::new();
+        for kernel in of[2].iter().cycle().take(60) {
+            let sums = sums(&memory, &memory, 1);
+            list.dispatch(kernel, [1; 3], &sums).unwrap();
         }
+        let end = queue.submit(&list).unwrap();
+        queue.progress_fence().wait(end, LONG).unwrap();
+        assert_eq!(words(&memory), [60]);
+        // And one that links of a chain let go, beside the links that follow.
+        let count = add(spin_self_scheduling());
+        let counted = device.create_allocation(16).unwrap();
+        let chain = &mut chains[0];
+        let mut list = CommandList::new();
+        for link in (chain.links + 1..=chain.links + 60).step_by(3) {
+            list.wait(chain.fence(link), link);
+            let once = support::kernels::spins(&counted, 1);
+            list.dispatch(&count, [1; 3], &once).unwrap();
+        }
+        let end = queue.submit(&list).unwrap();
+        chain.submit(of[0], 60);
+        chain.until_done();
+        queue.progress_fence().wait(end, LONG).unwrap();
+        assert_eq!(words(&counted)[1], 20);
     });
 }
 
 /// HQ-08: once it is known that kernels schedule themselves, the engine comes once in many tables: a chain takes fewer
 /// slices than it would if each table were a round of the engine's.
 ///
-/// Kills `slices-are-never-long`, `model-the-engine-comes-behind-each-table`.
+/// Kills `slices-are-never-long`, `model-epilogues-serve-one-queue`, `shader-the-engine-comes-behind-each-table`,
+/// `shader-epilogues-look-once`, `shader-a-table-given-up-has-run`, `model-a-table-given-up-has-run`.
 #[test]
 fn hq_08_dispatches_are_made_without_the_engine() {
     const LINKS: u64 = 256;
@@ -193,7 +213,6 @@ fn hq_08_dispatches_are_made_without_the_engine() {
         chain.submit(&[&kernel], LINKS);
         chain.until_done();
         let slices = adapter.node_counters().slices - before;
-        println!("{slices}");
         assert!(slices < LINKS / 16, "{slices} slices for {LINKS} links");
     }
 }
@@ -226,7 +245,7 @@ fn nf_05_a_signal_behind_such_a_kernel_wakes_who_waits() {
 /// PR-08, NF-08: what the operating system asks of an engine whose kernels go on without it is answered while they do: a
 /// waiter that comes is armed, and a queue that stands still otherwise is served.
 ///
-/// Kills `model-epilogues-do-not-look-for-posts`, `shader-epilogues-do-not-look-for-posts`.
+/// Kills `shader-epilogues-mark-nothing`.
 #[test]
 fn nf_08_a_waiter_that_comes_while_kernels_go_on_is_woken() {
     on_every_engine(|adapter| {
@@ -288,7 +307,7 @@ fn lg_01_signals_of_kernels_that_schedule_themselves_are_logged() {
 /// HQ-04: what is wrong with a packet in the midst of a chain faults its own queue, and nothing of it is done; other chains
 /// go on.
 ///
-/// Kills `shader-epilogues-take-what-is-wrong`, `model-epilogues-take-what-is-wrong`.
+/// Kills `shader-epilogues-take-what-is-wrong`.
 #[test]
 fn hq_04_a_bad_packet_behind_such_a_kernel_faults_its_queue() {
     on_every_engine(|adapter| {

@@ -38,7 +38,8 @@ pub(crate) use faulted::fault;
 pub(crate) use fences::{each, fences, monitored_values, nobody_waits, signal};
 pub(crate) use raw_log::RawLog;
 pub(crate) use recovering::{
-    FOR_EVER, hang, hang_until_aborted, on_patient_benches, on_recovering_benches, soon, stall,
+    FOR_EVER, hang, hang_until_aborted, on_patient_benches, on_recovering_benches,
+    on_recovering_benches_without_stalls, soon, stall,
 };
 pub(crate) use tdr_spy::TdrCall;
 pub(crate) use transfers::{fill, finish, large, short, words};

@@ -25,17 +25,16 @@ pub(crate) fn soon() -> TdrPolicy {
     }
 }
 
-/// Knows stalls.
-fn tuning() -> ShaderTuning {
+fn tuning(stalls: bool) -> ShaderTuning {
     ShaderTuning {
-        stalls: true,
+        stalls,
         ..ShaderTuning::default()
     }
 }
 
-fn model() -> ModelEngine {
+fn model(stalls: bool) -> ModelEngine {
     ModelEngine::new(ModelOptions {
-        stalls: true,
+        stalls,
         ..ModelOptions::default()
     })
 }
@@ -48,7 +47,17 @@ pub(crate) fn on_recovering_benches(
     options: &DriverOptions,
     body: impl Fn(&Bench),
 ) {
-    on_benches_with_spares(engines, tdr, (options, ends_loops), body);
+    on_benches_with_spares(engines, tdr, (options, ends_loops), true, body);
+}
+
+/// The same of engines that know no stalls: behind one that does, kernels do not schedule themselves.
+pub(crate) fn on_recovering_benches_without_stalls(
+    engines: u32,
+    tdr: TdrPolicy,
+    body: impl Fn(&Bench),
+) {
+    let options = &DriverOptions::default();
+    on_benches_with_spares(engines, tdr, (options, ends_loops), false, body);
 }
 
 /// Runs a body on the model and on any device, whose engines answer for themselves: nobody finds in a test's
@@ -59,18 +68,21 @@ pub(crate) fn on_patient_benches(engines: u32, body: impl Fn(&Bench)) {
         ..soon()
     };
     let options = &DriverOptions::default();
-    on_benches_with_spares(engines, tdr, (options, |_| false), body);
+    on_benches_with_spares(engines, tdr, (options, |_| false), true, body);
 }
 
 fn on_benches_with_spares(
     engines: u32,
     tdr: TdrPolicy,
     (options, is_left_out): (&DriverOptions, fn(&AdapterInfo) -> bool),
+    stalls: bool,
     body: impl Fn(&Bench),
 ) {
     println!("on the model");
-    let spares = SpareEngines::new(SparePolicy::OnSuspicion, || Ok(Box::new(model())));
-    let boxed = |_| -> Box<dyn Engine> { Box::new(model()) };
+    let spares = SpareEngines::new(SparePolicy::OnSuspicion, move || {
+        Ok(Box::new(model(stalls)))
+    });
+    let boxed = |_| -> Box<dyn Engine> { Box::new(model(stalls)) };
     body(&Bench::watched(
         (0..engines).map(boxed).collect(),
         None,
@@ -80,7 +92,7 @@ fn on_benches_with_spares(
         (Some(spares), tdr),
     ));
     let (memory, fences) = memory::asked_for();
-    let Some((engines, info)) = tuned_devices(engines, None, memory, tuning()) else {
+    let Some((engines, info)) = tuned_devices(engines, None, memory, tuning(stalls)) else {
         return;
     };
     if is_left_out(&info) {
@@ -91,7 +103,7 @@ fn on_benches_with_spares(
     let providers = Arc::clone(engines[0].providers());
     let device = info.clone();
     let spares = SpareEngines::new(SparePolicy::OnSuspicion, move || {
-        spare(&device, &providers).map_err(|error| format!("{error:#}"))
+        spare(&device, &providers, stalls).map_err(|error| format!("{error:#}"))
     });
     body(&Bench::watched(
         engines,
@@ -106,11 +118,12 @@ fn on_benches_with_spares(
 fn spare(
     info: &AdapterInfo,
     providers: &Arc<native_fence::shared::Providers>,
+    stalls: bool,
 ) -> anyhow::Result<Box<dyn Engine>> {
     let validation = validation::asked_for_by_environment();
     let instance = Instance::new(InstanceOptions { validation })?;
     let queues = EngineUnit::Device.open_queues(&instance, info, 1, validation)?;
-    let engine = ShaderEngine::new(Arc::clone(&queues[0]), tuning())?;
+    let engine = ShaderEngine::new(Arc::clone(&queues[0]), tuning(stalls))?;
     Ok(Box::new(engine.with_providers(providers)))
 }
 
