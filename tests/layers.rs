@@ -102,6 +102,16 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ),
     ("workload/work.rs", "shared", "as queue_copy.rs"),
     (
+        "workload/native/work_kernel.rs",
+        "vulkan",
+        "the kernels' shaders, which stand beside the comparators'",
+    ),
+    (
+        "cli/apart.rs",
+        "shared",
+        "binds a process of the program's own to its life",
+    ),
+    (
         "workload/work.rs",
         "vulkan",
         "the kernel, which the comparators' devices run as well",

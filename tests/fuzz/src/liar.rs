@@ -97,6 +97,7 @@ impl Engine for Liar {
             addresses: (GpuVa(1 << 32), GpuVa(u64::MAX)),
             has_64_bit_atomics: true,
             local_storage: LocalMemory::SameAsSystem,
+            scheduling_lanes: u32::MAX,
         }
     }
 
