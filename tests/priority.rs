@@ -69,10 +69,17 @@ fn pr_08_high_priority_work_goes_first_and_low_does_not_starve() {
         for _ in 0..4 {
             pass_one(bench, &gate);
         }
+        let begun = |target: &Allocation| {
+            let mut words = vec![0; target.bytes() as usize / 8];
+            target.read(0, &mut words);
+            words.iter().filter(|word| **word == 1).count()
+        };
         bench.engine.take_works();
+        let before = begun(&endless[0]);
         for _ in 0..32 {
             pass_one(bench, &gate);
         }
+        assert!(begun(&endless[0]) > before, "the low work starves");
         let last = endless[1].bytes() - 8;
         assert_eq!(word(&endless[1], last), 0, "the high work goes on");
         let works = bench.engine.take_works();
@@ -85,11 +92,6 @@ fn pr_08_high_priority_work_goes_first_and_low_does_not_starve() {
         for _ in 0..2 {
             pass_one(bench, &gate);
         }
-        let begun = |target: &Allocation| {
-            let mut words = vec![0; target.bytes() as usize / 8];
-            target.read(0, &mut words);
-            words.iter().filter(|word| **word == 1).count()
-        };
         let before = endless.each_ref().map(begun);
         for _ in 0..4 {
             pass_one(bench, &gate);
