@@ -198,10 +198,8 @@ fn giving_a_queue_back_waits_for_nothing_of_the_programs() {
     assert!(program.wait(end, 1));
 }
 
-/// An engine that is lost with the program's device has its place taken by one on a device of its own; of the
-/// program's nothing is kept.
-#[test]
-fn an_engine_that_is_lost_with_the_programs_device_is_recovered_from() {
+/// A program whose device can be lost, and an adapter on that.
+fn on_a_device_to_lose() -> (Program, Arc<DeviceLoss>, Adapter) {
     let program = Program::new();
     let loss = DeviceLoss::new();
     let queue = ProgramQueue::in_turns(program.queue, program.family, program.lock.clone());
@@ -209,6 +207,14 @@ fn an_engine_that_is_lost_with_the_programs_device_is_recovered_from() {
     let device = device.unwrap();
     let adapter = Adapter::open_on_device(&device, &patient()).unwrap();
     drop(device);
+    (program, loss, adapter)
+}
+
+/// An engine that is lost with the program's device has its place taken by one on a device of its own; of the
+/// program's nothing is kept.
+#[test]
+fn an_engine_that_is_lost_with_the_programs_device_is_recovered_from() {
+    let (program, loss, adapter) = on_a_device_to_lose();
     fences_pass(&adapter);
     let lost = adapter.create_device();
     let (fence, mut queue) = (
@@ -236,13 +242,7 @@ fn an_engine_that_is_lost_with_the_programs_device_is_recovered_from() {
 /// Kills `a-spare-has-no-kernels`.
 #[test]
 fn td_12_kernels_outlive_the_programs_device() {
-    let program = Program::new();
-    let loss = DeviceLoss::new();
-    let queue = ProgramQueue::in_turns(program.queue, program.family, program.lock.clone());
-    let device = program.try_hand_over(vec![queue], Some(Arc::clone(&loss)));
-    let device = device.unwrap();
-    let adapter = Adapter::open_on_device(&device, &patient()).unwrap();
-    drop(device);
+    let (program, loss, adapter) = on_a_device_to_lose();
     let (mut work, mut other) = (Work::new(&adapter), Work::new(&adapter));
     work.done(1);
     other.done(2);

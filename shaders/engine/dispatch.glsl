@@ -69,9 +69,8 @@ void begin_round() {
     for (uint i = lane; i < launched; i += gl_WorkGroupSize.x) {
         uint64_t state_va = PEEK(job_at(i).state_va);
         if (state_va != 0ul && PEEK(record_of(PEEK(job_at(i).kernel) % MAX_KERNELS).jobs) != 0u) {
-            uint64_t even = OBSERVE(QueueState(state_va).sequence);
-            uint64_t odd = OBSERVE(QueueState(state_va + QUEUE_STATE_BYTES).sequence);
-            QueueState newer = QueueState(state_va + (odd > even ? QUEUE_STATE_BYTES : 0ul));
+            uint64_t sequence;
+            QueueState newer = newer_state(state_va, sequence);
             finish_signals(job_at(i), newer);
             PUBLISH(newer.transferred, DISPATCH_RELEASED);
         }

@@ -78,9 +78,9 @@ bool mark_as_done(DispatchJob job) {
     if (PEEK(job.signals) != 0ul) {
         return false;
     }
-    uint64_t even = OBSERVE(QueueState(state_va).sequence);
-    uint64_t odd = OBSERVE(QueueState(state_va + QUEUE_STATE_BYTES).sequence);
-    PUBLISH(QueueState(state_va + (odd > even ? QUEUE_STATE_BYTES : 0ul)).transferred, DISPATCH_RELEASED);
+    uint64_t sequence;
+    QueueState newer = newer_state(state_va, sequence);
+    PUBLISH(newer.transferred, DISPATCH_RELEASED);
     PUT(job.state_va, 0ul);
     return true;
 }
@@ -205,7 +205,6 @@ void run_epilogue(uint lane, uint lanes) {
         forget_names();
     }
     meet_lanes();
-    l_places = MOST_PLACES;
     l_stood = 0ul;
     for (uint pass = 0u; goes && pass < EPILOGUE_PASSES; ++pass) {
         l_stored = false;

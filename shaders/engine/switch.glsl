@@ -7,6 +7,14 @@ QueueLook look_at(uint ordinal) {
     return QueueLook(g_dispatch_va + DISPATCH_LOOKS + uint64_t(ordinal) * QUEUE_LOOK_BYTES);
 }
 
+// The newer of the two copies of a queue's state, and its number.
+QueueState newer_state(uint64_t state_va, out uint64_t sequence) {
+    uint64_t even = OBSERVE(QueueState(state_va).sequence);
+    uint64_t odd = OBSERVE(QueueState(state_va + QUEUE_STATE_BYTES).sequence);
+    sequence = max(even, odd);
+    return QueueState(state_va + (odd > even ? QUEUE_STATE_BYTES : 0ul));
+}
+
 // Where the queue in registers will be looked at by who runs now.
 void remember_look(uint64_t va, uint64_t value);
 
@@ -69,10 +77,7 @@ void load_queue(uint ordinal) {
     c_progress_cv = PEEK(descriptor.progress_current_value_va);
     c_progress_entry = PEEK(descriptor.progress_fence_entry_va);
 
-    uint64_t even = OBSERVE(QueueState(q_state_va).sequence);
-    uint64_t odd = OBSERVE(QueueState(q_state_va + QUEUE_STATE_BYTES).sequence);
-    q_sequence = max(even, odd);
-    QueueState state = QueueState(q_state_va + (odd > even ? QUEUE_STATE_BYTES : 0ul));
+    QueueState state = newer_state(q_state_va, q_sequence);
     q_read = PEEK(state.read_index);
     // An index that cannot be is found so by the first step's look.
     uint64_t written = OBSERVE(RingControl(q_ring_control_va).write_index);

@@ -5,8 +5,8 @@
 //! another allocation, for which the kernel gets an address. So a packet means the same to every engine. The
 //! engine checks all of it, copies it, and releases the kernel with the copy.
 //!
-//! The block is memory of the engine's own, of which the host reads when kernels were used, and writes nothing. It has the table of the packets that run
-//! together, and what kernels that find their job themselves look at (`shaders/include/native_fence.glsl`).
+//! The block is memory of the engine's own, of which the host reads when kernels were used, and writes nothing. It has
+//! the table of the packets that run together, and what kernels that find their job themselves look at (`shaders/include/native_fence.glsl`).
 //!
 //! Mirrors `shaders/abi/dispatch.glsl`.
 

@@ -1,7 +1,7 @@
 //! Kernel code: what a program registers, and DISPATCH packets run.
 
-use super::ModelKernel;
 use super::kernel_spirv::{self, KernelLibrary};
+use super::{EngineCaps, ModelKernel};
 use crate::abi::{Dispatch, MAX_KERNELS};
 use crate::sync::Arc;
 use std::fmt::Debug;
@@ -141,9 +141,9 @@ impl KernelCode {
         self.library.schedules_itself
     }
 
-    /// Invocations of a workgroup.
-    pub(super) fn workgroup(&self) -> u32 {
-        self.library.workgroup
+    /// Whether it does so on engines with these caps.
+    pub(super) fn has_epilogue(&self, caps: EngineCaps) -> bool {
+        self.library.schedules_itself && self.library.workgroup <= caps.scheduling_lanes
     }
 
     /// Bytes of parameters that it takes.

@@ -66,6 +66,7 @@ mod shader_dispatches;
 mod shader_engine;
 #[cfg(not(loom))]
 mod shader_tuning;
+mod slice_layout;
 mod spare_engines;
 mod table;
 

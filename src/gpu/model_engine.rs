@@ -5,8 +5,9 @@
 
 use super::model::{
     Arrival, Checked, CutPlan, Globals, Job, Meeting, MemoryObserver, ModelClock, ModelMemory,
-    MonotonicClock, Passes, Shared, SliceLayout, run_epilogue, run_lane, run_slice,
+    MonotonicClock, Passes, Shared, run_epilogue, run_lane, run_slice,
 };
+use super::slice_layout::SliceLayout;
 use super::{
     AddressSpace, Engine, EngineAddress, EngineCaps, EngineLost, GpuVa, KernelError, Kernels,
     LocalMemory, MapError, ModelDispatch, SliceWork,

@@ -11,8 +11,9 @@
 use super::kernel_push::KERNEL_PUSH_BYTES;
 use super::kernel_spirv::{EPILOGUE, ORDERS};
 use super::kernels_in_use::{KernelsInUse, LastUse};
+use super::slice_layout::SliceLayout;
 use super::{EngineCaps, GpuVa, KernelCode, KernelError, Kernels, SharedQueue, SliceWork};
-use crate::abi::{Dispatch, DispatchBlock, KernelUse, SLICE_SLOTS};
+use crate::abi::{DispatchBlock, KernelUse, SLICE_SLOTS};
 use crate::sync::{Arc, lock};
 use crate::vulkan::{
     AdapterKind, Buffer, CommandBuffer, CommandRecorder, ComputePipeline, Device, DeviceLost, Home,
@@ -28,25 +29,6 @@ pub(super) const DISPATCH_KINDS: usize = 2;
 
 /// What the engine's shader gets of a slice.
 pub(super) const ENGINE_PUSH_BYTES: u32 = 72;
-
-/// How a slice is laid out: rounds of the engine behind its first, and times that kernels run between two of them.
-#[derive(Clone, Copy, Debug)]
-struct Layout {
-    rounds: u64,
-    depth: u64,
-}
-
-/// By whether kernels may go on without the engine.
-const LAYOUTS: [Layout; 2] = [
-    Layout {
-        rounds: Dispatch::ROUNDS,
-        depth: 1,
-    },
-    Layout {
-        rounds: Dispatch::LONG_ROUNDS,
-        depth: Dispatch::DEPTH,
-    },
-];
 
 /// Of one engine. Made anew when the engine's kernels change; slices in flight keep what they run.
 #[derive(Clone, Debug)]
@@ -75,7 +57,7 @@ pub(super) fn engine_push(control: GpuVa, slot: u64, dispatches: [u64; 7]) -> Ve
 /// but where the lanes are those of an x86 CPU's vectors (`shaders/engine/epilogue.glsl`).
 fn epilogue_of(device: &Device, code: &KernelCode) -> [(u32, u32); 2] {
     let adapter = device.adapter();
-    let has = code.workgroup() <= EngineCaps::of(adapter).scheduling_lanes;
+    let has = code.has_epilogue(EngineCaps::of(adapter));
     let orders = adapter.kind != AdapterKind::Cpu || !cfg!(target_arch = "x86_64");
     [(EPILOGUE, u32::from(has)), (ORDERS, u32::from(orders))]
 }
@@ -239,7 +221,11 @@ impl Dispatches {
         control: GpuVa,
     ) -> Result<(), OutOfMemory> {
         let slots = |(engine, layout)| (0..SLICE_SLOTS).map(move |slot| (engine, layout, slot));
-        let layouts = |engine| LAYOUTS.into_iter().map(move |layout| (engine, layout));
+        let layouts = |engine| {
+            SliceLayout::ALL
+                .into_iter()
+                .map(move |layout| (engine, layout))
+        };
         let commands = self.engines.iter().flat_map(layouts).flat_map(slots);
         let commands = commands
             .map(|(engine, layout, slot)| self.record_slice(device, engine, layout, control, slot));
@@ -251,13 +237,13 @@ impl Dispatches {
         &self,
         device: &Arc<Device>,
         engine: &ComputePipeline,
-        layout: Layout,
+        layout: SliceLayout,
         control: GpuVa,
         slot: u64,
     ) -> Result<CommandBuffer, OutOfMemory> {
         let block = self.block.gpu_va();
         let held = self.in_use.held();
-        let Layout { rounds, depth } = layout;
+        let SliceLayout { rounds, depth } = layout;
         let push = |round| {
             let dispatches = [block, round, rounds, depth, self.version, self.slots, held];
             engine_push(control, slot, dispatches)
@@ -318,6 +304,6 @@ impl Dispatches {
     pub(super) fn commands_of(&self, work: SliceWork, slot: usize) -> &CommandBuffer {
         let kind = usize::from(work.transfers || work.verbose);
         let layout = usize::from(work.schedules_itself);
-        &self.commands[(kind * LAYOUTS.len() + layout) * SLICE_SLOTS as usize + slot]
+        &self.commands[(kind * SliceLayout::ALL.len() + layout) * SLICE_SLOTS as usize + slot]
     }
 }

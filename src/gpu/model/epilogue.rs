@@ -15,29 +15,6 @@ use crate::sync::plain::lock;
 /// Times that the queues are looked at.
 const PASSES: u32 = 4;
 
-/// How a slice is laid out: rounds of the engine behind its first, and times that kernels run between two of them.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::gpu) struct SliceLayout {
-    pub(in crate::gpu) rounds: u64,
-    pub(in crate::gpu) depth: u64,
-}
-
-impl SliceLayout {
-    pub(in crate::gpu) fn of(schedules_itself: bool) -> Self {
-        if schedules_itself {
-            Self {
-                rounds: Dispatch::LONG_ROUNDS,
-                depth: Dispatch::DEPTH,
-            }
-        } else {
-            Self {
-                rounds: Dispatch::ROUNDS,
-                depth: 1,
-            }
-        }
-    }
-}
-
 /// What the engine knew in its last round.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HandedOver {

@@ -7,12 +7,13 @@ use super::bounds::Bounds;
 use super::clock::{ModelClock, Ticks};
 use super::cut::Passes;
 use super::dispatch_table::{DispatchTable, Job};
-use super::epilogue::{Between, SliceLayout};
+use super::epilogue::Between;
 use super::kernel_signal::Finished;
 use super::memory::ModelMemory;
 use super::transfer;
 use super::violation::Checked;
 use crate::abi::{FaultCode, QueueStatus};
+use crate::gpu::slice_layout::SliceLayout;
 use crate::gpu::{ModelOptions, SliceWork};
 use crate::sync::{Arc, AtomicU64, Ordering, plain};
 

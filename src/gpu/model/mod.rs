@@ -36,7 +36,7 @@ pub use clock::{ModelClock, MonotonicClock};
 pub use cut::CutPlan;
 pub(super) use cut::Passes;
 pub(super) use dispatch_table::Job;
-pub(super) use epilogue::{SliceLayout, run_epilogue};
+pub(super) use epilogue::run_epilogue;
 pub use kernel::{ModelDispatch, ModelFence, ModelKernel};
 pub(super) use lane::{Globals, Shared};
 pub(super) use meeting::Meeting;

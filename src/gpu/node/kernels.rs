@@ -37,8 +37,7 @@ impl Node {
         let slot = more.add(code)?;
         let known = KnownKernel(KernelDetail {
             slot,
-            schedules_itself: code.schedules_itself()
-                && code.workgroup() <= self.caps.scheduling_lanes,
+            schedules_itself: code.has_epilogue(self.caps),
             finds_job: code.finds_job(),
             parameter_bytes: code.parameter_bytes(),
             version: more.version(),
@@ -102,6 +101,7 @@ impl Node {
             }
         }
     }
+
     /// Has an engine that is to take the place of the node's take its kernels, without a lock: it may have to compile
     /// those that came when it was made already. Then the locks, under which it has them all; it may have some that
     /// are gone, which nobody can name.

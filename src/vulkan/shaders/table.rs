@@ -139,7 +139,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/dispatch.glsl")) == 0xba60_1b5b_1f05_d84d,
+    fnv1a(include_bytes!("../../../shaders/engine/dispatch.glsl")) == 0x5072_b06b_4b6f_58a3,
     "shader source engine/dispatch.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -149,7 +149,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/epilogue.glsl")) == 0xd737_64de_c831_ae33,
+    fnv1a(include_bytes!("../../../shaders/engine/epilogue.glsl")) == 0x328e_d438_9251_b6fc,
     "shader source engine/epilogue.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -194,7 +194,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/switch.glsl")) == 0xcd8d_2ef1_28ef_baf0,
+    fnv1a(include_bytes!("../../../shaders/engine/switch.glsl")) == 0xe651_ee58_8e63_7301,
     "shader source engine/switch.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -325,14 +325,14 @@ pub static ADD_WORDS: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")) == 0xe8a7_5a52_a24d_d7c9,
+    fnv1a(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")) == 0x59a5_c2eb_a10b_7895,
     "spv/add_words_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/add_words_self_scheduling.comp`.
 pub static ADD_WORDS_SELF_SCHEDULING: Shader = Shader {
     name: "add_words_self_scheduling",
-    words: &words::<24_291>(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")),
+    words: &words::<24_197>(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")),
 };
 
 const _: () = assert!(
@@ -413,14 +413,14 @@ pub static COUNT_TOGETHER: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0xe7ac_57e9_65d2_8a0e,
+    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0x6fb4_f373_a0ca_7eb7,
     "spv/engine.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/engine.comp`.
 pub static ENGINE: Shader = Shader {
     name: "engine",
-    words: &words::<37_142>(include_bytes!("../../../shaders/spv/engine.spv")),
+    words: &words::<37_166>(include_bytes!("../../../shaders/spv/engine.spv")),
 };
 
 const _: () = assert!(
@@ -446,14 +446,14 @@ pub static ENROLLED_SIGNAL: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")) == 0xb322_1a3e_0b86_a0f2,
+    fnv1a(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")) == 0x2c8b_8018_5ac5_7f7b,
     "spv/hold_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/hold_self_scheduling.comp`.
 pub static HOLD_SELF_SCHEDULING: Shader = Shader {
     name: "hold_self_scheduling",
-    words: &words::<24_209>(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")),
+    words: &words::<24_115>(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")),
 };
 
 const _: () = assert!(
@@ -479,14 +479,14 @@ pub static PASS_ON: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")) == 0xfb47_702b_8b5f_395b,
+    fnv1a(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")) == 0x366f_d6fc_fe35_076c,
     "spv/pass_on_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/pass_on_self_scheduling.comp`.
 pub static PASS_ON_SELF_SCHEDULING: Shader = Shader {
     name: "pass_on_self_scheduling",
-    words: &words::<25_200>(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")),
+    words: &words::<25_106>(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")),
 };
 
 const _: () = assert!(
@@ -523,14 +523,14 @@ pub static SPIN: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")) == 0x806e_81f6_1298_3c9e,
+    fnv1a(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")) == 0x16b5_f681_e9bc_2aaf,
     "spv/spin_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/spin_self_scheduling.comp`.
 pub static SPIN_SELF_SCHEDULING: Shader = Shader {
     name: "spin_self_scheduling",
-    words: &words::<24_165>(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")),
+    words: &words::<24_071>(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")),
 };
 
 const _: () = assert!(
@@ -578,14 +578,14 @@ pub static WORK: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")) == 0x0b2a_bc29_6bb0_5074,
+    fnv1a(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")) == 0xc24b_7308_ab9f_310b,
     "spv/work_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/work_self_scheduling.comp`.
 pub static WORK_SELF_SCHEDULING: Shader = Shader {
     name: "work_self_scheduling",
-    words: &words::<27_081>(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")),
+    words: &words::<26_987>(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")),
 };
 
 const _: () = assert!(
