@@ -32,6 +32,7 @@ const LIBRARY_VERSION: u32 = 1;
 pub(super) const EPILOGUE: u32 = 28_263;
 
 /// `ORDERS`: the number of the constant that says whether the epilogue has barriers.
+#[cfg(not(loom))]
 pub(super) const ORDERS: u32 = 28_264;
 
 /// What a kernel has of the shader library.
