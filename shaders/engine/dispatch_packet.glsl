@@ -127,7 +127,7 @@ uint copy_parameters(Packet packet, uint64_t to) {
     uint fault = FAULT_NONE;
     uint words = uint(d_bytes / 8ul);
     uint i = 0u;
-    for (; i < words; ++i) {
+    do {
         uint64_t value = PEEK(Word(from.va + offset + uint64_t(i) * 8ul).value);
         if ((references >> i & 1u) != 0u) {
             Extent named = resolve_allocation(value & 0xfffffffful);
@@ -140,7 +140,8 @@ uint copy_parameters(Packet packet, uint64_t to) {
             value = named.va + at;
         }
         Data(to + uint64_t(i) * 8ul).word = value;
-    }
+        ++i;
+    } while (i < words);
     // Where the driver has cut the loop another slice begins anew.
     d_is_here = d_is_here && i == words;
     return fault;
@@ -152,11 +153,15 @@ bool joins_kernel(uint job, uint groups) {
     uint before = s_together[kernel];
     uint most = uint(MOST_GROUPS) - groups;
     bool joins = false;
-    for (uint i = 0u; i < TOGETHER_TRIES && !joins && (before & (TOGETHER_JOB - 1u)) <= most; ++i) {
-        uint seen = atomicCompSwap(s_together[kernel], before, before + groups + TOGETHER_JOB);
-        joins = seen == before;
-        before = joins ? before : seen;
-    }
+    uint tries = 0u;
+    do {
+        if ((before & (TOGETHER_JOB - 1u)) <= most) {
+            uint seen = atomicCompSwap(s_together[kernel], before, before + groups + TOGETHER_JOB);
+            joins = seen == before;
+            before = joins ? before : seen;
+        }
+        ++tries;
+    } while (tries < TOGETHER_TRIES && !joins && (before & (TOGETHER_JOB - 1u)) <= most);
     if (joins) {
         KernelJob entry = KernelJob(kernel_va(d_kernel) + KERNEL_JOBS
                                     + uint64_t(before / TOGETHER_JOB) * KERNEL_JOB_BYTES);
@@ -174,11 +179,15 @@ uint take_place() {
     uint most = min(uint(PEEK(use_of(d_kernel).most_jobs)), MAX_JOBS - 1u) + 1u;
     uint before = s_jobs;
     uint place = MAX_JOBS;
-    for (uint i = 0u; i < TOGETHER_TRIES && place == MAX_JOBS && before < min(most, s_most); ++i) {
-        uint seen = atomicCompSwap(s_jobs, before, before + 1u);
-        place = seen == before ? before : MAX_JOBS;
-        before = seen;
-    }
+    uint tries = 0u;
+    do {
+        if (before < min(most, s_most)) {
+            uint seen = atomicCompSwap(s_jobs, before, before + 1u);
+            place = seen == before ? before : MAX_JOBS;
+            before = seen;
+        }
+        ++tries;
+    } while (tries < TOGETHER_TRIES && place == MAX_JOBS && before < min(most, s_most));
     if (place != MAX_JOBS) {
         atomicMin(s_most, most);
     }

@@ -30,10 +30,10 @@
 // as another engine or the CPU, sees what was stored through `nonprivate` references; and so does this epilogue, where it
 // is counts or parameters of packets that follow.
 
-// Times that the queues are looked at: a signal lets go others, and these signal in turn.
-const uint EPILOGUE_PASSES = 4u;
 // Queues of an invocation at most: bits of l_stood.
 const uint MOST_PLACES = 64u;
+// Times that an invocation takes one of its queues: a signal lets go others, and these signal in turn.
+const uint MOST_TURNS = 4u * MOST_PLACES;
 
 const uint ENGINE_SOON = 1u;
 const uint ENGINE_NOW = 2u;
@@ -41,12 +41,13 @@ const uint ENGINE_NOW = 2u;
 shared uint e_scheduling; // SCHEDULING_* of the workgroup that is the last, else SCHEDULING_NONE
 shared uint e_marked;     // places of the table whose jobs are marked as done, or came to nothing
 shared uint e_engine;     // what the engine is asked for: 0, or ENGINE_*
-shared uint e_stored;     // by pass: a signal was stored
+shared uint e_votes;      // lanes that have said yes, so far
 shared uint e_lanes;      // invocations of the first subgroup
 
 DispatchRound e_round;
 uint64_t e_handle_directory_va; // the table's process
 uint64_t l_stood;               // by place: nothing more comes of the queue in this epilogue
+uint l_votes;                   // e_votes when this lane looked last
 
 void remember_look(uint64_t va, uint64_t value) {
     // It is looked at in memory alone.
@@ -94,11 +95,50 @@ bool engine_is_wanted() {
            || now() - PEEK(e_round.began) >= PEEK(e_round.time_budget);
 }
 
-// One queue that can go on; true if nothing more comes of it here.
-bool serve_queue(uint ordinal) {
-    load_queue(ordinal);
-    l_for_engine = false;
-    step_rounds();
+// What the lanes of the epilogue did before is done for each of them after.
+void meet_lanes() {
+    ORDERED(controlBarrier(gl_ScopeSubgroup, gl_ScopeWorkgroup, gl_StorageSemanticsBuffer | gl_StorageSemanticsShared,
+                           gl_SemanticsAcquireRelease));
+}
+
+// Whether any lane says so; each lane asks as often as the others.
+bool anyone(bool says) {
+    if (says) {
+        atomicAdd(e_votes, 1u);
+    }
+    meet_lanes();
+    uint votes = e_votes;
+    meet_lanes();
+    bool any = votes != l_votes;
+    l_votes = votes;
+    return any;
+}
+
+// The place, in the lane's, of its next queue that can go on, from `place` on and round about; `places` if none can.
+uint find_place(uint place, uint lane, uint lanes, uint places) {
+    uint found = places;
+    uint looks = 0u;
+    do {
+        QueueLook look = look_at(lane + place * lanes);
+        if ((l_stood >> place & 1ul) == 0ul && OBSERVE(Word(PEEK(look.va)).value) >= PEEK(look.value)) {
+            found = place;
+        }
+        place = place + 1u < places ? place + 1u : 0u;
+        ++looks;
+    } while (found == places && looks < places);
+    // A driver that has cut the loop ends the turns as well, and the engine comes.
+    return found == places && looks < places ? place : found;
+}
+
+// The queue in registers, as far as a look at its head gets it: whether it or another may get further.
+bool step_on() {
+    l_stored = false;
+    bool may = !l_holding && step_queue();
+    return l_stored || (may && !(p_fetched && is_dispatch(uint(p_control) & 0xffu)));
+}
+
+// The queue in registers leaves them; true if nothing more comes of it here.
+bool end_queue() {
     bool ends = true;
     if (l_for_engine) {
         ask_for_engine(ENGINE_NOW);
@@ -106,7 +146,7 @@ bool serve_queue(uint ordinal) {
         if (!prepare_dispatch()) {
             ask_for_engine(ENGINE_SOON);
         }
-    } else if (p_fetched && is_transfer(uint(p_control) & 0xffu)) {
+    } else if (q_status == STATUS_READY && p_fetched && is_transfer(uint(p_control) & 0xffu)) {
         ask_for_engine(ENGINE_SOON);
     } else {
         ends = false;
@@ -115,19 +155,45 @@ bool serve_queue(uint ordinal) {
     return ends;
 }
 
-// Each of this invocation's queues that can go on.
+// All queues that can go on, and those that these let go: each lane its own, one at a time. While lanes have queues in
+// their registers they step until nothing moves, so two queues of two lanes that pass a fence to and fro are loaded and
+// saved once. A lane's only queue is loaded whether it can go on or not, since another may let it go.
 void serve_queues(uint lane, uint lanes) {
-    uint place = 0u;
-    uint ordinal = lane;
-    for (; ordinal < g_queue_count && place < MOST_PLACES; ordinal += lanes, ++place) {
-        QueueLook look = look_at(ordinal);
-        if ((l_stood >> place & 1ul) == 0ul && OBSERVE(Word(PEEK(look.va)).value) >= PEEK(look.value)) {
-            if (serve_queue(ordinal)) {
+    uint places = lane < g_queue_count ? (g_queue_count - 1u - lane) / lanes + 1u : 0u;
+    if (places > MOST_PLACES) {
+        ask_for_engine(ENGINE_NOW);
+        places = MOST_PLACES;
+    }
+    l_stood = 0ul;
+    uint place = places > 1u ? find_place(0u, lane, lanes, places) : 0u;
+    uint turns = 0u;
+    bool goes = true;
+    do {
+        bool has = place < places;
+        l_holding = true;
+        if (has) {
+            load_queue(lane + place * lanes);
+            c_progress_shadow = PEEK(FenceEntry(c_progress_entry).shadow);
+            i_raised = 0u;
+            l_for_engine = false;
+            l_holding = q_status == STATUS_FAULTED;
+        }
+        uint steps = 0u;
+        bool moves = true;
+        do {
+            moves = anyone(step_on());
+            ++steps;
+        } while (moves && steps < ROUNDS);
+        if (has) {
+            if (end_queue()) {
                 l_stood |= 1ul << place;
             }
+            place = find_place(place, lane, lanes, places);
         }
-    }
-    if (ordinal < g_queue_count) {
+        ++turns;
+        goes = anyone(place < places);
+    } while (goes && turns < MOST_TURNS);
+    if (goes) {
         ask_for_engine(ENGINE_NOW);
     }
 }
@@ -166,12 +232,6 @@ void end_epilogue() {
     }
 }
 
-// What the lanes of the epilogue did before is done for each of them after.
-void meet_lanes() {
-    ORDERED(controlBarrier(gl_ScopeSubgroup, gl_ScopeWorkgroup, gl_StorageSemanticsBuffer | gl_StorageSemanticsShared,
-                           gl_SemanticsAcquireRelease));
-}
-
 // By each lane of the last workgroup.
 void run_epilogue(uint lane, uint lanes) {
     bool leads = lane == 0u;
@@ -180,9 +240,13 @@ void run_epilogue(uint lane, uint lanes) {
     }
     uint jobs = min(PEEK(e_round.jobs), MAX_JOBS);
     uint marked = 0u;
-    for (uint i = lane; i < jobs; i += lanes) {
-        marked += mark_as_done(job_at(i)) ? 1u : 0u;
-    }
+    uint i = lane;
+    do {
+        if (i < jobs) {
+            marked += mark_as_done(job_at(i)) ? 1u : 0u;
+        }
+        i += lanes;
+    } while (i < jobs);
     atomicAdd(e_marked, marked);
     l_ticks = PEEK(e_round.released_at);
     g_run_list_va = PEEK(e_round.run_list_va);
@@ -205,16 +269,11 @@ void run_epilogue(uint lane, uint lanes) {
         forget_names();
     }
     meet_lanes();
-    l_stood = 0ul;
-    for (uint pass = 0u; goes && pass < EPILOGUE_PASSES; ++pass) {
-        l_stored = false;
+    l_votes = 0u;
+    if (goes) {
         serve_queues(lane, lanes);
-        if (l_stored) {
-            atomicOr(e_stored, 1u << pass);
-        }
-        meet_lanes();
-        goes = (e_stored >> pass & 1u) != 0u;
     }
+    meet_lanes();
     if (leads) {
         if (e_marked != jobs) {
             ask_for_engine(ENGINE_NOW);
@@ -248,7 +307,7 @@ void end_workgroup(uint64_t job_va) {
             s_together[0] = 0u;
             e_marked = 0u;
             e_engine = 0u;
-            e_stored = 0u;
+            e_votes = 0u;
         }
     }
     meet();
