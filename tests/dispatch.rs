@@ -22,7 +22,7 @@ const WORDS: u64 = 1000;
 /// HQ-08: kernels, fills and copies of a queue run in its order, each on all that those before stored; more of them
 /// than a slice has rounds.
 ///
-/// Kills `model-a-dispatch-is-passed-over`, `shader-a-dispatch-is-passed-over`, `the-last-round-releases`.
+/// Kills `model-a-dispatch-is-passed-over`, `shader-a-dispatch-is-passed-over`.
 #[test]
 fn hq_08_dispatches_run_in_queue_order() {
     on_every_engine_and_process(|adapter| {

@@ -41,7 +41,7 @@ fn pass_one(bench: &Bench, gate: &Closed) {
 /// slices. While high work goes on, slices leave the low queue out, but one of sixteen has it too. A
 /// priority that is changed holds from the next slice on: then the other one is left out.
 ///
-/// Kills `priorities-are-ignored`, `a-priority-stays`, `a-changed-choice-is-not-written`.
+/// Kills `priorities-are-ignored`, `a-priority-stays`.
 #[test]
 fn pr_08_high_priority_work_goes_first_and_low_does_not_starve() {
     on_every_bench(short(), |bench| {

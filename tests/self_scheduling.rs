@@ -4,69 +4,22 @@
 
 mod support {
     pub(crate) mod bench;
+    pub(crate) mod chain;
     pub(crate) mod engines;
     pub(crate) mod kernels;
     pub(crate) mod logged;
 }
 
 use native_fence::gpu::{Engine, ModelEngine, ModelOptions, NodePolicy};
-use native_fence::{
-    Adapter, AdapterOptions, Allocation, CommandList, Device, Fence, HwQueue, Kernel, Parameters,
-    WaitError,
-};
+use native_fence::{Adapter, AdapterOptions, CommandList, Kernel, Parameters, WaitError};
 use std::time::Duration;
 use support::bench::{LONG, words};
+use support::chain::Chain;
 use support::engines::{on_every_engine, patient};
 use support::kernels::{
     add_words, add_words_self_scheduling, pass_on_self_scheduling, spin_self_scheduling, sums,
 };
 use support::logged::logged;
-
-/// Two queues that add to a word by turns, each when the other one has.
-struct Chain {
-    memory: Allocation,
-    queues: [HwQueue; 2],
-    fences: [Fence; 2],
-    links: u64,
-}
-
-impl Chain {
-    fn new(device: &Device) -> Self {
-        Self {
-            memory: device.create_allocation(8).unwrap(),
-            queues: [0, 1].map(|_| device.create_hw_queue().unwrap()),
-            fences: [0, 1].map(|_| device.create_fence(0).unwrap()),
-            links: 0,
-        }
-    }
-
-    /// So many links more, each of one of these kernels by turns.
-    fn submit(&mut self, kernels: &[&Kernel], links: u64) {
-        let mut lists = [CommandList::new(), CommandList::new()];
-        for link in self.links..self.links + links {
-            let own = (link % 2) as usize;
-            let kernel = kernels[(link / 3) as usize % kernels.len()];
-            let sums = sums(&self.memory, &self.memory, 1);
-            lists[own].wait(&self.fences[1 - own], link);
-            lists[own].dispatch(kernel, [1; 3], &sums).unwrap();
-            lists[own].signal(&self.fences[own], link + 1);
-        }
-        self.links += links;
-        for (queue, list) in self.queues.iter_mut().zip(&lists) {
-            queue.submit(list).unwrap();
-        }
-    }
-
-    /// The fence that has the value once so many links are done.
-    fn fence(&self, links: u64) -> &Fence {
-        &self.fences[((links - 1) % 2) as usize]
-    }
-
-    fn until_done(&self) {
-        self.fence(self.links).wait(self.links, LONG).unwrap();
-        assert_eq!(words(&self.memory), [self.links]);
-    }
-}
 
 /// HQ-08: each dispatch of a chain runs once, after the one before, and the logs have each signal once and in order.
 ///

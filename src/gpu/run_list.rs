@@ -398,9 +398,9 @@ mod tests {
     use crate::gpu::{
         ContextKind, Crowd, GpuVa, ModelEngine, ModelOptions, Node, NodePolicy, QueuePlaces,
     };
-    use crate::shared::Pool;
+    use crate::shared::{Pool, Region};
 
-    fn slot(node: &Node, number: u32) -> Arc<QueueSlot> {
+    fn slot(node: &Node, number: u32, context: u32) -> Arc<QueueSlot> {
         let (descriptor_place, descriptor) = node.descriptor().unwrap();
         let words = Pool::new(node.providers(), WordGroup::Progress, QueueProgress::BYTES);
         let words = words.allocate().unwrap();
@@ -418,7 +418,7 @@ mod tests {
             handle_directory: GpuVa(0),
             progress_handle: 0,
             progress_fence: (GpuVa(0), GpuVa(0)),
-            context: 0,
+            context,
         };
         Arc::new(QueueSlot::new(number, places))
     }
@@ -432,7 +432,7 @@ mod tests {
         let engine = Box::new(ModelEngine::new(ModelOptions::default()));
         let crowd = Arc::new(Crowd::new(1));
         let node = Node::new(0, engine, NodePolicy::default(), crowd).unwrap();
-        let (queue, mut list) = (slot(&node, 7), RunList::new());
+        let (queue, mut list) = (slot(&node, 7, 0), RunList::new());
         assert!(list.add(&queue));
         assert!(list.begin_to_take(7));
         list.let_go(7);
@@ -444,6 +444,39 @@ mod tests {
         list.is_connected(7, false);
         list.stop(7, 9);
         assert_eq!(list.last_to_know(7, 9), 9);
+        assert!(node.stop());
+    }
+
+    /// PR-08: a slice has the queues of its own choice, and not those of a slice before whose slot it has.
+    ///
+    /// Kills `a-changed-choice-is-not-written`.
+    #[test]
+    fn pr_08_a_slice_has_the_queues_of_its_own_choice() {
+        let engine = Box::new(ModelEngine::new(ModelOptions::default()));
+        let crowd = Arc::new(Crowd::new(1));
+        let node = Node::new(0, engine, NodePolicy::default(), crowd).unwrap();
+        let region = Region::for_words(WordGroup::EngineControl, EngineControl::BLOCK_BYTES);
+        let control = region.unwrap().host().unwrap();
+        let (low, high) = (slot(&node, 7, 0), slot(&node, 8, 1));
+        let mut list = RunList::new();
+        assert!(list.add(&low) && list.add(&high));
+        list.set_priority(1, 3);
+        let mut written = |slice, choice| -> Vec<_> {
+            let queues = list.write(&control, slice, choice);
+            let word = |place| control.word(EngineControl::run_list(slice, place)).peek();
+            (0..queues).map(word).collect()
+        };
+        let all = vec![low.descriptor_va().0, high.descriptor_va().0];
+        let choices = [
+            (Choice::All, all.clone()),
+            (Choice::AtLeast(3), all[1..].to_vec()),
+            (Choice::Only(0), all[..1].to_vec()),
+            (Choice::Only(1), all[1..].to_vec()),
+            (Choice::All, all),
+        ];
+        for (turn, (choice, queues)) in (1..).zip(choices) {
+            assert_eq!(written(turn * SLICE_SLOTS, choice), queues, "{choice:?}");
+        }
         assert!(node.stop());
     }
 }

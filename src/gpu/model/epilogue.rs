@@ -145,7 +145,8 @@ impl Lane<'_> {
         self.for_engine = false;
         self.begin_rounds()?;
         for _ in 0..self.g.rounds {
-            if !self.step_round()? {
+            let goes_on = self.step_round()?;
+            if self.g.passes.end_loop() || !goes_on {
                 break;
             }
         }
@@ -178,8 +179,12 @@ impl Lane<'_> {
                     stood[ordinal as usize] = ends;
                     asked = asked.max(asks);
                 }
+                if self.g.passes.end_loop() && ordinal + 1 < queues {
+                    asked = Asked::Now;
+                    break;
+                }
             }
-            if !self.stored {
+            if self.g.passes.end_loop() || !self.stored {
                 break;
             }
         }
@@ -187,13 +192,20 @@ impl Lane<'_> {
     }
 }
 
-/// Marks jobs as done, but for those whose kernel has signalled, which are the engine's to finish.
+/// Marks jobs as done, but for those whose kernel has signalled, which are the engine's to finish, and those that a cut loop
+/// has not come to.
 fn mark_as_done(g: &Globals<'_>, jobs: Vec<Job>) -> Checked<Vec<Job>> {
-    let (left, done): (Vec<_>, Vec<_>) = jobs.into_iter().partition(|job| !job.signals.is_empty());
-    for job in &done {
-        let newer = newer_state(g, job)?;
+    let (mut left, done): (Vec<_>, Vec<_>) =
+        jobs.into_iter().partition(|job| !job.signals.is_empty());
+    let mut done = done.into_iter();
+    for job in done.by_ref() {
+        let newer = newer_state(g, &job)?;
         g.publish(newer + QueueState::TRANSFERRED, Dispatch::RELEASED)?;
+        if g.passes.end_loop() {
+            break;
+        }
     }
+    left.extend(done);
     Ok(left)
 }
 
