@@ -51,6 +51,8 @@ fn options(nodes: u32, delay: Duration) -> AdapterOptions {
         },
         tdr: TdrPolicy {
             delay,
+            // A reset takes as long as the next process, whose shaders a busy machine compiles for seconds.
+            ddi_delay: LATE,
             limit_count: 1_000_000,
             ..TdrPolicy::default()
         },
@@ -91,6 +93,14 @@ fn has_ended(process: Pid) -> bool {
 fn codes(adapter: &Adapter) -> Vec<u32> {
     let records = adapter.os().records();
     records.iter().map(|record| record.code).collect()
+}
+
+/// These records are there, and no others; the last may be noted when programs go on already.
+fn until_noted(adapter: &Adapter, expected: &[u32]) {
+    until("the recovery is noted", || {
+        codes(adapter).len() >= expected.len()
+    });
+    assert_eq!(codes(adapter), expected);
 }
 
 const ENGINE: u32 = Record::VIDEO_ENGINE_TIMEOUT_DETECTED;
@@ -206,7 +216,7 @@ fn pr_01_a_killed_engine_process_is_a_lost_engine() {
         (mirror.current_value(), far.current_value()),
         (value, value)
     );
-    assert_eq!(codes(&adapter), [ENGINE; 4]);
+    until_noted(&adapter, &[ENGINE; 4]);
 }
 
 /// One more device submits to an engine, and waits until it is done.
@@ -230,7 +240,7 @@ fn pr_01_a_process_that_is_killed_idle_is_replaced() {
     works(&adapter);
     let process = process_of(&adapter, 0);
     kill_process(process, Signal::KILL).unwrap();
-    until("the recovery is noted", || codes(&adapter) == [ENGINE]);
+    until_noted(&adapter, &[ENGINE]);
     assert!(is_gone(process));
     assert_ne!(process_of(&adapter, 0), process);
     works(&adapter);
@@ -250,7 +260,7 @@ fn pr_01_a_spare_process_stands_ready_by_default() {
     let engine = process_of(&adapter, 0);
     let spare = spare_beside(&adapter, engine);
     kill_process(engine, Signal::KILL).unwrap();
-    until("the recovery is noted", || codes(&adapter) == [ENGINE]);
+    until_noted(&adapter, &[ENGINE]);
     assert_eq!(process_of(&adapter, 0), spare);
     works(&adapter);
 }
@@ -277,8 +287,7 @@ fn pr_01_a_spare_whose_process_was_struck_is_made_again() {
         let spare = spare_beside(&adapter, engine);
         kill_process(spare, signal).unwrap();
         kill_process(engine, Signal::KILL).unwrap();
-        until("the recovery is noted", || !codes(&adapter).is_empty());
-        assert_eq!(codes(&adapter), [ENGINE], "{signal:?}");
+        until_noted(&adapter, &[ENGINE]);
         assert!(is_gone(engine) && is_gone(spare));
         works(&adapter);
         assert_eq!(adapter.node_counters().resets, 1);
@@ -329,7 +338,7 @@ fn td_23_a_stopped_engine_process_is_killed_and_replaced() {
     assert_eq!(guilty.execution_state(), DeviceExecutionState::HUNG);
     assert_eq!(innocent.execution_state(), DeviceExecutionState::ACTIVE);
     assert_eq!(logged(&same, &here), [1]);
-    assert_eq!(codes(&adapter), [ENGINE]);
+    until_noted(&adapter, &[ENGINE]);
 }
 
 /// TD-13: a shader that never ends is recovered from, and its processor is won back: its process is gone,
@@ -374,7 +383,7 @@ fn td_13_a_shader_that_never_ends_gives_its_processor_back() {
     assert_eq!(logged(&other, &there), all);
     assert_eq!(guilty.execution_state(), state);
     assert_eq!(innocent.execution_state(), DeviceExecutionState::ACTIVE);
-    assert_eq!(codes(&adapter), records);
+    until_noted(&adapter, records);
 }
 
 /// TD-14: with an adapter go its engines' processes, a spare's among them, and one that is stopped.

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use native_fence::gpu::LocalMemory;
+use native_fence::gpu::{LocalMemory, NodePolicy};
 use native_fence::vulkan::{Instance, InstanceOptions, choose, validation};
 use native_fence::workload::{
     Bench, Comparison, Measured, Mechanism, Outcome, Pace, Progress, ScaleForm, Scenario, WorkForm,
@@ -311,16 +311,17 @@ fn work_is_done_in_order(chains: u64) {
 }
 
 /// Between dependencies of native fences the CPU does nothing: a slice takes 16 rounds of dispatches, and each chain may
-/// come to slices of its own where its queues are rung late (slices of long dispatches end by their time). Who waits for
-/// a chain is told once, and of each queue's progress at most once.
+/// come to slices of its own where its queues are rung late (slices of long dispatches end by their time, and on a busy
+/// machine those of short ones do). Who waits for a chain is told once, and of each queue's progress at most once.
 fn no_link_is_submitted_or_told(row: &Measured, form: WorkForm) {
+    let slice_time = NodePolicy::default().slice_time;
     for batch in &row.batches {
         assert!(batch.notifications.unwrap() <= 3 * form.chains, "{row:?}");
         if form.micros <= 10 {
-            assert!(
-                batch.submits <= row.ops_per_batch / 16 + form.chains + 8,
-                "{row:?}"
-            );
+            let by_time = batch.sample.wall.as_nanos() / slice_time.as_nanos();
+            let by_time = u64::try_from(by_time).unwrap();
+            let most = row.ops_per_batch / 16 + form.chains + 8 + by_time;
+            assert!(batch.submits <= most, "{row:?}");
         }
     }
 }

@@ -1,4 +1,23 @@
 //! Timeline to fence: a timeline semaphore's values, carried to a native fence.
+//!
+//! A value is slept for from when it is asked for, and not from when somebody waits for the fence (choice). Who waits
+//! is not known of all, and whoever is missed would wait for ever for a value that the timeline has (NF-06):
+//!
+//! - CPU waiters and parked engines, also those of other processes, are: MonitoredValue says so, and
+//!   [`SignalsElsewhere`](crate::os::SignalsElsewhere) tells of it. An enrolled fence needs no others told, since its
+//!   value is stored whether anybody looks or not.
+//! - A queue that stands at a wait while its engine runs for others is seen by its node at each slice's end
+//!   (`Node::supply` reads what all queues stand at), once the slice's time is over. To tell of it takes an interrupt
+//!   of its own and a call by which the OS asks for it, lest every such slice's end tell of what nobody needs.
+//! - Such a queue of another process is seen by that process alone. Engines compare with the openers' page, which has what
+//!   CPU waiters and parked engines wait for: it would need a further word for each opener.
+//! - A kernel in `nf_wait` looks at CurrentValue itself, while no slice ends; so does a thread that reads the fence
+//!   (NF-27). Nobody sees either.
+//!
+//! So a bridge that sleeps only while somebody waits could be no more than a second way of asking, for programs that use
+//! none of the last two; a queue would wait for up to a slice's time longer, in which nobody sleeps for the value yet.
+//! What it would save is one wake-up for each value that comes with nobody waiting: a thread that sleeps in Vulkan
+//! costs nothing (HQ-09), and cannot be called back from it when the last waiter goes.
 
 use super::crossing::{Crossing, CrossingError};
 use super::forward::{AskError, Forward};
@@ -13,9 +32,9 @@ use std::fmt;
 ///
 /// The first call makes a thread for the bridge. It sleeps in Vulkan while a value is asked for that has not come, and
 /// on a lock else. That one is asked for is for the program to know: the fence's waiters ask by themselves for nothing
-/// (choice). They cannot all: a queue that stands at a wait of an engine that runs for other queues looks at
-/// CurrentValue by itself, and nobody is told of it before the engine parks; nor of a thread that only reads the fence. So
-/// who asks for a value says that somebody waits or will, and a value that is asked for is carried when it comes.
+/// (choice). They cannot all: a kernel that looks at CurrentValue itself is seen by nobody, nor is a thread that only
+/// reads the fence, nor a queue of another process whose engine runs for others. So who asks for a value says that
+/// somebody waits or will, and a value that is asked for is carried when it comes.
 ///
 /// Dropping the bridge takes back what has not come, and tells so ([`CrossingError::Closed`]). A thread that sleeps in
 /// Vulkan then keeps the timeline until its value comes or the device is lost, and what was given to

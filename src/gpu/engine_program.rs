@@ -26,8 +26,10 @@ const PROGRAM: &str = "nfence";
 const REPLACED: &str = "nfence (deleted)";
 /// The running program, also where its file is another by now.
 const RUNNING: &str = "/proc/self/exe";
-/// A process that is killed has ended within this, unless a driver of the system holds it.
-const END_TIME: Duration = Duration::from_secs(2);
+/// A process that is killed has ended within this, unless a driver of the system holds it. On a busy machine it may
+/// take seconds: the last of its threads to leave lets go of its memory, and Mesa's thread for its cache of shaders, which
+/// has the lowest priority there is, may be that.
+const END_TIME: Duration = Duration::from_secs(10);
 
 /// No program to start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

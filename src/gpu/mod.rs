@@ -66,6 +66,8 @@ mod shader_dispatches;
 mod shader_engine;
 #[cfg(not(loom))]
 mod shader_tuning;
+#[cfg(not(loom))]
+mod slice_kind;
 mod slice_layout;
 mod spare_engines;
 mod table;

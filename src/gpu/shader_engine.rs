@@ -8,7 +8,8 @@
 use super::compiled_aside::CompiledAside;
 use super::long_kernels::LongKernels;
 use super::shader_clock::ShaderClock;
-use super::shader_dispatches::{DISPATCH_KINDS, Dispatches, ENGINE_PUSH_BYTES, engine_push};
+use super::shader_dispatches::{Dispatches, engine_push};
+use super::slice_kind::SliceKind;
 use super::{
     AddressSpace, CutOff, Engine, EngineAddress, EngineCaps, EngineLost, EngineMemory, GpuVa,
     Injection, KernelError, Kernels, MapError, ShaderTuning, SharedQueue, SliceWork,
@@ -19,24 +20,10 @@ use crate::sync::{Arc, Mutex, lock, thread};
 use crate::vulkan::{
     AdapterKind, CommandBuffer, CommandRecorder, ComputePipeline, Device, DeviceLoss,
     DeviceOptions, Driver, RegionImport, Reuse, SLICE_BEGIN, SLICE_END, SubmitError, Timeline,
-    WaitOutcome, shaders,
+    WaitOutcome,
 };
 use std::sync::OnceLock;
 use std::time::Duration;
-
-/// Identifiers of the engine shader's specialisation constants.
-const LANES: u32 = 0;
-const ROUNDS: u32 = 1;
-const QUANTUM: u32 = 2;
-const MANY_QUEUES: u32 = 3;
-const TRANSFERS: u32 = 4;
-const VERBOSE: u32 = 5;
-const STALLS: u32 = 6;
-const DISPATCHES: u32 = 7;
-
-/// Kinds of slices, each a pipeline: code that a slice does not need costs every iteration, used or
-/// not. Verbose ones are one more, which has all of it and is made when it is first asked for.
-const KINDS: usize = 4;
 
 /// Times that a slice is submitted to a driver that has no memory for it.
 const SUBMISSION_TRIES: u32 = 1000;
@@ -83,10 +70,13 @@ impl ShaderEngine {
         let device = Arc::clone(lock(&queue).device());
         let lanes = tuning.lanes_of(device.adapter())?;
         let pipeline = |kind: usize| {
-            pipeline(&device, lanes, tuning, Kind::of(kind))
+            SliceKind::of(kind)
+                .pipeline(&device, lanes, tuning)
                 .context("the driver does not take the engine's shader")
         };
-        let pipelines = (0..KINDS).map(pipeline).collect::<Result<_, _>>()?;
+        let pipelines = (0..SliceKind::COUNT)
+            .map(pipeline)
+            .collect::<Result<_, _>>()?;
         let timeline = Timeline::new(&device, 0).context("no timeline for the engine")?;
         Ok(Self {
             commands: Vec::new(),
@@ -195,8 +185,10 @@ impl ShaderEngine {
         };
         let device = Device::open(self.device.instance(), adapter, options);
         let device = device.map_err(|error| refused(&error))?;
-        let make = |kind| pipeline(&device, self.lanes, tuning, kind);
-        let kinds = Kind::DISPATCHES.into_iter().filter(|_| before.is_none());
+        let make = |kind: SliceKind| kind.pipeline(&device, self.lanes, tuning);
+        let kinds = SliceKind::DISPATCHES
+            .into_iter()
+            .filter(|_| before.is_none());
         let engines: anyhow::Result<Vec<_>> = kinds.map(make).collect();
         let engines = engines.map_err(|error| refused(&format_args!("{error:#}")))?;
         let aside = Dispatches::new(&device, engines, GpuVa(0), &kernels, None)?;
@@ -208,10 +200,9 @@ impl ShaderEngine {
         Ok(())
     }
 
-    /// The kind that does no more than a slice needs: bit 0 switches lanes between queues, where
-    /// there are more than lanes; bit 1 does transfers.
+    /// The kind that does no more than a slice needs: lanes switch between queues where there are more than lanes.
     fn kind(&self, work: SliceWork) -> usize {
-        usize::from(work.queues > u64::from(self.lanes)) | usize::from(work.transfers) << 1
+        SliceKind::number(work.queues > u64::from(self.lanes), work.transfers)
     }
 
     /// The commands of slices of a pipeline, by slice slot.
@@ -233,74 +224,6 @@ impl ShaderEngine {
             .end()
             .map_err(no_memory)
     }
-}
-
-/// What a pipeline is specialised for.
-#[derive(Clone, Copy, Debug)]
-#[allow(
-    clippy::struct_excessive_bools,
-    reason = "the shader's constants, one a name"
-)]
-struct Kind {
-    many_queues: bool,
-    transfers: bool,
-    verbose: bool,
-    dispatches: bool,
-}
-
-impl Kind {
-    /// All of it but dispatches.
-    const VERBOSE: Self = Self {
-        verbose: true,
-        ..Self::of(KINDS - 1)
-    };
-    /// Those that dispatch: one that does nothing else, and one that does all of it.
-    const DISPATCHES: [Self; DISPATCH_KINDS] = [
-        Self {
-            many_queues: true,
-            transfers: false,
-            verbose: false,
-            dispatches: true,
-        },
-        Self {
-            dispatches: true,
-            ..Self::VERBOSE
-        },
-    ];
-
-    /// That of a number.
-    const fn of(kind: usize) -> Self {
-        Self {
-            many_queues: kind & 1 != 0,
-            transfers: kind >> 1 != 0,
-            verbose: false,
-            dispatches: false,
-        }
-    }
-}
-
-fn pipeline(
-    device: &Arc<Device>,
-    lanes: u32,
-    tuning: ShaderTuning,
-    kind: Kind,
-) -> anyhow::Result<ComputePipeline> {
-    let constants = [
-        (LANES, lanes),
-        (ROUNDS, tuning.rounds),
-        (QUANTUM, tuning.quantum),
-        (MANY_QUEUES, u32::from(kind.many_queues)),
-        (TRANSFERS, u32::from(kind.transfers)),
-        (VERBOSE, u32::from(kind.verbose)),
-        (STALLS, u32::from(tuning.stalls)),
-        (DISPATCHES, u32::from(kind.dispatches)),
-    ];
-    Ok(ComputePipeline::new(
-        device,
-        shaders::ENGINE.words,
-        ENGINE_PUSH_BYTES,
-        &constants,
-    )?)
 }
 
 /// A region that the device imported.
@@ -381,11 +304,11 @@ impl Engine for ShaderEngine {
         if before.is_none() && kernels.is_empty() {
             return Ok(());
         }
-        let make = |kind| pipeline(&self.device, self.lanes, self.tuning, kind);
+        let make = |kind: SliceKind| kind.pipeline(&self.device, self.lanes, self.tuning);
         let engines = if let Some(before) = &before {
             before.engines()
         } else {
-            let made = Kind::DISPATCHES.into_iter().map(make);
+            let made = SliceKind::DISPATCHES.into_iter().map(make);
             let made: anyhow::Result<Vec<_>> = made.collect();
             made.map_err(|error| KernelError::Refused(format!("{error:#}")))?
         };
@@ -401,7 +324,8 @@ impl Engine for ShaderEngine {
 
     fn prepare_verbose(&self) -> Result<(), MapError> {
         if self.verbose.get().is_none() {
-            let pipeline = pipeline(&self.device, self.lanes, self.tuning, Kind::VERBOSE)
+            let pipeline = SliceKind::VERBOSE
+                .pipeline(&self.device, self.lanes, self.tuning)
                 .map_err(|error| MapError::Refused(format!("{error:#}")))?;
             let verbose = Verbose {
                 commands: self.record_slots(&pipeline)?,

@@ -29,12 +29,13 @@ pub(super) fn play(
     (hang, loss_at): (Hang, Option<LossAt>),
     delay: Duration,
 ) -> anyhow::Result<Run> {
+    let patience = 4 * delay + PATIENCE;
     let scene = Scene::open(instance, info, hang.unit(), delay)?;
+    scene.until_spare_is_kept(hang.unit(), patience)?;
     let os = scene.adapter.os();
     let mut guilty = Guilty::new(&scene)?;
     let mut plan = Plan::new(&scene, &mut guilty, (hang, loss_at), delay)?;
     let cut_before = scene.counters().cut;
-    let patience = 4 * delay + PATIENCE;
 
     let innocent = scene.adapter.create_device();
     let mut idle = Idle::new(&scene)?;

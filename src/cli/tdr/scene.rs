@@ -2,7 +2,7 @@
 
 use super::expectation::Expectation;
 use super::hang::Hang;
-use crate::gpu::{EngineUnit, Injection, ShaderTuning};
+use crate::gpu::{EngineUnit, Injection, ShaderTuning, SparePolicy};
 use crate::kmd::{DriverFaults, DriverOptions, ResetFault};
 use crate::os::NodeCounters;
 use crate::sync::Arc;
@@ -101,6 +101,21 @@ impl Scene {
     pub(super) fn counters_of(&self, node_ordinal: u32) -> NodeCounters {
         let ddi = self.adapter.os().ddi();
         ddi.node_counters(node_ordinal).unwrap_or_default()
+    }
+
+    /// Waits until a spare stands ready, where one is kept: how long others are held up is promised for what is so
+    /// from then on. Before that the recovery waits for its compiler, on a busy machine for seconds.
+    pub(super) fn until_spare_is_kept(
+        &self,
+        unit: EngineUnit,
+        patience: Duration,
+    ) -> anyhow::Result<()> {
+        if SparePolicy::default().for_unit(unit) != SparePolicy::Kept {
+            return Ok(());
+        }
+        until("a spare engine stands ready", patience, || {
+            self.adapter.has_spare()
+        })
     }
 
     /// Waits for so many records: the last one may be noted when programs go on already.
