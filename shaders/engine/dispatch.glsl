@@ -241,6 +241,14 @@ void note_refused() {
     atomicMin(s_refused, (q_ordinal + MAX_HW_QUEUES + 1u - who_came_first()) % MAX_HW_QUEUES);
 }
 
+// By lane 0, where a second execution follows: who let another come first has not been refused by that. Else turns would
+// be given for ever to queues that all find a place, and no table left to an epilogue.
+void forget_who_let_come_first() {
+    if (s_favours != 0u) {
+        s_refused = NOT_REFUSED;
+    }
+}
+
 // At the end of an execution, of a queue in registers that stands at a dispatch. Where the engine has no kernel, no
 // handle is one's.
 void stand_at_dispatch() {

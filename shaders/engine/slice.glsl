@@ -189,6 +189,9 @@ uint vote(bool raised) {
     } else if (spent && g_iterations > whole_look) {
         reason = REASON_BUDGET;
     }
+    if (DISPATCHES && reason == REASON_CUT && g_iterations == 1u) {
+        forget_who_let_come_first();
+    }
     return reason;
 }
 

@@ -151,6 +151,13 @@ impl DispatchTable {
         self.refused = Some(self.refused.map_or(refused, |least| least.min(refused)));
     }
 
+    /// Where a second execution follows: who let another come first has not been refused by that.
+    pub(super) fn forget_who_let_come_first(&mut self) {
+        if self.favours.is_some() {
+            self.refused = None;
+        }
+    }
+
     /// Adds a job of a queue that it admits; false if there are too many, or too many workgroups.
     pub(super) fn add(&mut self, queue: Bringer, job: Job, alone: bool) -> bool {
         let groups = job.workgroups();

@@ -316,6 +316,9 @@ impl<'a> Leader<'a> {
     pub(super) fn control(&mut self, lane: &mut Lane<'_>) -> Checked<SliceReason> {
         let raised = self.publish_and_adopt(lane.iterations == 0)?;
         let vote = self.vote(lane, raised)?;
+        if vote == SliceReason::Cut && lane.iterations == 1 {
+            lock(&self.s.table).forget_who_let_come_first();
+        }
         self.s.end.set(vote as u64);
         Ok(vote)
     }

@@ -139,7 +139,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/dispatch.glsl")) == 0x5072_b06b_4b6f_58a3,
+    fnv1a(include_bytes!("../../../shaders/engine/dispatch.glsl")) == 0x15c3_16ee_cd2c_5cec,
     "shader source engine/dispatch.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -179,7 +179,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0x1e48_ea17_8699_bb0b,
+    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0xa01f_da06_8292_ed7a,
     "shader source engine/slice.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -413,14 +413,14 @@ pub static COUNT_TOGETHER: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0x070c_3a88_43b5_b473,
+    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0x1efa_f1af_585e_8a78,
     "spv/engine.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/engine.comp`.
 pub static ENGINE: Shader = Shader {
     name: "engine",
-    words: &words::<37_226>(include_bytes!("../../../shaders/spv/engine.spv")),
+    words: &words::<37_318>(include_bytes!("../../../shaders/spv/engine.spv")),
 };
 
 const _: () = assert!(
