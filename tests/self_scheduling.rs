@@ -142,7 +142,45 @@ fn hq_08_chains_of_several_kernels_of_a_program() {
 /// `shader-epilogues-look-once`, `shader-a-table-given-up-has-run`, `model-a-table-given-up-has-run`.
 #[test]
 fn hq_08_dispatches_are_made_without_the_engine() {
+    on_engines_that_are_not_cut(|adapter, kernel, mut chain| {
+        chain.submit(&[kernel], 4);
+        chain.until_done();
+        goes_without_the_engine(adapter, kernel, &mut chain);
+    });
+}
+
+/// HQ-08: and where a slice ended before it had released what was ready, which gives queues their turns, these come to an
+/// end.
+///
+/// Kills `model-turns-never-end`, `shader-turns-never-end`.
+#[test]
+fn hq_08_turns_end() {
+    on_engines_that_are_not_cut(|adapter, kernel, mut chain| {
+        for _ in 0..8 {
+            let middle = chain.links + 3;
+            let waits = [middle, middle + 1, middle + 2].map(|at| chain.fence(at).arm(at));
+            chain.submit(&[kernel], 8);
+            chain.until_done();
+            for wait in waits {
+                wait.wait(LONG).unwrap();
+            }
+        }
+        goes_without_the_engine(adapter, kernel, &mut chain);
+    });
+}
+
+/// A chain takes fewer slices than if each table were a round of the engine's.
+fn goes_without_the_engine(adapter: &Adapter, kernel: &Kernel, chain: &mut Chain) {
     const LINKS: u64 = 256;
+    let before = adapter.node_counters().slices;
+    chain.submit(&[kernel], LINKS);
+    chain.until_done();
+    let slices = adapter.node_counters().slices - before;
+    assert!(slices < LINKS / 16, "{slices} slices for {LINKS} links");
+}
+
+/// With a kernel that schedules itself, and a chain.
+fn on_engines_that_are_not_cut(mut test: impl FnMut(&Adapter, &Kernel, Chain)) {
     // Neither time ends a slice, nor a driver's cuts.
     let policy = NodePolicy {
         slice_time: Duration::from_secs(60),
@@ -159,14 +197,7 @@ fn hq_08_dispatches_are_made_without_the_engine() {
     for adapter in [Some(model), shader].into_iter().flatten() {
         let device = adapter.create_device();
         let kernel = device.create_kernel(add_words_self_scheduling()).unwrap();
-        let mut chain = Chain::new(&device);
-        chain.submit(&[&kernel], 4);
-        chain.until_done();
-        let before = adapter.node_counters().slices;
-        chain.submit(&[&kernel], LINKS);
-        chain.until_done();
-        let slices = adapter.node_counters().slices - before;
-        assert!(slices < LINKS / 16, "{slices} slices for {LINKS} links");
+        test(&adapter, &kernel, Chain::new(&device));
     }
 }
 
