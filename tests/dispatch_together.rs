@@ -258,7 +258,7 @@ fn hq_08_packets_that_do_not_fit_beside_each_other_take_turns() {
 /// HQ-04, TD-06: a packet that is found to be wrong while it is given its place is its queue's alone, also where nothing else
 /// ends the slice and it is the first that the engine ever sees.
 ///
-/// Kills `shader-a-place-is-a-job`.
+/// Kills `shader-a-closed-reference-is-followed`.
 #[test]
 fn hq_04_a_first_packet_that_is_wrong_is_its_queues_alone() {
     on_every_engine(|adapter| {

@@ -11,7 +11,7 @@ mod support {
 }
 
 use native_fence::gpu::{Engine, ModelEngine, ModelOptions, NodePolicy};
-use native_fence::{Adapter, AdapterOptions, CommandList, Kernel, Parameters, WaitError};
+use native_fence::{Adapter, AdapterOptions, CommandList, Device, Kernel, Parameters, WaitError};
 use std::time::Duration;
 use support::bench::{LONG, words};
 use support::chain::Chain;
@@ -135,6 +135,9 @@ fn hq_08_chains_of_several_kernels_of_a_program() {
     });
 }
 
+/// Of a chain that shows how often the engine comes.
+const LINKS: u64 = 256;
+
 /// HQ-08: once it is known that kernels schedule themselves, the engine comes once in many tables: a chain takes fewer
 /// slices than it would if each table were a round of the engine's.
 ///
@@ -142,10 +145,14 @@ fn hq_08_chains_of_several_kernels_of_a_program() {
 /// `shader-epilogues-look-once`, `shader-a-table-given-up-has-run`, `model-a-table-given-up-has-run`.
 #[test]
 fn hq_08_dispatches_are_made_without_the_engine() {
-    on_engines_that_are_not_cut(|adapter, kernel, mut chain| {
+    on_engines_that_are_not_cut(|adapter, device, kernel| {
+        let mut chain = Chain::new(device);
         chain.submit(&[kernel], 4);
         chain.until_done();
-        goes_without_the_engine(adapter, kernel, &mut chain);
+        goes_without_the_engine(adapter, LINKS, || {
+            chain.submit(&[kernel], LINKS);
+            chain.until_done();
+        });
     });
 }
 
@@ -155,32 +162,49 @@ fn hq_08_dispatches_are_made_without_the_engine() {
 /// Kills `model-turns-never-end`, `shader-turns-never-end`.
 #[test]
 fn hq_08_turns_end() {
-    on_engines_that_are_not_cut(|adapter, kernel, mut chain| {
-        for _ in 0..8 {
+    on_engines_that_are_not_cut(|adapter, device, kernel| {
+        let mut chain = Chain::new(device);
+        let mut beside = device.create_hw_queue().unwrap();
+        let memory = device.create_allocation(8).unwrap();
+        let mut dispatches = |links| {
+            let mut list = CommandList::new();
+            for _ in 0..links {
+                let sums = sums(&memory, &memory, 1);
+                list.dispatch(kernel, [1; 3], &sums).unwrap();
+            }
+            let end = beside.submit(&list).unwrap();
+            (beside.progress_fence().clone(), end)
+        };
+        for _ in 0..4 {
+            let (ended, end) = dispatches(8);
             let middle = chain.links + 3;
             let waits = [middle, middle + 1, middle + 2].map(|at| chain.fence(at).arm(at));
             chain.submit(&[kernel], 8);
-            chain.until_done();
             for wait in waits {
                 wait.wait(LONG).unwrap();
             }
+            chain.until_done();
+            ended.wait(end, LONG).unwrap();
         }
-        goes_without_the_engine(adapter, kernel, &mut chain);
+        goes_without_the_engine(adapter, LINKS, || {
+            let (ended, end) = dispatches(LINKS);
+            chain.submit(&[kernel], LINKS);
+            chain.until_done();
+            ended.wait(end, LONG).unwrap();
+        });
     });
 }
 
-/// A chain takes fewer slices than if each table were a round of the engine's.
-fn goes_without_the_engine(adapter: &Adapter, kernel: &Kernel, chain: &mut Chain) {
-    const LINKS: u64 = 256;
+/// So many links take fewer slices than if each table were a round of the engine's.
+fn goes_without_the_engine(adapter: &Adapter, links: u64, chain: impl FnOnce()) {
     let before = adapter.node_counters().slices;
-    chain.submit(&[kernel], LINKS);
-    chain.until_done();
+    chain();
     let slices = adapter.node_counters().slices - before;
-    assert!(slices < LINKS / 16, "{slices} slices for {LINKS} links");
+    assert!(slices < links / 16, "{slices} slices for {links} links");
 }
 
-/// With a kernel that schedules itself, and a chain.
-fn on_engines_that_are_not_cut(mut test: impl FnMut(&Adapter, &Kernel, Chain)) {
+/// With a kernel that schedules itself.
+fn on_engines_that_are_not_cut(mut test: impl FnMut(&Adapter, &Device, &Kernel)) {
     // Neither time ends a slice, nor a driver's cuts.
     let policy = NodePolicy {
         slice_time: Duration::from_secs(60),
@@ -197,7 +221,7 @@ fn on_engines_that_are_not_cut(mut test: impl FnMut(&Adapter, &Kernel, Chain)) {
     for adapter in [Some(model), shader].into_iter().flatten() {
         let device = adapter.create_device();
         let kernel = device.create_kernel(add_words_self_scheduling()).unwrap();
-        test(&adapter, &kernel, Chain::new(&device));
+        test(&adapter, &device, &kernel);
     }
 }
 
