@@ -149,7 +149,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/epilogue.glsl")) == 0x9db0_3f90_fd99_4c0b,
+    fnv1a(include_bytes!("../../../shaders/engine/epilogue.glsl")) == 0xefa4_f888_65df_0a86,
     "shader source engine/epilogue.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
