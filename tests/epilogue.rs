@@ -38,8 +38,8 @@ fn unhurried() -> NodePolicy {
     }
 }
 
-/// Waits without a word to the engine: who waits otherwise is told by the end of a slice, and whatever that keeps back has its
-/// turn first from then on, which only the engine gives.
+/// Waits without a word to the engine: who waits otherwise is told by the end of a slice, and these tests are of slices that
+/// go on.
 fn until_passed(fence: &Fence, value: u64) {
     until("the value is there", || fence.current_value() >= value);
 }

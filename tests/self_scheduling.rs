@@ -149,7 +149,7 @@ fn hq_08_dispatches_are_made_without_the_engine() {
         let mut chain = Chain::new(device);
         chain.submit(&[kernel], 4);
         chain.until_done();
-        goes_without_the_engine(adapter, LINKS, || {
+        goes_without_the_engine(adapter, || {
             chain.submit(&[kernel], LINKS);
             chain.until_done();
         });
@@ -177,7 +177,7 @@ fn hq_08_turns_end() {
         };
         let (ended, end) = dispatches(8);
         ended.wait(end, LONG).unwrap();
-        goes_without_the_engine(adapter, LINKS, || {
+        goes_without_the_engine(adapter, || {
             let (ended, end) = dispatches(LINKS);
             let wait = chain.fence(3).arm(3);
             chain.submit(&[kernel], LINKS);
@@ -188,12 +188,30 @@ fn hq_08_turns_end() {
     });
 }
 
-/// So many links take fewer slices than if each table were a round of the engine's.
-fn goes_without_the_engine(adapter: &Adapter, links: u64, chain: impl FnOnce()) {
+/// HQ-08: nor does the engine come where there are more queues than lanes of an epilogue: a lane that had none that could
+/// go on looks again when another one's signal has let one go.
+///
+/// Kills `shader-lanes-look-no-more`.
+#[test]
+fn hq_08_idle_queues_are_no_hindrance() {
+    on_engines_that_are_not_cut(|adapter, device, kernel| {
+        let mut chain = Chain::new(device);
+        let _idle = [0; 20].map(|_| device.create_hw_queue().unwrap());
+        chain.submit(&[kernel], 4);
+        chain.until_done();
+        goes_without_the_engine(adapter, || {
+            chain.submit(&[kernel], LINKS);
+            chain.until_done();
+        });
+    });
+}
+
+/// The links take fewer slices than if each table were a round of the engine's.
+fn goes_without_the_engine(adapter: &Adapter, chain: impl FnOnce()) {
     let before = adapter.node_counters().slices;
     chain();
     let slices = adapter.node_counters().slices - before;
-    assert!(slices < links / 16, "{slices} slices for {links} links");
+    assert!(slices < LINKS / 16, "{slices} slices for {LINKS} links");
 }
 
 /// With a kernel that schedules itself.

@@ -35,8 +35,8 @@
 
 // Queues of an invocation at most: bits of l_stood.
 const uint MOST_PLACES = 64u;
-// Times that an invocation takes one of its queues: a signal lets go others, and these signal in turn.
-const uint MOST_TURNS = 4u * MOST_PLACES;
+// Times that an invocation takes each of its queues: a signal lets go others, and these signal in turn.
+const uint EPILOGUE_PASSES = 4u;
 
 const uint ENGINE_SOON = 1u;
 const uint ENGINE_NOW = 2u;
@@ -117,20 +117,18 @@ bool anyone(bool says) {
     return any;
 }
 
-// The place, in the lane's, of its next queue that can go on, from `place` on and round about; `places` if none can.
+// The place, in the lane's, of its next queue that can go on, behind `place` and round about; `places` if none can.
 uint find_place(uint place, uint lane, uint lanes, uint places) {
-    uint found = places;
+    bool goes;
     uint looks = 0u;
     do {
-        QueueLook look = look_at(lane + place * lanes);
-        if ((l_stood >> place & 1ul) == 0ul && OBSERVE(Word(PEEK(look.va)).value) >= PEEK(look.value)) {
-            found = place;
-        }
         place = place + 1u < places ? place + 1u : 0u;
+        QueueLook look = look_at(lane + place * lanes);
+        goes = (l_stood >> place & 1ul) == 0ul && OBSERVE(Word(PEEK(look.va)).value) >= PEEK(look.value);
         ++looks;
-    } while (found == places && looks < places);
+    } while (!goes && looks < places);
     // A driver that has cut the loop ends the turns as well, and the engine comes.
-    return found == places && looks < places ? place : found;
+    return goes || looks < places ? place : places;
 }
 
 // The queue in registers, as far as a look at its head gets it: whether it or another may get further.
@@ -149,10 +147,10 @@ bool end_queue() {
         if (!prepare_dispatch()) {
             ask_for_engine(ENGINE_SOON);
         }
-    } else if (q_status == STATUS_READY && p_fetched && is_transfer(uint(p_control) & 0xffu)) {
+    } else if (q_status != STATUS_FAULTED && p_fetched && is_transfer(uint(p_control) & 0xffu)) {
         ask_for_engine(ENGINE_SOON);
     } else {
-        ends = false;
+        ends = q_status == STATUS_FAULTED;
     }
     save_queue();
     return ends;
@@ -160,42 +158,42 @@ bool end_queue() {
 
 // All queues that can go on, and those that these let go: each lane its own, one at a time. While lanes have queues in
 // their registers they step until nothing moves, so two queues of two lanes that pass a fence to and fro are loaded and
-// saved once. A lane's only queue is loaded whether it can go on or not, since another may let it go.
+// saved once. A lane's only queue is loaded whether it can go on or not, since another may let it go; and each lane looks
+// again in each turn, since what lets go a queue of one that had none may be the signal of another.
 void serve_queues(uint lane, uint lanes) {
+    uint most_places = min((g_queue_count + lanes - 1u) / lanes, MOST_PLACES);
     uint places = lane < g_queue_count ? (g_queue_count - 1u - lane) / lanes + 1u : 0u;
     if (places > MOST_PLACES) {
         ask_for_engine(ENGINE_NOW);
         places = MOST_PLACES;
     }
     l_stood = 0ul;
-    uint place = places > 1u ? find_place(0u, lane, lanes, places) : 0u;
+    uint place = places > 1u ? find_place(places, lane, lanes, places) : 0u;
     uint turns = 0u;
-    bool goes = true;
+    bool goes;
     do {
         bool has = place < places;
         l_holding = true;
         if (has) {
             load_queue(lane + place * lanes);
-            c_progress_shadow = PEEK(FenceEntry(c_progress_entry).shadow);
-            i_raised = 0u;
             l_for_engine = false;
-            l_holding = q_status == STATUS_FAULTED;
+            begin_rounds();
         }
         uint steps = 0u;
-        bool moves = true;
+        bool moves;
         do {
             moves = anyone(step_on());
             ++steps;
         } while (moves && steps < ROUNDS);
-        if (has) {
-            if (end_queue()) {
-                l_stood |= 1ul << place;
-            }
+        if (has && end_queue()) {
+            l_stood |= 1ul << place;
+        }
+        if (places != 0u) {
             place = find_place(place, lane, lanes, places);
         }
         ++turns;
         goes = anyone(place < places);
-    } while (goes && turns < MOST_TURNS);
+    } while (goes && turns < EPILOGUE_PASSES * most_places);
     if (goes) {
         ask_for_engine(ENGINE_NOW);
     }

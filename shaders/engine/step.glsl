@@ -297,13 +297,18 @@ bool step_queue() {
     return !l_holding && l_fruitless < (at_once ? 1u : PATIENCE);
 }
 
-// The steps of one iteration. A lane that can do no more leaves; the others go on without it.
-void step_rounds() {
+// Before the steps of one iteration.
+void begin_rounds() {
     fetch_packet();
     resolve_head();
     l_fruitless = 0u;
     i_raised = 0u;
     l_holding = q_ordinal == NO_QUEUE || q_status == STATUS_FAULTED || q_stands;
+}
+
+// The steps of one iteration. A lane that can do no more leaves; the others go on without it.
+void step_rounds() {
+    begin_rounds();
     for (l_rounds = 0u; l_rounds < ROUNDS; ++l_rounds) {
         if (l_holding) {
             break;
