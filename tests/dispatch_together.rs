@@ -221,7 +221,7 @@ fn hq_08_processes_and_kernels_take_turns() {
 /// Kills `model-who-finds-no-room-has-no-turn`, `shader-who-finds-no-room-has-no-turn`.
 #[test]
 fn hq_08_packets_that_do_not_fit_beside_each_other_take_turns() {
-    const MANY: u64 = 40;
+    const MANY: u64 = 100;
     on_every_engine(|adapter| {
         let device = adapter.create_device();
         let kernel = device.create_kernel(add_words_together()).unwrap();
