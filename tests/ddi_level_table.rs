@@ -113,6 +113,7 @@ const CALLS: &[(&str, Level, MadeCall)] = &[
     }),
     ("CreateNativeFence", Level::Passive, |ddi, names| {
         let _ = ddi.create_native_fence(&CreateNativeFence {
+            cross_adapter: false,
             global: FENCE,
             fence_type: NativeFenceType::DEFAULT,
             current_value: names.place(),

@@ -5,7 +5,7 @@
 
 layout(buffer_reference, scalar, buffer_reference_align = 8) buffer FenceEntry {
     uint64_t current_value_va;
-    uint64_t monitored_value_va; // 0: not in use
+    uint64_t monitored_value_va; // 0: adopted by nobody
     uint64_t shadow;
     uint64_t id;
 };

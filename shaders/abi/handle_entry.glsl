@@ -21,5 +21,6 @@ const uint ACCESS_CLOSED = 8u;
 const uint ACCESS_ALLOCATION = 16u;
 const uint ACCESS_KERNEL = 32u;
 const uint ACCESS_KIND = 48u; // the two
+const uint ACCESS_KEEPS_ARMED = 64u;
 
 #endif

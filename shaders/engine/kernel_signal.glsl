@@ -12,7 +12,7 @@
 // The record of a signal that raises. Lane 0 publishes the ring's index after the lanes have met (slice.glsl), if there
 // was room for all.
 void raise_for_kernel(uint64_t fence_entry, uint64_t value, uint64_t hw_queue, uint64_t log_number) {
-    PUT(FenceEntry(fence_entry).shadow, ~0ul);
+    disarm(FenceEntry(fence_entry));
     DispatchRound round = DispatchRound(g_dispatch_va);
     uint64_t ordinal = ADD(round.raised, 1ul) & 0xfffffffful;
     uint64_t index = PEEK(EngineReport(g_report_va).record_write) + ordinal;

@@ -2,7 +2,14 @@
 //
 // Lanes store the words of their records at places that an atomic of the workgroup gives them;
 // after the lanes have met, lane 0 publishes the index (slice.glsl). On raising, the shadow becomes
-// UINT64_MAX, so that a fence whose raise is unanswered raises no more (decisions.md 5).
+// UINT64_MAX, so that a fence whose raise is unanswered raises no more (decisions.md 5). One whose
+// MonitoredValue nobody adopts would be armed again by nobody: it stays armed (XA-03).
+
+void disarm(FenceEntry entry) {
+    if (PEEK(entry.monitored_value_va) != 0ul) {
+        PUT(entry.shadow, ~0ul);
+    }
+}
 
 void store_record(uint64_t index, uint64_t fence_id, uint64_t value, uint64_t hw_queue,
                   uint64_t log_number) {
@@ -25,7 +32,7 @@ void raise_what_was_noted() {
         uint64_t fence_id = RECORD_FAULT;
         if (!faults) {
             fence_id = PEEK(FenceEntry(entry).id);
-            PUT(FenceEntry(entry).shadow, ~0ul);
+            disarm(FenceEntry(entry));
         }
         if (s_record_room != 0u) {
             uint64_t number = PEEK(QueueDescriptor(q_descriptor_va).hw_queue);

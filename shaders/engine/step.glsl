@@ -181,6 +181,8 @@ void compare_with_shadow(Request r) {
             c_progress_shadow = ~0ul;
         } else {
             c_signal_shadow = ~0ul;
+            // One that is never disarmed raises again in the next iteration, which reads its shadow anew.
+            l_holding = l_holding || (r.access & ACCESS_KEEPS_ARMED) != 0u;
         }
     }
 }

@@ -15,7 +15,8 @@ use bytemuck::{Pod, Zeroable};
 pub struct FenceEntry {
     /// The engine's address of CurrentValue. Writer: OS, before the entry is named anywhere.
     pub current_value_va: u64,
-    /// The engine's address of MonitoredValue; 0 for an entry that is not in use. Writer: OS.
+    /// The engine's address of MonitoredValue; 0 for an entry that is not in use, and where it is fixed
+    /// (XA-03): nobody adopts it, and a raise leaves the shadow as it is. Writer: OS.
     pub monitored_value_va: u64,
     /// Shadow MonitoredValue; `u64::MAX` while a raise is unanswered (one-shot arming).
     pub shadow: u64,

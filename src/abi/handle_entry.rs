@@ -81,4 +81,6 @@ impl HandleAccess {
     pub const KERNEL: Self = Self(32);
     /// What tells the kind of what is named.
     pub const KIND: Self = Self::ALLOCATION.with(Self::KERNEL);
+    /// Its MonitoredValue is 0 for good, so every signal raises: a raise leaves it armed (XA-03). The driver's own.
+    pub const KEEPS_ARMED: Self = Self(64);
 }

@@ -145,9 +145,10 @@ impl From<CreateError> for Refusal {
     fn from(error: CreateError) -> Self {
         match error {
             CreateError::Os(error) => error.into(),
-            CreateError::IntraGpuInitialValue | CreateError::BufferSize { .. } => {
-                Self::parameter(error.to_string())
-            }
+            CreateError::IntraGpuInitialValue
+            | CreateError::CrossAdapterIntraGpu
+            | CreateError::CrossAdapterLocalMemory
+            | CreateError::BufferSize { .. } => Self::parameter(error.to_string()),
             CreateError::NoSignalAndNoWait => Self::new(NtStatus::ACCESS_DENIED, error.to_string()),
         }
     }
@@ -184,7 +185,9 @@ impl From<PassFenceError> for Refusal {
             | PassFenceError::System(_) => NtStatus::INSUFFICIENT_RESOURCES,
             PassFenceError::Message(_) | PassFenceError::NoFence(_) => NtStatus::INVALID_HANDLE,
             PassFenceError::Memory(_) => NtStatus::NO_MEMORY,
-            PassFenceError::DeviceMemory | PassFenceError::IntraGpu => NtStatus::NOT_SUPPORTED,
+            PassFenceError::DeviceMemory
+            | PassFenceError::IntraGpu
+            | PassFenceError::CrossAdapter => NtStatus::NOT_SUPPORTED,
         };
         Self::new(status, error.to_string())
     }

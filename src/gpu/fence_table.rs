@@ -2,7 +2,7 @@
 
 use super::table::Table;
 use super::{AddressSpace, EngineMapping, GpuVa, MapError};
-use crate::abi::{EngineControl, FenceEntry, FenceId, NO_CPU_WAITER, WordGroup};
+use crate::abi::{EngineControl, FenceEntry, FenceId, WordGroup};
 use crate::shared::Block;
 
 /// The host's half of the table.
@@ -29,20 +29,21 @@ impl FenceTable {
         }
     }
 
-    /// Enters a fence; gives the engine's address of the entry. Nothing names the entry yet, so
-    /// the engine does not touch it.
+    /// Enters a fence with what its signals are compared with before anything is posted; gives the engine's address
+    /// of the entry. Nothing names the entry yet, so the engine does not touch it.
     pub(super) fn enter(
         &mut self,
         space: &(impl AddressSpace + ?Sized),
         id: FenceId,
         current_value: GpuVa,
         monitored_value: GpuVa,
+        shadow: u64,
     ) -> Result<GpuVa, MapError> {
         let (entry, va) = self.table.entry(space, id.slot)?;
         entry
             .word(FenceEntry::CURRENT_VALUE_VA)
             .put(current_value.0);
-        entry.word(FenceEntry::SHADOW).put(NO_CPU_WAITER);
+        entry.word(FenceEntry::SHADOW).put(shadow);
         entry.word(FenceEntry::ID).put(id.word());
         // Last: an adoption by a rescan takes the entry from here on.
         entry

@@ -51,6 +51,9 @@ pub struct CreateNativeFence<'a> {
     pub current_value: Place<'a>,
     /// Storage of MonitoredValue.
     pub monitored_value: Place<'a>,
+    /// `CrossAdapter`: MonitoredValue is 0 for good, and each signal interrupts (XA-03; choice: the documents'
+    /// structure does not say it).
+    pub cross_adapter: bool,
     /// `CurrentValueSystemProcessGpuVa` and `MonitoredValueSystemProcessGpuVa`, of the adapter's
     /// nodes; `None`, 0 in the documents, without MapToGpuSystemProcess.
     pub system_process: Option<[&'a SystemProcessPlace; 2]>,

@@ -18,12 +18,17 @@ impl FenceCalls<'_> {
             Some([current.on(node.ordinal())?, monitored.on(node.ordinal())?])
         };
         let entered = self.0.nodes.iter().try_for_each(|node| {
-            node.enter_fence(
-                args.global,
-                (args.current_value.region, args.current_value.offset),
-                (args.monitored_value.region, args.monitored_value.offset),
-                system_process(node),
-            )?;
+            let current_value = (args.current_value.region, args.current_value.offset);
+            if args.cross_adapter {
+                node.enter_armed_fence(args.global, current_value)?;
+            } else {
+                node.enter_fence(
+                    args.global,
+                    current_value,
+                    (args.monitored_value.region, args.monitored_value.offset),
+                    system_process(node),
+                )?;
+            }
             if args.fence_type == NativeFenceType::INTRA_GPU {
                 node.keep_from_cpu(args.global);
             }

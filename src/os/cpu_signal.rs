@@ -2,6 +2,7 @@
 //! (`D3DKMTSignalSynchronizationObjectFromCpu`).
 
 use super::adapter_life::Settles;
+use super::crossing::Crossing;
 use super::listener::Listeners;
 use super::monitored_signal::MonitoredSignal;
 use super::native_fence::{NativeFence, State};
@@ -88,11 +89,28 @@ impl CpuSignal<'_> {
         signals: &[Self],
         monitored: &[MonitoredSignal<'_>],
     ) -> Result<(), SignalError> {
+        let mut told = Listeners::default();
+        let crossing = Crossing::begin(signals.iter().map(|signal| (signal.fence(), signal.value)));
+        let result = Self::store_all(signals, monitored, &crossing, &mut told);
+        if result.is_ok() {
+            crossing.propagate(&mut told);
+        }
+        drop(crossing);
+        told.tell();
+        result
+    }
+
+    fn store_all(
+        signals: &[Self],
+        monitored: &[MonitoredSignal<'_>],
+        crossing: &Crossing<'_>,
+        told: &mut Listeners,
+    ) -> Result<(), SignalError> {
         if signals.len() + monitored.len() > Self::MOST_OBJECTS {
             return Err(SignalError::TooMany);
         }
         let Some(first) = signals.first().map(Self::fence) else {
-            return MonitoredSignal::all(monitored);
+            return MonitoredSignal::all(monitored, told);
         };
         let adapter = signals[0].object.process().adapter();
         let mut others = monitored.iter().map(|signal| signal.object.process());
@@ -120,6 +138,7 @@ impl CpuSignal<'_> {
         if life.end().is_some() {
             return Err(SignalError::AdapterStopped);
         }
+        crossing.rewind(told);
         let mut states: Vec<(&Self, MutexGuard<'_, State>)> = in_order
             .into_iter()
             .map(|signal| (signal, signal.fence().state()))
@@ -133,7 +152,6 @@ impl CpuSignal<'_> {
             }
         }
         let held = MonitoredSignal::hold(monitored)?;
-        let mut told = Listeners::default();
         // Not what may go back, but what does: after a rewind records say nothing to who waits from then on.
         let go_back: Vec<bool> = states
             .iter()
@@ -142,7 +160,7 @@ impl CpuSignal<'_> {
         for ((signal, state), goes_back) in states.iter_mut().zip(&go_back) {
             if *goes_back {
                 // Whom the value satisfies that is taken away now was satisfied (NF-26).
-                signal.fence().settle(state, Vec::new(), false, &mut told);
+                signal.fence().settle(state, Vec::new(), false, told);
                 signal.fence().rewind(state);
             }
         }
@@ -161,18 +179,15 @@ impl CpuSignal<'_> {
             // The locks go first, then what the record ends (FQ-09).
             let record = Record::update_of_current_value_failed(first.id(), &error);
             life.bug_check(record);
-            drop((states, held));
-            told.tell();
             return Err(SignalError::AdapterStopped);
         }
         for ((signal, state), goes_back) in states.iter_mut().zip(go_back) {
             let ended = state.waiters.release(signal.value);
             // After a rewind the shadow is armed anew, or later signals would not raise.
-            signal.fence().settle(state, ended, goes_back, &mut told);
+            signal.fence().settle(state, ended, goes_back, told);
         }
-        held.store(&mut told);
+        held.store(told);
         drop(states);
-        told.tell();
         // A post of these may have failed: the values are stored, and the adapter is stopped.
         if life.end().is_some() {
             return Err(SignalError::AdapterStopped);

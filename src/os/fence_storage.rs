@@ -148,21 +148,27 @@ impl FenceStorage {
         };
         let current = region(WordGroup::CurrentValues, segments.current)?;
         let monitored = region(WordGroup::MonitoredValues, segments.monitored)?;
-        Ok(Self {
-            current: Block::whole(&current.map()?).part(0, 8),
-            monitored: Block::whole(&monitored.map()?).part(OpenerSlot::MONITORED_VALUE, 8),
-            pages: Pages::Own {
-                current,
-                monitored,
-                slot_at: 0,
-            },
-        })
+        Self::own(current, monitored, 0)
     }
 
-    /// Pages that another operating system made, in which this one has slot `slot`.
-    pub(super) fn received(pages: &SharedPages, slot: usize) -> Result<Self, RegionError> {
-        let (current, monitored) = (Arc::clone(&pages.current), Arc::clone(&pages.monitored));
-        let slot_at = slot as u64 * OpenerSlot::BYTES;
+    /// Storage of a cross-adapter fence: the page of CurrentValue that all adapters have, and a MonitoredValue of this
+    /// adapter's own (XA-02).
+    pub(super) fn cross_adapter(
+        current: &Arc<Region>,
+        memory: &Providers,
+        segments: ValueSegments,
+    ) -> Result<Self, RegionError> {
+        let (preferred, eviction) = homes(segments.monitored);
+        let monitored =
+            memory.in_homes(preferred, eviction, WordGroup::MonitoredValues, PAGE_BYTES)?;
+        Self::own(Arc::clone(current), monitored, 0)
+    }
+
+    fn own(
+        current: Arc<Region>,
+        monitored: Arc<Region>,
+        slot_at: u64,
+    ) -> Result<Self, RegionError> {
         let slots = Block::whole(&monitored.map()?);
         Ok(Self {
             current: Block::whole(&current.map()?).part(0, 8),
@@ -173,6 +179,12 @@ impl FenceStorage {
                 slot_at,
             },
         })
+    }
+
+    /// Pages that another operating system made, in which this one has slot `slot`.
+    pub(super) fn received(pages: &SharedPages, slot: usize) -> Result<Self, RegionError> {
+        let (current, monitored) = (Arc::clone(&pages.current), Arc::clone(&pages.monitored));
+        Self::own(current, monitored, slot as u64 * OpenerSlot::BYTES)
     }
 
     /// A view of CurrentValue for a user, for reading. Of pages that can be shared a mapping of its own

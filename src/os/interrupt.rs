@@ -107,6 +107,7 @@ impl AdapterState {
                 for slot in slots {
                     if let Some(fence) = self.fence_in_slot(slot) {
                         fence.resample();
+                        fence.propagate(None);
                     }
                 }
             }

@@ -33,6 +33,8 @@ mod carry;
 mod context_allocations;
 mod cpu_signal;
 mod cpu_wait;
+mod cross_adapter;
+mod crossing;
 mod device_loss;
 mod device_state;
 mod elsewhere;

@@ -27,11 +27,11 @@ impl MonitoredSignal<'_> {
         self.object.fence()
     }
 
-    /// A batch of monitored fences alone.
+    /// A batch of monitored fences alone. Whom it satisfies is told by the caller.
     ///
     /// # Errors
     /// As [`CpuSignal::all`](super::CpuSignal::all).
-    pub(super) fn all(signals: &[Self]) -> Result<(), SignalError> {
+    pub(super) fn all(signals: &[Self], told: &mut Listeners) -> Result<(), SignalError> {
         let Some(first) = signals.first() else {
             return Ok(());
         };
@@ -45,9 +45,7 @@ impl MonitoredSignal<'_> {
         if adapter.check_up().is_err() {
             return Err(SignalError::AdapterStopped);
         }
-        let mut told = Listeners::default();
-        Self::hold(signals)?.store(&mut told);
-        told.tell();
+        Self::hold(signals)?.store(told);
         Ok(())
     }
 

@@ -19,6 +19,7 @@
 //! lock held (`listener`).
 
 use super::adapter_life::{AdapterLife, Settles};
+use super::cross_adapter::CrossAdapterFence;
 use super::elsewhere::SignalsElsewhere;
 use super::fence_storage::FenceStorage;
 use super::listener::Listeners;
@@ -70,6 +71,8 @@ pub(super) struct Terms {
     pub(super) keeps_value_on_tdr: bool,
     /// Type INTRA_GPU: the CPU maps, waits for and signals nothing of it (NF-13).
     pub(super) is_intra_gpu: bool,
+    /// CrossAdapter: MonitoredValue is 0 for good, and nothing is posted (XA-03).
+    pub(super) is_cross_adapter: bool,
 }
 
 /// A fence.
@@ -83,11 +86,13 @@ pub struct NativeFence {
     state: Mutex<State>,
     /// The other operating systems that may have it open.
     pub(super) peers: OnceLock<Arc<dyn Peers>>,
+    /// What it is a side of.
+    cross_adapter: OnceLock<Arc<CrossAdapterFence>>,
 }
 
 /// The fence's lock. A bug check that is found while it is held takes its effect on other fences
 /// when it is let go.
-struct Held<'a> {
+pub(super) struct Held<'a> {
     state: MutexGuard<'a, State>,
     _settles: Settles<'a>,
 }
@@ -121,7 +126,11 @@ impl NativeFence {
             storage.current.word(0).publish(initial);
         }
         let waiters = Waiters::default();
-        let posted = waiters.monitored_value();
+        let posted = if terms.is_cross_adapter {
+            0
+        } else {
+            waiters.monitored_value()
+        };
         storage.monitored.word(0).publish(posted);
         Self {
             id,
@@ -135,7 +144,18 @@ impl NativeFence {
                 ..State::default()
             }),
             peers: OnceLock::new(),
+            cross_adapter: OnceLock::new(),
         }
+    }
+
+    /// It is a side of this: before anybody knows it.
+    pub(super) fn crosses(&self, cross: &Arc<CrossAdapterFence>) {
+        self.cross_adapter.get_or_init(|| Arc::clone(cross));
+    }
+
+    /// What it is a side of.
+    pub(super) fn cross_adapter(&self) -> Option<&Arc<CrossAdapterFence>> {
+        self.cross_adapter.get()
     }
 
     /// Which fence, system-wide.
@@ -238,7 +258,7 @@ impl NativeFence {
         &self.life
     }
 
-    fn hold(&self) -> Held<'_> {
+    pub(super) fn hold(&self) -> Held<'_> {
         Held {
             state: lock(&self.state),
             _settles: Settles(&self.life),
@@ -253,8 +273,12 @@ impl NativeFence {
         result
     }
 
-    /// Posts the MonitoredValue that follows from the waiters, if it changed or `answers` a raise.
+    /// Posts the MonitoredValue that follows from the waiters, if it changed or `answers` a raise. Of a cross-adapter
+    /// fence none does.
     pub(super) fn post(&self, state: &mut State, answers: bool) {
+        if self.terms.is_cross_adapter {
+            return;
+        }
         let Some(value) = self.least(state) else {
             return;
         };

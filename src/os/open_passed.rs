@@ -31,6 +31,7 @@ impl Process {
             is_shareable: true,
             keeps_value_on_tdr: pages.keeps_value_on_tdr,
             is_intra_gpu: false,
+            is_cross_adapter: false,
         };
         let fence = self.adapter().register_fence(terms, storage, None)?;
         let object = self.open_first(GlobalFence::new(fence, self.adapter()))?;

@@ -229,6 +229,7 @@ impl Process {
             Named::Here(global) if Arc::ptr_eq(global.adapter(), &self.adapter) => {
                 self.open(Arc::clone(global), |_| Ok(()))
             }
+            Named::CrossAdapter(cross) => self.open_cross_adapter(cross),
             // Another adapter is another operating system, in whatever process it is.
             _ => self.open_passed(&shared.pages()?),
         }
@@ -271,6 +272,7 @@ impl Process {
             is_shareable,
             keeps_value_on_tdr: asked.no_signal_max_value_on_tdr,
             is_intra_gpu: initial.is_none(),
+            is_cross_adapter: false,
         };
         let fence = self.adapter.register_fence(terms, storage, initial)?;
         self.open_first(GlobalFence::new(fence, &self.adapter))
@@ -290,6 +292,7 @@ impl Process {
             self.adapter.ddi().create_native_fence(&CreateNativeFence {
                 global: fence.id(),
                 fence_type: fence.fence_type(),
+                cross_adapter: fence.terms().is_cross_adapter,
                 current_value: current,
                 monitored_value: monitored,
                 system_process: match &system_process {

@@ -63,7 +63,8 @@ impl NativeFence {
         })
     }
 
-    /// The deferred part of an interrupt that names this fence with `value`.
+    /// The deferred part of an interrupt that names this fence with `value`. Who waits on another adapter hears of it
+    /// then.
     pub(super) fn raised(&self, value: u64) {
         self.with_state(|state, told| {
             // For other systems as well: it may have been stored backwards since (NF-26).
@@ -71,5 +72,6 @@ impl NativeFence {
             let ended = state.waiters.release_recorded(value);
             self.settle(state, ended, true, told);
         });
+        self.propagate(Some(value));
     }
 }

@@ -4,6 +4,7 @@
 //! while there is a shared handle of it. Passed to another process it is the fence's pages (`shared_pages`),
 //! which live while anybody has them.
 
+use super::cross_adapter::CrossAdapterFence;
 use super::global_fence::GlobalFence;
 use super::process::FenceObject;
 use super::shared_pages::{PassFenceError, SharedPages};
@@ -29,6 +30,9 @@ pub enum ShareError {
 pub(super) enum Named {
     /// A fence of this process.
     Here(Arc<GlobalFence>),
+    /// A fence of several adapters of this process. It keeps the value; each adapter's object goes with the last
+    /// handle there.
+    CrossAdapter(Arc<CrossAdapterFence>),
     /// Pages that another process sent.
     Received(Arc<SharedPages>),
 }
@@ -51,7 +55,10 @@ impl SharedHandle {
         if !object.fence().terms().is_shareable {
             return Err(ShareError::NotShared);
         }
-        let named = Named::Here(Arc::clone(object.global()));
+        let named = match object.fence().cross_adapter() {
+            Some(cross) => Named::CrossAdapter(Arc::clone(cross)),
+            None => Named::Here(Arc::clone(object.global())),
+        };
         Ok(Self { named })
     }
 
@@ -63,6 +70,7 @@ impl SharedHandle {
     pub(super) fn pages(&self) -> Result<Arc<SharedPages>, PassFenceError> {
         match &self.named {
             Named::Here(global) => global.pages(),
+            Named::CrossAdapter(_) => Err(PassFenceError::CrossAdapter),
             Named::Received(pages) => Ok(Arc::clone(pages)),
         }
     }

@@ -48,6 +48,9 @@ pub enum PassFenceError {
     /// It is of type INTRA_GPU: for the engines of one adapter, and another process has another one.
     #[error("a fence of type INTRA_GPU is not passed to other processes: make it of type DEFAULT")]
     IntraGpu,
+    /// A cross-adapter fence: of the adapters of one process.
+    #[error("a cross-adapter fence is not passed to other processes: make one that is shared only")]
+    CrossAdapter,
     /// What came does not describe a fence of this version.
     #[error("what was received is no shared fence: {0}")]
     NoFence(&'static str),

@@ -22,6 +22,16 @@ pub enum CreateError {
         "a fence of type INTRA_GPU starts at 0, since the CPU stores nothing to it: have a queue          signal its first value"
     )]
     IntraGpuInitialValue,
+    /// A cross-adapter fence of type INTRA_GPU (XA-01).
+    #[error(
+        "a fence of type INTRA_GPU is for the engines of one adapter: leave out cross_adapter or intra_gpu"
+    )]
+    CrossAdapterIntraGpu,
+    /// A cross-adapter fence in memory that another adapter does not reach (XA-02).
+    #[error(
+        "a cross-adapter fence lies in system memory, which every adapter reaches: leave out FenceMemory::Local"
+    )]
+    CrossAdapterLocalMemory,
     /// No buffer has so many elements.
     #[error(
         "a buffer of {elements} elements of {bytes} bytes each: it must have at least one byte, and no more \
@@ -80,6 +90,9 @@ pub struct FenceOptions {
     /// whatever `memory` says. The CPU maps, waits for and signals nothing of it, and it starts at 0: a
     /// packet of its creator stores another value.
     pub intra_gpu: bool,
+    /// `CrossAdapter`: other adapters of this process can open it too, by its [`SharedHandle`] (XA-02); it is `shared`
+    /// with that. Type DEFAULT, in system memory. Every signal of it interrupts (XA-03).
+    pub cross_adapter: bool,
     /// `NoSignalMaxValueOnTdr`: where a device is lost that could signal it, the fence goes on for others.
     /// Without it waits of queues on it pass from then on, and those of the CPU end with the error (NF-19,
     /// TD-14).
@@ -163,11 +176,20 @@ impl Device {
     ///
     /// # Errors
     /// Local memory is not offered, with the reason and what to do; no memory or no handle left;
-    /// `no_signal` and `no_wait` at once; of type INTRA_GPU that there is none, or a value to start at.
+    /// `no_signal` and `no_wait` at once; of type INTRA_GPU that there is none, or a value to start at, or
+    /// `cross_adapter`, which local memory is not for either.
     pub fn create_fence_with(&self, options: FenceOptions) -> Result<Fence, CreateError> {
         let terms = options.terms()?;
         let (initial, memory) = (options.initial, options.memory);
-        let object = if options.intra_gpu {
+        let object = if options.cross_adapter {
+            match (options.intra_gpu, memory) {
+                (true, _) => return Err(CreateError::CrossAdapterIntraGpu),
+                (false, FenceMemory::Local) => return Err(CreateError::CrossAdapterLocalMemory),
+                (false, FenceMemory::System) => {
+                    self.process.create_cross_adapter_fence(initial, terms)
+                }
+            }
+        } else if options.intra_gpu {
             if initial != 0 {
                 return Err(CreateError::IntraGpuInitialValue);
             }

@@ -31,7 +31,6 @@ pub(super) fn play(
 ) -> anyhow::Result<Run> {
     let patience = 4 * delay + PATIENCE;
     let scene = Scene::open(instance, info, hang.unit(), delay)?;
-    scene.until_spare_is_kept(hang.unit(), patience)?;
     let os = scene.adapter.os();
     let mut guilty = Guilty::new(&scene)?;
     let mut plan = Plan::new(&scene, &mut guilty, (hang, loss_at), delay)?;
@@ -48,6 +47,7 @@ pub(super) fn play(
             .context("nothing works on it, before anything was done to it")?;
     }
 
+    scene.until_spare_is_kept(patience)?;
     let process = scene.guilty_process();
     let has_fault = scene.arm(hang, patience);
     let completed = guilty.completed();

@@ -55,6 +55,7 @@ impl Scene {
                 faults: Some(Arc::clone(&faults)),
                 ..DriverOptions::default()
             },
+            spares: SparePolicy::Kept,
             // What is put in the way of engines of this process.
             injection: (unit != EngineUnit::Process).then(|| Arc::clone(&injection)),
             ..AdapterOptions::default()
@@ -103,16 +104,9 @@ impl Scene {
         ddi.node_counters(node_ordinal).unwrap_or_default()
     }
 
-    /// Waits until a spare stands ready, where one is kept: how long others are held up is promised for what is so
-    /// from then on. Before that the recovery waits for its compiler, on a busy machine for seconds.
-    pub(super) fn until_spare_is_kept(
-        &self,
-        unit: EngineUnit,
-        patience: Duration,
-    ) -> anyhow::Result<()> {
-        if SparePolicy::default().for_unit(unit) != SparePolicy::Kept {
-            return Ok(());
-        }
+    /// Waits until a spare stands ready, with the kernels that there are: how long others are held up is promised for
+    /// what is so from then on. Before that the recovery waits for its compiler, on a busy machine for seconds.
+    pub(super) fn until_spare_is_kept(&self, patience: Duration) -> anyhow::Result<()> {
         until("a spare engine stands ready", patience, || {
             self.adapter.has_spare()
         })

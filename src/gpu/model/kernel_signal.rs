@@ -4,7 +4,7 @@
 
 use super::dispatch_table::Job;
 use super::lane::{Globals, Shared};
-use super::raise::store_record;
+use super::raise::{disarm, store_record};
 use super::step::{LogPlace, log_entry};
 use super::violation::Checked;
 use crate::abi::{
@@ -33,7 +33,7 @@ fn raise_for_kernel(
     fence_entry: u64,
     mut record: InterruptRecord,
 ) -> Checked<()> {
-    g.put(fence_entry + FenceEntry::SHADOW, u64::MAX)?;
+    disarm(g, fence_entry)?;
     let index = g.peek(g.report_va + EngineReport::RECORD_WRITE)? + finished.raised;
     finished.raised += 1;
     let read = g.observe(g.control_va + EngineControl::RECORD_READ)?;

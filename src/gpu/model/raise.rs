@@ -14,6 +14,14 @@ pub(super) fn store_record(g: &Globals<'_>, index: u64, record: &InterruptRecord
     g.put(at + InterruptRecord::LOG_NUMBER, record.log_number)
 }
 
+/// One whose MonitoredValue nobody adopts stays armed (XA-03).
+pub(super) fn disarm(g: &Globals<'_>, fence_entry: u64) -> Checked<()> {
+    if g.peek(fence_entry + FenceEntry::MONITORED_VALUE_VA)? != 0 {
+        g.put(fence_entry + FenceEntry::SHADOW, u64::MAX)?;
+    }
+    Ok(())
+}
+
 impl Lane<'_> {
     /// Stores the records that the lane noted. Without room the count alone goes up, and lane 0
     /// tells the OS that the set is no longer exactly known.
@@ -23,7 +31,7 @@ impl Lane<'_> {
             let mut fence_id = InterruptRecord::FAULT;
             if !raised.faults {
                 fence_id = self.peek(raised.fence_entry + FenceEntry::ID)?;
-                self.put(raised.fence_entry + FenceEntry::SHADOW, u64::MAX)?;
+                disarm(self.g, raised.fence_entry)?;
             }
             if self.s.record_room.get() != 0 {
                 let number = self.peek(self.q.descriptor_va + QueueDescriptor::HW_QUEUE)?;

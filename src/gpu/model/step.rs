@@ -96,6 +96,10 @@ impl Request {
     fn always_signaled(&self) -> bool {
         self.fence.access & HandleAccess::ALWAYS_SIGNALED.0 != 0
     }
+
+    fn keeps_armed(&self) -> bool {
+        self.fence.access & HandleAccess::KEEPS_ARMED.0 != 0
+    }
 }
 
 impl Lane<'_> {
@@ -265,6 +269,8 @@ impl Lane<'_> {
                 self.c_progress.shadow = u64::MAX;
             } else {
                 self.c_signal.shadow = u64::MAX;
+                // One that is never disarmed raises again in the next iteration, which reads its shadow anew.
+                self.holding = self.holding || r.keeps_armed();
             }
         }
     }

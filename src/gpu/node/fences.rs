@@ -3,11 +3,20 @@
 use super::inner::{FencePlaces, Inner, KnownFence};
 use super::retirement::{Kept, retire};
 use super::{Node, NodeError};
-use crate::abi::{FenceId, HandleAccess, LocalHandle, ObjectId};
+use crate::abi::{FenceId, HandleAccess, LocalHandle, NO_CPU_WAITER, ObjectId};
 use crate::gpu::handle_table::HandleTable;
 use crate::gpu::{GpuVa, MapError};
 use crate::shared::Region;
 use crate::sync::{Arc, lock};
+
+/// What signals of a fence are compared with.
+enum Compared<'a> {
+    WithMonitoredValue((&'a Arc<Region>, u64)),
+    /// A MonitoredValue that is 0 for good.
+    WithZero,
+    /// It has none.
+    WithNothing,
+}
 
 impl Node {
     /// Makes a fence known to the engine: to the packets that will name it at these places, and to
@@ -22,7 +31,20 @@ impl Node {
         monitored_value: (&Arc<Region>, u64),
         system_process: Option<FencePlaces>,
     ) -> Result<(), NodeError> {
-        self.enter(id, current_value, Some(monitored_value), system_process)
+        let compared = Compared::WithMonitoredValue(monitored_value);
+        self.enter(id, current_value, compared, system_process)
+    }
+
+    /// The same for a fence whose MonitoredValue is 0 for good: each signal of it raises (XA-03).
+    ///
+    /// # Errors
+    /// When its memory cannot be mapped.
+    pub fn enter_armed_fence(
+        &self,
+        id: FenceId,
+        current_value: (&Arc<Region>, u64),
+    ) -> Result<(), NodeError> {
+        self.enter(id, current_value, Compared::WithZero, None)
     }
 
     /// The same for a fence that has no MonitoredValue: signals of it raise nothing.
@@ -34,21 +56,25 @@ impl Node {
         id: FenceId,
         current_value: (&Arc<Region>, u64),
     ) -> Result<(), NodeError> {
-        self.enter(id, current_value, None, None)
+        self.enter(id, current_value, Compared::WithNothing, None)
     }
 
     fn enter(
         &self,
         id: FenceId,
         current_value: (&Arc<Region>, u64),
-        monitored_value: Option<(&Arc<Region>, u64)>,
+        compared: Compared<'_>,
         system_process: Option<FencePlaces>,
     ) -> Result<(), NodeError> {
         let mut inner = lock(&self.inner);
         let current = Self::map_locked(&mut inner, current_value.0)?;
-        let monitored = match monitored_value {
-            Some((region, offset)) => Some((Self::map_locked(&mut inner, region)?, offset)),
-            None => None,
+        let (monitored, shadow) = match compared {
+            Compared::WithMonitoredValue((region, offset)) => {
+                let mapping = Self::map_locked(&mut inner, region)?;
+                (Some((mapping, offset)), NO_CPU_WAITER)
+            }
+            Compared::WithZero => (None, 0),
+            Compared::WithNothing => (None, NO_CPU_WAITER),
         };
         let mut known = KnownFence {
             id,
@@ -57,13 +83,14 @@ impl Node {
             monitored_value: monitored,
             is_intra_gpu: false,
             is_always_signaled: false,
+            keeps_armed: matches!(compared, Compared::WithZero),
             system_process,
         };
         let inner = &mut *inner;
         let (current, monitored) = known.adopted_at();
         known.entry = inner
             .fences
-            .enter(&**inner.engine, id, current, monitored)?;
+            .enter(&**inner.engine, id, current, monitored, shadow)?;
         inner.known.insert(id.slot, known);
         Ok(())
     }
@@ -134,11 +161,13 @@ impl Node {
         };
         let engine = Arc::clone(&inner.engine);
         let table = Self::handle_table(&mut inner, process)?;
-        let access = if known.is_always_signaled {
-            access.with(HandleAccess::ALWAYS_SIGNALED)
-        } else {
-            access
-        };
+        let mut access = access;
+        if known.is_always_signaled {
+            access = access.with(HandleAccess::ALWAYS_SIGNALED);
+        }
+        if known.keeps_armed {
+            access = access.with(HandleAccess::KEEPS_ARMED);
+        }
         table.open(
             &**engine,
             handle,

@@ -27,12 +27,14 @@ pub(super) struct KnownFence {
     pub(super) id: FenceId,
     pub(super) entry: GpuVa,
     pub(super) current_value: (Arc<EngineMapping>, u64),
-    /// None of a fence that no MonitoredValue is posted for.
+    /// None of a fence that no MonitoredValue is posted for: what its signals are compared with is fixed.
     pub(super) monitored_value: Option<(Arc<EngineMapping>, u64)>,
     /// The CPU never reads its CurrentValue (NF-13).
     pub(super) is_intra_gpu: bool,
     /// Its waits pass and its signals store nothing, by whatever handle (NF-19).
     pub(super) is_always_signaled: bool,
+    /// Each signal raises, and no raise disarms it (XA-03).
+    pub(super) keeps_armed: bool,
     /// What the entry's addresses lie in, where they are those of the system process.
     pub(super) system_process: Option<FencePlaces>,
 }
@@ -43,7 +45,7 @@ pub(crate) type FencePlaces = [(Arc<EngineMapping>, u64); 2];
 impl KnownFence {
     /// Where adoption finds CurrentValue and MonitoredValue: at the addresses of the system process, where
     /// it has any there. Of a fence without a MonitoredValue that is nowhere, no adoption looks at the
-    /// entry, and its shadow stays as it was entered: nothing is greater.
+    /// entry, and its shadow stays as it was entered: nothing is greater, or everything.
     pub(super) fn adopted_at(&self) -> (GpuVa, GpuVa) {
         let va = |(mapping, offset): &(Arc<EngineMapping>, u64)| mapping.va().offset(*offset);
         if let Some([current, monitored]) = &self.system_process {

@@ -24,12 +24,12 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/fence_entry.glsl")) == 0xd192_3301_f67e_0df5,
+    fnv1a(include_bytes!("../../../shaders/abi/fence_entry.glsl")) == 0xeee9_4dac_ddf1_cb17,
     "shader source abi/fence_entry.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/handle_entry.glsl")) == 0xe06f_5207_f91e_e35e,
+    fnv1a(include_bytes!("../../../shaders/abi/handle_entry.glsl")) == 0x11d7_9e65_1ce6_4ede,
     "shader source abi/handle_entry.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -154,7 +154,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/kernel_signal.glsl")) == 0xc1e3_c989_c741_f470,
+    fnv1a(include_bytes!("../../../shaders/engine/kernel_signal.glsl")) == 0xe121_92bd_7714_c849,
     "shader source engine/kernel_signal.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -164,7 +164,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/raise.glsl")) == 0x140e_dcdd_101e_2f69,
+    fnv1a(include_bytes!("../../../shaders/engine/raise.glsl")) == 0xad10_59cf_48fe_0fb7,
     "shader source engine/raise.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -189,7 +189,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/step.glsl")) == 0x5fce_2eb7_3cad_dc0b,
+    fnv1a(include_bytes!("../../../shaders/engine/step.glsl")) == 0xbd34_ab3e_7849_1dab,
     "shader source engine/step.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -325,14 +325,14 @@ pub static ADD_WORDS: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")) == 0xec27_2ee5_7276_54c7,
+    fnv1a(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")) == 0x9b4f_c3c5_cea7_e427,
     "spv/add_words_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/add_words_self_scheduling.comp`.
 pub static ADD_WORDS_SELF_SCHEDULING: Shader = Shader {
     name: "add_words_self_scheduling",
-    words: &words::<25_178>(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")),
+    words: &words::<25_228>(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")),
 };
 
 const _: () = assert!(
@@ -413,14 +413,14 @@ pub static COUNT_TOGETHER: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0x4aeb_7f3f_2712_e2b9,
+    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0x832d_1174_68e9_7362,
     "spv/engine.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/engine.comp`.
 pub static ENGINE: Shader = Shader {
     name: "engine",
-    words: &words::<37_337>(include_bytes!("../../../shaders/spv/engine.spv")),
+    words: &words::<37_484>(include_bytes!("../../../shaders/spv/engine.spv")),
 };
 
 const _: () = assert!(
@@ -446,14 +446,14 @@ pub static ENROLLED_SIGNAL: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")) == 0x7987_9f0b_d6c7_8d1f,
+    fnv1a(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")) == 0x7a32_d371_05e4_ea15,
     "spv/hold_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/hold_self_scheduling.comp`.
 pub static HOLD_SELF_SCHEDULING: Shader = Shader {
     name: "hold_self_scheduling",
-    words: &words::<25_096>(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")),
+    words: &words::<25_146>(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")),
 };
 
 const _: () = assert!(
@@ -479,14 +479,14 @@ pub static PASS_ON: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")) == 0x4318_4000_2073_8d11,
+    fnv1a(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")) == 0x8460_dff4_4709_5b38,
     "spv/pass_on_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/pass_on_self_scheduling.comp`.
 pub static PASS_ON_SELF_SCHEDULING: Shader = Shader {
     name: "pass_on_self_scheduling",
-    words: &words::<26_087>(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")),
+    words: &words::<26_137>(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")),
 };
 
 const _: () = assert!(
@@ -523,14 +523,14 @@ pub static SPIN: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")) == 0x8b4d_b0a1_decb_3fbc,
+    fnv1a(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")) == 0x25e3_f0d9_c40d_d8bf,
     "spv/spin_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/spin_self_scheduling.comp`.
 pub static SPIN_SELF_SCHEDULING: Shader = Shader {
     name: "spin_self_scheduling",
-    words: &words::<25_052>(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")),
+    words: &words::<25_102>(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")),
 };
 
 const _: () = assert!(
@@ -578,14 +578,14 @@ pub static WORK: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")) == 0x57cf_c513_64e1_9e06,
+    fnv1a(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")) == 0x57d8_6450_e7b3_b24a,
     "spv/work_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/work_self_scheduling.comp`.
 pub static WORK_SELF_SCHEDULING: Shader = Shader {
     name: "work_self_scheduling",
-    words: &words::<27_968>(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")),
+    words: &words::<28_018>(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")),
 };
 
 const _: () = assert!(

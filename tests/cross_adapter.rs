@@ -1,0 +1,223 @@
+//! Cross-adapter fences of two adapters that both have native fences (XA-01 to XA-05).
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod support {
+    pub(crate) mod bench;
+    pub(crate) mod two_benches;
+}
+
+use native_fence::gpu::NodePolicy;
+use native_fence::shared::Region;
+use native_fence::{CommandList, CreateError, Fence, FenceMemory, FenceOptions, SignalError};
+use std::sync::Arc;
+use support::bench::{complete, monitored_value, native, on_every_bench, until, until_completed};
+use support::two_benches::{Seen, cross_adapter, on_two_benches, seen};
+
+/// XA-01: type DEFAULT alone; and in memory that every adapter reaches.
+///
+/// Kills `a-cross-adapter-fence-may-be-intra-gpu`.
+#[test]
+fn xa_01_only_type_default_is_cross_adapter() {
+    on_every_bench(NodePolicy::default(), |bench| {
+        let create = |memory, intra_gpu| {
+            bench.device.create_fence_with(FenceOptions {
+                memory,
+                intra_gpu,
+                cross_adapter: true,
+                ..FenceOptions::default()
+            })
+        };
+        let refused = create(FenceMemory::System, true).unwrap_err();
+        assert!(matches!(refused, CreateError::CrossAdapterIntraGpu));
+        let refused = create(FenceMemory::Local, false).unwrap_err();
+        assert!(matches!(refused, CreateError::CrossAdapterLocalMemory));
+        assert_eq!(
+            create(FenceMemory::System, false).unwrap().current_value(),
+            0
+        );
+    });
+}
+
+/// Region, as a number that tells it from others, and offset.
+fn place((region, offset): (&Arc<Region>, u64)) -> ((u64, u64), u64) {
+    (region.file().unwrap().unwrap(), offset)
+}
+
+/// XA-02: CurrentValue is one word of one file of memory, whoever made the fence, and MonitoredValue is each
+/// adapter's own. A second handle on an adapter is one on the same object.
+///
+/// Kills `a-side-has-a-current-value-of-its-own`, `each-handle-is-a-side`.
+#[test]
+fn xa_02_one_current_value_and_a_monitored_value_each() {
+    on_two_benches(|one, other| {
+        let (here, there) = cross_adapter(one, other, 7);
+        let places = [&here, &there].map(|fence| place(native(fence).current_value_place()));
+        assert_eq!(places[0], places[1]);
+        let monitored = [&here, &there].map(|fence| place(native(fence).monitored_value_place()));
+        assert_ne!(monitored[0].0, monitored[1].0);
+        assert_ne!(
+            monitored[0].0, places[0].0,
+            "never in one page with it (NF-11)"
+        );
+        assert_eq!((here.current_value(), there.current_value()), (7, 7));
+        here.signal(8).unwrap();
+        assert_eq!(there.current_value(), 8);
+        there.signal(9).unwrap();
+        assert_eq!(here.current_value(), 9);
+
+        let again = other.device.open_fence(&here.share().unwrap()).unwrap();
+        assert_eq!(native(&again).id(), native(&there).id());
+        // One adapter's object goes with its handles; the other's goes on, and so does the value.
+        drop((there, again));
+        here.signal(10).unwrap();
+        let anew = other.device.open_fence(&here.share().unwrap()).unwrap();
+        assert_eq!(anew.current_value(), 10);
+    });
+}
+
+/// XA-03: MonitoredValue is 0 and is never posted, and each signal interrupts, whether anybody waits or not.
+///
+/// Kills `a-raise-disarms-for-good`, `the-shader-disarms-for-good`, `a-monitored-value-that-is-fixed-is-posted`.
+#[test]
+fn xa_03_every_signal_interrupts() {
+    const SIGNALS: u64 = 20;
+    on_two_benches(|one, other| {
+        let (here, there) = cross_adapter(one, other, 0);
+        let mut queue = one.queue();
+        one.spy.take();
+        other.spy.take();
+        for value in 1..=SIGNALS {
+            complete(&mut queue, CommandList::new().signal(&here, value));
+            until("the OS is told", || {
+                seen(&one.spy, &here).len() as u64 == value
+            });
+        }
+        let raised = Vec::from_iter((1..=SIGNALS).map(Seen::Raised));
+        assert_eq!(seen(&one.spy, &here), raised);
+        // With a waiter as well, which stands and goes without a post.
+        let waiter = one.waiter(&here, SIGNALS + 1);
+        complete(&mut queue, CommandList::new().signal(&here, SIGNALS + 1));
+        waiter.join().unwrap();
+        one.until_told();
+        let seen_here = seen(&one.spy, &here);
+        assert!(
+            seen_here.iter().all(|seen| matches!(seen, Seen::Raised(_))),
+            "{seen_here:?}"
+        );
+        let seen_there = seen(&other.spy, &there);
+        assert!(
+            seen_there
+                .iter()
+                .all(|seen| matches!(seen, Seen::Notified(_))),
+            "{seen_there:?}"
+        );
+        assert_eq!(seen_there.len() as u64, SIGNALS + 1);
+        assert_eq!((monitored_value(&here), monitored_value(&there)), (0, 0));
+    });
+}
+
+/// XA-03: more signals than there is room for records, of which the OS is told that there were some. Who waits for the
+/// last one, on either adapter, is released.
+///
+/// Kills `an-unnamed-fence-is-not-propagated`.
+#[test]
+fn xa_03_what_no_record_names_is_propagated() {
+    const SIGNALS: u64 = 300;
+    on_two_benches(|one, other| {
+        let (here, there) = cross_adapter(one, other, 0);
+        let (mut signals, mut waits) = (one.queue(), other.queue());
+        let waiters = [one.waiter(&here, SIGNALS), other.waiter(&there, SIGNALS)];
+        let end = waits
+            .submit(CommandList::new().wait(&there, SIGNALS))
+            .unwrap();
+        other.until_parked();
+        let mut list = CommandList::new();
+        for value in 1..=SIGNALS {
+            list.signal(&here, value);
+        }
+        signals.submit(&list).unwrap();
+        for waiter in waiters {
+            waiter.join().unwrap();
+        }
+        until_completed(&waits, end);
+    });
+}
+
+/// XA-03, NF-21: CPU signals of two adapters are judged one after the other: each value is stored once, and none goes
+/// back.
+///
+/// Kills `cpu-signals-of-two-sides-have-no-turn`.
+#[test]
+fn xa_03_cpu_signals_of_two_adapters_have_their_turn() {
+    const MOST: u64 = 20_000;
+    on_two_benches(|one, other| {
+        let (here, there) = cross_adapter(one, other, 0);
+        // The one stores even values and the other odd ones: of each two that are near, the later one is refused if
+        // it is the lower.
+        let run = |fence: &Fence, first: u64| {
+            let mut seen = 0;
+            for value in (first..MOST).step_by(2) {
+                match fence.signal(value) {
+                    Ok(()) => {}
+                    Err(SignalError::Backward { current }) => assert!(current > value),
+                    Err(other) => panic!("{other}"),
+                }
+                let now = fence.current_value();
+                assert!(
+                    now >= value && now >= seen,
+                    "{now} after {seen} and {value}"
+                );
+                seen = now;
+            }
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| run(&here, 1));
+            scope.spawn(|| run(&there, 2));
+        });
+        assert_eq!(here.current_value(), MOST - 1);
+    });
+}
+
+/// XA-04: wait and signal on one adapter meet without the CPU: the wait ends though the OS learns of no interrupt.
+///
+/// Kills nothing of its own: what releases the wait is NF-09's, and this shows that it does here.
+#[test]
+fn xa_04_a_wait_on_the_signalling_adapter_needs_no_cpu() {
+    on_two_benches(|one, other| {
+        let (here, _there) = cross_adapter(one, other, 0);
+        let (mut waits, mut signals) = (one.queue(), one.queue());
+        let end = waits.submit(CommandList::new().wait(&here, 10)).unwrap();
+        one.until_parked();
+        one.spy.take();
+        one.spy.keep_interrupts();
+        signals
+            .submit(CommandList::new().signal(&here, 10))
+            .unwrap();
+        until_completed(&waits, end);
+        until("it is raised all the same", || {
+            seen(&one.spy, &here) == [Seen::Raised(10)]
+        });
+    });
+}
+
+/// XA-05, scenario 1, wait and signal from the GPU.
+///
+/// Kills `nobody-propagates`, `the-signaller-is-told-too`, `propagated-before-it-is-handled`.
+#[test]
+fn xa_05_wait_from_gpu_signal_from_gpu() {
+    on_two_benches(|igpu, dgpu| {
+        let (waited, signalled) = cross_adapter(igpu, dgpu, 0);
+        let (mut waits, mut signals) = (igpu.queue(), dgpu.queue());
+        let end = waits.submit(CommandList::new().wait(&waited, 10)).unwrap();
+        igpu.until_parked();
+        dgpu.until_parked();
+        igpu.spy.take();
+        dgpu.spy.take();
+        complete(&mut signals, CommandList::new().signal(&signalled, 10));
+        until_completed(&waits, end);
+        dgpu.until_told();
+        assert_eq!(seen(&dgpu.spy, &signalled), [Seen::Raised(10)]);
+        assert_eq!(seen(&igpu.spy, &waited), [Seen::Notified(10)]);
+    });
+}
