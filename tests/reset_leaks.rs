@@ -271,7 +271,7 @@ fn td_14_resets_of_a_lost_vulkan_device_leave_nothing_behind() {
     let Some((adapter, injection)) = opened(tdr()) else {
         return;
     };
-    resets_leave_nothing(&adapter, SparePolicy::Kept, resets_or(60), || {
+    resets_leave_nothing(&adapter, SparePolicy::Kept, resets_or(30), || {
         injection.device_loss(0).lose();
     });
     drop(adapter);
@@ -330,7 +330,7 @@ fn td_14_resets_of_killed_engine_processes_leave_nothing_behind() {
     let Some(adapter) = opened_or_left_out(opened) else {
         return;
     };
-    resets_leave_nothing(&adapter, SparePolicy::Kept, resets_or(60), || {
+    resets_leave_nothing(&adapter, SparePolicy::Kept, resets_or(30), || {
         let process = adapter.engine_process(0).unwrap();
         // One that has ended since is as good as killed.
         let _ = kill_process(Pid::from_raw(process.cast_signed()).unwrap(), Signal::KILL);

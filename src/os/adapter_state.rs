@@ -167,6 +167,10 @@ impl AdapterState {
     /// Ends every queue and every wait of a stopped adapter.
     pub(super) fn end_all(&self) {
         self.fail_everything(WaitError::AdapterStopped);
+        // Nobody takes an answer any more: who destroys a queue waits for none (PR-12).
+        for node_ordinal in 0..self.ddi.node_count() {
+            self.kernel_queues.engine(node_ordinal).lost();
+        }
     }
 
     /// Ends every queue and every wait.

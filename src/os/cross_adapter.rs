@@ -23,7 +23,7 @@ use super::fence_options::FenceTerms;
 use super::fence_storage::{FenceMemory, FenceStorage};
 use super::global_fence::GlobalFence;
 use super::listener::Listeners;
-use super::native_fence::{NativeFence, State, Terms};
+use super::native_fence::{NativeFence, Reach, State, Terms};
 use super::process::{FenceObject, Process};
 use super::record::Record;
 use super::signaller::Signaller;
@@ -176,8 +176,7 @@ impl Process {
             access: cross.terms.access,
             is_shareable: true,
             keeps_value_on_tdr: cross.terms.no_signal_max_value_on_tdr,
-            is_intra_gpu: false,
-            is_cross_adapter: true,
+            reach: Reach::Adapters,
         };
         let fence = adapter.register_fence(terms, storage, initial)?;
         fence.crosses(cross);

@@ -55,7 +55,7 @@ impl GlobalFence {
 impl GlobalFence {
     /// What another process opens the fence by.
     pub(super) fn pages(self: &Arc<Self>) -> Result<Arc<SharedPages>, PassFenceError> {
-        if self.fence.terms().is_intra_gpu {
+        if self.fence.terms().is_intra_gpu() {
             return Err(PassFenceError::IntraGpu);
         }
         let mut passed = plain::lock(&self.passed);

@@ -45,7 +45,7 @@ impl NativeFence {
     /// `Type`.
     #[must_use]
     pub fn fence_type(&self) -> NativeFenceType {
-        if self.terms().is_intra_gpu {
+        if self.terms().is_intra_gpu() {
             NativeFenceType::INTRA_GPU
         } else {
             NativeFenceType::DEFAULT
@@ -54,7 +54,7 @@ impl NativeFence {
 
     /// Waiters that CurrentValue satisfies, taken out; of type INTRA_GPU none.
     pub(super) fn release_reached(&self, state: &mut State) -> Vec<Waiter> {
-        if self.terms().is_intra_gpu {
+        if self.terms().is_intra_gpu() {
             return Vec::new();
         }
         state.waiters.release(self.current_value())
@@ -62,7 +62,7 @@ impl NativeFence {
 
     /// Whether a wait for `value` is satisfied now.
     pub(super) fn is_reached(&self, value: u64) -> bool {
-        !self.terms().is_intra_gpu && self.current_value() >= value
+        !self.terms().is_intra_gpu() && self.current_value() >= value
     }
 
     /// Reads CurrentValue again and releases whom it satisfies. Who waits for what is not read looks for
@@ -80,7 +80,7 @@ impl NativeFence {
 
     fn look_again(&self, answers: bool) {
         self.with_state(|state, told| {
-            let ended = if self.terms().is_intra_gpu {
+            let ended = if self.terms().is_intra_gpu() {
                 state.waiters.drain()
             } else {
                 Vec::new()

@@ -69,10 +69,30 @@ pub(super) struct Terms {
     pub(super) is_shareable: bool,
     /// NoSignalMaxValueOnTdr: it goes on where a device is lost that could signal it (TD-14).
     pub(super) keeps_value_on_tdr: bool,
-    /// Type INTRA_GPU: the CPU maps, waits for and signals nothing of it (NF-13).
-    pub(super) is_intra_gpu: bool,
-    /// CrossAdapter: MonitoredValue is 0 for good, and nothing is posted (XA-03).
-    pub(super) is_cross_adapter: bool,
+    pub(super) reach: Reach,
+}
+
+/// Who reaches a fence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// The CPU and the engines of its adapter.
+    Adapter,
+    /// The engines alone, of type INTRA_GPU: the CPU maps, waits for and signals nothing of it (NF-13).
+    Engines,
+    /// With CrossAdapter other adapters as well: MonitoredValue is 0 for good, and nothing is posted (XA-03).
+    Adapters,
+}
+
+impl Terms {
+    /// Type INTRA_GPU.
+    pub(super) fn is_intra_gpu(&self) -> bool {
+        self.reach == Reach::Engines
+    }
+
+    /// CrossAdapter.
+    pub(super) fn is_cross_adapter(&self) -> bool {
+        self.reach == Reach::Adapters
+    }
 }
 
 /// A fence.
@@ -126,7 +146,7 @@ impl NativeFence {
             storage.current.word(0).publish(initial);
         }
         let waiters = Waiters::default();
-        let posted = if terms.is_cross_adapter {
+        let posted = if terms.is_cross_adapter() {
             0
         } else {
             waiters.monitored_value()
@@ -189,7 +209,7 @@ impl NativeFence {
     #[must_use]
     pub fn current_value(&self) -> u64 {
         assert!(
-            !self.terms.is_intra_gpu,
+            !self.terms.is_intra_gpu(),
             "the CPU does not read a fence of type INTRA_GPU: copy it by a queue"
         );
         self.storage.current.word(0).observe()
@@ -239,7 +259,7 @@ impl NativeFence {
         let mut state = lock(&self.state);
         let view = match state.openers.view_of(process) {
             Some(view) => Some(view),
-            None if self.terms.is_intra_gpu => None,
+            None if self.terms.is_intra_gpu() => None,
             None => Some(self.storage.view()?),
         };
         let can_signal = !self.terms.access.has(HandleAccess::NO_SIGNAL);
@@ -276,7 +296,7 @@ impl NativeFence {
     /// Posts the MonitoredValue that follows from the waiters, if it changed or `answers` a raise. Of a cross-adapter
     /// fence none does.
     pub(super) fn post(&self, state: &mut State, answers: bool) {
-        if self.terms.is_cross_adapter {
+        if self.terms.is_cross_adapter() {
             return;
         }
         let Some(value) = self.least(state) else {

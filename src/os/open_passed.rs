@@ -3,7 +3,7 @@
 use super::adapter::OsError;
 use super::fence_storage::FenceStorage;
 use super::global_fence::GlobalFence;
-use super::native_fence::Terms;
+use super::native_fence::{Reach, Terms};
 use super::peer_link::PeerLink;
 use super::process::{FenceObject, Process};
 use super::shared_pages::SharedPages;
@@ -30,8 +30,7 @@ impl Process {
             access: pages.access,
             is_shareable: true,
             keeps_value_on_tdr: pages.keeps_value_on_tdr,
-            is_intra_gpu: false,
-            is_cross_adapter: false,
+            reach: Reach::Adapter,
         };
         let fence = self.adapter().register_fence(terms, storage, None)?;
         let object = self.open_first(GlobalFence::new(fence, self.adapter()))?;

@@ -14,7 +14,7 @@ use super::global_fence::GlobalFence;
 use super::handle_numbers::HandleNumbers;
 use super::handle_rights::HandleRights;
 use super::kernel_side::KernelSide;
-use super::native_fence::{NativeFence, Terms};
+use super::native_fence::{NativeFence, Reach, Terms};
 use super::openers::OpenerId;
 use super::process_end::Stage;
 use super::queue_storage::QueuePools;
@@ -271,8 +271,11 @@ impl Process {
             access: asked.access,
             is_shareable,
             keeps_value_on_tdr: asked.no_signal_max_value_on_tdr,
-            is_intra_gpu: initial.is_none(),
-            is_cross_adapter: false,
+            reach: if initial.is_some() {
+                Reach::Adapter
+            } else {
+                Reach::Engines
+            },
         };
         let fence = self.adapter.register_fence(terms, storage, initial)?;
         self.open_first(GlobalFence::new(fence, &self.adapter))
@@ -292,7 +295,7 @@ impl Process {
             self.adapter.ddi().create_native_fence(&CreateNativeFence {
                 global: fence.id(),
                 fence_type: fence.fence_type(),
-                cross_adapter: fence.terms().is_cross_adapter,
+                cross_adapter: fence.terms().is_cross_adapter(),
                 current_value: current,
                 monitored_value: monitored,
                 system_process: match &system_process {
@@ -416,7 +419,7 @@ impl FenceObject {
     /// [`SignalError::Closed`]; [`SignalError::AccessDenied`] for one without the right (NF-23);
     /// [`SignalError::IntraGpu`] (NF-13); [`SignalError::DeviceLost`].
     pub fn check_signal(&self) -> Result<(), SignalError> {
-        if !self.is_closed() && self.fence().terms().is_intra_gpu {
+        if !self.is_closed() && self.fence().terms().is_intra_gpu() {
             return Err(SignalError::IntraGpu);
         }
         self.rights.check_signal()?;
@@ -429,7 +432,7 @@ impl FenceObject {
     /// [`WaitError::Closed`]; [`WaitError::AccessDenied`] for one without the right (NF-23);
     /// [`WaitError::IntraGpu`] (NF-13).
     pub fn check_wait(&self) -> Result<(), WaitError> {
-        if !self.is_closed() && self.fence().terms().is_intra_gpu {
+        if !self.is_closed() && self.fence().terms().is_intra_gpu() {
             return Err(WaitError::IntraGpu);
         }
         self.rights.check_wait()

@@ -10,12 +10,14 @@ use crate::shared::Region;
 use crate::sync::{Arc, lock};
 
 /// What signals of a fence are compared with.
+#[derive(Clone, Copy)]
 enum Compared<'a> {
-    WithMonitoredValue((&'a Arc<Region>, u64)),
+    /// It lies there, and is adopted.
+    MonitoredValue((&'a Arc<Region>, u64)),
     /// A MonitoredValue that is 0 for good.
-    WithZero,
+    Zero,
     /// It has none.
-    WithNothing,
+    Nothing,
 }
 
 impl Node {
@@ -31,7 +33,7 @@ impl Node {
         monitored_value: (&Arc<Region>, u64),
         system_process: Option<FencePlaces>,
     ) -> Result<(), NodeError> {
-        let compared = Compared::WithMonitoredValue(monitored_value);
+        let compared = Compared::MonitoredValue(monitored_value);
         self.enter(id, current_value, compared, system_process)
     }
 
@@ -44,7 +46,7 @@ impl Node {
         id: FenceId,
         current_value: (&Arc<Region>, u64),
     ) -> Result<(), NodeError> {
-        self.enter(id, current_value, Compared::WithZero, None)
+        self.enter(id, current_value, Compared::Zero, None)
     }
 
     /// The same for a fence that has no MonitoredValue: signals of it raise nothing.
@@ -56,7 +58,7 @@ impl Node {
         id: FenceId,
         current_value: (&Arc<Region>, u64),
     ) -> Result<(), NodeError> {
-        self.enter(id, current_value, Compared::WithNothing, None)
+        self.enter(id, current_value, Compared::Nothing, None)
     }
 
     fn enter(
@@ -69,12 +71,12 @@ impl Node {
         let mut inner = lock(&self.inner);
         let current = Self::map_locked(&mut inner, current_value.0)?;
         let (monitored, shadow) = match compared {
-            Compared::WithMonitoredValue((region, offset)) => {
+            Compared::MonitoredValue((region, offset)) => {
                 let mapping = Self::map_locked(&mut inner, region)?;
                 (Some((mapping, offset)), NO_CPU_WAITER)
             }
-            Compared::WithZero => (None, 0),
-            Compared::WithNothing => (None, NO_CPU_WAITER),
+            Compared::Zero => (None, 0),
+            Compared::Nothing => (None, NO_CPU_WAITER),
         };
         let mut known = KnownFence {
             id,
@@ -83,7 +85,7 @@ impl Node {
             monitored_value: monitored,
             is_intra_gpu: false,
             is_always_signaled: false,
-            keeps_armed: matches!(compared, Compared::WithZero),
+            keeps_armed: matches!(compared, Compared::Zero),
             system_process,
         };
         let inner = &mut *inner;

@@ -1,6 +1,6 @@
 //! The bench itself, on the model or on a Vulkan device.
 
-use super::{DdiSpy, EngineSpy, Waiter, memory, until};
+use super::{DdiSpy, EngineSpy, Waiter, memory, model_is_asked_for, until};
 use native_fence::gpu::{
     CommandEngine, Crowd, Engine, EngineState, EngineUnit, ModelEngine, ModelMemory, ModelOptions,
     Node, NodePolicy, ShaderEngine, ShaderTuning, SharedQueue, SpareEngines,
@@ -139,14 +139,13 @@ pub(crate) fn on_stalling_benches(engines: u32, policy: NodePolicy, body: impl F
     on_tuned_benches(engines, policy, &DriverOptions::default(), true, body);
 }
 
-fn on_tuned_benches(
+fn on_models(
     engines: u32,
     policy: NodePolicy,
     options: &DriverOptions,
     stalls: bool,
     body: impl Fn(&Bench),
 ) {
-    println!("on the model");
     let model = ModelOptions {
         stalls,
         ..ModelOptions::default()
@@ -165,6 +164,18 @@ fn on_tuned_benches(
     ));
     for memory in memories {
         assert_eq!(memory.violations(), []);
+    }
+}
+
+fn on_tuned_benches(
+    engines: u32,
+    policy: NodePolicy,
+    options: &DriverOptions,
+    stalls: bool,
+    body: impl Fn(&Bench),
+) {
+    if model_is_asked_for() {
+        on_models(engines, policy, options, stalls, &body);
     }
     let (memory, fences) = memory::asked_for();
     let tuning = ShaderTuning {

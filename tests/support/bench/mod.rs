@@ -24,6 +24,9 @@ mod waiter;
 #[allow(clippy::duplicate_mod, reason = "a test may use engines and bench")]
 #[path = "../memory.rs"]
 pub(crate) mod memory;
+#[allow(clippy::duplicate_mod, reason = "a test may use engines and bench")]
+#[path = "../model_asked_for.rs"]
+mod model_asked_for;
 #[path = "../until.rs"]
 mod waiting;
 
@@ -36,6 +39,7 @@ pub(crate) use ddi_spy::DdiSpy;
 pub(crate) use engine_spy::{Closed, EngineSpy, Mapped};
 pub(crate) use faulted::fault;
 pub(crate) use fences::{each, fences, monitored_values, nobody_waits, signal};
+pub(crate) use model_asked_for::model_is_asked_for;
 pub(crate) use raw_log::RawLog;
 pub(crate) use recovering::{
     FOR_EVER, hang, hang_until_aborted, on_patient_benches, on_recovering_benches,

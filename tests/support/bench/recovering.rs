@@ -1,7 +1,7 @@
 //! Benches whose engines are reset when they do not answer.
 
 use super::adapter::tuned_devices;
-use super::{Bench, memory, until};
+use super::{Bench, memory, model_is_asked_for, until};
 use native_fence::abi::StallKind;
 use native_fence::gpu::{
     Engine, EngineUnit, Injection, LongKernel, ModelEngine, ModelOptions, NodePolicy, ShaderEngine,
@@ -78,19 +78,20 @@ fn on_benches_with_spares(
     stalls: bool,
     body: impl Fn(&Bench),
 ) {
-    println!("on the model");
-    let spares = SpareEngines::new(SparePolicy::OnSuspicion, move || {
-        Ok(Box::new(model(stalls)))
-    });
-    let boxed = |_| -> Box<dyn Engine> { Box::new(model(stalls)) };
-    body(&Bench::watched(
-        (0..engines).map(boxed).collect(),
-        None,
-        NodePolicy::default(),
-        FenceMemory::System,
-        options,
-        (Some(spares), tdr),
-    ));
+    if model_is_asked_for() {
+        let spares = SpareEngines::new(SparePolicy::OnSuspicion, move || {
+            Ok(Box::new(model(stalls)))
+        });
+        let boxed = |_| -> Box<dyn Engine> { Box::new(model(stalls)) };
+        body(&Bench::watched(
+            (0..engines).map(boxed).collect(),
+            None,
+            NodePolicy::default(),
+            FenceMemory::System,
+            options,
+            (Some(spares), tdr),
+        ));
+    }
     let (memory, fences) = memory::asked_for();
     let Some((engines, info)) = tuned_devices(engines, None, memory, tuning(stalls)) else {
         return;
