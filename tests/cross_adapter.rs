@@ -93,7 +93,7 @@ fn xa_03_every_signal_interrupts() {
                 seen(&one.spy, &here).len() as u64 == value
             });
         }
-        let raised = Vec::from_iter((1..=SIGNALS).map(Seen::Raised));
+        let raised: Vec<_> = (1..=SIGNALS).map(Seen::Raised).collect();
         assert_eq!(seen(&one.spy, &here), raised);
         // With a waiter as well, which stands and goes without a post.
         let waiter = one.waiter(&here, SIGNALS + 1);

@@ -79,6 +79,12 @@ pub enum OsError {
         "logs are being moved by the call within which this waker runs: wake a task, and move them there"
     )]
     Busy,
+    /// A monitored fence is asked for where fences of several adapters are native (XA-08).
+    #[error("the adapter has native fences: open or create the cross-adapter fence as a native one")]
+    NativeHere,
+    /// A handle of another fence, which has no side on other adapters (XA-08).
+    #[error("the fence is not cross-adapter: set FenceOptions::cross_adapter when it is made")]
+    NotCrossAdapter,
     /// A bug check stopped the adapter.
     #[error("the adapter was stopped by {0}; open it anew")]
     Stopped(Record),

@@ -186,6 +186,13 @@ impl AdapterState {
         }
         self.kernel_queues.fail(error);
         self.monitored.fail(error);
+        // On other adapters nobody waits for what only this one could have signalled (XA-11).
+        for fence in self.all_fences() {
+            fence.lose_elsewhere();
+        }
+        for fence in self.monitored.all() {
+            fence.lose_elsewhere();
+        }
     }
 
     pub(super) fn register_fence(

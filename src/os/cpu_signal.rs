@@ -90,7 +90,9 @@ impl CpuSignal<'_> {
         monitored: &[MonitoredSignal<'_>],
     ) -> Result<(), SignalError> {
         let mut told = Listeners::default();
-        let crossing = Crossing::begin(signals.iter().map(|signal| (signal.fence(), signal.value)));
+        let native = signals.iter().map(|signal| (signal.fence().cross_side(), signal.value));
+        let others = monitored.iter().map(MonitoredSignal::crossing);
+        let crossing = Crossing::begin(native.chain(others));
         let result = Self::store_all(signals, monitored, &crossing, &mut told);
         if result.is_ok() {
             crossing.propagate(&mut told);
@@ -110,7 +112,7 @@ impl CpuSignal<'_> {
             return Err(SignalError::TooMany);
         }
         let Some(first) = signals.first().map(Self::fence) else {
-            return MonitoredSignal::all(monitored, told);
+            return MonitoredSignal::all(monitored, crossing, told);
         };
         let adapter = signals[0].object.process().adapter();
         let mut others = monitored.iter().map(|signal| signal.object.process());

@@ -101,6 +101,9 @@ impl NativeFence {
         }
         if !terms.keeps_value_on_tdr && self.is_signalled_by(&is_lost) {
             self.always_signal();
+            if let Some(side) = self.cross_side() {
+                side.lose();
+            }
         } else {
             // Others can reach its value; those of the lost devices wait for nothing any more.
             self.fail_openers(is_lost, WaitError::DeviceLost);

@@ -4,7 +4,7 @@
 //! [`Ddi`](crate::kmd::Ddi) and never an engine; the user side is not trusted.
 //!
 //! Locks, in the order in which they are taken: a process's handles, a fence's waiters (several in
-//! the order of their ids, native ones before monitored ones), then the driver's or that of a wait's
+//! the order of their ids, native ones before monitored ones; before them the turns of cross-adapter fences), then the driver's or that of a wait's
 //! cell, or the book of the monitored fences that are waited for, or what is known of a shared fence's
 //! other operating systems: under that the system is asked about their processes, and nothing that they
 //! could keep from returning. A reader's place in a log is locked while the driver commits its entries,
@@ -34,6 +34,8 @@ mod context_allocations;
 mod cpu_signal;
 mod cpu_wait;
 mod cross_adapter;
+mod cross_open;
+mod cross_side;
 mod crossing;
 mod device_loss;
 mod device_state;
@@ -124,6 +126,7 @@ mod tracing;
 mod turn;
 mod verdict;
 mod wait_cell;
+mod wait_list;
 mod wait_tally;
 mod waitable;
 mod waiter;
@@ -182,6 +185,7 @@ pub use tdr::{TdrDebugMode, TdrLevel, TdrPolicy, TdrReport, TdrStep};
 pub use tracing::Tracing;
 pub use verdict::{Cycle, CycleLink, QueueVerdict, Signallers, Verdict};
 pub use wait_cell::WaitError;
+pub use wait_list::WaitList;
 pub use waitable::Waitable;
 
 pub use crate::kmd::DdiError;

@@ -18,6 +18,8 @@
 
 use super::carry::{carry, is_near};
 use super::cpu_signal::SignalError;
+use super::cross_side::CrossSide;
+use super::crossing::Crossing;
 use super::listener::Listeners;
 use super::monitored_fences::WaitedFor;
 use super::outstanding::Outstanding;
@@ -47,6 +49,8 @@ pub(super) struct State {
     outstanding: Outstanding,
     /// CPU waits that were added so far.
     cpu_waits: u64,
+    /// On another adapter a device was lost that could signal it: waits of queues pass (XA-11).
+    is_always_signaled: bool,
 }
 
 /// See the file's head.
@@ -66,6 +70,8 @@ pub struct MonitoredFence {
     ddi: Arc<dyn Ddi>,
     waited_for: Arc<WaitedFor>,
     state: Mutex<State>,
+    /// Of what it is a side.
+    cross_side: Option<CrossSide>,
 }
 
 /// What a monitored fence is made of.
@@ -80,11 +86,13 @@ pub(super) struct MonitoredFenceParts {
     pub(super) user: ReadBlock,
     pub(super) ddi: Arc<dyn Ddi>,
     pub(super) waited_for: Arc<WaitedFor>,
+    /// Of a cross-adapter fence; then `place` is the one that all adapters have.
+    pub(super) cross_side: Option<CrossSide>,
 }
 
 impl MonitoredFence {
-    /// Writes the first value. No engine knows the fence yet.
-    pub(super) fn new(parts: MonitoredFenceParts, initial: u64) -> Arc<Self> {
+    /// Writes the first value, if the fence was not made elsewhere. No engine knows the fence yet.
+    pub(super) fn new(parts: MonitoredFenceParts, initial: Option<u64>) -> Arc<Self> {
         let fence = Arc::new_cyclic(|this| Self {
             this: Weak::clone(this),
             id: parts.id,
@@ -94,13 +102,26 @@ impl MonitoredFence {
             current: parts.place.block().part(0, 8),
             user: parts.user,
             place: parts.place,
-            known: AtomicU64::new(initial),
+            known: AtomicU64::new(initial.unwrap_or(0)),
             ddi: parts.ddi,
             waited_for: parts.waited_for,
             state: Mutex::default(),
+            cross_side: parts.cross_side,
         });
-        fence.store(initial);
+        if let Some(initial) = initial {
+            fence.store(initial);
+        }
         fence
+    }
+
+    /// Of what it is a side, if it is cross-adapter.
+    pub(super) fn cross_side(&self) -> Option<&CrossSide> {
+        self.cross_side.as_ref()
+    }
+
+    /// Does something with who waits.
+    pub(super) fn with_waiters<T>(&self, act: impl FnOnce(&WaiterList<WaitPart>) -> T) -> T {
+        act(&lock(&self.state).waiters)
     }
 
     /// Which fence, system-wide.
@@ -340,7 +361,7 @@ impl MonitoredFence {
     /// # Errors
     /// A value below CurrentValue without `allow_rewind`, one that is too far, a closed handle.
     pub(super) fn signal(&self, value: u64, allow_rewind: bool) -> Result<(), SignalError> {
-        self.with_state(|state, told| {
+        self.crossing(value, |state, told| {
             self.check_signal(state, value, allow_rewind)?;
             self.store_signal(state, value, told);
             Ok(())
@@ -354,12 +375,15 @@ impl MonitoredFence {
     /// # Errors
     /// The handle is closed; it is outstanding no more.
     pub(super) fn signal_queued(&self, value: u64) -> Result<(), SignalError> {
-        self.with_state(|state, told| {
+        self.crossing(value, |state, told| {
             state.outstanding.end(value);
             if state.failed == Some(WaitError::Closed) {
                 return Err(SignalError::Closed);
             }
-            self.store_signal(state, value, told);
+            // It leaves the storage alone (NF-19).
+            if !state.is_always_signaled {
+                self.store_signal(state, value, told);
+            }
             Ok(())
         })
     }
@@ -392,16 +416,77 @@ impl MonitoredFence {
         self.look(state, told);
     }
 
+    /// A signal of the OS with all that other adapters have to do with it, if they have.
+    fn crossing(
+        &self,
+        value: u64,
+        store: impl FnOnce(&mut State, &mut Listeners) -> Result<(), SignalError>,
+    ) -> Result<(), SignalError> {
+        let mut told = Listeners::default();
+        let crossing = Crossing::begin([(self.cross_side(), value)]);
+        crossing.rewind(&mut told);
+        let mut state = lock(&self.state);
+        let result = store(&mut state, &mut told);
+        self.keep_book(&mut state);
+        drop(state);
+        if result.is_ok() {
+            crossing.propagate(&mut told);
+        }
+        drop(crossing);
+        told.tell();
+        result
+    }
+
+    /// The other adapters' `value` was stored: its waiters go on.
+    pub(super) fn hear(&self, value: u64, told: &mut Listeners) {
+        let mut state = lock(&self.state);
+        for part in state.waiters.release_recorded(value) {
+            part.end(Ok(()), told);
+        }
+        self.look(&mut state, told);
+        self.keep_book(&mut state);
+    }
+
+    /// Another adapter will store a lower value: of what was told before nothing counts from now on.
+    pub(super) fn hear_of_rewind(&self, told: &mut Listeners) {
+        let mut state = lock(&self.state);
+        self.look(&mut state, told);
+        state.waiters.rewind();
+        self.keep_book(&mut state);
+    }
+
+    /// A device is lost that could signal it, of another adapter or this one: as of a native fence waits of queues pass
+    /// from then on, those of the CPU end with the error, and the value stays what it was (XA-11, NF-19).
+    pub(super) fn always_signal(&self) {
+        lock(&self.state).is_always_signaled = true;
+        self.fail(WaitError::DeviceLost);
+    }
+
+    /// Whether a wait of a queue on it passes, whatever the value.
+    pub(super) fn is_always_signaled(&self) -> bool {
+        lock(&self.state).is_always_signaled
+    }
+
     /// The device that could signal it is lost: its maximum satisfies every wait (MF-08), or where
     /// that was forbidden they end with the error.
     pub(super) fn lose(&self) {
-        if self.ends_on_tdr {
+        if let Some(side) = self.cross_side().filter(|_| self.ends_on_tdr) {
+            self.always_signal();
+            side.lose();
+        } else if self.ends_on_tdr {
             self.with_state(|state, told| {
                 self.store(u64::MAX);
                 self.look(state, told);
             });
         } else {
             self.fail(WaitError::DeviceLost);
+        }
+    }
+
+    /// Nothing here signals it any more: the adapter was stopped.
+    pub(super) fn lose_elsewhere(&self) {
+        if let Some(side) = self.cross_side().filter(|_| self.ends_on_tdr) {
+            side.lose();
         }
     }
 

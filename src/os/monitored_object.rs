@@ -8,12 +8,15 @@
 use super::adapter::OsError;
 use super::cpu_signal::SignalError;
 use super::cpu_wait::CpuWait;
+use super::cross_side::CrossSide;
+use super::fence_options::FenceTerms;
 use super::handle_rights::HandleRights;
 use super::monitored_fence::{MonitoredFence, MonitoredFenceParts, Width};
 use super::process::Process;
 use super::wait_cell::WaitError;
 use crate::abi::{HandleAccess, LocalHandle};
 use crate::kmd::{MapMonitoredFence, Place, VidSchCaps};
+use crate::shared::PoolPlace;
 use crate::sync::Arc;
 use std::time::Duration;
 
@@ -47,7 +50,7 @@ impl Default for CreateMonitoredFence {
 pub struct MonitoredFenceObject {
     handle: LocalHandle,
     rights: HandleRights,
-    /// Engines can store to it.
+    /// Engines have it.
     mapped: bool,
     fence: Arc<MonitoredFence>,
     process: Arc<Process>,
@@ -92,28 +95,61 @@ impl Process {
         adapter.check_up()?;
         self.state().check()?;
         let place = self.monitored_values().allocate()?;
-        let user = place.read_only()?;
-        let handle = self.allocate_handle()?;
         let narrow =
             !args.no_gpu_access && adapter.vidsch_caps().has(VidSchCaps::NO_64_BIT_ATOMICS);
+        let width = if narrow { Width::LowHalf } else { Width::Whole };
+        let terms = FenceTerms {
+            access: args.access,
+            no_signal_max_value_on_tdr: args.no_signal_max_value_on_tdr,
+        };
+        self.enter_monitored_fence((place, width), terms, Some(args.initial), (mapped, None))
+    }
+
+    /// A side of a cross-adapter fence, where there are no native fences: all of its value lies in the page that all
+    /// adapters have, and the OS alone signals it here (XA-07), whatever the engines can store.
+    pub(super) fn make_cross_adapter_side(
+        self: &Arc<Self>,
+        side: CrossSide,
+        initial: Option<u64>,
+    ) -> Result<MonitoredFenceObject, OsError> {
+        self.state().check()?;
+        let place = PoolPlace::of_region(side.fence().current())?;
+        let mapped = self.adapter().ddi().node_count() > 0;
+        let (terms, of) = (side.fence().terms(), (mapped, Some(side)));
+        let object = self.enter_monitored_fence((place, Width::Whole), terms, initial, of)?;
+        object.map()?;
+        Ok(object)
+    }
+
+    fn enter_monitored_fence(
+        self: &Arc<Self>,
+        (place, width): (PoolPlace, Width),
+        terms: FenceTerms,
+        initial: Option<u64>,
+        (mapped, cross_side): (bool, Option<CrossSide>),
+    ) -> Result<MonitoredFenceObject, OsError> {
+        let adapter = self.adapter();
+        let user = place.read_only()?;
+        let handle = self.allocate_handle()?;
         let parts = MonitoredFenceParts {
             id: adapter.reserve_fence(),
             process: self.id(),
             // None is set to its maximum that its device could not signal (MF-08).
-            ends_on_tdr: !args.no_signal_max_value_on_tdr
-                && !args.access.has(HandleAccess::NO_SIGNAL),
-            width: if narrow { Width::LowHalf } else { Width::Whole },
+            ends_on_tdr: !terms.no_signal_max_value_on_tdr
+                && !terms.access.has(HandleAccess::NO_SIGNAL),
+            width,
             place,
             user,
             ddi: Arc::clone(adapter.ddi()),
             waited_for: Arc::clone(adapter.monitored.waited_for()),
+            cross_side,
         };
-        let fence = MonitoredFence::new(parts, args.initial);
+        let fence = MonitoredFence::new(parts, initial);
         adapter.monitored.enter(&fence, handle);
         adapter.monitored_fence_made(&fence);
         let object = MonitoredFenceObject {
             handle,
-            rights: HandleRights::new(args.access),
+            rights: HandleRights::new(terms.access),
             mapped,
             fence,
             process: Arc::clone(self),
@@ -157,10 +193,16 @@ impl MonitoredFenceObject {
         &self.process
     }
 
-    /// Whether engines can store to it.
+    /// Whether engines can store to it: of a cross-adapter fence the OS does.
     #[must_use]
     pub fn has_gpu_access(&self) -> bool {
-        self.mapped
+        self.mapped && !self.is_cross_adapter()
+    }
+
+    /// Whether it is one of several adapters (XA-08).
+    #[must_use]
+    pub fn is_cross_adapter(&self) -> bool {
+        self.fence.cross_side().is_some()
     }
 
     /// Whether the handle was closed.

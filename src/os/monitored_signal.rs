@@ -4,6 +4,8 @@
 //! fences first, then these, each kind in the order of ids. So two batches never wait for each other.
 
 use super::cpu_signal::SignalError;
+use super::cross_side::CrossSide;
+use super::crossing::Crossing;
 use super::listener::Listeners;
 use super::monitored_fence::{MonitoredFence, State};
 use super::monitored_object::MonitoredFenceObject;
@@ -22,16 +24,25 @@ pub(super) struct MonitoredSignal<'a> {
 #[must_use = "nothing is stored yet"]
 pub(super) struct HeldSignals<'a>(Vec<(&'a MonitoredSignal<'a>, MutexGuard<'a, State>)>);
 
-impl MonitoredSignal<'_> {
-    fn fence(&self) -> &MonitoredFence {
+impl<'a> MonitoredSignal<'a> {
+    fn fence(&self) -> &'a MonitoredFence {
         self.object.fence()
+    }
+
+    /// What it has to do with other adapters.
+    pub(super) fn crossing(&self) -> (Option<&'a CrossSide>, u64) {
+        (self.fence().cross_side(), self.value)
     }
 
     /// A batch of monitored fences alone. Whom it satisfies is told by the caller.
     ///
     /// # Errors
     /// As [`CpuSignal::all`](super::CpuSignal::all).
-    pub(super) fn all(signals: &[Self], told: &mut Listeners) -> Result<(), SignalError> {
+    pub(super) fn all(
+        signals: &[Self],
+        crossing: &Crossing<'_>,
+        told: &mut Listeners,
+    ) -> Result<(), SignalError> {
         let Some(first) = signals.first() else {
             return Ok(());
         };
@@ -45,6 +56,7 @@ impl MonitoredSignal<'_> {
         if adapter.check_up().is_err() {
             return Err(SignalError::AdapterStopped);
         }
+        crossing.rewind(told);
         Self::hold(signals)?.store(told);
         Ok(())
     }
@@ -53,7 +65,10 @@ impl MonitoredSignal<'_> {
     ///
     /// # Errors
     /// As [`CpuSignal::all`](super::CpuSignal::all): the locks are let go.
-    pub(super) fn hold(signals: &[Self]) -> Result<HeldSignals<'_>, SignalError> {
+    pub(super) fn hold<'b>(signals: &'b [Self]) -> Result<HeldSignals<'b>, SignalError>
+    where
+        'a: 'b,
+    {
         let mut in_order: Vec<&Self> = signals.iter().collect();
         in_order.sort_by_key(|signal| signal.fence().id());
         if in_order

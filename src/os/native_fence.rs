@@ -19,7 +19,7 @@
 //! lock held (`listener`).
 
 use super::adapter_life::{AdapterLife, Settles};
-use super::cross_adapter::CrossAdapterFence;
+use super::cross_side::CrossSide;
 use super::elsewhere::SignalsElsewhere;
 use super::fence_storage::FenceStorage;
 use super::listener::Listeners;
@@ -106,8 +106,8 @@ pub struct NativeFence {
     state: Mutex<State>,
     /// The other operating systems that may have it open.
     pub(super) peers: OnceLock<Arc<dyn Peers>>,
-    /// What it is a side of.
-    cross_adapter: OnceLock<Arc<CrossAdapterFence>>,
+    /// Of what it is a side.
+    cross_side: OnceLock<CrossSide>,
 }
 
 /// The fence's lock. A bug check that is found while it is held takes its effect on other fences
@@ -164,18 +164,18 @@ impl NativeFence {
                 ..State::default()
             }),
             peers: OnceLock::new(),
-            cross_adapter: OnceLock::new(),
+            cross_side: OnceLock::new(),
         }
     }
 
-    /// It is a side of this: before anybody knows it.
-    pub(super) fn crosses(&self, cross: &Arc<CrossAdapterFence>) {
-        self.cross_adapter.get_or_init(|| Arc::clone(cross));
+    /// It is a side of a cross-adapter fence: before anybody knows it.
+    pub(super) fn crosses(&self, side: CrossSide) {
+        self.cross_side.get_or_init(|| side);
     }
 
-    /// What it is a side of.
-    pub(super) fn cross_adapter(&self) -> Option<&Arc<CrossAdapterFence>> {
-        self.cross_adapter.get()
+    /// Of what it is a side.
+    pub(super) fn cross_side(&self) -> Option<&CrossSide> {
+        self.cross_side.get()
     }
 
     /// Which fence, system-wide.

@@ -385,6 +385,10 @@ impl QueueCore {
             OsSignal::Native(object, value) if object.fence().is_always_signaled() => {
                 ((object.handle().raw(), value), Ok(()))
             }
+            OsSignal::Native(object, value) if let Some(side) = object.fence().cross_side() => {
+                object.fence().store_by_os(side, value);
+                ((object.handle().raw(), value), Ok(()))
+            }
             OsSignal::Native(object, value) => {
                 let signal = CpuSignal {
                     object: &object,

@@ -6,6 +6,7 @@
 
 use super::cross_adapter::CrossAdapterFence;
 use super::global_fence::GlobalFence;
+use super::monitored_object::MonitoredFenceObject;
 use super::process::FenceObject;
 use super::shared_pages::{PassFenceError, SharedPages};
 use crate::sync::Arc;
@@ -20,6 +21,11 @@ pub enum ShareError {
     /// It was not made to be (NF-30).
     #[error("the fence was not created shared: set FenceOptions::shared when it is made")]
     NotShared,
+    /// A monitored fence that was not made to be.
+    #[error(
+        "a monitored fence is shared between adapters alone: set MonitoredFenceOptions::cross_adapter when it is made"
+    )]
+    Monitored,
     /// The handle was closed.
     #[error("the fence's handle is closed")]
     Closed,
@@ -55,10 +61,23 @@ impl SharedHandle {
         if !object.fence().terms().is_shareable {
             return Err(ShareError::NotShared);
         }
-        let named = match object.fence().cross_adapter() {
-            Some(cross) => Named::CrossAdapter(Arc::clone(cross)),
+        let named = match object.fence().cross_side() {
+            Some(side) => Named::CrossAdapter(Arc::clone(side.fence())),
             None => Named::Here(Arc::clone(object.global())),
         };
+        Ok(Self { named })
+    }
+
+    /// The same of a monitored fence, if it is cross-adapter (XA-08): no other can be shared.
+    ///
+    /// # Errors
+    /// [`ShareError`].
+    pub fn of_monitored(object: &MonitoredFenceObject) -> Result<Self, ShareError> {
+        if object.is_closed() {
+            return Err(ShareError::Closed);
+        }
+        let side = object.fence().cross_side().ok_or(ShareError::Monitored)?;
+        let named = Named::CrossAdapter(Arc::clone(side.fence()));
         Ok(Self { named })
     }
 

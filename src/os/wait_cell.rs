@@ -155,6 +155,11 @@ pub struct WaitPart {
 }
 
 impl WaitPart {
+    /// Whether a queue in kernel mode waits, and no program.
+    pub(super) fn is_of_queue(&self) -> bool {
+        matches!(lock(&self.cell.wait).listener, Some(Listener::Queue(_)))
+    }
+
     /// Ends the part, with its value reached or an error. If that ends the wait, wakes who sleeps, and
     /// gives who is to be `told` as soon as the caller holds no lock.
     pub(super) fn end(&self, result: Result<(), WaitError>, told: &mut Listeners) {

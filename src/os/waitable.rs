@@ -170,7 +170,7 @@ impl Stands for MonitoredFenceObject {
     }
 
     fn is_always_signaled(&self) -> bool {
-        false
+        self.fence().is_always_signaled()
     }
 
     fn process(&self) -> &Arc<Process> {

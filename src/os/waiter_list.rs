@@ -131,6 +131,11 @@ impl<W> WaiterList<W> {
             .collect()
     }
 
+    /// Each with its value, least first.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &W)> {
+        self.waiters.iter().map(|(key, waiter)| (key.0, waiter))
+    }
+
     /// Takes out every waiter.
     pub(super) fn drain(&mut self) -> Vec<W> {
         std::mem::take(&mut self.waiters).into_values().collect()

@@ -91,7 +91,8 @@ impl KernelQueue {
         Ok(self)
     }
 
-    /// Records a GPU signal: the engine stores `value` when it comes to it (MF-02).
+    /// Records a GPU signal: the engine stores `value` when it comes to it (MF-02). Of a cross-adapter fence it is a
+    /// signal by the OS ([`KernelQueue::signal_by_os`]), which other adapters hear of (XA-07).
     ///
     /// # Errors
     /// A fence of another device, or one without GPU access; a handle that is closed or may not signal;
@@ -101,6 +102,9 @@ impl KernelQueue {
         fence: &MonitoredFence,
         value: u64,
     ) -> Result<&mut Self, KernelQueueError> {
+        if fence.object().is_cross_adapter() {
+            return self.signal_by_os(fence, value);
+        }
         let (packet, signal) = self.queue.begin_signal(fence.object(), value)?;
         self.packets.push(packet);
         self.signals.push(signal);

@@ -2,7 +2,9 @@
 
 use super::{ArmedWait, CreateError, Device, EventWait, Timeout, WaitFuture};
 use crate::abi::{HandleAccess, LocalHandle};
-use crate::os::{self, EventHandle, MonitoredFenceObject, SignalError, WaitError};
+use crate::os::{
+    self, EventHandle, FenceTerms, MonitoredFenceObject, ShareError, SharedHandle, SignalError, WaitError,
+};
 use crate::sync::Arc;
 
 /// How a monitored fence is made (`D3DDDI_SYNCHRONIZATIONOBJECT_FLAGS`).
@@ -24,6 +26,10 @@ pub struct MonitoredFenceOptions {
     /// `NoSignalMaxValueOnTdr`: the loss of its device ends its waits with an error; else it sets
     /// the fence to its maximum, which satisfies them (MF-08).
     pub no_signal_max_value_on_tdr: bool,
+    /// `CrossAdapter`: other adapters of this process can open it by its [`SharedHandle`], as a native fence where they
+    /// have such (XA-08). On an adapter without native fences alone. It has 64 bits, and the OS makes every signal of it
+    /// here, those of queues as well.
+    pub cross_adapter: bool,
 }
 
 /// A monitored fence: one value that the CPU holds, GPU queues store to and the OS waits for
@@ -130,6 +136,14 @@ impl MonitoredFence {
         self.object.signal(value, true)
     }
 
+    /// A handle by which other adapters open it (XA-08).
+    ///
+    /// # Errors
+    /// It was not made with [`MonitoredFenceOptions::cross_adapter`]; the handle is closed.
+    pub fn share(&self) -> Result<SharedHandle, ShareError> {
+        SharedHandle::of_monitored(&self.object)
+    }
+
     /// Closes the handle, for all clones of it: waits end with [`WaitError::Closed`], packets that
     /// carry it fault.
     pub fn close(&self) {
@@ -138,6 +152,17 @@ impl MonitoredFence {
 }
 
 impl Device {
+    /// Opens a cross-adapter fence on an adapter without native fences: it is monitored there, whatever it was made as
+    /// (XA-08). On one with native fences [`Device::open_fence`] opens it.
+    ///
+    /// # Errors
+    /// The adapter has native fences ([`OsError::NativeHere`](crate::os::OsError::NativeHere)); a handle of a fence that
+    /// was not made cross-adapter; no memory or no handle left; a stopped adapter.
+    pub fn open_monitored_fence(&self, shared: &SharedHandle) -> Result<MonitoredFence, CreateError> {
+        let object = self.process().open_monitored_fence(shared)?;
+        Ok(MonitoredFence::new(Arc::new(object)))
+    }
+
     /// Creates a monitored fence that starts at `initial`.
     ///
     /// # Errors
@@ -152,7 +177,8 @@ impl Device {
     /// Creates a monitored fence (MF-01).
     ///
     /// # Errors
-    /// No memory or no handle left; `no_signal` and `no_wait` at once.
+    /// No memory or no handle left; `no_signal` and `no_wait` at once; `cross_adapter` on an adapter that has native
+    /// fences ([`OsError::NativeHere`](crate::os::OsError::NativeHere)).
     pub fn create_monitored_fence_with(
         &self,
         options: MonitoredFenceOptions,
@@ -163,6 +189,15 @@ impl Device {
             (false, true) => HandleAccess::NO_WAIT,
             (true, true) => return Err(CreateError::NoSignalAndNoWait),
         };
+        if options.cross_adapter {
+            let terms = FenceTerms {
+                access,
+                no_signal_max_value_on_tdr: options.no_signal_max_value_on_tdr,
+            };
+            let process = self.process();
+            let object = process.create_cross_adapter_monitored_fence(options.initial, terms)?;
+            return Ok(MonitoredFence::new(Arc::new(object)));
+        }
         let object = self
             .process()
             .create_monitored_fence(os::CreateMonitoredFence {

@@ -2,6 +2,7 @@
 
 use crate::abi::HandleAccess;
 use crate::kmd::{HwQueueHandle, ProcessId};
+use crate::os::cross_side::CrossSide;
 use crate::os::device_state::DeviceStates;
 use crate::os::monitored_object::MonitoredFenceObject;
 use crate::os::native_fence::NativeFence;
@@ -13,7 +14,7 @@ use std::fmt;
 pub struct Signallers {
     /// Live processes of this operating system that have it open with the right to.
     pub(in crate::os) processes: Vec<ProcessId>,
-    /// Another operating system has it open, and may.
+    /// Another operating system has it open, or another adapter, and may.
     pub(in crate::os) is_open_elsewhere: bool,
     /// It carries the progress of this queue, and nobody else may.
     pub(in crate::os) queue: Option<HwQueueHandle>,
@@ -49,7 +50,8 @@ impl NativeFence {
         processes.retain(|process| devices.is_live(*process));
         Signallers {
             processes,
-            is_open_elsewhere: self.peers.get().is_some_and(|peers| peers.has_others()),
+            is_open_elsewhere: self.peers.get().is_some_and(|peers| peers.has_others())
+                || self.cross_side().is_some_and(CrossSide::has_others),
             queue: None,
         }
     }
@@ -67,7 +69,9 @@ impl MonitoredFenceObject {
         let may = !self.is_left_to_queues() && !self.process().state().is_lost();
         Signallers {
             processes: may.then(|| self.process().id()).into_iter().collect(),
-            ..Signallers::default()
+            is_open_elsewhere: !self.is_left_to_queues()
+                && self.fence().cross_side().is_some_and(CrossSide::has_others),
+            queue: None,
         }
     }
 
