@@ -91,6 +91,7 @@ pub(super) fn monitored_options(
         no_wait: flags.has(Flags::NO_WAIT),
         no_gpu_access: flags.has(Flags::NO_GPU_ACCESS),
         no_signal_max_value_on_tdr: flags.has(Flags::NO_SIGNAL_MAX_VALUE_ON_TDR),
+        cross_adapter: false,
     })
 }
 

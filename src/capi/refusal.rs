@@ -114,6 +114,7 @@ impl From<OsError> for Refusal {
             | OsError::NotPreemptionAware
             | OsError::NoFenceSegments
             | OsError::NoNativeFences(_)
+            | OsError::NativeHere
             | OsError::NoEngines(_)
             | OsError::Driver(DdiError::Node(NodeError::Kernel(KernelError::Unsupported(_)))) => {
                 NtStatus::NOT_SUPPORTED
@@ -127,6 +128,7 @@ impl From<OsError> for Refusal {
             | OsError::EngineAffinity(_)
             | OsError::Priority(_)
             | OsError::NoDoorbell
+            | OsError::NotCrossAdapter
             | OsError::AllocationSize(_)
             | OsError::RingCapacity(_)
             | OsError::LogEntries(_) => NtStatus::INVALID_PARAMETER,
@@ -170,7 +172,7 @@ impl From<EndError> for Refusal {
 impl From<ShareError> for Refusal {
     fn from(error: ShareError) -> Self {
         let status = match error {
-            ShareError::NotShared => NtStatus::ACCESS_DENIED,
+            ShareError::NotShared | ShareError::Monitored => NtStatus::ACCESS_DENIED,
             ShareError::Closed => NtStatus::INVALID_HANDLE,
         };
         Self::new(status, error.to_string())

@@ -80,7 +80,9 @@ pub enum OsError {
     )]
     Busy,
     /// A monitored fence is asked for where fences of several adapters are native (XA-08).
-    #[error("the adapter has native fences: open or create the cross-adapter fence as a native one")]
+    #[error(
+        "the adapter has native fences: open or create the cross-adapter fence as a native one"
+    )]
     NativeHere,
     /// A handle of another fence, which has no side on other adapters (XA-08).
     #[error("the fence is not cross-adapter: set FenceOptions::cross_adapter when it is made")]

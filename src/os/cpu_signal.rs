@@ -90,7 +90,9 @@ impl CpuSignal<'_> {
         monitored: &[MonitoredSignal<'_>],
     ) -> Result<(), SignalError> {
         let mut told = Listeners::default();
-        let native = signals.iter().map(|signal| (signal.fence().cross_side(), signal.value));
+        let native = signals
+            .iter()
+            .map(|signal| (signal.fence().cross_side(), signal.value));
         let others = monitored.iter().map(MonitoredSignal::crossing);
         let crossing = Crossing::begin(native.chain(others));
         let result = Self::store_all(signals, monitored, &crossing, &mut told);

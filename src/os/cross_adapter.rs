@@ -104,7 +104,11 @@ impl CrossAdapterFence {
     /// Looks for a side.
     pub(super) fn find<T>(&self, find: impl FnMut(&Side) -> Option<T>) -> Vec<T> {
         let sides = plain::lock(&self.sides);
-        sides.iter().map(|(_, side)| side).filter_map(find).collect()
+        sides
+            .iter()
+            .map(|(_, side)| side)
+            .filter_map(find)
+            .collect()
     }
 
     /// The sides but this one.

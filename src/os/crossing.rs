@@ -28,7 +28,9 @@ impl<'a> Crossing<'a> {
     /// refused later.
     pub(super) fn begin(batch: impl IntoIterator<Item = (Option<&'a CrossSide>, u64)>) -> Self {
         let batch = batch.into_iter();
-        let batch: Vec<_> = batch.filter_map(|(side, value)| Some((side?, value))).collect();
+        let batch: Vec<_> = batch
+            .filter_map(|(side, value)| Some((side?, value)))
+            .collect();
         let mut fences: Vec<_> = batch.iter().map(|(side, _)| *side).collect();
         fences.sort_by_key(|side| side.fence().number());
         fences.dedup_by_key(|side| side.fence().number());

@@ -48,8 +48,9 @@ fn fence(initial: u64) -> Arc<MonitoredFence> {
         place,
         ddi: kmd::without_engines(),
         waited_for: Arc::default(),
+        cross_side: None,
     };
-    MonitoredFence::new(parts, initial)
+    MonitoredFence::new(parts, Some(initial))
 }
 
 proptest! {

@@ -11,13 +11,14 @@
 //! signal of one queue may let another go on: a thread that advances one already puts the other on
 //! its own list, since a chain of queues may be longer than a stack.
 
-use super::cpu_signal::CpuSignal;
+use super::cpu_signal::{CpuSignal, SignalError};
 use super::hw_context::ContextRecord;
 use super::kernel_engine::KernelEngine;
 use super::listener::{self, Listener, Listeners};
 use super::log_buffer::LogRead;
 use super::monitored_object::MonitoredFenceObject;
 use super::os_log::{OsLog, now};
+use super::process::FenceObject;
 use super::queue_stop::QueueStop;
 use super::software_queue::{HeldWait, OsSignal, SoftwarePacket, SoftwareQueue};
 use super::standing_wait::{Fences, StandingWait};
@@ -385,19 +386,9 @@ impl QueueCore {
             OsSignal::Native(object, value) if object.fence().is_always_signaled() => {
                 ((object.handle().raw(), value), Ok(()))
             }
-            OsSignal::Native(object, value) if let Some(side) = object.fence().cross_side() => {
-                object.fence().store_by_os(side, value);
-                ((object.handle().raw(), value), Ok(()))
-            }
             OsSignal::Native(object, value) => {
-                let signal = CpuSignal {
-                    object: &object,
-                    value,
-                    // What the GPU stores is not refused (NF-21).
-                    allow_rewind: true,
-                };
-                let result = CpuSignal::all(slice::from_ref(&signal));
-                ((object.handle().raw(), value), result)
+                let named = (object.handle().raw(), value);
+                (named, signal_native(&object, value))
             }
             OsSignal::Monitored(signal) => (signal.named(), signal.make()),
         };
@@ -487,4 +478,19 @@ impl QueueCore {
         listener::as_told(|| drop(remains));
         look();
     }
+}
+
+/// A signal of the OS: what the GPU stores is not refused (NF-21).
+fn signal_native(object: &FenceObject, value: u64) -> Result<(), SignalError> {
+    if let Some(side) = object.fence().cross_side() {
+        object.check_signal()?;
+        object.fence().store_by_os(side, value);
+        return Ok(());
+    }
+    let signal = CpuSignal {
+        object,
+        value,
+        allow_rewind: true,
+    };
+    CpuSignal::all(slice::from_ref(&signal))
 }

@@ -3,7 +3,8 @@
 use super::{ArmedWait, CreateError, Device, EventWait, Timeout, WaitFuture};
 use crate::abi::{HandleAccess, LocalHandle};
 use crate::os::{
-    self, EventHandle, FenceTerms, MonitoredFenceObject, ShareError, SharedHandle, SignalError, WaitError,
+    self, EventHandle, FenceTerms, MonitoredFenceObject, ShareError, SharedHandle, SignalError,
+    WaitError,
 };
 use crate::sync::Arc;
 
@@ -158,7 +159,10 @@ impl Device {
     /// # Errors
     /// The adapter has native fences ([`OsError::NativeHere`](crate::os::OsError::NativeHere)); a handle of a fence that
     /// was not made cross-adapter; no memory or no handle left; a stopped adapter.
-    pub fn open_monitored_fence(&self, shared: &SharedHandle) -> Result<MonitoredFence, CreateError> {
+    pub fn open_monitored_fence(
+        &self,
+        shared: &SharedHandle,
+    ) -> Result<MonitoredFence, CreateError> {
         let object = self.process().open_monitored_fence(shared)?;
         Ok(MonitoredFence::new(Arc::new(object)))
     }

@@ -2,11 +2,15 @@
 //! the other; and what each of their drivers has seen of a fence.
 #![allow(dead_code, reason = "each test file uses a part")]
 
-use super::bench::{Bench, Call, DdiSpy, model_is_asked_for, native};
+use super::bench::{
+    Bench, Call, DdiSpy, Moment, complete, model_is_asked_for, native, until, until_completed,
+};
 use native_fence::abi::FenceId;
 use native_fence::gpu::{ModelOptions, NodePolicy};
-use native_fence::kmd::{Interrupt, UpdateCurrentValuesFlags};
-use native_fence::{Fence, FenceOptions};
+use native_fence::kmd::{DriverOptions, Interrupt, UpdateCurrentValuesFlags};
+use native_fence::os::WaitList;
+use native_fence::{CommandList, Fence, FenceOptions, HwQueue, MonitoredFence};
+use std::sync::{Arc, Mutex};
 
 /// Runs a body on two models, and on two instances of the device.
 pub(crate) fn on_two_benches(body: impl Fn(&Bench, &Bench)) {
@@ -22,6 +26,34 @@ pub(crate) fn on_two_benches(body: impl Fn(&Bench, &Bench)) {
     if let (Some(one), Some(other)) = (device(), device()) {
         println!("on shaders");
         body(&one, &other);
+    }
+}
+
+/// Runs a body on an adapter without native fences, which is the device with engines that execute command buffers, with
+/// 64-bit stores and without; and on one with native fences, the model and another instance of the device.
+pub(crate) fn on_two_kinds(body: impl Fn(&Bench, &Bench)) {
+    let policy = NodePolicy::default;
+    for narrow in [false, true] {
+        let options = DriverOptions {
+            no_64_bit_atomics: narrow,
+            basic_monitored_fences: narrow,
+            ..DriverOptions::default()
+        };
+        let without = || Bench::over_command_buffers(1, policy(), &options);
+        let Some(plain) = without() else {
+            return;
+        };
+        if model_is_asked_for() {
+            let (model, memory) = Bench::on_model(ModelOptions::default(), policy());
+            body(&plain, &model);
+            drop(model);
+            assert_eq!(memory.violations(), []);
+        }
+        drop(plain);
+        if let (Some(plain), Some(device)) = (without(), Bench::on_device(1, policy())) {
+            println!("on the shader");
+            body(&plain, &device);
+        }
     }
 }
 
@@ -86,5 +118,146 @@ fn in_call(call: &Call, fence: FenceId) -> Vec<Seen> {
             of(&named.collect::<Vec<_>>(), &Seen::Raised)
         }
         _ => Vec::new(),
+    }
+}
+
+/// From where a wait or a signal is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum By {
+    Gpu,
+    Cpu,
+}
+
+/// A wait for 10 by a queue of user mode, or by a thread, that stands.
+pub(crate) enum NativeWait {
+    Gpu(HwQueue, u64),
+    Cpu(super::bench::Waiter),
+}
+
+impl NativeWait {
+    /// In no list of the OS, since its engine looks, or in that of CPU waits.
+    pub(crate) fn standing(bench: &Bench, fence: &Fence, by: By) -> Self {
+        let (wait, list) = match by {
+            By::Gpu => {
+                let mut queue = bench.queue();
+                let end = queue.submit(CommandList::new().wait(fence, 10)).unwrap();
+                (Self::Gpu(queue, end), vec![])
+            }
+            By::Cpu => {
+                let waiter = bench.waiter(fence, 10);
+                (Self::Cpu(waiter), vec![(WaitList::NativeCpuWaiters, 10)])
+            }
+        };
+        bench.until_parked();
+        assert_eq!(native(fence).standing(), list);
+        bench.spy.take();
+        wait
+    }
+
+    pub(crate) fn stands(&self) -> bool {
+        match self {
+            Self::Gpu(queue, end) => queue.progress_fence().current_value() < *end,
+            Self::Cpu(waiter) => !waiter.is_finished(),
+        }
+    }
+
+    pub(crate) fn ends(self) {
+        match self {
+            Self::Gpu(queue, end) => until_completed(&queue, end),
+            Self::Cpu(waiter) => waiter.join().unwrap(),
+        }
+    }
+}
+
+/// Signals 10 on a native side. By the GPU: the other adapter hears of it by the interrupt, and not before; from then on
+/// or from the call on it may, so `stands` says that it has not.
+pub(crate) fn signal_native(
+    bench: &Bench,
+    fence: &Fence,
+    by: By,
+    stands: impl Fn() -> bool,
+) -> Vec<Seen> {
+    let mut queue = bench.queue();
+    // Its context is initialised, of which an interrupt tells.
+    bench.until_parked();
+    bench.spy.take();
+    match by {
+        By::Gpu => {
+            bench.spy.keep_interrupts();
+            complete(&mut queue, CommandList::new().signal(fence, 10));
+            until("it is raised", || {
+                seen(&bench.spy, fence) == [Seen::Raised(10)]
+            });
+            assert!(stands(), "the OS has not heard of it");
+            bench.spy.pass_interrupts();
+            for interrupt in bench.spy.interrupts() {
+                bench.spy.interrupt(interrupt);
+            }
+            vec![Seen::Raised(10)]
+        }
+        By::Cpu => {
+            fence.signal(10).unwrap();
+            vec![Seen::Stored(10)]
+        }
+    }
+}
+
+/// What the driver of `there` had seen of its side at the time of each call that the one of `here` got of values that
+/// the CPU stores.
+pub(crate) fn seen_before<'a>(
+    here: &Bench,
+    there: &'a Bench,
+    side: &'a Fence,
+) -> Arc<Mutex<Vec<Vec<Seen>>>> {
+    let before = Arc::new(Mutex::new(Vec::new()));
+    let (notes, spy, id) = (
+        Arc::clone(&before),
+        Arc::clone(&there.spy),
+        native(side).id(),
+    );
+    here.spy.hook(move |moment, _| {
+        if moment == Moment::BeforeUpdateOfCurrentValues {
+            notes.lock().unwrap().push(seen_of(&spy, id));
+        }
+    });
+    before
+}
+
+/// Whether a driver got any call of native fences, or interrupted for one.
+pub(crate) fn knows_native_fences(spy: &DdiSpy) -> bool {
+    spy.count(|call| {
+        matches!(
+            call,
+            Call::CreateNativeFence(_)
+                | Call::OpenNativeFence(..)
+                | Call::UpdateMonitoredValues(_)
+                | Call::UpdateCurrentValuesFromCpu(..)
+                | Call::Interrupt(Interrupt::NativeFenceSignaled(_))
+        )
+    }) > 0
+}
+
+/// A fence that the adapter with native fences has made, or the other: its side on each.
+pub(crate) fn of_two_kinds(
+    without: &Bench,
+    with: &Bench,
+    made_native: bool,
+) -> (MonitoredFence, Fence) {
+    if made_native {
+        let fence = with.device.create_fence_with(FenceOptions {
+            cross_adapter: true,
+            ..FenceOptions::default()
+        });
+        let fence = fence.unwrap();
+        let shared = fence.share().unwrap();
+        (without.device.open_monitored_fence(&shared).unwrap(), fence)
+    } else {
+        let options = native_fence::umd::MonitoredFenceOptions {
+            cross_adapter: true,
+            ..Default::default()
+        };
+        let made = without.device.create_monitored_fence_with(options).unwrap();
+        let opened = with.device.open_fence(&made.share().unwrap()).unwrap();
+        (made, opened)
     }
 }

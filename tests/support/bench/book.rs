@@ -73,6 +73,8 @@ pub(crate) enum Call {
 pub(crate) enum Moment {
     BeforeUpdateOfMonitoredValues,
     AfterUpdateOfMonitoredValues,
+    /// It is written down, and the driver has not got it.
+    BeforeUpdateOfCurrentValues,
     /// Before the driver does its part.
     InUpdateOfLogs,
     /// The engine still logs there.

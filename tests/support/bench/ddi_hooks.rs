@@ -21,6 +21,11 @@ impl DdiSpy {
         self.book.keeps_interrupts.store(true, Ordering::Release);
     }
 
+    /// From now on it learns of them again; what was kept is lost.
+    pub(crate) fn pass_interrupts(&self) {
+        self.book.keeps_interrupts.store(false, Ordering::Release);
+    }
+
     /// The OS, as the driver sees it.
     pub(crate) fn os(&self) -> Arc<dyn Callbacks> {
         let os = lock(&self.book.os).clone();

@@ -269,9 +269,10 @@ impl Ddi for DdiSpy {
         updates: &[CurrentValueUpdate<'_>],
         flags: UpdateCurrentValuesFlags,
     ) -> Result<(), DdiError> {
-        let values = updates.iter().map(|u| (u.fence, u.value)).collect();
+        let values: Vec<_> = updates.iter().map(|u| (u.fence, u.value)).collect();
         self.book
-            .write(Call::UpdateCurrentValuesFromCpu(values, flags));
+            .write(Call::UpdateCurrentValuesFromCpu(values.clone(), flags));
+        self.book.run(Moment::BeforeUpdateOfCurrentValues, &values);
         let batch = ValueBatch::from(updates);
         let structure = batch.update_current_values(flags);
         let name = "DXGKARG_UPDATECURRENTVALUESFROMCPU";

@@ -1,0 +1,205 @@
+//! Cross side: what a cross-adapter fence is on one adapter, and what it hears of the others (XA-08).
+//!
+//! The fence holds its sides weakly: each is its adapter's, and goes with the last handle there. An interrupt of one
+//! adapter keeps another's fence alive for a moment and nothing else of it.
+
+use super::cross_adapter::CrossAdapterFence;
+use super::global_fence::GlobalFence;
+use super::listener::Listeners;
+use super::monitored_fence::MonitoredFence;
+use super::native_fence::{NativeFence, State};
+use super::record::Record;
+use crate::abi::HandleAccess;
+use crate::kmd::{CurrentValueUpdate, UpdateCurrentValuesFlags};
+use crate::sync::Arc;
+use crate::sync::plain::MutexGuard;
+use std::sync::Weak;
+
+/// A side, as the fence has it.
+#[derive(Debug)]
+pub(super) enum Side {
+    /// On an adapter with native fences: one for all handles there.
+    Native {
+        fence: Weak<NativeFence>,
+        global: Weak<GlobalFence>,
+    },
+    /// On one without: one for each handle.
+    Monitored(Weak<MonitoredFence>),
+}
+
+/// A side that hears.
+pub(super) enum Heard {
+    Native(Arc<NativeFence>),
+    Monitored(Arc<MonitoredFence>),
+}
+
+impl Side {
+    /// A handle of it is open.
+    pub(super) fn is_open(&self) -> bool {
+        match self {
+            Self::Native { global, .. } => global.strong_count() > 0,
+            Self::Monitored(fence) => fence.strong_count() > 0,
+        }
+    }
+
+    pub(super) fn fence(&self) -> Option<Heard> {
+        match self {
+            Self::Native { fence, .. } => fence.upgrade().map(Heard::Native),
+            Self::Monitored(fence) => fence.upgrade().map(Heard::Monitored),
+        }
+    }
+}
+
+impl Heard {
+    /// On another adapter `value` was stored.
+    pub(super) fn hear(&self, value: u64, told: &mut Listeners) {
+        match self {
+            Self::Native(fence) => fence.hear(value, told),
+            Self::Monitored(fence) => fence.hear(value, told),
+        }
+    }
+
+    /// On another adapter a lower value will be stored.
+    pub(super) fn hear_of_rewind(&self, told: &mut Listeners) {
+        match self {
+            Self::Native(fence) => fence.hear_of_rewind(told),
+            Self::Monitored(fence) => fence.hear_of_rewind(told),
+        }
+    }
+
+    /// On another adapter a device is lost that could signal it.
+    pub(super) fn lose(&self) {
+        match self {
+            Self::Native(fence) => fence.always_signal(),
+            Self::Monitored(fence) => fence.always_signal(),
+        }
+    }
+}
+
+/// What a side has of the fence.
+#[derive(Debug)]
+pub(super) struct CrossSide {
+    fence: Arc<CrossAdapterFence>,
+    number: u64,
+}
+
+impl CrossSide {
+    pub(super) fn new(fence: Arc<CrossAdapterFence>, number: u64) -> Self {
+        Self { fence, number }
+    }
+
+    /// The fence.
+    pub(super) fn fence(&self) -> &Arc<CrossAdapterFence> {
+        &self.fence
+    }
+
+    /// Which side it is.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The turn of a signal of the CPU.
+    pub(super) fn turn(&self) -> MutexGuard<'_, ()> {
+        self.fence.turn()
+    }
+
+    /// As [`CrossAdapterFence::propagate`].
+    pub(super) fn propagate(&self, value: u64, told: &mut Listeners) {
+        self.fence.propagate(self.number, value, told);
+    }
+
+    /// As [`CrossAdapterFence::rewind`].
+    pub(super) fn rewind(&self, told: &mut Listeners) {
+        self.fence.rewind(self.number, told);
+    }
+
+    /// As [`CrossAdapterFence::lose`].
+    pub(super) fn lose(&self) {
+        self.fence.lose(self.number);
+    }
+
+    /// Whether it is open on another adapter.
+    pub(super) fn has_others(&self) -> bool {
+        self.fence.has_others(self.number)
+    }
+}
+
+impl NativeFence {
+    /// Nothing here signals it any more: the adapter was stopped.
+    pub(super) fn lose_elsewhere(&self) {
+        let terms = self.terms();
+        let may_signal = !terms.access.has(HandleAccess::NO_SIGNAL);
+        if let Some(side) = self.cross_side()
+            && may_signal
+            && !terms.keeps_value_on_tdr
+        {
+            side.lose();
+        }
+    }
+
+    /// An interrupt of this adapter has named `value`, or does not say which.
+    pub(super) fn propagate(&self, value: Option<u64>) {
+        let Some(side) = self.cross_side() else {
+            return;
+        };
+        let now = value.unwrap_or_else(|| self.current_value());
+        if value.is_some() || side.fence().is_news(now) {
+            let mut told = Listeners::default();
+            side.propagate(now, &mut told);
+            told.tell();
+        }
+    }
+
+    /// Its engines look again, then its waiters go on.
+    fn hear(&self, value: u64, told: &mut Listeners) {
+        let mut state = self.hold();
+        self.have_engines_look();
+        let ended = state.waiters.release_recorded(value);
+        self.settle(&mut state, ended, false, told);
+    }
+
+    /// A lower value will be stored: of what was told before nothing counts from now on.
+    fn hear_of_rewind(&self, told: &mut Listeners) {
+        let state: &mut State = &mut self.hold();
+        self.settle(state, Vec::new(), false, told);
+        self.rewind(state);
+    }
+
+    /// A signal of a queue in kernel mode: the OS stores the value, and has the engines of this adapter look as those
+    /// of the others (XA-07, XA-09). What the GPU stores is not refused (NF-21).
+    pub(super) fn store_by_os(&self, side: &CrossSide, value: u64) {
+        let mut told = Listeners::default();
+        let turn = side.turn();
+        let goes_back = value < self.current_value();
+        if goes_back {
+            side.rewind(&mut told);
+            self.hear_of_rewind(&mut told);
+        }
+        let mut state = self.hold();
+        self.current_word().publish(value);
+        self.have_engines_look();
+        let ended = state.waiters.release(value);
+        self.settle(&mut state, ended, false, &mut told);
+        drop(state);
+        side.propagate(value, &mut told);
+        drop(turn);
+        told.tell();
+    }
+
+    /// With the fence's lock held, as every update.
+    fn have_engines_look(&self) {
+        if self.life().end().is_some() {
+            return;
+        }
+        let update = CurrentValueUpdate {
+            fence: self.id(),
+            value: self.current_value(),
+            word: self.current_word(),
+        };
+        let flags = UpdateCurrentValuesFlags::NOTIFICATION_ONLY;
+        if let Err(error) = self.ddi().update_current_values_from_cpu(&[update], flags) {
+            let record = Record::update_of_current_value_failed(self.id(), &error);
+            self.life().bug_check(record);
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Scenarios 2a and 2b of the article, "Cross-adapter native fences": the iGPU has none, and waits (XA-06) or signals
+//! (XA-07). A test for each pair of the tables. Whichever made the fence, it is monitored there and native on the dGPU
+//! (XA-08).
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod support {
+    pub(crate) mod bench;
+    pub(crate) mod two_benches;
+}
+
+use native_fence::os::{OsError, WaitList};
+use native_fence::umd::MonitoredFenceOptions;
+use native_fence::{CommandList, CreateError, FenceOptions, MonitoredFence, ShareError, WaitError};
+use std::thread::JoinHandle;
+use support::bench::{Bench, monitored, native, until};
+use support::two_benches::{
+    By, NativeWait, Seen, knows_native_fences, of_two_kinds, on_two_kinds, seen, signal_native,
+};
+
+/// A wait for 10 on a monitored side, that stands: of a queue in kernel mode, or of a thread.
+enum MonitoredWait {
+    Gpu(native_fence::KernelQueue, u64),
+    Cpu(JoinHandle<Result<(), WaitError>>),
+}
+
+impl MonitoredWait {
+    fn standing(bench: &Bench, fence: &MonitoredFence, by: By) -> Self {
+        let (wait, list) = match by {
+            By::Gpu => {
+                let mut queue = bench.device.create_kernel_queue().unwrap();
+                queue.wait(fence, 10).unwrap();
+                let end = queue.submit(CommandList::new().nop()).unwrap();
+                (Self::Gpu(queue, end), WaitList::SoftwareContexts)
+            }
+            By::Cpu => {
+                let thread = monitored::sleeper(fence, 10);
+                (Self::Cpu(thread), WaitList::MonitoredCpuWaiters)
+            }
+        };
+        assert_eq!(fence.object().fence().standing(), [(list, 10)]);
+        wait
+    }
+
+    fn stands(&self) -> bool {
+        match self {
+            Self::Gpu(queue, end) => queue.progress_fence().current_value() < *end,
+            Self::Cpu(thread) => !thread.is_finished(),
+        }
+    }
+
+    fn ends(self) {
+        match self {
+            Self::Gpu(queue, end) => until("the queue goes on", || {
+                queue.progress_fence().current_value() >= end
+            }),
+            Self::Cpu(thread) => thread.join().unwrap().unwrap(),
+        }
+    }
+}
+
+fn cell_2a(wait: By, signal: By) {
+    on_two_kinds(|igpu, dgpu| {
+        for made_native in [true, false] {
+            let (waited, signalled) = of_two_kinds(igpu, dgpu, made_native);
+            let waits = MonitoredWait::standing(igpu, &waited, wait);
+            let seen_there = signal_native(dgpu, &signalled, signal, || waits.stands());
+            waits.ends();
+            assert_eq!(waited.current_value(), 10);
+            assert_eq!(seen(&dgpu.spy, &signalled), seen_there);
+            assert!(!knows_native_fences(&igpu.spy));
+        }
+    });
+}
+
+/// Kills `monitored-sides-do-not-hear`.
+#[test]
+fn xa_06_wait_from_gpu_signal_from_gpu() {
+    cell_2a(By::Gpu, By::Gpu);
+}
+
+/// Kills `a-cpu-signal-stays-on-its-adapter`.
+#[test]
+fn xa_06_wait_from_gpu_signal_from_cpu() {
+    cell_2a(By::Gpu, By::Cpu);
+}
+
+/// Kills `queues-are-taken-for-threads`.
+#[test]
+fn xa_06_wait_from_cpu_signal_from_gpu() {
+    cell_2a(By::Cpu, By::Gpu);
+}
+
+/// Kills `a-cpu-signal-stays-on-its-adapter`.
+#[test]
+fn xa_06_wait_from_cpu_signal_from_cpu() {
+    cell_2a(By::Cpu, By::Cpu);
+}
+
+fn cell_2b(wait: By, signal: By) {
+    on_two_kinds(|igpu, dgpu| {
+        for made_native in [true, false] {
+            let (signalled, waited) = of_two_kinds(igpu, dgpu, made_native);
+            let waits = NativeWait::standing(dgpu, &waited, wait);
+            match signal {
+                By::Gpu => {
+                    let gate = monitored::starts_at(igpu, 0);
+                    let mut queue = igpu.device.create_kernel_queue().unwrap();
+                    queue.wait(&gate, 1).unwrap();
+                    queue.signal(&signalled, 10).unwrap().flush().unwrap();
+                    // It is not at the head of its software context.
+                    assert!(waits.stands());
+                    assert_eq!(waited.current_value(), 0);
+                    gate.signal(1).unwrap();
+                    waits.ends();
+                }
+                By::Cpu => {
+                    signalled.signal(10).unwrap();
+                    waits.ends();
+                }
+            }
+            assert_eq!(
+                (signalled.current_value(), waited.current_value()),
+                (10, 10)
+            );
+            assert_eq!(seen(&dgpu.spy, &waited), [Seen::Notified(10)]);
+            assert!(!knows_native_fences(&igpu.spy));
+        }
+    });
+}
+
+/// Kills `monitored-signals-stay-on-their-adapter`, `an-engine-stores-a-cross-adapter-fence`.
+#[test]
+fn xa_07_wait_from_gpu_signal_from_gpu() {
+    cell_2b(By::Gpu, By::Gpu);
+}
+
+/// Kills `monitored-signals-stay-on-their-adapter`.
+#[test]
+fn xa_07_wait_from_gpu_signal_from_cpu() {
+    cell_2b(By::Gpu, By::Cpu);
+}
+
+/// Kills `monitored-signals-stay-on-their-adapter`.
+#[test]
+fn xa_07_wait_from_cpu_signal_from_gpu() {
+    cell_2b(By::Cpu, By::Gpu);
+}
+
+/// Kills `monitored-signals-stay-on-their-adapter`.
+#[test]
+fn xa_07_wait_from_cpu_signal_from_cpu() {
+    cell_2b(By::Cpu, By::Cpu);
+}
+
+/// XA-08: one value on both, all of its 64 bits, whatever the engines of the adapter without native fences store; in
+/// turn, in both directions; back as well.
+///
+/// Kills `a-side-of-32-bits`, `a-rewind-is-heard-by-nobody`.
+#[test]
+fn xa_08_values_pass_in_both_directions() {
+    on_two_kinds(|without, with| {
+        for made_native in [true, false] {
+            let (monitored, fence) = of_two_kinds(without, with, made_native);
+            assert!(monitored.is_64_bit());
+            let mut queue = without.device.create_kernel_queue().unwrap();
+            let mut user = with.queue();
+            // Each waits for the other's value and answers with the next.
+            let mut list = CommandList::new();
+            for turn in 0..4u64 {
+                let at = |part: u64| (1 << 33) * turn + part;
+                queue.signal(&monitored, at(1)).unwrap();
+                queue.wait(&monitored, at(2)).unwrap();
+                list.wait(&fence, at(1)).signal(&fence, at(2));
+            }
+            let end = user.submit(&list).unwrap();
+            let done = queue.submit(CommandList::new().nop()).unwrap();
+            until("both have done all", || {
+                user.progress_fence().current_value() >= end
+                    && queue.progress_fence().current_value() >= done
+            });
+            assert_eq!(monitored.current_value(), (3 << 33) + 2);
+            monitored.rewind(5).unwrap();
+            let waiter = with.waiter(&fence, 6);
+            monitored.signal(6).unwrap();
+            waiter.join().unwrap();
+            assert_eq!(native(&fence).current_value(), 6);
+        }
+    });
+}
+
+/// XA-08: what a fence is on an adapter is not the user's choice.
+///
+/// Kills `a-monitored-side-beside-native-fences`.
+#[test]
+fn xa_08_what_it_is_not_there_is_refused() {
+    on_two_kinds(|without, with| {
+        let (monitored, fence) = of_two_kinds(without, with, true);
+        let shared = fence.share().unwrap();
+        let is = |error: CreateError, is: fn(&OsError) -> bool| match error {
+            CreateError::Os(error) => assert!(is(&error), "{error}"),
+            other => panic!("{other}"),
+        };
+        let refused = with.device.open_monitored_fence(&shared).unwrap_err();
+        is(refused, |error| matches!(error, OsError::NativeHere));
+        let options = MonitoredFenceOptions {
+            cross_adapter: true,
+            ..MonitoredFenceOptions::default()
+        };
+        let refused = with
+            .device
+            .create_monitored_fence_with(options)
+            .unwrap_err();
+        is(refused, |error| matches!(error, OsError::NativeHere));
+        let refused = without.device.open_fence(&shared).unwrap_err();
+        is(refused, |error| matches!(error, OsError::NoNativeFences(_)));
+
+        let plain = monitored::starts_at(without, 0);
+        assert_eq!(plain.share().unwrap_err(), ShareError::Monitored);
+        let options = FenceOptions {
+            shared: true,
+            ..FenceOptions::default()
+        };
+        let shared = with
+            .device
+            .create_fence_with(options)
+            .unwrap()
+            .share()
+            .unwrap();
+        let refused = without.device.open_monitored_fence(&shared).unwrap_err();
+        is(refused, |error| matches!(error, OsError::NotCrossAdapter));
+        monitored.close();
+        assert_eq!(monitored.share().unwrap_err(), ShareError::Closed);
+    });
+}
