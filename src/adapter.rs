@@ -430,6 +430,12 @@ impl Adapter {
         self.bare_device.as_ref()
     }
 
+    /// Removes the adapter, as when its device is pulled out: its devices are lost, and so is what they could signal, on
+    /// other adapters too (XA-11). Everything that does not need it goes on. Another one of the same device can be opened.
+    pub fn remove(&self) {
+        self.os.remove();
+    }
+
     /// Whether an engine stands ready to take the place of one that is given up ([`SparePolicy::Kept`]).
     #[must_use]
     pub fn has_spare(&self) -> bool {

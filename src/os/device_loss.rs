@@ -52,6 +52,14 @@ impl AdapterState {
         self.judge();
     }
 
+    /// The adapter is removed (surprise removal): as the loss of all its engines (XA-11). What they have begun they may
+    /// end, of which nobody is told.
+    pub fn remove(&self) {
+        for node_ordinal in 0..self.ddi().node_count() {
+            self.engine_lost(node_ordinal);
+        }
+    }
+
     /// An engine executes no more, and none takes its place: the devices that have a queue on it are lost,
     /// and all fences with the last engine, since nobody else could bring what is waited for.
     pub(super) fn engine_lost(&self, node_ordinal: u32) {
@@ -86,6 +94,7 @@ impl AdapterState {
             for fence in self.all_fences() {
                 if fence.terms().signaller == Signaller::Openers {
                     fence.fail(WaitError::DeviceLost);
+                    fence.lose_elsewhere();
                 }
             }
         }
