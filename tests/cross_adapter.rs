@@ -78,7 +78,7 @@ fn xa_02_one_current_value_and_a_monitored_value_each() {
 
 /// XA-03: MonitoredValue is 0 and is never posted, and each signal interrupts, whether anybody waits or not.
 ///
-/// Kills `a-raise-disarms-for-good`, `the-shader-disarms-for-good`, `a-monitored-value-that-is-fixed-is-posted`.
+/// Kills `the-model-disarms-for-good`, `the-shader-disarms-for-good`, `a-monitored-value-that-is-fixed-is-posted`.
 #[test]
 fn xa_03_every_signal_interrupts() {
     const SIGNALS: u64 = 20;
@@ -120,7 +120,8 @@ fn xa_03_every_signal_interrupts() {
 /// XA-03: more signals than there is room for records, of which the OS is told that there were some. Who waits for the
 /// last one, on either adapter, is released.
 ///
-/// Kills `an-unnamed-fence-is-not-propagated`.
+/// Kills `an-unnamed-fence-is-not-propagated`, `the-model-raises-once-an-iteration` and
+/// `the-shader-raises-once-an-iteration`.
 #[test]
 fn xa_03_what_no_record_names_is_propagated() {
     const SIGNALS: u64 = 300;
@@ -180,8 +181,7 @@ fn xa_03_cpu_signals_of_two_adapters_have_their_turn() {
 }
 
 /// XA-04: wait and signal on one adapter meet without the CPU: the wait ends though the OS learns of no interrupt.
-///
-/// Kills nothing of its own: what releases the wait is NF-09's, and this shows that it does here.
+/// Kills `model-waits-for-cross-adapter-fences-are-the-systems`.
 #[test]
 fn xa_04_a_wait_on_the_signalling_adapter_needs_no_cpu() {
     on_two_benches(|one, other| {

@@ -75,8 +75,7 @@ fn keeping(made: &Bench, opened: &Bench) -> (Fence, Fence) {
 /// What the lost adapter could signal is always signaled on the other: queues pass, CPU waits end with the error, the
 /// value stays. What it could not, and what was made to go on, goes on; so does everything else there.
 ///
-/// Kills `the-loss-stays-on-its-adapter`, `a-stop-stays-on-its-adapter`, `a-removal-stays-on-its-adapter`,
-/// `what-keeps-its-value-is-lost-elsewhere`.
+/// Kills `the-loss-stays-on-its-adapter`, `a-stop-stays-on-its-adapter`, `what-keeps-its-value-is-lost-elsewhere`.
 #[test]
 fn xa_11_what_the_adapter_could_signal_is_lost_on_the_other() {
     for end in ENDS {

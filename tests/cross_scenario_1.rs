@@ -38,7 +38,7 @@ fn cell(wait: By, signal: By) {
     });
 }
 
-/// Kills `nobody-propagates`, `the-other-adapter-is-given-a-value`, `the-shader-disarms-for-good`.
+/// Kills `nobody-propagates`, `the-other-adapter-is-given-a-value`, `the-model-disarms-for-good`.
 #[test]
 fn xa_05_wait_from_gpu_signal_from_gpu() {
     cell(By::Gpu, By::Gpu);
@@ -50,7 +50,7 @@ fn xa_05_wait_from_gpu_signal_from_cpu() {
     cell(By::Gpu, By::Cpu);
 }
 
-/// Kills `waiters-of-other-adapters-are-left`, `nobody-propagates`.
+/// Kills `nobody-propagates`.
 #[test]
 fn xa_05_wait_from_cpu_signal_from_gpu() {
     cell(By::Cpu, By::Gpu);

@@ -13,7 +13,7 @@ use native_fence::os::{OsError, WaitList};
 use native_fence::umd::MonitoredFenceOptions;
 use native_fence::{CommandList, CreateError, FenceOptions, MonitoredFence, ShareError, WaitError};
 use std::thread::JoinHandle;
-use support::bench::{Bench, monitored, native, until};
+use support::bench::{Bench, complete, monitored, native, until};
 use support::two_benches::{
     By, NativeWait, Seen, knows_native_fences, of_two_kinds, on_two_kinds, seen, signal_native,
 };
@@ -73,7 +73,7 @@ fn cell_2a(wait: By, signal: By) {
     });
 }
 
-/// Kills `monitored-sides-do-not-hear`.
+/// Kills `monitored-sides-do-not-hear`, `queues-are-taken-for-threads`.
 #[test]
 fn xa_06_wait_from_gpu_signal_from_gpu() {
     cell_2a(By::Gpu, By::Gpu);
@@ -85,13 +85,13 @@ fn xa_06_wait_from_gpu_signal_from_cpu() {
     cell_2a(By::Gpu, By::Cpu);
 }
 
-/// Kills `queues-are-taken-for-threads`.
+/// Kills `nobody-propagates`.
 #[test]
 fn xa_06_wait_from_cpu_signal_from_gpu() {
     cell_2a(By::Cpu, By::Gpu);
 }
 
-/// Kills `a-cpu-signal-stays-on-its-adapter`.
+/// Kills `a-cpu-signal-stays-on-its-adapter`, `monitored-sides-do-not-hear`.
 #[test]
 fn xa_06_wait_from_cpu_signal_from_cpu() {
     cell_2a(By::Cpu, By::Cpu);
@@ -156,7 +156,7 @@ fn xa_07_wait_from_cpu_signal_from_cpu() {
 /// XA-08: one value on both, all of its 64 bits, whatever the engines of the adapter without native fences store; in
 /// turn, in both directions; back as well.
 ///
-/// Kills `a-side-of-32-bits`, `a-rewind-is-heard-by-nobody`.
+/// Kills `a-side-of-32-bits`.
 #[test]
 fn xa_08_values_pass_in_both_directions() {
     on_two_kinds(|without, with| {
@@ -180,12 +180,37 @@ fn xa_08_values_pass_in_both_directions() {
                     && queue.progress_fence().current_value() >= done
             });
             assert_eq!(monitored.current_value(), (3 << 33) + 2);
-            monitored.rewind(5).unwrap();
-            let waiter = with.waiter(&fence, 6);
-            monitored.signal(6).unwrap();
-            waiter.join().unwrap();
-            assert_eq!(native(&fence).current_value(), 6);
+            assert_eq!(native(&fence).current_value(), (3 << 33) + 2);
         }
+    });
+}
+
+/// XA-08, NF-26: what was raised before the value was taken back releases nobody who waits after that, on either adapter;
+/// who waited before and was satisfied goes on.
+///
+/// Kills `a-rewind-is-heard-by-nobody`.
+#[test]
+fn xa_08_a_rewind_is_heard_on_the_other_adapter() {
+    on_two_kinds(|without, with| {
+        let (monitored, fence) = of_two_kinds(without, with, true);
+        let mut queue = with.queue();
+        with.until_parked();
+        with.spy.take();
+        with.spy.keep_interrupts();
+        let before = monitored::sleeper(&monitored, 9);
+        complete(&mut queue, CommandList::new().signal(&fence, 10));
+        fence.rewind(5).unwrap();
+        before.join().unwrap().unwrap();
+        let after = monitored::sleeper(&monitored, 6);
+        with.spy.pass_interrupts();
+        for interrupt in with.spy.interrupts() {
+            with.spy.interrupt(interrupt);
+        }
+        assert!(!after.is_finished(), "the record is older than the rewind");
+        assert_eq!(monitored.object().fence().standing().len(), 1);
+        monitored.signal(6).unwrap();
+        after.join().unwrap().unwrap();
+        assert_eq!(native(&fence).current_value(), 6);
     });
 }
 
