@@ -17,6 +17,7 @@ mod memory;
 mod output;
 mod preemption;
 mod progress;
+mod scenario;
 mod self_test;
 mod tdr;
 
@@ -44,6 +45,7 @@ enum Command {
     Doctor(doctor::Doctor),
     #[command(name = engine_process::NAME, hide = true)]
     EngineProcess(engine_process::EngineProcess),
+    Scenario(scenario::Scenario),
     Tdr(tdr::Tdr),
 }
 
@@ -60,7 +62,9 @@ enum Ending {
 pub fn main() -> ExitCode {
     let command = Nfence::parse().command;
     match &command {
-        Command::Compare(_) | Command::Doctor(_) | Command::Tdr(_) => driver_settings::apply(),
+        Command::Compare(_) | Command::Doctor(_) | Command::Scenario(_) | Command::Tdr(_) => {
+            driver_settings::apply();
+        }
         // They are not started again: they have what their parent gave them.
         Command::Apart(_) | Command::EngineProcess(_) => {}
     }
@@ -69,6 +73,7 @@ pub fn main() -> ExitCode {
         Command::Apart(apart) => apart.run(),
         Command::Doctor(doctor) => doctor.run(),
         Command::EngineProcess(engine) => engine.run(),
+        Command::Scenario(scenario) => scenario.run(),
         Command::Tdr(tdr) => tdr.run(),
     };
     match ending {

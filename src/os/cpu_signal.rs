@@ -8,6 +8,7 @@ use super::monitored_signal::MonitoredSignal;
 use super::native_fence::{NativeFence, State};
 use super::process::FenceObject;
 use super::record::Record;
+use super::witness::CrossStep;
 use crate::kmd::{CurrentValueUpdate, UpdateCurrentValuesFlags};
 use crate::sync::{Arc, MutexGuard};
 
@@ -184,6 +185,9 @@ impl CpuSignal<'_> {
             let record = Record::update_of_current_value_failed(first.id(), &error);
             life.bug_check(record);
             return Err(SignalError::AdapterStopped);
+        }
+        for (signal, _) in &states {
+            signal.fence().witness(CrossStep::Stored(signal.value));
         }
         for ((signal, state), goes_back) in states.iter_mut().zip(go_back) {
             let ended = state.waiters.release(signal.value);

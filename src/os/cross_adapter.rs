@@ -21,10 +21,13 @@
 use super::cross_side::{CrossSide, Heard, Side};
 use super::fence_options::FenceTerms;
 use super::listener::Listeners;
+use super::witness::{CrossStep, Witness};
 use crate::abi::{PAGE_BYTES, WordGroup};
 use crate::shared::{Block, Region, RegionError};
 use crate::sync::plain::{self, AtomicU64};
 use crate::sync::{Arc, Ordering};
+use std::sync::OnceLock;
+use std::time::Instant;
 
 /// The next one's number.
 static NUMBERS: AtomicU64 = AtomicU64::new(0);
@@ -44,6 +47,7 @@ pub(super) struct CrossAdapterFence {
     turn: plain::Mutex<()>,
     /// The value that was propagated last.
     propagated: AtomicU64,
+    witness: OnceLock<Arc<dyn Witness>>,
 }
 
 impl CrossAdapterFence {
@@ -59,7 +63,20 @@ impl CrossAdapterFence {
             next_side: AtomicU64::new(0),
             turn: plain::Mutex::default(),
             propagated: AtomicU64::new(initial),
+            witness: OnceLock::new(),
         }))
+    }
+
+    /// Has somebody watch, if nobody does.
+    pub(super) fn watch(&self, witness: Arc<dyn Witness>) {
+        self.witness.get_or_init(|| witness);
+    }
+
+    /// Somebody may watch.
+    pub(super) fn witnessed(&self, side: u64, step: CrossStep) {
+        if let Some(witness) = self.witness.get() {
+            witness.sees(side, step, Instant::now());
+        }
     }
 
     /// What it was made for.
@@ -112,10 +129,12 @@ impl CrossAdapterFence {
     }
 
     /// The sides but this one.
-    fn others(&self, than: u64) -> Vec<Heard> {
+    fn others(&self, than: u64) -> Vec<(u64, Heard)> {
         let sides = plain::lock(&self.sides);
         let others = sides.iter().filter(|(number, _)| *number != than);
-        others.filter_map(|(_, side)| side.fence()).collect()
+        others
+            .filter_map(|(number, side)| Some((*number, side.fence()?)))
+            .collect()
     }
 
     /// Whether there are any.
@@ -130,7 +149,8 @@ impl CrossAdapterFence {
     pub(super) fn propagate(&self, from: u64, value: u64, told: &mut Listeners) {
         // Before the others hear: who finds it here next has somebody before him who tells them.
         self.propagated.store(value, Ordering::Release);
-        for side in self.others(from) {
+        for (number, side) in self.others(from) {
+            self.witnessed(number, CrossStep::Propagated(value));
             side.hear(value, told);
         }
     }
@@ -143,14 +163,14 @@ impl CrossAdapterFence {
     /// A signal on side `from` will store a lower value: what was told before says nothing to who comes from now on
     /// (NF-26).
     pub(super) fn rewind(&self, from: u64, told: &mut Listeners) {
-        for side in self.others(from) {
+        for (_, side) in self.others(from) {
             side.hear_of_rewind(told);
         }
     }
 
     /// A device of side `from` is lost that could signal it (XA-11).
     pub(super) fn lose(&self, from: u64) {
-        for side in self.others(from) {
+        for (_, side) in self.others(from) {
             side.lose();
         }
     }

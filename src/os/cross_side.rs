@@ -9,6 +9,8 @@ use super::listener::Listeners;
 use super::monitored_fence::MonitoredFence;
 use super::native_fence::{NativeFence, State};
 use super::record::Record;
+use super::waiter::Waiter;
+use super::witness::CrossStep;
 use crate::abi::HandleAccess;
 use crate::kmd::{CurrentValueUpdate, UpdateCurrentValuesFlags};
 use crate::sync::Arc;
@@ -153,9 +155,24 @@ impl NativeFence {
     /// Its engines look again, then its waiters go on.
     fn hear(&self, value: u64, told: &mut Listeners) {
         let mut state = self.hold();
+        let stood = self.threads_and_contexts(&state);
         self.have_engines_look();
         let ended = state.waiters.release_recorded(value);
         self.settle(&mut state, ended, false, told);
+        self.released(stood - self.threads_and_contexts(&state));
+    }
+
+    fn threads_and_contexts(&self, state: &State) -> usize {
+        let waiters = state.waiters.iter();
+        waiters
+            .filter(|(_, waiter)| matches!(waiter, Waiter::Cpu(..)))
+            .count()
+    }
+
+    fn released(&self, waits: usize) {
+        if waits > 0 {
+            self.witness(CrossStep::Released(waits));
+        }
     }
 
     /// A lower value will be stored: of what was told before nothing counts from now on.
@@ -177,6 +194,7 @@ impl NativeFence {
         }
         let mut state = self.hold();
         self.current_word().publish(value);
+        side.witness(CrossStep::StoredByOs(value));
         self.have_engines_look();
         let ended = state.waiters.release(value);
         self.settle(&mut state, ended, false, &mut told);
@@ -200,6 +218,8 @@ impl NativeFence {
         if let Err(error) = self.ddi().update_current_values_from_cpu(&[update], flags) {
             let record = Record::update_of_current_value_failed(self.id(), &error);
             self.life().bug_check(record);
+        } else {
+            self.witness(CrossStep::Notified(update.value));
         }
     }
 }

@@ -131,6 +131,7 @@ mod wait_tally;
 mod waitable;
 mod waiter;
 mod waiter_list;
+mod witness;
 
 // Processes do not end under loom.
 #[cfg(loom)]
@@ -187,6 +188,7 @@ pub use verdict::{Cycle, CycleLink, QueueVerdict, Signallers, Verdict};
 pub use wait_cell::WaitError;
 pub use wait_list::WaitList;
 pub use waitable::Waitable;
+pub use witness::{CrossStep, Witness};
 
 pub use crate::kmd::DdiError;
 pub use crate::kmd::{EngineLost, NodeError};

@@ -25,6 +25,7 @@ use super::monitored_fences::WaitedFor;
 use super::outstanding::Outstanding;
 use super::wait_cell::{WaitError, WaitPart};
 use super::waiter_list::{WaiterKey, WaiterList};
+use super::witness::CrossStep;
 use crate::abi::FenceId;
 use crate::kmd::{Ddi, ProcessId};
 use crate::shared::{Block, PoolPlace, ReadBlock, Region};
@@ -117,6 +118,12 @@ impl MonitoredFence {
     /// Of what it is a side, if it is cross-adapter.
     pub(super) fn cross_side(&self) -> Option<&CrossSide> {
         self.cross_side.as_ref()
+    }
+
+    /// As [`NativeFence::cross_side_number`](super::NativeFence::cross_side_number).
+    #[must_use]
+    pub fn cross_side_number(&self) -> Option<u64> {
+        self.cross_side().map(CrossSide::number)
     }
 
     /// Does something with who waits.
@@ -413,6 +420,9 @@ impl MonitoredFence {
             state.waiters.rewind();
         }
         self.store(value);
+        if let Some(side) = self.cross_side() {
+            side.witness(CrossStep::StoredByOs(value));
+        }
         self.look(state, told);
     }
 
@@ -440,11 +450,15 @@ impl MonitoredFence {
     /// The other adapters' `value` was stored: its waiters go on.
     pub(super) fn hear(&self, value: u64, told: &mut Listeners) {
         let mut state = lock(&self.state);
+        let stood = state.waiters.len();
         for part in state.waiters.release_recorded(value) {
             part.end(Ok(()), told);
         }
         self.look(&mut state, told);
         self.keep_book(&mut state);
+        if let Some(side) = self.cross_side().filter(|_| stood > state.waiters.len()) {
+            side.witness(CrossStep::Released(stood - state.waiters.len()));
+        }
     }
 
     /// Another adapter will store a lower value: of what was told before nothing counts from now on.

@@ -4,6 +4,7 @@
 use super::listener::Listeners;
 use super::native_fence::{NativeFence, State};
 use super::waiter::Waiter;
+use super::witness::CrossStep;
 
 /// How often one settling posts for other operating systems alone.
 const ROUNDS_FOR_PEERS: u32 = 2;
@@ -66,6 +67,7 @@ impl NativeFence {
     /// The deferred part of an interrupt that names this fence with `value`. Who waits on another adapter hears of it
     /// then.
     pub(super) fn raised(&self, value: u64) {
+        self.witness(CrossStep::Interrupted(value));
         self.with_state(|state, told| {
             // For other systems as well: it may have been stored backwards since (NF-26).
             state.recorded = value;

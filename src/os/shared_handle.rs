@@ -9,6 +9,7 @@ use super::global_fence::GlobalFence;
 use super::monitored_object::MonitoredFenceObject;
 use super::process::FenceObject;
 use super::shared_pages::{PassFenceError, SharedPages};
+use super::witness::Witness;
 use crate::sync::Arc;
 #[cfg(not(loom))]
 use std::os::fd::{AsFd, OwnedFd};
@@ -79,6 +80,18 @@ impl SharedHandle {
         let side = object.fence().cross_side().ok_or(ShareError::Monitored)?;
         let named = Named::CrossAdapter(Arc::clone(side.fence()));
         Ok(Self { named })
+    }
+
+    /// Has somebody watch what the OS does about a cross-adapter fence; whoever came first stays.
+    ///
+    /// # Errors
+    /// [`ShareError::NotShared`]: it is another fence's.
+    pub fn watch(&self, witness: Arc<dyn Witness>) -> Result<(), ShareError> {
+        let Named::CrossAdapter(cross) = &self.named else {
+            return Err(ShareError::NotShared);
+        };
+        cross.watch(witness);
+        Ok(())
     }
 
     pub(super) fn named(&self) -> &Named {

@@ -1,0 +1,210 @@
+//! Cell: one pair of a table, a wait and a signal.
+
+use super::Table;
+use super::pair::Adapters;
+use super::rows::{Gpu, Row, Rows, Saying};
+use crate::os::WaitList;
+use crate::sync::Arc;
+use crate::{
+    ArmedWait, CommandList, Device, Fence, FenceOptions, HwQueue, KernelQueue, MonitoredFence,
+    WaitError,
+};
+use serde::Serialize;
+use std::time::Duration;
+
+/// The value of the article's tables.
+const VALUE: u64 = 10;
+/// What no machine takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// From where a wait or a signal is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum By {
+    /// By a queue.
+    Gpu,
+    /// By a thread.
+    Cpu,
+}
+
+impl By {
+    /// The pairs of a table, or those of them.
+    pub(super) fn pairs(wait: Option<Self>, signal: Option<Self>) -> Vec<(Self, Self)> {
+        let either = |asked: Option<Self>| asked.map_or(vec![Self::Gpu, Self::Cpu], |by| vec![by]);
+        let waits = either(wait).into_iter();
+        waits
+            .flat_map(|wait| either(signal).into_iter().map(move |by| (wait, by)))
+            .collect()
+    }
+}
+
+/// What came of it.
+#[derive(Debug, Serialize)]
+pub(super) struct Cell {
+    pub(super) wait: By,
+    pub(super) signal: By,
+    pub(super) rows: Vec<Row>,
+    /// The wait has ended.
+    pub(super) ended: bool,
+}
+
+/// The fence, as an adapter has it.
+enum Side {
+    Native(Device, Fence),
+    Monitored(Device, MonitoredFence),
+}
+
+/// A wait that stands.
+enum Standing {
+    Thread(ArmedWait),
+    Queue(HwQueue, u64),
+    Context(KernelQueue, u64),
+}
+
+impl Side {
+    fn standing(&self) -> Vec<(WaitList, u64)> {
+        match self {
+            Self::Native(_, fence) => fence.object().fence().standing(),
+            Self::Monitored(_, fence) => fence.object().fence().standing(),
+        }
+    }
+
+    fn wait(&self, by: By, gpu: Gpu, rows: &Rows) -> anyhow::Result<Standing> {
+        let standing = match (self, by) {
+            (Self::Native(device, fence), By::Gpu) => {
+                let mut queue = device.create_hw_queue()?;
+                let what =
+                    format!("the UMD inserts a wait, CurrentValue == {VALUE}, into the commands");
+                rows.add(gpu, Saying::plain(what));
+                let end = queue.submit(CommandList::new().wait(fence, VALUE))?;
+                Standing::Queue(queue, end)
+            }
+            (Self::Monitored(device, fence), By::Gpu) => {
+                let mut queue = device.create_kernel_queue()?;
+                let call = "D3DKMTWaitForSynchronizationObjectFromGpu";
+                rows.add(gpu, Saying::call(call, VALUE));
+                queue.wait(fence, VALUE)?;
+                let end = queue.submit(CommandList::new().nop())?;
+                Standing::Context(queue, end)
+            }
+            (_, By::Cpu) => {
+                let call = "D3DKMTWaitForSynchronizationObjectFromCpu";
+                rows.add(gpu, Saying::call(call, VALUE));
+                Standing::Thread(match self {
+                    Self::Native(_, fence) => fence.arm(VALUE),
+                    Self::Monitored(_, fence) => fence.arm(VALUE),
+                })
+            }
+        };
+        for (list, _) in self.standing() {
+            rows.add(gpu, Saying::list(list));
+        }
+        Ok(standing)
+    }
+
+    /// What makes the signal lives on until the wait has ended.
+    fn signal(&self, by: By, gpu: Gpu, rows: &Rows) -> anyhow::Result<Option<Signaller>> {
+        match (self, by) {
+            (Self::Native(device, fence), By::Gpu) => {
+                let mut queue = device.create_hw_queue()?;
+                let what =
+                    format!("the UMD inserts a write, CurrentValue = {VALUE}, into the commands");
+                rows.add(gpu, Saying::plain(what));
+                queue.submit(CommandList::new().signal(fence, VALUE))?;
+                Ok(Some(Signaller::Queue(queue)))
+            }
+            (Self::Monitored(device, fence), By::Gpu) => {
+                let mut queue = device.create_kernel_queue()?;
+                let call = "D3DKMTSignalSynchronizationObjectFromGpu";
+                rows.add(gpu, Saying::call(call, VALUE));
+                queue.signal(fence, VALUE)?;
+                Ok(Some(Signaller::Context(queue)))
+            }
+            (_, By::Cpu) => {
+                let call = "D3DKMTSignalSynchronizationObjectFromCpu";
+                rows.add(gpu, Saying::call(call, VALUE));
+                match self {
+                    Self::Native(_, fence) => fence.signal(VALUE)?,
+                    Self::Monitored(_, fence) => fence.signal(VALUE)?,
+                }
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// A queue that signals.
+enum Signaller {
+    Queue(#[allow(dead_code, reason = "it is kept")] HwQueue),
+    Context(#[allow(dead_code, reason = "it is kept")] KernelQueue),
+}
+
+impl Standing {
+    fn end(&self) -> Result<(), WaitError> {
+        match self {
+            Self::Thread(armed) => armed.wait(PATIENCE),
+            Self::Queue(queue, end) => queue.progress_fence().wait(*end, PATIENCE),
+            Self::Context(queue, end) => queue.progress_fence().wait(*end, PATIENCE),
+        }
+    }
+
+    fn end_saying(&self) -> &'static str {
+        match self {
+            Self::Thread(_) => "the thread goes on (KEVENT)",
+            Self::Queue(..) => "the engine has found the value, and the queue has gone on",
+            Self::Context(..) => {
+                "the software context has been unblocked, and its commands are done"
+            }
+        }
+    }
+}
+
+impl Cell {
+    /// Plays it, with a fence of its own.
+    pub(super) fn play(
+        adapters: &Adapters,
+        table: Table,
+        wait: By,
+        signal: By,
+    ) -> anyhow::Result<Self> {
+        let rows = Arc::new(Rows::default());
+        let device = adapters.dgpu.create_device();
+        let fence = device.create_fence_with(FenceOptions {
+            cross_adapter: true,
+            ..FenceOptions::default()
+        })?;
+        let shared = fence.share()?;
+        shared.watch(Arc::clone(&rows) as _)?;
+        let other = adapters.igpu.create_device();
+        let igpu = if table.other_is_native() {
+            let opened = other.open_fence(&shared)?;
+            Side::Native(other, opened)
+        } else {
+            let opened = other.open_monitored_fence(&shared)?;
+            Side::Monitored(other, opened)
+        };
+        let dgpu = Side::Native(device, fence);
+        let (igpu, dgpu) = ((igpu, Gpu::Integrated), (dgpu, Gpu::Discrete));
+        let ((waits, waiter), (signals, signaller)) = match table {
+            Table::One | Table::TwoA => (igpu, dgpu),
+            Table::TwoB => (dgpu, igpu),
+        };
+        let standing = waits.wait(wait, waiter, &rows)?;
+        let signalled = signals.signal(signal, signaller, &rows)?;
+        let ended = standing.end();
+        match ended {
+            Ok(()) => rows.add(waiter, Saying::plain(standing.end_saying())),
+            Err(error) => rows.add(
+                waiter,
+                Saying::plain(format!("the wait has not ended: {error}")),
+            ),
+        }
+        drop(signalled);
+        Ok(Self {
+            wait,
+            signal,
+            rows: rows.take(),
+            ended: ended.is_ok(),
+        })
+    }
+}

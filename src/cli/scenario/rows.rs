@@ -1,0 +1,148 @@
+//! Rows: what was done on which adapter, and when.
+
+use crate::os::{CrossStep, WaitList, Witness};
+use crate::sync::plain::{Mutex, lock};
+use serde::Serialize;
+use std::time::Instant;
+
+/// By the article's names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(super) enum Gpu {
+    #[serde(rename = "iGPU")]
+    Integrated,
+    #[serde(rename = "dGPU")]
+    Discrete,
+}
+
+/// One row of a table.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Row {
+    /// Since the first row.
+    pub(super) at_us: f64,
+    pub(super) adapter: Gpu,
+    /// The call, the list, or what happens.
+    pub(super) what: String,
+    /// The DDI or the API that was called, if that is it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) call: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) value: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) flags: Option<&'static str>,
+    /// In which the waiter stands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) list: Option<&'static str>,
+}
+
+/// What a row says.
+#[derive(Clone, Debug)]
+pub(super) struct Saying {
+    what: String,
+    call: Option<&'static str>,
+    value: Option<u64>,
+    flags: Option<&'static str>,
+    list: Option<&'static str>,
+}
+
+impl Saying {
+    pub(super) fn plain(what: impl Into<String>) -> Self {
+        Self {
+            what: what.into(),
+            call: None,
+            value: None,
+            flags: None,
+            list: None,
+        }
+    }
+
+    /// A call of the program.
+    pub(super) fn call(call: &'static str, value: u64) -> Self {
+        Self {
+            call: Some(call),
+            value: Some(value),
+            ..Self::plain(format!("{call}(hFence, {value})"))
+        }
+    }
+
+    pub(super) fn list(list: WaitList) -> Self {
+        let name = match list {
+            WaitList::NativeCpuWaiters => "native fence CPU waiter list",
+            WaitList::MonitoredCpuWaiters => "monitored fence CPU waiter list head",
+            WaitList::SoftwareContexts => "monitored fence waiting list",
+        };
+        Self {
+            list: Some(name),
+            ..Self::plain(format!("the waiter stands in the {name}"))
+        }
+    }
+
+    fn of(step: CrossStep) -> Self {
+        let update = |value, flags, said: &str| Self {
+            call: Some("DxgkDdiUpdateCurrentValuesFromCpu"),
+            value: Some(value),
+            flags,
+            ..Self::plain(format!("UpdateCurrentValuesFromCpu(hFence, {said})"))
+        };
+        match step {
+            CrossStep::Interrupted(value) => Self {
+                value: Some(value),
+                ..Self::plain(format!(
+                    "NativeFenceSignaled interrupt names hFence with {value}"
+                ))
+            },
+            CrossStep::Stored(value) => update(value, None, &value.to_string()),
+            CrossStep::Notified(value) => {
+                update(value, Some("NotificationOnly"), "NotificationOnly")
+            }
+            CrossStep::StoredByOs(value) => Self {
+                value: Some(value),
+                ..Self::plain(format!("the OS stores {value} from the CPU"))
+            },
+            CrossStep::Propagated(value) => Self {
+                value: Some(value),
+                ..Self::plain(format!("the OS propagates (hFence, {value}) here"))
+            },
+            CrossStep::Released(_) => Self::plain("the waiter is released"),
+        }
+    }
+}
+
+/// What was seen so far. Side 0 is the dGPU's, which makes the fence.
+#[derive(Debug, Default)]
+pub(super) struct Rows(Mutex<Vec<(Instant, Gpu, Saying)>>);
+
+impl Rows {
+    pub(super) fn add(&self, adapter: Gpu, saying: Saying) {
+        lock(&self.0).push((Instant::now(), adapter, saying));
+    }
+
+    /// In the order of their times.
+    pub(super) fn take(&self) -> Vec<Row> {
+        let mut seen = std::mem::take(&mut *lock(&self.0));
+        seen.sort_by_key(|(at, ..)| *at);
+        let Some(first) = seen.first().map(|(at, ..)| *at) else {
+            return Vec::new();
+        };
+        let rows = seen.into_iter().map(|(at, adapter, saying)| Row {
+            at_us: at.duration_since(first).as_secs_f64() * 1e6,
+            adapter,
+            what: saying.what,
+            call: saying.call,
+            value: saying.value,
+            flags: saying.flags,
+            list: saying.list,
+        });
+        rows.collect()
+    }
+}
+
+impl Witness for Rows {
+    fn sees(&self, side: u64, step: CrossStep, at: Instant) {
+        let adapter = if side == 0 {
+            Gpu::Discrete
+        } else {
+            Gpu::Integrated
+        };
+        lock(&self.0).push((at, adapter, Saying::of(step)));
+    }
+}
