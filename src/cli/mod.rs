@@ -20,6 +20,7 @@ mod progress;
 mod scenario;
 mod self_test;
 mod tdr;
+mod until;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

@@ -72,6 +72,11 @@ impl CrossAdapterFence {
         self.witness.get_or_init(|| witness);
     }
 
+    /// Whether somebody does.
+    pub(super) fn is_watched(&self) -> bool {
+        self.witness.get().is_some()
+    }
+
     /// Somebody may watch.
     pub(super) fn witnessed(&self, side: u64, step: CrossStep) {
         if let Some(witness) = self.witness.get() {

@@ -155,24 +155,19 @@ impl NativeFence {
     /// Its engines look again, then its waiters go on.
     fn hear(&self, value: u64, told: &mut Listeners) {
         let mut state = self.hold();
-        let stood = self.threads_and_contexts(&state);
+        let stood = self.is_watched().then(|| threads_and_contexts(&state));
         self.have_engines_look();
         let ended = state.waiters.release_recorded(value);
         self.settle(&mut state, ended, false, told);
-        self.released(stood - self.threads_and_contexts(&state));
-    }
-
-    fn threads_and_contexts(&self, state: &State) -> usize {
-        let waiters = state.waiters.iter();
-        waiters
-            .filter(|(_, waiter)| matches!(waiter, Waiter::Cpu(..)))
-            .count()
-    }
-
-    fn released(&self, waits: usize) {
-        if waits > 0 {
-            self.witness(CrossStep::Released(waits));
+        let ended = stood.map_or(0, |stood| stood - threads_and_contexts(&state));
+        if ended > 0 {
+            self.witness(CrossStep::Released(ended));
         }
+    }
+
+    fn is_watched(&self) -> bool {
+        self.cross_side()
+            .is_some_and(|side| side.fence().is_watched())
     }
 
     /// A lower value will be stored: of what was told before nothing counts from now on.
@@ -222,4 +217,11 @@ impl NativeFence {
             self.witness(CrossStep::Notified(update.value));
         }
     }
+}
+
+fn threads_and_contexts(state: &State) -> usize {
+    let waiters = state.waiters.iter();
+    waiters
+        .filter(|(_, waiter)| matches!(waiter, Waiter::Cpu(..)))
+        .count()
 }

@@ -3,12 +3,14 @@
 use super::Table;
 use super::pair::Adapters;
 use super::rows::{Gpu, Row, Rows, Saying};
+use crate::cli::until::until;
 use crate::os::WaitList;
 use crate::sync::Arc;
 use crate::{
-    ArmedWait, CommandList, Device, Fence, FenceOptions, HwQueue, KernelQueue, MonitoredFence,
-    WaitError,
+    Adapter, CommandList, Device, EventHandle, EventWait, Fence, FenceOptions, HwQueue,
+    KernelQueue, MonitoredFence, WaitError,
 };
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 use std::time::Duration;
 
@@ -56,7 +58,8 @@ enum Side {
 
 /// A wait that stands.
 enum Standing {
-    Thread(ArmedWait),
+    /// By an event, as of the article: a wait that blocks looks at the value itself before it sleeps.
+    Thread(EventWait, EventHandle),
     Queue(HwQueue, u64),
     Context(KernelQueue, u64),
 }
@@ -69,14 +72,23 @@ impl Side {
         }
     }
 
-    fn wait(&self, by: By, gpu: Gpu, rows: &Rows) -> anyhow::Result<Standing> {
+    /// Returns when it stands: a queue's when its engine has looked, and has parked.
+    fn wait(
+        &self,
+        by: By,
+        (adapter, gpu): (&Adapter, Gpu),
+        rows: &Rows,
+    ) -> anyhow::Result<Standing> {
         let standing = match (self, by) {
             (Self::Native(device, fence), By::Gpu) => {
                 let mut queue = device.create_hw_queue()?;
                 let what =
                     format!("the UMD inserts a wait, CurrentValue == {VALUE}, into the commands");
                 rows.add(gpu, Saying::plain(what));
+                let parks = || adapter.node_counters().parks;
+                let parked = parks();
                 let end = queue.submit(CommandList::new().wait(fence, VALUE))?;
+                until("the engine parks", PATIENCE, || parks() > parked)?;
                 Standing::Queue(queue, end)
             }
             (Self::Monitored(device, fence), By::Gpu) => {
@@ -90,10 +102,12 @@ impl Side {
             (_, By::Cpu) => {
                 let call = "D3DKMTWaitForSynchronizationObjectFromCpu";
                 rows.add(gpu, Saying::call(call, VALUE));
-                Standing::Thread(match self {
-                    Self::Native(_, fence) => fence.arm(VALUE),
-                    Self::Monitored(_, fence) => fence.arm(VALUE),
-                })
+                let event = EventHandle::new()?;
+                let wait = match self {
+                    Self::Native(_, fence) => fence.wait_event(VALUE, &event),
+                    Self::Monitored(_, fence) => fence.wait_event(VALUE, &event),
+                };
+                Standing::Thread(wait, event)
             }
         };
         for (list, _) in self.standing() {
@@ -142,7 +156,12 @@ enum Signaller {
 impl Standing {
     fn end(&self) -> Result<(), WaitError> {
         match self {
-            Self::Thread(armed) => armed.wait(PATIENCE),
+            Self::Thread(wait, event) => {
+                let time = Timespec::try_from(PATIENCE).ok();
+                // Which it is, the wait says: a poll that was disturbed counts as too late.
+                let _ = poll(&mut [PollFd::new(event, PollFlags::IN)], time.as_ref());
+                wait.outcome().unwrap_or(Err(WaitError::TimedOut))
+            }
             Self::Queue(queue, end) => queue.progress_fence().wait(*end, PATIENCE),
             Self::Context(queue, end) => queue.progress_fence().wait(*end, PATIENCE),
         }
@@ -150,7 +169,7 @@ impl Standing {
 
     fn end_saying(&self) -> &'static str {
         match self {
-            Self::Thread(_) => "the thread goes on (KEVENT)",
+            Self::Thread(..) => "the thread goes on (KEVENT)",
             Self::Queue(..) => "the engine has found the value, and the queue has gone on",
             Self::Context(..) => {
                 "the software context has been unblocked, and its commands are done"
@@ -184,14 +203,16 @@ impl Cell {
             Side::Monitored(other, opened)
         };
         let dgpu = Side::Native(device, fence);
-        let (igpu, dgpu) = ((igpu, Gpu::Integrated), (dgpu, Gpu::Discrete));
-        let ((waits, waiter), (signals, signaller)) = match table {
+        let igpu = (igpu, (&adapters.igpu, Gpu::Integrated));
+        let dgpu = (dgpu, (&adapters.dgpu, Gpu::Discrete));
+        let ((waits, waiter), (signals, (_, signaller))) = match table {
             Table::One | Table::TwoA => (igpu, dgpu),
             Table::TwoB => (dgpu, igpu),
         };
         let standing = waits.wait(wait, waiter, &rows)?;
         let signalled = signals.signal(signal, signaller, &rows)?;
         let ended = standing.end();
+        let (_, waiter) = waiter;
         match ended {
             Ok(()) => rows.add(waiter, Saying::plain(standing.end_saying())),
             Err(error) => rows.add(

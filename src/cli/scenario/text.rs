@@ -52,7 +52,11 @@ pub(super) fn cell(cell: &Cell, colour: bool) -> String {
             Gpu::Integrated => "iGPU",
             Gpu::Discrete => "dGPU",
         };
-        let at = report::time(row.at_us * 1e3);
+        let at = if row.at_us > 0.0 {
+            report::time(row.at_us * 1e3)
+        } else {
+            String::from("0")
+        };
         let _ = writeln!(text, "  {at:>9}  {adapter}  {}", row.what);
     }
     if !cell.ended {

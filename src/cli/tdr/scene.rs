@@ -2,24 +2,21 @@
 
 use super::expectation::Expectation;
 use super::hang::Hang;
+use crate::cli::until::until;
 use crate::gpu::{EngineUnit, Injection, ShaderTuning, SparePolicy};
 use crate::kmd::{DriverFaults, DriverOptions, ResetFault};
 use crate::os::NodeCounters;
 use crate::sync::Arc;
 use crate::vulkan::{AdapterInfo, Instance};
 use crate::{Adapter, AdapterOptions, TdrPolicy};
-use anyhow::ensure;
 use std::num::NonZeroU32;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The node that is hung.
 pub(super) const GUILTY_NODE: u32 = 0;
 /// The one that goes on.
 pub(super) const OTHER_NODE: u32 = 1;
 pub(super) const NODES: NonZeroU32 = NonZeroU32::MIN.saturating_add(1);
-
-/// Between two looks at what has no event.
-const LOOK: Duration = Duration::from_millis(1);
 
 /// See the file's head.
 #[derive(Debug)]
@@ -147,17 +144,4 @@ impl Scene {
     pub(super) fn let_reset_go(&self) {
         self.faults.let_go(GUILTY_NODE);
     }
-}
-
-fn until(
-    what: &'static str,
-    patience: Duration,
-    condition: impl Fn() -> bool,
-) -> anyhow::Result<()> {
-    let begin = Instant::now();
-    while !condition() {
-        ensure!(begin.elapsed() < patience, "it never came to this: {what}");
-        std::thread::sleep(LOOK);
-    }
-    Ok(())
 }
