@@ -281,6 +281,7 @@ fn every_constant_of_the_twins_is_rusts() {
         ("ACCESS_ALLOCATION", u64::from(HandleAccess::ALLOCATION.0)),
         ("ACCESS_KERNEL", u64::from(HandleAccess::KERNEL.0)),
         ("ACCESS_KIND", u64::from(HandleAccess::KIND.0)),
+        ("ACCESS_KEEPS_ARMED", u64::from(HandleAccess::KEEPS_ARMED.0)),
         ("MAX_KERNELS", MAX_KERNELS),
         ("MAX_JOBS", MAX_JOBS),
         ("DISPATCH_ROUND_BYTES", DispatchRound::BYTES),

@@ -6,7 +6,7 @@
 // MonitoredValue nobody adopts would be armed again by nobody: it stays armed (XA-03).
 
 void disarm(FenceEntry entry) {
-    if (PEEK(entry.monitored_value_va) != 0ul) {
+    if (OBSERVE(entry.monitored_value_va) != 0ul) {
         PUT(entry.shadow, ~0ul);
     }
 }

@@ -16,7 +16,7 @@ pub(super) fn store_record(g: &Globals<'_>, index: u64, record: &InterruptRecord
 
 /// One whose MonitoredValue nobody adopts stays armed (XA-03).
 pub(super) fn disarm(g: &Globals<'_>, fence_entry: u64) -> Checked<()> {
-    if g.peek(fence_entry + FenceEntry::MONITORED_VALUE_VA)? != 0 {
+    if g.observe(fence_entry + FenceEntry::MONITORED_VALUE_VA)? != 0 {
         g.put(fence_entry + FenceEntry::SHADOW, u64::MAX)?;
     }
     Ok(())

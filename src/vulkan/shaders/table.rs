@@ -164,7 +164,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/raise.glsl")) == 0xad10_59cf_48fe_0fb7,
+    fnv1a(include_bytes!("../../../shaders/engine/raise.glsl")) == 0xa975_e04b_2065_2e87,
     "shader source engine/raise.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -413,7 +413,7 @@ pub static COUNT_TOGETHER: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0x832d_1174_68e9_7362,
+    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0x0d68_6c8e_68e9_7362,
     "spv/engine.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
