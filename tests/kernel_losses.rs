@@ -13,6 +13,7 @@ mod support {
     pub(crate) mod left_out;
     pub(crate) mod queue_of;
     pub(crate) mod until;
+    pub(crate) mod walk;
 }
 
 use native_fence::abi::wddm::DeviceExecutionState;
@@ -34,6 +35,7 @@ use support::kernels::{add_words, add_words_together, groups_for, sums};
 use support::left_out::opened_or_left_out;
 use support::queue_of::queue_of;
 use support::until::{LONG, until};
+use support::walk::is_taken;
 
 const WORDS: u64 = 200;
 /// Of a life, if its call comes in these.
@@ -214,7 +216,10 @@ fn lose_at_every(call: LossyCall) {
     assert!(count > 0);
     // A life takes half a second: of the calls behind the first ones, which are each of another sort, each third.
     let each = 1..=count.min(FIRST);
-    for at in each.chain((FIRST + 1..=count).step_by(3)) {
+    for at in each
+        .chain((FIRST + 1..=count).step_by(3))
+        .filter(|at| is_taken(*at))
+    {
         println!("at call {at}");
         live(Some((call, at)));
     }

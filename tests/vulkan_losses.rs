@@ -9,6 +9,7 @@ mod support {
     pub(crate) mod left_out;
     pub(crate) mod queue_of;
     pub(crate) mod until;
+    pub(crate) mod walk;
 }
 
 use native_fence::abi::Delivery;
@@ -28,6 +29,7 @@ use std::thread;
 use support::left_out::opened_or_left_out;
 use support::queue_of::disconnected_queue_of;
 use support::until::{LONG, until};
+use support::walk::is_taken;
 
 /// A program's life on an adapter whose first engine may be lost.
 type Life = fn(&Adapter, &DeviceLoss);
@@ -190,7 +192,7 @@ fn lose_at_every(calls: &[LossyCall], options: &AdapterOptions, life: Life) {
         let mut losses = 0;
         // A life that is slow looks thousands of times, and each of those looks is as good as its neighbour.
         let is_tried = |at: &u64| *at <= 32 || at.is_power_of_two();
-        for at in (1..=count).filter(is_tried) {
+        for at in (1..=count).filter(is_tried).filter(|at| is_taken(*at)) {
             let injection = Injection::new(2).unwrap();
             let loss = injection.device_loss(0);
             loss.plan(call, at);
