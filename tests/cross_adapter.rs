@@ -145,6 +145,28 @@ fn xa_03_what_no_record_names_is_propagated() {
     });
 }
 
+/// XA-03: the signaller drops its last handle before the OS has heard of the signal, whose record names nobody any more.
+///
+/// Kills `what-a-gone-side-has-stored-is-not-propagated`.
+#[test]
+fn xa_03_a_signal_outlives_its_handle() {
+    on_two_benches(|one, other| {
+        let (here, there) = cross_adapter(one, other, 0);
+        let mut queue = one.queue();
+        one.until_parked();
+        let waiter = other.waiter(&there, 10);
+        one.spy.keep_interrupts();
+        complete(&mut queue, CommandList::new().signal(&here, 10));
+        until("it is raised", || {
+            seen(&one.spy, &here).contains(&Seen::Raised(10))
+        });
+        assert!(!waiter.is_finished());
+        one.spy.pass_interrupts();
+        drop(here);
+        waiter.join().unwrap();
+    });
+}
+
 /// XA-03, NF-21: CPU signals of two adapters are judged one after the other: each value is stored once, and none goes
 /// back.
 ///

@@ -10,9 +10,9 @@ mod support {
 use native_fence::abi::FenceId;
 use native_fence::abi::wddm::DeviceExecutionState;
 use native_fence::kmd::{Interrupt, NativeFenceSignaled, SignaledFence};
-use native_fence::{CommandList, Fence, FenceOptions, HwQueue, WaitError};
+use native_fence::{CommandList, Fence, FenceOptions, HwQueue, SignalError, WaitError};
 use std::time::Instant;
-use support::bench::{Bench, monitored, native, until, until_completed};
+use support::bench::{Bench, LONG, monitored, native, until, until_completed};
 use support::two_benches::{Seen, cross_adapter, of_two_kinds, on_two_benches, on_two_kinds, seen};
 
 /// How an adapter goes.
@@ -75,7 +75,8 @@ fn keeping(made: &Bench, opened: &Bench) -> (Fence, Fence) {
 /// What the lost adapter could signal is always signaled on the other: queues pass, CPU waits end with the error, the
 /// value stays. What it could not, and what was made to go on, goes on; so does everything else there.
 ///
-/// Kills `the-loss-stays-on-its-adapter`, `a-stop-stays-on-its-adapter`, `what-keeps-its-value-is-lost-elsewhere`.
+/// Kills `the-loss-stays-on-its-adapter`, `a-stop-stays-on-its-adapter`, `what-keeps-its-value-is-lost-elsewhere`,
+/// `a-late-side-is-not-told-of-the-loss`, `who-has-no-queue-survives-the-removal`.
 #[test]
 fn xa_11_what_the_adapter_could_signal_is_lost_on_the_other() {
     for end in ENDS {
@@ -93,6 +94,9 @@ fn xa_11_what_the_adapter_could_signal_is_lost_on_the_other() {
                 })
                 .unwrap();
             let mut uses_the_engine = goes.queue();
+            let idle = goes.adapter.create_device();
+            let shared = here.share().unwrap();
+            let by_idle = idle.open_fence(&shared).unwrap();
             let fences = [&here, &kept, &own, &alone];
             let waits = fences.map(|fence| {
                 let mut queue = stays.queue();
@@ -110,11 +114,20 @@ fn xa_11_what_the_adapter_could_signal_is_lost_on_the_other() {
             let always = Seen::AlwaysSignaled(0xFFFF_FFFF);
             assert_eq!(seen(&stays.spy, &here), [always]);
             assert_ne!(there.signal(11), Ok(()));
-            for ((queue, end, waiter), fence) in goes_on.into_iter().zip(&fences[1..]) {
+            if let End::Removed = end {
+                // A device that has no queue is lost as well.
+                assert_eq!(by_idle.signal(11), Err(SignalError::DeviceLost));
+            }
+            // Who comes later learns of it, on an object of the fence that is made anew.
+            drop(here);
+            let late = stays.device.open_fence(&shared).unwrap();
+            assert_eq!(late.wait(10, LONG), Err(WaitError::DeviceLost));
+            for ((queue, end, waiter), fence) in goes_on.into_iter().zip([&kept, &own, &alone]) {
                 assert!(queue.progress_fence().current_value() < end && !waiter.is_finished());
                 fence.signal(10).unwrap();
                 until_completed(&queue, end);
                 assert_eq!(waiter.join(), Ok(()));
+                assert!(!seen(&stays.spy, fence).contains(&always));
             }
             assert_eq!(stays.device.execution_state(), DeviceExecutionState::ACTIVE);
         });

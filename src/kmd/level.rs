@@ -60,7 +60,7 @@ impl Level {
     }
 
     /// Does something at this level or above, where the thread is above.
-    pub(super) fn raised<T>(self, act: impl FnOnce() -> T) -> T {
+    pub(crate) fn raised<T>(self, act: impl FnOnce() -> T) -> T {
         self.max(Self::of_thread()).during(act)
     }
 }

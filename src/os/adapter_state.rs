@@ -302,7 +302,12 @@ impl AdapterState {
     pub(super) fn object_retired(&self, object: ObjectId) {
         let retired = lock(&self.retiring).remove(&object);
         // An object that nobody destroyed is a word of the driver's that cannot be.
-        if retired.is_some() {
+        if let Some(retired) = retired {
+            // A signal whose record comes after the last handle has gone names nobody here any more; on other adapters
+            // somebody may wait for it. From now on no engine of this one stores.
+            if let Some(fence) = retired.downcast_ref::<Arc<NativeFence>>() {
+                fence.propagate_what_there_is();
+            }
             drop(retired);
             if let ObjectId::Fence(id) = object {
                 lock(&self.fences).retired(id);

@@ -9,7 +9,7 @@ use super::native_fence::{NativeFence, State};
 use super::process::FenceObject;
 use super::record::Record;
 use super::witness::CrossStep;
-use crate::kmd::{CurrentValueUpdate, UpdateCurrentValuesFlags};
+use crate::kmd::{CurrentValueUpdate, Level, UpdateCurrentValuesFlags};
 use crate::sync::{Arc, MutexGuard};
 
 /// Why a CPU signal stored nothing, or, where the adapter was stopped, may not have.
@@ -90,32 +90,41 @@ impl CpuSignal<'_> {
         signals: &[Self],
         monitored: &[MonitoredSignal<'_>],
     ) -> Result<(), SignalError> {
+        // Dropped last: what follows from a failure of the driver takes locks, and tells.
+        let _settles = signals.first().map(|signal| Settles(signal.fence().life()));
         let mut told = Listeners::default();
-        let native = signals
-            .iter()
-            .map(|signal| (signal.fence().cross_side(), signal.value));
+        let native = signals.iter().map(|signal| {
+            let side = signal.fence().cross_side();
+            (side, signal.value, signal.allow_rewind)
+        });
         let others = monitored.iter().map(MonitoredSignal::crossing);
         let crossing = Crossing::begin(native.chain(others));
-        let result = Self::store_all(signals, monitored, &crossing, &mut told);
-        if result.is_ok() {
+        if crossing.names_twice() {
+            return Err(SignalError::NamedTwice);
+        }
+        let mut is_stored = false;
+        let stored = Self::store_all((signals, monitored), &crossing, &mut is_stored, &mut told);
+        if is_stored {
             crossing.propagate(&mut told);
         }
         drop(crossing);
         told.tell();
-        result
+        stored
     }
 
     fn store_all(
-        signals: &[Self],
-        monitored: &[MonitoredSignal<'_>],
+        (signals, monitored): (&[Self], &[MonitoredSignal<'_>]),
         crossing: &Crossing<'_>,
+        is_stored: &mut bool,
         told: &mut Listeners,
     ) -> Result<(), SignalError> {
         if signals.len() + monitored.len() > Self::MOST_OBJECTS {
             return Err(SignalError::TooMany);
         }
         let Some(first) = signals.first().map(Self::fence) else {
-            return MonitoredSignal::all(monitored, crossing, told);
+            MonitoredSignal::all(monitored, crossing, told)?;
+            *is_stored = true;
+            return Ok(());
         };
         let adapter = signals[0].object.process().adapter();
         let mut others = monitored.iter().map(|signal| signal.object.process());
@@ -137,9 +146,7 @@ impl CpuSignal<'_> {
         {
             return Err(SignalError::NamedTwice);
         }
-        // Dropped last: the locks below go first.
         let life = first.life();
-        let _settles = Settles(life);
         if life.end().is_some() {
             return Err(SignalError::AdapterStopped);
         }
@@ -178,14 +185,21 @@ impl CpuSignal<'_> {
             })
             .collect();
         let ddi = adapter.ddi();
-        if let Err(error) =
-            ddi.update_current_values_from_cpu(&updates, UpdateCurrentValuesFlags::default())
-        {
+        let flags = UpdateCurrentValuesFlags::default();
+        let call = || ddi.update_current_values_from_cpu(&updates, flags);
+        // For whose locks an interrupt of another adapter may wait, as deferred work (`cross_side`).
+        let updated = if crossing.is_empty() {
+            call()
+        } else {
+            Level::Dispatch.raised(call)
+        };
+        if let Err(error) = updated {
             // The locks go first, then what the record ends (FQ-09).
             let record = Record::update_of_current_value_failed(first.id(), &error);
             life.bug_check(record);
             return Err(SignalError::AdapterStopped);
         }
+        *is_stored = true;
         for (signal, _) in &states {
             signal.fence().witness(CrossStep::Stored(signal.value));
         }

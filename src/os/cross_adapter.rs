@@ -16,7 +16,7 @@
 //!
 //! Locks: the turn of a signal of the CPU, of several in the order of their numbers, before the locks of fences; of
 //! these never two of different adapters at a time. An interrupt takes no turn. Who propagates holds no
-//! fence's lock, and a side holds none of this.
+//! fence's lock, and a side holds none of this; the book of the sides is locked alone.
 
 use super::cross_side::{CrossSide, Heard, Side};
 use super::fence_options::FenceTerms;
@@ -28,6 +28,16 @@ use crate::sync::plain::{self, AtomicU64};
 use crate::sync::{Arc, Ordering};
 use std::sync::OnceLock;
 use std::time::Instant;
+
+/// The sides, and what one that comes later is to know.
+#[derive(Debug, Default)]
+struct Sides {
+    open: Vec<(u64, Side)>,
+    /// A device was lost that could signal the fence.
+    is_lost: bool,
+    /// CurrentValue was stored backwards.
+    was_rewound: bool,
+}
 
 /// The next one's number.
 static NUMBERS: AtomicU64 = AtomicU64::new(0);
@@ -41,7 +51,7 @@ pub(super) struct CrossAdapterFence {
     current: Arc<Region>,
     /// The OS's view of it.
     view: Block,
-    sides: plain::Mutex<Vec<(u64, Side)>>,
+    sides: plain::Mutex<Sides>,
     next_side: AtomicU64,
     /// Of signals of the CPU: each compares and stores before the next one does, on whatever side.
     turn: plain::Mutex<()>,
@@ -116,27 +126,41 @@ impl CrossAdapterFence {
     }
 
     /// From now on the side hears: before anybody can wait there, so a signal whose propagation does not find it has
-    /// stored before he looks.
+    /// stored before he looks. Of a loss or a rewind either the walk finds the side, or it learns of it here.
     pub(super) fn joined(&self, number: u64, side: Side) {
         let mut sides = plain::lock(&self.sides);
-        sides.retain(|(_, side)| side.is_open());
-        sides.push((number, side));
+        sides.open.retain(|(_, side)| side.is_open());
+        let fence = side.fence();
+        sides.open.push((number, side));
+        let (is_lost, was_rewound) = (sides.is_lost, sides.was_rewound);
+        drop(sides);
+        let Some(fence) = fence else {
+            return;
+        };
+        if was_rewound {
+            let mut told = Listeners::default();
+            fence.hear_of_rewind(&mut told);
+            told.tell();
+        }
+        if is_lost {
+            fence.lose();
+        }
     }
 
     /// Looks for a side.
     pub(super) fn find<T>(&self, find: impl FnMut(&Side) -> Option<T>) -> Vec<T> {
         let sides = plain::lock(&self.sides);
-        sides
-            .iter()
-            .map(|(_, side)| side)
-            .filter_map(find)
-            .collect()
+        let open = sides.open.iter();
+        open.map(|(_, side)| side).filter_map(find).collect()
     }
 
     /// The sides but this one.
     fn others(&self, than: u64) -> Vec<(u64, Heard)> {
-        let sides = plain::lock(&self.sides);
-        let others = sides.iter().filter(|(number, _)| *number != than);
+        Self::others_of(&plain::lock(&self.sides), than)
+    }
+
+    fn others_of(sides: &Sides, than: u64) -> Vec<(u64, Heard)> {
+        let others = sides.open.iter().filter(|(number, _)| *number != than);
         others
             .filter_map(|(number, side)| Some((*number, side.fence()?)))
             .collect()
@@ -145,7 +169,7 @@ impl CrossAdapterFence {
     /// Whether there are any.
     pub(super) fn has_others(&self, than: u64) -> bool {
         let sides = plain::lock(&self.sides);
-        let mut others = sides.iter().filter(|(number, _)| *number != than);
+        let mut others = sides.open.iter().filter(|(number, _)| *number != than);
         others.any(|(_, side)| side.is_open())
     }
 
@@ -168,14 +192,22 @@ impl CrossAdapterFence {
     /// A signal on side `from` will store a lower value: what was told before says nothing to who comes from now on
     /// (NF-26).
     pub(super) fn rewind(&self, from: u64, told: &mut Listeners) {
-        for (_, side) in self.others(from) {
+        let mut sides = plain::lock(&self.sides);
+        sides.was_rewound = true;
+        let others = Self::others_of(&sides, from);
+        drop(sides);
+        for (_, side) in others {
             side.hear_of_rewind(told);
         }
     }
 
     /// A device of side `from` is lost that could signal it (XA-11).
     pub(super) fn lose(&self, from: u64) {
-        for (_, side) in self.others(from) {
+        let mut sides = plain::lock(&self.sides);
+        sides.is_lost = true;
+        let others = Self::others_of(&sides, from);
+        drop(sides);
+        for (_, side) in others {
             side.lose();
         }
     }

@@ -3,7 +3,9 @@
 //! The fence holds its sides weakly: each is its adapter's, and goes with the last handle there. An interrupt of one
 //! adapter keeps another's fence alive for a moment and nothing else of it.
 
+use super::cpu_signal::SignalError;
 use super::cross_adapter::CrossAdapterFence;
+use super::crossing::Crossing;
 use super::global_fence::GlobalFence;
 use super::listener::Listeners;
 use super::monitored_fence::MonitoredFence;
@@ -11,8 +13,7 @@ use super::native_fence::{NativeFence, State};
 use super::record::Record;
 use super::waiter::Waiter;
 use super::witness::CrossStep;
-use crate::abi::HandleAccess;
-use crate::kmd::{CurrentValueUpdate, UpdateCurrentValuesFlags};
+use crate::kmd::{CurrentValueUpdate, Level, UpdateCurrentValuesFlags};
 use crate::sync::Arc;
 use crate::sync::plain::MutexGuard;
 use std::sync::Weak;
@@ -46,7 +47,9 @@ impl Side {
 
     pub(super) fn fence(&self) -> Option<Heard> {
         match self {
-            Self::Native { fence, .. } => fence.upgrade().map(Heard::Native),
+            // One whose last handle has gone is destroyed, whoever keeps its memory.
+            Self::Native { fence, .. } if self.is_open() => fence.upgrade().map(Heard::Native),
+            Self::Native { .. } => None,
             Self::Monitored(fence) => fence.upgrade().map(Heard::Monitored),
         }
     }
@@ -129,11 +132,9 @@ impl CrossSide {
 impl NativeFence {
     /// Nothing here signals it any more: the adapter was stopped.
     pub(super) fn lose_elsewhere(&self) {
-        let terms = self.terms();
-        let may_signal = !terms.access.has(HandleAccess::NO_SIGNAL);
         if let Some(side) = self.cross_side()
-            && may_signal
-            && !terms.keeps_value_on_tdr
+            && !self.terms().keeps_value_on_tdr
+            && self.is_signalled_by(|_| true)
         {
             side.lose();
         }
@@ -152,11 +153,18 @@ impl NativeFence {
         }
     }
 
+    /// CurrentValue may have been stored, with whatever value; the others look, whether or not it is news.
+    pub(super) fn propagate_what_there_is(&self) {
+        if self.cross_side().is_some() {
+            self.propagate(Some(self.current_value()));
+        }
+    }
+
     /// Its engines look again, then its waiters go on.
     fn hear(&self, value: u64, told: &mut Listeners) {
-        let mut state = self.hold();
+        let mut state = self.state();
         let stood = self.is_watched().then(|| threads_and_contexts(&state));
-        self.have_engines_look();
+        self.have_engines_look(told);
         let ended = state.waiters.release_recorded(value);
         self.settle(&mut state, ended, false, told);
         let ended = stood.map_or(0, |stood| stood - threads_and_contexts(&state));
@@ -172,35 +180,54 @@ impl NativeFence {
 
     /// A lower value will be stored: of what was told before nothing counts from now on.
     fn hear_of_rewind(&self, told: &mut Listeners) {
-        let state: &mut State = &mut self.hold();
-        self.settle(state, Vec::new(), false, told);
-        self.rewind(state);
+        let mut state = self.state();
+        self.settle(&mut state, Vec::new(), false, told);
+        self.rewind(&mut state);
     }
 
     /// A signal of a queue in kernel mode: the OS stores the value, and has the engines of this adapter look as those
     /// of the others (XA-07, XA-09). What the GPU stores is not refused (NF-21).
-    pub(super) fn store_by_os(&self, side: &CrossSide, value: u64) {
+    ///
+    /// # Errors
+    /// The adapter was stopped, or the handle was closed meanwhile, which `check` says.
+    pub(super) fn store_by_os(
+        &self,
+        side: &CrossSide,
+        value: u64,
+        check: impl FnOnce() -> Result<(), SignalError>,
+    ) -> Result<(), SignalError> {
         let mut told = Listeners::default();
-        let turn = side.turn();
-        let goes_back = value < self.current_value();
-        if goes_back {
-            side.rewind(&mut told);
+        let crossing = Crossing::begin([(Some(side), value, true)]);
+        if crossing.goes_back() {
+            crossing.rewind(&mut told);
             self.hear_of_rewind(&mut told);
         }
-        let mut state = self.hold();
-        self.current_word().publish(value);
-        side.witness(CrossStep::StoredByOs(value));
-        self.have_engines_look();
-        let ended = state.waiters.release(value);
-        self.settle(&mut state, ended, false, &mut told);
+        let mut state = self.state();
+        let allowed = match self.life().end() {
+            Some(_) => Err(SignalError::AdapterStopped),
+            None => check(),
+        };
+        // One that became AlwaysSignaled meanwhile is left alone (NF-19).
+        let stores = allowed.is_ok() && !state.is_always_signaled;
+        if stores {
+            self.current_word().publish(value);
+            side.witness(CrossStep::StoredByOs(value));
+            self.have_engines_look(&mut told);
+            let ended = state.waiters.release(value);
+            self.settle(&mut state, ended, false, &mut told);
+        }
         drop(state);
-        side.propagate(value, &mut told);
-        drop(turn);
+        if stores {
+            crossing.propagate(&mut told);
+        }
+        drop(crossing);
         told.tell();
+        allowed
     }
 
-    /// With the fence's lock held, as every update.
-    fn have_engines_look(&self) {
+    /// With the fence's lock held, as every update. As deferred work: an interrupt of another adapter may wait for the
+    /// lock, and a thread of a program would sleep in the call while this one is reset.
+    fn have_engines_look(&self, told: &mut Listeners) {
         if self.life().end().is_some() {
             return;
         }
@@ -210,11 +237,12 @@ impl NativeFence {
             word: self.current_word(),
         };
         let flags = UpdateCurrentValuesFlags::NOTIFICATION_ONLY;
-        if let Err(error) = self.ddi().update_current_values_from_cpu(&[update], flags) {
+        self.witness(CrossStep::Notified(update.value));
+        let call = || self.ddi().update_current_values_from_cpu(&[update], flags);
+        if let Err(error) = Level::Dispatch.raised(call) {
             let record = Record::update_of_current_value_failed(self.id(), &error);
             self.life().bug_check(record);
-        } else {
-            self.witness(CrossStep::Notified(update.value));
+            told.settle(self.life());
         }
     }
 }

@@ -8,6 +8,9 @@ use super::cross_side::CrossSide;
 use super::listener::Listeners;
 use crate::sync::plain::MutexGuard;
 
+/// A signal: the side that it signals, if that is one, the value, and whether it may go back.
+pub(super) type Signalled<'a> = (Option<&'a CrossSide>, u64, bool);
+
 /// One signal of a cross-adapter fence.
 #[derive(Debug)]
 struct Signal<'a> {
@@ -20,31 +23,46 @@ struct Signal<'a> {
 #[derive(Debug)]
 pub(super) struct Crossing<'a> {
     signals: Vec<Signal<'a>>,
-    _turns: Vec<MutexGuard<'a, ()>>,
+    /// One for each fence.
+    turns: Vec<MutexGuard<'a, ()>>,
 }
 
 impl<'a> Crossing<'a> {
-    /// Of the signals of a batch: each with the side that it signals, if that is one. A fence that is named twice is
-    /// refused later.
-    pub(super) fn begin(batch: impl IntoIterator<Item = (Option<&'a CrossSide>, u64)>) -> Self {
+    /// Of the signals of a batch.
+    pub(super) fn begin(batch: impl IntoIterator<Item = Signalled<'a>>) -> Self {
         let batch = batch.into_iter();
         let batch: Vec<_> = batch
-            .filter_map(|(side, value)| Some((side?, value)))
+            .filter_map(|(side, value, may)| Some((side?, value, may)))
             .collect();
-        let mut fences: Vec<_> = batch.iter().map(|(side, _)| *side).collect();
+        let mut fences: Vec<_> = batch.iter().map(|(side, ..)| *side).collect();
         fences.sort_by_key(|side| side.fence().number());
         fences.dedup_by_key(|side| side.fence().number());
         let turns = fences.into_iter().map(CrossSide::turn).collect();
         // In the turn no other CPU stores; what a GPU stores meanwhile its user orders.
-        let signals = batch.into_iter().map(|(side, value)| Signal {
+        let signals = batch.into_iter().map(|(side, value, may)| Signal {
             side,
             value,
-            goes_back: value < side.fence().current_value(),
+            goes_back: may && value < side.fence().current_value(),
         });
         Self {
             signals: signals.collect(),
-            _turns: turns,
+            turns,
         }
+    }
+
+    /// Whether a fence is signalled twice, by whichever of its handles.
+    pub(super) fn names_twice(&self) -> bool {
+        self.turns.len() < self.signals.len()
+    }
+
+    /// Whether there is nothing to it.
+    pub(super) fn is_empty(&self) -> bool {
+        self.signals.is_empty()
+    }
+
+    /// Whether a value goes back that may.
+    pub(super) fn goes_back(&self) -> bool {
+        self.signals.iter().any(|signal| signal.goes_back)
     }
 
     /// Before any value is stored: of those that go back the other sides hear first.

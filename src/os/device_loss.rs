@@ -5,7 +5,8 @@
 //! node, whose doorbells read DISCONNECTED_ABORT, and the waits of its CPU side, with its error. Of what
 //! others share with it a native fence that it could signal becomes AlwaysSignaled (`always_signaled`),
 //! unless it was made with NoSignalMaxValueOnTdr, and then goes on; a monitored fence that it could signal
-//! gets its maximum (MF-08); every other fence is as it was. Engines go on for others.
+//! gets its maximum (MF-08), but for a cross-adapter one, which is as a native one on all adapters (choice: its value
+//! is the others' too); every other fence is as it was. Engines go on for others.
 //!
 //! Why nothing of it is missed: the state of the devices is stored before each walk over what there is, and
 //! whoever makes something looks at it after that can be found. The lock under which it comes to be found
@@ -52,12 +53,16 @@ impl AdapterState {
         self.judge();
     }
 
-    /// The adapter is removed (surprise removal): as the loss of all its engines (XA-11). What they have begun they may
-    /// end, of which nobody is told.
+    /// The adapter is removed (surprise removal): the loss of all its engines and devices, of those to come as well
+    /// (XA-11). What engines have begun they may end, of which nobody is told.
     pub fn remove(&self) {
+        self.losses.note_all();
+        let devices = self.devices.fail_all(DeviceExecutionState::STOPPED);
         for node_ordinal in 0..self.ddi().node_count() {
             self.engine_lost(node_ordinal);
         }
+        self.fail_devices(&devices, DeviceExecutionState::STOPPED);
+        self.lose_all_fences();
     }
 
     /// An engine executes no more, and none takes its place: the devices that have a queue on it are lost,
@@ -88,14 +93,19 @@ impl AdapterState {
         self.kernel_queues.engine(node_ordinal).lost();
         self.fail_devices(&devices, DeviceExecutionState::STOPPED);
         if all_lost {
-            for fence in self.monitored.all() {
-                fence.lose();
-            }
-            for fence in self.all_fences() {
-                if fence.terms().signaller == Signaller::Openers {
-                    fence.fail(WaitError::DeviceLost);
-                    fence.lose_elsewhere();
-                }
+            self.lose_all_fences();
+        }
+    }
+
+    /// Nobody here could bring what is waited for.
+    fn lose_all_fences(&self) {
+        for fence in self.monitored.all() {
+            fence.lose();
+        }
+        for fence in self.all_fences() {
+            if fence.terms().signaller == Signaller::Openers {
+                fence.fail(WaitError::DeviceLost);
+                fence.lose_elsewhere();
             }
         }
     }

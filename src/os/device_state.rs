@@ -62,39 +62,61 @@ impl DeviceState {
 
 /// Of all devices of an adapter that are open.
 #[derive(Debug, Default)]
-pub(super) struct DeviceStates(Mutex<BTreeMap<ProcessId, Weak<DeviceState>>>);
+pub(super) struct DeviceStates(Mutex<Devices>);
+
+#[derive(Debug, Default)]
+struct Devices {
+    open: BTreeMap<ProcessId, Weak<DeviceState>>,
+    /// What became of all of them, those to come among them.
+    all: Option<DeviceExecutionState>,
+}
 
 impl DeviceStates {
     /// A device is opened.
     pub(super) fn enter(&self, device: ProcessId) -> Arc<DeviceState> {
-        let state = Arc::default();
-        lock(&self.0).insert(device, Arc::downgrade(&state));
+        let state = Arc::<DeviceState>::default();
+        let mut devices = lock(&self.0);
+        devices.open.insert(device, Arc::downgrade(&state));
+        if let Some(all) = devices.all {
+            state.fail(all);
+        }
         state
     }
 
     /// It is closed.
     pub(super) fn take_out(&self, device: ProcessId) {
-        lock(&self.0).remove(&device);
+        lock(&self.0).open.remove(&device);
     }
 
     /// These devices are lost.
     pub(super) fn fail(&self, devices: &BTreeSet<ProcessId>, state: DeviceExecutionState) {
         let all = lock(&self.0);
-        for device in devices.iter().filter_map(|device| all.get(device)) {
+        for device in devices.iter().filter_map(|device| all.open.get(device)) {
             if let Some(device) = device.upgrade() {
                 device.fail(state);
             }
         }
     }
 
+    /// All are lost, and those that are opened from now on; which were open.
+    pub(super) fn fail_all(&self, state: DeviceExecutionState) -> BTreeSet<ProcessId> {
+        let open = {
+            let mut devices = lock(&self.0);
+            devices.all = Some(state);
+            devices.open.keys().copied().collect()
+        };
+        self.fail(&open, state);
+        open
+    }
+
     /// How many are open.
     pub(super) fn count(&self) -> usize {
-        lock(&self.0).len()
+        lock(&self.0).open.len()
     }
 
     /// Whether a device is open, and not lost.
     pub(super) fn is_live(&self, device: ProcessId) -> bool {
-        let state = lock(&self.0).get(&device).and_then(Weak::upgrade);
+        let state = lock(&self.0).open.get(&device).and_then(Weak::upgrade);
         state.is_some_and(|state| !state.is_lost())
     }
 }

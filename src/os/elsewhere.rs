@@ -41,6 +41,8 @@ impl FenceObject {
     /// Reads CurrentValue again and releases whom it satisfies: work has ended that may have stored it.
     pub fn look_again(&self) {
         self.fence().resample();
+        // No record tells of such a signal.
+        self.fence().propagate(None);
     }
 }
 

@@ -75,7 +75,7 @@ impl NativeFence {
     /// answered: the NULL array, the NULL queue, entries of a log that are lost.
     pub(super) fn raised_with_any(&self) {
         self.look_again(true);
-        self.propagate(None);
+        self.propagate_what_there_is();
     }
 
     fn look_again(&self, answers: bool) {

@@ -4,6 +4,7 @@
 //! wait, drop the last reference to a fence, or panic. So listeners are taken out of their cells
 //! while the wait ends, and told when whoever ended it holds no lock any more.
 
+use super::adapter_life::AdapterLife;
 use super::adapter_state::AdapterState;
 use super::event_handle::EventHandle;
 use super::queue_core::QueueCore;
@@ -56,12 +57,21 @@ fn wake(waker: Waker) {
 /// Listeners of waits that have ended.
 #[derive(Debug, Default)]
 #[must_use = "nobody is told until no lock is held"]
-pub(super) struct Listeners(Vec<Listener>);
+pub(super) struct Listeners {
+    listeners: Vec<Listener>,
+    /// Of adapters whose driver failed meanwhile: what follows from that takes the locks of all their fences.
+    lives: Vec<Arc<AdapterLife>>,
+}
 
 impl Listeners {
     /// One more, if there is one.
     pub(super) fn add(&mut self, listener: Option<Listener>) {
-        self.0.extend(listener);
+        self.listeners.extend(listener);
+    }
+
+    /// An adapter's life is settled when they are told.
+    pub(super) fn settle(&mut self, life: &Arc<AdapterLife>) {
+        self.lives.push(Arc::clone(life));
     }
 
     /// Tells them, in the order in which their waits ended. The caller holds no lock. It may have a turn,
@@ -70,10 +80,12 @@ impl Listeners {
     /// A waker does what it does for the task that it wakes and not for the interrupt on whose thread it
     /// runs: at PASSIVE_LEVEL, where it may call what every program may.
     pub(super) fn tell(self) {
-        if self.0.is_empty() {
-            return;
+        if !self.listeners.is_empty() {
+            as_told(|| self.listeners.into_iter().for_each(Listener::tell));
         }
-        as_told(|| self.0.into_iter().for_each(Listener::tell));
+        for life in self.lives {
+            life.settle();
+        }
     }
 }
 

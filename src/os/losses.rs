@@ -23,7 +23,7 @@ pub(super) struct Losses(Mutex<Lost>);
 struct Lost {
     /// Nodes whose engines execute no more.
     nodes: BTreeSet<u32>,
-    /// No engine is left.
+    /// No engine is left, or the adapter was removed.
     is_all: bool,
 }
 
@@ -34,6 +34,11 @@ impl Losses {
         lost.nodes.insert(node_ordinal);
         lost.is_all = lost.nodes.len() == node_count as usize;
         lost.is_all
+    }
+
+    /// The adapter was removed.
+    pub(super) fn note_all(&self) {
+        lock(&self.0).is_all = true;
     }
 
     fn has_node(&self, node_ordinal: u32) -> bool {
@@ -54,9 +59,12 @@ impl AdapterState {
         }
     }
 
-    /// A device has made a monitored fence, which nobody else opens.
+    /// A device has made a monitored fence, or opened one that other adapters have: these are none the worse for it.
     pub(super) fn monitored_fence_made(&self, fence: &MonitoredFence) {
-        if self.losses.is_all() {
+        if !self.losses.is_all() {
+        } else if fence.cross_side().is_some() {
+            fence.always_signal();
+        } else {
             fence.lose();
         }
     }

@@ -4,7 +4,7 @@
 //! [`Ddi`](crate::kmd::Ddi) and never an engine; the user side is not trusted.
 //!
 //! Locks, in the order in which they are taken: a process's handles, a fence's waiters (several in
-//! the order of their ids, native ones before monitored ones; before them the turns of cross-adapter fences), then the driver's or that of a wait's
+//! the order of their ids, native ones before monitored ones, after the turns of those that are cross-adapter), then the driver's or that of a wait's
 //! cell, or the book of the monitored fences that are waited for, or what is known of a shared fence's
 //! other operating systems: under that the system is asked about their processes, and nothing that they
 //! could keep from returning. A reader's place in a log is locked while the driver commits its entries,

@@ -368,10 +368,10 @@ impl MonitoredFence {
     /// # Errors
     /// A value below CurrentValue without `allow_rewind`, one that is too far, a closed handle.
     pub(super) fn signal(&self, value: u64, allow_rewind: bool) -> Result<(), SignalError> {
-        self.crossing(value, |state, told| {
+        self.crossing((value, allow_rewind), |state, told| {
             self.check_signal(state, value, allow_rewind)?;
             self.store_signal(state, value, told);
-            Ok(())
+            Ok(true)
         })
     }
 
@@ -382,16 +382,17 @@ impl MonitoredFence {
     /// # Errors
     /// The handle is closed; it is outstanding no more.
     pub(super) fn signal_queued(&self, value: u64) -> Result<(), SignalError> {
-        self.crossing(value, |state, told| {
+        self.crossing((value, true), |state, told| {
             state.outstanding.end(value);
             if state.failed == Some(WaitError::Closed) {
                 return Err(SignalError::Closed);
             }
             // It leaves the storage alone (NF-19).
-            if !state.is_always_signaled {
+            let stores = !state.is_always_signaled;
+            if stores {
                 self.store_signal(state, value, told);
             }
-            Ok(())
+            Ok(stores)
         })
     }
 
@@ -426,25 +427,25 @@ impl MonitoredFence {
         self.look(state, told);
     }
 
-    /// A signal of the OS with all that other adapters have to do with it, if they have.
+    /// A signal of the OS, which says whether it stores, with all that other adapters have to do with it, if they have.
     fn crossing(
         &self,
-        value: u64,
-        store: impl FnOnce(&mut State, &mut Listeners) -> Result<(), SignalError>,
+        (value, allow_rewind): (u64, bool),
+        store: impl FnOnce(&mut State, &mut Listeners) -> Result<bool, SignalError>,
     ) -> Result<(), SignalError> {
         let mut told = Listeners::default();
-        let crossing = Crossing::begin([(self.cross_side(), value)]);
+        let crossing = Crossing::begin([(self.cross_side(), value, allow_rewind)]);
         crossing.rewind(&mut told);
         let mut state = lock(&self.state);
         let result = store(&mut state, &mut told);
         self.keep_book(&mut state);
         drop(state);
-        if result.is_ok() {
+        if let Ok(true) = result {
             crossing.propagate(&mut told);
         }
         drop(crossing);
         told.tell();
-        result
+        result.map(|_| ())
     }
 
     /// The other adapters' `value` was stored: its waiters go on.
@@ -499,7 +500,8 @@ impl MonitoredFence {
 
     /// Nothing here signals it any more: the adapter was stopped.
     pub(super) fn lose_elsewhere(&self) {
-        if let Some(side) = self.cross_side().filter(|_| self.ends_on_tdr) {
+        let is_closed = lock(&self.state).failed == Some(WaitError::Closed);
+        if let Some(side) = self.cross_side().filter(|_| self.ends_on_tdr && !is_closed) {
             side.lose();
         }
     }

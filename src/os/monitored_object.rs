@@ -117,6 +117,7 @@ impl Process {
         let mapped = self.adapter().ddi().node_count() > 0;
         let (terms, of) = (side.fence().terms(), (mapped, Some(side)));
         let object = self.enter_monitored_fence((place, Width::Whole), terms, initial, of)?;
+        // Each adapter has the page (XA-02), for what reads it.
         object.map()?;
         Ok(object)
     }

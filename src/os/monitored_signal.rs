@@ -4,8 +4,7 @@
 //! fences first, then these, each kind in the order of ids. So two batches never wait for each other.
 
 use super::cpu_signal::SignalError;
-use super::cross_side::CrossSide;
-use super::crossing::Crossing;
+use super::crossing::{Crossing, Signalled};
 use super::listener::Listeners;
 use super::monitored_fence::{MonitoredFence, State};
 use super::monitored_object::MonitoredFenceObject;
@@ -30,8 +29,8 @@ impl<'a> MonitoredSignal<'a> {
     }
 
     /// What it has to do with other adapters.
-    pub(super) fn crossing(&self) -> (Option<&'a CrossSide>, u64) {
-        (self.fence().cross_side(), self.value)
+    pub(super) fn crossing(&self) -> Signalled<'a> {
+        (self.fence().cross_side(), self.value, self.allow_rewind)
     }
 
     /// A batch of monitored fences alone. Whom it satisfies is told by the caller.

@@ -112,7 +112,7 @@ pub struct NativeFence {
 
 /// The fence's lock. A bug check that is found while it is held takes its effect on other fences
 /// when it is let go.
-pub(super) struct Held<'a> {
+struct Held<'a> {
     state: MutexGuard<'a, State>,
     _settles: Settles<'a>,
 }
@@ -274,11 +274,11 @@ impl NativeFence {
     }
 
     /// The adapter's life.
-    pub(super) fn life(&self) -> &AdapterLife {
+    pub(super) fn life(&self) -> &Arc<AdapterLife> {
         &self.life
     }
 
-    pub(super) fn hold(&self) -> Held<'_> {
+    fn hold(&self) -> Held<'_> {
         Held {
             state: lock(&self.state),
             _settles: Settles(&self.life),

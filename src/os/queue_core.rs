@@ -483,9 +483,8 @@ impl QueueCore {
 /// A signal of the OS: what the GPU stores is not refused (NF-21).
 fn signal_native(object: &FenceObject, value: u64) -> Result<(), SignalError> {
     if let Some(side) = object.fence().cross_side() {
-        object.check_signal()?;
-        object.fence().store_by_os(side, value);
-        return Ok(());
+        let check = || object.check_signal();
+        return object.fence().store_by_os(side, value, check);
     }
     let signal = CpuSignal {
         object,
