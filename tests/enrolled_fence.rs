@@ -26,7 +26,7 @@ use native_fence::{
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::sync::Arc;
 use std::time::Duration;
-use support::engines::patient;
+use support::engines::{model, patient};
 use support::thread_switches::{stays_quiet, switches, until_quiet};
 use support::until::{LONG, until};
 use support::vulkan_program::{Program, Words};
@@ -54,6 +54,10 @@ impl Drop for World {
 
 impl World {
     fn new() -> Self {
+        Self::with(FenceOptions::default())
+    }
+
+    fn with(fence: FenceOptions) -> Self {
         let program = Program::new();
         let handed = program.hand_over();
         let options = AdapterOptions {
@@ -62,7 +66,7 @@ impl World {
         };
         let adapter = Adapter::open_on_device(&handed, &options).unwrap();
         let device = adapter.create_device();
-        let fence = device.create_fence(0).unwrap();
+        let fence = device.create_fence_with(fence).unwrap();
         Self {
             enrolled: EnrolledFence::new(&fence, &handed).unwrap(),
             fence,
@@ -188,6 +192,44 @@ fn nf_06_a_cpu_waiter_is_woken_by_a_programs_own_commands() {
         }
         assert_eq!(u64::from(kernel.sum()), value);
         assert_eq!(world.monitored_value(), u64::MAX);
+    }
+}
+
+/// XA-03: no record tells of what a program's own command buffer stores; another adapter hears of it when the submission
+/// has ended, its threads and its engines.
+///
+/// Kills `what-a-program-signals-stays-on-its-adapter`.
+#[test]
+fn xa_03_another_adapter_hears_of_a_programs_own_commands() {
+    let world = World::with(FenceOptions {
+        cross_adapter: true,
+        ..FenceOptions::default()
+    });
+    let (other, _memory) = model();
+    let device = other.create_device();
+    let there = device.open_fence(&world.fence.share().unwrap()).unwrap();
+    let mut queue = device.create_hw_queue().unwrap();
+    let event = EventHandle::new().unwrap();
+    for value in 1..=4 {
+        let wait = there.wait_event(value, &event);
+        let parks = other.node_counters().parks;
+        let end = queue
+            .submit(CommandList::new().wait(&there, value))
+            .unwrap();
+        until("the engine has parked at the wait", || {
+            other.node_counters().parks > parks
+        });
+        world.submit(world.signal(value));
+        let long = Timespec {
+            tv_sec: 20,
+            tv_nsec: 0,
+        };
+        let readable = poll(&mut [PollFd::new(&event, PollFlags::IN)], Some(&long));
+        assert_eq!(readable, Ok(1), "nobody was told");
+        assert_eq!((event.reset(), wait.outcome()), (1, Some(Ok(()))));
+        until("the queue goes on", || {
+            queue.progress_fence().current_value() >= end
+        });
     }
 }
 

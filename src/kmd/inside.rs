@@ -13,7 +13,8 @@
 //!
 //! Why nobody waits for ever. A thread that sleeps here may hold locks of the OS. Who waits for it to leave
 //! holds none, and who is inside meanwhile takes none of these: a caller of what calls back holds no lock that
-//! the callback takes (`ddi`), and interrupts of engines are kept from the OS while an adapter is reset. Who
+//! the callback takes (`ddi`), and interrupts of engines are kept from the OS while an adapter is reset. Those of
+//! another adapter are not: for whose locks they wait, a cross-adapter fence's, calls as deferred work (`os`). Who
 //! waits inside for an engine that does not answer is sent away first; who takes interrupts himself, and looks at
 //! fences meanwhile, is not counted. A waker of the program's that runs on a thread inside is inside with it.
 //! Whoever stays for all that is the end of the adapter, after TdrDdiDelay, and so is no end of the reset.

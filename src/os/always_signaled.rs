@@ -14,7 +14,7 @@
 use super::native_fence::NativeFence;
 use super::record::Record;
 use super::wait_cell::WaitError;
-use crate::kmd::{CurrentValueUpdate, UpdateCurrentValuesFlags};
+use crate::kmd::{CurrentValueUpdate, Level, UpdateCurrentValuesFlags};
 
 /// What the call carries in CurrentValue's stead: 32 bits, as published.
 const ALWAYS_SIGNALED_VALUE: u64 = 0xFFFF_FFFF;
@@ -51,7 +51,13 @@ impl NativeFence {
             word: self.current_word(),
         };
         let flags = UpdateCurrentValuesFlags::ALWAYS_SIGNALED;
-        if let Err(error) = self.ddi().update_current_values_from_cpu(&[update], flags) {
+        let call = || self.ddi().update_current_values_from_cpu(&[update], flags);
+        // For whose lock an interrupt of another adapter may wait, as deferred work (`cross_side`).
+        let told = match self.cross_side() {
+            Some(_) => Level::Dispatch.raised(call),
+            None => call(),
+        };
+        if let Err(error) = told {
             let record = Record::update_of_current_value_failed(self.id(), &error);
             self.life().bug_check(record);
         }

@@ -1,7 +1,7 @@
 //! Cross side: what a cross-adapter fence is on one adapter, and what it hears of the others (XA-08).
 //!
 //! The fence holds its sides weakly: each is its adapter's, and goes with the last handle there. An interrupt of one
-//! adapter keeps another's fence alive for a moment and nothing else of it.
+//! adapter keeps another's fence alive for a moment, and its driver with it, but not the adapter, whose end stops both.
 
 use super::cpu_signal::SignalError;
 use super::cross_adapter::CrossAdapterFence;
