@@ -2,8 +2,9 @@
 
 use crate::sync::Arc;
 use crate::vulkan::{self, AdapterInfo, Instance, InstanceOptions};
-use crate::{Adapter, AdapterOptions, EngineKind};
+use crate::{Adapter, AdapterOptions, EngineKind, TdrPolicy};
 use anyhow::ensure;
+use std::time::Duration;
 
 /// See the file's head.
 pub(super) struct Pair<'a> {
@@ -76,13 +77,18 @@ impl<'a> Pair<'a> {
         } else {
             EngineKind::CommandBuffers
         };
-        let options = AdapterOptions {
+        let options = |engine| AdapterOptions {
             engine,
+            // Nothing hangs here; a driver that compiles for seconds on a busy machine is no matter of the table.
+            tdr: TdrPolicy {
+                delay: Duration::from_secs(60),
+                ..TdrPolicy::default()
+            },
             ..AdapterOptions::default()
         };
         Ok(Adapters {
-            dgpu: Adapter::open_on(instance, self.native, &AdapterOptions::default())?,
-            igpu: Adapter::open_on(&another, self.other, &options)?,
+            dgpu: Adapter::open_on(instance, self.native, &options(EngineKind::Shader))?,
+            igpu: Adapter::open_on(&another, self.other, &options(engine))?,
         })
     }
 }
