@@ -303,6 +303,8 @@ pub(super) const RAISES: usize = 2;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Raised {
     pub(super) faults: bool,
+    /// The raise leaves the fence armed.
+    pub(super) keeps_armed: bool,
     pub(super) fence_entry: u64,
     pub(super) value: u64,
     pub(super) log_number: u64,

@@ -260,6 +260,7 @@ impl Lane<'_> {
         if self.p.value > r.fence.shadow {
             self.note_raise(Raised {
                 faults: false,
+                keeps_armed: r.keeps_armed(),
                 fence_entry: r.fence.entry,
                 value: self.p.value,
                 log_number: self.p.log_number,
@@ -357,6 +358,7 @@ impl Lane<'_> {
             self.q.fault = r.fault;
             self.note_raise(Raised {
                 faults: true,
+                keeps_armed: false,
                 fence_entry: 0,
                 value: self.q.read,
                 log_number: if have { self.p.control } else { 0 },
