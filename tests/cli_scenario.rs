@@ -99,6 +99,16 @@ fn native_signal(by: &str) -> Rows {
     rows.map(|what| ("dGPU", what.to_owned())).into()
 }
 
+/// What the waiter's side shows before the signal and after it, whose adapter has native fences.
+fn native_wait(by: &str) -> (&'static [&'static str], &'static [&'static str]) {
+    if by == "gpu" {
+        (&[GPU_WAIT], &[PROPAGATES, NOTIFIED, ENGINE])
+    } else {
+        let waits = &["WaitForFromCpu 10", "list: native fence CPU waiter list"];
+        (waits, &[PROPAGATES, NOTIFIED, RELEASED, THREAD])
+    }
+}
+
 fn on(adapter: &'static str, rows: &[&str]) -> Rows {
     rows.iter()
         .map(|what| (adapter, (*what).to_owned()))
@@ -120,12 +130,7 @@ fn xa_05_scenario_1_prints_its_table() {
     };
     assert_eq!(findings["other_is_opened_without"], false);
     let expected = PAIRS.map(|(wait, signal)| {
-        let (waits, ends): (&[&str], &[&str]) = if wait == "gpu" {
-            (&[GPU_WAIT], &[PROPAGATES, NOTIFIED, ENGINE])
-        } else {
-            let waits = &["WaitForFromCpu 10", "list: native fence CPU waiter list"];
-            (waits, &[PROPAGATES, NOTIFIED, RELEASED, THREAD])
-        };
+        let (waits, ends) = native_wait(wait);
         let rows = [on("iGPU", waits), native_signal(signal), on("iGPU", ends)].concat();
         (wait, signal, rows)
     });
@@ -172,12 +177,7 @@ fn xa_07_scenario_2b_prints_its_table() {
         return;
     };
     let expected = PAIRS.map(|(wait, signal)| {
-        let (waits, ends): (&[&str], &[&str]) = if wait == "gpu" {
-            (&[GPU_WAIT], &[PROPAGATES, NOTIFIED, ENGINE])
-        } else {
-            let waits = &["WaitForFromCpu 10", "list: native fence CPU waiter list"];
-            (waits, &[PROPAGATES, NOTIFIED, RELEASED, THREAD])
-        };
+        let (waits, ends) = native_wait(wait);
         let call = if signal == "gpu" {
             "SignalFromGpu 10"
         } else {

@@ -103,6 +103,16 @@ impl World {
     }
 }
 
+/// Sleeps until a wait with this event has ended.
+fn until_told(event: &EventHandle) {
+    let long = Timespec {
+        tv_sec: 20,
+        tv_nsec: 0,
+    };
+    let readable = poll(&mut [PollFd::new(event, PollFlags::IN)], Some(&long));
+    assert_eq!(readable, Ok(1), "nobody was told");
+}
+
 /// Where what the program's kernel needs lies in its buffer, in words of 32 bits.
 const COUNTS: usize = 0;
 const PARAMETERS: usize = 16;
@@ -179,12 +189,7 @@ fn nf_06_a_cpu_waiter_is_woken_by_a_programs_own_commands() {
             // Nobody looks for it but who watches the submission.
             let wait = world.fence.wait_event(value, &event);
             world.submit(commands);
-            let long = Timespec {
-                tv_sec: 20,
-                tv_nsec: 0,
-            };
-            let readable = poll(&mut [PollFd::new(&event, PollFlags::IN)], Some(&long));
-            assert_eq!(readable, Ok(1), "nobody was told");
+            until_told(&event);
             assert_eq!((event.reset(), wait.outcome()), (1, Some(Ok(()))));
         } else {
             world.submit(commands);
@@ -220,12 +225,7 @@ fn xa_03_another_adapter_hears_of_a_programs_own_commands() {
             other.node_counters().parks > parks
         });
         world.submit(world.signal(value));
-        let long = Timespec {
-            tv_sec: 20,
-            tv_nsec: 0,
-        };
-        let readable = poll(&mut [PollFd::new(&event, PollFlags::IN)], Some(&long));
-        assert_eq!(readable, Ok(1), "nobody was told");
+        until_told(&event);
         assert_eq!((event.reset(), wait.outcome()), (1, Some(Ok(()))));
         until("the queue goes on", || {
             queue.progress_fence().current_value() >= end

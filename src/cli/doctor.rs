@@ -3,6 +3,7 @@
 use super::engine_units::EngineUnits;
 use super::memory::{Memory, MemorySharing};
 use super::output::{JsonOutput, colour, print};
+use super::paint::{BOLD, painted};
 use super::preemption::Preemption;
 use super::progress::Bar;
 use super::{Ending, devices, self_test};
@@ -241,12 +242,7 @@ fn text(findings: &Findings, colour: bool) -> String {
         } else {
             ""
         };
-        let line = finding.device.line();
-        let line = if colour {
-            format!("\x1b[1m{line}\x1b[0m")
-        } else {
-            line
-        };
+        let line = painted(&finding.device.line(), BOLD, colour);
         let _ = writeln!(text, "{line}{best}\n  {}.", finding.verdict());
         for gap in &finding.gaps {
             let _ = writeln!(text, "  - {} ({})", gap.sentence, gap.id);

@@ -15,6 +15,7 @@ mod engine_units;
 mod interrupt;
 mod memory;
 mod output;
+mod paint;
 mod preemption;
 mod progress;
 mod scenario;

@@ -154,12 +154,10 @@ impl CrossAdapterFence {
         open.map(|(_, side)| side).filter_map(find).collect()
     }
 
-    /// The sides but this one.
-    fn others(&self, than: u64) -> Vec<(u64, Heard)> {
-        Self::others_of(&plain::lock(&self.sides), than)
-    }
-
-    fn others_of(sides: &Sides, than: u64) -> Vec<(u64, Heard)> {
+    /// The sides but this one. What `note` notes first, a side that is not among them learns when it joins.
+    fn others(&self, than: u64, note: impl FnOnce(&mut Sides)) -> Vec<(u64, Heard)> {
+        let mut sides = plain::lock(&self.sides);
+        note(&mut sides);
         let others = sides.open.iter().filter(|(number, _)| *number != than);
         others
             .filter_map(|(number, side)| Some((*number, side.fence()?)))
@@ -178,7 +176,7 @@ impl CrossAdapterFence {
     pub(super) fn propagate(&self, from: u64, value: u64, told: &mut Listeners) {
         // Before the others hear: who finds it here next has somebody before him who tells them.
         self.propagated.store(value, Ordering::Release);
-        for (number, side) in self.others(from) {
+        for (number, side) in self.others(from, |_| {}) {
             self.witnessed(number, CrossStep::Propagated(value));
             side.hear(value, told);
         }
@@ -192,22 +190,14 @@ impl CrossAdapterFence {
     /// A signal on side `from` will store a lower value: what was told before says nothing to who comes from now on
     /// (NF-26).
     pub(super) fn rewind(&self, from: u64, told: &mut Listeners) {
-        let mut sides = plain::lock(&self.sides);
-        sides.was_rewound = true;
-        let others = Self::others_of(&sides, from);
-        drop(sides);
-        for (_, side) in others {
+        for (_, side) in self.others(from, |sides| sides.was_rewound = true) {
             side.hear_of_rewind(told);
         }
     }
 
     /// A device of side `from` is lost that could signal it (XA-11).
     pub(super) fn lose(&self, from: u64) {
-        let mut sides = plain::lock(&self.sides);
-        sides.is_lost = true;
-        let others = Self::others_of(&sides, from);
-        drop(sides);
-        for (_, side) in others {
+        for (_, side) in self.others(from, |sides| sides.is_lost = true) {
             side.lose();
         }
     }

@@ -107,7 +107,6 @@ impl AdapterState {
                 for slot in slots {
                     if let Some(fence) = self.fence_in_slot(slot) {
                         fence.resample();
-                        fence.propagate(None);
                     }
                 }
             }

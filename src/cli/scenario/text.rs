@@ -3,20 +3,9 @@
 use super::Findings;
 use super::cell::{By, Cell};
 use super::rows::Gpu;
+use crate::cli::paint::{BOLD, RED, painted};
 use crate::report;
 use std::fmt::Write;
-
-const BOLD: &str = "\x1b[1m";
-const RED: &str = "\x1b[31m";
-const PLAIN: &str = "\x1b[0m";
-
-fn painted(text: &str, paint: &str, colour: bool) -> String {
-    if colour {
-        format!("{paint}{text}{PLAIN}")
-    } else {
-        text.to_owned()
-    }
-}
 
 pub(super) fn head(findings: &Findings, colour: bool) -> String {
     let without = if findings.other_is_opened_without {

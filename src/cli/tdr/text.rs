@@ -3,6 +3,7 @@
 use super::findings::{Findings, Outcome, Run};
 use super::hang::Hang;
 use super::loss_at::LossAt;
+use crate::cli::paint::{BOLD, GREEN, RED, painted};
 use crate::report;
 use std::fmt::Write;
 
@@ -12,22 +13,9 @@ The verdict is taken for the moment at which the guilty program's wait has ended
 from there. What hangs here would end by itself after some seconds, which nobody waits for; what is endless\n\
 is in a process of its own.\n";
 
-const BOLD: &str = "\x1b[1m";
-const RED: &str = "\x1b[31m";
-const GREEN: &str = "\x1b[32m";
-const PLAIN: &str = "\x1b[0m";
-
 fn time(microseconds: u64) -> String {
     #[allow(clippy::cast_precision_loss, reason = "three figures are shown")]
     report::time(microseconds as f64 * 1e3)
-}
-
-fn painted(text: &str, paint: &str, colour: bool) -> String {
-    if colour {
-        format!("{paint}{text}{PLAIN}")
-    } else {
-        text.to_owned()
-    }
 }
 
 pub(super) fn head(findings: &Findings, colour: bool) -> String {
