@@ -1,4 +1,4 @@
-//! Hand-off: two queues pass a fence to and fro, of one engine and of two.
+//! Hand-off: two queues pass a fence to and fro, of one engine, of two, and of two adapters.
 
 mod support;
 
@@ -6,7 +6,12 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use native_fence::workload::Scenario;
 
 fn handoff(criterion: &mut Criterion) {
-    support::scenarios(criterion, &[Scenario::Handoff, Scenario::HandoffCross]);
+    let scenarios = [
+        Scenario::Handoff,
+        Scenario::HandoffCross,
+        Scenario::CrossAdapter,
+    ];
+    support::scenarios(criterion, &scenarios);
 }
 
 criterion_group!(benches, handoff);

@@ -34,6 +34,8 @@ layout(constant_id = 5) const bool VERBOSE = false;
 layout(constant_id = 6) const bool STALLS = false;
 // Whether it makes dispatches: without, a queue that stands at one ends the slice.
 layout(constant_id = 7) const bool DISPATCHES = false;
+// Whether it rings for other adapters, and hears of them.
+layout(constant_id = 8) const bool DOORBELLS = false;
 // Looks in a row that find nothing after which a lane leaves the iteration: in a slice that dispatches one for each
 // packet that can stand between two dispatches, since they are waited for.
 const uint PATIENCE = DISPATCHES ? 3u : 8u;
@@ -66,6 +68,7 @@ const bool EPILOGUE = false;
 #include "abi/slice.glsl"
 #include "abi/engine_control.glsl"
 #include "abi/engine_report.glsl"
+#include "abi/cross_doorbell.glsl"
 #include "engine/lane.glsl"
 #include "engine/shared.glsl"
 #include "engine/table.glsl"
@@ -77,6 +80,7 @@ const bool EPILOGUE = false;
 #include "engine/allocation.glsl"
 #include "engine/transfer.glsl"
 #include "engine/stall.glsl"
+#include "engine/cross_doorbell.glsl"
 #include "engine/raise.glsl"
 #include "engine/dispatch_packet.glsl"
 #include "engine/kernel_signal.glsl"

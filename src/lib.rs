@@ -67,10 +67,10 @@ pub use abi::{Delivery, StallKind};
 #[cfg(not(loom))]
 pub use adapter::{Adapter, AdapterOptions, EngineKind, OpenError};
 pub use os::{
-    AllocationMemory, EndError, EventError, EventHandle, FenceMemory, KernelCode, KernelError,
-    PassFenceError, PassMemoryError, QueueStop, ShareError, ShareMemoryError, SharedHandle,
-    SharedMemory, SignalError, TdrDebugMode, TdrLevel, TdrPolicy, TdrReport, Tracing, WaitError,
-    WaitManyError,
+    AllocationMemory, CrossAdapter, EndError, EventError, EventHandle, FenceMemory, KernelCode,
+    KernelError, PassFenceError, PassMemoryError, QueueStop, ShareError, ShareMemoryError,
+    SharedHandle, SharedMemory, SignalError, TdrDebugMode, TdrLevel, TdrPolicy, TdrReport, Tracing,
+    WaitError, WaitManyError,
 };
 #[cfg(all(feature = "tokio", not(loom)))]
 pub use umd::TokioEvent;

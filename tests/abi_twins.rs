@@ -13,14 +13,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::mem::offset_of;
 
 use native_fence::abi::{
-    Delivery, Dispatch, DispatchBlock, DispatchJob, DispatchRecord, DispatchRound, Doorbell,
-    DoorbellStatus, EngineControl, EngineReport, FaultCode, FenceEntry, HandleAccess, HandleEntry,
-    InterruptRecord, KernelJob, KernelResult, KernelSignal, KernelUse, LOG_BUFFER_BYTES,
-    LOG_BUFFER_ENTRIES, LocalHandle, LogEntry, LogHeader, LogIndex, LogOperation, LogType,
-    MAILBOX_CAPACITY, MAX_HW_QUEUES, MAX_JOBS, MAX_KERNELS, MOST_KERNEL_SIGNALS, Opcode,
-    PACKET_BYTES, Packet, QueueDescriptor, QueueLook, QueueProgress, QueueState, QueueStatus,
-    RECORD_RING_CAPACITY, RingControl, SLICE_SLOTS, Scheduling, SliceArgs, SliceReason,
-    SliceResult, StallKind,
+    CrossDoorbellIndex, CrossDoorbellLine, CrossDoorbells, Delivery, Dispatch, DispatchBlock,
+    DispatchJob, DispatchRecord, DispatchRound, Doorbell, DoorbellStatus, EngineControl,
+    EngineReport, FaultCode, FenceEntry, HandleAccess, HandleEntry, InterruptRecord, KernelJob,
+    KernelResult, KernelSignal, KernelUse, LOG_BUFFER_BYTES, LOG_BUFFER_ENTRIES, LocalHandle,
+    LogEntry, LogHeader, LogIndex, LogOperation, LogType, MAILBOX_CAPACITY, MAX_HW_QUEUES,
+    MAX_JOBS, MAX_KERNELS, MOST_KERNEL_SIGNALS, Opcode, PACKET_BYTES, Packet, QueueDescriptor,
+    QueueLook, QueueProgress, QueueState, QueueStatus, RECORD_RING_CAPACITY, RingControl,
+    SLICE_SLOTS, Scheduling, SliceArgs, SliceReason, SliceResult, StallKind,
 };
 use native_fence::vulkan::shaders;
 use support::glsl::Abi;
@@ -54,10 +54,13 @@ macro_rules! twins {
 
 fn twins() -> Vec<Twin> {
     twins! {
+        CrossDoorbells { lines_in_use = LINES_IN_USE }
+        CrossDoorbellLine { taken = TAKEN, words = WORDS }
         EngineControl {
             mailbox_write = MAILBOX_WRITE, rescan = RESCAN, request = REQUEST,
             record_read = RECORD_READ, fence_slots = FENCE_SLOTS, clock_bits = CLOCK_BITS,
             report_va = REPORT_VA, abort = ABORT, dispatches = DISPATCHES,
+            cross_doorbells_va = CROSS_DOORBELLS_VA, cross_doorbell_line = CROSS_DOORBELL_LINE,
         }
         DispatchRecord {
             x = X, y = Y, z = Z, jobs = JOBS,
@@ -81,7 +84,7 @@ fn twins() -> Vec<Twin> {
         }
         KernelSignal {
             fence_entry_va = FENCE_ENTRY_VA, value = VALUE,
-            handle_and_backward = HANDLE_AND_BACKWARD, ticks = TICKS,
+            handle_and_marks = HANDLE_AND_MARKS, ticks = TICKS,
         }
         QueueLook { va = VA, value = VALUE }
         EngineReport {
@@ -275,6 +278,11 @@ fn every_constant_of_the_twins_is_rusts() {
             "ACCESS_ALWAYS_SIGNALED",
             u64::from(HandleAccess::ALWAYS_SIGNALED.0),
         ),
+        ("CROSS_DOORBELL_LINES", CrossDoorbells::LINES),
+        ("CROSS_DOORBELL_PLACES", CrossDoorbellLine::PLACES),
+        ("CROSS_DOORBELL_FIRST_LINE", CrossDoorbells::line(0)),
+        ("CROSS_DOORBELL_LINE_BYTES", CrossDoorbellLine::BYTES),
+        ("CROSS_DOORBELL_ALL", u64::from(CrossDoorbellLine::ALL)),
         ("ACCESS_NO_SIGNAL", u64::from(HandleAccess::NO_SIGNAL.0)),
         ("ACCESS_NO_WAIT", u64::from(HandleAccess::NO_WAIT.0)),
         ("ACCESS_CLOSED", u64::from(HandleAccess::CLOSED.0)),
@@ -282,6 +290,10 @@ fn every_constant_of_the_twins_is_rusts() {
         ("ACCESS_KERNEL", u64::from(HandleAccess::KERNEL.0)),
         ("ACCESS_KIND", u64::from(HandleAccess::KIND.0)),
         ("ACCESS_KEEPS_ARMED", u64::from(HandleAccess::KEEPS_ARMED.0)),
+        (
+            "ACCESS_DOORBELL_SHIFT",
+            u64::from(CrossDoorbellIndex(0).access().0.ilog2()),
+        ),
         ("MAX_KERNELS", MAX_KERNELS),
         ("MAX_JOBS", MAX_JOBS),
         ("DISPATCH_ROUND_BYTES", DispatchRound::BYTES),

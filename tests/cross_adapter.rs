@@ -9,7 +9,9 @@ mod support {
 
 use native_fence::gpu::NodePolicy;
 use native_fence::shared::Region;
-use native_fence::{CommandList, CreateError, Fence, FenceMemory, FenceOptions, SignalError};
+use native_fence::{
+    CommandList, CreateError, CrossAdapter, Fence, FenceMemory, FenceOptions, SignalError,
+};
 use std::sync::Arc;
 use support::bench::{complete, monitored_value, native, on_every_bench, until, until_completed};
 use support::two_benches::{Seen, cross_adapter, on_two_benches, seen};
@@ -24,7 +26,7 @@ fn xa_01_only_type_default_is_cross_adapter() {
             bench.device.create_fence_with(FenceOptions {
                 memory,
                 intra_gpu,
-                cross_adapter: true,
+                cross_adapter: Some(CrossAdapter::Propagated),
                 ..FenceOptions::default()
             })
         };

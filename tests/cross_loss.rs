@@ -9,11 +9,17 @@ mod support {
 
 use native_fence::abi::FenceId;
 use native_fence::abi::wddm::DeviceExecutionState;
+use native_fence::gpu::NodePolicy;
 use native_fence::kmd::{Interrupt, NativeFenceSignaled, SignaledFence};
-use native_fence::{CommandList, Fence, FenceOptions, HwQueue, SignalError, WaitError};
+use native_fence::{
+    CommandList, CrossAdapter, Fence, FenceOptions, HwQueue, SignalError, WaitError,
+};
 use std::time::Instant;
 use support::bench::{Bench, LONG, monitored, native, until, until_completed};
-use support::two_benches::{Seen, cross_adapter, of_two_kinds, on_two_benches, on_two_kinds, seen};
+use support::two_benches::{
+    Seen, cross_adapter, cross_adapter_by, of_two_kinds, on_two_benches, on_two_benches_of,
+    on_two_kinds, restless, seen,
+};
 
 /// How an adapter goes.
 #[derive(Clone, Copy, Debug)]
@@ -60,10 +66,30 @@ impl End {
     }
 }
 
+/// The same of a fence with a doorbell: a queue that is closed at it passes, and nobody has rung.
+///
+/// Kills `nobody-ends-the-slice-of-an-always-signaled-fence`, `a-stop-is-nothing-to-who-hears`.
+#[test]
+fn xa_11_what_the_adapter_could_ring_for_is_lost_on_the_other() {
+    for end in ENDS {
+        println!("{end:?}");
+        // The one that goes finds out as its next slice begins.
+        on_two_benches_of([restless(), NodePolicy::default()], |stays, goes| {
+            let (here, _there) = cross_adapter_by(CrossAdapter::Doorbell, stays, goes, 3);
+            let (mut uses_the_engine, mut queue) = (goes.queue(), stays.queue());
+            let value = queue.submit(CommandList::new().wait(&here, 10)).unwrap();
+            end.meets(goes, &mut uses_the_engine);
+            until_completed(&queue, value);
+            assert_eq!(here.wait(10, LONG), Err(WaitError::DeviceLost));
+            assert_eq!(here.current_value(), 3, "it keeps its last good value");
+        });
+    }
+}
+
 /// One that keeps its value where a device is lost that could signal it.
 fn keeping(made: &Bench, opened: &Bench) -> (Fence, Fence) {
     let fence = made.device.create_fence_with(FenceOptions {
-        cross_adapter: true,
+        cross_adapter: Some(CrossAdapter::Propagated),
         no_signal_max_value_on_tdr: true,
         ..FenceOptions::default()
     });
@@ -89,7 +115,7 @@ fn xa_11_what_the_adapter_could_signal_is_lost_on_the_other() {
             let alone = stays
                 .device
                 .create_fence_with(FenceOptions {
-                    cross_adapter: true,
+                    cross_adapter: Some(CrossAdapter::Propagated),
                     ..FenceOptions::default()
                 })
                 .unwrap();

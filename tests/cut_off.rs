@@ -203,6 +203,10 @@ impl Engine for Handle {
         self.0.model().as_ref().unwrap().abandon(slice);
     }
 
+    fn prepare_doorbells(&self) -> Result<(), MapError> {
+        self.0.model().as_ref().unwrap().prepare_doorbells()
+    }
+
     fn prepare_verbose(&self) -> Result<(), MapError> {
         self.0.model().as_ref().unwrap().prepare_verbose()
     }

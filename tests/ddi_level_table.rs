@@ -11,11 +11,12 @@ use native_fence::kmd::{
     Callbacks, ConnectDoorbell, ContextAllocation, ContextAllocationId, ContextHandle, ContextKind,
     CreateAllocation, CreateContext, CreateContextAllocation, CreateDoorbell, CreateDoorbellFlags,
     CreateHwQueue, CreateHwQueueFlags, CreateKernel, CreateKernelQueue, CreateNativeFence,
-    CurrentValueUpdate, Ddi, DdiError, DisconnectDoorbell, DoorbellId, Driver, FeatureError,
-    FeatureId, FenceSegments, HwQueueHandle, Interrupt, IsFeatureEnabledResult, KernelCode, Level,
-    LevelChecked, MonitoredValueUpdate, NativeFenceInterface, NativeFenceType, OpenAllocation,
-    OpenNativeFence, Place, PreemptCommand, ProcessId, QueryFeatureInterface,
-    SetNativeFenceLogBuffer, SuspendContext, UpdateCurrentValuesFlags, WrongLevel,
+    CrossAdapterSignals, CurrentValueUpdate, Ddi, DdiError, DisconnectDoorbell, DoorbellId, Driver,
+    FeatureError, FeatureId, FenceSegments, HwQueueHandle, Interrupt, IsFeatureEnabledResult,
+    KernelCode, Level, LevelChecked, MonitoredValueUpdate, NativeFenceInterface, NativeFenceType,
+    OpenAllocation, OpenNativeFence, Place, PreemptCommand, ProcessId, QueryFeatureInterface,
+    SetCrossDoorbells, SetNativeFenceLogBuffer, SuspendContext, UpdateCurrentValuesFlags,
+    WrongLevel,
 };
 use native_fence::shared::{Block, Region};
 use native_fence::vulkan::shaders;
@@ -111,9 +112,15 @@ const CALLS: &[(&str, Level, MadeCall)] = &[
     ("VidSchCaps", Level::Passive, |ddi, _| {
         ddi.vidsch_caps();
     }),
+    ("SetCrossDoorbells", Level::Passive, |ddi, names| {
+        let _ = ddi.set_cross_doorbells(&SetCrossDoorbells {
+            page: &names.region,
+            lines: &[1],
+        });
+    }),
     ("CreateNativeFence", Level::Passive, |ddi, names| {
         let _ = ddi.create_native_fence(&CreateNativeFence {
-            cross_adapter: false,
+            cross_adapter: CrossAdapterSignals::No,
             global: FENCE,
             fence_type: NativeFenceType::DEFAULT,
             current_value: names.place(),

@@ -29,7 +29,7 @@ use support::bench::{
 
 const LOST: Result<(), WaitError> = Err(WaitError::DeviceLost);
 const SHARED: FenceOptions = FenceOptions {
-    cross_adapter: false,
+    cross_adapter: None,
     initial: 0,
     memory: native_fence::FenceMemory::System,
     no_signal: false,

@@ -82,9 +82,14 @@ fn lanes_meet_around_each_execution_and_after_each_part() {
     in_every_engine(|text| {
         let events = text.of(SLICE);
         let meetings = places(&events, |e| e.kind == Kind::ControlBarrier);
-        let [begin, first, part, second] = meetings[..] else {
-            panic!("a slice meets at its begin, and an iteration three times: {meetings:?}");
+        let [hearing, begin, first, part, second] = meetings[..] else {
+            panic!("a slice meets twice at its begin, and an iteration three times: {meetings:?}");
         };
+        // Lane 0 says which numbers come next before any lane takes one.
+        let takes = places(&events, |e| e.is(Kind::Modify, "s_taken"));
+        assert!(!takes.is_empty() && takes.iter().all(|at| hearing < *at));
+        let begins = places(&events, |e| e.function == "begin_hearing");
+        assert!(!begins.is_empty() && begins.iter().all(|at| *at < hearing));
         // What a round before released is marked as done by one lane, and loaded by another.
         let marks = places(&events, |e| e.is(Kind::Store, "QueueState.transferred"));
         assert!(marks.iter().any(|at| *at < begin));
@@ -166,6 +171,7 @@ fn in_01_a_signal_stores_value_entry_index_and_then_the_barrier() {
                 .iter()
                 .filter_map(|event| match (event.kind, event.structure()) {
                     (Kind::Store, "Word") => Some("value"),
+                    (Kind::Store, "CrossDoorbellLine") => Some("ring"),
                     (Kind::Store, "LogEntry") => Some("entry"),
                     (Kind::Store, "LogHeader") => Some("index"),
                     (Kind::MemoryBarrier, _) => Some("barrier"),
@@ -173,7 +179,8 @@ fn in_01_a_signal_stores_value_entry_index_and_then_the_barrier() {
                 })
                 .collect();
             kinds.dedup();
-            assert_eq!(kinds, ["value", "entry", "index", "barrier"]);
+            // Who waits on another adapter looks when it was rung (XA-10).
+            assert_eq!(kinds, ["value", "ring", "entry", "index", "barrier"]);
         }
         // The read index says that all of it was done.
         let last = events.iter().rposition(|e| {
@@ -203,6 +210,7 @@ fn in_01_a_kernels_signal_is_logged_and_then_compared() {
                 (Kind::Load, "FenceEntry.shadow") => Some("comparison"),
                 (Kind::Store, "FenceEntry.shadow") => Some("arming"),
                 (Kind::Modify, "DispatchRound.raised") => Some("record"),
+                (Kind::Store, "CrossDoorbellLine.words") => Some("ring"),
                 (Kind::Store, "QueueState.signal_log_index") => Some("state"),
                 (Kind::Store, "QueueState.transferred") => Some("done"),
                 (Kind::Store, "Word.value") => panic!("the kernel has stored it"),
@@ -217,6 +225,7 @@ fn in_01_a_kernels_signal_is_logged_and_then_compared() {
             "comparison",
             "arming",
             "record",
+            "ring",
             "state",
             "done",
         ];
@@ -430,6 +439,8 @@ fn the_engine_stores_nothing_that_belongs_to_others() {
         "SliceResult",
     ]);
     let own_words = [
+        "CrossDoorbellLine.taken",
+        "CrossDoorbellLine.words",
         "FenceEntry.shadow",
         "LogHeader.index",
         "QueueProgress.read_index",

@@ -21,7 +21,8 @@ use native_fence::vulkan::{
     shaders,
 };
 use native_fence::{
-    Adapter, AdapterOptions, CommandList, EventHandle, Fence, FenceOptions, SignalError, WaitError,
+    Adapter, AdapterOptions, CommandList, CrossAdapter, EventHandle, Fence, FenceOptions,
+    SignalError, WaitError,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::sync::Arc;
@@ -207,7 +208,7 @@ fn nf_06_a_cpu_waiter_is_woken_by_a_programs_own_commands() {
 #[test]
 fn xa_03_another_adapter_hears_of_a_programs_own_commands() {
     let world = World::with(FenceOptions {
-        cross_adapter: true,
+        cross_adapter: Some(CrossAdapter::Propagated),
         ..FenceOptions::default()
     });
     let (other, _memory) = model();

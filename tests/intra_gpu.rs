@@ -27,7 +27,7 @@ use support::bench::{
 
 const INTRA_GPU: FenceOptions = FenceOptions {
     no_signal_max_value_on_tdr: false,
-    cross_adapter: false,
+    cross_adapter: None,
     initial: 0,
     memory: FenceMemory::System,
     no_signal: false,

@@ -154,6 +154,10 @@ impl Engine for Refusing {
         self.model.caps()
     }
 
+    fn prepare_doorbells(&self) -> Result<(), MapError> {
+        self.model.prepare_doorbells()
+    }
+
     fn prepare_verbose(&self) -> Result<(), MapError> {
         self.model.prepare_verbose()
     }

@@ -186,6 +186,10 @@ impl Engine for Losable {
         self.model.abandon(slice);
     }
 
+    fn prepare_doorbells(&self) -> Result<(), MapError> {
+        self.model.prepare_doorbells()
+    }
+
     fn prepare_verbose(&self) -> Result<(), MapError> {
         self.model.prepare_verbose()
     }

@@ -205,6 +205,39 @@ fn load_handoff_cross_runs_on_two_engines_and_says_how_often_the_control_did_not
     the_controls_share_is_told(&outcome);
 }
 
+/// The doorbell's way and the OS's stand beside each other, and only the one notifies for every signal.
+#[test]
+fn load_cross_adapter_counts_what_the_os_is_told() {
+    let outcome = run(Scenario::CrossAdapter);
+    assert_eq!(
+        mechanisms(&outcome, None),
+        [
+            Mechanism::NativeSystemEvent,
+            Mechanism::NativeSystemEvent,
+            Mechanism::TimelineSemaphore,
+            Mechanism::MonitoredFence,
+            Mechanism::BareControl
+        ]
+    );
+    let [rings, propagated] = &outcome.measured[..2] else {
+        panic!("{outcome:?}");
+    };
+    assert_eq!(rings.params["variant"], "rings a doorbell");
+    assert_eq!(propagated.params["variant"], "is propagated by the OS");
+    let notified = |measured: &Measured| -> u64 {
+        let batches = measured.batches.iter();
+        batches.map(|batch| batch.notifications.unwrap()).sum()
+    };
+    let signals = |measured: &Measured| measured.ops_per_batch * measured.batches.len() as u64;
+    assert!(notified(rings) < signals(rings) / 2, "{rings:?}");
+    // Of a record that found no room the OS is told without a name.
+    assert!(
+        notified(propagated) > signals(propagated) / 2,
+        "{propagated:?}"
+    );
+    the_controls_share_is_told(&outcome);
+}
+
 #[test]
 fn load_cpu_signal_measures_every_round_trip() {
     let outcome = run(Scenario::CpuSignal);

@@ -82,7 +82,8 @@ layout(buffer_reference, scalar, buffer_reference_align = 16) buffer DispatchJob
 layout(buffer_reference, scalar, buffer_reference_align = 16) buffer KernelSignal {
     uint64_t fence_entry_va; // 0: nothing was stored, the fence is AlwaysSignaled
     uint64_t value;
-    uint64_t handle_and_backward; // low half the user's handle, high half 1 where a greater value stood there
+    // Low half the user's handle; bit 32: a greater value stood there; from bit 48 on one more than the doorbell's index.
+    uint64_t handle_and_marks;
     uint64_t ticks;
 };
 

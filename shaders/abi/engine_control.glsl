@@ -13,7 +13,9 @@ layout(buffer_reference, scalar, buffer_reference_align = 8) buffer EngineContro
     uint64_t report_va;
     uint64_t abort;
     uint64_t dispatches;
-    uint64_t reserved[7];
+    uint64_t cross_doorbells_va; // 0: no fence has one
+    uint64_t cross_doorbell_line;
+    uint64_t reserved[5];
 };
 
 const uint64_t MAILBOX_CAPACITY = 256ul;

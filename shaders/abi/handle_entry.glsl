@@ -22,5 +22,6 @@ const uint ACCESS_ALLOCATION = 16u;
 const uint ACCESS_KERNEL = 32u;
 const uint ACCESS_KIND = 48u; // the two
 const uint ACCESS_KEEPS_ARMED = 64u;
+const uint ACCESS_DOORBELL_SHIFT = 16u; // from here on one more than the index of the fence's doorbell; 0: it has none
 
 #endif

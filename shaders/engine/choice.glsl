@@ -8,6 +8,9 @@ void remember_look(uint64_t va, uint64_t value) {
     // Of one that stands nothing more comes in this round: a word of the OS's that is never so great.
     s_look_va[q_ordinal] = q_stands ? q_descriptor_va : va;
     s_look_value[q_ordinal] = q_stands ? ~0ul : value;
+    if (DOORBELLS) {
+        s_closed[q_ordinal] = q_closed;
+    }
 }
 
 // The lane's next queue, besides the one in registers, that can go on.
@@ -17,6 +20,9 @@ bool find_other(out uint place) {
     for (uint i = 0u; i < others; ++i) {
         place = place + 1u < l_places ? place + 1u : 0u;
         uint ordinal = ordinal_of(place);
+        if (DOORBELLS && s_closed[ordinal] != 0u) {
+            continue;
+        }
         if (OBSERVE(Word(s_look_va[ordinal]).value) >= s_look_value[ordinal]) {
             return true;
         }

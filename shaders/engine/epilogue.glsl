@@ -56,6 +56,14 @@ void remember_look(uint64_t va, uint64_t value) {
     // It is looked at in memory alone.
 }
 
+void ring(uint doorbell) {
+    // What rings is left to the engine.
+}
+
+bool only_hears() {
+    return false;
+}
+
 void ask_for_engine(uint when) {
     atomicMax(e_engine, when);
 }

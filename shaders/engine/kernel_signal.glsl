@@ -39,7 +39,7 @@ void finish_signals(DispatchJob job, QueueState state) {
             KernelSignal signal =
                 KernelSignal(uint64_t(job) + DISPATCH_JOB_SIGNALS + uint64_t(i) * KERNEL_SIGNAL_BYTES);
             uint64_t value = PEEK(signal.value);
-            uint64_t handle = PEEK(signal.handle_and_backward);
+            uint64_t handle = PEEK(signal.handle_and_marks);
             uint64_t fence_entry = PEEK(signal.fence_entry_va);
             ticks = max(ticks, PEEK(signal.ticks));
             index = log_entry(log, index, entries, value,
@@ -48,7 +48,12 @@ void finish_signals(DispatchJob job, QueueState state) {
             if (fence_entry != 0ul && value > PEEK(FenceEntry(fence_entry).shadow)) {
                 raise_for_kernel(fence_entry, value, hw_queue, log_number);
             }
-            l_backward += uint(handle >> 32);
+            l_backward += uint(handle >> 32) & 1u;
+            // Late, since the kernel has no line: another adapter's queue is woken when the kernel has ended.
+            uint doorbell = uint(handle >> 48);
+            if (DOORBELLS && fence_entry != 0ul && doorbell != 0u) {
+                ring(doorbell);
+            }
         }
         PUT(state.signal_log_index, index);
         ADD(DispatchRound(g_dispatch_va).logged, uint64_t(signals));

@@ -64,6 +64,7 @@ uint64_t q_transferred; // what is done of the head: bytes of a transfer, passes
 uint64_t q_stall_abort; // what ABORT was when it went into the stall at the head, + 1; 0: it did not
 uint q_status;
 uint q_fault;
+uint q_closed; // it stands at a wait: one more than the index of the doorbell that has it looked at; 0: it is open
 bool q_stands; // it stands at a dispatch that goes or waits: nothing more is done for it in this round
 
 // The packet at its head, copied once: what is checked is what is executed (HQ-04).

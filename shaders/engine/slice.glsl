@@ -139,7 +139,7 @@ bool publish_and_adopt() {
 // a budget ends no slice that has not had the time to find out.
 uint vote(bool raised) {
     uint64_t ticks = now();
-    k_passes += k_fixed_passes + max(s_progress, PATIENCE);
+    k_passes += k_fixed_passes + max(s_progress, PATIENCE) + (DOORBELLS ? k_most_places + 1u : 0u);
     bool stepped = s_progress != 0u;
     if (stepped) {
         // The vote before the first execution counts as one.
@@ -236,6 +236,13 @@ void run_slice() {
         l_ticks = max(l_ticks, PEEK(DispatchRound(g_dispatch_va).released_at));
     }
     uint64_t began = now();
+    if (DOORBELLS) {
+        begin_hearing();
+        if (DISPATCHES) {
+            // Signals of kernels ring as the round begins.
+            meet();
+        }
+    }
 
     // A queue that is not in registers is looked at once in any case: its handle may have been
     // closed since, which its look does not show.
@@ -246,6 +253,9 @@ void run_slice() {
     uint64_t favoured_va = DISPATCHES ? PEEK(DispatchRound(g_dispatch_va).favours_va) : 0ul;
     for (uint place = 0u; place < l_places; ++place) {
         uint ordinal = ordinal_of(place);
+        if (DOORBELLS) {
+            s_closed[ordinal] = 0u;
+        }
         if (DISPATCHES && push.round != 0ul) {
             s_look_va[ordinal] = PEEK(look_at(ordinal).va);
             s_look_value[ordinal] = PEEK(look_at(ordinal).value);
@@ -305,7 +315,7 @@ void run_slice() {
         k_held_back = 0u;
         k_before_passes = 0ul;
         k_before_iterations = 0ul;
-        k_passes = most_places + (DISPATCHES ? ROUND_PASSES : 0u);
+        k_passes = most_places + (DISPATCHES ? ROUND_PASSES : 0u) + (DOORBELLS ? CROSS_DOORBELL_LINES + 1u : 0u);
         k_raised = DISPATCHES && push.round != 0ul
                    && PEEK(DispatchRound(g_dispatch_va).interrupts) != 0ul;
         k_kept_back = DISPATCHES && PEEK(DispatchRound(g_dispatch_va).kept_back) != 0ul;
@@ -343,6 +353,9 @@ void run_slice() {
     for (;;) {
         if (leads) {
             bool raised = publish_and_adopt();
+            if (DOORBELLS) {
+                prepare_hearing(g_iterations);
+            }
             s_end = vote(raised);
         }
         if (TRANSFERS && g_iterations != 0u) {
@@ -363,6 +376,9 @@ void run_slice() {
         }
         if (reason != REASON_CUT) {
             break;
+        }
+        if (DOORBELLS) {
+            open_rung_queues();
         }
         choose_queue();
         step_rounds();
@@ -395,6 +411,10 @@ void run_slice() {
         // cannot know them, so the OS is told to look at every waiter.
         if (s_raised != 0u) {
             PUBLISH(report.collapsed, k_collapsed + 1ul);
+        }
+        if (DOORBELLS) {
+            // Nor does it know which numbers were taken, and would take them again.
+            say_what_was_taken();
         }
         PUT(report.backward_signals, k_backward + uint64_t(s_backward));
         SliceResult result = SliceResult(g_report_va + REPORT_SLICE_RESULTS

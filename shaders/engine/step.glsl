@@ -11,7 +11,7 @@
 // adoption reads this signal's CurrentValue (NF-07).
 //
 // In an epilogue (epilogue.glsl) there is no adoption beside it, so what is compared before a signal stores is what would
-// be compared after: what raises, stores backwards or faults is left to the engine, and nothing of it is done.
+// be compared after: what raises, stores backwards, rings or faults is left to the engine, and nothing of it is done.
 
 // Notes that the lane must raise; with RAISES notes it holds.
 void note_raise(bool faults, uint64_t fence_entry, uint64_t value, uint64_t log_number) {
@@ -148,9 +148,20 @@ void log_packet(Request r, uint64_t ticks) {
     }
 }
 
+// To the doorbell with this index, less one.
+void ring(uint doorbell);
+
+// One more than the index of the fence's cross-adapter doorbell; 0: it has none.
+uint doorbell_of(Request r) {
+    return r.access >> ACCESS_DOORBELL_SHIFT;
+}
+
 // Stores CurrentValue; `seen` is what stood there before.
 void store_value(Request r, uint64_t seen) {
     PUBLISH(Word(r.cv).value, p_value);
+    if (DOORBELLS && doorbell_of(r) != 0u) {
+        ring(doorbell_of(r));
+    }
     l_backward += seen > p_value ? 1u : 0u;
     l_stored = true;
 }
@@ -161,7 +172,8 @@ uint64_t shadow_of(Request r) {
 
 // In an epilogue: whether it is the engine's to do.
 bool is_for_engine(Request r, bool stores_now, uint64_t seen) {
-    return EPILOGUE && (r.fault != FAULT_NONE || (stores_now && (p_value > shadow_of(r) || seen > p_value)));
+    return EPILOGUE && (r.fault != FAULT_NONE || (stores_now && (p_value > shadow_of(r) || seen > p_value))
+                        || (stores_now && doorbell_of(r) != 0u));
 }
 
 void leave_to_engine() {
@@ -252,6 +264,8 @@ bool step_head(out uint64_t ticks) {
              : takes || !r.known ? STATUS_READY
              : have ? STATUS_BLOCKED
              : q_read == q_write ? STATUS_EMPTY : STATUS_READY;
+    // From the next round on it is looked at again when it is rung for.
+    q_closed = DOORBELLS && waits_on && goes ? doorbell_of(r) : 0u;
     // An unknown fence is resolved at the head of the next iteration, or found there to be none.
     l_holding = l_holding || !r.known;
     if (r.fault != FAULT_NONE) {
@@ -299,6 +313,9 @@ bool step_queue() {
     return !l_holding && l_fruitless < (at_once ? 1u : PATIENCE);
 }
 
+// In each round: true if there is nothing to step (cross_doorbell.glsl).
+bool only_hears();
+
 // Before the steps of one iteration.
 void begin_rounds() {
     fetch_packet();
@@ -312,6 +329,13 @@ void begin_rounds() {
 void step_rounds() {
     begin_rounds();
     for (l_rounds = 0u; l_rounds < ROUNDS; ++l_rounds) {
+        if (DOORBELLS && i_raised == 0u && only_hears()) {
+            l_fruitless += 1u;
+            if (l_fruitless >= PATIENCE) {
+                break;
+            }
+            continue;
+        }
         if (l_holding) {
             break;
         }

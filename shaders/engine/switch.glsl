@@ -15,7 +15,7 @@ QueueState newer_state(uint64_t state_va, out uint64_t sequence) {
     return QueueState(state_va + (odd > even ? QUEUE_STATE_BYTES : 0ul));
 }
 
-// Where the queue in registers will be looked at by who runs now.
+// Where the queue in registers will be looked at by who runs now, and what opens it first.
 void remember_look(uint64_t va, uint64_t value);
 
 void save_queue() {
@@ -113,6 +113,7 @@ void load_queue(uint ordinal) {
     }
     c_wait_handle = 0u;
     c_signal_handle = 0u;
+    q_closed = 0u;
     q_stands = false;
     l_quantum = 0u;
 }

@@ -215,7 +215,8 @@ uint nf_signal(NfJob job, NfFence fence, uint64_t value) {
     KernelSignal signal = KernelSignal(job.va + DISPATCH_JOB_SIGNALS + place * KERNEL_SIGNAL_BYTES);
     PUT(signal.fence_entry_va, stores ? fence.entry_va : 0ul);
     PUT(signal.value, value);
-    PUT(signal.handle_and_backward, uint64_t(fence.handle) | (is_backward ? 1ul << 32 : 0ul));
+    PUT(signal.handle_and_marks, uint64_t(fence.handle) | (is_backward ? 1ul << 32 : 0ul)
+                                     | (uint64_t(fence.access >> ACCESS_DOORBELL_SHIFT) << 48));
     PUT(signal.ticks, ticks);
     return NF_DONE;
 }

@@ -41,6 +41,7 @@ layout(constant_id = 28263) const uint NF_EPILOGUE = 1u;
 // What the engine's shader has by specialisation.
 const bool EPILOGUE = true;
 const bool DISPATCHES = true;
+const bool DOORBELLS = false;
 const bool VERBOSE = false;
 const bool STALLS = false;
 const uint ROUNDS = 32u;

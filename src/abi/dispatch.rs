@@ -10,7 +10,9 @@
 //!
 //! Mirrors `shaders/abi/dispatch.glsl`.
 
-use super::{LocalHandle, MAX_HW_QUEUES, Opcode, Packet, offsets};
+use super::{
+    CrossDoorbellIndex, HandleAccess, LocalHandle, MAX_HW_QUEUES, Opcode, Packet, offsets,
+};
 use bytemuck::{Pod, Zeroable};
 
 /// Kernels that an engine can have at a time.
@@ -384,8 +386,9 @@ pub struct KernelSignal {
     pub fence_entry_va: u64,
     /// The value.
     pub value: u64,
-    /// Low half the user's handle, high half 1 where a greater value stood there.
-    pub handle_and_backward: u64,
+    /// Low half the user's handle; bit 32 where a greater value stood there; from bit 48 on one more than the index of
+    /// the fence's cross-adapter doorbell, where it has one.
+    pub handle_and_marks: u64,
     /// GPU time of the store, in engine ticks.
     pub ticks: u64,
 }
@@ -393,9 +396,42 @@ pub struct KernelSignal {
 offsets!(KernelSignal, size 32, {
     FENCE_ENTRY_VA = fence_entry_va @ 0,
     VALUE = value @ 8,
-    HANDLE_AND_BACKWARD = handle_and_backward @ 16,
+    HANDLE_AND_MARKS = handle_and_marks @ 16,
     TICKS = ticks @ 24,
 });
+
+impl KernelSignal {
+    /// The word of handle and marks; `access` is what the handle's entry says.
+    #[must_use]
+    pub const fn marked(handle: u32, is_backward: bool, access: HandleAccess) -> u64 {
+        let doorbell = match CrossDoorbellIndex::of_access(access) {
+            Some(index) => index.0 as u64 + 1,
+            None => 0,
+        };
+        handle as u64 | (is_backward as u64) << 32 | doorbell << 48
+    }
+
+    /// The user's handle.
+    #[must_use]
+    pub const fn handle(self) -> u32 {
+        self.handle_and_marks as u32
+    }
+
+    /// A greater value stood there.
+    #[must_use]
+    pub const fn is_backward(self) -> bool {
+        self.handle_and_marks >> 32 & 1 != 0
+    }
+
+    /// The fence's cross-adapter doorbell.
+    #[must_use]
+    pub const fn doorbell(self) -> Option<CrossDoorbellIndex> {
+        match (self.handle_and_marks >> 48) as u16 {
+            0 => None,
+            more => Some(CrossDoorbellIndex(more - 1)),
+        }
+    }
+}
 
 /// Where a queue that is not in registers is looked at: it can go on when the word is at least the value. Writer and
 /// reader: the engine.

@@ -27,7 +27,12 @@ pub struct EngineControl {
     pub abort: u64,
     /// 1 where the engine has had a kernel, and can dispatch. Writer: OS.
     pub dispatches: u64,
-    reserved: [u64; 7],
+    /// The engine's address of the page of cross-adapter doorbells
+    /// ([`CrossDoorbells`](super::CrossDoorbells)); 0 where no fence of its has one. Writer: OS.
+    pub cross_doorbells_va: u64,
+    /// The engine's own line of it, written first.
+    pub cross_doorbell_line: u64,
+    reserved: [u64; 5],
 }
 
 offsets!(EngineControl, size 128, {
@@ -40,6 +45,8 @@ offsets!(EngineControl, size 128, {
     REPORT_VA = report_va @ 48,
     ABORT = abort @ 56,
     DISPATCHES = dispatches @ 64,
+    CROSS_DOORBELLS_VA = cross_doorbells_va @ 72,
+    CROSS_DOORBELL_LINE = cross_doorbell_line @ 80,
 });
 
 impl EngineControl {

@@ -42,7 +42,8 @@ impl HandleEntry {
     }
 }
 
-/// What a handle may do; bits of the entry, written by the OS only (`decisions.md` 20).
+/// What a handle may do; bits of the entry, written by the OS only (`decisions.md` 20). The upper 16 of them name the
+/// fence's cross-adapter doorbell ([`CrossDoorbellIndex`](super::CrossDoorbellIndex)), and are the driver's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HandleAccess(pub u32);
 

@@ -6,6 +6,7 @@
 //! are handed offsets.
 #![forbid(unsafe_code)]
 
+mod cross_doorbell;
 mod dispatch;
 mod doorbell;
 mod engine_control;
@@ -29,6 +30,7 @@ mod ring;
 mod slice;
 pub mod wddm;
 
+pub use cross_doorbell::{CrossDoorbellIndex, CrossDoorbellLine, CrossDoorbells};
 pub use dispatch::{
     Dispatch, DispatchBlock, DispatchJob, DispatchRecord, DispatchRound, KernelDetail, KernelJob,
     KernelSignal, KernelUse, MAX_JOBS, MAX_KERNELS, MOST_KERNEL_SIGNALS, QueueLook, Scheduling,

@@ -37,6 +37,8 @@ pub enum WordGroup {
     HandleTable,
     /// An allocation of a process.
     Allocation,
+    /// Cross-adapter doorbells, of all adapters of the process.
+    CrossDoorbells,
 }
 
 /// Who writes or reads words.
@@ -75,7 +77,7 @@ pub struct Placement {
 
 impl WordGroup {
     /// All.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::CurrentValues,
         Self::MonitoredValues,
         Self::Ring,
@@ -90,6 +92,7 @@ impl WordGroup {
         Self::FenceTable,
         Self::HandleTable,
         Self::Allocation,
+        Self::CrossDoorbells,
     ];
 
     /// The row of this group.
@@ -114,6 +117,8 @@ impl WordGroup {
             // The OS stores the shadows of an engine that has no slice in flight.
             Self::FenceTable => (&[Engine, Os], Engine, LocalHostVisible),
             Self::Allocation => (&[Engine, User], User, CachedSystem),
+            // Of several devices, so in none's memory.
+            Self::CrossDoorbells => (&[Engine, Os], Engine, CachedSystem),
         };
         Placement {
             writers,
@@ -140,6 +145,7 @@ impl WordGroup {
             Self::FenceTable => "fence-table",
             Self::HandleTable => "handle-table",
             Self::Allocation => "allocation",
+            Self::CrossDoorbells => "cross-doorbells",
         }
     }
 }

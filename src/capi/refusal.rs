@@ -94,6 +94,8 @@ impl From<OsError> for Refusal {
                 NtStatus::NO_MEMORY
             }
             OsError::HandlesUsedUp
+            | OsError::DoorbellLines { .. }
+            | OsError::DoorbellsUsedUp
             | OsError::Busy
             | OsError::Driver(DdiError::Node(NodeError::RunListFull) | DdiError::NoThread(_)) => {
                 NtStatus::INSUFFICIENT_RESOURCES
@@ -115,6 +117,7 @@ impl From<OsError> for Refusal {
             | OsError::NoFenceSegments
             | OsError::NoNativeFences(_)
             | OsError::NativeHere
+            | OsError::DoorbellNeedsNativeFences
             | OsError::NoEngines(_)
             | OsError::Driver(DdiError::Node(NodeError::Kernel(KernelError::Unsupported(_)))) => {
                 NtStatus::NOT_SUPPORTED

@@ -11,7 +11,7 @@ use super::progress::{Bar, message};
 use super::{Ending, driver_settings};
 use crate::report::{DeviceDescription, Machine, Report};
 use crate::shared::bind_to_parent;
-use crate::workload::{Bench, Progress};
+use crate::workload::Progress;
 use anyhow::Context;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
@@ -67,9 +67,8 @@ pub(super) fn compare(
     interrupt: &Interrupt,
     watch: &mut dyn FnMut(Progress),
 ) -> anyhow::Result<Report> {
-    let (instance, adapter) = choice.connect()?;
-    let device = DeviceDescription::of(&adapter);
-    let bench = Bench::new(instance, adapter, choice.force_local);
+    let bench = choice.bench()?;
+    let device = DeviceDescription::of(&bench.adapter);
     let outcome = choice
         .comparison()?
         .run(&bench, &|| interrupt.is_pressed(), watch);

@@ -2,7 +2,7 @@
 
 use crate::sync::Arc;
 use crate::vulkan::{self, AdapterInfo, Instance};
-use crate::workload::{Comparison, Mechanism, Pace, Scenario};
+use crate::workload::{Bench, Comparison, Mechanism, Pace, Scenario};
 use anyhow::ensure;
 use clap::builder::NonEmptyStringValueParser;
 use serde::{Deserialize, Serialize};
@@ -44,6 +44,11 @@ pub(super) struct Choice {
     /// The device with this in its name or driver, in any case of letters [default: the best]
     #[arg(long, value_name = "PART_OF_NAME", value_parser = NonEmptyStringValueParser::new())]
     device: Option<String>,
+
+    /// The other adapter of cross-adapter, by a part of its name or driver [default: another instance of
+    /// the same]
+    #[arg(long, value_name = "PART_OF_NAME", value_parser = NonEmptyStringValueParser::new())]
+    second: Option<String>,
 }
 
 impl Choice {
@@ -52,6 +57,17 @@ impl Choice {
         let (instance, adapters) = devices::connect()?;
         let adapter = vulkan::choose(&adapters, self.device.as_deref())?.clone();
         Ok((instance, adapter))
+    }
+
+    /// Where it runs.
+    pub(super) fn bench(&self) -> anyhow::Result<Bench> {
+        let (instance, adapters) = devices::connect()?;
+        let adapter = vulkan::choose(&adapters, self.device.as_deref())?.clone();
+        let bench = Bench::new(instance, adapter, self.force_local);
+        Ok(match &self.second {
+            Some(name) => bench.beside(vulkan::choose(&adapters, Some(name))?.clone()),
+            None => bench,
+        })
     }
 
     /// The scenarios that were chosen, each once.

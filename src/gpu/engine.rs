@@ -63,6 +63,8 @@ pub struct SliceWork {
     /// Whether its kernels may go on without the engine, where they schedule themselves. Not in one that is verbose, since
     /// it is the engine that logs waits which it finds unsatisfied.
     pub schedules_itself: bool,
+    /// Whether it rings for other adapters and hears of them (XA-10).
+    pub doorbells: bool,
 }
 
 /// Executes slices, one after another, on whatever it is made of.
@@ -86,6 +88,13 @@ pub trait Engine: AddressSpace + Send + Sync + Debug {
     /// # Errors
     /// When the engine cannot prepare such slices: then it gets none.
     fn prepare_verbose(&self) -> Result<(), MapError>;
+
+    /// Makes ready for slices that ring for other adapters; called before the first of them, and maybe again. The control
+    /// block says where already: what is made ready may be used at once.
+    ///
+    /// # Errors
+    /// When the engine cannot prepare such slices: then it gets none.
+    fn prepare_doorbells(&self) -> Result<(), MapError>;
 
     /// Has these kernels from now on, in slices that are started from now on; those in flight go on with what
     /// they have. Once there has been one, slices may make dispatches.

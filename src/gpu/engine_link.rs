@@ -218,6 +218,10 @@ impl EngineLink {
         self.have_done(&Request::Attach { control, before }, COMPILE_TIME)
     }
 
+    pub(super) fn prepare_doorbells(&self) -> Result<(), MapError> {
+        self.have_done(&Request::PrepareDoorbells, COMPILE_TIME)
+    }
+
     pub(super) fn prepare_verbose(&self) -> Result<(), MapError> {
         self.have_done(&Request::PrepareVerbose, COMPILE_TIME)
     }

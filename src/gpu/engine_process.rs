@@ -164,6 +164,14 @@ impl Child {
                     engine.prepare_verbose().map_err(|error| error.to_string())
                 });
             }
+            Request::PrepareDoorbells => {
+                drop(engine);
+                return self.compile(number, |engine| {
+                    engine
+                        .prepare_doorbells()
+                        .map_err(|error| error.to_string())
+                });
+            }
             Request::SetKernels { bytes } => {
                 drop(engine);
                 match received_kernels(descriptor, bytes, &self.kernels) {

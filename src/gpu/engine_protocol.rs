@@ -133,6 +133,8 @@ pub(super) enum Request {
     Attach { control: u64, before: u64 },
     /// [`Engine::prepare_verbose`](super::Engine::prepare_verbose).
     PrepareVerbose,
+    /// [`Engine::prepare_doorbells`](super::Engine::prepare_doorbells).
+    PrepareDoorbells,
     /// [`Engine::set_kernels`](super::Engine::set_kernels), of those in the file whose descriptor comes with it
     /// ([`kernel_file`](super::kernel_file)).
     SetKernels { bytes: u64 },
@@ -237,11 +239,13 @@ impl Request {
             Self::Unmap { memory } => message(3, &[*memory]),
             Self::Attach { control, before } => message(4, &[*control, *before]),
             Self::PrepareVerbose => message(5, &[]),
+            Self::PrepareDoorbells => message(8, &[]),
             Self::Start { slice, work } => {
                 let flags = u64::from(work.transfers)
                     | u64::from(work.verbose) << 1
                     | u64::from(work.dispatches) << 2
-                    | u64::from(work.schedules_itself) << 3;
+                    | u64::from(work.schedules_itself) << 3
+                    | u64::from(work.doorbells) << 4;
                 message(6, &[*slice, work.queues, flags])
             }
             Self::SetKernels { bytes } => message(7, &[*bytes]),
@@ -274,6 +278,7 @@ impl Request {
                 before: value(1),
             },
             5 => Self::PrepareVerbose,
+            8 => Self::PrepareDoorbells,
             6 => Self::Start {
                 slice: value(0),
                 work: SliceWork {
@@ -282,6 +287,7 @@ impl Request {
                     verbose: has(2, 1),
                     dispatches: has(2, 2),
                     schedules_itself: has(2, 3),
+                    doorbells: has(2, 4),
                 },
             },
             7 => Self::SetKernels { bytes: value(0) },
@@ -377,6 +383,7 @@ mod tests {
             verbose: false,
             dispatches: true,
             schedules_itself: true,
+            doorbells: true,
         };
         let requests = [
             Request::Open(opening),
@@ -391,6 +398,7 @@ mod tests {
                 before: 4,
             },
             Request::PrepareVerbose,
+            Request::PrepareDoorbells,
             Request::Start { slice: 5, work },
             Request::SetKernels { bytes: 8192 },
         ];

@@ -382,6 +382,10 @@ impl Engine for ModelEngine {
         Ok(())
     }
 
+    fn prepare_doorbells(&self) -> Result<(), MapError> {
+        Ok(())
+    }
+
     fn prepare_verbose(&self) -> Result<(), MapError> {
         Ok(())
     }

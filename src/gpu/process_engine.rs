@@ -151,6 +151,10 @@ impl Engine for ProcessEngine {
         self.link.attach(control.0, before)
     }
 
+    fn prepare_doorbells(&self) -> Result<(), MapError> {
+        self.link.prepare_doorbells()
+    }
+
     fn prepare_verbose(&self) -> Result<(), MapError> {
         self.link.prepare_verbose()
     }

@@ -76,6 +76,32 @@ fn not_submitted(error: SubmitError) -> KernelError {
     }
 }
 
+/// Runs these in no workgroups: a driver that compiles a shader when it is first run does so here.
+pub(super) fn warm<'a>(
+    queue: &SharedQueue,
+    cold: impl Iterator<Item = &'a ComputePipeline>,
+) -> Result<(), KernelError> {
+    let mut cold = cold.peekable();
+    if cold.peek().is_none() {
+        return Ok(());
+    }
+    let device = Arc::clone(lock(queue).device());
+    let mut recorder = CommandRecorder::begin(&device, Reuse::OneAtATime).map_err(refused)?;
+    for pipeline in cold {
+        let nothing = vec![0; pipeline.push_constant_bytes() as usize];
+        recorder = recorder.bind(pipeline).push(&nothing).dispatch(0, 1, 1);
+    }
+    let commands = recorder.end().map_err(refused)?;
+    let done = Timeline::new(&device, 0).map_err(refused)?;
+    let submitted = lock(queue).submit_one(Some(&commands), None, (&done, 1));
+    submitted.map_err(not_submitted)?;
+    // Behind a kernel that does not end, on a device of one queue, it is not run either. That is another's, and no
+    // reason to refuse these: after the time they count as taken, and the first slice that runs one compiles it.
+    let ended = done.wait(1, Some(WARM_TIME));
+    let _: WaitOutcome = ended.map_err(|DeviceLost| KernelError::Lost)?;
+    Ok(())
+}
+
 impl Dispatches {
     /// Of an engine whose shaders these are, for these kernels; pipelines of those that `before` has are not made
     /// again.
@@ -146,28 +172,22 @@ impl Dispatches {
                 known.any(|known| known.id() == pipeline.id())
             })
         };
-        let mut cold = self
-            .pipelines()
-            .filter(|pipeline| !has(pipeline))
-            .peekable();
-        if cold.peek().is_none() {
-            return Ok(());
-        }
-        let device = Arc::clone(lock(queue).device());
-        let mut recorder = CommandRecorder::begin(&device, Reuse::OneAtATime).map_err(refused)?;
-        for pipeline in cold {
-            let nothing = vec![0; pipeline.push_constant_bytes() as usize];
-            recorder = recorder.bind(pipeline).push(&nothing).dispatch(0, 1, 1);
-        }
-        let commands = recorder.end().map_err(refused)?;
-        let done = Timeline::new(&device, 0).map_err(refused)?;
-        let submitted = lock(queue).submit_one(Some(&commands), None, (&done, 1));
-        submitted.map_err(not_submitted)?;
-        // Behind a kernel that does not end, on a device of one queue, it is not run either. That is another's, and no
-        // reason to refuse these: after the time they count as taken, and the first slice that runs one compiles it.
-        let ended = done.wait(1, Some(WARM_TIME));
-        let _: WaitOutcome = ended.map_err(|DeviceLost| KernelError::Lost)?;
-        Ok(())
+        warm(queue, self.pipelines().filter(|pipeline| !has(pipeline)))
+    }
+
+    /// The same with other shaders of the engine.
+    pub(super) fn with_engines(
+        &self,
+        device: &Arc<Device>,
+        engines: Vec<ComputePipeline>,
+        control: GpuVa,
+    ) -> Result<Self, KernelError> {
+        let mut other = Self {
+            engines,
+            ..self.clone()
+        };
+        other.record(device, control).map_err(refused)?;
+        Ok(other)
     }
 
     /// Those of these kernels that it has not.

@@ -8,7 +8,7 @@
 use super::compiled_aside::CompiledAside;
 use super::long_kernels::LongKernels;
 use super::shader_clock::ShaderClock;
-use super::shader_dispatches::{Dispatches, engine_push};
+use super::shader_dispatches::{Dispatches, engine_push, warm};
 use super::slice_kind::SliceKind;
 use super::{
     AddressSpace, CutOff, Engine, EngineAddress, EngineCaps, EngineLost, EngineMemory, GpuVa,
@@ -28,6 +28,16 @@ use std::time::Duration;
 /// Times that a slice is submitted to a driver that has no memory for it.
 const SUBMISSION_TRIES: u32 = 1000;
 
+/// What slices are made of, but for those that make dispatches.
+#[derive(Debug)]
+struct Slices {
+    /// By kind.
+    pipelines: Vec<ComputePipeline>,
+    /// By kind and slice slot.
+    commands: Vec<CommandBuffer>,
+    verbose: OnceLock<Verbose>,
+}
+
 /// What verbose slices are made of.
 #[derive(Debug)]
 struct Verbose {
@@ -39,18 +49,16 @@ struct Verbose {
 /// The engine.
 #[derive(Debug)]
 pub struct ShaderEngine {
-    /// By kind and slice slot.
-    commands: Vec<CommandBuffer>,
-    /// By slice slot.
-    verbose: OnceLock<Verbose>,
+    /// What slices are made of.
+    plain: Slices,
+    /// The same where they ring for other adapters: once a fence of its has a doorbell (XA-10).
+    ringing: OnceLock<Slices>,
     /// Once it has had a kernel.
     dispatches: Mutex<Option<Dispatches>>,
     control: GpuVa,
     tuning: ShaderTuning,
     queue: SharedQueue,
     timeline: Timeline,
-    /// By kind.
-    pipelines: Vec<ComputePipeline>,
     lanes: u32,
     kernels: Option<LongKernels>,
     /// Of an engine that is kept warm for a node in whose way something is put.
@@ -58,6 +66,24 @@ pub struct ShaderEngine {
     clock: ShaderClock,
     providers: Arc<Providers>,
     device: Arc<Device>,
+}
+
+impl Slices {
+    /// Without commands, which are for a control block.
+    fn new(
+        device: &Arc<Device>,
+        lanes: u32,
+        tuning: ShaderTuning,
+        doorbells: bool,
+    ) -> anyhow::Result<Self> {
+        let kinds = (0..SliceKind::COUNT).map(SliceKind::of);
+        let pipelines = kinds.map(|kind| kind.pipeline(device, lanes, tuning, doorbells));
+        Ok(Self {
+            pipelines: pipelines.collect::<Result<_, _>>()?,
+            commands: Vec::new(),
+            verbose: OnceLock::new(),
+        })
+    }
 }
 
 impl ShaderEngine {
@@ -69,24 +95,17 @@ impl ShaderEngine {
         use anyhow::Context;
         let device = Arc::clone(lock(&queue).device());
         let lanes = tuning.lanes_of(device.adapter())?;
-        let pipeline = |kind: usize| {
-            SliceKind::of(kind)
-                .pipeline(&device, lanes, tuning)
-                .context("the driver does not take the engine's shader")
-        };
-        let pipelines = (0..SliceKind::COUNT)
-            .map(pipeline)
-            .collect::<Result<_, _>>()?;
+        let plain = Slices::new(&device, lanes, tuning, false)
+            .context("the driver does not take the engine's shader")?;
         let timeline = Timeline::new(&device, 0).context("no timeline for the engine")?;
         Ok(Self {
-            commands: Vec::new(),
-            verbose: OnceLock::new(),
+            plain,
+            ringing: OnceLock::new(),
             dispatches: Mutex::default(),
             control: GpuVa(0),
             tuning,
             queue,
             timeline,
-            pipelines,
             lanes,
             kernels: None,
             loss: None,
@@ -143,7 +162,7 @@ impl ShaderEngine {
     /// What was recorded for each slice slot; a test decodes it.
     #[must_use]
     pub fn commands(&self) -> &[CommandBuffer] {
-        &self.commands
+        &self.plain.commands
     }
 
     /// The same of slices that make dispatches; none before the engine has had a kernel.
@@ -173,7 +192,8 @@ impl ShaderEngine {
             shaders.with(&(driver, code))
         });
         if before.is_none() {
-            let engine = (self.lanes, tuning.rounds, tuning.quantum, tuning.stalls);
+            let tuned = (tuning.rounds, tuning.quantum, tuning.stalls);
+            let engine = (self.lanes, tuned, self.rings());
             shaders = shaders.with(&(driver, engine));
         }
         if shaders.are_known() {
@@ -185,7 +205,7 @@ impl ShaderEngine {
         };
         let device = Device::open(self.device.instance(), adapter, options);
         let device = device.map_err(|error| refused(&error))?;
-        let make = |kind: SliceKind| kind.pipeline(&device, self.lanes, tuning);
+        let make = |kind: SliceKind| kind.pipeline(&device, self.lanes, tuning, self.rings());
         let kinds = SliceKind::DISPATCHES
             .into_iter()
             .filter(|_| before.is_none());
@@ -200,9 +220,40 @@ impl ShaderEngine {
         Ok(())
     }
 
+    /// The engine's shaders of slices that make dispatches.
+    fn dispatching_engines(&self, doorbells: bool) -> Result<Vec<ComputePipeline>, KernelError> {
+        let make =
+            |kind: SliceKind| kind.pipeline(&self.device, self.lanes, self.tuning, doorbells);
+        let made = SliceKind::DISPATCHES.into_iter().map(make);
+        let made: anyhow::Result<Vec<_>> = made.collect();
+        made.map_err(|error| KernelError::Refused(format!("{error:#}")))
+    }
+
     /// The kind that does no more than a slice needs: lanes switch between queues where there are more than lanes.
     fn kind(&self, work: SliceWork) -> usize {
         SliceKind::number(work.queues > u64::from(self.lanes), work.transfers)
+    }
+
+    /// Whether its slices ring for other adapters from now on.
+    fn rings(&self) -> bool {
+        self.ringing.get().is_some()
+    }
+
+    /// The commands of slices of each kind, for the control block that it is attached to.
+    fn record_kinds(&self, pipelines: &[ComputePipeline]) -> Result<Vec<CommandBuffer>, MapError> {
+        let slots = pipelines.iter().map(|pipeline| self.record_slots(pipeline));
+        let slots = slots.collect::<Result<Vec<_>, _>>()?;
+        Ok(slots.into_iter().flatten().collect())
+    }
+
+    fn make_verbose(&self, doorbells: bool) -> Result<Verbose, MapError> {
+        let pipeline = SliceKind::VERBOSE
+            .pipeline(&self.device, self.lanes, self.tuning, doorbells)
+            .map_err(|error| MapError::Refused(format!("{error:#}")))?;
+        Ok(Verbose {
+            commands: self.record_slots(&pipeline)?,
+            _pipeline: pipeline,
+        })
     }
 
     /// The commands of slices of a pipeline, by slice slot.
@@ -282,14 +333,14 @@ impl Engine for ShaderEngine {
 
     fn attach(&mut self, control: GpuVa, _: u64) -> Result<(), MapError> {
         self.control = control;
-        // Recorded for another control block.
-        self.verbose = OnceLock::new();
-        let commands = self
-            .pipelines
-            .iter()
-            .map(|pipeline| self.record_slots(pipeline));
-        let commands: Result<Vec<_>, _> = commands.collect();
-        self.commands = commands?.into_iter().flatten().collect();
+        // All that was recorded is for another control block.
+        self.plain.verbose = OnceLock::new();
+        self.plain.commands = self.record_kinds(&self.plain.pipelines)?;
+        if let Some(mut ringing) = self.ringing.take() {
+            ringing.verbose = OnceLock::new();
+            ringing.commands = self.record_kinds(&ringing.pipelines)?;
+            self.ringing.get_or_init(|| ringing);
+        }
         if let Some(dispatches) = &mut *lock(&self.dispatches) {
             dispatches
                 .record(&self.device, control)
@@ -304,13 +355,9 @@ impl Engine for ShaderEngine {
         if before.is_none() && kernels.is_empty() {
             return Ok(());
         }
-        let make = |kind: SliceKind| kind.pipeline(&self.device, self.lanes, self.tuning);
-        let engines = if let Some(before) = &before {
-            before.engines()
-        } else {
-            let made = SliceKind::DISPATCHES.into_iter().map(make);
-            let made: anyhow::Result<Vec<_>> = made.collect();
-            made.map_err(|error| KernelError::Refused(format!("{error:#}")))?
+        let engines = match &before {
+            Some(before) => before.engines(),
+            None => self.dispatching_engines(self.rings())?,
         };
         let before = before.as_ref();
         if self.device.adapter().driver == Driver::Lavapipe {
@@ -323,17 +370,43 @@ impl Engine for ShaderEngine {
     }
 
     fn prepare_verbose(&self) -> Result<(), MapError> {
-        if self.verbose.get().is_none() {
-            let pipeline = SliceKind::VERBOSE
-                .pipeline(&self.device, self.lanes, self.tuning)
-                .map_err(|error| MapError::Refused(format!("{error:#}")))?;
-            let verbose = Verbose {
-                commands: self.record_slots(&pipeline)?,
-                _pipeline: pipeline,
-            };
-            // Who came second has made one for nothing.
-            self.verbose.get_or_init(|| verbose);
+        let flavours = [(Some(&self.plain), false), (self.ringing.get(), true)];
+        for (slices, doorbells) in flavours {
+            if let Some(slices) = slices
+                && slices.verbose.get().is_none()
+            {
+                let verbose = self.make_verbose(doorbells)?;
+                // Who came second has made one for nothing.
+                slices.verbose.get_or_init(|| verbose);
+            }
         }
+        Ok(())
+    }
+
+    fn prepare_doorbells(&self) -> Result<(), MapError> {
+        if self.rings() {
+            return Ok(());
+        }
+        let refused = |error: &dyn std::fmt::Display| MapError::Refused(format!("{error:#}"));
+        let ringing = Slices::new(&self.device, self.lanes, self.tuning, true);
+        let mut ringing = ringing.map_err(|error| refused(&error))?;
+        ringing.commands = self.record_kinds(&ringing.pipelines)?;
+        if self.plain.verbose.get().is_some() {
+            ringing.verbose = self.make_verbose(true)?.into();
+        }
+        warm(&self.queue, ringing.pipelines.iter()).map_err(|error| refused(&error))?;
+        // Without the lock, which a slice's start takes. Callers take turns.
+        let before = lock(&self.dispatches).clone();
+        if let Some(before) = before {
+            let engines = self.dispatching_engines(true);
+            let engines = engines.map_err(|error| refused(&error))?;
+            let made = before.with_engines(&self.device, engines, self.control);
+            let made = made.map_err(|error| refused(&error))?;
+            made.warm(&self.queue, Some(&before))
+                .map_err(|error| refused(&error))?;
+            *lock(&self.dispatches) = Some(made);
+        }
+        self.ringing.get_or_init(|| ringing);
         Ok(())
     }
 
@@ -344,10 +417,12 @@ impl Engine for ShaderEngine {
             // Another slice tries again.
             let _no_memory = dispatches.choose_kernels(&self.device, self.control, slice);
         }
-        let commands = match (&*dispatches, self.verbose.get()) {
+        let ringing = self.ringing.get().filter(|_| work.doorbells);
+        let slices = ringing.unwrap_or(&self.plain);
+        let commands = match (&*dispatches, slices.verbose.get()) {
             (Some(dispatches), _) if work.dispatches => dispatches.commands_of(work, slot),
             (_, Some(verbose)) if work.verbose => &verbose.commands[slot],
-            _ => &self.commands[self.kind(work) * SLICE_SLOTS as usize + slot],
+            _ => &slices.commands[self.kind(work) * SLICE_SLOTS as usize + slot],
         };
         let mut queue = lock(&self.queue);
         if let Some(kernels) = &self.kernels {

@@ -18,6 +18,7 @@ const TRANSFERS: u32 = 4;
 const VERBOSE: u32 = 5;
 const STALLS: u32 = 6;
 const DISPATCHES: u32 = 7;
+const DOORBELLS: u32 = 8;
 
 /// See the file's head.
 #[derive(Clone, Copy, Debug)]
@@ -69,12 +70,13 @@ impl SliceKind {
         }
     }
 
-    /// The engine's shader for it, with so many lanes.
+    /// The engine's shader for it, with so many lanes; `doorbells`: one that rings for other adapters and hears of them.
     pub(super) fn pipeline(
         self,
         device: &Arc<Device>,
         lanes: u32,
         tuning: ShaderTuning,
+        doorbells: bool,
     ) -> anyhow::Result<ComputePipeline> {
         let constants = [
             (LANES, lanes),
@@ -85,6 +87,7 @@ impl SliceKind {
             (VERBOSE, u32::from(self.verbose)),
             (STALLS, u32::from(tuning.stalls)),
             (DISPATCHES, u32::from(self.dispatches)),
+            (DOORBELLS, u32::from(doorbells)),
         ];
         Ok(ComputePipeline::new(
             device,

@@ -261,6 +261,7 @@ fn warm_up(engine: &mut dyn Engine) -> Result<(), MapError> {
             verbose: false,
             dispatches: false,
             schedules_itself: false,
+            doorbells: false,
         };
         engine.start(slice, work).map_err(lost)?;
         let has_ended = engine.wait(slice, Some(WARM_TIME)).map_err(lost)?;

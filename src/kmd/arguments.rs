@@ -3,7 +3,8 @@
 use super::SystemProcessPlace;
 use crate::abi::wddm::{CreateHwQueueFlags, NativeFenceType, SubmitCommandFlags};
 use crate::abi::{
-    AllocationId, FenceId, HandleAccess, KernelId, LocalHandle, LogType, Opcode, Packet,
+    AllocationId, CrossDoorbellIndex, FenceId, HandleAccess, KernelId, LocalHandle, LogType,
+    Opcode, Packet,
 };
 use crate::gpu::{ContextKind, KernelCode};
 use crate::shared::{PoolPlace, Region, Word};
@@ -40,6 +41,28 @@ impl<'a> From<&'a PoolPlace> for Place<'a> {
     }
 }
 
+/// What a fence's signals do for other adapters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum CrossAdapterSignals {
+    /// Nothing: it is no fence of several adapters.
+    #[default]
+    No,
+    /// Each signal interrupts, since MonitoredValue is 0 for good (XA-03).
+    Interrupts,
+    /// The engine rings this (XA-10), by what [`SetCrossDoorbells`] said, and looks at it when it was rung. For what the CPU
+    /// stores the OS rings, behind UpdateCurrentValuesFromCpu; NotificationOnly rings nothing.
+    Doorbell(CrossDoorbellIndex),
+}
+
+/// Where engines ring for other adapters (XA-10; choice: nothing of it is published).
+#[derive(Clone, Copy, Debug)]
+pub struct SetCrossDoorbells<'a> {
+    /// The page of doorbells.
+    pub page: &'a Arc<Region>,
+    /// By node, the line of it that is the engine's own.
+    pub lines: &'a [u32],
+}
+
 /// `DXGKARG_CREATENATIVEFENCE`.
 #[derive(Clone, Copy, Debug)]
 pub struct CreateNativeFence<'a> {
@@ -51,9 +74,8 @@ pub struct CreateNativeFence<'a> {
     pub current_value: Place<'a>,
     /// Storage of MonitoredValue.
     pub monitored_value: Place<'a>,
-    /// `CrossAdapter`: MonitoredValue is 0 for good, and each signal interrupts (XA-03; choice: the documents'
-    /// structure does not say it).
-    pub cross_adapter: bool,
+    /// `CrossAdapter`, and how other adapters hear of its signals (choice: the documents' structure does not say it).
+    pub cross_adapter: CrossAdapterSignals,
     /// `CurrentValueSystemProcessGpuVa` and `MonitoredValueSystemProcessGpuVa`, of the adapter's
     /// nodes; `None`, 0 in the documents, without MapToGpuSystemProcess.
     pub system_process: Option<[&'a SystemProcessPlace; 2]>,

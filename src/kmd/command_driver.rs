@@ -18,8 +18,9 @@ use super::{
     CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, DoorbellId, DriverOptions, HwQueueHandle,
     HwQueueWait, Interrupt, MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps,
     OpenAllocation, OpenNativeFence, Place, PreemptCommand, PreemptionCaps, ProcessId, Retirement,
-    SaveAreaMove, SetNativeFenceLogBuffer, SubmitCommand, SuspendContext, Suspension,
-    SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps,
+    SaveAreaMove, SetCrossDoorbells, SetNativeFenceLogBuffer, SubmitCommand, SuspendContext,
+    Suspension, SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags, UserModeSubmissionCaps,
+    VidSchCaps,
 };
 use crate::abi::wddm::FenceStorageSurfaceData;
 use crate::abi::{AllocationId, DoorbellStatus, FenceId, KernelId, LocalHandle, LogType, ObjectId};
@@ -193,6 +194,10 @@ impl Ddi for CommandDriver {
 
     fn node_counters(&self, node_ordinal: u32) -> Option<NodeCounters> {
         Some(self.node(node_ordinal).ok()?.counters())
+    }
+
+    fn set_cross_doorbells(&self, _: &SetCrossDoorbells<'_>) -> Result<(), DdiError> {
+        Err(NO_NATIVE_FENCES)
     }
 
     fn create_native_fence(&self, _: &CreateNativeFence<'_>) -> Result<(), DdiError> {

@@ -5,8 +5,8 @@ use super::{
     CreateContext, CreateDoorbell, CreateHwQueue, CreateKernel, CreateKernelQueue,
     CreateNativeFence, CurrentValueUpdate, DoorbellId, HwQueueHandle, HwQueueWait,
     MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps, OpenAllocation, OpenNativeFence,
-    Place, PreemptCommand, PreemptionCaps, ProcessId, SaveAreaMove, SetNativeFenceLogBuffer,
-    SubmitCommand, SuspendContext, Suspension, SystemProcessPlace, TdrDdi,
+    Place, PreemptCommand, PreemptionCaps, ProcessId, SaveAreaMove, SetCrossDoorbells,
+    SetNativeFenceLogBuffer, SubmitCommand, SuspendContext, Suspension, SystemProcessPlace, TdrDdi,
     UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps,
 };
 use crate::abi::wddm::FenceStorageSurfaceData;
@@ -99,6 +99,14 @@ pub trait Ddi: Send + Sync + Debug {
 
     /// Counters of a node.
     fn node_counters(&self, node_ordinal: u32) -> Option<NodeCounters>;
+
+    /// Has all engines ring for other adapters and hear of them, PASSIVE_LEVEL (XA-10; nothing of it is published): before
+    /// the first fence with a doorbell is created, and again before others, which changes nothing. When this returns no
+    /// slice runs that does not ring.
+    ///
+    /// # Errors
+    /// An engine that cannot, or has no memory for it; then some may.
+    fn set_cross_doorbells(&self, args: &SetCrossDoorbells<'_>) -> Result<(), DdiError>;
 
     /// `DxgkDdiCreateNativeFence`, PASSIVE_LEVEL: makes the global object; always followed by
     /// Open for the creator.

@@ -20,9 +20,9 @@ use super::{
     CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, DoorbellId, DriverOptions, HwQueueHandle,
     HwQueueWait, MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps, NativeFenceOsCaps,
     NativeFenceType, OpenAllocation, OpenNativeFence, Place, PreemptCommand, PreemptionCaps,
-    ProcessId, Retirement, SaveAreaMove, SetNativeFenceLogBuffer, SubmitCommand, SuspendContext,
-    Suspension, SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags, UserModeSubmissionCaps,
-    VidSchCaps,
+    ProcessId, Retirement, SaveAreaMove, SetCrossDoorbells, SetNativeFenceLogBuffer, SubmitCommand,
+    SuspendContext, Suspension, SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags,
+    UserModeSubmissionCaps, VidSchCaps,
 };
 use crate::abi::wddm::{
     ComputePreemption, Enumeration, FenceStorageSurfaceData, FenceStorageValueType,
@@ -265,6 +265,10 @@ impl Ddi for Driver {
         self.nodes
             .get(node_ordinal as usize)
             .map(|node| node.counters())
+    }
+
+    fn set_cross_doorbells(&self, args: &SetCrossDoorbells<'_>) -> Result<(), DdiError> {
+        FenceCalls(self).set_cross_doorbells(args)
     }
 
     fn create_native_fence(&self, args: &CreateNativeFence<'_>) -> Result<(), DdiError> {

@@ -2,8 +2,9 @@
 
 use super::driver::Driver;
 use super::{
-    CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, MapMonitoredFence, MonitoredValueUpdate,
-    NativeFenceType, OpenNativeFence, UpdateCurrentValuesFlags,
+    CreateNativeFence, CrossAdapterSignals, CurrentValueUpdate, Ddi, DdiError, MapMonitoredFence,
+    MonitoredValueUpdate, NativeFenceType, OpenNativeFence, SetCrossDoorbells,
+    UpdateCurrentValuesFlags,
 };
 use crate::abi::HandleAccess;
 use crate::gpu::{FencePlaces, Node, NodeError};
@@ -12,6 +13,16 @@ use crate::gpu::{FencePlaces, Node, NodeError};
 pub(super) struct FenceCalls<'a>(pub(super) &'a Driver);
 
 impl FenceCalls<'_> {
+    pub(super) fn set_cross_doorbells(&self, args: &SetCrossDoorbells<'_>) -> Result<(), DdiError> {
+        for node in &self.0.nodes {
+            let line = args.lines.get(node.ordinal() as usize);
+            let line = line.ok_or(DdiError::InvalidParameter("a node without a line"))?;
+            self.0
+                .deliver_all(node, node.set_cross_doorbells(args.page, *line)?);
+        }
+        Ok(())
+    }
+
     pub(super) fn create_native_fence(&self, args: &CreateNativeFence<'_>) -> Result<(), DdiError> {
         let system_process = |node: &Node| -> Option<FencePlaces> {
             let [current, monitored] = args.system_process?;
@@ -19,7 +30,7 @@ impl FenceCalls<'_> {
         };
         let entered = self.0.nodes.iter().try_for_each(|node| {
             let current_value = (args.current_value.region, args.current_value.offset);
-            if args.cross_adapter {
+            if matches!(args.cross_adapter, CrossAdapterSignals::Interrupts) {
                 node.enter_armed_fence(args.global, current_value)?;
             } else {
                 node.enter_fence(
@@ -28,6 +39,9 @@ impl FenceCalls<'_> {
                     (args.monitored_value.region, args.monitored_value.offset),
                     system_process(node),
                 )?;
+            }
+            if let CrossAdapterSignals::Doorbell(index) = args.cross_adapter {
+                node.give_cross_doorbell(args.global, index);
             }
             if args.fence_type == NativeFenceType::INTRA_GPU {
                 node.keep_from_cpu(args.global);

@@ -13,8 +13,8 @@ use super::{
     DisconnectDoorbell, DoorbellId, FeatureError, FeatureId, HwQueueHandle, HwQueueWait, Interrupt,
     IsFeatureEnabledResult, Level, MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps,
     NativeFenceInterface, OpenAllocation, OpenNativeFence, Place, PreemptCommand, PreemptionCaps,
-    ProcessId, QueryFeatureInterface, Retirement, SaveAreaMove, SetNativeFenceLogBuffer,
-    SubmitCommand, SuspendContext, Suspension, SystemProcessPlace, TdrDdi,
+    ProcessId, QueryFeatureInterface, Retirement, SaveAreaMove, SetCrossDoorbells,
+    SetNativeFenceLogBuffer, SubmitCommand, SuspendContext, Suspension, SystemProcessPlace, TdrDdi,
     UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps, WrongLevel,
 };
 use crate::abi::wddm::FenceStorageSurfaceData;
@@ -177,6 +177,12 @@ impl Ddi for LevelChecked {
         // At any level.
         let _entered = self.enter(Level::Passive);
         self.ddi.node_counters(node_ordinal)
+    }
+
+    fn set_cross_doorbells(&self, args: &SetCrossDoorbells<'_>) -> Result<(), DdiError> {
+        self.call("SetCrossDoorbells", Level::Passive, |ddi| {
+            ddi.set_cross_doorbells(args)
+        })
     }
 
     fn create_native_fence(&self, args: &CreateNativeFence<'_>) -> Result<(), DdiError> {

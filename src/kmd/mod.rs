@@ -54,9 +54,10 @@ mod tdr_ddi;
 
 pub use arguments::{
     ContextHandle, CreateAllocation, CreateContext, CreateHwQueue, CreateKernel, CreateKernelQueue,
-    CreateNativeFence, CurrentValueUpdate, HwQueueHandle, HwQueueWait, MapMonitoredFence,
-    MonitoredValueUpdate, OpenAllocation, OpenNativeFence, Place, PreemptCommand, ProcessId,
-    SetNativeFenceLogBuffer, SubmitCommand, SuspendContext,
+    CreateNativeFence, CrossAdapterSignals, CurrentValueUpdate, HwQueueHandle, HwQueueWait,
+    MapMonitoredFence, MonitoredValueUpdate, OpenAllocation, OpenNativeFence, Place,
+    PreemptCommand, ProcessId, SetCrossDoorbells, SetNativeFenceLogBuffer, SubmitCommand,
+    SuspendContext,
 };
 pub use callbacks::{Callbacks, Interrupt, NativeFenceSignaled, SignaledFence};
 pub use caps::{DriverOptions, NativeFenceCaps};

@@ -99,6 +99,30 @@ pub enum OsError {
     /// A shared fence does not come over from another operating system.
     #[error(transparent)]
     Passing(#[from] super::PassFenceError),
+    /// A fence with a doorbell is asked for where there are no native fences (XA-10).
+    #[error(
+        "a fence with CrossAdapter::Doorbell needs native fences on each adapter: make it with CrossAdapter::Propagated"
+    )]
+    DoorbellNeedsNativeFences,
+    /// More engines than doorbells have lines.
+    #[error(
+        "the adapter has {wanted} engines, and of the {most} that can have fences with CrossAdapter::Doorbell in a \
+         program {free} are left: close an adapter that has such fences, or make the fence with \
+         CrossAdapter::Propagated",
+        most = crate::abi::CrossDoorbells::LINES - 1
+    )]
+    DoorbellLines {
+        /// Engines of the adapter.
+        wanted: u32,
+        /// Lines that are left.
+        free: u32,
+    },
+    /// More such fences than a program can have.
+    #[error(
+        "the program has {most} fences with CrossAdapter::Doorbell, and can have no more: close one of them",
+        most = crate::abi::CrossDoorbellIndex::END
+    )]
+    DoorbellsUsedUp,
     /// Shared memory does not come over from another operating system.
     #[error(transparent)]
     PassingMemory(#[from] super::PassMemoryError),

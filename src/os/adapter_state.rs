@@ -4,6 +4,7 @@ use super::adapter::OsError;
 use super::adapter_life::AdapterLife;
 use super::bring_up::BringUp;
 use super::context_allocations::ContextAllocations;
+use super::cross_doorbells::AdapterDoorbells;
 use super::device_state::DeviceStates;
 use super::fence_segments::AnsweredSegments;
 use super::fence_slots::{FenceSlots, Named};
@@ -71,6 +72,7 @@ pub struct AdapterState {
     processes: AtomicU64,
     doorbells: AtomicU64,
     pub(super) passed_fences: PassedFences,
+    pub(super) cross_doorbells: AdapterDoorbells,
     pub(super) losses: Losses,
     pub(super) paged_allocations: PagedAllocations,
     pub(super) devices: DeviceStates,
@@ -106,6 +108,7 @@ impl AdapterState {
             processes: AtomicU64::new(0),
             doorbells: AtomicU64::new(0),
             passed_fences: PassedFences::default(),
+            cross_doorbells: AdapterDoorbells::default(),
             losses: Losses::default(),
             paged_allocations: PagedAllocations::default(),
             devices: DeviceStates::default(),

@@ -200,6 +200,12 @@ impl CpuSignal<'_> {
             return Err(SignalError::AdapterStopped);
         }
         *is_stored = true;
+        for doorbell in signals
+            .iter()
+            .filter_map(|signal| signal.fence().doorbell())
+        {
+            doorbell.ring();
+        }
         for (signal, _) in &states {
             signal.fence().witness(CrossStep::Stored(signal.value));
         }

@@ -3,6 +3,7 @@
 
 use super::adapter::{Adapter, OsError};
 use super::cross_adapter::CrossAdapterFence;
+use super::cross_doorbells::CrossDoorbell;
 use super::cross_side::Side;
 use super::fence_options::FenceTerms;
 use super::fence_storage::{FenceMemory, FenceStorage};
@@ -12,9 +13,69 @@ use super::native_fence::{Reach, Terms};
 use super::process::{FenceObject, Process};
 use super::shared_handle::{Named, SharedHandle};
 use super::signaller::Signaller;
+use crate::kmd::SetCrossDoorbells;
 use crate::sync::Arc;
 
+/// How the adapters that have a fence open hear of each other's signals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CrossAdapter {
+    /// By the OS, as the article has it: MonitoredValue is 0, each signal interrupts, and the OS has the others look
+    /// (XA-03). Also where an adapter has no native fences.
+    Propagated,
+    /// By a doorbell that engines ring for each other (XA-10): MonitoredValue says what is waited for (NF-04), and a
+    /// signal that nobody on a CPU waits for interrupts nobody. Each adapter must have native fences.
+    Doorbell,
+}
+
 impl Process {
+    /// The same as [`Process::create_cross_adapter_fence`] with a doorbell: between adapters with native fences a signal
+    /// wakes who waits without the OS (XA-10).
+    ///
+    /// # Errors
+    /// As [`Process::create_shared_fence`]; [`OsError::DoorbellNeedsNativeFences`], [`OsError::DoorbellLines`],
+    /// [`OsError::DoorbellsUsedUp`].
+    pub fn create_doorbell_fence(
+        self: &Arc<Self>,
+        initial: u64,
+        asked: impl Into<FenceTerms>,
+    ) -> Result<FenceObject, OsError> {
+        self.begin_doorbells()?;
+        let doorbell = CrossDoorbell::new()?;
+        let asked = asked.into();
+        let segments = self.adapter().default_segments(FenceMemory::System, true)?;
+        let storage = FenceStorage::shareable(self.adapter().ddi().providers(), segments)?;
+        let terms = Terms {
+            signaller: Signaller::Openers,
+            access: asked.access,
+            is_shareable: true,
+            keeps_value_on_tdr: asked.no_signal_max_value_on_tdr,
+            reach: Reach::Adapter,
+        };
+        let fence = self
+            .adapter()
+            .register_fence(terms, storage, Some(initial))?;
+        fence.rings(doorbell);
+        self.open_first(GlobalFence::new(fence, self.adapter()))
+    }
+
+    /// The adapter's engines ring and hear, when this returns. With no lock held: slices end for it, which tell of what they
+    /// have done.
+    pub(super) fn begin_doorbells(&self) -> Result<(), OsError> {
+        let adapter = self.adapter();
+        adapter.check_up()?;
+        if adapter.native_fence_caps().is_err() {
+            return Err(OsError::DoorbellNeedsNativeFences);
+        }
+        self.check_fences()?;
+        let ddi = adapter.ddi();
+        let lines = adapter.cross_doorbells.lines(ddi.node_count())?;
+        ddi.set_cross_doorbells(&SetCrossDoorbells {
+            page: lines.region(),
+            lines: lines.lines(),
+        })?;
+        Ok(())
+    }
+
     /// `D3DKMTCreateNativeFence` with `CrossAdapter` and `Shared`, type DEFAULT: others open it on this adapter and on
     /// other ones of this process (XA-01, XA-02).
     ///
@@ -57,6 +118,9 @@ impl Process {
         self.check_monitored_side()?;
         match shared.named() {
             Named::CrossAdapter(cross) => self.open_monitored_side(cross, None),
+            Named::Here(global) if global.fence().doorbell().is_some() => {
+                Err(OsError::DoorbellNeedsNativeFences)
+            }
             Named::Here(_) | Named::Received(_) => Err(OsError::NotCrossAdapter),
         }
     }

@@ -132,11 +132,15 @@ impl CrossSide {
 impl NativeFence {
     /// Nothing here signals it any more: the adapter was stopped.
     pub(super) fn lose_elsewhere(&self) {
-        if let Some(side) = self.cross_side()
-            && !self.terms().keeps_value_on_tdr
-            && self.is_signalled_by(|_| true)
-        {
+        if self.terms().keeps_value_on_tdr || !self.is_signalled_by(|_| true) {
+            return;
+        }
+        if let Some(side) = self.cross_side() {
             side.lose();
+        }
+        // Its other adapters are other operating systems (`peers`).
+        if let (Some(_), Some(peers)) = (self.doorbell(), self.peers.get()) {
+            peers.always_signal();
         }
     }
 

@@ -69,7 +69,7 @@ impl GlobalFence {
         );
         let terms = fence.terms();
         let asked = (terms.access, terms.keeps_value_on_tdr);
-        let pages = SharedPages::of(current, monitored, asked)?;
+        let pages = SharedPages::of(current, monitored, asked, fence.doorbell().cloned())?;
         let link = PeerLink::first(&pages, self.adapter.peer_watch()?)?;
         // Before anybody can have the pages: those to whom they are sent are told of what is signalled here
         // from now on, and who opens them on this adapter finds this fence, and makes no other.

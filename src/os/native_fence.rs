@@ -19,6 +19,7 @@
 //! lock held (`listener`).
 
 use super::adapter_life::{AdapterLife, Settles};
+use super::cross_doorbells::CrossDoorbell;
 use super::cross_side::CrossSide;
 use super::elsewhere::SignalsElsewhere;
 use super::fence_storage::FenceStorage;
@@ -50,6 +51,8 @@ pub(super) struct State {
     pub(super) posted: u64,
     /// CPU waits that were added so far.
     cpu_waits: u64,
+    /// Interrupts that have named the fence.
+    pub(super) notifications: u64,
     /// The value of the record that is being answered, for the other operating systems; else 0.
     pub(super) recorded: u64,
     /// How often CurrentValue had been stored backwards when the last waiter came, by whatever system of
@@ -108,6 +111,8 @@ pub struct NativeFence {
     pub(super) peers: OnceLock<Arc<dyn Peers>>,
     /// Of what it is a side.
     cross_side: OnceLock<CrossSide>,
+    /// What wakes who waits for it on other adapters (XA-10).
+    doorbell: OnceLock<Arc<CrossDoorbell>>,
 }
 
 /// The fence's lock. A bug check that is found while it is held takes its effect on other fences
@@ -165,6 +170,7 @@ impl NativeFence {
             }),
             peers: OnceLock::new(),
             cross_side: OnceLock::new(),
+            doorbell: OnceLock::new(),
         }
     }
 
@@ -176,6 +182,16 @@ impl NativeFence {
     /// Of what it is a side.
     pub(super) fn cross_side(&self) -> Option<&CrossSide> {
         self.cross_side.get()
+    }
+
+    /// Its signals ring this: before anybody knows it.
+    pub(super) fn rings(&self, doorbell: Arc<CrossDoorbell>) {
+        self.doorbell.get_or_init(|| doorbell);
+    }
+
+    /// What its signals ring.
+    pub(super) fn doorbell(&self) -> Option<&Arc<CrossDoorbell>> {
+        self.doorbell.get()
     }
 
     /// Which fence, system-wide.
@@ -225,6 +241,12 @@ impl NativeFence {
     #[must_use]
     pub fn waits(&self) -> u64 {
         lock(&self.state).cpu_waits
+    }
+
+    /// How often an interrupt has named the fence so far, on this adapter.
+    #[must_use]
+    pub fn notifications(&self) -> u64 {
+        lock(&self.state).notifications
     }
 
     /// The memory that CurrentValue and MonitoredValue are in, as their regions show it (NF-12).

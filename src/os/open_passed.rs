@@ -33,6 +33,9 @@ impl Process {
             reach: Reach::Adapter,
         };
         let fence = self.adapter().register_fence(terms, storage, None)?;
+        if let Some(doorbell) = &pages.doorbell {
+            fence.rings(Arc::clone(doorbell));
+        }
         let object = self.open_first(GlobalFence::new(fence, self.adapter()))?;
         // With an engine that knows it and a handle: what comes from now on is heard.
         object.global().came_by(pages, &link)?;

@@ -25,7 +25,9 @@ use super::wait_cell::{WaitError, WaitPart};
 use super::waiter_list::WaiterKey;
 use crate::abi::wddm::DeviceExecutionState;
 use crate::abi::{CURRENT_VALUE_STRIDE, HandleAccess, LocalHandle, WordGroup};
-use crate::kmd::{ContextKind, CreateNativeFence, OpenNativeFence, Place, ProcessId};
+use crate::kmd::{
+    ContextKind, CreateNativeFence, CrossAdapterSignals, OpenNativeFence, Place, ProcessId,
+};
 use crate::shared::{Pool, ReadBlock};
 use crate::sync::{Arc, Mutex, lock};
 use std::collections::HashMap;
@@ -224,6 +226,11 @@ impl Process {
         self: &Arc<Self>,
         shared: &SharedHandle,
     ) -> Result<FenceObject, OsError> {
+        if let Named::Here(global) = shared.named()
+            && global.fence().doorbell().is_some()
+        {
+            self.begin_doorbells()?;
+        }
         self.check_fences()?;
         match shared.named() {
             Named::Here(global) if Arc::ptr_eq(global.adapter(), &self.adapter) => {
@@ -231,7 +238,8 @@ impl Process {
             }
             Named::CrossAdapter(cross) => self.open_cross_adapter(cross),
             // Another adapter is another operating system, in whatever process it is.
-            _ => self.open_passed(&shared.pages()?),
+            Named::Here(global) => self.open_passed(&global.pages()?),
+            Named::Received(pages) => self.open_passed(pages),
         }
     }
 
@@ -292,10 +300,15 @@ impl Process {
             let [current, monitored] = places.map(|(region, offset)| Place { region, offset });
             let system_process = self.adapter.system_process();
             let system_process = [system_process.map(current)?, system_process.map(monitored)?];
-            self.adapter.ddi().create_native_fence(&CreateNativeFence {
+            let ddi = self.adapter.ddi();
+            ddi.create_native_fence(&CreateNativeFence {
                 global: fence.id(),
                 fence_type: fence.fence_type(),
-                cross_adapter: fence.terms().is_cross_adapter(),
+                cross_adapter: match fence.doorbell() {
+                    Some(doorbell) => CrossAdapterSignals::Doorbell(doorbell.index()),
+                    None if fence.terms().is_cross_adapter() => CrossAdapterSignals::Interrupts,
+                    None => CrossAdapterSignals::No,
+                },
                 current_value: current,
                 monitored_value: monitored,
                 system_process: match &system_process {

@@ -71,6 +71,7 @@ impl NativeFence {
         self.with_state(|state, told| {
             // For other systems as well: it may have been stored backwards since (NF-26).
             state.recorded = value;
+            state.notifications += 1;
             let ended = state.waiters.release_recorded(value);
             self.settle(state, ended, true, told);
         });

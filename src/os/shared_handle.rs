@@ -101,8 +101,8 @@ impl SharedHandle {
     /// What other processes open it by.
     pub(super) fn pages(&self) -> Result<Arc<SharedPages>, PassFenceError> {
         match &self.named {
-            Named::Here(global) => global.pages(),
-            Named::CrossAdapter(_) => Err(PassFenceError::CrossAdapter),
+            Named::Here(global) if global.fence().doorbell().is_none() => global.pages(),
+            Named::Here(_) | Named::CrossAdapter(_) => Err(PassFenceError::CrossAdapter),
             Named::Received(pages) => Ok(Arc::clone(pages)),
         }
     }

@@ -11,6 +11,7 @@
 //! owner that makes no sense costs a look; no word of the pages is an address, and the one that is an index
 //! is cut to what there is.
 
+use super::cross_doorbells::CrossDoorbell;
 use super::opener_page::OpenerPage;
 use super::process_identity::pid_namespace;
 use crate::abi::{HandleAccess, OpenerSlot, SharedFenceHeader};
@@ -79,6 +80,8 @@ pub(super) struct SharedPages {
     pub(super) access: HandleAccess,
     /// NoSignalMaxValueOnTdr.
     pub(super) keeps_value_on_tdr: bool,
+    /// What its signals ring, where other adapters of this process have it: it is not passed to other processes.
+    pub(super) doorbell: Option<Arc<CrossDoorbell>>,
     files: FenceFiles,
     /// Whose processes can open it.
     pid_namespace: u64,
@@ -100,6 +103,7 @@ impl SharedPages {
         current: &Arc<Region>,
         monitored: &Arc<Region>,
         (access, keeps_value_on_tdr): (HandleAccess, bool),
+        doorbell: Option<Arc<CrossDoorbell>>,
     ) -> Result<Arc<Self>, PassFenceError> {
         let files = files_of(current, monitored)?;
         let pages = Arc::new(Self {
@@ -107,6 +111,7 @@ impl SharedPages {
             monitored: Arc::clone(monitored),
             access,
             keeps_value_on_tdr,
+            doorbell,
             files,
             pid_namespace: pid_namespace()?,
         });
@@ -164,6 +169,7 @@ impl SharedPages {
             monitored,
             access: HandleAccess::FULL,
             keeps_value_on_tdr: false,
+            doorbell: None,
             pid_namespace: pid_namespace()?,
         };
         let described = pages.page()?.description();

@@ -46,7 +46,11 @@ pub fn verdict(group: &[&Row]) -> Option<String> {
         .iter()
         .filter(|row| row.mechanism == native.mechanism && !row.stands());
     for other in others {
-        if let (Some(timeline), Some(variant)) = (of(Mechanism::TimelineSemaphore), other.variant())
+        if other.scenario == Scenario::CrossAdapter {
+            let name = format!("one that {}", other.variant().unwrap_or_default());
+            verdict.extend(["; ", &compared(other.p50_ns / native.p50_ns, &name)]);
+        } else if let (Some(timeline), Some(variant)) =
+            (of(Mechanism::TimelineSemaphore), other.variant())
         {
             let against = compared(timeline.p50_ns / other.p50_ns, "timeline semaphores");
             verdict.extend(["; one that ", variant, " ", &against]);
@@ -111,6 +115,7 @@ pub(super) fn title(row: &Row) -> String {
     let name = match row.scenario {
         Scenario::Handoff => "hand-off",
         Scenario::HandoffCross => "hand-off between engines",
+        Scenario::CrossAdapter => "hand-off between adapters",
         Scenario::Storm => "storm",
         Scenario::CpuWait => "CPU wait",
         Scenario::CpuSignal => "CPU signal",
@@ -171,6 +176,24 @@ mod tests {
              times as long as the bare control; polled takes 3.00 times as long as the bare \
              control; 12.5 % of the bare control's batches were not \
              co-scheduled, and done again"
+        );
+    }
+
+    #[test]
+    fn the_doorbell_is_compared_with_the_way_by_the_os() {
+        let of = |variant: &str, best: bool, time| {
+            let mut row = row(Scenario::CrossAdapter, Mechanism::NativeSystemEvent, time);
+            row.params.insert("variant".into(), variant.into());
+            row.params.insert("baseline".into(), best.into());
+            row
+        };
+        let rings = of("rings a doorbell", true, 1000.0);
+        let propagated = of("is propagated by the OS", false, 12_000.0);
+        let bare = row(Scenario::CrossAdapter, Mechanism::BareControl, 400.0);
+        assert_eq!(
+            verdict(&[&rings, &propagated, &bare]).unwrap(),
+            "hand-off between adapters: native, which rings a doorbell, takes 2.50 times as long as \
+             the bare control; 12.0 times faster than one that is propagated by the OS"
         );
     }
 

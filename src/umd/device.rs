@@ -4,7 +4,8 @@ use super::{Allocation, Fence, HwQueue, Kernel, Timeout};
 use crate::abi::HandleAccess;
 use crate::abi::wddm::{CreateHwQueueFlags, DeviceExecutionState};
 use crate::os::{
-    self, AllocationMemory, EndError, FenceMemory, FenceTerms, KernelCode, SharedHandle,
+    self, AllocationMemory, CrossAdapter, EndError, FenceMemory, FenceTerms, KernelCode,
+    SharedHandle,
 };
 use crate::sync::Arc;
 
@@ -91,8 +92,8 @@ pub struct FenceOptions {
     /// packet of its creator stores another value.
     pub intra_gpu: bool,
     /// `CrossAdapter`: other adapters of this process can open it too, by its [`SharedHandle`] (XA-02); it is `shared`
-    /// with that. Type DEFAULT, in system memory. Every signal of it interrupts (XA-03).
-    pub cross_adapter: bool,
+    /// with that. Type DEFAULT, in system memory. It says how they hear of each other's signals.
+    pub cross_adapter: Option<CrossAdapter>,
     /// `NoSignalMaxValueOnTdr`: where a device is lost that could signal it, the fence goes on for others.
     /// Without it waits of queues on it pass from then on, and those of the CPU end with the error (NF-19,
     /// TD-14).
@@ -181,12 +182,15 @@ impl Device {
     pub fn create_fence_with(&self, options: FenceOptions) -> Result<Fence, CreateError> {
         let terms = options.terms()?;
         let (initial, memory) = (options.initial, options.memory);
-        let object = if options.cross_adapter {
-            match (options.intra_gpu, memory) {
-                (true, _) => return Err(CreateError::CrossAdapterIntraGpu),
-                (false, FenceMemory::Local) => return Err(CreateError::CrossAdapterLocalMemory),
-                (false, FenceMemory::System) => {
+        let object = if let Some(mode) = options.cross_adapter {
+            match (options.intra_gpu, memory, mode) {
+                (true, _, _) => return Err(CreateError::CrossAdapterIntraGpu),
+                (false, FenceMemory::Local, _) => return Err(CreateError::CrossAdapterLocalMemory),
+                (false, FenceMemory::System, CrossAdapter::Propagated) => {
                     self.process.create_cross_adapter_fence(initial, terms)
+                }
+                (false, FenceMemory::System, CrossAdapter::Doorbell) => {
+                    self.process.create_doorbell_fence(initial, terms)
                 }
             }
         } else if options.intra_gpu {

@@ -20,6 +20,8 @@ pub struct Bench {
     /// Fences in local memory are made also where that is system memory under another name: rows of
     /// the way through export and import, which claim nothing of memory.
     pub force_local: bool,
+    /// The other adapter of those scenarios that need two; another instance of the same where `None`.
+    other: Option<AdapterInfo>,
     /// What a pass of the kernel of `work` takes here; empty until it is measured.
     pub(super) picoseconds_of_a_pass: Arc<OnceLock<u64>>,
 }
@@ -40,7 +42,17 @@ impl Bench {
             instance,
             adapter,
             force_local,
+            other: None,
             picoseconds_of_a_pass: Arc::default(),
+        }
+    }
+
+    /// The same, beside which this one is the other adapter of those scenarios that need two.
+    #[must_use]
+    pub fn beside(self, other: AdapterInfo) -> Self {
+        Self {
+            other: Some(other),
+            ..self
         }
     }
 
@@ -84,6 +96,36 @@ impl Bench {
             }
         }
         Ok(Adapter::open_on(&self.instance, &self.adapter, &options)?)
+    }
+
+    /// An instance of its own, since drivers on the CPU have a pool of threads for each, and the other adapter.
+    fn other(&self) -> anyhow::Result<(Arc<Instance>, &AdapterInfo)> {
+        let instance = Instance::new(InstanceOptions::default())?;
+        Ok((instance, self.other.as_ref().unwrap_or(&self.adapter)))
+    }
+
+    /// Two adapters with native fences, of one engine each.
+    pub(super) fn two_adapters(&self, mechanism: Mechanism) -> anyhow::Result<[Adapter; 2]> {
+        let (instance, info) = self.other()?;
+        let other = Self {
+            instance,
+            adapter: info.clone(),
+            ..self.clone()
+        };
+        let mut options = AdapterOptions::default();
+        // Each may be answered by the other: both ways of hearing of it have the same time.
+        options.policy.idle_window = options.policy.company_window;
+        let open = |bench: &Self| bench.native(mechanism, 1, options.clone());
+        Ok([open(self)?, open(&other)?])
+    }
+
+    /// A queue of each of the two.
+    pub(super) fn queues_of_two(&self) -> anyhow::Result<[Queue; 2]> {
+        let (instance, info) = self.other()?;
+        Ok([
+            first_queue(&self.device(1)?)?,
+            first_queue(&open(&instance, info, 1)?)?,
+        ])
     }
 
     /// A device of the runner's own: some drivers have one queue a device.

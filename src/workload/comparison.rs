@@ -68,6 +68,7 @@ impl Pace {
             },
             Scenario::Handoff
             | Scenario::HandoffCross
+            | Scenario::CrossAdapter
             | Scenario::Storm
             | Scenario::CpuWait
             | Scenario::CpuSignal

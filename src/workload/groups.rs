@@ -8,8 +8,8 @@ use super::{
     Bench, Entry, FanForm, Group, Mechanism, ResetForm, ScaleForm, Scenario, bare, idle, monitored,
     native, timeline,
 };
-use crate::AdapterOptions;
 use crate::sync::Arc;
+use crate::{AdapterOptions, CrossAdapter};
 
 /// All groups of a scenario.
 #[must_use]
@@ -18,6 +18,7 @@ pub fn groups(scenario: Scenario) -> Vec<Group> {
     match scenario {
         Scenario::Handoff => one(handoff()),
         Scenario::HandoffCross => one(handoff_cross()),
+        Scenario::CrossAdapter => one(cross_adapter()),
         Scenario::Storm => [StormForm::Filled, StormForm::Live]
             .map(|form| group(scenario, Some(form.name()), storm(form)))
             .into(),
@@ -96,6 +97,22 @@ fn handoff_cross() -> Vec<Entry> {
             bare(|bench, _| Ok(Box::new(bare::HandoffCross::new(bench.two_queues()?)?))),
         ],
     )
+}
+
+fn cross_adapter() -> Vec<Entry> {
+    let make = |mode| {
+        move |bench: &Bench, mechanism| -> Made {
+            let adapters = bench.two_adapters(mechanism)?;
+            Ok(Box::new(native::Handoff::across(adapters, mode)?))
+        }
+    };
+    vec![
+        native(make(CrossAdapter::Doorbell)),
+        native(make(CrossAdapter::Propagated)),
+        timeline(|bench, _| Ok(Box::new(timeline::Relay::new(bench.queues_of_two()?)?))),
+        monitored(|bench, _| Ok(Box::new(monitored::Handoff::new(bench.queues_of_two()?)?))),
+        bare(|bench, _| Ok(Box::new(bare::HandoffCross::new(bench.queues_of_two()?)?))),
+    ]
 }
 
 fn storm(form: StormForm) -> Vec<Entry> {

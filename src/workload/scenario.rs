@@ -23,6 +23,8 @@ pub enum Scenario {
     Handoff,
     /// Two queues of two engines pass a fence to and fro
     HandoffCross,
+    /// Two queues of two adapters pass a cross-adapter fence to and fro
+    CrossAdapter,
     /// 64 queues signal fences that hardly anybody waits for
     Storm,
     /// The CPU submits a signal and waits for it
@@ -47,9 +49,10 @@ pub enum Scenario {
 
 impl Scenario {
     /// All, in the order in which they are run and shown.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Handoff,
         Self::HandoffCross,
+        Self::CrossAdapter,
         Self::Storm,
         Self::CpuWait,
         Self::CpuSignal,
@@ -68,6 +71,7 @@ impl Scenario {
         match self {
             Self::Handoff => "handoff",
             Self::HandoffCross => "handoff-cross",
+            Self::CrossAdapter => "cross-adapter",
             Self::Storm => "storm",
             Self::CpuWait => "cpu-wait",
             Self::CpuSignal => "cpu-signal",
@@ -85,7 +89,7 @@ impl Scenario {
     #[must_use]
     pub fn operation(self) -> &'static str {
         match self {
-            Self::Handoff | Self::HandoffCross => "hand-off",
+            Self::Handoff | Self::HandoffCross | Self::CrossAdapter => "hand-off",
             Self::Storm => "signal",
             Self::CpuWait => "wait",
             Self::CpuSignal => "round trip",

@@ -1,4 +1,5 @@
 //! Kernels of the shader library's functions: the shaders, and what the model runs in their place.
+#![allow(dead_code, reason = "each test file uses a part")]
 
 use native_fence::abi::KernelResult;
 use native_fence::gpu::{ModelDispatch, ModelKernel, Violation};

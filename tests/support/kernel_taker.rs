@@ -69,6 +69,10 @@ impl Engine for KernelTaker {
         self.model.attach(control, before)
     }
 
+    fn prepare_doorbells(&self) -> Result<(), MapError> {
+        self.model.prepare_doorbells()
+    }
+
     fn prepare_verbose(&self) -> Result<(), MapError> {
         self.model.prepare_verbose()
     }

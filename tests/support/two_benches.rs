@@ -9,21 +9,44 @@ use native_fence::abi::FenceId;
 use native_fence::gpu::{ModelOptions, NodePolicy};
 use native_fence::kmd::{DriverOptions, Interrupt, UpdateCurrentValuesFlags};
 use native_fence::os::WaitList;
-use native_fence::{CommandList, Fence, FenceOptions, HwQueue, MonitoredFence};
+use native_fence::{CommandList, CrossAdapter, Fence, FenceOptions, HwQueue, MonitoredFence};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// Engines that nothing lets go, but for what a driver cuts: a slice goes on while its queues stand at waits.
+pub(crate) fn restless() -> NodePolicy {
+    let long = Duration::from_secs(100);
+    NodePolicy {
+        slice_time: long,
+        idle_window: long,
+        company_window: long,
+        crowded_window: long,
+        ..NodePolicy::default()
+    }
+}
 
 /// Runs a body on two models, and on two instances of the device.
 pub(crate) fn on_two_benches(body: impl Fn(&Bench, &Bench)) {
+    on_two_benches_with(NodePolicy::default(), body);
+}
+
+/// The same with engines that are let go otherwise.
+pub(crate) fn on_two_benches_with(policy: NodePolicy, body: impl Fn(&Bench, &Bench)) {
+    on_two_benches_of([policy, policy], body);
+}
+
+/// The same, each its own way.
+pub(crate) fn on_two_benches_of(policies: [NodePolicy; 2], body: impl Fn(&Bench, &Bench)) {
     if model_is_asked_for() {
-        let model = || Bench::on_model(ModelOptions::default(), NodePolicy::default());
-        let ((one, its_memory), (other, others_memory)) = (model(), model());
+        let model = |policy| Bench::on_model(ModelOptions::default(), policy);
+        let [(one, its_memory), (other, others_memory)] = policies.map(model);
         body(&one, &other);
         drop((one, other));
         assert_eq!(its_memory.violations(), []);
         assert_eq!(others_memory.violations(), []);
     }
-    let device = || Bench::on_device(1, NodePolicy::default());
-    if let (Some(one), Some(other)) = (device(), device()) {
+    let device = |policy| Bench::on_device(1, policy);
+    if let [Some(one), Some(other)] = policies.map(device) {
         println!("on shaders");
         body(&one, &other);
     }
@@ -59,16 +82,58 @@ pub(crate) fn on_two_kinds(body: impl Fn(&Bench, &Bench)) {
 
 /// A cross-adapter fence that `made` makes and `opened` opens: its handle on each.
 pub(crate) fn cross_adapter(made: &Bench, opened: &Bench, initial: u64) -> (Fence, Fence) {
+    cross_adapter_by(CrossAdapter::Propagated, made, opened, initial)
+}
+
+/// The same, of which they hear so.
+pub(crate) fn cross_adapter_by(
+    mode: CrossAdapter,
+    made: &Bench,
+    opened: &Bench,
+    initial: u64,
+) -> (Fence, Fence) {
     let fence = made
         .device
         .create_fence_with(FenceOptions {
             initial,
-            cross_adapter: true,
+            cross_adapter: Some(mode),
             ..FenceOptions::default()
         })
         .unwrap();
     let other = opened.device.open_fence(&fence.share().unwrap()).unwrap();
     (fence, other)
+}
+
+/// Has an engine of the other bench execute, by a fence that rings: it has looked at what was submitted before.
+pub(crate) struct Nudge {
+    fence: (Fence, Fence),
+    signals: HwQueue,
+    waits: HwQueue,
+    value: u64,
+}
+
+impl Nudge {
+    pub(crate) fn new(one: &Bench, other: &Bench) -> Self {
+        Self {
+            fence: cross_adapter_by(CrossAdapter::Doorbell, one, other, 0),
+            signals: one.queue(),
+            waits: other.queue(),
+            value: 0,
+        }
+    }
+
+    pub(crate) fn times(&mut self, times: u32) {
+        for _ in 0..times {
+            self.value += 1;
+            let mut list = CommandList::new();
+            list.wait(&self.fence.1, self.value);
+            let end = self.waits.submit(&list).unwrap();
+            let mut list = CommandList::new();
+            list.signal(&self.fence.0, self.value);
+            complete(&mut self.signals, &list);
+            until_completed(&self.waits, end);
+        }
+    }
 }
 
 /// What a driver has seen of one fence, apart from its making and its end.
@@ -245,7 +310,7 @@ pub(crate) fn of_two_kinds(
 ) -> (MonitoredFence, Fence) {
     if made_native {
         let fence = with.device.create_fence_with(FenceOptions {
-            cross_adapter: true,
+            cross_adapter: Some(CrossAdapter::Propagated),
             ..FenceOptions::default()
         });
         let fence = fence.unwrap();

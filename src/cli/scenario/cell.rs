@@ -7,8 +7,8 @@ use crate::cli::until::until;
 use crate::os::WaitList;
 use crate::sync::Arc;
 use crate::{
-    Adapter, CommandList, Device, EventHandle, EventWait, Fence, FenceOptions, HwQueue,
-    KernelQueue, MonitoredFence, WaitError,
+    Adapter, CommandList, CrossAdapter, Device, EventHandle, EventWait, Fence, FenceOptions,
+    HwQueue, KernelQueue, MonitoredFence, WaitError,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
@@ -189,7 +189,7 @@ impl Cell {
         let rows = Arc::new(Rows::default());
         let device = adapters.dgpu.create_device();
         let fence = device.create_fence_with(FenceOptions {
-            cross_adapter: true,
+            cross_adapter: Some(CrossAdapter::Propagated),
             ..FenceOptions::default()
         })?;
         let shared = fence.share()?;

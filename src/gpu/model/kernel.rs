@@ -187,7 +187,7 @@ impl<'a> ModelDispatch<'a> {
         let signal = KernelSignal {
             fence_entry_va: if stores { fence.entry_va } else { 0 },
             value,
-            handle_and_backward: u64::from(fence.handle) | u64::from(is_backward) << 32,
+            handle_and_marks: KernelSignal::marked(fence.handle, is_backward, fence.access),
             ticks,
         };
         lock(&self.signals).push(signal);

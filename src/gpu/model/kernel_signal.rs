@@ -2,6 +2,7 @@
 //!
 //! As `shaders/engine/kernel_signal.glsl`, which says why it is the engine that does the rest of them.
 
+use super::cross_doorbell::ring;
 use super::dispatch_table::Job;
 use super::lane::{Globals, Shared};
 use super::raise::{disarm, store_record};
@@ -64,8 +65,7 @@ pub(super) fn finish_signals(g: &Globals<'_>, s: &Shared, job: &Job, state: u64)
     let mut ticks = 0;
     for signal in &job.signals {
         ticks = signal.ticks.max(ticks);
-        let handle = signal.handle_and_backward as u32;
-        let entry = (LogOperation::SignalExecuted, handle, signal.value);
+        let entry = (LogOperation::SignalExecuted, signal.handle(), signal.value);
         at.index = log_entry(g.memory, None, at, entry, ticks)?;
         fence(Ordering::AcqRel); // order_log_before_comparison
         let fence_entry = signal.fence_entry_va;
@@ -78,7 +78,13 @@ pub(super) fn finish_signals(g: &Globals<'_>, s: &Shared, job: &Job, state: u64)
             };
             raise_for_kernel(g, &mut finished, fence_entry, record)?;
         }
-        finished.backward += signal.handle_and_backward >> 32;
+        finished.backward += u64::from(signal.is_backward());
+        if let Some(doorbell) = signal
+            .doorbell()
+            .filter(|_| g.doorbells && fence_entry != 0)
+        {
+            ring(g, s, doorbell)?;
+        }
     }
     g.put(state + QueueState::SIGNAL_LOG_INDEX, at.index)?;
     finished.logged += job.signals.len() as u64;

@@ -5,6 +5,7 @@
 
 use super::bounds::Bounds;
 use super::clock::{ModelClock, Ticks};
+use super::cross_doorbell::Rings;
 use super::cut::Passes;
 use super::dispatch_table::{DispatchTable, Job};
 use super::epilogue::Between;
@@ -12,7 +13,7 @@ use super::kernel_signal::Finished;
 use super::memory::ModelMemory;
 use super::transfer;
 use super::violation::Checked;
-use crate::abi::{FaultCode, QueueStatus};
+use crate::abi::{CrossDoorbellIndex, FaultCode, QueueStatus};
 use crate::gpu::slice_layout::SliceLayout;
 use crate::gpu::{ModelOptions, SliceWork};
 use crate::sync::{Arc, AtomicU64, Ordering, plain};
@@ -65,9 +66,14 @@ impl PlainWord {
         self.0.fetch_min(value, Ordering::Relaxed);
     }
 
-    /// Adds by read-modify-write.
-    pub(super) fn add(&self, value: u64) {
-        self.0.fetch_add(value, Ordering::Relaxed);
+    /// Adds by read-modify-write; gives the value before.
+    pub(super) fn add(&self, value: u64) -> u64 {
+        self.0.fetch_add(value, Ordering::Relaxed)
+    }
+
+    /// The bits of both, by read-modify-write.
+    pub(super) fn join(&self, bits: u64) {
+        self.0.fetch_or(bits, Ordering::Relaxed);
     }
 
     /// `new` in the place of `old`, by read-modify-write; false where another value stood there.
@@ -104,6 +110,8 @@ pub(in crate::gpu) struct Shared {
     pub(in crate::gpu) between: plain::Mutex<Between>,
     /// What the round has released.
     pub(in crate::gpu) released: plain::Mutex<Vec<Job>>,
+    /// See `cross_doorbell.rs`.
+    pub(super) rings: Rings,
     /// What their signals left for lane 0.
     pub(super) finished: plain::Mutex<Finished>,
 }
@@ -137,6 +145,7 @@ impl Shared {
             own_table: plain::Mutex::default(),
             between: plain::Mutex::default(),
             released: plain::Mutex::default(),
+            rings: Rings::new(),
             finished: plain::Mutex::default(),
         }
     }
@@ -179,6 +188,10 @@ pub(in crate::gpu) struct Globals<'a> {
     pub(super) run_list_va: u64,
     pub(super) queue_count: u32,
     pub(super) clock_is_short: bool,
+    /// `DOORBELLS`.
+    pub(super) doorbells: bool,
+    /// The page of cross-adapter doorbells.
+    pub(super) doorbells_va: u64,
 }
 
 impl<'a> Globals<'a> {
@@ -211,6 +224,8 @@ impl<'a> Globals<'a> {
             run_list_va: 0,
             queue_count: 0,
             clock_is_short: false,
+            doorbells: work.doorbells,
+            doorbells_va: 0,
         }
     }
 
@@ -270,6 +285,8 @@ pub(super) struct QueueRegisters {
     pub(super) stall_abort: u64,
     pub(super) status: QueueStatus,
     pub(super) fault: Option<FaultCode>,
+    /// It stands at a wait, and is looked at again when this doorbell was rung.
+    pub(super) closed: Option<CrossDoorbellIndex>,
     /// It stands at a dispatch that goes or waits: nothing more is done for it in this round.
     pub(super) stands: bool,
 }
@@ -359,6 +376,8 @@ pub(super) struct Lane<'a> {
     pub(super) c_progress: Resolved,
     /// At most [`RAISES`].
     pub(super) i: Vec<Raised>,
+    /// `l_line`: of doorbells, that it reads next.
+    pub(super) line: u64,
     /// What the queue in registers may touch.
     pub(super) bounds: Option<Arc<Bounds>>,
 }
@@ -415,6 +434,7 @@ impl QueueRegisters {
         stall_abort: 0,
         status: QueueStatus::Empty,
         fault: None,
+        closed: None,
         stands: false,
     };
 }

@@ -4,6 +4,7 @@
 //! posts, and votes for an end.
 
 use super::adopt::adopt;
+use super::cross_doorbell::{prepare_hearing, say_what_was_taken};
 use super::dispatch::{DISPATCH_PASSES, DISPATCH_PATIENCE, ROUND_PASSES, end_round, forget_names};
 use super::dispatch_table::DispatchTable;
 use super::epilogue::HandedOver;
@@ -315,6 +316,9 @@ impl<'a> Leader<'a> {
     /// The control part: publish, adopt, vote; why the slice ends now, or `Cut`.
     pub(super) fn control(&mut self, lane: &mut Lane<'_>) -> Checked<SliceReason> {
         let raised = self.publish_and_adopt(lane.iterations == 0)?;
+        if self.g.doorbells {
+            prepare_hearing(self.g, self.s, lane.iterations)?;
+        }
         let vote = self.vote(lane, raised)?;
         if vote == SliceReason::Cut && lane.iterations == 1 {
             lock(&self.s.table).forget_who_let_come_first();
@@ -347,6 +351,10 @@ impl<'a> Leader<'a> {
         // cannot know them, so the OS is told to look at every waiter.
         if s.raised.get() != 0 {
             g.publish(report + EngineReport::COLLAPSED, self.collapsed + 1)?;
+        }
+        if g.doorbells {
+            // Nor does it know which numbers were taken, and would take them again.
+            say_what_was_taken(g, s)?;
         }
         g.put(
             report + EngineReport::BACKWARD_SIGNALS,

@@ -12,6 +12,7 @@
 mod adopt;
 mod bounds;
 mod clock;
+mod cross_doorbell;
 mod cut;
 mod dispatch;
 mod dispatch_table;

@@ -8,6 +8,7 @@
 //! meet by themselves then; in [`run_lane`] each lane is a thread, as loom needs it.
 
 use super::clock::Ticks;
+use super::cross_doorbell::begin_hearing;
 use super::dispatch::begin_round;
 use super::lane::{Globals, Lane, PacketRegisters, QueueRegisters, RAISES, Resolved, Shared};
 use super::leader::Leader;
@@ -24,6 +25,10 @@ impl Globals<'_> {
     /// What every invocation reads first, of the slice whose arguments lie in slot `slot`.
     pub(super) fn read(&mut self, slot: u64) -> Checked<()> {
         self.report_va = self.peek(self.control_va + EngineControl::REPORT_VA)?;
+        if self.doorbells {
+            let page = self.control_va + EngineControl::CROSS_DOORBELLS_VA;
+            self.doorbells_va = self.peek(page)?;
+        }
         self.clock_is_short = self.peek(self.control_va + EngineControl::CLOCK_BITS)? == 32;
         let args = self.control_va + EngineControl::slice_args(slot);
         self.run_list_va = self.control_va + EngineControl::run_list(slot, 0);
@@ -68,6 +73,7 @@ impl<'a> Lane<'a> {
             c_signal: Resolved::default(),
             c_progress: Resolved::default(),
             i: Vec::with_capacity(RAISES),
+            line: id.into(),
             bounds: None,
         }
     }
@@ -110,6 +116,7 @@ impl<'a> Lane<'a> {
             };
             s.look_va[ordinal as usize].set(va);
             s.look_value[ordinal as usize].set(value);
+            s.rings.close(ordinal, None);
             next_va.set(va);
             next_value.set(value);
         }
@@ -139,6 +146,9 @@ impl<'a> Lane<'a> {
 
     /// An execution up to its rounds.
     fn begin_execution(&mut self) -> Checked<()> {
+        if self.g.doorbells {
+            self.open_rung_queues()?;
+        }
         self.choose_queue()?;
         self.begin_rounds()
     }
@@ -171,6 +181,10 @@ impl<'a> Lane<'a> {
 pub(in crate::gpu) fn run_slice(mut globals: Globals<'_>, s: &Shared, slot: u64) -> Checked<()> {
     globals.read(slot)?;
     let g = &globals;
+    if g.doorbells {
+        begin_hearing(g, s)?;
+        // meet
+    }
     let mut lanes = (0..g.lanes)
         .map(|id| Lane::begin(g, s, id, slot))
         .collect::<Checked<Vec<_>>>()?;
@@ -261,6 +275,12 @@ pub(in crate::gpu) fn run_lane(
 ) -> Checked<()> {
     globals.read(slot)?;
     let g = &globals;
+    if g.doorbells {
+        if id == 0 {
+            begin_hearing(g, s)?;
+        }
+        meeting.meet()?;
+    }
     let mut lane = Lane::begin(g, s, id, slot)?;
     if g.dispatches {
         if id == 0 {

@@ -5,6 +5,7 @@
 //! (IN-01): CurrentValue, log entry, log index, barrier, comparison with the shadow.
 
 use super::bounds::Bounds;
+use super::cross_doorbell::{doorbell_of, ring};
 use super::lane::{Globals, Lane, NO_QUEUE, RAISES, Raised, Resolved};
 use super::memory::ModelMemory;
 use super::violation::Checked;
@@ -237,6 +238,9 @@ impl Lane<'_> {
     /// Stores CurrentValue; `seen` is what stood there before.
     fn store_value(&mut self, r: &Request, seen: u64) -> Checked<()> {
         self.publish(r.fence.cv, self.p.value)?;
+        if let Some(doorbell) = doorbell_of(r.fence.access).filter(|_| self.g.doorbells) {
+            ring(self.g, self.s, doorbell)?;
+        }
         self.backward += u64::from(seen > self.p.value);
         self.stored = true;
         Ok(())
@@ -244,7 +248,9 @@ impl Lane<'_> {
 
     /// In an epilogue: whether it is the engine's to do.
     fn is_for_engine(&self, r: &Request, stores_now: bool, seen: u64) -> bool {
+        let rings = doorbell_of(r.fence.access).is_some();
         let asks = self.p.value > r.fence.shadow || seen > self.p.value;
+        let asks = asks || rings;
         self.g.epilogue && (r.fault.is_some() || stores_now && asks)
     }
 
@@ -352,6 +358,9 @@ impl Lane<'_> {
         } else {
             QueueStatus::Ready
         };
+        // From the next round on it is looked at again when it is rung for.
+        let closes = self.g.doorbells && waits_on && goes;
+        self.q.closed = doorbell_of(r.fence.access).filter(|_| closes);
         // An unknown fence is resolved at the head of the next iteration, or found there to be none.
         self.holding = self.holding || !r.known;
         if r.fault.is_some() {
@@ -422,7 +431,11 @@ impl Lane<'_> {
 
     /// One pass of its loop; false when the lane has left it.
     pub(super) fn step_round(&mut self) -> Checked<bool> {
-        if !self.leaves {
+        if !self.leaves && self.g.doorbells && self.i.is_empty() && self.only_hears()? {
+            self.fruitless += 1;
+            self.leaves = self.fruitless >= self.g.patience();
+            self.rounds += u64::from(!self.leaves);
+        } else if !self.leaves {
             self.leaves = self.holding || !self.step_queue()?;
             self.rounds += u64::from(!self.leaves);
         }

@@ -63,6 +63,7 @@ impl Lane<'_> {
             self.s.look_va[q.ordinal as usize].set(look_va);
             let now = if q.stands { u64::MAX } else { look_value };
             self.s.look_value[q.ordinal as usize].set(now);
+            self.s.rings.close(q.ordinal, q.closed);
             if self.g.dispatches {
                 // By the next round, in which it may be done.
                 let [va, value] = &self.s.next_look[q.ordinal as usize];
@@ -180,8 +181,15 @@ impl Lane<'_> {
             } else {
                 0
             };
-            let ordinal = self.ordinal_of(place) as usize;
-            if self.g.observe(self.s.look_va[ordinal].get())? >= self.s.look_value[ordinal].get() {
+            let ordinal = self.ordinal_of(place);
+            let (at, value) = {
+                let ordinal = ordinal as usize;
+                (
+                    self.s.look_va[ordinal].get(),
+                    self.s.look_value[ordinal].get(),
+                )
+            };
+            if !self.s.rings.is_closed(ordinal) && self.g.observe(at)? >= value {
                 return Ok(Some(place));
             }
             if self.g.passes.end_loop() {

@@ -86,6 +86,7 @@ impl Node {
             is_intra_gpu: false,
             is_always_signaled: false,
             keeps_armed: matches!(compared, Compared::Zero),
+            doorbell: None,
             system_process,
         };
         let inner = &mut *inner;
@@ -139,6 +140,9 @@ impl Node {
         let mut inner = lock(&self.inner);
         inner.fences.remove(id);
         let known = inner.known.remove(&id.slot);
+        if known.as_ref().is_some_and(|known| known.doorbell.is_some()) {
+            inner.forget_doorbell();
+        }
         retire(inner, Kept::fence(id, known))
     }
 
@@ -169,6 +173,9 @@ impl Node {
         }
         if known.keeps_armed {
             access = access.with(HandleAccess::KEEPS_ARMED);
+        }
+        if let Some(doorbell) = known.doorbell {
+            access = access.with(doorbell.access());
         }
         table.open(
             &**engine,

@@ -1,6 +1,7 @@
 //! What the device interrupt lock covers.
 
 use super::allocations::KnownAllocation;
+use super::cross_doorbells::OwnLine;
 use super::habits::Habits;
 use super::kernels::KnownKernel;
 use super::mappings::Mappings;
@@ -9,7 +10,7 @@ use super::signs_of_life::Shown;
 use super::status::Asked;
 use super::suspend::Departures;
 use super::{NodeCounters, SliceInFlight};
-use crate::abi::{AllocationId, FenceId, KernelId, ObjectId, SLICE_SLOTS};
+use crate::abi::{AllocationId, CrossDoorbellIndex, FenceId, KernelId, ObjectId, SLICE_SLOTS};
 use crate::gpu::choice::{Choice, Chooser};
 use crate::gpu::fence_table::FenceTable;
 use crate::gpu::handle_table::HandleTable;
@@ -35,6 +36,8 @@ pub(super) struct KnownFence {
     pub(super) is_always_signaled: bool,
     /// Each signal raises, and no raise disarms it (XA-03).
     pub(super) keeps_armed: bool,
+    /// What its signals ring (XA-10).
+    pub(super) doorbell: Option<CrossDoorbellIndex>,
     /// What the entry's addresses lie in, where they are those of the system process.
     pub(super) system_process: Option<FencePlaces>,
 }
@@ -108,6 +111,8 @@ pub(super) struct Inner {
     pub(super) mappings: Mappings,
     /// Of the system process.
     pub(super) beside: Mappings,
+    /// The page of cross-adapter doorbells, once a fence has one.
+    pub(super) cross_doorbells: Option<OwnLine>,
     pub(super) mailbox: Mailbox,
     pub(super) reader: ReportReader,
     pub(super) submitted: u64,
@@ -156,6 +161,7 @@ impl Inner {
             handles: HashMap::new(),
             mappings: Mappings::default(),
             beside: Mappings::default(),
+            cross_doorbells: None,
             mailbox: Mailbox::new(control, report),
             reader: ReportReader::new(control, report),
             submitted: 0,

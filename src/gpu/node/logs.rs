@@ -30,10 +30,12 @@ impl Node {
         buffer: EngineBlock,
         entries: u64,
     ) -> (Vec<SliceReport>, Result<(), NodeError>) {
-        if log == LogType::WaitsQueued
-            && let Err(error) = self.engine().prepare_verbose()
-        {
-            return (Vec::new(), Err(error.into()));
+        if log == LogType::WaitsQueued {
+            // Not while the engine is made ready to ring: both make slices that do both.
+            let _turn = lock(&self.registering);
+            if let Err(error) = self.engine().prepare_verbose() {
+                return (Vec::new(), Err(error.into()));
+            }
         }
         self.change_log(queue, log, || queue.set_log(log, buffer, entries))
     }

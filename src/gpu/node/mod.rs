@@ -10,6 +10,7 @@
 
 mod allocations;
 mod counters;
+mod cross_doorbells;
 mod cut_off;
 mod doorbells;
 mod fences;

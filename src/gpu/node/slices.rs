@@ -77,7 +77,10 @@ impl Node {
     /// answers come; now and then it is tried again.
     fn window(&self, inner: &Inner) -> Duration {
         let has_company = self.crowd.has_company();
-        if !has_company {
+        if inner.has_doorbells() && !self.crowd.is_crowded() {
+            // Of another adapter's engines nobody counts who runs.
+            self.policy.company_window
+        } else if !has_company {
             self.policy.idle_window
         } else if self.crowd.is_crowded() || !inner.habits.vain.is_multiple_of(VAIN_SLICES) {
             self.policy.crowded_window
@@ -128,6 +131,7 @@ impl Node {
             verbose,
             dispatches: inner.habits.dispatches(),
             schedules_itself: inner.habits.schedules_itself() && !verbose,
+            doorbells: inner.rings(),
         };
         if inner.engine.start(slice, work).is_err() {
             self.lose_device(inner);

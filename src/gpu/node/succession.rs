@@ -83,6 +83,10 @@ impl Node {
     ) -> Result<Replaced, ReplaceError> {
         let reaper = plain::lock(&self.reaper).clone();
         let reaper = reaper.ok_or(ReplaceError::NotNow)?;
+        // Without a lock, as the kernels: it has to compile.
+        if self.rings() {
+            spare.prepare_doorbells()?;
+        }
         let (kernels, mut guard) = self.hand_kernels(spare.as_ref())?;
         let inner = &mut *guard;
         if inner.life == Life::Stopping {
@@ -109,6 +113,10 @@ impl Node {
         let words = self.control.host();
         attach(spare.as_mut(), words, control, report, inner.submitted)?;
         self.tell_of_kernels(!kernels.is_empty());
+        if inner.rings() {
+            // Where they came meanwhile.
+            spare.prepare_doorbells()?;
+        }
         if queues.iter().any(|queue| queue.is_verbose()) {
             spare.prepare_verbose()?;
         }
@@ -116,6 +124,7 @@ impl Node {
         let before = before.map(|(mapping, address)| mapping.pass_on(address));
         let before = before.collect();
         inner.pass_on_tables();
+        self.place_cross_doorbells(inner);
         let aborted = inner.aborted(has_ended, self.stalled_at(), queues);
         self.forget_stall();
         for queue in queues {
@@ -171,6 +180,9 @@ impl Node {
         self.lose(inner);
         // Where it cannot be cut off it stores to what nobody else has for much longer.
         self.cut_off(inner);
+        if let Some(own) = &inner.cross_doorbells {
+            own.settle();
+        }
         let live = inner.live_mappings();
         let all = self.all_mappings(inner, &live);
         let addresses = all

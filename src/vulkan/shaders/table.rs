@@ -4,12 +4,17 @@
 use super::embed::{Shader, fnv1a, words};
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/dispatch.glsl")) == 0x25e4_f564_ed84_8a60,
+    fnv1a(include_bytes!("../../../shaders/abi/cross_doorbell.glsl")) == 0xa3b2_eeb5_3063_4424,
+    "shader source abi/cross_doorbell.glsl changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/abi/dispatch.glsl")) == 0x3d06_56f1_b85c_9e7d,
     "shader source abi/dispatch.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/engine_control.glsl")) == 0xdefa_35d8_7256_9915,
+    fnv1a(include_bytes!("../../../shaders/abi/engine_control.glsl")) == 0x98ff_2adf_7560_33b7,
     "shader source abi/engine_control.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -29,7 +34,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/handle_entry.glsl")) == 0x11d7_9e65_1ce6_4ede,
+    fnv1a(include_bytes!("../../../shaders/abi/handle_entry.glsl")) == 0x71ac_5423_8bd2_38ec,
     "shader source abi/handle_entry.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -114,7 +119,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine.comp")) == 0xef73_4cfb_f17e_ab04,
+    fnv1a(include_bytes!("../../../shaders/engine.comp")) == 0x1906_2404_4b84_6c2b,
     "shader source engine.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -129,13 +134,18 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/choice.glsl")) == 0xb58f_2a3e_26aa_f5b8,
+    fnv1a(include_bytes!("../../../shaders/engine/choice.glsl")) == 0x3e95_8b34_5571_12ca,
     "shader source engine/choice.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
     fnv1a(include_bytes!("../../../shaders/engine/clock.glsl")) == 0xe8c8_cd25_4da9_f4aa,
     "shader source engine/clock.glsl changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/engine/cross_doorbell.glsl")) == 0xb393_b1b5_5606_0d68,
+    "shader source engine/cross_doorbell.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
@@ -149,17 +159,17 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/epilogue.glsl")) == 0x58f7_fb89_5ed7_1d52,
+    fnv1a(include_bytes!("../../../shaders/engine/epilogue.glsl")) == 0x8773_eb56_905c_3240,
     "shader source engine/epilogue.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/kernel_signal.glsl")) == 0xe121_92bd_7714_c849,
+    fnv1a(include_bytes!("../../../shaders/engine/kernel_signal.glsl")) == 0x3d37_ad31_036a_e0a4,
     "shader source engine/kernel_signal.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/lane.glsl")) == 0x765f_f2b7_ece6_eb76,
+    fnv1a(include_bytes!("../../../shaders/engine/lane.glsl")) == 0xf145_407e_f373_151a,
     "shader source engine/lane.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -174,12 +184,12 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/shared.glsl")) == 0x84e5_ca9e_c4b1_1975,
+    fnv1a(include_bytes!("../../../shaders/engine/shared.glsl")) == 0x20b7_5e5b_b8f4_5401,
     "shader source engine/shared.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0xa01f_da06_8292_ed7a,
+    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0xa893_e504_c798_2080,
     "shader source engine/slice.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -189,12 +199,12 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/step.glsl")) == 0xbd34_ab3e_7849_1dab,
+    fnv1a(include_bytes!("../../../shaders/engine/step.glsl")) == 0xf196_3b04_5fe4_69a1,
     "shader source engine/step.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/switch.glsl")) == 0xe651_ee58_8e63_7301,
+    fnv1a(include_bytes!("../../../shaders/engine/switch.glsl")) == 0x24c2_be29_6c8e_ccc6,
     "shader source engine/switch.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -229,12 +239,12 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/include/native_fence.glsl")) == 0x7962_029c_698d_0919,
+    fnv1a(include_bytes!("../../../shaders/include/native_fence.glsl")) == 0x2fb3_9ddf_cbf9_9cb4,
     "shader source include/native_fence.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/include/self_scheduling.glsl")) == 0xa162_312f_fe57_6cf3,
+    fnv1a(include_bytes!("../../../shaders/include/self_scheduling.glsl")) == 0x308e_914e_3e02_f439,
     "shader source include/self_scheduling.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -325,14 +335,14 @@ pub static ADD_WORDS: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")) == 0x9b4f_c3c5_cea7_e427,
+    fnv1a(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")) == 0x746a_6cb4_eb3b_bf9e,
     "spv/add_words_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/add_words_self_scheduling.comp`.
 pub static ADD_WORDS_SELF_SCHEDULING: Shader = Shader {
     name: "add_words_self_scheduling",
-    words: &words::<25_228>(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")),
+    words: &words::<25_582>(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")),
 };
 
 const _: () = assert!(
@@ -413,14 +423,14 @@ pub static COUNT_TOGETHER: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0x0d68_6c8e_68e9_7362,
+    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0x5796_ce77_ebfc_129d,
     "spv/engine.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/engine.comp`.
 pub static ENGINE: Shader = Shader {
     name: "engine",
-    words: &words::<37_484>(include_bytes!("../../../shaders/spv/engine.spv")),
+    words: &words::<40_373>(include_bytes!("../../../shaders/spv/engine.spv")),
 };
 
 const _: () = assert!(
@@ -446,14 +456,14 @@ pub static ENROLLED_SIGNAL: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")) == 0x7a32_d371_05e4_ea15,
+    fnv1a(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")) == 0x4f97_3cc5_c896_7b5b,
     "spv/hold_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/hold_self_scheduling.comp`.
 pub static HOLD_SELF_SCHEDULING: Shader = Shader {
     name: "hold_self_scheduling",
-    words: &words::<25_146>(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")),
+    words: &words::<25_500>(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")),
 };
 
 const _: () = assert!(
@@ -468,25 +478,25 @@ pub static LONG_KERNEL: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/pass_on.spv")) == 0x0b9e_835b_d6c0_44d2,
+    fnv1a(include_bytes!("../../../shaders/spv/pass_on.spv")) == 0x63a4_4a4a_06a5_d3ca,
     "spv/pass_on.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/pass_on.comp`.
 pub static PASS_ON: Shader = Shader {
     name: "pass_on",
-    words: &words::<4_603>(include_bytes!("../../../shaders/spv/pass_on.spv")),
+    words: &words::<4_635>(include_bytes!("../../../shaders/spv/pass_on.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")) == 0x8460_dff4_4709_5b38,
+    fnv1a(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")) == 0x0361_7dd9_0efa_22e9,
     "spv/pass_on_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/pass_on_self_scheduling.comp`.
 pub static PASS_ON_SELF_SCHEDULING: Shader = Shader {
     name: "pass_on_self_scheduling",
-    words: &words::<26_137>(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")),
+    words: &words::<26_523>(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")),
 };
 
 const _: () = assert!(
@@ -501,14 +511,14 @@ pub static READ_VALUES: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/signal_values.spv")) == 0x1812_2be7_b03d_6b91,
+    fnv1a(include_bytes!("../../../shaders/spv/signal_values.spv")) == 0xc73e_21a1_4ce8_bfc2,
     "spv/signal_values.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/signal_values.comp`.
 pub static SIGNAL_VALUES: Shader = Shader {
     name: "signal_values",
-    words: &words::<4_519>(include_bytes!("../../../shaders/spv/signal_values.spv")),
+    words: &words::<4_551>(include_bytes!("../../../shaders/spv/signal_values.spv")),
 };
 
 const _: () = assert!(
@@ -523,25 +533,25 @@ pub static SPIN: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")) == 0x25e3_f0d9_c40d_d8bf,
+    fnv1a(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")) == 0x1036_40a5_f5d1_5fc5,
     "spv/spin_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/spin_self_scheduling.comp`.
 pub static SPIN_SELF_SCHEDULING: Shader = Shader {
     name: "spin_self_scheduling",
-    words: &words::<25_102>(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")),
+    words: &words::<25_456>(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/spin_signal.spv")) == 0x355d_6fd7_f69a_51ac,
+    fnv1a(include_bytes!("../../../shaders/spv/spin_signal.spv")) == 0xaed3_c6e9_750a_f875,
     "spv/spin_signal.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/spin_signal.comp`.
 pub static SPIN_SIGNAL: Shader = Shader {
     name: "spin_signal",
-    words: &words::<4_306>(include_bytes!("../../../shaders/spv/spin_signal.spv")),
+    words: &words::<4_338>(include_bytes!("../../../shaders/spv/spin_signal.spv")),
 };
 
 const _: () = assert!(
@@ -578,14 +588,14 @@ pub static WORK: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")) == 0x57d8_6450_e7b3_b24a,
+    fnv1a(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")) == 0x61c9_a9c6_c3fd_f54b,
     "spv/work_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/work_self_scheduling.comp`.
 pub static WORK_SELF_SCHEDULING: Shader = Shader {
     name: "work_self_scheduling",
-    words: &words::<28_018>(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")),
+    words: &words::<28_372>(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")),
 };
 
 const _: () = assert!(

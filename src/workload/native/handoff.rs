@@ -1,9 +1,11 @@
 //! Hand-off with native fences: queue A signals f1 and waits for f2, queue B the other way round, on
-//! one engine or on two.
+//! one engine or on two, of one adapter or of two.
 
 use super::counts;
 use crate::workload::{Counts, PATIENCE, Params, Runner, Sample};
-use crate::{Adapter, CommandList, Fence, HwQueue, HwQueueOptions};
+use crate::{
+    Adapter, CommandList, CrossAdapter, Device, Fence, FenceOptions, HwQueue, HwQueueOptions,
+};
 use anyhow::Context;
 use std::time::{Duration, Instant};
 
@@ -17,15 +19,17 @@ pub enum HandoffEngines {
     One,
     /// On an engine each.
     Two,
+    /// On an adapter each, which hear of each other so.
+    TwoAdapters(CrossAdapter),
 }
 
 impl HandoffEngines {
-    /// Engines that the adapter needs.
+    /// Engines that take part.
     #[must_use]
     pub fn count(self) -> u32 {
         match self {
             Self::One => 1,
-            Self::Two => 2,
+            Self::Two | Self::TwoAdapters(_) => 2,
         }
     }
 }
@@ -36,15 +40,26 @@ pub struct Handoff {
     engines: HandoffEngines,
     rounds: u64,
     patience: Duration,
-    there: Fence,
-    back: Fence,
+    /// Handles of the first queue's device, and of the second's.
+    there: [Fence; 2],
+    back: [Fence; 2],
     first: HwQueue,
     second: HwQueue,
     first_list: CommandList,
     second_list: CommandList,
     value: u64,
     end: u64,
-    adapter: Adapter,
+    adapters: Vec<Adapter>,
+}
+
+/// A fence of two devices, of which the first makes it.
+fn across(devices: [&Device; 2], mode: CrossAdapter) -> anyhow::Result<[Fence; 2]> {
+    let made = devices[0].create_fence_with(FenceOptions {
+        cross_adapter: Some(mode),
+        ..FenceOptions::default()
+    })?;
+    let opened = devices[1].open_fence(&made.share()?)?;
+    Ok([made, opened])
 }
 
 impl Handoff {
@@ -58,20 +73,54 @@ impl Handoff {
             node_ordinal: engines.count() - 1,
             ..HwQueueOptions::default()
         };
-        Ok(Self {
+        let fence = || -> anyhow::Result<[Fence; 2]> {
+            let fence = device.create_fence(0)?;
+            Ok([fence.clone(), fence])
+        };
+        let fences = [fence()?, fence()?];
+        let queues = [
+            device.create_hw_queue()?,
+            device.create_hw_queue_with(options)?,
+        ];
+        Ok(Self::of(vec![adapter], engines, queues, fences))
+    }
+
+    /// A queue of each of two adapters.
+    ///
+    /// # Errors
+    /// As [`Handoff::new`].
+    pub fn across(adapters: [Adapter; 2], mode: CrossAdapter) -> anyhow::Result<Self> {
+        let devices = [adapters[0].create_device(), adapters[1].create_device()];
+        let [first, second] = [&devices[0], &devices[1]];
+        let fences = [
+            across([first, second], mode)?,
+            across([first, second], mode)?,
+        ];
+        let queues = [first.create_hw_queue()?, second.create_hw_queue()?];
+        let engines = HandoffEngines::TwoAdapters(mode);
+        Ok(Self::of(adapters.into(), engines, queues, fences))
+    }
+
+    fn of(
+        adapters: Vec<Adapter>,
+        engines: HandoffEngines,
+        [first, second]: [HwQueue; 2],
+        [there, back]: [[Fence; 2]; 2],
+    ) -> Self {
+        Self {
             engines,
             rounds: ROUNDS,
             patience: PATIENCE,
-            there: device.create_fence(0)?,
-            back: device.create_fence(0)?,
-            first: device.create_hw_queue()?,
-            second: device.create_hw_queue_with(options)?,
+            there,
+            back,
+            first,
+            second,
             first_list: CommandList::new(),
             second_list: CommandList::new(),
             value: 0,
             end: 0,
-            adapter,
-        })
+            adapters,
+        }
     }
 }
 
@@ -101,16 +150,39 @@ impl Runner for Handoff {
                  and back; the packets are written before, measured is from the doorbells to the \
                  return of the CPU's wait for the end; every wait and signal is logged."
             }
+            HandoffEngines::TwoAdapters(CrossAdapter::Propagated) => {
+                "Two hardware queues of two adapters pass cross-adapter fences to and fro as the article has \
+                 it, 128 times there and back: each signal interrupts, and the OS has the other adapter look; \
+                 the packets are written before, measured is from the doorbells to the return of the CPU's \
+                 wait for the end; notifications are those of the two fences."
+            }
+            HandoffEngines::TwoAdapters(CrossAdapter::Doorbell) => {
+                "Two hardware queues of two adapters pass cross-adapter fences to and fro, 128 times there and \
+                 back: each signal rings a doorbell that the other adapter's engine looks at; the packets are \
+                 written before, measured is from the doorbells to the return of the CPU's wait for the end; \
+                 notifications are those of the two fences."
+            }
         }
     }
 
     fn params(&self) -> Params {
-        [
+        let mut params: Params = [
             ("queues".into(), 2.into()),
             ("engines".into(), self.engines.count().into()),
             ("rounds".into(), self.rounds.into()),
         ]
-        .into()
+        .into();
+        if let HandoffEngines::TwoAdapters(mode) = self.engines {
+            let variant = match mode {
+                CrossAdapter::Doorbell => "rings a doorbell",
+                CrossAdapter::Propagated => "is propagated by the OS",
+            };
+            params.insert("variant".into(), variant.into());
+            let infos = self.adapters.iter().filter_map(Adapter::info);
+            let names = infos.map(|info| format!("{}, {}", info.name, info.driver_info));
+            params.insert("adapters".into(), names.collect::<Vec<_>>().into());
+        }
+        params
     }
 
     fn ops_per_batch(&self) -> u64 {
@@ -123,11 +195,11 @@ impl Runner for Handoff {
         for _ in 0..self.rounds {
             self.value += 1;
             self.first_list
-                .signal(&self.there, self.value)
-                .wait(&self.back, self.value);
+                .signal(&self.there[0], self.value)
+                .wait(&self.back[0], self.value);
             self.second_list
-                .wait(&self.there, self.value)
-                .signal(&self.back, self.value);
+                .wait(&self.there[1], self.value)
+                .signal(&self.back[1], self.value);
         }
         self.second.queue_commands(&self.second_list)?;
         self.end = self.first.queue_commands(&self.first_list)?;
@@ -146,6 +218,19 @@ impl Runner for Handoff {
     }
 
     fn counts(&self) -> Counts {
-        counts(&self.adapter)
+        let all = self.adapters.iter().map(counts);
+        let all = all.fold(Counts::default(), |sum, counts| Counts {
+            submits: sum.submits + counts.submits,
+            notifications: Some(sum.notifications.unwrap_or(0) + counts.notifications.unwrap_or(0)),
+        });
+        if let HandoffEngines::TwoAdapters(_) = self.engines {
+            let fences = self.there.iter().chain(&self.back);
+            let named = fences.map(|fence| fence.object().fence().notifications());
+            return Counts {
+                notifications: Some(named.sum()),
+                ..all
+            };
+        }
+        all
     }
 }

@@ -11,8 +11,9 @@ use native_fence::kmd::{
     CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, DoorbellId, Driver, HwQueueHandle,
     HwQueueWait, MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps, NodeCounters,
     OpenAllocation, OpenNativeFence, Place, PreemptCommand, PreemptionCaps, ProcessId, Retirement,
-    SaveAreaMove, SetNativeFenceLogBuffer, SubmitCommand, SuspendContext, Suspension,
-    SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps,
+    SaveAreaMove, SetCrossDoorbells, SetNativeFenceLogBuffer, SubmitCommand, SuspendContext,
+    Suspension, SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags, UserModeSubmissionCaps,
+    VidSchCaps,
 };
 use native_fence::shared::Providers;
 use std::cell::RefCell;
@@ -94,6 +95,10 @@ impl Ddi for Forwarding {
 
     fn node_counters(&self, node_ordinal: u32) -> Option<NodeCounters> {
         self.0.node_counters(node_ordinal)
+    }
+
+    fn set_cross_doorbells(&self, args: &SetCrossDoorbells<'_>) -> Result<(), DdiError> {
+        self.0.set_cross_doorbells(args)
     }
 
     fn create_native_fence(&self, args: &CreateNativeFence<'_>) -> Result<(), DdiError> {

@@ -105,6 +105,10 @@ impl Engine for Liar {
         Ok(())
     }
 
+    fn prepare_doorbells(&self) -> Result<(), MapError> {
+        Ok(())
+    }
+
     fn prepare_verbose(&self) -> Result<(), MapError> {
         Ok(())
     }

@@ -58,6 +58,10 @@ impl Engine for Quiet {
         self.0.attach(control, before)
     }
 
+    fn prepare_doorbells(&self) -> Result<(), MapError> {
+        self.0.prepare_doorbells()
+    }
+
     fn prepare_verbose(&self) -> Result<(), MapError> {
         self.0.prepare_verbose()
     }

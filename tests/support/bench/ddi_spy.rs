@@ -19,9 +19,9 @@ use native_fence::kmd::{
     CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, DoorbellId, HwQueueHandle, HwQueueWait,
     Interrupt, MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps, NativeFenceSignaled,
     NodeCounters, OpenAllocation, OpenNativeFence, Place, PreemptCommand, PreemptionCaps,
-    ProcessId, Retirement, SaveAreaMove, SetNativeFenceLogBuffer, SubmitCommand, SuspendContext,
-    Suspension, SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags, UserModeSubmissionCaps,
-    VidSchCaps,
+    ProcessId, Retirement, SaveAreaMove, SetCrossDoorbells, SetNativeFenceLogBuffer, SubmitCommand,
+    SuspendContext, Suspension, SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags,
+    UserModeSubmissionCaps, VidSchCaps,
 };
 use native_fence::shared::Providers;
 use std::fmt;
@@ -123,6 +123,10 @@ impl Ddi for DdiSpy {
 
     fn node_counters(&self, node_ordinal: u32) -> Option<NodeCounters> {
         self.driver.node_counters(node_ordinal)
+    }
+
+    fn set_cross_doorbells(&self, args: &SetCrossDoorbells<'_>) -> Result<(), DdiError> {
+        self.driver.set_cross_doorbells(args)
     }
 
     fn create_native_fence(&self, args: &CreateNativeFence<'_>) -> Result<(), DdiError> {

@@ -335,6 +335,10 @@ impl Engine for Handle {
         self.0.engine().abandon(slice);
     }
 
+    fn prepare_doorbells(&self) -> Result<(), MapError> {
+        self.0.engine().prepare_doorbells()
+    }
+
     fn prepare_verbose(&self) -> Result<(), MapError> {
         self.0.engine().prepare_verbose()
     }

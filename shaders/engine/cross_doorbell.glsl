@@ -1,0 +1,136 @@
+// Cross-adapter doorbells (XA-10): a signal here wakes who waits on another adapter, and the other way round.
+//
+// Fences that have one are signalled by a ring besides: the lane stores CurrentValue, takes the next number of the engine's
+// line, a ring of words in a page that all adapters map, and stores number and fence to that word. Who hears reads the word
+// that is the next one of each line, a line a lane, in every round. A queue that stands at a wait for such a fence is
+// closed: nobody looks at its fence until a ring has named it. So of many queues that wait only those are looked at for
+// which something has come.
+//
+// Why no wake-up is lost: who signals stores CurrentValue and then the word, who hears reads the word and then
+// CurrentValue (release and acquire, PUBLISH and OBSERVE). A number is one lane's, and words are read in the order of the
+// numbers, whichever is stored first. Between executions the line says up to where all are stored: a word that is not there
+// then was stored over, by a later number or by one that came late, and all queues are opened. A queue is closed only by a
+// look of this slice, and the slice has read before it up to where each line stood; what that look did not see was stored
+// after it, and rings after it. A ring opens all queues of its fence, wherever they are kept.
+//
+// Rings are kept modulo 32 within a workgroup: a fence whose index has the same remainder is looked at for nothing.
+//
+// That a running shader sees at all what another device stores is practice, as it is for CurrentValue itself. The
+// backstop: each slice, and each of its rounds, begins with all queues open; so what is stored without a ring, by commands
+// of the user's own, is seen by the next slice at the latest.
+
+// The fences that were rung for, as bits, by the parity of the execution. Joined in it, by all lanes; read as the next one
+// begins; cleared by lane 0 between that one and the one after.
+shared uint s_rung[2];
+// Lines that anybody rings; by lane 0, between executions.
+shared uint s_lines;
+// Numbers of the own line that were taken.
+shared uint s_taken;
+// By line: the last number that was heard. Each is one lane's.
+shared uint s_heard[CROSS_DOORBELL_LINES];
+
+uint64_t g_doorbells_va; // the page
+CrossDoorbellLine g_own_line;
+uint l_line;      // the line that the lane reads next
+uint k_published; // of lane 0: how many numbers the line says were taken
+
+CrossDoorbellLine line_of(uint line) {
+    return CrossDoorbellLine(g_doorbells_va + CROSS_DOORBELL_FIRST_LINE + uint64_t(line) * CROSS_DOORBELL_LINE_BYTES);
+}
+
+// After CurrentValue was stored.
+void ring(uint doorbell) {
+    uint number = atomicAdd(s_taken, 1u) + 1u;
+    PUBLISH(g_own_line.words[number % CROSS_DOORBELL_PLACES], (uint64_t(number) << 32) | uint64_t(doorbell - 1u));
+}
+
+// As a slice or a round begins, before any look.
+void begin_hearing() {
+    g_doorbells_va = PEEK(g_control.cross_doorbells_va);
+    g_own_line = line_of(uint(PEEK(g_control.cross_doorbell_line)));
+    for (uint line = gl_LocalInvocationID.x; line < CROSS_DOORBELL_LINES; line += gl_WorkGroupSize.x) {
+        s_heard[line] = uint(OBSERVE(line_of(line).taken));
+    }
+    l_line = gl_LocalInvocationID.x;
+    if (gl_LocalInvocationID.x == 0u) {
+        k_published = uint(PEEK(g_own_line.taken));
+        s_taken = k_published;
+    }
+}
+
+// By lane 0, behind executions: all words up to the last number are stored.
+void say_what_was_taken() {
+    if (s_taken != k_published) {
+        k_published = s_taken;
+        PUBLISH(g_own_line.taken, uint64_t(k_published));
+    }
+}
+
+// By lane 0, between executions, of which `executions` are over.
+void prepare_hearing(uint executions) {
+    say_what_was_taken();
+    s_lines = min(uint(OBSERVE(CrossDoorbells(g_doorbells_va).lines_in_use)), CROSS_DOORBELL_LINES);
+    s_rung[executions & 1u] = 0u;
+}
+
+// Reads the next word of a line; lanes that are fewer than lines take turns.
+void hear() {
+    if (l_line < s_lines) {
+        uint next = s_heard[l_line] + 1u;
+        uint64_t word = OBSERVE(line_of(l_line).words[next % CROSS_DOORBELL_PLACES]);
+        // Modulo 2^32, with what was there a lap before below.
+        uint ahead = uint(word >> 32) - next;
+        if (ahead < 0x80000000u) {
+            s_heard[l_line] = uint(word >> 32);
+            bool names = ahead == 0u && uint(word) != CROSS_DOORBELL_ALL;
+            atomicOr(s_rung[g_iterations & 1u], names ? 1u << (uint(word) & 31u) : ~0u);
+        }
+    }
+    l_line += gl_WorkGroupSize.x;
+    l_line = l_line < s_lines ? l_line : gl_LocalInvocationID.x;
+}
+
+// Whether a doorbell was rung in executions of this parity.
+bool is_rung(uint doorbell, uint parity) {
+    uint rung = atomicLoad(s_rung[parity], gl_ScopeWorkgroup, 0, gl_SemanticsRelaxed);
+    return ((rung >> ((doorbell - 1u) & 31u)) & 1u) != 0u;
+}
+
+// As an execution begins: whether the next word of the line that the lane reads was stored over.
+void find_lost_word() {
+    if (l_line < s_lines) {
+        uint next = s_heard[l_line] + 1u;
+        uint said = uint(OBSERVE(line_of(l_line).taken));
+        uint ahead = uint(OBSERVE(line_of(l_line).words[next % CROSS_DOORBELL_PLACES]) >> 32) - next;
+        if (said - next < 0x80000000u && ahead >= 0x80000000u) {
+            s_heard[l_line] = said;
+            atomicOr(s_rung[g_iterations & 1u], ~0u);
+        }
+    }
+}
+
+// As an execution begins: opens the queues for which something came in the one before.
+void open_rung_queues() {
+    find_lost_word();
+    if (g_iterations != 0u) {
+        uint before = (g_iterations + 1u) & 1u;
+        if (q_closed != 0u && is_rung(q_closed, before)) {
+            q_closed = 0u;
+        }
+        for (uint place = 0u; place < l_places; ++place) {
+            uint ordinal = ordinal_of(place);
+            if (s_closed[ordinal] != 0u && is_rung(s_closed[ordinal], before)) {
+                s_closed[ordinal] = 0u;
+            }
+        }
+    }
+}
+
+// In each round of a lane. True if it has nothing to step: its queue is closed, or it has none; then it hears for others.
+bool only_hears() {
+    hear();
+    if (q_closed != 0u && is_rung(q_closed, g_iterations & 1u)) {
+        q_closed = 0u;
+    }
+    return q_ordinal == NO_QUEUE || q_status == STATUS_FAULTED || q_stands || q_closed != 0u;
+}

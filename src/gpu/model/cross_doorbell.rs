@@ -1,0 +1,191 @@
+//! Cross-adapter doorbells (XA-10): a signal here wakes who waits on another adapter, and the other way round.
+//!
+//! As `shaders/engine/cross_doorbell.glsl`, which says why no wake-up is lost.
+
+use super::lane::{Globals, Lane, NO_QUEUE, PlainWord, Shared};
+use super::violation::Checked;
+use crate::abi::{
+    CrossDoorbellIndex, CrossDoorbellLine, CrossDoorbells, EngineControl, HandleAccess,
+    MAX_HW_QUEUES, QueueStatus,
+};
+
+/// What lanes share of it, of one slice: `s_…`.
+#[derive(Debug)]
+pub(super) struct Rings {
+    /// The fences that were rung for, as bits, by index modulo 32; by the parity of the execution.
+    rung: [PlainWord; 2],
+    lines: PlainWord,
+    /// Numbers of the own line that were taken.
+    taken: PlainWord,
+    /// By line: the last number that was heard.
+    heard: [PlainWord; CrossDoorbells::LINES as usize],
+    /// By queue that is not in registers.
+    closed: Vec<PlainWord>,
+}
+
+impl Rings {
+    pub(super) fn new() -> Self {
+        Self {
+            rung: Default::default(),
+            lines: PlainWord::default(),
+            taken: PlainWord::default(),
+            heard: Default::default(),
+            closed: (0..MAX_HW_QUEUES).map(|_| PlainWord::default()).collect(),
+        }
+    }
+
+    pub(super) fn is_closed(&self, ordinal: u32) -> bool {
+        self.closed[ordinal as usize].get() != 0
+    }
+
+    /// The queue leaves the registers, or its slice begins.
+    pub(super) fn close(&self, ordinal: u32, until: Option<CrossDoorbellIndex>) {
+        let until = until.map_or(0, |index| u64::from(index.0) + 1);
+        self.closed[ordinal as usize].set(until);
+    }
+}
+
+/// The doorbell that the entry of a handle names.
+pub(super) fn doorbell_of(access: u32) -> Option<CrossDoorbellIndex> {
+    CrossDoorbellIndex::of_access(HandleAccess(access))
+}
+
+fn line_va(g: &Globals<'_>, line: u64) -> u64 {
+    g.doorbells_va + CrossDoorbells::line(line)
+}
+
+fn own_line_va(g: &Globals<'_>) -> Checked<u64> {
+    let line = g.peek(g.control_va + EngineControl::CROSS_DOORBELL_LINE)?;
+    Ok(line_va(g, line))
+}
+
+/// After CurrentValue was stored.
+pub(super) fn ring(g: &Globals<'_>, s: &Shared, doorbell: CrossDoorbellIndex) -> Checked<()> {
+    let number = (s.rings.taken.add(1) as u32).wrapping_add(1);
+    let word = CrossDoorbellLine::ring(number, doorbell);
+    g.publish(own_line_va(g)? + CrossDoorbellLine::word_of(number), word)
+}
+
+/// As a slice or a round begins, before any look: by lane 0, which the others come after.
+pub(super) fn begin_hearing(g: &Globals<'_>, s: &Shared) -> Checked<()> {
+    for (line, heard) in (0..).zip(&s.rings.heard) {
+        heard.set(g.observe(line_va(g, line) + CrossDoorbellLine::TAKEN)? & 0xffff_ffff);
+    }
+    s.rings
+        .taken
+        .set(g.peek(own_line_va(g)? + CrossDoorbellLine::TAKEN)?);
+    Ok(())
+}
+
+/// By lane 0, behind executions: all words up to the last number are stored.
+pub(super) fn say_what_was_taken(g: &Globals<'_>, s: &Shared) -> Checked<()> {
+    let own = own_line_va(g)? + CrossDoorbellLine::TAKEN;
+    let taken = s.rings.taken.get() & 0xffff_ffff;
+    if g.peek(own)? != taken {
+        g.publish(own, taken)?;
+    }
+    Ok(())
+}
+
+/// By lane 0, between executions, of which so many are over.
+pub(super) fn prepare_hearing(g: &Globals<'_>, s: &Shared, executions: u64) -> Checked<()> {
+    say_what_was_taken(g, s)?;
+    let lines = g.observe(g.doorbells_va + CrossDoorbells::LINES_IN_USE)?;
+    s.rings.lines.set(lines.min(CrossDoorbells::LINES));
+    s.rings.rung[(executions & 1) as usize].set(0);
+    Ok(())
+}
+
+fn is_rung(index: u64, rung: &PlainWord) -> bool {
+    rung.get() >> (index % 32) & 1 != 0
+}
+
+impl Lane<'_> {
+    /// The next word of the line that the lane reads: where it has heard up to, the number that comes next, and how far
+    /// ahead of it the number is that stands there, modulo 2^32: what was there a lap before is behind.
+    fn next_word(&self) -> Checked<Option<(&PlainWord, u32, u64, u32)>> {
+        if self.line >= self.s.rings.lines.get() {
+            return Ok(None);
+        }
+        let heard = &self.s.rings.heard[self.line as usize];
+        let next = (heard.get() as u32).wrapping_add(1);
+        let at = line_va(self.g, self.line) + CrossDoorbellLine::word_of(next);
+        let word = self.g.observe(at)?;
+        let ahead = ((word >> 32) as u32).wrapping_sub(next);
+        Ok(Some((heard, next, word, ahead)))
+    }
+
+    fn rung_now(&self) -> &PlainWord {
+        &self.s.rings.rung[(self.iterations & 1) as usize]
+    }
+
+    /// Reads the next word of a line; lanes that are fewer than lines take turns.
+    fn hear(&mut self) -> Checked<()> {
+        if let Some((heard, _, word, ahead)) = self.next_word()?
+            && ahead < 1 << 31
+        {
+            heard.set(word >> 32);
+            let names = ahead == 0 && word as u32 != CrossDoorbellLine::ALL;
+            let rung = if names { 1 << (word % 32) } else { u64::MAX };
+            self.rung_now().join(rung);
+        }
+        self.line += u64::from(self.g.lanes);
+        if self.line >= self.s.rings.lines.get() {
+            self.line = self.id.into();
+        }
+        Ok(())
+    }
+
+    /// As an execution begins: whether the next word of the line that the lane reads was stored over.
+    fn find_lost_word(&self) -> Checked<()> {
+        if self.line >= self.s.rings.lines.get() {
+            return Ok(());
+        }
+        let said =
+            self.g
+                .observe(line_va(self.g, self.line) + CrossDoorbellLine::TAKEN)? as u32;
+        if let Some((heard, next, _, ahead)) = self.next_word()? {
+            if said.wrapping_sub(next) < 1 << 31 && ahead >= 1 << 31 {
+                heard.set(said.into());
+                self.rung_now().join(u64::MAX);
+            }
+        }
+        Ok(())
+    }
+
+    /// As an execution begins: opens the queues for which something came in the one before.
+    pub(super) fn open_rung_queues(&mut self) -> Checked<()> {
+        self.find_lost_word()?;
+        if self.iterations == 0 {
+            return Ok(());
+        }
+        let before = &self.s.rings.rung[((self.iterations + 1) & 1) as usize];
+        self.q.closed = self
+            .q
+            .closed
+            .filter(|index| !is_rung(index.0.into(), before));
+        for place in 0..self.places {
+            let closed = &self.s.rings.closed[self.ordinal_of(place) as usize];
+            let until = closed.get();
+            if until != 0 && is_rung(until - 1, before) {
+                closed.set(0);
+            }
+            if self.g.passes.end_loop() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// In each round of a lane. True if it has nothing to step: its queue is closed, or it has none; then it hears for
+    /// others.
+    pub(super) fn only_hears(&mut self) -> Checked<bool> {
+        self.hear()?;
+        let now = &self.s.rings.rung[(self.iterations & 1) as usize];
+        self.q.closed = self.q.closed.filter(|index| !is_rung(index.0.into(), now));
+        Ok(self.q.ordinal == NO_QUEUE
+            || self.q.status == QueueStatus::Faulted
+            || self.q.stands
+            || self.q.closed.is_some())
+    }
+}
