@@ -34,10 +34,11 @@ fn loom_a_waiter_arms_while_the_engine_signals() {
 }
 
 /// One lane adopts, the other signals: between them only their meetings order anything. The waiter
-/// is a thread of its own, so that it comes at any meeting without a preemption.
+/// is a thread of its own, so that it comes at any meeting without a preemption. With one there are 320,000 orders, which
+/// take minutes; a twin is found in seconds.
 #[test]
 fn loom_a_waiter_arms_while_another_lane_signals() {
-    explore(1..=1, || {
+    explore(0..=1, || {
         let rig = Rig::new(RigOptions {
             lanes: 2,
             ..RigOptions::default()

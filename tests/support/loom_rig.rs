@@ -26,9 +26,12 @@ const MOST_BRANCHES: usize = 20_000;
 /// Says that each scenario is explored as far as it may be.
 const WIDE: &str = "NFENCE_LOOM_WIDE";
 
+/// Says that the tree lacks an ordering, which is to be found.
+const TWIN: &str = "NFENCE_LOOM_TWIN";
+
 /// Runs the scenario in every order that needs at most so many switches away from a thread that could go
-/// on: the first of `preemptions`, which finds the scenario's twins; with [`WIDE`] the last; or as many
-/// as `LOOM_MAX_PREEMPTIONS` says. And says how many orders there were.
+/// on: the first of `preemptions`, which finds the scenario's twins; with [`WIDE`], and for a twin where the first is 0,
+/// the last; or as many as `LOOM_MAX_PREEMPTIONS` says. And says how many orders there were.
 ///
 /// A scenario explores only between [`loom::explore`] and [`loom::stop_exploring`]: how an adapter
 /// starts and stops is not what it is about. A wake-up that is lost ends it with loom's `deadlock`.
@@ -37,8 +40,13 @@ pub(crate) fn explore(
     scenario: impl Fn() + Send + Sync + 'static,
 ) {
     let (usual, wide) = preemptions.into_inner();
-    let is_wide = std::env::var_os(WIDE).is_some();
-    let preemptions = if is_wide { wide } else { usual };
+    let is = |name| std::env::var_os(name).is_some();
+    let preemptions = match usual {
+        _ if is(WIDE) => wide,
+        // What takes minutes to come to an end is found soon.
+        0 if is(TWIN) => wide,
+        _ => usual,
+    };
     let mut builder = Builder::new();
     builder.max_branches = MOST_BRANCHES;
     builder.preemption_bound = builder.preemption_bound.or(Some(preemptions));

@@ -16,9 +16,9 @@ pub(crate) struct Choice {
 }
 
 impl Choice {
-    /// Whether all of a harness are chosen.
-    pub(crate) fn is_all(&self) -> bool {
-        self.ids.is_empty() && self.rules.is_empty() && self.random.is_none()
+    /// Whether none is chosen by name.
+    pub(crate) fn names_none(&self) -> bool {
+        self.ids.is_empty() && self.rules.is_empty()
     }
 
     /// The chosen ones, in their order.

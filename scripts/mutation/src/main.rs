@@ -190,7 +190,7 @@ fn try_all(options: &Options, index: &TestIndex, chosen: &[&Mutant]) -> anyhow::
     if !tests.is_empty() {
         workshop.prove_unmutated(&tests)?;
     }
-    let scenarios = if options.choice.is_all() && !scenarios.is_empty() {
+    let scenarios = if options.choice.names_none() && !scenarios.is_empty() {
         // Those too that no twin names.
         index.scenarios()
     } else {

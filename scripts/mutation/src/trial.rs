@@ -176,7 +176,8 @@ impl Workshop<'_> {
             let verdict = if !builds {
                 Verdict::Invalid
             } else if mutant.harness == Harness::Loom {
-                let explore = self.loom(&self.programs([test]), &["--", "--exact", test]);
+                let mut explore = self.loom(&self.programs([test]), &["--", "--exact", test]);
+                explore.env("NFENCE_LOOM_TWIN", "1");
                 match self.run(explore, LOOM_LIMIT, &log)? {
                     // What is not found in time is not found.
                     Ended::TimeLimit => Verdict::Survived,
