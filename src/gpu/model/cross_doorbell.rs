@@ -144,11 +144,12 @@ impl Lane<'_> {
         let said =
             self.g
                 .observe(line_va(self.g, self.line) + CrossDoorbellLine::TAKEN)? as u32;
-        if let Some((heard, next, _, ahead)) = self.next_word()? {
-            if said.wrapping_sub(next) < 1 << 31 && ahead >= 1 << 31 {
-                heard.set(said.into());
-                self.rung_now().join(u64::MAX);
-            }
+        if let Some((heard, next, _, ahead)) = self.next_word()?
+            && said.wrapping_sub(next) < 1 << 31
+            && ahead >= 1 << 31
+        {
+            heard.set(said.into());
+            self.rung_now().join(u64::MAX);
         }
         Ok(())
     }
