@@ -209,11 +209,14 @@ fn xa_10_monitored_values_follow_nf_04() {
 fn xa_10_a_signal_of_the_cpu_rings() {
     on_two_benches_with(restless(), |one, other| {
         let (here, there) = with_doorbell(one, other);
-        let mut queue = other.queue();
+        let (mut nudge, mut queue) = (Nudge::new(one, other), other.queue());
+        other.initialised(0);
         for value in 1..=50 {
             let end = queue
                 .submit(CommandList::new().wait(&there, value))
                 .unwrap();
+            // Its queue is closed by now.
+            nudge.times(2);
             here.signal(value).unwrap();
             until_completed(&queue, end);
         }

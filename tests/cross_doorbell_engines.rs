@@ -30,10 +30,13 @@ fn xa_10_a_signal_of_a_kernel_rings() {
         let kernel = signal_values(&one.device);
         let named = Named::new(&one.device, &handles([&here]));
         let (mut signaller, mut queue) = (one.queue(), other.queue());
+        let mut nudge = Nudge::new(one, other);
+        other.initialised(0);
         for value in 1..=5 {
             let end = queue
                 .submit(CommandList::new().wait(&there, value))
                 .unwrap();
+            nudge.times(2);
             let mut list = CommandList::new();
             named.signal(&mut list, &kernel, (value, 1));
             complete(&mut signaller, &list);
@@ -86,26 +89,22 @@ fn xa_10_another_engine_goes_on_ringing() {
         let (there, here) = cross_adapter_by(CrossAdapter::Doorbell, &other, one, 0);
         let here = innocent.open_fence(&here.share().unwrap()).unwrap();
         let mut queue = other.queue();
-        let mut value = 0;
-        // One that hangs takes a core for good, on a driver that ends no loops.
-        for resets in 0..2 {
+        let mut signal_to = |values| {
             let mut signaller = queue_of(&innocent, 0);
-            for _ in 0..20 {
-                value += 1;
+            for value in values {
                 let end = queue
                     .submit(CommandList::new().wait(&there, value))
                     .unwrap();
                 complete(&mut signaller, CommandList::new().signal(&here, value));
                 until_completed(&queue, end);
             }
-            if resets == 1 {
-                break;
-            }
-            let guilty = one.adapter.create_device();
-            let mut hanging = queue_of(&guilty, 0);
-            hang(&mut hanging);
-            until("the engine is replaced", || one.counters().resets > resets);
-        }
+        };
+        signal_to(1..=20);
+        let guilty = one.adapter.create_device();
+        let mut hanging = queue_of(&guilty, 0);
+        hang(&mut hanging);
+        until("the engine is replaced", || one.counters().resets > 0);
+        signal_to(21..=40);
         one.take_records();
         drop(other);
         assert_eq!(memory.violations(), []);

@@ -78,6 +78,8 @@ fn xa_11_what_the_adapter_could_ring_for_is_lost_on_the_other() {
             let (here, _there) = cross_adapter_by(CrossAdapter::Doorbell, stays, goes, 3);
             let (mut uses_the_engine, mut queue) = (goes.queue(), stays.queue());
             let value = queue.submit(CommandList::new().wait(&here, 10)).unwrap();
+            // A slice in flight would execute what is to find the loss.
+            goes.until_parked();
             end.meets(goes, &mut uses_the_engine);
             until_completed(&queue, value);
             assert_eq!(here.wait(10, LONG), Err(WaitError::DeviceLost));

@@ -132,5 +132,5 @@ bool only_hears() {
     if (q_closed != 0u && is_rung(q_closed, g_iterations & 1u)) {
         q_closed = 0u;
     }
-    return q_ordinal == NO_QUEUE || q_status == STATUS_FAULTED || q_stands || q_closed != 0u;
+    return has_nothing_to_step() || q_closed != 0u;
 }

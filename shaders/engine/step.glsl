@@ -313,6 +313,11 @@ bool step_queue() {
     return !l_holding && l_fruitless < (at_once ? 1u : PATIENCE);
 }
 
+// There is no queue in registers, or one that does nothing more in this iteration.
+bool has_nothing_to_step() {
+    return q_ordinal == NO_QUEUE || q_status == STATUS_FAULTED || q_stands;
+}
+
 // In each round: true if there is nothing to step (cross_doorbell.glsl).
 bool only_hears();
 
@@ -322,7 +327,7 @@ void begin_rounds() {
     resolve_head();
     l_fruitless = 0u;
     i_raised = 0u;
-    l_holding = q_ordinal == NO_QUEUE || q_status == STATUS_FAULTED || q_stands;
+    l_holding = has_nothing_to_step();
 }
 
 // The steps of one iteration. A lane that can do no more leaves; the others go on without it.

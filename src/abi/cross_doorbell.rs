@@ -1,9 +1,9 @@
 //! Cross-adapter doorbells: a page that all adapters of a process map (XA-10).
 //!
 //! Each engine has a line of it, and the CPU has one: a ring of words. Whoever signals a fence with a doorbell stores
-//! CurrentValue, takes the line's next number, and stores number and fence to the word of that number. So a word has one
-//! writer at a time, no bus between two devices carries a read-modify-write, and who reads the words in the order of their
-//! numbers sees which fences were signalled, and whether he has missed any.
+//! CurrentValue, takes the line's next number, and stores number and fence to the word of that number. So no bus between
+//! two devices carries a read-modify-write, and who reads the words in the order of their numbers sees which fences were
+//! signalled, and whether he has missed any.
 //!
 //! Mirrors `shaders/abi/cross_doorbell.glsl`.
 
@@ -90,16 +90,31 @@ impl CrossDoorbellIndex {
     /// Of what the entry of a handle says; none where it names a fence without one.
     #[must_use]
     pub const fn of_access(access: HandleAccess) -> Option<Self> {
-        match (access.0 >> Self::SHIFT) as u16 {
-            0 => None,
-            more => Some(Self(more - 1)),
-        }
+        Self::of_mark((access.0 >> Self::SHIFT) as u16)
     }
 
     /// As the entry of a handle says it, beside other bits.
     #[must_use]
     pub const fn access(self) -> HandleAccess {
-        HandleAccess((self.0 as u32 + 1) << Self::SHIFT)
+        HandleAccess((Self::mark(Some(self)) as u32) << Self::SHIFT)
+    }
+
+    /// As words say it that may name none: one more, and 0.
+    #[must_use]
+    pub const fn mark(doorbell: Option<Self>) -> u16 {
+        match doorbell {
+            Some(index) => index.0 + 1,
+            None => 0,
+        }
+    }
+
+    /// The same back.
+    #[must_use]
+    pub const fn of_mark(mark: u16) -> Option<Self> {
+        match mark {
+            0 => None,
+            more => Some(Self(more - 1)),
+        }
     }
 }
 

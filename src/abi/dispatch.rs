@@ -404,11 +404,8 @@ impl KernelSignal {
     /// The word of handle and marks; `access` is what the handle's entry says.
     #[must_use]
     pub const fn marked(handle: u32, is_backward: bool, access: HandleAccess) -> u64 {
-        let doorbell = match CrossDoorbellIndex::of_access(access) {
-            Some(index) => index.0 as u64 + 1,
-            None => 0,
-        };
-        handle as u64 | (is_backward as u64) << 32 | doorbell << 48
+        let doorbell = CrossDoorbellIndex::mark(CrossDoorbellIndex::of_access(access));
+        handle as u64 | (is_backward as u64) << 32 | (doorbell as u64) << 48
     }
 
     /// The user's handle.
@@ -426,10 +423,7 @@ impl KernelSignal {
     /// The fence's cross-adapter doorbell.
     #[must_use]
     pub const fn doorbell(self) -> Option<CrossDoorbellIndex> {
-        match (self.handle_and_marks >> 48) as u16 {
-            0 => None,
-            more => Some(CrossDoorbellIndex(more - 1)),
-        }
+        CrossDoorbellIndex::of_mark((self.handle_and_marks >> 48) as u16)
     }
 }
 

@@ -1,7 +1,6 @@
 //! Choice: what of a comparison is run, on which device, how often.
 
-use crate::sync::Arc;
-use crate::vulkan::{self, AdapterInfo, Instance};
+use crate::vulkan;
 use crate::workload::{Bench, Comparison, Mechanism, Pace, Scenario};
 use anyhow::ensure;
 use clap::builder::NonEmptyStringValueParser;
@@ -52,13 +51,6 @@ pub(super) struct Choice {
 }
 
 impl Choice {
-    /// The Vulkan instance, and the device that was chosen.
-    pub(super) fn connect(&self) -> anyhow::Result<(Arc<Instance>, AdapterInfo)> {
-        let (instance, adapters) = devices::connect()?;
-        let adapter = vulkan::choose(&adapters, self.device.as_deref())?.clone();
-        Ok((instance, adapter))
-    }
-
     /// Where it runs.
     pub(super) fn bench(&self) -> anyhow::Result<Bench> {
         let (instance, adapters) = devices::connect()?;

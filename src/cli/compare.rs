@@ -60,7 +60,7 @@ impl Compare {
 
     /// Runs what was chosen: here, and what wants the driver as it comes behind that, in a process of its own.
     fn report(&self, interrupt: &Interrupt) -> anyhow::Result<Report> {
-        let (_, adapter) = self.choice.connect()?;
+        let adapter = self.choice.bench()?.adapter;
         let bar = Bar::new(self.choice.comparison()?.steps());
         let is_apart = |scenario| driver_settings::leave_out(&adapter, scenario);
         let here = self.choice.part(|scenario| !is_apart(scenario));

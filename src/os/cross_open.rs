@@ -41,21 +41,9 @@ impl Process {
     ) -> Result<FenceObject, OsError> {
         self.begin_doorbells()?;
         let doorbell = CrossDoorbell::new()?;
-        let asked = asked.into();
-        let segments = self.adapter().default_segments(FenceMemory::System, true)?;
-        let storage = FenceStorage::shareable(self.adapter().ddi().providers(), segments)?;
-        let terms = Terms {
-            signaller: Signaller::Openers,
-            access: asked.access,
-            is_shareable: true,
-            keeps_value_on_tdr: asked.no_signal_max_value_on_tdr,
-            reach: Reach::Adapter,
-        };
-        let fence = self
-            .adapter()
-            .register_fence(terms, storage, Some(initial))?;
-        fence.rings(doorbell);
-        self.open_first(GlobalFence::new(fence, self.adapter()))
+        let global = self.register_shared(initial, asked.into(), FenceMemory::System)?;
+        global.fence().rings(doorbell);
+        self.open_first(global)
     }
 
     /// The adapter's engines ring and hear, when this returns. With no lock held: slices end for it, which tell of what they

@@ -209,11 +209,20 @@ impl Process {
         asked: impl Into<FenceTerms>,
         memory: FenceMemory,
     ) -> Result<FenceObject, OsError> {
+        self.open_first(self.register_shared(initial, asked.into(), memory)?)
+    }
+
+    /// The same before anybody knows it.
+    pub(super) fn register_shared(
+        &self,
+        initial: u64,
+        asked: FenceTerms,
+        memory: FenceMemory,
+    ) -> Result<Arc<GlobalFence>, OsError> {
         self.check_fences()?;
         let segments = self.adapter.default_segments(memory, true)?;
         let storage = FenceStorage::shareable(self.adapter.ddi().providers(), segments)?;
-        let asked = asked.into();
-        self.create(Some(initial), storage, Signaller::Openers, asked, true)
+        self.register(Some(initial), storage, Signaller::Openers, asked, true)
     }
 
     /// `D3DKMTOpenNativeFenceFromNtHandle`: one more handle of a shared fence, for this process, which may
@@ -274,6 +283,17 @@ impl Process {
         asked: FenceTerms,
         is_shareable: bool,
     ) -> Result<FenceObject, OsError> {
+        self.open_first(self.register(initial, storage, signaller, asked, is_shareable)?)
+    }
+
+    fn register(
+        &self,
+        initial: Option<u64>,
+        storage: FenceStorage,
+        signaller: Signaller,
+        asked: FenceTerms,
+        is_shareable: bool,
+    ) -> Result<Arc<GlobalFence>, OsError> {
         let terms = Terms {
             signaller,
             access: asked.access,
@@ -286,7 +306,7 @@ impl Process {
             },
         };
         let fence = self.adapter.register_fence(terms, storage, initial)?;
-        self.open_first(GlobalFence::new(fence, &self.adapter))
+        Ok(GlobalFence::new(fence, &self.adapter))
     }
 
     /// The first handle on a fence, which the driver does not know yet.

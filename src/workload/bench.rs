@@ -98,34 +98,32 @@ impl Bench {
         Ok(Adapter::open_on(&self.instance, &self.adapter, &options)?)
     }
 
-    /// An instance of its own, since drivers on the CPU have a pool of threads for each, and the other adapter.
-    fn other(&self) -> anyhow::Result<(Arc<Instance>, &AdapterInfo)> {
-        let instance = Instance::new(InstanceOptions::default())?;
-        Ok((instance, self.other.as_ref().unwrap_or(&self.adapter)))
+    /// The same with this adapter, on an instance of its own: drivers on the CPU have a pool of threads for each.
+    fn apart(&self, adapter: &AdapterInfo) -> anyhow::Result<Self> {
+        Ok(Self {
+            instance: Instance::new(InstanceOptions::default())?,
+            adapter: adapter.clone(),
+            ..self.clone()
+        })
+    }
+
+    /// Where the other adapter is.
+    fn other(&self) -> anyhow::Result<Self> {
+        self.apart(self.other.as_ref().unwrap_or(&self.adapter))
     }
 
     /// Two adapters with native fences, of one engine each.
     pub(super) fn two_adapters(&self, mechanism: Mechanism) -> anyhow::Result<[Adapter; 2]> {
-        let (instance, info) = self.other()?;
-        let other = Self {
-            instance,
-            adapter: info.clone(),
-            ..self.clone()
-        };
         let mut options = AdapterOptions::default();
         // Each may be answered by the other: both ways of hearing of it have the same time.
         options.policy.idle_window = options.policy.company_window;
         let open = |bench: &Self| bench.native(mechanism, 1, options.clone());
-        Ok([open(self)?, open(&other)?])
+        Ok([open(self)?, open(&self.other()?)?])
     }
 
     /// A queue of each of the two.
     pub(super) fn queues_of_two(&self) -> anyhow::Result<[Queue; 2]> {
-        let (instance, info) = self.other()?;
-        Ok([
-            first_queue(&self.device(1)?)?,
-            first_queue(&open(&instance, info, 1)?)?,
-        ])
+        Ok([self.queue()?, self.other()?.queue()?])
     }
 
     /// A device of the runner's own: some drivers have one queue a device.
@@ -147,9 +145,7 @@ impl Bench {
         if let Some(second) = device.queue(1) {
             return Ok([first, second]);
         }
-        let instance = Instance::new(InstanceOptions::default())?;
-        let second = first_queue(&open(&instance, &self.adapter, 1)?)?;
-        Ok([first, second])
+        Ok([first, self.apart(&self.adapter)?.queue()?])
     }
 }
 

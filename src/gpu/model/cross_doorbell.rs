@@ -2,11 +2,11 @@
 //!
 //! As `shaders/engine/cross_doorbell.glsl`, which says why no wake-up is lost.
 
-use super::lane::{Globals, Lane, NO_QUEUE, PlainWord, Shared};
+use super::lane::{Globals, Lane, PlainWord, Shared};
 use super::violation::Checked;
 use crate::abi::{
     CrossDoorbellIndex, CrossDoorbellLine, CrossDoorbells, EngineControl, HandleAccess,
-    MAX_HW_QUEUES, QueueStatus,
+    MAX_HW_QUEUES,
 };
 
 /// What lanes share of it, of one slice: `s_…`.
@@ -40,8 +40,11 @@ impl Rings {
 
     /// The queue leaves the registers, or its slice begins.
     pub(super) fn close(&self, ordinal: u32, until: Option<CrossDoorbellIndex>) {
-        let until = until.map_or(0, |index| u64::from(index.0) + 1);
-        self.closed[ordinal as usize].set(until);
+        self.closed[ordinal as usize].set(CrossDoorbellIndex::mark(until).into());
+    }
+
+    fn of_execution(&self, number: u64) -> &PlainWord {
+        &self.rung[(number & 1) as usize]
     }
 }
 
@@ -92,12 +95,12 @@ pub(super) fn prepare_hearing(g: &Globals<'_>, s: &Shared, executions: u64) -> C
     say_what_was_taken(g, s)?;
     let lines = g.observe(g.doorbells_va + CrossDoorbells::LINES_IN_USE)?;
     s.rings.lines.set(lines.min(CrossDoorbells::LINES));
-    s.rings.rung[(executions & 1) as usize].set(0);
+    s.rings.of_execution(executions).set(0);
     Ok(())
 }
 
-fn is_rung(index: u64, rung: &PlainWord) -> bool {
-    rung.get() >> (index % 32) & 1 != 0
+fn is_rung(doorbell: CrossDoorbellIndex, rung: &PlainWord) -> bool {
+    rung.get() >> (doorbell.0 % 32) & 1 != 0
 }
 
 impl Lane<'_> {
@@ -115,10 +118,6 @@ impl Lane<'_> {
         Ok(Some((heard, next, word, ahead)))
     }
 
-    fn rung_now(&self) -> &PlainWord {
-        &self.s.rings.rung[(self.iterations & 1) as usize]
-    }
-
     /// Reads the next word of a line; lanes that are fewer than lines take turns.
     fn hear(&mut self) -> Checked<()> {
         if let Some((heard, _, word, ahead)) = self.next_word()?
@@ -127,7 +126,7 @@ impl Lane<'_> {
             heard.set(word >> 32);
             let names = ahead == 0 && word as u32 != CrossDoorbellLine::ALL;
             let rung = if names { 1 << (word % 32) } else { u64::MAX };
-            self.rung_now().join(rung);
+            self.s.rings.of_execution(self.iterations).join(rung);
         }
         self.line += u64::from(self.g.lanes);
         if self.line >= self.s.rings.lines.get() {
@@ -149,7 +148,7 @@ impl Lane<'_> {
             && ahead >= 1 << 31
         {
             heard.set(said.into());
-            self.rung_now().join(u64::MAX);
+            self.s.rings.of_execution(self.iterations).join(u64::MAX);
         }
         Ok(())
     }
@@ -160,15 +159,13 @@ impl Lane<'_> {
         if self.iterations == 0 {
             return Ok(());
         }
-        let before = &self.s.rings.rung[((self.iterations + 1) & 1) as usize];
-        self.q.closed = self
-            .q
-            .closed
-            .filter(|index| !is_rung(index.0.into(), before));
+        let before = self.s.rings.of_execution(self.iterations - 1);
+        let is_open = |doorbell| is_rung(doorbell, before);
+        self.q.closed = self.q.closed.filter(|doorbell| !is_open(*doorbell));
         for place in 0..self.places {
             let closed = &self.s.rings.closed[self.ordinal_of(place) as usize];
-            let until = closed.get();
-            if until != 0 && is_rung(until - 1, before) {
+            let until = CrossDoorbellIndex::of_mark(closed.get() as u16);
+            if until.is_some_and(is_open) {
                 closed.set(0);
             }
             if self.g.passes.end_loop() {
@@ -182,11 +179,9 @@ impl Lane<'_> {
     /// others.
     pub(super) fn only_hears(&mut self) -> Checked<bool> {
         self.hear()?;
-        let now = &self.s.rings.rung[(self.iterations & 1) as usize];
-        self.q.closed = self.q.closed.filter(|index| !is_rung(index.0.into(), now));
-        Ok(self.q.ordinal == NO_QUEUE
-            || self.q.status == QueueStatus::Faulted
-            || self.q.stands
-            || self.q.closed.is_some())
+        let now = self.s.rings.of_execution(self.iterations);
+        let is_open = |doorbell| is_rung(doorbell, now);
+        self.q.closed = self.q.closed.filter(|doorbell| !is_open(*doorbell));
+        Ok(self.has_nothing_to_step() || self.q.closed.is_some())
     }
 }

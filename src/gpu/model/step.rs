@@ -416,6 +416,11 @@ impl Lane<'_> {
         Ok(!self.holding && self.fruitless < patience)
     }
 
+    /// There is no queue in registers, or one that does nothing more in this iteration.
+    pub(super) fn has_nothing_to_step(&self) -> bool {
+        self.q.ordinal == NO_QUEUE || self.q.status == QueueStatus::Faulted || self.q.stands
+    }
+
     /// `step_rounds` up to its loop.
     pub(super) fn begin_rounds(&mut self) -> Checked<()> {
         self.fetch_packet()?;
@@ -423,8 +428,7 @@ impl Lane<'_> {
         self.fruitless = 0;
         self.rounds = 0;
         self.i.clear();
-        self.holding =
-            self.q.ordinal == NO_QUEUE || self.q.status == QueueStatus::Faulted || self.q.stands;
+        self.holding = self.has_nothing_to_step();
         self.leaves = false;
         Ok(())
     }

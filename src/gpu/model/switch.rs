@@ -182,13 +182,8 @@ impl Lane<'_> {
                 0
             };
             let ordinal = self.ordinal_of(place);
-            let (at, value) = {
-                let ordinal = ordinal as usize;
-                (
-                    self.s.look_va[ordinal].get(),
-                    self.s.look_value[ordinal].get(),
-                )
-            };
+            let looks = [&self.s.look_va, &self.s.look_value];
+            let [at, value] = looks.map(|words| words[ordinal as usize].get());
             if !self.s.rings.is_closed(ordinal) && self.g.observe(at)? >= value {
                 return Ok(Some(place));
             }

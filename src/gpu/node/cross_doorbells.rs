@@ -40,14 +40,10 @@ fn settle(line: &Block) {
 }
 
 impl OwnLine {
-    fn block(&self) -> Block {
-        let at = CrossDoorbells::line(self.line.into());
-        self.mapping.host().part(at, CrossDoorbellLine::BYTES)
-    }
-
     /// Nobody rings here any more, or not yet.
     pub(super) fn settle(&self) {
-        settle(&self.block());
+        let at = CrossDoorbells::line(self.line.into());
+        settle(&self.mapping.host().part(at, CrossDoorbellLine::BYTES));
     }
 }
 

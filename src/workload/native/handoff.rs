@@ -218,19 +218,15 @@ impl Runner for Handoff {
     }
 
     fn counts(&self) -> Counts {
-        let all = self.adapters.iter().map(counts);
-        let all = all.fold(Counts::default(), |sum, counts| Counts {
-            submits: sum.submits + counts.submits,
-            notifications: Some(sum.notifications.unwrap_or(0) + counts.notifications.unwrap_or(0)),
-        });
-        if let HandoffEngines::TwoAdapters(_) = self.engines {
-            let fences = self.there.iter().chain(&self.back);
-            let named = fences.map(|fence| fence.object().fence().notifications());
-            return Counts {
-                notifications: Some(named.sum()),
-                ..all
-            };
+        let HandoffEngines::TwoAdapters(_) = self.engines else {
+            return counts(&self.adapters[0]);
+        };
+        let fences = self.there.iter().chain(&self.back);
+        let named = fences.map(|fence| fence.object().fence().notifications());
+        let submits = self.adapters.iter().map(|adapter| counts(adapter).submits);
+        Counts {
+            submits: submits.sum(),
+            notifications: Some(named.sum()),
         }
-        all
     }
 }
