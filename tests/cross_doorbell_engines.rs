@@ -13,12 +13,16 @@ mod support {
 
 use native_fence::gpu::{EngineUnit, ModelOptions};
 use native_fence::kmd::DriverOptions;
-use native_fence::{Adapter, AdapterOptions, CommandList, CrossAdapter, FenceOptions};
-use support::bench::{Bench, complete, hang, on_recovering_benches, soon, until, until_completed};
+use native_fence::{
+    Adapter, AdapterOptions, CommandList, CrossAdapter, Fence, FenceOptions, HwQueue,
+};
+use support::bench::{
+    Bench, complete, hang, on_recovering_benches, soon, try_until, until, until_completed,
+};
 use support::fence_kernels::{Named, handles, signal_values};
 use support::kernels::{add_words_self_scheduling, sums};
 use support::queue_of::queue_of;
-use support::two_benches::{Nudge, cross_adapter_by, on_two_benches_with, restless};
+use support::two_benches::{Nudge, cross_adapter_by, in_one_slice, on_two_benches_with, restless};
 
 /// XA-10: a signal that a kernel makes rings when the kernel has ended.
 ///
@@ -39,41 +43,53 @@ fn xa_10_a_signal_of_a_kernel_rings() {
             nudge.times(2);
             let mut list = CommandList::new();
             named.signal(&mut list, &kernel, (value, 1));
-            complete(&mut signaller, &list);
-            until_completed(&queue, end);
+            in_one_slice(other, || {
+                complete(&mut signaller, &list);
+                until_completed(&queue, end);
+            });
         }
     });
 }
 
-/// XA-10: packets behind a kernel that schedules itself ring, though its epilogue executes packets and has no line.
+/// XA-10: signals behind kernels that schedule themselves ring, each of them, though an epilogue executes packets and has
+/// no line.
 ///
 /// Kills `model-epilogues-do-not-leave-rings`.
 #[test]
 fn xa_10_signals_behind_kernels_that_schedule_themselves_ring() {
     const WORDS: u64 = 8;
+    const FENCES: usize = 4;
     on_two_benches_with(restless(), |one, other| {
         let kernel = one
             .device
             .create_kernel(add_words_self_scheduling())
             .unwrap();
         let memory = one.device.create_allocation(WORDS * 8).unwrap();
-        let (here, there) = cross_adapter_by(CrossAdapter::Doorbell, one, other, 0);
-        let (mut signaller, mut queue) = (one.queue(), other.queue());
+        let with_doorbell = || cross_adapter_by(CrossAdapter::Doorbell, one, other, 0);
+        let fences: Vec<_> = (0..FENCES).map(|_| with_doorbell()).collect();
+        let mut signaller = one.queue();
+        let mut queues: Vec<_> = fences.iter().map(|_| other.queue()).collect();
         let mut nudge = Nudge::new(one, other);
         other.initialised(0);
-        for round in 0..5 {
+        // The first slices have no epilogue.
+        for value in 1..=12 {
+            let submit = |(queue, (_, there)): (&mut HwQueue, &(Fence, Fence))| {
+                queue.submit(CommandList::new().wait(there, value)).unwrap()
+            };
+            let ends: Vec<_> = queues.iter_mut().zip(&fences).map(submit).collect();
+            nudge.times(2);
             let mut list = CommandList::new();
-            let mut waits = CommandList::new();
-            for value in 4 * round + 1..=4 * round + 4 {
+            for (here, _) in &fences {
                 list.dispatch(&kernel, [1; 3], &sums(&memory, &memory, 1))
                     .unwrap()
-                    .signal(&here, value);
-                waits.wait(&there, value);
+                    .signal(here, value);
             }
-            let end = queue.submit(&waits).unwrap();
-            nudge.times(2);
-            complete(&mut signaller, &list);
-            until_completed(&queue, end);
+            in_one_slice(other, || {
+                complete(&mut signaller, &list);
+                for (queue, end) in queues.iter().zip(&ends) {
+                    until_completed(queue, *end);
+                }
+            });
         }
     });
 }
@@ -116,6 +132,7 @@ fn xa_10_another_engine_goes_on_ringing() {
 /// Kills `a-process-is-not-told-of-doorbells`.
 #[test]
 fn xa_10_an_engine_in_a_process_of_its_own_rings() {
+    const HAND_OFFS: u64 = 40;
     let options = AdapterOptions {
         unit: Some(EngineUnit::Process),
         engine_program: Some(env!("CARGO_BIN_EXE_nfence").into()),
@@ -127,21 +144,33 @@ fn xa_10_an_engine_in_a_process_of_its_own_rings() {
     };
     let one = Adapter::open(&options).unwrap();
     let device = one.create_device();
-    let made = device
-        .create_fence_with(FenceOptions {
+    let with_doorbell = || {
+        let options = FenceOptions {
             cross_adapter: Some(CrossAdapter::Doorbell),
             ..FenceOptions::default()
-        })
-        .unwrap();
-    let opened = other.device.open_fence(&made.share().unwrap()).unwrap();
+        };
+        let made = device.create_fence_with(options).unwrap();
+        let opened = other.device.open_fence(&made.share().unwrap()).unwrap();
+        (made, opened)
+    };
+    // One for each way: an engine hears itself as well.
+    let (to, back) = (with_doorbell(), with_doorbell());
     let (mut there, mut here) = (device.create_hw_queue().unwrap(), other.queue());
-    let (mut list, mut answers) = (CommandList::new(), CommandList::new());
-    for value in (1..=40).step_by(2) {
-        list.signal(&made, value).wait(&made, value + 1);
-        answers.wait(&opened, value).signal(&opened, value + 1);
-    }
-    let answered = here.submit(&answers).unwrap();
-    let ended = there.submit(&list).unwrap();
-    until_completed(&there, ended);
-    until_completed(&here, answered);
+    let slices = || one.node_counters().slices + other.counters().slices;
+    let mut value = 0;
+    // A driver that cuts loops ends slices, and each begins with a look at all.
+    try_until("no slice ends meanwhile", |_| {
+        let (mut list, mut answers) = (CommandList::new(), CommandList::new());
+        for _ in 0..HAND_OFFS {
+            value += 1;
+            list.signal(&to.0, value).wait(&back.0, value);
+            answers.wait(&to.1, value).signal(&back.1, value);
+        }
+        let before = slices();
+        let answered = here.submit(&answers).unwrap();
+        let ended = there.submit(&list).unwrap();
+        until_completed(&there, ended);
+        until_completed(&here, answered);
+        slices() == before
+    });
 }

@@ -80,8 +80,11 @@ fn xa_11_what_the_adapter_could_ring_for_is_lost_on_the_other() {
             let value = queue.submit(CommandList::new().wait(&here, 10)).unwrap();
             // A slice in flight would execute what is to find the loss.
             goes.until_parked();
+            let met = Instant::now();
             end.meets(goes, &mut uses_the_engine);
             until_completed(&queue, value);
+            // A slice that nobody ends looks at all after its passes, of which there are for more than ten seconds.
+            assert!(met.elapsed() < LONG / 4);
             assert_eq!(here.wait(10, LONG), Err(WaitError::DeviceLost));
             assert_eq!(here.current_value(), 3, "it keeps its last good value");
         });

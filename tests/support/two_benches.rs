@@ -136,6 +136,21 @@ impl Nudge {
     }
 }
 
+/// Does something while which an engine has no reason to leave: whoever went on was rung for. A driver may cut loops, after
+/// which the next slice looks at all; nothing cuts the model's.
+pub(crate) fn in_one_slice<T>(bench: &Bench, act: impl FnOnce() -> T) -> T {
+    let before = bench.counters().slices;
+    let result = act();
+    if bench.is_model() {
+        assert_eq!(
+            bench.counters().slices,
+            before,
+            "a slice has ended by itself"
+        );
+    }
+    result
+}
+
 /// What a driver has seen of one fence, apart from its making and its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seen {

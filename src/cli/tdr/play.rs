@@ -59,14 +59,15 @@ pub(super) fn play(
     } else {
         Expectation::of(hang, completed)
     };
-    if expected.ends_innocent() {
-        // It has been told of by the time that all are.
-        for bystander in [&same, &other] {
+    let [first, first_on_other] = [&same, &other].map(|bystander| {
+        if expected.ends_innocent() {
+            // It has been told of by the time that all are; what it completed before, it may have noted after.
             bystander.wait_for_end(patience);
+            None
+        } else {
+            bystander.wait_for_one_after(verdict)
         }
-    }
-    let first = same.wait_for_one_after(verdict);
-    let first_on_other = other.wait_for_one_after(verdict);
+    });
     let idle_first = idle.go_on(patience);
     let first = first.or_else(|| idle_first.as_ref().ok().copied());
     let recovered = first.unwrap_or_else(Instant::now);

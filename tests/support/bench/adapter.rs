@@ -424,6 +424,10 @@ impl Bench {
         self.spy.update_monitored_values(&[update]).unwrap();
     }
 
+    pub(crate) fn is_model(&self) -> bool {
+        self.info.is_none()
+    }
+
     /// Counters of one engine.
     pub(crate) fn counters_of(&self, node_ordinal: u32) -> NodeCounters {
         self.spy.driver.node_counters(node_ordinal).unwrap()
