@@ -11,7 +11,7 @@ pub(crate) struct Choice {
     pub(crate) rules: Vec<String>,
     /// Those that run under loom, and without it those that do not; by id there are both.
     pub(crate) loom: bool,
-    /// So many of them, by chance.
+    /// So many of them, by chance, and none that takes minutes.
     pub(crate) random: Option<usize>,
 }
 
@@ -38,6 +38,7 @@ impl Choice {
         };
         let mut chosen: Vec<_> = all.iter().filter(is_wanted).collect();
         if let Some(count) = self.random {
+            chosen.retain(|mutant| !mutant.takes_minutes);
             let mut chance = Chance(seed);
             while chosen.len() > count {
                 let out = chance.below(chosen.len());

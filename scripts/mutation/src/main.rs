@@ -44,7 +44,7 @@ Options:
   --id ID...       only these
   --rule RULE...   only those of these rules, such as NF-05
   --loom           only the twins, which run under loom; without it all others
-  --random N       only N of them, by chance
+  --random N       only N of them, by chance, and none that takes minutes
   --seed S         the chance, to have the same ones again
   --list           list them and try none
   --check          hold the lists to their form and build nothing

@@ -38,6 +38,9 @@ pub(crate) struct Mutant {
     pub(crate) replace: String,
     /// What it breaks, in one line.
     pub(crate) why: String,
+    /// What looks for it takes so long that chance does not choose it.
+    #[serde(default)]
+    pub(crate) takes_minutes: bool,
     /// The file that lists it, for messages.
     #[serde(skip)]
     pub(crate) listed_in: String,
