@@ -61,6 +61,7 @@ fn twins() -> Vec<Twin> {
             record_read = RECORD_READ, fence_slots = FENCE_SLOTS, clock_bits = CLOCK_BITS,
             report_va = REPORT_VA, abort = ABORT, dispatches = DISPATCHES,
             cross_doorbells_va = CROSS_DOORBELLS_VA, cross_doorbell_line = CROSS_DOORBELL_LINE,
+            cross_doorbell_window = CROSS_DOORBELL_WINDOW,
         }
         DispatchRecord {
             x = X, y = Y, z = Z, jobs = JOBS,

@@ -19,8 +19,8 @@ use support::bench::{
     Bench, complete, model_is_asked_for, monitored_value, native, try_until, until, until_completed,
 };
 use support::two_benches::{
-    Nudge, Seen, cross_adapter_by, in_one_slice, on_two_benches, on_two_benches_with, on_two_kinds,
-    restless, seen,
+    Nudge, Seen, cross_adapter_by, in_one_slice, on_two_benches, on_two_benches_of,
+    on_two_benches_with, on_two_kinds, restless, seen,
 };
 
 fn with_doorbell(made: &Bench, opened: &Bench) -> (Fence, Fence) {
@@ -263,6 +263,38 @@ fn xa_10_more_rings_than_looks_lose_nobody() {
                     until_completed(queue, *end);
                 }
             });
+        }
+    });
+}
+
+/// XA-10: an engine stays as long as a queue waits for what another adapter may ring for, since the OS there and here
+/// would have to bring it back; and no longer.
+///
+/// Kills `an-awaited-engine-is-let-go`, `an-engine-stays-for-nothing`.
+#[test]
+fn xa_10_an_engine_stays_for_who_may_ring() {
+    let stays = NodePolicy {
+        idle_window: NodePolicy::default().idle_window,
+        ..restless()
+    };
+    on_two_benches_of([NodePolicy::default(), stays], |one, other| {
+        let (here, there) = with_doorbell(one, other);
+        let (mut signaller, mut queue) = (one.queue(), other.queue());
+        let mut nudge = Nudge::new(one, other);
+        for value in 1..=10 {
+            let end = queue
+                .submit(CommandList::new().wait(&there, value))
+                .unwrap();
+            other.initialised(0);
+            // The slice that has begun since executes this.
+            nudge.times(1);
+            in_one_slice(other, || {
+                // Its own window is no longer than that of the other engine, which is over now.
+                one.until_parked();
+                complete(&mut signaller, CommandList::new().signal(&here, value));
+                until_completed(&queue, end);
+            });
+            other.until_parked();
         }
     });
 }

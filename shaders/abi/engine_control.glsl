@@ -15,7 +15,8 @@ layout(buffer_reference, scalar, buffer_reference_align = 8) buffer EngineContro
     uint64_t dispatches;
     uint64_t cross_doorbells_va; // 0: no fence has one
     uint64_t cross_doorbell_line;
-    uint64_t reserved[5];
+    uint64_t cross_doorbell_window;
+    uint64_t reserved[4];
 };
 
 const uint64_t MAILBOX_CAPACITY = 256ul;

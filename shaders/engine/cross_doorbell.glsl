@@ -28,11 +28,14 @@ shared uint s_lines;
 shared uint s_taken;
 // By line: the last number that was heard. Each is one lane's.
 shared uint s_heard[CROSS_DOORBELL_LINES];
+// A queue was closed as the execution began. Joined and cleared as s_rung is.
+shared uint s_awaited;
 
 uint64_t g_doorbells_va; // the page
 CrossDoorbellLine g_own_line;
 uint l_line;      // the line that the lane reads next
 uint k_published; // of lane 0: how many numbers the line says were taken
+uint64_t k_awaited_window; // of lane 0: ticks without a step after which a slice is idle that has a closed queue
 
 CrossDoorbellLine line_of(uint line) {
     return CrossDoorbellLine(g_doorbells_va + CROSS_DOORBELL_FIRST_LINE + uint64_t(line) * CROSS_DOORBELL_LINE_BYTES);
@@ -55,7 +58,18 @@ void begin_hearing() {
     if (gl_LocalInvocationID.x == 0u) {
         k_published = uint(PEEK(g_own_line.taken));
         s_taken = k_published;
+        k_awaited_window = PEEK(g_control.cross_doorbell_window);
+        s_awaited = 0u;
     }
+}
+
+// By lane 0, between executions: ticks without a step after which the slice is idle, at least so many. As long as a queue
+// waits for another adapter an engine that stays costs less than the OS there and here, which would have to bring it back;
+// and none stays for nothing.
+uint64_t window_of(uint64_t least) {
+    bool awaits = s_awaited != 0u;
+    s_awaited = 0u;
+    return awaits ? max(least, k_awaited_window) : least;
 }
 
 // By lane 0, behind executions: all words up to the last number are stored.
@@ -117,11 +131,16 @@ void open_rung_queues() {
         if (q_closed != 0u && is_rung(q_closed, before)) {
             q_closed = 0u;
         }
+        bool awaits = q_closed != 0u;
         for (uint place = 0u; place < l_places; ++place) {
             uint ordinal = ordinal_of(place);
             if (s_closed[ordinal] != 0u && is_rung(s_closed[ordinal], before)) {
                 s_closed[ordinal] = 0u;
             }
+            awaits = awaits || s_closed[ordinal] != 0u;
+        }
+        if (awaits) {
+            atomicOr(s_awaited, 1u);
         }
     }
 }

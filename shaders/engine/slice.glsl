@@ -170,6 +170,7 @@ uint vote(bool raised) {
     // A lane may stay with a queue that stands there, and look at no other.
     bool found_nothing = k_idle_iterations > whole_look && !stands_at_dispatch;
     bool spent = uint64_t(k_passes) >= k_pass_budget || ticks - k_began >= k_time_budget;
+    uint64_t window = DOORBELLS ? window_of(k_window) : k_window;
     k_raised = k_raised || raised;
     uint reason = REASON_CUT;
     bool interrupts = k_raised && k_interrupts;
@@ -184,7 +185,7 @@ uint vote(bool raised) {
         reason = REASON_TRANSFER;
     } else if (stands_at_dispatch && !held_back && !(DISPATCHES && spent && push.round != 0ul)) {
         reason = REASON_DISPATCH;
-    } else if (found_nothing && (spent || ticks - k_last_step >= k_window)) {
+    } else if (found_nothing && (spent || ticks - k_last_step >= window)) {
         reason = REASON_IDLE;
     } else if (spent && g_iterations > whole_look) {
         reason = REASON_BUDGET;

@@ -32,7 +32,10 @@ pub struct EngineControl {
     pub cross_doorbells_va: u64,
     /// The engine's own line of it, written first.
     pub cross_doorbell_line: u64,
-    reserved: [u64; 5],
+    /// GPU time without a step of any queue after which a slice ends as idle while a queue stands at a wait for which an
+    /// engine of another adapter may ring, in ticks; no less than its arguments say. Writer: OS, before each slice.
+    pub cross_doorbell_window: u64,
+    reserved: [u64; 4],
 }
 
 offsets!(EngineControl, size 128, {
@@ -47,6 +50,7 @@ offsets!(EngineControl, size 128, {
     DISPATCHES = dispatches @ 64,
     CROSS_DOORBELLS_VA = cross_doorbells_va @ 72,
     CROSS_DOORBELL_LINE = cross_doorbell_line @ 80,
+    CROSS_DOORBELL_WINDOW = cross_doorbell_window @ 88,
 });
 
 impl EngineControl {

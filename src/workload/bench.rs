@@ -5,7 +5,7 @@ use crate::sync::Arc;
 use crate::vulkan::{
     AdapterInfo, Device, DeviceOptions, Instance, InstanceOptions, LocalMemory, Queue,
 };
-use crate::{Adapter, AdapterOptions, Delivery, FenceMemory, MemoryPlacement};
+use crate::{Adapter, AdapterOptions, CrossAdapter, Delivery, FenceMemory, MemoryPlacement};
 use anyhow::Context;
 use std::num::NonZeroU32;
 use std::sync::OnceLock;
@@ -113,10 +113,16 @@ impl Bench {
     }
 
     /// Two adapters with native fences, of one engine each.
-    pub(super) fn two_adapters(&self, mechanism: Mechanism) -> anyhow::Result<[Adapter; 2]> {
+    pub(super) fn two_adapters(
+        &self,
+        mechanism: Mechanism,
+        mode: CrossAdapter,
+    ) -> anyhow::Result<[Adapter; 2]> {
         let mut options = AdapterOptions::default();
-        // Each may be answered by the other: both ways of hearing of it have the same time.
-        options.policy.idle_window = options.policy.company_window;
+        if mode == CrossAdapter::Propagated {
+            // Only engines that hear stay for another adapter's answer by themselves; these shall not be let go for it.
+            options.policy.idle_window = options.policy.company_window;
+        }
         let open = |bench: &Self| bench.native(mechanism, 1, options.clone());
         Ok([open(self)?, open(&self.other()?)?])
     }

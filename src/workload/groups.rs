@@ -102,7 +102,7 @@ fn handoff_cross() -> Vec<Entry> {
 fn cross_adapter() -> Vec<Entry> {
     let make = |mode| {
         move |bench: &Bench, mechanism| -> Made {
-            let adapters = bench.two_adapters(mechanism)?;
+            let adapters = bench.two_adapters(mechanism, mode)?;
             Ok(Box::new(native::Handoff::across(adapters, mode)?))
         }
     };

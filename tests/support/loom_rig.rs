@@ -140,6 +140,7 @@ impl Rig {
             idle_window: Duration::ZERO,
             company_window: Duration::ZERO,
             crowded_window: Duration::ZERO,
+            doorbell_window: Duration::ZERO,
             delivery: Delivery::Event,
             wait_spin: Duration::ZERO,
         };

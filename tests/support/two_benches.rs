@@ -21,6 +21,7 @@ pub(crate) fn restless() -> NodePolicy {
         idle_window: long,
         company_window: long,
         crowded_window: long,
+        doorbell_window: long,
         ..NodePolicy::default()
     }
 }

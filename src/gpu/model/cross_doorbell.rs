@@ -19,6 +19,8 @@ pub(super) struct Rings {
     taken: PlainWord,
     /// By line: the last number that was heard.
     heard: [PlainWord; CrossDoorbells::LINES as usize],
+    /// A queue was closed as the execution began.
+    awaited: PlainWord,
     /// By queue that is not in registers.
     closed: Vec<PlainWord>,
 }
@@ -30,6 +32,7 @@ impl Rings {
             lines: PlainWord::default(),
             taken: PlainWord::default(),
             heard: Default::default(),
+            awaited: PlainWord::default(),
             closed: (0..MAX_HW_QUEUES).map(|_| PlainWord::default()).collect(),
         }
     }
@@ -99,6 +102,14 @@ pub(super) fn prepare_hearing(g: &Globals<'_>, s: &Shared, executions: u64) -> C
     Ok(())
 }
 
+/// By lane 0, between executions: ticks without a step after which the slice is idle, at least so many.
+pub(super) fn window_of(g: &Globals<'_>, s: &Shared, least: u64) -> Checked<u64> {
+    let awaits = s.rings.awaited.get() != 0;
+    s.rings.awaited.set(0);
+    let window = g.peek(g.control_va + EngineControl::CROSS_DOORBELL_WINDOW)?;
+    Ok(if awaits { window.max(least) } else { least })
+}
+
 fn is_rung(doorbell: CrossDoorbellIndex, rung: &PlainWord) -> bool {
     rung.get() >> (doorbell.0 % 32) & 1 != 0
 }
@@ -162,15 +173,20 @@ impl Lane<'_> {
         let before = self.s.rings.of_execution(self.iterations - 1);
         let is_open = |doorbell| is_rung(doorbell, before);
         self.q.closed = self.q.closed.filter(|doorbell| !is_open(*doorbell));
+        let mut awaits = self.q.closed.is_some();
         for place in 0..self.places {
             let closed = &self.s.rings.closed[self.ordinal_of(place) as usize];
             let until = CrossDoorbellIndex::of_mark(closed.get() as u16);
             if until.is_some_and(is_open) {
                 closed.set(0);
             }
+            awaits |= closed.get() != 0;
             if self.g.passes.end_loop() {
                 break;
             }
+        }
+        if awaits {
+            self.s.rings.awaited.join(1);
         }
         Ok(())
     }

@@ -4,7 +4,7 @@
 //! posts, and votes for an end.
 
 use super::adopt::adopt;
-use super::cross_doorbell::{prepare_hearing, say_what_was_taken};
+use super::cross_doorbell::{prepare_hearing, say_what_was_taken, window_of};
 use super::dispatch::{DISPATCH_PASSES, DISPATCH_PATIENCE, ROUND_PASSES, end_round, forget_names};
 use super::dispatch_table::DispatchTable;
 use super::epilogue::HandedOver;
@@ -291,6 +291,11 @@ impl<'a> Leader<'a> {
         // A lane may stay with a queue that stands there, and look at no other.
         let found_nothing = self.idle_iterations > whole_look && !stands_at_dispatch;
         let spent = self.passes >= self.pass_budget || ticks - self.began >= self.time_budget;
+        let window = if g.doorbells {
+            window_of(g, s, self.window)?
+        } else {
+            self.window
+        };
         self.raised |= raised;
         Ok(if lane.iterations == 0 {
             // Every slice executes at least once: one request after another would starve the
@@ -304,7 +309,7 @@ impl<'a> Leader<'a> {
             SliceReason::Transfer
         } else if stands_at_dispatch && !held_back && !(g.dispatches && spent && g.round != 0) {
             SliceReason::Dispatch
-        } else if found_nothing && (spent || ticks - self.last_step >= self.window) {
+        } else if found_nothing && (spent || ticks - self.last_step >= window) {
             SliceReason::Idle
         } else if spent && lane.iterations > u64::from(whole_look) {
             SliceReason::Budget

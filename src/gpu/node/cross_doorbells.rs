@@ -14,8 +14,6 @@ pub(super) struct OwnLine {
     line: u32,
     /// Slices ring and hear. The engine is told where before it is made ready for them.
     pub(super) rings: bool,
-    /// Fences with a doorbell.
-    pub(super) fences: usize,
 }
 
 /// Whoever rang in this line before may have been stopped with a number taken and nothing stored, for which those who hear
@@ -75,7 +73,6 @@ impl Node {
                     mapping,
                     line,
                     rings: false,
-                    fences: 0,
                 });
                 self.place_cross_doorbells(inner);
             }
@@ -120,9 +117,8 @@ impl Node {
     pub fn give_cross_doorbell(&self, id: FenceId, doorbell: CrossDoorbellIndex) {
         let inner = &mut *lock(&self.inner);
         let known = inner.known.get_mut(&id.slot);
-        if let (Some(known), Some(own)) = (known, &mut inner.cross_doorbells) {
+        if let Some(known) = known {
             known.doorbell = Some(doorbell);
-            own.fences += 1;
         }
     }
 }
@@ -131,20 +127,6 @@ impl Inner {
     /// Whether slices ring.
     pub(super) fn rings(&self) -> bool {
         self.cross_doorbells.as_ref().is_some_and(|own| own.rings)
-    }
-
-    /// Whether engines of other adapters may answer this one.
-    pub(super) fn has_doorbells(&self) -> bool {
-        self.cross_doorbells
-            .as_ref()
-            .is_some_and(|own| own.fences > 0)
-    }
-
-    /// A fence is taken out.
-    pub(super) fn forget_doorbell(&mut self) {
-        if let Some(own) = &mut self.cross_doorbells {
-            own.fences -= 1;
-        }
     }
 }
 

@@ -140,9 +140,6 @@ impl Node {
         let mut inner = lock(&self.inner);
         inner.fences.remove(id);
         let known = inner.known.remove(&id.slot);
-        if known.as_ref().is_some_and(|known| known.doorbell.is_some()) {
-            inner.forget_doorbell();
-        }
         retire(inner, Kept::fence(id, known))
     }
 

@@ -68,6 +68,19 @@ impl Node {
             ticks: inner.engine.ticks_in(self.policy.slice_time),
             idle_ticks: inner.engine.ticks_in(self.window(inner)),
         };
+        if inner.rings() {
+            // Of another adapter's engines nobody counts who runs; of this one's the device may have no room for all.
+            let window = if self.crowd.is_crowded() {
+                Duration::ZERO
+            } else {
+                self.policy.doorbell_window
+            };
+            let word = EngineControl::CROSS_DOORBELL_WINDOW;
+            self.control
+                .host()
+                .word(word)
+                .put(inner.engine.ticks_in(window));
+        }
         self.submit_with(inner, limits);
     }
 
@@ -77,10 +90,7 @@ impl Node {
     /// answers come; now and then it is tried again.
     fn window(&self, inner: &Inner) -> Duration {
         let has_company = self.crowd.has_company();
-        if inner.has_doorbells() && !self.crowd.is_crowded() {
-            // Of another adapter's engines nobody counts who runs.
-            self.policy.company_window
-        } else if !has_company {
+        if !has_company {
             self.policy.idle_window
         } else if self.crowd.is_crowded() || !inner.habits.vain.is_multiple_of(VAIN_SLICES) {
             self.policy.crowded_window

@@ -14,7 +14,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/engine_control.glsl")) == 0x98ff_2adf_7560_33b7,
+    fnv1a(include_bytes!("../../../shaders/abi/engine_control.glsl")) == 0xcda0_cdd4_fc87_59b5,
     "shader source abi/engine_control.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -144,7 +144,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/cross_doorbell.glsl")) == 0xac86_ee82_0f9f_6b4a,
+    fnv1a(include_bytes!("../../../shaders/engine/cross_doorbell.glsl")) == 0x31ca_525d_273c_a1d8,
     "shader source engine/cross_doorbell.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -189,7 +189,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0xa893_e504_c798_2080,
+    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0xbbb5_ac94_b774_a64a,
     "shader source engine/slice.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -335,14 +335,14 @@ pub static ADD_WORDS: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")) == 0x55f3_ec91_c605_8822,
+    fnv1a(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")) == 0xa336_a859_c5b0_804a,
     "spv/add_words_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/add_words_self_scheduling.comp`.
 pub static ADD_WORDS_SELF_SCHEDULING: Shader = Shader {
     name: "add_words_self_scheduling",
-    words: &words::<25_604>(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")),
+    words: &words::<25_619>(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")),
 };
 
 const _: () = assert!(
@@ -423,14 +423,14 @@ pub static COUNT_TOGETHER: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0xd0a2_ce72_9cdb_0539,
+    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0x18ea_515f_f99f_aa11,
     "spv/engine.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/engine.comp`.
 pub static ENGINE: Shader = Shader {
     name: "engine",
-    words: &words::<40_367>(include_bytes!("../../../shaders/spv/engine.spv")),
+    words: &words::<40_696>(include_bytes!("../../../shaders/spv/engine.spv")),
 };
 
 const _: () = assert!(
@@ -456,14 +456,14 @@ pub static ENROLLED_SIGNAL: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")) == 0x2ee4_571e_af3c_2841,
+    fnv1a(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")) == 0x86c7_e933_f8eb_a2a6,
     "spv/hold_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/hold_self_scheduling.comp`.
 pub static HOLD_SELF_SCHEDULING: Shader = Shader {
     name: "hold_self_scheduling",
-    words: &words::<25_522>(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")),
+    words: &words::<25_537>(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")),
 };
 
 const _: () = assert!(
@@ -489,14 +489,14 @@ pub static PASS_ON: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")) == 0x1cc8_7d3e_9276_c7da,
+    fnv1a(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")) == 0x6303_8f41_189b_2200,
     "spv/pass_on_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/pass_on_self_scheduling.comp`.
 pub static PASS_ON_SELF_SCHEDULING: Shader = Shader {
     name: "pass_on_self_scheduling",
-    words: &words::<26_545>(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")),
+    words: &words::<26_560>(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")),
 };
 
 const _: () = assert!(
@@ -533,14 +533,14 @@ pub static SPIN: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")) == 0x1117_cc33_7b33_b0e1,
+    fnv1a(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")) == 0xf6a3_6bcd_c727_4104,
     "spv/spin_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/spin_self_scheduling.comp`.
 pub static SPIN_SELF_SCHEDULING: Shader = Shader {
     name: "spin_self_scheduling",
-    words: &words::<25_478>(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")),
+    words: &words::<25_493>(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")),
 };
 
 const _: () = assert!(
@@ -588,14 +588,14 @@ pub static WORK: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")) == 0x516a_86e9_1bc1_1d1b,
+    fnv1a(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")) == 0xe2af_4a40_03e4_b01d,
     "spv/work_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/work_self_scheduling.comp`.
 pub static WORK_SELF_SCHEDULING: Shader = Shader {
     name: "work_self_scheduling",
-    words: &words::<28_394>(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")),
+    words: &words::<28_409>(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")),
 };
 
 const _: () = assert!(
