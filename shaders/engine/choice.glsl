@@ -13,6 +13,10 @@ void remember_look(uint64_t va, uint64_t value) {
     }
 }
 
+// Of a queue that is not in registers (cross_doorbell.glsl).
+bool is_closed(uint ordinal);
+void close_again(uint ordinal);
+
 // The lane's next queue, besides the one in registers, that can go on.
 bool find_other(out uint place) {
     place = l_cursor;
@@ -20,11 +24,14 @@ bool find_other(out uint place) {
     for (uint i = 0u; i < others; ++i) {
         place = place + 1u < l_places ? place + 1u : 0u;
         uint ordinal = ordinal_of(place);
-        if (DOORBELLS && s_closed[ordinal] != 0u) {
+        if (DOORBELLS && is_closed(ordinal)) {
             continue;
         }
         if (OBSERVE(Word(s_look_va[ordinal]).value) >= s_look_value[ordinal]) {
             return true;
+        }
+        if (DOORBELLS) {
+            close_again(ordinal);
         }
     }
     return false;
@@ -53,6 +60,9 @@ void choose_queue() {
             save_queue();
             load_queue(ordinal_of(place));
             l_cursor = place;
+            if (DOORBELLS) {
+                s_closed[q_ordinal] = 0u;
+            }
         }
     }
 }

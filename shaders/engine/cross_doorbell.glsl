@@ -28,7 +28,7 @@ shared uint s_lines;
 shared uint s_taken;
 // By line: the last number that was heard. Each is one lane's.
 shared uint s_heard[CROSS_DOORBELL_LINES];
-// A queue was closed as the execution began. Joined and cleared as s_rung is.
+// A queue was closed before the execution. Joined in it, as it begins, by all lanes; taken by lane 0 after it.
 shared uint s_awaited;
 
 uint64_t g_doorbells_va; // the page
@@ -63,10 +63,23 @@ void begin_hearing() {
     }
 }
 
+// In s_closed: it was rung for, and is looked at.
+const uint RUNG_FOR = 0x80000000u;
+
+bool is_closed(uint ordinal) {
+    return s_closed[ordinal] != 0u && (s_closed[ordinal] & RUNG_FOR) == 0u;
+}
+
+// What it was rung for is not what it waits for: the look came after the ring.
+void close_again(uint ordinal) {
+    s_closed[ordinal] &= ~RUNG_FOR;
+}
+
 // By lane 0, between executions: ticks without a step after which the slice is idle, at least so many. As long as a queue
 // waits for another adapter an engine that stays costs less than the OS there and here, which would have to bring it back;
-// and none stays for nothing.
-uint64_t window_of(uint64_t least) {
+// and none stays for nothing. (In later rounds of a slice that dispatches, which begin with all queues open, those that are
+// not in registers do not count.)
+uint64_t take_window(uint64_t least) {
     bool awaits = s_awaited != 0u;
     s_awaited = 0u;
     return awaits ? max(least, k_awaited_window) : least;
@@ -128,16 +141,17 @@ void open_rung_queues() {
     find_lost_word();
     if (g_iterations != 0u) {
         uint before = (g_iterations + 1u) & 1u;
+        // Whoever goes on now steps; who was rung for in vain still waits.
+        bool awaits = q_closed != 0u;
         if (q_closed != 0u && is_rung(q_closed, before)) {
             q_closed = 0u;
         }
-        bool awaits = q_closed != 0u;
         for (uint place = 0u; place < l_places; ++place) {
             uint ordinal = ordinal_of(place);
-            if (s_closed[ordinal] != 0u && is_rung(s_closed[ordinal], before)) {
-                s_closed[ordinal] = 0u;
-            }
             awaits = awaits || s_closed[ordinal] != 0u;
+            if (is_closed(ordinal) && is_rung(s_closed[ordinal], before)) {
+                s_closed[ordinal] |= RUNG_FOR;
+            }
         }
         if (awaits) {
             atomicOr(s_awaited, 1u);

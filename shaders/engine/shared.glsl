@@ -4,7 +4,7 @@
 // it can go on when the word at look_va is at least look_value.
 shared uint64_t s_look_va[MAX_HW_QUEUES];
 shared uint64_t s_look_value[MAX_HW_QUEUES];
-// And there only when this is 0; else it is one more than the index of the doorbell that makes it so, see
+// And there only when this is 0, or has RUNG_FOR; else it is one more than the index of the doorbell that makes it so, see
 // cross_doorbell.glsl.
 shared uint s_closed[MAX_HW_QUEUES];
 

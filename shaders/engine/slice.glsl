@@ -170,7 +170,7 @@ uint vote(bool raised) {
     // A lane may stay with a queue that stands there, and look at no other.
     bool found_nothing = k_idle_iterations > whole_look && !stands_at_dispatch;
     bool spent = uint64_t(k_passes) >= k_pass_budget || ticks - k_began >= k_time_budget;
-    uint64_t window = DOORBELLS ? window_of(k_window) : k_window;
+    uint64_t window = DOORBELLS ? take_window(k_window) : k_window;
     k_raised = k_raised || raised;
     uint reason = REASON_CUT;
     bool interrupts = k_raised && k_interrupts;
@@ -329,7 +329,8 @@ void run_slice() {
         k_pass_budget = PEEK(args.pass_budget);
         k_time_budget = PEEK(args.time_budget);
         // The one before found nothing to do: look once and leave, but stay after a step, since what
-        // came once comes again, and a running engine is quicker than the way to start one.
+        // came once comes again, and a running engine is quicker than the way to start one; and where another
+        // adapter may ring (take_window).
         k_idle_window = PEEK(args.idle_window);
         k_window = PEEK(report.last_reason) == uint64_t(REASON_IDLE) ? 0ul : k_idle_window;
         s_raised = 0u;

@@ -33,7 +33,8 @@ pub struct EngineControl {
     /// The engine's own line of it, written first.
     pub cross_doorbell_line: u64,
     /// GPU time without a step of any queue after which a slice ends as idle while a queue stands at a wait for which an
-    /// engine of another adapter may ring, in ticks; no less than its arguments say. Writer: OS, before each slice.
+    /// engine of another adapter may ring, in ticks, where that is more than its arguments say. Read as a slice or a round
+    /// begins. Writer: OS, which may change it while others are in flight.
     pub cross_doorbell_window: u64,
     reserved: [u64; 4],
 }

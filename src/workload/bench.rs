@@ -120,8 +120,8 @@ impl Bench {
     ) -> anyhow::Result<[Adapter; 2]> {
         let mut options = AdapterOptions::default();
         if mode == CrossAdapter::Propagated {
-            // Only engines that hear stay for another adapter's answer by themselves; these shall not be let go for it.
-            options.policy.idle_window = options.policy.company_window;
+            // Engines that hear stay so long for another adapter's answer by themselves.
+            options.policy.idle_window = options.policy.doorbell_window;
         }
         let open = |bench: &Self| bench.native(mechanism, 1, options.clone());
         Ok([open(self)?, open(&self.other()?)?])

@@ -38,7 +38,7 @@ impl Choice {
         };
         let mut chosen: Vec<_> = all.iter().filter(is_wanted).collect();
         if let Some(count) = self.random {
-            chosen.retain(|mutant| !mutant.takes_minutes);
+            chosen.retain(|mutant| !mutant.takes_minutes || !self.ids.is_empty());
             let mut chance = Chance(seed);
             while chosen.len() > count {
                 let out = chance.below(chosen.len());

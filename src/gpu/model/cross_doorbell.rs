@@ -9,6 +9,9 @@ use crate::abi::{
     MAX_HW_QUEUES,
 };
 
+/// Of a queue that is not in registers: it was rung for, and is looked at.
+const RUNG_FOR: u64 = 1 << 31;
+
 /// What lanes share of it, of one slice: `s_…`.
 #[derive(Debug)]
 pub(super) struct Rings {
@@ -19,9 +22,9 @@ pub(super) struct Rings {
     taken: PlainWord,
     /// By line: the last number that was heard.
     heard: [PlainWord; CrossDoorbells::LINES as usize],
-    /// A queue was closed as the execution began.
+    /// A queue was closed before the execution.
     awaited: PlainWord,
-    /// By queue that is not in registers.
+    /// By queue that is not in registers: its mark, with [`RUNG_FOR`] or not.
     closed: Vec<PlainWord>,
 }
 
@@ -38,10 +41,17 @@ impl Rings {
     }
 
     pub(super) fn is_closed(&self, ordinal: u32) -> bool {
-        self.closed[ordinal as usize].get() != 0
+        let closed = self.closed[ordinal as usize].get();
+        closed != 0 && closed & RUNG_FOR == 0
     }
 
-    /// The queue leaves the registers, or its slice begins.
+    /// What it was rung for is not what it waits for: the look came after the ring.
+    pub(super) fn close_again(&self, ordinal: u32) {
+        let closed = &self.closed[ordinal as usize];
+        closed.set(closed.get() & !RUNG_FOR);
+    }
+
+    /// The queue leaves the registers or comes there, or its slice begins.
     pub(super) fn close(&self, ordinal: u32, until: Option<CrossDoorbellIndex>) {
         self.closed[ordinal as usize].set(CrossDoorbellIndex::mark(until).into());
     }
@@ -102,12 +112,12 @@ pub(super) fn prepare_hearing(g: &Globals<'_>, s: &Shared, executions: u64) -> C
     Ok(())
 }
 
-/// By lane 0, between executions: ticks without a step after which the slice is idle, at least so many.
-pub(super) fn window_of(g: &Globals<'_>, s: &Shared, least: u64) -> Checked<u64> {
+/// By lane 0, between executions: ticks without a step after which the slice is idle: at least so many, and as many as
+/// `awaited` while a queue waits for another adapter.
+pub(super) fn take_window(s: &Shared, least: u64, awaited: u64) -> u64 {
     let awaits = s.rings.awaited.get() != 0;
     s.rings.awaited.set(0);
-    let window = g.peek(g.control_va + EngineControl::CROSS_DOORBELL_WINDOW)?;
-    Ok(if awaits { window.max(least) } else { least })
+    if awaits { awaited.max(least) } else { least }
 }
 
 fn is_rung(doorbell: CrossDoorbellIndex, rung: &PlainWord) -> bool {
@@ -172,15 +182,16 @@ impl Lane<'_> {
         }
         let before = self.s.rings.of_execution(self.iterations - 1);
         let is_open = |doorbell| is_rung(doorbell, before);
-        self.q.closed = self.q.closed.filter(|doorbell| !is_open(*doorbell));
+        // Whoever goes on now steps; who was rung for in vain still waits.
         let mut awaits = self.q.closed.is_some();
+        self.q.closed = self.q.closed.filter(|doorbell| !is_open(*doorbell));
         for place in 0..self.places {
             let closed = &self.s.rings.closed[self.ordinal_of(place) as usize];
             let until = CrossDoorbellIndex::of_mark(closed.get() as u16);
+            awaits |= until.is_some();
             if until.is_some_and(is_open) {
-                closed.set(0);
+                closed.set(closed.get() | RUNG_FOR);
             }
-            awaits |= closed.get() != 0;
             if self.g.passes.end_loop() {
                 break;
             }

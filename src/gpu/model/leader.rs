@@ -4,7 +4,7 @@
 //! posts, and votes for an end.
 
 use super::adopt::adopt;
-use super::cross_doorbell::{prepare_hearing, say_what_was_taken, window_of};
+use super::cross_doorbell::{prepare_hearing, say_what_was_taken, take_window};
 use super::dispatch::{DISPATCH_PASSES, DISPATCH_PATIENCE, ROUND_PASSES, end_round, forget_names};
 use super::dispatch_table::DispatchTable;
 use super::epilogue::HandedOver;
@@ -41,6 +41,8 @@ pub(super) struct Leader<'a> {
     last_step: u64,
     /// Ticks without a step after which a slice is idle.
     idle_window: u64,
+    /// The same while a queue waits for another adapter.
+    awaited_window: u64,
     /// The same, or none in a slice that only looks.
     window: u64,
     idle_iterations: u32,
@@ -105,6 +107,7 @@ impl<'a> Leader<'a> {
             rescan_end: 0,
             last_step: began,
             idle_window,
+            awaited_window: g.peek(g.control_va + EngineControl::CROSS_DOORBELL_WINDOW)?,
             window: if only_looks { 0 } else { idle_window },
             idle_iterations: 0,
             answers: 0,
@@ -291,11 +294,7 @@ impl<'a> Leader<'a> {
         // A lane may stay with a queue that stands there, and look at no other.
         let found_nothing = self.idle_iterations > whole_look && !stands_at_dispatch;
         let spent = self.passes >= self.pass_budget || ticks - self.began >= self.time_budget;
-        let window = if g.doorbells {
-            window_of(g, s, self.window)?
-        } else {
-            self.window
-        };
+        let window = take_window(s, self.window, self.awaited_window);
         self.raised |= raised;
         Ok(if lane.iterations == 0 {
             // Every slice executes at least once: one request after another would starve the

@@ -167,6 +167,7 @@ impl Lane<'_> {
             self.save_queue()?;
             self.load_queue(self.ordinal_of(place))?;
             self.cursor = place;
+            self.s.rings.close(self.q.ordinal, None);
         }
         Ok(())
     }
@@ -187,6 +188,7 @@ impl Lane<'_> {
             if !self.s.rings.is_closed(ordinal) && self.g.observe(at)? >= value {
                 return Ok(Some(place));
             }
+            self.s.rings.close_again(ordinal);
             if self.g.passes.end_loop() {
                 break;
             }

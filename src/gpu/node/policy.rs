@@ -18,8 +18,8 @@ pub struct NodePolicy {
     /// The same while other engines want the device and it has no room for all, or while they do not
     /// answer: some 20 steps.
     pub crowded_window: Duration,
-    /// The same, if it is longer, while a queue stands at a wait for which an engine of another adapter may ring (XA-10):
-    /// longer than that adapter's OS and engine need to come to a processor.
+    /// The same, if it is longer, while a queue stands at a wait for which an engine of another adapter may ring (XA-10),
+    /// and no engine of this one wants the device: longer than that adapter's OS and engine need to come to a processor.
     pub doorbell_window: Duration,
     /// How interrupts come. Polled: a CPU waiter does not sleep but watches, and slices go on when
     /// they raise; only what sleeps, a parked engine, is interrupted for.

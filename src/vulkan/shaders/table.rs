@@ -134,7 +134,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/choice.glsl")) == 0x3e95_8b34_5571_12ca,
+    fnv1a(include_bytes!("../../../shaders/engine/choice.glsl")) == 0xfc8c_37b0_bad1_739c,
     "shader source engine/choice.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -144,7 +144,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/cross_doorbell.glsl")) == 0x31ca_525d_273c_a1d8,
+    fnv1a(include_bytes!("../../../shaders/engine/cross_doorbell.glsl")) == 0x8bf4_a5f8_76dc_64c3,
     "shader source engine/cross_doorbell.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -184,12 +184,12 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/shared.glsl")) == 0x20b7_5e5b_b8f4_5401,
+    fnv1a(include_bytes!("../../../shaders/engine/shared.glsl")) == 0x7a11_5878_2115_f297,
     "shader source engine/shared.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0xbbb5_ac94_b774_a64a,
+    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0xf523_79d5_24c3_ebdc,
     "shader source engine/slice.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -423,14 +423,14 @@ pub static COUNT_TOGETHER: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0x18ea_515f_f99f_aa11,
+    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0x042c_2ff0_c403_3f12,
     "spv/engine.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/engine.comp`.
 pub static ENGINE: Shader = Shader {
     name: "engine",
-    words: &words::<40_696>(include_bytes!("../../../shaders/spv/engine.spv")),
+    words: &words::<40_913>(include_bytes!("../../../shaders/spv/engine.spv")),
 };
 
 const _: () = assert!(
