@@ -18,6 +18,7 @@ const POLLED: NodePolicy = NodePolicy {
     idle_window: Duration::from_micros(50),
     company_window: Duration::from_micros(300),
     crowded_window: Duration::from_micros(10),
+    doorbell_window: Duration::from_millis(1),
     delivery: Delivery::Polled,
     wait_spin: Duration::ZERO,
 };
