@@ -230,7 +230,9 @@ impl Workshop<'_> {
             .env("CARGO_INCREMENTAL", "1")
             .env("CARGO_TERM_COLOR", "never")
             // A mutant's warnings are nobody's.
-            .env_remove("RUSTFLAGS");
+            .env_remove("RUSTFLAGS")
+            // What kills it may be at any step of a walk (tests/support/walk.rs).
+            .env_remove("NFENCE_WALK");
         cargo
     }
 
