@@ -36,6 +36,9 @@ layout(constant_id = 6) const bool STALLS = false;
 layout(constant_id = 7) const bool DISPATCHES = false;
 // Whether it rings for other adapters, and hears of them.
 layout(constant_id = 8) const bool DOORBELLS = false;
+// Whether a lane resolves a new fence in the midst of an iteration, as one does that makes dispatches. On a CPU device all
+// lanes pay for that in each round; on a GPU those that do it, and less than for another iteration.
+layout(constant_id = 9) const bool RESOLVES = false;
 // Looks in a row that find nothing after which a lane leaves the iteration: in a slice that dispatches one for each
 // packet that can stand between two dispatches, since they are waited for.
 const uint PATIENCE = DISPATCHES ? 3u : 8u;

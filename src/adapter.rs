@@ -82,8 +82,10 @@ pub struct AdapterOptions {
     pub engine_program: Option<PathBuf>,
     /// Which memory is used for what.
     pub memory: MemoryOptions,
-    /// Where [`Device::create_fence`] makes fences.
-    pub fence_memory: FenceMemory,
+    /// Where [`Device::create_fence`] makes fences. Where `None`, in system memory; but in local memory, if that is
+    /// offered, on a device that has a heap of its own and whose running engines do not see what the host stores in
+    /// system memory, which is tried.
+    pub fence_memory: Option<FenceMemory>,
     /// How the engines' slices end.
     pub policy: NodePolicy,
     /// How the engines' shader is specialised.
@@ -110,7 +112,7 @@ impl Default for AdapterOptions {
             unit: None,
             engine_program: None,
             memory: MemoryOptions::default(),
-            fence_memory: FenceMemory::default(),
+            fence_memory: None,
             policy: NodePolicy::default(),
             tuning: ShaderTuning::default(),
             features: Features::default(),
@@ -122,16 +124,25 @@ impl Default for AdapterOptions {
     }
 }
 
-/// Engines, and what makes the next one of their kind, or says as a sentence why not.
-type Engines = (Vec<Box<dyn Engine>>, Box<MakeSpare>);
+/// Engines.
+struct Engines {
+    all: Vec<Box<dyn Engine>>,
+    /// What makes the next one of their kind, or says as a sentence why not.
+    spare: Box<MakeSpare>,
+    /// Where fences had better lie.
+    fence_memory: FenceMemory,
+}
+
 type MakeSpare = dyn Fn() -> Result<Box<dyn Engine>, String> + Send + Sync;
 
 /// Engines of this process.
 fn engines_here(place: Place<'_>, options: &AdapterOptions) -> Result<Engines, OpenError> {
+    let opened = Opened::at(place, options)?;
+    let fence_memory = opened.fence_memory()?;
     let Opened {
         queues, providers, ..
-    } = Opened::at(place, options)?;
-    let engines = queues
+    } = opened;
+    let all = queues
         .into_iter()
         .zip(0..)
         .map(|(queue, ordinal)| -> Result<Box<dyn Engine>, OpenError> {
@@ -153,7 +164,11 @@ fn engines_here(place: Place<'_>, options: &AdapterOptions) -> Result<Engines, O
         spare_engine(&info, &providers, validation, tuning, injection.as_ref())
             .map_err(|error| format!("{error:#}"))
     };
-    Ok((engines, Box::new(spare)))
+    Ok(Engines {
+        all,
+        spare: Box::new(spare),
+        fence_memory,
+    })
 }
 
 /// Engines in processes of their own, to which files of memory pass and nothing else.
@@ -181,10 +196,14 @@ fn engines_in_processes(
         let engine = ProcessEngine::new(&program, &info, validation, tuning)?;
         Ok(Box::new(engine))
     };
-    let engines = (0..options.nodes.get()).map(|_| engine());
-    let engines = engines.collect::<Result<_, _>>()?;
+    let all = (0..options.nodes.get()).map(|_| engine());
+    let all = all.collect::<Result<_, _>>()?;
     let spare = move || engine().map_err(|error| error.to_string());
-    Ok((engines, Box::new(spare)))
+    Ok(Engines {
+        all,
+        spare: Box::new(spare),
+        fence_memory: FenceMemory::System,
+    })
 }
 
 /// An engine of a device and an instance of its own, whatever the others are made of: it takes the place of
@@ -286,7 +305,7 @@ impl Adapter {
             return Self::without_native_fences(place, &missing, options);
         }
         let unit = place.unit(options)?;
-        let (engines, spare) = match unit {
+        let engines = match unit {
             EngineUnit::Process => engines_in_processes(info, options)?,
             EngineUnit::Queue | EngineUnit::Device | EngineUnit::Instance => {
                 engines_here(place, options)?
@@ -294,9 +313,10 @@ impl Adapter {
         };
         let room = unit.room(info, options.nodes.get());
         let crowd = Crowd::new(room);
-        let nodes = Self::nodes(engines, options.policy, crowd)?;
+        let nodes = Self::nodes(engines.all, options.policy, crowd)?;
         let recovers = options.tdr.recovers();
-        let spares = recovers.then(|| SpareEngines::new(options.spares.for_unit(unit), spare));
+        let spares = options.spares.for_unit(unit);
+        let spares = recovers.then(|| SpareEngines::new(spares, engines.spare));
         let driver = DriverOptions {
             shared_device: unit == EngineUnit::Queue,
             ..options.driver.clone()
@@ -307,7 +327,7 @@ impl Adapter {
         Ok(Self {
             info: Some(info.clone()),
             driver: known,
-            fence_memory: options.fence_memory,
+            fence_memory: options.fence_memory.unwrap_or(engines.fence_memory),
             ..adapter
         })
     }
@@ -460,6 +480,12 @@ impl Adapter {
     #[must_use]
     pub fn providers(&self) -> &Providers {
         self.os.ddi().providers()
+    }
+
+    /// Where [`Device::create_fence`] makes fences.
+    #[must_use]
+    pub fn fence_memory(&self) -> FenceMemory {
+        self.fence_memory
     }
 
     /// The process that a node's engine is in now, where that is not this one: another engine that takes

@@ -82,4 +82,4 @@ pub use umd::{
     WaitFuture,
 };
 #[cfg(not(loom))]
-pub use vulkan::{MemoryOptions, MemoryPlacement, SystemMemory};
+pub use vulkan::{LocalProvider, MemoryOptions, MemoryPlacement, SystemMemory};

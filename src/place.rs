@@ -3,8 +3,10 @@
 //! Engines are made of new devices, by their unit, or of queues of a device that the program has. What they
 //! are made of is the same in both cases: a queue each, and memory that works with them.
 
-use crate::gpu::{EngineUnit, EngineUnitError, SharedQueue};
-use crate::shared::Providers;
+use crate::abi::WordGroup;
+use crate::gpu::{EngineUnit, EngineUnitError, HOST_STORES_BYTES, SharedQueue, sees_host_stores};
+use crate::os::FenceMemory;
+use crate::shared::{LocalMemory, Providers};
 use crate::sync::{Arc, lock};
 use crate::vulkan::{self, AdapterInfo, Instance};
 use crate::{AdapterOptions, OpenError};
@@ -86,11 +88,35 @@ impl Opened {
         let queues = place.queues(options)?;
         let first = queues.first().ok_or(EngineUnitError::NoQueue)?;
         let device = Arc::clone(lock(first).device());
-        let providers = vulkan::memory_providers(place.instance(), &device, options.memory)?;
+        let sharers = place.unit(options)?.sharers();
+        let instance = place.instance();
+        let providers = vulkan::memory_providers(instance, &device, sharers, options.memory)?;
         Ok(Self {
             queues,
             device,
             providers: Arc::new(providers),
         })
+    }
+
+    /// Where fences had better lie: of what the host stores in system memory a running engine may see nothing.
+    pub(crate) fn fence_memory(&self) -> Result<FenceMemory, OpenError> {
+        let has_own = matches!(
+            self.device.adapter().features.local_memory,
+            LocalMemory::Separate { .. }
+        );
+        if !has_own || self.providers.local().is_err() {
+            return Ok(FenceMemory::System);
+        }
+        let sees = || -> anyhow::Result<bool> {
+            let queue = self.queues.first().ok_or(EngineUnitError::NoQueue)?;
+            let system = self.providers.system();
+            let page = system.region(WordGroup::CurrentValues, HOST_STORES_BYTES)?;
+            sees_host_stores(queue, &page.map()?, &page.host()?)
+        };
+        match sees() {
+            Ok(true) => Ok(FenceMemory::System),
+            Ok(false) => Ok(FenceMemory::Local),
+            Err(error) => Err(OpenError::Engine(format!("{error:#}"))),
+        }
     }
 }

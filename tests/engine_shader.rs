@@ -46,6 +46,7 @@ const SHARE: [Barrier; 2] = [
     },
 ];
 
+const READ_INDEX: &str = "QueueProgress.read_index";
 const RELEASE: u64 = semantics::RELEASE | semantics::UNIFORM_MEMORY;
 const ACQUIRE: u64 = semantics::ACQUIRE | semantics::UNIFORM_MEMORY;
 
@@ -315,7 +316,15 @@ fn what_is_published_is_released() {
         for place in published {
             let stores: Vec<_> = events.iter().filter(|e| e.is(Kind::Store, place)).collect();
             assert!(!stores.is_empty(), "{place} is never stored");
-            for store in stores {
+            // Behind the barrier of a signal's comparison one store needs no release of its own: the read index of a
+            // step that has come to it. It has one more with Release, for those that have not.
+            let behind_barrier = |e: &&&Event| {
+                e.function == "step_queue" && e.place == READ_INDEX && e.semantics == 0
+            };
+            let free = stores.iter().filter(behind_barrier).count();
+            let steps = stores.iter().filter(|e| e.function == "step_queue");
+            assert!(free == 0 || (free, steps.count()) == (1, 2), "{place}");
+            for store in stores.into_iter().filter(|e| !behind_barrier(&e)) {
                 let order = (store.scope, store.semantics);
                 assert_eq!(
                     order,
@@ -353,13 +362,15 @@ fn what_others_publish_is_acquired() {
         let steps = text.of(STEPS);
         let looks = steps
             .iter()
-            .filter(|e| e.is(Kind::Load, "Word.value") && e.function != "look_up_in");
+            .filter(|e| e.is(Kind::Load, "Word.value") && e.function != "look_up_in")
+            // What a signal is compared with, that is done in any case: nothing is read by it.
+            .filter(|e| e.function != "step_signal");
         let chooses = text.of("choose_queue");
         let looks: Vec<_> = looks
             .chain(
                 chooses
                     .iter()
-                    .filter(|e| e.is(Kind::Load, "Word.value") && e.function == "choose_queue"),
+                    .filter(|e| e.is(Kind::Load, "Word.value") && e.function == "find_other"),
             )
             .collect();
         assert!(looks.len() >= 2, "a step looks, and so does a choice");

@@ -13,7 +13,9 @@ use native_fence::gpu::{Crowd, Engine, EngineUnit, Node, NodePolicy, ShaderEngin
 use native_fence::kmd::{Driver, Segment};
 use native_fence::os::OsError;
 use native_fence::shared::{Provider, Providers, Region, RegionError};
-use native_fence::vulkan::{Instance, InstanceOptions, choose, memory_providers, validation};
+use native_fence::vulkan::{
+    Instance, InstanceOptions, Sharers, choose, memory_providers, validation,
+};
 use native_fence::{
     Adapter, CommandList, CreateError, Device, Fence, FenceMemory, FenceOptions, WaitError,
 };
@@ -222,7 +224,7 @@ fn with_room_for(room: usize) -> Adapter {
         .unwrap()
         .remove(0);
     let device = Arc::clone(queue.lock().unwrap().device());
-    let memory = Arc::new(memory_providers(&instance, &device, LOCAL).unwrap());
+    let memory = Arc::new(memory_providers(&instance, &device, Sharers::Several, LOCAL).unwrap());
     let small = Small {
         memory: Arc::clone(&memory),
         room,

@@ -15,7 +15,6 @@ use engines::{on_every_engine, shader};
 use native_fence::abi::{Home, PAGE_BYTES};
 use native_fence::shared::{Block, Region};
 use native_fence::{CommandList, Device, Fence};
-use rustix::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use std::sync::Arc;
@@ -64,7 +63,9 @@ fn mapping_at(address: u64) -> MapsLine {
 }
 
 fn inode(region: &Arc<Region>) -> u64 {
-    rustix::fs::fstat(region.as_fd()).unwrap().st_ino
+    rustix::fs::fstat(region.descriptor().unwrap())
+        .unwrap()
+        .st_ino
 }
 
 fn user_address(fence: &Fence) -> u64 {

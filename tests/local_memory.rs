@@ -44,8 +44,8 @@ fn places(fence: &Fence) -> [(Arc<Region>, u64); 2] {
 
 /// The type of memory that a region was allocated of, as the driver lists it.
 fn memory_type(bench: &Bench, region: &Arc<Region>) -> Option<MemoryType> {
-    let exported = region.exported()?;
-    Some(bench.info().memory_types[exported.memory_type as usize])
+    let memory_type = region.device_memory()?.memory_type();
+    Some(bench.info().memory_types[memory_type as usize])
 }
 
 /// NF-12: a fence that asks for local memory has both values there, one that does not has its
@@ -312,7 +312,7 @@ fn nf_31_storage_of_local_fences_is_used_again() {
     // Not the bench, whose spy keeps the host's view of every region.
     let options = AdapterOptions {
         memory: LOCAL,
-        fence_memory: FenceMemory::Local,
+        fence_memory: Some(FenceMemory::Local),
         // It is well, and may have no core for seconds.
         tdr: TdrPolicy {
             level: TdrLevel::Off,

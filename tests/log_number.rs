@@ -9,7 +9,6 @@ mod support {
 
 use native_fence::abi::{FaultCode, PACKET_BYTES, Packet};
 use native_fence::{CommandList, HwQueueOptions, WaitError};
-use std::os::fd::AsFd;
 use support::bench::{Bench, LONG};
 use support::logs::{logs, run, signal_all};
 
@@ -117,7 +116,7 @@ fn lg_04_the_user_has_no_mapping_of_a_log() {
     let handle = queue.os().handle();
     for (of, _, (region, _), _) in bench.spy.logs() {
         assert_eq!(of, handle);
-        let inode = rustix::fs::fstat(region.as_fd())
+        let inode = rustix::fs::fstat(region.descriptor().unwrap())
             .unwrap()
             .st_ino
             .to_string();

@@ -5,11 +5,15 @@
 #[path = "support/until.rs"]
 mod until;
 
-use native_fence::gpu::ShaderTuning;
+use native_fence::gpu::{NodePolicy, ShaderTuning};
 use native_fence::vulkan::{self, AdapterInfo, Instance, InstanceOptions, validation};
 use native_fence::{Adapter, AdapterOptions, CommandList, OpenError};
 use std::sync::Arc;
-use until::LONG;
+use std::time::Duration;
+use until::{LONG, until};
+
+/// More than the iterations in which an engine finds that it is idle.
+const FENCES: usize = 32;
 
 fn first_adapter() -> Option<(Arc<Instance>, AdapterInfo)> {
     let instance = Instance::new(InstanceOptions {
@@ -102,5 +106,55 @@ fn an_engine_of_other_lanes_is_refused_and_told_why() {
         let error = open(&instance, &info, lanes).unwrap_err().to_string();
         assert!(error.contains(&format!("{lanes} lanes are")), "{error}");
     }
+    assert_eq!(validation::messages(), Vec::<String>::new());
+}
+
+/// Iterations of an engine that comes to so many fences in a row, all reached, from the doorbell to its parking.
+fn iterations_of(instance: &Arc<Instance>, info: &AdapterInfo, resolves: bool) -> u64 {
+    let options = AdapterOptions {
+        tuning: ShaderTuning {
+            resolves: Some(resolves),
+            ..ShaderTuning::default()
+        },
+        policy: NodePolicy {
+            // Nobody comes late here.
+            idle_window: Duration::ZERO,
+            company_window: Duration::ZERO,
+            ..NodePolicy::default()
+        },
+        ..AdapterOptions::default()
+    };
+    let adapter = Adapter::open_on(instance, info, &options).unwrap();
+    let device = adapter.create_device();
+    let fences: Vec<_> = (0..FENCES)
+        .map(|_| device.create_fence(1).unwrap())
+        .collect();
+    let mut queue = device.create_hw_queue().unwrap();
+    let mut list = CommandList::new();
+    for fence in &fences {
+        list.wait(fence, 1);
+    }
+    let before = adapter.node_counters();
+    let value = queue.submit(&list).unwrap();
+    queue.progress_fence().wait(value, LONG).unwrap();
+    until("it parks", || adapter.node_counters().parks > before.parks);
+    let logged = queue.read_wait_log().unwrap().entries.len();
+    assert_eq!(logged, FENCES, "each wait was executed");
+    adapter.node_counters().iterations - before.iterations
+}
+
+/// A lane that resolves in the midst of an iteration goes through fences that it does not know in one; another comes to
+/// one in each.
+///
+/// Kills `no-lane-resolves-on-its-way`.
+#[test]
+fn a_lane_that_resolves_on_its_way_needs_no_iteration_for_each_fence() {
+    let Some((instance, info)) = first_adapter() else {
+        return;
+    };
+    let each = iterations_of(&instance, &info, false);
+    assert!(each >= FENCES as u64, "{each} iterations");
+    let at_once = iterations_of(&instance, &info, true);
+    assert!(at_once < FENCES as u64, "{at_once} iterations");
     assert_eq!(validation::messages(), Vec::<String>::new());
 }

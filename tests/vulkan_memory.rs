@@ -167,9 +167,17 @@ unsafe impl DeviceMemory for Foreign {
         (self.0.map().unwrap().start(), self.0.len())
     }
 
-    fn exported(&self) -> Exported<'_> {
+    fn memory_type(&self) -> u32 {
+        self.0.exported().unwrap().memory_type
+    }
+
+    fn exported(&self) -> Option<Exported<'_>> {
         let mut exported = self.0.exported().unwrap();
         exported.identity.driver[0] ^= 1;
-        exported
+        Some(exported)
+    }
+
+    fn as_any(&self) -> &dyn std::any::Any {
+        self
     }
 }

@@ -27,6 +27,7 @@ bool l_stepped;    // the lane took a step in this iteration
 uint l_rounds;     // whole rounds that it has had in this iteration, before the one it left in
 uint l_favours;    // its queue whose turn it is to dispatch first, as its ordinal + 1; 0: none is
 bool l_holding;    // it can do no more in this iteration
+bool l_ordered;    // a barrier stands behind the last log index of its step
 bool l_stored;     // it has stored a CurrentValue; in an epilogue, in this step
 bool l_for_engine; // in an epilogue: what the queue stands at is the engine's to do
 uint l_fruitless;  // looks in a row that found nothing

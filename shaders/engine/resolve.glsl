@@ -2,7 +2,8 @@
 //
 // The engine reads the table, the OS alone writes it. It is done once an iteration, for the packet
 // at the head, and the answer is kept in registers for the queue's next packets; a packet that
-// names another fence ends the lane's steps of this iteration. A handle that is closed meanwhile
+// names another fence ends the lane's steps of this iteration, if the lane does not resolve it there
+// and then (DISPATCHES, RESOLVES). A handle that is closed meanwhile
 // may be used until the slice ends, and its storage is freed only after that (decisions.md 12).
 
 #include "include/handle.glsl"
@@ -63,8 +64,8 @@ void resolve_head() {
     }
 }
 
-// In the midst of an iteration, where a slice that dispatches would need another for it: each packet behind a
-// dispatch names another fence than the one before. Not once the lane has noted a raise: what it noted is not stored
+// In the midst of an iteration, which saves one for each packet that names another fence than the one before: in a slice
+// that dispatches each behind a dispatch does, and elsewhere a queue that waits for many fences stands at them. Not once the lane has noted a raise: what it noted is not stored
 // yet, and it would raise the same fence again.
 void resolve_later_head() {
     if (i_raised == 0u && resolve_new_head() && c_signal_handle != 0u) {

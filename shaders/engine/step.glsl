@@ -214,7 +214,7 @@ void leave_head(bool is_progress) {
 // released it, and before a signal stores (LG-10).
 bool step_head(out uint64_t ticks) {
     fetch_packet();
-    if (DISPATCHES) {
+    if (DISPATCHES || RESOLVES) {
         resolve_later_head();
     }
     bool have = q_read != q_write;
@@ -256,6 +256,7 @@ bool step_head(out uint64_t ticks) {
     }
     if (stores_now) {
         compare_with_shadow(r);
+        l_ordered = true;
     }
     if (takes) {
         leave_head(r.is_progress);
@@ -266,7 +267,7 @@ bool step_head(out uint64_t ticks) {
              : q_read == q_write ? STATUS_EMPTY : STATUS_READY;
     // From the next round on it is looked at again when it is rung for.
     q_closed = DOORBELLS && waits_on && goes ? doorbell_of(r) : 0u;
-    // An unknown fence is resolved at the head of the next iteration, or found there to be none.
+    // A fence that is unknown still is resolved at the head of the next iteration, or found there to be none.
     l_holding = l_holding || !r.known;
     if (r.fault != FAULT_NONE) {
         q_fault = r.fault;
@@ -283,7 +284,8 @@ void step_signal(uint64_t ticks) {
         Request r = request_at_head();
         bool always_signaled = (r.access & ACCESS_ALWAYS_SIGNALED) != 0u;
         if (r.stores && r.known && r.fault == FAULT_NONE && !always_signaled) {
-            uint64_t seen = OBSERVE(Word(r.cv).value);
+            // What it is compared with, and nothing behind it is read by it.
+            uint64_t seen = PEEK(Word(r.cv).value);
             if (is_for_engine(r, true, seen)) {
                 leave_to_engine();
             } else {
@@ -291,6 +293,7 @@ void step_signal(uint64_t ticks) {
                 log_packet(r, ticks);
                 compare_with_shadow(r);
                 leave_head(r.is_progress);
+                l_ordered = true;
             }
         }
     }
@@ -299,12 +302,19 @@ void step_signal(uint64_t ticks) {
 // One step; true if the lane may do more in this iteration.
 bool step_queue() {
     uint64_t ticks;
+    l_ordered = false;
     bool takes = step_head(ticks);
     if (takes) {
         step_signal(ticks);
         // After the effects, once a step: a packet that was executed and is not covered yet is
-        // known by its log number, so a redo takes effect once (decisions.md 13).
-        PUBLISH(QueueProgress(q_progress_va).read_index, q_read);
+        // known by its log number, so a redo takes effect once (decisions.md 13). The barrier of a
+        // signal's comparison releases what was stored before it by this store too: on a GPU a
+        // second release costs as much as the first, a third of a microsecond.
+        if (l_ordered) {
+            PUT(QueueProgress(q_progress_va).read_index, q_read);
+        } else {
+            PUBLISH(QueueProgress(q_progress_va).read_index, q_read);
+        }
     }
     l_fruitless = takes ? 0u : l_fruitless + 1u;
     // A lane that raised lets the slice end as soon as its queue stands still.

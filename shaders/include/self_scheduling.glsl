@@ -42,6 +42,7 @@ layout(constant_id = 28263) const uint NF_EPILOGUE = 1u;
 const bool EPILOGUE = true;
 const bool DISPATCHES = true;
 const bool DOORBELLS = false;
+const bool RESOLVES = true;
 const bool VERBOSE = false;
 const bool STALLS = false;
 const uint ROUNDS = 32u;

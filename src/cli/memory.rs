@@ -1,7 +1,7 @@
 //! Memory findings: what a device can share, who provides it here, and what is not offered.
 
-use crate::Adapter;
 use crate::vulkan::{ExternalBuffers, Features};
+use crate::{Adapter, FenceMemory};
 use serde::Serialize;
 
 /// What the driver says that it can do with memory from outside of a device.
@@ -68,6 +68,8 @@ impl MemorySharing {
 pub(super) struct Memory {
     system: System,
     local: Local,
+    /// Where fences lie if nothing else is asked: `system` or `local`.
+    fences: &'static str,
 }
 
 #[derive(Debug, Serialize)]
@@ -121,6 +123,10 @@ impl Memory {
                     not_offered: why.to_string(),
                 },
             },
+            fences: match adapter.fence_memory() {
+                FenceMemory::System => "system",
+                FenceMemory::Local => "local",
+            },
         }
     }
 
@@ -147,6 +153,12 @@ impl Memory {
                 format!("Local memory is not offered: {not_offered}.")
             }
         });
+        if self.fences == "local" {
+            sentences.push(String::from(
+                "A running shader does not see what the host stores in system memory (tried): fences lie in local \
+                 memory.",
+            ));
+        }
         sentences
     }
 }

@@ -16,7 +16,7 @@ use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::collections::HashMap;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::{Condvar, PoisonError};
 use std::time::{Duration, Instant};
@@ -172,7 +172,7 @@ impl EngineLink {
         number: u64,
         region: Option<&Region>,
     ) -> Result<(), EngineLost> {
-        let descriptor = region.map(AsFd::as_fd);
+        let descriptor = region.and_then(Region::descriptor);
         let sent = request.send(&self.socket, number, descriptor);
         sent.map_err(|_| {
             self.lose();

@@ -231,7 +231,11 @@ impl Request {
             }) => {
                 let lanes = tuning.lanes.map_or(NO_LANES, u64::from);
                 let steps = u64::from(tuning.rounds) << 32 | u64::from(tuning.quantum);
-                let flags = u64::from(*validation) | u64::from(tuning.stalls) << 1;
+                let resolves = tuning.resolves;
+                let flags = u64::from(*validation)
+                    | u64::from(tuning.stalls) << 1
+                    | u64::from(resolves.is_some()) << 2
+                    | u64::from(resolves == Some(true)) << 3;
                 let values = [*version, *a, *b, *c, *d, lanes, steps, flags];
                 message(1, &values).with_text(device)
             }
@@ -265,6 +269,7 @@ impl Request {
                     lanes: (value(5) != NO_LANES).then_some(value(5) as u32),
                     rounds: (value(6) >> 32) as u32,
                     quantum: value(6) as u32,
+                    resolves: has(7, 2).then(|| has(7, 3)),
                     stalls: has(7, 1),
                 },
             }),
@@ -366,6 +371,7 @@ mod tests {
             tuning: ShaderTuning {
                 lanes: Some(8),
                 rounds: 5,
+                resolves: Some(false),
                 ..ShaderTuning::default()
             },
         };
@@ -373,6 +379,7 @@ mod tests {
             validation: false,
             tuning: ShaderTuning {
                 stalls: true,
+                resolves: Some(true),
                 ..ShaderTuning::default()
             },
             ..opening.clone()

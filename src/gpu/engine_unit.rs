@@ -9,6 +9,7 @@ use crate::sync::{Arc, Mutex, cores};
 use crate::vulkan::BringUpError;
 use crate::vulkan::{
     AdapterInfo, Device, DeviceLoss, DeviceOptions, Driver, Instance, InstanceOptions, Queue,
+    Sharers,
 };
 
 /// What one engine is made of.
@@ -65,6 +66,15 @@ impl EngineUnit {
             Self::Queue
         } else {
             Self::Instance
+        }
+    }
+
+    /// Who shares memory with the host, where engines are of this.
+    #[must_use]
+    pub fn sharers(self) -> Sharers {
+        match self {
+            Self::Queue => Sharers::OneDevice,
+            Self::Device | Self::Instance | Self::Process => Sharers::Several,
         }
     }
 

@@ -121,7 +121,7 @@ impl AddressSpace for ProcessEngine {
 
     /// Where it is lost it has nothing, and refuses nothing: an engine that takes its place maps all anew.
     fn map(&self, region: &Arc<Region>) -> Result<EngineAddress, MapError> {
-        if region.exported().is_some() {
+        if region.device_memory().is_some() {
             return Err(MapError::OfDevice(region.name()));
         }
         let Ok(mapped) = self.link.map(region) else {

@@ -192,7 +192,8 @@ impl ShaderEngine {
             shaders.with(&(driver, code))
         });
         if before.is_none() {
-            let tuned = (tuning.rounds, tuning.quantum, tuning.stalls);
+            let resolves = tuning.resolves_on(adapter);
+            let tuned = (tuning.rounds, tuning.quantum, resolves, tuning.stalls);
             let engine = (self.lanes, tuned, self.rings());
             shaders = shaders.with(&(driver, engine));
         }
@@ -290,7 +291,7 @@ impl EngineMemory for Imported {
     /// on in them.
     fn can_be_cut_off(&self) -> bool {
         let is_cpu = self.import.device().adapter().kind == AdapterKind::Cpu;
-        is_cpu && self.mapping.region().exported().is_none()
+        is_cpu && self.mapping.region().device_memory().is_none()
     }
 
     fn cut_off(&self, cut: CutOff) -> Result<bool, RegionError> {

@@ -19,6 +19,7 @@ const VERBOSE: u32 = 5;
 const STALLS: u32 = 6;
 const DISPATCHES: u32 = 7;
 const DOORBELLS: u32 = 8;
+const RESOLVES: u32 = 9;
 
 /// See the file's head.
 #[derive(Clone, Copy, Debug)]
@@ -88,6 +89,7 @@ impl SliceKind {
             (STALLS, u32::from(tuning.stalls)),
             (DISPATCHES, u32::from(self.dispatches)),
             (DOORBELLS, u32::from(doorbells)),
+            (RESOLVES, u32::from(tuning.resolves_on(device.adapter()))),
         ];
         Ok(ComputePipeline::new(
             device,

@@ -149,11 +149,13 @@ impl SharedMemory {
     /// # Errors
     /// Memory of a Vulkan device; the socket's.
     pub fn send(&self, socket: &UnixStream) -> Result<(), PassMemoryError> {
-        if !self.is_file()? {
-            return Err(PassMemoryError::DeviceMemory);
-        }
+        let region = self.region();
+        // A descriptor of a device's memory says nothing to another process.
+        let file = region
+            .descriptor()
+            .filter(|_| region.device_memory().is_none());
+        let descriptor = file.ok_or(PassMemoryError::DeviceMemory)?;
         let text = [&TEXT[..], &self.bytes.to_le_bytes()].concat();
-        let descriptor = std::os::fd::AsFd::as_fd(&**self.region());
         Ok(send_descriptors(socket, &text, &[descriptor])?)
     }
 

@@ -144,8 +144,11 @@ impl SharedPages {
 impl SharedPages {
     /// Sends them over a socket.
     pub(super) fn send(&self, socket: impl AsFd) -> Result<(), PassFenceError> {
-        let descriptors = [self.current.as_fd(), self.monitored.as_fd()];
-        Ok(send_descriptors(socket, TEXT, &descriptors)?)
+        let pages = [&self.current, &self.monitored].map(|page| page.descriptor());
+        let [Some(current), Some(monitored)] = pages else {
+            return Err(PassFenceError::DeviceMemory);
+        };
+        Ok(send_descriptors(socket, TEXT, &[current, monitored])?)
     }
 
     /// What another process sent, looked at.

@@ -1,9 +1,10 @@
-//! Device memory: what a device allocated, mapped for the host, and exported.
+//! Device memory: what a device allocated, mapped for the host, and exported where it can be.
 //!
 //! This room knows no device. Who allocates through one gives it the memory behind this trait, and
 //! an engine that gives the region an address finds here what its import has to name.
 
 use rustix::fd::BorrowedFd;
+use std::any::Any;
 use std::fmt::Debug;
 use std::ptr::NonNull;
 
@@ -43,6 +44,12 @@ pub unsafe trait DeviceMemory: Send + Sync + Debug {
     /// Its first byte in the host's address space, and its length.
     fn pages(&self) -> (NonNull<u8>, usize);
 
-    /// What an import has to name.
-    fn exported(&self) -> Exported<'_>;
+    /// Index of its memory type.
+    fn memory_type(&self) -> u32;
+
+    /// What an import has to name; `None` where no other device can import it.
+    fn exported(&self) -> Option<Exported<'_>>;
+
+    /// Itself, for the device that allocated it and knows what it is.
+    fn as_any(&self) -> &dyn Any;
 }

@@ -3,6 +3,7 @@
 use super::{Region, RegionError};
 use crate::abi::PAGE_BYTES;
 use crate::sync::{Arc, AtomicU64, Ordering};
+use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -42,6 +43,7 @@ impl Pages {
             len: region.len(),
             source,
         };
+        let file = region.descriptor().ok_or_else(|| error(Errno::BADF))?;
         // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing; the file is
         // sealed against shrinking, so no access to these pages can fault.
         let start = unsafe {
@@ -50,12 +52,12 @@ impl Pages {
                 region.len(),
                 prot,
                 MapFlags::SHARED,
-                region.as_ref(),
+                file,
                 0,
             )
         }
         .map_err(error)?;
-        let start = NonNull::new(start).ok_or_else(|| error(rustix::io::Errno::INVAL))?;
+        let start = NonNull::new(start).ok_or_else(|| error(Errno::INVAL))?;
         Ok(Self {
             start,
             region: Arc::clone(region),
@@ -151,6 +153,7 @@ impl Mapping {
             len: region.len(),
             source,
         };
+        let file = region.descriptor().ok_or_else(|| error(Errno::BADF))?;
         // SAFETY: exactly the pages of this mapping are replaced, by pages of the same rights; words are
         // touched by atomics alone, before and after, and nothing is kept of what they held.
         unsafe {
@@ -159,7 +162,7 @@ impl Mapping {
                 region.len(),
                 ProtFlags::READ | ProtFlags::WRITE,
                 MapFlags::PRIVATE | MapFlags::FIXED,
-                region.as_ref(),
+                file,
                 0,
             )
         }

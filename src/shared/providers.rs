@@ -36,6 +36,12 @@ pub enum NoLocalMemory {
     /// The driver cannot pass it between devices.
     #[error("the driver exports no buffer memory as opaque file descriptors and imports it again")]
     NoExport,
+    /// It is of one device, and the engines are of several.
+    #[error(
+        "local memory of one device is no other's, and the engines are of several: open the adapter with \
+         EngineUnit::Queue"
+    )]
+    SeveralDevices,
     /// It was tried.
     #[error("it was tried and did not work: {0}")]
     Refused(String),

@@ -3,7 +3,7 @@
 //! Either a memfd, sealed so that nobody can shrink it under another's mapping: every party that
 //! touches it (the OS, the user, each engine) makes a mapping of its own. Or memory that a device
 //! allocated and exported: the host has the one mapping that the device made, and each engine
-//! imports the memory itself.
+//! imports the memory itself. Or such memory that is not exported: of the engines of that device.
 
 use super::{Block, DeviceMemory, Exported, Mapping, ReadMapping, RegionError};
 use crate::abi::{Home, PAGE_BYTES, WordGroup};
@@ -188,12 +188,28 @@ impl Region {
         self.name
     }
 
-    /// What an engine's import has to name; `None` for a memfd, of which it maps pages of its own.
+    /// What an engine's import has to name; `None` for a memfd, of which it maps pages of its own, and
+    /// for memory that one device alone can use.
     #[must_use]
     pub fn exported(&self) -> Option<Exported<'_>> {
+        self.device_memory()?.exported()
+    }
+
+    /// The memory behind it, where a device allocated it: no file, and in no other process.
+    #[must_use]
+    pub fn device_memory(&self) -> Option<&dyn DeviceMemory> {
         match &self.backing {
             Backing::File(_) => None,
-            Backing::Device { memory, .. } => Some(memory.exported()),
+            Backing::Device { memory, .. } => Some(memory.as_ref()),
+        }
+    }
+
+    /// What others get the memory by; `None` where no other device can use it.
+    #[must_use]
+    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        match &self.backing {
+            Backing::File(memfd) => Some(memfd.as_fd()),
+            Backing::Device { memory, .. } => Some(memory.exported()?.descriptor),
         }
     }
 
@@ -244,15 +260,6 @@ impl Region {
                 write_combined,
                 ..
             } => Some((memory.pages().0, *write_combined)),
-        }
-    }
-}
-
-impl AsFd for Region {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        match &self.backing {
-            Backing::File(memfd) => memfd.as_fd(),
-            Backing::Device { memory, .. } => memory.exported().descriptor,
         }
     }
 }

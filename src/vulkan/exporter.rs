@@ -7,8 +7,12 @@
 //!
 //! A descriptor of that kind is the driver's own: nobody maps it, so there is no second mapping for
 //! users that cannot be written.
+//!
+//! Some drivers export no local memory that the host reaches (NVIDIA's, of their memory behind the bus). There, if all
+//! engines are of one device, local memory is allocated on that device and not exported: it is lost with the device, and
+//! the adapter with it.
 
-use super::exported_memory::ExportedMemory;
+use super::mapped_memory::{MappedMemory, Reach};
 use super::{AdapterInfo, BringUpError, Device, DeviceOptions, Instance, LocalMemory, Refusal};
 use crate::abi::{Home, WordGroup};
 use crate::shared::{Provider, Region, RegionError};
@@ -20,6 +24,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Exporter {
     home: Home,
+    reach: Reach,
     /// Local and system memory are one: any type is of both kinds.
     same: bool,
     device: Arc<Device>,
@@ -48,6 +53,17 @@ impl Exporter {
         Self::open(instance, adapter, Home::CachedSystem)
     }
 
+    /// Of local memory of the engines' only device, which exports none.
+    #[must_use]
+    pub fn of_one_device(device: &Arc<Device>) -> Self {
+        Self {
+            home: Home::LocalHostVisible,
+            reach: Reach::OwnDevice,
+            same: device.adapter().features.local_memory == LocalMemory::SameAsSystem,
+            device: Arc::clone(device),
+        }
+    }
+
     fn open(
         instance: &Arc<Instance>,
         adapter: &AdapterInfo,
@@ -55,6 +71,7 @@ impl Exporter {
     ) -> Result<Self, BringUpError> {
         Ok(Self {
             home,
+            reach: Reach::Exported,
             same: adapter.features.local_memory == LocalMemory::SameAsSystem,
             device: Device::open(instance, adapter, DeviceOptions::default())?,
         })
@@ -79,9 +96,12 @@ fn worth(flags: vk::MemoryPropertyFlags, home: Home, same: bool) -> Option<bool>
 
 impl Provider for Exporter {
     fn name(&self) -> &'static str {
-        match self.home {
-            Home::CachedSystem => "vulkan-system",
-            Home::LocalHostVisible | Home::Local => "vulkan-local",
+        match (self.home, self.reach) {
+            (Home::CachedSystem, _) => "vulkan-system",
+            (Home::LocalHostVisible | Home::Local, Reach::Exported) => "vulkan-local",
+            (Home::LocalHostVisible | Home::Local, Reach::OwnDevice) => {
+                "vulkan-local-of-one-device"
+            }
         }
     }
 
@@ -96,7 +116,7 @@ impl Provider for Exporter {
     fn region(&self, group: WordGroup, bytes: u64) -> Result<Arc<Region>, RegionError> {
         let len = bytes.max(1).next_multiple_of(crate::abi::PAGE_BYTES);
         let worth = |flags| worth(flags, self.home, self.same);
-        let memory = ExportedMemory::new(&self.device, len, worth)
+        let memory = MappedMemory::new(&self.device, len, self.reach, worth)
             .map_err(|refusal| refused(group.name(), len as usize, &refusal))?;
         // Local memory that is system memory is cached, and treated as if it were not: then what
         // must not be done to a GPU's memory is found out on every machine.
@@ -133,7 +153,7 @@ fn refused(name: &'static str, len: usize, refusal: &Refusal) -> RegionError {
 
 #[cfg(test)]
 mod tests {
-    use super::super::exported_memory::best;
+    use super::super::mapped_memory::best;
     use super::worth;
     use crate::abi::Home;
     use ash::vk;

@@ -3,8 +3,8 @@
 //! An opaque descriptor carries nothing that could be checked: device and driver have to be the same,
 //! size and memory type those of the allocation. So they travel with the region, and are compared.
 
-use super::exported_memory::{OPAQUE, identity};
 use super::external_buffer::ExternalBuffer;
+use super::mapped_memory::{OPAQUE, identity};
 use super::{Device, ImportError, Refusal};
 use crate::shared::{Exported, Region};
 use ash::vk;

@@ -25,6 +25,9 @@ pub enum ImportError {
     /// Opaque descriptors are good for the device and the driver alone that made them.
     #[error("this memory was exported by another device or driver")]
     OtherDevice,
+    /// Memory that was not exported goes nowhere.
+    #[error("this memory is of one device alone, which is another")]
+    OneDevice,
     /// The driver has the extension, and does not take this memory.
     #[error("the driver refuses to import this memory ({0}); allocate it through Vulkan instead")]
     ImportRefused(Refusal),

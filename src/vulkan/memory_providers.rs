@@ -4,9 +4,11 @@
 //! refuse pages that a file backs. So a provider is taken when a page of its memory was imported into
 //! an engine's device. System memory has two, tried in order (`decisions.md` 17): pages of the host
 //! that each engine imports; memory that Vulkan allocates and exports, without read-only mappings for
-//! users. The third of that list, dma-buf, is not made: its pages come from a kernel's device
+//! users. Local memory has two as well: exported by a device of its own (`decisions.md` 19), and, where no driver exports
+//! it and all engines are of one device, that device's own. The third of the list of system memory, dma-buf, is not made: its pages come from a kernel's device
 //! (`/dev/udmabuf`) that few machines open to programs.
 
+use super::mapped_memory::Reach;
 use super::{
     AdapterInfo, BringUpError, Device, Exporter, ImportError, Instance, LocalMemory, RegionImport,
 };
@@ -40,6 +42,27 @@ pub enum SystemMemory {
     Exported,
 }
 
+/// Which provider of local memory is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum LocalProvider {
+    /// The first that works.
+    #[default]
+    Best,
+    /// Memory that a device of its own allocates and exports: it outlives each engine's.
+    Exported,
+    /// Memory of the one device that all engines are of: it is lost with that.
+    OneDevice,
+}
+
+/// Who shares the memory, besides the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharers {
+    /// Engines that are queues of one device.
+    OneDevice,
+    /// Engines of several devices, or of several processes.
+    Several,
+}
+
 /// How memory is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct MemoryOptions {
@@ -47,6 +70,8 @@ pub struct MemoryOptions {
     pub placement: MemoryPlacement,
     /// Who provides system memory.
     pub system: SystemMemory,
+    /// Who provides local memory.
+    pub local: LocalProvider,
 }
 
 /// Why a provider is not used.
@@ -82,17 +107,18 @@ fn said(tried: &[(&'static str, TrialError)]) -> String {
     tried.iter().map(said).collect::<Vec<_>>().join("; ")
 }
 
-/// The providers that work with engines on `device`.
+/// The providers that work with engines on `device`, alone or among others.
 ///
 /// # Errors
 /// [`MemoryError`].
 pub fn memory_providers(
     instance: &Arc<Instance>,
     device: &Arc<Device>,
+    sharers: Sharers,
     options: MemoryOptions,
 ) -> Result<Providers, MemoryError> {
     let (system, passed_over) = system(instance, device, options.system)?;
-    let local = local(instance, device, options.placement);
+    let local = local(instance, device, sharers, options);
     if let (MemoryPlacement::LocalForced, Err(why)) = (options.placement, &local) {
         return Err(MemoryError::NoLocalMemory(why.clone()));
     }
@@ -130,17 +156,38 @@ fn system(
 fn local(
     instance: &Arc<Instance>,
     device: &Arc<Device>,
-    placement: MemoryPlacement,
+    sharers: Sharers,
+    options: MemoryOptions,
 ) -> Result<Arc<dyn Provider>, NoLocalMemory> {
     let adapter = device.adapter();
-    wants_local(adapter.features.local_memory, placement)?;
-    let provider = can_export(adapter)
-        .and_then(|()| Ok(Exporter::of_local_memory(instance, adapter)?))
-        .and_then(|exporter| tried(exporter, device));
+    wants_local(adapter.features.local_memory, options.placement)?;
+    let try_way = |reach| match reach {
+        Reach::Exported => can_export(adapter)
+            .and_then(|()| Ok(Exporter::of_local_memory(instance, adapter)?))
+            .and_then(|exporter| tried(exporter, device)),
+        Reach::OwnDevice => tried(Exporter::of_one_device(device), device),
+    };
+    let (first, second) = local_ways(options.local, sharers)?;
+    let provider = try_way(first).or_else(|why| second.map_or(Err(why), try_way));
     provider.map_err(|why| match why {
         TrialError::NotOffered(why) => why,
         why => NoLocalMemory::Refused(why.to_string()),
     })
+}
+
+/// What is tried for local memory, in this order. Pure.
+fn local_ways(
+    wanted: LocalProvider,
+    sharers: Sharers,
+) -> Result<(Reach, Option<Reach>), NoLocalMemory> {
+    match (wanted, sharers) {
+        (LocalProvider::Best, Sharers::OneDevice) => Ok((Reach::Exported, Some(Reach::OwnDevice))),
+        (LocalProvider::Best, Sharers::Several) | (LocalProvider::Exported, _) => {
+            Ok((Reach::Exported, None))
+        }
+        (LocalProvider::OneDevice, Sharers::OneDevice) => Ok((Reach::OwnDevice, None)),
+        (LocalProvider::OneDevice, Sharers::Several) => Err(NoLocalMemory::SeveralDevices),
+    }
 }
 
 /// Whether local memory is to be tried. Pure.
@@ -176,6 +223,20 @@ fn tried<P: Provider + 'static>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_outlives_an_engine_comes_first_and_what_one_device_has_is_for_that_alone() {
+        use LocalProvider::{Best, Exported, OneDevice};
+        let both = (Reach::Exported, Some(Reach::OwnDevice));
+        assert_eq!(local_ways(Best, Sharers::OneDevice), Ok(both));
+        let exported = Ok((Reach::Exported, None));
+        assert_eq!(local_ways(Best, Sharers::Several), exported);
+        assert_eq!(local_ways(Exported, Sharers::OneDevice), exported);
+        let own = Ok((Reach::OwnDevice, None));
+        assert_eq!(local_ways(OneDevice, Sharers::OneDevice), own);
+        let refused = Err(NoLocalMemory::SeveralDevices);
+        assert_eq!(local_ways(OneDevice, Sharers::Several), refused);
+    }
 
     #[test]
     fn local_memory_is_wanted_where_it_is_another_or_forced() {

@@ -29,7 +29,6 @@ mod compute_pipeline;
 mod device;
 mod device_loss;
 mod device_needs;
-mod exported_memory;
 mod exporter;
 mod extensions;
 mod external_buffer;
@@ -39,9 +38,11 @@ mod host_import;
 mod import_error;
 mod in_flight;
 mod instance;
+mod mapped_memory;
 mod memory_providers;
 mod native_fence_support;
 mod opening;
+mod own_memory;
 mod program_commands;
 mod program_device;
 mod promises;
@@ -78,9 +79,11 @@ pub use host_import::{HostImport, HostPages};
 pub use import_error::ImportError;
 pub use instance::{Instance, InstanceOptions};
 pub use memory_providers::{
-    MemoryError, MemoryOptions, MemoryPlacement, SystemMemory, TrialError, memory_providers,
+    LocalProvider, MemoryError, MemoryOptions, MemoryPlacement, Sharers, SystemMemory, TrialError,
+    memory_providers,
 };
 pub use native_fence_support::{Gap, Need, gaps, has_command_engines, has_native_fences};
+pub use own_memory::OwnMemory;
 pub use program_commands::{OtherDevice, ProgramCommands};
 pub use program_device::{DeviceImportError, ProgramDevice, ProgramQueue};
 pub use queue::Queue;

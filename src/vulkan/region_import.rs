@@ -1,6 +1,6 @@
 //! Region import: shared memory, made a buffer of one device by whichever way it is.
 
-use super::{Device, FdImport, HostImport, ImportError};
+use super::{Device, FdImport, HostImport, ImportError, OwnMemory};
 use crate::shared::Mapping;
 use ash::vk;
 use std::sync::Arc;
@@ -12,6 +12,8 @@ pub enum RegionImport {
     Host(HostImport),
     /// Memory that another device exported.
     Descriptor(FdImport),
+    /// Memory of this device, which no other can use.
+    Own(OwnMemory),
 }
 
 impl RegionImport {
@@ -20,10 +22,13 @@ impl RegionImport {
     /// # Errors
     /// The driver cannot import it, does not take it, or is out of memory.
     pub fn new(device: &Arc<Device>, mapping: &Arc<Mapping>) -> Result<Self, ImportError> {
-        Ok(if mapping.region().exported().is_some() {
-            Self::Descriptor(FdImport::new(device, mapping.region())?)
-        } else {
-            Self::Host(HostImport::new(device, Arc::clone(mapping))?)
+        let region = mapping.region();
+        Ok(match region.device_memory() {
+            None => Self::Host(HostImport::new(device, Arc::clone(mapping))?),
+            Some(memory) if memory.exported().is_some() => {
+                Self::Descriptor(FdImport::new(device, region)?)
+            }
+            Some(_) => Self::Own(OwnMemory::new(device, region)?),
         })
     }
 
@@ -33,6 +38,7 @@ impl RegionImport {
         match self {
             Self::Host(import) => import.device(),
             Self::Descriptor(import) => import.device(),
+            Self::Own(own) => own.device(),
         }
     }
 
@@ -42,6 +48,7 @@ impl RegionImport {
         match self {
             Self::Host(import) => import.bytes(),
             Self::Descriptor(import) => import.bytes(),
+            Self::Own(own) => own.bytes(),
         }
     }
 
@@ -49,6 +56,7 @@ impl RegionImport {
         match self {
             Self::Host(import) => import.raw(),
             Self::Descriptor(import) => import.raw(),
+            Self::Own(own) => own.raw(),
         }
     }
 
@@ -58,6 +66,7 @@ impl RegionImport {
         match self {
             Self::Host(import) => import.gpu_va(),
             Self::Descriptor(import) => import.gpu_va(),
+            Self::Own(own) => own.gpu_va(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Bench: where runners are made, an adapter of an instance.
 
 use super::Mechanism;
+use crate::gpu::EngineUnit;
 use crate::sync::Arc;
 use crate::vulkan::{
     AdapterInfo, Device, DeviceOptions, Instance, InstanceOptions, LocalMemory, Queue,
@@ -62,7 +63,9 @@ impl Bench {
         let features = &self.adapter.features;
         match features.local_memory {
             _ if !mechanism.is_local() => None,
-            _ if !features.opaque_fd.passes() => {
+            _ if EngineUnit::default_for(&self.adapter) != EngineUnit::Queue
+                && !features.opaque_fd.passes() =>
+            {
                 Some("Memory of one Vulkan device cannot be imported into another.")
             }
             LocalMemory::Unreachable => Some("The CPU reaches no memory of the device's own."),
@@ -89,8 +92,9 @@ impl Bench {
         if mechanism.is_polled() {
             options.policy.delivery = Delivery::Polled;
         }
+        options.fence_memory = Some(FenceMemory::System);
         if mechanism.is_local() {
-            options.fence_memory = FenceMemory::Local;
+            options.fence_memory = Some(FenceMemory::Local);
             if self.force_local {
                 options.memory.placement = MemoryPlacement::LocalForced;
             }

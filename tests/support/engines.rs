@@ -60,7 +60,7 @@ pub(crate) fn shader() -> Option<Adapter> {
     let (memory, fence_memory) = memory::asked_for();
     let options = AdapterOptions {
         memory,
-        fence_memory,
+        fence_memory: Some(fence_memory),
         tdr: patient(),
         ..AdapterOptions::default()
     };

@@ -3,18 +3,20 @@
 //! system memory. So the whole suite can be run over each provider.
 #![allow(dead_code, reason = "each test file uses a part")]
 
-use native_fence::{FenceMemory, MemoryOptions, MemoryPlacement, SystemMemory};
+use native_fence::{FenceMemory, LocalProvider, MemoryOptions, MemoryPlacement, SystemMemory};
 
 /// What the GPU polls lies in local memory, whatever that is.
 pub(crate) const LOCAL: MemoryOptions = MemoryOptions {
     placement: MemoryPlacement::LocalForced,
     system: SystemMemory::Best,
+    local: LocalProvider::Best,
 };
 
 /// Vulkan allocates all that is shared, and no pages of the host are imported.
 pub(crate) const EXPORTED: MemoryOptions = MemoryOptions {
     placement: MemoryPlacement::AllInSystem,
     system: SystemMemory::Exported,
+    local: LocalProvider::Best,
 };
 
 /// As the environment asks, and what fences are made in then.

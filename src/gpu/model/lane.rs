@@ -363,6 +363,8 @@ pub(super) struct Lane<'a> {
     pub(super) leaves: bool,
     /// Looks in a row that found nothing.
     pub(super) fruitless: u32,
+    /// `l_ordered`: a barrier stands behind the last log index of its step.
+    pub(super) ordered: bool,
     /// It has stored a CurrentValue.
     pub(super) stored: bool,
     /// In an epilogue: what the queue stands at is the engine's to do.

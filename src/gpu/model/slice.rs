@@ -64,6 +64,7 @@ impl<'a> Lane<'a> {
             holding: false,
             leaves: false,
             fruitless: 0,
+            ordered: false,
             stored: false,
             for_engine: false,
             backward: 0,

@@ -229,10 +229,15 @@ impl Lane<'_> {
 
     /// What stands in CurrentValue. The oracle looks first whether the process has it open.
     fn look_at_current_value(&self, r: &Request) -> Checked<u64> {
-        if let Some(bounds) = &self.bounds {
-            bounds.meet_current_value(self.g.memory, r.fence.cv)?;
-        }
+        self.meet_current_value(r)?;
         self.observe(r.fence.cv)
+    }
+
+    fn meet_current_value(&self, r: &Request) -> Checked<()> {
+        match &self.bounds {
+            Some(bounds) => bounds.meet_current_value(self.g.memory, r.fence.cv),
+            None => Ok(()),
+        }
     }
 
     /// Stores CurrentValue; `seen` is what stood there before.
@@ -343,6 +348,7 @@ impl Lane<'_> {
         }
         if stores_now {
             self.compare_with_shadow(&r);
+            self.ordered = true;
         }
         if takes {
             self.leave_head(r.is_progress);
@@ -361,7 +367,7 @@ impl Lane<'_> {
         // From the next round on it is looked at again when it is rung for.
         let closes = self.g.doorbells && waits_on && goes;
         self.q.closed = doorbell_of(r.fence.access).filter(|_| closes);
-        // An unknown fence is resolved at the head of the next iteration, or found there to be none.
+        // A fence that is unknown still is resolved at the head of the next iteration, or found there to be none.
         self.holding = self.holding || !r.known;
         if r.fault.is_some() {
             self.q.fault = r.fault;
@@ -383,7 +389,9 @@ impl Lane<'_> {
             self.fetch_packet()?;
             let r = self.request_at_head();
             if r.stores && r.known && r.fault.is_none() && !r.always_signaled() {
-                let seen = self.look_at_current_value(&r)?;
+                // What it is compared with, and nothing behind it is read by it.
+                self.meet_current_value(&r)?;
+                let seen = self.peek(r.fence.cv)?;
                 if self.is_for_engine(&r, true, seen) {
                     self.leave_to_engine();
                     return Ok(());
@@ -392,6 +400,7 @@ impl Lane<'_> {
                 self.log_packet(&r, ticks)?;
                 self.compare_with_shadow(&r);
                 self.leave_head(r.is_progress);
+                self.ordered = true;
             }
         }
         Ok(())
@@ -399,12 +408,19 @@ impl Lane<'_> {
 
     /// One step; true if the lane may do more in this iteration.
     fn step_queue(&mut self) -> Checked<bool> {
+        self.ordered = false;
         let (takes, ticks) = self.step_head()?;
         if takes {
             self.step_signal(ticks)?;
             // After the effects, once a step: a packet that was executed and is not covered yet is
-            // known by its log number, so a redo takes effect once (decisions.md 13).
-            self.publish(self.q.progress_va + QueueProgress::READ_INDEX, self.q.read)?;
+            // known by its log number, so a redo takes effect once (decisions.md 13). The barrier of a
+            // signal's comparison releases what was stored before it by this store too.
+            let read_index = self.q.progress_va + QueueProgress::READ_INDEX;
+            if self.ordered {
+                self.put(read_index, self.q.read)?;
+            } else {
+                self.publish(read_index, self.q.read)?;
+            }
         }
         self.fruitless = if takes { 0 } else { self.fruitless + 1 };
         // A lane that raised lets the slice end as soon as its queue stands still.

@@ -7,6 +7,8 @@ pub struct NodeCounters {
     pub slices: u64,
     /// Slices that ended early to interrupt.
     pub interrupts: u64,
+    /// Executions between two adoptions, of the slices that ended.
+    pub iterations: u64,
     /// Slices that the driver cut.
     pub cut: u64,
     /// Interrupt records taken.
@@ -36,6 +38,7 @@ impl NodeCounters {
         Self {
             slices: self.slices + other.slices,
             interrupts: self.interrupts + other.interrupts,
+            iterations: self.iterations.wrapping_add(other.iterations),
             cut: self.cut + other.cut,
             records: self.records + other.records,
             kept_records: self.kept_records + other.kept_records,

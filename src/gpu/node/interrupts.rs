@@ -185,6 +185,8 @@ impl Node {
             let for_paging = has_paging || inner.for_paging[(ended % SLICE_SLOTS) as usize];
             inner.habits.learn(reason, &result, for_paging);
             inner.counters.interrupts += u64::from(reason == SliceReason::Interrupt);
+            // The engine's word, which may be anything.
+            inner.counters.iterations = inner.counters.iterations.wrapping_add(result.iterations);
             inner.counters.cut += u64::from(reason == SliceReason::Cut);
         }
         inner.serviced = slice;

@@ -119,7 +119,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine.comp")) == 0x1906_2404_4b84_6c2b,
+    fnv1a(include_bytes!("../../../shaders/engine.comp")) == 0xd11c_ceb9_d352_87e4,
     "shader source engine.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -169,7 +169,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/lane.glsl")) == 0xf145_407e_f373_151a,
+    fnv1a(include_bytes!("../../../shaders/engine/lane.glsl")) == 0xa345_e573_dd4a_801a,
     "shader source engine/lane.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -179,7 +179,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/resolve.glsl")) == 0x0ff5_0a2a_39e3_db08,
+    fnv1a(include_bytes!("../../../shaders/engine/resolve.glsl")) == 0x4c69_6ca5_fb5b_3284,
     "shader source engine/resolve.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -199,7 +199,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/step.glsl")) == 0x1d88_72ba_e83b_8da4,
+    fnv1a(include_bytes!("../../../shaders/engine/step.glsl")) == 0x7669_3856_a3a1_7aa8,
     "shader source engine/step.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -244,7 +244,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/include/self_scheduling.glsl")) == 0x308e_914e_3e02_f439,
+    fnv1a(include_bytes!("../../../shaders/include/self_scheduling.glsl")) == 0x288f_b12b_af2f_5300,
     "shader source include/self_scheduling.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -335,14 +335,14 @@ pub static ADD_WORDS: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")) == 0xa336_a859_c5b0_804a,
+    fnv1a(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")) == 0xa5f7_afbc_f8f5_9c1b,
     "spv/add_words_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/add_words_self_scheduling.comp`.
 pub static ADD_WORDS_SELF_SCHEDULING: Shader = Shader {
     name: "add_words_self_scheduling",
-    words: &words::<25_619>(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")),
+    words: &words::<25_626>(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")),
 };
 
 const _: () = assert!(
@@ -423,14 +423,14 @@ pub static COUNT_TOGETHER: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0x042c_2ff0_c403_3f12,
+    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0xe9c0_85a9_f7fc_7385,
     "spv/engine.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/engine.comp`.
 pub static ENGINE: Shader = Shader {
     name: "engine",
-    words: &words::<40_913>(include_bytes!("../../../shaders/spv/engine.spv")),
+    words: &words::<40_993>(include_bytes!("../../../shaders/spv/engine.spv")),
 };
 
 const _: () = assert!(
@@ -456,14 +456,14 @@ pub static ENROLLED_SIGNAL: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")) == 0x86c7_e933_f8eb_a2a6,
+    fnv1a(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")) == 0xd76a_ca43_9a99_81be,
     "spv/hold_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/hold_self_scheduling.comp`.
 pub static HOLD_SELF_SCHEDULING: Shader = Shader {
     name: "hold_self_scheduling",
-    words: &words::<25_537>(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")),
+    words: &words::<25_544>(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")),
 };
 
 const _: () = assert!(
@@ -489,14 +489,14 @@ pub static PASS_ON: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")) == 0x6303_8f41_189b_2200,
+    fnv1a(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")) == 0x0a9a_2dae_238d_5319,
     "spv/pass_on_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/pass_on_self_scheduling.comp`.
 pub static PASS_ON_SELF_SCHEDULING: Shader = Shader {
     name: "pass_on_self_scheduling",
-    words: &words::<26_560>(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")),
+    words: &words::<26_567>(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")),
 };
 
 const _: () = assert!(
@@ -533,14 +533,14 @@ pub static SPIN: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")) == 0xf6a3_6bcd_c727_4104,
+    fnv1a(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")) == 0x966e_5993_a3d4_209f,
     "spv/spin_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/spin_self_scheduling.comp`.
 pub static SPIN_SELF_SCHEDULING: Shader = Shader {
     name: "spin_self_scheduling",
-    words: &words::<25_493>(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")),
+    words: &words::<25_500>(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")),
 };
 
 const _: () = assert!(
@@ -588,14 +588,14 @@ pub static WORK: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")) == 0xe2af_4a40_03e4_b01d,
+    fnv1a(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")) == 0xd9be_93d4_7a52_ec8e,
     "spv/work_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/work_self_scheduling.comp`.
 pub static WORK_SELF_SCHEDULING: Shader = Shader {
     name: "work_self_scheduling",
-    words: &words::<28_409>(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")),
+    words: &words::<28_416>(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")),
 };
 
 const _: () = assert!(

@@ -26,12 +26,13 @@ pub use storm::Storm;
 pub use work::Work;
 
 use super::{Counts, PATIENCE};
-use crate::shared::{Block, Region};
+use crate::abi::WordGroup;
+use crate::shared::{Block, Provider, Region};
 use crate::sync::Arc;
 use crate::vulkan::shaders::Shader;
 use crate::vulkan::{
-    CommandBuffer, CommandRecorder, ComputePipeline, Device, HostImport, Queue, Reuse, SLICE_BEGIN,
-    SLICE_END, Timeline, WaitOutcome,
+    CommandBuffer, CommandRecorder, ComputePipeline, Device, Exporter, LocalMemory, Queue,
+    RegionImport, Reuse, SLICE_BEGIN, SLICE_END, Timeline, WaitOutcome,
 };
 use anyhow::{Context, bail};
 
@@ -99,6 +100,18 @@ fn page() -> anyhow::Result<Arc<Region>> {
     Ok(Region::new("bare-control", 64 * LINE_BYTES)?)
 }
 
+/// A page of words that a running shader sees the host store to: a device with memory of its own may see no such stores
+/// in system memory (`gpu::host_stores`).
+fn page_for_host(device: &Arc<Device>) -> anyhow::Result<Arc<Region>> {
+    match device.adapter().features.local_memory {
+        LocalMemory::Separate { .. } => {
+            let provider = Exporter::of_one_device(device);
+            Ok(provider.region(WordGroup::EngineControl, 64 * LINE_BYTES)?)
+        }
+        LocalMemory::Unreachable | LocalMemory::SameAsSystem => page(),
+    }
+}
+
 /// A dispatch over words of shared memory, ready to be submitted.
 #[derive(Debug)]
 struct Dispatch {
@@ -127,7 +140,7 @@ impl Dispatch {
         let pipeline = ComputePipeline::new(device, shader.words, 8, spec)?;
         let mapping = page.map()?;
         let words = Block::whole(&mapping);
-        let import = HostImport::new(device, mapping)?;
+        let import = RegionImport::new(device, &mapping)?;
         let address = import.gpu_va().to_le_bytes();
         let commands = CommandRecorder::begin(device, Reuse::Simultaneous)?
             .keep(Arc::new(import))

@@ -3,7 +3,7 @@
 
 use super::lines::WORDS;
 use super::together::Together;
-use super::{Dispatch, Width, page, party};
+use super::{Dispatch, Width, page_for_host, party};
 use crate::sync::Arc;
 use crate::vulkan::{Device, shaders};
 use crate::workload::{Counts, Params, Runner, Sample};
@@ -33,7 +33,7 @@ impl RoundTrip {
         // The CPU is the party that begins. One round more: the first waits for the dispatch.
         let spec = party(device, 1, ROUNDS + 1, u32::MAX);
         Ok(Self {
-            shader: Dispatch::over(&page()?, queue, shader, &spec)?,
+            shader: Dispatch::over(&page_for_host(device)?, queue, shader, &spec)?,
             width,
             together: Together::new(),
         })

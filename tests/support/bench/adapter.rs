@@ -98,7 +98,8 @@ fn queues(
         let queues = unit.open_queues(&instance, &info, count, validation);
         let queues = queues.unwrap();
         let first = Arc::clone(queues[0].lock().unwrap().device());
-        let providers = Arc::new(memory_providers(&instance, &first, memory).unwrap());
+        let providers =
+            Arc::new(memory_providers(&instance, &first, unit.sharers(), memory).unwrap());
         (queues, providers, info)
     });
     match opened {
