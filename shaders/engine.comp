@@ -18,7 +18,7 @@
 #extension GL_KHR_memory_scope_semantics : require
 #pragma use_vulkan_memory_model
 
-// Lanes: whole subgroups of the device, one where nothing else is asked for.
+// Lanes: whole subgroups of the device.
 layout(local_size_x_id = 0, local_size_y = 1, local_size_z = 1) in;
 // Steps of each lane between two adoptions.
 layout(constant_id = 1) const uint ROUNDS = 32u;

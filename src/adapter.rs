@@ -3,6 +3,7 @@
 //! The one place that puts the rooms together: a device of `vulkan`, an engine and a node of `gpu`,
 //! the driver of `kmd`, the operating system of `os`, and what the user side starts from.
 
+use crate::abi::Home;
 use crate::gpu::{
     CommandEngine, Crowd, Engine, EngineCaps, EngineUnit, EngineUnitError, Injection, Node,
     NodeCounters, NodePolicy, ProcessEngine, ProcessError, ShaderEngine, ShaderTuning,
@@ -82,9 +83,9 @@ pub struct AdapterOptions {
     pub engine_program: Option<PathBuf>,
     /// Which memory is used for what.
     pub memory: MemoryOptions,
-    /// Where [`Device::create_fence`] makes fences. Where `None`, in system memory; but in local memory, if that is
-    /// offered, on a device that has a heap of its own and whose running engines do not see what the host stores in
-    /// system memory, which is tried.
+    /// Where [`Device::create_fence`] makes fences. Where `None`, in system memory; but in local memory where running
+    /// engines see only there what the host stores ([`Providers::host_stores_seen_in`]), which is tried on a device that
+    /// has a heap of its own.
     pub fence_memory: Option<FenceMemory>,
     /// How the engines' slices end.
     pub policy: NodePolicy,
@@ -129,19 +130,15 @@ struct Engines {
     all: Vec<Box<dyn Engine>>,
     /// What makes the next one of their kind, or says as a sentence why not.
     spare: Box<MakeSpare>,
-    /// Where fences had better lie.
-    fence_memory: FenceMemory,
 }
 
 type MakeSpare = dyn Fn() -> Result<Box<dyn Engine>, String> + Send + Sync;
 
 /// Engines of this process.
 fn engines_here(place: Place<'_>, options: &AdapterOptions) -> Result<Engines, OpenError> {
-    let opened = Opened::at(place, options)?;
-    let fence_memory = opened.fence_memory()?;
     let Opened {
         queues, providers, ..
-    } = opened;
+    } = Opened::for_shaders(place, options)?;
     let all = queues
         .into_iter()
         .zip(0..)
@@ -167,7 +164,6 @@ fn engines_here(place: Place<'_>, options: &AdapterOptions) -> Result<Engines, O
     Ok(Engines {
         all,
         spare: Box::new(spare),
-        fence_memory,
     })
 }
 
@@ -202,7 +198,6 @@ fn engines_in_processes(
     Ok(Engines {
         all,
         spare: Box::new(spare),
-        fence_memory: FenceMemory::System,
     })
 }
 
@@ -279,7 +274,8 @@ impl Adapter {
     /// that device.
     ///
     /// An engine that is given up, or lost with the device, has its place taken by one on a device of its own, where
-    /// recovery is on ([`TdrPolicy`]): the program's device is not made anew.
+    /// recovery is on ([`TdrPolicy`]): the program's device is not made anew. Where local memory is that device's alone
+    /// ([`LocalProvider::OneDevice`](crate::LocalProvider::OneDevice)) no other can take over, and the adapter stops.
     ///
     /// # Errors
     /// [`OpenError`], each with what to do. No queue is left where none was handed over, or another adapter has
@@ -322,12 +318,18 @@ impl Adapter {
             ..options.driver.clone()
         };
         let driver = Driver::with_spares(nodes, driver, spares);
+        let fence_memory = options.fence_memory.unwrap_or_else(|| {
+            match driver.providers().host_stores_seen_in() {
+                Home::CachedSystem => FenceMemory::System,
+                Home::LocalHostVisible | Home::Local => FenceMemory::Local,
+            }
+        });
         let known = Arc::downgrade(&driver);
         let adapter = Self::with_driver_watched(driver, options.features, options.tdr)?;
         Ok(Self {
             info: Some(info.clone()),
             driver: known,
-            fence_memory: options.fence_memory.unwrap_or(engines.fence_memory),
+            fence_memory,
             ..adapter
         })
     }

@@ -5,11 +5,10 @@
 
 use crate::abi::WordGroup;
 use crate::gpu::{EngineUnit, EngineUnitError, HOST_STORES_BYTES, SharedQueue, sees_host_stores};
-use crate::os::FenceMemory;
 use crate::shared::{LocalMemory, Providers};
 use crate::sync::{Arc, lock};
 use crate::vulkan::{self, AdapterInfo, Instance};
-use crate::{AdapterOptions, OpenError};
+use crate::{AdapterOptions, LocalProvider, OpenError};
 
 /// Where an adapter is opened.
 #[derive(Clone, Copy)]
@@ -98,25 +97,34 @@ impl Opened {
         })
     }
 
-    /// Where fences had better lie: of what the host stores in system memory a running engine may see nothing.
-    pub(crate) fn fence_memory(&self) -> Result<FenceMemory, OpenError> {
-        let has_own = matches!(
-            self.device.adapter().features.local_memory,
-            LocalMemory::Separate { .. }
-        );
-        if !has_own || self.providers.local().is_err() {
-            return Ok(FenceMemory::System);
+    /// The same for engines that are shaders, which while they run may see what the host stores in local memory alone:
+    /// that is tried where there is such memory of the device's own.
+    pub(crate) fn for_shaders(
+        place: Place<'_>,
+        options: &AdapterOptions,
+    ) -> Result<Self, OpenError> {
+        let opened = Self::at(place, options)?;
+        if opened.providers.local().is_err() || opened.sees_host_stores(options)? {
+            return Ok(opened);
         }
-        let sees = || -> anyhow::Result<bool> {
+        let providers = Providers::clone(&opened.providers);
+        Ok(Self {
+            providers: Arc::new(providers.with_host_stores_seen_in_local_memory()),
+            ..opened
+        })
+    }
+
+    fn sees_host_stores(&self, options: &AdapterOptions) -> Result<bool, OpenError> {
+        if let LocalMemory::SameAsSystem = self.device.adapter().features.local_memory {
+            // Nothing is to be found out. Who forces what such a device cannot have is given all of it.
+            return Ok(options.memory.local != LocalProvider::OneDevice);
+        }
+        let try_it = || -> anyhow::Result<bool> {
             let queue = self.queues.first().ok_or(EngineUnitError::NoQueue)?;
             let system = self.providers.system();
             let page = system.region(WordGroup::CurrentValues, HOST_STORES_BYTES)?;
             sees_host_stores(queue, &page.map()?, &page.host()?)
         };
-        match sees() {
-            Ok(true) => Ok(FenceMemory::System),
-            Ok(false) => Ok(FenceMemory::Local),
-            Err(error) => Err(OpenError::Engine(format!("{error:#}"))),
-        }
+        try_it().map_err(|error| OpenError::Engine(format!("{error:#}")))
     }
 }

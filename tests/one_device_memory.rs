@@ -29,6 +29,20 @@ use support::left_out::opened_or_left_out;
 use support::queue_of::queue_of;
 use support::until::{LONG, until};
 
+const INITIAL: u64 = 7;
+const UNWATCHED: u64 = 3;
+
+const SHARED: FenceOptions = FenceOptions {
+    initial: 0,
+    memory: FenceMemory::System,
+    no_signal: false,
+    no_wait: false,
+    shared: true,
+    intra_gpu: false,
+    no_signal_max_value_on_tdr: false,
+    cross_adapter: None,
+};
+
 const ONE_DEVICE: MemoryOptions = MemoryOptions {
     placement: MemoryPlacement::LocalForced,
     system: SystemMemory::Best,
@@ -56,6 +70,7 @@ fn opened(injection: Option<&Arc<Injection>>) -> Option<Adapter> {
 
 fn local_fence(device: &Device) -> Fence {
     let options = FenceOptions {
+        initial: INITIAL,
         memory: FenceMemory::Local,
         ..FenceOptions::default()
     };
@@ -78,7 +93,7 @@ fn nf_12_engines_of_one_device_share_its_memory() {
     let fences = [(); 3].map(|()| local_fence(&device));
     for fence in &fences {
         let both = (Home::LocalHostVisible, Home::LocalHostVisible);
-        assert_eq!(fence.memory(), both);
+        assert_eq!((fence.memory(), fence.current_value()), (both, INITIAL));
         let places = fence.object().fence();
         for (region, _) in [places.current_value_place(), places.monitored_value_place()] {
             let memory_type = region.device_memory().unwrap().memory_type();
@@ -89,7 +104,7 @@ fn nf_12_engines_of_one_device_share_its_memory() {
     }
     let [go, between, done] = &fences;
     let mut queues = [0, 1].map(|node| queue_of(&device, node));
-    for value in 1..=50 {
+    for value in INITIAL + 1..=INITIAL + 50 {
         let steps = [(go, between), (between, done)];
         for (queue, (waits, signals)) in queues.iter_mut().zip(steps) {
             let mut list = CommandList::new();
@@ -154,12 +169,13 @@ fn td_20_an_adapter_stops_when_the_memory_of_its_engines_is_lost() {
     let device = adapter.create_device();
     let fence = local_fence(&device);
     let mut queue = queue_of(&device, 0);
-    queue.submit(CommandList::new().signal(&fence, 1)).unwrap();
-    fence.wait(1, LONG).unwrap();
+    let mut list = CommandList::new();
+    queue.submit(list.signal(&fence, INITIAL + 1)).unwrap();
+    fence.wait(INITIAL + 1, LONG).unwrap();
     injection.device_loss(0).plan_from_now(QueueSubmit, 1);
     // Who submits may find the adapter stopped already.
-    let _ = queue.submit(CommandList::new().signal(&fence, 2));
-    let waited = fence.wait(2, LONG);
+    let _ = queue.submit(CommandList::new().signal(&fence, INITIAL + 2));
+    let waited = fence.wait(INITIAL + 2, LONG);
     assert!(
         matches!(
             waited,
@@ -170,4 +186,89 @@ fn td_20_an_adapter_stops_when_the_memory_of_its_engines_is_lost() {
     until("it is noted", || adapter.os().stopped().is_some());
     let stopped = adapter.os().stopped().unwrap();
     assert_eq!(stopped.code, Record::VIDEO_TDR_FAILURE, "{stopped:?}");
+}
+
+/// Interrupt records of signals of a shared fence for which nobody waits; then two waits are told of theirs, of which the
+/// later one is for less, so that MonitoredValue goes down.
+fn records_of_unwatched_signals(local: LocalProvider) -> Option<u64> {
+    let options = AdapterOptions {
+        memory: MemoryOptions {
+            local,
+            ..ONE_DEVICE
+        },
+        ..options(EngineUnit::Queue, None)
+    };
+    let adapter = opened_or_left_out(Adapter::open(&options))?;
+    let device = adapter.create_device();
+    let fence = device.create_fence_with(SHARED).unwrap();
+    let system = Home::CachedSystem;
+    assert_eq!(fence.memory(), (system, system), "others can have it");
+    let mut queue = queue_of(&device, 0);
+    let mut signal = |value| {
+        let mut list = CommandList::new();
+        queue.submit(list.signal(&fence, value)).unwrap();
+    };
+    let before = adapter.node_counters();
+    for value in 1..=UNWATCHED {
+        signal(value);
+        until("it is signalled", || fence.current_value() == value);
+    }
+    until("it parks", || adapter.node_counters().parks > before.parks);
+    let records = adapter.node_counters().records - before.records;
+    let [far, near] = [UNWATCHED + 2, UNWATCHED + 1].map(|value| fence.arm(value));
+    signal(UNWATCHED + 1);
+    near.wait(LONG).unwrap();
+    signal(UNWATCHED + 2);
+    far.wait(LONG).unwrap();
+    Some(records)
+}
+
+/// NF-06: where engines see posts and not the MonitoredValues of shared fences, they adopt none, and each signal of such a
+/// fence interrupts; elsewhere none does for which nobody waits. Whoever waits is told in both cases.
+///
+/// Kills `a-value-that-is-seen-late-is-adopted`.
+#[test]
+fn nf_06_signals_of_a_fence_whose_monitored_value_is_seen_late_interrupt() {
+    let Some(records) = records_of_unwatched_signals(LocalProvider::OneDevice) else {
+        return;
+    };
+    assert!(records >= UNWATCHED, "{records} records");
+    assert_eq!(
+        records_of_unwatched_signals(LocalProvider::Exported),
+        Some(0)
+    );
+    assert_eq!(validation::messages(), Vec::<String>::new());
+}
+
+/// What the program stores and engines read lies where they see it while they run, if nothing else is asked: allocations,
+/// buffers, fences. It arrives, and comes back.
+///
+/// Kills `allocations-lie-where-stores-are-seen-late`.
+#[test]
+fn allocations_lie_where_running_engines_see_the_programs_stores() {
+    let Some(adapter) = opened(None) else {
+        return;
+    };
+    let device = adapter.create_device();
+    let local = Home::LocalHostVisible;
+    assert_eq!(device.create_allocation(64).unwrap().memory(), local);
+    let done = device.create_fence(0).unwrap();
+    assert_eq!(done.memory(), (local, local));
+    let buffers = [(); 2].map(|()| device.create_buffer::<u64>(100).unwrap());
+    let [from, to] = &buffers;
+    assert_eq!([from.memory(), to.memory()], [local; 2]);
+    let mut queue = queue_of(&device, 0);
+    // Again in the slices that come to it: the staging memory of before is used again.
+    for round in 1..=20 {
+        let elements: Vec<u64> = (0..100).map(|element| element * round).collect();
+        let mut list = CommandList::new();
+        list.upload(from, 0, &elements, &done, 2 * round - 1)
+            .unwrap();
+        list.copy(from.allocation(), 0..800, to.allocation(), 0);
+        let seen = list.download(to, .., &done, 2 * round).unwrap();
+        queue.submit(&list).unwrap();
+        assert_eq!(seen.wait(LONG).unwrap(), elements);
+    }
+    drop((queue, buffers, done, device, adapter));
+    assert_eq!(validation::messages(), Vec::<String>::new());
 }

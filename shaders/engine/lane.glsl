@@ -76,7 +76,7 @@ uint64_t p_log_number;
 uint64_t p_value;
 
 // Handles resolved last, one for waits and one for signals; the progress fence is always known.
-// A shadow is read once an iteration: it changes only while the lanes adopt, and when another lane
+// A shadow is read once an iteration, and with a fence that is resolved later: it changes only while the lanes adopt, and when another lane
 // raises the same fence, after which a second raise is spurious and allowed (NF-06).
 uint c_wait_handle;
 uint c_wait_access;

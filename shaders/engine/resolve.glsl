@@ -65,8 +65,8 @@ void resolve_head() {
 }
 
 // In the midst of an iteration, which saves one for each packet that names another fence than the one before: in a slice
-// that dispatches each behind a dispatch does, and elsewhere a queue that waits for many fences stands at them. Not once the lane has noted a raise: what it noted is not stored
-// yet, and it would raise the same fence again.
+// that dispatches each packet behind a dispatch does, and elsewhere a queue that waits for many fences stands at such ones.
+// Not once the lane has noted a raise: what it noted is not stored yet, and it would raise the same fence again.
 void resolve_later_head() {
     if (i_raised == 0u && resolve_new_head() && c_signal_handle != 0u) {
         c_signal_shadow = PEEK(FenceEntry(c_signal_entry).shadow);

@@ -1,5 +1,6 @@
 //! Memory findings: what a device can share, who provides it here, and what is not offered.
 
+use crate::abi::Home;
 use crate::vulkan::{ExternalBuffers, Features};
 use crate::{Adapter, FenceMemory};
 use serde::Serialize;
@@ -77,6 +78,8 @@ struct System {
     provider: &'static str,
     /// Whether users' mappings of values are read-only in the page tables.
     read_only_alias: bool,
+    /// Whether a running shader sees what the host stores there: tried where there is local memory, else not doubted.
+    host_stores_are_seen: bool,
     /// Who would have been preferred, and why not.
     passed_over: Vec<PassedOver>,
 }
@@ -93,6 +96,8 @@ enum Local {
     Offered {
         provider: &'static str,
         read_only_alias: bool,
+        /// Whether it stays when the device of an engine is lost.
+        outlives_engines: bool,
     },
     NotOffered {
         not_offered: String,
@@ -107,6 +112,7 @@ impl Memory {
             system: System {
                 provider: providers.system().name(),
                 read_only_alias: providers.system().has_read_only_alias(),
+                host_stores_are_seen: providers.host_stores_seen_in() == Home::CachedSystem,
                 passed_over: passed_over
                     .map(|(provider, reason)| PassedOver {
                         provider,
@@ -118,6 +124,7 @@ impl Memory {
                 Ok(local) => Local::Offered {
                     provider: local.name(),
                     read_only_alias: local.has_read_only_alias(),
+                    outlives_engines: local.outlives_engines(),
                 },
                 Err(why) => Local::NotOffered {
                     not_offered: why.to_string(),
@@ -136,6 +143,7 @@ impl Memory {
             provider,
             read_only_alias,
             passed_over,
+            ..
         } = &self.system;
         let mut sentences = vec![format!(
             "System memory: {provider}{}.",
@@ -148,15 +156,26 @@ impl Memory {
             Local::Offered {
                 provider,
                 read_only_alias,
+                ..
             } => format!("Local memory: {provider}{}.", alias(*read_only_alias)),
             Local::NotOffered { not_offered } => {
                 format!("Local memory is not offered: {not_offered}.")
             }
         });
-        if self.fences == "local" {
+        if !self.system.host_stores_are_seen {
             sentences.push(String::from(
-                "A running shader does not see what the host stores in system memory (tried): fences lie in local \
-                 memory.",
+                "A running shader does not see what the host stores in system memory (tried): fences and allocations lie \
+                 in local memory if nothing else is asked, and signals of fences that processes share always interrupt.",
+            ));
+        }
+        if let Local::Offered {
+            outlives_engines: false,
+            ..
+        } = &self.local
+        {
+            sentences.push(String::from(
+                "Local memory is of the engines' one device, since the driver exports none: if that device is lost, the \
+                 adapter stops.",
             ));
         }
         sentences

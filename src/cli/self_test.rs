@@ -20,7 +20,7 @@ pub(super) fn run(
     let device = adapter.create_device();
     let memory = match adapter.providers().local() {
         Ok(_) => FenceMemory::Local,
-        Err(_) => adapter.fence_memory(),
+        Err(_) => FenceMemory::System,
     };
     let between = device.create_fence_with(FenceOptions {
         memory,

@@ -12,8 +12,8 @@ use crate::vulkan::{
     CommandRecorder, ComputePipeline, RegionImport, Reuse, SLICE_BEGIN, SLICE_END, Timeline,
     WaitOutcome, shaders,
 };
-use anyhow::{Context, ensure};
-use std::time::Duration;
+use anyhow::Context;
+use std::time::{Duration, Instant};
 
 /// Lines of the hand-off's shader: the words of both parties, then how often the first was answered.
 const LINE_BYTES: u64 = 64;
@@ -24,10 +24,11 @@ const ANSWERS: u64 = 2 * LINE_BYTES;
 pub const HOST_STORES_BYTES: u64 = 4 * LINE_BYTES;
 /// Passes of eight looks of one try each: the host may not have a core at first.
 const PASSES: [u32; 3] = [64, 512, 4096];
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Whether a shader on this queue, which has looked at a word already, sees what the host stores there meanwhile. The
-/// shader has the page by `mapping`, the host by `host`.
+/// Whether a shader on this queue, which has looked at a word already, sees what the host stores there meanwhile: the
+/// shader and the host's looks by `mapping`, the host's stores by `host`. Not seen, too, where the queue does not come to
+/// the shader in time: on a program's queue it stands behind what the program has there.
 ///
 /// # Errors
 /// The driver takes no shader, or the device is lost.
@@ -66,20 +67,17 @@ fn is_seen(
         .barrier(SLICE_END)
         .end()?;
     let done = Timeline::new(&device, 0)?;
+    let seen = Block::whole(mapping);
     for word in [SHADERS_WORD, HOSTS_WORD, ANSWERS] {
-        host.word(word).publish(0);
+        seen.word(word).publish(0);
     }
     lock(queue).submit_one(Some(&commands), None, (&done, 1))?;
-    while host.word(HOSTS_WORD).observe() == 0 && done.value()? == 0 {
+    let deadline = Instant::now() + PATIENCE;
+    while seen.word(HOSTS_WORD).observe() == 0 && done.value()? == 0 && Instant::now() < deadline {
         std::hint::spin_loop();
     }
     host.word(SHADERS_WORD).publish(1);
-    let ended = done
-        .wait(1, Some(PATIENCE))
-        .context("while a shader waited for the host")?;
-    ensure!(
-        ended == WaitOutcome::Reached,
-        "a shader of {passes} passes did not end"
-    );
-    Ok(host.word(ANSWERS).observe() != 0)
+    let ended = done.wait(1, Some(PATIENCE));
+    let ended = ended.context("while a shader waited for the host")?;
+    Ok(ended == WaitOutcome::Reached && seen.word(ANSWERS).observe() != 0)
 }

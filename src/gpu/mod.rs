@@ -33,6 +33,7 @@ mod engine_word;
 mod fence_table;
 mod handle_table;
 mod held_engine;
+#[cfg(not(loom))]
 mod host_stores;
 #[cfg(not(loom))]
 mod injection;
@@ -89,6 +90,7 @@ pub use engine_program::{ENGINE_COMMAND, NoEngineProgram, engine_program};
 pub use engine_unit::{EngineUnit, EngineUnitError, SharedQueue};
 pub use engine_word::{EngineState, EngineWord, Taken, Wake};
 pub use held_engine::{HeldEngine, Reaper};
+#[cfg(not(loom))]
 pub use host_stores::{HOST_STORES_BYTES, sees_host_stores};
 #[cfg(not(loom))]
 pub use injection::{Injection, LongKernel};

@@ -13,7 +13,8 @@ const MOST_SHARED_BYTES: u64 = 64 * 1024;
 /// Memory that an allocation lies in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum AllocationMemory {
-    /// System memory, which the CPU caches: for what the program reads.
+    /// System memory, which the CPU caches: for what the program reads. What it stores there while an engine runs, the
+    /// engine may see with its next slice only, if the device is such ([`Providers::host_stores_seen_in`]).
     #[default]
     System,
     /// Memory of the device's own which the host reaches: for what kernels load and store often. The CPU does
@@ -22,6 +23,15 @@ pub enum AllocationMemory {
 }
 
 impl AllocationMemory {
+    /// For what the program stores and engines read: where they see it while they run.
+    #[must_use]
+    pub fn for_host_stores(providers: &Providers) -> Self {
+        match providers.host_stores_seen_in() {
+            Home::CachedSystem => Self::System,
+            Home::LocalHostVisible | Home::Local => Self::Local,
+        }
+    }
+
     fn home(self) -> Home {
         match self {
             Self::System => Home::CachedSystem,

@@ -3,7 +3,8 @@
 //! Fences that cannot be shared stand side by side at the strides of the caps; a CurrentValue and
 //! a MonitoredValue never share a page (NF-03, NF-11). One that can be has pages of its own: who opens
 //! it gets a view of these, and of nobody else's values. A fence that asks for local memory has both
-//! values there. Its pages are no engine's (`decisions.md` 19), so they outlive each of them.
+//! values there. Its pages are no engine's (`decisions.md` 19), so they outlive each of them, where the driver exports
+//! such memory; else they are of the one device that all engines are of.
 
 use super::shared_pages::SharedPages;
 use crate::abi::{CURRENT_VALUE_STRIDE, MONITORED_VALUE_STRIDE};

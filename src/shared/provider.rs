@@ -16,6 +16,11 @@ pub trait Provider: Send + Sync + Debug {
     /// Whether a region can be mapped so that nobody can write through the mapping (NF-02).
     fn has_read_only_alias(&self) -> bool;
 
+    /// Whether its regions stay when the device of an engine is lost.
+    fn outlives_engines(&self) -> bool {
+        true
+    }
+
     /// Memory for words of one group, zero at first.
     ///
     /// # Errors

@@ -52,6 +52,8 @@ pub enum NoLocalMemory {
 pub struct Providers {
     system: Arc<dyn Provider>,
     local: Result<Arc<dyn Provider>, NoLocalMemory>,
+    /// Where running engines see what the host stores.
+    host_stores_seen_in: Home,
     /// Names, and why not.
     passed_over: Vec<(&'static str, String)>,
 }
@@ -70,6 +72,7 @@ impl Providers {
         Self {
             system,
             local,
+            host_stores_seen_in: Home::CachedSystem,
             passed_over: Vec::new(),
         }
     }
@@ -81,6 +84,22 @@ impl Providers {
             passed_over,
             ..self
         }
+    }
+
+    /// The same for engines that see in local memory alone, while they run, what the host stores: what it stored in system
+    /// memory they see from their next submission on.
+    #[must_use]
+    pub fn with_host_stores_seen_in_local_memory(self) -> Self {
+        Self {
+            host_stores_seen_in: Home::LocalHostVisible,
+            ..self
+        }
+    }
+
+    /// The memory in which running engines see what the host stores: system memory, if nothing else was found out.
+    #[must_use]
+    pub fn host_stores_seen_in(&self) -> Home {
+        self.host_stores_seen_in
     }
 
     /// Providers of system memory that would have been preferred, and why they are not used.

@@ -227,12 +227,12 @@ impl<T: Pod> Buffer<T> {
 }
 
 impl Device {
-    /// Creates a buffer of so many elements in system memory, whose bytes are zero.
+    /// Creates a buffer of so many elements, whose bytes are zero, in the memory of [`Device::create_allocation`].
     ///
     /// # Errors
     /// No elements, or more than an address reaches; no memory or no handle left.
     pub fn create_buffer<T: Pod>(&self, len: usize) -> Result<Buffer<T>, CreateError> {
-        self.create_buffer_in(AllocationMemory::System, len)
+        self.create_buffer_in(self.allocation_memory(), len)
     }
 
     /// The same in this memory.

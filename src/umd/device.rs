@@ -77,7 +77,7 @@ impl Default for HwQueueOptions {
 pub struct FenceOptions {
     /// The value that it starts at.
     pub initial: u64,
-    /// Where its values lie.
+    /// Where its values lie: in system memory if nothing else is said, whatever the adapter's memory for fences is.
     pub memory: FenceMemory,
     /// `NoSignal`: signals by its handle, from the CPU and by packets, are refused (NF-23).
     pub no_signal: bool,
@@ -157,8 +157,8 @@ impl Device {
         self.process.execution_state()
     }
 
-    /// Creates a native fence of type DEFAULT that starts at `initial`, in system memory if the
-    /// adapter was not opened to make fences elsewhere.
+    /// Creates a native fence of type DEFAULT that starts at `initial`, in the adapter's memory for fences
+    /// (`AdapterOptions::fence_memory`).
     ///
     /// # Errors
     /// No memory or no handle left.
@@ -280,12 +280,18 @@ impl Device {
         self.process.terminate();
     }
 
-    /// Creates an allocation of `bytes` bytes in system memory, which are zero.
+    /// Creates an allocation of `bytes` bytes, which are zero: in system memory, or in local memory where running engines
+    /// see only there what the program stores.
     ///
     /// # Errors
     /// A size of 0 or that is no multiple of 8, no memory or no handle left.
     pub fn create_allocation(&self, bytes: u64) -> Result<Allocation, CreateError> {
-        self.create_allocation_in(AllocationMemory::System, bytes)
+        self.create_allocation_in(self.allocation_memory(), bytes)
+    }
+
+    /// What allocations lie in for which nothing else is asked.
+    pub(super) fn allocation_memory(&self) -> AllocationMemory {
+        AllocationMemory::for_host_stores(self.process.adapter().ddi().providers())
     }
 
     /// The same in this memory.

@@ -197,7 +197,8 @@ impl HwQueue {
         if list.has_parameters() && self.parameters.is_none() {
             let bytes = self.ring.capacity() * Dispatch::MOST_PARAMETER_BYTES;
             let process = self.progress_fence.object().process();
-            let made = Allocation::create(process, AllocationMemory::System, bytes)?;
+            let memory = AllocationMemory::for_host_stores(process.adapter().ddi().providers());
+            let made = Allocation::create(process, memory, bytes)?;
             self.parameters = Some(made);
         }
         let value = self.queued_value + 1;

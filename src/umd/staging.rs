@@ -127,7 +127,9 @@ impl CommandList {
             }
             // What the last word has beside elements is nobody's.
             let length = (bytes.end - bytes.start).next_multiple_of(8);
-            let staging = self.stage(to.allocation(), length)?;
+            let adapter = to.allocation().process().adapter();
+            let memory = AllocationMemory::for_host_stores(adapter.ddi().providers());
+            let staging = self.stage(to.allocation(), memory, length)?;
             staging.write_bytes(0, bytemuck::cast_slice(elements));
             self.copy(&staging, 0..length, to.allocation(), bytes.start);
         }
@@ -157,7 +159,8 @@ impl CommandList {
         }
         // To load more than is asked for changes nothing.
         let words = bytes.start / 8 * 8..bytes.end.next_multiple_of(8);
-        let staging = self.stage(from.allocation(), words.end - words.start)?;
+        let bytes_of_words = words.end - words.start;
+        let staging = self.stage(from.allocation(), AllocationMemory::System, bytes_of_words)?;
         if bytes.start < bytes.end {
             self.copy(from.allocation(), words.clone(), &staging, 0);
         }
@@ -173,8 +176,12 @@ impl CommandList {
     }
 
     /// Staging memory for so many bytes, of the process that a buffer is of.
-    fn stage(&mut self, buffer: &Allocation, bytes: u64) -> Result<Allocation, CreateError> {
-        let memory = AllocationMemory::System;
+    fn stage(
+        &mut self,
+        buffer: &Allocation,
+        memory: AllocationMemory,
+        bytes: u64,
+    ) -> Result<Allocation, CreateError> {
         let staging = Allocation::create(buffer.process(), memory, bytes.max(8))?;
         self.keep(&staging);
         Ok(staging)

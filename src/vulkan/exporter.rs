@@ -53,6 +53,13 @@ impl Exporter {
         Self::open(instance, adapter, Home::CachedSystem)
     }
 
+    /// Whether the driver has a type of local memory, which the host reaches, that it exports.
+    pub(super) fn has_local_memory(device: &Arc<Device>) -> bool {
+        let same = device.adapter().features.local_memory == LocalMemory::SameAsSystem;
+        let worth = |flags| worth(flags, Home::LocalHostVisible, same);
+        MappedMemory::has_type(device, Reach::Exported, worth)
+    }
+
     /// Of local memory of the engines' only device, which exports none.
     #[must_use]
     pub fn of_one_device(device: &Arc<Device>) -> Self {
@@ -111,6 +118,10 @@ impl Provider for Exporter {
 
     fn has_read_only_alias(&self) -> bool {
         false
+    }
+
+    fn outlives_engines(&self) -> bool {
+        self.reach == Reach::Exported
     }
 
     fn region(&self, group: WordGroup, bytes: u64) -> Result<Arc<Region>, RegionError> {

@@ -26,7 +26,10 @@ pub enum ImportError {
     #[error("this memory was exported by another device or driver")]
     OtherDevice,
     /// Memory that was not exported goes nowhere.
-    #[error("this memory is of one device alone, which is another")]
+    #[error(
+        "this memory is of one device alone, which is another: take system memory (FenceMemory::System), or open the \
+         adapter on this device"
+    )]
     OneDevice,
     /// The driver has the extension, and does not take this memory.
     #[error("the driver refuses to import this memory ({0}); allocate it through Vulkan instead")]

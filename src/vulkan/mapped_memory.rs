@@ -61,6 +61,16 @@ unsafe impl Send for MappedMemory {}
 unsafe impl Sync for MappedMemory {}
 
 impl MappedMemory {
+    /// Whether there is a type that would do.
+    pub(super) fn has_type<W: Ord>(
+        device: &Arc<Device>,
+        reach: Reach,
+        worth: impl Fn(vk::MemoryPropertyFlags) -> Option<W>,
+    ) -> bool {
+        ExternalBuffer::new(device, crate::abi::PAGE_BYTES, reach.handles())
+            .is_ok_and(|buffer| best(device.memory_types(), buffer.needs().types, worth).is_some())
+    }
+
     /// `len` bytes, whole pages, all zero, of the best type that `worth` names of those that will do:
     /// none for one that will not. For others of the same identity, or for this device alone.
     pub(super) fn new<W: Ord>(

@@ -167,25 +167,24 @@ fn local(
             .and_then(|exporter| tried(exporter, device)),
         Reach::OwnDevice => tried(Exporter::of_one_device(device), device),
     };
-    let (first, second) = local_ways(options.local, sharers)?;
-    let provider = try_way(first).or_else(|why| second.map_or(Err(why), try_way));
+    let exports = || can_export(adapter).is_ok() && Exporter::has_local_memory(device);
+    let provider = try_way(local_reach(options.local, sharers, exports)?);
     provider.map_err(|why| match why {
         TrialError::NotOffered(why) => why,
         why => NoLocalMemory::Refused(why.to_string()),
     })
 }
 
-/// What is tried for local memory, in this order. Pure.
-fn local_ways(
+/// Which local memory is tried: what outlives an engine's device, where the driver has it to export. Pure.
+fn local_reach(
     wanted: LocalProvider,
     sharers: Sharers,
-) -> Result<(Reach, Option<Reach>), NoLocalMemory> {
+    exports: impl FnOnce() -> bool,
+) -> Result<Reach, NoLocalMemory> {
     match (wanted, sharers) {
-        (LocalProvider::Best, Sharers::OneDevice) => Ok((Reach::Exported, Some(Reach::OwnDevice))),
-        (LocalProvider::Best, Sharers::Several) | (LocalProvider::Exported, _) => {
-            Ok((Reach::Exported, None))
-        }
-        (LocalProvider::OneDevice, Sharers::OneDevice) => Ok((Reach::OwnDevice, None)),
+        (LocalProvider::Best, Sharers::OneDevice) if !exports() => Ok(Reach::OwnDevice),
+        (LocalProvider::Best | LocalProvider::Exported, _) => Ok(Reach::Exported),
+        (LocalProvider::OneDevice, Sharers::OneDevice) => Ok(Reach::OwnDevice),
         (LocalProvider::OneDevice, Sharers::Several) => Err(NoLocalMemory::SeveralDevices),
     }
 }
@@ -227,15 +226,15 @@ mod tests {
     #[test]
     fn what_outlives_an_engine_comes_first_and_what_one_device_has_is_for_that_alone() {
         use LocalProvider::{Best, Exported, OneDevice};
-        let both = (Reach::Exported, Some(Reach::OwnDevice));
-        assert_eq!(local_ways(Best, Sharers::OneDevice), Ok(both));
-        let exported = Ok((Reach::Exported, None));
-        assert_eq!(local_ways(Best, Sharers::Several), exported);
-        assert_eq!(local_ways(Exported, Sharers::OneDevice), exported);
-        let own = Ok((Reach::OwnDevice, None));
-        assert_eq!(local_ways(OneDevice, Sharers::OneDevice), own);
+        let (one, several) = (Sharers::OneDevice, Sharers::Several);
+        let (exported, own) = (Ok(Reach::Exported), Ok(Reach::OwnDevice));
+        assert_eq!(local_reach(Best, one, || true), exported);
+        assert_eq!(local_reach(Best, one, || false), own);
+        assert_eq!(local_reach(Best, several, || false), exported);
+        assert_eq!(local_reach(Exported, one, || false), exported);
+        assert_eq!(local_reach(OneDevice, one, || true), own);
         let refused = Err(NoLocalMemory::SeveralDevices);
-        assert_eq!(local_ways(OneDevice, Sharers::Several), refused);
+        assert_eq!(local_reach(OneDevice, several, || true), refused);
     }
 
     #[test]

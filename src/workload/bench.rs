@@ -1,6 +1,6 @@
 //! Bench: where runners are made, an adapter of an instance.
 
-use super::Mechanism;
+use super::{Mechanism, NotOffered};
 use crate::gpu::EngineUnit;
 use crate::sync::Arc;
 use crate::vulkan::{
@@ -99,7 +99,13 @@ impl Bench {
                 options.memory.placement = MemoryPlacement::LocalForced;
             }
         }
-        Ok(Adapter::open_on(&self.instance, &self.adapter, &options)?)
+        let adapter = Adapter::open_on(&self.instance, &self.adapter, &options)?;
+        if mechanism.is_local()
+            && let Err(why) = adapter.providers().local()
+        {
+            return Err(NotOffered(why.to_string()).into());
+        }
+        Ok(adapter)
     }
 
     /// The same with this adapter, on an instance of its own: drivers on the CPU have a pool of threads for each.

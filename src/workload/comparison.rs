@@ -5,8 +5,8 @@
 //! weather.
 
 use super::{
-    Bench, Entry, Group, Mechanism, Params, ProcessCounters, Runner, Sample, Scenario, TooBusy,
-    groups,
+    Bench, Entry, Group, Mechanism, NotOffered, Params, ProcessCounters, Runner, Sample, Scenario,
+    TooBusy, groups,
 };
 use std::time::Duration;
 
@@ -270,9 +270,11 @@ impl Comparison {
             }
             match entry.runner(bench) {
                 Ok(runner) => seats.push(Seat::new(entry, runner)),
-                Err(error) => outcome
-                    .not_run
-                    .push(not_run(entry, format!("{error:#}."), true)),
+                Err(error) => {
+                    let failed = !error.is::<NotOffered>();
+                    let reason = format!("{error:#}.");
+                    outcome.not_run.push(not_run(entry, reason, failed));
+                }
             }
         }
         for _ in seats.len()..group.entries.len() {

@@ -40,7 +40,7 @@ pub use group::{Entry, Group};
 pub use groups::groups;
 pub use process_counters::ProcessCounters;
 pub use reset::ResetForm;
-pub use runner::{Counts, Params, Runner, Sample, TooBusy};
+pub use runner::{Counts, NotOffered, Params, Runner, Sample, TooBusy};
 pub use scale::ScaleForm;
 pub use scenario::{Mechanism, Scenario};
 pub use work::WorkForm;

@@ -70,6 +70,11 @@ pub struct Counts {
 )]
 pub struct TooBusy;
 
+/// The device does not offer what the mechanism needs to engines as this scenario has them: no failure.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NotOffered(pub String);
+
 /// One scenario done by one mechanism.
 pub trait Runner {
     /// What a batch is and what is measured of it: one sentence.

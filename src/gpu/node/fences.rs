@@ -3,7 +3,7 @@
 use super::inner::{FencePlaces, Inner, KnownFence};
 use super::retirement::{Kept, retire};
 use super::{Node, NodeError};
-use crate::abi::{FenceId, HandleAccess, LocalHandle, NO_CPU_WAITER, ObjectId};
+use crate::abi::{FenceId, HandleAccess, Home, LocalHandle, NO_CPU_WAITER, ObjectId};
 use crate::gpu::handle_table::HandleTable;
 use crate::gpu::{GpuVa, MapError};
 use crate::shared::Region;
@@ -69,6 +69,10 @@ impl Node {
         system_process: Option<FencePlaces>,
     ) -> Result<(), NodeError> {
         let mut inner = lock(&self.inner);
+        let compared = match compared {
+            Compared::MonitoredValue((region, _)) if self.sees_late(region) => Compared::Zero,
+            compared => compared,
+        };
         let current = Self::map_locked(&mut inner, current_value.0)?;
         let (monitored, shadow) = match compared {
             Compared::MonitoredValue((region, offset)) => {
@@ -96,6 +100,15 @@ impl Node {
             .enter(&**inner.engine, id, current, monitored, shadow)?;
         inner.known.insert(id.slot, known);
         Ok(())
+    }
+
+    /// Whether a running engine sees a post before it sees the MonitoredValue that it is about: the mailbox lies where it
+    /// sees what the host stores, and the value does not, since other processes share it. It would adopt what stood there
+    /// before. So it adopts nothing: each signal of such a fence interrupts, which is allowed (NF-06).
+    fn sees_late(&self, monitored_value: &Region) -> bool {
+        let seen_in = self.providers.host_stores_seen_in();
+        let sees = |region: &Region| seen_in == Home::CachedSystem || region.home() == seen_in;
+        sees(self.control.region()) && !sees(monitored_value)
     }
 
     /// The CPU never reads the CurrentValue of this fence: the last look of an engine that parks at it is

@@ -119,7 +119,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine.comp")) == 0xd11c_ceb9_d352_87e4,
+    fnv1a(include_bytes!("../../../shaders/engine.comp")) == 0x266f_1eeb_a775_ec85,
     "shader source engine.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -169,7 +169,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/lane.glsl")) == 0xa345_e573_dd4a_801a,
+    fnv1a(include_bytes!("../../../shaders/engine/lane.glsl")) == 0x3668_5965_8c14_9705,
     "shader source engine/lane.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -179,7 +179,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/resolve.glsl")) == 0x4c69_6ca5_fb5b_3284,
+    fnv1a(include_bytes!("../../../shaders/engine/resolve.glsl")) == 0xc2a3_807f_259b_cc09,
     "shader source engine/resolve.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
