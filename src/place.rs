@@ -3,9 +3,8 @@
 //! Engines are made of new devices, by their unit, or of queues of a device that the program has. What they
 //! are made of is the same in both cases: a queue each, and memory that works with them.
 
-use crate::abi::WordGroup;
-use crate::gpu::{EngineUnit, EngineUnitError, HOST_STORES_BYTES, SharedQueue, sees_host_stores};
-use crate::shared::{LocalMemory, Providers};
+use crate::gpu::{EngineUnit, EngineUnitError, SharedQueue, with_host_stores_tried};
+use crate::shared::Providers;
 use crate::sync::{Arc, lock};
 use crate::vulkan::{self, AdapterInfo, Instance};
 use crate::{AdapterOptions, LocalProvider, OpenError};
@@ -104,27 +103,14 @@ impl Opened {
         options: &AdapterOptions,
     ) -> Result<Self, OpenError> {
         let opened = Self::at(place, options)?;
-        if opened.providers.local().is_err() || opened.sees_host_stores(options)? {
-            return Ok(opened);
-        }
+        let queue = opened.queues.first().ok_or(EngineUnitError::NoQueue)?;
         let providers = Providers::clone(&opened.providers);
+        let is_forced = options.memory.local == LocalProvider::OneDevice;
+        let providers = with_host_stores_tried(providers, queue, is_forced)
+            .map_err(|error| OpenError::Engine(format!("{error:#}")))?;
         Ok(Self {
-            providers: Arc::new(providers.with_host_stores_seen_in_local_memory()),
+            providers: Arc::new(providers),
             ..opened
         })
-    }
-
-    fn sees_host_stores(&self, options: &AdapterOptions) -> Result<bool, OpenError> {
-        if let LocalMemory::SameAsSystem = self.device.adapter().features.local_memory {
-            // Nothing is to be found out. Who forces what such a device cannot have is given all of it.
-            return Ok(options.memory.local != LocalProvider::OneDevice);
-        }
-        let try_it = || -> anyhow::Result<bool> {
-            let queue = self.queues.first().ok_or(EngineUnitError::NoQueue)?;
-            let system = self.providers.system();
-            let page = system.region(WordGroup::CurrentValues, HOST_STORES_BYTES)?;
-            sees_host_stores(queue, &page.map()?, &page.host()?)
-        };
-        try_it().map_err(|error| OpenError::Engine(format!("{error:#}")))
     }
 }

@@ -140,7 +140,7 @@ fn local_memory_that_is_not_offered_is_refused_with_what_to_do() {
             }
         }
         let usual = device.create_buffer::<u32>(10).unwrap();
-        assert_eq!(usual.memory(), Home::CachedSystem);
+        assert_eq!(usual.memory(), adapter.providers().host_stores_seen_in());
     });
 }
 

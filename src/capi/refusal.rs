@@ -118,6 +118,7 @@ impl From<OsError> for Refusal {
             | OsError::NoNativeFences(_)
             | OsError::NativeHere
             | OsError::DoorbellNeedsNativeFences
+            | OsError::DoorbellSeenLate
             | OsError::NoEngines(_)
             | OsError::Driver(DdiError::Node(NodeError::Kernel(KernelError::Unsupported(_)))) => {
                 NtStatus::NOT_SUPPORTED

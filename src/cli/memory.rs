@@ -1,6 +1,5 @@
 //! Memory findings: what a device can share, who provides it here, and what is not offered.
 
-use crate::abi::Home;
 use crate::vulkan::{ExternalBuffers, Features};
 use crate::{Adapter, FenceMemory};
 use serde::Serialize;
@@ -78,7 +77,7 @@ struct System {
     provider: &'static str,
     /// Whether users' mappings of values are read-only in the page tables.
     read_only_alias: bool,
-    /// Whether a running shader sees what the host stores there: tried where there is local memory, else not doubted.
+    /// Whether a running shader sees what the host stores there: tried where the device has memory of its own.
     host_stores_are_seen: bool,
     /// Who would have been preferred, and why not.
     passed_over: Vec<PassedOver>,
@@ -112,7 +111,7 @@ impl Memory {
             system: System {
                 provider: providers.system().name(),
                 read_only_alias: providers.system().has_read_only_alias(),
-                host_stores_are_seen: providers.host_stores_seen_in() == Home::CachedSystem,
+                host_stores_are_seen: providers.is_system_memory_seen(),
                 passed_over: passed_over
                     .map(|(provider, reason)| PassedOver {
                         provider,
@@ -163,9 +162,15 @@ impl Memory {
             }
         });
         if !self.system.host_stores_are_seen {
-            sentences.push(String::from(
-                "A running shader does not see what the host stores in system memory (tried): fences and allocations lie \
-                 in local memory if nothing else is asked, and signals of fences that processes share always interrupt.",
+            let instead = match &self.local {
+                Local::Offered { .. } => {
+                    "fences and allocations lie in local memory if nothing else is asked, and signals of fences that \
+                     processes share always interrupt"
+                }
+                Local::NotOffered { .. } => "engines see it with their next submission",
+            };
+            sentences.push(format!(
+                "A running shader does not see what the host stores in system memory (tried): {instead}."
             ));
         }
         if let Local::Offered {

@@ -6,11 +6,12 @@
 //! until the next submission). Then what a running engine is to see must lie in the device's own memory. So it is tried.
 
 use super::SharedQueue;
-use crate::shared::{Block, Mapping};
+use crate::abi::WordGroup;
+use crate::shared::{Block, LocalMemory, Mapping, Providers};
 use crate::sync::{Arc, lock};
 use crate::vulkan::{
-    CommandRecorder, ComputePipeline, RegionImport, Reuse, SLICE_BEGIN, SLICE_END, Timeline,
-    WaitOutcome, shaders,
+    CommandBuffer, CommandRecorder, ComputePipeline, RegionImport, Reuse, SLICE_BEGIN, SLICE_END,
+    Timeline, WaitOutcome, shaders,
 };
 use anyhow::Context;
 use std::time::{Duration, Instant};
@@ -22,9 +23,41 @@ const HOSTS_WORD: u64 = LINE_BYTES;
 const ANSWERS: u64 = 2 * LINE_BYTES;
 /// Bytes that the try needs.
 pub const HOST_STORES_BYTES: u64 = 4 * LINE_BYTES;
-/// Passes of eight looks of one try each: the host may not have a core at first.
-const PASSES: [u32; 3] = [64, 512, 4096];
+/// Stores in a row that are to be seen.
+const ROUNDS: u64 = 32;
+/// Looks in which each of them is: some microseconds. On an H100 submissions of other programs drop what it has cached, up
+/// to once in 0.1 ms where there are many; that is not to see.
+const LOOKS: u32 = 32;
+/// Tries: the host may not have a core at first. Where it has none at all, the memory that is right in any case is taken.
+const TRIES: u64 = 16;
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The same providers, which know whether running engines on this queue see what the host stores in system memory. Tried
+/// where the device has memory of its own; where it is the CPU's, nothing is to be found out, and whoever asks for what
+/// such a device cannot have (`is_forced`) is given all of it.
+///
+/// # Errors
+/// As [`sees_host_stores`]; no page.
+pub fn with_host_stores_tried(
+    providers: Providers,
+    queue: &SharedQueue,
+    is_forced: bool,
+) -> anyhow::Result<Providers> {
+    let local = lock(queue).device().adapter().features.local_memory;
+    let sees = match local {
+        LocalMemory::SameAsSystem => !is_forced,
+        LocalMemory::Unreachable | LocalMemory::Separate { .. } => {
+            let system = providers.system();
+            let page = system.region(WordGroup::CurrentValues, HOST_STORES_BYTES)?;
+            sees_host_stores(queue, &page.map()?, &page.host()?)?
+        }
+    };
+    Ok(if sees {
+        providers
+    } else {
+        providers.with_system_memory_seen_late()
+    })
+}
 
 /// Whether a shader on this queue, which has looked at a word already, sees what the host stores there meanwhile: the
 /// shader and the host's looks by `mapping`, the host's stores by `host`. Not seen, too, where the queue does not come to
@@ -37,24 +70,18 @@ pub fn sees_host_stores(
     mapping: &Arc<Mapping>,
     host: &Block,
 ) -> anyhow::Result<bool> {
-    for passes in PASSES {
-        if is_seen(queue, mapping, host, passes)? {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
-fn is_seen(
-    queue: &SharedQueue,
-    mapping: &Arc<Mapping>,
-    host: &Block,
-    passes: u32,
-) -> anyhow::Result<bool> {
     let device = Arc::clone(lock(queue).device());
     let lanes = device.adapter().features.subgroup_size.max(2);
-    // The first party of two hand-offs: it has looked at its word when it stores to the other's.
-    let spec = [(0, lanes), (1, 2), (3, 0), (4, passes), (5, u32::MAX)];
+    // The first party of hand-offs: it has looked at its word when it first stores to the other's, and gives up after so
+    // many looks in vain, of which it takes eight a pass before the first answer.
+    let spec = [
+        (0, lanes),
+        (1, 2 * ROUNDS as u32),
+        (2, LOOKS * ROUNDS as u32),
+        (3, 0),
+        (4, LOOKS / 8),
+        (5, LOOKS),
+    ];
     let pipeline = ComputePipeline::new(&device, shaders::BARE_HANDOFF.words, 8, &spec)?;
     let import = RegionImport::new(&device, mapping)?;
     let address = import.gpu_va().to_le_bytes();
@@ -67,17 +94,45 @@ fn is_seen(
         .barrier(SLICE_END)
         .end()?;
     let done = Timeline::new(&device, 0)?;
-    let seen = Block::whole(mapping);
+    let words = (&Block::whole(mapping), host);
+    for number in 1..=TRIES {
+        match are_seen(queue, &commands, (&done, number), words)? {
+            Some(false) => {}
+            seen => return Ok(seen == Some(true)),
+        }
+    }
+    Ok(false)
+}
+
+/// One try, with the number that `done` has after it; `None` where the queue did not come to it in time, and may yet.
+fn are_seen(
+    queue: &SharedQueue,
+    commands: &CommandBuffer,
+    (done, number): (&Timeline, u64),
+    (seen, host): (&Block, &Block),
+) -> anyhow::Result<Option<bool>> {
     for word in [SHADERS_WORD, HOSTS_WORD, ANSWERS] {
         seen.word(word).publish(0);
     }
-    lock(queue).submit_one(Some(&commands), None, (&done, 1))?;
+    lock(queue).submit_one(Some(commands), None, (done, number))?;
     let deadline = Instant::now() + PATIENCE;
-    while seen.word(HOSTS_WORD).observe() == 0 && done.value()? == 0 && Instant::now() < deadline {
-        std::hint::spin_loop();
+    let is_asked = |round| -> anyhow::Result<bool> {
+        while seen.word(HOSTS_WORD).observe() < round {
+            if done.value()? >= number || Instant::now() >= deadline {
+                return Ok(false);
+            }
+            std::hint::spin_loop();
+        }
+        Ok(true)
+    };
+    for round in 1..=ROUNDS {
+        if !is_asked(round)? {
+            break;
+        }
+        host.word(SHADERS_WORD).publish(round);
     }
-    host.word(SHADERS_WORD).publish(1);
-    let ended = done.wait(1, Some(PATIENCE));
+    let ended = done.wait(number, Some(PATIENCE));
     let ended = ended.context("while a shader waited for the host")?;
-    Ok(ended == WaitOutcome::Reached && seen.word(ANSWERS).observe() != 0)
+    let ended = ended == WaitOutcome::Reached;
+    Ok(ended.then(|| seen.word(ANSWERS).observe() == ROUNDS))
 }

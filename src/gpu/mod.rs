@@ -91,7 +91,7 @@ pub use engine_unit::{EngineUnit, EngineUnitError, SharedQueue};
 pub use engine_word::{EngineState, EngineWord, Taken, Wake};
 pub use held_engine::{HeldEngine, Reaper};
 #[cfg(not(loom))]
-pub use host_stores::{HOST_STORES_BYTES, sees_host_stores};
+pub use host_stores::{HOST_STORES_BYTES, sees_host_stores, with_host_stores_tried};
 #[cfg(not(loom))]
 pub use injection::{Injection, LongKernel};
 pub use kernel_code::{KernelCode, KernelError, Kernels};

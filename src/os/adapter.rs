@@ -104,6 +104,12 @@ pub enum OsError {
         "a fence with CrossAdapter::Doorbell needs native fences on each adapter: make it with CrossAdapter::Propagated"
     )]
     DoorbellNeedsNativeFences,
+    /// XA-10: what the host and other adapters store in system memory its running engines see late.
+    #[error(
+        "running engines of the adapter do not see what others store in system memory, where doorbells lie: make the \
+         fence with CrossAdapter::Propagated"
+    )]
+    DoorbellSeenLate,
     /// More engines than doorbells have lines.
     #[error(
         "the adapter has {wanted} engines, and of the {most} that can have fences with CrossAdapter::Doorbell in a \

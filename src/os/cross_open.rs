@@ -56,6 +56,10 @@ impl Process {
         }
         self.check_fences()?;
         let ddi = adapter.ddi();
+        // The page of doorbells is no device's: what one adapter says there of who waits, another's engine has to see.
+        if !ddi.providers().is_system_memory_seen() {
+            return Err(OsError::DoorbellSeenLate);
+        }
         let lines = adapter.cross_doorbells.lines(ddi.node_count())?;
         ddi.set_cross_doorbells(&SetCrossDoorbells {
             page: lines.region(),

@@ -52,8 +52,8 @@ pub enum NoLocalMemory {
 pub struct Providers {
     system: Arc<dyn Provider>,
     local: Result<Arc<dyn Provider>, NoLocalMemory>,
-    /// Where running engines see what the host stores.
-    host_stores_seen_in: Home,
+    /// Running engines see what the host stores in system memory.
+    sees_system: bool,
     /// Names, and why not.
     passed_over: Vec<(&'static str, String)>,
 }
@@ -72,7 +72,7 @@ impl Providers {
         Self {
             system,
             local,
-            host_stores_seen_in: Home::CachedSystem,
+            sees_system: true,
             passed_over: Vec::new(),
         }
     }
@@ -86,20 +86,31 @@ impl Providers {
         }
     }
 
-    /// The same for engines that see in local memory alone, while they run, what the host stores: what it stored in system
-    /// memory they see from their next submission on.
+    /// The same for engines that, while they run, do not see what the host stores in system memory, but from their next
+    /// submission on.
     #[must_use]
-    pub fn with_host_stores_seen_in_local_memory(self) -> Self {
+    pub fn with_system_memory_seen_late(self) -> Self {
         Self {
-            host_stores_seen_in: Home::LocalHostVisible,
+            sees_system: false,
             ..self
         }
     }
 
-    /// The memory in which running engines see what the host stores: system memory, if nothing else was found out.
+    /// Whether running engines see what the host stores in system memory. Not doubted, if nothing else was found out.
+    #[must_use]
+    pub fn is_system_memory_seen(&self) -> bool {
+        self.sees_system
+    }
+
+    /// Where running engines see best what the host stores: local memory where it is offered and they do not see it in
+    /// system memory.
     #[must_use]
     pub fn host_stores_seen_in(&self) -> Home {
-        self.host_stores_seen_in
+        if self.sees_system || self.local.is_err() {
+            Home::CachedSystem
+        } else {
+            Home::LocalHostVisible
+        }
     }
 
     /// Providers of system memory that would have been preferred, and why they are not used.

@@ -71,6 +71,14 @@ impl Exporter {
         }
     }
 
+    /// Words that a running engine is to see the host store to, as its control block.
+    ///
+    /// # Errors
+    /// None is left.
+    pub fn words_of_host(&self, bytes: u64) -> Result<Arc<Region>, RegionError> {
+        self.region(WordGroup::EngineControl, bytes)
+    }
+
     fn open(
         instance: &Arc<Instance>,
         adapter: &AdapterInfo,

@@ -67,7 +67,7 @@ impl MappedMemory {
         reach: Reach,
         worth: impl Fn(vk::MemoryPropertyFlags) -> Option<W>,
     ) -> bool {
-        ExternalBuffer::new(device, crate::abi::PAGE_BYTES, reach.handles())
+        ExternalBuffer::new(device, rustix::param::page_size() as u64, reach.handles())
             .is_ok_and(|buffer| best(device.memory_types(), buffer.needs().types, worth).is_some())
     }
 

@@ -1,7 +1,6 @@
 //! Bench: where runners are made, an adapter of an instance.
 
 use super::{Mechanism, NotOffered};
-use crate::gpu::EngineUnit;
 use crate::sync::Arc;
 use crate::vulkan::{
     AdapterInfo, Device, DeviceOptions, Instance, InstanceOptions, LocalMemory, Queue,
@@ -63,11 +62,6 @@ impl Bench {
         let features = &self.adapter.features;
         match features.local_memory {
             _ if !mechanism.is_local() => None,
-            _ if EngineUnit::default_for(&self.adapter) != EngineUnit::Queue
-                && !features.opaque_fd.passes() =>
-            {
-                Some("Memory of one Vulkan device cannot be imported into another.")
-            }
             LocalMemory::Unreachable => Some("The CPU reaches no memory of the device's own."),
             LocalMemory::SameAsSystem if !self.force_local => {
                 Some("Local memory is system memory on this device; --force-local runs it.")
@@ -134,7 +128,14 @@ impl Bench {
             options.policy.idle_window = options.policy.doorbell_window;
         }
         let open = |bench: &Self| bench.native(mechanism, 1, options.clone());
-        Ok([open(self)?, open(&self.other()?)?])
+        let both = [open(self)?, open(&self.other()?)?];
+        let see = |adapter: &Adapter| adapter.providers().is_system_memory_seen();
+        if mode == CrossAdapter::Doorbell && !both.iter().all(see) {
+            return Err(NotOffered(String::from(
+                "running engines do not see in system memory, where doorbells lie, what others store",
+            )).into());
+        }
+        Ok(both)
     }
 
     /// A queue of each of the two.

@@ -106,9 +106,10 @@ impl Node {
     /// sees what the host stores, and the value does not, since other processes share it. It would adopt what stood there
     /// before. So it adopts nothing: each signal of such a fence interrupts, which is allowed (NF-06).
     fn sees_late(&self, monitored_value: &Region) -> bool {
-        let seen_in = self.providers.host_stores_seen_in();
-        let sees = |region: &Region| seen_in == Home::CachedSystem || region.home() == seen_in;
-        sees(self.control.region()) && !sees(monitored_value)
+        let is_seen = |region: &Region| region.home() != Home::CachedSystem;
+        !self.providers.is_system_memory_seen()
+            && is_seen(self.control.region())
+            && !is_seen(monitored_value)
     }
 
     /// The CPU never reads the CurrentValue of this fence: the last look of an engine that parks at it is

@@ -26,8 +26,7 @@ pub use storm::Storm;
 pub use work::Work;
 
 use super::{Counts, PATIENCE};
-use crate::abi::WordGroup;
-use crate::shared::{Block, Provider, Region};
+use crate::shared::{Block, Region};
 use crate::sync::Arc;
 use crate::vulkan::shaders::Shader;
 use crate::vulkan::{
@@ -105,8 +104,8 @@ fn page() -> anyhow::Result<Arc<Region>> {
 fn page_for_host(device: &Arc<Device>) -> anyhow::Result<Arc<Region>> {
     match device.adapter().features.local_memory {
         LocalMemory::Separate { .. } => {
-            let provider = Exporter::of_one_device(device);
-            Ok(provider.region(WordGroup::EngineControl, 64 * LINE_BYTES)?)
+            let memory = Exporter::of_one_device(device);
+            Ok(memory.words_of_host(64 * LINE_BYTES)?)
         }
         LocalMemory::Unreachable | LocalMemory::SameAsSystem => page(),
     }

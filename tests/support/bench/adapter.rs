@@ -4,6 +4,7 @@ use super::{DdiSpy, EngineSpy, Waiter, memory, model_is_asked_for, until};
 use native_fence::gpu::{
     CommandEngine, Crowd, Engine, EngineState, EngineUnit, ModelEngine, ModelMemory, ModelOptions,
     Node, NodePolicy, ShaderEngine, ShaderTuning, SharedQueue, SpareEngines,
+    with_host_stores_tried,
 };
 use native_fence::kmd::{
     CommandDriver, Ddi, Driver, DriverOptions, MonitoredValueUpdate, NodeCounters, VidSchCaps,
@@ -14,8 +15,8 @@ use native_fence::vulkan::{
     AdapterInfo, Instance, InstanceOptions, Timeline, choose, memory_providers, validation,
 };
 use native_fence::{
-    Adapter, CommandList, Device, Fence, FenceMemory, HwQueue, HwQueueOptions, MemoryOptions,
-    TdrLevel, TdrPolicy, Timeout,
+    Adapter, CommandList, Device, Fence, FenceMemory, HwQueue, HwQueueOptions, LocalProvider,
+    MemoryOptions, TdrLevel, TdrPolicy, Timeout,
 };
 use std::sync::{Arc, Mutex};
 
@@ -98,9 +99,10 @@ fn queues(
         let queues = unit.open_queues(&instance, &info, count, validation);
         let queues = queues.unwrap();
         let first = Arc::clone(queues[0].lock().unwrap().device());
-        let providers =
-            Arc::new(memory_providers(&instance, &first, unit.sharers(), memory).unwrap());
-        (queues, providers, info)
+        let providers = memory_providers(&instance, &first, unit.sharers(), memory).unwrap();
+        let is_forced = memory.local == LocalProvider::OneDevice;
+        let providers = with_host_stores_tried(providers, &queues[0], is_forced).unwrap();
+        (queues, Arc::new(providers), info)
     });
     match opened {
         Ok(devices) => Some(devices),
