@@ -30,6 +30,8 @@ const ROUNDS: u64 = 32;
 const LOOKS: u32 = 32;
 /// Tries: the host may not have a core at first. Where it has none at all, the memory that is right in any case is taken.
 const TRIES: u64 = 16;
+/// Looks of the host between two at whether the shader has ended.
+const HOSTS_LOOKS: u32 = 256;
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The same providers, which know whether running engines on this queue see what the host stores in system memory. Tried
@@ -117,13 +119,18 @@ fn are_seen(
     lock(queue).submit_one(Some(commands), None, (done, number))?;
     let deadline = Instant::now() + PATIENCE;
     let is_asked = |round| -> anyhow::Result<bool> {
-        while seen.word(HOSTS_WORD).observe() < round {
+        loop {
+            // The shader waits for some microseconds: the driver is asked seldom.
+            for _ in 0..HOSTS_LOOKS {
+                if seen.word(HOSTS_WORD).observe() >= round {
+                    return Ok(true);
+                }
+                std::hint::spin_loop();
+            }
             if done.value()? >= number || Instant::now() >= deadline {
                 return Ok(false);
             }
-            std::hint::spin_loop();
         }
-        Ok(true)
     };
     for round in 1..=ROUNDS {
         if !is_asked(round)? {

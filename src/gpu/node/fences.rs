@@ -249,18 +249,20 @@ impl Node {
         let mut guard = lock(&self.inner);
         let inner = &mut *guard;
         store();
+        // Its slot may be another fence's by now; and where it is fixed what signals are compared with, it stays that.
+        let known = &inner.known;
+        let adopts = |fence: &FenceId| {
+            let known = known.get(&fence.slot);
+            known.is_some_and(|known| known.id == *fence && known.monitored_value.is_some())
+        };
+        let adopted = fences.iter().filter(|(fence, _)| adopts(fence));
         if inner.serviced == inner.submitted {
             // The values that were stored, not read back: the words may lie in a GPU's memory.
-            for (fence, value) in fences {
-                // Its slot may be another fence's by now.
-                let known = inner.known.get(&fence.slot);
-                if known.is_some_and(|known| known.id == *fence) {
-                    inner.fences.adopt(fence.slot, *value);
-                }
+            for (fence, value) in adopted {
+                inner.fences.adopt(fence.slot, *value);
             }
         } else {
-            let slots = fences.iter().map(|(fence, _)| fence.slot);
-            inner.mailbox.post(slots);
+            inner.mailbox.post(adopted.map(|(fence, _)| fence.slot));
         }
     }
 

@@ -51,11 +51,15 @@ impl KnownFence {
     /// entry, and its shadow stays as it was entered: nothing is greater, or everything.
     pub(super) fn adopted_at(&self) -> (GpuVa, GpuVa) {
         let va = |(mapping, offset): &(Arc<EngineMapping>, u64)| mapping.va().offset(*offset);
-        if let Some([current, monitored]) = &self.system_process {
-            return (va(current), va(monitored));
-        }
-        let monitored = self.monitored_value.as_ref();
-        (self.current_value_va(), monitored.map_or(GpuVa(0), va))
+        let [current, monitored] = match &self.system_process {
+            Some([current, monitored]) => [va(current), va(monitored)],
+            None => [
+                self.current_value_va(),
+                self.monitored_value.as_ref().map_or(GpuVa(0), va),
+            ],
+        };
+        let is_adopted = self.monitored_value.is_some();
+        (current, if is_adopted { monitored } else { GpuVa(0) })
     }
 
     pub(super) fn current_value_va(&self) -> GpuVa {
