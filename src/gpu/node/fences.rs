@@ -262,7 +262,8 @@ impl Node {
                 inner.fences.adopt(fence.slot, *value);
             }
         } else {
-            inner.mailbox.post(adopted.map(|(fence, _)| fence.slot));
+            let slots = adopted.map(|(fence, _)| fence.slot);
+            inner.mailbox.post(slots);
         }
     }
 
