@@ -10,7 +10,9 @@ use crate::gpu::{
     SpareEngines, SparePolicy, engine_program,
 };
 use crate::kmd::{CommandDriver, Ddi, Driver, DriverOptions};
-use crate::os::{self, Features, FenceMemory, TdrPolicy, Tracing};
+use crate::os::{
+    self, Features, FenceMemory, RecordError, Recording, RecordingOptions, TdrPolicy, Tracing,
+};
 use crate::place::{Opened, Place};
 use crate::shared::{NoLocalMemory, Providers};
 use crate::sync::Arc;
@@ -513,6 +515,15 @@ impl Adapter {
     /// As [`os::AdapterState::set_tracing`].
     pub fn set_tracing(&self, tracing: Tracing) -> Result<(), os::OsError> {
         self.os.set_tracing(tracing)
+    }
+
+    /// Records all that happens on the adapter from now on, until the recording is stopped. The logs of all queues are
+    /// enlarged meanwhile, as for [`Adapter::set_tracing`], which is not called beside it.
+    ///
+    /// # Errors
+    /// [`os::RecordError`]: it is being recorded already; as [`Adapter::set_tracing`].
+    pub fn record(&self, options: &RecordingOptions) -> Result<Recording, RecordError> {
+        Recording::start(&self.os, options)
     }
 
     /// Opens the adapter for a process: a device, with handles of its own.

@@ -37,6 +37,12 @@ pub(crate) mod plain {
     }
 }
 
+/// CLOCK_MONOTONIC in nanoseconds: the clock of all times that are compared with an engine's.
+pub(crate) fn monotonic_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
+}
+
 /// Processors that this process may use now.
 pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)

@@ -21,6 +21,7 @@ mod progress;
 mod scenario;
 mod self_test;
 mod tdr;
+mod trace;
 mod until;
 
 use clap::{Parser, Subcommand};
@@ -49,6 +50,7 @@ enum Command {
     EngineProcess(engine_process::EngineProcess),
     Scenario(scenario::Scenario),
     Tdr(tdr::Tdr),
+    Trace(trace::Trace),
 }
 
 /// What came of a command that could be carried out.
@@ -64,7 +66,11 @@ enum Ending {
 pub fn main() -> ExitCode {
     let command = Nfence::parse().command;
     match &command {
-        Command::Compare(_) | Command::Doctor(_) | Command::Scenario(_) | Command::Tdr(_) => {
+        Command::Compare(_)
+        | Command::Doctor(_)
+        | Command::Scenario(_)
+        | Command::Tdr(_)
+        | Command::Trace(_) => {
             driver_settings::apply();
         }
         // They are not started again: they have what their parent gave them.
@@ -77,6 +83,7 @@ pub fn main() -> ExitCode {
         Command::EngineProcess(engine) => engine.run(),
         Command::Scenario(scenario) => scenario.run(),
         Command::Tdr(tdr) => tdr.run(),
+        Command::Trace(trace) => trace.run(),
     };
     match ending {
         Ok(Ending::Well) => ExitCode::SUCCESS,

@@ -1,6 +1,6 @@
 //! Engine: what executes slices.
 
-use super::{EngineAddress, EngineCaps, GpuVa, KernelError, Kernels};
+use super::{ClockReading, EngineAddress, EngineCaps, GpuVa, KernelError, Kernels};
 use crate::shared::{Providers, Region, RegionError};
 use crate::sync::Arc;
 use std::fmt::Debug;
@@ -147,6 +147,11 @@ pub trait Engine: AddressSpace + Send + Sync + Debug {
 
     /// Ticks of the clock in a time.
     fn ticks_in(&self, time: Duration) -> u64;
+
+    /// Its clock and the CPU's at one moment; nothing where nobody can read both.
+    fn read_clocks(&self) -> Option<ClockReading> {
+        None
+    }
 
     /// The process that it is in, where that is not this one.
     fn process_id(&self) -> Option<u32> {

@@ -14,6 +14,7 @@ mod command_engine;
 mod compiled_aside;
 mod context_kind;
 mod crowd;
+mod ended_slice;
 mod engine;
 mod engine_caps;
 #[cfg(not(loom))]
@@ -79,6 +80,7 @@ pub use activity::Activity;
 pub use command_engine::{CommandEngine, CommandError, CommandMemory, Step, StoredValue};
 pub use context_kind::ContextKind;
 pub use crowd::Crowd;
+pub use ended_slice::{ClockReading, EndedSlice, EndedSlices};
 pub use engine::{AddressSpace, Engine, EngineLost, MapError, SliceWork};
 pub use engine_caps::EngineCaps;
 pub use engine_mapping::{CutOff, EngineAddress, EngineBlock, EngineMapping, EngineMemory, GpuVa};

@@ -9,12 +9,12 @@ use super::model::{
 };
 use super::slice_layout::SliceLayout;
 use super::{
-    AddressSpace, Engine, EngineAddress, EngineCaps, EngineLost, GpuVa, KernelError, Kernels,
-    LocalMemory, MapError, ModelDispatch, SliceWork,
+    AddressSpace, ClockReading, Engine, EngineAddress, EngineCaps, EngineLost, GpuVa, KernelError,
+    Kernels, LocalMemory, MapError, ModelDispatch, SliceWork,
 };
 use crate::abi::SLICE_SLOTS;
 use crate::shared::{Providers, Region};
-use crate::sync::{Arc, Condvar, Mutex, lock, plain, sleep, sleep_until, thread};
+use crate::sync::{Arc, Condvar, Mutex, lock, monotonic_ns, plain, sleep, sleep_until, thread};
 use std::time::{Duration, Instant};
 
 /// Which threads execute a model's slices.
@@ -467,6 +467,17 @@ impl Engine for ModelEngine {
 
     fn ticks_in(&self, time: Duration) -> u64 {
         u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    fn read_clocks(&self) -> Option<ClockReading> {
+        let before = monotonic_ns();
+        let ticks = self.inner.options.clock.ticks();
+        let after = monotonic_ns();
+        Some(ClockReading {
+            ticks,
+            monotonic_ns: u64::midpoint(before, after),
+            max_deviation_ns: after - before,
+        })
     }
 }
 

@@ -1,6 +1,8 @@
 //! Shader clock: what an engine that is a shader knows of time, by what its device says.
 
-use crate::vulkan::AdapterInfo;
+use super::ClockReading;
+use crate::sync::monotonic_ns;
+use crate::vulkan::{AdapterInfo, Device};
 use std::time::Duration;
 
 /// See the file's head.
@@ -26,8 +28,17 @@ impl ShaderClock {
             return 0;
         }
         // lavapipe's shader clock is the low half of CLOCK_MONOTONIC in nanoseconds.
-        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-        now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
+        monotonic_ns()
+    }
+
+    /// See [`Engine::read_clocks`](super::Engine::read_clocks).
+    pub(super) fn read(self, device: &Device) -> Option<ClockReading> {
+        let both = device.calibrate()?;
+        Some(ClockReading {
+            ticks: both.device_ticks,
+            monotonic_ns: both.monotonic_ns,
+            max_deviation_ns: both.max_deviation_ns,
+        })
     }
 
     /// Ticks in a time.

@@ -11,8 +11,9 @@ use super::shader_clock::ShaderClock;
 use super::shader_dispatches::{Dispatches, engine_push, warm};
 use super::slice_kind::SliceKind;
 use super::{
-    AddressSpace, CutOff, Engine, EngineAddress, EngineCaps, EngineLost, EngineMemory, GpuVa,
-    Injection, KernelError, Kernels, MapError, ShaderTuning, SharedQueue, SliceWork,
+    AddressSpace, ClockReading, CutOff, Engine, EngineAddress, EngineCaps, EngineLost,
+    EngineMemory, GpuVa, Injection, KernelError, Kernels, MapError, ShaderTuning, SharedQueue,
+    SliceWork,
 };
 use crate::abi::SLICE_SLOTS;
 use crate::shared::{Block, Mapping, Providers, Region, RegionError};
@@ -475,5 +476,9 @@ impl Engine for ShaderEngine {
 
     fn ticks_in(&self, time: Duration) -> u64 {
         self.clock.ticks_in(time)
+    }
+
+    fn read_clocks(&self) -> Option<ClockReading> {
+        self.clock.read(&self.device)
     }
 }

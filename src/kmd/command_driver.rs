@@ -15,16 +15,18 @@ use super::retirement::Retirements;
 use super::{
     Callbacks, ConnectDoorbell, ContextAllocationId, ContextHandle, CreateAllocation,
     CreateContext, CreateDoorbell, CreateHwQueue, CreateKernel, CreateKernelQueue,
-    CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, DoorbellId, DriverOptions, HwQueueHandle,
-    HwQueueWait, Interrupt, MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps,
-    OpenAllocation, OpenNativeFence, Place, PreemptCommand, PreemptionCaps, ProcessId, Retirement,
-    SaveAreaMove, SetCrossDoorbells, SetNativeFenceLogBuffer, SubmitCommand, SuspendContext,
-    Suspension, SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags, UserModeSubmissionCaps,
-    VidSchCaps,
+    CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, DoorbellId, DriverOptions,
+    GpuClockCalibration, HwQueueHandle, HwQueueWait, Interrupt, MapMonitoredFence,
+    MonitoredValueUpdate, NativeFenceCaps, OpenAllocation, OpenNativeFence, Place, PreemptCommand,
+    PreemptionCaps, ProcessId, Retirement, SaveAreaMove, SetCrossDoorbells,
+    SetNativeFenceLogBuffer, SubmitCommand, SuspendContext, Suspension, SystemProcessPlace, TdrDdi,
+    UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps,
 };
 use crate::abi::wddm::FenceStorageSurfaceData;
 use crate::abi::{AllocationId, DoorbellStatus, FenceId, KernelId, LocalHandle, LogType, ObjectId};
-use crate::gpu::{Alive, CommandEngine, EndsAtExit, KernelError, NodeCounters, NodeError, at_exit};
+use crate::gpu::{
+    Alive, CommandEngine, EndedSlices, EndsAtExit, KernelError, NodeCounters, NodeError, at_exit,
+};
 use crate::shared::Providers;
 use crate::sync::{Arc, thread};
 use bytemuck::Zeroable;
@@ -194,6 +196,15 @@ impl Ddi for CommandDriver {
 
     fn node_counters(&self, node_ordinal: u32) -> Option<NodeCounters> {
         Some(self.node(node_ordinal).ok()?.counters())
+    }
+
+    fn calibrate_gpu_clock(&self, _: u32, _: u32) -> Result<GpuClockCalibration, DdiError> {
+        // Its engines log nothing.
+        Err(GpuClockCalibration::NONE)
+    }
+
+    fn take_ended_slices(&self, _: u32, _: bool) -> EndedSlices {
+        EndedSlices::default()
     }
 
     fn set_cross_doorbells(&self, _: &SetCrossDoorbells<'_>) -> Result<(), DdiError> {

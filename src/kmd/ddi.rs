@@ -3,15 +3,15 @@
 use super::{
     Callbacks, ConnectDoorbell, ContextAllocationId, ContextHandle, CreateAllocation,
     CreateContext, CreateDoorbell, CreateHwQueue, CreateKernel, CreateKernelQueue,
-    CreateNativeFence, CurrentValueUpdate, DoorbellId, HwQueueHandle, HwQueueWait,
-    MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps, OpenAllocation, OpenNativeFence,
-    Place, PreemptCommand, PreemptionCaps, ProcessId, SaveAreaMove, SetCrossDoorbells,
-    SetNativeFenceLogBuffer, SubmitCommand, SuspendContext, Suspension, SystemProcessPlace, TdrDdi,
-    UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps,
+    CreateNativeFence, CurrentValueUpdate, DoorbellId, GpuClockCalibration, HwQueueHandle,
+    HwQueueWait, MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps, OpenAllocation,
+    OpenNativeFence, Place, PreemptCommand, PreemptionCaps, ProcessId, SaveAreaMove,
+    SetCrossDoorbells, SetNativeFenceLogBuffer, SubmitCommand, SuspendContext, Suspension,
+    SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps,
 };
 use crate::abi::wddm::FenceStorageSurfaceData;
 use crate::abi::{AllocationId, DoorbellStatus, FenceId, KernelId, LocalHandle, LogType};
-use crate::gpu::{MapError, NodeCounters, NodeError, ReplaceError};
+use crate::gpu::{EndedSlices, MapError, NodeCounters, NodeError, ReplaceError};
 use crate::shared::{Providers, RegionError};
 use crate::sync::Arc;
 use std::fmt::Debug;
@@ -99,6 +99,22 @@ pub trait Ddi: Send + Sync + Debug {
 
     /// Counters of a node.
     fn node_counters(&self, node_ordinal: u32) -> Option<NodeCounters>;
+
+    /// `DxgkDdiCalibrateGpuClock`, PASSIVE_LEVEL: an engine's clock, by which logs have their times, and the CPU's at one
+    /// moment.
+    ///
+    /// # Errors
+    /// No such engine, or one of whose clock and the CPU's nobody can read both.
+    fn calibrate_gpu_clock(
+        &self,
+        node_ordinal: u32,
+        engine_ordinal: u32,
+    ) -> Result<GpuClockCalibration, DdiError>;
+
+    /// The slices of a node that have ended since the last call, of those submitted since the first, PASSIVE_LEVEL
+    /// (choice: a driver of Windows tells of such things in events of its own). `go_on` says whether there will be
+    /// another call. None where engines run no slices.
+    fn take_ended_slices(&self, node_ordinal: u32, go_on: bool) -> EndedSlices;
 
     /// Has all engines ring for other adapters and hear of them, PASSIVE_LEVEL (XA-10; nothing of it is published): before
     /// the first fence with a doorbell is created, and again before others, which changes nothing. When this returns no

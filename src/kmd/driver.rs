@@ -17,12 +17,12 @@ use super::segments::FenceSegments;
 use super::{
     Callbacks, ConnectDoorbell, ContextAllocationId, ContextHandle, CreateAllocation,
     CreateContext, CreateDoorbell, CreateHwQueue, CreateKernel, CreateKernelQueue,
-    CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, DoorbellId, DriverOptions, HwQueueHandle,
-    HwQueueWait, MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps, NativeFenceOsCaps,
-    NativeFenceType, OpenAllocation, OpenNativeFence, Place, PreemptCommand, PreemptionCaps,
-    ProcessId, Retirement, SaveAreaMove, SetCrossDoorbells, SetNativeFenceLogBuffer, SubmitCommand,
-    SuspendContext, Suspension, SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags,
-    UserModeSubmissionCaps, VidSchCaps,
+    CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, DoorbellId, DriverOptions,
+    GpuClockCalibration, HwQueueHandle, HwQueueWait, MapMonitoredFence, MonitoredValueUpdate,
+    NativeFenceCaps, NativeFenceOsCaps, NativeFenceType, OpenAllocation, OpenNativeFence, Place,
+    PreemptCommand, PreemptionCaps, ProcessId, Retirement, SaveAreaMove, SetCrossDoorbells,
+    SetNativeFenceLogBuffer, SubmitCommand, SuspendContext, Suspension, SystemProcessPlace, TdrDdi,
+    UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps,
 };
 use crate::abi::wddm::{
     ComputePreemption, Enumeration, FenceStorageSurfaceData, FenceStorageValueType,
@@ -31,7 +31,7 @@ use crate::abi::wddm::{
 use crate::abi::{AllocationId, DoorbellStatus, FenceId, KernelId, LocalHandle, LogType, ObjectId};
 #[cfg(not(loom))]
 use crate::gpu::{Alive, at_exit};
-use crate::gpu::{EngineState, Node, NodeCounters, Reaper, SliceReport, SpareEngines};
+use crate::gpu::{EndedSlices, EngineState, Node, NodeCounters, Reaper, SliceReport, SpareEngines};
 use crate::shared::Providers;
 use crate::sync::Arc;
 use bytemuck::Zeroable;
@@ -265,6 +265,23 @@ impl Ddi for Driver {
         self.nodes
             .get(node_ordinal as usize)
             .map(|node| node.counters())
+    }
+
+    fn calibrate_gpu_clock(
+        &self,
+        node_ordinal: u32,
+        engine_ordinal: u32,
+    ) -> Result<GpuClockCalibration, DdiError> {
+        let node = self.node(node_ordinal)?;
+        GpuClockCalibration::of_engine(engine_ordinal, node.read_clocks())
+    }
+
+    fn take_ended_slices(&self, node_ordinal: u32, go_on: bool) -> EndedSlices {
+        let node = self.node(node_ordinal);
+        node.map_or_else(
+            |_| EndedSlices::default(),
+            |node| node.take_ended_slices(go_on),
+        )
     }
 
     fn set_cross_doorbells(&self, args: &SetCrossDoorbells<'_>) -> Result<(), DdiError> {

@@ -10,16 +10,16 @@ use super::{
     Callbacks, ConnectDoorbell, ContextAllocation, ContextAllocationId, ContextHandle,
     CreateAllocation, CreateContext, CreateContextAllocation, CreateDoorbell, CreateHwQueue,
     CreateKernel, CreateKernelQueue, CreateNativeFence, CurrentValueUpdate, Ddi, DdiError,
-    DisconnectDoorbell, DoorbellId, FeatureError, FeatureId, HwQueueHandle, HwQueueWait, Interrupt,
-    IsFeatureEnabledResult, Level, MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps,
-    NativeFenceInterface, OpenAllocation, OpenNativeFence, Place, PreemptCommand, PreemptionCaps,
-    ProcessId, QueryFeatureInterface, Retirement, SaveAreaMove, SetCrossDoorbells,
+    DisconnectDoorbell, DoorbellId, FeatureError, FeatureId, GpuClockCalibration, HwQueueHandle,
+    HwQueueWait, Interrupt, IsFeatureEnabledResult, Level, MapMonitoredFence, MonitoredValueUpdate,
+    NativeFenceCaps, NativeFenceInterface, OpenAllocation, OpenNativeFence, Place, PreemptCommand,
+    PreemptionCaps, ProcessId, QueryFeatureInterface, Retirement, SaveAreaMove, SetCrossDoorbells,
     SetNativeFenceLogBuffer, SubmitCommand, SuspendContext, Suspension, SystemProcessPlace, TdrDdi,
     UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps, WrongLevel,
 };
 use crate::abi::wddm::FenceStorageSurfaceData;
 use crate::abi::{AllocationId, DoorbellStatus, FenceId, KernelId, LocalHandle, LogType};
-use crate::gpu::NodeCounters;
+use crate::gpu::{EndedSlices, NodeCounters};
 use crate::shared::Providers;
 use crate::sync::Arc;
 use std::fmt;
@@ -177,6 +177,22 @@ impl Ddi for LevelChecked {
         // At any level.
         let _entered = self.enter(Level::Passive);
         self.ddi.node_counters(node_ordinal)
+    }
+
+    fn calibrate_gpu_clock(
+        &self,
+        node_ordinal: u32,
+        engine_ordinal: u32,
+    ) -> Result<GpuClockCalibration, DdiError> {
+        self.call("CalibrateGpuClock", Level::Passive, |ddi| {
+            ddi.calibrate_gpu_clock(node_ordinal, engine_ordinal)
+        })
+    }
+
+    fn take_ended_slices(&self, node_ordinal: u32, go_on: bool) -> EndedSlices {
+        self.call("TakeEndedSlices", Level::Passive, |ddi| {
+            ddi.take_ended_slices(node_ordinal, go_on)
+        })
     }
 
     fn set_cross_doorbells(&self, args: &SetCrossDoorbells<'_>) -> Result<(), DdiError> {

@@ -8,6 +8,7 @@
 mod arguments;
 mod callbacks;
 mod caps;
+mod clock_calibration;
 #[cfg(not(loom))]
 mod command_driver;
 #[cfg(not(loom))]
@@ -61,6 +62,7 @@ pub use arguments::{
 };
 pub use callbacks::{Callbacks, Interrupt, NativeFenceSignaled, SignaledFence};
 pub use caps::{DriverOptions, NativeFenceCaps};
+pub use clock_calibration::GpuClockCalibration;
 #[cfg(not(loom))]
 pub use command_driver::CommandDriver;
 pub use context_allocation::{ContextAllocation, ContextAllocationId, CreateContextAllocation};
@@ -87,6 +89,7 @@ pub use crate::abi::wddm::{
     UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps,
 };
 pub use crate::gpu::{
-    Activity, ContextKind, EngineLost, EngineWait, KernelCode, KernelError, LocalMemory,
-    NodeCounters, NodeError, Parking, QueueFault, ReplaceError, SaveAreaMove, Suspension,
+    Activity, ContextKind, EndedSlice, EndedSlices, EngineLost, EngineWait, KernelCode,
+    KernelError, LocalMemory, NodeCounters, NodeError, Parking, QueueFault, ReplaceError,
+    SaveAreaMove, Suspension,
 };

@@ -170,6 +170,13 @@ pub struct Adapter {
     state: Arc<AdapterState>,
 }
 
+impl Adapter {
+    /// What outlives it while somebody looks at it.
+    pub(super) fn state(&self) -> Arc<AdapterState> {
+        Arc::clone(&self.state)
+    }
+}
+
 struct Upcalls {
     adapter: Weak<AdapterState>,
     features: Features,

@@ -23,6 +23,7 @@ use super::passed_fences::PassedFences;
 use super::process::HandleSlot;
 use super::queue_record::QueueRecord;
 use super::record::Record;
+use super::recording::RecordingBook;
 use super::signal_log::AttributionBook;
 use super::system_process::SystemProcess;
 use super::tdr::{Tdr, TdrPolicy};
@@ -67,6 +68,7 @@ pub struct AdapterState {
     handles: Mutex<HashMap<(ProcessId, u32), Weak<NativeFence>>>,
     pub(super) attributions: AttributionBook,
     pub(super) tracing: TracingSwitch,
+    pub(super) recording: RecordingBook,
     came_up: OnceLock<BringUp>,
     pub(super) answered_segments: AnsweredSegments,
     processes: AtomicU64,
@@ -84,7 +86,8 @@ pub struct AdapterState {
 
 impl AdapterState {
     pub(super) fn new(ddi: Arc<LevelChecked>, tdr: TdrPolicy) -> Self {
-        let tdr = Tdr::new(tdr, ddi.node_count());
+        let recording = RecordingBook::default();
+        let tdr = Tdr::new(tdr, ddi.node_count(), recording.recorder());
         let context_allocations = ContextAllocations::new(ddi.providers());
         Self {
             inside: Arc::clone(ddi.inside()),
@@ -103,6 +106,7 @@ impl AdapterState {
             handles: Mutex::new(HashMap::new()),
             attributions: AttributionBook::default(),
             tracing: TracingSwitch::default(),
+            recording,
             came_up: OnceLock::new(),
             answered_segments: AnsweredSegments::default(),
             processes: AtomicU64::new(0),
@@ -206,7 +210,8 @@ impl AdapterState {
     ) -> Result<Arc<NativeFence>, OsError> {
         let fence = lock(&self.fences).enter(|id| {
             let (ddi, life) = (Arc::clone(&self.ddi), Arc::clone(&self.life));
-            NativeFence::new(id, terms, storage, ddi, life, initial)
+            let recorder = Arc::clone(self.recording.recorder());
+            NativeFence::new(id, terms, storage, ddi, life, recorder, initial)
         });
         // After it can be found: who stops the adapter finds it, or the record is seen here.
         self.check_up()?;
@@ -351,6 +356,7 @@ impl AdapterState {
         handle: LocalHandle,
         fence: &Arc<NativeFence>,
     ) {
+        self.recording.named(process, handle.raw(), fence.id());
         lock(&self.handles).insert((process, handle.raw()), Arc::downgrade(fence));
     }
 

@@ -184,6 +184,10 @@ impl CpuSignal<'_> {
                 word: signal.fence().current_word(),
             })
             .collect();
+        // Before an engine can see the value: a wait that it lets go ends after this.
+        for signal in signals {
+            signal.fence().note_cpu_signal(signal.value);
+        }
         let ddi = adapter.ddi();
         let flags = UpdateCurrentValuesFlags::default();
         let call = || ddi.update_current_values_from_cpu(&updates, flags);

@@ -23,7 +23,8 @@ use super::process::FenceObject;
 use super::wait_cell::{WaitCell, WaitError};
 use super::wait_tally::{Ended, Needs, WaitTally};
 use super::waitable::Waitable;
-use crate::sync::Arc;
+use crate::sync::{Arc, monotonic_ns};
+use crate::trace::{Note, Recorder};
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
@@ -185,7 +186,12 @@ fn wait(waits: &[CpuWait<'_>], needs: Needs, timeout: Option<Duration>) -> Optio
     let tally = look_for_a_while(tally, waits, deadline);
     match tally.ended() {
         None => {
+            let recorder = waits[0].object.process().adapter().recording.recorder();
+            let began = recorder.now();
             let ended = sleep(tally, waits, deadline);
+            if let Some(began) = began {
+                note(recorder, waits, began);
+            }
             if ended.is_none() {
                 // It has expired: maybe somebody waits for what will not come (TD-15).
                 waits[0].object.process().adapter().judge();
@@ -193,6 +199,20 @@ fn wait(waits: &[CpuWait<'_>], needs: Needs, timeout: Option<Duration>) -> Optio
             ended
         }
         ended => ended,
+    }
+}
+
+/// Tells of a wait that a thread slept for.
+fn note(recorder: &Recorder, waits: &[CpuWait<'_>], began: u64) {
+    let woke = monotonic_ns();
+    for wait in waits {
+        recorder.note(|| Note::CpuWait {
+            fence: wait.object.fence_id(),
+            value: wait.value,
+            began,
+            woke,
+            is_satisfied: wait.is_reached(),
+        });
     }
 }
 

@@ -7,6 +7,7 @@ use super::log_cursor::LogCursor;
 use super::process::{FenceObject, Process};
 use super::queue_record::QueueRecord;
 use super::queue_stop::QueueStop;
+use super::recording::{QueuedNotes, queue_name};
 use super::wait_cell::WaitError;
 use crate::abi::{LogType, PACKET_BYTES, PAGE_BYTES, RingControl, RingIndex};
 use crate::kmd::{CreateHwQueue, CreateHwQueueFlags, DoorbellId, HwQueueHandle, Place};
@@ -145,6 +146,8 @@ impl HwQueue {
             context,
             adapter: Arc::clone(&adapter),
         });
+        // Before it can be found: whoever finds it follows it from then on.
+        adapter.recording.queue_made(&queue.record);
         adapter.register_queue(&queue.record);
         // After it can be found, as for fences.
         adapter.check_up()?;
@@ -245,6 +248,13 @@ impl HwQueue {
     pub fn notify_work_submission(&self) {
         let doorbell = self.record.door().doorbell();
         self.adapter.ddi().notify_work_submission(doorbell);
+    }
+
+    /// For a submission: what tells the recording of its commands; none while nobody records.
+    #[must_use]
+    pub fn queued_notes(&self) -> Option<QueuedNotes<'_>> {
+        let name = queue_name(self.handle, self.record.process(), false);
+        QueuedNotes::new(self.adapter.recording.recorder(), name)
     }
 
     /// Why the queue was stopped, if it was.

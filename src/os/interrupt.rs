@@ -10,8 +10,9 @@ use crate::kmd::{
     ContextHandle, DisconnectDoorbell, DisconnectReason, HwQueueHandle, Interrupt,
     NativeFenceSignaled, QueueFault,
 };
-use crate::sync::Ordering;
 use crate::sync::plain::AtomicU64;
+use crate::sync::{Ordering, monotonic_ns};
+use crate::trace::{InterruptKind, Note};
 
 /// Interrupts that were handled, by kind.
 #[derive(Debug, Default)]
@@ -94,6 +95,54 @@ fn count(counter: &AtomicU64, by: usize) {
     counter.fetch_add(by as u64, Ordering::Relaxed);
 }
 
+/// What a trace says of an interrupt: why, whose, and how many fences it names.
+fn described(interrupt: &Interrupt) -> (InterruptKind, Option<u32>, u32) {
+    let (kind, node, fences) = match interrupt {
+        Interrupt::NativeFenceSignaled(signaled) => (
+            InterruptKind::NativeFenceSignaled,
+            Some(signaled.node_ordinal),
+            signaled.fences.as_ref().map_or(0, Vec::len),
+        ),
+        Interrupt::ResampleFences {
+            node_ordinal,
+            slots,
+        } => (
+            InterruptKind::ResampleFences,
+            Some(*node_ordinal),
+            slots.len(),
+        ),
+        Interrupt::HwQueueFaulted { hw_queue, .. } => (
+            InterruptKind::HwQueueFaulted,
+            Some(hw_queue.node_ordinal),
+            0,
+        ),
+        Interrupt::MonitoredFenceSignaled { node_ordinal, .. } => (
+            InterruptKind::MonitoredFenceSignaled,
+            Some(*node_ordinal),
+            0,
+        ),
+        Interrupt::DmaCompleted { node_ordinal, .. } => {
+            (InterruptKind::DmaCompleted, Some(*node_ordinal), 0)
+        }
+        Interrupt::DmaPreempted { node_ordinal, .. } => {
+            (InterruptKind::DmaPreempted, Some(*node_ordinal), 0)
+        }
+        Interrupt::SuspendContextCompleted { context, .. } => (
+            InterruptKind::SuspendContextCompleted,
+            Some(context.node_ordinal),
+            0,
+        ),
+        Interrupt::ObjectsRetired { .. } => (InterruptKind::ObjectsRetired, None, 0),
+        Interrupt::EngineParking { node_ordinal, .. } => {
+            (InterruptKind::EngineParking, Some(*node_ordinal), 0)
+        }
+        Interrupt::EngineLost { node_ordinal } => {
+            (InterruptKind::EngineLost, Some(*node_ordinal), 0)
+        }
+    };
+    (kind, node, fences as u32)
+}
+
 impl AdapterState {
     /// The service routine and the deferred call that it queues, in one.
     pub(super) fn handle_interrupt(&self, interrupt: Interrupt) {
@@ -101,6 +150,22 @@ impl AdapterState {
         let Some((interrupt, _under_way)) = self.tdr.deferral.keep(interrupt) else {
             return;
         };
+        let begun = self.recording.recorder().now();
+        let (kind, node_ordinal, fences) = described(&interrupt);
+        self.defer(interrupt);
+        if let Some(at) = begun {
+            self.recording.recorder().note(|| Note::Interrupt {
+                node_ordinal,
+                kind,
+                fences,
+                at,
+                done: monotonic_ns(),
+            });
+        }
+    }
+
+    /// The deferred call.
+    fn defer(&self, interrupt: Interrupt) {
         match interrupt {
             Interrupt::NativeFenceSignaled(signaled) => self.native_fences_signaled(&signaled),
             Interrupt::ResampleFences { slots, .. } => {

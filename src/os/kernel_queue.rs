@@ -22,6 +22,7 @@ use crate::kmd::{
     ContextKind, CreateHwQueueFlags, CreateKernelQueue, HwQueueHandle, Place, SubmitCommand,
 };
 use crate::sync::Arc;
+use crate::trace::Operation;
 
 /// Why a command was not queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -113,13 +114,11 @@ impl KernelQueue {
                 progress_handle: progress.handle(),
             })
         })?;
-        let engine = adapter.kernel_queues.engine(node_ordinal);
         let core = QueueCore::new(
             handle,
             process.id(),
             &progress,
-            ddi,
-            engine,
+            &adapter,
             context.record(),
             software,
         );
@@ -211,6 +210,7 @@ impl KernelQueue {
         signals: Vec<QueuedSignal>,
     ) -> Result<u64, KernelQueueError> {
         Self::check_signals(packets, &signals);
+        self.note_signals(&signals);
         self.queue(|software| software.push_commands(packets, signals))
     }
 
@@ -221,6 +221,11 @@ impl KernelQueue {
         then: Box<dyn Then>,
     ) -> Result<(), KernelQueueError> {
         self.queue(|software| software.push_then(packet, then))
+    }
+
+    fn note_signals(&self, signals: &[QueuedSignal]) {
+        let named = signals.iter().map(QueuedSignal::named);
+        self.core.note_queued(Operation::Signal, named);
     }
 
     fn check_signals(packets: &[Packet], signals: &[QueuedSignal]) {
@@ -248,6 +253,7 @@ impl KernelQueue {
             return Err(CommandError::TooLong);
         }
         Self::check_signals(packets, &signals);
+        self.note_signals(&signals);
         // What is refused is dropped when the queue's lock is let go: a signal takes its fence's.
         let mut signals = Some(signals);
         let queued = self.core.queue(|software| {
@@ -290,6 +296,9 @@ impl KernelQueue {
                 .check_wait_for(*value)
                 .map_err(KernelQueueError::Wait)?;
         }
+        let named = waits.iter();
+        let named = named.map(|(_, handle, value)| (handle.raw(), *value));
+        self.core.note_queued(Operation::Wait, named);
         self.queue(|software| {
             for (object, handle, value) in waits {
                 software.push(SoftwarePacket::Wait(HeldWait {
@@ -327,6 +336,8 @@ impl KernelQueue {
             signal.map_err(KernelQueueError::Signal)
         });
         let signals: Vec<_> = signals.collect::<Result<_, _>>()?;
+        let named = signals.iter().map(OsSignal::named);
+        self.core.note_queued(Operation::Signal, named);
         self.queue(|software| {
             for signal in signals {
                 software.push(SoftwarePacket::Signal(signal, at));

@@ -59,6 +59,13 @@ impl LogReader {
         }
     }
 
+    /// The same, but for what stands there already.
+    pub(super) fn from_here(log: Block, kind: LogType, entries: u32) -> Self {
+        let mut reader = Self::new(log, kind, entries);
+        reader.read = reader.index();
+        reader
+    }
+
     /// The index word as it stands now.
     pub(super) fn index(&self) -> LogIndex {
         LogIndex::from_word(self.log.word(LogHeader::INDEX).observe())

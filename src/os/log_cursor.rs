@@ -67,6 +67,13 @@ impl LogCursor {
         unread.places.push_back((Arc::clone(place), reader));
     }
 
+    /// It lies there, and what stands there is nobody's question.
+    pub(super) fn append_from_here(&self, place: &Arc<LogPlace>, kind: LogType) {
+        let (block, entries) = (place.memory.block().clone(), place.memory.entries());
+        let reader = LogReader::from_here(block, kind, entries as u32);
+        lock(&self.0).places.push_back((Arc::clone(place), reader));
+    }
+
     /// The driver has not taken the last place.
     pub(super) fn take_back(&self) {
         lock(&self.0).places.pop_back();
@@ -88,18 +95,34 @@ impl LogCursor {
     /// # Errors
     /// The driver's; then nothing was read, and the next call gives the same entries.
     pub(super) fn read<E>(&self, commit: impl FnOnce() -> Result<(), E>) -> Result<LogRead, E> {
+        let places = self.read_places(commit)?;
+        let all = places.into_iter().reduce(|mut all, read| {
+            all.append(read);
+            all
+        });
+        Ok(all.unwrap_or_default())
+    }
+
+    /// The same, place by place: what one lost comes before its entries and after those of the one before.
+    ///
+    /// # Errors
+    /// As [`LogCursor::read`].
+    pub(super) fn read_places<E>(
+        &self,
+        commit: impl FnOnce() -> Result<(), E>,
+    ) -> Result<Vec<LogRead>, E> {
         let unread = &mut *lock(&self.0);
         unread.drop_read();
         let has_news = unread.places.iter().any(|(_, reader)| reader.has_news());
         if !has_news && unread.given_up.is_empty() {
-            return Ok(LogRead::default());
+            return Ok(Vec::new());
         }
         let newest_first = unread.places.iter().rev();
         let mut seen: Vec<_> = newest_first
             .map(|(place, reader)| (place.is_left(), reader.index()))
             .collect();
         let mut commit = Some(commit);
-        let mut read = LogRead::default();
+        let mut read = Vec::new();
         let mut finished = 0;
         for (_, reader) in &mut unread.places {
             let Some((was_left, index)) = seen.pop() else {
@@ -111,14 +134,16 @@ impl LogCursor {
             }
             let more =
                 reader.read_up_to(index, || commit.take().map_or(Ok(()), |commit| commit()))?;
-            read.append(more);
+            read.push(more);
             // It was left before the look at its index, which is its last.
             finished += usize::from(was_left);
         }
         unread.places.drain(..finished);
-        let mut all = std::mem::take(&mut unread.given_up);
-        all.append(read);
-        Ok(all)
+        let given_up = std::mem::take(&mut unread.given_up);
+        if !given_up.is_empty() {
+            read.insert(0, given_up);
+        }
+        Ok(read)
     }
 }
 

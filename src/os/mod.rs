@@ -108,6 +108,7 @@ mod queue_stop;
 mod queue_storage;
 mod reached_words;
 mod record;
+mod recording;
 mod save_areas;
 mod settling;
 mod shared_handle;
@@ -176,6 +177,9 @@ pub use process::{FenceObject, Process};
 pub use process_end::{EndError, UnfinishedQueue};
 pub use queue_stop::QueueStop;
 pub use record::Record;
+pub use recording::QueuedNotes;
+#[cfg(not(loom))]
+pub use recording::{RecordError, Recording, RecordingOptions};
 pub use save_areas::MoveError;
 pub use shared_handle::{ShareError, SharedHandle};
 pub use shared_memory::{PassMemoryError, ShareMemoryError, SharedMemory};

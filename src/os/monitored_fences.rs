@@ -64,6 +64,11 @@ impl MonitoredFences {
         lock(&self.handles).contains_key(&(process, handle))
     }
 
+    /// The fence that such a handle names.
+    pub(super) fn of_handle(&self, process: ProcessId, handle: u32) -> Option<FenceId> {
+        lock(&self.handles).get(&(process, handle)).copied()
+    }
+
     /// All of them.
     pub(super) fn all(&self) -> Vec<Arc<MonitoredFence>> {
         lock(&self.all).values().filter_map(Weak::upgrade).collect()

@@ -34,7 +34,8 @@ use super::waiter_list::{WaiterKey, WaiterList};
 use crate::abi::{FenceId, HandleAccess, Home};
 use crate::kmd::{Ddi, MonitoredValueUpdate, ProcessId};
 use crate::shared::{ReadBlock, Region, RegionError, Word};
-use crate::sync::{Arc, Mutex, MutexGuard, lock};
+use crate::sync::{Arc, Mutex, MutexGuard, lock, monotonic_ns};
+use crate::trace::{Note, Recorder};
 use std::ops::{Deref, DerefMut};
 use std::sync::{OnceLock, Weak};
 
@@ -106,6 +107,8 @@ pub struct NativeFence {
     storage: FenceStorage,
     ddi: Arc<dyn Ddi>,
     life: Arc<AdapterLife>,
+    /// What its signals by the CPU and its MonitoredValues are told to.
+    recorder: Arc<Recorder>,
     state: Mutex<State>,
     /// The other operating systems that may have it open.
     pub(super) peers: OnceLock<Arc<dyn Peers>>,
@@ -145,6 +148,7 @@ impl NativeFence {
         storage: FenceStorage,
         ddi: Arc<dyn Ddi>,
         life: Arc<AdapterLife>,
+        recorder: Arc<Recorder>,
         initial: Option<u64>,
     ) -> Self {
         if let Some(initial) = initial {
@@ -163,6 +167,7 @@ impl NativeFence {
             storage,
             ddi,
             life,
+            recorder,
             state: Mutex::new(State {
                 waiters,
                 posted,
@@ -333,6 +338,11 @@ impl NativeFence {
             if self.life.end().is_some() {
                 return;
             }
+            self.recorder.note(|| Note::MonitoredValue {
+                fence: self.id,
+                value,
+                at: monotonic_ns(),
+            });
             let word = self.storage.monitored.word(0);
             let update = MonitoredValueUpdate {
                 fence: self.id,
@@ -444,6 +454,15 @@ impl NativeFence {
     /// [`NativeFence::add_engine`] for the caller.
     pub(super) fn withdraw(&self, key: WaiterKey) -> bool {
         self.take(&mut lock(&self.state), key).is_some()
+    }
+
+    /// The CPU is about to store a value.
+    pub(super) fn note_cpu_signal(&self, value: u64) {
+        self.recorder.note(|| Note::CpuSignal {
+            fence: self.id,
+            value,
+            at: monotonic_ns(),
+        });
     }
 
     /// The driver that interrupts for this fence.

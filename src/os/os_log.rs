@@ -2,12 +2,11 @@
 //!
 //! Such a queue has no log that an engine writes. The OS takes the times when it executes, and keeps
 //! them in the form of the native log, as many entries as a native log has; older ones are lost, and
-//! counted (LG-06). Times are nanoseconds of the system's monotonic clock (choice: there is no
-//! calibrated clock yet).
+//! counted (LG-06). Times are nanoseconds of the system's monotonic clock, to which those of engines are
+//! calibrated (`trace::GpuClock`).
 
 use super::log_buffer::LogRead;
 use crate::abi::{LOG_BUFFER_ENTRIES, LogEntry, LogOperation};
-use rustix::time::{ClockId, clock_gettime};
 use std::collections::VecDeque;
 
 /// See the file's head.
@@ -15,12 +14,6 @@ use std::collections::VecDeque;
 pub(super) struct OsLog {
     entries: VecDeque<LogEntry>,
     lost: u64,
-}
-
-/// The OS's time.
-pub(super) fn now() -> u64 {
-    let time = clock_gettime(ClockId::Monotonic);
-    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
 }
 
 impl OsLog {

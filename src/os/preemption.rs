@@ -7,7 +7,8 @@ use super::adapter::OsError;
 use super::adapter_state::AdapterState;
 use super::record::Record;
 use crate::kmd::{PreemptionCaps, VidSchCaps};
-use crate::sync::Arc;
+use crate::sync::{Arc, monotonic_ns};
+use crate::trace::Note;
 
 impl AdapterState {
     /// Has a node's engine let go of what it was handed through the OS, which is handed over again then:
@@ -28,6 +29,10 @@ impl AdapterState {
         if !self.vidsch_caps().has(VidSchCaps::PREEMPTION_AWARE) {
             return Err(OsError::NotPreemptionAware);
         }
+        self.recording.recorder().note(|| Note::Preemption {
+            node_ordinal,
+            at: monotonic_ns(),
+        });
         let life = Arc::clone(&self.life);
         let refused = Box::new(move |error| {
             life.bug_check(Record::preempt_command_failed(node_ordinal, &error));

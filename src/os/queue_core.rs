@@ -11,15 +11,17 @@
 //! signal of one queue may let another go on: a thread that advances one already puts the other on
 //! its own list, since a chain of queues may be longer than a stack.
 
+use super::adapter_state::AdapterState;
 use super::cpu_signal::{CpuSignal, SignalError};
 use super::hw_context::ContextRecord;
 use super::kernel_engine::KernelEngine;
 use super::listener::{self, Listener, Listeners};
 use super::log_buffer::LogRead;
 use super::monitored_object::MonitoredFenceObject;
-use super::os_log::{OsLog, now};
+use super::os_log::OsLog;
 use super::process::FenceObject;
 use super::queue_stop::QueueStop;
+use super::recording::queue_name;
 use super::software_queue::{HeldWait, OsSignal, SoftwarePacket, SoftwareQueue};
 use super::standing_wait::{Fences, StandingWait};
 use super::switched::switch;
@@ -28,7 +30,8 @@ use super::wait_cell::WaitError;
 use super::wait_tally::{Needs, WaitTally};
 use crate::abi::{FenceId, LogOperation, LogType, Packet};
 use crate::kmd::{Ddi, HwQueueHandle, HwQueueWait, ProcessId, VidSchCaps};
-use crate::sync::{Arc, Mutex, lock, thread_local};
+use crate::sync::{Arc, Mutex, lock, monotonic_ns, thread_local};
+use crate::trace::{Note, Operation, QueueName, Recorder};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::slice;
@@ -67,6 +70,7 @@ pub(super) struct QueueCore {
     ddi: Arc<dyn Ddi>,
     engine: Arc<KernelEngine>,
     context: Arc<ContextRecord>,
+    recorder: Arc<Recorder>,
     state: Mutex<State>,
 }
 
@@ -90,8 +94,7 @@ impl QueueCore {
         handle: HwQueueHandle,
         process: ProcessId,
         progress: &Arc<MonitoredFenceObject>,
-        ddi: &Arc<dyn Ddi>,
-        engine: Arc<KernelEngine>,
+        adapter: &AdapterState,
         context: &Arc<ContextRecord>,
         software: SoftwareQueue,
     ) -> Arc<Self> {
@@ -104,9 +107,10 @@ impl QueueCore {
             handle,
             process,
             progress: Arc::downgrade(progress),
-            ddi: Arc::clone(ddi),
-            engine,
+            ddi: Arc::clone(adapter.ddi()),
+            engine: adapter.kernel_queues.engine(handle.node_ordinal),
             context: Arc::clone(context),
+            recorder: Arc::clone(adapter.recording.recorder()),
             state: Mutex::new(state),
         })
     }
@@ -347,7 +351,7 @@ impl QueueCore {
                 tally.end(0, Ok(()));
             }
             tally.ended().or_else(|| {
-                let observed = now();
+                let observed = monotonic_ns();
                 let stands =
                     StandingWait::new(Fences::One((Arc::clone(&wait.object), value)), tally);
                 let listener = Listener::Queue(Weak::clone(&self.this));
@@ -368,7 +372,7 @@ impl QueueCore {
         };
         match result {
             Ok(()) => {
-                let end = now();
+                let end = monotonic_ns();
                 let observed = wait.stands.as_ref().map_or(end, |(observed, _)| *observed);
                 let operation = LogOperation::WaitUnblocked;
                 self.log(LogType::Waits, (handle, value), operation, observed, end);
@@ -381,20 +385,16 @@ impl QueueCore {
     /// A signal of the OS: it has come to the head, and all before it has completed (MF-05), or was
     /// submitted (PR-17).
     fn signal(&self, signal: OsSignal) {
-        let (named, result) = match signal {
+        let named = signal.named();
+        let result = match signal {
             // It leaves the storage alone (NF-19).
-            OsSignal::Native(object, value) if object.fence().is_always_signaled() => {
-                ((object.handle().raw(), value), Ok(()))
-            }
-            OsSignal::Native(object, value) => {
-                let named = (object.handle().raw(), value);
-                (named, signal_native(&object, value))
-            }
-            OsSignal::Monitored(signal) => (signal.named(), signal.make()),
+            OsSignal::Native(object, _) if object.fence().is_always_signaled() => Ok(()),
+            OsSignal::Native(object, value) => signal_native(&object, value),
+            OsSignal::Monitored(signal) => signal.make(),
         };
         match result {
             Ok(()) => {
-                let end = now();
+                let end = monotonic_ns();
                 let operation = LogOperation::SignalExecuted;
                 self.log(LogType::Signals, named, operation, 0, end);
             }
@@ -412,6 +412,42 @@ impl QueueCore {
     ) {
         let log = &mut lock(&self.state).logs[kind.place()];
         log.add(value, handle, operation, observed, end);
+        self.recorder.note(|| Note::Executed {
+            queue: self.name(),
+            operation: match operation {
+                LogOperation::SignalExecuted => Operation::Signal,
+                LogOperation::WaitUnblocked | LogOperation::WaitQueued => Operation::Wait,
+            },
+            handle,
+            value,
+            observed,
+            end,
+        });
+    }
+
+    fn name(&self) -> QueueName {
+        queue_name(self.handle, self.process, true)
+    }
+
+    /// Its user queues waits or signals, by handle and value (LG-10).
+    pub(super) fn note_queued(
+        &self,
+        operation: Operation,
+        commands: impl Iterator<Item = (u32, u64)>,
+    ) {
+        let Some(at) = self.recorder.now() else {
+            return;
+        };
+        for (handle, value) in commands {
+            self.recorder.note(|| Note::Queued {
+                queue: self.name(),
+                operation,
+                handle,
+                value,
+                number: None,
+                at,
+            });
+        }
     }
 
     /// The driver has got a command of the queue for the first time. The caller holds no lock.
@@ -429,7 +465,7 @@ impl QueueCore {
         };
         // The command may have had the last references of fences.
         listener::as_told(|| {
-            let end = now();
+            let end = monotonic_ns();
             for signal in effects.signals {
                 let operation = LogOperation::SignalExecuted;
                 self.log(LogType::Signals, signal.named(), operation, 0, end);

@@ -65,6 +65,22 @@ impl QueueLog {
         cursor
     }
 
+    /// One more reader of what is logged from now on.
+    ///
+    /// # Errors
+    /// [`OsError::Busy`].
+    pub(super) fn follow(&self) -> Result<Arc<LogCursor>, OsError> {
+        // While nobody moves it: who does has taken the list of readers.
+        let _turn = self.moves.ask()?;
+        let cursor = Arc::new(LogCursor::default());
+        let mut state = lock(&self.state);
+        if let Some(place) = &state.in_force {
+            cursor.append_from_here(place, self.kind);
+        }
+        state.readers.push(Arc::downgrade(&cursor));
+        Ok(cursor)
+    }
+
     /// Entries of the place in force.
     pub(super) fn entries(&self) -> u64 {
         let state = lock(&self.state);

@@ -18,7 +18,7 @@ use super::tracing::Tracing;
 use super::wait_cell::WaitError;
 use crate::abi::{Doorbell, DoorbellStatus, LogType, LogTypes, QueueProgress};
 use crate::kmd::{Ddi, DdiError, HwQueueHandle, HwQueueWait, ProcessId};
-use crate::sync::{Arc, Mutex, MutexGuard, lock};
+use crate::sync::{Arc, Mutex, MutexGuard, Ordering, lock, plain};
 use std::sync::Weak;
 
 /// A queue's handle, its progress fence, and why it was stopped.
@@ -41,6 +41,10 @@ pub(super) struct QueueRecord {
     /// Held from the read of an entry until it is noted, and nothing but the driver's commit and the
     /// books of handles and attributions under it.
     order: Mutex<()>,
+    /// How far the recording has read each log, by [`LogType::place`], while one is on.
+    followed: plain::Mutex<Option<[Arc<LogCursor>; 3]>>,
+    /// 1 once no engine writes to its logs any more.
+    is_gone: plain::AtomicU64,
     /// Held by who stores which logs there are.
     telling: Mutex<()>,
     storage: Arc<QueueStorage>,
@@ -67,6 +71,8 @@ impl QueueRecord {
             signals_read: signals.cursor(),
             signals,
             order: Mutex::new(()),
+            followed: plain::Mutex::default(),
+            is_gone: plain::AtomicU64::new(0),
             telling: Mutex::new(()),
             handle,
             process,
@@ -121,6 +127,54 @@ impl QueueRecord {
     /// The driver's; then nothing was read.
     pub(super) fn read(&self, cursor: &LogCursor) -> Result<LogRead, DdiError> {
         cursor.read(|| self.ddi.update_native_fence_logs(&[self.handle]))
+    }
+
+    /// For the recording: it reads the logs of a queue that has none yet, from their first entries.
+    pub(super) fn follow_from_the_first(&self) {
+        let cursors = LogType::ALL.map(|kind| self.log(kind).cursor());
+        *plain::lock(&self.followed) = Some(cursors);
+    }
+
+    /// The same of a queue that has logs: from here on. Again, it changes nothing.
+    ///
+    /// # Errors
+    /// [`OsError::Busy`].
+    pub(super) fn follow(&self) -> Result<(), OsError> {
+        if plain::lock(&self.followed).is_some() {
+            return Ok(());
+        }
+        // Nobody else does: one recording at a time, on one thread.
+        let [waits, signals, queued] = LogType::ALL.map(|kind| self.log(kind).follow());
+        *plain::lock(&self.followed) = Some([waits?, signals?, queued?]);
+        Ok(())
+    }
+
+    /// Whether its logs grow no more.
+    pub(super) fn is_gone(&self) -> bool {
+        self.is_gone.load(Ordering::Acquire) == 1
+    }
+
+    /// The recording is over.
+    pub(super) fn follow_no_more(&self) {
+        *plain::lock(&self.followed) = None;
+    }
+
+    /// What was logged since the last call, for the recording: what each place of the log gave, the oldest first. Of a
+    /// queue that is destroyed the driver commits nothing any more: its engine has let go of it, and all that it logged
+    /// can be read.
+    pub(super) fn read_followed(&self, kind: LogType) -> Vec<LogRead> {
+        let cursor = plain::lock(&self.followed)
+            .as_ref()
+            .map(|cursors| Arc::clone(&cursors[kind.place()]));
+        let Some(cursor) = cursor else {
+            return Vec::new();
+        };
+        let read = cursor.read_places(|| self.ddi.update_native_fence_logs(&[self.handle]));
+        read.unwrap_or_else(|_| {
+            let committed = || Ok::<_, std::convert::Infallible>(());
+            let Ok(read) = cursor.read_places(committed);
+            read
+        })
     }
 
     /// Gives the two logs that every queue has so many entries; where the second cannot be had, the first
@@ -197,6 +251,7 @@ impl QueueRecord {
         });
         if is_first {
             self.ddi.destroy_hw_queue(self.handle);
+            self.is_gone.store(1, Ordering::Release);
             // Nobody can reach its next value any more; an earlier error stays.
             self.progress_fence.fail(stop);
         }

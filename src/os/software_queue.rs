@@ -137,6 +137,14 @@ impl OsSignal {
     ) -> Result<Self, SignalError> {
         QueuedSignal::new(object, value).map(Self::Monitored)
     }
+
+    /// Raw handle and value, for the log.
+    pub(super) fn named(&self) -> (u32, u64) {
+        match self {
+            Self::Native(object, value) => (object.handle().raw(), *value),
+            Self::Monitored(signal) => signal.named(),
+        }
+    }
 }
 
 /// When the OS makes a signal that has come to the head.

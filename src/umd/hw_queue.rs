@@ -204,6 +204,7 @@ impl HwQueue {
         let value = self.queued_value + 1;
         let end = Command::progress(self.progress_fence.handle(), value);
         let mut write = self.write;
+        let recorded = self.queue.queued_notes();
         for command in list.commands.iter().chain([&end]) {
             let mut packet = command.packet(&mut self.waits, &mut self.signals);
             if let (Some(parameters), Some(memory)) =
@@ -218,6 +219,9 @@ impl HwQueue {
                     parameters.bytes() as u32,
                     parameters.references(),
                 );
+            }
+            if let Some(notes) = &recorded {
+                notes.add(&packet);
             }
             let at = self.ring.slot(write) * PACKET_BYTES;
             self.packets

@@ -2,6 +2,7 @@
 
 use super::{Mechanism, NotOffered};
 use crate::sync::Arc;
+use crate::sync::plain::{Mutex, lock};
 use crate::vulkan::{
     AdapterInfo, Device, DeviceOptions, Instance, InstanceOptions, LocalMemory, Queue,
 };
@@ -22,6 +23,8 @@ pub struct Bench {
     pub force_local: bool,
     /// The other adapter of those scenarios that need two; another instance of the same where `None`.
     other: Option<AdapterInfo>,
+    /// Adapters of native fences that runners have opened here, where somebody asked to know.
+    opened: Option<Arc<Mutex<Vec<Adapter>>>>,
     /// What a pass of the kernel of `work` takes here; empty until it is measured.
     pub(super) picoseconds_of_a_pass: Arc<OnceLock<u64>>,
 }
@@ -43,6 +46,7 @@ impl Bench {
             adapter,
             force_local,
             other: None,
+            opened: None,
             picoseconds_of_a_pass: Arc::default(),
         }
     }
@@ -54,6 +58,22 @@ impl Bench {
             other: Some(other),
             ..self
         }
+    }
+
+    /// The same, which remembers the adapters of native fences that its runners open: for who records what they do.
+    #[must_use]
+    pub fn remembering(self) -> Self {
+        Self {
+            opened: Some(Arc::default()),
+            ..self
+        }
+    }
+
+    /// Those adapters, in the order in which they were opened.
+    #[must_use]
+    pub fn opened(&self) -> Vec<Adapter> {
+        let opened = self.opened.as_ref();
+        opened.map_or_else(Vec::new, |opened| lock(opened).clone())
     }
 
     /// Why the device can do nothing by a mechanism, as a sentence; `None` if it can.
@@ -98,6 +118,9 @@ impl Bench {
             && let Err(why) = adapter.providers().local()
         {
             return Err(NotOffered(why.to_string()).into());
+        }
+        if let Some(opened) = &self.opened {
+            lock(opened).push(adapter.clone());
         }
         Ok(adapter)
     }

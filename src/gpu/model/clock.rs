@@ -6,6 +6,7 @@
 //! reading that is a little older than the last one.
 
 use super::lane::Globals;
+use crate::sync::monotonic_ns;
 use std::fmt::Debug;
 
 /// What the model reads for `clockRealtimeEXT`.
@@ -20,8 +21,7 @@ pub struct MonotonicClock;
 
 impl ModelClock for MonotonicClock {
     fn ticks(&self) -> u64 {
-        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-        now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
+        monotonic_ns()
     }
 }
 

@@ -7,6 +7,7 @@ use super::kernels::KnownKernel;
 use super::mappings::Mappings;
 use super::retirement::Retirement;
 use super::signs_of_life::Shown;
+use super::slice_book::SliceBook;
 use super::status::Asked;
 use super::suspend::Departures;
 use super::{NodeCounters, SliceInFlight};
@@ -129,6 +130,8 @@ pub(super) struct Inner {
     pub(super) shown: Shown,
     pub(super) aborts: u64,
     pub(super) habits: Habits,
+    /// For who records.
+    pub(super) slice_book: SliceBook,
     /// Which slices do transfers for paging packets alone.
     pub(super) for_paging: [bool; SLICE_SLOTS as usize],
     /// The last slice that does not end to interrupt; 0 for none.
@@ -176,6 +179,7 @@ impl Inner {
             shown: Shown::default(),
             aborts: 0,
             habits: Habits::default(),
+            slice_book: SliceBook::default(),
             for_paging: [false; SLICE_SLOTS as usize],
             last_polled: 0,
             self_service: false,

@@ -184,6 +184,7 @@ impl Node {
             let (reason, result) = inner.reader.slice_result(ended);
             let for_paging = has_paging || inner.for_paging[(ended % SLICE_SLOTS) as usize];
             inner.habits.learn(reason, &result, for_paging);
+            inner.slice_book.ended(ended, reason, &result);
             inner.counters.interrupts += u64::from(reason == SliceReason::Interrupt);
             // The engine's word, which may be anything.
             inner.counters.iterations = inner.counters.iterations.wrapping_add(result.iterations);

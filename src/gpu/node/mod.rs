@@ -25,6 +25,7 @@ mod policy;
 mod retirement;
 mod save_areas;
 mod signs_of_life;
+mod slice_book;
 mod slices;
 mod stalls;
 mod status;

@@ -131,6 +131,7 @@ impl Node {
         }
         inner.reader.clear_slice_result(slice);
         inner.submitted = slice;
+        inner.slice_book.submits(slice);
         inner.counters.slices += 1;
         let transfers = inner.habits.transfers();
         inner.for_paging[(slice % SLICE_SLOTS) as usize] = has_paging && !transfers;

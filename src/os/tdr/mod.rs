@@ -26,7 +26,9 @@ pub use steps::TdrStep;
 
 use super::adapter_state::AdapterState;
 use super::record::Record;
+use crate::sync::Arc;
 use crate::sync::plain::{Mutex, lock};
+use crate::trace::Recorder;
 use deferral::Deferral;
 use limits::Limits;
 use std::sync::OnceLock;
@@ -75,14 +77,14 @@ const MOST_REPORTS: usize = 16;
 
 impl Tdr {
     /// Of an adapter with so many nodes.
-    pub(super) fn new(policy: TdrPolicy, nodes: u32) -> Self {
+    pub(super) fn new(policy: TdrPolicy, nodes: u32, recorder: &Arc<Recorder>) -> Self {
         Self {
             policy,
             deferral: Deferral::new(nodes),
             watch: Watch::default(),
             limits: Mutex::default(),
             reports: Mutex::default(),
-            steps: Steps::default(),
+            steps: Steps::new(recorder),
             blocked: OnceLock::new(),
         }
     }

@@ -7,6 +7,8 @@
 
 use crate::os::adapter_state::AdapterState;
 use crate::sync::plain::{Mutex, lock};
+use crate::sync::{Arc, monotonic_ns};
+use crate::trace::{Note, Recorder};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -89,19 +91,40 @@ struct OfNode {
 }
 
 /// Steps of the last recovery of each node.
-#[derive(Debug, Default)]
-pub(super) struct Steps(Mutex<BTreeMap<u32, OfNode>>);
+#[derive(Debug)]
+pub(super) struct Steps {
+    of_nodes: Mutex<BTreeMap<u32, OfNode>>,
+    recorder: Arc<Recorder>,
+}
 
 impl Steps {
+    /// None yet; those to come are told to the recorder as well.
+    pub(super) fn new(recorder: &Arc<Recorder>) -> Self {
+        Self {
+            of_nodes: Mutex::default(),
+            recorder: Arc::clone(recorder),
+        }
+    }
+
+    fn note(&self, node_ordinal: u32, step: TdrStep) {
+        self.recorder.note(|| Note::Recovery {
+            node_ordinal,
+            step: step.name(),
+            at: monotonic_ns(),
+        });
+    }
+
     /// An engine was asked to come to its next boundary.
     pub(super) fn asked(&self, node_ordinal: u32) {
-        let mut steps = lock(&self.0);
+        self.note(node_ordinal, TdrStep::Preempt);
+        let mut steps = lock(&self.of_nodes);
         steps.entry(node_ordinal).or_default().asked = Some(Instant::now());
     }
 
     /// A recovery begins: of an engine that has not answered, or of one that is lost.
     pub(super) fn begin(&self, node_ordinal: u32, has_asked: bool) {
-        let mut steps = lock(&self.0);
+        self.note(node_ordinal, TdrStep::Detect);
+        let mut steps = lock(&self.of_nodes);
         let of = steps.entry(node_ordinal).or_default();
         let asked = of.asked.take().filter(|_| has_asked);
         of.taken = asked.map(|at| (TdrStep::Preempt, at)).into_iter().collect();
@@ -110,7 +133,8 @@ impl Steps {
 
     /// It comes to a step.
     pub(super) fn take(&self, node_ordinal: u32, step: TdrStep) {
-        let mut steps = lock(&self.0);
+        self.note(node_ordinal, step);
+        let mut steps = lock(&self.of_nodes);
         let of = steps.entry(node_ordinal).or_default();
         of.taken.push((step, Instant::now()));
     }
@@ -120,7 +144,7 @@ impl AdapterState {
     /// The steps that the last recovery of a node's engine has taken so far, each with the time since its first.
     #[must_use]
     pub fn tdr_steps(&self, node_ordinal: u32) -> Vec<(TdrStep, Duration)> {
-        let steps = lock(&self.tdr.steps.0);
+        let steps = lock(&self.tdr.steps.of_nodes);
         let taken = steps.get(&node_ordinal).map(|of| of.taken.as_slice());
         let Some(taken @ [(_, first), ..]) = taken else {
             return Vec::new();

@@ -8,7 +8,7 @@ use native_fence::abi::{AllocationId, DoorbellStatus, KernelId, LocalHandle, Log
 use native_fence::kmd::{
     Callbacks, ConnectDoorbell, ContextAllocationId, ContextHandle, CreateAllocation,
     CreateContext, CreateDoorbell, CreateHwQueue, CreateKernel, CreateKernelQueue,
-    CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, DoorbellId, Driver, HwQueueHandle,
+    CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, DoorbellId, EndedSlices, GpuClockCalibration, Driver, HwQueueHandle,
     HwQueueWait, MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps, NodeCounters,
     OpenAllocation, OpenNativeFence, Place, PreemptCommand, PreemptionCaps, ProcessId, Retirement,
     SaveAreaMove, SetCrossDoorbells, SetNativeFenceLogBuffer, SubmitCommand, SuspendContext,
@@ -95,6 +95,18 @@ impl Ddi for Forwarding {
 
     fn node_counters(&self, node_ordinal: u32) -> Option<NodeCounters> {
         self.0.node_counters(node_ordinal)
+    }
+
+    fn calibrate_gpu_clock(
+        &self,
+        node_ordinal: u32,
+        engine_ordinal: u32,
+    ) -> Result<GpuClockCalibration, DdiError> {
+        self.0.calibrate_gpu_clock(node_ordinal, engine_ordinal)
+    }
+
+    fn take_ended_slices(&self, node_ordinal: u32, go_on: bool) -> EndedSlices {
+        self.0.take_ended_slices(node_ordinal, go_on)
     }
 
     fn set_cross_doorbells(&self, args: &SetCrossDoorbells<'_>) -> Result<(), DdiError> {

@@ -16,12 +16,12 @@ use native_fence::kmd::published::{
 use native_fence::kmd::{
     Callbacks, ConnectDoorbell, ContextAllocationId, ContextHandle, CreateAllocation,
     CreateContext, CreateDoorbell, CreateHwQueue, CreateKernel, CreateKernelQueue,
-    CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, DoorbellId, HwQueueHandle, HwQueueWait,
-    Interrupt, MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps, NativeFenceSignaled,
-    NodeCounters, OpenAllocation, OpenNativeFence, Place, PreemptCommand, PreemptionCaps,
-    ProcessId, Retirement, SaveAreaMove, SetCrossDoorbells, SetNativeFenceLogBuffer, SubmitCommand,
-    SuspendContext, Suspension, SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags,
-    UserModeSubmissionCaps, VidSchCaps,
+    CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, DoorbellId, EndedSlices,
+    GpuClockCalibration, HwQueueHandle, HwQueueWait, Interrupt, MapMonitoredFence,
+    MonitoredValueUpdate, NativeFenceCaps, NativeFenceSignaled, NodeCounters, OpenAllocation,
+    OpenNativeFence, Place, PreemptCommand, PreemptionCaps, ProcessId, Retirement, SaveAreaMove,
+    SetCrossDoorbells, SetNativeFenceLogBuffer, SubmitCommand, SuspendContext, Suspension,
+    SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps,
 };
 use native_fence::shared::Providers;
 use std::fmt;
@@ -123,6 +123,19 @@ impl Ddi for DdiSpy {
 
     fn node_counters(&self, node_ordinal: u32) -> Option<NodeCounters> {
         self.driver.node_counters(node_ordinal)
+    }
+
+    fn calibrate_gpu_clock(
+        &self,
+        node_ordinal: u32,
+        engine_ordinal: u32,
+    ) -> Result<GpuClockCalibration, DdiError> {
+        self.driver
+            .calibrate_gpu_clock(node_ordinal, engine_ordinal)
+    }
+
+    fn take_ended_slices(&self, node_ordinal: u32, go_on: bool) -> EndedSlices {
+        self.driver.take_ended_slices(node_ordinal, go_on)
     }
 
     fn set_cross_doorbells(&self, args: &SetCrossDoorbells<'_>) -> Result<(), DdiError> {

@@ -1,0 +1,205 @@
+//! `nfence trace`: records what a workload does, and writes a file to look at.
+
+mod file;
+mod summary;
+
+use super::interrupt::Interrupt;
+use super::output::{JsonOutput, colour, print};
+use super::progress::{Bar, message};
+use super::{Ending, devices, driver_settings};
+use crate::trace;
+use crate::vulkan::{self, AdapterInfo};
+use crate::workload::{Bench, Entry, Group, Mechanism, Scenario, groups};
+use crate::{RecordingOptions, report};
+use anyhow::{Context, anyhow, ensure};
+use clap::builder::NonEmptyStringValueParser;
+use file::{Format, write};
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use summary::Summary;
+
+const EXAMPLES: &str = "\
+Examples:
+  nfence trace handoff -o handoff.json        open it at https://ui.perfetto.dev
+  nfence trace storm --form live -o storm.json
+  nfence trace cpu-wait --verbose -o wait.json
+  nfence trace handoff -o handoff.nftrace     in the compact format that is read back
+  nfence trace --from handoff.nftrace -o handoff.json
+  nfence trace handoff -o handoff.json --json | jq '.commands'
+
+Exit codes: 0 recorded, 1 something did not work, 2 usage, 130 ended by Ctrl-C (what was recorded until then \
+is written).";
+
+/// Records what a workload does with native fences: when each wait and signal was queued, observed and done, slices,
+/// interrupts, waits of the CPU. The ending of the file's name says what is written: .json for Perfetto's user interface
+/// and everything that reads Chrome's trace events, .nftrace for the compact format that nfence reads back.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Trace {
+    /// What is done
+    #[arg(value_enum, value_name = "WORKLOAD", required_unless_present = "from")]
+    scenario: Option<Scenario>,
+
+    /// The file that is written: .json or .nftrace
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+
+    /// Nothing is recorded: a trace that was written as .nftrace is read
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["scenario", "form", "mechanism", "batches", "verbose", "device"])]
+    from: Option<PathBuf>,
+
+    /// The form with this in its name [default: the first]
+    #[arg(long, value_name = "PART_OF_NAME", value_parser = NonEmptyStringValueParser::new())]
+    form: Option<String>,
+
+    /// By which native fences
+    #[arg(
+        long,
+        value_enum,
+        value_name = "MECHANISM",
+        default_value = "native-system-event"
+    )]
+    mechanism: Mechanism,
+
+    /// How often it is done
+    #[arg(long, value_name = "NUMBER", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    batches: u32,
+
+    /// Also when a wait that has not ended was observed; kernels that schedule themselves do not then
+    #[arg(long)]
+    verbose: bool,
+
+    /// What was recorded in numbers, as JSON to stdout
+    #[arg(long)]
+    json: bool,
+
+    /// The device with this in its name or driver, in any case of letters [default: the best]
+    #[arg(long, value_name = "PART_OF_NAME", value_parser = NonEmptyStringValueParser::new())]
+    device: Option<String>,
+}
+
+impl Trace {
+    pub(super) fn run(self) -> anyhow::Result<Ending> {
+        let format = Format::of(&self.output)?;
+        let interrupt = Interrupt::watch()?;
+        let trace = match (&self.from, self.scenario) {
+            (Some(from), _) => read(from)?,
+            (None, Some(scenario)) => self.record(scenario, &interrupt)?,
+            (None, None) => unreachable!("one of the two is required"),
+        };
+        let bytes = write(&trace, format, &self.output)?;
+        let summary = Summary::of(&trace, &self.output, bytes);
+        if self.json {
+            JsonOutput::open(Path::new("-"))?.write(&summary)?;
+        } else {
+            print(&summary.text(format, colour(false)), false);
+        }
+        Ok(if interrupt.is_pressed() {
+            Ending::Interrupted
+        } else {
+            Ending::Well
+        })
+    }
+
+    fn record(&self, scenario: Scenario, interrupt: &Interrupt) -> anyhow::Result<trace::Trace> {
+        ensure!(
+            self.mechanism.is_native(),
+            "{} has no native fences, which is what a trace shows: name a mechanism that begins with native",
+            self.mechanism
+        );
+        let (instance, adapters) = devices::connect()?;
+        let device = vulkan::choose(&adapters, self.device.as_deref())?.clone();
+        let (group, entry) = self.entry(scenario, &device)?;
+        let bench = Bench::new(instance, device.clone(), self.mechanism.is_local()).remembering();
+        let mut runner = entry.runner(&bench)?;
+        // What is done first is compiled, mapped and touched.
+        runner.prepare()?;
+        runner.batch()?;
+        let opened = bench.opened();
+        let [adapter] = &opened[..] else {
+            return Err(anyhow!(
+                "{scenario} is done on {} adapters, and a recording is of one: name another workload",
+                opened.len()
+            ));
+        };
+        let bar = Bar::new(self.batches.into());
+        bar.begin(message(scenario, group.form));
+        let options = RecordingOptions {
+            verbose: self.verbose,
+            ..RecordingOptions::default()
+        };
+        let recording = adapter.record(&options)?;
+        for _ in 0..self.batches {
+            if interrupt.is_pressed() {
+                break;
+            }
+            runner.prepare()?;
+            runner.batch()?;
+            bar.step();
+        }
+        Ok(recording.stop(self.about(&device, &group, runner.work())))
+    }
+
+    /// The form that was asked for, and who does it.
+    fn entry(&self, scenario: Scenario, device: &AdapterInfo) -> anyhow::Result<(Group, Entry)> {
+        let is_asked = |form: Option<&str>| {
+            let wanted = self.form.as_deref().map(str::to_lowercase);
+            wanted.is_none_or(|wanted| form.is_some_and(|f| f.to_lowercase().contains(&wanted)))
+        };
+        for group in groups(scenario) {
+            let entries = group.entries.iter();
+            let mut entries = entries.filter(|entry| entry.mechanism == self.mechanism);
+            let found = entries.find(|entry| is_asked(entry.form.or(group.form)));
+            if let Some(entry) = found.cloned() {
+                if let Some(why) = entry.obstacle(device) {
+                    return Err(anyhow!(
+                        "{} does no {scenario} on {}: {why}",
+                        self.mechanism,
+                        device.name
+                    ));
+                }
+                return Ok((group, entry));
+            }
+        }
+        let form = self.form.as_deref().unwrap_or_default();
+        Err(anyhow!(
+            "no form of {scenario} by {} has {form:?} in its name: leave out --form for the first",
+            self.mechanism
+        ))
+    }
+
+    fn about(&self, device: &AdapterInfo, group: &Group, work: &str) -> Vec<(String, String)> {
+        let machine = report::Machine::this();
+        let form = group.form.unwrap_or_default();
+        let settings = driver_settings::in_force();
+        let settings: Vec<_> = settings
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        [
+            ("program", format!("nfence {}", env!("CARGO_PKG_VERSION"))),
+            ("workload", group.scenario.to_string()),
+            ("form", form.to_owned()),
+            ("mechanism", self.mechanism.to_string()),
+            ("batch", work.to_owned()),
+            ("device", device.name.clone()),
+            (
+                "driver",
+                format!("{} {}", device.driver_name, device.driver_info),
+            ),
+            ("driver settings", settings.join(", ")),
+            ("processor", machine.cpu),
+        ]
+        .into_iter()
+        .filter(|(_, value)| !value.is_empty())
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
+    }
+}
+
+fn read(path: &Path) -> anyhow::Result<trace::Trace> {
+    let of_file = || format!("cannot read {}", path.display());
+    let file = File::open(path).with_context(of_file)?;
+    trace::Trace::read(BufReader::new(file)).with_context(of_file)
+}

@@ -1,0 +1,163 @@
+//! What was recorded, in numbers.
+
+use super::file::Format;
+use crate::cli::paint::{BOLD, RED, painted};
+use crate::trace::{ClockSource, LostFrom, Operation, Trace, What};
+use serde::Serialize;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// See the file's head.
+#[derive(Debug, Serialize)]
+pub(super) struct Summary {
+    schema: u32,
+    file: PathBuf,
+    bytes: u64,
+    length_ns: u64,
+    queues: usize,
+    fences: usize,
+    commands: u64,
+    waits: u64,
+    signals: u64,
+    /// Waits that were let go by a signal that is in the trace.
+    releases: usize,
+    slices: u64,
+    interrupts: u64,
+    cpu_waits: u64,
+    lost: Vec<LostEvents>,
+    clocks: Vec<Clock>,
+}
+
+#[derive(Debug, Serialize)]
+struct LostEvents {
+    from: String,
+    count: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Clock {
+    node_ordinal: usize,
+    source: &'static str,
+    max_error_ns: u64,
+}
+
+impl Summary {
+    pub(super) fn of(trace: &Trace, file: &Path, bytes: u64) -> Self {
+        let count = |is: &dyn Fn(&What) -> bool| {
+            let events = trace.events.iter();
+            events.filter(|event| is(&event.what)).count() as u64
+        };
+        let of = |wanted: Operation| {
+            count(&|what| matches!(what, What::Command(c) if c.operation == wanted))
+        };
+        let (waits, signals) = (of(Operation::Wait), of(Operation::Signal));
+        Self {
+            schema: 1,
+            file: file.to_owned(),
+            bytes,
+            length_ns: trace.length,
+            queues: trace.queues.len(),
+            fences: trace.fences.len(),
+            commands: waits + signals,
+            waits,
+            signals,
+            releases: trace.releases().len(),
+            slices: count(&|what| matches!(what, What::Slice(_))),
+            interrupts: count(&|what| matches!(what, What::Interrupt { .. })),
+            cpu_waits: count(&|what| matches!(what, What::CpuWait(_))),
+            lost: lost(trace),
+            clocks: trace
+                .clocks
+                .iter()
+                .enumerate()
+                .filter(|(_, clock)| clock.source != ClockSource::None)
+                .map(|(node_ordinal, clock)| Clock {
+                    node_ordinal,
+                    source: match clock.source {
+                        ClockSource::None => "none",
+                        ClockSource::Calibrated => "calibrated",
+                        ClockSource::Unchecked => "unchecked",
+                        ClockSource::Exchanged => "exchanged",
+                    },
+                    max_error_ns: clock.max_error_ns,
+                })
+                .collect(),
+        }
+    }
+
+    pub(super) fn text(&self, format: Format, colour: bool) -> String {
+        let mut text = String::new();
+        #[allow(clippy::cast_precision_loss, reason = "for people")]
+        let (ms, kib) = (self.length_ns as f64 / 1e6, self.bytes as f64 / 1024.0);
+        let _ = writeln!(
+            text,
+            "{}: {ms:.1} ms, {} waits and {} signals of {} queues and {} fences, {kib:.0} KiB",
+            painted(&self.file.display().to_string(), BOLD, colour),
+            self.waits,
+            self.signals,
+            self.queues,
+            self.fences,
+        );
+        let _ = writeln!(
+            text,
+            "{} waits were let go by signals that are shown; {} slices, {} interrupts, {} waits of the CPU",
+            self.releases, self.slices, self.interrupts, self.cpu_waits
+        );
+        for clock in &self.clocks {
+            let how = match clock.source {
+                "calibrated" => "read by the driver beside the CPU's, and borne out by its slices",
+                "unchecked" => "read by the driver beside the CPU's",
+                _ => "between submissions and ends of its slices",
+            };
+            let _ = writeln!(
+                text,
+                "times of node {}'s engine are right to {:.1} us ({how})",
+                clock.node_ordinal,
+                micros(clock.max_error_ns)
+            );
+        }
+        for lost in &self.lost {
+            let line = format!("{} events were lost: {}", lost.count, lost.from);
+            let _ = writeln!(text, "{}", painted(&line, RED, colour));
+        }
+        if format == Format::Chrome {
+            let _ = writeln!(text, "open it at https://ui.perfetto.dev");
+        }
+        text
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "for people")]
+fn micros(ns: u64) -> f64 {
+    ns as f64 / 1000.0
+}
+
+fn lost(trace: &Trace) -> Vec<LostEvents> {
+    let mut all: Vec<LostEvents> = Vec::new();
+    for lost in trace.lost() {
+        let queue = |index: u32| {
+            let queue = trace.queues[index as usize];
+            format!("queue {} of node {}", queue.number, queue.node_ordinal)
+        };
+        let from = match lost.from {
+            LostFrom::WaitLog(index) => format!("the log of waits of {} was overrun", queue(index)),
+            LostFrom::SignalLog(index) => {
+                format!("the log of signals of {} was overrun", queue(index))
+            }
+            LostFrom::WaitQueuedLog(index) => {
+                format!("the log of queued waits of {} was overrun", queue(index))
+            }
+            LostFrom::Notes => String::from("more was queued at a time than could be noted"),
+            LostFrom::Slices(node) => format!("more slices of node {node} ended than are kept"),
+            LostFrom::Trace => String::from("the trace is as long as it may be"),
+        };
+        match all.iter_mut().find(|known| known.from == from) {
+            Some(known) => known.count += lost.count,
+            None => all.push(LostEvents {
+                from,
+                count: lost.count,
+            }),
+        }
+    }
+    all
+}

@@ -1,0 +1,89 @@
+//! Book: what an adapter keeps for its recording, and what finds its way there while one is on.
+
+use super::super::adapter_state::AdapterState;
+use super::super::queue_record::QueueRecord;
+use crate::abi::FenceId;
+use crate::kmd::{HwQueueHandle, ProcessId};
+use crate::sync::Arc;
+use crate::sync::plain::{Mutex, lock};
+use crate::trace::{QueueName, Recorder};
+use std::collections::HashMap;
+
+/// See the file's head.
+#[derive(Debug, Default)]
+pub(in crate::os) struct RecordingBook {
+    recorder: Arc<Recorder>,
+    /// Handles that were opened while one is on: they may be closed before anybody looks.
+    names: Mutex<HashMap<(u64, u32), FenceId>>,
+    /// Queues that were made while one is on, until the collector takes them: they may be destroyed before.
+    queues: Mutex<Vec<Arc<QueueRecord>>>,
+    /// Somebody records.
+    is_taken: Mutex<bool>,
+}
+
+impl RecordingBook {
+    /// What notes are given to.
+    pub(in crate::os) fn recorder(&self) -> &Arc<Recorder> {
+        &self.recorder
+    }
+
+    /// A process has got a handle of a fence.
+    pub(in crate::os) fn named(&self, process: ProcessId, handle: u32, fence: FenceId) {
+        if self.recorder.is_on() {
+            lock(&self.names).insert((process.0, handle), fence);
+        }
+    }
+
+    /// A queue is made, and nothing was logged yet.
+    pub(in crate::os) fn queue_made(&self, queue: &Arc<QueueRecord>) {
+        if self.recorder.is_on() {
+            queue.follow_from_the_first();
+            lock(&self.queues).push(Arc::clone(queue));
+        }
+    }
+
+    /// One at a time: whether it is this caller's.
+    pub(super) fn take(&self) -> bool {
+        !std::mem::replace(&mut *lock(&self.is_taken), true)
+    }
+
+    /// The recording is over.
+    pub(super) fn give_back(&self) {
+        lock(&self.names).clear();
+        lock(&self.queues).clear();
+        *lock(&self.is_taken) = false;
+    }
+
+    pub(super) fn take_queues(&self) -> Vec<Arc<QueueRecord>> {
+        std::mem::take(&mut *lock(&self.queues))
+    }
+
+    pub(super) fn name(&self, process: u64, handle: u32) -> Option<FenceId> {
+        lock(&self.names).get(&(process, handle)).copied()
+    }
+}
+
+/// A queue of a process in a trace.
+pub(in crate::os) fn queue_name(
+    handle: HwQueueHandle,
+    process: ProcessId,
+    is_kernel_mode: bool,
+) -> QueueName {
+    QueueName {
+        node_ordinal: handle.node_ordinal,
+        number: handle.number,
+        process: process.0,
+        is_kernel_mode,
+    }
+}
+
+impl AdapterState {
+    /// What a handle in a trace names: native or monitored.
+    pub(super) fn traced_fence(&self, process: u64, handle: u32) -> Option<FenceId> {
+        let named = self.recording.name(process, handle);
+        let process = ProcessId(process);
+        named
+            .or_else(|| Some(self.fence_of_handle(process, handle)?.id()))
+            .or_else(|| self.monitored.of_handle(process, handle))
+    }
+}

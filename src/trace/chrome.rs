@@ -1,0 +1,519 @@
+//! Chrome: a trace as the JSON of Chrome's trace events, which Perfetto's user interface opens.
+//!
+//! Why not Perfetto's protobuf: flow arrows, counters, and times that no thread of this process took are all that is
+//! needed, the JSON has them to the nanosecond, and any program reads it.
+//!
+//! Each engine is a process, with a track of its slices and one a queue: a wait is a box from when it was observed to its
+//! end, a signal a box of one nanosecond before its end (an arrow needs one to start from). From queued to done a command
+//! stands on a track of its own as well (async events, since they overlap as the ring's places do). The CPU is a process:
+//! what it signals, who waits there, interrupts and their deferred calls, in lanes where they overlap. Fences are counters.
+
+use super::event::{Command, CpuWait, Event, Operation, QueueName, Slice, Trace, What};
+use super::{LostFrom, Releaser};
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+const CPU: u32 = 1;
+const FENCES: u32 = 2;
+/// Of node 0.
+const FIRST_ENGINE: u32 = 10;
+/// Tracks of the CPU.
+const CPU_SIGNALS: u32 = 1;
+const INTERRUPTS: u32 = 2;
+const DEFERRED_CALLS: u32 = 100;
+const CPU_WAITS: u32 = 200;
+/// Tracks of an engine; queues come after it.
+const SLICES: u32 = 1;
+const FIRST_QUEUE: u32 = 2;
+
+/// One line of the file.
+#[derive(Serialize)]
+struct Line<'a> {
+    name: &'a str,
+    ph: &'static str,
+    pid: u32,
+    tid: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cat: Option<&'static str>,
+    /// Microseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ts: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dur: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<u64>,
+    /// That an arrow ends in the box around it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bp: Option<&'static str>,
+    /// Of an instant: how far its mark goes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    s: Option<&'static str>,
+    #[serde(skip_serializing_if = "Args::is_empty")]
+    args: Args<'a>,
+}
+
+impl<'a> Line<'a> {
+    fn new(ph: &'static str, (pid, tid): (u32, u32), name: &'a str) -> Self {
+        Self {
+            name,
+            ph,
+            pid,
+            tid,
+            cat: None,
+            ts: None,
+            dur: None,
+            id: None,
+            bp: None,
+            s: None,
+            args: Args(Vec::new()),
+        }
+    }
+
+    fn at(self, ns: u64) -> Self {
+        Self {
+            ts: Some(us(ns)),
+            ..self
+        }
+    }
+
+    /// A box from one time to another; one that seems to end before it begins, since clocks may be off, has no length.
+    fn over(track: (u32, u32), name: &'a str, (begin, end): (u64, u64)) -> Self {
+        Self {
+            dur: Some(us(end.saturating_sub(begin))),
+            ..Self::new("X", track, name).at(begin)
+        }
+    }
+
+    fn of(self, cat: &'static str) -> Self {
+        Self {
+            cat: Some(cat),
+            ..self
+        }
+    }
+
+    fn with(mut self, name: &'a str, value: impl Into<Arg<'a>>) -> Self {
+        self.args.0.push((name, value.into()));
+        self
+    }
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Arg<'a> {
+    Number(u64),
+    Time(f64),
+    Text(&'a str),
+}
+
+impl From<u64> for Arg<'_> {
+    fn from(number: u64) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl<'a> From<&'a str> for Arg<'a> {
+    fn from(text: &'a str) -> Self {
+        Self::Text(text)
+    }
+}
+
+struct Args<'a>(Vec<(&'a str, Arg<'a>)>);
+
+impl Args<'_> {
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Serialize for Args<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (name, value) in &self.0 {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+#[allow(
+    clippy::cast_precision_loss,
+    reason = "of a trace, which lasts no 104 days"
+)]
+fn us(ns: u64) -> f64 {
+    ns as f64 / 1000.0
+}
+
+/// Boxes that overlap, each in the first lane that is free.
+#[derive(Default)]
+struct Lanes(Vec<u64>);
+
+impl Lanes {
+    fn lane(&mut self, (begin, end): (u64, u64)) -> u32 {
+        let free = self.0.iter().position(|until| *until <= begin);
+        let lane = free.unwrap_or_else(|| {
+            self.0.push(0);
+            self.0.len() - 1
+        });
+        self.0[lane] = end.max(begin + 1);
+        lane as u32
+    }
+}
+
+struct Out<W> {
+    to: W,
+    is_first: bool,
+}
+
+impl<W: Write> Out<W> {
+    fn line(&mut self, line: &Line<'_>) -> io::Result<()> {
+        self.to
+            .write_all(if self.is_first { b"\n" } else { b",\n" })?;
+        self.is_first = false;
+        Ok(serde_json::to_writer(&mut self.to, line)?)
+    }
+
+    fn process(&mut self, pid: u32, name: &str, order: u64) -> io::Result<()> {
+        self.line(&Line::new("M", (pid, 0), "process_name").with("name", name))?;
+        self.line(&Line::new("M", (pid, 0), "process_sort_index").with("sort_index", order))
+    }
+
+    fn track(&mut self, track: (u32, u32), name: &str) -> io::Result<()> {
+        self.line(&Line::new("M", track, "thread_name").with("name", name))?;
+        let order = u64::from(track.1);
+        self.line(&Line::new("M", track, "thread_sort_index").with("sort_index", order))
+    }
+}
+
+fn engine(node_ordinal: u32) -> u32 {
+    FIRST_ENGINE.saturating_add(node_ordinal)
+}
+
+fn queue_track(index: u32, queue: &QueueName) -> (u32, u32) {
+    (engine(queue.node_ordinal), FIRST_QUEUE + index)
+}
+
+impl Trace {
+    /// Writes it as JSON of Chrome's trace events.
+    ///
+    /// # Errors
+    /// Those of `to`.
+    pub fn write_chrome(&self, to: impl Write) -> io::Result<()> {
+        let mut out = Out { to, is_first: true };
+        out.to
+            .write_all(b"{\"displayTimeUnit\":\"ns\",\"otherData\":")?;
+        let about = Args(
+            self.about
+                .iter()
+                .map(|(name, value)| (name.as_str(), Arg::Text(value)))
+                .collect(),
+        );
+        serde_json::to_writer(&mut out.to, &about)?;
+        out.to.write_all(b",\"traceEvents\":[")?;
+        self.write_tracks(&mut out)?;
+        let mut writer = Boxes {
+            trace: self,
+            deferred: Lanes::default(),
+            waits: Lanes::default(),
+            wait_tracks: vec![None; self.events.len()],
+            monitored: HashMap::new(),
+        };
+        for (index, event) in self.events.iter().enumerate() {
+            writer.event(&mut out, index, event)?;
+        }
+        writer.lanes(&mut out)?;
+        let tracks = writer.wait_tracks;
+        self.write_arrows(&mut out, &tracks)?;
+        self.write_current_values(&mut out)?;
+        out.to.write_all(b"\n]}\n")?;
+        out.to.flush()
+    }
+
+    fn write_tracks<W: Write>(&self, out: &mut Out<W>) -> io::Result<()> {
+        out.process(CPU, "CPU", 0)?;
+        out.track((CPU, CPU_SIGNALS), "signals of the CPU")?;
+        out.track((CPU, INTERRUPTS), "interrupts")?;
+        let of_queues = self.queues.iter().map(|queue| queue.node_ordinal + 1);
+        let nodes = of_queues.max().unwrap_or(0).max(self.clocks.len() as u32);
+        for node in 0..nodes {
+            out.process(
+                engine(node),
+                &format!("engine of node {node}"),
+                u64::from(node) + 1,
+            )?;
+            out.track((engine(node), SLICES), "slices")?;
+        }
+        for (index, queue) in self.queues.iter().enumerate() {
+            let kind = if queue.is_kernel_mode {
+                "kernel-mode "
+            } else {
+                ""
+            };
+            let name = format!("{kind}queue {} of process {}", queue.number, queue.process);
+            out.track(queue_track(index as u32, queue), &name)?;
+        }
+        out.process(FENCES, "fences", u64::from(nodes) + 1)
+    }
+
+    /// From each signal to the waits that it let go.
+    fn write_arrows<W: Write>(
+        &self,
+        out: &mut Out<W>,
+        wait_tracks: &[Option<(u32, u32)>],
+    ) -> io::Result<()> {
+        for (id, release) in self.releases().iter().enumerate() {
+            let (Releaser::Command(signal) | Releaser::CpuSignal(signal)) = release.signal;
+            let (from, left) = match &self.events[signal].what {
+                What::Command(command) => (
+                    queue_track(command.queue, &self.queues[command.queue as usize]),
+                    command.end.unwrap_or(0).saturating_sub(1),
+                ),
+                _ => ((CPU, CPU_SIGNALS), self.events[signal].at),
+            };
+            let (to, arrived) = match (&self.events[release.wait].what, wait_tracks[release.wait]) {
+                (What::Command(command), _) => (
+                    queue_track(command.queue, &self.queues[command.queue as usize]),
+                    command.end.unwrap_or(0).saturating_sub(1),
+                ),
+                (What::CpuWait(wait), Some(track)) => (track, wait.woke.saturating_sub(1)),
+                _ => continue,
+            };
+            let arrow = |ph, track, at, bp| Line {
+                id: Some(id as u64),
+                bp,
+                ..Line::new(ph, track, "releases").of("release").at(at)
+            };
+            out.line(&arrow("s", from, left, None))?;
+            out.line(&arrow("f", to, arrived, Some("e")))?;
+        }
+        Ok(())
+    }
+
+    /// CurrentValues, by what was stored.
+    fn write_current_values<W: Write>(&self, out: &mut Out<W>) -> io::Result<()> {
+        let mut stored: Vec<(u64, u32, u64)> = Vec::new();
+        for event in &self.events {
+            match &event.what {
+                What::Command(Command {
+                    operation: Operation::Signal,
+                    fence,
+                    value,
+                    end: Some(end),
+                    ..
+                }) => stored.push((*end, *fence, *value)),
+                What::CpuSignal { fence, value } => stored.push((event.at, *fence, *value)),
+                _ => {}
+            }
+        }
+        stored.sort_unstable();
+        for (at, fence, value) in stored {
+            let name = format!("{} CurrentValue", self.fences[fence as usize]);
+            out.line(
+                &Line::new("C", (FENCES, 0), &name)
+                    .at(at)
+                    .with("value", value),
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// What is written of each event by itself.
+struct Boxes<'a> {
+    trace: &'a Trace,
+    deferred: Lanes,
+    waits: Lanes,
+    /// Where waits of the CPU were written, by their places among the events.
+    wait_tracks: Vec<Option<(u32, u32)>>,
+    /// MonitoredValues as last written.
+    monitored: HashMap<u32, u64>,
+}
+
+impl Boxes<'_> {
+    fn event<W: Write>(&mut self, out: &mut Out<W>, index: usize, event: &Event) -> io::Result<()> {
+        match &event.what {
+            What::Command(command) => self.command(out, index, command),
+            What::Slice(slice) => Self::slice(out, slice),
+            What::Interrupt {
+                node_ordinal,
+                kind,
+                fences,
+                done,
+            } => {
+                let track = (CPU, INTERRUPTS);
+                let line = Line {
+                    s: Some("t"),
+                    ..Line::new("i", track, kind.name())
+                        .of("interrupt")
+                        .at(event.at)
+                };
+                let node = u64::from(node_ordinal.unwrap_or(u32::MAX));
+                out.line(&line.with("node", node).with("fences", u64::from(*fences)))?;
+                let span = (event.at, *done);
+                let lane = (CPU, DEFERRED_CALLS + self.deferred.lane(span));
+                out.line(&Line::over(lane, kind.name(), span).of("deferred call"))
+            }
+            What::CpuSignal { fence, value } => {
+                let name = self.name("signal", *fence, *value);
+                let span = (event.at, event.at + 1);
+                let line = Line::over((CPU, CPU_SIGNALS), &name, span).of("signal");
+                out.line(&line.with("value", *value))
+            }
+            What::MonitoredValue { fence, value } => {
+                self.monitored_value(out, event.at, *fence, *value)
+            }
+            What::CpuWait(wait) => self.cpu_wait(out, index, wait),
+            What::Preemption { node_ordinal } => {
+                self.instant(out, (engine(*node_ordinal), SLICES), "preemption", event.at)
+            }
+            What::Recovery { node_ordinal, step } => {
+                self.instant(out, (engine(*node_ordinal), SLICES), step, event.at)
+            }
+            What::Lost(lost) => {
+                let track = match lost.from {
+                    LostFrom::WaitLog(queue)
+                    | LostFrom::SignalLog(queue)
+                    | LostFrom::WaitQueuedLog(queue) => {
+                        queue_track(queue, &self.trace.queues[queue as usize])
+                    }
+                    LostFrom::Slices(node) => (engine(node), SLICES),
+                    LostFrom::Notes | LostFrom::Trace => (CPU, INTERRUPTS),
+                };
+                let name = format!("{} events lost", lost.count);
+                let line = Line {
+                    s: Some("t"),
+                    ..Line::new("i", track, &name).of("lost").at(event.at)
+                };
+                out.line(&line.with("count", lost.count))
+            }
+        }
+    }
+
+    fn name(&self, verb: &str, fence: u32, value: u64) -> String {
+        let sign = if verb == "wait" { "≥" } else { "=" };
+        format!(
+            "{verb} {} {sign} {value}",
+            self.trace.fences[fence as usize]
+        )
+    }
+
+    fn instant<W: Write>(
+        &self,
+        out: &mut Out<W>,
+        track: (u32, u32),
+        name: &str,
+        at: u64,
+    ) -> io::Result<()> {
+        let line = Line::new("i", track, name).of("operating system").at(at);
+        out.line(&Line {
+            s: Some("t"),
+            ..line
+        })
+    }
+
+    fn command<W: Write>(
+        &self,
+        out: &mut Out<W>,
+        index: usize,
+        command: &Command,
+    ) -> io::Result<()> {
+        let queue = &self.trace.queues[command.queue as usize];
+        let track = queue_track(command.queue, queue);
+        let name = self.name(command.operation.name(), command.fence, command.value);
+        if let Some(end) = command.end {
+            let begin = match command.operation {
+                Operation::Wait => command.observed.unwrap_or(end),
+                Operation::Signal => end.saturating_sub(1),
+            };
+            let line = Line::over(track, &name, (begin, end)).of(command.operation.name());
+            let line = line.with("value", command.value);
+            out.line(&match command.queued {
+                Some(queued) => line.with("queued_us", Arg::Time(us(queued))),
+                None => line,
+            })?;
+        }
+        if let Some(queued) = command.queued {
+            // One that is not done stands to the trace's end; of one whose end was lost only the beginning is known.
+            let open = if command.is_lost {
+                queued
+            } else {
+                self.trace.length
+            };
+            let end = command.end.unwrap_or(open).max(queued);
+            for (ph, at) in [("b", queued), ("e", end)] {
+                out.line(&Line {
+                    id: Some(index as u64),
+                    ..Line::new(ph, track, &name).of("queued").at(at)
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn slice<W: Write>(out: &mut Out<W>, slice: &Slice) -> io::Result<()> {
+        let name = format!("slice {}", slice.number);
+        let track = (engine(slice.node_ordinal), SLICES);
+        let line = Line::over(track, &name, (slice.begin, slice.end)).of("slice");
+        let line = line
+            .with("ended", slice.reason_name())
+            .with("submitted_us", Arg::Time(us(slice.submitted)))
+            .with("seen_us", Arg::Time(us(slice.seen)));
+        out.line(&line)
+    }
+
+    fn cpu_wait<W: Write>(
+        &mut self,
+        out: &mut Out<W>,
+        index: usize,
+        wait: &CpuWait,
+    ) -> io::Result<()> {
+        let span = (wait.began, wait.woke);
+        let track = (CPU, CPU_WAITS + self.waits.lane(span));
+        self.wait_tracks[index] = Some(track);
+        let name = self.name("wait", wait.fence, wait.value);
+        let line = Line::over(track, &name, span)
+            .of("wait")
+            .with("value", wait.value);
+        let how = if wait.is_satisfied {
+            "satisfied"
+        } else {
+            "given up"
+        };
+        out.line(&line.with("ended", how))
+    }
+
+    /// Where nobody waits the value is the greatest there is, which would flatten the curve: 0 stands for it.
+    fn monitored_value<W: Write>(
+        &mut self,
+        out: &mut Out<W>,
+        at: u64,
+        fence: u32,
+        value: u64,
+    ) -> io::Result<()> {
+        let value = if value == u64::MAX { 0 } else { value };
+        if self.monitored.insert(fence, value) == Some(value) {
+            return Ok(());
+        }
+        let name = format!(
+            "{} MonitoredValue (0: nobody waits)",
+            self.trace.fences[fence as usize]
+        );
+        out.line(
+            &Line::new("C", (FENCES, 0), &name)
+                .at(at)
+                .with("value", value),
+        )
+    }
+
+    /// Names of the lanes that were needed.
+    fn lanes<W: Write>(&self, out: &mut Out<W>) -> io::Result<()> {
+        for lane in 0..self.deferred.0.len() as u32 {
+            out.track((CPU, DEFERRED_CALLS + lane), "deferred calls")?;
+        }
+        for lane in 0..self.waits.0.len() as u32 {
+            out.track((CPU, CPU_WAITS + lane), "waits of the CPU")?;
+        }
+        Ok(())
+    }
+}

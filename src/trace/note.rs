@@ -1,0 +1,99 @@
+//! Note: what somebody tells the recorder, as it happens, with times of CLOCK_MONOTONIC in nanoseconds.
+
+use super::{InterruptKind, Operation, QueueName};
+use crate::abi::FenceId;
+
+/// See the file's head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// A user queued a wait or a signal (FENCE_WAIT_QUEUED, FENCE_SIGNAL_QUEUED).
+    Queued {
+        /// To which queue.
+        queue: QueueName,
+        /// Which.
+        operation: Operation,
+        /// Handle of the fence.
+        handle: u32,
+        /// The value.
+        value: u64,
+        /// Running number in that log of the queue; none of a kernel-mode queue.
+        number: Option<u64>,
+        /// Before the engine could see it.
+        at: u64,
+    },
+    /// The OS executed a wait or a signal of a kernel-mode queue (LG-09).
+    Executed {
+        /// Of which queue.
+        queue: QueueName,
+        /// Which.
+        operation: Operation,
+        /// Handle of the fence.
+        handle: u32,
+        /// The value.
+        value: u64,
+        /// As of a native log; 0 of a signal.
+        observed: u64,
+        /// As of a native log.
+        end: u64,
+    },
+    /// The CPU stored a value.
+    CpuSignal {
+        /// Which fence.
+        fence: FenceId,
+        /// The value.
+        value: u64,
+        /// When it was stored, or a little before.
+        at: u64,
+    },
+    /// A MonitoredValue was posted.
+    MonitoredValue {
+        /// Which fence.
+        fence: FenceId,
+        /// The value.
+        value: u64,
+        /// When.
+        at: u64,
+    },
+    /// A thread has waited.
+    CpuWait {
+        /// For which fence.
+        fence: FenceId,
+        /// The value.
+        value: u64,
+        /// Before it stood in the fence's list.
+        began: u64,
+        /// When it ran again.
+        woke: u64,
+        /// Whether the value was reached.
+        is_satisfied: bool,
+    },
+    /// An interrupt was handled.
+    Interrupt {
+        /// The engine's node, where it is one's.
+        node_ordinal: Option<u32>,
+        /// Why.
+        kind: InterruptKind,
+        /// Fences that it named.
+        fences: u32,
+        /// When it came.
+        at: u64,
+        /// When the deferred call had ended.
+        done: u64,
+    },
+    /// The OS asks an engine to let go of what it was handed.
+    Preemption {
+        /// The engine's node.
+        node_ordinal: u32,
+        /// When.
+        at: u64,
+    },
+    /// A step of the recovery of an engine.
+    Recovery {
+        /// The engine's node.
+        node_ordinal: u32,
+        /// Which.
+        step: &'static str,
+        /// When it was begun.
+        at: u64,
+    },
+}
