@@ -38,6 +38,8 @@ pub struct ClockReading {
 pub struct EndedSlices {
     /// Oldest first.
     pub slices: Vec<EndedSlice>,
-    /// Older ones that were dropped, since nobody came for them.
+    /// Later ones that were dropped, since nobody came.
     pub lost: u64,
+    /// Ticks of the engine's clock in a second, as its device says; 0 where there is no engine that runs slices.
+    pub ticks_per_second: u64,
 }

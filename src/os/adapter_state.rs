@@ -374,6 +374,17 @@ impl AdapterState {
         lock(&self.handles).get(&(process, handle))?.upgrade()
     }
 
+    /// All handles of fences, native and monitored, and what they name.
+    pub(super) fn all_handles(&self) -> Vec<(ProcessId, u32, FenceId)> {
+        let mut all = self.monitored.all_handles();
+        for ((process, handle), fence) in lock(&self.handles).iter() {
+            if let Some(fence) = fence.upgrade() {
+                all.push((*process, *handle, fence.id()));
+            }
+        }
+        all
+    }
+
     /// What the driver has told of itself.
     pub(super) fn came_up_with(&self, came_up: BringUp) {
         self.came_up.get_or_init(|| came_up);

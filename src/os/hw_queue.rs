@@ -7,7 +7,7 @@ use super::log_cursor::LogCursor;
 use super::process::{FenceObject, Process};
 use super::queue_record::QueueRecord;
 use super::queue_stop::QueueStop;
-use super::recording::{QueuedNotes, queue_name};
+use super::recording::{QueuedNotes, queue_id};
 use super::wait_cell::WaitError;
 use crate::abi::{LogType, PACKET_BYTES, PAGE_BYTES, RingControl, RingIndex};
 use crate::kmd::{CreateHwQueue, CreateHwQueueFlags, DoorbellId, HwQueueHandle, Place};
@@ -253,8 +253,7 @@ impl HwQueue {
     /// For a submission: what tells the recording of its commands; none while nobody records.
     #[must_use]
     pub fn queued_notes(&self) -> Option<QueuedNotes<'_>> {
-        let name = queue_name(self.handle, self.record.process(), false);
-        QueuedNotes::new(self.adapter.recording.recorder(), name)
+        QueuedNotes::new(self.adapter.recording.recorder(), queue_id(self.handle))
     }
 
     /// Why the queue was stopped, if it was.

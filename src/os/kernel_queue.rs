@@ -123,6 +123,7 @@ impl KernelQueue {
             software,
         );
         adapter.kernel_queues.enter(&core);
+        adapter.recording.kernel_queue_made(handle, process.id());
         adapter.queue_made(handle, |error| core.fail(error));
         let queue = Self {
             core,
@@ -336,13 +337,7 @@ impl KernelQueue {
             signal.map_err(KernelQueueError::Signal)
         });
         let signals: Vec<_> = signals.collect::<Result<_, _>>()?;
-        let named = signals.iter().map(OsSignal::named);
-        self.core.note_queued(Operation::Signal, named);
-        self.queue(|software| {
-            for signal in signals {
-                software.push(SoftwarePacket::Signal(signal, at));
-            }
-        })
+        self.queue_made_signals(signals, at)
     }
 
     /// A software signal of a monitored fence, which the OS makes when all before it has completed
@@ -359,7 +354,7 @@ impl KernelQueue {
     ) -> Result<(), KernelQueueError> {
         self.check_owner(object.process())?;
         let signal = OsSignal::monitored(object, value).map_err(KernelQueueError::Signal)?;
-        self.queue(|software| software.push(SoftwarePacket::Signal(signal, at)))
+        self.queue_made_signals(vec![signal], at)
     }
 
     /// The same for a native fence, which a kernel-mode queue never stores by the engine (LG-09).
@@ -374,7 +369,21 @@ impl KernelQueue {
     ) -> Result<(), KernelQueueError> {
         self.check_owner(object.process())?;
         let signal = OsSignal::native(object, value).map_err(KernelQueueError::Signal)?;
-        self.queue(|software| software.push(SoftwarePacket::Signal(signal, at)))
+        self.queue_made_signals(vec![signal], at)
+    }
+
+    fn queue_made_signals(
+        &self,
+        signals: Vec<OsSignal>,
+        at: SignalAt,
+    ) -> Result<(), KernelQueueError> {
+        let named = signals.iter().map(OsSignal::named);
+        self.core.note_queued(Operation::Signal, named);
+        self.queue(|software| {
+            for signal in signals {
+                software.push(SoftwarePacket::Signal(signal, at));
+            }
+        })
     }
 
     fn queue<T>(&self, push: impl FnOnce(&mut SoftwareQueue) -> T) -> Result<T, KernelQueueError> {

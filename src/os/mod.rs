@@ -177,9 +177,7 @@ pub use process::{FenceObject, Process};
 pub use process_end::{EndError, UnfinishedQueue};
 pub use queue_stop::QueueStop;
 pub use record::Record;
-pub use recording::QueuedNotes;
-#[cfg(not(loom))]
-pub use recording::{RecordError, Recording, RecordingOptions};
+pub use recording::{QueuedNotes, RecordError, Recording, RecordingOptions};
 pub use save_areas::MoveError;
 pub use shared_handle::{ShareError, SharedHandle};
 pub use shared_memory::{PassMemoryError, ShareMemoryError, SharedMemory};

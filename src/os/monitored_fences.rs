@@ -64,9 +64,13 @@ impl MonitoredFences {
         lock(&self.handles).contains_key(&(process, handle))
     }
 
-    /// The fence that such a handle names.
-    pub(super) fn of_handle(&self, process: ProcessId, handle: u32) -> Option<FenceId> {
-        lock(&self.handles).get(&(process, handle)).copied()
+    /// All handles, and what they name.
+    pub(super) fn all_handles(&self) -> Vec<(ProcessId, u32, FenceId)> {
+        let handles = lock(&self.handles);
+        let handles = handles.iter();
+        handles
+            .map(|((process, handle), fence)| (*process, *handle, *fence))
+            .collect()
     }
 
     /// All of them.

@@ -147,6 +147,9 @@ impl Process {
         };
         let fence = MonitoredFence::new(parts, initial);
         adapter.monitored.enter(&fence, handle);
+        adapter
+            .recording
+            .named(fence.process(), handle.raw(), fence.id());
         adapter.monitored_fence_made(&fence);
         let object = MonitoredFenceObject {
             handle,

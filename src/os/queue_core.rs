@@ -21,7 +21,7 @@ use super::monitored_object::MonitoredFenceObject;
 use super::os_log::OsLog;
 use super::process::FenceObject;
 use super::queue_stop::QueueStop;
-use super::recording::queue_name;
+use super::recording::queue_id;
 use super::software_queue::{HeldWait, OsSignal, SoftwarePacket, SoftwareQueue};
 use super::standing_wait::{Fences, StandingWait};
 use super::switched::switch;
@@ -31,7 +31,7 @@ use super::wait_tally::{Needs, WaitTally};
 use crate::abi::{FenceId, LogOperation, LogType, Packet};
 use crate::kmd::{Ddi, HwQueueHandle, HwQueueWait, ProcessId, VidSchCaps};
 use crate::sync::{Arc, Mutex, lock, monotonic_ns, thread_local};
-use crate::trace::{Note, Operation, QueueName, Recorder};
+use crate::trace::{Note, Operation, Recorder};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::slice;
@@ -413,7 +413,7 @@ impl QueueCore {
         let log = &mut lock(&self.state).logs[kind.place()];
         log.add(value, handle, operation, observed, end);
         self.recorder.note(|| Note::Executed {
-            queue: self.name(),
+            queue: queue_id(self.handle),
             operation: match operation {
                 LogOperation::SignalExecuted => Operation::Signal,
                 LogOperation::WaitUnblocked | LogOperation::WaitQueued => Operation::Wait,
@@ -423,10 +423,6 @@ impl QueueCore {
             observed,
             end,
         });
-    }
-
-    fn name(&self) -> QueueName {
-        queue_name(self.handle, self.process, true)
     }
 
     /// Its user queues waits or signals, by handle and value (LG-10).
@@ -440,11 +436,10 @@ impl QueueCore {
         };
         for (handle, value) in commands {
             self.recorder.note(|| Note::Queued {
-                queue: self.name(),
+                queue: queue_id(self.handle),
                 operation,
                 handle,
                 value,
-                number: None,
                 at,
             });
         }

@@ -16,7 +16,7 @@ use super::queue_storage::QueueStorage;
 use super::system_process::SystemProcess;
 use super::tracing::Tracing;
 use super::wait_cell::WaitError;
-use crate::abi::{Doorbell, DoorbellStatus, LogType, LogTypes, QueueProgress};
+use crate::abi::{Doorbell, DoorbellStatus, LogType, LogTypes, QueueProgress, TRACED_LOG_ENTRIES};
 use crate::kmd::{Ddi, DdiError, HwQueueHandle, HwQueueWait, ProcessId};
 use crate::sync::{Arc, Mutex, MutexGuard, Ordering, lock, plain};
 use std::sync::Weak;
@@ -147,6 +147,20 @@ impl QueueRecord {
         let [waits, signals, queued] = LogType::ALL.map(|kind| self.log(kind).follow());
         *plain::lock(&self.followed) = Some([waits?, signals?, queued?]);
         Ok(())
+    }
+
+    /// For the recording: gives the logs of waits and of signals so many entries at least, as far as a log may have; where
+    /// that cannot be done they stay as they are, and may be overrun.
+    pub(super) fn enlarge_logs(&self, entries: u64) {
+        let entries = entries.min(TRACED_LOG_ENTRIES);
+        for log in [&self.waits, &self.signals] {
+            let _ = log.set(|| entries.max(log.entries()));
+        }
+    }
+
+    /// Whether it was made while a recording was on.
+    pub(super) fn is_followed(&self) -> bool {
+        plain::lock(&self.followed).is_some()
     }
 
     /// Whether its logs grow no more.

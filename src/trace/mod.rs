@@ -18,6 +18,7 @@ mod file;
 mod note;
 mod recorder;
 mod releases;
+mod submission;
 
 pub use clock::{ClockSource, Exchange, GpuClock, Reading};
 pub use event::{
@@ -26,6 +27,7 @@ pub use event::{
 };
 #[cfg(not(loom))]
 pub use file::{FileError, MAGIC};
-pub use note::Note;
+pub use note::{Note, QueueId};
 pub use recorder::Recorder;
 pub use releases::{Release, Releaser};
+pub use submission::{QueuedCommand, Submission};

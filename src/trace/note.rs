@@ -1,30 +1,47 @@
 //! Note: what somebody tells the recorder, as it happens, with times of CLOCK_MONOTONIC in nanoseconds.
 
-use super::{InterruptKind, Operation, QueueName};
+use super::{InterruptKind, Operation};
 use crate::abi::FenceId;
 
-/// See the file's head.
+/// A queue, as the driver names it; no two of an adapter ever have the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct QueueId {
+    /// Its node.
+    pub node_ordinal: u32,
+    /// Its number there.
+    pub number: u32,
+}
+
+/// See the file's head. Small, since there is one for each signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Note {
-    /// A user queued a wait or a signal (FENCE_WAIT_QUEUED, FENCE_SIGNAL_QUEUED).
+    /// There is one more queue.
+    QueueMade {
+        /// Which.
+        queue: QueueId,
+        /// Whose.
+        process: u64,
+        /// Whether its commands go through the operating system.
+        is_kernel_mode: bool,
+    },
+    /// A user queued a wait or a signal of a kernel-mode queue; of the others there is a
+    /// [`Submission`](super::Submission).
     Queued {
         /// To which queue.
-        queue: QueueName,
+        queue: QueueId,
         /// Which.
         operation: Operation,
         /// Handle of the fence.
         handle: u32,
         /// The value.
         value: u64,
-        /// Running number in that log of the queue; none of a kernel-mode queue.
-        number: Option<u64>,
-        /// Before the engine could see it.
+        /// Before it was queued.
         at: u64,
     },
     /// The OS executed a wait or a signal of a kernel-mode queue (LG-09).
     Executed {
         /// Of which queue.
-        queue: QueueName,
+        queue: QueueId,
         /// Which.
         operation: Operation,
         /// Handle of the fence.
@@ -97,3 +114,5 @@ pub enum Note {
         at: u64,
     },
 }
+
+const _: () = assert!(size_of::<Note>() <= 40, "one more cache line for each note");

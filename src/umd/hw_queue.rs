@@ -204,7 +204,7 @@ impl HwQueue {
         let value = self.queued_value + 1;
         let end = Command::progress(self.progress_fence.handle(), value);
         let mut write = self.write;
-        let recorded = self.queue.queued_notes();
+        let mut recorded = self.queue.queued_notes();
         for command in list.commands.iter().chain([&end]) {
             let mut packet = command.packet(&mut self.waits, &mut self.signals);
             if let (Some(parameters), Some(memory)) =
@@ -220,7 +220,7 @@ impl HwQueue {
                     parameters.references(),
                 );
             }
-            if let Some(notes) = &recorded {
+            if let Some(notes) = &mut recorded {
                 notes.add(&packet);
             }
             let at = self.ring.slot(write) * PACKET_BYTES;
@@ -228,6 +228,7 @@ impl HwQueue {
                 .put_words(at, &packet.words()[..Command::words(&packet)]);
             write += 1;
         }
+        drop(recorded);
         self.write = write;
         self.queued_value = value;
         self.submissions.push(write, value, list.staging());

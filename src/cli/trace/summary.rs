@@ -111,9 +111,9 @@ impl Summary {
             };
             let _ = writeln!(
                 text,
-                "times of node {}'s engine are right to {:.1} us ({how})",
+                "times of node {}'s engine are right to {} ({how})",
                 clock.node_ordinal,
-                micros(clock.max_error_ns)
+                duration(clock.max_error_ns)
             );
         }
         for lost in &self.lost {
@@ -128,8 +128,12 @@ impl Summary {
 }
 
 #[allow(clippy::cast_precision_loss, reason = "for people")]
-fn micros(ns: u64) -> f64 {
-    ns as f64 / 1000.0
+fn duration(ns: u64) -> String {
+    if ns < 1000 {
+        format!("{ns} ns")
+    } else {
+        format!("{:.1} us", ns as f64 / 1000.0)
+    }
 }
 
 fn lost(trace: &Trace) -> Vec<LostEvents> {

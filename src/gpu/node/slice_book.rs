@@ -68,6 +68,9 @@ impl Node {
         if !go_on {
             inner.slice_book.submitted_ns = [0; SLICE_SLOTS as usize];
         }
-        std::mem::take(&mut inner.slice_book.ended)
+        EndedSlices {
+            ticks_per_second: inner.engine.ticks_in(Duration::from_secs(1)),
+            ..std::mem::take(&mut inner.slice_book.ended)
+        }
     }
 }

@@ -6,14 +6,14 @@ use crate::abi::FenceId;
 use crate::kmd::{HwQueueHandle, ProcessId};
 use crate::sync::Arc;
 use crate::sync::plain::{Mutex, lock};
-use crate::trace::{QueueName, Recorder};
+use crate::trace::{Note, QueueId, Recorder};
 use std::collections::HashMap;
 
 /// See the file's head.
 #[derive(Debug, Default)]
 pub(in crate::os) struct RecordingBook {
     recorder: Arc<Recorder>,
-    /// Handles that were opened while one is on: they may be closed before anybody looks.
+    /// Handles that were open when it began, or were opened since: they may be closed before anybody looks.
     names: Mutex<HashMap<(u64, u32), FenceId>>,
     /// Queues that were made while one is on, until the collector takes them: they may be destroyed before.
     queues: Mutex<Vec<Arc<QueueRecord>>>,
@@ -27,7 +27,7 @@ impl RecordingBook {
         &self.recorder
     }
 
-    /// A process has got a handle of a fence.
+    /// A process has a handle of a fence, native or monitored.
     pub(in crate::os) fn named(&self, process: ProcessId, handle: u32, fence: FenceId) {
         if self.recorder.is_on() {
             lock(&self.names).insert((process.0, handle), fence);
@@ -37,9 +37,23 @@ impl RecordingBook {
     /// A queue is made, and nothing was logged yet.
     pub(in crate::os) fn queue_made(&self, queue: &Arc<QueueRecord>) {
         if self.recorder.is_on() {
+            self.queue_noted(queue.handle(), queue.process(), false);
             queue.follow_from_the_first();
             lock(&self.queues).push(Arc::clone(queue));
         }
+    }
+
+    /// The same of a kernel-mode queue.
+    pub(in crate::os) fn kernel_queue_made(&self, queue: HwQueueHandle, process: ProcessId) {
+        self.queue_noted(queue, process, true);
+    }
+
+    fn queue_noted(&self, queue: HwQueueHandle, process: ProcessId, is_kernel_mode: bool) {
+        self.recorder.note(|| Note::QueueMade {
+            queue: queue_id(queue),
+            process: process.0,
+            is_kernel_mode,
+        });
     }
 
     /// One at a time: whether it is this caller's.
@@ -58,32 +72,24 @@ impl RecordingBook {
         std::mem::take(&mut *lock(&self.queues))
     }
 
-    pub(super) fn name(&self, process: u64, handle: u32) -> Option<FenceId> {
-        lock(&self.names).get(&(process, handle)).copied()
+    pub(super) fn take_names(&self) -> HashMap<(u64, u32), FenceId> {
+        std::mem::take(&mut *lock(&self.names))
     }
 }
 
-/// A queue of a process in a trace.
-pub(in crate::os) fn queue_name(
-    handle: HwQueueHandle,
-    process: ProcessId,
-    is_kernel_mode: bool,
-) -> QueueName {
-    QueueName {
+/// A queue in notes.
+pub(in crate::os) fn queue_id(handle: HwQueueHandle) -> QueueId {
+    QueueId {
         node_ordinal: handle.node_ordinal,
         number: handle.number,
-        process: process.0,
-        is_kernel_mode,
     }
 }
 
 impl AdapterState {
-    /// What a handle in a trace names: native or monitored.
-    pub(super) fn traced_fence(&self, process: u64, handle: u32) -> Option<FenceId> {
-        let named = self.recording.name(process, handle);
-        let process = ProcessId(process);
-        named
-            .or_else(|| Some(self.fence_of_handle(process, handle)?.id()))
-            .or_else(|| self.monitored.of_handle(process, handle))
+    /// Handles that are open now count as opened.
+    pub(super) fn name_all(&self) {
+        for (process, handle, fence) in self.all_handles() {
+            self.recording.named(process, handle, fence);
+        }
     }
 }

@@ -1,42 +1,64 @@
-//! Collector: what makes a trace of notes, entries of logs, and slices.
+//! Collector: what a recording keeps, as it comes.
 //!
-//! A command's note is taken before its entry: it was given before the engine could see the command, so in each round the
-//! logs are read first and the notes taken after that; only then are the entries looked at.
+//! Engines and programs go on meanwhile, on the same memory and maybe the same cores. So a round copies and looks at
+//! nothing: notes, entries of logs, slices. What belongs to what is found when the recording is over (`finish`).
 
-use super::pairing::Queued;
-use super::tables::Tables;
-use crate::abi::{LogEntry, LogType};
-use crate::kmd::EndedSlice;
-use crate::os::adapter_state::AdapterState;
-use crate::os::log_buffer::LogRead;
-use crate::os::queue_record::QueueRecord;
+use super::super::adapter_state::AdapterState;
+use super::super::log_buffer::LogRead;
+use super::super::queue_record::QueueRecord;
+use super::queue_id;
+use crate::abi::{LOG_BUFFER_ENTRIES, LogType, TRACED_LOG_ENTRIES};
+use crate::kmd::{EndedSlice, HwQueueHandle, ProcessId};
 use crate::sync::{Arc, monotonic_ns};
-use crate::trace::{
-    Command, CpuWait, Event, Exchange, GpuClock, Lost, LostFrom, Note, Operation, Reading, Slice,
-    Trace, What,
-};
+use crate::trace::{Lost, LostFrom, Note, QueueId, Reading, Submission};
+use std::collections::HashMap;
+
+/// Notes of one piece of memory: none is moved when more come.
+const CHUNK: usize = 1 << 14;
+
+/// Memory of the logs of one kind of all queues, about. One queue alone fills more in a millisecond than each of many; and
+/// logs that do not stay in the caches cost an engine on the CPU more than it costs to be read (with 1 MiB each, signals of
+/// 64 queues took 1.4 times as long).
+const ALL_LOGS: u64 = TRACED_LOG_ENTRIES;
+/// And of each at least: what comes in some rounds to one of many queues.
+const LEAST_ENTRIES: u64 = 8 * LOG_BUFFER_ENTRIES;
+
+/// What was read of one log at one time.
+#[derive(Debug)]
+pub(super) struct LogPiece {
+    pub(super) queue: QueueId,
+    pub(super) kind: LogType,
+    pub(super) read: LogRead,
+    /// When it was read: all of it had ended before.
+    pub(super) read_ns: u64,
+}
+
+/// What is known of an engine's clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct NodeClock {
+    pub(super) frequency: u64,
+    pub(super) readings: Option<(Reading, Reading)>,
+}
 
 /// See the file's head.
 #[derive(Debug)]
 pub(super) struct Collector {
     adapter: Arc<AdapterState>,
     most_events: usize,
-    began_ns: u64,
-    nodes: Vec<NodeClock>,
-    tables: Tables,
-    /// With engines' times in their ticks.
-    events: Vec<Event>,
-    /// Events that there was no room for.
+    pub(super) began_ns: u64,
+    pub(super) clocks: Vec<NodeClock>,
+    /// Whose logs are read.
+    followed: HashMap<HwQueueHandle, Arc<QueueRecord>>,
+    /// All queues that there were, whose they are, and whether they are of kernel mode.
+    pub(super) queues: Vec<(QueueId, u64, bool)>,
+    pub(super) notes: Vec<Vec<Note>>,
+    pub(super) submissions: Vec<Submission>,
+    pub(super) logs: Vec<LogPiece>,
+    pub(super) slices: Vec<(u32, EndedSlice)>,
+    /// Marks, and when they were made.
+    pub(super) lost: Vec<(u64, Lost)>,
+    kept: usize,
     dropped: u64,
-}
-
-/// What is known of an engine's clock.
-#[derive(Debug, Default)]
-struct NodeClock {
-    frequency: u64,
-    readings: Option<(Reading, Reading)>,
-    /// For what cannot wait until the end.
-    now: GpuClock,
 }
 
 impl Collector {
@@ -46,21 +68,34 @@ impl Collector {
             adapter,
             most_events,
             began_ns: monotonic_ns(),
-            nodes: (0..nodes).map(|_| NodeClock::default()).collect(),
-            tables: Tables::default(),
-            events: Vec::new(),
+            clocks: vec![NodeClock::default(); nodes as usize],
+            followed: HashMap::new(),
+            queues: Vec::new(),
+            notes: Vec::new(),
+            submissions: Vec::new(),
+            logs: Vec::new(),
+            slices: Vec::new(),
+            lost: Vec::new(),
+            kept: 0,
             dropped: 0,
         };
         collector.read_clocks();
-        for node in &mut collector.nodes {
-            node.now = GpuClock::new(node.frequency, node.readings, &[]);
-        }
         collector
+    }
+
+    /// The recorder takes notes from now on: what is there already is made known.
+    pub(super) fn begin(&mut self) {
+        self.adapter.name_all();
+        for queue in self.adapter.kernel_queues.all() {
+            let (id, process) = (queue_id(queue.handle()), queue.process());
+            self.queues.push((id, process.0, true));
+        }
+        self.collect();
     }
 
     /// Reads each engine's clock beside the CPU's.
     fn read_clocks(&mut self) {
-        for (node_ordinal, node) in (0..).zip(&mut self.nodes) {
+        for (node_ordinal, node) in (0..).zip(&mut self.clocks) {
             let Ok(read) = self.adapter.ddi().calibrate_gpu_clock(node_ordinal, 0) else {
                 continue;
             };
@@ -70,17 +105,22 @@ impl Collector {
                 max_deviation_ns: read.max_deviation_ns,
             };
             let first = node.readings.map_or(last, |(first, _)| first);
-            node.frequency = read.gpu_frequency;
             node.readings = Some((first, last));
         }
     }
 
-    fn follow(&mut self, record: &Arc<QueueRecord>) {
-        // Refused by nobody: this thread runs within no turn. One that is gone has nothing to tell.
+    /// Reads this queue's logs from now on.
+    fn follow(&mut self, record: Arc<QueueRecord>, entries: u64) {
+        let handle = record.handle();
+        if record.is_gone() && !record.is_followed() {
+            return;
+        }
+        // Refused by nobody: this thread runs within no turn.
         if record.follow().is_ok() {
-            let name = super::queue_name(record.handle(), record.process(), false);
-            let queue = self.tables.queue(name);
-            self.tables.queues[queue as usize].record = Some(Arc::clone(record));
+            record.enlarge_logs(entries);
+            self.queues
+                .push((queue_id(handle), record.process().0, false));
+            self.followed.insert(handle, record);
         }
     }
 
@@ -89,363 +129,146 @@ impl Collector {
         // Those that may be gone by now, and those that were made while the recording began.
         let mut queues = self.adapter.recording.take_queues();
         queues.extend(self.adapter.all_queues());
+        queues.retain(|record| !self.followed.contains_key(&record.handle()));
+        let entries = log_entries(self.followed.len() + queues.len());
         for record in queues {
-            self.follow(&record);
+            self.follow(record, entries);
         }
         self.take_slices(true);
-        let read = self.read_logs();
+        self.read_logs();
         self.take_notes();
-        for (queue, kind, reads) in read {
-            for read in reads {
-                self.take_log(queue, kind, &read);
-            }
-        }
     }
 
-    fn push(&mut self, at: u64, what: What) {
-        if self.events.len() < self.most_events {
-            self.events.push(Event { at, what });
+    /// Whether there is room for so many more.
+    fn has_room(&mut self, events: usize) -> bool {
+        let has_room = self.kept + events <= self.most_events;
+        if has_room {
+            self.kept += events;
         } else {
-            self.dropped += 1;
+            self.dropped += events as u64;
         }
+        has_room
     }
 
-    fn push_lost(&mut self, from: LostFrom, count: u64) {
+    fn mark(&mut self, from: LostFrom, count: u64) {
         if count > 0 {
-            // Whatever room there is.
-            let what = What::Lost(Lost { from, count });
-            let at = monotonic_ns();
-            self.events.push(Event { at, what });
+            self.lost.push((monotonic_ns(), Lost { from, count }));
         }
     }
 
     fn take_slices(&mut self, go_on: bool) {
-        for node_ordinal in 0..self.nodes.len() as u32 {
+        for node_ordinal in 0..self.clocks.len() as u32 {
             let ended = self.adapter.ddi().take_ended_slices(node_ordinal, go_on);
-            for slice in &ended.slices {
-                self.learn(node_ordinal, slice);
-                self.push(
-                    slice.submitted_ns,
-                    What::Slice(Slice {
-                        node_ordinal,
-                        number: slice.number,
-                        reason: slice.reason as u64,
-                        submitted: slice.submitted_ns,
-                        begin: slice.begin_ticks,
-                        end: slice.end_ticks,
-                        seen: slice.seen_ns,
-                    }),
-                );
+            self.clocks[node_ordinal as usize].frequency = ended.ticks_per_second;
+            if self.has_room(ended.slices.len()) {
+                let slices = ended.slices.into_iter();
+                self.slices
+                    .extend(slices.map(|slice| (node_ordinal, slice)));
             }
-            self.push_lost(LostFrom::Slices(node_ordinal), ended.lost);
+            self.mark(LostFrom::Slices(node_ordinal), ended.lost);
         }
     }
 
-    /// Of an engine whose clock nobody can read, the first slice tells.
-    fn learn(&mut self, node_ordinal: u32, slice: &EndedSlice) {
-        let node = &mut self.nodes[node_ordinal as usize];
-        if node.readings.is_none() && node.now == GpuClock::default() {
-            node.frequency = 1_000_000_000;
-            node.now = GpuClock::new(node.frequency, None, &[exchange(slice)]);
-        }
-    }
-
-    fn read_logs(&mut self) -> Vec<(u32, LogType, Vec<LogRead>)> {
-        let mut all = Vec::new();
-        for (number, queue) in (0..).zip(&mut self.tables.queues) {
-            let Some(record) = &queue.record else {
-                continue;
-            };
+    fn read_logs(&mut self) {
+        let mut gone = Vec::new();
+        let mut overrun = Vec::new();
+        let mut pieces = Vec::new();
+        for (handle, record) in &self.followed {
             // Before the read: what comes after it is nothing.
-            let is_gone = record.is_gone();
+            if record.is_gone() {
+                gone.push(*handle);
+            }
             for kind in LogType::ALL {
-                let reads = record.read_followed(kind);
-                if !reads.is_empty() {
-                    all.push((number, kind, reads));
-                }
-            }
-            if is_gone {
-                queue.record = None;
-            }
-        }
-        all
-    }
-
-    /// Takes those that there are now.
-    fn take_notes(&mut self) {
-        let recorder = Arc::clone(self.adapter.recording.recorder());
-        for _ in 0..recorder.len() {
-            let Some(note) = recorder.next() else {
-                break;
-            };
-            self.take_note(note);
-        }
-        self.push_lost(LostFrom::Notes, recorder.take_lost());
-    }
-
-    fn take_note(&mut self, note: Note) {
-        match note {
-            Note::Queued {
-                queue,
-                operation,
-                handle,
-                value,
-                number,
-                at,
-            } => {
-                // While there is a name for it.
-                let _ = self.fence(queue.process, handle);
-                let queue = self.tables.queue(queue);
-                let pairing = self.tables.queues[queue as usize].pairing(operation);
-                pairing.queued(Queued {
-                    number,
-                    handle,
-                    value,
-                    at,
-                    observed_ticks: None,
-                });
-            }
-            Note::Executed {
-                queue,
-                operation,
-                handle,
-                value,
-                observed,
-                end,
-            } => {
-                let queue = self.tables.queue(queue);
-                self.executed(queue, operation, (handle, value), (observed, end), end);
-            }
-            Note::CpuSignal { fence, value, at } => {
-                let fence = self.tables.fence_of_id(fence);
-                self.push(at, What::CpuSignal { fence, value });
-            }
-            Note::MonitoredValue { fence, value, at } => {
-                let fence = self.tables.fence_of_id(fence);
-                self.push(at, What::MonitoredValue { fence, value });
-            }
-            Note::CpuWait {
-                fence,
-                value,
-                began,
-                woke,
-                is_satisfied,
-            } => {
-                let wait = CpuWait {
-                    fence: self.tables.fence_of_id(fence),
-                    value,
-                    began,
-                    woke,
-                    is_satisfied,
-                };
-                self.push(began, What::CpuWait(wait));
-            }
-            Note::Interrupt {
-                node_ordinal,
-                kind,
-                fences,
-                at,
-                done,
-            } => self.push(
-                at,
-                What::Interrupt {
-                    node_ordinal,
-                    kind,
-                    fences,
-                    done,
-                },
-            ),
-            Note::Preemption { node_ordinal, at } => {
-                self.push(at, What::Preemption { node_ordinal });
-            }
-            Note::Recovery {
-                node_ordinal,
-                step,
-                at,
-            } => {
-                let step = step.to_owned();
-                self.push(at, What::Recovery { node_ordinal, step });
-            }
-        }
-    }
-
-    fn fence(&mut self, process: u64, handle: u32) -> u32 {
-        self.tables.fence_of_handle(&self.adapter, process, handle)
-    }
-
-    fn take_log(&mut self, queue: u32, kind: LogType, read: &LogRead) {
-        let lost = read.lost + read.refused;
-        if lost > 0 {
-            self.overrun(queue, kind, lost);
-        }
-        let node = self.tables.queues[queue as usize].name.node_ordinal;
-        let clock = self.nodes.get(node as usize).map(|node| node.now);
-        for entry in &read.entries {
-            let named = (entry.native_fence, entry.fence_value);
-            match kind {
-                LogType::WaitsQueued => {
-                    let pairing = self.tables.queues[queue as usize].pairing(Operation::Wait);
-                    pairing.observed(entry.native_fence, entry.fence_value, entry.observed_ticks);
-                }
-                LogType::Waits | LogType::Signals => {
-                    let ended = latest(clock, entry);
-                    let times = (entry.observed_ticks, entry.end_ticks);
-                    self.executed(queue, operation(kind), named, times, ended);
+                for read in record.read_followed(kind) {
+                    if read.lost > 0 {
+                        overrun.push(record.process());
+                    }
+                    pieces.push(LogPiece {
+                        queue: queue_id(*handle),
+                        kind,
+                        read,
+                        read_ns: monotonic_ns(),
+                    });
                 }
             }
         }
+        for handle in gone {
+            self.followed.remove(&handle);
+        }
+        for mut piece in pieces {
+            if !self.has_room(piece.read.entries.len()) {
+                // How many there were is known, so that those that follow are still told apart.
+                piece.read.lost += piece.read.entries.len() as u64;
+                piece.read.entries = Vec::new();
+            }
+            self.logs.push(piece);
+        }
+        overrun.sort_unstable();
+        overrun.dedup();
+        for process in overrun {
+            self.look_at_fences_of(process);
+        }
     }
 
-    /// A log was overrun: a mark, and the values of all fences that the queue's device can signal are looked at, since a
-    /// signal that released a waiter may be among what was lost (IN-09, LG-12).
-    fn overrun(&mut self, queue: u32, kind: LogType, lost: u64) {
-        let traced = &mut self.tables.queues[queue as usize];
-        let process = crate::kmd::ProcessId(traced.name.process);
-        let from = match kind {
-            LogType::Waits => LostFrom::WaitLog(queue),
-            LogType::Signals => LostFrom::SignalLog(queue),
-            LogType::WaitsQueued => LostFrom::WaitQueuedLog(queue),
-        };
-        if kind != LogType::WaitsQueued {
-            traced.pairing(operation(kind)).lost(lost);
-        }
-        self.push_lost(from, lost);
+    /// A log was overrun: a signal that released a waiter may be among what was lost (IN-09).
+    fn look_at_fences_of(&self, process: ProcessId) {
         for fence in self.adapter.fences_of(process) {
             fence.resample();
         }
     }
 
-    /// A wait or a signal was executed, with its times as they were logged.
-    fn executed(
-        &mut self,
-        queue: u32,
-        operation: Operation,
-        (handle, value): (u32, u64),
-        (observed, end): (u64, u64),
-        ended_ns: u64,
-    ) {
-        let process = self.tables.queues[queue as usize].name.process;
-        let mut passed = Vec::new();
-        let pairing = self.tables.queues[queue as usize].pairing(operation);
-        let queued = pairing.executed((handle, value), ended_ns, &mut passed);
-        for lost in passed {
-            self.push_open(queue, operation, &lost, true);
-        }
-        let fence = self.fence(process, handle);
-        let command = Command {
-            queue,
-            operation,
-            fence,
-            value,
-            queued: queued.map(|queued| queued.at),
-            observed: (operation == Operation::Wait).then_some(observed),
-            end: Some(end),
-            is_lost: false,
-        };
-        self.push(0, What::Command(command));
-    }
-
-    /// A command of whose end nothing is known.
-    fn push_open(&mut self, queue: u32, operation: Operation, queued: &Queued, is_lost: bool) {
-        let process = self.tables.queues[queue as usize].name.process;
-        let command = Command {
-            queue,
-            operation,
-            fence: self.fence(process, queued.handle),
-            value: queued.value,
-            queued: Some(queued.at),
-            observed: queued.observed_ticks,
-            end: None,
-            is_lost,
-        };
-        self.push(0, What::Command(command));
-    }
-
-    /// The trace: nothing is noted any more.
-    pub(super) fn finish(mut self, about: Vec<(String, String)>) -> Trace {
-        self.collect();
-        self.take_slices(false);
-        self.read_clocks();
-        for queue in &self.tables.queues {
-            if let Some(record) = &queue.record {
-                record.follow_no_more();
+    /// Takes the notes that there are now.
+    fn take_notes(&mut self) {
+        let recorder = Arc::clone(self.adapter.recording.recorder());
+        for _ in 0..recorder.notes() {
+            let Some(note) = recorder.next() else {
+                break;
+            };
+            if !self.has_room(1) {
+                continue;
             }
-        }
-        for queue in 0..self.tables.queues.len() as u32 {
-            for operation in [Operation::Wait, Operation::Signal] {
-                let rest: Vec<_> = self.tables.queues[queue as usize]
-                    .pairing(operation)
-                    .rest()
-                    .collect();
-                for open in rest {
-                    self.push_open(queue, operation, &open, false);
+            match self.notes.last_mut() {
+                Some(chunk) if chunk.len() < CHUNK => chunk.push(note),
+                _ => {
+                    let mut chunk = Vec::with_capacity(CHUNK);
+                    chunk.push(note);
+                    self.notes.push(chunk);
                 }
             }
         }
+        for _ in 0..recorder.submissions() {
+            let Some(told) = recorder.next_submission() else {
+                break;
+            };
+            if self.has_room(told.commands.len()) {
+                self.submissions.push(told.copy());
+            }
+            recorder.give_back(told);
+        }
+        self.mark(LostFrom::Notes, recorder.take_lost());
+    }
+
+    /// The last round: nothing is noted any more.
+    pub(super) fn end(&mut self) {
+        self.collect();
+        self.take_slices(false);
+        self.read_clocks();
+        for record in self.followed.values() {
+            record.follow_no_more();
+            // Those of a queue that was destroyed are nobody's.
+            let _ = record.trace(|| self.adapter.tracing());
+        }
         let dropped = std::mem::take(&mut self.dropped);
-        self.push_lost(LostFrom::Trace, dropped);
-        let ended_ns = monotonic_ns();
-        let clocks = self.clocks();
-        let began_ns = self.began_ns;
-        let mut trace = Trace {
-            about,
-            began_ns,
-            length: ended_ns - began_ns,
-            queues: self.tables.queues.iter().map(|q| q.name).collect(),
-            fences: self.tables.fences,
-            clocks,
-            events: self.events,
-        };
-        for event in &mut trace.events {
-            event.bring_over(&trace.queues, &trace.clocks, began_ns);
-        }
-        trace.events.sort_by_key(|event| event.at);
-        trace
+        self.mark(LostFrom::Trace, dropped);
     }
 
-    fn clocks(&self) -> Vec<GpuClock> {
-        let of_node = |(ordinal, node): (u32, &NodeClock)| {
-            let exchanges: Vec<_> = self
-                .events
-                .iter()
-                .filter_map(|event| match &event.what {
-                    What::Slice(slice) if slice.node_ordinal == ordinal => Some(Exchange {
-                        submitted_ns: slice.submitted,
-                        begin_ticks: slice.begin,
-                        end_ticks: slice.end,
-                        seen_ns: slice.seen,
-                    }),
-                    _ => None,
-                })
-                .collect();
-            GpuClock::new(node.frequency, node.readings, &exchanges)
-        };
-        (0..).zip(&self.nodes).map(of_node).collect()
+    /// What handles named while it was on.
+    pub(super) fn names(&self) -> HashMap<(u64, u32), crate::abi::FenceId> {
+        self.adapter.recording.take_names()
     }
 }
 
-fn operation(kind: LogType) -> Operation {
-    match kind {
-        LogType::Waits | LogType::WaitsQueued => Operation::Wait,
-        LogType::Signals => Operation::Signal,
-    }
-}
-
-fn exchange(slice: &EndedSlice) -> Exchange {
-    Exchange {
-        submitted_ns: slice.submitted_ns,
-        begin_ticks: slice.begin_ticks,
-        end_ticks: slice.end_ticks,
-        seen_ns: slice.seen_ns,
-    }
-}
-
-/// The latest that an entry's command can have ended.
-fn latest(clock: Option<GpuClock>, entry: &LogEntry) -> u64 {
-    match clock {
-        Some(clock) if clock != GpuClock::default() => {
-            clock.ns(entry.end_ticks).saturating_add(clock.max_error_ns)
-        }
-        _ => monotonic_ns(),
-    }
+/// Entries of each log where so many queues are recorded.
+fn log_entries(queues: usize) -> u64 {
+    (ALL_LOGS / queues.max(1) as u64).max(LEAST_ENTRIES)
 }

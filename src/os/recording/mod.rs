@@ -8,17 +8,13 @@
 //! What is told beside it: after an overrun each fence of the queue's device is looked at (IN-09), as by every reader.
 
 mod book;
-#[cfg(not(loom))]
 mod collector;
-#[cfg(not(loom))]
+mod finish;
 mod pairing;
 mod queued_notes;
-#[cfg(not(loom))]
 mod tables;
-#[cfg(not(loom))]
 mod thread;
 
-pub(super) use book::{RecordingBook, queue_name};
+pub(super) use book::{RecordingBook, queue_id};
 pub use queued_notes::QueuedNotes;
-#[cfg(not(loom))]
 pub use thread::{RecordError, Recording, RecordingOptions};

@@ -2,18 +2,13 @@
 
 use super::pairing::Pairing;
 use crate::abi::FenceId;
-use crate::os::adapter_state::AdapterState;
-use crate::os::queue_record::QueueRecord;
-use crate::sync::Arc;
-use crate::trace::{FenceName, Operation, QueueName};
+use crate::trace::{FenceName, Operation, QueueId, QueueName};
 use std::collections::HashMap;
 
 /// A queue of the trace.
 #[derive(Debug)]
 pub(super) struct TracedQueue {
     pub(super) name: QueueName,
-    /// Of a user-mode queue, until its last entry was read.
-    pub(super) record: Option<Arc<QueueRecord>>,
     waits: Pairing,
     signals: Pairing,
 }
@@ -31,25 +26,44 @@ impl TracedQueue {
 #[derive(Debug, Default)]
 pub(super) struct Tables {
     pub(super) queues: Vec<TracedQueue>,
-    queue_numbers: HashMap<QueueName, u32>,
+    queue_numbers: HashMap<QueueId, u32>,
     pub(super) fences: Vec<FenceName>,
     fence_numbers: HashMap<FenceName, u32>,
+    /// What handles named, by process.
+    names: HashMap<(u64, u32), FenceId>,
     handles: HashMap<(u64, u32), u32>,
 }
 
 impl Tables {
-    /// The number of a queue.
-    pub(super) fn queue(&mut self, name: QueueName) -> u32 {
+    /// With what handles named.
+    pub(super) fn new(names: HashMap<(u64, u32), FenceId>) -> Self {
+        Self {
+            names,
+            ..Self::default()
+        }
+    }
+
+    /// A queue, which may be known.
+    pub(super) fn enter(&mut self, id: QueueId, process: u64, is_kernel_mode: bool) {
         let queues = &mut self.queues;
-        *self.queue_numbers.entry(name).or_insert_with(|| {
+        self.queue_numbers.entry(id).or_insert_with(|| {
             queues.push(TracedQueue {
-                name,
-                record: None,
+                name: QueueName {
+                    node_ordinal: id.node_ordinal,
+                    number: id.number,
+                    process,
+                    is_kernel_mode,
+                },
                 waits: Pairing::default(),
                 signals: Pairing::default(),
             });
             queues.len() as u32 - 1
-        })
+        });
+    }
+
+    /// The number of a queue; none of one that nobody told of.
+    pub(super) fn queue(&self, id: QueueId) -> Option<u32> {
+        self.queue_numbers.get(&id).copied()
     }
 
     /// The number of a fence.
@@ -67,18 +81,12 @@ impl Tables {
     }
 
     /// The same by a process's handle, whatever word that is.
-    pub(super) fn fence_of_handle(
-        &mut self,
-        adapter: &AdapterState,
-        process: u64,
-        handle: u32,
-    ) -> u32 {
+    pub(super) fn fence_of_handle(&mut self, process: u64, handle: u32) -> u32 {
         if let Some(number) = self.handles.get(&(process, handle)) {
             return *number;
         }
-        let name = adapter
-            .traced_fence(process, handle)
-            .map_or(FenceName::Handle { process, handle }, FenceName::from);
+        let named = self.names.get(&(process, handle));
+        let name = named.map_or(FenceName::Handle { process, handle }, |id| (*id).into());
         let number = self.fence(name);
         self.handles.insert((process, handle), number);
         number

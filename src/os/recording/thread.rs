@@ -9,9 +9,10 @@ use crate::trace::Trace;
 use std::sync::{Condvar, PoisonError};
 use std::time::Duration;
 
-/// How often the collector comes round: a log of [`TRACED_LOG_ENTRIES`](crate::abi::TRACED_LOG_ENTRIES) is full after some
-/// two milliseconds of the densest signals of one queue that were measured.
-const ROUND: Duration = Duration::from_millis(1);
+/// How often the collector comes round. The log of one queue that is recorded alone,
+/// [`TRACED_LOG_ENTRIES`](crate::abi::TRACED_LOG_ENTRIES), is full after two milliseconds of the densest signals that were
+/// measured, those of each of many later.
+const ROUND: Duration = Duration::from_micros(500);
 
 /// What is recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,17 +94,14 @@ impl Recording {
             thread: None,
             before: adapter.tracing(),
         };
-        let tracing = if options.verbose {
-            Tracing::Verbose
-        } else {
-            Tracing::On
-        };
         // From here on the end of `recording` takes back what was done.
-        adapter.set_tracing(tracing)?;
+        if options.verbose {
+            adapter.set_tracing(Tracing::Verbose)?;
+        }
         // Clocks, queues and fences first, so that the first note finds a name.
         let mut collector = Collector::new(adapter.state(), options.most_events);
         adapter.recording.recorder().start();
-        collector.collect();
+        collector.begin();
         let order = Arc::clone(&recording.order);
         let thread = thread::Builder::new()
             .name("nf-recording".into())
@@ -147,8 +145,10 @@ impl Drop for Recording {
         {
             let _ = collector.finish(Vec::new());
         }
-        // An adapter that was stopped meanwhile has no logs that could be brought back.
-        let _ = self.adapter.set_tracing(self.before);
+        if self.adapter.tracing() != self.before {
+            // An adapter that was stopped meanwhile has no logs that could be brought back.
+            let _ = self.adapter.set_tracing(self.before);
+        }
         self.adapter.recording.give_back();
     }
 }

@@ -7,8 +7,8 @@
 
 use native_fence::abi::Home;
 use native_fence::gpu::{
-    AddressSpace, Engine, EngineAddress, EngineCaps, EngineLost, GpuVa, KernelError, Kernels,
-    MapError, SliceWork,
+    AddressSpace, ClockReading, Engine, EngineAddress, EngineCaps, EngineLost, GpuVa, KernelError,
+    Kernels, MapError, SliceWork,
 };
 use native_fence::shared::{Block, Providers, Region};
 use std::collections::VecDeque;
@@ -361,5 +361,9 @@ impl Engine for Handle {
 
     fn ticks_in(&self, time: Duration) -> u64 {
         self.0.engine().ticks_in(time)
+    }
+
+    fn read_clocks(&self) -> Option<ClockReading> {
+        self.0.engine().read_clocks()
     }
 }

@@ -1,0 +1,303 @@
+//! Files of traces: the compact one is read back as it was written, whatever stands in it; the one for Perfetto's user
+//! interface is read here as any program would, and holds what the compact one does.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use assert_cmd::cargo::cargo_bin_cmd;
+use native_fence::trace::{Command, FileError, Operation, Trace, What};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::path::Path;
+use std::process::Output;
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn nfence(arguments: &[&str]) -> Output {
+    let mut command = cargo_bin_cmd!("nfence");
+    command.arg("trace").args(arguments).timeout(PATIENCE);
+    command.output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Both files of one recording; none where there is no device with native fences.
+fn recorded(workload: &str, folder: &Path) -> Option<(Trace, Value, Value)> {
+    let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    let (compact, chrome) = (path("t.nftrace"), path("t.json"));
+    let arguments = [workload, "--batches", "1", "--json", "-o", &compact];
+    let output = nfence(&arguments);
+    if std::env::var_os("NFENCE_REQUIRE_DEVICE").is_none() && !output.status.success() {
+        println!("left out: {}", said(&output));
+        return None;
+    }
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let output = nfence(&["--from", &compact, "-o", &chrome]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let trace = Trace::read(File::open(&compact).unwrap()).unwrap();
+    let json = serde_json::from_reader(File::open(&chrome).unwrap()).unwrap();
+    Some((trace, json, summary))
+}
+
+/// Nanoseconds of a time in microseconds.
+fn ns(time: &Value) -> u64 {
+    let us = time.as_f64().unwrap();
+    assert!(us >= 0.0);
+    (us * 1000.0).round() as u64
+}
+
+fn text<'a>(line: &'a Value, name: &str) -> &'a str {
+    line[name].as_str().unwrap_or_default()
+}
+
+/// A track, and a time on it.
+type Place = ((u64, u64), u64);
+
+/// The boxes of a file by their track, checked to be nested as the user interface wants them.
+fn boxes(lines: &[Value]) -> BTreeMap<(u64, u64), Vec<(u64, u64, &Value)>> {
+    let mut tracks: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for line in lines.iter().filter(|line| text(line, "ph") == "X") {
+        let track = (line["pid"].as_u64().unwrap(), line["tid"].as_u64().unwrap());
+        let begin = ns(&line["ts"]);
+        let end = begin + ns(&line["dur"]);
+        tracks.entry(track).or_default().push((begin, end, line));
+    }
+    for (track, boxes) in &mut tracks {
+        boxes.sort_by_key(|(begin, end, _)| (*begin, std::cmp::Reverse(*end)));
+        let mut open: Vec<u64> = Vec::new();
+        for (begin, end, line) in boxes {
+            open.retain(|until| *until > *begin);
+            assert!(open.iter().all(|until| *end <= *until), "{track:?}: {line}");
+            open.push(*end);
+        }
+    }
+    tracks
+}
+
+/// The file for Perfetto is decoded by a reader that knows nothing of how it was written, and compared with the compact one:
+/// a track a queue with its name; each wait and signal that was done, where it was, in its fence's name and value; each
+/// arrow from the signal to the wait that it let go; the values of the fences.
+///
+/// Mutants: `arrows-begin-at-the-wait`, `a-queue-has-no-track`, `times-are-cut-to-microseconds`.
+#[test]
+fn what_perfetto_is_given_is_what_was_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some((trace, json, _)) = recorded("handoff", folder.path()) else {
+        return;
+    };
+    let lines = json["traceEvents"].as_array().unwrap();
+    let names: BTreeMap<(u64, u64), &str> = lines
+        .iter()
+        .filter(|line| text(line, "name") == "thread_name")
+        .map(|line| {
+            let track = (line["pid"].as_u64().unwrap(), line["tid"].as_u64().unwrap());
+            (track, text(&line["args"], "name"))
+        })
+        .collect();
+    let tracks = boxes(lines);
+
+    // Tracks of queues, and the boxes on them.
+    let mut found = BTreeSet::new();
+    for (track, boxes) in &tracks {
+        let name = names.get(track).expect("each track has a name");
+        let Some(queue) = name.strip_prefix("queue ") else {
+            continue;
+        };
+        let number: u32 = queue.split(' ').next().unwrap().parse().unwrap();
+        for (begin, end, line) in boxes {
+            let value = line["args"]["value"].as_u64().unwrap();
+            found.insert((number, text(line, "name").to_owned(), value, *begin, *end));
+        }
+    }
+    let mut expected = BTreeSet::new();
+    for (_, command) in trace.commands() {
+        let Some(end) = command.end else { continue };
+        let begin = match command.operation {
+            Operation::Wait => command.observed.unwrap(),
+            Operation::Signal => end - 1,
+        };
+        let fence = trace.fences[command.fence as usize];
+        let sign = if command.operation == Operation::Wait {
+            "≥"
+        } else {
+            "="
+        };
+        let name = format!(
+            "{} {fence} {sign} {}",
+            command.operation.name(),
+            command.value
+        );
+        let queue = trace.queues[command.queue as usize].number;
+        expected.insert((queue, name, command.value, begin, end));
+    }
+    assert_eq!(found, expected);
+    assert!(found.len() > 500, "{} commands", found.len());
+
+    // Arrows: from the end of the signal to the end of the wait, each in the box of its command.
+    let arrows = |ph: &str| -> BTreeMap<u64, Place> {
+        let ends = lines.iter().filter(|line| text(line, "ph") == ph);
+        ends.map(|line| {
+            let track = (line["pid"].as_u64().unwrap(), line["tid"].as_u64().unwrap());
+            (line["id"].as_u64().unwrap(), (track, ns(&line["ts"])))
+        })
+        .collect()
+    };
+    let (starts, ends) = (arrows("s"), arrows("f"));
+    assert_eq!(
+        starts.keys().collect::<Vec<_>>(),
+        ends.keys().collect::<Vec<_>>()
+    );
+    let around = |(track, at): Place, verb: &str| -> (String, u64) {
+        let around = tracks[&track].iter().filter(|(begin, end, line)| {
+            *begin <= at && at < *end && text(line, "name").starts_with(verb)
+        });
+        let (_, _, line) = around.last().expect("an arrow has a box at each end");
+        let fence = text(line, "name").split(' ').nth(2).unwrap().to_owned();
+        (fence, line["args"]["value"].as_u64().unwrap())
+    };
+    for (id, start) in &starts {
+        let (from, to) = (around(*start, "signal"), around(ends[id], "wait"));
+        assert_eq!(from.0, to.0, "of one fence");
+        assert!(from.1 >= to.1, "{from:?} lets {to:?} go");
+        assert!(start.1 <= ends[id].1, "{start:?} {:?}", ends[id]);
+    }
+    assert_eq!(starts.len(), trace.releases().len());
+    assert!(starts.len() > 100, "{} arrows", starts.len());
+
+    // CurrentValues never fall in a hand-off, and end where the last signal left them.
+    let mut values: BTreeMap<&str, Vec<(u64, u64)>> = BTreeMap::new();
+    for line in lines.iter().filter(|line| text(line, "ph") == "C") {
+        if let Some(fence) = text(line, "name").strip_suffix(" CurrentValue") {
+            let point = (ns(&line["ts"]), line["args"]["value"].as_u64().unwrap());
+            values.entry(fence).or_default().push(point);
+        }
+    }
+    assert!(!values.is_empty());
+    for (fence, points) in values {
+        assert!(points.is_sorted(), "{fence}: {points:?}");
+    }
+
+    // From queued to done, once each.
+    let of = |ph: &str| lines.iter().filter(|line| text(line, "ph") == ph).count();
+    let queued = trace.commands().filter(|(_, c)| c.queued.is_some()).count();
+    assert_eq!((of("b"), of("e")), (queued, queued));
+}
+
+/// What the summary says is what the file holds, and the times of the engine are right to what it says.
+#[test]
+fn the_summary_counts_what_the_file_holds() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some((trace, _, summary)) = recorded("cpu-signal", folder.path()) else {
+        return;
+    };
+    let of = |operation| {
+        let commands = trace.commands();
+        commands.filter(|(_, c)| c.operation == operation).count() as u64
+    };
+    assert_eq!(summary["schema"], 1);
+    assert_eq!(summary["waits"], of(Operation::Wait));
+    assert_eq!(summary["signals"], of(Operation::Signal));
+    assert_eq!(
+        summary["lost"].as_array().unwrap().len(),
+        trace.lost().count()
+    );
+    assert_eq!(summary["releases"], trace.releases().len());
+    let error = summary["clocks"][0]["max_error_ns"].as_u64().unwrap();
+    assert_eq!(error, trace.clocks[0].max_error_ns);
+    let signals = trace.events.iter();
+    let signals = signals.filter(|event| matches!(event.what, What::CpuSignal { .. }));
+    assert!(signals.count() > 100, "the CPU's signals are there");
+    for (_, command) in trace.commands() {
+        let Command {
+            queued: Some(queued),
+            observed: Some(observed),
+            end: Some(end),
+            ..
+        } = *command
+        else {
+            continue;
+        };
+        assert!(queued <= observed + error && observed <= end, "{command:?}");
+    }
+}
+
+/// Whatever bytes are read, the answer is a trace or an error: each file that was cut, and each that has one byte changed.
+///
+/// Mutant: `a-trace-names-queues-that-are-none`.
+#[test]
+fn a_damaged_file_is_refused_or_read_and_never_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some((trace, _, _)) = recorded("handoff", folder.path()) else {
+        return;
+    };
+    let mut short = trace.clone();
+    short.events.truncate(40);
+    let mut bytes = Vec::new();
+    short.write(&mut bytes).unwrap();
+    assert_eq!(Trace::read(&bytes[..]).unwrap(), short);
+    for length in 0..bytes.len() {
+        assert!(
+            Trace::read(&bytes[..length]).is_err(),
+            "{length} bytes of it"
+        );
+    }
+    let mut more = bytes.clone();
+    more.push(0);
+    assert!(matches!(Trace::read(&more[..]), Err(FileError::Damaged(_))));
+    for at in 0..bytes.len() {
+        for flip in [1, 0x80, 0xff] {
+            let mut changed = bytes.clone();
+            changed[at] ^= flip;
+            if let Ok(read) = Trace::read(&changed[..]) {
+                // Good for all that is made of it.
+                let mut json = Vec::new();
+                read.write_chrome(&mut json).unwrap();
+                serde_json::from_slice::<Value>(&json).unwrap();
+            }
+        }
+    }
+    bytes[7] = 9;
+    assert!(matches!(
+        Trace::read(&bytes[..]),
+        Err(FileError::OtherFormat(9))
+    ));
+}
+
+/// Names and choices that cannot be are refused before anything is recorded, with what to do.
+#[test]
+fn what_cannot_be_is_refused_with_what_to_do() {
+    let refused = |arguments: &[&str], code, word: &str| {
+        let output = nfence(arguments);
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
+        assert!(said.contains(word), "{arguments:?}: {said}");
+    };
+    refused(&["handoff", "-o", "t.txt"], 1, ".nftrace");
+    refused(&["handoff"], 2, "--output");
+    refused(&["-o", "t.json"], 2, "WORKLOAD");
+    refused(
+        &["--from", "/nowhere/t.nftrace", "-o", "t.json"],
+        1,
+        "cannot read",
+    );
+    refused(
+        &[
+            "handoff",
+            "--mechanism",
+            "timeline-semaphore",
+            "-o",
+            "t.json",
+        ],
+        1,
+        "native",
+    );
+    refused(
+        &["handoff", "--form", "no such", "-o", "t.json"],
+        1,
+        "--form",
+    );
+}
