@@ -47,18 +47,26 @@ fn recorded(workload: &str, folder: &Path) -> Option<(Trace, Value, Value)> {
 fn ns(time: &Value) -> u64 {
     let us = time.as_f64().unwrap();
     assert!(us >= 0.0);
-    (us * 1000.0).round() as u64
+    #[allow(clippy::cast_sign_loss, reason = "it is not negative")]
+    let ns = (us * 1000.0).round() as u64;
+    ns
 }
 
 fn text<'a>(line: &'a Value, name: &str) -> &'a str {
     line[name].as_str().unwrap_or_default()
 }
 
+/// A process and a thread.
+type Track = (u64, u64);
+
 /// A track, and a time on it.
-type Place = ((u64, u64), u64);
+type Place = (Track, u64);
+
+/// When a box begins and ends, and its line.
+type Box<'a> = (u64, u64, &'a Value);
 
 /// The boxes of a file by their track, checked to be nested as the user interface wants them.
-fn boxes(lines: &[Value]) -> BTreeMap<(u64, u64), Vec<(u64, u64, &Value)>> {
+fn boxes(lines: &[Value]) -> BTreeMap<Track, Vec<Box<'_>>> {
     let mut tracks: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for line in lines.iter().filter(|line| text(line, "ph") == "X") {
         let track = (line["pid"].as_u64().unwrap(), line["tid"].as_u64().unwrap());
@@ -90,7 +98,7 @@ fn what_perfetto_is_given_is_what_was_recorded() {
         return;
     };
     let lines = json["traceEvents"].as_array().unwrap();
-    let names: BTreeMap<(u64, u64), &str> = lines
+    let names: BTreeMap<Track, &str> = lines
         .iter()
         .filter(|line| text(line, "name") == "thread_name")
         .map(|line| {
@@ -152,10 +160,10 @@ fn what_perfetto_is_given_is_what_was_recorded() {
         ends.keys().collect::<Vec<_>>()
     );
     let around = |(track, at): Place, verb: &str| -> (String, u64) {
-        let around = tracks[&track].iter().filter(|(begin, end, line)| {
+        let mut around = tracks[&track].iter().filter(|(begin, end, line)| {
             *begin <= at && at < *end && text(line, "name").starts_with(verb)
         });
-        let (_, _, line) = around.last().expect("an arrow has a box at each end");
+        let (_, _, line) = around.next_back().expect("an arrow has a box at each end");
         let fence = text(line, "name").split(' ').nth(2).unwrap().to_owned();
         (fence, line["args"]["value"].as_u64().unwrap())
     };

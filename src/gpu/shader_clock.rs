@@ -32,7 +32,7 @@ impl ShaderClock {
     }
 
     /// See [`Engine::read_clocks`](super::Engine::read_clocks).
-    pub(super) fn read(self, device: &Device) -> Option<ClockReading> {
+    pub(super) fn read(device: &Device) -> Option<ClockReading> {
         let both = device.calibrate()?;
         Some(ClockReading {
             ticks: both.device_ticks,

@@ -479,6 +479,6 @@ impl Engine for ShaderEngine {
     }
 
     fn read_clocks(&self) -> Option<ClockReading> {
-        self.clock.read(&self.device)
+        ShaderClock::read(&self.device)
     }
 }

@@ -365,10 +365,10 @@ impl Boxes<'_> {
             }
             What::CpuWait(wait) => self.cpu_wait(out, index, wait),
             What::Preemption { node_ordinal } => {
-                self.instant(out, (engine(*node_ordinal), SLICES), "preemption", event.at)
+                Self::instant(out, (engine(*node_ordinal), SLICES), "preemption", event.at)
             }
             What::Recovery { node_ordinal, step } => {
-                self.instant(out, (engine(*node_ordinal), SLICES), step, event.at)
+                Self::instant(out, (engine(*node_ordinal), SLICES), step, event.at)
             }
             What::Lost(lost) => {
                 let track = match lost.from {
@@ -399,7 +399,6 @@ impl Boxes<'_> {
     }
 
     fn instant<W: Write>(
-        &self,
         out: &mut Out<W>,
         track: (u32, u32),
         name: &str,

@@ -71,6 +71,7 @@ struct Band {
 
 impl Band {
     /// Of exchanges that can be: an engine's words may be anything.
+    #[allow(clippy::cast_precision_loss, reason = "times since a trace began")]
     fn of(exchanges: &[Exchange], to_ns: impl Fn(u64) -> f64) -> Option<Self> {
         let sound = exchanges
             .iter()

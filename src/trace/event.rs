@@ -71,7 +71,10 @@ impl From<FenceId> for FenceName {
 impl std::fmt::Display for FenceName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match *self {
-            Self::Native { slot, generation } if generation == 1 => write!(f, "fence {slot}"),
+            Self::Native {
+                slot,
+                generation: 1,
+            } => write!(f, "fence {slot}"),
             Self::Native { slot, generation } => write!(f, "fence {slot}.{generation}"),
             Self::Handle { process, handle } => write!(f, "fence {handle:#x} of process {process}"),
         }

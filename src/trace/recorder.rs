@@ -197,7 +197,9 @@ mod tests {
                 held.push(submission);
             }
             assert_eq!(held.len(), SUBMISSIONS);
-            held.into_iter().for_each(|held| recorder.submit(held));
+            for submission in held {
+                recorder.submit(submission);
+            }
             for _ in 0..recorder.submissions() {
                 let told = recorder.next_submission().unwrap();
                 let numbers: Vec<_> = told.numbered().map(|(number, _)| number).collect();
