@@ -149,6 +149,7 @@ mod tests {
         assert_eq!(pairing.unpaired, 2);
     }
 
+    /// Mutant: `entries-that-were-lost-are-not-counted-over`.
     #[test]
     fn entries_that_were_lost_are_counted_over() {
         let mut pairing = Pairing::default();
