@@ -112,6 +112,12 @@ const CALLS: &[(&str, Level, MadeCall)] = &[
     ("VidSchCaps", Level::Passive, |ddi, _| {
         ddi.vidsch_caps();
     }),
+    ("CalibrateGpuClock", Level::Passive, |ddi, _| {
+        let _ = ddi.calibrate_gpu_clock(0, 0);
+    }),
+    ("TakeEndedSlices", Level::Passive, |ddi, _| {
+        let _ = ddi.take_ended_slices(0, false);
+    }),
     ("SetCrossDoorbells", Level::Passive, |ddi, names| {
         let _ = ddi.set_cross_doorbells(&SetCrossDoorbells {
             page: &names.region,

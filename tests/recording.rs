@@ -307,7 +307,13 @@ fn lg_09_the_trace_has_what_the_os_executed() {
         assert!(wait.queued.unwrap() <= observed && observed <= wait.end.unwrap());
         assert!(wait.end.unwrap() <= signal.end.unwrap());
         assert!(since(queued) <= wait.end.unwrap());
-        assert!(signal.end.unwrap() <= since(end).max(signal.end.unwrap()));
+        assert!(signal.end.unwrap() <= since(end));
+        // It is the queue's signal that let the thread go, and nobody else's.
+        let done = number_of(&trace, &done);
+        for event in &trace.events {
+            let is_there = matches!(event.what, What::CpuSignal { fence, .. } if fence == done);
+            assert!(!is_there, "{event:?}");
+        }
     });
 }
 

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use assert_cmd::cargo::cargo_bin_cmd;
-use native_fence::trace::{Command, FileError, Operation, Trace, What};
+use native_fence::trace::{Command, FileError, Operation, Releaser, Trace, What};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -108,7 +108,7 @@ fn what_perfetto_is_given_is_what_was_recorded() {
         .collect();
     let tracks = boxes(lines);
 
-    // Tracks of queues, and the boxes on them.
+    // Tracks of queues, and the boxes on them. A signal is a moment: its box ends there, and is as short as can be.
     let mut found = BTreeSet::new();
     for (track, boxes) in &tracks {
         let name = names.get(track).expect("each track has a name");
@@ -117,32 +117,33 @@ fn what_perfetto_is_given_is_what_was_recorded() {
         };
         let number: u32 = queue.split(' ').next().unwrap().parse().unwrap();
         for (begin, end, line) in boxes {
+            let name = text(line, "name").to_owned();
             let value = line["args"]["value"].as_u64().unwrap();
-            found.insert((number, text(line, "name").to_owned(), value, *begin, *end));
+            let observed = if name.starts_with("wait") {
+                Some(*begin)
+            } else {
+                assert!((1..10).contains(&(end - begin)), "{line}");
+                None
+            };
+            found.insert((number, name, value, observed, *end));
         }
     }
     let mut expected = BTreeSet::new();
     for (_, command) in trace.commands() {
         let Some(end) = command.end else { continue };
-        let begin = match command.operation {
-            Operation::Wait => command.observed.unwrap(),
-            Operation::Signal => end - 1,
-        };
         let fence = trace.fences[command.fence as usize];
         let sign = if command.operation == Operation::Wait {
             "≥"
         } else {
             "="
         };
-        let name = format!(
-            "{} {fence} {sign} {}",
-            command.operation.name(),
-            command.value
-        );
+        let (verb, value) = (command.operation.name(), command.value);
+        let name = format!("{verb} {fence} {sign} {value}");
         let queue = trace.queues[command.queue as usize].number;
-        expected.insert((queue, name, command.value, begin, end));
+        expected.insert((queue, name, value, command.observed, end));
     }
-    assert_eq!(found, expected);
+    let differ: Vec<_> = found.symmetric_difference(&expected).take(4).collect();
+    assert!(differ.is_empty(), "{differ:?}");
     assert!(found.len() > 500, "{} commands", found.len());
 
     // Arrows: from the end of the signal to the end of the wait, each in the box of its command.
@@ -159,22 +160,39 @@ fn what_perfetto_is_given_is_what_was_recorded() {
         starts.keys().collect::<Vec<_>>(),
         ends.keys().collect::<Vec<_>>()
     );
-    let around = |(track, at): Place, verb: &str| -> (String, u64) {
-        let mut around = tracks[&track].iter().filter(|(begin, end, line)| {
-            *begin <= at && at < *end && text(line, "name").starts_with(verb)
-        });
-        let (_, _, line) = around.next_back().expect("an arrow has a box at each end");
-        let fence = text(line, "name").split(' ').nth(2).unwrap().to_owned();
-        (fence, line["args"]["value"].as_u64().unwrap())
+    let around = |(track, at): Place| -> (String, u64, u64) {
+        let boxes = tracks[&track].iter();
+        let around = boxes.filter(|(begin, end, _)| *begin <= at && at < *end);
+        let innermost = around.max_by_key(|(begin, _, _)| *begin);
+        let (_, end, line) = innermost.expect("an arrow has a box at each end");
+        let value = line["args"]["value"].as_u64().unwrap();
+        (text(line, "name").to_owned(), value, *end)
     };
-    for (id, start) in &starts {
-        let (from, to) = (around(*start, "signal"), around(ends[id], "wait"));
-        assert_eq!(from.0, to.0, "of one fence");
-        assert!(from.1 >= to.1, "{from:?} lets {to:?} go");
-        assert!(start.1 <= ends[id].1, "{start:?} {:?}", ends[id]);
-    }
-    assert_eq!(starts.len(), trace.releases().len());
-    assert!(starts.len() > 100, "{} arrows", starts.len());
+    let drawn: BTreeSet<_> = starts
+        .iter()
+        .map(|(id, start)| (around(*start), around(ends[id])))
+        .collect();
+    let released: BTreeSet<_> = trace
+        .releases()
+        .iter()
+        .map(|release| {
+            let (Releaser::Command(signal) | Releaser::CpuSignal(signal)) = release.signal;
+            let end = |index: usize, verb: &str, sign: &str| {
+                let (fence, value, end) = match &trace.events[index].what {
+                    What::Command(command) => (command.fence, command.value, command.end.unwrap()),
+                    What::CpuWait(wait) => (wait.fence, wait.value, wait.woke),
+                    What::CpuSignal { fence, value, done } => (*fence, *value, *done),
+                    other => panic!("{other:?}"),
+                };
+                let fence = trace.fences[fence as usize];
+                (format!("{verb} {fence} {sign} {value}"), value, end)
+            };
+            (end(signal, "signal", "="), end(release.wait, "wait", "≥"))
+        })
+        .collect();
+    let differ: Vec<_> = drawn.symmetric_difference(&released).take(4).collect();
+    assert!(differ.is_empty(), "{differ:?}");
+    assert!(drawn.len() > 100, "{} arrows", drawn.len());
 
     // CurrentValues never fall in a hand-off, and end where the last signal left them.
     let mut values: BTreeMap<&str, Vec<(u64, u64)>> = BTreeMap::new();
@@ -190,9 +208,43 @@ fn what_perfetto_is_given_is_what_was_recorded() {
     }
 
     // From queued to done, once each.
-    let of = |ph: &str| lines.iter().filter(|line| text(line, "ph") == ph).count();
-    let queued = trace.commands().filter(|(_, c)| c.queued.is_some()).count();
-    assert_eq!((of("b"), of("e")), (queued, queued));
+    let times = |ph: &str| -> BTreeMap<String, u64> {
+        let lines = lines.iter().filter(|line| text(line, "ph") == ph);
+        lines
+            .map(|line| (text(&line["id2"], "local").to_owned(), ns(&line["ts"])))
+            .collect()
+    };
+    let (begun, ended) = (times("b"), times("e"));
+    let mut pending: Vec<_> = begun
+        .iter()
+        .map(|(id, begin)| (*begin, ended[id]))
+        .collect();
+    let queued = trace.commands().filter_map(|(_, command)| {
+        let end = command.end.unwrap_or(trace.length);
+        Some((command.queued?, end.max(command.queued?)))
+    });
+    let mut queued: Vec<_> = queued.collect();
+    pending.sort_unstable();
+    queued.sort_unstable();
+    assert_eq!(pending, queued);
+
+    // Slices, interrupts and MonitoredValues.
+    let of = |cat: &str, ph: &str| -> usize {
+        let lines = lines.iter();
+        lines
+            .filter(|line| text(line, "cat") == cat && text(line, "ph") == ph)
+            .count()
+    };
+    let count = |is: fn(&What) -> bool| trace.events.iter().filter(|e| is(&e.what)).count();
+    assert_eq!(
+        of("slice", "X"),
+        count(|what| matches!(what, What::Slice(_)))
+    );
+    let interrupts = count(|what| matches!(what, What::Interrupt { .. }));
+    assert_eq!(
+        (of("interrupt", "i"), of("deferred call", "X")),
+        (interrupts, interrupts)
+    );
 }
 
 /// What the summary says is what the file holds, and the times of the engine are right to what it says.
@@ -268,6 +320,23 @@ fn a_damaged_file_is_refused_or_read_and_never_more() {
             }
         }
     }
+    // Times that no machine has, and a node that none has.
+    for time in [u64::MAX, u64::MAX / 2] {
+        let mut late = short.clone();
+        late.events.last_mut().unwrap().at = time;
+        let mut bytes = Vec::new();
+        late.write(&mut bytes).unwrap();
+        assert!(matches!(
+            Trace::read(&bytes[..]),
+            Err(FileError::Damaged(_))
+        ));
+    }
+    let mut far = short;
+    far.queues[0].node_ordinal = u32::MAX;
+    let mut json = Vec::new();
+    far.write_chrome(&mut json).unwrap();
+    assert!(json.len() < 1 << 20, "{} bytes", json.len());
+
     bytes[7] = 9;
     assert!(matches!(
         Trace::read(&bytes[..]),

@@ -10,7 +10,7 @@ use super::process::FenceObject;
 use super::record::Record;
 use super::witness::CrossStep;
 use crate::kmd::{CurrentValueUpdate, Level, UpdateCurrentValuesFlags};
-use crate::sync::{Arc, MutexGuard};
+use crate::sync::{Arc, MutexGuard, monotonic_ns};
 
 /// Why a CPU signal stored nothing, or, where the adapter was stopped, may not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -82,6 +82,14 @@ impl CpuSignal<'_> {
         Self::all_of_both(signals, &[])
     }
 
+    /// The same for a queue, whose trace has the signal already.
+    ///
+    /// # Errors
+    /// As [`CpuSignal::all`].
+    pub(super) fn all_of_queue(signals: &[Self]) -> Result<(), SignalError> {
+        Self::store(signals, &[], false)
+    }
+
     /// The same with monitored fences among them.
     ///
     /// # Errors
@@ -89,6 +97,14 @@ impl CpuSignal<'_> {
     pub(super) fn all_of_both(
         signals: &[Self],
         monitored: &[MonitoredSignal<'_>],
+    ) -> Result<(), SignalError> {
+        Self::store(signals, monitored, true)
+    }
+
+    fn store(
+        signals: &[Self],
+        monitored: &[MonitoredSignal<'_>],
+        is_noted: bool,
     ) -> Result<(), SignalError> {
         // Dropped last: what follows from a failure of the driver takes locks, and tells.
         let _settles = signals.first().map(|signal| Settles(signal.fence().life()));
@@ -103,7 +119,13 @@ impl CpuSignal<'_> {
             return Err(SignalError::NamedTwice);
         }
         let mut is_stored = false;
+        let begun = monotonic_ns();
         let stored = Self::store_all((signals, monitored), &crossing, &mut is_stored, &mut told);
+        if is_stored && is_noted {
+            for signal in signals {
+                signal.fence().note_cpu_signal(signal.value, begun);
+            }
+        }
         if is_stored {
             crossing.propagate(&mut told);
         }
@@ -184,10 +206,6 @@ impl CpuSignal<'_> {
                 word: signal.fence().current_word(),
             })
             .collect();
-        // Before an engine can see the value: a wait that it lets go ends after this.
-        for signal in signals {
-            signal.fence().note_cpu_signal(signal.value);
-        }
         let ddi = adapter.ddi();
         let flags = UpdateCurrentValuesFlags::default();
         let call = || ddi.update_current_values_from_cpu(&updates, flags);

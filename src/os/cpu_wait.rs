@@ -190,7 +190,10 @@ fn wait(waits: &[CpuWait<'_>], needs: Needs, timeout: Option<Duration>) -> Optio
             let began = recorder.now();
             let ended = sleep(tally, waits, deadline);
             if let Some(began) = began {
-                note(recorder, waits, began);
+                note(recorder, waits, began, |part| {
+                    let reached = ended.filter(|ended| ended.result.is_ok());
+                    reached.is_some_and(|ended| needs == Needs::All || ended.part == part)
+                });
             }
             if ended.is_none() {
                 // It has expired: maybe somebody waits for what will not come (TD-15).
@@ -203,15 +206,20 @@ fn wait(waits: &[CpuWait<'_>], needs: Needs, timeout: Option<Duration>) -> Optio
 }
 
 /// Tells of a wait that a thread slept for.
-fn note(recorder: &Recorder, waits: &[CpuWait<'_>], began: u64) {
+fn note(
+    recorder: &Recorder,
+    waits: &[CpuWait<'_>],
+    began: u64,
+    is_satisfied: impl Fn(usize) -> bool,
+) {
     let woke = monotonic_ns();
-    for wait in waits {
+    for (part, wait) in waits.iter().enumerate() {
         recorder.note(|| Note::CpuWait {
             fence: wait.object.fence_id(),
             value: wait.value,
             began,
             woke,
-            is_satisfied: wait.is_reached(),
+            is_satisfied: is_satisfied(part),
         });
     }
 }

@@ -211,8 +211,10 @@ impl KernelQueue {
         signals: Vec<QueuedSignal>,
     ) -> Result<u64, KernelQueueError> {
         Self::check_signals(packets, &signals);
-        self.note_signals(&signals);
-        self.queue(|software| software.push_commands(packets, signals))
+        self.queue(|software| {
+            self.note_signals(&signals);
+            software.push_commands(packets, signals)
+        })
     }
 
     /// The same for a packet of the OS's own.
@@ -254,7 +256,6 @@ impl KernelQueue {
             return Err(CommandError::TooLong);
         }
         Self::check_signals(packets, &signals);
-        self.note_signals(&signals);
         // What is refused is dropped when the queue's lock is let go: a signal takes its fence's.
         let mut signals = Some(signals);
         let queued = self.core.queue(|software| {
@@ -262,7 +263,9 @@ impl KernelQueue {
             if progress_value != next {
                 return Err(CommandError::ProgressValue { next });
             }
-            software.push_commands(packets, signals.take().unwrap_or_default());
+            let signals = signals.take().unwrap_or_default();
+            self.note_signals(&signals);
+            software.push_commands(packets, signals);
             Ok(())
         });
         queued.map_err(CommandError::Stopped)?
@@ -297,10 +300,10 @@ impl KernelQueue {
                 .check_wait_for(*value)
                 .map_err(KernelQueueError::Wait)?;
         }
-        let named = waits.iter();
-        let named = named.map(|(_, handle, value)| (handle.raw(), *value));
-        self.core.note_queued(Operation::Wait, named);
         self.queue(|software| {
+            let named = waits.iter();
+            let named = named.map(|(_, handle, value)| (handle.raw(), *value));
+            self.core.note_queued(Operation::Wait, named);
             for (object, handle, value) in waits {
                 software.push(SoftwarePacket::Wait(HeldWait {
                     object: Arc::clone(object) as Arc<dyn Waitable>,
@@ -377,9 +380,9 @@ impl KernelQueue {
         signals: Vec<OsSignal>,
         at: SignalAt,
     ) -> Result<(), KernelQueueError> {
-        let named = signals.iter().map(OsSignal::named);
-        self.core.note_queued(Operation::Signal, named);
         self.queue(|software| {
+            let named = signals.iter().map(OsSignal::named);
+            self.core.note_queued(Operation::Signal, named);
             for signal in signals {
                 software.push(SoftwarePacket::Signal(signal, at));
             }

@@ -456,12 +456,13 @@ impl NativeFence {
         self.take(&mut lock(&self.state), key).is_some()
     }
 
-    /// The CPU is about to store a value.
-    pub(super) fn note_cpu_signal(&self, value: u64) {
+    /// The CPU has stored a value, in a call that began then.
+    pub(super) fn note_cpu_signal(&self, value: u64, at: u64) {
         self.recorder.note(|| Note::CpuSignal {
             fence: self.id,
             value,
-            at: monotonic_ns(),
+            at,
+            done: monotonic_ns(),
         });
     }
 

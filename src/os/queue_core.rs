@@ -386,6 +386,8 @@ impl QueueCore {
     /// submitted (PR-17).
     fn signal(&self, signal: OsSignal) {
         let named = signal.named();
+        // Before the value is there: who is let go by it ends later.
+        let end = monotonic_ns();
         let result = match signal {
             // It leaves the storage alone (NF-19).
             OsSignal::Native(object, _) if object.fence().is_always_signaled() => Ok(()),
@@ -394,7 +396,6 @@ impl QueueCore {
         };
         match result {
             Ok(()) => {
-                let end = monotonic_ns();
                 let operation = LogOperation::SignalExecuted;
                 self.log(LogType::Signals, named, operation, 0, end);
             }
@@ -522,5 +523,5 @@ fn signal_native(object: &FenceObject, value: u64) -> Result<(), SignalError> {
         value,
         allow_rewind: true,
     };
-    CpuSignal::all(slice::from_ref(&signal))
+    CpuSignal::all_of_queue(slice::from_ref(&signal))
 }

@@ -43,6 +43,8 @@ pub(super) struct QueueRecord {
     order: Mutex<()>,
     /// How far the recording has read each log, by [`LogType::place`], while one is on.
     followed: plain::Mutex<Option<[Arc<LogCursor>; 3]>>,
+    /// Entries that a recording wants its logs to have; 0 without one.
+    least_entries: plain::AtomicU64,
     /// 1 once no engine writes to its logs any more.
     is_gone: plain::AtomicU64,
     /// Held by who stores which logs there are.
@@ -72,6 +74,7 @@ impl QueueRecord {
             signals,
             order: Mutex::new(()),
             followed: plain::Mutex::default(),
+            least_entries: plain::AtomicU64::new(0),
             is_gone: plain::AtomicU64::new(0),
             telling: Mutex::new(()),
             handle,
@@ -149,10 +152,15 @@ impl QueueRecord {
         Ok(())
     }
 
-    /// For the recording: gives the logs of waits and of signals so many entries at least, as far as a log may have; where
-    /// that cannot be done they stay as they are, and may be overrun.
+    /// For the recording: gives the logs of waits and of signals so many entries at least, for as long as it follows them,
+    /// unless it has asked for some before. Where that cannot be done they stay as they are, and may be overrun.
     pub(super) fn enlarge_logs(&self, entries: u64) {
+        if self.least_entries.load(Ordering::Relaxed) > 0 {
+            return;
+        }
         let entries = entries.min(TRACED_LOG_ENTRIES);
+        // Before the logs are moved: who moves them for another reason meanwhile asks for as many.
+        self.least_entries.store(entries, Ordering::Relaxed);
         for log in [&self.waits, &self.signals] {
             let _ = log.set(|| entries.max(log.entries()));
         }
@@ -170,6 +178,7 @@ impl QueueRecord {
 
     /// The recording is over.
     pub(super) fn follow_no_more(&self) {
+        self.least_entries.store(0, Ordering::Relaxed);
         *plain::lock(&self.followed) = None;
     }
 
@@ -208,7 +217,8 @@ impl QueueRecord {
     /// # Errors
     /// As [`QueueLog::set`].
     pub(super) fn trace(&self, tracing: impl Fn() -> Tracing) -> Result<(), OsError> {
-        self.set_logs(|| tracing().log_entries())?;
+        let least = || self.least_entries.load(Ordering::Relaxed);
+        self.set_logs(|| tracing().log_entries().max(least()))?;
         self.tell(|had| had && tracing() == Tracing::Verbose);
         let set = self.queued.set(|| tracing().verbose_log_entries());
         self.tell(|_| self.queued.entries() > 0);

@@ -12,7 +12,7 @@ use super::event::{Command, CpuWait, Event, Operation, QueueName, Slice, Trace, 
 use super::{LostFrom, Releaser};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Write};
 
 const CPU: u32 = 1;
@@ -20,10 +20,10 @@ const FENCES: u32 = 2;
 /// Of node 0.
 const FIRST_ENGINE: u32 = 10;
 /// Tracks of the CPU.
-const CPU_SIGNALS: u32 = 1;
-const INTERRUPTS: u32 = 2;
-const DEFERRED_CALLS: u32 = 100;
-const CPU_WAITS: u32 = 200;
+const INTERRUPTS: u32 = 1;
+const CPU_SIGNALS: u32 = 100;
+const DEFERRED_CALLS: u32 = 200;
+const CPU_WAITS: u32 = 300;
 /// Tracks of an engine; queues come after it.
 const SLICES: u32 = 1;
 const FIRST_QUEUE: u32 = 2;
@@ -44,6 +44,9 @@ struct Line<'a> {
     dur: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<u64>,
+    /// Of its process alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id2: Option<LocalId>,
     /// That an arrow ends in the box around it.
     #[serde(skip_serializing_if = "Option::is_none")]
     bp: Option<&'static str>,
@@ -65,6 +68,7 @@ impl<'a> Line<'a> {
             ts: None,
             dur: None,
             id: None,
+            id2: None,
             bp: None,
             s: None,
             args: Args(Vec::new()),
@@ -97,6 +101,11 @@ impl<'a> Line<'a> {
         self.args.0.push((name, value.into()));
         self
     }
+}
+
+#[derive(Serialize)]
+struct LocalId {
+    local: String,
 }
 
 #[derive(Serialize)]
@@ -156,7 +165,7 @@ impl Lanes {
             self.0.push(0);
             self.0.len() - 1
         });
-        self.0[lane] = end.max(begin + 1);
+        self.0[lane] = end.max(begin.saturating_add(1));
         lane as u32
     }
 }
@@ -216,33 +225,49 @@ impl Trace {
             trace: self,
             deferred: Lanes::default(),
             waits: Lanes::default(),
-            wait_tracks: vec![None; self.events.len()],
+            signals: Lanes::default(),
+            ends: self.ends(),
+            anchors: vec![None; self.events.len()],
             monitored: HashMap::new(),
         };
         for (index, event) in self.events.iter().enumerate() {
             writer.event(&mut out, index, event)?;
         }
         writer.lanes(&mut out)?;
-        let tracks = writer.wait_tracks;
-        self.write_arrows(&mut out, &tracks)?;
+        let anchors = writer.anchors;
+        self.write_arrows(&mut out, &anchors)?;
         self.write_current_values(&mut out)?;
         out.to.write_all(b"\n]}\n")?;
         out.to.flush()
     }
 
+    fn ends(&self) -> HashMap<(u32, u64), (u64, u64)> {
+        let mut ends: HashMap<_, (u64, u64)> = HashMap::new();
+        for (_, command) in self.commands() {
+            if let (Operation::Signal, Some(end)) = (command.operation, command.end) {
+                ends.entry((command.queue, end)).or_default().0 += 1;
+            }
+        }
+        ends
+    }
+
     fn write_tracks<W: Write>(&self, out: &mut Out<W>) -> io::Result<()> {
         out.process(CPU, "CPU", 0)?;
-        out.track((CPU, CPU_SIGNALS), "signals of the CPU")?;
         out.track((CPU, INTERRUPTS), "interrupts")?;
-        let of_queues = self.queues.iter().map(|queue| queue.node_ordinal + 1);
-        let nodes = of_queues.max().unwrap_or(0).max(self.clocks.len() as u32);
-        for node in 0..nodes {
-            out.process(
-                engine(node),
-                &format!("engine of node {node}"),
-                u64::from(node) + 1,
-            )?;
-            out.track((engine(node), SLICES), "slices")?;
+        // Those that there is something of: in a damaged file an ordinal may be any number.
+        let of_queues = self.queues.iter().map(|queue| queue.node_ordinal);
+        let of_slices = self.events.iter().filter_map(|event| match &event.what {
+            What::Slice(slice) => Some(slice.node_ordinal),
+            What::Preemption { node_ordinal } | What::Recovery { node_ordinal, .. } => {
+                Some(*node_ordinal)
+            }
+            _ => None,
+        });
+        let nodes: BTreeSet<u32> = of_queues.chain(of_slices).collect();
+        for node in &nodes {
+            let name = format!("engine of node {node}");
+            out.process(engine(*node), &name, u64::from(*node) + 1)?;
+            out.track((engine(*node), SLICES), "slices")?;
         }
         for (index, queue) in self.queues.iter().enumerate() {
             let kind = if queue.is_kernel_mode {
@@ -253,31 +278,21 @@ impl Trace {
             let name = format!("{kind}queue {} of process {}", queue.number, queue.process);
             out.track(queue_track(index as u32, queue), &name)?;
         }
-        out.process(FENCES, "fences", u64::from(nodes) + 1)
+        out.process(FENCES, "fences", u64::from(u32::MAX))
     }
 
     /// From each signal to the waits that it let go.
     fn write_arrows<W: Write>(
         &self,
         out: &mut Out<W>,
-        wait_tracks: &[Option<(u32, u32)>],
+        anchors: &[Option<Anchor>],
     ) -> io::Result<()> {
         for (id, release) in self.releases().iter().enumerate() {
             let (Releaser::Command(signal) | Releaser::CpuSignal(signal)) = release.signal;
-            let (from, left) = match &self.events[signal].what {
-                What::Command(command) => (
-                    queue_track(command.queue, &self.queues[command.queue as usize]),
-                    command.end.unwrap_or(0).saturating_sub(1),
-                ),
-                _ => ((CPU, CPU_SIGNALS), self.events[signal].at),
-            };
-            let (to, arrived) = match (&self.events[release.wait].what, wait_tracks[release.wait]) {
-                (What::Command(command), _) => (
-                    queue_track(command.queue, &self.queues[command.queue as usize]),
-                    command.end.unwrap_or(0).saturating_sub(1),
-                ),
-                (What::CpuWait(wait), Some(track)) => (track, wait.woke.saturating_sub(1)),
-                _ => continue,
+            let (Some((from, left)), Some((to, arrived))) =
+                (anchors[signal], anchors[release.wait])
+            else {
+                continue;
             };
             let arrow = |ph, track, at, bp| Line {
                 id: Some(id as u64),
@@ -285,7 +300,8 @@ impl Trace {
                 ..Line::new(ph, track, "releases").of("release").at(at)
             };
             out.line(&arrow("s", from, left, None))?;
-            out.line(&arrow("f", to, arrived, Some("e")))?;
+            // Clocks may be off; an arrow that ends before it begins is none.
+            out.line(&arrow("f", to, arrived.max(left), Some("e")))?;
         }
         Ok(())
     }
@@ -302,7 +318,7 @@ impl Trace {
                     end: Some(end),
                     ..
                 }) => stored.push((*end, *fence, *value)),
-                What::CpuSignal { fence, value } => stored.push((event.at, *fence, *value)),
+                What::CpuSignal { fence, value, done } => stored.push((*done, *fence, *value)),
                 _ => {}
             }
         }
@@ -319,13 +335,20 @@ impl Trace {
     }
 }
 
+/// A track, and a time within a box there that is the innermost at that time.
+type Anchor = ((u32, u32), u64);
+
 /// What is written of each event by itself.
 struct Boxes<'a> {
     trace: &'a Trace,
     deferred: Lanes,
     waits: Lanes,
-    /// Where waits of the CPU were written, by their places among the events.
-    wait_tracks: Vec<Option<(u32, u32)>>,
+    signals: Lanes,
+    /// Signals of each queue at each time at which one ended, a clock may show one time for several; and how many of them
+    /// were written.
+    ends: HashMap<(u32, u64), (u64, u64)>,
+    /// Where arrows from and to each event are tied.
+    anchors: Vec<Option<Anchor>>,
     /// MonitoredValues as last written.
     monitored: HashMap<u32, u64>,
 }
@@ -354,10 +377,12 @@ impl Boxes<'_> {
                 let lane = (CPU, DEFERRED_CALLS + self.deferred.lane(span));
                 out.line(&Line::over(lane, kind.name(), span).of("deferred call"))
             }
-            What::CpuSignal { fence, value } => {
+            What::CpuSignal { fence, value, done } => {
                 let name = self.name("signal", *fence, *value);
-                let span = (event.at, event.at + 1);
-                let line = Line::over((CPU, CPU_SIGNALS), &name, span).of("signal");
+                let span = (event.at, *done);
+                let track = (CPU, CPU_SIGNALS + self.signals.lane(span));
+                self.anchors[index] = Some((track, event.at));
+                let line = Line::over(track, &name, span).of("signal");
                 out.line(&line.with("value", *value))
             }
             What::MonitoredValue { fence, value } => {
@@ -412,7 +437,7 @@ impl Boxes<'_> {
     }
 
     fn command<W: Write>(
-        &self,
+        &mut self,
         out: &mut Out<W>,
         index: usize,
         command: &Command,
@@ -423,8 +448,18 @@ impl Boxes<'_> {
         if let Some(end) = command.end {
             let begin = match command.operation {
                 Operation::Wait => command.observed.unwrap_or(end),
-                Operation::Signal => end.saturating_sub(1),
+                Operation::Signal => self.begin_of_signal(command.queue, end),
             };
+            let anchor = match command.operation {
+                // Before the boxes of signals that ended at that time as well.
+                Operation::Wait => {
+                    let signals = self.ends.get(&(command.queue, end));
+                    let inner = signals.map_or(0, |(signals, _)| *signals);
+                    end.saturating_sub(1 + inner).max(begin)
+                }
+                Operation::Signal => begin,
+            };
+            self.anchors[index] = Some((track, anchor));
             let line = Line::over(track, &name, (begin, end)).of(command.operation.name());
             let line = line.with("value", command.value);
             out.line(&match command.queued {
@@ -440,14 +475,27 @@ impl Boxes<'_> {
                 self.trace.length
             };
             let end = command.end.unwrap_or(open).max(queued);
+            // One name for all of a queue: the user interface makes a track of each name.
+            let pending = format!("queue {}: queued", queue.number);
             for (ph, at) in [("b", queued), ("e", end)] {
-                out.line(&Line {
-                    id: Some(index as u64),
-                    ..Line::new(ph, track, &name).of("queued").at(at)
-                })?;
+                let id = LocalId {
+                    local: index.to_string(),
+                };
+                let line = Line {
+                    id2: Some(id),
+                    ..Line::new(ph, track, &pending).of("queued").at(at)
+                };
+                out.line(&line.with("command", name.as_str()))?;
             }
         }
         Ok(())
+    }
+
+    /// A nanosecond before its end, and a further one for each other that ended there: each box has a time of its own.
+    fn begin_of_signal(&mut self, queue: u32, end: u64) -> u64 {
+        let (_, written) = self.ends.entry((queue, end)).or_default();
+        *written += 1;
+        end.saturating_sub(*written)
     }
 
     fn slice<W: Write>(out: &mut Out<W>, slice: &Slice) -> io::Result<()> {
@@ -469,7 +517,7 @@ impl Boxes<'_> {
     ) -> io::Result<()> {
         let span = (wait.began, wait.woke);
         let track = (CPU, CPU_WAITS + self.waits.lane(span));
-        self.wait_tracks[index] = Some(track);
+        self.anchors[index] = Some((track, wait.woke.saturating_sub(1)));
         let name = self.name("wait", wait.fence, wait.value);
         let line = Line::over(track, &name, span)
             .of("wait")
@@ -509,6 +557,9 @@ impl Boxes<'_> {
     fn lanes<W: Write>(&self, out: &mut Out<W>) -> io::Result<()> {
         for lane in 0..self.deferred.0.len() as u32 {
             out.track((CPU, DEFERRED_CALLS + lane), "deferred calls")?;
+        }
+        for lane in 0..self.signals.0.len() as u32 {
+            out.track((CPU, CPU_SIGNALS + lane), "signals of the CPU")?;
         }
         for lane in 0..self.waits.0.len() as u32 {
             out.track((CPU, CPU_WAITS + lane), "waits of the CPU")?;

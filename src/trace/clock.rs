@@ -70,21 +70,21 @@ struct Band {
 }
 
 impl Band {
-    /// Of exchanges that can be: an engine's words may be anything.
+    /// Of one exchange; none of one that cannot be, since an engine's words may be anything: it ran for longer than it took.
     #[allow(clippy::cast_precision_loss, reason = "times since a trace began")]
-    fn of(exchanges: &[Exchange], to_ns: impl Fn(u64) -> f64) -> Option<Self> {
-        let sound = exchanges
-            .iter()
-            .filter(|e| e.begin_ticks <= e.end_ticks && e.submitted_ns <= e.seen_ns);
-        sound
-            .map(|e| Self {
-                least: e.submitted_ns as f64 - to_ns(e.begin_ticks),
-                most: e.seen_ns as f64 - to_ns(e.end_ticks),
-            })
-            .reduce(|a, b| Self {
-                least: a.least.max(b.least),
-                most: a.most.min(b.most),
-            })
+    fn of(exchange: &Exchange, base_ns: u64, to_ns: impl Fn(u64) -> f64) -> Option<Self> {
+        let submitted = exchange.submitted_ns.checked_sub(base_ns)? as f64;
+        let seen = exchange.seen_ns.checked_sub(base_ns)? as f64;
+        let (begin, end) = (to_ns(exchange.begin_ticks), to_ns(exchange.end_ticks));
+        let (least, most) = (submitted - begin, seen - end);
+        // A ten-thousandth is more than any clock's rate is wrong by.
+        let is_sound = begin <= end && end - begin <= (seen - submitted) * 1.0001;
+        is_sound.then_some(Self { least, most })
+    }
+
+    /// Whether the offset may be 0, which is known to so many nanoseconds.
+    fn bears_out(self, deviation: f64) -> bool {
+        self.least <= deviation && self.most >= -deviation
     }
 }
 
@@ -102,28 +102,25 @@ impl GpuClock {
         readings: Option<(Reading, Reading)>,
         exchanges: &[Exchange],
     ) -> Self {
-        let nominal = 1e9 / frequency.max(1) as f64;
+        let nominal = if frequency == 0 {
+            1.0
+        } else {
+            1e9 / frequency as f64
+        };
+        let first_exchange = exchanges.iter().min_by_key(|e| e.submitted_ns);
         // Differences from here are exact as floating-point numbers; times since a machine was started are not.
-        let origin_ticks = readings.map_or_else(
-            || exchanges.first().map_or(0, |first| first.begin_ticks),
-            |(first, _)| first.ticks,
-        );
-        let base_ns = readings.map_or_else(
-            || exchanges.first().map_or(0, |first| first.submitted_ns),
-            |(first, _)| first.monotonic_ns,
-        );
+        let (origin_ticks, base_ns) = match (readings, first_exchange) {
+            (Some((first, _)), _) => (first.ticks, first.monotonic_ns),
+            (None, Some(first)) => (first.begin_ticks, first.submitted_ns),
+            (None, None) => (0, 0),
+        };
         let ns_per_tick = readings.map_or(nominal, |(first, last)| rate(first, last, nominal));
-        let shifted: Vec<Exchange> = exchanges
-            .iter()
-            .map(|e| Exchange {
-                submitted_ns: e.submitted_ns.saturating_sub(base_ns),
-                seen_ns: e.seen_ns.saturating_sub(base_ns),
-                ..*e
-            })
-            .collect();
         let to_ns =
             |ticks: u64| ticks.wrapping_sub(origin_ticks).cast_signed() as f64 * ns_per_tick;
-        let band = Band::of(&shifted, to_ns);
+        let bands = exchanges.iter();
+        let bands: Vec<_> = bands
+            .filter_map(|exchange| Band::of(exchange, base_ns, to_ns))
+            .collect();
         let clock = |source, offset: f64, error: f64| Self {
             source,
             ns_per_tick,
@@ -131,26 +128,39 @@ impl GpuClock {
             origin_ns: base_ns.saturating_add_signed(offset.round() as i64),
             max_error_ns: error.ceil() as u64,
         };
-        match (readings, band) {
-            (Some((first, last)), Some(band)) => {
-                let deviation = first.max_deviation_ns.max(last.max_deviation_ns) as f64;
-                // The reading's offset is 0 here. It may itself be off by its deviation.
-                if band.least <= deviation && band.most >= -deviation {
-                    clock(ClockSource::Calibrated, 0.0, deviation)
-                } else {
-                    clock_of_band(band, &clock)
-                }
+        if let Some((first, last)) = readings {
+            // What the rate leaves of the second reading is how far the clocks have drifted apart between the two.
+            let drift = to_ns(last.ticks) - last.monotonic_ns.saturating_sub(base_ns) as f64;
+            let deviation = first.max_deviation_ns.max(last.max_deviation_ns) as f64;
+            let error = deviation + drift.abs();
+            let borne_out = bands.iter().filter(|band| band.bears_out(error)).count();
+            if bands.is_empty() {
+                return clock(ClockSource::Unchecked, 0.0, error);
             }
-            (Some((first, last)), None) => {
-                let deviation = first.max_deviation_ns.max(last.max_deviation_ns) as f64;
-                clock(ClockSource::Unchecked, 0.0, deviation)
+            // A word of an engine's that cannot be is no reason to believe none.
+            if borne_out * 2 > bands.len() {
+                return clock(ClockSource::Calibrated, 0.0, error);
             }
-            (None, Some(band)) => clock_of_band(band, &clock),
-            (None, None) => Self {
+        }
+        let narrow = bands.iter().copied().reduce(|a, b| Band {
+            least: a.least.max(b.least),
+            most: a.most.min(b.most),
+        });
+        let Some(narrow) = narrow else {
+            return Self {
                 ns_per_tick,
                 ..Self::default()
-            },
-        }
+            };
+        };
+        let middle = f64::midpoint(narrow.least, narrow.most);
+        let error = if narrow.least <= narrow.most {
+            (narrow.most - narrow.least) / 2.0
+        } else {
+            // They contradict each other, as where the clocks drift: each is right to its own band.
+            let far = |band: &Band| (band.most - middle).abs().max((middle - band.least).abs());
+            bands.iter().map(far).fold(0.0, f64::max)
+        };
+        clock(ClockSource::Exchanged, middle, error)
     }
 
     /// The time of CLOCK_MONOTONIC at which the engine's clock showed `ticks`.
@@ -168,15 +178,6 @@ impl GpuClock {
     }
 }
 
-/// In the middle of the band; where the slices contradict each other, as when the clocks drift, it is as wide as they do.
-fn clock_of_band(band: Band, clock: &dyn Fn(ClockSource, f64, f64) -> GpuClock) -> GpuClock {
-    let (middle, half) = (
-        f64::midpoint(band.least, band.most),
-        (band.most - band.least).abs() / 2.0,
-    );
-    clock(ClockSource::Exchanged, middle, half)
-}
-
 /// Nanoseconds of a tick by two readings, if they are far enough apart to know better than the device.
 #[allow(
     clippy::cast_precision_loss,
@@ -185,7 +186,7 @@ fn clock_of_band(band: Band, clock: &dyn Fn(ClockSource, f64, f64) -> GpuClock) 
 fn rate(first: Reading, last: Reading, nominal: f64) -> f64 {
     let ns = last.monotonic_ns.saturating_sub(first.monotonic_ns) as f64;
     let ticks = last.ticks.saturating_sub(first.ticks) as f64;
-    let doubt = (first.max_deviation_ns + last.max_deviation_ns) as f64;
+    let doubt = first.max_deviation_ns.saturating_add(last.max_deviation_ns) as f64;
     // A device's frequency is right to some parts in 100,000.
     if ticks == 0.0 || ns < doubt * 100_000.0 {
         return nominal;
@@ -274,16 +275,58 @@ mod tests {
         assert!(clock.ns(at(time)).abs_diff(time) <= clock.max_error_ns);
     }
 
+    /// Mutant: `one-bad-word-takes-the-clock-away`.
     #[test]
     fn words_that_cannot_be_are_left_out() {
-        let mut exchanges = exchanges(0);
-        exchanges.push(Exchange {
+        let bad = [(u64::MAX, 0), (0, 0), (5, u64::MAX / 3), (7, 8)].map(|(begin, end)| Exchange {
             submitted_ns: 1_000_000_000_000,
-            begin_ticks: u64::MAX,
-            end_ticks: 0,
-            seen_ns: 1_000_000_000_001,
+            begin_ticks: begin,
+            end_ticks: end,
+            seen_ns: 1_000_000_000_100,
         });
-        let clock = GpuClock::new(1_000_000_000, None, &exchanges);
-        assert_eq!(clock.max_error_ns, 10_000);
+        for bad in bad {
+            let mut exchanges = exchanges(77);
+            exchanges.push(bad);
+            let read = reading(77);
+            let clock = GpuClock::new(1_000_000_000, Some((read, read)), &exchanges);
+            assert_eq!(
+                (clock.source, clock.max_error_ns),
+                (ClockSource::Calibrated, 50)
+            );
+        }
+    }
+
+    #[test]
+    fn what_the_readings_drift_apart_is_in_the_bound() {
+        let first = reading(0);
+        let last = Reading {
+            ticks: first.ticks + 1_000_000,
+            monotonic_ns: first.monotonic_ns + 1_000_300,
+            max_deviation_ns: 50,
+        };
+        let clock = GpuClock::new(1_000_000_000, Some((first, last)), &[]);
+        assert_eq!(
+            (clock.source, clock.max_error_ns),
+            (ClockSource::Unchecked, 350)
+        );
+        assert!(clock.ns(last.ticks).abs_diff(last.monotonic_ns) <= clock.max_error_ns);
+    }
+
+    #[test]
+    fn slices_that_contradict_each_other_are_right_to_their_own_bands() {
+        let mut drifting = exchanges(0);
+        for (n, exchange) in (0..).zip(&mut drifting) {
+            exchange.begin_ticks += n * 50_000;
+            exchange.end_ticks += n * 50_000;
+        }
+        let clock = GpuClock::new(1_000_000_000, None, &drifting);
+        let last = drifting.last().unwrap();
+        let truth = last.submitted_ns + 10_000 + 900;
+        let error = clock.ns(last.begin_ticks).abs_diff(truth);
+        assert!(
+            error <= clock.max_error_ns,
+            "{error} of {}",
+            clock.max_error_ns
+        );
     }
 }

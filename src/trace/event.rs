@@ -253,12 +253,14 @@ pub enum What {
         /// When the deferred call had ended.
         done: u64,
     },
-    /// The CPU stored a value.
+    /// The CPU stored a value, between the event's time and `done`.
     CpuSignal {
         /// Index into [`Trace::fences`].
         fence: u32,
         /// The value.
         value: u64,
+        /// When it was there.
+        done: u64,
     },
     /// A MonitoredValue was posted.
     MonitoredValue {
@@ -370,13 +372,12 @@ impl Event {
                 slice.end = of_engine(slice.node_ordinal, slice.end);
                 slice.seen = since(slice.seen);
             }
-            What::Interrupt { done, .. } => *done = since(*done),
+            What::Interrupt { done, .. } | What::CpuSignal { done, .. } => *done = since(*done),
             What::CpuWait(wait) => {
                 wait.began = since(wait.began);
                 wait.woke = since(wait.woke);
             }
-            What::CpuSignal { .. }
-            | What::MonitoredValue { .. }
+            What::MonitoredValue { .. }
             | What::Preemption { .. }
             | What::Recovery { .. }
             | What::Lost(_) => {}

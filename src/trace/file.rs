@@ -10,6 +10,9 @@ use std::io::{Read, Write};
 /// What a file begins with; the last byte is the format's number.
 pub const MAGIC: [u8; 8] = *b"NFTRACE\x01";
 
+/// Of times in a trace: a hundred years.
+const MOST_NS: u64 = 100 * 366 * 86_400 * 1_000_000_000;
+
 /// Why a trace was not written, or not read.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
@@ -116,14 +119,26 @@ impl Trace {
         if self.events.windows(2).any(|two| two[0].at > two[1].at) {
             return damaged("its events are not in order");
         }
+        let errors = self.clocks.iter().map(|clock| clock.max_error_ns);
+        let mut latest = errors.chain([self.length]).max().unwrap_or(0);
+        for event in &self.events {
+            latest = latest.max(event.at);
+            event.clone().shift(|time| {
+                latest = latest.max(time);
+                time
+            });
+        }
+        if latest > MOST_NS {
+            return damaged("it has a time that no machine runs for");
+        }
         Ok(())
     }
 }
 
 impl Event {
     /// Brings the times within it, but for its start, to another origin.
-    fn shift(&mut self, to: impl Fn(u64) -> u64) {
-        let shift = |time: &mut u64| *time = to(*time);
+    fn shift(&mut self, mut to: impl FnMut(u64) -> u64) {
+        let mut shift = |time: &mut u64| *time = to(*time);
         match &mut self.what {
             What::Command(Command {
                 queued,
@@ -141,12 +156,11 @@ impl Event {
                 seen,
                 ..
             }) => [submitted, begin, end, seen].into_iter().for_each(shift),
-            What::Interrupt { done, .. } => shift(done),
+            What::Interrupt { done, .. } | What::CpuSignal { done, .. } => shift(done),
             What::CpuWait(CpuWait { began, woke, .. }) => {
                 [began, woke].into_iter().for_each(shift);
             }
-            What::CpuSignal { .. }
-            | What::MonitoredValue { .. }
+            What::MonitoredValue { .. }
             | What::Preemption { .. }
             | What::Recovery { .. }
             | What::Lost(_) => {}

@@ -59,8 +59,10 @@ pub enum Note {
         fence: FenceId,
         /// The value.
         value: u64,
-        /// When it was stored, or a little before.
+        /// Before it was stored.
         at: u64,
+        /// After it was.
+        done: u64,
     },
     /// A MonitoredValue was posted.
     MonitoredValue {

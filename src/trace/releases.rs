@@ -25,36 +25,26 @@ pub struct Release {
     pub wait: usize,
 }
 
-/// A signal of one fence.
+/// A signal of one fence: the value was stored between two times, which are the same where an engine took it.
 #[derive(Clone, Copy, Debug)]
 struct Stored {
-    end: u64,
+    from: u64,
+    to: u64,
     value: u64,
     by: Releaser,
-    error: u64,
 }
 
 impl Trace {
-    /// How far a queue's times may be off.
-    #[must_use]
-    pub fn error_of_queue(&self, queue: u32) -> u64 {
-        let Some(queue) = self.queues.get(queue as usize) else {
-            return 0;
-        };
-        if queue.is_kernel_mode {
-            return 0;
-        }
-        let clock = self.clocks.get(queue.node_ordinal as usize);
-        clock.map_or(0, |clock| clock.max_error_ns)
-    }
-
     /// See the file's head; in the order of the waits.
     #[must_use]
     pub fn releases(&self) -> Vec<Release> {
         let signals = self.signals_by_fence();
+        let errors = self.clocks.iter().map(|clock| clock.max_error_ns);
+        // Of the signal's engine and of the wait's.
+        let slack = errors.max().unwrap_or(0).saturating_mul(2);
         let mut releases = Vec::new();
         for (index, event) in self.events.iter().enumerate() {
-            let (fence, value, from, to, error) = match &event.what {
+            let (fence, value, from, to) = match &event.what {
                 What::Command(
                     command @ Command {
                         operation: Operation::Wait,
@@ -62,12 +52,9 @@ impl Trace {
                         end: Some(end),
                         ..
                     },
-                ) if observed < end => {
-                    let error = self.error_of_queue(command.queue);
-                    (command.fence, command.value, *observed, *end, error)
-                }
+                ) if observed < end => (command.fence, command.value, *observed, *end),
                 What::CpuWait(wait) if wait.is_satisfied => {
-                    (wait.fence, wait.value, wait.began, wait.woke, 0)
+                    (wait.fence, wait.value, wait.began, wait.woke)
                 }
                 _ => continue,
             };
@@ -75,10 +62,10 @@ impl Trace {
                 continue;
             };
             // Sorted by their ends: from the first that can be.
-            let first = stored.partition_point(|s| s.end + s.error + error < from);
+            let first = stored.partition_point(|s| s.to.saturating_add(slack) < from);
             let found = stored[first..]
                 .iter()
-                .take_while(|s| s.end <= to.saturating_add(s.error + error))
+                .take_while(|s| s.from <= to.saturating_add(slack))
                 .find(|s| s.value >= value);
             if let Some(signal) = found {
                 releases.push(Release {
@@ -99,41 +86,31 @@ impl Trace {
                     fence,
                     value,
                     end: Some(end),
-                    queue,
                     ..
                 }) => {
-                    let by = Releaser::Command(index);
-                    let error = self.error_of_queue(*queue);
-                    let (end, value) = (*end, *value);
-                    (
-                        fence,
-                        Stored {
-                            end,
-                            value,
-                            by,
-                            error,
-                        },
-                    )
+                    let stored = Stored {
+                        from: *end,
+                        to: *end,
+                        value: *value,
+                        by: Releaser::Command(index),
+                    };
+                    (fence, stored)
                 }
-                What::CpuSignal { fence, value } => {
-                    let by = Releaser::CpuSignal(index);
-                    let (end, value, error) = (event.at, *value, 0);
-                    (
-                        fence,
-                        Stored {
-                            end,
-                            value,
-                            by,
-                            error,
-                        },
-                    )
+                What::CpuSignal { fence, value, done } => {
+                    let stored = Stored {
+                        from: event.at,
+                        to: *done,
+                        value: *value,
+                        by: Releaser::CpuSignal(index),
+                    };
+                    (fence, stored)
                 }
                 _ => continue,
             };
             signals.entry(*fence).or_default().push(stored);
         }
         for stored in signals.values_mut() {
-            stored.sort_by_key(|s| s.end);
+            stored.sort_by_key(|s| s.to);
         }
         signals
     }

@@ -46,7 +46,7 @@ pub(super) struct Trace {
     output: PathBuf,
 
     /// Nothing is recorded: a trace that was written as .nftrace is read
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["scenario", "form", "mechanism", "batches", "verbose", "device"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["scenario", "form", "mechanism", "batches", "verbose", "most_events", "device"])]
     from: Option<PathBuf>,
 
     /// The form with this in its name [default: the first]
@@ -70,6 +70,10 @@ pub(super) struct Trace {
     #[arg(long)]
     verbose: bool,
 
+    /// Events that are kept, each of some 100 bytes; those after them are counted
+    #[arg(long, value_name = "NUMBER", default_value_t = 2_000_000)]
+    most_events: usize,
+
     /// What was recorded in numbers, as JSON to stdout
     #[arg(long)]
     json: bool,
@@ -83,8 +87,8 @@ impl Trace {
     pub(super) fn run(self) -> anyhow::Result<Ending> {
         let format = Format::of(&self.output)?;
         let interrupt = Interrupt::watch()?;
-        let trace = match (&self.from, self.scenario) {
-            (Some(from), _) => read(from)?,
+        let (trace, done) = match (&self.from, self.scenario) {
+            (Some(from), _) => (read(from)?, Ok(())),
             (None, Some(scenario)) => self.record(scenario, &interrupt)?,
             (None, None) => unreachable!("one of the two is required"),
         };
@@ -95,6 +99,9 @@ impl Trace {
         } else {
             print(&summary.text(format, colour(false)), false);
         }
+        done.context(
+            "the workload did not end as it should; what was recorded until then is written",
+        )?;
         Ok(if interrupt.is_pressed() {
             Ending::Interrupted
         } else {
@@ -102,7 +109,12 @@ impl Trace {
         })
     }
 
-    fn record(&self, scenario: Scenario, interrupt: &Interrupt) -> anyhow::Result<trace::Trace> {
+    /// The trace, and what came of the workload.
+    fn record(
+        &self,
+        scenario: Scenario,
+        interrupt: &Interrupt,
+    ) -> anyhow::Result<(trace::Trace, anyhow::Result<()>)> {
         ensure!(
             self.mechanism.is_native(),
             "{} has no native fences, which is what a trace shows: name a mechanism that begins with native",
@@ -127,18 +139,20 @@ impl Trace {
         bar.begin(message(scenario, group.form));
         let options = RecordingOptions {
             verbose: self.verbose,
-            ..RecordingOptions::default()
+            most_events: self.most_events,
         };
         let recording = adapter.record(&options)?;
+        let mut done = Ok(());
         for _ in 0..self.batches {
-            if interrupt.is_pressed() {
+            if interrupt.is_pressed() || done.is_err() {
                 break;
             }
-            runner.prepare()?;
-            runner.batch()?;
+            done = runner.prepare().and_then(|()| runner.batch()).map(drop);
             bar.step();
         }
-        Ok(recording.stop(self.about(&device, &group, runner.work())))
+        // Where something went wrong there is the more to be seen.
+        let trace = recording.stop(self.about(&device, &group, runner.work()));
+        Ok((trace, done))
     }
 
     /// The form that was asked for, and who does it.

@@ -58,6 +58,8 @@ pub(super) struct Collector {
     /// Marks, and when they were made.
     pub(super) lost: Vec<(u64, Lost)>,
     kept: usize,
+    /// From now on nothing is kept.
+    is_full: bool,
     dropped: u64,
 }
 
@@ -77,14 +79,20 @@ impl Collector {
             slices: Vec::new(),
             lost: Vec::new(),
             kept: 0,
+            is_full: false,
             dropped: 0,
         };
         collector.read_clocks();
         collector
     }
 
-    /// The recorder takes notes from now on: what is there already is made known.
+    /// Has the recorder take notes from now on, and makes known what is there already.
     pub(super) fn begin(&mut self) {
+        // Logs are read from a moment before the first note: each command that is noted has its entry read.
+        for record in self.adapter.all_queues() {
+            self.follow(record);
+        }
+        self.adapter.recording.recorder().start();
         self.adapter.name_all();
         for queue in self.adapter.kernel_queues.all() {
             let (id, process) = (queue_id(queue.handle()), queue.process());
@@ -110,14 +118,13 @@ impl Collector {
     }
 
     /// Reads this queue's logs from now on.
-    fn follow(&mut self, record: Arc<QueueRecord>, entries: u64) {
+    fn follow(&mut self, record: Arc<QueueRecord>) {
         let handle = record.handle();
         if record.is_gone() && !record.is_followed() {
             return;
         }
         // Refused by nobody: this thread runs within no turn.
         if record.follow().is_ok() {
-            record.enlarge_logs(entries);
             self.queues
                 .push((queue_id(handle), record.process().0, false));
             self.followed.insert(handle, record);
@@ -130,29 +137,36 @@ impl Collector {
         let mut queues = self.adapter.recording.take_queues();
         queues.extend(self.adapter.all_queues());
         queues.retain(|record| !self.followed.contains_key(&record.handle()));
-        let entries = log_entries(self.followed.len() + queues.len());
         for record in queues {
-            self.follow(record, entries);
+            self.follow(record);
+        }
+        let entries = log_entries(self.followed.len());
+        for record in self.followed.values() {
+            // Of those that have been enlarged it is a load.
+            record.enlarge_logs(entries);
         }
         self.take_slices(true);
         self.read_logs();
         self.take_notes();
     }
 
-    /// Whether there is room for so many more.
+    /// Whether there is room for so many more. Once there is none there is no more: a trace is cut, and has no holes.
     fn has_room(&mut self, events: usize) -> bool {
-        let has_room = self.kept + events <= self.most_events;
-        if has_room {
-            self.kept += events;
-        } else {
+        self.is_full |= self.kept + events > self.most_events;
+        if self.is_full {
             self.dropped += events as u64;
+        } else {
+            self.kept += events;
         }
-        has_room
+        !self.is_full
     }
 
     fn mark(&mut self, from: LostFrom, count: u64) {
-        if count > 0 {
-            self.lost.push((monotonic_ns(), Lost { from, count }));
+        match self.lost.last_mut() {
+            _ if count == 0 => {}
+            // Round after round the same: one mark, where it began.
+            Some((_, lost)) if lost.from == from => lost.count += count,
+            _ => self.lost.push((monotonic_ns(), Lost { from, count })),
         }
     }
 
@@ -193,15 +207,15 @@ impl Collector {
             }
         }
         for handle in gone {
-            self.followed.remove(&handle);
-        }
-        for mut piece in pieces {
-            if !self.has_room(piece.read.entries.len()) {
-                // How many there were is known, so that those that follow are still told apart.
-                piece.read.lost += piece.read.entries.len() as u64;
-                piece.read.entries = Vec::new();
+            // While its user holds it, it is found again; there is nothing to follow any more.
+            if let Some(record) = self.followed.remove(&handle) {
+                record.follow_no_more();
             }
-            self.logs.push(piece);
+        }
+        for piece in pieces {
+            if self.has_room(piece.read.entries.len()) {
+                self.logs.push(piece);
+            }
         }
         overrun.sort_unstable();
         overrun.dedup();

@@ -6,7 +6,7 @@
 use super::collector::{Collector, LogPiece, NodeClock};
 use super::pairing::Queued;
 use super::tables::Tables;
-use crate::abi::{LogEntry, LogType};
+use crate::abi::{LogEntry, LogType, SliceReason};
 use crate::sync::monotonic_ns;
 use crate::trace::{
     Command, CpuWait, Event, Exchange, GpuClock, Lost, LostFrom, Note, Operation, Slice,
@@ -126,9 +126,14 @@ impl Draft {
                     self.executed(queue, operation, (handle, value), (observed, end), end);
                 }
             }
-            Note::CpuSignal { fence, value, at } => {
+            Note::CpuSignal {
+                fence,
+                value,
+                at,
+                done,
+            } => {
                 let fence = self.tables.fence_of_id(fence);
-                self.push(at, What::CpuSignal { fence, value });
+                self.push(at, What::CpuSignal { fence, value, done });
             }
             Note::MonitoredValue { fence, value, at } => {
                 let fence = self.tables.fence_of_id(fence);
@@ -292,7 +297,8 @@ fn clocks(collected: &Collector) -> Vec<GpuClock> {
     let of_node = |(ordinal, node): (u32, &NodeClock)| {
         let slices = collected.slices.iter();
         let exchanges: Vec<_> = slices
-            .filter(|(of, _)| *of == ordinal)
+            // One that the driver cut has told nothing: what stands there is of an earlier one.
+            .filter(|(of, slice)| *of == ordinal && slice.reason != SliceReason::Cut)
             .map(|(_, slice)| Exchange {
                 submitted_ns: slice.submitted_ns,
                 begin_ticks: slice.begin_ticks,

@@ -65,7 +65,9 @@ impl Pairing {
             }
             self.next = Some(next + 1);
             match self.queued.front() {
-                Some(front) if front.number == Some(next) && fits(front) => {
+                Some(front)
+                    if front.number == Some(next) && fits(front) && front.at <= ended_ns =>
+                {
                     return self.queued.pop_front();
                 }
                 // Its note was dropped, or is of before the recording.

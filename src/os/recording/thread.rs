@@ -2,11 +2,12 @@
 
 use super::collector::Collector;
 use crate::os::adapter::{Adapter, OsError};
+use crate::os::adapter_state::AdapterState;
 use crate::os::tracing::Tracing;
 use crate::sync::plain::{Mutex, lock};
 use crate::sync::{Arc, thread};
 use crate::trace::Trace;
-use std::sync::{Condvar, PoisonError};
+use std::sync::{Condvar, PoisonError, mpsc};
 use std::time::Duration;
 
 /// How often the collector comes round. The log of one queue that is recorded alone,
@@ -47,40 +48,77 @@ pub enum RecordError {
     Thread(#[source] std::io::Error),
 }
 
+/// How a recording stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    #[default]
+    On,
+    /// Its user takes what the thread has collected.
+    Over,
+    /// Nobody does: the thread leaves everything as it was.
+    Abandoned,
+}
+
 #[derive(Debug, Default)]
 struct Order {
-    is_over: Mutex<bool>,
+    stage: Mutex<Stage>,
     changed: Condvar,
 }
 
 impl Order {
-    /// Sleeps until it is over, or for a round; whether it is.
-    fn wait(&self) -> bool {
-        let is_over = lock(&self.is_over);
-        if *is_over {
-            return true;
+    /// Sleeps until it is over, or for a round.
+    fn wait(&self) -> Stage {
+        let stage = lock(&self.stage);
+        if *stage != Stage::On {
+            return *stage;
         }
-        let woken = self.changed.wait_timeout(is_over, ROUND);
+        let woken = self.changed.wait_timeout(stage, ROUND);
         *woken.unwrap_or_else(PoisonError::into_inner).0
     }
 
-    fn end(&self) {
-        *lock(&self.is_over) = true;
+    fn set(&self, to: Stage) {
+        *lock(&self.stage) = to;
         self.changed.notify_all();
     }
+}
+
+/// What is left as it was when a recording is over.
+#[derive(Debug)]
+struct Before {
+    adapter: Arc<AdapterState>,
+    tracing: Tracing,
+}
+
+impl Drop for Before {
+    fn drop(&mut self) {
+        self.adapter.recording.recorder().stop();
+        if self.adapter.tracing() != self.tracing {
+            // An adapter that was stopped meanwhile has no logs that could be brought back.
+            let _ = self.adapter.set_tracing(self.tracing);
+        }
+        self.adapter.recording.give_back();
+    }
+}
+
+/// What the thread gives back: the collector first, whose queues are let go before another recording may begin.
+#[derive(Debug)]
+struct Collected {
+    collector: Collector,
+    _before: Before,
 }
 
 /// A recording that is on. Dropping it ends it, and what it has recorded is gone.
 #[derive(Debug)]
 pub struct Recording {
+    /// It is not stopped while it is recorded.
     adapter: Arc<Adapter>,
     order: Arc<Order>,
-    thread: Option<thread::JoinHandle<Collector>>,
-    before: Tracing,
+    thread: Option<thread::JoinHandle<Option<Collected>>>,
 }
 
 impl Recording {
-    /// Begins to record all that happens on an adapter: when this returns, what its users queue is recorded.
+    /// Begins to record all that happens on an adapter: when this returns, what its users queue is recorded. Those who
+    /// write rings by themselves, as C programs may, queue what nobody tells of: it is recorded from when an engine logs it.
     ///
     /// # Errors
     /// [`RecordError`].
@@ -88,67 +126,88 @@ impl Recording {
         if !adapter.recording.take() {
             return Err(RecordError::Taken);
         }
-        let mut recording = Self {
-            adapter: Arc::clone(adapter),
-            order: Arc::default(),
-            thread: None,
-            before: adapter.tracing(),
+        // From here on its end takes back what was done.
+        let before = Before {
+            adapter: adapter.state(),
+            tracing: adapter.tracing(),
         };
-        // From here on the end of `recording` takes back what was done.
-        if options.verbose {
-            adapter.set_tracing(Tracing::Verbose)?;
-        }
-        // Clocks, queues and fences first, so that the first note finds a name.
-        let mut collector = Collector::new(adapter.state(), options.most_events);
-        adapter.recording.recorder().start();
-        collector.begin();
-        let order = Arc::clone(&recording.order);
+        // Before anything is begun: without a thread nothing is.
+        let (gives, takes) = mpsc::channel::<Collected>();
+        let order = Arc::<Order>::default();
+        let ordered = Arc::clone(&order);
         let thread = thread::Builder::new()
             .name("nf-recording".into())
             .spawn(move || {
-                while !order.wait() {
-                    collector.collect();
+                let mut collected = takes.recv().ok()?;
+                loop {
+                    match ordered.wait() {
+                        Stage::On => collected.collector.collect(),
+                        Stage::Over => return Some(collected),
+                        Stage::Abandoned => {
+                            collected.collector.end();
+                            return None;
+                        }
+                    }
                 }
-                collector
             });
-        recording.thread = Some(thread.map_err(RecordError::Thread)?);
-        Ok(recording)
+        let thread = thread.map_err(RecordError::Thread)?;
+        if options.verbose {
+            adapter.set_tracing(Tracing::Verbose)?;
+        }
+        let mut collector = Collector::new(adapter.state(), options.most_events);
+        collector.begin();
+        let collected = Collected {
+            collector,
+            _before: before,
+        };
+        if gives.send(collected).is_err() {
+            unreachable!("the thread waits for it")
+        }
+        Ok(Self {
+            adapter: Arc::clone(adapter),
+            order,
+            thread: Some(thread),
+        })
     }
 
     /// Ends it and gives the trace. `about` is what it says of itself, names and values for people.
     ///
     /// # Panics
-    /// When the recording's thread has panicked: a bug of ours.
+    /// In a waker that the recording's own thread runs, since it looks at fences after an overrun: such a one may drop the
+    /// recording. And when that thread has panicked: a bug of ours.
     #[must_use]
     pub fn stop(mut self, about: Vec<(String, String)>) -> Trace {
-        let Some(collector) = self.end() else {
-            unreachable!("it has a thread until it is ended")
-        };
-        collector.finish(about)
+        assert!(
+            !self.is_own_thread(),
+            "a waker on the recording's thread cannot wait for that thread: stop it elsewhere"
+        );
+        // What is noted from here on is not of it.
+        self.adapter.recording.recorder().stop();
+        self.order.set(Stage::Over);
+        let thread = self.thread.take();
+        match thread.map(thread::JoinHandle::join) {
+            Some(Ok(Some(Collected { collector, _before }))) => collector.finish(about),
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+            Some(Ok(None)) | None => unreachable!("it is abandoned by its drop alone"),
+        }
     }
 
-    fn end(&mut self) -> Option<Collector> {
-        self.adapter.recording.recorder().stop();
-        self.order.end();
-        let thread = self.thread.take()?;
-        match thread.join() {
-            Ok(collector) => Some(collector),
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
+    fn is_own_thread(&self) -> bool {
+        let own = self.thread.as_ref().map(|own| own.thread().id());
+        own == Some(thread::current().id())
     }
 }
 
 impl Drop for Recording {
     fn drop(&mut self) {
-        if !std::thread::panicking()
-            && let Some(collector) = self.end()
-        {
-            let _ = collector.finish(Vec::new());
+        let is_own = self.is_own_thread();
+        let Some(thread) = self.thread.take() else {
+            return;
+        };
+        self.order.set(Stage::Abandoned);
+        if !is_own {
+            // What it panicked with is a bug of ours, which its message has told of.
+            let _ = thread.join();
         }
-        if self.adapter.tracing() != self.before {
-            // An adapter that was stopped meanwhile has no logs that could be brought back.
-            let _ = self.adapter.set_tracing(self.before);
-        }
-        self.adapter.recording.give_back();
     }
 }

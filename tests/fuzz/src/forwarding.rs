@@ -8,12 +8,12 @@ use native_fence::abi::{AllocationId, DoorbellStatus, KernelId, LocalHandle, Log
 use native_fence::kmd::{
     Callbacks, ConnectDoorbell, ContextAllocationId, ContextHandle, CreateAllocation,
     CreateContext, CreateDoorbell, CreateHwQueue, CreateKernel, CreateKernelQueue,
-    CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, DoorbellId, EndedSlices, GpuClockCalibration, Driver, HwQueueHandle,
-    HwQueueWait, MapMonitoredFence, MonitoredValueUpdate, NativeFenceCaps, NodeCounters,
-    OpenAllocation, OpenNativeFence, Place, PreemptCommand, PreemptionCaps, ProcessId, Retirement,
-    SaveAreaMove, SetCrossDoorbells, SetNativeFenceLogBuffer, SubmitCommand, SuspendContext,
-    Suspension, SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags, UserModeSubmissionCaps,
-    VidSchCaps,
+    CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, DoorbellId, Driver, EndedSlices,
+    GpuClockCalibration, HwQueueHandle, HwQueueWait, MapMonitoredFence, MonitoredValueUpdate,
+    NativeFenceCaps, NodeCounters, OpenAllocation, OpenNativeFence, Place, PreemptCommand,
+    PreemptionCaps, ProcessId, Retirement, SaveAreaMove, SetCrossDoorbells,
+    SetNativeFenceLogBuffer, SubmitCommand, SuspendContext, Suspension, SystemProcessPlace, TdrDdi,
+    UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps,
 };
 use native_fence::shared::Providers;
 use std::cell::RefCell;
