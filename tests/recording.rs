@@ -428,3 +428,36 @@ fn what_was_destroyed_meanwhile_is_in_the_trace() {
         }
     });
 }
+
+/// A trace that has as many events as it may is cut there: it has no holes, no mark of an overrun, and says how many events
+/// there were after it.
+///
+/// Mutant: `a-full-trace-goes-on-with-what-fits`.
+#[test]
+fn a_trace_that_is_full_is_cut_and_says_so() {
+    on_every_bench(NodePolicy::default(), |bench| {
+        let fence = bench.fence(0);
+        let mut queue = bench.queue();
+        let options = RecordingOptions {
+            most_events: 30,
+            ..RecordingOptions::default()
+        };
+        let recording = bench.adapter.record(&options).unwrap();
+        for value in 1..=200 {
+            complete(&mut queue, CommandList::new().signal(&fence, value));
+        }
+        let trace = stop(recording);
+        let lost: Vec<_> = trace.lost().collect();
+        let [lost] = lost[..] else { panic!("{lost:?}") };
+        assert_eq!(lost.from, LostFrom::Trace);
+        // 400 are queued and 400 done, beside slices and interrupts.
+        assert!(lost.count >= 800 - 30, "{lost:?}");
+        assert!(trace.events.len() <= 31, "{}", trace.events.len());
+        let values: Vec<_> = commands_of(&trace, &fence, Operation::Signal)
+            .iter()
+            .map(|command| command.value)
+            .collect();
+        let whole: Vec<_> = (1..=values.len() as u64).collect();
+        assert_eq!(values, whole, "the first of them, one after the other");
+    });
+}
