@@ -106,7 +106,7 @@ fn keeping(made: &Bench, opened: &Bench) -> (Fence, Fence) {
 /// What the lost adapter could signal is always signaled on the other: queues pass, CPU waits end with the error, the
 /// value stays. What it could not, and what was made to go on, goes on; so does everything else there.
 ///
-/// Kills `the-loss-stays-on-its-adapter`, `a-stop-stays-on-its-adapter`, `what-keeps-its-value-is-lost-elsewhere`,
+/// Kills `a-stop-stays-on-its-adapter`, `what-keeps-its-value-is-lost-elsewhere`,
 /// `a-late-side-is-not-told-of-the-loss`, `who-has-no-queue-survives-the-removal`.
 #[test]
 fn xa_11_what_the_adapter_could_signal_is_lost_on_the_other() {
@@ -193,5 +193,24 @@ fn xa_11_a_monitored_side_is_lost_with_the_other_adapter() {
         assert_eq!(sleeper.join().unwrap(), Err(WaitError::DeviceLost));
         until("the queue passes", || other.current_value() == 1);
         assert_eq!(native(&fence).current_value(), 0);
+    });
+}
+
+/// XA-11: a device alone is lost, and its adapter goes on: what it could signal is lost on the other adapter too.
+///
+/// Mutant: `the-loss-stays-on-its-adapter`.
+#[test]
+fn xa_11_what_a_device_alone_could_signal_is_lost_on_the_other() {
+    on_two_benches(|stays, goes| {
+        let (here, _there) = cross_adapter(stays, goes, 3);
+        let waiter = stays.waiter(&here, 10);
+        let mut queue = stays.queue();
+        let end = queue.submit(CommandList::new().wait(&here, 10)).unwrap();
+        stays.until_parked();
+        let lost = [goes.device.process().id()].into();
+        let os = goes.adapter.os();
+        os.fail_devices(&lost, native_fence::DeviceExecutionState::HUNG);
+        until_completed(&queue, end);
+        assert_eq!(waiter.join(), Err(WaitError::DeviceLost));
     });
 }
