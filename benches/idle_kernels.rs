@@ -13,6 +13,7 @@ use native_fence::workload::native::{Storm, StormForm, Work, WorkKernel};
 use native_fence::workload::{Bench, Runner, WorkForm};
 use native_fence::{Adapter, AdapterOptions, CommandList, Device, Kernel, KernelCode, Parameters};
 use std::time::Duration;
+use support::turns;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Idle ones: an adapter has 64, one of which the chain's own.
@@ -61,8 +62,7 @@ impl Party {
     }
 
     fn batch(&mut self) -> Duration {
-        let sample = self.runner.prepare().and_then(|()| self.runner.batch());
-        sample.expect("a batch").wall
+        turns::batch(self.runner.as_mut())
     }
 }
 
@@ -100,15 +100,7 @@ fn beside(criterion: &mut Criterion, bench: &Bench, (beside, used): (Beside, boo
                 let batches = operations.div_ceil(per_batch);
                 let mut wall = Duration::ZERO;
                 for turn in 0..batches {
-                    // Who goes first has the caches of neither.
-                    let (mut without, mut with) = (Duration::ZERO, Duration::ZERO);
-                    for party in 0..2 {
-                        if (turn + party) % 2 == 0 {
-                            without = none.batch();
-                        } else {
-                            with = some.batch();
-                        }
-                    }
+                    let (without, with) = turns::take(turn, || none.batch(), || some.batch());
                     ratios.push(with.as_secs_f64() / without.as_secs_f64());
                     wall += with;
                 }
@@ -117,7 +109,10 @@ fn beside(criterion: &mut Criterion, bench: &Bench, (beside, used): (Beside, boo
         });
         if !ratios.is_empty() {
             let (first, turns) = (FIRST.min(ratios.len()), ratios.len());
-            let (first, last) = (median(&ratios[..first]), median(&ratios[turns / 2..]));
+            let (first, last) = (
+                turns::median(&ratios[..first]),
+                turns::median(&ratios[turns / 2..]),
+            );
             eprintln!(
                 "{name}, {kernels}: {last:.3} times as long as without, of the last half of {turns} turns; {first:.3} \
                  times in the first ones"
@@ -125,12 +120,6 @@ fn beside(criterion: &mut Criterion, bench: &Bench, (beside, used): (Beside, boo
         }
     }
     group.finish();
-}
-
-fn median(ratios: &[f64]) -> f64 {
-    let mut ratios = ratios.to_vec();
-    ratios.sort_unstable_by(f64::total_cmp);
-    ratios[ratios.len() / 2]
 }
 
 fn idle_kernels(criterion: &mut Criterion) {

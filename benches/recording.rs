@@ -11,6 +11,7 @@ use native_fence::workload::native::{Storm, StormForm};
 use native_fence::workload::{Bench, Runner};
 use native_fence::{Adapter, AdapterOptions, Recording, RecordingOptions};
 use std::time::Duration;
+use support::turns;
 
 /// Turns of one recording: it keeps all of their events.
 const TURNS: u64 = 8;
@@ -30,8 +31,7 @@ impl Party {
     }
 
     fn batch(&mut self) -> Duration {
-        let sample = self.runner.prepare().and_then(|()| self.runner.batch());
-        sample.expect("a batch").wall
+        turns::batch(&mut self.runner)
     }
 
     fn record(&self) -> Recording {
@@ -72,15 +72,7 @@ fn recording(criterion: &mut Criterion) {
                         }
                         recording = Some(recorded.record());
                     }
-                    // Who goes first has the caches of neither.
-                    let (mut without, mut with) = (Duration::ZERO, Duration::ZERO);
-                    for party in 0..2 {
-                        if (turn + party) % 2 == 0 {
-                            without = plain.batch();
-                        } else {
-                            with = recorded.batch();
-                        }
-                    }
+                    let (without, with) = turns::take(turn, || plain.batch(), || recorded.batch());
                     ratios.push(with.as_secs_f64() / without.as_secs_f64());
                     wall += with;
                 }
@@ -91,11 +83,10 @@ fn recording(criterion: &mut Criterion) {
             });
         });
         if !ratios.is_empty() {
-            ratios.sort_unstable_by(f64::total_cmp);
             eprintln!(
                 "{}: {:.3} times as long as without, the median of {} turns; {events} events, {lost} lost",
                 form.name(),
-                ratios[ratios.len() / 2],
+                turns::median(&ratios),
                 ratios.len()
             );
         }

@@ -4,6 +4,7 @@
 
 mod support {
     pub(crate) mod bench;
+    pub(crate) mod logs;
 }
 
 use native_fence::abi::{FaultCode, LogOperation, LogType};
@@ -19,6 +20,7 @@ use support::bench::{
     Bench, Call, DdiSpy, LONG, complete, fill, finish, native, on_every_bench,
     on_monitored_benches, until,
 };
+use support::logs::now;
 
 /// Nodes and ids of commands that the driver was handed, in their order.
 fn submitted(spy: &DdiSpy) -> Vec<(u32, u64)> {
@@ -50,11 +52,6 @@ fn first_word(allocation: &Allocation) -> u64 {
     let mut word = [0];
     allocation.read(0, &mut word);
     word[0]
-}
-
-fn monotonic() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
 }
 
 /// HQ-10: a command with a fill and a signal behind it runs, and an interrupt with its id, node and
@@ -372,11 +369,11 @@ fn lg_09_the_os_takes_the_times() {
         let create = || bench.device.create_monitored_fence(0).unwrap();
         let (gate, done) = (create(), create());
         let mut queue = bench.device.create_kernel_queue().unwrap();
-        let begin = monotonic();
+        let begin = now();
         queue.wait(&gate, 4).unwrap();
         queue.signal(&done, 1).unwrap();
         queue.flush().unwrap();
-        let queued = monotonic();
+        let queued = now();
         gate.signal(4).unwrap();
         finish(&mut queue);
         let mut signals = Vec::new();
@@ -384,7 +381,7 @@ fn lg_09_the_os_takes_the_times() {
             signals.extend(queue.read_signal_log().entries);
             signals.len() == 1
         });
-        let end = monotonic();
+        let end = now();
 
         let waits = queue.read_wait_log();
         let [wait] = waits.entries[..] else {

@@ -4,6 +4,7 @@
 
 mod support {
     pub(crate) mod bench;
+    pub(crate) mod logs;
 }
 
 use native_fence::gpu::NodePolicy;
@@ -15,6 +16,7 @@ use native_fence::{
 };
 use std::sync::{Arc, Mutex, mpsc};
 use support::bench::{Bench, LONG, Moment, complete, on_every_bench, until};
+use support::logs::now;
 
 fn record(bench: &Bench) -> Recording {
     bench.adapter.record(&RecordingOptions::default()).unwrap()
@@ -22,12 +24,6 @@ fn record(bench: &Bench) -> Recording {
 
 fn stop(recording: Recording) -> Trace {
     recording.stop(vec![("workload".into(), "a test".into())])
-}
-
-/// CLOCK_MONOTONIC, as the trace has it.
-fn monotonic() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
 }
 
 /// The number of a fence in a trace.
@@ -61,13 +57,13 @@ fn lg_10_queued_observed_and_end_are_in_order_on_one_clock() {
         let recording = record(bench);
         let mut asked = Vec::new();
         for value in 2..40 {
-            let before = monotonic();
+            let before = now();
             let mut list = CommandList::new();
             let waited = consumer.submit(list.wait(&fence, value)).unwrap();
-            let between = monotonic();
+            let between = now();
             complete(&mut producer, CommandList::new().signal(&fence, value));
             consumer.progress_fence().wait(waited, LONG).unwrap();
-            asked.push((value, before, between, monotonic()));
+            asked.push((value, before, between, now()));
         }
         let trace = stop(recording);
         let since = |ns: u64| ns - trace.began_ns;
@@ -268,13 +264,13 @@ fn lg_09_the_trace_has_what_the_os_executed() {
         let recording = record(bench);
         let mut queue = bench.device.create_kernel_queue().unwrap();
         let handle = queue.os().handle();
-        let before = monotonic();
+        let before = now();
         queue.wait_native(&gate, 1).unwrap();
         queue.signal_native(&done, 5).unwrap();
-        let queued = monotonic();
+        let queued = now();
         complete(&mut user, CommandList::new().signal(&gate, 1));
         done.wait(5, LONG).unwrap();
-        let end = monotonic();
+        let end = now();
         // It is noted after it is made.
         until("the signal is logged", || {
             !queue.read_signal_log().entries.is_empty()
@@ -443,7 +439,14 @@ fn a_trace_that_is_full_is_cut_and_says_so() {
             ..RecordingOptions::default()
         };
         let recording = bench.adapter.record(&options).unwrap();
-        for value in 1..=200 {
+        // What one round finds is kept as a whole or not at all: the first signal is in a round of its own.
+        let (says, is_read) = mpsc::channel();
+        bench
+            .spy
+            .once(Moment::InUpdateOfLogs, move || says.send(()).unwrap());
+        complete(&mut queue, CommandList::new().signal(&fence, 1));
+        is_read.recv_timeout(LONG).unwrap();
+        for value in 2..=200 {
             complete(&mut queue, CommandList::new().signal(&fence, value));
         }
         let trace = stop(recording);

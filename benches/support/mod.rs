@@ -12,6 +12,7 @@ pub(crate) mod holdings;
 #[path = "../../tests/support/resets.rs"]
 pub(crate) mod resets;
 pub(crate) mod slices;
+pub(crate) mod turns;
 
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, Throughput};

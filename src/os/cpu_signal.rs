@@ -10,7 +10,7 @@ use super::process::FenceObject;
 use super::record::Record;
 use super::witness::CrossStep;
 use crate::kmd::{CurrentValueUpdate, Level, UpdateCurrentValuesFlags};
-use crate::sync::{Arc, MutexGuard, monotonic_ns};
+use crate::sync::{Arc, MutexGuard};
 
 /// Why a CPU signal stored nothing, or, where the adapter was stopped, may not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -119,9 +119,10 @@ impl CpuSignal<'_> {
             return Err(SignalError::NamedTwice);
         }
         let mut is_stored = false;
-        let begun = monotonic_ns();
+        let first = signals.first().filter(|_| is_noted);
+        let begun = first.and_then(|signal| signal.fence().recorder().now());
         let stored = Self::store_all((signals, monitored), &crossing, &mut is_stored, &mut told);
-        if is_stored && is_noted {
+        if let Some(begun) = begun.filter(|_| is_stored) {
             for signal in signals {
                 signal.fence().note_cpu_signal(signal.value, begun);
             }

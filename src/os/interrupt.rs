@@ -150,11 +150,12 @@ impl AdapterState {
         let Some((interrupt, _under_way)) = self.tdr.deferral.keep(interrupt) else {
             return;
         };
-        let begun = self.recording.recorder().now();
-        let (kind, node_ordinal, fences) = described(&interrupt);
+        let recorder = self.recording.recorder();
+        let begun = recorder.now();
+        let begun = begun.map(|at| (at, described(&interrupt)));
         self.defer(interrupt);
-        if let Some(at) = begun {
-            self.recording.recorder().note(|| Note::Interrupt {
+        if let Some((at, (kind, node_ordinal, fences))) = begun {
+            recorder.note(|| Note::Interrupt {
                 node_ordinal,
                 kind,
                 fences,

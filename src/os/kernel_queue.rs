@@ -357,7 +357,7 @@ impl KernelQueue {
     ) -> Result<(), KernelQueueError> {
         self.check_owner(object.process())?;
         let signal = OsSignal::monitored(object, value).map_err(KernelQueueError::Signal)?;
-        self.queue_made_signals(vec![signal], at)
+        self.queue_made_signals([signal], at)
     }
 
     /// The same for a native fence, which a kernel-mode queue never stores by the engine (LG-09).
@@ -372,16 +372,16 @@ impl KernelQueue {
     ) -> Result<(), KernelQueueError> {
         self.check_owner(object.process())?;
         let signal = OsSignal::native(object, value).map_err(KernelQueueError::Signal)?;
-        self.queue_made_signals(vec![signal], at)
+        self.queue_made_signals([signal], at)
     }
 
     fn queue_made_signals(
         &self,
-        signals: Vec<OsSignal>,
+        signals: impl AsRef<[OsSignal]> + IntoIterator<Item = OsSignal>,
         at: SignalAt,
     ) -> Result<(), KernelQueueError> {
         self.queue(|software| {
-            let named = signals.iter().map(OsSignal::named);
+            let named = signals.as_ref().iter().map(OsSignal::named);
             self.core.note_queued(Operation::Signal, named);
             for signal in signals {
                 software.push(SoftwarePacket::Signal(signal, at));

@@ -9,6 +9,7 @@
 use super::log_buffer::{LogRead, LogReader};
 use super::log_pools::LogMemory;
 use crate::abi::LogType;
+use crate::shared::Block;
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering, lock};
 use std::collections::VecDeque;
 
@@ -61,16 +62,22 @@ struct Unread {
 impl LogCursor {
     /// The log lies there as well from now on, or will when the driver has taken it.
     pub(super) fn append(&self, place: &Arc<LogPlace>, kind: LogType) {
-        let (block, entries) = (place.memory.block().clone(), place.memory.entries());
-        let reader = LogReader::new(block, kind, entries as u32);
-        let mut unread = lock(&self.0);
-        unread.places.push_back((Arc::clone(place), reader));
+        self.push(place, kind, LogReader::new);
     }
 
     /// It lies there, and what stands there is nobody's question.
     pub(super) fn append_from_here(&self, place: &Arc<LogPlace>, kind: LogType) {
+        self.push(place, kind, LogReader::from_here);
+    }
+
+    fn push(
+        &self,
+        place: &Arc<LogPlace>,
+        kind: LogType,
+        reader: fn(Block, LogType, u32) -> LogReader,
+    ) {
         let (block, entries) = (place.memory.block().clone(), place.memory.entries());
-        let reader = LogReader::from_here(block, kind, entries as u32);
+        let reader = reader(block, kind, entries as u32);
         lock(&self.0).places.push_back((Arc::clone(place), reader));
     }
 

@@ -456,6 +456,11 @@ impl NativeFence {
         self.take(&mut lock(&self.state), key).is_some()
     }
 
+    /// What it is told to.
+    pub(super) fn recorder(&self) -> &Recorder {
+        &self.recorder
+    }
+
     /// The CPU has stored a value, in a call that began then.
     pub(super) fn note_cpu_signal(&self, value: u64, at: u64) {
         self.recorder.note(|| Note::CpuSignal {

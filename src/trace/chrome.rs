@@ -90,6 +90,14 @@ impl<'a> Line<'a> {
         }
     }
 
+    /// A moment, marked on its track.
+    fn instant(track: (u32, u32), name: &'a str, at: u64) -> Self {
+        Self {
+            s: Some("t"),
+            ..Self::new("i", track, name).at(at)
+        }
+    }
+
     fn of(self, cat: &'static str) -> Self {
         Self {
             cat: Some(cat),
@@ -365,12 +373,7 @@ impl Boxes<'_> {
                 done,
             } => {
                 let track = (CPU, INTERRUPTS);
-                let line = Line {
-                    s: Some("t"),
-                    ..Line::new("i", track, kind.name())
-                        .of("interrupt")
-                        .at(event.at)
-                };
+                let line = Line::instant(track, kind.name(), event.at).of("interrupt");
                 let node = u64::from(node_ordinal.unwrap_or(u32::MAX));
                 out.line(&line.with("node", node).with("fences", u64::from(*fences)))?;
                 let span = (event.at, *done);
@@ -390,10 +393,12 @@ impl Boxes<'_> {
             }
             What::CpuWait(wait) => self.cpu_wait(out, index, wait),
             What::Preemption { node_ordinal } => {
-                Self::instant(out, (engine(*node_ordinal), SLICES), "preemption", event.at)
+                let track = (engine(*node_ordinal), SLICES);
+                out.line(&Line::instant(track, "preemption", event.at).of("operating system"))
             }
             What::Recovery { node_ordinal, step } => {
-                Self::instant(out, (engine(*node_ordinal), SLICES), step, event.at)
+                let track = (engine(*node_ordinal), SLICES);
+                out.line(&Line::instant(track, step, event.at).of("operating system"))
             }
             What::Lost(lost) => {
                 let track = match lost.from {
@@ -406,10 +411,7 @@ impl Boxes<'_> {
                     LostFrom::Notes | LostFrom::Trace => (CPU, INTERRUPTS),
                 };
                 let name = format!("{} events lost", lost.count);
-                let line = Line {
-                    s: Some("t"),
-                    ..Line::new("i", track, &name).of("lost").at(event.at)
-                };
+                let line = Line::instant(track, &name, event.at).of("lost");
                 out.line(&line.with("count", lost.count))
             }
         }
@@ -421,19 +423,6 @@ impl Boxes<'_> {
             "{verb} {} {sign} {value}",
             self.trace.fences[fence as usize]
         )
-    }
-
-    fn instant<W: Write>(
-        out: &mut Out<W>,
-        track: (u32, u32),
-        name: &str,
-        at: u64,
-    ) -> io::Result<()> {
-        let line = Line::new("i", track, name).of("operating system").at(at);
-        out.line(&Line {
-            s: Some("t"),
-            ..line
-        })
     }
 
     fn command<W: Write>(

@@ -35,6 +35,7 @@ pub struct Exchange {
 
 /// How an engine's times were had.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum ClockSource {
     /// Not at all: nothing that it timed is in the trace, or its times are taken as they are.
     #[default]

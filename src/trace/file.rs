@@ -81,11 +81,23 @@ impl Trace {
                 rest.len()
             )));
         }
+        let errors = trace.clocks.iter().map(|clock| clock.max_error_ns);
+        let mut latest = errors.chain([trace.length]).max().unwrap_or(0);
         let mut at = 0u64;
         for event in &mut trace.events {
             at = at.wrapping_add(event.at);
             event.at = at;
-            event.shift(|time| time.wrapping_add(at));
+            latest = latest.max(at);
+            event.shift(|time| {
+                let time = time.wrapping_add(at);
+                latest = latest.max(time);
+                time
+            });
+        }
+        if latest > MOST_NS {
+            return Err(FileError::Damaged(
+                "it has a time that no machine runs for".to_owned(),
+            ));
         }
         trace.check()?;
         Ok(trace)
@@ -118,18 +130,6 @@ impl Trace {
         }
         if self.events.windows(2).any(|two| two[0].at > two[1].at) {
             return damaged("its events are not in order");
-        }
-        let errors = self.clocks.iter().map(|clock| clock.max_error_ns);
-        let mut latest = errors.chain([self.length]).max().unwrap_or(0);
-        for event in &self.events {
-            latest = latest.max(event.at);
-            event.clone().shift(|time| {
-                latest = latest.max(time);
-                time
-            });
-        }
-        if latest > MOST_NS {
-            return damaged("it has a time that no machine runs for");
         }
         Ok(())
     }

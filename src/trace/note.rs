@@ -15,14 +15,12 @@ pub struct QueueId {
 /// See the file's head. Small, since there is one for each signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Note {
-    /// There is one more queue.
-    QueueMade {
+    /// There is one more kernel-mode queue; the others are known by their logs.
+    KernelQueueMade {
         /// Which.
         queue: QueueId,
         /// Whose.
         process: u64,
-        /// Whether its commands go through the operating system.
-        is_kernel_mode: bool,
     },
     /// A user queued a wait or a signal of a kernel-mode queue; of the others there is a
     /// [`Submission`](super::Submission).

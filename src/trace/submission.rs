@@ -19,7 +19,7 @@ pub struct QueuedCommand {
 const _: () = assert!(size_of::<QueuedCommand>() == 16, "four in a cache line");
 
 /// See the file's head.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Submission {
     pub(crate) queue: QueueId,
     /// CLOCK_MONOTONIC before the engine could see any of them.
@@ -45,14 +45,6 @@ impl Submission {
     pub(crate) fn begin(&mut self, queue: QueueId, at: u64) {
         (self.queue, self.at, self.first) = (queue, at, [u64::MAX; 2]);
         self.commands.clear();
-    }
-
-    /// The same in memory of its own, no more than it needs.
-    pub(crate) fn copy(&self) -> Self {
-        Self {
-            commands: self.commands.as_slice().to_vec(),
-            ..*self
-        }
     }
 
     pub(crate) fn is_full(&self) -> bool {

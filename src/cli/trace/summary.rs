@@ -37,7 +37,7 @@ struct LostEvents {
 #[derive(Debug, Serialize)]
 struct Clock {
     node_ordinal: usize,
-    source: &'static str,
+    source: ClockSource,
     max_error_ns: u64,
 }
 
@@ -73,12 +73,7 @@ impl Summary {
                 .filter(|(_, clock)| clock.source != ClockSource::None)
                 .map(|(node_ordinal, clock)| Clock {
                     node_ordinal,
-                    source: match clock.source {
-                        ClockSource::None => "none",
-                        ClockSource::Calibrated => "calibrated",
-                        ClockSource::Unchecked => "unchecked",
-                        ClockSource::Exchanged => "exchanged",
-                    },
+                    source: clock.source,
                     max_error_ns: clock.max_error_ns,
                 })
                 .collect(),
@@ -105,9 +100,13 @@ impl Summary {
         );
         for clock in &self.clocks {
             let how = match clock.source {
-                "calibrated" => "read by the driver beside the CPU's, and borne out by its slices",
-                "unchecked" => "read by the driver beside the CPU's",
-                _ => "between submissions and ends of its slices",
+                ClockSource::Calibrated => {
+                    "read by the driver beside the CPU's, and borne out by its slices"
+                }
+                ClockSource::Unchecked => "read by the driver beside the CPU's",
+                ClockSource::Exchanged | ClockSource::None => {
+                    "between submissions and ends of its slices"
+                }
             };
             let _ = writeln!(
                 text,

@@ -37,22 +37,16 @@ impl RecordingBook {
     /// A queue is made, and nothing was logged yet.
     pub(in crate::os) fn queue_made(&self, queue: &Arc<QueueRecord>) {
         if self.recorder.is_on() {
-            self.queue_noted(queue.handle(), queue.process(), false);
             queue.follow_from_the_first();
             lock(&self.queues).push(Arc::clone(queue));
         }
     }
 
-    /// The same of a kernel-mode queue.
+    /// A kernel-mode queue is made, which has no log to be followed.
     pub(in crate::os) fn kernel_queue_made(&self, queue: HwQueueHandle, process: ProcessId) {
-        self.queue_noted(queue, process, true);
-    }
-
-    fn queue_noted(&self, queue: HwQueueHandle, process: ProcessId, is_kernel_mode: bool) {
-        self.recorder.note(|| Note::QueueMade {
+        self.recorder.note(|| Note::KernelQueueMade {
             queue: queue_id(queue),
             process: process.0,
-            is_kernel_mode,
         });
     }
 

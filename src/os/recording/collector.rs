@@ -255,7 +255,8 @@ impl Collector {
                 break;
             };
             if self.has_room(told.commands.len()) {
-                self.submissions.push(told.copy());
+                // In memory of its own, no more than it needs: what was told goes back.
+                self.submissions.push(told.clone());
             }
             recorder.give_back(told);
         }

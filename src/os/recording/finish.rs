@@ -89,11 +89,7 @@ impl Draft {
 
     fn note(&mut self, note: Note) {
         match note {
-            Note::QueueMade {
-                queue,
-                process,
-                is_kernel_mode,
-            } => self.tables.enter(queue, process, is_kernel_mode),
+            Note::KernelQueueMade { queue, process } => self.tables.enter(queue, process, true),
             Note::Queued {
                 queue,
                 operation,
