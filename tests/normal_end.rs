@@ -258,7 +258,7 @@ fn hq_12_an_end_tells_of_a_lost_engine() {
 /// HQ-12: threads that submit while the process ends are refused at some submission, and everything
 /// that was accepted before is executed.
 ///
-/// Kills `a-withdrawn-doorbell-connects-by-itself` and `doorbells-connect-while-the-process-ends`.
+/// Kills `doorbells-connect-while-the-process-ends`.
 #[test]
 fn hq_12_what_was_accepted_before_the_end_is_executed() {
     for round in 0..20 {
@@ -340,5 +340,42 @@ fn hq_12_a_queue_that_is_dropped_waits_for_nothing() {
         gate.signal(1).unwrap();
         device.end(Duration::ZERO).unwrap();
         assert_eq!(done.current_value(), 0);
+    });
+}
+
+/// HQ-12: an engine with much to do has its users ring without a call; a queue whose doorbell was withdrawn is not among
+/// them, however busy the engine is.
+///
+/// Mutant: `a-withdrawn-doorbell-connects-by-itself`.
+#[test]
+fn hq_12_a_busy_engine_gives_no_withdrawn_doorbell_back() {
+    let policy = NodePolicy {
+        slice_time: Duration::from_micros(20),
+        ..NodePolicy::default()
+    };
+    on_every_bench(policy, |bench| {
+        let withdrawn = bench.queue();
+        let ddi = bench.adapter.os().ddi();
+        ddi.withdraw_doorbell(withdrawn.os().doorbell().unwrap())
+            .unwrap();
+        let options = HwQueueOptions {
+            ring_capacity: 8192,
+            ..HwQueueOptions::default()
+        };
+        let mut busy = bench.device.create_hw_queue_with(options).unwrap();
+        let fence = bench.fence(0);
+        let mut list = CommandList::new();
+        for value in 1..=8000 {
+            list.signal(&fence, value);
+        }
+        let end = busy.submit(&list).unwrap();
+        until("the engine has more to do than a slice takes", || {
+            busy.doorbell_status() == DoorbellStatus::Connected
+        });
+        busy.progress_fence().wait(end, LONG).unwrap();
+        assert_eq!(
+            withdrawn.doorbell_status(),
+            DoorbellStatus::DisconnectedRetry
+        );
     });
 }
