@@ -10,6 +10,7 @@
 // would never let the other answer; and a driver may end long loops.
 //
 //! variant: narrow NARROW
+//! variant: timed TIMED
 
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -18,6 +19,9 @@
 #ifndef NARROW
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 #extension GL_EXT_shader_atomic_int64 : require
+#endif
+#ifdef TIMED
+#extension GL_EXT_shader_realtime_clock : require
 #endif
 #extension GL_KHR_memory_scope_semantics : require
 #pragma use_vulkan_memory_model
@@ -41,8 +45,18 @@ layout(constant_id = 5) const uint MOST_SILENCE = 1u;
 #include "bare/word.glsl"
 
 layout(push_constant) uniform Push {
-    uvec2 words; // four lines: the invocations' words, then how often each was answered
+    uvec2 words; // four lines: the invocations' words, then how often each was answered; with TIMED then the times
 } push;
+
+// TIMED: of each turn the device's clock when it was got, and when it was passed on; of as many bits as the clock has.
+#ifdef TIMED
+const uint TIMES = 4u * LINE_WORDS;
+#define GOT(turn) words.at[TIMES + 2u * (turn)] = clockRealtimeEXT();
+#define PASSED(turn) words.at[TIMES + 2u * (turn) + 1u] = clockRealtimeEXT();
+#else
+#define GOT(turn)
+#define PASSED(turn)
+#endif
 
 #define LOOK_AGAIN                      \
     if (seen == base) {                 \
@@ -62,7 +76,9 @@ void main() {
     uint answered = plays ? 0u : rounds;
     // The first invocation begins, and has one answer to wait for when the last round is over.
     if (plays && me == 0u) {
+        GOT(0u)
         PUBLISH(words.at[other], base + WORD_T(1u));
+        PASSED(0u)
     }
     uint silent = 0u;
     if (ROLE != BOTH) {
@@ -82,12 +98,15 @@ void main() {
             silent++;
         }
         if (OBSERVE(words.at[mine]) >= expected) {
+            // The first invocation has the turns of even numbers, of which the one that begins is none of an answer.
+            GOT(2u * answered + 2u - me)
             answered++;
             silent = 0u;
             WORD_T next = me == 0u ? expected + WORD_T(1u) : expected;
             if (me == 1u || answered < rounds) {
                 PUBLISH(words.at[other], next);
             }
+            PASSED(2u * answered - me)
         }
     }
     if (plays) {

@@ -22,7 +22,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("umd", &["abi", "shared", "os"]),
     ("beside", &["os", "vulkan", PUBLIC]),
     ("trace", &["abi"]),
-    ("workload", &["umd", PUBLIC]),
+    ("workload", &["umd", "trace", PUBLIC]),
     ("capi", &["abi", "os", "umd", "vulkan", PUBLIC]),
     ("report", &["trace", "workload"]),
     ("viewer", &["trace", "workload"]),

@@ -17,6 +17,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
+use std::time::SystemTime;
 
 /// What the child is called by.
 pub(super) const NAME: &str = "compare-apart";
@@ -67,6 +68,7 @@ pub(super) fn compare(
     interrupt: &Interrupt,
     watch: &mut dyn FnMut(Progress),
 ) -> anyhow::Result<Report> {
+    let begun = SystemTime::now();
     let bench = choice.bench()?;
     let device = DeviceDescription::of(&bench.adapter);
     let outcome = choice
@@ -76,7 +78,7 @@ pub(super) fn compare(
         driver_settings: driver_settings::in_force(),
         ..Machine::this()
     };
-    Ok(Report::new(machine, device, &outcome))
+    Ok(Report::new(machine, device, &outcome).begun(begun))
 }
 
 /// Runs what was chosen in a process of its own, with the driver as it comes.

@@ -4,11 +4,13 @@
 use super::apart::{compare, compare_apart};
 use super::choice::Choice;
 use super::interrupt::Interrupt;
-use super::output::{JsonOutput, colour, print};
+use super::output::{JsonOutput, OutputFile, colour, print};
 use super::progress::Bar;
 use super::{Ending, driver_settings};
-use crate::report::{Report, Style, tables};
-use std::path::PathBuf;
+use crate::report::{Report, Style, page, tables};
+use anyhow::Context;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -18,6 +20,7 @@ Examples:
   nfence compare --scenario work --form '64 chains'  some rows of one
   nfence compare --device llvmpipe            on the device with that in its name or driver
   nfence compare --quick --json figures.json  also as JSON
+  nfence compare --report result              also as a page for a browser: result/index.html
   nfence compare --json - | jq '.rows[].p50_ns'
 
 Exit codes: 0 measured, 1 something did not work, 2 usage, 130 ended by Ctrl-C (what was measured \
@@ -34,13 +37,18 @@ pub(super) struct Compare {
     /// Writes the figures as JSON to this file; `-` is stdout, the tables then go to stderr
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+
+    /// Writes a page for a browser, index.html, into this folder: tables and pictures in one file, which needs no net
+    #[arg(long, value_name = "DIR")]
+    report: Option<PathBuf>,
 }
 
 impl Compare {
     pub(super) fn run(self) -> anyhow::Result<Ending> {
         let interrupt = Interrupt::watch()?;
         let json = self.json.as_deref().map(JsonOutput::open).transpose()?;
-        let report = self.report(&interrupt)?;
+        let index = self.report.as_deref().map(open_page).transpose()?;
+        let report = self.measure(&interrupt)?;
         let to_stderr = json.as_ref().is_some_and(JsonOutput::takes_stdout);
         let style = Style {
             colour: colour(to_stderr),
@@ -48,6 +56,11 @@ impl Compare {
         print(&tables(&report, style), to_stderr);
         if let Some(json) = json {
             json.write(&report)?;
+        }
+        if let Some(index) = index {
+            let path = index.path().to_owned();
+            index.write(&page(&report))?;
+            print(&format!("\nThe page is {}\n", path.display()), to_stderr);
         }
         Ok(if report.interrupted {
             Ending::Interrupted
@@ -59,7 +72,7 @@ impl Compare {
     }
 
     /// Runs what was chosen: here, and what wants the driver as it comes behind that, in a process of its own.
-    fn report(&self, interrupt: &Interrupt) -> anyhow::Result<Report> {
+    fn measure(&self, interrupt: &Interrupt) -> anyhow::Result<Report> {
         let adapter = self.choice.bench()?.adapter;
         let bar = Bar::new(self.choice.comparison()?.steps());
         let is_apart = |scenario| driver_settings::leave_out(&adapter, scenario);
@@ -76,4 +89,15 @@ impl Compare {
             None => Ok(here),
         }
     }
+}
+
+/// The page's file, in a folder that is made where there is none.
+fn open_page(folder: &Path) -> anyhow::Result<OutputFile> {
+    fs::create_dir_all(folder).with_context(|| {
+        format!(
+            "cannot make the folder {}; name one that is there or can be made",
+            folder.display()
+        )
+    })?;
+    OutputFile::open(&folder.join("index.html"))
 }

@@ -5,19 +5,16 @@ use std::fs::File;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-/// A file, or `-` for stdout.
+/// A file that text is written to when there is some.
 #[derive(Debug)]
-pub(super) enum JsonOutput {
-    Stdout,
-    File { path: PathBuf, file: File },
+pub(super) struct OutputFile {
+    path: PathBuf,
+    file: File,
 }
 
-impl JsonOutput {
+impl OutputFile {
     /// Opens it. What is in the file stays there until something new is written.
     pub(super) fn open(path: &Path) -> anyhow::Result<Self> {
-        if path.as_os_str() == "-" {
-            return Ok(Self::Stdout);
-        }
         let file = File::options()
             .create(true)
             .write(true)
@@ -30,7 +27,43 @@ impl JsonOutput {
                 )
             })?;
         let path = path.to_owned();
-        Ok(Self::File { path, file })
+        Ok(Self { path, file })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes it, instead of what was there.
+    pub(super) fn write(mut self, text: &str) -> anyhow::Result<()> {
+        let emptied = self.file.set_len(0).or_else(|error| {
+            // A pipe or a device has no length, and keeps nothing either.
+            if self.file.metadata()?.is_file() {
+                Err(error)
+            } else {
+                Ok(())
+            }
+        });
+        emptied
+            .and_then(|()| self.file.write_all(text.as_bytes()))
+            .with_context(|| format!("cannot write {}", self.path.display()))
+    }
+}
+
+/// A file, or `-` for stdout.
+#[derive(Debug)]
+pub(super) enum JsonOutput {
+    Stdout,
+    File(OutputFile),
+}
+
+impl JsonOutput {
+    /// Opens it.
+    pub(super) fn open(path: &Path) -> anyhow::Result<Self> {
+        if path.as_os_str() == "-" {
+            return Ok(Self::Stdout);
+        }
+        Ok(Self::File(OutputFile::open(path)?))
     }
 
     /// Whether stdout is taken, so that text for people belongs on stderr.
@@ -45,19 +78,7 @@ impl JsonOutput {
             Self::Stdout => std::io::stdout()
                 .write_all(text.as_bytes())
                 .context("cannot write to stdout"),
-            Self::File { path, mut file } => {
-                let written = file.set_len(0).or_else(|error| {
-                    // A pipe or a device has no length, and keeps nothing either.
-                    if file.metadata()?.is_file() {
-                        Err(error)
-                    } else {
-                        Ok(())
-                    }
-                });
-                written
-                    .and_then(|()| file.write_all(text.as_bytes()))
-                    .with_context(|| format!("cannot write {}", path.display()))
-            }
+            Self::File(file) => file.write(&text),
         }
     }
 }

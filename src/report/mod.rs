@@ -5,10 +5,13 @@
 //! person.
 #![forbid(unsafe_code)]
 
+mod cells;
 mod device;
 mod growth;
 mod machine;
+mod page;
 mod quantity;
+mod remarks;
 mod row;
 mod schema;
 mod table;
@@ -17,6 +20,7 @@ mod verdict;
 pub use device::DeviceDescription;
 pub use growth::growth;
 pub use machine::Machine;
+pub use page::page;
 pub use quantity::time;
 pub use row::Row;
 pub use schema::{NotRunRow, Report, SCHEMA};

@@ -3,8 +3,9 @@
 //! A field may be added; none is renamed, removed or given another meaning without a new number.
 
 use super::{DeviceDescription, Machine, Row};
-use crate::workload::{Mechanism, NotRun, Outcome, Scenario};
+use crate::workload::{Mechanism, NotRun, Outcome, Scenario, Turns};
 use serde::{Deserialize, Serialize};
+use std::time::SystemTime;
 
 /// Number of the schema.
 pub const SCHEMA: u32 = 1;
@@ -20,12 +21,21 @@ pub struct Report {
     pub machine: Machine,
     /// On what.
     pub device: DeviceDescription,
+    /// When it was begun, in UTC, as RFC 3339 has it; absent in files of versions that did not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured_at: Option<String>,
     /// Whether it was ended before its time; the rows are of what was measured until then.
     pub interrupted: bool,
     /// The figures.
     pub rows: Vec<Row>,
     /// Who did not run.
     pub not_run: Vec<NotRunRow>,
+    /// Of the scenario `handoff`, some hand-offs of each mechanism, moment by moment.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub turns: Vec<Turns>,
+    /// Whose moments could not be had.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub no_turns: Vec<NotRunRow>,
 }
 
 /// Who did not run, and why.
@@ -41,6 +51,17 @@ pub struct NotRunRow {
     pub failed: bool,
 }
 
+impl NotRunRow {
+    fn of(not_run: &NotRun) -> Self {
+        Self {
+            scenario: not_run.scenario,
+            mechanism: not_run.mechanism,
+            reason: not_run.reason.clone(),
+            failed: not_run.failed,
+        }
+    }
+}
+
 impl Report {
     /// The report of an outcome.
     #[must_use]
@@ -48,19 +69,7 @@ impl Report {
         let mut rows: Vec<_> = outcome.measured.iter().map(Row::of).collect();
         mark_baselines(&mut rows);
         let mut not_run: Vec<NotRunRow> = Vec::new();
-        for NotRun {
-            scenario,
-            mechanism,
-            reason,
-            failed,
-        } in &outcome.not_run
-        {
-            let row = NotRunRow {
-                scenario: *scenario,
-                mechanism: *mechanism,
-                reason: reason.clone(),
-                failed: *failed,
-            };
+        for row in outcome.not_run.iter().map(NotRunRow::of) {
             if !not_run.contains(&row) {
                 not_run.push(row);
             }
@@ -70,10 +79,20 @@ impl Report {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             machine,
             device,
+            measured_at: None,
             interrupted: outcome.interrupted,
             rows,
             not_run,
+            turns: outcome.turns.clone(),
+            no_turns: outcome.no_turns.iter().map(NotRunRow::of).collect(),
         }
+    }
+
+    /// The same, which says when it was begun.
+    #[must_use]
+    pub fn begun(mut self, at: SystemTime) -> Self {
+        self.measured_at = Some(humantime::format_rfc3339_seconds(at).to_string());
+        self
     }
 
     /// The same with what another process found of other scenarios, in the order of scenarios.
@@ -82,6 +101,8 @@ impl Report {
         self.interrupted |= other.interrupted;
         self.rows.extend(other.rows);
         self.rows.sort_by_key(|row| row.scenario);
+        self.turns.extend(other.turns);
+        self.no_turns.extend(other.no_turns);
         for row in other.not_run {
             if !self.not_run.contains(&row) {
                 self.not_run.push(row);
@@ -181,6 +202,7 @@ mod tests {
                 kind: "cpu".into(),
                 cpu_implementation: true,
             },
+            measured_at: Some("2026-11-24T12:00:00Z".into()),
             interrupted: false,
             rows,
             not_run: vec![NotRunRow {
@@ -189,6 +211,8 @@ mod tests {
                 reason: "Not here.".into(),
                 failed: false,
             }],
+            turns: Vec::new(),
+            no_turns: Vec::new(),
         }
     }
 
@@ -210,6 +234,7 @@ mod tests {
                 "name": "Device", "driver": "Driver", "driver_version": "1", "api": "1.3.0",
                 "type": "cpu", "cpu_implementation": true,
             },
+            "measured_at": "2026-11-24T12:00:00Z",
             "interrupted": false,
             "rows": [
                 row("native-system-event", json!({}), 1000.0),

@@ -1,10 +1,11 @@
 //! Table: the report, as a person reads it.
 
+use super::cells::{HEADER, LEGEND, baseline, cells};
 use super::growth::growth;
-use super::quantity::{count, figures, rate, speed, time};
+use super::remarks::{INTERRUPTED, about, not_run, remarks};
 use super::verdict::{title, verdict};
 use super::{Report, Row};
-use crate::workload::{Mechanism, Scenario};
+use crate::workload::Scenario;
 use comfy_table::{CellAlignment, Table, presets};
 use std::fmt::Write;
 
@@ -37,40 +38,13 @@ impl Style {
     }
 }
 
-const HEADER: [&str; 9] = [
-    "mechanism",
-    "median",
-    "p99",
-    "rate",
-    "vs timeline",
-    "CPU/op",
-    "notified/k",
-    "wake-ups/k",
-    "submits/k",
-];
-
 /// The whole report: a table for each group, what the work was, and a verdict.
 #[must_use]
 pub fn tables(report: &Report, style: Style) -> String {
     let mut text = String::new();
-    let machine = &report.machine;
     let _ = writeln!(text, "{}", style.bold(&report.device.line()));
-    let _ = writeln!(
-        text,
-        "{} cores of {}, {}, kernel {}",
-        machine.cores, machine.cpu, machine.os, machine.kernel
-    );
-    if report.device.cpu_implementation {
-        let _ = writeln!(
-            text,
-            "A CPU implementation: ratios show the protocols' costs, times are not a GPU's."
-        );
-        for (name, value) in &machine.driver_settings {
-            let _ = writeln!(
-                text,
-                "Driver setting: {name}={value} (nfence sets it to 0 but for work; your own value wins)."
-            );
-        }
+    for line in about(report) {
+        let _ = writeln!(text, "{line}");
     }
     let groups = report.groups();
     let last_of_scale = groups.iter().rposition(|group| is_of_scale(group));
@@ -85,27 +59,16 @@ pub fn tables(report: &Report, style: Style) -> String {
     if report.rows.is_empty() {
         let _ = writeln!(text, "\nNothing was measured.");
     } else {
-        let _ = write!(
-            text,
-            "\n{}",
-            style.faint(
-                "Times are of one operation: percentiles over batches; in CPU wait, CPU signal, \
-                 the fans, reset and scale (where one comes at a time) over single operations.\nCPU of all threads. /k: for 1,000 \
-                 operations; of idle one is a second.\n"
-            )
-        );
+        let _ = write!(text, "\n{}", style.faint(&format!("{LEGEND}\n")));
     }
     if !report.not_run.is_empty() {
         let _ = writeln!(text, "\nNot run:");
-        for (who, reason) in not_run(report) {
-            let _ = writeln!(text, "  {who}: {reason}");
+        for line in not_run(report) {
+            let _ = writeln!(text, "  {line}");
         }
     }
     if report.interrupted {
-        let _ = writeln!(
-            text,
-            "\nInterrupted: the figures are of what was measured until then."
-        );
+        let _ = writeln!(text, "\n{INTERRUPTED}");
     }
     text
 }
@@ -127,66 +90,21 @@ fn of_group(group: &[&Row], style: Style) -> String {
         style.bold(&title(first)),
         style.faint(&format!("(times of one {})", first.scenario.operation()))
     );
-    let timeline = group
-        .iter()
-        .find(|row| row.mechanism == Mechanism::TimelineSemaphore && row.stands());
+    let timeline = baseline(group);
     let mut table = Table::new();
     table.load_style(presets::UTF8_FULL_CONDENSED);
     table.set_header(HEADER);
     for row in group {
-        table.add_row(cells(row, timeline.copied()));
+        let mut cells = cells(row, timeline);
+        cells[0] = cells[0].replace(", ", ",\n  ");
+        table.add_row(cells);
     }
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     let _ = writeln!(text, "{}", table.trim_fmt());
-    for row in group {
-        let work = wrapped(&format!("{}: {}", name(row), row.work), "  ");
-        let _ = writeln!(text, "{}", style.faint(&work));
-    }
-    if let Some(threads) = first.driver_threads() {
-        let line = format!("Threads that the driver ran shaders on in these rows: {threads}.");
+    for line in remarks(group) {
         let _ = writeln!(text, "{}", style.faint(&wrapped(&line, "  ")));
-    }
-    if first.scenario == Scenario::Storm {
-        let each: Vec<_> = group
-            .iter()
-            .filter_map(|row| Some((row.mechanism, row.wakeups_per_submit()?)))
-            .map(|(mechanism, wakeups)| format!("{mechanism} {}", figures(wakeups)))
-            .collect();
-        let line = format!(
-            "Wake-ups of all threads, the driver's among them, for each vkQueueSubmit (a slice of a \
-             native engine is one): {}.",
-            each.join(", ")
-        );
-        let _ = writeln!(text, "{}", style.faint(&wrapped(&line, "  ")));
-    }
-    for row in group {
-        if let Some(share) = row.not_co_scheduled() {
-            let line = format!(
-                "{}: in {} % of its batches the parties did not run at the same time (one looked too \
-                 long in vain); these were done again and are not in the figures.",
-                name(row),
-                figures(share * 100.0)
-            );
-            let _ = writeln!(text, "{}", style.faint(&wrapped(&line, "  ")));
-        }
-    }
-    for row in group {
-        if let Some(longest) = row.other_engine_longest() {
-            let pinned = row.pinned_batches().map(|batches| {
-                format!(
-                    "; the hung engine had a core for itself in {batches} batches, warm-up included"
-                )
-            });
-            let line = format!(
-                "{}: the longest submission on the other engine meanwhile took {}{}.",
-                name(row),
-                time(longest),
-                pinned.unwrap_or_default()
-            );
-            let _ = writeln!(text, "{}", style.faint(&wrapped(&line, "  ")));
-        }
     }
     if let Some(verdict) = verdict(group) {
         let _ = writeln!(text, "{}", style.green(&verdict));
@@ -213,59 +131,12 @@ fn wrapped(text: &str, indent: &str) -> String {
     lines.join("\n")
 }
 
-fn name(row: &Row) -> String {
-    match row.variant() {
-        Some(variant) => format!("{}, {variant}", row.mechanism),
-        None => row.mechanism.to_string(),
-    }
-}
-
-fn cells(row: &Row, timeline: Option<&Row>) -> [String; HEADER.len()] {
-    let against = match timeline {
-        // A second takes a second.
-        _ if row.scenario == Scenario::Idle => "–".into(),
-        // Local memory that is system memory shows nothing that the row above does not.
-        _ if row.same_memory => "same memory".into(),
-        Some(timeline) if std::ptr::eq(timeline, row) => "baseline".into(),
-        Some(timeline) => speed(timeline.p50_ns / row.p50_ns),
-        None => "–".into(),
-    };
-    [
-        name(row).replace(", ", ",\n  "),
-        time(row.p50_ns),
-        time(row.p99_ns),
-        rate(row.ops_per_s),
-        against,
-        time(row.cpu_s_per_kop * 1e6),
-        count(row.notifications_per_kop),
-        count(row.wakeups_per_kop),
-        count(Some(row.submits_per_kop)),
-    ]
-}
-
-/// Mechanisms with the same reason in one line.
-fn not_run(report: &Report) -> Vec<(String, &str)> {
-    let mut lines: Vec<(String, &str)> = Vec::new();
-    for row in &report.not_run {
-        let who = match row.scenario {
-            Some(scenario) => format!("{} ({scenario})", row.mechanism),
-            None => row.mechanism.to_string(),
-        };
-        match lines.iter_mut().find(|(_, reason)| *reason == row.reason) {
-            Some((others, _)) => {
-                let _ = write!(others, ", {who}");
-            }
-            None => lines.push((who, &row.reason)),
-        }
-    }
-    lines
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::row::tests_support::row;
     use super::super::{DeviceDescription, Machine, NotRunRow, SCHEMA};
     use super::*;
+    use crate::workload::Mechanism;
 
     fn report() -> Report {
         Report {
@@ -277,6 +148,7 @@ mod tests {
                 cpu_implementation: true,
                 ..DeviceDescription::default()
             },
+            measured_at: None,
             interrupted: true,
             rows: vec![
                 row(Scenario::Handoff, Mechanism::NativeSystemEvent, 1000.0),
@@ -290,6 +162,8 @@ mod tests {
                     failed: false,
                 })
                 .to_vec(),
+            turns: Vec::new(),
+            no_turns: Vec::new(),
         }
     }
 
@@ -302,7 +176,7 @@ mod tests {
             "2.50× faster",
             "baseline",
             "hand-off: native 2.50 times faster than timeline semaphores",
-            "monitored-fence, native-local-event: Not here.",
+            "monitored-fence; native-local-event: Not here.",
             "Interrupted",
         ] {
             assert!(text.contains(part), "{part:?} is not in\n{text}");

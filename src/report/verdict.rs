@@ -110,9 +110,9 @@ fn percent(share: f64) -> String {
     format!("{} %", count(Some(share * 100.0)))
 }
 
-/// What a row is of.
-pub(super) fn title(row: &Row) -> String {
-    let name = match row.scenario {
+/// What a scenario is called in sentences.
+pub(super) fn scenario_title(scenario: Scenario) -> &'static str {
+    match scenario {
         Scenario::Handoff => "hand-off",
         Scenario::HandoffCross => "hand-off between engines",
         Scenario::CrossAdapter => "hand-off between adapters",
@@ -126,7 +126,12 @@ pub(super) fn title(row: &Row) -> String {
         Scenario::Scale => "scale",
         Scenario::Reset => "reset",
         Scenario::Idle => "idle",
-    };
+    }
+}
+
+/// What a row is of.
+pub(super) fn title(row: &Row) -> String {
+    let name = scenario_title(row.scenario);
     match row.form() {
         Some(form) => format!("{name}, {form}"),
         None => name.to_owned(),

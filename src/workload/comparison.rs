@@ -6,7 +6,7 @@
 
 use super::{
     Bench, Entry, Group, Mechanism, NotOffered, Params, ProcessCounters, Runner, Sample, Scenario,
-    TooBusy, groups,
+    TooBusy, Turns, groups, turns,
 };
 use std::time::Duration;
 
@@ -136,6 +136,10 @@ pub struct Outcome {
     pub measured: Vec<Measured>,
     /// Who did not.
     pub not_run: Vec<NotRun>,
+    /// Of who ran [`Scenario::Handoff`], some hand-offs moment by moment.
+    pub turns: Vec<Turns>,
+    /// Whose moments could not be had.
+    pub no_turns: Vec<NotRun>,
     /// Whether it was ended before its time.
     pub interrupted: bool,
 }
@@ -239,6 +243,9 @@ impl Comparison {
             let Group { scenario, form, .. } = *group;
             watch(Progress::Group { scenario, form });
             self.run_group(group, bench, stop, watch, &mut outcome);
+            if scenario == Scenario::Handoff && !outcome.interrupted {
+                take_turns(bench, &mut outcome);
+            }
         }
         outcome
     }
@@ -305,6 +312,28 @@ impl Comparison {
                 Some(_) | None if seat.batches.is_empty() => {}
                 Some(_) | None => outcome.measured.push(seat.measured(group, bench)),
             }
+        }
+    }
+}
+
+/// Of everyone who has just been measured, after that: what is taken to see the moments is not in the figures.
+fn take_turns(bench: &Bench, outcome: &mut Outcome) {
+    let scenario = Scenario::Handoff;
+    let measured = outcome.measured.iter();
+    let mut who: Vec<_> = measured
+        .filter(|measured| measured.scenario == scenario)
+        .map(|measured| measured.mechanism)
+        .collect();
+    who.dedup();
+    for mechanism in who {
+        match turns(bench, mechanism) {
+            Ok(turns) => outcome.turns.push(turns),
+            Err(error) => outcome.no_turns.push(NotRun {
+                scenario: Some(scenario),
+                mechanism,
+                reason: format!("{error:#}."),
+                failed: !error.is::<NotOffered>(),
+            }),
         }
     }
 }

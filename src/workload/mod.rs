@@ -31,6 +31,7 @@ mod scenario;
 mod sleeper;
 pub mod timeline;
 pub(crate) mod trial;
+mod turns;
 mod work;
 
 pub use bench::Bench;
@@ -43,6 +44,7 @@ pub use reset::ResetForm;
 pub use runner::{Counts, NotOffered, Params, Runner, Sample, TooBusy};
 pub use scale::ScaleForm;
 pub use scenario::{Mechanism, Scenario};
+pub use turns::{Turn, Turns, turns};
 pub use work::WorkForm;
 
 use std::time::Duration;

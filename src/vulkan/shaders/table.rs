@@ -104,7 +104,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/bare_handoff.comp")) == 0x39b4_3215_1c8f_68f1,
+    fnv1a(include_bytes!("../../../shaders/bare_handoff.comp")) == 0xdf38_c879_caa8_6d56,
     "shader source bare_handoff.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -390,6 +390,17 @@ pub static BARE_HANDOFF_NARROW: Shader = Shader {
 };
 
 const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/bare_handoff.timed.spv")) == 0xb77d_2f11_9bf2_57ea,
+    "spv/bare_handoff.timed.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/bare_handoff.comp` with `TIMED`.
+pub static BARE_HANDOFF_TIMED: Shader = Shader {
+    name: "bare_handoff.timed",
+    words: &words::<1_776>(include_bytes!("../../../shaders/spv/bare_handoff.timed.spv")),
+};
+
+const _: () = assert!(
     fnv1a(include_bytes!("../../../shaders/spv/bare_store.spv")) == 0x213b_fcae_b902_c30f,
     "spv/bare_store.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
@@ -610,4 +621,4 @@ pub static WORK_TOGETHER: Shader = Shader {
 };
 
 /// Every shader of this table.
-pub static ALL: &[&Shader] = &[&ADD_WORDS, &ADD_WORDS_SELF_SCHEDULING, &ADD_WORDS_TOGETHER, &BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_STORE, &BARE_STORE_NARROW, &COUNT_TOGETHER, &ENGINE, &ENROLLED_CONDITION, &ENROLLED_SIGNAL, &HOLD_SELF_SCHEDULING, &LONG_KERNEL, &PASS_ON, &PASS_ON_SELF_SCHEDULING, &READ_VALUES, &SIGNAL_VALUES, &SPIN, &SPIN_SELF_SCHEDULING, &SPIN_SIGNAL, &SPIN_TOGETHER, &WAIT_VALUES, &WORK, &WORK_SELF_SCHEDULING, &WORK_TOGETHER];
+pub static ALL: &[&Shader] = &[&ADD_WORDS, &ADD_WORDS_SELF_SCHEDULING, &ADD_WORDS_TOGETHER, &BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_HANDOFF_TIMED, &BARE_STORE, &BARE_STORE_NARROW, &COUNT_TOGETHER, &ENGINE, &ENROLLED_CONDITION, &ENROLLED_SIGNAL, &HOLD_SELF_SCHEDULING, &LONG_KERNEL, &PASS_ON, &PASS_ON_SELF_SCHEDULING, &READ_VALUES, &SIGNAL_VALUES, &SPIN, &SPIN_SELF_SCHEDULING, &SPIN_SIGNAL, &SPIN_TOGETHER, &WAIT_VALUES, &WORK, &WORK_SELF_SCHEDULING, &WORK_TOGETHER];

@@ -6,6 +6,7 @@
 
 mod copy;
 mod cpu_wait;
+mod device_clock;
 mod handoff;
 mod handoff_cross;
 mod reset;
@@ -13,6 +14,7 @@ mod round_trip;
 mod shader_copy;
 mod storm;
 mod together;
+mod turns;
 mod work;
 
 pub use copy::Copy;
@@ -23,6 +25,7 @@ pub use reset::Reset;
 pub use round_trip::RoundTrip;
 pub use shader_copy::shader_copy;
 pub use storm::Storm;
+pub use turns::TurnTaker;
 pub use work::Work;
 
 use super::{Counts, PATIENCE};

@@ -21,6 +21,7 @@ mod scheduler;
 mod store;
 mod storm;
 mod system;
+mod turns;
 
 pub use cpu_signal::CpuSignal;
 pub use cpu_wait::CpuWait;
@@ -32,6 +33,7 @@ pub use queue::MonitoredQueue;
 pub use scale::Scale;
 pub use storm::Storm;
 pub use system::MonitoredSystem;
+pub use turns::TurnTaker;
 
 /// Why there is no recovery to measure.
 pub(super) const NO_RESET: &str = "The comparators' monitored fences are of one device, and lost with it as timeline semaphores are.";

@@ -10,6 +10,7 @@ mod idle;
 mod reset;
 mod scale;
 mod storm;
+mod turns;
 mod work;
 mod work_kernel;
 
@@ -22,6 +23,7 @@ pub use idle::Idle;
 pub use reset::Reset;
 pub use scale::Scale;
 pub use storm::{Storm, StormForm};
+pub use turns::TurnTaker;
 pub use work::Work;
 pub use work_kernel::WorkKernel;
 

@@ -14,6 +14,7 @@ mod relay;
 mod reset;
 mod scale;
 mod storm;
+mod turns;
 mod work;
 
 pub use copy::copy;
@@ -26,6 +27,7 @@ pub use relay::Relay;
 pub use reset::Reset;
 pub use scale::Scale;
 pub use storm::Storm;
+pub use turns::TurnTaker;
 pub use work::Work;
 
 use super::PATIENCE;
