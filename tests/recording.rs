@@ -464,3 +464,66 @@ fn a_trace_that_is_full_is_cut_and_says_so() {
         assert_eq!(values, whole, "the first of them, one after the other");
     });
 }
+
+/// LG-10: whoever looks at a recording while it goes on has each command once when it is done, and in every cut before as one
+/// that is not; queues and fences keep their numbers, and time goes on.
+///
+/// Mutants: `a-cut-gives-what-was-given`, `a-cut-forgets-what-is-queued`, `a-cut-leaves-no-room`.
+#[test]
+fn lg_10_a_cut_holds_what_is_new_and_what_is_not_done() {
+    on_every_bench(NodePolicy::default(), |bench| {
+        let (first, second) = (bench.fence(0), bench.fence(0));
+        let mut queue = bench.queue();
+        let options = RecordingOptions {
+            most_events: 1000,
+            ..RecordingOptions::default()
+        };
+        let mut recording = bench.adapter.record(&options).unwrap();
+        let signals = |queue: &mut HwQueue, fence: &Fence, values: std::ops::Range<u64>| {
+            let mut list = CommandList::new();
+            for value in values {
+                list.signal(fence, value);
+            }
+            complete(queue, &mut list);
+        };
+        signals(&mut queue, &first, 1..400);
+        let waits = queue.submit(CommandList::new().wait(&second, 7)).unwrap();
+        let early = recording.cut();
+        let done = commands_of(&early, &first, Operation::Signal);
+        assert_eq!(done.len(), 399);
+        let open = commands_of(&early, &second, Operation::Wait);
+        let [open] = open[..] else { panic!("{open:?}") };
+        assert_eq!((open.end, open.is_lost), (None, false));
+
+        let still = recording.cut();
+        assert_eq!(still.began_ns, early.began_ns);
+        assert!(still.length >= early.length);
+        assert!(commands_of(&still, &first, Operation::Signal).is_empty());
+        let waiting = commands_of(&still, &second, Operation::Wait);
+        assert_eq!(waiting.len(), 1);
+        assert_eq!((waiting[0].end, waiting[0].queued), (None, open.queued));
+
+        second.signal(7).unwrap();
+        queue.progress_fence().wait(waits, LONG).unwrap();
+        // With what was cut it would be more than is kept.
+        signals(&mut queue, &first, 400..800);
+        let late = recording.cut();
+        let waited = commands_of(&late, &second, Operation::Wait);
+        let [waited] = waited[..] else {
+            panic!("{waited:?}")
+        };
+        assert_eq!((waited.queued, waited.queue), (open.queued, open.queue));
+        assert!(waited.end.unwrap() + late.clocks[0].max_error_ns >= still.length);
+        let done = commands_of(&late, &first, Operation::Signal);
+        assert!(done.iter().map(|signal| signal.value).eq(400..800));
+        assert!(done.iter().all(|signal| signal.queued.is_some()));
+
+        signals(&mut queue, &first, 800..810);
+        let rest = stop(recording);
+        assert_eq!(commands_of(&rest, &first, Operation::Signal).len(), 10);
+        assert!(commands_of(&rest, &second, Operation::Wait).is_empty());
+        for trace in [&early, &still, &late, &rest] {
+            assert_eq!(trace.lost().next(), None);
+        }
+    });
+}

@@ -1,13 +1,13 @@
 //! Collector: what a recording keeps, as it comes.
 //!
 //! Engines and programs go on meanwhile, on the same memory and maybe the same cores. So a round copies and looks at
-//! nothing: notes, entries of logs, slices. What belongs to what is found when the recording is over (`finish`).
+//! nothing: notes, entries of logs, slices. What belongs to what is found when somebody wants a trace (`draft`).
 
 use super::super::adapter_state::AdapterState;
 use super::super::log_buffer::LogRead;
 use super::super::queue_record::QueueRecord;
 use super::queue_id;
-use crate::abi::{LOG_BUFFER_ENTRIES, LogType, TRACED_LOG_ENTRIES};
+use crate::abi::{FenceId, LOG_BUFFER_ENTRIES, LogType, TRACED_LOG_ENTRIES};
 use crate::kmd::{EndedSlice, HwQueueHandle, ProcessId};
 use crate::sync::{Arc, monotonic_ns};
 use crate::trace::{Lost, LostFrom, Note, QueueId, Reading, Submission};
@@ -40,16 +40,11 @@ pub(super) struct NodeClock {
     pub(super) readings: Option<(Reading, Reading)>,
 }
 
-/// See the file's head.
-#[derive(Debug)]
-pub(super) struct Collector {
-    adapter: Arc<AdapterState>,
-    most_events: usize,
-    pub(super) began_ns: u64,
+/// What came since somebody took what had come.
+#[derive(Debug, Default)]
+pub(super) struct Collected {
     pub(super) clocks: Vec<NodeClock>,
-    /// Whose logs are read.
-    followed: HashMap<HwQueueHandle, Arc<QueueRecord>>,
-    /// All queues that there were, whose they are, and whether they are of kernel mode.
+    /// All queues that came to be followed, whose they are, and whether they are of kernel mode.
     pub(super) queues: Vec<(QueueId, u64, bool)>,
     pub(super) notes: Vec<Vec<Note>>,
     pub(super) submissions: Vec<Submission>,
@@ -57,6 +52,19 @@ pub(super) struct Collector {
     pub(super) slices: Vec<(u32, EndedSlice)>,
     /// Marks, and when they were made.
     pub(super) lost: Vec<(u64, Lost)>,
+    /// What handles named that were opened.
+    pub(super) names: HashMap<(u64, u32), FenceId>,
+}
+
+/// See the file's head.
+#[derive(Debug)]
+pub(super) struct Collector {
+    adapter: Arc<AdapterState>,
+    most_events: usize,
+    pub(super) began_ns: u64,
+    /// Whose logs are read.
+    followed: HashMap<HwQueueHandle, Arc<QueueRecord>>,
+    collected: Collected,
     kept: usize,
     /// From now on nothing is kept.
     is_full: bool,
@@ -70,14 +78,11 @@ impl Collector {
             adapter,
             most_events,
             began_ns: monotonic_ns(),
-            clocks: vec![NodeClock::default(); nodes as usize],
             followed: HashMap::new(),
-            queues: Vec::new(),
-            notes: Vec::new(),
-            submissions: Vec::new(),
-            logs: Vec::new(),
-            slices: Vec::new(),
-            lost: Vec::new(),
+            collected: Collected {
+                clocks: vec![NodeClock::default(); nodes as usize],
+                ..Collected::default()
+            },
             kept: 0,
             is_full: false,
             dropped: 0,
@@ -96,14 +101,14 @@ impl Collector {
         self.adapter.name_all();
         for queue in self.adapter.kernel_queues.all() {
             let (id, process) = (queue_id(queue.handle()), queue.process());
-            self.queues.push((id, process.0, true));
+            self.collected.queues.push((id, process.0, true));
         }
         self.collect();
     }
 
     /// Reads each engine's clock beside the CPU's.
     fn read_clocks(&mut self) {
-        for (node_ordinal, node) in (0..).zip(&mut self.clocks) {
+        for (node_ordinal, node) in (0..).zip(&mut self.collected.clocks) {
             let Ok(read) = self.adapter.ddi().calibrate_gpu_clock(node_ordinal, 0) else {
                 continue;
             };
@@ -125,8 +130,10 @@ impl Collector {
         }
         // Refused by nobody: this thread runs within no turn.
         if record.follow().is_ok() {
-            self.queues
-                .push((queue_id(handle), record.process().0, false));
+            let process = record.process().0;
+            self.collected
+                .queues
+                .push((queue_id(handle), process, false));
             self.followed.insert(handle, record);
         }
     }
@@ -162,22 +169,25 @@ impl Collector {
     }
 
     fn mark(&mut self, from: LostFrom, count: u64) {
-        match self.lost.last_mut() {
+        match self.collected.lost.last_mut() {
             _ if count == 0 => {}
             // Round after round the same: one mark, where it began.
             Some((_, lost)) if lost.from == from => lost.count += count,
-            _ => self.lost.push((monotonic_ns(), Lost { from, count })),
+            _ => {
+                let lost = Lost { from, count };
+                self.collected.lost.push((monotonic_ns(), lost));
+            }
         }
     }
 
     fn take_slices(&mut self, go_on: bool) {
-        for node_ordinal in 0..self.clocks.len() as u32 {
+        for node_ordinal in 0..self.collected.clocks.len() as u32 {
             let ended = self.adapter.ddi().take_ended_slices(node_ordinal, go_on);
-            self.clocks[node_ordinal as usize].frequency = ended.ticks_per_second;
+            self.collected.clocks[node_ordinal as usize].frequency = ended.ticks_per_second;
             if self.has_room(ended.slices.len()) {
                 let slices = ended.slices.into_iter();
-                self.slices
-                    .extend(slices.map(|slice| (node_ordinal, slice)));
+                let slices = slices.map(|slice| (node_ordinal, slice));
+                self.collected.slices.extend(slices);
             }
             self.mark(LostFrom::Slices(node_ordinal), ended.lost);
         }
@@ -214,7 +224,7 @@ impl Collector {
         }
         for piece in pieces {
             if self.has_room(piece.read.entries.len()) {
-                self.logs.push(piece);
+                self.collected.logs.push(piece);
             }
         }
         overrun.sort_unstable();
@@ -241,12 +251,12 @@ impl Collector {
             if !self.has_room(1) {
                 continue;
             }
-            match self.notes.last_mut() {
+            match self.collected.notes.last_mut() {
                 Some(chunk) if chunk.len() < CHUNK => chunk.push(note),
                 _ => {
                     let mut chunk = Vec::with_capacity(CHUNK);
                     chunk.push(note);
-                    self.notes.push(chunk);
+                    self.collected.notes.push(chunk);
                 }
             }
         }
@@ -256,7 +266,7 @@ impl Collector {
             };
             if self.has_room(told.commands.len()) {
                 // In memory of its own, no more than it needs: what was told goes back.
-                self.submissions.push(told.clone());
+                self.collected.submissions.push(told.clone());
             }
             recorder.give_back(told);
         }
@@ -267,19 +277,26 @@ impl Collector {
     pub(super) fn end(&mut self) {
         self.collect();
         self.take_slices(false);
-        self.read_clocks();
         for record in self.followed.values() {
             record.follow_no_more();
             // Those of a queue that was destroyed are nobody's.
             let _ = record.trace(|| self.adapter.tracing());
         }
-        let dropped = std::mem::take(&mut self.dropped);
-        self.mark(LostFrom::Trace, dropped);
     }
 
-    /// What handles named while it was on.
-    pub(super) fn names(&self) -> HashMap<(u64, u32), crate::abi::FenceId> {
-        self.adapter.recording.take_names()
+    /// What has come; from here on there is room for as much again.
+    pub(super) fn take(&mut self) -> Collected {
+        self.read_clocks();
+        let dropped = std::mem::take(&mut self.dropped);
+        self.mark(LostFrom::Trace, dropped);
+        (self.kept, self.is_full) = (0, false);
+        let next = Collected {
+            clocks: self.collected.clocks.clone(),
+            ..Collected::default()
+        };
+        let mut collected = std::mem::replace(&mut self.collected, next);
+        collected.names = self.adapter.recording.take_names();
+        collected
     }
 }
 

@@ -9,7 +9,7 @@
 
 mod book;
 mod collector;
-mod finish;
+mod draft;
 mod pairing;
 mod queued_notes;
 mod tables;

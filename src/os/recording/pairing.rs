@@ -106,8 +106,8 @@ impl Pairing {
     }
 
     /// Commands that are not done, or of which nobody knows.
-    pub(super) fn rest(&mut self) -> impl Iterator<Item = Queued> {
-        self.queued.drain(..)
+    pub(super) fn rest(&self) -> impl Iterator<Item = &Queued> {
+        self.queued.iter()
     }
 }
 

@@ -35,12 +35,13 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    /// With what handles named.
-    pub(super) fn new(names: HashMap<(u64, u32), FenceId>) -> Self {
-        Self {
-            names,
-            ..Self::default()
+    /// Handles were opened.
+    pub(super) fn named(&mut self, names: HashMap<(u64, u32), FenceId>) {
+        for handle in names.keys() {
+            // It may have been another fence's before, which was closed.
+            self.handles.remove(handle);
         }
+        self.names.extend(names);
     }
 
     /// A queue, which may be known.

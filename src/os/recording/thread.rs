@@ -1,6 +1,7 @@
 //! The recording as its user holds it, and the thread that collects.
 
 use super::collector::Collector;
+use super::draft::Draft;
 use crate::os::adapter::{Adapter, OsError};
 use crate::os::adapter_state::AdapterState;
 use crate::os::tracing::Tracing;
@@ -21,7 +22,8 @@ pub struct RecordingOptions {
     /// Whether waits that have not ended have the time at which the engine saw them unsatisfied (LG-11). Kernels that
     /// schedule themselves do not while this is on.
     pub verbose: bool,
-    /// Events that are kept, each of some 100 bytes; those after them are counted, and the trace has a mark.
+    /// Events that are kept until it is stopped or cut, each of some 100 bytes; those after them are counted, and the trace
+    /// has a mark.
     pub most_events: usize,
 }
 
@@ -53,6 +55,8 @@ pub enum RecordError {
 enum Stage {
     #[default]
     On,
+    /// Its user waits for a cut.
+    Cut,
     /// Its user takes what the thread has collected.
     Over,
     /// Nobody does: the thread leaves everything as it was.
@@ -80,6 +84,14 @@ impl Order {
         *lock(&self.stage) = to;
         self.changed.notify_all();
     }
+
+    /// A cut is made; unless it is over meanwhile, it goes on.
+    fn go_on(&self) {
+        let mut stage = lock(&self.stage);
+        if *stage == Stage::Cut {
+            *stage = Stage::On;
+        }
+    }
 }
 
 /// What is left as it was when a recording is over.
@@ -100,11 +112,18 @@ impl Drop for Before {
     }
 }
 
-/// What the thread gives back: the collector first, whose queues are let go before another recording may begin.
+/// What the thread has and gives back: the collector first, whose queues are let go before another recording may begin.
 #[derive(Debug)]
-struct Collected {
+struct State {
     collector: Collector,
+    draft: Draft,
     _before: Before,
+}
+
+impl State {
+    fn cut(&mut self, about: Vec<(String, String)>) -> Trace {
+        self.draft.cut(&mut self.collector, about)
+    }
 }
 
 /// A recording that is on. Dropping it ends it, and what it has recorded is gone.
@@ -113,7 +132,8 @@ pub struct Recording {
     /// It is not stopped while it is recorded.
     adapter: Arc<Adapter>,
     order: Arc<Order>,
-    thread: Option<thread::JoinHandle<Option<Collected>>>,
+    cuts: mpsc::Receiver<Trace>,
+    thread: Option<thread::JoinHandle<Option<State>>>,
 }
 
 impl Recording {
@@ -132,19 +152,26 @@ impl Recording {
             tracing: adapter.tracing(),
         };
         // Before anything is begun: without a thread nothing is.
-        let (gives, takes) = mpsc::channel::<Collected>();
+        let (gives, takes) = mpsc::channel::<State>();
+        let (cuts_from, cuts) = mpsc::channel();
         let order = Arc::<Order>::default();
         let ordered = Arc::clone(&order);
         let thread = thread::Builder::new()
             .name("nf-recording".into())
             .spawn(move || {
-                let mut collected = takes.recv().ok()?;
+                let mut state = takes.recv().ok()?;
                 loop {
                     match ordered.wait() {
-                        Stage::On => collected.collector.collect(),
-                        Stage::Over => return Some(collected),
+                        Stage::On => state.collector.collect(),
+                        Stage::Cut => {
+                            state.collector.collect();
+                            ordered.go_on();
+                            // Whoever asked for it waits, or is gone.
+                            let _ = cuts_from.send(state.cut(Vec::new()));
+                        }
+                        Stage::Over => return Some(state),
                         Stage::Abandoned => {
-                            collected.collector.end();
+                            state.collector.end();
                             return None;
                         }
                     }
@@ -156,18 +183,36 @@ impl Recording {
         }
         let mut collector = Collector::new(adapter.state(), options.most_events);
         collector.begin();
-        let collected = Collected {
+        let state = State {
             collector,
+            draft: Draft::default(),
             _before: before,
         };
-        if gives.send(collected).is_err() {
+        if gives.send(state).is_err() {
             unreachable!("the thread waits for it")
         }
         Ok(Self {
             adapter: Arc::clone(adapter),
             order,
+            cuts,
             thread: Some(thread),
         })
+    }
+
+    /// The trace of what was recorded since the last cut, or since it began, for whoever looks at it as it happens. It goes
+    /// on, with room for [`RecordingOptions::most_events`] again. Times are since the recording began; queues and fences have
+    /// the same numbers in all of its traces. Commands that are not done are in each cut, until they are.
+    ///
+    /// # Panics
+    /// As [`Recording::stop`].
+    #[must_use]
+    pub fn cut(&mut self) -> Trace {
+        self.must_not_be_own_thread();
+        self.order.set(Stage::Cut);
+        match self.cuts.recv() {
+            Ok(trace) => trace,
+            Err(mpsc::RecvError) => self.panic_as_the_thread(),
+        }
     }
 
     /// Ends it and gives the trace. `about` is what it says of itself, names and values for people.
@@ -177,19 +222,34 @@ impl Recording {
     /// recording. And when that thread has panicked: a bug of ours.
     #[must_use]
     pub fn stop(mut self, about: Vec<(String, String)>) -> Trace {
-        assert!(
-            !self.is_own_thread(),
-            "a waker on the recording's thread cannot wait for that thread: stop it elsewhere"
-        );
+        self.must_not_be_own_thread();
         // What is noted from here on is not of it.
         self.adapter.recording.recorder().stop();
         self.order.set(Stage::Over);
         let thread = self.thread.take();
         match thread.map(thread::JoinHandle::join) {
-            Some(Ok(Some(Collected { collector, _before }))) => collector.finish(about),
+            Some(Ok(Some(mut state))) => {
+                state.collector.end();
+                state.cut(about)
+            }
             Some(Err(panic)) => std::panic::resume_unwind(panic),
             Some(Ok(None)) | None => unreachable!("it is abandoned by its drop alone"),
         }
+    }
+
+    /// The thread gives nothing any more.
+    fn panic_as_the_thread(&mut self) -> ! {
+        match self.thread.take().map(thread::JoinHandle::join) {
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+            Some(Ok(_)) | None => unreachable!("it ends by an order alone"),
+        }
+    }
+
+    fn must_not_be_own_thread(&self) {
+        assert!(
+            !self.is_own_thread(),
+            "a waker on the recording's thread cannot wait for that thread: do it elsewhere"
+        );
     }
 
     fn is_own_thread(&self) -> bool {

@@ -1,41 +1,47 @@
-//! Finish: a trace of what was collected.
+//! Draft: a trace of what was collected, whole or cut by cut.
 //!
 //! The notes come first, and then the entries, queue by queue in the order in which they were read: so each entry finds
 //! the command that it is of (`pairing`). Engines' times are brought to the CPU's clock last.
 
-use super::collector::{Collector, LogPiece, NodeClock};
+use super::collector::{Collected, Collector, LogPiece, NodeClock};
 use super::pairing::Queued;
 use super::tables::Tables;
 use crate::abi::{LogEntry, LogType, SliceReason};
+use crate::kmd::EndedSlice;
 use crate::sync::monotonic_ns;
 use crate::trace::{
     Command, CpuWait, Event, Exchange, GpuClock, Lost, LostFrom, Note, Operation, Slice,
     Submission, Trace, What,
 };
 
+/// Slices of a node by which its clock is borne out, from one cut to the next: the latest.
+const MOST_EXCHANGES: usize = 1024;
+
 /// A trace in the making, with engines' times in their ticks.
-#[derive(Debug)]
-struct Draft {
+#[derive(Debug, Default)]
+pub(super) struct Draft {
     tables: Tables,
+    /// Of each node.
+    exchanges: Vec<Vec<Exchange>>,
     clocks: Vec<GpuClock>,
     events: Vec<Event>,
 }
 
-impl Collector {
-    /// Ends, and gives the trace.
-    pub(super) fn finish(mut self, about: Vec<(String, String)>) -> Trace {
-        self.end();
+impl Draft {
+    /// The trace of what was collected since the last cut, or since the beginning. Commands that are not done are in it,
+    /// and are again in the next.
+    pub(super) fn cut(&mut self, collector: &mut Collector, about: Vec<(String, String)>) -> Trace {
         let ended_ns = monotonic_ns();
-        let began_ns = self.began_ns;
-        let draft = Draft::of(self);
+        let began_ns = collector.began_ns;
+        self.take_in(collector.take());
         let mut trace = Trace {
             about,
             began_ns,
             length: ended_ns - began_ns,
-            queues: draft.tables.queues.iter().map(|q| q.name).collect(),
-            fences: draft.tables.fences,
-            clocks: draft.clocks,
-            events: draft.events,
+            queues: self.tables.queues.iter().map(|q| q.name).collect(),
+            fences: self.tables.fences.clone(),
+            clocks: self.clocks.clone(),
+            events: std::mem::take(&mut self.events),
         };
         for event in &mut trace.events {
             event.bring_over(&trace.queues, &trace.clocks, began_ns);
@@ -43,18 +49,13 @@ impl Collector {
         trace.events.sort_by_key(|event| event.at);
         trace
     }
-}
 
-impl Draft {
-    fn of(mut collected: Collector) -> Self {
-        let mut draft = Self {
-            tables: Tables::new(collected.names()),
-            clocks: clocks(&collected),
-            events: Vec::new(),
-        };
+    fn take_in(&mut self, collected: Collected) {
+        self.tables.named(collected.names);
         for (id, process, is_kernel_mode) in collected.queues {
-            draft.tables.enter(id, process, is_kernel_mode);
+            self.tables.enter(id, process, is_kernel_mode);
         }
+        self.take_clocks(&collected.clocks, &collected.slices);
         for (node_ordinal, slice) in collected.slices {
             let what = What::Slice(Slice {
                 node_ordinal,
@@ -65,22 +66,48 @@ impl Draft {
                 end: slice.end_ticks,
                 seen: slice.seen_ns,
             });
-            draft.push(slice.submitted_ns, what);
+            self.push(slice.submitted_ns, what);
         }
-        for note in collected.notes.drain(..).flatten() {
-            draft.note(note);
+        for note in collected.notes.into_iter().flatten() {
+            self.note(note);
         }
         for submission in &collected.submissions {
-            draft.submission(submission);
+            self.submission(submission);
         }
         for piece in collected.logs {
-            draft.log(&piece);
+            self.log(&piece);
         }
         for (at, lost) in collected.lost {
-            draft.push(at, What::Lost(lost));
+            self.push(at, What::Lost(lost));
         }
-        draft.rest();
-        draft
+        self.rest();
+    }
+
+    /// By the slices of before, too.
+    fn take_clocks(&mut self, clocks: &[NodeClock], slices: &[(u32, EndedSlice)]) {
+        self.exchanges.resize(clocks.len(), Vec::new());
+        // One that the driver cut has told nothing: what stands there is of an earlier one.
+        let told = slices
+            .iter()
+            .filter(|(_, slice)| slice.reason != SliceReason::Cut);
+        for (node_ordinal, slice) in told {
+            if let Some(exchanges) = self.exchanges.get_mut(*node_ordinal as usize) {
+                exchanges.push(Exchange {
+                    submitted_ns: slice.submitted_ns,
+                    begin_ticks: slice.begin_ticks,
+                    end_ticks: slice.end_ticks,
+                    seen_ns: slice.seen_ns,
+                });
+            }
+        }
+        let each = clocks.iter().zip(&mut self.exchanges);
+        self.clocks = each
+            .map(|(node, exchanges)| {
+                let clock = GpuClock::new(node.frequency, node.readings, exchanges);
+                exchanges.drain(..exchanges.len().saturating_sub(MOST_EXCHANGES));
+                clock
+            })
+            .collect();
     }
 
     fn push(&mut self, at: u64, what: What) {
@@ -280,31 +307,13 @@ impl Draft {
         for queue in 0..self.tables.queues.len() as u32 {
             for operation in [Operation::Wait, Operation::Signal] {
                 let traced = &mut self.tables.queues[queue as usize];
-                let rest: Vec<_> = traced.pairing(operation).rest().collect();
+                let rest: Vec<_> = traced.pairing(operation).rest().copied().collect();
                 for open in rest {
                     self.open(queue, operation, &open, false);
                 }
             }
         }
     }
-}
-
-fn clocks(collected: &Collector) -> Vec<GpuClock> {
-    let of_node = |(ordinal, node): (u32, &NodeClock)| {
-        let slices = collected.slices.iter();
-        let exchanges: Vec<_> = slices
-            // One that the driver cut has told nothing: what stands there is of an earlier one.
-            .filter(|(of, slice)| *of == ordinal && slice.reason != SliceReason::Cut)
-            .map(|(_, slice)| Exchange {
-                submitted_ns: slice.submitted_ns,
-                begin_ticks: slice.begin_ticks,
-                end_ticks: slice.end_ticks,
-                seen_ns: slice.seen_ns,
-            })
-            .collect();
-        GpuClock::new(node.frequency, node.readings, &exchanges)
-    };
-    (0..).zip(&collected.clocks).map(of_node).collect()
 }
 
 /// The latest that an entry's command can have ended.
