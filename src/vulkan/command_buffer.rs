@@ -72,6 +72,14 @@ pub enum Recorded {
         /// Where.
         offset: u64,
     },
+    /// `vkCmdCopyBufferToImage` of an image that is shown, from row by row at an offset of a region.
+    #[cfg(feature = "window")]
+    CopyToImage {
+        /// Where from.
+        offset: u64,
+        /// Pixels across and down.
+        size: (u32, u32),
+    },
     /// `vkCmdUpdateBuffer` of bytes of a region.
     Update {
         /// Where.

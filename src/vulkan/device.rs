@@ -108,6 +108,7 @@ impl Device {
             physical,
             &adapter.features,
             of_family,
+            &[],
             loss.as_ref(),
         )?;
         Self::of_parts(Parts {

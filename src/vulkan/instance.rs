@@ -11,7 +11,7 @@
 //! is, and is left so.
 
 use std::any::Any;
-use std::ffi::CStr;
+use std::ffi::{CStr, c_char};
 use std::sync::Arc;
 
 use ash::{ext, vk};
@@ -44,13 +44,21 @@ impl Instance {
     /// See [`BringUpError`]: no loader, no driver, no device, or no validation layer where it is
     /// asked for.
     pub fn new(options: InstanceOptions) -> Result<Arc<Self>, BringUpError> {
+        Self::with_extensions(options, &[])
+    }
+
+    /// The same, with more extensions on: names that are static.
+    pub(super) fn with_extensions(
+        options: InstanceOptions,
+        more: &[*const c_char],
+    ) -> Result<Arc<Self>, BringUpError> {
         let validate = options.validation || validation::asked_for_by_environment();
         // SAFETY: the system's Vulkan loader is a library whose initialisers may be run at any time.
         let entry = unsafe { ash::Entry::load() }.map_err(|e| BringUpError::NoLoader {
             reason: e.to_string(),
         })?;
         let api_version = newest_used_version(&entry)?;
-        let raw = create(&entry, api_version, validate)?;
+        let raw = create(&entry, api_version, validate, more)?;
         let mut instance = Self {
             raw,
             messenger: None,
@@ -177,6 +185,7 @@ fn create(
     entry: &ash::Entry,
     api_version: u32,
     validate: bool,
+    more: &[*const c_char],
 ) -> Result<ash::Instance, BringUpError> {
     if validate && !has_validation_layer(entry)? {
         return Err(BringUpError::ValidationLayerMissing);
@@ -185,19 +194,23 @@ fn create(
         .application_name(c"native-fence")
         .api_version(api_version);
     let layers = [validation::LAYER.as_ptr()];
-    let extensions = [
-        ext::debug_utils::NAME.as_ptr(),
-        ext::validation_features::NAME.as_ptr(),
-    ];
+    let mut extensions = more.to_vec();
+    if validate {
+        extensions.extend([
+            ext::debug_utils::NAME.as_ptr(),
+            ext::validation_features::NAME.as_ptr(),
+        ]);
+    }
     let checks = [vk::ValidationFeatureEnableEXT::SYNCHRONIZATION_VALIDATION];
     let mut features = vk::ValidationFeaturesEXT::default().enabled_validation_features(&checks);
     // This messenger sees vkCreateInstance and vkDestroyInstance only, the one made later the rest.
     let mut messenger = validation::messenger_create_info();
-    let mut info = vk::InstanceCreateInfo::default().application_info(&application);
+    let mut info = vk::InstanceCreateInfo::default()
+        .application_info(&application)
+        .enabled_extension_names(&extensions);
     if validate {
         info = info
             .enabled_layer_names(&layers)
-            .enabled_extension_names(&extensions)
             .push_next(&mut features)
             .push_next(&mut messenger);
     }

@@ -43,6 +43,8 @@ mod memory_providers;
 mod native_fence_support;
 mod opening;
 mod own_memory;
+#[cfg(feature = "window")]
+mod present;
 mod program_commands;
 mod program_device;
 mod promises;
@@ -84,6 +86,8 @@ pub use memory_providers::{
 };
 pub use native_fence_support::{Gap, Need, gaps, has_command_engines, has_native_fences};
 pub use own_memory::OwnMemory;
+#[cfg(feature = "window")]
+pub use present::{PixelOrder, PresentError, Presented, Surface, Swapchain, Window};
 pub use program_commands::{OtherDevice, ProgramCommands};
 pub use program_device::{DeviceImportError, ProgramDevice, ProgramQueue};
 pub use queue::Queue;

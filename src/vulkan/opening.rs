@@ -4,6 +4,7 @@
 //! chosen; what the adapter has of the features that this program uses is turned on, and nothing
 //! else; the allocator of the device's memory is made.
 
+use std::ffi::CStr;
 use std::sync::Arc;
 
 use ash::vk;
@@ -43,10 +44,12 @@ pub(super) fn create(
     physical: vk::PhysicalDevice,
     has: &Features,
     (family, queues): (u32, u32),
+    more: &[&'static CStr],
     loss: Option<&Arc<DeviceLoss>>,
 ) -> Result<ash::Device, BringUpError> {
     let needs = needs(instance, physical, has);
-    let names: Vec<_> = needs.extensions.iter().map(|name| name.as_ptr()).collect();
+    let names = needs.extensions.iter().chain(more);
+    let names: Vec<_> = names.map(|name| name.as_ptr()).collect();
     let priorities = vec![1.0; queues as usize];
     let queues = [vk::DeviceQueueCreateInfo::default()
         .queue_family_index(family)

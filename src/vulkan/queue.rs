@@ -90,6 +90,20 @@ impl Queue {
         answer.expect("a program's lock runs what it is given before it returns")
     }
 
+    /// `vkQueuePresentKHR`, and whether the window would rather have other images.
+    ///
+    /// # Safety
+    /// As for [`Queue::submit_raw`]; the images were got, and something raises the semaphores.
+    #[cfg(feature = "window")]
+    pub(super) unsafe fn present_raw(
+        &mut self,
+        functions: &ash::khr::swapchain::Device,
+        info: &vk::PresentInfoKHR<'_>,
+    ) -> Result<bool, vk::Result> {
+        // SAFETY: the caller's promise; no other thread uses the queue, by `&mut self`: it is none of a program's.
+        unsafe { functions.queue_present(self.raw, info) }
+    }
+
     /// Waits until all that was submitted is complete; of a program's queue, what was submitted here.
     ///
     /// # Errors

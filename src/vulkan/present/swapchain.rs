@@ -1,0 +1,482 @@
+//! Swapchain: the images of a window, and pictures that are copied to them.
+//!
+//! A picture is shown in four steps: an image is got, which a semaphore says that the window has let go of; a submission
+//! waits for that and for a timeline which says that the picture is drawn, copies it, and raises another semaphore and another
+//! timeline; the image is given to the window, which waits for the semaphore.
+//!
+//! Of those binary semaphores Vulkan wants that none is used again before what waited for it has. One that an image is got
+//! with is free when the submission that waits for it is complete, which its timeline says. One that the window waits for is
+//! free when its image is got again.
+
+use super::super::command_buffer::Recorded;
+use super::super::in_flight::Entry;
+use super::super::refusal::{DeviceLost, OutOfMemory};
+use super::super::{
+    BringUpError, CommandBuffer, CommandRecorder, Device, Queue, Refusal, RegionImport, Reuse,
+    Timeline, WaitOutcome,
+};
+use super::Surface;
+use ash::{khr, vk};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// In which order the bytes of a pixel lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PixelOrder {
+    /// Red first.
+    Rgba,
+    /// Blue first.
+    Bgra,
+}
+
+/// Whether the window took a picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Presented {
+    /// It did.
+    Well,
+    /// It did not, or not well: it has another size now. [`Swapchain::resize`] makes new images.
+    Stale,
+    /// It has no image free; nothing was submitted.
+    Busy,
+}
+
+/// A picture that cannot be shown.
+#[derive(Debug, thiserror::Error)]
+pub enum PresentError {
+    /// The device is lost.
+    #[error(transparent)]
+    DeviceLost(#[from] DeviceLost),
+    /// Memory ran out.
+    #[error(transparent)]
+    OutOfMemory(#[from] OutOfMemory),
+    /// The window is gone, or the driver refuses.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The adapter is gone.
+    #[error(transparent)]
+    BringUp(#[from] BringUpError),
+    /// The window takes no pixels of four bytes.
+    #[error(
+        "the window takes no pixels of 8 bits for red, green and blue: use a screen of 24 bits or more"
+    )]
+    NoFormat,
+}
+
+const GET_TIMEOUT: Duration = Duration::from_millis(500);
+const SUBRESOURCE: vk::ImageSubresourceRange = vk::ImageSubresourceRange {
+    aspect_mask: vk::ImageAspectFlags::COLOR,
+    base_mip_level: 0,
+    level_count: 1,
+    base_array_layer: 0,
+    layer_count: 1,
+};
+
+/// An image of the window.
+struct Image {
+    raw: vk::Image,
+    /// The window waits for it.
+    is_copied: vk::Semaphore,
+}
+
+/// What an image is got with, and the value of the last submission that waits for it.
+struct Got {
+    semaphore: vk::Semaphore,
+    used_by: Option<(Timeline, u64)>,
+}
+
+/// See the file's head.
+pub struct Swapchain {
+    raw: vk::SwapchainKHR,
+    images: Vec<Image>,
+    got: Vec<Got>,
+    next: usize,
+    size: (u32, u32),
+    order: PixelOrder,
+    functions: khr::swapchain::Device,
+    queue: Queue,
+    surface: Arc<Surface>,
+}
+
+impl Swapchain {
+    /// Of a surface, by the queue of a device that was opened for it. Where the window does not say how large it is, it is as
+    /// large as is said here.
+    ///
+    /// # Errors
+    /// [`PresentError`].
+    pub fn new(
+        surface: &Arc<Surface>,
+        queue: Queue,
+        size: (u32, u32),
+    ) -> Result<Self, PresentError> {
+        let device = Arc::clone(queue.device());
+        let functions = khr::swapchain::Device::new(device.instance().raw(), device.raw());
+        let mut swapchain = Self {
+            raw: vk::SwapchainKHR::null(),
+            images: Vec::new(),
+            got: Vec::new(),
+            next: 0,
+            size: (0, 0),
+            order: PixelOrder::Rgba,
+            functions,
+            queue,
+            surface: Arc::clone(surface),
+        };
+        swapchain.resize(size)?;
+        Ok(swapchain)
+    }
+
+    /// The device.
+    #[must_use]
+    pub fn device(&self) -> &Arc<Device> {
+        self.queue.device()
+    }
+
+    /// Pixels across and down.
+    #[must_use]
+    pub fn size(&self) -> (u32, u32) {
+        self.size
+    }
+
+    /// How pictures are to have their bytes.
+    #[must_use]
+    pub fn order(&self) -> PixelOrder {
+        self.order
+    }
+
+    /// Makes images anew, as large as the window is now. A window without any size keeps those that it has.
+    ///
+    /// # Errors
+    /// [`PresentError`].
+    pub fn resize(&mut self, wanted: (u32, u32)) -> Result<(), PresentError> {
+        let physical = self.surface.of(self.queue.device())?;
+        let (functions, surface) = (&self.surface.functions, self.surface.raw);
+        // SAFETY: the adapter and the surface are of one instance, and alive.
+        let can = unsafe { functions.get_physical_device_surface_capabilities(physical, surface) }
+            .map_err(|e| error("vkGetPhysicalDeviceSurfaceCapabilitiesKHR", e))?;
+        // SAFETY: the same.
+        let formats = unsafe { functions.get_physical_device_surface_formats(physical, surface) }
+            .map_err(|e| error("vkGetPhysicalDeviceSurfaceFormatsKHR", e))?;
+        let (format, order) = choose_format(&formats).ok_or(PresentError::NoFormat)?;
+        let extent = match can.current_extent {
+            // The window is as large as what it is shown.
+            vk::Extent2D {
+                width: u32::MAX, ..
+            } => vk::Extent2D {
+                width: wanted
+                    .0
+                    .clamp(can.min_image_extent.width, can.max_image_extent.width),
+                height: wanted
+                    .1
+                    .clamp(can.min_image_extent.height, can.max_image_extent.height),
+            },
+            given => given,
+        };
+        if extent.width == 0 || extent.height == 0 {
+            return Ok(());
+        }
+        let most = if can.max_image_count == 0 {
+            u32::MAX
+        } else {
+            can.max_image_count
+        };
+        let info = vk::SwapchainCreateInfoKHR::default()
+            .surface(surface)
+            .min_image_count((can.min_image_count + 1).min(most))
+            .image_format(format.format)
+            .image_color_space(format.color_space)
+            .image_extent(extent)
+            .image_array_layers(1)
+            .image_usage(vk::ImageUsageFlags::TRANSFER_DST)
+            .image_sharing_mode(vk::SharingMode::EXCLUSIVE)
+            .pre_transform(can.current_transform)
+            .composite_alpha(choose_alpha(can.supported_composite_alpha))
+            // What every driver has, and what shows no half pictures.
+            .present_mode(vk::PresentModeKHR::FIFO)
+            .clipped(true)
+            .old_swapchain(self.raw);
+        // SAFETY: all that `info` names is alive; the old one is not used by anybody else, by `&mut self`.
+        let made = unsafe { self.functions.create_swapchain(&info, None) };
+        let made = made.map_err(|e| error("vkCreateSwapchainKHR", e))?;
+        self.let_go()?;
+        self.raw = made;
+        self.size = (extent.width, extent.height);
+        self.order = order;
+        // SAFETY: it is alive.
+        let images = unsafe { self.functions.get_swapchain_images(made) }
+            .map_err(|e| error("vkGetSwapchainImagesKHR", e))?;
+        for raw in images {
+            let is_copied = self.semaphore()?;
+            self.images.push(Image { raw, is_copied });
+        }
+        for _ in 0..=self.images.len() {
+            let semaphore = self.semaphore()?;
+            self.got.push(Got {
+                semaphore,
+                used_by: None,
+            });
+        }
+        Ok(())
+    }
+
+    fn semaphore(&self) -> Result<vk::Semaphore, OutOfMemory> {
+        let info = vk::SemaphoreCreateInfo::default();
+        // SAFETY: the device is alive.
+        unsafe { self.device().raw().create_semaphore(&info, None) }.map_err(|_| OutOfMemory)
+    }
+
+    /// Shows a picture, whose pixels lie row by row at an offset of memory that was imported into this device: when `drawn` has
+    /// its value. `copied` is raised when the memory is not read any more.
+    ///
+    /// # Errors
+    /// [`PresentError`].
+    ///
+    /// # Panics
+    /// The memory is of another device, or does not hold so many pixels.
+    pub fn present(
+        &mut self,
+        (pixels, offset): (&Arc<RegionImport>, u64),
+        size: (u32, u32),
+        drawn: (&Timeline, u64),
+        copied: (&Timeline, u64),
+    ) -> Result<Presented, PresentError> {
+        if self.images.is_empty() || size != self.size {
+            return Ok(Presented::Stale);
+        }
+        let got = &mut self.got[self.next];
+        if let Some((timeline, value)) = got.used_by.take() {
+            let WaitOutcome::Reached = timeline.wait(value, None)? else {
+                return Err(DeviceLost.into());
+            };
+        }
+        let semaphore = got.semaphore;
+        let timeout = GET_TIMEOUT.as_nanos() as u64;
+        // SAFETY: nobody waits for the semaphore, nor is it signalled: what waited for it is complete, see the file's head.
+        let image = unsafe {
+            self.functions
+                .acquire_next_image(self.raw, timeout, semaphore, vk::Fence::null())
+        };
+        let index = match image {
+            Ok((index, _suboptimal)) => index,
+            Err(vk::Result::ERROR_OUT_OF_DATE_KHR) => return Ok(Presented::Stale),
+            Err(vk::Result::TIMEOUT | vk::Result::NOT_READY) => return Ok(Presented::Busy),
+            Err(code) => return Err(error("vkAcquireNextImageKHR", code)),
+        };
+        let is_copied = self.images[index as usize].is_copied;
+        let commands = CommandRecorder::begin(self.device(), Reuse::Simultaneous)?
+            .copy_to_image((pixels, offset), self.images[index as usize].raw, size)
+            .end()?;
+        self.submit(commands, semaphore, is_copied, drawn, copied)?;
+        self.got[self.next].used_by = Some((copied.0.clone(), copied.1));
+        self.next = (self.next + 1) % self.got.len();
+        let (semaphores, swapchains, indices) = ([is_copied], [self.raw], [index]);
+        let info = vk::PresentInfoKHR::default()
+            .wait_semaphores(&semaphores)
+            .swapchains(&swapchains)
+            .image_indices(&indices);
+        // SAFETY: the image was got, and the submission raises the semaphore.
+        match unsafe { self.queue.present_raw(&self.functions, &info) } {
+            Ok(false) => Ok(Presented::Well),
+            Ok(true) | Err(vk::Result::ERROR_OUT_OF_DATE_KHR) => Ok(Presented::Stale),
+            Err(code) => Err(error("vkQueuePresentKHR", code)),
+        }
+    }
+
+    fn submit(
+        &mut self,
+        commands: CommandBuffer,
+        got: vk::Semaphore,
+        is_copied: vk::Semaphore,
+        drawn: (&Timeline, u64),
+        copied: (&Timeline, u64),
+    ) -> Result<(), PresentError> {
+        let waits = [got, drawn.0.raw()];
+        let stages = [vk::PipelineStageFlags::TRANSFER; 2];
+        let signals = [is_copied, copied.0.raw()];
+        // Of a binary semaphore the value is nothing.
+        let (wait_values, signal_values) = ([0, drawn.1], [0, copied.1]);
+        let mut values = vk::TimelineSemaphoreSubmitInfo::default()
+            .wait_semaphore_values(&wait_values)
+            .signal_semaphore_values(&signal_values);
+        let raw = [commands.raw()];
+        let info = vk::SubmitInfo::default()
+            .command_buffers(&raw)
+            .wait_semaphores(&waits)
+            .wait_dst_stage_mask(&stages)
+            .signal_semaphores(&signals)
+            .push_next(&mut values);
+        let mut promised = copied.0.promised();
+        // SAFETY: all of it is of this device; timelines and commands are kept below, semaphores by `self`, which waits for the
+        // queue before it destroys them.
+        unsafe { self.queue.submit_raw(&[info]) }.map_err(|e| error("vkQueueSubmit", e))?;
+        *promised = copied.1;
+        drop(promised);
+        self.queue.in_flight.remember(Entry {
+            commands: Some(commands),
+            wait: Some(drawn.0.clone()),
+            signal: Some((copied.0.clone(), copied.1)),
+        });
+        Ok(())
+    }
+
+    /// Destroys what was made, when the device is done with it.
+    fn let_go(&mut self) -> Result<(), DeviceLost> {
+        let idle = self.queue.wait_idle();
+        let device = Arc::clone(self.queue.device());
+        let of_images = self.images.drain(..).map(|image| image.is_copied);
+        let of_got = self.got.drain(..).map(|got| got.semaphore);
+        for semaphore in of_images.chain(of_got) {
+            // SAFETY: the queue is idle, or the device is lost; the swapchain that was waited with is destroyed next.
+            unsafe { device.raw().destroy_semaphore(semaphore, None) };
+        }
+        self.next = 0;
+        if self.raw != vk::SwapchainKHR::null() {
+            // SAFETY: the same.
+            unsafe { self.functions.destroy_swapchain(self.raw, None) };
+            self.raw = vk::SwapchainKHR::null();
+        }
+        idle
+    }
+}
+
+impl Drop for Swapchain {
+    fn drop(&mut self) {
+        // On a lost device nothing runs any more.
+        let _lost = self.let_go();
+    }
+}
+
+impl fmt::Debug for Swapchain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { size, order, .. } = self;
+        f.debug_struct("Swapchain")
+            .field("size", size)
+            .field("order", order)
+            .finish_non_exhaustive()
+    }
+}
+
+impl CommandRecorder {
+    /// Copies pixels to an image that was got for it, and makes the image ready to be shown. Keeps the memory.
+    fn copy_to_image(
+        self,
+        (pixels, offset): (&Arc<RegionImport>, u64),
+        image: vk::Image,
+        size: (u32, u32),
+    ) -> Self {
+        let (width, height) = size;
+        self.inner.must_share_device(pixels.device(), "a region");
+        let bytes = u64::from(width) * u64::from(height) * 4;
+        assert!(
+            offset.is_multiple_of(4)
+                && offset
+                    .checked_add(bytes)
+                    .is_some_and(|end| end <= pixels.bytes()),
+            "{bytes} bytes at {offset} of a region of {} bytes",
+            pixels.bytes()
+        );
+        let (device, raw) = (Arc::clone(&self.inner.device), self.inner.raw);
+        let barrier = vk::ImageMemoryBarrier::default()
+            .src_queue_family_index(vk::QUEUE_FAMILY_IGNORED)
+            .dst_queue_family_index(vk::QUEUE_FAMILY_IGNORED)
+            .image(image)
+            .subresource_range(SUBRESOURCE);
+        let to_be_written = barrier
+            .old_layout(vk::ImageLayout::UNDEFINED)
+            .new_layout(vk::ImageLayout::TRANSFER_DST_OPTIMAL)
+            .dst_access_mask(vk::AccessFlags::TRANSFER_WRITE);
+        let to_be_shown = barrier
+            .old_layout(vk::ImageLayout::TRANSFER_DST_OPTIMAL)
+            .new_layout(vk::ImageLayout::PRESENT_SRC_KHR)
+            .src_access_mask(vk::AccessFlags::TRANSFER_WRITE);
+        // The pixels were written by another device, whose end the host has seen before it raised the timeline that this
+        // submission waits for: what is visible to the host is made so to this device. (Practice: Vulkan knows memory of one
+        // device, and external memory by handles; this is pages of the host, or a descriptor, that both have imported.)
+        let pixels_are_seen = vk::MemoryBarrier::default()
+            .src_access_mask(vk::AccessFlags::HOST_WRITE | vk::AccessFlags::MEMORY_WRITE)
+            .dst_access_mask(vk::AccessFlags::TRANSFER_READ);
+        let region = vk::BufferImageCopy::default()
+            .buffer_offset(offset)
+            .image_subresource(vk::ImageSubresourceLayers {
+                aspect_mask: vk::ImageAspectFlags::COLOR,
+                mip_level: 0,
+                base_array_layer: 0,
+                layer_count: 1,
+            })
+            .image_extent(vk::Extent3D {
+                width,
+                height,
+                depth: 1,
+            });
+        let none = vk::DependencyFlags::empty();
+        // SAFETY: the command buffer is being recorded, and `self` is its only handle; the image is of this device's swapchain.
+        unsafe {
+            device.raw().cmd_pipeline_barrier(
+                raw,
+                vk::PipelineStageFlags::HOST | vk::PipelineStageFlags::TRANSFER,
+                vk::PipelineStageFlags::TRANSFER,
+                none,
+                &[pixels_are_seen],
+                &[],
+                &[to_be_written],
+            );
+        };
+        // SAFETY: the same; the image has the layout, the region holds the pixels, was made for transfers, and is kept.
+        unsafe {
+            device.raw().cmd_copy_buffer_to_image(
+                raw,
+                pixels.raw(),
+                image,
+                vk::ImageLayout::TRANSFER_DST_OPTIMAL,
+                &[region],
+            );
+        };
+        // SAFETY: as above.
+        unsafe {
+            device.raw().cmd_pipeline_barrier(
+                raw,
+                vk::PipelineStageFlags::TRANSFER,
+                vk::PipelineStageFlags::BOTTOM_OF_PIPE,
+                none,
+                &[],
+                &[],
+                &[to_be_shown],
+            );
+        };
+        self.keep(Arc::clone(pixels) as _)
+            .recorded(Recorded::CopyToImage { offset, size })
+    }
+}
+
+/// One whose bytes are stored as they are: pictures are made in the screen's own values.
+fn choose_format(formats: &[vk::SurfaceFormatKHR]) -> Option<(vk::SurfaceFormatKHR, PixelOrder)> {
+    let wanted = [
+        (vk::Format::B8G8R8A8_UNORM, PixelOrder::Bgra),
+        (vk::Format::R8G8B8A8_UNORM, PixelOrder::Rgba),
+    ];
+    wanted.into_iter().find_map(|(format, order)| {
+        let found = formats.iter().find(|one| one.format == format)?;
+        Some((*found, order))
+    })
+}
+
+fn choose_alpha(offered: vk::CompositeAlphaFlagsKHR) -> vk::CompositeAlphaFlagsKHR {
+    let all = [
+        vk::CompositeAlphaFlagsKHR::OPAQUE,
+        vk::CompositeAlphaFlagsKHR::INHERIT,
+        vk::CompositeAlphaFlagsKHR::PRE_MULTIPLIED,
+    ];
+    let found = all.into_iter().find(|alpha| offered.contains(*alpha));
+    found.unwrap_or(vk::CompositeAlphaFlagsKHR::POST_MULTIPLIED)
+}
+
+fn error(call: &'static str, code: vk::Result) -> PresentError {
+    match code {
+        vk::Result::ERROR_DEVICE_LOST => DeviceLost.into(),
+        vk::Result::ERROR_OUT_OF_HOST_MEMORY | vk::Result::ERROR_OUT_OF_DEVICE_MEMORY => {
+            OutOfMemory.into()
+        }
+        code => Refusal::of(call, code).into(),
+    }
+}
