@@ -8,6 +8,7 @@ mod apart;
 mod choice;
 mod compare;
 mod devices;
+mod diff;
 mod doctor;
 pub mod driver_settings;
 mod engine_process;
@@ -45,6 +46,7 @@ enum Command {
     Compare(compare::Compare),
     #[command(name = apart::NAME, hide = true)]
     Apart(apart::Apart),
+    Diff(diff::Diff),
     Doctor(doctor::Doctor),
     #[command(name = engine_process::NAME, hide = true)]
     EngineProcess(engine_process::EngineProcess),
@@ -73,12 +75,13 @@ pub fn main() -> ExitCode {
         | Command::Trace(_) => {
             driver_settings::apply();
         }
-        // They are not started again: they have what their parent gave them.
-        Command::Apart(_) | Command::EngineProcess(_) => {}
+        // Two are not started again, since they have what their parent gave them, and one opens no device.
+        Command::Apart(_) | Command::EngineProcess(_) | Command::Diff(_) => {}
     }
     let ending = match command {
         Command::Compare(compare) => compare.run(),
         Command::Apart(apart) => apart.run(),
+        Command::Diff(diff) => diff.run(),
         Command::Doctor(doctor) => doctor.run(),
         Command::EngineProcess(engine) => engine.run(),
         Command::Scenario(scenario) => scenario.run(),

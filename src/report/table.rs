@@ -17,15 +17,19 @@ pub struct Style {
 }
 
 impl Style {
-    fn bold(self, text: &str) -> String {
+    pub(super) fn bold(self, text: &str) -> String {
         self.dressed("1", text)
     }
 
-    fn green(self, text: &str) -> String {
+    pub(super) fn green(self, text: &str) -> String {
         self.dressed("1;32", text)
     }
 
-    fn faint(self, text: &str) -> String {
+    pub(super) fn red(self, text: &str) -> String {
+        self.dressed("31", text)
+    }
+
+    pub(super) fn faint(self, text: &str) -> String {
         self.dressed("2", text)
     }
 
@@ -113,7 +117,7 @@ fn of_group(group: &[&Row], style: Style) -> String {
 }
 
 /// In lines of at most 100 characters, each behind `indent`, the first one less.
-fn wrapped(text: &str, indent: &str) -> String {
+pub(super) fn wrapped(text: &str, indent: &str) -> String {
     let mut lines = vec![indent.to_owned()];
     for word in text.split(' ') {
         let next = lines.len();
