@@ -159,6 +159,15 @@ fn a_comparison_is_written_as_a_page() {
     let figures = fs::read_to_string(&json).unwrap();
     let report: Report = serde_json::from_str(&figures).unwrap();
     assert_eq!(html, page(&report), "the page is of the same figures");
+    let again = path("again");
+    let output = nfence(&["--from", &json, "--report", &again]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert_eq!(
+        fs::read_to_string(format!("{again}/index.html")).unwrap(),
+        html
+    );
+    let output = nfence(&["--from", &json, "--quick"]);
+    assert_eq!(output.status.code(), Some(2), "nothing is measured");
     let pieces = pieces(&html);
     let text = text(&pieces);
     assert!(text.contains(&report.device.name));

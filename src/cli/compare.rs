@@ -6,7 +6,7 @@ use super::choice::Choice;
 use super::interrupt::Interrupt;
 use super::output::{JsonOutput, OutputFile, colour, print};
 use super::progress::Bar;
-use super::{Ending, driver_settings};
+use super::{Ending, driver_settings, result_file};
 use crate::report::{Report, Style, page, tables};
 use anyhow::Context;
 use std::fs;
@@ -21,6 +21,7 @@ Examples:
   nfence compare --device llvmpipe            on the device with that in its name or driver
   nfence compare --quick --json figures.json  also as JSON
   nfence compare --report result              also as a page for a browser: result/index.html
+  nfence compare --from figures.json --report result  a page of what was measured before
   nfence compare --json - | jq '.rows[].p50_ns'
 
 Exit codes: 0 measured, 1 something did not work, 2 usage, 130 ended by Ctrl-C (what was measured \
@@ -38,6 +39,10 @@ pub(super) struct Compare {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
+    /// Nothing is measured: a result that was written by --json is shown
+    #[arg(long, value_name = "FILE", conflicts_with = "Choice")]
+    from: Option<PathBuf>,
+
     /// Writes a page for a browser, index.html, into this folder: tables and pictures in one file, which needs no net
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
@@ -48,7 +53,10 @@ impl Compare {
         let interrupt = Interrupt::watch()?;
         let json = self.json.as_deref().map(JsonOutput::open).transpose()?;
         let index = self.report.as_deref().map(open_page).transpose()?;
-        let report = self.measure(&interrupt)?;
+        let report = match &self.from {
+            Some(from) => result_file::read(from)?,
+            None => self.measure(&interrupt)?,
+        };
         let to_stderr = json.as_ref().is_some_and(JsonOutput::takes_stdout);
         let style = Style {
             colour: colour(to_stderr),
@@ -62,7 +70,9 @@ impl Compare {
             index.write(&page(&report))?;
             print(&format!("\nThe page is {}\n", path.display()), to_stderr);
         }
-        Ok(if report.interrupted {
+        Ok(if self.from.is_some() {
+            Ending::Well
+        } else if report.interrupted {
             Ending::Interrupted
         } else if report.rows.is_empty() || report.has_failures() {
             Ending::NotWell

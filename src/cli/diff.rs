@@ -2,10 +2,9 @@
 
 use super::Ending;
 use super::output::{JsonOutput, colour, print};
-use crate::report::{Difference, Report, RowVerdict, Style, difference_text};
-use anyhow::{Context, ensure};
-use std::fs::File;
-use std::io::Read;
+use super::result_file::read;
+use crate::report::{Difference, RowVerdict, Style, difference_text};
+use anyhow::ensure;
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
@@ -21,9 +20,6 @@ Two runs of the same program differ as well, by what the machine did meanwhile: 
 
 Exit codes: 0 compared, 1 something did not work, no row is in both, or with --fail-if-slower something is slower or \
 no row has batches enough to say, 2 usage.";
-
-/// No result of a comparison is larger.
-const MOST_BYTES: u64 = 256 << 20;
 
 /// Compares two results of `nfence compare --json`, and says which differences exceed the noise.
 #[derive(Debug, clap::Args)]
@@ -82,22 +78,6 @@ impl Diff {
             Ending::Well
         })
     }
-}
-
-fn read(path: &Path) -> anyhow::Result<Report> {
-    let of_file = || format!("cannot read {}", path.display());
-    let mut json = Vec::new();
-    let file = File::open(path).with_context(of_file)?;
-    let bytes = file
-        .take(MOST_BYTES + 1)
-        .read_to_end(&mut json)
-        .with_context(of_file)?;
-    ensure!(
-        bytes as u64 <= MOST_BYTES,
-        "{} is larger than any result of `nfence compare --json`",
-        path.display()
-    );
-    Report::read(&json).with_context(of_file)
 }
 
 /// A share, of a number of hundredths.

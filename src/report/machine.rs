@@ -23,6 +23,15 @@ pub struct Machine {
 }
 
 impl Machine {
+    /// One line.
+    #[must_use]
+    pub fn line(&self) -> String {
+        format!(
+            "{} cores of {}, {}, kernel {}",
+            self.cores, self.cpu, self.os, self.kernel
+        )
+    }
+
     /// This one.
     #[must_use]
     pub fn this() -> Self {

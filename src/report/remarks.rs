@@ -13,10 +13,7 @@ pub(super) const INTERRUPTED: &str =
 /// What was measured, where.
 pub(super) fn about(report: &Report) -> Vec<String> {
     let machine = &report.machine;
-    let mut lines = vec![format!(
-        "{} cores of {}, {}, kernel {}",
-        machine.cores, machine.cpu, machine.os, machine.kernel
-    )];
+    let mut lines = vec![machine.line()];
     if report.device.cpu_implementation {
         lines.push(
             "A CPU implementation: ratios show the protocols' costs, times are not a GPU's.".into(),

@@ -49,6 +49,9 @@ pub struct Origin {
     pub device: DeviceDescription,
     /// Where.
     pub machine: Machine,
+    /// When it was begun, where the file says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measured_at: Option<String>,
     /// Whether it was ended before its time.
     pub interrupted: bool,
 }
@@ -133,6 +136,7 @@ impl Origin {
             version: report.version.clone(),
             device: report.device.clone(),
             machine: report.machine.clone(),
+            measured_at: report.measured_at.clone(),
             interrupted: report.interrupted,
         }
     }

@@ -9,11 +9,10 @@ pub(super) fn head(difference: &Difference, style: Style) -> String {
     let (a, b) = (&difference.a, &difference.b);
     let is_same = difference.facts.is_empty();
     for (letter, origin) in [("A", a), ("B", b)] {
-        let _ = writeln!(
-            text,
-            "{}",
-            style.bold(&format!("{letter}: {}", origin.file))
-        );
+        let measured_at = origin.measured_at.as_ref();
+        let measured_at = measured_at.map(|at| format!(", measured at {at}"));
+        let name = style.bold(&format!("{letter}: {}", origin.file));
+        let _ = writeln!(text, "{name}{}", measured_at.unwrap_or_default());
         if !is_same {
             text += &described(origin, style);
         }
@@ -41,11 +40,7 @@ pub(super) fn head(difference: &Difference, style: Style) -> String {
 }
 
 fn described(origin: &Origin, style: Style) -> String {
-    let (device, machine) = (origin.device.line(), &origin.machine);
-    let machine = format!(
-        "{} cores of {}, {}, kernel {}",
-        machine.cores, machine.cpu, machine.os, machine.kernel
-    );
+    let (device, machine) = (origin.device.line(), origin.machine.line());
     let line = format!("  nfence {}, {device}\n  {machine}", origin.version);
     format!("{}\n", style.faint(&line))
 }
