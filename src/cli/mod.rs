@@ -21,8 +21,10 @@ mod progress;
 mod scenario;
 mod self_test;
 mod tdr;
+mod time_span;
 mod trace;
 mod until;
+mod view;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -51,6 +53,7 @@ enum Command {
     Scenario(scenario::Scenario),
     Tdr(tdr::Tdr),
     Trace(trace::Trace),
+    View(view::View),
 }
 
 /// What came of a command that could be carried out.
@@ -70,7 +73,8 @@ pub fn main() -> ExitCode {
         | Command::Doctor(_)
         | Command::Scenario(_)
         | Command::Tdr(_)
-        | Command::Trace(_) => {
+        | Command::Trace(_)
+        | Command::View(_) => {
             driver_settings::apply();
         }
         // They are not started again: they have what their parent gave them.
@@ -84,6 +88,7 @@ pub fn main() -> ExitCode {
         Command::Scenario(scenario) => scenario.run(),
         Command::Tdr(tdr) => tdr.run(),
         Command::Trace(trace) => trace.run(),
+        Command::View(view) => view.run(),
     };
     match ending {
         Ok(Ending::Well) => ExitCode::SUCCESS,
