@@ -45,12 +45,14 @@ float inside(vec2 middle, vec2 from, vec2 to, float turn) {
     return turn * (along.x * at.y - along.y * at.x) / max(length(along), 1e-6);
 }
 
+// Without what sharp corners would reach beyond the corners.
 float of_triangle(vec2 here, vec2 a, vec2 b, vec2 c) {
     float area = (b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x);
     float turn = area < 0.0 ? -1.0 : 1.0;
     vec2 middle = here + 0.5;
     float nearest = min(min(inside(middle, a, b, turn), inside(middle, b, c, turn)), inside(middle, c, a, turn));
-    return clamp(nearest + 0.5, 0.0, 1.0);
+    float around = of_rectangle(here, min(min(a, b), c) - 0.5, max(max(a, b), c) + 0.5);
+    return around * clamp(nearest + 0.5, 0.0, 1.0);
 }
 
 // Stripes from the lower left to the upper right, `width` of each `period` pixels.

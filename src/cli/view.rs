@@ -42,7 +42,7 @@ pub(super) struct View {
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
     scale: u8,
 
-    /// What the left edge shows, since the recording began [default: all is shown]
+    /// What the left edge shows, since the recording began [default: all that happened is shown]
     #[arg(long, value_name = "TIME", value_parser = time)]
     from: Option<Duration>,
 
@@ -87,7 +87,7 @@ impl View {
             1 => Scale::One,
             _ => Scale::Two,
         };
-        let all = viewer::View::of_all(length, self.size, scale);
+        let all = viewer::View::new(scene.span(), self.size, scale);
         let ns = |time: Duration| time.as_secs_f64() * 1e9;
         let from = self.from.map_or(all.from, ns);
         let to = self.to.map_or(all.to, ns);

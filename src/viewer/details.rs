@@ -274,3 +274,76 @@ pub(super) fn queue_name(queue: &QueueName) -> String {
     let (number, node, process) = (queue.number, queue.node_ordinal, queue.process);
     format!("{kind} {number} of node {node}, process {process}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::primitive::Rectangle;
+    use super::super::sample::{self, US};
+    use super::super::view::Scale;
+    use super::*;
+
+    /// What is told of a row of a lane at a time.
+    fn told(scale: Scale, kind: LaneKind, row: usize, time: u64) -> Vec<String> {
+        let trace = sample::trace();
+        let scene = Scene::new(&trace);
+        let view = View::new((0, 100 * US), (2200, 1600), scale);
+        let place = scene.lanes.lane(kind).unwrap().row(&view, row);
+        let Rectangle { top, bottom, .. } = place;
+        let x = view.x_of(ns(time));
+        scene.details(&view, [x, f32::midpoint(top, bottom)])
+    }
+
+    #[test]
+    fn a_command_is_told_with_its_times_and_who_released_it() {
+        for scale in [Scale::One, Scale::Two] {
+            assert_eq!(
+                told(scale, LaneKind::Queue(1), 0, 30 * US),
+                [
+                    "wait fence 4 ≥ 5",
+                    "queue 2 of node 1, process 7",
+                    "queued 11 µs",
+                    "observed 20 µs",
+                    "done 51 µs",
+                    "took 40.0 µs",
+                    "blocked its engine's queue for 31.0 µs",
+                    "released by signal fence 4 = 5 of queue 9",
+                ]
+            );
+            let behind = told(scale, LaneKind::Queue(1), 3, 30 * US);
+            assert_eq!(behind[0], "signal fence 4 = 8");
+            let signal = told(scale, LaneKind::Queue(0), 0, 30 * US);
+            assert_eq!(signal.last().unwrap(), "released 2 waits");
+            assert_eq!(told(scale, LaneKind::Queue(0), 0, 9 * US), [""; 0]);
+            assert_eq!(told(scale, LaneKind::Queue(0), 0, 51 * US), [""; 0]);
+        }
+    }
+
+    #[test]
+    fn threads_slices_and_fences_are_told() {
+        let thread = told(Scale::One, LaneKind::Cpu, 0, 40 * US);
+        assert_eq!(thread[..2], ["wait fence 4 ≥ 5", "by a thread"]);
+        let slice = told(Scale::One, LaneKind::Engine(1), 0, 40 * US);
+        assert!(
+            slice.contains(&String::from("ended 55 µs: idle")),
+            "{slice:?}"
+        );
+        let fence = told(Scale::One, LaneKind::Fence(1), 0, 50 * US + 500);
+        assert_eq!(
+            fence[1..],
+            ["CurrentValue 5", "MonitoredValue: not known yet"]
+        );
+        assert!(told(Scale::One, LaneKind::Fence(1), 0, 101 * US).is_empty());
+    }
+
+    #[test]
+    fn what_is_narrower_than_a_pixel_is_told_with_how_much_there_is() {
+        let trace = sample::trace();
+        let scene = Scene::new(&trace);
+        let view = View::new((0, 100_000 * US), (1200, 800), Scale::One);
+        let place = scene.lanes.lane(LaneKind::Queue(1)).unwrap().row(&view, 0);
+        let x = view.x_of(50_000.0).floor() + 0.9;
+        let said = scene.details(&view, [x, place.top + 2.0]);
+        let last = said.last().map(String::as_str);
+        assert_eq!(last, Some("and 10 more here: zoom in"), "{said:?}");
+    }
+}

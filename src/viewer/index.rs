@@ -30,6 +30,8 @@ pub struct Index {
     pub(super) marks: Marks,
     /// Events that were lost.
     pub(super) lost: u64,
+    /// When something happened first, and last.
+    pub(super) span: (u64, u64),
     /// Whether all queues are of one process.
     pub(super) is_of_one_process: bool,
 }
@@ -74,6 +76,12 @@ impl Marks {
     /// Whether there are none.
     pub(super) fn is_empty(&self) -> bool {
         self.marks.is_empty()
+    }
+
+    /// Whether some of them are more than interrupts.
+    pub(super) fn have_names(&self) -> bool {
+        let gravest = self.gravest(0..usize::MAX);
+        gravest.is_some_and(|kind| kind > MarkKind::Interrupt)
     }
 
     /// How many come before a time.
@@ -251,6 +259,7 @@ impl Index {
             .chain(of_queues)
             .chain(others)
             .for_each(Marks::seal);
+        index.span = span(trace);
         index.lost = trace
             .lost()
             .fold(0, |all, lost| all.saturating_add(lost.count));
@@ -303,6 +312,25 @@ impl Index {
         let begins = |arrow: &Arrow| arrow.left.min(arrow.arrived) <= to;
         let last = self.arrows.partition_point(begins);
         self.arrows.get(first..last).unwrap_or(&[])
+    }
+}
+
+/// From when to when something happened in a trace.
+fn span(trace: &Trace) -> (u64, u64) {
+    let begin = trace.events.iter().map(|event| event.at).min();
+    let ends = trace.events.iter().map(|event| match &event.what {
+        What::Command(command) => command.span().1,
+        What::Slice(slice) => slice.end.max(slice.seen),
+        What::Interrupt { done, .. } | What::CpuSignal { done, .. } => *done,
+        What::CpuWait(wait) => wait.woke,
+        _ => event.at,
+    });
+    let end = ends.max().unwrap_or(0).min(trace.length);
+    let begin = begin.unwrap_or(0).min(end);
+    if begin < end {
+        (begin, end)
+    } else {
+        (0, trace.length)
     }
 }
 

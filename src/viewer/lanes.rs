@@ -1,14 +1,16 @@
 //! Lanes: what stands where, from above.
 //!
-//! All lengths are units, of [`Scale::factor`] pixels each. A header of [`HEADER`] units and the time axis of [`AXIS`] stay at
-//! the top. Below them are the lanes, moved up by [`View::scroll`]: the CPU's, where there is something of it; then of each
-//! node, by its ordinal, the engine's strip and a lane for each of its queues, as they were met; then a lane for each fence.
+//! All lengths are units, of [`Scale::factor`](super::Scale::factor) pixels each. A header of [`HEADER`] units and the time axis
+//! of [`AXIS`] stay at the top. Below them are the lanes, moved up by [`View::scroll`]: the CPU's, where there is something of
+//! it; then of each node, by its ordinal, the engine's strip and a lane for each of its queues, kernel-mode ones last; then a
+//! lane for each fence. Queues and fences are sorted by their names.
 //!
-//! A lane of rows has row 0 at the bottom. Row `r` takes the [`ROW`] units that end `PADDING + r · ROW` above the lane's lower
-//! edge, of which the lowest one is left free between rows. A queue's lane has as many rows as commands were in the queue at a
-//! time, and [`MOST_ROWS`](super::index::MOST_ROWS) at most.
+//! A lane of rows has row 0 at the bottom, [`PADDING`] units above the lane's lower edge. Rows 0 and 1 take [`ROW`] units each,
+//! those above [`THIN_ROW`]; the lowest unit of each is left free. A queue's lane has as many rows as commands were in the queue
+//! at a time, and [`MOST_ROWS`] at most. Where there were more, [`BEYOND`] units above the rows say when. Where events were
+//! lost, or an engine was preempted or recovered, [`MARKS`] units above all that say so.
 
-use super::index::{Index, MOST_ROWS};
+use super::index::{Index, MOST_ROWS, Marks};
 use super::primitive::Rectangle;
 use super::view::View;
 use crate::trace::Trace;
@@ -18,14 +20,20 @@ use std::collections::HashMap;
 pub const HEADER: f32 = 26.0;
 /// Units of the time axis.
 pub const AXIS: f32 = 24.0;
-/// Units of a row.
+/// Units of each of the two lowest rows.
 pub const ROW: f32 = 20.0;
+/// Units of a row above them.
+pub const THIN_ROW: f32 = 8.0;
 /// Units above the rows of a lane, and below.
 pub const PADDING: f32 = 4.0;
 /// Units of a fence's lane.
 pub const FENCE: f32 = 44.0;
 /// Units of what is shown of commands for which there is no row.
 pub const BEYOND: f32 = 6.0;
+/// Units of the names of marks.
+pub const MARKS: f32 = 20.0;
+/// Rows of [`ROW`] units.
+const THICK: usize = 2;
 
 /// Of what a lane is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -51,6 +59,8 @@ pub struct Lane {
     pub height: f32,
     /// How many rows it has.
     pub rows: usize,
+    /// Units above the rows that are for marks.
+    pub marks: f32,
 }
 
 /// See the file's head.
@@ -68,39 +78,51 @@ impl Lanes {
     #[must_use]
     pub fn of(trace: &Trace, index: &Index) -> Self {
         let mut lanes = Self::default();
-        let cpu_rows = index.cpu.rows.rows.len();
-        if cpu_rows > 0 || !index.cpu.marks.is_empty() {
-            let is_full = index.cpu.rows.has_beyond();
-            lanes.push_rows(LaneKind::Cpu, cpu_rows.max(1), is_full);
+        let cpu = &index.cpu;
+        if !(cpu.rows.rows.is_empty() && cpu.marks.is_empty()) {
+            let rows = cpu.rows.rows.len().max(1);
+            lanes.push_rows(LaneKind::Cpu, rows, cpu.rows.has_beyond(), &cpu.marks);
         }
-        for node in index.engines.keys() {
-            lanes.push_rows(LaneKind::Engine(*node), 1, false);
-            for (place, queue) in trace.queues.iter().enumerate() {
-                if queue.node_ordinal == *node {
-                    let deepest = index.queues[place].stack.deepest(0..usize::MAX);
+        let mut queues: Vec<usize> = (0..trace.queues.len()).collect();
+        queues.sort_by_key(|place| {
+            let queue = trace.queues[*place];
+            (queue.is_kernel_mode, queue)
+        });
+        for (node, engine) in &index.engines {
+            lanes.push_rows(LaneKind::Engine(*node), 1, false, &engine.marks);
+            for place in &queues {
+                if trace.queues[*place].node_ordinal == *node {
+                    let queue = &index.queues[*place];
+                    let deepest = queue.stack.deepest(0..usize::MAX);
                     let rows = deepest.clamp(1, MOST_ROWS);
-                    lanes.push_rows(LaneKind::Queue(place), rows, deepest > rows);
+                    let kind = LaneKind::Queue(*place);
+                    lanes.push_rows(kind, rows, deepest > rows, &queue.marks);
                 }
             }
         }
-        for fence in 0..trace.fences.len() {
-            lanes.push(LaneKind::Fence(fence), FENCE, 1);
+        let mut fences: Vec<usize> = (0..trace.fences.len()).collect();
+        fences.sort_by_key(|place| trace.fences[*place]);
+        for fence in fences {
+            lanes.push(LaneKind::Fence(fence), FENCE, 1, 0.0);
         }
         lanes
     }
 
-    fn push_rows(&mut self, kind: LaneKind, rows: usize, has_beyond: bool) {
+    fn push_rows(&mut self, kind: LaneKind, rows: usize, has_beyond: bool, marks: &Marks) {
+        let marks = if marks.have_names() { MARKS } else { 0.0 };
         let beyond = if has_beyond { BEYOND } else { 0.0 };
-        self.push(kind, number(rows) * ROW + 2.0 * PADDING + beyond, rows);
+        let height = below_row(rows) + PADDING + beyond + marks;
+        self.push(kind, height, rows, marks);
     }
 
-    fn push(&mut self, kind: LaneKind, height: f32, rows: usize) {
+    fn push(&mut self, kind: LaneKind, height: f32, rows: usize, marks: f32) {
         self.places.insert(kind, self.lanes.len());
         self.lanes.push(Lane {
             kind,
             top: self.height,
             height,
             rows,
+            marks,
         });
         self.height += height;
     }
@@ -158,10 +180,9 @@ impl Lane {
     pub fn row(&self, view: &View, row: usize) -> Rectangle {
         let place = self.place(view);
         let scale = view.scale.factor();
-        let bottom = place.bottom - (PADDING + number(row) * ROW) * scale;
         Rectangle {
-            top: bottom - ROW * scale,
-            bottom: bottom - scale,
+            top: place.bottom - below_row(row + 1) * scale,
+            bottom: place.bottom - (below_row(row) + 1.0) * scale,
             ..place
         }
     }
@@ -176,7 +197,100 @@ impl Lane {
     }
 }
 
-#[allow(clippy::cast_precision_loss, reason = "a few rows")]
-fn number(rows: usize) -> f32 {
-    rows as f32
+/// Units of a lane below a row.
+fn below_row(row: usize) -> f32 {
+    #[allow(clippy::cast_precision_loss, reason = "a few rows")]
+    let number = |rows: usize| rows as f32;
+    let thin = row.saturating_sub(THICK);
+    PADDING + number(row - thin) * ROW + number(thin) * THIN_ROW
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::view::Scale;
+    use super::super::{Scene, sample};
+    use super::*;
+
+    fn view(scale: Scale) -> View {
+        View::new((0, 100_000), (1200, 800), scale)
+    }
+
+    #[test]
+    fn lanes_lie_one_below_the_other_sorted_by_their_names() {
+        let trace = sample::trace();
+        let scene = Scene::new(&trace);
+        let lanes = &scene.lanes().lanes;
+        let kinds: Vec<_> = lanes.iter().map(|lane| lane.kind).collect();
+        let expected = [
+            LaneKind::Cpu,
+            LaneKind::Engine(1),
+            LaneKind::Queue(1),
+            LaneKind::Queue(0),
+            LaneKind::Fence(1),
+            LaneKind::Fence(0),
+        ];
+        assert_eq!(kinds, expected);
+        let rows: Vec<_> = lanes.iter().map(|lane| lane.rows).collect();
+        assert_eq!(rows, [1, 1, MOST_ROWS, 1, 1, 1]);
+        let heights = lanes.iter().map(|lane| lane.height);
+        let one = 2.0 * PADDING + ROW;
+        let full = 2.0 * PADDING + 2.0 * ROW + 6.0 * THIN_ROW + BEYOND;
+        assert!(heights.eq([one, one, full, one, FENCE, FENCE]));
+        let mut top = 0.0;
+        for lane in lanes {
+            assert!((lane.top - top).abs() < 1e-3);
+            top += lane.height;
+        }
+        assert!((scene.lanes().height - top).abs() < 1e-3);
+    }
+
+    #[test]
+    fn a_point_is_in_the_lane_and_row_that_are_drawn_there() {
+        let trace = sample::trace();
+        let scene = Scene::new(&trace);
+        for scale in [Scale::One, Scale::Two] {
+            for scroll in [0.0, 40.0] {
+                let view = View {
+                    scroll,
+                    ..view(scale)
+                };
+                for lane in scene.lanes().seen(&view) {
+                    for row in 0..lane.rows {
+                        let place = lane.row(&view, row);
+                        let middle = f32::midpoint(place.top, place.bottom);
+                        if middle < (HEADER + AXIS) * scale.factor() {
+                            continue;
+                        }
+                        assert_eq!(scene.lanes().at(&view, middle), Some(lane));
+                        if lane.height < FENCE || lane.rows > 1 {
+                            assert_eq!(lane.row_at(&view, middle), Some(row));
+                        }
+                    }
+                }
+                let header = (HEADER + AXIS) * scale.factor() - 1.0;
+                assert_eq!(scene.lanes().at(&view, header), None);
+                assert_eq!(scene.lanes().at(&view, 799.0), None);
+            }
+        }
+    }
+
+    #[test]
+    fn only_lanes_in_the_picture_are_seen() {
+        let trace = sample::trace();
+        let scene = Scene::new(&trace);
+        let low = View {
+            height: (HEADER + AXIS) as u32 + 30,
+            ..view(Scale::One)
+        };
+        let kinds = |view: &View| {
+            let seen = scene.lanes().seen(view).iter();
+            seen.map(|lane| lane.kind).collect::<Vec<_>>()
+        };
+        assert_eq!(kinds(&low), [LaneKind::Cpu, LaneKind::Engine(1)]);
+        let scrolled = View {
+            scroll: 28.0,
+            ..low
+        };
+        assert_eq!(kinds(&scrolled), [LaneKind::Engine(1), LaneKind::Queue(1)]);
+    }
 }

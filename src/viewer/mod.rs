@@ -15,7 +15,7 @@
 //!
 //! # fn show(trace: &Trace) -> Result<(), Box<dyn std::error::Error>> {
 //! let scene = Scene::new(trace);
-//! let view = View::of_all(trace.length, (1280, 720), Scale::One);
+//! let view = View::new(scene.span(), (1280, 720), Scale::One);
 //! let mut canvas = Canvas::new(&Adapter::open_best()?.create_device())?;
 //! let frame = canvas.draw(&scene.picture(&view), None)?;
 //! let pixels = canvas.download(frame, (1280, 720))?;
@@ -35,6 +35,8 @@ mod pen;
 mod png;
 mod primitive;
 mod rows;
+#[cfg(test)]
+mod sample;
 mod scene;
 mod stack;
 pub mod theme;

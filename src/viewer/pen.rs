@@ -9,12 +9,29 @@ use super::view::View;
 pub(super) struct Pen<'a> {
     pub(super) view: &'a View,
     pub(super) primitives: Vec<Primitive>,
+    /// What stands on boxes, and is drawn over the arrows that cross them.
+    labels: Vec<Primitive>,
 }
 
 impl<'a> Pen<'a> {
     pub(super) fn new(view: &'a View) -> Self {
-        let primitives = Vec::new();
-        Self { view, primitives }
+        Self {
+            view,
+            primitives: Vec::new(),
+            labels: Vec::new(),
+        }
+    }
+
+    /// Keeps what `draw` draws until [`Self::draw_labels`].
+    pub(super) fn later(&mut self, draw: impl FnOnce(&mut Self)) {
+        let from = self.primitives.len();
+        draw(self);
+        self.labels.extend(self.primitives.drain(from..));
+    }
+
+    /// Draws what was kept.
+    pub(super) fn draw_labels(&mut self) {
+        self.primitives.append(&mut self.labels);
     }
 
     /// Pixels of so many units.

@@ -45,7 +45,7 @@ impl Share {
         } else if self.dark >= self.all {
             steps
         } else {
-            (self.dark * steps / self.all).clamp(1, steps - 1)
+            ((self.dark * steps + self.all / 2) / self.all).clamp(1, steps - 1)
         }
     }
 }

@@ -98,13 +98,6 @@ impl Stack {
         let done = self.items.partition_point(|item| item.end <= to);
         first..last.min(done + 1).max(first)
     }
-
-    /// Which is in a row at a time.
-    pub(super) fn at(&self, row: usize, time: u64) -> Option<Item> {
-        let view = StackRow { stack: self, row };
-        let piece = view.piece(view.first_after(time))?;
-        (piece.begin <= time && view.is_there(&piece)).then(|| self.items[piece.item])
-    }
 }
 
 /// One row of a stack.
@@ -174,11 +167,15 @@ mod tests {
         Stack::new(commands.iter().enumerate())
     }
 
+    /// What is in the queue at a time, from the bottom up.
     fn events(stack: &Stack, time: u64) -> Vec<usize> {
-        (0..9)
-            .map_while(|row| stack.at(row, time))
-            .map(|item| item.event)
-            .collect()
+        let at = |row| {
+            let row = StackRow { stack, row };
+            let piece = row.piece(row.first_after(time))?;
+            let is_there = piece.begin <= time && row.is_there(&piece);
+            is_there.then(|| stack.items[piece.item].event)
+        };
+        (0..9).map_while(at).collect()
     }
 
     #[test]

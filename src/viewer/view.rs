@@ -53,9 +53,9 @@ pub struct View {
 }
 
 impl View {
-    /// All of a trace of so many nanoseconds.
+    /// From one time to another, with a little room around it.
     #[must_use]
-    pub fn of_all(length: u64, (width, height): (u32, u32), scale: Scale) -> Self {
+    pub fn new(span: (u64, u64), (width, height): (u32, u32), scale: Scale) -> Self {
         Self {
             from: 0.0,
             to: SHORTEST,
@@ -65,14 +65,14 @@ impl View {
             scale,
             cursor: None,
         }
-        .fit(length)
+        .fit(span)
     }
 
-    /// All of a trace of so many nanoseconds, with a little room around it.
+    /// From one time to another, with a little room around it.
     #[must_use]
-    pub fn fit(self, length: u64) -> Self {
-        let length = ns(length).max(SHORTEST);
-        self.over(-MARGIN * length, (1.0 + MARGIN) * length)
+    pub fn fit(self, (from, to): (u64, u64)) -> Self {
+        let room = MARGIN * ns(to.saturating_sub(from)).max(SHORTEST);
+        self.over(ns(from) - room, ns(to) + room)
     }
 
     /// From one time to another. A range that is too short becomes as long as one may be, around its middle.
@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     fn view() -> View {
-        View::of_all(1_000_000, (1200, 700), Scale::One).over(0.0, 1_000_000.0)
+        View::new((0, 1_000_000), (1200, 700), Scale::One).over(0.0, 1_000_000.0)
     }
 
     fn near(one: f64, other: f64) -> bool {
@@ -239,10 +239,10 @@ mod tests {
 
     #[test]
     fn all_is_seen_with_room_around_it() {
-        let all = View::of_all(1_000_000, (1200, 700), Scale::One);
+        let all = View::new((0, 1_000_000), (1200, 700), Scale::One);
         assert!(all.from < 0.0 && all.to > 1_000_000.0);
         assert_eq!(all.range(), (0, 1_020_000));
-        let none = View::of_all(0, (1200, 700), Scale::One);
+        let none = View::new((0, 0), (1200, 700), Scale::One);
         assert!(none.to - none.from >= SHORTEST);
     }
 

@@ -1,16 +1,21 @@
-//! Arrows: from each signal to the waits that it released.
+//! Arrows: from each signal to the waits that it released. Where more stand side by side between two rows than can be told
+//! apart, a pale band stands for them.
 
 use super::super::index::Arrow;
 use super::super::lanes::{AXIS, HEADER, LaneKind};
 use super::super::pen::Pen;
-use super::super::primitive::Rectangle;
+use super::super::primitive::{Colour, Rectangle};
 use super::super::theme;
 use super::{Scene, is_seen};
 use crate::trace::What;
-use std::collections::HashSet;
+use std::collections::BTreeMap;
 
 /// Arrows that are drawn at most: more show nothing.
 const MOST: usize = 512;
+/// Units between two arrows that are told apart.
+const APART: f32 = 5.0;
+/// So many that stand closer become a band.
+const BAND: usize = 4;
 /// Arrows that are looked at.
 const MOST_LOOKED_AT: usize = 8 * MOST;
 
@@ -28,23 +33,39 @@ impl Scene<'_> {
         if found.len() > MOST_LOOKED_AT {
             return Arrows::LeftOut(found.len());
         }
-        let mut ends = Vec::new();
-        let mut known = HashSet::new();
-        for arrow in found {
-            if let Some(at) = self.ends(pen, arrow) {
-                // Those between the same pixels are one.
-                #[allow(clippy::cast_possible_truncation, reason = "pixels")]
-                let pixels = at.map(|[x, y]| (x.round() as i32, y.round() as i32));
-                if known.insert(pixels) {
-                    ends.push(at);
+        // By the rows that they go between, and along time.
+        let mut between: BTreeMap<[i32; 2], Vec<[[f32; 2]; 2]>> = BTreeMap::new();
+        for ends in found.iter().filter_map(|arrow| self.ends(pen, arrow)) {
+            #[allow(clippy::cast_possible_truncation, reason = "pixels")]
+            let rows = ends.map(|[_, y]| y.round() as i32);
+            between.entry(rows).or_default().push(ends);
+        }
+        let mut single = Vec::new();
+        let mut bands = Vec::new();
+        for ends in between.values_mut() {
+            ends.sort_by(|one, other| one[0][0].total_cmp(&other[0][0]));
+            let apart = pen.units(APART);
+            for group in ends.chunk_by(|one, other| other[0][0] - one[0][0] < apart) {
+                let is_steep = |[from, to]: &[[f32; 2]; 2]| (to[0] - from[0]).abs() < 2.0 * apart;
+                if group.len() >= BAND && group.iter().all(is_steep) {
+                    bands.push(group.to_vec());
+                } else {
+                    single.extend(group.iter().copied());
                 }
             }
         }
-        if ends.len() > MOST {
-            return Arrows::LeftOut(ends.len());
+        if single.len() > MOST {
+            return Arrows::LeftOut(found.len());
         }
-        for at in ends {
-            draw(pen, at);
+        for ends in bands {
+            band(pen, &ends);
+        }
+        let seen = pen.units(HEADER + AXIS)..pen.view.bottom();
+        for ends in single {
+            // One that goes out of the picture tells less, and stands back.
+            let is_whole = ends.iter().all(|[_, y]| seen.contains(y));
+            let opacity = if is_whole { 255 } else { 70 };
+            draw(pen, ends, theme::ARROW.with_opacity(opacity));
         }
         Arrows::Drawn
     }
@@ -87,18 +108,30 @@ impl Scene<'_> {
     }
 }
 
-fn draw(pen: &mut Pen<'_>, [from, to]: [[f32; 2]; 2]) {
+fn band(pen: &mut Pen<'_>, arrows: &[[[f32; 2]; 2]]) {
+    let xs = || arrows.iter().flatten().map(|[x, _]| *x);
+    let ys = || arrows.iter().flatten().map(|[_, y]| *y);
+    let at = Rectangle {
+        left: xs().fold(f32::MAX, f32::min),
+        top: ys().fold(f32::MAX, f32::min),
+        right: xs().fold(f32::MIN, f32::max) + 1.0,
+        bottom: ys().fold(f32::MIN, f32::max),
+    };
+    pen.fill(at, theme::ARROW.with_opacity(56));
+}
+
+pub(super) fn draw(pen: &mut Pen<'_>, [from, to]: [[f32; 2]; 2], colour: Colour) {
     let (along, up) = (to[0] - from[0], to[1] - from[1]);
     let length = along.hypot(up).max(1e-3);
     let head = pen.units(8.0).min(length);
     let half = pen.units(3.5);
     let (along, up) = (along / length, up / length);
     let neck = [to[0] - along * head, to[1] - up * head];
-    pen.line(from, neck, 1.5, theme::ARROW);
+    pen.line(from, neck, 1.5, colour);
     let corners = [
         to,
         [neck[0] - up * half, neck[1] + along * half],
         [neck[0] + up * half, neck[1] - along * half],
     ];
-    pen.triangle(corners, theme::ARROW);
+    pen.triangle(corners, colour);
 }

@@ -50,7 +50,7 @@ impl Pen<'_> {
         }
     }
 
-    /// The longest of some texts that fits into what is seen of a box.
+    /// The longest of some texts that fits into what is seen of a box; none in a thin one.
     pub(super) fn label(&mut self, at: Rectangle, texts: &[String], colour: Colour) {
         let inset = self.units(4.0);
         let room = Rectangle {
@@ -59,9 +59,14 @@ impl Pen<'_> {
             ..at
         };
         let width = room.right - room.left;
+        if at.bottom - at.top < self.cell().1 {
+            return;
+        }
         let fitting = texts.iter().find(|text| self.width_of(text) <= width);
         if let Some(text) = fitting {
-            self.text_in(room, text, (colour, Weight::Regular));
+            self.later(|pen| {
+                pen.text_in(room, text, (colour, Weight::Regular));
+            });
         }
     }
 

@@ -6,7 +6,8 @@ use super::super::pen::Pen;
 use super::super::primitive::Rectangle;
 use super::super::theme;
 use super::super::time_text::{Ticks, exact};
-use super::arrows::Arrows;
+use super::arrows::{Arrows, draw as arrow};
+use super::boxes::{SIGNAL, WAIT};
 use super::{Scene, ticks_seen};
 
 impl Scene<'_> {
@@ -69,7 +70,12 @@ impl Scene<'_> {
             left: end + pen.units(16.0),
             ..left
         };
-        pen.text_in(left, &about.1, (theme::FAINT_TEXT, Weight::Regular));
+        let end = pen.text_in(left, &about.1, (theme::FAINT_TEXT, Weight::Regular));
+        let left = Rectangle {
+            left: end + pen.units(24.0),
+            ..left
+        };
+        legend(pen, left);
     }
 
     /// The workload, and on what it ran.
@@ -140,5 +146,47 @@ impl Scene<'_> {
             _ => String::from("time"),
         };
         pen.text_in(corner, &text, (theme::FAINT_TEXT, Weight::Regular));
+    }
+}
+
+/// What the looks mean, where there is room to say it.
+fn legend(pen: &mut Pen<'_>, place: Rectangle) {
+    const NAMES: [&str; 4] = ["signal", "wait", "blocked", "releases"];
+    let (square, inset, apart) = (pen.units(14.0), pen.units(6.0), pen.units(14.0));
+    let mut width = -apart;
+    for name in NAMES {
+        width += square + inset + pen.width_of(name) + apart;
+    }
+    if width > place.right - place.left {
+        return;
+    }
+    let mut x = (place.right - width).floor();
+    let top = place.top + pen.units(6.0);
+    for (number, name) in NAMES.into_iter().enumerate() {
+        let sample = Rectangle {
+            left: x,
+            top,
+            right: x + square,
+            bottom: top + square,
+        };
+        match number {
+            0 => pen.plain_box(sample, SIGNAL),
+            1 => pen.plain_box(sample, WAIT),
+            2 => {
+                pen.fill(sample, theme::BLOCKED);
+                pen.hatch(sample, theme::BLOCKED_HATCH);
+                pen.border(sample, 1.0, theme::BLOCKED_BORDER);
+            }
+            _ => {
+                let y = f32::midpoint(sample.top, sample.bottom);
+                let ends = [[sample.left, y], [sample.right, y]];
+                arrow(pen, ends, theme::ARROW);
+            }
+        }
+        let text = Rectangle {
+            left: sample.right + inset,
+            ..place
+        };
+        x = pen.text_in(text, name, (theme::FAINT_TEXT, Weight::Regular)) + apart;
     }
 }

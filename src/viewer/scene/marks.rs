@@ -1,4 +1,4 @@
-//! Marks: moments, as bars over the height of their lane, with a flag at the top.
+//! Marks: moments, as bars over the height of their lane, with a flag at the top. Names stand above the lane's rows.
 
 use super::super::font::Weight;
 use super::super::index::{Mark, MarkKind, Marks};
@@ -34,7 +34,8 @@ impl Scene<'_> {
                 right: column + wide,
                 ..place
             };
-            pen.fill(bar, colour);
+            // What is behind it is to be seen.
+            pen.fill(bar, colour.with_opacity(170));
             let (height, side) = (pen.units(7.0), pen.units(4.0));
             let middle = column + wide / 2.0;
             let flag = [

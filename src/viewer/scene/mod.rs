@@ -1,7 +1,7 @@
 //! Scene: a trace, seen by a view, as a picture.
 //!
-//! Each file draws one thing: stripes and grid, lanes, marks and arrows, then the names over what reaches to the left, the
-//! header over what reaches up, and the hover box over everything.
+//! Each file draws one thing: stripes and grid, lanes and their marks, arrows, labels of boxes, then the names over what reaches
+//! to the left, the header over what reaches up, and the hover box over everything.
 
 mod arrows;
 mod boxes;
@@ -18,7 +18,7 @@ use super::font::Weight;
 use super::index::Index;
 use super::lanes::{AXIS, HEADER, Lane, LaneKind, Lanes};
 use super::pen::Pen;
-use super::primitive::Rectangle;
+use super::primitive::{Colour, Rectangle};
 use super::theme;
 use super::time_text::Ticks;
 use super::view::{View, ns};
@@ -48,6 +48,12 @@ impl<'a> Scene<'a> {
         }
     }
 
+    /// From when to when something happened.
+    #[must_use]
+    pub fn span(&self) -> (u64, u64) {
+        self.index.span
+    }
+
     /// What stands where.
     #[must_use]
     pub fn lanes(&self) -> &Lanes {
@@ -72,6 +78,7 @@ impl<'a> Scene<'a> {
         }
         self.outside(&mut pen);
         let arrows = self.arrows(&mut pen);
+        pen.draw_labels();
         for lane in seen {
             self.name(&mut pen, lane);
         }
@@ -139,21 +146,25 @@ impl<'a> Scene<'a> {
         pen.fill(Rectangle { top, ..all }, theme::RULE);
         let left = all.right - pen.units(1.0);
         pen.fill(Rectangle { left, ..all }, theme::RULE);
-        let (_, line) = pen.cell();
+        let (width, line) = pen.cell();
         let x = pen.units(8.0);
         let mut y = all.top + pen.units(5.0);
-        for (text, colour, weight) in self.said(pen.view, lane) {
+        for parts in self.said(pen.view, lane) {
             if y + line > all.bottom {
                 break;
             }
-            pen.text([x, y], left, &text, (colour, weight));
+            let mut from = x;
+            for (text, colour, weight) in parts {
+                from = pen.text([from, y], left, &text, (colour, weight)) + 2.0 * width;
+            }
             y += line + pen.units(1.0);
         }
     }
 
-    fn said(&self, view: &View, lane: &Lane) -> Vec<(String, super::primitive::Colour, Weight)> {
-        let name = |text: String| (text, theme::TEXT, Weight::Bold);
-        let more = |text: String| (text, theme::FAINT_TEXT, Weight::Regular);
+    /// Lines of parts.
+    fn said(&self, view: &View, lane: &Lane) -> Vec<Vec<(String, Colour, Weight)>> {
+        let name = |text: String| vec![(text, theme::TEXT, Weight::Bold)];
+        let more = |text: String| vec![(text, theme::FAINT_TEXT, Weight::Regular)];
         let mut said = Vec::new();
         match lane.kind {
             LaneKind::Cpu => {
@@ -182,7 +193,7 @@ impl<'a> Scene<'a> {
             }
             LaneKind::Fence(fence) => {
                 said.push(name(self.trace.fences[fence].to_string()));
-                said.extend(self.values(view, fence));
+                said.push(self.values(view, fence));
             }
         }
         said

@@ -28,7 +28,7 @@ impl Scene<'_> {
             stack,
             row: lane.rows,
         };
-        let top = lane.place(pen.view).top + pen.units(PADDING);
+        let top = lane.place(pen.view).top + pen.units(lane.marks + PADDING);
         let strip = Rectangle {
             top,
             bottom: top + pen.units(BEYOND - 2.0),
@@ -59,8 +59,11 @@ impl Scene<'_> {
             let blocked = Rectangle { left, ..at };
             pen.fill(blocked, theme::BLOCKED);
             pen.hatch(blocked, theme::BLOCKED_HATCH);
-            if blocked.right - blocked.left >= pen.units(4.0) {
+            let wide = blocked.right - blocked.left;
+            if wide >= pen.units(16.0) {
                 pen.border(blocked, 2.0, theme::BLOCKED_BORDER);
+            } else if wide >= pen.units(4.0) {
+                pen.border(blocked, 1.0, theme::BLOCKED_BORDER);
             }
         }
         if command.is_lost {
