@@ -210,7 +210,7 @@ fn boxes_stand_in_their_lanes_from_queued_to_done() {
 
         // A signal, from queued to done: its rim is a unit wide.
         let signal = y(row(QUEUE_1, 0));
-        let expected = [100, 101, 399, 400].map(|at| middle(at));
+        let expected = [100, 101, 399, 400].map(&middle);
         assert_eq!(
             edges(&picture, signal, [middle(60), middle(400) + 1]),
             expected
@@ -239,7 +239,7 @@ fn boxes_stand_in_their_lanes_from_queued_to_done() {
         let above = y(row(QUEUE_2, 1));
         assert!(picture.is(middle(195), above, theme::STRIPE));
         assert!(picture.is(middle(200), above, theme::SIGNAL_BORDER));
-        assert!(picture.is(middle(405), above, theme::SIGNAL));
+        assert!(picture.is(middle(380), above, theme::SIGNAL));
         assert!(!picture.is(middle(411), above, theme::SIGNAL));
         assert!(picture.is(middle(410), wait, theme::SIGNAL_BORDER));
         assert!(picture.is(middle(690), wait, theme::SIGNAL));
@@ -326,7 +326,7 @@ fn arrows_go_from_signals_to_the_waits_that_they_released() {
             assert!(first.is_some(), "at {y}: {columns:?}");
         }
         // From the queue's signal at 700 to the thread that ran again at 720, across the lanes between.
-        let y = (row(CPU, 0)[1] + row(QUEUE_2, 0)[0]) / 2 * scale;
+        let y = usize::midpoint(row(CPU, 0)[1], row(QUEUE_2, 0)[0]) * scale;
         let columns = picture.columns_like(y, theme::ARROW);
         let half_way = x(710) * scale;
         let is_near = |x: &usize| x.abs_diff(half_way) <= 3 * scale;

@@ -48,7 +48,7 @@ impl Scene<'_> {
             }
             LaneKind::Cpu => {
                 let of_row = || {
-                    let row = self.index.cpu.rows.rows.get(row?)?;
+                    let row = self.index.cpu.rows.placed.get(row?)?;
                     // What takes no column of its own is still in one.
                     let at = time.saturating_sub(whole(column));
                     let piece = row.piece(row.first_after(at))?;

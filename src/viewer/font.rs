@@ -97,7 +97,7 @@ fn bitmap(character: char, weight: FontWeight, scale: Scale) -> Vec<u8> {
                 };
                 (0..width * height).map(at).collect()
             };
-            let third = (width as isize + 2) / 3;
+            let third = width.div_ceil(3).cast_signed();
             over(over(moved(-third), &moved(third)), &dot)
         }
         _ => raw(character).unwrap_or_else(|| vec![0; width * height]),

@@ -6,7 +6,7 @@ use super::stack::Stack;
 use crate::trace::{
     Command, CpuWait, Lost, LostFrom, NO_CPU_WAITER, Operation, Releaser, Slice, Trace, What,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// Rows that a lane has at most.
@@ -32,7 +32,7 @@ pub struct Index {
     pub(super) lost: u64,
     /// When something happened first, and last.
     pub(super) span: (u64, u64),
-    /// Whether all queues are of one process.
+    /// Whether all queues of programs are of one process.
     pub(super) is_of_one_process: bool,
 }
 
@@ -174,11 +174,10 @@ impl Index {
             queues: vec![Queue::default(); trace.queues.len()],
             ..Self::default()
         };
-        let first = trace.queues.first().map(|queue| queue.process);
-        index.is_of_one_process = trace
-            .queues
-            .iter()
-            .all(|queue| Some(queue.process) == first);
+        // Kernel-mode queues are the operating system's.
+        let of_programs = trace.queues.iter().filter(|queue| !queue.is_kernel_mode);
+        let processes: BTreeSet<u64> = of_programs.map(|queue| queue.process).collect();
+        index.is_of_one_process = processes.len() < 2;
         for queue in &trace.queues {
             index.engines.entry(queue.node_ordinal).or_default();
         }

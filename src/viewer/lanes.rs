@@ -79,8 +79,8 @@ impl Lanes {
     pub fn of(trace: &Trace, index: &Index) -> Self {
         let mut lanes = Self::default();
         let cpu = &index.cpu;
-        if !(cpu.rows.rows.is_empty() && cpu.marks.is_empty()) {
-            let rows = cpu.rows.rows.len().max(1);
+        if !(cpu.rows.placed.is_empty() && cpu.marks.is_empty()) {
+            let rows = cpu.rows.placed.len().max(1);
             lanes.push_rows(LaneKind::Cpu, rows, cpu.rows.has_beyond(), &cpu.marks);
         }
         let mut queues: Vec<usize> = (0..trace.queues.len()).collect();
@@ -279,7 +279,7 @@ mod tests {
         let trace = sample::trace();
         let scene = Scene::new(&trace);
         let low = View {
-            height: (HEADER + AXIS) as u32 + 30,
+            height: 80,
             ..view(Scale::One)
         };
         let kinds = |view: &View| {

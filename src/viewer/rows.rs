@@ -162,7 +162,7 @@ impl Row for Intervals {
 /// Intervals that may overlap, each in the first row that is free; and how many are in none, since there are so many rows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rows {
-    pub(super) rows: Vec<Intervals>,
+    pub(super) placed: Vec<Intervals>,
     /// When those begin that are in no row, sorted.
     begins: Vec<u64>,
     /// And end.
@@ -176,12 +176,12 @@ impl Rows {
         for (piece, is_dark) in pieces {
             // One without length takes its moment.
             let is_free = |row: &Intervals| row.end().is_none_or(|end| end <= piece.begin);
-            let free = rows.rows.iter().position(is_free);
+            let free = rows.placed.iter().position(is_free);
             let row = match free {
                 Some(row) => row,
-                None if rows.rows.len() < most => {
-                    rows.rows.push(Intervals::default());
-                    rows.rows.len() - 1
+                None if rows.placed.len() < most => {
+                    rows.placed.push(Intervals::default());
+                    rows.placed.len() - 1
                 }
                 None => {
                     rows.begins.push(piece.begin);
@@ -189,7 +189,7 @@ impl Rows {
                     continue;
                 }
             };
-            rows.rows[row].push(piece, is_dark);
+            rows.placed[row].push(piece, is_dark);
         }
         rows.ends.sort_unstable();
         rows
@@ -197,7 +197,7 @@ impl Rows {
 
     /// In which row an interval is that ends at a time.
     pub(super) fn row_of(&self, item: usize, end: u64) -> Option<usize> {
-        self.rows.iter().position(|row| {
+        self.placed.iter().position(|row| {
             let first = row.first_after(end.saturating_sub(1));
             let same = row.pieces[first..]
                 .iter()

@@ -55,17 +55,16 @@ impl Atlas {
     }
 }
 
-fn coverage(it: &Primitive, [x, y]: Point, atlas: &Atlas) -> f64 {
-    let point = |[x, y]: [f32; 2]| [f64::from(x), f64::from(y)];
-    let (a, b, c) = (point(it.a), point(it.b), point(it.c));
-    let middle = [x + 0.5, y + 0.5];
+fn coverage(it: &Primitive, here: Point, atlas: &Atlas) -> f64 {
+    let [a, b, c] = [it.a, it.b, it.c].map(|point| point.map(f64::from));
+    let middle = here.map(|at| at + 0.5);
     let is = |kind: Kind| it.kind == kind as u32;
     if is(Kind::Fill) {
-        overlap([x, y], a, b)
+        overlap(here, a, b)
     } else if is(Kind::Border) {
         let [wide, _] = c;
         let inner = [b[0] - wide, b[1] - wide];
-        overlap([x, y], a, b) - overlap([x, y], [a[0] + wide, a[1] + wide], inner)
+        overlap(here, a, b) - overlap(here, [a[0] + wide, a[1] + wide], inner)
     } else if is(Kind::Line) {
         let away = distance_to_segment(middle, a, b);
         (c[0] / 2.0 + 0.5 - away).clamp(0.0, c[0].min(1.0))
@@ -78,14 +77,14 @@ fn coverage(it: &Primitive, [x, y]: Point, atlas: &Atlas) -> f64 {
         let corner = |pick: fn(f64, f64) -> f64, more: f64| {
             [0, 1].map(|axis| pick(pick(a[axis], b[axis]), c[axis]) + more)
         };
-        inside * overlap([x, y], corner(f64::min, -0.5), corner(f64::max, 0.5))
+        inside * overlap(here, corner(f64::min, -0.5), corner(f64::max, 0.5))
     } else if is(Kind::Glyph) {
         #[allow(clippy::cast_sign_loss, reason = "a glyph's number")]
         let number = c[0] as usize;
-        atlas.level(number, x - a[0], y - a[1])
+        atlas.level(number, here[0] - a[0], here[1] - a[1])
     } else if is(Kind::Hatch) {
-        let is_striped = (x + y).rem_euclid(c[0]) < c[1];
-        f64::from(u8::from(is_striped)) * overlap([x, y], a, b)
+        let is_striped = (here[0] + here[1]).rem_euclid(c[0]) < c[1];
+        f64::from(u8::from(is_striped)) * overlap(here, a, b)
     } else {
         0.0
     }

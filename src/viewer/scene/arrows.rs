@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// Arrows that are drawn at most: more show nothing.
 const MOST: usize = 512;
 /// Units between two arrows that are told apart.
-const APART: f32 = 5.0;
+const APART: f32 = 8.0;
 /// So many that stand closer become a band.
 const BAND: usize = 4;
 /// Arrows that are looked at.

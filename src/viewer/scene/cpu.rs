@@ -10,7 +10,7 @@ use crate::trace::{Operation, What};
 impl Scene<'_> {
     pub(super) fn cpu(&self, pen: &mut Pen<'_>, lane: &Lane) {
         let cpu = &self.index.cpu;
-        for (number, row) in cpu.rows.rows.iter().enumerate() {
+        for (number, row) in cpu.rows.placed.iter().enumerate() {
             let place = lane.row(pen.view, number);
             let colours = (theme::WAIT, theme::SIGNAL);
             pen.row(row, place, colours, |pen, piece, at| {

@@ -31,7 +31,7 @@ impl Scene<'_> {
             },
             &self.index.marks,
         );
-        self.axis(pen, ticks);
+        axis(pen, ticks);
 
         let inset = pen.units(8.0);
         let line = Rectangle {
@@ -101,52 +101,52 @@ impl Scene<'_> {
         }
         format!("{} of {all}", crate::report::time(super::ns(seen)))
     }
+}
 
-    fn axis(&self, pen: &mut Pen<'_>, ticks: &Ticks) {
-        let view = *pen.view;
-        let (top, bottom) = (pen.units(HEADER), pen.units(HEADER + AXIS));
-        let (thin, inset) = (pen.units(1.0), pen.units(4.0));
-        for at in ticks_seen(&view, ticks) {
-            let column = view.column_of(at);
-            if column < view.gutter() {
-                continue;
-            }
-            let tick = Rectangle {
-                left: column,
-                top: top + pen.units(4.0),
-                right: column + thin,
-                bottom,
-            };
-            pen.fill(tick, theme::RULE);
-            let text = ticks.label(at);
-            if column + inset + pen.width_of(&text) > view.right() {
-                continue;
-            }
-            let place = Rectangle {
-                left: column + inset,
-                top,
-                right: view.right(),
-                bottom,
-            };
-            pen.text_in(place, &text, (theme::TEXT, Weight::Regular));
+fn axis(pen: &mut Pen<'_>, ticks: &Ticks) {
+    let view = *pen.view;
+    let (top, bottom) = (pen.units(HEADER), pen.units(HEADER + AXIS));
+    let (thin, inset) = (pen.units(1.0), pen.units(4.0));
+    for at in ticks_seen(&view, ticks) {
+        let column = view.column_of(at);
+        if column < view.gutter() {
+            continue;
         }
-        let corner = Rectangle {
-            left: pen.units(8.0),
-            top,
-            right: view.gutter(),
+        let tick = Rectangle {
+            left: column,
+            top: top + pen.units(4.0),
+            right: column + thin,
             bottom,
         };
-        let text = match view.cursor {
-            Some([x, _]) if x >= view.gutter() => {
-                let time = view.time_of(x).max(0.0).round();
-                #[allow(clippy::cast_sign_loss, reason = "bounded below by 0")]
-                let time = exact(time as u64);
-                format!("at {time}")
-            }
-            _ => String::from("time"),
+        pen.fill(tick, theme::RULE);
+        let text = ticks.label(at);
+        if column + inset + pen.width_of(&text) > view.right() {
+            continue;
+        }
+        let place = Rectangle {
+            left: column + inset,
+            top,
+            right: view.right(),
+            bottom,
         };
-        pen.text_in(corner, &text, (theme::FAINT_TEXT, Weight::Regular));
+        pen.text_in(place, &text, (theme::TEXT, Weight::Regular));
     }
+    let corner = Rectangle {
+        left: pen.units(8.0),
+        top,
+        right: view.gutter(),
+        bottom,
+    };
+    let text = match view.cursor {
+        Some([x, _]) if x >= view.gutter() => {
+            let time = view.time_of(x).max(0.0).round();
+            #[allow(clippy::cast_sign_loss, reason = "bounded below by 0")]
+            let time = exact(time as u64);
+            format!("at {time}")
+        }
+        _ => String::from("time"),
+    };
+    pen.text_in(corner, &text, (theme::FAINT_TEXT, Weight::Regular));
 }
 
 /// What the looks mean, where there is room to say it.
