@@ -143,10 +143,7 @@ impl Scene<'_> {
                     (command.operation, command.observed.zip(command.end))
                 {
                     let blocked = to.saturating_sub(from);
-                    said.push(format!(
-                        "blocked its engine's queue for {}",
-                        time(ns(blocked))
-                    ));
+                    said.push(format!("blocked its queue for {}", time(ns(blocked))));
                 }
                 said.extend(self.partners(event));
                 said
@@ -305,7 +302,7 @@ mod tests {
                     "observed 20 µs",
                     "done 51 µs",
                     "took 40.0 µs",
-                    "blocked its engine's queue for 31.0 µs",
+                    "blocked its queue for 31.0 µs",
                     "released by signal fence 4 = 5 of queue 9",
                 ]
             );
