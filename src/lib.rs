@@ -28,7 +28,7 @@
 //!
 //! The rooms: `abi` holds the bytes that both sides agree on, `shared` the memory, `vulkan` the
 //! device, `gpu` the engines, `kmd` the driver's DDIs, `os` the operating system, `umd` what a
-//! program links, `trace` what was recorded of all this, `beside` what carries values between it and a program's own Vulkan; with the feature
+//! program links, `trace` what was recorded of all this, `viewer` what draws that, `beside` what carries values between it and a program's own Vulkan; with the feature
 //! `capi` a C program links `capi`. Under `--cfg loom` what needs a
 //! Vulkan device is left out, and the rest is explored over the model engine (`tests/loom.rs`).
 
@@ -51,6 +51,8 @@ pub mod report;
 pub mod shared;
 pub mod trace;
 pub mod umd;
+#[cfg(not(loom))]
+pub mod viewer;
 #[cfg(not(loom))]
 pub mod vulkan;
 #[cfg(not(loom))]

@@ -25,7 +25,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("workload", &["umd", "trace", PUBLIC]),
     ("capi", &["abi", "os", "umd", "vulkan", PUBLIC]),
     ("report", &["trace", "workload"]),
-    ("viewer", &["trace", "workload"]),
+    ("viewer", &["trace", "report", PUBLIC]),
     (
         "cli",
         &[

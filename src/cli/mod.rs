@@ -23,8 +23,10 @@ mod result_file;
 mod scenario;
 mod self_test;
 mod tdr;
+mod time_span;
 mod trace;
 mod until;
+mod view;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -54,6 +56,7 @@ enum Command {
     Scenario(scenario::Scenario),
     Tdr(tdr::Tdr),
     Trace(trace::Trace),
+    View(view::View),
 }
 
 /// What came of a command that could be carried out.
@@ -73,7 +76,8 @@ pub fn main() -> ExitCode {
         | Command::Doctor(_)
         | Command::Scenario(_)
         | Command::Tdr(_)
-        | Command::Trace(_) => {
+        | Command::Trace(_)
+        | Command::View(_) => {
             driver_settings::apply();
         }
         // Two are not started again, since they have what their parent gave them, and one opens no device.
@@ -88,6 +92,7 @@ pub fn main() -> ExitCode {
         Command::Scenario(scenario) => scenario.run(),
         Command::Tdr(tdr) => tdr.run(),
         Command::Trace(trace) => trace.run(),
+        Command::View(view) => view.run(),
     };
     match ending {
         Ok(Ending::Well) => ExitCode::SUCCESS,

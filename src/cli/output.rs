@@ -1,8 +1,8 @@
-//! Output: where JSON goes, opened before anything is measured.
+//! Output: where text and JSON go, which is opened before anything is measured, and files that are written at once.
 
 use anyhow::Context;
-use std::fs::File;
-use std::io::{IsTerminal, Write};
+use std::fs::{self, File};
+use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 /// A file that text is written to when there is some.
@@ -81,6 +81,30 @@ impl JsonOutput {
             Self::File(file) => file.write(&text),
         }
     }
+}
+
+/// Writes a file, and gives its size in bytes. What was in it stays until all is written.
+pub(super) fn replace(
+    path: &Path,
+    write: impl FnOnce(BufWriter<&File>) -> anyhow::Result<()>,
+) -> anyhow::Result<u64> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".part");
+    let beside = Path::new(&beside);
+    let of_file = || {
+        format!(
+            "cannot write {}; name a file in a folder that you may write to",
+            path.display()
+        )
+    };
+    let file = File::create(beside).with_context(of_file)?;
+    let written = write(BufWriter::new(&file));
+    let moved = written.and_then(|()| Ok(fs::rename(beside, path)?));
+    if moved.is_err() {
+        let _ = fs::remove_file(beside);
+    }
+    moved.with_context(of_file)?;
+    Ok(file.metadata().with_context(of_file)?.len())
 }
 
 /// Prints text for people: to stdout, or to stderr where stdout is taken. A reader that has seen

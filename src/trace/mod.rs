@@ -20,6 +20,7 @@ mod recorder;
 mod releases;
 mod submission;
 
+pub use crate::abi::NO_CPU_WAITER;
 pub use clock::{ClockSource, Exchange, GpuClock, Reading};
 pub use event::{
     Command, CpuWait, Event, FenceName, InterruptKind, Lost, LostFrom, Operation, QueueName, Slice,

@@ -2,8 +2,8 @@
 //!
 //! Whoever edits a shader runs this program: it compiles every `shaders/*.comp`, writes the
 //! binaries, their disassembly and the Rust table that embeds them, and removes what no shader
-//! stands behind any more. Kernels of the example programs, `shaders/examples/*.comp`, have binaries and
-//! no place in the table. CI runs it with `--check`, which writes nothing.
+//! stands behind any more. Kernels of programs, `shaders/examples/*.comp` and `shaders/viewer/*.comp`,
+//! have binaries and no place in the table. CI runs it with `--check`, which writes nothing.
 //!
 //! `sources` finds shaders and variants, `compile` speaks to glslang, `table` writes Rust,
 //! `tree` compares with the disk.
@@ -24,7 +24,8 @@ Rebuilds the checked-in SPIR-V of native-fence.
 Usage: cargo run --locked -p nfence-shaders [-- --check]
 
 Compiles shaders/*.comp into shaders/spv/<name>.spv with <name>.spvasm beside it, and writes
-src/vulkan/shaders/table.rs; and shaders/examples/*.comp into shaders/spv/examples/. A shader asks for more variants in comment lines before its code:
+src/vulkan/shaders/table.rs; and those of shaders/examples/ and shaders/viewer/ into folders of the same
+names in shaders/spv/. A shader asks for more variants in comment lines before its code:
   //! variant: <suffix> <DEFINE>[=<value>] ...   gives shaders/spv/<name>.<suffix>.spv
 
 Options:

@@ -1,5 +1,5 @@
 //! A shader is one `shaders/<name>.comp`; a variant is the same text with other defines. Those in
-//! `shaders/examples/` are kernels of the example programs, which the library does not embed.
+//! `shaders/examples/` and `shaders/viewer/` are kernels of programs, which embed them by themselves.
 //!
 //! The shader itself names its variants, in comment lines before its first line of code:
 //! `//! variant: narrow NARROW WORD_BITS=32`. The text without any define is always a variant too.
@@ -10,15 +10,15 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// The folder below `shaders/` of what the examples embed by themselves.
-pub(crate) const EXAMPLES: &str = "examples";
+/// The folders below `shaders/` of what has no place in the library's table: who runs it embeds it.
+pub(crate) const OF_PROGRAMS: [&str; 2] = ["examples", "viewer"];
 
 /// One `.comp` file.
 #[derive(Debug)]
 pub(crate) struct Source {
     /// Path below `shaders/`, without `.comp`: `engine`, `examples/blur`.
     pub(crate) name: String,
-    /// Whether the library embeds it.
+    /// Whether the library's table has it.
     pub(crate) is_embedded: bool,
     /// The text, as it lies on disk.
     pub(crate) text: String,
@@ -35,11 +35,13 @@ pub(crate) struct Variant {
     pub(crate) defines: Vec<(String, Option<String>)>,
 }
 
-/// Reads every `shaders/*.comp` and `shaders/examples/*.comp`, in the order of their names. No folder
-/// means no shaders.
+/// Reads every `shaders/*.comp` and those of programs, in the order of their names. No folder means no
+/// shaders.
 pub(crate) fn read_all(shaders: &Path) -> Result<Vec<Source>> {
     let mut sources = read_folder(shaders, "")?;
-    sources.extend(read_folder(shaders, EXAMPLES)?);
+    for folder in OF_PROGRAMS {
+        sources.extend(read_folder(shaders, folder)?);
+    }
     sources.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(sources)
 }
@@ -77,7 +79,7 @@ fn read_folder(shaders: &Path, folder: &str) -> Result<Vec<Source>> {
         let variants = variants(&name, &text)?;
         sources.push(Source {
             name,
-            is_embedded: folder != EXAMPLES,
+            is_embedded: !OF_PROGRAMS.contains(&folder),
             text,
             variants,
         });

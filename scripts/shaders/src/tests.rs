@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::compile::readable;
+use crate::sources::OF_PROGRAMS;
 use crate::tree::{Change, Files, compare, generate};
 
 const MAIN: &str = "//! variant: wide WIDE=2
@@ -128,25 +129,29 @@ fn what_was_built_is_up_to_date_until_something_changes() {
 }
 
 #[test]
-fn kernels_of_examples_have_binaries_and_no_place_in_the_table() {
+fn kernels_of_programs_have_binaries_and_no_place_in_the_table() {
     let root = trial();
     let root = root.path();
     let table = generate(root).unwrap()["src/vulkan/shaders/table.rs"].clone();
-    put(root, "shaders/examples/kernel.comp", MAIN);
-    let files = build(root);
-    assert!(files.contains_key("shaders/spv/examples/kernel.spv"));
-    assert!(files.contains_key("shaders/spv/examples/kernel.wide.spvasm"));
-    assert_eq!(files["src/vulkan/shaders/table.rs"], table);
-    assert_eq!(compare(root, &files).unwrap(), []);
+    for folder in OF_PROGRAMS {
+        let kernel = format!("shaders/{folder}/kernel.comp");
+        put(root, &kernel, MAIN);
+        let files = build(root);
+        let binary = format!("shaders/spv/{folder}/kernel.spv");
+        assert!(files.contains_key(&binary));
+        assert!(files.contains_key(&format!("shaders/spv/{folder}/kernel.wide.spvasm")));
+        assert_eq!(files["src/vulkan/shaders/table.rs"], table);
+        assert_eq!(compare(root, &files).unwrap(), []);
 
-    std::fs::remove_file(root.join("shaders/examples/kernel.comp")).unwrap();
-    let changes = compare(root, &generate(root).unwrap()).unwrap();
-    assert_eq!(changes.len(), 4, "the binaries of two variants");
-    let complaint = changes[0].complaint();
-    assert_eq!(
-        complaint,
-        "shaders/spv/examples/kernel.spv: no shader asks for this file"
-    );
+        std::fs::remove_file(root.join(&kernel)).unwrap();
+        let changes = compare(root, &generate(root).unwrap()).unwrap();
+        assert_eq!(changes.len(), 4, "the binaries of two variants");
+        let complaint = changes[0].complaint();
+        assert_eq!(complaint, format!("{binary}: no shader asks for this file"));
+        for change in &changes {
+            change.apply(root).unwrap();
+        }
+    }
 }
 
 #[test]

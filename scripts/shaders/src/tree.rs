@@ -1,4 +1,4 @@
-//! What is generated lies in `shaders/spv/`, of the examples in `shaders/spv/examples/`, and in
+//! What is generated lies in `shaders/spv/`, of programs in folders below it, and in
 //! `src/vulkan/shaders/table.rs`.
 //!
 //! A file there is as it should be, or it is new, changed or orphaned (no shader asks for it).
@@ -11,7 +11,7 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow};
 
 use crate::compile::compile;
-use crate::sources::{self, EXAMPLES};
+use crate::sources::{self, OF_PROGRAMS};
 use crate::table::{self, Entry};
 
 const SPV: &str = "shaders/spv";
@@ -91,7 +91,8 @@ pub(crate) fn compare(root: &Path, wanted: &Files) -> Result<Vec<Change>> {
             Err(error) => return Err(error).with_context(|| format!("read {path}")),
         }
     }
-    for folder in [SPV.to_owned(), format!("{SPV}/{EXAMPLES}")] {
+    let of_programs = OF_PROGRAMS.map(|folder| format!("{SPV}/{folder}"));
+    for folder in std::iter::once(SPV.to_owned()).chain(of_programs) {
         let found = files_in(root, &folder)?.into_iter();
         let orphaned = found.filter(|path| !wanted.contains_key(path));
         changes.extend(orphaned.map(Change::Orphaned));

@@ -1,5 +1,6 @@
-//! Delay: a time on the command line.
+//! Delay: how long engines have to answer, on the command line.
 
+use super::super::time_span::time_span;
 use std::time::Duration;
 
 /// Engines that end their slices in time are never taken for hung ones, and a show has an end.
@@ -8,11 +9,7 @@ const MOST: Duration = Duration::from_secs(10);
 
 /// A number and a unit, as `100ms` or `1.5s`.
 pub(super) fn parse(text: &str) -> Result<Duration, String> {
-    let unit = |suffix: &str, seconds: f64| Some((text.strip_suffix(suffix)?, seconds));
-    let split = unit("ms", 1e-3).or_else(|| unit("s", 1.0));
-    let seconds = split.and_then(|(number, unit)| Some(number.parse::<f64>().ok()? * unit));
-    let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    let time = time.ok_or("write a number and a unit, as 100ms or 1.5s")?;
+    let time = time_span(text).ok_or("write a number and a unit, as 100ms or 1.5s")?;
     if (LEAST..=MOST).contains(&time) {
         Ok(time)
     } else {

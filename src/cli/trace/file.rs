@@ -1,9 +1,8 @@
 //! The file that is written: which format, by its name.
 
+use crate::cli::output::replace;
 use crate::trace::Trace;
-use anyhow::{Context, bail};
-use std::fs::{self, File};
-use std::io::BufWriter;
+use anyhow::bail;
 use std::path::Path;
 
 /// See the file's head.
@@ -32,25 +31,8 @@ impl Format {
 
 /// Writes it, and gives its size in bytes. What was in the file stays until all is written.
 pub(super) fn write(trace: &Trace, format: Format, path: &Path) -> anyhow::Result<u64> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".part");
-    let beside = Path::new(&beside);
-    let of_file = || {
-        format!(
-            "cannot write {}; name a file in a folder that you may write to",
-            path.display()
-        )
-    };
-    let file = File::create(beside).with_context(of_file)?;
-    let to = BufWriter::new(&file);
-    let written = match format {
+    replace(path, |to| match format {
         Format::Chrome => trace.write_chrome(to).map_err(anyhow::Error::from),
         Format::Native => trace.write(to).map_err(anyhow::Error::from),
-    };
-    let moved = written.and_then(|()| Ok(fs::rename(beside, path)?));
-    if moved.is_err() {
-        let _ = fs::remove_file(beside);
-    }
-    moved.with_context(of_file)?;
-    Ok(file.metadata().with_context(of_file)?.len())
+    })
 }

@@ -212,7 +212,8 @@ impl Trace {
     }
 }
 
-fn read(path: &Path) -> anyhow::Result<trace::Trace> {
+/// Reads a file in the compact format.
+pub(super) fn read(path: &Path) -> anyhow::Result<trace::Trace> {
     let of_file = || format!("cannot read {}", path.display());
     let file = File::open(path).with_context(of_file)?;
     trace::Trace::read(BufReader::new(file)).with_context(of_file)

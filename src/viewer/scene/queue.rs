@@ -1,0 +1,94 @@
+//! Queue: what stood in it, and since when its engine was blocked at a wait.
+
+use super::super::lanes::{BEYOND, Lane, PADDING};
+use super::super::pen::Pen;
+use super::super::primitive::Rectangle;
+use super::super::rows::Piece;
+use super::super::stack::StackRow;
+use super::super::theme;
+use super::Scene;
+use super::boxes::{SIGNAL, WAIT};
+use crate::trace::{Command, Operation, What};
+
+impl Scene<'_> {
+    pub(super) fn queue(&self, pen: &mut Pen<'_>, lane: &Lane, place: usize) {
+        let queue = &self.index.queues[place];
+        let stack = &queue.stack;
+        for number in 0..lane.rows {
+            let row = StackRow { stack, row: number };
+            let at = lane.row(pen.view, number);
+            pen.row(&row, at, (theme::WAIT, theme::SIGNAL), |pen, piece, at| {
+                let event = stack.items[piece.item].event;
+                if let What::Command(command) = &self.trace.events[event].what {
+                    self.command(pen, command, piece, at);
+                }
+            });
+        }
+        let row = StackRow {
+            stack,
+            row: lane.rows,
+        };
+        let top = lane.place(pen.view).top + pen.units(lane.marks + PADDING);
+        let strip = Rectangle {
+            top,
+            bottom: top + pen.units(BEYOND - 2.0),
+            ..lane.place(pen.view)
+        };
+        let colours = (theme::BEYOND, theme::BEYOND);
+        pen.row(&row, strip, colours, |pen, _, at| {
+            pen.fill(at, theme::BEYOND);
+        });
+        self.marks(pen, lane, &queue.marks);
+    }
+
+    fn command(&self, pen: &mut Pen<'_>, command: &Command, piece: Piece, at: Rectangle) {
+        let labels = self.labels(command.operation, command.fence, command.value);
+        if command.operation == Operation::Signal {
+            pen.plain_box(at, SIGNAL);
+            if command.is_lost {
+                pen.hatch(at, theme::UNKNOWN_HATCH);
+            } else {
+                pen.label(at, &labels, SIGNAL.text);
+            }
+            return;
+        }
+        pen.plain_box(at, WAIT);
+        let observed = command.observed.filter(|observed| *observed < piece.end);
+        if let Some(observed) = observed {
+            let left = pen.view.column_of(observed).max(at.left);
+            let blocked = Rectangle { left, ..at };
+            pen.fill(blocked, theme::BLOCKED);
+            pen.hatch(blocked, theme::BLOCKED_HATCH);
+            let wide = blocked.right - blocked.left;
+            if wide >= pen.units(16.0) {
+                pen.border(blocked, 2.0, theme::BLOCKED_BORDER);
+            } else if wide >= pen.units(4.0) {
+                pen.border(blocked, 1.0, theme::BLOCKED_BORDER);
+            }
+        }
+        if command.is_lost {
+            pen.hatch(at, theme::UNKNOWN_HATCH);
+        } else {
+            pen.label(at, &labels, WAIT.text);
+        }
+    }
+
+    /// What stands on a wait or a signal, the longest first.
+    pub(in crate::viewer) fn labels(
+        &self,
+        operation: Operation,
+        fence: u32,
+        value: u64,
+    ) -> [String; 3] {
+        let sign = match operation {
+            Operation::Wait => "≥",
+            Operation::Signal => "=",
+        };
+        let fence = self.trace.fences[fence as usize];
+        [
+            format!("{} {fence} {sign} {value}", operation.name()),
+            format!("{fence} {sign} {value}"),
+            format!("{sign} {value}"),
+        ]
+    }
+}
