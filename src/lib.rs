@@ -55,6 +55,8 @@ pub mod umd;
 pub mod viewer;
 #[cfg(not(loom))]
 pub mod vulkan;
+#[cfg(all(feature = "window", not(loom)))]
+pub mod window;
 #[cfg(not(loom))]
 pub mod workload;
 

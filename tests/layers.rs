@@ -26,10 +26,12 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("capi", &["abi", "os", "umd", "vulkan", PUBLIC]),
     ("report", &["trace", "workload"]),
     ("viewer", &["trace", "report", PUBLIC]),
+    ("window", &["beside", "trace", "viewer", "vulkan", PUBLIC]),
     (
         "cli",
         &[
-            "vulkan", "gpu", "kmd", "os", "umd", "trace", "workload", "report", "viewer", PUBLIC,
+            "vulkan", "gpu", "kmd", "os", "umd", "trace", "workload", "report", "viewer", "window",
+            PUBLIC,
         ],
     ),
 ];

@@ -9,7 +9,7 @@ use super::process::{HandleSlot, Process};
 use super::shared_memory::{ShareMemoryError, SharedMemory};
 use crate::abi::{AllocationId, Home, LocalHandle};
 use crate::kmd::{CreateAllocation, OpenAllocation, Place};
-use crate::shared::{Block, PoolPlace};
+use crate::shared::{Block, PoolPlace, Region};
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering, lock};
 
 /// An allocation and the handle by which its process knows it. Dropping it closes the handle and
@@ -173,6 +173,12 @@ impl Allocation {
     #[must_use]
     pub fn home(&self) -> Home {
         self.memory.region().home()
+    }
+
+    /// The region that it lies in, and where it begins there.
+    #[must_use]
+    pub fn place(&self) -> (&Arc<Region>, u64) {
+        (self.memory.region(), self.memory.offset())
     }
 
     /// What the user maps.

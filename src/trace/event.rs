@@ -344,6 +344,21 @@ impl Trace {
 }
 
 impl Event {
+    /// The last of its times.
+    #[must_use]
+    pub fn latest(&self) -> u64 {
+        match &self.what {
+            What::Command(command) => command.span().1,
+            What::Slice(slice) => slice.seen,
+            What::Interrupt { done, .. } | What::CpuSignal { done, .. } => *done,
+            What::CpuWait(wait) => wait.woke,
+            What::MonitoredValue { .. }
+            | What::Preemption { .. }
+            | What::Recovery { .. }
+            | What::Lost(_) => self.at,
+        }
+    }
+
     /// Brings the times of an event that was collected to the trace's clock: those of engines from their ticks, and all to
     /// when the trace began.
     pub(crate) fn bring_over(&mut self, queues: &[QueueName], clocks: &[GpuClock], began_ns: u64) {

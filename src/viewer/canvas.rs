@@ -29,6 +29,18 @@ pub struct Picture {
     pub primitives: Vec<Primitive>,
 }
 
+impl Picture {
+    /// The same for who has blue in a pixel's lowest byte, as most screens do.
+    #[must_use]
+    pub fn blue_first(mut self) -> Self {
+        self.background = self.background.blue_first();
+        for primitive in &mut self.primitives {
+            primitive.colour = primitive.colour.blue_first();
+        }
+        self
+    }
+}
+
 /// A picture that was not drawn.
 #[derive(Debug, thiserror::Error)]
 pub enum CanvasError {

@@ -36,6 +36,12 @@ impl Colour {
         Self([red, green, blue, 255])
     }
 
+    /// Red and blue in each other's place.
+    pub(super) const fn blue_first(self) -> Self {
+        let Self([red, green, blue, opacity]) = self;
+        Self([blue, green, red, opacity])
+    }
+
     /// The same, with another opacity.
     #[must_use]
     pub const fn with_opacity(self, opacity: u8) -> Self {

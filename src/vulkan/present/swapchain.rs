@@ -34,9 +34,12 @@ pub enum PixelOrder {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Presented {
-    /// It did.
-    Well,
-    /// It did not, or not well: it has another size now. [`Swapchain::resize`] makes new images.
+    /// It did, or it was copied at least.
+    Copied {
+        /// The window has another size by now, or is about to; [`Swapchain::resize`] makes new images.
+        is_stale: bool,
+    },
+    /// The window has another size than the picture; nothing was submitted.
     Stale,
     /// It has no image free; nothing was submitted.
     Busy,
@@ -277,8 +280,8 @@ impl Swapchain {
             .image_indices(&indices);
         // SAFETY: the image was got, and the submission raises the semaphore.
         match unsafe { self.queue.present_raw(&self.functions, &info) } {
-            Ok(false) => Ok(Presented::Well),
-            Ok(true) | Err(vk::Result::ERROR_OUT_OF_DATE_KHR) => Ok(Presented::Stale),
+            Ok(is_stale) => Ok(Presented::Copied { is_stale }),
+            Err(vk::Result::ERROR_OUT_OF_DATE_KHR) => Ok(Presented::Copied { is_stale: true }),
             Err(code) => Err(error("vkQueuePresentKHR", code)),
         }
     }
