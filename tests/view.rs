@@ -539,6 +539,36 @@ fn a_command_that_cannot_be_done_says_why() {
 }
 
 #[test]
+fn what_has_no_row_is_told_of() {
+    let mut crowd = trace();
+    // Twelve threads wait at once.
+    let waits = (0..12).map(|_| crowd.events[4].clone());
+    let waits: Vec<_> = waits.collect();
+    crowd.events = waits;
+    let arguments = [&ALL[..], &["--size", "1200x500"]].concat();
+    let Some(picture) = screenshot(&crowd, &arguments) else {
+        return;
+    };
+    let gutter = [0, 50, 200, 154];
+    let colours = (theme::FAINT_TEXT, theme::PANEL);
+    assert!(picture.find("4 more in view", gutter, colours, 1).is_some());
+    // Above the eight rows there is a strip for as long as they wait.
+    let columns = picture.columns_of(50 + 4 + 1, theme::BEYOND);
+    assert_eq!(columns, (x(500)..x(720)).collect::<Vec<_>>());
+}
+
+#[test]
+fn help_shows_examples() {
+    let output = nfence(Path::new("--help"), &[]);
+    assert_eq!(output.status.code(), Some(0));
+    let help = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        help.contains("Examples:") && help.contains("Exit codes:"),
+        "{help}"
+    );
+}
+
+#[test]
 fn a_picture_that_cannot_be_written_leaves_nothing() {
     let missing = Path::new("/nonexistent/folder/out.png");
     let folder = tempfile::tempdir().unwrap();

@@ -157,7 +157,7 @@ impl Canvas {
 
         let (glyph_width, glyph_height) = font::cell(picture.scale);
         let rows = (PIXELS_AT_A_TIME / width.max(1)).next_multiple_of(TILE);
-        for top in (0..height).step_by(rows.max(TILE) as usize) {
+        for top in (0..height).step_by(rows as usize) {
             let parameters = Parameters::new()
                 .address(&self.primitives, 0)
                 .address(&self.starts, 0)

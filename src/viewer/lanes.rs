@@ -147,7 +147,12 @@ impl Lanes {
     /// The lane of something.
     #[must_use]
     pub fn lane(&self, kind: LaneKind) -> Option<&Lane> {
-        self.lanes.get(*self.places.get(&kind)?)
+        self.lanes.get(self.number(kind)?)
+    }
+
+    /// Which from above it is.
+    pub(super) fn number(&self, kind: LaneKind) -> Option<usize> {
+        self.places.get(&kind).copied()
     }
 
     /// The lane at a point of a picture, in pixels.
@@ -183,6 +188,19 @@ impl Lane {
         Rectangle {
             top: place.bottom - below_row(row + 1) * scale,
             bottom: place.bottom - (below_row(row) + 1.0) * scale,
+            ..place
+        }
+    }
+
+    /// Where it is shown that there are more than there are rows for.
+    #[must_use]
+    pub fn beyond(&self, view: &View) -> Rectangle {
+        let place = self.place(view);
+        let scale = view.scale.factor();
+        let top = place.top + (self.marks + PADDING) * scale;
+        Rectangle {
+            top,
+            bottom: top + (BEYOND - 2.0) * scale,
             ..place
         }
     }

@@ -42,7 +42,7 @@ mod stack;
 pub mod theme;
 mod tiles;
 mod time_text;
-mod view;
+pub mod view;
 
 pub use self::png::write_png;
 pub use canvas::{Canvas, CanvasError, Picture};

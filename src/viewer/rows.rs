@@ -3,7 +3,7 @@
 //!
 //! What is two columns wide or more is a box; what is narrower is merged with all that ends in the same column.
 
-use super::view::View;
+use super::view::{View, ns};
 use std::ops::Range;
 
 /// What one box of a row shows.
@@ -83,11 +83,17 @@ pub(super) fn walk(row: &impl Row, view: &View, mut see: impl FnMut(Seen, f32, f
             continue;
         }
         // All that ends in the column in which this one does.
-        let column = view.x_of(super::view::ns(piece.end)).floor().max(x);
+        let column = view.x_of(ns(piece.end)).floor().max(x);
+        // It may begin in a column before that one.
+        let left = if row.is_there(&piece) {
+            view.x_of(ns(piece.begin)).floor().clamp(x, column)
+        } else {
+            column
+        };
         let next = row.first_after(before(view.time_of(column + 1.0)));
         let next = next.max(number + 1);
         if let Some(share) = row.share(number..next).filter(|_| column < view.right()) {
-            see(Seen::Merged(share), column, column + 1.0);
+            see(Seen::Merged(share), left, column + 1.0);
         }
         x = column + 1.0;
         number = next;
@@ -163,6 +169,8 @@ impl Row for Intervals {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rows {
     pub(super) placed: Vec<Intervals>,
+    /// When there are some that are in no row.
+    pub(super) beyond: Intervals,
     /// When those begin that are in no row, sorted.
     begins: Vec<u64>,
     /// And end.
@@ -184,6 +192,10 @@ impl Rows {
                     rows.placed.len() - 1
                 }
                 None => {
+                    // What begins before another ends is cut, and adds nothing where it ends before it.
+                    if rows.beyond.end().is_none_or(|end| end < piece.end) {
+                        rows.beyond.push(piece, is_dark);
+                    }
                     rows.begins.push(piece.begin);
                     rows.ends.push(piece.end);
                     continue;
@@ -213,9 +225,100 @@ impl Rows {
     }
 
     /// How many of a range of time are in no row.
-    pub(super) fn beyond(&self, (from, to): (u64, u64)) -> usize {
+    pub(super) fn count_beyond(&self, (from, to): (u64, u64)) -> usize {
         let begun = self.begins.partition_point(|begin| *begin <= to);
         let ended = self.ends.partition_point(|end| *end < from);
         begun.saturating_sub(ended)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::view::Scale;
+    use super::*;
+
+    fn piece(begin: u64, end: u64, item: usize) -> Piece {
+        Piece { begin, end, item }
+    }
+
+    /// A column is 1,000 nanoseconds.
+    fn view() -> View {
+        View::new((0, 1), (1200, 100), Scale::One).over(0.0, 1e6)
+    }
+
+    fn seen(row: &impl Row) -> Vec<(Seen, f32, f32)> {
+        let mut all = Vec::new();
+        walk(row, &view(), |seen, left, right| {
+            all.push((seen, left, right))
+        });
+        all
+    }
+
+    #[test]
+    fn what_stands_side_by_side_covers_each_column_once() {
+        for length in [90, 400, 700, 1000, 1100, 1300, 1600, 1900, 2500, 3700] {
+            let mut row = Intervals::default();
+            let mut begin = 3300;
+            for item in 0..200 {
+                // Some are a little longer.
+                let end = begin + length + 40 * (item % 7);
+                row.push(piece(begin, end, item as usize), item % 2 == 0);
+                begin = end;
+            }
+            let all = seen(&row);
+            let mut x = view().x_of(3300.0).round();
+            for (_, left, right) in &all {
+                assert!(
+                    (left - x).abs() < 1e-3,
+                    "of {length}: a gap at {x}, then {left}"
+                );
+                assert!(left < right);
+                x = *right;
+            }
+            let end = view().x_of(ns(begin));
+            assert!((x - end).abs() <= 1.0, "of {length}: {x} and {end}");
+            assert!(all.len() < 1000);
+        }
+    }
+
+    #[test]
+    fn what_is_wide_is_a_box_and_the_rest_is_merged_and_counted() {
+        let mut row = Intervals::default();
+        row.push(piece(10_000, 20_000, 0), true);
+        for item in 1..6 {
+            let begin = 30_000 + 100 * item;
+            row.push(piece(begin, begin + 50, item as usize), item < 3);
+        }
+        let expected = [
+            (Seen::Box(piece(10_000, 20_000, 0)), 210.0, 220.0),
+            (Seen::Merged(Share { dark: 2, all: 5 }), 230.0, 231.0),
+        ];
+        assert_eq!(seen(&row), expected);
+        assert_eq!(Share { dark: 2, all: 5 }.steps(4), 2);
+        assert_eq!(Share { dark: 1, all: 500 }.steps(4), 1);
+        assert_eq!(
+            Share {
+                dark: 499,
+                all: 500
+            }
+            .steps(4),
+            3
+        );
+        assert_eq!(Share { dark: 0, all: 5 }.steps(4), 0);
+        assert_eq!(Share { dark: 5, all: 5 }.steps(4), 4);
+    }
+
+    #[test]
+    fn what_overlaps_stands_in_rows_of_its_own_as_long_as_there_are_some() {
+        let waits = (0..5).map(|item| (piece(100, 200 + 10 * item, item as usize), false));
+        let rows = Rows::new(waits.chain([(piece(210, 300, 9), true)]), 3);
+        assert_eq!(rows.placed.len(), 3);
+        assert_eq!(rows.row_of(0, 200), Some(0));
+        assert_eq!(rows.row_of(9, 300), Some(0));
+        assert_eq!(rows.row_of(4, 240), None);
+        assert_eq!(rows.count_beyond((150, 160)), 2);
+        assert_eq!(rows.count_beyond((235, 260)), 1);
+        assert_eq!(rows.count_beyond((250, 260)), 0);
+        assert!(rows.has_beyond());
     }
 }

@@ -1,6 +1,7 @@
 //! Boxes: how a wait and a signal look, alone and merged.
 
 use super::super::font::Weight;
+use super::super::lanes::Lane;
 use super::super::pen::Pen;
 use super::super::primitive::{Colour, Rectangle};
 use super::super::rows::{Row, Seen, walk};
@@ -68,6 +69,15 @@ impl Pen<'_> {
                 pen.text_in(room, text, (colour, Weight::Regular));
             });
         }
+    }
+
+    /// Says when there is more in a lane than it has rows for.
+    pub(super) fn beyond(&mut self, row: &impl Row, lane: &Lane) {
+        let strip = lane.beyond(self.view);
+        let colours = (theme::BEYOND, theme::BEYOND);
+        self.row(row, strip, colours, |pen, _, at| {
+            pen.fill(at, theme::BEYOND);
+        });
     }
 
     /// Draws a row: each box by `draw`; what is merged in a colour between those of waits and of signals.

@@ -32,6 +32,7 @@ impl Scene<'_> {
                 pen.label(at, &labels, style.text);
             });
         }
+        pen.beyond(&cpu.rows.beyond, lane);
         self.marks(pen, lane, &cpu.marks);
     }
 }

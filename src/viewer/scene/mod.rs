@@ -98,13 +98,8 @@ impl<'a> Scene<'a> {
     }
 
     fn stripes(&self, pen: &mut Pen<'_>, seen: &[Lane]) {
-        let first = seen.first().map(|first| first.kind);
-        let mut is_even = self
-            .lanes
-            .lanes
-            .iter()
-            .position(|lane| Some(lane.kind) == first)
-            .is_some_and(|place| place.is_multiple_of(2));
+        let first = seen.first().and_then(|first| self.lanes.number(first.kind));
+        let mut is_even = first.unwrap_or(0).is_multiple_of(2);
         for lane in seen {
             let place = lane.place(pen.view);
             if !is_even {
@@ -169,7 +164,7 @@ impl<'a> Scene<'a> {
         match lane.kind {
             LaneKind::Cpu => {
                 said.push(name(String::from("CPU")));
-                let beyond = self.index.cpu.rows.beyond(view.range());
+                let beyond = self.index.cpu.rows.count_beyond(view.range());
                 if beyond > 0 {
                     said.push(more(format!("{beyond} more in view")));
                 }

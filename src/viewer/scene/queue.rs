@@ -1,6 +1,6 @@
 //! Queue: what stood in it, and since when its engine was blocked at a wait.
 
-use super::super::lanes::{BEYOND, Lane, PADDING};
+use super::super::lanes::Lane;
 use super::super::pen::Pen;
 use super::super::primitive::Rectangle;
 use super::super::rows::Piece;
@@ -28,16 +28,7 @@ impl Scene<'_> {
             stack,
             row: lane.rows,
         };
-        let top = lane.place(pen.view).top + pen.units(lane.marks + PADDING);
-        let strip = Rectangle {
-            top,
-            bottom: top + pen.units(BEYOND - 2.0),
-            ..lane.place(pen.view)
-        };
-        let colours = (theme::BEYOND, theme::BEYOND);
-        pen.row(&row, strip, colours, |pen, _, at| {
-            pen.fill(at, theme::BEYOND);
-        });
+        pen.beyond(&row, lane);
         self.marks(pen, lane, &queue.marks);
     }
 
