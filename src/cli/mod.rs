@@ -19,6 +19,7 @@ mod output;
 mod paint;
 mod preemption;
 mod progress;
+mod recordable;
 mod result_file;
 mod scenario;
 mod self_test;

@@ -213,7 +213,10 @@ impl App<'_> {
             Presented::Busy => self.is_dirty = true,
             Presented::Copied { is_stale: true } | Presented::Stale => {
                 let size = shown.window.inner_size();
-                self.resize(size)?;
+                // One that is stale though it has this size stays as it is.
+                if (size.width, size.height) != shown.screen.size() {
+                    self.resize(size)?;
+                }
             }
         }
         Ok(())

@@ -4,15 +4,6 @@ use super::Command;
 use winit::event::MouseScrollDelta;
 use winit::keyboard::{Key, ModifiersState, NamedKey};
 
-/// For people.
-pub const HELP: &str = "\
-  wheel, + and -      closer and farther, at the cursor
-  drag, arrow keys    earlier and later, up and down the lanes (also shift and wheel)
-  0                   all that there is
-  f                   the end follows what happens, or does not
-  space               pause, or go on
-  q, Escape           close";
-
 /// Pixels of a wheel that counts no lines.
 const LINE: f64 = 40.0;
 /// Units of a line of lanes.
@@ -62,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_those_of_the_help() {
+    fn keys_are_those_that_the_help_of_nfence_view_names() {
         for (key, command) in [
             (Key::Character("+".into()), Command::Zoom(1.0)),
             (Key::Character("-".into()), Command::Zoom(-1.0)),

@@ -17,7 +17,6 @@ mod source;
 mod steering;
 
 pub use app::{WindowError, WindowOptions, show};
-pub use keys::HELP;
 pub use live::Live;
 pub use source::{Recorded, Source};
 pub use steering::{Command, Steering};

@@ -3,15 +3,14 @@
 mod file;
 mod summary;
 
+use super::Ending;
 use super::interrupt::Interrupt;
 use super::output::{JsonOutput, colour, print};
 use super::progress::{Bar, message};
-use super::{Ending, devices, driver_settings};
-use crate::trace;
-use crate::vulkan::{self, AdapterInfo};
-use crate::workload::{Bench, Entry, Group, Mechanism, Scenario, groups};
-use crate::{RecordingOptions, report};
-use anyhow::{Context, anyhow, ensure};
+use super::recordable::{Recordable, Wanted};
+use crate::workload::{Mechanism, Scenario};
+use crate::{RecordingOptions, trace};
+use anyhow::Context;
 use clap::builder::NonEmptyStringValueParser;
 use file::{Format, write};
 use std::fs::File;
@@ -115,100 +114,29 @@ impl Trace {
         scenario: Scenario,
         interrupt: &Interrupt,
     ) -> anyhow::Result<(trace::Trace, anyhow::Result<()>)> {
-        ensure!(
-            self.mechanism.is_native(),
-            "{} has no native fences, which is what a trace shows: name a mechanism that begins with native",
-            self.mechanism
-        );
-        let (instance, adapters) = devices::connect()?;
-        let device = vulkan::choose(&adapters, self.device.as_deref())?.clone();
-        let (group, entry) = self.entry(scenario, &device)?;
-        let bench = Bench::new(instance, device.clone(), self.mechanism.is_local()).remembering();
-        let mut runner = entry.runner(&bench)?;
-        // What is done first is compiled, mapped and touched.
-        runner.prepare()?;
-        runner.batch()?;
-        let opened = bench.opened();
-        let [adapter] = &opened[..] else {
-            return Err(anyhow!(
-                "{scenario} is done on {} adapters, and a recording is of one: name another workload",
-                opened.len()
-            ));
-        };
+        let mut workload = Recordable::open(&Wanted {
+            scenario,
+            form: self.form.clone(),
+            mechanism: self.mechanism,
+            device: self.device.clone(),
+        })?;
         let bar = Bar::new(self.batches.into());
-        bar.begin(message(scenario, group.form));
+        bar.begin(message(scenario, workload.form));
         let options = RecordingOptions {
             verbose: self.verbose,
             most_events: self.most_events,
         };
-        let recording = adapter.record(&options)?;
+        let recording = workload.adapter.record(&options)?;
         let mut done = Ok(());
         for _ in 0..self.batches {
             if interrupt.is_pressed() || done.is_err() {
                 break;
             }
-            done = runner.prepare().and_then(|()| runner.batch()).map(drop);
+            done = workload.batch();
             bar.step();
         }
         // Where something went wrong there is the more to be seen.
-        let trace = recording.stop(self.about(&device, &group, runner.work()));
-        Ok((trace, done))
-    }
-
-    /// The form that was asked for, and who does it.
-    fn entry(&self, scenario: Scenario, device: &AdapterInfo) -> anyhow::Result<(Group, Entry)> {
-        let is_asked = |form: Option<&str>| {
-            let wanted = self.form.as_deref().map(str::to_lowercase);
-            wanted.is_none_or(|wanted| form.is_some_and(|f| f.to_lowercase().contains(&wanted)))
-        };
-        for group in groups(scenario) {
-            let entries = group.entries.iter();
-            let mut entries = entries.filter(|entry| entry.mechanism == self.mechanism);
-            let found = entries.find(|entry| is_asked(entry.form.or(group.form)));
-            if let Some(entry) = found.cloned() {
-                if let Some(why) = entry.obstacle(device) {
-                    return Err(anyhow!(
-                        "{} does no {scenario} on {}: {why}",
-                        self.mechanism,
-                        device.name
-                    ));
-                }
-                return Ok((group, entry));
-            }
-        }
-        let form = self.form.as_deref().unwrap_or_default();
-        Err(anyhow!(
-            "no form of {scenario} by {} has {form:?} in its name: leave out --form for the first",
-            self.mechanism
-        ))
-    }
-
-    fn about(&self, device: &AdapterInfo, group: &Group, work: &str) -> Vec<(String, String)> {
-        let machine = report::Machine::this();
-        let form = group.form.unwrap_or_default();
-        let settings = driver_settings::in_force();
-        let settings: Vec<_> = settings
-            .iter()
-            .map(|(name, value)| format!("{name}={value}"))
-            .collect();
-        [
-            ("program", format!("nfence {}", env!("CARGO_PKG_VERSION"))),
-            ("workload", group.scenario.to_string()),
-            ("form", form.to_owned()),
-            ("mechanism", self.mechanism.to_string()),
-            ("batch", work.to_owned()),
-            ("device", device.name.clone()),
-            (
-                "driver",
-                format!("{} {}", device.driver_name, device.driver_info),
-            ),
-            ("driver settings", settings.join(", ")),
-            ("processor", machine.cpu),
-        ]
-        .into_iter()
-        .filter(|(_, value)| !value.is_empty())
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect()
+        Ok((recording.stop(workload.about()), done))
     }
 }
 

@@ -1,61 +1,103 @@
-//! `nfence view`: shows what was recorded as a timeline.
+//! `nfence view`: shows a timeline, of what happens or of what was recorded.
+
+#[cfg(feature = "window")]
+mod live;
+#[cfg(feature = "window")]
+mod window;
 
 use super::output::{print, replace};
 use super::time_span::time_span;
 use super::{Ending, trace};
+use crate::trace::Trace;
 use crate::viewer::{self, Canvas, MOST_PIXELS, Scale, Scene, write_png};
+use crate::workload::{Mechanism, Scenario};
 use crate::{Adapter, AdapterOptions};
-use anyhow::{bail, ensure};
+use anyhow::ensure;
 use clap::builder::NonEmptyStringValueParser;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
+  nfence view                                 what happens, in a window: hand-offs between two queues
+  nfence view --workload storm --form live
   nfence trace handoff -o handoff.nftrace     records something to look at
+  nfence view handoff.nftrace                 that, in a window
   nfence view handoff.nftrace --screenshot handoff.png
   nfence view handoff.nftrace --screenshot closer.png --from 1.2ms --to 1.25ms
   nfence view handoff.nftrace --screenshot large.png --size 2560x1440 --scale 2
   nfence view handoff.nftrace --screenshot hover.png --at 640,200
 
-Exit codes: 0 drawn, 1 something did not work, 2 usage.";
+In the window:
+  wheel, + and -      closer and farther, at the cursor
+  drag, arrow keys    earlier and later, up and down the lanes (also shift and wheel)
+  0                   all that there is
+  f                   the end follows what happens, or does not
+  space               pause, or go on
+  q, Escape           close
 
-/// Draws a recorded trace: a lane a queue with its waits, light, and its signals, dark, from when they were queued until they
+Exit codes: 0 shown, 1 something did not work, 2 usage.";
+
+/// Shows a timeline in a window: of a workload while it runs, or of a recorded trace; or draws it as a picture. There is a lane a queue with its waits, light, and its signals, dark, from when they were queued until they
 /// were done; arrows from signals to the waits that they released; slices, interrupts, what the CPU did; and the values of
-/// each fence. The picture is drawn by a kernel on a hardware queue.
+/// each fence. Frames are drawn by a kernel on a hardware queue, and brought to the window by fences.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct View {
-    /// What `nfence trace` wrote as .nftrace
+    /// What `nfence trace` wrote as .nftrace [default: a workload is run and recorded]
     #[arg(value_name = "FILE")]
-    file: PathBuf,
+    file: Option<PathBuf>,
 
-    /// A picture is written, as PNG
-    #[arg(long, value_name = "FILE.png")]
+    /// A picture is written, as PNG, and no window opened
+    #[arg(long, value_name = "FILE.png", requires = "file")]
     screenshot: Option<PathBuf>,
+
+    /// What is done while it is looked at
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WORKLOAD",
+        default_value = "handoff",
+        conflicts_with = "file"
+    )]
+    workload: Scenario,
+
+    /// The form of the workload with this in its name [default: the first]
+    #[arg(long, value_name = "PART_OF_NAME", value_parser = NonEmptyStringValueParser::new(), conflicts_with = "file")]
+    form: Option<String>,
+
+    /// By which native fences
+    #[arg(
+        long,
+        value_enum,
+        value_name = "MECHANISM",
+        default_value = "native-system-event",
+        conflicts_with = "file"
+    )]
+    mechanism: Mechanism,
 
     /// Pixels of the picture, across and down
     #[arg(long, value_name = "WIDTHxHEIGHT", default_value = "1280x720", value_parser = size)]
     size: (u32, u32),
 
-    /// Pixels of a unit: 2 draws everything twice as large
-    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
-    scale: u8,
+    /// Pixels of a unit: 2 draws everything twice as large [default: as the screen has it, for pictures 1]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u8).range(1..=2))]
+    scale: Option<u8>,
 
     /// What the left edge shows, since the recording began [default: all that happened is shown]
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = time, requires = "file")]
     from: Option<Duration>,
 
     /// What the right edge shows
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = time, requires = "file")]
     to: Option<Duration>,
 
     /// Units by which the lanes are moved up
-    #[arg(long, value_name = "NUMBER", default_value_t = 0, value_parser = clap::value_parser!(u16))]
+    #[arg(long, value_name = "NUMBER", default_value_t = 0, value_parser = clap::value_parser!(u16), requires = "screenshot")]
     scroll: u16,
 
     /// Shows what lies under this pixel
-    #[arg(long, value_name = "X,Y", value_parser = point)]
+    #[arg(long, value_name = "X,Y", value_parser = point, requires = "screenshot")]
     at: Option<(u32, u32)>,
 
     /// The device that draws, with this in its name or driver, in any case of letters [default: the best]
@@ -65,11 +107,33 @@ pub(super) struct View {
 
 impl View {
     pub(super) fn run(self) -> anyhow::Result<Ending> {
-        let Some(screenshot) = &self.screenshot else {
-            bail!("this build opens no window: name a picture by --screenshot FILE.png");
-        };
-        let trace = trace::read(&self.file)?;
-        let scene = Scene::new(&trace);
+        let trace = self.file.as_deref().map(trace::read).transpose()?;
+        match (&self.screenshot, &trace) {
+            (Some(screenshot), Some(trace)) => self.draw(trace, screenshot)?,
+            (Some(_), None) => unreachable!("a screenshot is of a file"),
+            (None, trace) => self.open(trace.as_ref())?,
+        }
+        Ok(Ending::Well)
+    }
+
+    #[cfg(feature = "window")]
+    fn open(&self, trace: Option<&Trace>) -> anyhow::Result<()> {
+        match trace {
+            Some(trace) => window::of_trace(self, trace),
+            None => window::of_workload(self),
+        }
+    }
+
+    #[cfg(not(feature = "window"))]
+    fn open(&self, _trace: Option<&Trace>) -> anyhow::Result<()> {
+        anyhow::bail!(
+            "this build opens no window: build it with `cargo build --release --features window`, or draw a picture with \
+             --screenshot FILE.png"
+        )
+    }
+
+    fn draw(&self, trace: &Trace, screenshot: &Path) -> anyhow::Result<()> {
+        let scene = Scene::new(trace);
         let view = self.view(&scene, trace.length)?;
         let options = AdapterOptions {
             device: self.device.clone(),
@@ -78,15 +142,18 @@ impl View {
         let mut canvas = Canvas::new(&Adapter::open(&options)?.create_device())?;
         let frame = canvas.draw(&scene.picture(&view), None)?;
         let pixels = canvas.download(frame, self.size)?;
-        self.write(screenshot, &pixels)?;
-        Ok(Ending::Well)
+        self.write(screenshot, &pixels)
+    }
+
+    fn scale(&self) -> Option<Scale> {
+        self.scale.map(|scale| match scale {
+            1 => Scale::One,
+            _ => Scale::Two,
+        })
     }
 
     fn view(&self, scene: &Scene<'_>, length: u64) -> anyhow::Result<viewer::View> {
-        let scale = match self.scale {
-            1 => Scale::One,
-            _ => Scale::Two,
-        };
+        let scale = self.scale().unwrap_or(Scale::One);
         let all = viewer::View::new(scene.span(), self.size, scale);
         let ns = |time: Duration| time.as_secs_f64() * 1e9;
         let from = self.from.map_or(all.from, ns);
