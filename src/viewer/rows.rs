@@ -249,7 +249,7 @@ mod tests {
     fn seen(row: &impl Row) -> Vec<(Seen, f32, f32)> {
         let mut all = Vec::new();
         walk(row, &view(), |seen, left, right| {
-            all.push((seen, left, right))
+            all.push((seen, left, right));
         });
         all
     }
