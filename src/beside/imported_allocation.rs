@@ -5,7 +5,6 @@
 //! handle.
 
 use crate::Allocation;
-use crate::shared::RegionError;
 use crate::sync::Arc;
 use crate::vulkan::{self, ImportError, RegionImport};
 
@@ -14,7 +13,7 @@ use crate::vulkan::{self, ImportError, RegionImport};
 pub enum ImportAllocationError {
     /// Its memory cannot be mapped once more.
     #[error("the allocation's memory cannot be mapped once more: {0}")]
-    Map(#[from] RegionError),
+    Map(String),
     /// The device does not take it.
     #[error(transparent)]
     Import(#[from] ImportError),
@@ -38,7 +37,10 @@ impl ImportedAllocation {
         device: &Arc<vulkan::Device>,
     ) -> Result<Self, ImportAllocationError> {
         let (region, offset) = allocation.os().place();
-        let import = RegionImport::new(device, &region.map()?)?;
+        let mapping = region
+            .map()
+            .map_err(|error| ImportAllocationError::Map(error.to_string()))?;
+        let import = RegionImport::new(device, &mapping)?;
         Ok(Self {
             import: Arc::new(import),
             offset,

@@ -288,13 +288,16 @@ impl ApplicationHandler for App<'_> {
             }),
             WindowEvent::MouseWheel { delta, .. } => self.steer(turned(delta, self.held)),
             WindowEvent::ModifiersChanged(held) => self.held = held.state(),
-            WindowEvent::KeyboardInput { event, .. } if event.state.is_pressed() => {
-                match pressed(&event.logical_key) {
-                    Some(Pressed::Command(command)) => self.steer(command),
-                    Some(Pressed::Close) => event_loop.exit(),
-                    None => {}
-                }
-            }
+            // A key that was held when the window came to have the keys is not pressed for it.
+            WindowEvent::KeyboardInput {
+                event,
+                is_synthetic: false,
+                ..
+            } if event.state.is_pressed() => match pressed(&event.logical_key) {
+                Some(Pressed::Command(command)) => self.steer(command),
+                Some(Pressed::Close) => event_loop.exit(),
+                None => {}
+            },
             WindowEvent::RedrawRequested => {
                 let drawn = self.draw();
                 self.must(event_loop, drawn);

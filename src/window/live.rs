@@ -9,7 +9,7 @@ use crate::trace::{Command, Event, Trace, What};
 use crate::viewer::Scene;
 
 /// Events that are kept, so that a picture is put together in milliseconds.
-const MOST_EVENTS: usize = 40_000;
+const MOST_EVENTS: usize = 30_000;
 
 /// See the file's head.
 #[derive(Debug)]

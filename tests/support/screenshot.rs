@@ -1,4 +1,5 @@
 //! A screenshot, read as any program would.
+#![allow(dead_code, reason = "each test file uses a part")]
 
 use std::fs::File;
 use std::io::BufReader;
@@ -34,6 +35,14 @@ impl Screenshot {
             height: info.height as usize,
             pixels: pixels.to_vec(),
         }
+    }
+
+    /// All of it, row by row.
+    pub(crate) fn colours(&self) -> Vec<[u8; 3]> {
+        let pixels = self.pixels.iter();
+        pixels
+            .map(|[red, green, blue, _]| [*red, *green, *blue])
+            .collect()
     }
 
     pub(crate) fn pixel(&self, x: usize, y: usize) -> [u8; 3] {

@@ -9,7 +9,7 @@ use crate::viewer::Scene;
 use crate::window::{Live, Recorded, WindowOptions, show};
 
 /// Events that are kept between two frames.
-const MOST_EVENTS: usize = 200_000;
+const MOST_EVENTS: usize = 60_000;
 
 /// A trace that was recorded.
 pub(super) fn of_trace(asked: &View, trace: &Trace) -> anyhow::Result<()> {

@@ -52,6 +52,8 @@ pub(super) struct Collected {
     pub(super) slices: Vec<(u32, EndedSlice)>,
     /// Marks, and when they were made.
     pub(super) lost: Vec<(u64, Lost)>,
+    /// Entries of logs for which there was no room, after all that is in `logs`.
+    pub(super) skipped: HashMap<(QueueId, LogType), u64>,
     /// What handles named that were opened.
     pub(super) names: HashMap<(u64, u32), FenceId>,
 }
@@ -223,8 +225,12 @@ impl Collector {
             }
         }
         for piece in pieces {
-            if self.has_room(piece.read.entries.len()) {
+            let entries = piece.read.entries.len();
+            if self.has_room(entries) {
                 self.collected.logs.push(piece);
+            } else if entries > 0 {
+                let of_log = (piece.queue, piece.kind);
+                *self.collected.skipped.entry(of_log).or_default() += entries as u64;
             }
         }
         overrun.sort_unstable();

@@ -10,7 +10,7 @@ use crate::abi::{LogEntry, LogType, SliceReason};
 use crate::kmd::EndedSlice;
 use crate::sync::monotonic_ns;
 use crate::trace::{
-    Command, CpuWait, Event, Exchange, GpuClock, Lost, LostFrom, Note, Operation, Slice,
+    Command, CpuWait, Event, Exchange, GpuClock, Lost, LostFrom, Note, Operation, QueueId, Slice,
     Submission, Trace, What,
 };
 
@@ -76,6 +76,9 @@ impl Draft {
         }
         for piece in collected.logs {
             self.log(&piece);
+        }
+        for ((queue, kind), entries) in collected.skipped {
+            self.skipped(queue, kind, entries);
         }
         for (at, lost) in collected.lost {
             self.push(at, What::Lost(lost));
@@ -256,6 +259,20 @@ impl Draft {
         }
     }
 
+    /// Entries were read and not kept, which the trace has a mark of: their commands are done.
+    fn skipped(&mut self, queue: QueueId, kind: LogType, entries: u64) {
+        let operation = match kind {
+            LogType::Waits => Operation::Wait,
+            LogType::Signals => Operation::Signal,
+            LogType::WaitsQueued => return,
+        };
+        if let Some(queue) = self.tables.queue(queue) {
+            self.tables.queues[queue as usize]
+                .pairing(operation)
+                .lost(entries);
+        }
+    }
+
     /// A wait or a signal was executed, with its times as they were logged.
     fn executed(
         &mut self,
@@ -302,12 +319,17 @@ impl Draft {
         self.push(0, What::Command(command));
     }
 
-    /// Commands that are not done.
+    /// Commands whose entries were lost, and those that are not done.
     fn rest(&mut self) {
         for queue in 0..self.tables.queues.len() as u32 {
             for operation in [Operation::Wait, Operation::Signal] {
                 let traced = &mut self.tables.queues[queue as usize];
-                let rest: Vec<_> = traced.pairing(operation).rest().copied().collect();
+                let pairing = traced.pairing(operation);
+                let (passed, rest) = (pairing.passed(), pairing.rest().copied());
+                let rest: Vec<_> = rest.collect();
+                for lost in passed {
+                    self.open(queue, operation, &lost, true);
+                }
                 for open in rest {
                     self.open(queue, operation, &open, false);
                 }

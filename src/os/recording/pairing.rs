@@ -58,11 +58,7 @@ impl Pairing {
     ) -> Option<Queued> {
         let fits = |q: &Queued| (q.handle, q.value) == (handle, value);
         if let Some(next) = self.next {
-            while let Some(front) = self.queued.front()
-                && front.number.is_some_and(|number| number < next)
-            {
-                passed.extend(self.queued.pop_front());
-            }
+            passed.extend(self.passed());
             self.next = Some(next + 1);
             match self.queued.front() {
                 Some(front)
@@ -103,6 +99,17 @@ impl Pairing {
         if let Some(next) = &mut self.next {
             *next += entries;
         }
+    }
+
+    /// Commands whose entries were lost: they stand before the one that comes next. They are given once.
+    pub(super) fn passed(&mut self) -> Vec<Queued> {
+        let Some(next) = self.next else {
+            return Vec::new();
+        };
+        let is_passed = |queued: &Queued| queued.number.is_some_and(|number| number < next);
+        let passed = self.queued.iter().take_while(|queued| is_passed(queued));
+        let passed = passed.count();
+        self.queued.drain(..passed).collect()
     }
 
     /// Commands that are not done, or of which nobody knows.
@@ -161,6 +168,7 @@ mod tests {
         assert_eq!(executed(&mut pairing, 5, 100), (Some(0), vec![]));
         pairing.lost(3);
         assert_eq!(executed(&mut pairing, 5, 100), (Some(4), vec![1, 2, 3]));
+        assert!(pairing.passed().is_empty());
         assert_eq!(
             pairing.rest().filter_map(|q| q.number).collect::<Vec<_>>(),
             [5]
