@@ -485,7 +485,7 @@ fn lg_10_a_cut_holds_what_is_new_and_what_is_not_done() {
             for value in values {
                 list.signal(fence, value);
             }
-            complete(queue, &mut list);
+            complete(queue, &list);
         };
         signals(&mut queue, &first, 1..400);
         let waits = queue.submit(CommandList::new().wait(&second, 7)).unwrap();

@@ -79,7 +79,7 @@ impl Latest {
         trace.events.extend(cut.events);
         // By when it was known: a command that was queued long ago may be done just now.
         if trace.events.len() > self.most {
-            trace.events.sort_by_key(|event| event.latest());
+            trace.events.sort_by_key(Event::latest);
             trace.events.drain(..trace.events.len() - self.most);
         }
         trace.events.sort_by_key(|event| event.at);

@@ -125,6 +125,7 @@ impl View {
     }
 
     #[cfg(not(feature = "window"))]
+    #[allow(clippy::unused_self, reason = "with a window it is what is asked for")]
     fn open(&self, _trace: Option<&Trace>) -> anyhow::Result<()> {
         anyhow::bail!(
             "this build opens no window: build it with `cargo build --release --features window`, or draw a picture with \

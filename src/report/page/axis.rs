@@ -53,22 +53,16 @@ impl Axis {
         ];
         let (low, high) = (self.low.exp(), self.high.exp());
         let powers = low.log10().floor() as i32..=high.log10().ceil() as i32;
-        let with = |digits: &[f64], every: usize| -> Vec<f64> {
-            let powers = powers.clone().filter(|power| power % every as i32 == 0);
+        let with = |digits: &[f64], every: i32| -> Vec<f64> {
+            let powers = powers.clone().filter(|power| power % every == 0);
             let all =
                 powers.flat_map(|power| digits.iter().map(move |digit| digit * 10f64.powi(power)));
             all.filter(|tick| (low..=high).contains(tick)).collect()
         };
-        DIGITS
-            .iter()
-            .map(|digits| with(digits, 1))
-            .find(|ticks| ticks.len() <= most)
-            .or_else(|| {
-                (2..)
-                    .map(|every| with(&[1.0], every))
-                    .find(|ticks| ticks.len() <= most)
-            })
-            .unwrap_or_default()
+        let fits = |ticks: &Vec<f64>| ticks.len() <= most;
+        let dense = DIGITS.iter().map(|digits| with(digits, 1)).find(fits);
+        let mut sparse = (2..=i32::from(i16::MAX)).map(|every| with(&[1.0], every));
+        dense.or_else(|| sparse.find(fits)).unwrap_or_default()
     }
 }
 

@@ -68,18 +68,17 @@ fn by_fences<'a>(rows: &[&'a Row]) -> Vec<Chart<'a>> {
 
 /// By the length of a dispatch.
 fn by_chains<'a>(rows: &[&'a Row]) -> Vec<Chart<'a>> {
-    let mut charts: Vec<(f64, Chart<'a>)> = Vec::new();
+    let mut charts: Vec<(String, Chart<'a>)> = Vec::new();
     for row in rows {
         let of = |name| count(&row.params, name);
         let (Some(microseconds), Some(chains)) = (of("microseconds"), of("chains")) else {
             continue;
         };
-        let at = charts
-            .iter()
-            .position(|(length, _)| *length == microseconds);
+        let length = time(microseconds * 1e3);
+        let at = charts.iter().position(|(other, _)| *other == length);
         let at = at.unwrap_or_else(|| {
-            let title = format!("Dispatches of {}", time(microseconds * 1e3));
-            charts.push((microseconds, (title, Vec::new())));
+            let title = format!("Dispatches of {length}");
+            charts.push((length, (title, Vec::new())));
             charts.len() - 1
         });
         charts[at].1.1.push((row, chains));
@@ -91,16 +90,15 @@ fn series<'a>(rows: &[(&'a Row, f64)]) -> Vec<Series<'a>> {
     let mut all: Vec<Series<'a>> = Vec::new();
     for (row, many) in rows.iter().filter(|(row, _)| !row.same_memory) {
         let point = (*many, row.p50_ns);
-        match all.iter_mut().find(|series| name(series.row) == name(row)) {
-            Some(series) => series.points.push(point),
-            None => {
-                let of_mechanism = all.iter().filter(|s| s.row.mechanism == row.mechanism);
-                all.push(Series {
-                    row,
-                    variant: of_mechanism.count(),
-                    points: vec![point],
-                });
-            }
+        if let Some(series) = all.iter_mut().find(|s| name(s.row) == name(row)) {
+            series.points.push(point);
+        } else {
+            let of_mechanism = all.iter().filter(|s| s.row.mechanism == row.mechanism);
+            all.push(Series {
+                row,
+                variant: of_mechanism.count(),
+                points: vec![point],
+            });
         }
     }
     for series in &mut all {

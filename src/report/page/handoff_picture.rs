@@ -1,4 +1,8 @@
 //! Hand-off picture: the turns of each mechanism on one axis of time.
+#![allow(
+    clippy::cast_precision_loss,
+    reason = "times of some hand-offs are far below 2^52"
+)]
 
 use super::super::Report;
 use super::super::quantity::time;
