@@ -476,7 +476,7 @@ fn lg_10_a_cut_holds_what_is_new_and_what_is_not_done() {
         let (first, second) = (bench.fence(0), bench.fence(0));
         let mut queue = bench.queue();
         let options = RecordingOptions {
-            most_events: 1000,
+            most_events: 3000,
             ..RecordingOptions::default()
         };
         let mut recording = bench.adapter.record(&options).unwrap();
@@ -487,11 +487,11 @@ fn lg_10_a_cut_holds_what_is_new_and_what_is_not_done() {
             }
             complete(queue, &list);
         };
-        signals(&mut queue, &first, 1..400);
+        signals(&mut queue, &first, 1..1200);
         let waits = queue.submit(CommandList::new().wait(&second, 7)).unwrap();
         let early = recording.cut();
         let done = commands_of(&early, &first, Operation::Signal);
-        assert_eq!(done.len(), 399);
+        assert_eq!(done.len(), 1199);
         let open = commands_of(&early, &second, Operation::Wait);
         let [open] = open[..] else { panic!("{open:?}") };
         assert_eq!((open.end, open.is_lost), (None, false));
@@ -507,7 +507,7 @@ fn lg_10_a_cut_holds_what_is_new_and_what_is_not_done() {
         second.signal(7).unwrap();
         queue.progress_fence().wait(waits, LONG).unwrap();
         // With what was cut it would be more than is kept.
-        signals(&mut queue, &first, 400..800);
+        signals(&mut queue, &first, 1200..2400);
         let late = recording.cut();
         let waited = commands_of(&late, &second, Operation::Wait);
         let [waited] = waited[..] else {
@@ -516,11 +516,11 @@ fn lg_10_a_cut_holds_what_is_new_and_what_is_not_done() {
         assert_eq!((waited.queued, waited.queue), (open.queued, open.queue));
         assert!(waited.end.unwrap() + late.clocks[0].max_error_ns >= still.length);
         let done = commands_of(&late, &first, Operation::Signal);
-        assert!(done.iter().map(|signal| signal.value).eq(400..800));
+        assert!(done.iter().map(|signal| signal.value).eq(1200..2400));
         assert!(done.iter().all(|signal| signal.queued.is_some()));
 
         // More than is kept: what is known to be queued is known to be done, and is not told of again.
-        for value in 800..2000 {
+        for value in 2400..6000 {
             signals(&mut queue, &first, value..value + 1);
         }
         let full = recording.cut();
@@ -530,10 +530,10 @@ fn lg_10_a_cut_holds_what_is_new_and_what_is_not_done() {
         let is_done = |command: &Command| command.end.is_some() != command.is_lost;
         assert!(told.iter().all(is_done), "{told:?}");
 
-        signals(&mut queue, &first, 2000..2010);
+        signals(&mut queue, &first, 6000..6010);
         let rest = stop(recording);
         let told = commands_of(&rest, &first, Operation::Signal);
-        assert!(told.iter().map(|signal| signal.value).eq(2000..2010));
+        assert!(told.iter().map(|signal| signal.value).eq(6000..6010));
         assert!(commands_of(&rest, &second, Operation::Wait).is_empty());
         for trace in [&early, &still, &late, &rest] {
             assert_eq!(trace.lost().next(), None);

@@ -34,6 +34,60 @@ struct Stored {
     by: Releaser,
 }
 
+/// Of one fence, by their ends.
+#[derive(Debug)]
+struct Signals {
+    signals: Vec<Stored>,
+    greatest: Greatest,
+}
+
+/// The greatest value of each run of signals that is a power of two long: finds the next that has a value, however
+/// many do not.
+#[derive(Debug)]
+struct Greatest {
+    /// Those of all signals first, then of pairs, of fours.
+    levels: Vec<Vec<u64>>,
+}
+
+impl Greatest {
+    fn of(values: impl Iterator<Item = u64>) -> Self {
+        let mut levels = vec![values.collect::<Vec<_>>()];
+        while let Some(last) = levels.last()
+            && last.len() > 1
+        {
+            let pairs = last.chunks(2);
+            levels.push(
+                pairs
+                    .filter_map(|pair| pair.iter().max().copied())
+                    .collect(),
+            );
+        }
+        Self { levels }
+    }
+
+    /// The first from `first` on that has the value or a greater one.
+    fn first_from(&self, first: usize, value: u64) -> Option<usize> {
+        let (mut level, mut at) = (0, first);
+        // Up, past whole runs that have it not.
+        while *self.levels[level].get(at)? < value {
+            at += 1;
+            while at.is_multiple_of(2) && level + 1 < self.levels.len() {
+                at /= 2;
+                level += 1;
+            }
+        }
+        // Down, into the first half that has it.
+        while level > 0 {
+            level -= 1;
+            at *= 2;
+            if self.levels[level][at] < value {
+                at += 1;
+            }
+        }
+        Some(at)
+    }
+}
+
 impl Trace {
     /// See the file's head; in the order of the waits.
     #[must_use]
@@ -62,12 +116,12 @@ impl Trace {
                 continue;
             };
             // Sorted by their ends: from the first that can be.
-            let first = stored.partition_point(|s| s.to.saturating_add(slack) < from);
-            let found = stored[first..]
-                .iter()
-                .take_while(|s| s.from <= to.saturating_add(slack))
-                .find(|s| s.value >= value);
-            if let Some(signal) = found {
+            let first = stored
+                .signals
+                .partition_point(|s| s.to.saturating_add(slack) < from);
+            let found = stored.greatest.first_from(first, value);
+            let found = found.map(|found| &stored.signals[found]);
+            if let Some(signal) = found.filter(|s| s.from <= to.saturating_add(slack)) {
                 releases.push(Release {
                     signal: signal.by,
                     wait: index,
@@ -77,7 +131,7 @@ impl Trace {
         releases
     }
 
-    fn signals_by_fence(&self) -> HashMap<u32, Vec<Stored>> {
+    fn signals_by_fence(&self) -> HashMap<u32, Signals> {
         let mut signals: HashMap<u32, Vec<Stored>> = HashMap::new();
         for (index, event) in self.events.iter().enumerate() {
             let (fence, stored) = match &event.what {
@@ -109,9 +163,39 @@ impl Trace {
             };
             signals.entry(*fence).or_default().push(stored);
         }
-        for stored in signals.values_mut() {
-            stored.sort_by_key(|s| s.to);
+        let sorted = signals.into_iter().map(|(fence, mut signals)| {
+            signals.sort_by_key(|s| s.to);
+            let greatest = Greatest::of(signals.iter().map(|s| s.value));
+            (fence, Signals { signals, greatest })
+        });
+        sorted.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_that_has_the_value_is_found_as_by_looking_at_each() {
+        let mut noise = 7_u64;
+        for len in 0..70_usize {
+            let values: Vec<u64> = (0..len)
+                .map(|_| {
+                    noise = noise
+                        .wrapping_mul(6_364_136_223_846_793_005)
+                        .wrapping_add(1);
+                    noise >> 59
+                })
+                .collect();
+            let greatest = Greatest::of(values.iter().copied());
+            for first in 0..=len {
+                for value in 0..34 {
+                    let found = values[first..].iter().position(|v| *v >= value);
+                    let found = found.map(|found| first + found);
+                    assert_eq!(greatest.first_from(first, value), found);
+                }
+            }
         }
-        signals
     }
 }

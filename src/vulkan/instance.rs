@@ -11,7 +11,7 @@
 //! is, and is left so.
 
 use std::any::Any;
-use std::ffi::{CStr, c_char};
+use std::ffi::CStr;
 use std::sync::Arc;
 
 use ash::{ext, vk};
@@ -47,10 +47,10 @@ impl Instance {
         Self::with_extensions(options, &[])
     }
 
-    /// The same, with more extensions on: names that are static.
+    /// The same, with more extensions on.
     pub(super) fn with_extensions(
         options: InstanceOptions,
-        more: &[*const c_char],
+        more: &[&'static CStr],
     ) -> Result<Arc<Self>, BringUpError> {
         let validate = options.validation || validation::asked_for_by_environment();
         // SAFETY: the system's Vulkan loader is a library whose initialisers may be run at any time.
@@ -185,7 +185,7 @@ fn create(
     entry: &ash::Entry,
     api_version: u32,
     validate: bool,
-    more: &[*const c_char],
+    more: &[&'static CStr],
 ) -> Result<ash::Instance, BringUpError> {
     if validate && !has_validation_layer(entry)? {
         return Err(BringUpError::ValidationLayerMissing);
@@ -194,7 +194,7 @@ fn create(
         .application_name(c"native-fence")
         .api_version(api_version);
     let layers = [validation::LAYER.as_ptr()];
-    let mut extensions = more.to_vec();
+    let mut extensions: Vec<_> = more.iter().map(|name| name.as_ptr()).collect();
     if validate {
         extensions.extend([
             ext::debug_utils::NAME.as_ptr(),

@@ -87,7 +87,9 @@ pub use memory_providers::{
 pub use native_fence_support::{Gap, Need, gaps, has_command_engines, has_native_fences};
 pub use own_memory::OwnMemory;
 #[cfg(feature = "window")]
-pub use present::{PixelOrder, PresentError, Presented, Surface, Swapchain, Window};
+pub use present::{
+    Copied, CopiedTo, PixelOrder, PresentError, Presented, Surface, Swapchain, Window,
+};
 pub use program_commands::{OtherDevice, ProgramCommands};
 pub use program_device::{DeviceImportError, ProgramDevice, ProgramQueue};
 pub use queue::Queue;

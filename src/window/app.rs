@@ -1,11 +1,11 @@
 //! App: the window and its events.
 
 use super::keys::{Pressed, pressed, turned};
-use super::screen::Screen;
+use super::screen::{Outcome, Screen};
 use super::{Command, Source, Steering};
 use crate::beside::{AskError, CrossingError, ImportAllocationError};
 use crate::viewer::{CanvasError, Lanes, MOST_PIXELS, Scale, View};
-use crate::vulkan::{BringUpError, ChoiceError, OutOfMemory, PresentError, Presented};
+use crate::vulkan::{BringUpError, ChoiceError, OutOfMemory, PresentError};
 use crate::{CreateError, OpenError, SignalError};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -79,6 +79,9 @@ pub enum WindowError {
     /// A frame was not drawn.
     #[error("a frame was not drawn: {0}")]
     Crossing(#[from] CrossingError),
+    /// A frame was not drawn in time.
+    #[error("a frame was not drawn in time: the engine hangs, or the machine is too busy")]
+    NotDrawn,
     /// A frame is not shown.
     #[error("a frame was not shown: {0}")]
     Present(#[from] PresentError),
@@ -108,12 +111,11 @@ pub fn show(source: &mut dyn Source, options: &WindowOptions) -> Result<(), Wind
         steering: Steering::new(view, follows),
         held: ModifiersState::empty(),
         shown: None,
+        next: Instant::now(),
         is_dirty: true,
         failed: None,
     };
     event_loop.run_app(&mut app)?;
-    // The screen keeps the window, which goes before the connection to the desktop does.
-    app.shown = None;
     app.failed.map_or(Ok(()), Err)
 }
 
@@ -128,6 +130,8 @@ struct App<'a> {
     steering: Steering,
     held: ModifiersState,
     shown: Option<Shown>,
+    /// When what happens is looked at next.
+    next: Instant,
     /// What is shown is not what is to be shown.
     is_dirty: bool,
     failed: Option<WindowError>,
@@ -138,6 +142,7 @@ impl App<'_> {
         let (width, height) = self.options.size;
         let attributes = Window::default_attributes()
             .with_title(&self.options.title)
+            .with_max_inner_size(PhysicalSize::new(MOST_PIXELS, MOST_PIXELS))
             .with_inner_size(PhysicalSize::new(width, height));
         let window = Arc::new(event_loop.create_window(attributes)?);
         let size = window.inner_size();
@@ -160,9 +165,10 @@ impl App<'_> {
         if command == Command::Fit {
             self.source.look(&mut |scene, _| span = scene.span());
         }
-        let was_paused = self.steering.is_paused();
+        let state = |steering: &Steering| (steering.is_paused(), steering.follows());
+        let before = state(&self.steering);
         self.is_dirty |= self.steering.steer(command, span);
-        if was_paused != self.steering.is_paused() || command == Command::Follow {
+        if state(&self.steering) != before {
             self.tell();
         }
     }
@@ -180,7 +186,7 @@ impl App<'_> {
     }
 
     fn resize(&mut self, size: PhysicalSize<u32>) -> Result<(), WindowError> {
-        let Some(shown) = &mut self.shown else {
+        let Some(shown) = self.shown.as_mut().filter(|_| self.failed.is_none()) else {
             return Ok(());
         };
         let size = (size.width.min(MOST_PIXELS), size.height.min(MOST_PIXELS));
@@ -194,7 +200,7 @@ impl App<'_> {
     }
 
     fn draw(&mut self) -> Result<(), WindowError> {
-        let Some(shown) = &mut self.shown else {
+        let Some(shown) = self.shown.as_mut().filter(|_| self.failed.is_none()) else {
             return Ok(());
         };
         let mut picture = None;
@@ -208,16 +214,14 @@ impl App<'_> {
             return Ok(());
         };
         self.is_dirty = false;
-        match shown.screen.show(picture)? {
-            Presented::Copied { is_stale: false } => {}
-            Presented::Busy => self.is_dirty = true,
-            Presented::Copied { is_stale: true } | Presented::Stale => {
-                let size = shown.window.inner_size();
-                // One that is stale though it has this size stays as it is.
-                if (size.width, size.height) != shown.screen.size() {
-                    self.resize(size)?;
-                }
-            }
+        let outcome = shown.screen.show(picture)?;
+        let size = shown.window.inner_size();
+        match outcome {
+            Outcome::Well => {}
+            Outcome::Busy => self.is_dirty = true,
+            // Images of this size are all that there is to be had.
+            Outcome::Poorly if (size.width, size.height) == shown.screen.size() => {}
+            Outcome::Poorly | Outcome::Stale => self.resize(size)?,
         }
         Ok(())
     }
@@ -244,10 +248,18 @@ impl ApplicationHandler for App<'_> {
         }
     }
 
-    fn new_events(&mut self, _event_loop: &ActiveEventLoop, cause: StartCause) {
-        if matches!(cause, StartCause::ResumeTimeReached { .. }) && self.is_moving() {
+    fn new_events(&mut self, _event_loop: &ActiveEventLoop, _cause: StartCause) {
+        // By the clock, however many events come between.
+        let now = Instant::now();
+        if self.is_moving() && now >= self.next {
             self.is_dirty |= self.source.advance();
+            self.next = now + FRAME;
         }
+    }
+
+    fn exiting(&mut self, _event_loop: &ActiveEventLoop) {
+        // The screen keeps the window, which goes before the connection to the desktop does.
+        self.shown = None;
     }
 
     fn window_event(
@@ -313,7 +325,7 @@ impl ApplicationHandler for App<'_> {
             shown.window.request_redraw();
         }
         event_loop.set_control_flow(if self.is_moving() {
-            ControlFlow::WaitUntil(Instant::now() + FRAME)
+            ControlFlow::WaitUntil(self.next)
         } else {
             ControlFlow::Wait
         });

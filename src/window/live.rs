@@ -5,8 +5,9 @@
 
 use super::Source;
 use crate::Recording;
-use crate::trace::{Command, Event, Trace, What};
+use crate::trace::{Command, Event, Operation, Trace, What};
 use crate::viewer::Scene;
+use std::collections::{HashMap, HashSet};
 
 /// Events that are kept, so that a picture is put together in milliseconds.
 const MOST_EVENTS: usize = 30_000;
@@ -64,6 +65,32 @@ fn is_open(event: &Event) -> bool {
     )
 }
 
+/// Which fence's CurrentValue or MonitoredValue an event says.
+fn value_of(event: &Event) -> Option<(u32, bool)> {
+    match &event.what {
+        What::Command(Command {
+            operation: Operation::Signal,
+            fence,
+            end: Some(_),
+            ..
+        })
+        | What::CpuSignal { fence, .. } => Some((*fence, true)),
+        What::MonitoredValue { fence, .. } => Some((*fence, false)),
+        _ => None,
+    }
+}
+
+/// The last that say a value of a fence: without them it would not be known.
+fn newest_values(events: &[Event]) -> HashSet<usize> {
+    let mut newest = HashMap::new();
+    for (number, event) in events.iter().enumerate() {
+        if let Some(value) = value_of(event) {
+            newest.insert(value, number);
+        }
+    }
+    newest.into_values().collect()
+}
+
 impl Latest {
     fn new(about: Vec<(String, String)>, most: usize) -> Self {
         let trace = Trace {
@@ -77,10 +104,16 @@ impl Latest {
         let trace = &mut self.trace;
         trace.events.retain(|event| !is_open(event));
         trace.events.extend(cut.events);
-        // By when it was known: a command that was queued long ago may be done just now.
         if trace.events.len() > self.most {
+            // By when it was known: a command that was queued long ago may be done just now.
             trace.events.sort_by_key(Event::latest);
-            trace.events.drain(..trace.events.len() - self.most);
+            let too_many = trace.events.len() - self.most;
+            let values = newest_values(&trace.events);
+            let mut number = 0;
+            trace.events.retain(|event| {
+                number += 1;
+                number > too_many || is_open(event) || values.contains(&(number - 1))
+            });
         }
         trace.events.sort_by_key(|event| event.at);
         trace.queues = cut.queues;
@@ -94,7 +127,6 @@ impl Latest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::Operation;
 
     fn wait(value: u64, queued: u64, end: Option<u64>) -> Event {
         let command = Command {
@@ -142,6 +174,36 @@ mod tests {
             [(1, Some(20)), (2, Some(250)), (3, Some(150))]
         );
         assert_eq!(latest.trace.length, 300);
+    }
+
+    /// Mutants: `the-hung-wait-goes-first`, `a-quiet-fence-loses-its-value`.
+    #[test]
+    fn what_hangs_and_what_a_fence_has_are_kept() {
+        let mut latest = Latest::new(Vec::new(), 2);
+        let value = |value, at| Event {
+            at,
+            what: What::MonitoredValue { fence: 9, value },
+        };
+        let early = vec![
+            wait(1, 10, None),
+            value(7, 11),
+            value(8, 12),
+            wait(2, 30, Some(40)),
+        ];
+        latest.take_in(cut(100, early));
+        let late = vec![
+            wait(1, 10, None),
+            wait(3, 110, Some(120)),
+            wait(4, 130, Some(140)),
+        ];
+        latest.take_in(cut(200, late));
+        assert_eq!(shown(&latest), [(1, None), (3, Some(120)), (4, Some(140))]);
+        let values = latest
+            .trace
+            .events
+            .iter()
+            .filter(|event| value_of(event).is_some());
+        assert!(values.eq(&[value(8, 12)]));
     }
 
     /// Mutant: `the-oldest-queued-goes-first`.

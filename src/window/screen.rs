@@ -7,7 +7,9 @@
 use super::WindowError;
 use crate::beside::{FenceToTimeline, ImportedAllocation, TimelineToFence};
 use crate::viewer::{Canvas, Picture};
-use crate::vulkan::{self, Device, PixelOrder, Presented, Surface, Swapchain, Timeline, Window};
+use crate::vulkan::{
+    self, Copied, Device, PixelOrder, Presented, Surface, Swapchain, Timeline, Window,
+};
 use crate::{Adapter, AdapterOptions, Fence};
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +33,7 @@ pub(super) struct Screen {
     slots: [Slot; 2],
     /// Has the number of the last frame that was drawn, on the window's device.
     drawn: Timeline,
-    carries_drawn: FenceToTimeline,
+    carries_drawn: Option<FenceToTimeline>,
     /// Has the number of the last frame that was copied, on the window's device and on the queue's.
     copied: Timeline,
     is_copied: Fence,
@@ -68,7 +70,7 @@ impl Screen {
         Ok(Self {
             swapchain: Swapchain::new(&surface, queue, size)?,
             slots: Default::default(),
-            carries_drawn: FenceToTimeline::new(canvas.frames(), &drawn),
+            carries_drawn: Some(FenceToTimeline::new(canvas.frames(), &drawn)),
             drawn,
             carries_copied: TimelineToFence::new(&copied, &is_copied)?,
             copied,
@@ -91,7 +93,7 @@ impl Screen {
     }
 
     /// Draws a picture and shows it.
-    pub(super) fn show(&mut self, picture: Picture) -> Result<Presented, WindowError> {
+    pub(super) fn show(&mut self, picture: Picture) -> Result<Outcome, WindowError> {
         let size = picture.size;
         let picture = match self.swapchain.order() {
             PixelOrder::Rgba => picture,
@@ -102,7 +104,6 @@ impl Screen {
         let after = slot.shown.map(|frame| (&self.is_copied, frame));
         let frame = self.canvas.draw(&picture, after)?;
         self.last = frame;
-        let crossing = self.carries_drawn.signal_after(frame, frame)?;
         let slot = &mut self.slots[(frame % 2) as usize];
         let allocation = self.canvas.pixels(frame).allocation();
         let pixels = match slot.pixels.take() {
@@ -111,29 +112,69 @@ impl Screen {
             _ => ImportedAllocation::new(allocation, &self.device)?,
         };
         let pixels = slot.pixels.insert(pixels);
-        let presented = self.swapchain.present(
+        let copied = self.swapchain.copy(
             pixels.region(),
             size,
             (&self.drawn, frame),
             (&self.copied, frame),
-        );
-        if let Some(Err(error)) = crossing.outcome() {
-            return Err(error.into());
-        }
-        let presented = presented?;
-        if let Presented::Copied { .. } = presented {
-            slot.shown = Some(frame);
-            self.carries_copied.signal_after(frame, frame)?;
-        }
-        Ok(presented)
+        )?;
+        let image = match copied {
+            Copied::To(image) => image,
+            Copied::Stale => return Ok(Outcome::Stale),
+            Copied::Busy => return Ok(Outcome::Busy),
+        };
+        slot.shown = Some(frame);
+        self.carries_copied.signal_after(frame, frame)?;
+        // The copy waits for the picture on the device; the window's own wait begins when the bridge has carried it, since a
+        // driver waits for that wherever it is told to show an image.
+        self.carry_drawn(frame)?;
+        Ok(match self.swapchain.present(image)? {
+            Presented::Well => Outcome::Well,
+            Presented::Poorly => Outcome::Poorly,
+            Presented::Stale => Outcome::Stale,
+        })
     }
+
+    /// Until the window's device knows that a frame was drawn.
+    fn carry_drawn(&mut self, frame: u64) -> Result<(), WindowError> {
+        let carried = match &self.carries_drawn {
+            Some(bridge) => bridge.signal_after(frame, frame)?.wait(LONG),
+            None => None,
+        };
+        let failed = match carried {
+            Some(Ok(())) => return Ok(()),
+            Some(Err(error)) => error.into(),
+            None => WindowError::NotDrawn,
+        };
+        self.end_waits();
+        Err(failed)
+    }
+
+    /// Nobody carries anything any more, and what was submitted ends.
+    fn end_waits(&mut self) {
+        self.carries_drawn = None;
+        self.drawn.end_waits(self.last + 1);
+    }
+}
+
+/// What became of a picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// It is shown.
+    Well,
+    /// It is shown, and the window would rather have another size.
+    Poorly,
+    /// It is not: the window has another size.
+    Stale,
+    /// It is not: the window has no image free.
+    Busy,
 }
 
 impl Drop for Screen {
     fn drop(&mut self) {
         // Where the engine is lost nobody raises the timeline that a submission waits for, and the swapchain waits for that.
-        if self.canvas.frames().wait(self.last, LONG).is_err() {
-            self.drawn.end_waits(u64::MAX / 2);
+        if self.carries_drawn.is_some() && self.canvas.frames().wait(self.last, LONG).is_err() {
+            self.end_waits();
         }
     }
 }

@@ -35,6 +35,7 @@ impl XServer {
         let mut number = String::new();
         let output = process.stdout.as_mut().unwrap();
         BufReader::new(output).read_line(&mut number).unwrap();
+        assert!(!number.trim().is_empty(), "Xvfb ended before it listened");
         let display = format!(":{}", number.trim());
         let (connection, screen) = x11rb::connect(Some(&display)).unwrap();
         let root = connection.setup().roots[screen].root;

@@ -171,14 +171,16 @@ impl Collector {
     }
 
     fn mark(&mut self, from: LostFrom, count: u64) {
-        match self.collected.lost.last_mut() {
-            _ if count == 0 => {}
-            // Round after round the same: one mark, where it began.
-            Some((_, lost)) if lost.from == from => lost.count += count,
-            _ => {
-                let lost = Lost { from, count };
-                self.collected.lost.push((monotonic_ns(), lost));
-            }
+        if count == 0 {
+            return;
+        }
+        // Round after round the same: one mark, where it began.
+        let mut marks = self.collected.lost.iter_mut();
+        if let Some((_, lost)) = marks.find(|(_, lost)| lost.from == from) {
+            lost.count += count;
+        } else {
+            let lost = Lost { from, count };
+            self.collected.lost.push((monotonic_ns(), lost));
         }
     }
 
@@ -225,12 +227,14 @@ impl Collector {
             }
         }
         for piece in pieces {
+            let overrun = piece.read.lost + piece.read.refused;
             let entries = piece.read.entries.len();
             if self.has_room(entries) {
                 self.collected.logs.push(piece);
-            } else if entries > 0 {
+            } else {
                 let of_log = (piece.queue, piece.kind);
-                *self.collected.skipped.entry(of_log).or_default() += entries as u64;
+                *self.collected.skipped.entry(of_log).or_default() += entries as u64 + overrun;
+                self.dropped += overrun;
             }
         }
         overrun.sort_unstable();

@@ -80,10 +80,13 @@ impl Draft {
         for ((queue, kind), entries) in collected.skipped {
             self.skipped(queue, kind, entries);
         }
+        // What was to tell of their ends may be among the notes that were lost.
+        let is_doubtful = |lost: &Lost| matches!(lost.from, LostFrom::Notes | LostFrom::Trace);
+        let are_doubtful = collected.lost.iter().any(|(_, lost)| is_doubtful(lost));
         for (at, lost) in collected.lost {
             self.push(at, What::Lost(lost));
         }
-        self.rest();
+        self.rest(are_doubtful);
     }
 
     /// By the slices of before, too.
@@ -319,14 +322,18 @@ impl Draft {
         self.push(0, What::Command(command));
     }
 
-    /// Commands whose entries were lost, and those that are not done.
-    fn rest(&mut self) {
+    /// Commands whose entries were lost, and those that are not done. Of those that have no number, which the OS executes, it
+    /// is not known where notes were lost.
+    fn rest(&mut self, are_doubtful: bool) {
         for queue in 0..self.tables.queues.len() as u32 {
             for operation in [Operation::Wait, Operation::Signal] {
                 let traced = &mut self.tables.queues[queue as usize];
                 let pairing = traced.pairing(operation);
-                let (passed, rest) = (pairing.passed(), pairing.rest().copied());
-                let rest: Vec<_> = rest.collect();
+                let mut passed = pairing.passed();
+                if are_doubtful {
+                    passed.extend(pairing.without_number());
+                }
+                let rest: Vec<_> = pairing.rest().copied().collect();
                 for lost in passed {
                     self.open(queue, operation, &lost, true);
                 }

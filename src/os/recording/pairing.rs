@@ -112,6 +112,16 @@ impl Pairing {
         self.queued.drain(..passed).collect()
     }
 
+    /// Commands that have no number. They are given once.
+    pub(super) fn without_number(&mut self) -> Vec<Queued> {
+        let (with, without) = self
+            .queued
+            .drain(..)
+            .partition(|queued| queued.number.is_some());
+        self.queued = with;
+        without.into()
+    }
+
     /// Commands that are not done, or of which nobody knows.
     pub(super) fn rest(&self) -> impl Iterator<Item = &Queued> {
         self.queued.iter()

@@ -9,4 +9,4 @@ mod surface;
 mod swapchain;
 
 pub use surface::{Surface, Window};
-pub use swapchain::{PixelOrder, PresentError, Presented, Swapchain};
+pub use swapchain::{Copied, CopiedTo, PixelOrder, PresentError, Presented, Swapchain};

@@ -6,6 +6,7 @@ use super::super::{AdapterInfo, BringUpError, Device, Instance, InstanceOptions,
 use ash::{khr, vk};
 use raw_window_handle::{HandleError, HasDisplayHandle, HasWindowHandle};
 use std::any::Any;
+use std::ffi::CStr;
 use std::fmt;
 use std::sync::Arc;
 
@@ -32,7 +33,12 @@ impl Surface {
         let handle = display.display_handle().map_err(|e| gone(&e))?;
         let needed = ash_window::enumerate_required_extensions(handle.as_raw())
             .map_err(|e| refused("vkEnumerateInstanceExtensionProperties", e))?;
-        Instance::with_extensions(InstanceOptions::default(), needed)
+        let names: Vec<_> = needed
+            .iter()
+            // SAFETY: they are names of extensions, which are static.
+            .map(|name| unsafe { CStr::from_ptr(*name) })
+            .collect();
+        Instance::with_extensions(InstanceOptions::default(), &names)
     }
 
     /// Of a window on the display that the instance was made for.
@@ -107,7 +113,12 @@ impl Surface {
         })
     }
 
-    /// The physical device, looked up again, with what this surface can do there.
+    /// What it is of.
+    pub(super) fn instance_of(&self) -> &Arc<Instance> {
+        &self.instance
+    }
+
+    /// The physical device, looked up again.
     pub(super) fn of(&self, device: &Device) -> Result<vk::PhysicalDevice, BringUpError> {
         let (physical, _) = find(&self.instance, device.adapter())?;
         Ok(physical)

@@ -2,7 +2,9 @@
 //!
 //! A picture is shown in four steps: an image is got, which a semaphore says that the window has let go of; a submission
 //! waits for that and for a timeline which says that the picture is drawn, copies it, and raises another semaphore and another
-//! timeline; the image is given to the window, which waits for the semaphore.
+//! timeline ([`Swapchain::copy`]); whoever shows it sees to it that the first timeline is raised; the image is given to the
+//! window, which waits for the semaphore ([`Swapchain::present`]). Not before: of a binary semaphore Vulkan wants that what
+//! raises it depends on nothing any more that is still to be submitted, and drivers wait for that.
 //!
 //! Of those binary semaphores Vulkan wants that none is used again before what waited for it has. One that an image is got
 //! with is free when the submission that waits for it is complete, which its timeline says. One that the window waits for is
@@ -30,19 +32,36 @@ pub enum PixelOrder {
     Bgra,
 }
 
+/// Whether a picture is copied.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Copied {
+    /// It is, when it is drawn, to this image.
+    To(CopiedTo),
+    /// The window has another size than the picture, or other images by now: [`Swapchain::resize`] makes new ones. Nothing
+    /// was submitted.
+    Stale,
+    /// The window has no image free. Nothing was submitted.
+    Busy,
+}
+
+/// An image that a picture is copied to, and that is to be shown.
+#[derive(Debug, PartialEq, Eq)]
+pub struct CopiedTo {
+    index: u32,
+    of: vk::SwapchainKHR,
+}
+
 /// Whether the window took a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Presented {
-    /// It did, or it was copied at least.
-    Copied {
-        /// The window has another size by now, or is about to; [`Swapchain::resize`] makes new images.
-        is_stale: bool,
-    },
-    /// The window has another size than the picture; nothing was submitted.
+    /// It did.
+    Well,
+    /// It did, and would rather have images of another size.
+    Poorly,
+    /// It did not: [`Swapchain::resize`] makes images that it takes.
     Stale,
-    /// It has no image free; nothing was submitted.
-    Busy,
 }
 
 /// A picture that cannot be shown.
@@ -97,6 +116,8 @@ pub struct Swapchain {
     next: usize,
     size: (u32, u32),
     order: PixelOrder,
+    /// No image is got from it any more: it was given up for another, or an image that was got is lost.
+    is_over: bool,
     functions: khr::swapchain::Device,
     queue: Queue,
     surface: Arc<Surface>,
@@ -108,12 +129,19 @@ impl Swapchain {
     ///
     /// # Errors
     /// [`PresentError`].
+    ///
+    /// # Panics
+    /// The device is not of the surface's instance.
     pub fn new(
         surface: &Arc<Surface>,
         queue: Queue,
         size: (u32, u32),
     ) -> Result<Self, PresentError> {
         let device = Arc::clone(queue.device());
+        assert!(
+            Arc::ptr_eq(device.instance(), surface.instance_of()),
+            "a swapchain's device is opened for its surface"
+        );
         let functions = khr::swapchain::Device::new(device.instance().raw(), device.raw());
         let mut swapchain = Self {
             raw: vk::SwapchainKHR::null(),
@@ -122,6 +150,7 @@ impl Swapchain {
             next: 0,
             size: (0, 0),
             order: PixelOrder::Rgba,
+            is_over: true,
             functions,
             queue,
             surface: Arc::clone(surface),
@@ -199,11 +228,15 @@ impl Swapchain {
             .present_mode(vk::PresentModeKHR::FIFO)
             .clipped(true)
             .old_swapchain(self.raw);
+        // Whether or not there is a new one, no image is got from the old one.
+        self.is_over = true;
         // SAFETY: all that `info` names is alive; the old one is not used by anybody else, by `&mut self`.
         let made = unsafe { self.functions.create_swapchain(&info, None) };
         let made = made.map_err(|e| error("vkCreateSwapchainKHR", e))?;
-        self.let_go()?;
+        let idle = self.let_go();
+        // Owned before anything can fail.
         self.raw = made;
+        idle?;
         self.size = (extent.width, extent.height);
         self.order = order;
         // SAFETY: it is alive.
@@ -220,6 +253,7 @@ impl Swapchain {
                 used_by: None,
             });
         }
+        self.is_over = false;
         Ok(())
     }
 
@@ -229,24 +263,32 @@ impl Swapchain {
         unsafe { self.device().raw().create_semaphore(&info, None) }.map_err(|_| OutOfMemory)
     }
 
-    /// Shows a picture, whose pixels lie row by row at an offset of memory that was imported into this device: when `drawn` has
-    /// its value. `copied` is raised when the memory is not read any more.
+    /// Copies a picture to an image of the window, whose pixels lie row by row at an offset of memory that was imported into
+    /// this device: when `drawn` has its value. `copied` is raised when the memory is not read any more. The image is shown by
+    /// [`Swapchain::present`], once `drawn` has its value or sure to come to it.
     ///
     /// # Errors
     /// [`PresentError`].
     ///
     /// # Panics
-    /// The memory is of another device, or does not hold so many pixels.
-    pub fn present(
+    /// The memory or a timeline is of another device; the memory does not hold so many pixels; `copied` would not go forward.
+    pub fn copy(
         &mut self,
         (pixels, offset): (&Arc<RegionImport>, u64),
         size: (u32, u32),
         drawn: (&Timeline, u64),
         copied: (&Timeline, u64),
-    ) -> Result<Presented, PresentError> {
-        if self.images.is_empty() || size != self.size {
-            return Ok(Presented::Stale);
+    ) -> Result<Copied, PresentError> {
+        for timeline in [drawn.0, copied.0] {
+            assert!(
+                Arc::ptr_eq(timeline.device(), self.device()),
+                "a timeline is of another device"
+            );
         }
+        if self.is_over || size != self.size {
+            return Ok(Copied::Stale);
+        }
+        let commands = CommandRecorder::begin(self.device(), Reuse::Simultaneous)?;
         let got = &mut self.got[self.next];
         if let Some((timeline, value)) = got.used_by.take() {
             let WaitOutcome::Reached = timeline.wait(value, None)? else {
@@ -262,26 +304,46 @@ impl Swapchain {
         };
         let index = match image {
             Ok((index, _suboptimal)) => index,
-            Err(vk::Result::ERROR_OUT_OF_DATE_KHR) => return Ok(Presented::Stale),
-            Err(vk::Result::TIMEOUT | vk::Result::NOT_READY) => return Ok(Presented::Busy),
+            Err(vk::Result::ERROR_OUT_OF_DATE_KHR) => return Ok(Copied::Stale),
+            Err(vk::Result::TIMEOUT | vk::Result::NOT_READY) => return Ok(Copied::Busy),
             Err(code) => return Err(error("vkAcquireNextImageKHR", code)),
         };
-        let is_copied = self.images[index as usize].is_copied;
-        let commands = CommandRecorder::begin(self.device(), Reuse::Simultaneous)?
-            .copy_to_image((pixels, offset), self.images[index as usize].raw, size)
+        // Until the submission the image and its semaphore are nobody's: where that fails they go with the swapchain.
+        self.is_over = true;
+        let image = &self.images[index as usize];
+        let is_copied = image.is_copied;
+        let commands = commands
+            .copy_to_image((pixels, offset), image.raw, size)
             .end()?;
         self.submit(commands, semaphore, is_copied, drawn, copied)?;
+        self.is_over = false;
         self.got[self.next].used_by = Some((copied.0.clone(), copied.1));
         self.next = (self.next + 1) % self.got.len();
+        let of = self.raw;
+        Ok(Copied::To(CopiedTo { index, of }))
+    }
+
+    /// Shows the image that a picture was copied to.
+    ///
+    /// # Errors
+    /// [`PresentError`].
+    pub fn present(&mut self, image: CopiedTo) -> Result<Presented, PresentError> {
+        let CopiedTo { index, of } = image;
+        if of != self.raw {
+            return Ok(Presented::Stale);
+        }
+        let is_copied = self.images[index as usize].is_copied;
         let (semaphores, swapchains, indices) = ([is_copied], [self.raw], [index]);
         let info = vk::PresentInfoKHR::default()
             .wait_semaphores(&semaphores)
             .swapchains(&swapchains)
             .image_indices(&indices);
-        // SAFETY: the image was got, and the submission raises the semaphore.
+        // SAFETY: the image was got from this swapchain and is shown once, as the value is spent; the submission raises the
+        // semaphore.
         match unsafe { self.queue.present_raw(&self.functions, &info) } {
-            Ok(is_stale) => Ok(Presented::Copied { is_stale }),
-            Err(vk::Result::ERROR_OUT_OF_DATE_KHR) => Ok(Presented::Copied { is_stale: true }),
+            Ok(false) => Ok(Presented::Well),
+            Ok(true) => Ok(Presented::Poorly),
+            Err(vk::Result::ERROR_OUT_OF_DATE_KHR) => Ok(Presented::Stale),
             Err(code) => Err(error("vkQueuePresentKHR", code)),
         }
     }
@@ -310,7 +372,8 @@ impl Swapchain {
             .signal_semaphores(&signals)
             .push_next(&mut values);
         let mut promised = copied.0.promised();
-        // SAFETY: all of it is of this device; timelines and commands are kept below, semaphores by `self`, which waits for the
+        assert!(copied.1 > *promised, "a timeline only goes up");
+        // SAFETY: all of it is of this device, as was looked at; timelines and commands are kept below, semaphores by `self`, which waits for the
         // queue before it destroys them.
         unsafe { self.queue.submit_raw(&[info]) }.map_err(|e| error("vkQueueSubmit", e))?;
         *promised = copied.1;
