@@ -192,7 +192,10 @@ fn a_comparison_is_written_as_a_page() {
         assert!(turns.turns[8].passed_ns <= turns.seen_ns + slack);
     }
     let drawn: Vec<_> = tags(&pieces)
-        .filter(|(_, attributes)| attributes.get("class").is_some_and(|class| class == "turn"))
+        .filter(|(_, attributes)| {
+            let class = attributes.get("class");
+            class.is_some_and(|class| class.split(' ').any(|part| part == "turn"))
+        })
         .collect();
     assert!(drawn.len() >= 9, "{drawn:?}");
     // Party 1 has the lower lane: the second of the first mechanism's.
@@ -275,8 +278,8 @@ fn marks_stand_where_the_figures_say() {
     let even = share(even.unwrap(), "x1");
     let dots: Vec<_> = glance
         .iter()
-        .filter(|tag| tag.1.get("class").is_some_and(|c| c == "dot"))
-        .map(|tag| share(tag, "cx") - even)
+        .filter(|tag| tag.1.get("class").is_some_and(|c| c.starts_with("mark ")))
+        .map(|tag| share(tag, "x") - even)
         .collect();
     assert_eq!(dots.len(), 3);
     let half = dots[0];
@@ -321,4 +324,68 @@ fn a_folder_that_cannot_be_is_told_at_once() {
     );
     assert!(output.stdout.is_empty());
     assert_eq!(fs::read_to_string(&file).unwrap(), "kept");
+}
+
+/// A file that was broken by hand is refused before anything is made of it; what controls terminals is taken out.
+///
+/// Mutants: `turns-of-a-file-are-believed`, `a-name-controls-the-terminal`.
+#[test]
+fn a_file_that_was_broken_makes_no_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (file, pages) = (path("figures.json"), path("pages"));
+    let whole = serde_json::to_value(chains()).unwrap();
+    let turn = |party: u64, at: u64| json!({"party": party, "got_ns": at, "passed_ns": at});
+    let turns = |change: &dyn Fn(&mut Vec<Value>)| {
+        let mut all: Vec<_> = (0..9).map(|n| turn(n % 2, 100 * n)).collect();
+        change(&mut all);
+        json!([{"mechanism": "bare-control", "how": "How.", "turns": all, "seen_ns": 900, "max_error_ns": 1}])
+    };
+    let from = |report: &Value| {
+        fs::write(&file, report.to_string()).unwrap();
+        nfence(&["--from", &file, "--report", &pages])
+    };
+    let mut report = whole.clone();
+    for (change, what) in [
+        (
+            &(|all: &mut Vec<Value>| all[3] = turn(4_294_967_295, 300)) as &dyn Fn(&mut _),
+            "take turns",
+        ),
+        (
+            &|all: &mut Vec<Value>| all.truncate(2),
+            "2 turns instead of 9",
+        ),
+        (
+            &|all: &mut Vec<Value>| all[8] = turn(0, u64::MAX),
+            "cannot be",
+        ),
+        (&|all: &mut Vec<Value>| all[5] = turn(1, 0), "contradict"),
+    ] {
+        report["turns"] = turns(change);
+        let output = from(&report);
+        assert_eq!(output.status.code(), Some(1), "{what}");
+        assert!(said(&output).contains(what), "{}", said(&output));
+        assert!(!folder.path().join("pages").exists());
+    }
+    let mut report = whole.clone();
+    report["rows"][0]["p50_ns"] = json!(1e-320);
+    let output = from(&report);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said(&output).contains("cannot be"), "{}", said(&output));
+
+    let mut report = whole;
+    report["turns"] = turns(&|_| {});
+    report["device"]["name"] = json!("\u{1b}[31mred\u{7}");
+    let output = from(&report);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        printed.contains("[31mred") && !printed.contains('\u{1b}'),
+        "{printed}"
+    );
+    assert!(
+        fs::read_to_string(format!("{pages}/index.html"))
+            .unwrap()
+            .contains("[31mred")
+    );
 }

@@ -52,9 +52,10 @@ impl Compare {
     pub(super) fn run(self) -> anyhow::Result<Ending> {
         let interrupt = Interrupt::watch()?;
         let json = self.json.as_deref().map(JsonOutput::open).transpose()?;
+        let written = self.from.as_deref().map(result_file::read).transpose()?;
         let index = self.report.as_deref().map(open_page).transpose()?;
-        let report = match &self.from {
-            Some(from) => result_file::read(from)?,
+        let report = match written {
+            Some(report) => report,
             None => self.measure(&interrupt)?,
         };
         let to_stderr = json.as_ref().is_some_and(JsonOutput::takes_stdout);

@@ -4,11 +4,14 @@
 //! this: every row has batches, and every figure is one that something can have taken.
 
 use super::{Report, Row, SCHEMA};
+use crate::workload::Mechanism;
 use serde_json::Value;
 use serde_json::error::Category;
 
 /// No operation takes longer, in nanoseconds: some eleven days.
 const LONGEST: f64 = 1e15;
+/// And none is told to be shorter: figures have three decimals.
+const SHORTEST: f64 = 1e-3;
 /// No count for 1,000 operations is greater, and no rate.
 const MOST: f64 = 1e15;
 /// No report has more rows.
@@ -28,6 +31,14 @@ pub enum ReadReportError {
         "its schema is {0}, and this nfence reads {SCHEMA}; use the nfence that wrote it, or measure again"
     )]
     OtherSchema(Value),
+    /// Moments of hand-offs cannot be.
+    #[error("the turns of {mechanism}: {what}; the file was changed or is broken, measure again")]
+    Turns {
+        /// Whose.
+        mechanism: Mechanism,
+        /// What cannot be.
+        what: String,
+    },
     /// A figure cannot be.
     #[error("row {number} ({name}): {what}; the file was changed or is broken, measure again")]
     Impossible {
@@ -50,14 +61,18 @@ impl Report {
             Category::Data => ReadReportError::SomethingElse(error.to_string()),
             Category::Io | Category::Syntax | Category::Eof => ReadReportError::NotJson(error),
         };
-        let something: Value = serde_json::from_slice(json).map_err(refused)?;
+        let mut something: Value = serde_json::from_slice(json).map_err(refused)?;
         match something.get("schema") {
             Some(schema) if *schema == SCHEMA => {}
             Some(schema) => return Err(ReadReportError::OtherSchema(schema.clone())),
             None => return Err(ReadReportError::SomethingElse("it has no schema".into())),
         }
         // Once more from the text, so that an error says where.
-        let report: Self = serde_json::from_slice(json).map_err(refused)?;
+        let mut report: Self = serde_json::from_slice(json).map_err(refused)?;
+        // What names say goes to terminals.
+        if without_controls(&mut something) {
+            report = serde_json::from_value(something).map_err(refused)?;
+        }
         if report.rows.len() > MOST_ROWS {
             let rows = format!("it has {} rows", report.rows.len());
             return Err(ReadReportError::SomethingElse(rows));
@@ -69,7 +84,34 @@ impl Report {
                 what,
             })?;
         }
+        for turns in &report.turns {
+            turns.check().map_err(|what| ReadReportError::Turns {
+                mechanism: turns.mechanism,
+                what,
+            })?;
+        }
         Ok(report)
+    }
+}
+
+/// Takes characters that control terminals out of all texts. Whether there were any.
+fn without_controls(value: &mut Value) -> bool {
+    match value {
+        Value::String(text) => {
+            let had = text.contains(char::is_control);
+            text.retain(|c| !c.is_control());
+            had
+        }
+        // All of them, whatever the first says.
+        Value::Array(values) => {
+            let values = values.iter_mut();
+            values.fold(false, |had, value| without_controls(value) | had)
+        }
+        Value::Object(values) => {
+            let values = values.values_mut();
+            values.fold(false, |had, value| without_controls(value) | had)
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 
@@ -92,7 +134,7 @@ impl Row {
         ];
         let percentiles = percentiles.map(|(name, time)| (name.to_owned(), time));
         for (name, time) in batches.chain(percentiles) {
-            if !(time > 0.0 && time <= LONGEST) {
+            if !(SHORTEST..=LONGEST).contains(&time) {
                 return Err(format!(
                     "{name} took {time} ns for an operation, which cannot be"
                 ));

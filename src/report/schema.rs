@@ -123,7 +123,8 @@ impl Report {
     /// Whether some runner failed, rather than being not offered here.
     #[must_use]
     pub fn has_failures(&self) -> bool {
-        self.not_run.iter().any(|row| row.failed)
+        let all = self.not_run.iter().chain(&self.no_turns);
+        all.into_iter().any(|row| row.failed)
     }
 
     /// The groups: rows whose work is equal, by scenario and form, in their order.

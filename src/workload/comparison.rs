@@ -244,7 +244,7 @@ impl Comparison {
             watch(Progress::Group { scenario, form });
             self.run_group(group, bench, stop, watch, &mut outcome);
             if scenario == Scenario::Handoff && !outcome.interrupted {
-                take_turns(bench, &mut outcome);
+                take_turns(bench, stop, &mut outcome);
             }
         }
         outcome
@@ -317,7 +317,7 @@ impl Comparison {
 }
 
 /// Of everyone who has just been measured, after that: what is taken to see the moments is not in the figures.
-fn take_turns(bench: &Bench, outcome: &mut Outcome) {
+fn take_turns(bench: &Bench, stop: &dyn Fn() -> bool, outcome: &mut Outcome) {
     let scenario = Scenario::Handoff;
     let measured = outcome.measured.iter();
     let mut who: Vec<_> = measured
@@ -326,7 +326,11 @@ fn take_turns(bench: &Bench, outcome: &mut Outcome) {
         .collect();
     who.dedup();
     for mechanism in who {
-        match turns(bench, mechanism) {
+        if stop() {
+            outcome.interrupted = true;
+            return;
+        }
+        match turns(bench, mechanism, stop) {
             Ok(turns) => outcome.turns.push(turns),
             Err(error) => outcome.no_turns.push(NotRun {
                 scenario: Some(scenario),

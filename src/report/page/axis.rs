@@ -52,7 +52,9 @@ impl Axis {
             &[1.0],
         ];
         let (low, high) = (self.low.exp(), self.high.exp());
-        let powers = low.log10().floor() as i32..=high.log10().ceil() as i32;
+        // Of what is not in a file that was read: beyond these there is no number.
+        let power = |end: f64| end.clamp(-330.0, 330.0) as i32;
+        let powers = power(low.log10().floor())..=power(high.log10().ceil());
         let with = |digits: &[f64], every: i32| -> Vec<f64> {
             let powers = powers.clone().filter(|power| power % every == 0);
             let all =

@@ -1,21 +1,21 @@
 //! Chart: the parts that pictures have in common.
 //!
-//! A picture is as wide as its column and so many pixels high. Across it places are shares of the width; text has
-//! the size that it has beside the picture.
+//! A picture is a strip under a line of text, or several under each other, and an axis below: as wide as their column and so
+//! many pixels high. Across it places are shares of the width; text stands in the page, where it wraps.
 
 use super::axis::Axis;
+use crate::workload::Mechanism;
 use maud::{Markup, html};
 
-/// Below a picture, for the axis' figures.
-pub(super) const FOOT: u32 = 22;
+/// Pixels of an axis with its figures.
+const FOOT: u32 = 20;
+/// Figures that fit beside each other on a phone.
+const MOST_FIGURES: usize = 6;
 
 /// A share of the width, as SVG has it.
 pub(super) fn percent(place: f64) -> String {
     format!("{place:.2}%")
 }
-
-/// Figures that fit beside each other on a phone.
-const MOST_FIGURES: usize = 6;
 
 /// A picture with a text for those who do not see it.
 pub(super) fn picture(height: u32, label: &str, content: &Markup) -> Markup {
@@ -24,13 +24,32 @@ pub(super) fn picture(height: u32, label: &str, content: &Markup) -> Markup {
     }
 }
 
-/// Lines up and down at round values, with their figures below.
-pub(super) fn upright(axis: &Axis, height: u32, figure: impl Fn(f64) -> String) -> Markup {
+/// Lines up and down at places, behind a strip.
+pub(super) fn upright(places: &[f64], height: u32) -> Markup {
     html! {
-        @for tick in axis.ticks(MOST_FIGURES) {
-            @let x = axis.place(tick);
-            line.grid x1=(percent(x)) x2=(percent(x)) y1="0" y2=(height - FOOT) {}
-            text.figure x=(percent(x)) y=(height - 6) text-anchor=(anchor(x)) { (figure(tick)) }
+        @for x in places { line.grid x1=(percent(*x)) x2=(percent(*x)) y1="0" y2=(height) {} }
+    }
+}
+
+/// Where round values lie.
+pub(super) fn places(axis: &Axis) -> Vec<f64> {
+    let ticks = axis.ticks(MOST_FIGURES).into_iter();
+    ticks.map(|tick| axis.place(tick)).collect()
+}
+
+/// The figures of round values, below the strips.
+pub(super) fn foot(axis: &Axis, figure: impl Fn(f64) -> String) -> Markup {
+    let ticks = axis.ticks(MOST_FIGURES).into_iter();
+    figures(ticks.map(|tick| (axis.place(tick), figure(tick))))
+}
+
+/// Figures at their places.
+pub(super) fn figures(all: impl Iterator<Item = (f64, String)>) -> Markup {
+    html! {
+        svg.foot aria-hidden="true" width="100%" height=(FOOT) {
+            @for (x, figure) in all {
+                text.figure x=(percent(x)) y="14" text-anchor=(anchor(x)) { (figure) }
+            }
         }
     }
 }
@@ -41,5 +60,18 @@ pub(super) fn anchor(place: f64) -> &'static str {
         left if left < 8.0 => "start",
         right if right > 92.0 => "end",
         _ => "middle",
+    }
+}
+
+/// The sign of a mechanism, for who does not tell colours apart.
+pub(super) fn sign(mechanism: Mechanism) -> &'static str {
+    match mechanism {
+        Mechanism::NativeSystemEvent => "●",
+        Mechanism::NativeSystemPolled => "○",
+        Mechanism::NativeLocalEvent => "■",
+        Mechanism::NativeLocalPolled => "□",
+        Mechanism::TimelineSemaphore => "◆",
+        Mechanism::MonitoredFence => "▲",
+        Mechanism::BareControl => "✚",
     }
 }

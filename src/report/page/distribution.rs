@@ -4,12 +4,12 @@ use super::super::Row;
 use super::super::cells::name;
 use super::super::quantity::time;
 use super::axis::Axis;
-use super::chart::{FOOT, percent, picture, upright};
+use super::chart::{foot, percent, picture, places, sign, upright};
 use crate::workload::Scenario;
 use maud::{Markup, html};
 use std::fmt::Write;
 
-const ROW: u32 = 42;
+const STRIP: u32 = 26;
 /// The batches' ticks are drawn in a picture of their own, this wide and stretched.
 const WIDE: f64 = 10_000.0;
 
@@ -24,43 +24,40 @@ pub(super) fn distribution(group: &[&Row]) -> Option<Markup> {
         row.batches.iter().copied().chain(ends)
     });
     let axis = Axis::over(values)?;
-    let height = ROW * group.len() as u32 + FOOT;
-    let label = format!(
-        "Times of one {}, on a logarithmic axis",
-        first.scenario.operation()
-    );
-    let content = html! {
-        (upright(&axis, height, time))
-        @for (number, row) in group.iter().enumerate() {
-            (strip(row, &axis, ROW * number as u32))
+    let grid = places(&axis);
+    Some(html! {
+        div.picture {
+            @for row in group { (strip(row, &axis, &grid)) }
+            (foot(&axis, time))
         }
-    };
-    Some(picture(height, &label, &content))
+    })
 }
 
-fn strip(row: &Row, axis: &Axis, top: u32) -> Markup {
+fn strip(row: &Row, axis: &Axis, grid: &[f64]) -> Markup {
     let [p50, p90, p99, max] = [row.p50_ns, row.p90_ns, row.p99_ns, row.max_ns];
     let place = |value| percent(axis.place(value));
-    let width = |from, to| percent(axis.place(to) - axis.place(from));
+    let width = |from, to| percent((axis.place(to) - axis.place(from)).max(0.0));
     let said = format!(
-        "{}: median {}, nine of ten {}, 99 of 100 {}, the slowest {}",
-        name(row),
+        "median {}, nine of ten {}, 99 of 100 {}, the slowest {}",
         time(p50),
         time(p90),
         time(p99),
         time(max)
     );
+    let content = html! {
+        (upright(grid, STRIP))
+        rect.thin x=(place(p50)) width=(width(p50, p99)) y="8" height="2" {}
+        rect.thick x=(place(p50)) width=(width(p50, p90)) y="5" height="8" rx="2" {}
+        rect.median x=(place(p50)) width="3" y="3" height="12" {}
+        circle.slowest cx=(place(max)) cy="9" r="3" {}
+        svg.batches x="0" y="17" width="100%" height="6" viewBox=(format!("0 0 {WIDE} 6")) preserveAspectRatio="none" {
+            path d=(ticks(&row.batches, axis)) {}
+        }
+    };
     html! {
-        g class={ "strip " (row.mechanism.name()) } {
-            title { (said) }
-            text.name x="0" y=(top + 14) { (name(row)) " " tspan.figure { (time(p50)) } }
-            rect.thin x=(place(p50)) width=(width(p50, p99)) y=(top + 24) height="2" {}
-            rect.thick x=(place(p50)) width=(width(p50, p90)) y=(top + 21) height="8" rx="2" {}
-            rect.median x=(place(p50)) width="3" y=(top + 19) height="12" {}
-            circle.slowest cx=(place(max)) cy=(top + 25) r="3" {}
-            svg.batches x="0" y=(top + 33) width="100%" height="6" viewBox=(format!("0 0 {WIDE} 6")) preserveAspectRatio="none" {
-                path d=(ticks(&row.batches, axis)) {}
-            }
+        div class=(row.mechanism.name()) {
+            p.name { span.sign { (sign(row.mechanism)) } (name(row)) " " span.figure { (time(p50)) } }
+            (picture(STRIP, &said, &content))
         }
     }
 }

@@ -5,11 +5,11 @@ use super::super::quantity::speed;
 use super::super::verdict::title;
 use super::super::{Report, Row};
 use super::axis::Axis;
-use super::chart::{FOOT, percent, picture, upright};
+use super::chart::{foot, percent, picture, places, sign, upright};
 use crate::workload::Scenario;
 use maud::{Markup, html};
 
-const LINE: u32 = 30;
+const LINE: u32 = 16;
 
 /// A group whose baseline ran, and how many times faster each of its rows is.
 struct Line<'a> {
@@ -57,32 +57,39 @@ pub(super) fn glance(report: &Report) -> Markup {
     if lines.is_empty() {
         return html! {};
     }
-    let height = LINE * lines.len() as u32 + FOOT;
-    let content = html! {
-        (upright(&axis, height, |factor| format!("{factor}×")))
-        line.even x1=(percent(axis.place(1.0))) x2=(percent(axis.place(1.0))) y1="0" y2=(height - FOOT) {}
-        @for (number, line) in lines.iter().enumerate() { (markup(line, &axis, LINE * number as u32)) }
-    };
+    let grid = places(&axis);
     html! {
         section #glance {
             h2 { "At a glance" }
             p { "How many times faster than timeline semaphores, which are the line at 1×: what is right of it is faster." }
-            (picture(height, "Speeds of all mechanisms against timeline semaphores", &content))
+            div.picture {
+                @for line in &lines { (markup(line, &axis, &grid)) }
+                (foot(&axis, |factor| format!("{}×", (factor * 1e6).round() / 1e6)))
+            }
         }
     }
 }
 
-fn markup(line: &Line<'_>, axis: &Axis, top: u32) -> Markup {
-    html! {
-        text.name x="0" y=(top + 12) { (line.title) }
-        line.rule x1="0" x2="100%" y1=(top + 21) y2=(top + 21) {}
+fn markup(line: &Line<'_>, axis: &Axis, grid: &[f64]) -> Markup {
+    let even = percent(axis.place(1.0));
+    let content = html! {
+        (upright(grid, LINE))
+        line.rule x1="0" x2="100%" y1=(LINE / 2) y2=(LINE / 2) {}
+        line.even x1=(even) x2=(even) y1="0" y2=(LINE) {}
         // The bare control first, natives last, so that they lie above it.
         @for (row, faster) in line.speeds.iter().rev() {
-            g class=(row.mechanism.name()) {
-                circle.dot cx=(percent(axis.place(*faster))) cy=(top + 21) r="5" {
-                    title { (name(row)) ": " (speed(*faster)) }
-                }
+            text class={ "mark " (row.mechanism.name()) } x=(percent(axis.place(*faster))) y="13" text-anchor="middle" {
+                (sign(row.mechanism))
+                title { (name(row)) ": " (speed(*faster)) }
             }
         }
+    };
+    let each = line.speeds.iter();
+    let said: Vec<_> = each
+        .map(|(row, faster)| format!("{} {}", name(row), speed(*faster)))
+        .collect();
+    html! {
+        p.name { (line.title) }
+        (picture(LINE, &said.join(", "), &content))
     }
 }

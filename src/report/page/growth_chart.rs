@@ -4,11 +4,13 @@ use super::super::Row;
 use super::super::cells::name;
 use super::super::quantity::time;
 use super::axis::Axis;
-use super::chart::{FOOT, anchor, percent, picture};
+use super::chart::{anchor, percent, picture, sign};
 use crate::workload::{Params, Scenario};
 use maud::{Markup, html};
 
 const HEIGHT: u32 = 240;
+/// Below the lines, for the counts.
+const FOOT: u32 = 22;
 /// Above the lines, for the first figure.
 const TOP: u32 = 8;
 const MOST_FIGURES: usize = 5;
@@ -146,7 +148,8 @@ fn markup(title: &str, over: &str, scenario: Scenario, rows: &[(&Row, f64)]) -> 
                         x2=(percent(across.place(pair[1].0))) y2=(format!("{:.1}", y(pair[1].1))) {}
                 }
                 @for (many, median) in &series.points {
-                    circle.dot cx=(percent(across.place(*many))) cy=(format!("{:.1}", y(*median))) r="3.5" {
+                    text.mark x=(percent(across.place(*many))) y=(format!("{:.1}", y(*median) + 4.5)) text-anchor="middle" {
+                        (sign(series.row.mechanism))
                         title { (name(series.row)) ", " (many) ": " (time(*median)) }
                     }
                 }
@@ -163,7 +166,10 @@ fn markup(title: &str, over: &str, scenario: Scenario, rows: &[(&Row, f64)]) -> 
             ul.key {
                 @for series in &all {
                     li class={ (series.row.mechanism.name()) " v" (series.variant) } {
-                        svg.sample width="28" height="10" aria-hidden="true" { line.curve x1="0" x2="28" y1="5" y2="5" {} }
+                        svg.sample width="36" height="14" aria-hidden="true" {
+                            line.curve x1="0" x2="36" y1="7" y2="7" {}
+                            text.mark x="18" y="11.5" text-anchor="middle" { (sign(series.row.mechanism)) }
+                        }
                         (name(series.row))
                     }
                 }

@@ -6,58 +6,61 @@
 
 use super::super::Report;
 use super::super::quantity::time;
-use super::chart::{FOOT, anchor, percent, picture};
+use super::chart::{figures, percent, picture, sign, upright};
 use crate::workload::Turns;
 use maud::{Markup, html};
 
-const LABEL: u32 = 32;
 const LANE: u32 = 16;
-const ROW: u32 = LABEL + 2 * LANE + 18;
+const ROW: u32 = 2 * LANE;
 const BOX: u32 = 12;
 /// Figures of the axis.
 const STEPS: usize = 5;
 
 /// Empty where no turns were taken.
 pub(super) fn handoff_picture(report: &Report) -> Markup {
-    let Some(length) = shown(&report.turns) else {
+    if report.turns.is_empty() && report.no_turns.is_empty() {
         return html! {};
-    };
-    let height = ROW * report.turns.len() as u32 + FOOT;
-    let content = html! {
-        @for tick in ticks(length) {
-            @let x = place(tick, length);
-            line.grid x1=(percent(x)) x2=(percent(x)) y1="0" y2=(height - FOOT) {}
-            text.figure x=(percent(x)) y=(height - 6) text-anchor=(anchor(x)) { (if tick > 0.0 { time(tick) } else { "0".into() }) }
-        }
-        @for (number, turns) in report.turns.iter().enumerate() { (row(turns, length, ROW * number as u32)) }
-    };
+    }
+    let length = shown(&report.turns);
+    let grid: Vec<_> = ticks(length)
+        .into_iter()
+        .map(|tick| (place(tick, length), tick))
+        .collect();
+    let places: Vec<_> = grid.iter().map(|(place, _)| *place).collect();
+    let figure = |tick: f64| if tick > 0.0 { time(tick) } else { "0".into() };
     html! {
         article #hand-offs {
             h3 { "Hand-offs, moment by moment" }
             p {
-                "Eight hand-offs of each mechanism, from when the first party passed on. A box, or a dot where only its end \
-                 was seen, is a party's turn; the line from it is on its way to the other party, on the other lane."
+                "Eight hand-offs of each mechanism, from when the first party passed on: of forty times those of middling \
+                 length. A box is a party's turn, a dot one that is short or of which only the end was seen; the line from it is \
+                 on its way to the other party, on the other lane. Hollow dots were not seen, see below."
             }
-            (picture(height, "Turns of two parties by each mechanism, on one axis of time", &content))
+            div.picture {
+                @for turns in &report.turns { (row(turns, length, &places)) }
+                @if !report.turns.is_empty() { (figures(grid.iter().map(|(place, tick)| (*place, figure(*tick))))) }
+            }
             ul.remarks {
                 @for turns in &report.turns {
                     li { (turns.mechanism) ": " (turns.how) " Times are known to " (time(turns.max_error_ns as f64)) "." }
                 }
-                @for missing in &report.no_turns { li { (missing.mechanism) ": not taken: " (missing.reason) } }
+                @for missing in &report.no_turns { li { (missing.mechanism) ", not taken: " (missing.reason) } }
             }
         }
     }
 }
 
 /// How much time the picture shows: all of the longest, unless it would press the others together.
-fn shown(all: &[Turns]) -> Option<f64> {
+fn shown(all: &[Turns]) -> f64 {
     let mut lengths: Vec<_> = all
         .iter()
         .map(|turns| turns.length_ns().max(1) as f64)
         .collect();
     lengths.sort_by(f64::total_cmp);
-    let middle = lengths.get(lengths.len() / 2)?;
-    Some(lengths.last()?.min(middle * 3.0) * 1.02)
+    match (lengths.get(lengths.len() / 2), lengths.last()) {
+        (Some(middle), Some(longest)) => longest.min(middle * 3.0) * 1.02,
+        _ => 1.0,
+    }
 }
 
 fn place(since_ns: f64, length: f64) -> f64 {
@@ -77,36 +80,45 @@ fn ticks(length: f64) -> Vec<f64> {
     all.take_while(|tick| *tick <= length).collect()
 }
 
-fn row(turns: &Turns, length: f64, top: u32) -> Markup {
+fn row(turns: &Turns, length: f64, grid: &[f64]) -> Markup {
     let start = turns.turns.first().map_or(0, |first| first.passed_ns);
     let since = |ns: u64| ns.saturating_sub(start) as f64;
     let end = turns.turns.last().map_or(0, |last| last.got_ns);
     let is_whole = since(end) <= length;
-    let lane = |party: u32| top + LABEL + LANE * party;
-    let middle = |party: u32| lane(party) + BOX / 2;
-    let x = |ns: u64| percent(place(since(ns), length));
+    let lane = |party: u32| LANE * party.min(1);
+    let middle = |party: u32| f64::from(lane(party) + BOX / 2);
     let is_seen = |ns: u64| since(ns) <= length;
+    let content = html! {
+        (upright(grid, ROW))
+        @for pair in turns.turns.windows(2) {
+            @if is_seen(pair[0].passed_ns) {
+                @let (from, to) = (since(pair[0].passed_ns), since(pair[1].got_ns));
+                @let (high, low) = (middle(pair[0].party), middle(pair[1].party));
+                // Where the picture ends it is still on its way.
+                @let share = if to > length { (length - from) / (to - from) } else { 1.0 };
+                line.way x1=(percent(place(from, length))) y1=(high)
+                    x2=(percent(place(to, length))) y2=(format!("{:.1}", high + (low - high) * share)) {}
+            }
+        }
+        @for turn in turns.turns.iter().filter(|turn| is_seen(turn.got_ns)) {
+            @let (from, to) = (place(since(turn.got_ns), length), place(since(turn.passed_ns), length));
+            @if to - from > 0.5 {
+                rect.turn x=(percent(from)) width=(percent(to - from)) y=(lane(turn.party)) height=(BOX) rx="2" {}
+            } @else {
+                circle class=(if turns.is_even { "turn even-turn" } else { "turn" }) cx=(percent(to)) cy=(middle(turn.party)) r="3" {}
+            }
+        }
+    };
+    let took = time(since(end));
     html! {
-        g class=(turns.mechanism.name()) {
-            text.name x="0" y=(top + 13) {
-                (turns.mechanism) " " tspan.figure { (time(since(end))) @if !is_whole { ", of which this is the beginning" } }
-            }
-            text.figure x="0" y=(top + 27) { (around(turns, start, end)) }
-            @for pair in turns.turns.windows(2) {
-                @if is_seen(pair[0].passed_ns) {
-                    line.way x1=(x(pair[0].passed_ns)) y1=(middle(pair[0].party)) x2=(x(pair[1].got_ns)) y2=(middle(pair[1].party)) {}
+        div class=(turns.mechanism.name()) {
+            p.name {
+                span.sign { (sign(turns.mechanism)) } (turns.mechanism) " "
+                span.figure {
+                    (took) @if !is_whole { ", of which this is the beginning" } "; " (around(turns, start, end))
                 }
             }
-            @for turn in &turns.turns {
-                @if is_seen(turn.got_ns) {
-                    @let (from, to) = (place(since(turn.got_ns), length), place(since(turn.passed_ns), length));
-                    @if to - from > 0.5 {
-                        rect.turn x=(percent(from)) width=(percent(to - from)) y=(lane(turn.party)) height=(BOX) rx="2" {}
-                    } @else {
-                        circle.turn cx=(percent(to)) cy=(middle(turn.party)) r="3" {}
-                    }
-                }
-            }
+            (picture(ROW, &format!("Eight hand-offs in {took}"), &content))
         }
     }
 }
@@ -146,10 +158,9 @@ mod tests {
 
     #[test]
     fn one_that_is_much_longer_is_cut() {
-        assert_eq!(shown(&[]), None);
         let shown = |lengths: &[u64]| {
             let all: Vec<_> = lengths.iter().copied().map(of_length).collect();
-            shown(&all).unwrap() / 1.02
+            shown(&all) / 1.02
         };
         assert!((shown(&[100, 150, 250]) - 250.0).abs() < 1e-6);
         assert!((shown(&[100, 150, 9_000]) - 450.0).abs() < 1e-6);

@@ -83,7 +83,7 @@ fn key(report: &Report) -> Markup {
     html! {
         ul.key aria-label="Colours" {
             @for mechanism in Mechanism::ALL.into_iter().filter(has_run) {
-                li class=(mechanism.name()) { span.swatch {} (mechanism.name()) }
+                li class=(mechanism.name()) { span.sign { (chart::sign(mechanism)) } (mechanism.name()) }
             }
         }
     }

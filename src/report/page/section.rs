@@ -5,6 +5,7 @@ use super::super::growth::growth;
 use super::super::remarks::remarks;
 use super::super::verdict::{scenario_title, title, verdict};
 use super::super::{Report, Row};
+use super::chart::sign;
 use super::distribution::distribution;
 use super::growth_chart::growth_charts;
 use super::handoff_picture::handoff_picture;
@@ -73,7 +74,7 @@ fn of_group(group: &[&Row]) -> Markup {
                         @for row in group {
                             @let [name, figures @ ..] = cells(row, timeline);
                             tr class=(row.mechanism.name()) {
-                                th scope="row" { span.swatch {} (name) }
+                                th scope="row" { span.sign { (sign(row.mechanism)) } (name) }
                                 @for figure in figures { td { (figure) } }
                             }
                         }

@@ -327,6 +327,10 @@ impl Swapchain {
     ///
     /// # Errors
     /// [`PresentError`].
+    #[allow(
+        clippy::needless_pass_by_value,
+        reason = "it is spent: an image is shown once"
+    )]
     pub fn present(&mut self, image: CopiedTo) -> Result<Presented, PresentError> {
         let CopiedTo { index, of } = image;
         if of != self.raw {

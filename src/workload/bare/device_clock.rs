@@ -3,7 +3,7 @@
 use crate::sync::{Arc, monotonic_ns};
 use crate::trace::{Exchange, GpuClock, Reading};
 use crate::vulkan::Device;
-use crate::workload::turns::Take;
+use crate::workload::turns::{Take, must_be_known};
 
 /// A device's clock, read before something was done there.
 pub(super) struct DeviceClock {
@@ -59,11 +59,15 @@ impl DeviceClock {
     }
 
     /// What each party timed, got and passed, as a take.
-    pub(super) fn take(&self, ticks: &[(u64, u64)], seen_ns: u64) -> Take {
+    ///
+    /// # Errors
+    /// The clock that it was timed by is not known beside the CPU's.
+    pub(super) fn take(&self, ticks: &[(u64, u64)], seen_ns: u64) -> anyhow::Result<Take> {
         let first = ticks.first().map_or(0, |(got, _)| *got);
         let last = ticks.last().map_or(0, |(_, passed)| *passed);
         let clock = self.end(first, last, seen_ns);
-        Take {
+        must_be_known(&clock)?;
+        Ok(Take {
             began_ns: self.began_ns,
             moments: ticks
                 .iter()
@@ -71,6 +75,6 @@ impl DeviceClock {
                 .collect(),
             seen_ns,
             max_error_ns: clock.max_error_ns,
-        }
+        })
     }
 }

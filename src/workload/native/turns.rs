@@ -3,7 +3,7 @@
 use crate::sync::monotonic_ns;
 use crate::trace::{Operation, Trace};
 use crate::workload::PATIENCE;
-use crate::workload::turns::{HANDOFFS, Take, Taker};
+use crate::workload::turns::{HANDOFFS, Take, Taker, must_be_known};
 use crate::{Adapter, CommandList, Fence, HwQueue, RecordingOptions};
 use anyhow::Context;
 use std::collections::BTreeMap;
@@ -39,7 +39,7 @@ impl TurnTaker {
 impl Taker for TurnTaker {
     fn how(&self) -> &'static str {
         "Two hardware queues of one engine, whose packets were written before: a turn is from the end of a queue's wait to \
-         the end of its signal, both by the engine's log."
+         the end of its signal, both by the engine's log, which is read meanwhile."
     }
 
     fn take(&mut self) -> anyhow::Result<Take> {
@@ -65,16 +65,13 @@ impl Taker for TurnTaker {
             .context("the hand-offs did not end")?;
         let seen_ns = monotonic_ns();
         let trace = recording.stop(Vec::new());
+        let clock = trace.clocks.first().copied().unwrap_or_default();
+        must_be_known(&clock)?;
         Ok(Take {
             began_ns,
             moments: moments(&trace, before + 1..=before + ROUNDS)?,
             seen_ns,
-            max_error_ns: trace
-                .clocks
-                .iter()
-                .map(|clock| clock.max_error_ns)
-                .max()
-                .unwrap_or(0),
+            max_error_ns: clock.max_error_ns,
         })
     }
 }

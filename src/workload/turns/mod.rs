@@ -10,13 +10,16 @@ mod watched;
 
 pub(super) use watched::watch;
 
-use super::{Bench, Mechanism, bare, monitored, native, timeline};
+use super::{Bench, Mechanism, NotOffered, bare, monitored, native, timeline};
 use crate::AdapterOptions;
-use anyhow::{Context, ensure};
+use crate::trace::{ClockSource, GpuClock};
+use anyhow::ensure;
 use serde::{Deserialize, Serialize};
 
 /// Hand-offs that are taken: an even number.
 pub(super) const HANDOFFS: usize = 8;
+/// No time of them is later: an hour.
+const MOST_NS: u64 = 3_600_000_000_000;
 /// How often they are taken, beside a first time that warms up.
 const TAKES: usize = 40;
 
@@ -31,7 +34,7 @@ pub struct Turns {
     pub turns: Vec<Turn>,
     /// When the CPU knew that all was done.
     pub seen_ns: u64,
-    /// How far the parties' times may be off, all alike.
+    /// How far the parties' times may be off: all by the same where they have a clock, each by its own where the CPU looked.
     pub max_error_ns: u64,
     /// That the moments were not seen, since to look slows them: they are spread evenly, at the time that a hand-off takes
     /// when nobody looks. When the CPU began and knew is then not told.
@@ -62,6 +65,39 @@ impl Turns {
 }
 
 impl Turns {
+    /// Whether it can be, for who has read it from a file.
+    ///
+    /// # Errors
+    /// What of it cannot, in words.
+    pub fn check(&self) -> Result<(), String> {
+        if self.turns.len() != HANDOFFS + 1 {
+            let (found, expected) = (self.turns.len(), HANDOFFS + 1);
+            return Err(format!("there are {found} turns instead of {expected}"));
+        }
+        let times = self
+            .turns
+            .iter()
+            .flat_map(|turn| [turn.got_ns, turn.passed_ns]);
+        let mut times = times.chain([self.seen_ns, self.max_error_ns]);
+        if let Some(late) = times.find(|time| *time > MOST_NS) {
+            return Err(format!("a time is {late} ns, which cannot be"));
+        }
+        let mut parties = self.turns.iter().zip([0, 1].into_iter().cycle());
+        if parties.any(|(turn, party)| turn.party != party) {
+            return Err("the parties do not take turns".into());
+        }
+        // Of both parties' clocks.
+        let slack = 2 * self.max_error_ns;
+        let mut pairs = self.turns.windows(2);
+        let is_in_order = self.turns.iter().all(|turn| turn.got_ns <= turn.passed_ns)
+            && pairs.all(|pair| pair[0].passed_ns <= pair[1].got_ns + slack);
+        if is_in_order {
+            Ok(())
+        } else {
+            Err("the parties' times contradict each other".into())
+        }
+    }
+
     /// So many hand-offs that take `handoff_ns` each.
     fn even(mechanism: Mechanism, how: &str, handoff_ns: u64) -> Self {
         let turn = |number: u64| Turn {
@@ -94,6 +130,13 @@ pub(super) struct Take {
 
 impl Take {
     fn turns(&self, mechanism: Mechanism, how: &str) -> anyhow::Result<Turns> {
+        let slack = self.max_error_ns;
+        let within = self.began_ns.saturating_sub(slack)..=self.seen_ns.saturating_add(slack);
+        let mut times = self.moments.iter().flat_map(|(got, passed)| [got, passed]);
+        ensure!(
+            times.all(|time| within.contains(time)),
+            "the parties' times contradict the CPU's"
+        );
         let since = |ns: u64| ns.saturating_sub(self.began_ns);
         let moments = self.moments.iter().zip([0, 1].into_iter().cycle());
         let turns: Vec<_> = moments
@@ -103,27 +146,25 @@ impl Take {
                 passed_ns: since(*passed),
             })
             .collect();
-        ensure!(
-            turns.len() == HANDOFFS + 1,
-            "{} turns were taken instead of {}",
-            turns.len(),
-            HANDOFFS + 1
-        );
-        // Of both parties' clocks.
-        let slack = 2 * self.max_error_ns;
-        let is_in_order = turns.iter().all(|turn| turn.got_ns <= turn.passed_ns)
-            && turns
-                .windows(2)
-                .all(|pair| pair[0].passed_ns <= pair[1].got_ns + slack);
-        ensure!(is_in_order, "the parties' times contradict each other");
-        Ok(Turns {
+        let turns = Turns {
             mechanism,
             how: how.into(),
             turns,
             seen_ns: since(self.seen_ns),
             max_error_ns: self.max_error_ns,
             is_even: false,
-        })
+        };
+        turns.check().map_err(anyhow::Error::msg)?;
+        Ok(turns)
+    }
+}
+
+/// Refuses a clock of which nothing is known. Whether one that was only read is the one by which the parties timed, a take
+/// finds by itself: they did what they did after the CPU began and before it knew.
+pub(super) fn must_be_known(clock: &GpuClock) -> anyhow::Result<()> {
+    match clock.source {
+        ClockSource::Calibrated | ClockSource::Exchanged | ClockSource::Unchecked => Ok(()),
+        ClockSource::None => anyhow::bail!("the device's clock is not known beside the CPU's"),
     }
 }
 
@@ -135,17 +176,21 @@ pub(super) trait Taker {
     /// [`HANDOFFS`] hand-offs.
     fn take(&mut self) -> anyhow::Result<Take>;
 
-    /// What one takes while nobody looks, in nanoseconds; `None` where to look costs nothing.
+    /// What one takes while nobody looks, in nanoseconds; `None` where to look is not known to cost much.
     fn unseen_ns(&mut self) -> anyhow::Result<Option<u64>> {
         Ok(None)
     }
 }
 
-/// Takes them, and keeps those of middling length.
+/// Takes them many times, and gives those of middling length; `stop` is asked between two takes.
 ///
 /// # Errors
 /// The mechanism is not offered here, something of it went wrong, or its times cannot be had.
-pub fn turns(bench: &Bench, mechanism: Mechanism) -> anyhow::Result<Turns> {
+pub fn turns(
+    bench: &Bench,
+    mechanism: Mechanism,
+    stop: &dyn Fn() -> bool,
+) -> anyhow::Result<Turns> {
     if let Some(obstacle) = bench.obstacle(mechanism) {
         anyhow::bail!("{obstacle}");
     }
@@ -165,11 +210,21 @@ pub fn turns(bench: &Bench, mechanism: Mechanism) -> anyhow::Result<Turns> {
         Mechanism::BareControl => Box::new(bare::TurnTaker::new(&bench.device(1)?)?),
     };
     taker.take()?;
-    let mut takes = (0..TAKES)
-        .map(|_| taker.take()?.turns(mechanism, taker.how()))
-        .collect::<anyhow::Result<Vec<_>>>()?;
+    let mut takes = Vec::new();
+    let mut contradictory = None;
+    for _ in 0..TAKES {
+        ensure!(!stop(), "it was ended before");
+        // A take that goes wrong ends all; one whose times contradict each other is left out.
+        match taker.take()?.turns(mechanism, taker.how()) {
+            Ok(turns) => takes.push(turns),
+            Err(error) => contradictory = Some(error),
+        }
+    }
+    if let Some(error) = contradictory.filter(|_| takes.len() < TAKES / 2) {
+        return Err(error);
+    }
     takes.sort_by_key(Turns::length_ns);
-    let handoff_ns = takes[TAKES / 2].length_ns() / HANDOFFS as u64;
+    let handoff_ns = takes[takes.len() / 2].length_ns() / HANDOFFS as u64;
     if let Some(unseen_ns) = taker.unseen_ns()?
         && handoff_ns > 2 * unseen_ns
     {
@@ -182,9 +237,11 @@ pub fn turns(bench: &Bench, mechanism: Mechanism) -> anyhow::Result<Turns> {
 fn middle(mut takes: Vec<Turns>, handoff_ns: u64) -> anyhow::Result<Turns> {
     takes.retain(|turns| turns.max_error_ns <= handoff_ns);
     let off = |turns: &Turns| turns.length_ns().abs_diff(handoff_ns * HANDOFFS as u64);
-    takes.into_iter().min_by_key(off).context(
-        "the moments of its hand-offs could not be told apart: who looked did not run all the time",
-    )
+    takes.into_iter().min_by_key(off).ok_or_else(|| {
+        let why = "the moments of its hand-offs could not be told apart: clocks are too far off, or who looked did not run \
+                   all the time";
+        NotOffered(why.into()).into()
+    })
 }
 
 #[cfg(test)]
@@ -237,10 +294,13 @@ mod tests {
             let turns = take(moments).turns(Mechanism::BareControl, "How.");
             turns.unwrap_err().to_string()
         };
-        assert!(refused(vec![(1, 2)]).contains("1 turns"));
+        assert!(refused(vec![(1001, 1002)]).contains("1 turns instead"));
         let mut backwards = in_order();
         backwards[3] = (1440, 1400);
         assert!(refused(backwards).contains("contradict"));
+        let mut late = in_order();
+        late[8] = (2900, 3006);
+        assert!(refused(late).contains("contradict the CPU's"));
         let mut early = in_order();
         early[3].0 = 1329;
         assert!(refused(early.clone()).contains("contradict"));
