@@ -232,6 +232,6 @@ fn has_validation_layer(entry: &ash::Entry) -> Result<bool, BringUpError> {
         .any(|layer| layer.layer_name_as_c_str().is_ok_and(is_it)))
 }
 
-fn refused(call: &'static str, code: vk::Result) -> BringUpError {
+pub(super) fn refused(call: &'static str, code: vk::Result) -> BringUpError {
     BringUpError::Refused(Refusal::of(call, code))
 }

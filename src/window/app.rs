@@ -119,6 +119,15 @@ pub fn show(source: &mut dyn Source, options: &WindowOptions) -> Result<(), Wind
     app.failed.map_or(Ok(()), Err)
 }
 
+/// Pixels of a unit on a screen with this factor.
+fn scale_of(factor: f64) -> Scale {
+    if factor >= 1.5 {
+        Scale::Two
+    } else {
+        Scale::One
+    }
+}
+
 struct Shown {
     screen: Screen,
     window: Arc<Window>,
@@ -151,8 +160,8 @@ impl App<'_> {
             (size.width, size.height),
             self.options.device.as_deref(),
         )?;
-        if self.options.scale.is_none() && window.scale_factor() >= 1.5 {
-            self.steer(Command::Rescale(Scale::Two));
+        if self.options.scale.is_none() {
+            self.steer(Command::Rescale(scale_of(window.scale_factor())));
         }
         let (width, height) = screen.size();
         self.steer(Command::Resize(width, height));
@@ -277,12 +286,7 @@ impl ApplicationHandler for App<'_> {
             WindowEvent::ScaleFactorChanged { scale_factor, .. }
                 if self.options.scale.is_none() =>
             {
-                let scale = if scale_factor >= 1.5 {
-                    Scale::Two
-                } else {
-                    Scale::One
-                };
-                self.steer(Command::Rescale(scale));
+                self.steer(Command::Rescale(scale_of(scale_factor)));
             }
             WindowEvent::CursorMoved { position, .. } => {
                 #[allow(clippy::cast_possible_truncation, reason = "pixels of a window")]

@@ -5,6 +5,7 @@
 //! pictures on it. A picture is copied when a timeline says that it is drawn, and another timeline is raised when it has
 //! been copied.
 
+mod copy;
 mod surface;
 mod swapchain;
 

@@ -1,6 +1,7 @@
 //! Surface: a window, as a device that shows something knows it.
 
 use super::super::device::{Owner, Parts};
+use super::super::instance::refused;
 use super::super::opening::{create, find};
 use super::super::{AdapterInfo, BringUpError, Device, Instance, InstanceOptions, Refusal};
 use ash::{khr, vk};
@@ -143,8 +144,4 @@ fn gone(error: &HandleError) -> BringUpError {
         call: "the window's handle",
         code: error.to_string(),
     })
-}
-
-fn refused(call: &'static str, code: vk::Result) -> BringUpError {
-    BringUpError::Refused(Refusal::of(call, code))
 }

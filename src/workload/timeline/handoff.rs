@@ -1,8 +1,8 @@
 //! Hand-off with timeline semaphores: a chain of submissions, each of which waits for the one before.
 
-use super::reached;
+use super::{chain, reached};
 use crate::sync::Arc;
-use crate::vulkan::{Device, Queue, Submission, Timeline};
+use crate::vulkan::{Device, Queue, Timeline};
 use crate::workload::{Counts, Params, Runner, Sample};
 use anyhow::Context;
 use std::time::Instant;
@@ -27,9 +27,6 @@ pub struct Handoff {
     queues: Vec<Queue>,
     value: u64,
 }
-
-/// A link's wait and signal, on the timelines by number.
-type Link = (Option<(usize, u64)>, (usize, u64));
 
 impl Handoff {
     /// On the queues of a device.
@@ -57,19 +54,10 @@ impl Handoff {
         })
     }
 
-    /// Link `number` of a batch that begins above `value`: it waits for the link before on one
-    /// timeline and raises the other.
-    fn link(value: u64, number: u64) -> Link {
-        let wait = number
-            .checked_sub(1)
-            .map(|before| (before as usize % 2, value + before / 2 + 1));
-        (wait, (number as usize % 2, value + number / 2 + 1))
-    }
-
     fn submit_each(&mut self) -> anyhow::Result<()> {
         let queues = self.queues.len();
         for number in 0..LINKS {
-            let (wait, signal) = Self::link(self.value, number);
+            let (wait, signal) = chain::link(self.value, number);
             self.queues[number as usize % queues].submit_one(
                 None,
                 wait.map(|(timeline, value)| (&self.timelines[timeline], value)),
@@ -80,32 +68,17 @@ impl Handoff {
     }
 
     fn submit_all(&mut self) -> anyhow::Result<Instant> {
-        let timelines = &self.timelines;
-        let links: Vec<_> = (0..LINKS)
-            .map(|number| Self::link(self.value, number))
-            .map(|(wait, signal)| {
-                let wait = wait.map(|(timeline, value)| (&timelines[timeline], value));
-                (wait, [(&timelines[signal.0], signal.1)])
-            })
-            .collect();
-        let queues = self.queues.len();
-        let lists: Vec<Vec<_>> = (0..queues)
-            .map(|queue| {
-                let of_queue = links.iter().skip(queue).step_by(queues);
-                of_queue
-                    .map(|(wait, signals)| Submission {
-                        commands: &[],
-                        waits: wait.as_slice(),
-                        signals,
-                    })
-                    .collect()
-            })
-            .collect();
-        let start = Instant::now();
-        for (queue, list) in self.queues.iter_mut().zip(&lists) {
-            queue.submit(list)?;
-        }
-        Ok(start)
+        let Self {
+            queues,
+            timelines,
+            value,
+            ..
+        } = self;
+        chain::with_links(timelines, *value, LINKS, queues.len(), |lists| {
+            let start = Instant::now();
+            chain::submit(queues, lists)?;
+            Ok(start)
+        })
     }
 }
 
@@ -151,7 +124,7 @@ impl Runner for Handoff {
             }
             HandoffForm::OneSubmit => self.submit_all()?,
         };
-        let (_, (timeline, value)) = Self::link(self.value, LINKS - 1);
+        let (_, (timeline, value)) = chain::link(self.value, LINKS - 1);
         reached(&self.timelines[timeline], value).context("the chain did not end")?;
         let wall = start.elapsed();
         self.value += LINKS / 2;
@@ -163,25 +136,5 @@ impl Runner for Handoff {
             submits: self.queues.iter().map(Queue::submits).sum(),
             notifications: None,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_link_waits_for_what_the_one_before_signals() {
-        for batch in 0..2 {
-            let value = batch * LINKS / 2;
-            assert_eq!(Handoff::link(value, 0), (None, (0, value + 1)));
-            for number in 1..LINKS {
-                let (_, before) = Handoff::link(value, number - 1);
-                let (wait, signal) = Handoff::link(value, number);
-                assert_eq!(wait, Some(before));
-                assert_ne!(signal.0, before.0);
-            }
-        }
-        assert_eq!(Handoff::link(0, LINKS - 1).1, (1, LINKS / 2));
     }
 }

@@ -1,8 +1,8 @@
 //! Turns by timeline semaphores: a chain of submissions, whose semaphores the CPU watches.
 
-use super::{Handoff, HandoffForm};
+use super::{Handoff, HandoffForm, chain};
 use crate::sync::Arc;
-use crate::vulkan::{Device, Queue, Submission, Timeline};
+use crate::vulkan::{Device, Queue, Timeline};
 use crate::workload::Runner;
 use crate::workload::turns::{HANDOFFS, Take, Taker, watch};
 use anyhow::ensure;
@@ -45,38 +45,20 @@ impl Taker for TurnTaker {
     }
 
     fn take(&mut self) -> anyhow::Result<Take> {
-        // Turn n waits for what turn n - 1 signalled, on the other timeline.
-        let before = self.value;
-        let value = |turn: usize| before + turn as u64 / 2 + 1;
-        let timeline = |turn: usize| &self.timelines[turn % 2];
-        let links: Vec<_> = (0..=HANDOFFS)
-            .map(|turn| {
-                let wait = turn.checked_sub(1);
-                let wait = wait.map(|before| (timeline(before), value(before)));
-                (wait, [(timeline(turn), value(turn))])
-            })
-            .collect();
-        let queues = self.queues.len();
-        let lists: Vec<Vec<_>> = (0..queues)
-            .map(|queue| {
-                let of_queue = links.iter().skip(queue).step_by(queues);
-                of_queue
-                    .map(|(wait, signals)| Submission {
-                        commands: &[],
-                        waits: wait.as_slice(),
-                        signals,
-                    })
-                    .collect()
-            })
-            .collect();
-        let queues = &mut self.queues;
-        let start = || {
-            let each = queues.iter_mut().zip(&lists);
-            each.into_iter()
-                .try_for_each(|(queue, list)| Ok(queue.submit(list)?))
-        };
-        let take = watch(start, |party| Ok(self.timelines[party].value()?), value)?;
-        self.value = value(HANDOFFS);
+        let Self {
+            queues,
+            timelines,
+            value: before,
+            ..
+        } = self;
+        // What a turn raises is what its link does.
+        let value = |turn: usize| chain::link(*before, turn as u64).1.1;
+        let read = |party: usize| Ok(timelines[party].value()?);
+        let links = HANDOFFS as u64 + 1;
+        let take = chain::with_links(timelines, *before, links, queues.len(), |lists| {
+            watch(|| chain::submit(queues, lists), read, value)
+        })?;
+        self.value += HANDOFFS as u64 / 2 + 1;
         Ok(take)
     }
 
