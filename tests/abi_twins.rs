@@ -122,7 +122,7 @@ fn twins() -> Vec<Twin> {
             progress_va = PROGRESS_VA, progress_handle = PROGRESS_HANDLE,
             progress_current_value_va = PROGRESS_CURRENT_VALUE_VA,
             progress_fence_entry_va = PROGRESS_FENCE_ENTRY_VA, hw_queue = HW_QUEUE,
-            queued_log_va = QUEUED_LOG_VA, queued_log_entries = QUEUED_LOG_ENTRIES,
+            verbose_log_va = VERBOSE_LOG_VA, verbose_log_entries = VERBOSE_LOG_ENTRIES,
         }
         QueueProgress {
             read_index = READ_INDEX, doorbell_status = DOORBELL_STATUS, log_types = LOG_TYPES,
@@ -133,7 +133,7 @@ fn twins() -> Vec<Twin> {
             signal_log_index = SIGNAL_LOG_INDEX, observed_ticks = OBSERVED_TICKS,
             progress_value = PROGRESS_VALUE,
             status = STATUS, fault = FAULT, head_control = HEAD_CONTROL, head_value = HEAD_VALUE,
-            transferred = TRANSFERRED, queued_log_index = QUEUED_LOG_INDEX,
+            transferred = TRANSFERRED, verbose_log_index = VERBOSE_LOG_INDEX,
             stall_abort = STALL_ABORT,
         }
         RingControl {
@@ -349,6 +349,7 @@ fn every_constant_of_the_twins_is_rusts() {
         ("LOG_SIGNAL_EXECUTED", LogOperation::SignalExecuted as u64),
         ("LOG_WAIT_UNBLOCKED", LogOperation::WaitUnblocked as u64),
         ("LOG_WAIT_QUEUED", LogOperation::WaitQueued as u64),
+        ("LOG_DISPATCH_DONE", LogOperation::DispatchDone as u64),
         ("PACKET_BYTES", PACKET_BYTES),
         ("OPCODE_NONE", 0),
         ("OPCODE_NOP", Opcode::Nop as u64),

@@ -329,7 +329,7 @@ const CALLS: &[(&str, Level, MadeCall)] = &[
         let _ = ddi.map_to_gpu_system_process(names.place());
     }),
     ("RemoveNativeFenceLogBuffer", Level::Dispatch, |ddi, _| {
-        let _ = ddi.remove_native_fence_log_buffer(QUEUE, LogType::WaitsQueued);
+        let _ = ddi.remove_native_fence_log_buffer(QUEUE, LogType::Verbose);
     }),
     ("AbortDoorbell", Level::Dispatch, |ddi, _| {
         ddi.abort_doorbell(QUEUE);

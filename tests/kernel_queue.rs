@@ -225,7 +225,7 @@ fn hq_10_the_other_kinds_submission_is_refused() {
         });
         let says = refusal.unwrap_err().to_string();
         assert!(says.contains("kernel-mode queue"), "{says}");
-        let (handle, verbose) = (kernel.os().handle(), LogType::WaitsQueued);
+        let (handle, verbose) = (kernel.os().handle(), LogType::Verbose);
         let refusal = bench.spy.remove_native_fence_log_buffer(handle, verbose);
         let says = refusal.unwrap_err().to_string();
         assert!(says.contains("kernel-mode queue"), "{says}");

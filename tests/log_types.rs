@@ -21,9 +21,9 @@ use support::bench::{Bench, Failing, LONG, Moment, complete, on_every_bench};
 use support::logs::signal_all;
 use support::raised::entries;
 
-fn told(waits_queued: bool, generation: u32) -> LogTypes {
+fn told(verbose: bool, generation: u32) -> LogTypes {
     LogTypes {
-        waits_queued,
+        verbose,
         generation,
     }
 }
@@ -31,7 +31,7 @@ fn told(waits_queued: bool, generation: u32) -> LogTypes {
 /// Third logs that the driver was given.
 fn third_logs(bench: &Bench) -> usize {
     let logs = bench.spy.logs().into_iter();
-    logs.filter(|set| set.1 == LogType::WaitsQueued).count()
+    logs.filter(|set| set.1 == LogType::Verbose).count()
 }
 
 /// Has a queue stand at a wait for 1, 2, … of a fence of its own, `count` times, and the engine park
@@ -65,9 +65,9 @@ fn lg_11_waits_and_signals_are_logged_always_and_nothing_else() {
             let signals = queue.read_signal_log().unwrap();
             // Two signals, and a progress write for each of four submissions.
             assert_eq!((waits.entries.len(), signals.entries.len()), (3, 6));
-            assert_eq!(queue.read_wait_queued_log().unwrap().entries, []);
+            assert_eq!(queue.read_verbose_log().unwrap().entries, []);
             assert_eq!(queue.log_types(), told(false, 0));
-            assert_eq!(queue.os().log_entries(LogType::WaitsQueued), 0);
+            assert_eq!(queue.os().log_entries(LogType::Verbose), 0);
         }
         assert_eq!(third_logs(bench), 0);
         assert!(bench.engine.take_works().iter().all(|work| !work.verbose));
@@ -86,7 +86,7 @@ fn lg_11_verbose_tracing_logs_waits_when_they_stall() {
         bench.adapter.set_tracing(Tracing::Verbose).unwrap();
         let mut queue = bench.queue();
         assert_eq!(queue.log_types(), told(true, 1));
-        let log = bench.spy.log(queue.os().handle(), LogType::WaitsQueued);
+        let log = bench.spy.log(queue.os().handle(), LogType::Verbose);
         assert_eq!(log.block.word(LogHeader::LOG_TYPE).peek(), 0x8000_0001);
         assert_eq!(entries(&log), TRACED_LOG_ENTRIES);
         let fence = bench.fence(0);
@@ -101,7 +101,7 @@ fn lg_11_verbose_tracing_logs_waits_when_they_stall() {
             let mut other = bench.queue();
             complete(&mut other, CommandList::new().signal(&bench.fence(0), 1));
             bench.until_parked();
-            let read = queue.read_wait_queued_log().unwrap();
+            let read = queue.read_verbose_log().unwrap();
             let [entry] = read.entries[..] else {
                 panic!("{read:?}")
             };
@@ -136,7 +136,7 @@ fn lg_11_verbose_tracing_logs_waits_when_they_stall() {
         }
         for (queue, gate) in queues.iter().zip(&gates) {
             queue.progress_fence().wait(3, LONG).unwrap();
-            let read = queue.read_wait_queued_log().unwrap();
+            let read = queue.read_verbose_log().unwrap();
             let logged = read.entries.iter().map(|e| (e.fence_value, e.native_fence));
             assert!(
                 logged.eq((1..=3).map(|value| (value, gate.handle().raw()))),
@@ -193,20 +193,20 @@ fn lg_11_a_log_that_is_taken_away_is_written_no_more_and_read_to_its_end() {
         let mut queue = bench.queue();
         bench.adapter.set_tracing(Tracing::Verbose).unwrap();
         stall(bench, &mut queue, 3);
-        let log = bench.spy.log(queue.os().handle(), LogType::WaitsQueued);
+        let log = bench.spy.log(queue.os().handle(), LogType::Verbose);
         assert_eq!(log.index().first_free_entry_index, 3);
         bench.adapter.set_tracing(Tracing::Off).unwrap();
         let _ = bench.engine.take_works();
         stall(bench, &mut queue, 3);
         assert!(bench.engine.take_works().iter().all(|work| !work.verbose));
         assert_eq!(log.index(), LogIndex::from_word(3));
-        let read = queue.read_wait_queued_log().unwrap();
+        let read = queue.read_verbose_log().unwrap();
         let values = |read: &[LogEntry]| read.iter().map(|e| e.fence_value).collect::<Vec<_>>();
         assert_eq!((values(&read.entries), read.lost), (vec![1, 2, 3], 0));
         bench.adapter.set_tracing(Tracing::Verbose).unwrap();
         stall(bench, &mut queue, 2);
         assert_eq!(log.index(), LogIndex::from_word(3));
-        let read = queue.read_wait_queued_log().unwrap();
+        let read = queue.read_verbose_log().unwrap();
         assert_eq!((values(&read.entries), read.lost), (vec![1, 2], 0));
     });
 }
@@ -237,6 +237,6 @@ fn lg_11_what_cannot_be_had_is_not_told() {
         bench.spy.fail_no_more();
         stall(bench, &mut queue, 2);
         assert_eq!(queue.read_wait_log().unwrap().entries.len(), 2);
-        assert_eq!(queue.read_wait_queued_log().unwrap().entries, []);
+        assert_eq!(queue.read_verbose_log().unwrap().entries, []);
     });
 }

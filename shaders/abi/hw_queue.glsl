@@ -18,8 +18,8 @@ layout(buffer_reference, scalar, buffer_reference_align = 8) buffer QueueDescrip
     uint64_t progress_current_value_va;
     uint64_t progress_fence_entry_va;
     uint64_t hw_queue;
-    uint64_t queued_log_va;
-    uint64_t queued_log_entries;
+    uint64_t verbose_log_va;
+    uint64_t verbose_log_entries;
 };
 
 layout(buffer_reference, scalar, buffer_reference_align = 8) buffer QueueState {
@@ -36,7 +36,7 @@ layout(buffer_reference, scalar, buffer_reference_align = 8) buffer QueueState {
     uint64_t head_control;
     uint64_t head_value;
     uint64_t transferred;
-    uint64_t queued_log_index;
+    uint64_t verbose_log_index;
     uint64_t stall_abort;
     uint64_t reserved;
 };

@@ -25,5 +25,6 @@ const uint64_t LOG_ENTRY_BYTES = 48ul;
 const uint64_t LOG_SIGNAL_EXECUTED = 0ul;
 const uint64_t LOG_WAIT_UNBLOCKED = 1ul;
 const uint64_t LOG_WAIT_QUEUED = 2147483649ul; // 0x80000001, our own (LG-11)
+const uint64_t LOG_DISPATCH_DONE = 2147483650ul; // 0x80000002, likewise
 
 #endif

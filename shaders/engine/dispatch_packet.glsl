@@ -244,7 +244,12 @@ bool prepare_dispatch() {
     PUT(job_at(job).z, d_z);
     PUT(job_at(job).kernel, d_kernel);
     PUT(job_at(job).clock_bits, g_clock_is_short ? 32u : 64u);
-    PUT(job_at(job).ticks, now());
+    uint64_t ticks = now();
+    if (VERBOSE) {
+        // Of a table that is kept back it is released with another one, and later.
+        q_observed = ticks;
+    }
+    PUT(job_at(job).ticks, ticks);
     PUT(job_at(job).state_va, q_state_va);
     atomicAdd(s_ready, 1u);
     atomicMin(s_first, job);

@@ -23,6 +23,7 @@ uint l_places;     // queues of this lane
 uint l_cursor;     // which of them is in registers
 uint l_quantum;    // iterations that it has had
 uint64_t l_ticks;  // the whole clock as last read
+uint64_t l_began;  // the same when the round began; not in an epilogue
 bool l_stepped;    // the lane took a step in this iteration
 uint l_rounds;     // whole rounds that it has had in this iteration, before the one it left in
 uint l_favours;    // its queue whose turn it is to dispatch first, as its ordinal + 1; 0: none is
@@ -47,8 +48,8 @@ uint64_t q_handle_directory_va;
 uint64_t q_state_va;
 uint64_t q_progress_va;
 uint q_progress_handle;
-uint64_t q_queued_log_va; // 0: none
-uint q_queued_log_entries;
+uint64_t q_verbose_log_va; // 0: none
+uint q_verbose_log_entries;
 
 // What its state says.
 uint64_t q_sequence;
@@ -58,7 +59,7 @@ uint64_t q_wait_number;
 uint64_t q_signal_number;
 uint64_t q_wait_log_index;
 uint64_t q_signal_log_index;
-uint64_t q_queued_log_index;
+uint64_t q_verbose_log_index;
 uint64_t q_observed;
 uint64_t q_progress_value;
 uint64_t q_transferred; // what is done of the head: bytes of a transfer, passes of a stall, DISPATCH_RELEASED

@@ -237,6 +237,7 @@ void run_slice() {
         l_ticks = max(l_ticks, PEEK(DispatchRound(g_dispatch_va).released_at));
     }
     uint64_t began = now();
+    l_began = began;
     if (DOORBELLS) {
         begin_hearing();
         if (DISPATCHES) {

@@ -121,12 +121,26 @@ uint64_t log_entry(uint64_t log, uint64_t index, uint entries, uint64_t value, u
     return index;
 }
 
-// Logs that a wait was found unsatisfied, where the queue has a log for that (LG-11). Not on the way
-// of a wait that passes or of a signal: a queue that logs it stands still in any case.
+// Whether the queue logs verbosely (LG-11). What that logs is not on the way of a wait that passes or of a signal.
+bool logs_verbosely() {
+    return VERBOSE && q_verbose_log_va != 0ul;
+}
+
+void log_verbosely(Request r, uint64_t operation, uint64_t value, uint64_t observed, uint64_t ticks) {
+    PUT(LogEntry(log_place(q_verbose_log_va, q_verbose_log_index)).observed_ticks, observed);
+    q_verbose_log_index = log_entry(q_verbose_log_va, q_verbose_log_index, q_verbose_log_entries, value,
+                                    uint64_t(r.handle) | (operation << 32), ticks);
+}
+
+// Logs that a wait was found unsatisfied.
 void log_queued_wait(Request r, uint64_t ticks) {
-    PUT(LogEntry(log_place(q_queued_log_va, q_queued_log_index)).observed_ticks, ticks);
-    q_queued_log_index = log_entry(q_queued_log_va, q_queued_log_index, q_queued_log_entries, p_value,
-                                   uint64_t(r.handle) | (LOG_WAIT_QUEUED << 32), ticks);
+    log_verbosely(r, LOG_WAIT_QUEUED, p_value, ticks, ticks);
+}
+
+// Logs that the dispatch at the head is done, as the engine knows since its round began. One that ran while nobody logged
+// verbosely has no time of its release.
+void log_dispatch(Request r) {
+    log_verbosely(r, LOG_DISPATCH_DONE, q_read, q_observed == 0ul ? l_began : q_observed, l_began);
 }
 
 // Writes the log entry of a wait or a signal, then publishes the log's index.
@@ -244,7 +258,7 @@ bool step_head(out uint64_t ticks) {
     }
     if (waits_on && goes && q_observed == 0ul) {
         q_observed = ticks;
-        if (VERBOSE && q_queued_log_va != 0ul) {
+        if (logs_verbosely()) {
             log_queued_wait(r, ticks);
         }
     }
@@ -253,6 +267,9 @@ bool step_head(out uint64_t ticks) {
     }
     if (takes && r.names_fence) {
         log_packet(r, ticks);
+    }
+    if (takes && is_dispatch(r.opcode) && logs_verbosely()) {
+        log_dispatch(r);
     }
     if (stores_now) {
         compare_with_shadow(r);

@@ -40,7 +40,7 @@ void save_queue() {
         PUT(state.fault, uint64_t(q_fault));
         PUT(state.transferred, q_transferred);
         if (VERBOSE) {
-            PUT(state.queued_log_index, q_queued_log_index);
+            PUT(state.verbose_log_index, q_verbose_log_index);
         }
         if (STALLS) {
             PUT(state.stall_abort, q_stall_abort);
@@ -91,9 +91,10 @@ void load_queue(uint ordinal) {
     q_fault = uint(PEEK(state.fault));
     q_transferred = PEEK(state.transferred);
     if (VERBOSE) {
-        q_queued_log_va = PEEK(descriptor.queued_log_va);
-        q_queued_log_entries = uint(PEEK(descriptor.queued_log_entries));
-        q_queued_log_index = PEEK(state.queued_log_index);
+        q_verbose_log_va = PEEK(descriptor.verbose_log_va);
+        q_verbose_log_entries = uint(PEEK(descriptor.verbose_log_entries));
+        // By the log itself: an epilogue, which logs nothing verbosely, saves no index of it.
+        q_verbose_log_index = q_verbose_log_va == 0ul ? 0ul : PEEK(LogHeader(q_verbose_log_va).index);
     }
     if (STALLS) {
         q_stall_abort = PEEK(state.stall_abort);

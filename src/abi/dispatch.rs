@@ -58,6 +58,20 @@ impl Dispatch {
         packet
     }
 
+    /// The workgroups that a packet of it says itself.
+    #[must_use]
+    pub const fn groups(packet: &Packet) -> Option<[u32; 3]> {
+        if packet.source_handle >> 32 != 0 {
+            return None;
+        }
+        let xy = packet.value;
+        Some([
+            xy as u32,
+            (xy >> 32) as u32,
+            packet.destination_offset as u32,
+        ])
+    }
+
     /// A packet whose counts lie in an allocation, from byte `offset` on, a multiple of 8:
     /// [`Dispatch::COUNTS_BYTES`], of which the first three words of 32 bits are x, y and z.
     #[must_use]

@@ -48,9 +48,9 @@ pub struct QueueDescriptor {
     /// The queue's number on its engine, which interrupt records carry.
     pub hw_queue: u64,
     /// Log of waits that were found unsatisfied; 0 where there is none (LG-11).
-    pub queued_log_va: u64,
+    pub verbose_log_va: u64,
     /// Entries of that log.
-    pub queued_log_entries: u64,
+    pub verbose_log_entries: u64,
 }
 
 offsets!(QueueDescriptor, size 128, {
@@ -68,8 +68,8 @@ offsets!(QueueDescriptor, size 128, {
     PROGRESS_CURRENT_VALUE_VA = progress_current_value_va @ 88,
     PROGRESS_FENCE_ENTRY_VA = progress_fence_entry_va @ 96,
     HW_QUEUE = hw_queue @ 104,
-    QUEUED_LOG_VA = queued_log_va @ 112,
-    QUEUED_LOG_ENTRIES = queued_log_entries @ 120,
+    VERBOSE_LOG_VA = verbose_log_va @ 112,
+    VERBOSE_LOG_ENTRIES = verbose_log_entries @ 120,
 });
 
 /// Where a queue stands between two slices.
@@ -131,7 +131,7 @@ pub struct QueueState {
     /// What is done of the packet at the head: bytes of a transfer, passes of a stall.
     pub transferred: u64,
     /// Index word of the log of waits that were found unsatisfied.
-    pub queued_log_index: u64,
+    pub verbose_log_index: u64,
     /// What ABORT was when the engine went into the stall at the head, + 1; 0 where it did not.
     pub stall_abort: u64,
     /// Zero.
@@ -152,7 +152,7 @@ offsets!(QueueState, size 128, {
     HEAD_CONTROL = head_control @ 80,
     HEAD_VALUE = head_value @ 88,
     TRANSFERRED = transferred @ 96,
-    QUEUED_LOG_INDEX = queued_log_index @ 104,
+    VERBOSE_LOG_INDEX = verbose_log_index @ 104,
     STALL_ABORT = stall_abort @ 112,
 });
 

@@ -36,15 +36,15 @@ pub enum LogType {
     Waits = 1,
     /// `DXGK_NATIVE_FENCE_LOG_TYPE_SIGNALS`.
     Signals = 2,
-    /// Waits that were found unsatisfied, when they were first looked at: a type of our own, which
-    /// exists while the OS traces verbosely (LG-11; choice: no further type is published, and this
-    /// number lies where none is to be expected).
-    WaitsQueued = 0x8000_0001,
+    /// Waits that were found unsatisfied, when they were first looked at, and dispatches that are done: a
+    /// type of our own, which exists while the OS traces verbosely (LG-11; choice: no further type is
+    /// published, and this number lies where none is to be expected).
+    Verbose = 0x8000_0001,
 }
 
 impl LogType {
     /// All types.
-    pub const ALL: [Self; 3] = [Self::Waits, Self::Signals, Self::WaitsQueued];
+    pub const ALL: [Self; 3] = [Self::Waits, Self::Signals, Self::Verbose];
 
     /// Its place in tables of logs.
     #[must_use]
@@ -52,14 +52,14 @@ impl LogType {
         match self {
             Self::Waits => 0,
             Self::Signals => 1,
-            Self::WaitsQueued => 2,
+            Self::Verbose => 2,
         }
     }
 
     /// Whether a queue logs it at all times, and cannot run without.
     #[must_use]
     pub const fn is_mandatory(self) -> bool {
-        !matches!(self, Self::WaitsQueued)
+        !matches!(self, Self::Verbose)
     }
 }
 
@@ -71,10 +71,14 @@ pub enum LogOperation {
     SignalExecuted = 0,
     /// `DXGK_NATIVE_FENCE_LOG_OPERATION_WAIT_UNBLOCKED`.
     WaitUnblocked = 1,
-    /// A wait stalled its queue: our own (choice), in logs of [`LogType::WaitsQueued`]. Observed and end
+    /// A wait stalled its queue: our own (choice), in logs of [`LogType::Verbose`]. Observed and end
     /// are one time; the wait's own entry, with the same observed time, follows in the log of waits when
     /// it is satisfied.
     WaitQueued = 0x8000_0001,
+    /// A dispatch is done: our own (choice), as above. The value is the running index of its packet, the
+    /// handle its kernel's; observed is when the engine released it (its end, if nobody logged verbosely
+    /// then), and the end when the engine found it done. One that an epilogue finds done is not logged.
+    DispatchDone = 0x8000_0002,
 }
 
 impl LogOperation {
@@ -85,6 +89,7 @@ impl LogOperation {
             0 => Some(Self::SignalExecuted),
             1 => Some(Self::WaitUnblocked),
             0x8000_0001 => Some(Self::WaitQueued),
+            0x8000_0002 => Some(Self::DispatchDone),
             _ => None,
         }
     }

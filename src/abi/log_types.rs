@@ -8,20 +8,20 @@ use super::LogType;
 /// The word, taken apart. Waits and signals are logged at all times, and have no bit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogTypes {
-    /// There is a log of [`LogType::WaitsQueued`].
-    pub waits_queued: bool,
+    /// There is a log of [`LogType::Verbose`].
+    pub verbose: bool,
     /// Changes so far, modulo 2^32.
     pub generation: u32,
 }
 
-const WAITS_QUEUED: u64 = 1;
+const VERBOSE: u64 = 1;
 
 impl LogTypes {
     /// Takes the word apart.
     #[must_use]
     pub const fn from_word(word: u64) -> Self {
         Self {
-            waits_queued: word & WAITS_QUEUED != 0,
+            verbose: word & VERBOSE != 0,
             generation: (word >> 32) as u32,
         }
     }
@@ -29,15 +29,15 @@ impl LogTypes {
     /// The word.
     #[must_use]
     pub const fn word(self) -> u64 {
-        let types = if self.waits_queued { WAITS_QUEUED } else { 0 };
+        let types = if self.verbose { VERBOSE } else { 0 };
         (self.generation as u64) << 32 | types
     }
 
     /// After a change.
     #[must_use]
-    pub const fn changed(self, waits_queued: bool) -> Self {
+    pub const fn changed(self, verbose: bool) -> Self {
         Self {
-            waits_queued,
+            verbose,
             generation: self.generation.wrapping_add(1),
         }
     }
@@ -45,6 +45,6 @@ impl LogTypes {
     /// Whether there is a log of this type.
     #[must_use]
     pub const fn has(self, log: LogType) -> bool {
-        log.is_mandatory() || self.waits_queued
+        log.is_mandatory() || self.verbose
     }
 }

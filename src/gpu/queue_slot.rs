@@ -88,7 +88,7 @@ fn entries_of(log: LogType) -> u64 {
     match log {
         LogType::Waits => QueueDescriptor::WAIT_LOG_ENTRIES,
         LogType::Signals => QueueDescriptor::SIGNAL_LOG_ENTRIES,
-        LogType::WaitsQueued => QueueDescriptor::QUEUED_LOG_ENTRIES,
+        LogType::Verbose => QueueDescriptor::VERBOSE_LOG_ENTRIES,
     }
 }
 
@@ -241,10 +241,10 @@ impl QueueSlot {
                 QueueDescriptor::SIGNAL_LOG_ENTRIES,
                 QueueState::SIGNAL_LOG_INDEX,
             ),
-            LogType::WaitsQueued => (
-                QueueDescriptor::QUEUED_LOG_VA,
-                QueueDescriptor::QUEUED_LOG_ENTRIES,
-                QueueState::QUEUED_LOG_INDEX,
+            LogType::Verbose => (
+                QueueDescriptor::VERBOSE_LOG_VA,
+                QueueDescriptor::VERBOSE_LOG_ENTRIES,
+                QueueState::VERBOSE_LOG_INDEX,
             ),
         };
         let buffer_va = buffer.as_ref().map_or(0, |buffer| buffer.va().0);
@@ -256,7 +256,7 @@ impl QueueSlot {
                 states.word(copy * QueueState::BYTES + index).put(0);
             }
         });
-        if log == LogType::WaitsQueued {
+        if log == LogType::Verbose {
             self.is_verbose.store(buffer.is_some(), Ordering::Relaxed);
         }
         std::mem::replace(&mut lock(&self.logs)[log.place()], buffer)
@@ -357,8 +357,8 @@ impl QueueSlot {
             read_index: self.read_index(),
             waits,
             signals,
-            waits_queued: mark(LogType::WaitsQueued),
-            last_queued: self.last_of(&logs, LogType::WaitsQueued, 1).pop(),
+            verbose: mark(LogType::Verbose),
+            last_verbose: self.last_of(&logs, LogType::Verbose, 1).pop(),
             write_index: ring
                 .ring_control
                 .host
@@ -421,7 +421,7 @@ impl QueueSlot {
         for (log, offset) in [
             (LogType::Waits, QueueDescriptor::WAIT_LOG_VA),
             (LogType::Signals, QueueDescriptor::SIGNAL_LOG_VA),
-            (LogType::WaitsQueued, QueueDescriptor::QUEUED_LOG_VA),
+            (LogType::Verbose, QueueDescriptor::VERBOSE_LOG_VA),
         ] {
             if let Some(buffer) = &logs[log.place()] {
                 put(offset, buffer.va());

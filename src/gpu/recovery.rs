@@ -20,7 +20,9 @@
 //! then: in the log of a queue that stands at a dispatch they are nobody else's. A transfer leaves what it stored: its parts since the last save
 //! are done again, to the same effect, since its source and its destination do not overlap.
 
-use crate::abi::{Dispatch, LogEntry, LogIndex, Opcode, Packet, QueueState, QueueStatus};
+use crate::abi::{
+    Dispatch, LogEntry, LogIndex, LogOperation, Opcode, Packet, QueueState, QueueStatus,
+};
 
 /// What an engine left of one log of a queue.
 #[derive(Clone, Copy, Debug)]
@@ -43,9 +45,9 @@ pub(super) struct Marks {
     /// The log of signals.
     pub(super) signals: LogMark,
     /// The log of waits that were found unsatisfied, if the queue has it.
-    pub(super) waits_queued: Option<LogMark>,
+    pub(super) verbose: Option<LogMark>,
     /// Its last entry.
-    pub(super) last_queued: Option<LogEntry>,
+    pub(super) last_verbose: Option<LogEntry>,
     /// Packets written, as the ring says, and how many it has room for: what lies behind is of a lap before.
     pub(super) write_index: u64,
     /// See [`Marks::write_index`].
@@ -68,6 +70,7 @@ pub(super) struct Recovered {
 /// so again. (Of two waits of a queue for one value, of which the first has ended, the other may be taken for it.)
 fn is_queued_wait(packet: &Packet, last: &LogEntry) -> bool {
     packet.opcode() == Some(Opcode::Wait)
+        && last.operation == LogOperation::WaitQueued as u32
         && packet.handle().raw() == last.native_fence
         && packet.value == last.fence_value
 }
@@ -121,9 +124,9 @@ impl Marks {
             signal_number: saved.signal_number.wrapping_add(signals),
             wait_log_index: self.waits.index,
             signal_log_index: self.signals.index,
-            queued_log_index: self
-                .waits_queued
-                .map_or(saved.queued_log_index, |log| log.index),
+            verbose_log_index: self
+                .verbose
+                .map_or(saved.verbose_log_index, |log| log.index),
             read_index: saved.read_index.max(self.read_index),
             ..saved
         };
@@ -150,8 +153,8 @@ impl Marks {
         if state.read_index != saved.read_index {
             forget_head(&mut state);
         }
-        if let (Some(log), Some(entry)) = (self.waits_queued, &self.last_queued)
-            && log.since(saved.queued_log_index) > 0
+        if let (Some(log), Some(entry)) = (self.verbose, &self.last_verbose)
+            && log.since(saved.verbose_log_index) > 0
             && covered < queued
             && is_queued_wait(&at(covered), entry)
         {
@@ -259,8 +262,8 @@ mod tests {
             read_index: now.read_index,
             waits: log(now.wait_log_index),
             signals: log(now.signal_log_index),
-            waits_queued: None,
-            last_queued: None,
+            verbose: None,
+            last_verbose: None,
             write_index: 1 << 20,
             capacity: 1 << 20,
             progress_value: now.progress_value,
@@ -315,12 +318,12 @@ mod tests {
                 entries: ENTRIES,
             };
             let marks = Marks {
-                waits_queued: Some(log),
-                last_queued: Some(last),
+                verbose: Some(log),
+                last_verbose: Some(last),
                 ..marks(now, now)
             };
             let state = marks.recover(packet, |_| false).state;
-            (state.observed_ticks, state.queued_log_index)
+            (state.observed_ticks, state.verbose_log_index)
         };
         assert_eq!(found(1, entry), (99, 1));
         assert_eq!(found(0, entry), (0, 0), "of a life before");

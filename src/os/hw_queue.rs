@@ -250,10 +250,12 @@ impl HwQueue {
         self.adapter.ddi().notify_work_submission(doorbell);
     }
 
-    /// For a submission: what tells the recording of its commands; none while nobody records.
+    /// For a submission: what tells the recording of its commands; none while nobody records. The running index of its first
+    /// packet, and the running numbers that its first wait and its first signal will have in their logs.
     #[must_use]
-    pub fn queued_notes(&self) -> Option<QueuedNotes<'_>> {
-        QueuedNotes::new(self.adapter.recording.recorder(), queue_id(self.handle))
+    pub fn queued_notes(&self, packet: u64, next: [u64; 2]) -> Option<QueuedNotes<'_>> {
+        let recorder = self.adapter.recording.recorder();
+        QueuedNotes::new(recorder, queue_id(self.handle), packet, next)
     }
 
     /// Why the queue was stopped, if it was.

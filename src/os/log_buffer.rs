@@ -146,7 +146,10 @@ impl LogReader {
             (LogOperation::from_bits(entry.operation), self.kind),
             (Some(LogOperation::WaitUnblocked), LogType::Waits)
                 | (Some(LogOperation::SignalExecuted), LogType::Signals)
-                | (Some(LogOperation::WaitQueued), LogType::WaitsQueued)
+                | (
+                    Some(LogOperation::WaitQueued | LogOperation::DispatchDone),
+                    LogType::Verbose
+                )
         )
     }
 

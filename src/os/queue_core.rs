@@ -374,8 +374,7 @@ impl QueueCore {
             Ok(()) => {
                 let end = monotonic_ns();
                 let observed = wait.stands.as_ref().map_or(end, |(observed, _)| *observed);
-                let operation = LogOperation::WaitUnblocked;
-                self.log(LogType::Waits, (handle, value), operation, observed, end);
+                self.log(Operation::Wait, (handle, value), observed, end);
             }
             Err(error) => self.fail(QueueStop::at_wait(error)),
         }
@@ -396,29 +395,22 @@ impl QueueCore {
         };
         match result {
             Ok(()) => {
-                let operation = LogOperation::SignalExecuted;
-                self.log(LogType::Signals, named, operation, 0, end);
+                self.log(Operation::Signal, named, 0, end);
             }
             Err(error) => self.fail(QueueStop::at_signal(error)),
         }
     }
 
-    fn log(
-        &self,
-        kind: LogType,
-        (handle, value): (u32, u64),
-        operation: LogOperation,
-        observed: u64,
-        end: u64,
-    ) {
+    fn log(&self, operation: Operation, (handle, value): (u32, u64), observed: u64, end: u64) {
+        let (kind, logged) = match operation {
+            Operation::Wait => (LogType::Waits, LogOperation::WaitUnblocked),
+            Operation::Signal => (LogType::Signals, LogOperation::SignalExecuted),
+        };
         let log = &mut lock(&self.state).logs[kind.place()];
-        log.add(value, handle, operation, observed, end);
+        log.add(value, handle, logged, observed, end);
         self.recorder.note(|| Note::Executed {
             queue: queue_id(self.handle),
-            operation: match operation {
-                LogOperation::SignalExecuted => Operation::Signal,
-                LogOperation::WaitUnblocked | LogOperation::WaitQueued => Operation::Wait,
-            },
+            operation,
             handle,
             value,
             observed,
@@ -463,8 +455,7 @@ impl QueueCore {
         listener::as_told(|| {
             let end = monotonic_ns();
             for signal in effects.signals {
-                let operation = LogOperation::SignalExecuted;
-                self.log(LogType::Signals, signal.named(), operation, 0, end);
+                self.log(Operation::Signal, signal.named(), 0, end);
                 signal.made();
             }
             if let Some(progress) = self.progress.upgrade() {

@@ -35,7 +35,7 @@ pub(super) struct QueueRecord {
     waits: QueueLog,
     signals: QueueLog,
     /// Only while the OS traces verbosely.
-    queued: QueueLog,
+    verbose: QueueLog,
     /// How far the OS has read the log of signals; the user's place is another.
     signals_read: Arc<LogCursor>,
     /// Held from the read of an entry until it is noted, and nothing but the driver's commit and the
@@ -69,7 +69,7 @@ impl QueueRecord {
         let signals = log(LogType::Signals);
         Self {
             waits: log(LogType::Waits),
-            queued: log(LogType::WaitsQueued),
+            verbose: log(LogType::Verbose),
             signals_read: signals.cursor(),
             signals,
             order: Mutex::new(()),
@@ -120,7 +120,7 @@ impl QueueRecord {
         match kind {
             LogType::Waits => &self.waits,
             LogType::Signals => &self.signals,
-            LogType::WaitsQueued => &self.queued,
+            LogType::Verbose => &self.verbose,
         }
     }
 
@@ -147,8 +147,8 @@ impl QueueRecord {
             return Ok(());
         }
         // Nobody else does: one recording at a time, on one thread.
-        let [waits, signals, queued] = LogType::ALL.map(|kind| self.log(kind).follow());
-        *plain::lock(&self.followed) = Some([waits?, signals?, queued?]);
+        let [waits, signals, verbose] = LogType::ALL.map(|kind| self.log(kind).follow());
+        *plain::lock(&self.followed) = Some([waits?, signals?, verbose?]);
         Ok(())
     }
 
@@ -220,19 +220,19 @@ impl QueueRecord {
         let least = || self.least_entries.load(Ordering::Relaxed);
         self.set_logs(|| tracing().log_entries().max(least()))?;
         self.tell(|had| had && tracing() == Tracing::Verbose);
-        let set = self.queued.set(|| tracing().verbose_log_entries());
-        self.tell(|_| self.queued.entries() > 0);
+        let set = self.verbose.set(|| tracing().verbose_log_entries());
+        self.tell(|_| self.verbose.entries() > 0);
         set
     }
 
     /// Stores what further logs there are in the user's page, if that is news. One at a time.
-    fn tell(&self, has_queued: impl FnOnce(bool) -> bool) {
+    fn tell(&self, has_verbose: impl FnOnce(bool) -> bool) {
         let _telling = lock(&self.telling);
         let word = self.storage.progress.block().word(QueueProgress::LOG_TYPES);
         let told = LogTypes::from_word(word.observe());
-        let waits_queued = has_queued(told.waits_queued);
-        if waits_queued != told.waits_queued {
-            word.publish(told.changed(waits_queued).word());
+        let verbose = has_verbose(told.verbose);
+        if verbose != told.verbose {
+            word.publish(told.changed(verbose).word());
         }
     }
 

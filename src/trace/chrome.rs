@@ -4,12 +4,13 @@
 //! needed, the JSON has them to the nanosecond, and any program reads it.
 //!
 //! Each engine is a process, with a track of its slices and one a queue: a wait is a box from when it was observed to its
-//! end, a signal a box of one nanosecond before its end (an arrow needs one to start from). From queued to done a command
+//! end, a signal a box of one nanosecond before its end (an arrow needs one to start from), a dispatch a box from when it
+//! was released to when it was done. From queued to done a command
 //! stands on a track of its own as well (async events, since they overlap as the ring's places do). The CPU is a process:
 //! what it signals, who waits there, interrupts and their deferred calls, in lanes where they overlap. Fences are counters.
 
 use super::event::{Command, CpuWait, Event, Operation, QueueName, Slice, Trace, What};
-use super::{LostFrom, Releaser};
+use super::{Dispatch, LostFrom, Releaser};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use std::collections::{BTreeSet, HashMap};
@@ -365,6 +366,7 @@ impl Boxes<'_> {
     fn event<W: Write>(&mut self, out: &mut Out<W>, index: usize, event: &Event) -> io::Result<()> {
         match &event.what {
             What::Command(command) => self.command(out, index, command),
+            What::Dispatch(dispatch) => self.dispatch(out, index, dispatch),
             What::Slice(slice) => Self::slice(out, slice),
             What::Interrupt {
                 node_ordinal,
@@ -404,7 +406,7 @@ impl Boxes<'_> {
                 let track = match lost.from {
                     LostFrom::WaitLog(queue)
                     | LostFrom::SignalLog(queue)
-                    | LostFrom::WaitQueuedLog(queue) => {
+                    | LostFrom::VerboseLog(queue) => {
                         queue_track(queue, &self.trace.queues[queue as usize])
                     }
                     LostFrom::Slices(node) => (engine(node), SLICES),
@@ -456,26 +458,68 @@ impl Boxes<'_> {
                 None => line,
             })?;
         }
-        if let Some(queued) = command.queued {
-            // One that is not done stands to the trace's end; of one whose end was lost only the beginning is known.
-            let open = if command.is_lost {
-                queued
-            } else {
-                self.trace.length
-            };
-            let end = command.end.unwrap_or(open).max(queued);
-            // One name for all of a queue: the user interface makes a track of each name.
-            let pending = format!("queue {}: queued", queue.number);
-            for (ph, at) in [("b", queued), ("e", end)] {
-                let id = LocalId {
-                    local: index.to_string(),
-                };
-                let line = Line {
-                    id2: Some(id),
-                    ..Line::new(ph, track, &pending).of("queued").at(at)
-                };
-                out.line(&line.with("command", name.as_str()))?;
+        let end = match (command.end, command.is_lost) {
+            // Of one whose end was lost only the beginning is known.
+            (None, true) => command.queued,
+            (end, _) => end,
+        };
+        self.pending(out, (command.queue, index), &name, (command.queued, end))
+    }
+
+    fn dispatch<W: Write>(
+        &self,
+        out: &mut Out<W>,
+        index: usize,
+        dispatch: &Dispatch,
+    ) -> io::Result<()> {
+        let track = queue_track(dispatch.queue, &self.trace.queues[dispatch.queue as usize]);
+        let name = format!("dispatch of kernel {:#x}", dispatch.kernel);
+        if let (Some(began), Some(end)) = (dispatch.began, dispatch.end) {
+            let mut line = Line::over(track, &name, (began, end)).of("dispatch");
+            let groups = dispatch.groups.map(|[x, y, z]| format!("{x} x {y} x {z}"));
+            if let Some(groups) = &groups {
+                line = line.with("groups", groups.as_str());
             }
+            if let Some(queued) = dispatch.queued {
+                line = line.with("queued_us", Arg::Time(us(queued)));
+            }
+            let times = if dispatch.is_logged {
+                "logged by the engine"
+            } else {
+                "no wider than the waits and signals around it"
+            };
+            out.line(&line.with("times", times))?;
+        }
+        let times = (dispatch.queued, dispatch.end);
+        self.pending(out, (dispatch.queue, index), &name, times)
+    }
+
+    /// What stands in a queue until it is done; one that is not, to the trace's end.
+    fn pending<W: Write>(
+        &self,
+        out: &mut Out<W>,
+        (queue, index): (u32, usize),
+        name: &str,
+        (queued, end): (Option<u64>, Option<u64>),
+    ) -> io::Result<()> {
+        let Some(queued) = queued else {
+            return Ok(());
+        };
+        let named = &self.trace.queues[queue as usize];
+        let end = end.unwrap_or(self.trace.length).max(queued);
+        // One name for all of a queue: the user interface makes a track of each name.
+        let pending = format!("queue {}: queued", named.number);
+        for (ph, at) in [("b", queued), ("e", end)] {
+            let id = LocalId {
+                local: index.to_string(),
+            };
+            let line = Line {
+                id2: Some(id),
+                ..Line::new(ph, queue_track(queue, named), &pending)
+                    .of("queued")
+                    .at(at)
+            };
+            out.line(&line.with("command", name))?;
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 //! One clock for all: CLOCK_MONOTONIC of the machine. What engines timed was brought to it, and may be off by what
 //! [`Trace::clocks`] says for the engine's node.
 
-use super::GpuClock;
+use super::{Dispatch, GpuClock};
 use crate::abi::{FenceId, SliceReason};
 use serde::{Deserialize, Serialize};
 
@@ -217,7 +217,7 @@ pub enum LostFrom {
     /// That of signals.
     SignalLog(u32),
     /// That of waits that were found unsatisfied.
-    WaitQueuedLog(u32),
+    VerboseLog(u32),
     /// The recorder was full.
     Notes,
     /// More slices of a node ended than are kept.
@@ -240,6 +240,8 @@ pub struct Lost {
 pub enum What {
     /// A wait or a signal of a queue.
     Command(Command),
+    /// A dispatch of a queue.
+    Dispatch(Dispatch),
     /// A slice of an engine.
     Slice(Slice),
     /// An interrupt, and the deferred call that followed it at once, until `done`.
@@ -323,7 +325,8 @@ impl Trace {
             .enumerate()
             .filter_map(|(index, event)| match &event.what {
                 What::Command(command) => Some((index, command)),
-                What::Slice(_)
+                What::Dispatch(_)
+                | What::Slice(_)
                 | What::Interrupt { .. }
                 | What::CpuSignal { .. }
                 | What::MonitoredValue { .. }
@@ -349,6 +352,7 @@ impl Event {
     pub fn latest(&self) -> u64 {
         match &self.what {
             What::Command(command) => command.span().1,
+            What::Dispatch(dispatch) => dispatch.span().1,
             What::Slice(slice) => slice.seen,
             What::Interrupt { done, .. } | What::CpuSignal { done, .. } => *done,
             What::CpuWait(wait) => wait.woke,
@@ -367,19 +371,30 @@ impl Event {
             let clock = clocks.get(node as usize);
             since(clock.map_or(ticks, |clock| clock.ns(ticks)))
         };
+        let executed = |queue: u32, time: u64| match queues.get(queue as usize) {
+            Some(queue) if !queue.is_kernel_mode => of_engine(queue.node_ordinal, time),
+            _ => since(time),
+        };
         let own = self.at;
         self.at = since(own);
         match &mut self.what {
             What::Command(command) => {
-                let queue = queues.get(command.queue as usize);
-                let executed = |time: u64| match queue {
-                    Some(queue) if !queue.is_kernel_mode => of_engine(queue.node_ordinal, time),
-                    _ => since(time),
-                };
+                let executed = |time| executed(command.queue, time);
                 command.queued = command.queued.map(since);
                 command.observed = command.observed.map(executed);
                 command.end = command.end.map(executed);
                 self.at = command.span().0;
+            }
+            What::Dispatch(dispatch) => {
+                let executed = |time| executed(dispatch.queue, time);
+                dispatch.queued = dispatch.queued.map(since);
+                dispatch.began = dispatch.began.map(executed);
+                dispatch.end = dispatch.end.map(executed);
+                if !dispatch.is_logged {
+                    // What was done before it was queued says nothing of it.
+                    dispatch.began = dispatch.began.max(dispatch.queued);
+                }
+                self.at = dispatch.span().0;
             }
             What::Slice(slice) => {
                 slice.submitted = since(slice.submitted);

@@ -4,11 +4,11 @@
 //! of events are written as the difference from the one before, and those within an event as the difference from its
 //! start, so that most take two bytes. Whatever bytes are read, the result is a trace whose indices are good or an error.
 
-use super::{Command, CpuWait, Event, LostFrom, Slice, Trace, What};
+use super::{Command, CpuWait, Dispatch, Event, LostFrom, Slice, Trace, What};
 use std::io::{Read, Write};
 
 /// What a file begins with; the last byte is the format's number.
-pub const MAGIC: [u8; 8] = *b"NFTRACE\x01";
+pub const MAGIC: [u8; 8] = *b"NFTRACE\x02";
 
 /// Of times in a trace: a hundred years.
 const MOST_NS: u64 = 100 * 366 * 86_400 * 1_000_000_000;
@@ -110,13 +110,14 @@ impl Trace {
         for event in &self.events {
             let is_good = match &event.what {
                 What::Command(command) => queue(command.queue) && fence(command.fence),
+                What::Dispatch(dispatch) => queue(dispatch.queue),
                 What::CpuSignal { fence: index, .. }
                 | What::MonitoredValue { fence: index, .. }
                 | What::CpuWait(CpuWait { fence: index, .. }) => fence(*index),
                 What::Lost(lost) => match lost.from {
                     LostFrom::WaitLog(index)
                     | LostFrom::SignalLog(index)
-                    | LostFrom::WaitQueuedLog(index) => queue(index),
+                    | LostFrom::VerboseLog(index) => queue(index),
                     LostFrom::Notes | LostFrom::Slices(_) | LostFrom::Trace => true,
                 },
                 What::Slice(_)
@@ -149,6 +150,9 @@ impl Event {
                 .into_iter()
                 .flatten()
                 .for_each(shift),
+            What::Dispatch(Dispatch {
+                queued, began, end, ..
+            }) => [queued, began, end].into_iter().flatten().for_each(shift),
             What::Slice(Slice {
                 submitted,
                 begin,

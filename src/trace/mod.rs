@@ -12,6 +12,7 @@
 #[cfg(not(loom))]
 mod chrome;
 mod clock;
+mod dispatch;
 mod event;
 #[cfg(not(loom))]
 mod file;
@@ -22,6 +23,7 @@ mod submission;
 
 pub use crate::abi::NO_CPU_WAITER;
 pub use clock::{ClockSource, Exchange, GpuClock, Reading};
+pub use dispatch::Dispatch;
 pub use event::{
     Command, CpuWait, Event, FenceName, InterruptKind, Lost, LostFrom, Operation, QueueName, Slice,
     Trace, What,
@@ -31,4 +33,5 @@ pub use file::{FileError, MAGIC};
 pub use note::{Note, QueueId};
 pub use recorder::Recorder;
 pub use releases::{Release, Releaser};
-pub use submission::{QueuedCommand, Submission};
+pub(crate) use submission::Numbered;
+pub use submission::{QueuedCommand, QueuedKind, Submission};

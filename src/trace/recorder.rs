@@ -78,9 +78,15 @@ impl Recorder {
     }
 
     /// An empty submission, to be written and given to [`Recorder::submit`]; none where all wait for the collector.
-    pub(crate) fn submission(&self, queue: QueueId, at: u64) -> Option<Submission> {
+    pub(crate) fn submission(
+        &self,
+        queue: QueueId,
+        at: u64,
+        packet: u64,
+        next: [u64; 2],
+    ) -> Option<Submission> {
         let mut submission = self.rings.get()?.free.pop()?;
-        submission.begin(queue, at);
+        submission.begin(queue, at, packet, next);
         Some(submission)
     }
 
@@ -144,7 +150,7 @@ impl Recorder {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::trace::{Operation, QueuedCommand};
+    use crate::trace::{Operation, QueuedCommand, QueuedKind};
 
     fn note(at: u64) -> Note {
         Note::Preemption {
@@ -185,15 +191,13 @@ mod tests {
         let queue = QueueId::default();
         for turn in 0..2 {
             let mut held = Vec::new();
-            while let Some(mut submission) = recorder.submission(queue, turn) {
-                submission.add(
-                    7 + turn,
-                    QueuedCommand {
-                        operation: Operation::Signal,
-                        handle: 1,
-                        value: 2,
-                    },
-                );
+            while let Some(mut submission) = recorder.submission(queue, turn, 0, [0, 7 + turn]) {
+                submission.add(QueuedCommand {
+                    kind: QueuedKind::Fence(Operation::Signal),
+                    place: 0,
+                    handle: 1,
+                    value: 2,
+                });
                 held.push(submission);
             }
             assert_eq!(held.len(), SUBMISSIONS);
@@ -202,7 +206,8 @@ mod tests {
             }
             for _ in 0..recorder.submissions() {
                 let told = recorder.next_submission().unwrap();
-                let numbers: Vec<_> = told.numbered().map(|(number, _)| number).collect();
+                let numbers = told.numbered().map(|numbered| numbered.next[1]);
+                let numbers: Vec<_> = numbers.collect();
                 assert_eq!((told.at, numbers), (turn, vec![7 + turn]));
                 recorder.give_back(told);
             }

@@ -204,7 +204,7 @@ impl HwQueue {
         let value = self.queued_value + 1;
         let end = Command::progress(self.progress_fence.handle(), value);
         let mut write = self.write;
-        let mut recorded = self.queue.queued_notes();
+        let mut recorded = self.queue.queued_notes(write, [self.waits, self.signals]);
         for command in list.commands.iter().chain([&end]) {
             let mut packet = command.packet(&mut self.waits, &mut self.signals);
             if let (Some(parameters), Some(memory)) =
@@ -350,8 +350,8 @@ impl HwQueue {
     ///
     /// # Errors
     /// The driver's reason.
-    pub fn read_wait_queued_log(&self) -> Result<LogRead, CreateError> {
-        Ok(self.queue.read_log(crate::abi::LogType::WaitsQueued)?)
+    pub fn read_verbose_log(&self) -> Result<LogRead, CreateError> {
+        Ok(self.queue.read_log(crate::abi::LogType::Verbose)?)
     }
 
     /// Which logs the queue has beside those of waits and signals, and how often that has changed: one

@@ -3,12 +3,12 @@
 use super::index::{Marks, done, waited_for};
 use super::lanes::LaneKind;
 use super::rows::Row;
-use super::scene::Scene;
+use super::scene::{Scene, dispatch_labels};
 use super::stack::{Item, StackRow};
 use super::time_text::exact;
 use super::view::{View, ns};
 use crate::report::time;
-use crate::trace::{Operation, QueueName, What};
+use crate::trace::{Dispatch, Operation, QueueName, What};
 
 /// Pixels at scale 1 by which a mark may be missed.
 const NEAR: f32 = 4.0;
@@ -148,6 +148,7 @@ impl Scene<'_> {
                 said.extend(self.partners(event));
                 said
             }
+            What::Dispatch(dispatch) => self.dispatch_details(dispatch),
             What::Slice(slice) => vec![
                 format!("slice {} of node {}", slice.number, slice.node_ordinal),
                 format!("submitted {}", exact(slice.submitted)),
@@ -214,6 +215,37 @@ impl Scene<'_> {
             ],
             What::MonitoredValue { .. } => Vec::new(),
         }
+    }
+
+    fn dispatch_details(&self, dispatch: &Dispatch) -> Vec<String> {
+        let [name, ..] = dispatch_labels(dispatch);
+        let mut said = vec![
+            name,
+            queue_name(&self.trace.queues[dispatch.queue as usize]),
+        ];
+        said.push(dispatch.queued.map_or_else(
+            || String::from("queued where nobody told of it"),
+            |queued| format!("queued {}", exact(queued)),
+        ));
+        let (began, ended) = if dispatch.is_logged {
+            ("released", "found done")
+        } else {
+            ("began no earlier than", "ended no later than")
+        };
+        said.extend(dispatch.began.map(|at| format!("{began} {}", exact(at))));
+        said.push(dispatch.end.map_or_else(
+            || String::from("not done yet"),
+            |at| format!("{ended} {}", exact(at)),
+        ));
+        if let Some((from, to)) = dispatch.began.zip(dispatch.end) {
+            let ran = if dispatch.is_logged {
+                "ran for"
+            } else {
+                "ran for at most"
+            };
+            said.push(format!("{ran} {}", time(ns(to.saturating_sub(from)))));
+        }
+        said
     }
 
     /// Who released a wait, or what a signal released.

@@ -2,9 +2,9 @@
 
 use super::extremes::Extremes;
 use super::rows::{Intervals, Piece, Rows};
-use super::stack::Stack;
+use super::stack::{Given, Stack};
 use crate::trace::{
-    Command, CpuWait, Lost, LostFrom, NO_CPU_WAITER, Operation, Releaser, Slice, Trace, What,
+    CpuWait, Lost, LostFrom, NO_CPU_WAITER, Operation, Releaser, Slice, Trace, What,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -34,6 +34,8 @@ pub struct Index {
     pub(super) span: (u64, u64),
     /// Whether all queues of programs are of one process.
     pub(super) is_of_one_process: bool,
+    /// Whether a queue was given a dispatch.
+    pub(super) has_dispatches: bool,
 }
 
 /// A node's engine.
@@ -182,7 +184,7 @@ impl Index {
             index.engines.entry(queue.node_ordinal).or_default();
         }
         let mut slices: BTreeMap<u32, Vec<(usize, Slice)>> = BTreeMap::new();
-        let mut commands: Vec<Vec<(usize, &Command)>> = vec![Vec::new(); trace.queues.len()];
+        let mut given: Vec<Vec<Given>> = vec![Vec::new(); trace.queues.len()];
         let mut cpu = Vec::new();
         let mut current = vec![Vec::new(); trace.fences.len()];
         let mut monitored = vec![Vec::new(); trace.fences.len()];
@@ -191,10 +193,14 @@ impl Index {
             let mark = |kind| Mark { at, event, kind };
             match &seen.what {
                 What::Command(command) => {
-                    commands[command.queue as usize].push((event, command));
+                    given[command.queue as usize].push(Given::command(event, command));
                     if let (Operation::Signal, Some(end)) = (command.operation, command.end) {
                         current[command.fence as usize].push((end, command.value));
                     }
+                }
+                What::Dispatch(dispatch) => {
+                    given[dispatch.queue as usize].push(Given::dispatch(event, dispatch));
+                    index.has_dispatches = true;
                 }
                 What::Slice(slice) => {
                     let of_node = slices.entry(slice.node_ordinal).or_default();
@@ -230,8 +236,8 @@ impl Index {
                 }
             }
         }
-        for (queue, commands) in index.queues.iter_mut().zip(commands) {
-            queue.stack = Stack::new(commands.into_iter());
+        for (queue, given) in index.queues.iter_mut().zip(given) {
+            queue.stack = Stack::new(given.into_iter());
         }
         for (node, mut of_node) in slices {
             of_node.sort_by_key(|(_, slice)| slice.begin);
@@ -274,9 +280,9 @@ impl Index {
 
     fn lost_of(&mut self, from: LostFrom) -> &mut Marks {
         match from {
-            LostFrom::WaitLog(queue)
-            | LostFrom::SignalLog(queue)
-            | LostFrom::WaitQueuedLog(queue) => &mut self.queues[queue as usize].marks,
+            LostFrom::WaitLog(queue) | LostFrom::SignalLog(queue) | LostFrom::VerboseLog(queue) => {
+                &mut self.queues[queue as usize].marks
+            }
             LostFrom::Slices(node) => &mut self.engines.entry(node).or_default().marks,
             LostFrom::Notes | LostFrom::Trace => &mut self.marks,
         }
@@ -319,6 +325,7 @@ fn span(trace: &Trace) -> (u64, u64) {
     let begin = trace.events.iter().map(|event| event.at).min();
     let ends = trace.events.iter().map(|event| match &event.what {
         What::Command(command) => command.span().1,
+        What::Dispatch(dispatch) => dispatch.span().1,
         What::Slice(slice) => slice.end.max(slice.seen),
         What::Interrupt { done, .. } | What::CpuSignal { done, .. } => *done,
         What::CpuWait(wait) => wait.woke,

@@ -6,7 +6,7 @@
 
 use super::extremes::Extremes;
 use super::rows::{Piece, Row, Share};
-use crate::trace::{Command, Operation};
+use crate::trace::{Command, Dispatch, Operation};
 use std::ops::Range;
 
 /// A command, where it stands in its queue.
@@ -21,6 +21,43 @@ pub(super) struct Item {
     pub(super) end: u64,
 }
 
+/// What a queue was given.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Given {
+    event: usize,
+    begin: u64,
+    end: Option<u64>,
+    is_lost: bool,
+    is_signal: bool,
+    is_dispatch: bool,
+}
+
+impl Given {
+    /// A wait or a signal, by its place among the events.
+    pub(super) fn command(event: usize, command: &Command) -> Self {
+        Self {
+            event,
+            begin: command.span().0,
+            end: command.end,
+            is_lost: command.is_lost,
+            is_signal: command.operation == Operation::Signal,
+            is_dispatch: false,
+        }
+    }
+
+    /// A dispatch.
+    pub(super) fn dispatch(event: usize, dispatch: &Dispatch) -> Self {
+        Self {
+            event,
+            begin: dispatch.span().0,
+            end: dispatch.end,
+            is_lost: false,
+            is_signal: false,
+            is_dispatch: true,
+        }
+    }
+}
+
 /// See the file's head.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stack {
@@ -32,29 +69,29 @@ pub(super) struct Stack {
 }
 
 impl Stack {
-    /// Of a queue's commands, in the order in which they were recorded.
-    pub(super) fn new<'a>(commands: impl Iterator<Item = (usize, &'a Command)>) -> Self {
+    /// Of what a queue was given, in the order in which it was recorded.
+    pub(super) fn new(given: impl Iterator<Item = Given>) -> Self {
         let mut keyed = Vec::new();
         let mut known = 0;
-        for (event, command) in commands {
-            let (begin, end) = (command.span().0, command.end);
+        for given in given {
+            let end = given.end;
             // Done ones in the order in which they were; a lost one behind those that were recorded before it.
             known = end.map_or(known, |end| known.max(end));
-            let key = match (end, command.is_lost) {
+            let done = match (end, given.is_lost) {
                 (Some(end), _) => end,
                 (None, true) => known,
                 (None, false) => u64::MAX,
             };
-            let is_signal = command.operation == Operation::Signal;
             keyed.push((
-                key,
+                // The end of a dispatch may be known by the signal behind it.
+                (done, !given.is_dispatch),
                 Item {
-                    event,
-                    begin,
+                    event: given.event,
+                    begin: given.begin,
                     end: end.unwrap_or(u64::MAX),
                 },
-                command.is_lost,
-                is_signal,
+                given.is_lost,
+                given.is_signal,
             ));
         }
         keyed.sort_by_key(|(key, ..)| *key);
@@ -164,7 +201,8 @@ mod tests {
     }
 
     fn stack(commands: &[Command]) -> Stack {
-        Stack::new(commands.iter().enumerate())
+        let commands = commands.iter().enumerate();
+        Stack::new(commands.map(|(event, command)| Given::command(event, command)))
     }
 
     /// What is in the queue at a time, from the bottom up.

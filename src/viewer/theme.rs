@@ -35,6 +35,14 @@ pub const BLOCKED: Colour = Colour::rgb(0xff_ea_c7);
 pub const BLOCKED_HATCH: Colour = Colour::rgb(0xff_d2_8a);
 /// Its rim.
 pub const BLOCKED_BORDER: Colour = Colour::rgb(0xa8_5b_00);
+/// A dispatch that the engine has not come to.
+pub const DISPATCH: Colour = Colour::rgb(0xd9_ef_ec);
+/// The rim of a dispatch.
+pub const DISPATCH_BORDER: Colour = Colour::rgb(0x1d_6f_68);
+/// A dispatch that runs.
+pub const RUNNING: Colour = Colour::rgb(0x7f_cf_c4);
+/// Its stripes, where it is not known when in that time it ran.
+pub const RUNNING_HATCH: Colour = Colour::rgb(0xb5_e4_dd);
 /// A command of which no one knows when it was done.
 pub const UNKNOWN_HATCH: Colour = Colour::rgb(0xd0_45_45);
 /// Where a queue holds more than its lane shows.
@@ -97,6 +105,9 @@ mod tests {
             (WAIT_TEXT, BLOCKED),
             (WAIT_TEXT, BLOCKED_HATCH),
             (TEXT, SLICE),
+            (TEXT, DISPATCH),
+            (TEXT, RUNNING),
+            (TEXT, RUNNING_HATCH),
             (TEXT, DEFERRED),
             (CURRENT_VALUE, PANEL),
             (CURRENT_VALUE, BACKGROUND),

@@ -21,6 +21,7 @@ pub(super) struct Summary {
     signals: u64,
     /// Waits that were let go by a signal that is in the trace.
     releases: usize,
+    dispatches: u64,
     slices: u64,
     interrupts: u64,
     cpu_waits: u64,
@@ -62,6 +63,7 @@ impl Summary {
             waits,
             signals,
             releases: trace.releases().len(),
+            dispatches: count(&|what| matches!(what, What::Dispatch(_))),
             slices: count(&|what| matches!(what, What::Slice(_))),
             interrupts: count(&|what| matches!(what, What::Interrupt { .. })),
             cpu_waits: count(&|what| matches!(what, What::CpuWait(_))),
@@ -95,8 +97,8 @@ impl Summary {
         );
         let _ = writeln!(
             text,
-            "{} waits were let go by signals that are shown; {} slices, {} interrupts, {} waits of the CPU",
-            self.releases, self.slices, self.interrupts, self.cpu_waits
+            "{} waits were let go by signals that are shown; {} dispatches, {} slices, {} interrupts, {} waits of the CPU",
+            self.releases, self.dispatches, self.slices, self.interrupts, self.cpu_waits
         );
         for clock in &self.clocks {
             let how = match clock.source {
@@ -147,8 +149,8 @@ fn lost(trace: &Trace) -> Vec<LostEvents> {
             LostFrom::SignalLog(index) => {
                 format!("the log of signals of {} was overrun", queue(index))
             }
-            LostFrom::WaitQueuedLog(index) => {
-                format!("the log of queued waits of {} was overrun", queue(index))
+            LostFrom::VerboseLog(index) => {
+                format!("the verbose log of {} was overrun", queue(index))
             }
             LostFrom::Notes => String::from("more was queued at a time than could be noted"),
             LostFrom::Slices(node) => format!("more slices of node {node} ended than are kept"),

@@ -57,8 +57,8 @@ impl Bounds {
                     QueueDescriptor::SIGNAL_LOG_ENTRIES,
                 )?,
                 log(
-                    QueueDescriptor::QUEUED_LOG_VA,
-                    QueueDescriptor::QUEUED_LOG_ENTRIES,
+                    QueueDescriptor::VERBOSE_LOG_VA,
+                    QueueDescriptor::VERBOSE_LOG_ENTRIES,
                 )?,
                 from(word(QueueDescriptor::PROGRESS_VA)?, QueueProgress::BYTES),
             ],

@@ -264,6 +264,11 @@ impl Lane<'_> {
                 return Ok(false);
             }
         };
+        let ticks = self.ticks.now(self.g);
+        if self.g.verbose {
+            // Of a table that is kept back it is released with another one, and later.
+            self.q.observed = ticks;
+        }
         let job = Job {
             kernel: wanted.kernel,
             schedules_itself,
@@ -272,7 +277,7 @@ impl Lane<'_> {
             state_va: self.q.state_va,
             descriptor_va: self.q.descriptor_va,
             packet: self.q.read,
-            ticks: self.ticks.now(self.g),
+            ticks,
             signals: Vec::new(),
         };
         Ok(self.is_here && self.table().add(bringer, job, alone))

@@ -217,6 +217,7 @@ pub(in crate::gpu) fn run_epilogue(mut globals: Globals<'_>, s: &Shared, slot: u
     }
     globals.read(slot)?;
     globals.epilogue = true;
+    globals.verbose = false;
     globals.doorbells = false;
     let g = &globals;
     lock(&s.between).ran = true;

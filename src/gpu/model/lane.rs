@@ -265,8 +265,8 @@ pub(super) struct QueueRegisters {
     pub(super) progress_va: u64,
     pub(super) progress_handle: u32,
     /// 0: none.
-    pub(super) queued_log_va: u64,
-    pub(super) queued_log_entries: u32,
+    pub(super) verbose_log_va: u64,
+    pub(super) verbose_log_entries: u32,
 
     pub(super) sequence: u64,
     pub(super) read: u64,
@@ -276,7 +276,7 @@ pub(super) struct QueueRegisters {
     pub(super) signal_number: u64,
     pub(super) wait_log_index: u64,
     pub(super) signal_log_index: u64,
-    pub(super) queued_log_index: u64,
+    pub(super) verbose_log_index: u64,
     pub(super) observed: u64,
     pub(super) progress_value: u64,
     /// What is done of the head: bytes of a transfer, passes of a stall, or `RELEASED`.
@@ -345,6 +345,8 @@ pub(super) struct Lane<'a> {
     /// Iterations that it has had.
     pub(super) quantum: u32,
     pub(super) ticks: Ticks,
+    /// `l_began`: the clock when the round began.
+    pub(super) began: u64,
     /// Executions of the slice so far.
     pub(super) iterations: u64,
     /// The lane that comes first of those which claim; the same in all.
@@ -420,8 +422,8 @@ impl QueueRegisters {
         state_va: 0,
         progress_va: 0,
         progress_handle: 0,
-        queued_log_va: 0,
-        queued_log_entries: 0,
+        verbose_log_va: 0,
+        verbose_log_entries: 0,
         sequence: 0,
         read: 0,
         write: 0,
@@ -429,7 +431,7 @@ impl QueueRegisters {
         signal_number: 0,
         wait_log_index: 0,
         signal_log_index: 0,
-        queued_log_index: 0,
+        verbose_log_index: 0,
         observed: 0,
         progress_value: 0,
         transferred: 0,

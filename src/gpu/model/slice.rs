@@ -54,6 +54,7 @@ impl<'a> Lane<'a> {
             places,
             cursor: 0,
             quantum: 0,
+            began: ticks.0,
             ticks,
             iterations: 0,
             turn,

@@ -41,6 +41,7 @@ struct Request {
     handle: u32,
     is_wait: bool,
     is_progress: bool,
+    is_dispatch: bool,
     stores: bool,
     names_fence: bool,
     /// Its fence is resolved; a transfer, stall or dispatch is never done by a step.
@@ -123,6 +124,7 @@ impl Lane<'_> {
         let stalls = opcode == Some(Opcode::Stall);
         let is_wait = opcode == Some(Opcode::Wait);
         let is_progress = opcode == Some(Opcode::Progress);
+        let is_dispatch = opcode == Some(Opcode::Dispatch);
         let stores = opcode == Some(Opcode::Signal) || is_progress;
         let names_fence = is_wait || stores;
         let fence = if is_wait {
@@ -137,7 +139,6 @@ impl Lane<'_> {
             handle == fence.handle && LocalHandle::from_raw(handle).generation() != 0
         } else {
             // A dispatch that was released was done when this round began.
-            let is_dispatch = opcode == Some(Opcode::Dispatch);
             let is_done = self.q.transferred == Dispatch::RELEASED;
             !opcode.is_some_and(Opcode::is_transfer) && !stalls && (!is_dispatch || is_done)
         };
@@ -164,6 +165,7 @@ impl Lane<'_> {
             handle,
             is_wait,
             is_progress,
+            is_dispatch,
             stores,
             names_fence,
             known,
@@ -179,16 +181,42 @@ impl Lane<'_> {
         log_entry(memory, bounds, at, entry, ticks)
     }
 
-    /// Logs that a wait was found unsatisfied, where the queue has a log for that (LG-11).
-    fn log_queued_wait(&mut self, r: &Request, ticks: u64) -> Checked<()> {
+    /// Whether the queue logs verbosely (LG-11).
+    fn logs_verbosely(&self) -> bool {
+        self.g.verbose && self.q.verbose_log_va != 0
+    }
+
+    fn log_verbosely(
+        &mut self,
+        entry: (LogOperation, u32, u64),
+        (observed, ticks): (u64, u64),
+    ) -> Checked<()> {
         let at = LogPlace {
-            log: self.q.queued_log_va,
-            index: self.q.queued_log_index,
-            entries: self.q.queued_log_entries,
+            log: self.q.verbose_log_va,
+            index: self.q.verbose_log_index,
+            entries: self.q.verbose_log_entries,
         };
-        self.put(at.entry() + LogEntry::OBSERVED_TICKS, ticks)?;
-        self.q.queued_log_index = self.log(at, LogOperation::WaitQueued, r, ticks)?;
+        self.put(at.entry() + LogEntry::OBSERVED_TICKS, observed)?;
+        let (memory, bounds) = (self.g.memory, self.bounds.as_deref());
+        self.q.verbose_log_index = log_entry(memory, bounds, at, entry, ticks)?;
         Ok(())
+    }
+
+    /// Logs that a wait was found unsatisfied.
+    fn log_queued_wait(&mut self, r: &Request, ticks: u64) -> Checked<()> {
+        let entry = (LogOperation::WaitQueued, r.handle, self.p.value);
+        self.log_verbosely(entry, (ticks, ticks))
+    }
+
+    /// Logs that the dispatch at the head is done, as the engine knows since its round began. One that ran while nobody
+    /// logged verbosely has no time of its release.
+    fn log_dispatch(&mut self, r: &Request) -> Checked<()> {
+        let entry = (LogOperation::DispatchDone, r.handle, self.q.read);
+        let observed = match self.q.observed {
+            0 => self.began,
+            observed => observed,
+        };
+        self.log_verbosely(entry, (observed, self.began))
     }
 
     /// Writes the log entry of a wait or a signal, then publishes the log's index.
@@ -336,7 +364,7 @@ impl Lane<'_> {
         }
         if waits_on && goes && self.q.observed == 0 {
             self.q.observed = ticks;
-            if self.g.verbose && self.q.queued_log_va != 0 {
+            if self.logs_verbosely() {
                 self.log_queued_wait(&r, ticks)?;
             }
         }
@@ -345,6 +373,9 @@ impl Lane<'_> {
         }
         if takes && r.names_fence {
             self.log_packet(&r, ticks)?;
+        }
+        if takes && r.is_dispatch && self.logs_verbosely() {
+            self.log_dispatch(&r)?;
         }
         if stores_now {
             self.compare_with_shadow(&r);

@@ -6,7 +6,9 @@
 use super::bounds::Bounds;
 use super::lane::{Lane, NO_QUEUE, PacketRegisters, QueueRegisters, Resolved};
 use super::violation::Checked;
-use crate::abi::{FaultCode, HandleAccess, QueueDescriptor, QueueState, QueueStatus, RingControl};
+use crate::abi::{
+    FaultCode, HandleAccess, LogHeader, QueueDescriptor, QueueState, QueueStatus, RingControl,
+};
 use crate::sync::Arc;
 use crate::sync::plain::lock;
 
@@ -43,7 +45,7 @@ impl Lane<'_> {
             self.put(state + QueueState::STATUS, q.status as u64)?;
             self.put(state + QueueState::TRANSFERRED, q.transferred)?;
             if self.g.verbose {
-                self.put(state + QueueState::QUEUED_LOG_INDEX, q.queued_log_index)?;
+                self.put(state + QueueState::VERBOSE_LOG_INDEX, q.verbose_log_index)?;
             }
             if self.g.stalls {
                 self.put(state + QueueState::STALL_ABORT, q.stall_abort)?;
@@ -122,10 +124,14 @@ impl Lane<'_> {
         self.q.progress_value = self.peek(state + QueueState::PROGRESS_VALUE)?;
         self.q.transferred = self.peek(state + QueueState::TRANSFERRED)?;
         if self.g.verbose {
-            self.q.queued_log_va = self.peek(at + QueueDescriptor::QUEUED_LOG_VA)?;
-            let entries = self.peek(at + QueueDescriptor::QUEUED_LOG_ENTRIES)?;
-            self.q.queued_log_entries = entries as u32;
-            self.q.queued_log_index = self.peek(state + QueueState::QUEUED_LOG_INDEX)?;
+            self.q.verbose_log_va = self.peek(at + QueueDescriptor::VERBOSE_LOG_VA)?;
+            let entries = self.peek(at + QueueDescriptor::VERBOSE_LOG_ENTRIES)?;
+            self.q.verbose_log_entries = entries as u32;
+            // By the log itself: an epilogue, which logs nothing verbosely, saves no index of it.
+            self.q.verbose_log_index = match self.q.verbose_log_va {
+                0 => 0,
+                log => self.peek(log + LogHeader::INDEX)?,
+            };
         }
         if self.g.stalls {
             self.q.stall_abort = self.peek(state + QueueState::STALL_ABORT)?;

@@ -30,7 +30,7 @@ impl Node {
         buffer: EngineBlock,
         entries: u64,
     ) -> (Vec<SliceReport>, Result<(), NodeError>) {
-        if log == LogType::WaitsQueued {
+        if log == LogType::Verbose {
             // Not while the engine is made ready to ring: both make slices that do both.
             let _turn = lock(&self.registering);
             if let Err(error) = self.engine().prepare_verbose() {

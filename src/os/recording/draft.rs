@@ -3,15 +3,16 @@
 //! The notes come first, and then the entries, queue by queue in the order in which they were read: so each entry finds
 //! the command that it is of (`pairing`). Engines' times are brought to the CPU's clock last.
 
+use super::super::log_buffer::LogRead;
 use super::collector::{Collected, Collector, LogPiece, NodeClock};
 use super::pairing::Queued;
 use super::tables::Tables;
-use crate::abi::{LogEntry, LogType, SliceReason};
+use crate::abi::{LogEntry, LogOperation, LogType, SliceReason};
 use crate::kmd::EndedSlice;
 use crate::sync::monotonic_ns;
 use crate::trace::{
-    Command, CpuWait, Event, Exchange, GpuClock, Lost, LostFrom, Note, Operation, QueueId, Slice,
-    Submission, Trace, What,
+    Command, CpuWait, Event, Exchange, GpuClock, Lost, LostFrom, Note, Operation, QueueId,
+    QueuedKind, Slice, Submission, Trace, What,
 };
 
 /// Slices of a node by which its clock is borne out, from one cut to the next: the latest.
@@ -218,14 +219,18 @@ impl Draft {
             return;
         };
         let traced = &mut self.tables.queues[queue as usize];
-        for (number, command) in submission.numbered() {
-            traced.pairing(command.operation).queued(Queued {
-                number: Some(number),
-                handle: command.handle,
-                value: command.value,
-                at: submission.at,
-                observed_ticks: None,
-            });
+        for numbered in submission.numbered() {
+            let command = numbered.command;
+            match command.kind {
+                QueuedKind::Fence(operation) => traced.pairing(operation).queued(Queued {
+                    number: Some(numbered.next[operation as usize]),
+                    handle: command.handle,
+                    value: command.value,
+                    at: submission.at,
+                    observed_ticks: None,
+                }),
+                QueuedKind::Dispatch => traced.dispatches.queued(numbered, submission.at),
+            }
         }
     }
 
@@ -236,18 +241,15 @@ impl Draft {
         let (operation, from) = match piece.kind {
             LogType::Waits => (Operation::Wait, LostFrom::WaitLog(queue)),
             LogType::Signals => (Operation::Signal, LostFrom::SignalLog(queue)),
-            LogType::WaitsQueued => (Operation::Wait, LostFrom::WaitQueuedLog(queue)),
+            LogType::Verbose => (Operation::Wait, LostFrom::VerboseLog(queue)),
         };
         let count = piece.read.lost + piece.read.refused;
         if count > 0 {
             // LG-12.
             self.push(piece.read_ns, What::Lost(Lost { from, count }));
         }
-        if piece.kind == LogType::WaitsQueued {
-            let pairing = self.tables.queues[queue as usize].pairing(operation);
-            for entry in &piece.read.entries {
-                pairing.observed(entry.native_fence, entry.fence_value, entry.observed_ticks);
-            }
+        if piece.kind == LogType::Verbose {
+            self.verbose_log(queue, &piece.read);
             return;
         }
         self.tables.queues[queue as usize]
@@ -262,12 +264,24 @@ impl Draft {
         }
     }
 
+    fn verbose_log(&mut self, queue: u32, read: &LogRead) {
+        let traced = &mut self.tables.queues[queue as usize];
+        let is_wait = |entry: &&LogEntry| entry.operation == LogOperation::WaitQueued as u32;
+        for entry in read.entries.iter().filter(is_wait) {
+            let pairing = traced.pairing(Operation::Wait);
+            pairing.observed(entry.native_fence, entry.fence_value, entry.observed_ticks);
+        }
+        for dispatch in traced.dispatches.logged(queue, read) {
+            self.push(0, What::Dispatch(dispatch));
+        }
+    }
+
     /// Entries were read and not kept, which the trace has a mark of: their commands are done.
     fn skipped(&mut self, queue: QueueId, kind: LogType, entries: u64) {
         let operation = match kind {
             LogType::Waits => Operation::Wait,
             LogType::Signals => Operation::Signal,
-            LogType::WaitsQueued => return,
+            LogType::Verbose => return,
         };
         if let Some(queue) = self.tables.queue(queue) {
             self.tables.queues[queue as usize]
@@ -290,6 +304,13 @@ impl Draft {
         let mut passed = Vec::new();
         let pairing = traced.pairing(operation);
         let queued = pairing.executed((handle, value), latest_ns, &mut passed);
+        if let Some(number) = queued.and_then(|queued| queued.number) {
+            let first = match operation {
+                Operation::Wait => observed,
+                Operation::Signal => end,
+            };
+            traced.dispatches.beside(operation, number, (first, end));
+        }
         for lost in passed {
             self.open(queue, operation, &lost, true);
         }
@@ -340,6 +361,9 @@ impl Draft {
                 for open in rest {
                     self.open(queue, operation, &open, false);
                 }
+            }
+            for dispatch in self.tables.queues[queue as usize].dispatches.rest(queue) {
+                self.push(0, What::Dispatch(dispatch));
             }
         }
     }

@@ -9,6 +9,7 @@
 
 mod book;
 mod collector;
+mod dispatches;
 mod draft;
 mod pairing;
 mod queued_notes;

@@ -1,5 +1,6 @@
 //! Tables: the queues and fences of a trace, by the numbers that its events have for them.
 
+use super::dispatches::Dispatches;
 use super::pairing::Pairing;
 use crate::abi::FenceId;
 use crate::trace::{FenceName, Operation, QueueId, QueueName};
@@ -11,6 +12,7 @@ pub(super) struct TracedQueue {
     pub(super) name: QueueName,
     waits: Pairing,
     signals: Pairing,
+    pub(super) dispatches: Dispatches,
 }
 
 impl TracedQueue {
@@ -57,6 +59,7 @@ impl Tables {
                 },
                 waits: Pairing::default(),
                 signals: Pairing::default(),
+                dispatches: Dispatches::default(),
             });
             queues.len() as u32 - 1
         });

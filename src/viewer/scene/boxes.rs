@@ -1,4 +1,4 @@
-//! Boxes: how a wait and a signal look, alone and merged.
+//! Boxes: how a wait, a signal and a dispatch look, alone and merged.
 
 use super::super::font::Weight;
 use super::super::lanes::Lane;
@@ -28,6 +28,12 @@ pub(super) const WAIT: Style = Style {
     fill: theme::WAIT,
     border: theme::WAIT_BORDER,
     text: theme::WAIT_TEXT,
+};
+
+pub(super) const DISPATCH: Style = Style {
+    fill: theme::DISPATCH,
+    border: theme::DISPATCH_BORDER,
+    text: theme::TEXT,
 };
 
 pub(super) const SLICE: Style = Style {

@@ -7,7 +7,7 @@ use super::super::primitive::Rectangle;
 use super::super::theme;
 use super::super::time_text::{Ticks, exact};
 use super::arrows::{Arrows, draw as arrow};
-use super::boxes::{SIGNAL, WAIT};
+use super::boxes::{DISPATCH, SIGNAL, WAIT};
 use super::{Scene, ticks_seen};
 
 impl Scene<'_> {
@@ -75,7 +75,7 @@ impl Scene<'_> {
             left: end + pen.units(24.0),
             ..left
         };
-        legend(pen, left);
+        legend(pen, left, self.index.has_dispatches);
     }
 
     /// The workload, and on what it ran.
@@ -150,11 +150,12 @@ fn axis(pen: &mut Pen<'_>, ticks: &Ticks) {
 }
 
 /// What the looks mean, where there is room to say it.
-fn legend(pen: &mut Pen<'_>, place: Rectangle) {
-    const NAMES: [&str; 4] = ["signal", "wait", "blocked", "releases"];
+fn legend(pen: &mut Pen<'_>, place: Rectangle, has_dispatches: bool) {
+    const NAMES: [&str; 5] = ["dispatch", "signal", "wait", "blocked", "releases"];
+    let first = usize::from(!has_dispatches);
     let (square, inset, apart) = (pen.units(14.0), pen.units(6.0), pen.units(14.0));
     let mut width = -apart;
-    for name in NAMES {
+    for name in &NAMES[first..] {
         width += square + inset + pen.width_of(name) + apart;
     }
     if width > place.right - place.left {
@@ -162,7 +163,7 @@ fn legend(pen: &mut Pen<'_>, place: Rectangle) {
     }
     let mut x = (place.right - width).floor();
     let top = place.top + pen.units(6.0);
-    for (number, name) in NAMES.into_iter().enumerate() {
+    for (number, name) in NAMES.into_iter().enumerate().skip(first) {
         let sample = Rectangle {
             left: x,
             top,
@@ -170,9 +171,13 @@ fn legend(pen: &mut Pen<'_>, place: Rectangle) {
             bottom: top + square,
         };
         match number {
-            0 => pen.plain_box(sample, SIGNAL),
-            1 => pen.plain_box(sample, WAIT),
-            2 => {
+            0 => {
+                pen.fill(sample, theme::RUNNING);
+                pen.border(sample, 1.0, DISPATCH.border);
+            }
+            1 => pen.plain_box(sample, SIGNAL),
+            2 => pen.plain_box(sample, WAIT),
+            3 => {
                 pen.fill(sample, theme::BLOCKED);
                 pen.hatch(sample, theme::BLOCKED_HATCH);
                 pen.border(sample, 1.0, theme::BLOCKED_BORDER);

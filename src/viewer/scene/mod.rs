@@ -13,6 +13,8 @@ mod hover;
 mod marks;
 mod queue;
 
+pub(super) use queue::dispatch_labels;
+
 use super::canvas::Picture;
 use super::font::Weight;
 use super::index::Index;

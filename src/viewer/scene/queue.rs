@@ -7,8 +7,8 @@ use super::super::rows::Piece;
 use super::super::stack::StackRow;
 use super::super::theme;
 use super::Scene;
-use super::boxes::{SIGNAL, WAIT};
-use crate::trace::{Command, Operation, What};
+use super::boxes::{DISPATCH, SIGNAL, WAIT};
+use crate::trace::{Command, Dispatch, Operation, What};
 
 impl Scene<'_> {
     pub(super) fn queue(&self, pen: &mut Pen<'_>, lane: &Lane, place: usize) {
@@ -19,8 +19,10 @@ impl Scene<'_> {
             let at = lane.row(pen.view, number);
             pen.row(&row, at, (theme::WAIT, theme::SIGNAL), |pen, piece, at| {
                 let event = stack.items[piece.item].event;
-                if let What::Command(command) = &self.trace.events[event].what {
-                    self.command(pen, command, piece, at);
+                match &self.trace.events[event].what {
+                    What::Command(command) => self.command(pen, command, piece, at),
+                    What::Dispatch(dispatch) => draw_dispatch(pen, dispatch, piece, at),
+                    _ => {}
                 }
             });
         }
@@ -82,4 +84,34 @@ impl Scene<'_> {
             format!("{sign} {value}"),
         ]
     }
+}
+
+/// Hatched where its times are those of its neighbours.
+fn draw_dispatch(pen: &mut Pen<'_>, dispatch: &Dispatch, piece: Piece, at: Rectangle) {
+    pen.plain_box(at, DISPATCH);
+    if let Some(began) = dispatch.began.filter(|began| *began < piece.end) {
+        let left = pen.view.column_of(began).max(at.left);
+        let running = Rectangle { left, ..at };
+        pen.fill(running, theme::RUNNING);
+        if !dispatch.is_logged {
+            pen.hatch(running, theme::RUNNING_HATCH);
+        }
+        if running.right - running.left >= pen.units(4.0) {
+            pen.border(running, 1.0, DISPATCH.border);
+        }
+    }
+    pen.label(at, &dispatch_labels(dispatch), DISPATCH.text);
+}
+
+/// What stands on a dispatch, the longest first.
+pub(in crate::viewer) fn dispatch_labels(dispatch: &Dispatch) -> [String; 3] {
+    let kernel = format!("kernel {:#x}", dispatch.kernel);
+    let groups = dispatch
+        .groups
+        .map(|[x, y, z]| format!(", {x} × {y} × {z}"));
+    [
+        format!("dispatch {kernel}{}", groups.unwrap_or_default()),
+        format!("dispatch {kernel}"),
+        kernel,
+    ]
 }

@@ -39,7 +39,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/hw_queue.glsl")) == 0xdbdc_993c_8a56_34e7,
+    fnv1a(include_bytes!("../../../shaders/abi/hw_queue.glsl")) == 0x12b6_1307_ae3a_f38a,
     "shader source abi/hw_queue.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -54,7 +54,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/log_buffer.glsl")) == 0xd997_206d_8122_ca70,
+    fnv1a(include_bytes!("../../../shaders/abi/log_buffer.glsl")) == 0x50ce_519e_2ca6_6e8b,
     "shader source abi/log_buffer.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -154,7 +154,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/dispatch_packet.glsl")) == 0xd235_7eca_2634_2de9,
+    fnv1a(include_bytes!("../../../shaders/engine/dispatch_packet.glsl")) == 0xc452_6752_165f_f696,
     "shader source engine/dispatch_packet.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -169,7 +169,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/lane.glsl")) == 0x3668_5965_8c14_9705,
+    fnv1a(include_bytes!("../../../shaders/engine/lane.glsl")) == 0xa9bd_fac5_902b_08e6,
     "shader source engine/lane.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -189,7 +189,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0xf523_79d5_24c3_ebdc,
+    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0xadc8_3fb1_df60_9ef5,
     "shader source engine/slice.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -199,12 +199,12 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/step.glsl")) == 0x7669_3856_a3a1_7aa8,
+    fnv1a(include_bytes!("../../../shaders/engine/step.glsl")) == 0xfa4c_ab1a_316d_b783,
     "shader source engine/step.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/switch.glsl")) == 0x24c2_be29_6c8e_ccc6,
+    fnv1a(include_bytes!("../../../shaders/engine/switch.glsl")) == 0xfa8d_52c4_c0b7_275e,
     "shader source engine/switch.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -335,14 +335,14 @@ pub static ADD_WORDS: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")) == 0xa5f7_afbc_f8f5_9c1b,
+    fnv1a(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")) == 0x87d8_03d5_aca1_8c81,
     "spv/add_words_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/add_words_self_scheduling.comp`.
 pub static ADD_WORDS_SELF_SCHEDULING: Shader = Shader {
     name: "add_words_self_scheduling",
-    words: &words::<25_626>(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")),
+    words: &words::<26_138>(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")),
 };
 
 const _: () = assert!(
@@ -434,14 +434,14 @@ pub static COUNT_TOGETHER: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0xe9c0_85a9_f7fc_7385,
+    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0xfd07_4a99_3d88_eaaf,
     "spv/engine.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/engine.comp`.
 pub static ENGINE: Shader = Shader {
     name: "engine",
-    words: &words::<40_993>(include_bytes!("../../../shaders/spv/engine.spv")),
+    words: &words::<41_512>(include_bytes!("../../../shaders/spv/engine.spv")),
 };
 
 const _: () = assert!(
@@ -467,14 +467,14 @@ pub static ENROLLED_SIGNAL: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")) == 0xd76a_ca43_9a99_81be,
+    fnv1a(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")) == 0xee18_3a42_80bc_ad13,
     "spv/hold_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/hold_self_scheduling.comp`.
 pub static HOLD_SELF_SCHEDULING: Shader = Shader {
     name: "hold_self_scheduling",
-    words: &words::<25_544>(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")),
+    words: &words::<26_056>(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")),
 };
 
 const _: () = assert!(
@@ -489,7 +489,7 @@ pub static LONG_KERNEL: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/pass_on.spv")) == 0x63a4_4a4a_06a5_d3ca,
+    fnv1a(include_bytes!("../../../shaders/spv/pass_on.spv")) == 0xa4d0_178e_897e_534b,
     "spv/pass_on.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -500,18 +500,18 @@ pub static PASS_ON: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")) == 0x0a9a_2dae_238d_5319,
+    fnv1a(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")) == 0x3c51_926c_af5d_98af,
     "spv/pass_on_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/pass_on_self_scheduling.comp`.
 pub static PASS_ON_SELF_SCHEDULING: Shader = Shader {
     name: "pass_on_self_scheduling",
-    words: &words::<26_567>(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")),
+    words: &words::<27_079>(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/read_values.spv")) == 0x2d0a_f413_6ed1_873b,
+    fnv1a(include_bytes!("../../../shaders/spv/read_values.spv")) == 0x13cd_a785_7465_23a4,
     "spv/read_values.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -522,7 +522,7 @@ pub static READ_VALUES: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/signal_values.spv")) == 0xc73e_21a1_4ce8_bfc2,
+    fnv1a(include_bytes!("../../../shaders/spv/signal_values.spv")) == 0x7f3b_614a_5612_4713,
     "spv/signal_values.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -544,18 +544,18 @@ pub static SPIN: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")) == 0x966e_5993_a3d4_209f,
+    fnv1a(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")) == 0x7e38_e7c1_a941_579f,
     "spv/spin_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/spin_self_scheduling.comp`.
 pub static SPIN_SELF_SCHEDULING: Shader = Shader {
     name: "spin_self_scheduling",
-    words: &words::<25_500>(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")),
+    words: &words::<26_012>(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/spin_signal.spv")) == 0xaed3_c6e9_750a_f875,
+    fnv1a(include_bytes!("../../../shaders/spv/spin_signal.spv")) == 0x66b5_99af_4a6e_5464,
     "spv/spin_signal.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -577,7 +577,7 @@ pub static SPIN_TOGETHER: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/wait_values.spv")) == 0x96ae_3368_4bd3_0473,
+    fnv1a(include_bytes!("../../../shaders/spv/wait_values.spv")) == 0x138d_fb83_750b_c664,
     "spv/wait_values.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -599,14 +599,14 @@ pub static WORK: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")) == 0xd9be_93d4_7a52_ec8e,
+    fnv1a(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")) == 0x2667_8731_9dab_d7d2,
     "spv/work_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/work_self_scheduling.comp`.
 pub static WORK_SELF_SCHEDULING: Shader = Shader {
     name: "work_self_scheduling",
-    words: &words::<28_416>(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")),
+    words: &words::<28_928>(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")),
 };
 
 const _: () = assert!(
