@@ -65,7 +65,7 @@ fn submit(queue: &mut HwQueue, list: &CommandList) {
 ///
 /// Mutants: `a-dispatch-is-not-told-of`, `a-dispatch-ends-with-the-signal-before-it`,
 /// `a-dispatch-begins-with-its-queueing`, `shader-a-dispatch-is-logged-when-it-is-released`,
-/// `model-a-dispatch-is-logged-when-it-is-released`, `dispatches-are-found-by-their-kernels-alone`.
+/// `model-a-dispatch-is-logged-when-it-is-released`.
 #[test]
 fn lg_10_dispatches_lie_between_what_stands_around_them() {
     on_every_engine(|adapter| {

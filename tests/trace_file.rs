@@ -247,6 +247,62 @@ fn what_perfetto_is_given_is_what_was_recorded() {
     );
 }
 
+/// The file for Perfetto has each dispatch that is done as a box on its queue's track, from when it ran to when it ended, which
+/// is nested with those of the waits and signals around it; and from queued to done.
+///
+/// Mutants: `a-dispatch-has-no-box`, `a-dispatch-is-drawn-from-when-it-was-queued`.
+#[test]
+fn dispatches_are_boxes_on_their_queues_tracks() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some((trace, json, summary)) = recorded("work", folder.path()) else {
+        return;
+    };
+    let lines = json["traceEvents"].as_array().unwrap();
+    let mut found = BTreeSet::new();
+    for ((_, track), boxes) in boxes(lines) {
+        for (begin, end, line) in boxes {
+            if text(line, "cat") == "dispatch" {
+                let groups = text(&line["args"], "groups").to_owned();
+                let is_logged = text(&line["args"], "times") == "logged by the engine";
+                let name = text(line, "name").to_owned();
+                found.insert((track, name, begin, end, groups, is_logged));
+            }
+        }
+    }
+    let names = lines
+        .iter()
+        .filter(|line| text(line, "name") == "thread_name");
+    let tracks: BTreeMap<&str, u64> = names
+        .map(|line| (text(&line["args"], "name"), line["tid"].as_u64().unwrap()))
+        .collect();
+    let mut expected = BTreeSet::new();
+    let mut queued = 0;
+    for event in &trace.events {
+        if let What::Dispatch(dispatch) = &event.what {
+            let queue = trace.queues[dispatch.queue as usize];
+            let name = format!("queue {} of process {}", queue.number, queue.process);
+            let [x, y, z] = dispatch.groups.unwrap();
+            queued += u64::from(dispatch.queued.is_some());
+            expected.insert((
+                tracks[name.as_str()],
+                format!("dispatch of kernel {:#x}", dispatch.kernel),
+                dispatch.began.unwrap(),
+                dispatch.end.unwrap(),
+                format!("{x} x {y} x {z}"),
+                dispatch.is_logged,
+            ));
+        }
+    }
+    assert_eq!(found, expected);
+    assert!(found.len() > 50, "{} dispatches", found.len());
+    assert_eq!(summary["dispatches"], queued);
+    let pending = lines.iter().filter(|line| text(line, "ph") == "b");
+    let of_dispatches = pending
+        .filter(|line| text(&line["args"], "command").starts_with("dispatch"))
+        .count();
+    assert_eq!(of_dispatches as u64, queued);
+}
+
 /// What the summary says is what the file holds, and the times of the engine are right to what it says.
 #[test]
 fn the_summary_counts_what_the_file_holds() {

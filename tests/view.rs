@@ -12,8 +12,8 @@ mod support {
 
 use assert_cmd::cargo::cargo_bin_cmd;
 use native_fence::trace::{
-    Command, CpuWait, Event, FenceName, InterruptKind, Lost, LostFrom, NO_CPU_WAITER, Operation,
-    QueueName, Slice, Trace, What,
+    Command, CpuWait, Dispatch, Event, FenceName, InterruptKind, Lost, LostFrom, NO_CPU_WAITER,
+    Operation, QueueName, Slice, Trace, What,
 };
 use native_fence::viewer::{MOST_ROWS, Scale, Scene, Tiles, View, theme};
 use std::fs::File;
@@ -186,9 +186,14 @@ const ALL: [&str; 4] = ["--from", "0us", "--to", "1000us"];
 
 /// Of all of the trace, a unit a microsecond, with the pixels of a unit; by a view of it and by one twice as large.
 fn both_scales(more: &[&str]) -> Vec<(Screenshot, usize)> {
+    both_scales_of(&trace(), more)
+}
+
+/// The same of another trace of that length.
+fn both_scales_of(trace: &Trace, more: &[&str]) -> Vec<(Screenshot, usize)> {
     let of = |size, scale: &str| {
         let arguments = [&ALL[..], &["--size", size, "--scale", scale], more].concat();
-        screenshot(&trace(), &arguments)
+        screenshot(trace, &arguments)
     };
     let pictures = [of("1200x500", "1"), of("2400x1000", "2")];
     pictures.into_iter().flatten().zip([1, 2]).collect()
@@ -264,6 +269,47 @@ fn boxes_stand_in_their_lanes_from_queued_to_done() {
         let signal = (106 - 4 - 40 - 4) * scale;
         assert!(picture.is(middle(725), signal, theme::SIGNAL));
         assert!(!picture.is(middle(741), signal, theme::SIGNAL));
+    }
+}
+
+/// A dispatch is a box of its own colour, pale until it runs; hatched where it is only known between what it ran; and it is
+/// told of.
+///
+/// Mutants: `a-dispatch-looks-like-a-wait`, `a-dispatch-seems-to-run-while-it-is-queued`.
+#[test]
+fn dispatches_are_boxes_that_show_when_they_run() {
+    let dispatch = |at: [u64; 3], is_logged| {
+        let [queued, began, end] = at.map(|time| Some(time * US));
+        What::Dispatch(Dispatch {
+            queue: 1,
+            kernel: 0x0010_0003,
+            groups: Some([16, 2, 1]),
+            queued,
+            began,
+            end,
+            is_logged,
+        })
+    };
+    let mut trace = trace();
+    let logged = dispatch([725, 760, 800], true);
+    // Its end is that of the signal behind it.
+    let between = dispatch([725, 820, 900], false);
+    let signal = command(1, Operation::Signal, 99, [Some(725), None, Some(900)]);
+    let added = [signal, logged, between].map(|what| Event { at: 725 * US, what });
+    trace.events.extend(added);
+    trace.events.sort_by_key(|event| event.at);
+    for (picture, scale) in both_scales_of(&trace, &[]) {
+        // There is a thin row more than without them.
+        let [top, bottom] = QUEUE_2;
+        let y = (row([top, bottom + 8], 0)[0] + 2) * scale;
+        let middle = |at: usize| x(at) * scale;
+        assert!(picture.is(middle(740), y, theme::DISPATCH));
+        assert!(picture.is(middle(790), y, theme::RUNNING));
+        assert!(picture.is(middle(810), y, theme::DISPATCH));
+        let striped = picture.columns_of(y + scale, theme::RUNNING_HATCH);
+        assert!(striped.len() > 10 * scale);
+        let is_within = |x: &usize| (middle(820)..middle(900)).contains(x);
+        assert!(striped.iter().all(is_within), "{striped:?}");
     }
 }
 

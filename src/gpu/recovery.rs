@@ -309,6 +309,7 @@ mod tests {
         let entry = LogEntry {
             fence_value: head.value,
             native_fence: head.handle().raw(),
+            operation: LogOperation::WaitQueued as u32,
             observed_ticks: 99,
             ..LogEntry::zeroed()
         };
@@ -327,6 +328,11 @@ mod tests {
         };
         assert_eq!(found(1, entry), (99, 1));
         assert_eq!(found(0, entry), (0, 0), "of a life before");
+        let dispatch = LogEntry {
+            operation: LogOperation::DispatchDone as u32,
+            ..entry
+        };
+        assert_eq!(found(1, dispatch), (0, 1), "not a wait");
         let other = LogEntry {
             fence_value: head.value + 1,
             ..entry

@@ -475,14 +475,16 @@ impl Boxes<'_> {
         let track = queue_track(dispatch.queue, &self.trace.queues[dispatch.queue as usize]);
         let name = format!("dispatch of kernel {:#x}", dispatch.kernel);
         if let (Some(began), Some(end)) = (dispatch.began, dispatch.end) {
-            let mut line = Line::over(track, &name, (began, end)).of("dispatch");
+            let line = Line::over(track, &name, (began, end)).of("dispatch");
             let groups = dispatch.groups.map(|[x, y, z]| format!("{x} x {y} x {z}"));
-            if let Some(groups) = &groups {
-                line = line.with("groups", groups.as_str());
-            }
-            if let Some(queued) = dispatch.queued {
-                line = line.with("queued_us", Arg::Time(us(queued)));
-            }
+            let line = match &groups {
+                Some(groups) => line.with("groups", groups.as_str()),
+                None => line,
+            };
+            let line = match dispatch.queued {
+                Some(queued) => line.with("queued_us", Arg::Time(us(queued))),
+                None => line,
+            };
             let times = if dispatch.is_logged {
                 "logged by the engine"
             } else {

@@ -348,6 +348,51 @@ mod tests {
     }
 
     #[test]
+    fn a_dispatch_is_told_with_what_is_known_of_its_times() {
+        let trace = sample::trace();
+        let at = |time: u64| Some(time * US);
+        let dispatch = Dispatch {
+            queue: 0,
+            kernel: 0x0010_0003,
+            groups: Some([16, 2, 1]),
+            queued: at(60),
+            began: at(62),
+            end: at(65),
+            is_logged: true,
+        };
+        let scene = Scene::new(&trace);
+        let said = scene.dispatch_details(&dispatch);
+        assert_eq!(
+            said,
+            [
+                "dispatch kernel 0x100003, 16 × 2 × 1",
+                "queue 9 of node 1, process 7",
+                "queued 60 µs",
+                "released 62 µs",
+                "found done 65 µs",
+                "ran for 3.00 µs",
+            ]
+        );
+        let open = Dispatch {
+            groups: None,
+            queued: None,
+            end: None,
+            is_logged: false,
+            ..dispatch
+        };
+        let said = scene.dispatch_details(&open);
+        assert_eq!(
+            said[2..],
+            [
+                "queued where nobody told of it",
+                "began no earlier than 62 µs",
+                "not done yet"
+            ]
+        );
+        assert_eq!(said[0], "dispatch kernel 0x100003");
+    }
+
+    #[test]
     fn threads_slices_and_fences_are_told() {
         let thread = told(Scale::One, LaneKind::Cpu, 0, 40 * US);
         assert_eq!(thread[..2], ["wait fence 4 ≥ 5", "by a thread"]);

@@ -90,6 +90,12 @@ impl Dispatches {
                     *passed -= usize::from(*passed > at);
                 }
             }
+            // Those behind it came after it.
+            let behind = self.open.iter_mut().skip(at);
+            let same = |open: &&mut Open| open.began.is_none_or(|began| began < entry.end_ticks);
+            for open in behind.take_while(same) {
+                open.began = Some(entry.end_ticks);
+            }
             logged.push(Dispatch {
                 queue,
                 kernel: entry.native_fence,
@@ -128,5 +134,120 @@ impl Open {
             end: self.end,
             is_logged: false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::{QueuedCommand, QueuedKind};
+
+    /// One at a packet, before the wait and the signal of these numbers.
+    fn queued(packet: u64, next: [u64; 2]) -> Numbered {
+        Numbered {
+            command: QueuedCommand {
+                kind: QueuedKind::Dispatch,
+                place: 0,
+                handle: 7,
+                value: QueuedCommand::of_groups(Some([packet as u32, 2, 1])),
+            },
+            packet,
+            next,
+        }
+    }
+
+    fn entry(packet: u64, observed_ticks: u64, end_ticks: u64) -> LogEntry {
+        LogEntry {
+            fence_value: packet,
+            native_fence: 7,
+            operation: LogOperation::DispatchDone as u32,
+            reserved0: 0,
+            observed_ticks,
+            reserved1: 0,
+            end_ticks,
+        }
+    }
+
+    fn read(entries: &[LogEntry]) -> LogRead {
+        LogRead {
+            entries: entries.to_vec(),
+            ..LogRead::default()
+        }
+    }
+
+    fn times(dispatches: &[Dispatch]) -> Vec<(Option<u64>, Option<u64>)> {
+        dispatches.iter().map(|one| (one.began, one.end)).collect()
+    }
+
+    #[test]
+    fn each_lies_between_its_nearest_neighbours() {
+        let mut dispatches = Dispatches::default();
+        // wait 0, signal 0, [1], signal 1, [3], [4], wait 1, [6]
+        for (packet, next) in [(1, [1, 1]), (3, [1, 2]), (4, [1, 2]), (6, [2, 2])] {
+            dispatches.queued(queued(packet, next), 0);
+        }
+        dispatches.beside(Operation::Wait, 0, (5, 10));
+        dispatches.beside(Operation::Signal, 0, (11, 11));
+        dispatches.beside(Operation::Signal, 1, (20, 20));
+        assert_eq!(
+            times(&dispatches.rest(0)),
+            [
+                (Some(11), Some(20)),
+                (Some(20), None),
+                (Some(20), None),
+                (Some(20), None)
+            ]
+        );
+        // The first is done, and is not told of again. A wait tells by when it was looked at, and from when it was done.
+        dispatches.beside(Operation::Wait, 1, (30, 45));
+        let last = dispatches.rest(0);
+        let expected = [(20, Some(30)), (20, Some(30)), (45, None)];
+        assert_eq!(
+            times(&last),
+            expected.map(|(began, end)| (Some(began), end))
+        );
+        assert_eq!(last[0].groups, Some([3, 2, 1]));
+        assert_eq!(dispatches.rest(0).len(), 1);
+    }
+
+    #[test]
+    fn those_whose_neighbours_were_lost_lie_between_the_next_ones() {
+        let mut dispatches = Dispatches::default();
+        for packet in 0..4 {
+            dispatches.queued(queued(2 * packet, [0, packet]), 0);
+        }
+        dispatches.beside(Operation::Signal, 2, (90, 90));
+        let all = times(&dispatches.rest(0));
+        assert_eq!(all[..3], [(None, Some(90)); 3]);
+        assert_eq!(all[3], (Some(90), None));
+    }
+
+    #[test]
+    fn what_the_engine_logged_is_taken_and_tells_of_those_beside_it() {
+        let mut dispatches = Dispatches::default();
+        for packet in 1..4 {
+            dispatches.queued(queued(packet, [0, 0]), 0);
+        }
+        let of_before = entry(0, 1, 2);
+        let logged = dispatches.logged(0, &read(&[of_before, entry(2, 30, 40), entry(2, 50, 60)]));
+        assert_eq!(logged.len(), 2, "once each: {logged:?}");
+        assert_eq!((logged[0].queued, logged[0].groups), (None, None));
+        assert_eq!((logged[1].queued, logged[1].began), (Some(0), Some(30)));
+        dispatches.beside(Operation::Signal, 0, (70, 70));
+        let rest = dispatches.rest(0);
+        assert_eq!(times(&rest), [(Some(2), Some(30)), (Some(40), Some(70))]);
+        assert!(dispatches.rest(0).is_empty());
+    }
+
+    #[test]
+    fn an_entry_of_another_kernel_is_not_it() {
+        let mut dispatches = Dispatches::default();
+        dispatches.queued(queued(1, [0, 0]), 0);
+        let other = LogEntry {
+            native_fence: 8,
+            ..entry(1, 1, 2)
+        };
+        assert_eq!(dispatches.logged(0, &read(&[other]))[0].queued, None);
+        assert_eq!(dispatches.rest(0).len(), 1);
     }
 }
