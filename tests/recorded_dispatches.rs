@@ -200,9 +200,9 @@ fn lg_11_verbose_tracing_logs_dispatches() {
     });
 }
 
-/// Chains of kernels that schedule themselves, over two queues: all waits and dispatches are in the trace, each once.
+/// Chains of kernels that schedule themselves, over two queues: all dispatches are in the trace, each once.
 #[test]
-fn lg_11_epilogues_leave_the_verbose_log_alone() {
+fn dispatches_of_chains_are_in_the_trace_once_each() {
     on_every_engine(|adapter| {
         let device = adapter.create_device();
         let kernel = device.create_kernel(add_words_self_scheduling()).unwrap();
