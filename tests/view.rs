@@ -13,7 +13,7 @@ mod support {
 use assert_cmd::cargo::cargo_bin_cmd;
 use native_fence::trace::{
     Command, CpuWait, Event, FenceName, InterruptKind, Lost, LostFrom, NO_CPU_WAITER, Operation,
-    QueueName, Slice, Trace, What,
+    QueueName, Slice, Trace, WaitEnd, WaiterKind, What,
 };
 use native_fence::viewer::{MOST_ROWS, Scale, Scene, Tiles, View, theme};
 use std::fs::File;
@@ -72,7 +72,8 @@ fn trace() -> Trace {
                 value: 6,
                 began: 500 * US,
                 woke: 720 * US,
-                is_satisfied: true,
+                waiter: WaiterKind::Thread,
+                end: WaitEnd::Released,
             }),
         ),
         (500, What::MonitoredValue { fence: 0, value: 6 }),

@@ -5,7 +5,7 @@
 
 use native_fence::trace::{
     Command, CpuWait, Event, FenceName, InterruptKind, Lost, LostFrom, NO_CPU_WAITER, Operation,
-    QueueName, Slice, Trace, What,
+    QueueName, Slice, Trace, WaitEnd, WaiterKind, What,
 };
 use native_fence::viewer::{Scale, Scene, Tiles, View};
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop, prop_oneof, proptest};
@@ -45,6 +45,16 @@ fn command() -> impl Strategy<Value = What> {
     )
 }
 
+fn wait_end() -> impl Strategy<Value = (WaiterKind, WaitEnd)> {
+    use WaitEnd::{AtOnce, GivenUp, Released, Seen};
+    use WaiterKind::{Armed, Event, Future, Thread};
+    let waiter = prop_oneof![Just(Thread), Just(Future), Just(Event), Just(Armed)];
+    (
+        waiter,
+        prop_oneof![Just(AtOnce), Just(Seen), Just(Released), Just(GivenUp)],
+    )
+}
+
 fn other() -> impl Strategy<Value = What> {
     let node = || 0..3_u32;
     prop_oneof![
@@ -72,14 +82,15 @@ fn other() -> impl Strategy<Value = What> {
             done
         }),
         (0..2_u32, value()).prop_map(|(fence, value)| What::MonitoredValue { fence, value }),
-        (0..2_u32, value(), time(), time(), any::<bool>()).prop_map(
-            |(fence, value, began, woke, is_satisfied)| {
+        (0..2_u32, value(), time(), time(), wait_end()).prop_map(
+            |(fence, value, began, woke, (waiter, end))| {
                 What::CpuWait(CpuWait {
                     fence,
                     value,
                     began,
                     woke,
-                    is_satisfied,
+                    waiter,
+                    end,
                 })
             }
         ),

@@ -129,6 +129,7 @@ mod turn;
 mod verdict;
 mod wait_cell;
 mod wait_list;
+mod wait_note;
 mod wait_tally;
 mod waitable;
 mod waiter;

@@ -511,12 +511,8 @@ impl Boxes<'_> {
         let line = Line::over(track, &name, span)
             .of("wait")
             .with("value", wait.value);
-        let how = if wait.is_satisfied {
-            "satisfied"
-        } else {
-            "given up"
-        };
-        out.line(&line.with("ended", how))
+        let line = line.with("waiter", wait.waiter.name());
+        out.line(&line.with("ended", wait.end.name()))
     }
 
     /// Where nobody waits the value is the greatest there is, which would flatten the curve: 0 stands for it.

@@ -8,7 +8,7 @@ use super::{Command, CpuWait, Event, LostFrom, Slice, Trace, What};
 use std::io::{Read, Write};
 
 /// What a file begins with; the last byte is the format's number.
-pub const MAGIC: [u8; 8] = *b"NFTRACE\x01";
+pub const MAGIC: [u8; 8] = *b"NFTRACE\x02";
 
 /// Of times in a trace: a hundred years.
 const MOST_NS: u64 = 100 * 366 * 86_400 * 1_000_000_000;

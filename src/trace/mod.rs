@@ -2,7 +2,7 @@
 //!
 //! Whoever has something to tell gives the [`Recorder`] a [`Note`], which costs a load while nobody records. The
 //! operating system collects the notes and what engines logged, and makes a [`Trace`] of it (`os::Recording`): commands
-//! of queues from queued to done, slices, interrupts, waits of the CPU, and marks where events were lost. Times of
+//! of queues from queued to done, slices, interrupts, waits and signals of the CPU, and marks where events were lost. Times of
 //! engines are brought to the CPU's clock by a [`GpuClock`], which says how far it may be off.
 //!
 //! A trace is kept in a compact format of its own ([`Trace::write`], [`Trace::read`]), and written as a file that
@@ -24,7 +24,7 @@ pub use crate::abi::NO_CPU_WAITER;
 pub use clock::{ClockSource, Exchange, GpuClock, Reading};
 pub use event::{
     Command, CpuWait, Event, FenceName, InterruptKind, Lost, LostFrom, Operation, QueueName, Slice,
-    Trace, What,
+    Trace, WaitEnd, WaiterKind, What,
 };
 #[cfg(not(loom))]
 pub use file::{FileError, MAGIC};

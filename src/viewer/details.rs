@@ -8,7 +8,7 @@ use super::stack::{Item, StackRow};
 use super::time_text::exact;
 use super::view::{View, ns};
 use crate::report::time;
-use crate::trace::{Operation, QueueName, What};
+use crate::trace::{Operation, QueueName, WaitEnd, WaiterKind, What};
 
 /// Pixels at scale 1 by which a mark may be missed.
 const NEAR: f32 = 4.0;
@@ -187,16 +187,23 @@ impl Scene<'_> {
             }
             What::CpuWait(wait) => {
                 let [name, ..] = self.labels(Operation::Wait, wait.fence, wait.value);
-                let mut said = vec![
-                    name,
-                    String::from("by a thread"),
-                    format!("began {}", exact(wait.began)),
-                    format!("ran again {}", exact(wait.woke)),
-                    format!("took {}", time(ns(wait.woke.saturating_sub(wait.began)))),
-                ];
-                if !wait.is_satisfied {
-                    said.push(String::from("the value was not reached"));
-                }
+                let (whose, woke) = match wait.waiter {
+                    WaiterKind::Thread => ("by a thread", "ran again"),
+                    WaiterKind::Future => ("by a future", "told"),
+                    WaiterKind::Event => ("by an event handle", "signalled"),
+                    WaiterKind::Armed => ("by nobody who is told: it was armed", "ended"),
+                };
+                let mut said = vec![name, whose.to_owned()];
+                said.push(format!("began {}", exact(wait.began)));
+                said.push(format!("{woke} {}", exact(wait.woke)));
+                let took = time(ns(wait.woke.saturating_sub(wait.began)));
+                said.push(format!("took {took}"));
+                said.extend(match wait.end {
+                    WaitEnd::Released => None,
+                    WaitEnd::AtOnce => Some(String::from("the value was there at once")),
+                    WaitEnd::Seen => Some(String::from("seen while the thread looked")),
+                    WaitEnd::GivenUp => Some(String::from("the value was not reached")),
+                });
                 said.extend(self.partners(event));
                 said
             }
@@ -245,7 +252,7 @@ impl Scene<'_> {
                 (Operation::Signal, *fence, *value, String::from("the CPU"))
             }
             What::CpuWait(wait) => {
-                let whose = String::from("the CPU");
+                let whose = format!("the CPU ({})", wait.waiter.name());
                 (Operation::Wait, wait.fence, wait.value, whose)
             }
             _ => return String::new(),

@@ -173,14 +173,16 @@ impl Draft {
                 value,
                 began,
                 woke,
-                is_satisfied,
+                waiter,
+                end,
             } => {
                 let wait = CpuWait {
                     fence: self.tables.fence_of_id(fence),
                     value,
                     began,
                     woke,
-                    is_satisfied,
+                    waiter,
+                    end,
                 };
                 self.push(began, What::CpuWait(wait));
             }
