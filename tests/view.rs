@@ -125,6 +125,7 @@ fn trace() -> Trace {
         length: 1000 * US,
         queues: vec![queue(1), queue(2)],
         fences: vec![FenceName::Native {
+            adapter: 0,
             slot: 3,
             generation: 1,
         }],

@@ -122,6 +122,7 @@ fn trace() -> impl Strategy<Value = Trace> {
             is_kernel_mode: number == 2,
         };
         let fence = |slot| FenceName::Native {
+            adapter: 0,
             slot,
             generation: 2,
         };

@@ -150,7 +150,7 @@ impl Process {
         adapter.monitored.enter(&fence, handle);
         adapter
             .recording
-            .named(fence.process(), handle.raw(), fence.id());
+            .named(fence.process(), handle.raw(), fence.as_ref().into());
         adapter.monitored_fence_made(&fence);
         let object = MonitoredFenceObject {
             handle,

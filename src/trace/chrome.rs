@@ -3,13 +3,13 @@
 //! Why not Perfetto's protobuf: flow arrows, counters, and times that no thread of this process took are all that is
 //! needed, the JSON has them to the nanosecond, and any program reads it.
 //!
-//! Each engine is a process, with a track of its slices and one a queue: a wait is a box from when it was observed to its
+//! Each engine is a process, of several adapters with the adapter's name, with a track of its slices and one a queue: a wait is a box from when it was observed to its
 //! end, a signal a box of one nanosecond before its end (an arrow needs one to start from). From queued to done a command
 //! stands on a track of its own as well (async events, since they overlap as the ring's places do). The CPU is a process:
 //! what it signals, who waits there, interrupts and their deferred calls, in lanes where they overlap. Fences are counters.
 
 use super::event::{Command, CpuWait, Event, Operation, QueueName, Slice, Trace, What};
-use super::{LostFrom, Releaser};
+use super::{AdapterName, LostFrom, Releaser};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use std::collections::{BTreeSet, HashMap};
@@ -273,7 +273,13 @@ impl Trace {
         });
         let nodes: BTreeSet<u32> = of_queues.chain(of_slices).collect();
         for node in &nodes {
-            let name = format!("engine of node {node}");
+            let name = match self.adapter_of_node(*node) {
+                Some((adapter, ordinal)) => {
+                    let AdapterName { name, .. } = &self.adapters[adapter];
+                    format!("adapter {adapter} ({name}): engine of node {ordinal}")
+                }
+                None => format!("engine of node {node}"),
+            };
             out.process(engine(*node), &name, u64::from(*node) + 1)?;
             out.track((engine(*node), SLICES), "slices")?;
         }
@@ -332,7 +338,7 @@ impl Trace {
         }
         stored.sort_unstable();
         for (at, fence, value) in stored {
-            let name = format!("{} CurrentValue", self.fences[fence as usize]);
+            let name = format!("{} CurrentValue", self.fence_name(fence));
             out.line(
                 &Line::new("C", (FENCES, 0), &name)
                     .at(at)
@@ -419,10 +425,7 @@ impl Boxes<'_> {
 
     fn name(&self, verb: &str, fence: u32, value: u64) -> String {
         let sign = if verb == "wait" { "≥" } else { "=" };
-        format!(
-            "{verb} {} {sign} {value}",
-            self.trace.fences[fence as usize]
-        )
+        format!("{verb} {} {sign} {value}", self.trace.fence_name(fence))
     }
 
     fn command<W: Write>(
@@ -527,10 +530,8 @@ impl Boxes<'_> {
         if self.monitored.insert(fence, value) == Some(value) {
             return Ok(());
         }
-        let name = format!(
-            "{} MonitoredValue (0: nobody waits)",
-            self.trace.fences[fence as usize]
-        );
+        let fence = self.trace.fence_name(fence);
+        let name = format!("{fence} MonitoredValue (0: nobody waits)");
         out.line(
             &Line::new("C", (FENCES, 0), &name)
                 .at(at)

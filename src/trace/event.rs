@@ -1,9 +1,10 @@
 //! Event: what a trace holds, in nanoseconds since it began.
 //!
 //! One clock for all: CLOCK_MONOTONIC of the machine. What engines timed was brought to it, and may be off by what
-//! [`Trace::clocks`] says for the engine's node.
+//! [`Trace::clocks`] says for the engine's node. Where a trace is of several adapters, their nodes are counted through
+//! ([`Trace::adapters`]), and so every `node_ordinal` here.
 
-use super::GpuClock;
+use super::{AdapterName, GpuClock};
 use crate::abi::{FenceId, SliceReason};
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +31,7 @@ impl Operation {
 /// Which queue, as the driver names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct QueueName {
-    /// Its node.
+    /// Its node, among those of the trace ([`Trace::adapters`]).
     pub node_ordinal: u32,
     /// Its number there.
     pub number: u32,
@@ -43,40 +44,59 @@ pub struct QueueName {
 /// Which fence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum FenceName {
-    /// A native fence, by its slot in the adapter's fence table and the slot's generation.
+    /// A fence of one adapter, by its slot in the adapter's fence table and the slot's generation.
     Native {
+        /// The adapter's place in [`Trace::adapters`].
+        adapter: u32,
         /// Slot.
         slot: u32,
         /// Generation.
         generation: u32,
     },
-    /// One whose handle alone is known: a monitored fence, or one that was closed before anybody looked.
+    /// One whose handle alone is known: it was closed before anybody looked.
     Handle {
+        /// The adapter's place in [`Trace::adapters`].
+        adapter: u32,
         /// Whose handle.
         process: u64,
         /// The handle.
         handle: u32,
     },
+    /// One of several adapters of this process, whatever it is on each (XA-08). MonitoredValues are those of its sides, as
+    /// each was posted.
+    CrossAdapter {
+        /// Its number.
+        number: u64,
+    },
 }
 
 impl From<FenceId> for FenceName {
+    /// On an adapter that is recorded alone.
     fn from(id: FenceId) -> Self {
         Self::Native {
+            adapter: 0,
             slot: id.slot,
             generation: id.generation,
         }
     }
 }
 
+/// Without its adapter, which [`Trace::fence_name`] adds where there are several.
 impl std::fmt::Display for FenceName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match *self {
             Self::Native {
                 slot,
                 generation: 1,
+                ..
             } => write!(f, "fence {slot}"),
-            Self::Native { slot, generation } => write!(f, "fence {slot}.{generation}"),
-            Self::Handle { process, handle } => write!(f, "fence {handle:#x} of process {process}"),
+            Self::Native {
+                slot, generation, ..
+            } => write!(f, "fence {slot}.{generation}"),
+            Self::Handle {
+                process, handle, ..
+            } => write!(f, "fence {handle:#x} of process {process}"),
+            Self::CrossAdapter { number } => write!(f, "cross-adapter fence {number}"),
         }
     }
 }
@@ -371,6 +391,8 @@ pub struct Trace {
     pub began_ns: u64,
     /// Nanoseconds from there to its end.
     pub length: u64,
+    /// Where several adapters were recorded, those; else none.
+    pub adapters: Vec<AdapterName>,
     /// How each node's times were had, by ordinal.
     pub clocks: Vec<GpuClock>,
     /// Queues, in the order in which they were met.

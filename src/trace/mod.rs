@@ -5,10 +5,13 @@
 //! of queues from queued to done, slices, interrupts, waits and signals of the CPU, and marks where events were lost. Times of
 //! engines are brought to the CPU's clock by a [`GpuClock`], which says how far it may be off.
 //!
+//! Traces of several adapters are brought [`Together`]: they have one clock already.
+//!
 //! A trace is kept in a compact format of its own ([`Trace::write`], [`Trace::read`]), and written as a file that
 //! Perfetto's user interface opens ([`Trace::write_chrome`]).
 #![forbid(unsafe_code)]
 
+mod adapters;
 #[cfg(not(loom))]
 mod chrome;
 mod clock;
@@ -19,8 +22,11 @@ mod note;
 mod recorder;
 mod releases;
 mod submission;
+#[cfg(not(loom))]
+mod together;
 
 pub use crate::abi::NO_CPU_WAITER;
+pub use adapters::AdapterName;
 pub use clock::{ClockSource, Exchange, GpuClock, Reading};
 pub use event::{
     Command, CpuWait, Event, FenceName, InterruptKind, Lost, LostFrom, Operation, QueueName, Slice,
@@ -32,3 +38,5 @@ pub use note::{Note, QueueId};
 pub use recorder::Recorder;
 pub use releases::{Release, Releaser};
 pub use submission::{QueuedCommand, Submission};
+#[cfg(not(loom))]
+pub use together::Together;

@@ -8,7 +8,7 @@ use super::stack::{Item, StackRow};
 use super::time_text::exact;
 use super::view::{View, ns};
 use crate::report::time;
-use crate::trace::{Operation, QueueName, WaitEnd, WaiterKind, What};
+use crate::trace::{Operation, WaitEnd, WaiterKind, What};
 
 /// Pixels at scale 1 by which a mark may be missed.
 const NEAR: f32 = 4.0;
@@ -98,7 +98,7 @@ impl Scene<'_> {
     fn of_fence(&self, fence: usize, time: u64) -> Vec<String> {
         let values = &self.index.fences[fence];
         let mut said = vec![
-            format!("{} at {}", self.trace.fences[fence], exact(time)),
+            format!("{} at {}", self.trace.fence_name(fence as u32), exact(time)),
             values.current.at(time).map_or_else(
                 || String::from("CurrentValue: not known yet"),
                 |value| format!("CurrentValue {value}"),
@@ -122,7 +122,7 @@ impl Scene<'_> {
         match &seen.what {
             What::Command(command) => {
                 let [name, ..] = self.labels(command.operation, command.fence, command.value);
-                let mut said = vec![name, queue_name(&self.trace.queues[command.queue as usize])];
+                let mut said = vec![name, self.queue_name(command.queue)];
                 said.push(command.queued.map_or_else(
                     || String::from("queued before the recording"),
                     |queued| format!("queued {}", exact(queued)),
@@ -149,7 +149,11 @@ impl Scene<'_> {
                 said
             }
             What::Slice(slice) => vec![
-                format!("slice {} of node {}", slice.number, slice.node_ordinal),
+                format!(
+                    "slice {} of {}",
+                    slice.number,
+                    self.trace.node_name(slice.node_ordinal)
+                ),
                 format!("submitted {}", exact(slice.submitted)),
                 format!("began {}", exact(slice.begin)),
                 format!("ended {}: {}", exact(slice.end), slice.reason_name()),
@@ -166,7 +170,7 @@ impl Scene<'_> {
                 done,
             } => {
                 let mut said = vec![format!("interrupt: {}", kind.name())];
-                said.extend(node_ordinal.map(|node| format!("of node {node}")));
+                said.extend(node_ordinal.map(|node| format!("of {}", self.trace.node_name(node))));
                 if *fences > 0 {
                     said.push(format!("named {fences} fences"));
                 }
@@ -208,11 +212,14 @@ impl Scene<'_> {
                 said
             }
             What::Preemption { node_ordinal } => vec![
-                format!("preemption of node {node_ordinal}"),
+                format!("preemption of {}", self.trace.node_name(*node_ordinal)),
                 format!("asked for {}", exact(seen.at)),
             ],
             What::Recovery { node_ordinal, step } => vec![
-                format!("recovery of node {node_ordinal}: {step}"),
+                format!(
+                    "recovery of {}: {step}",
+                    self.trace.node_name(*node_ordinal)
+                ),
                 format!("begun {}", exact(seen.at)),
             ],
             What::Lost(lost) => vec![
@@ -240,12 +247,26 @@ impl Scene<'_> {
         by.chain(what).collect()
     }
 
+    fn queue_name(&self, queue: u32) -> String {
+        let queue = &self.trace.queues[queue as usize];
+        let kind = if queue.is_kernel_mode {
+            "kernel-mode queue"
+        } else {
+            "queue"
+        };
+        let node = self.trace.node_name(queue.node_ordinal);
+        format!(
+            "{kind} {} of {node}, process {}",
+            queue.number, queue.process
+        )
+    }
+
     /// A wait or a signal, and whose it is.
     fn who(&self, event: usize) -> String {
         let (operation, fence, value, whose) = match &self.trace.events[event].what {
             What::Command(command) => {
                 let queue = self.trace.queues[command.queue as usize];
-                let whose = format!("queue {}", queue.number);
+                let whose = format!("queue {}", self.trace.queue_number(&queue));
                 (command.operation, command.fence, command.value, whose)
             }
             What::CpuSignal { fence, value, .. } => {
@@ -266,17 +287,6 @@ fn whole(time: f64) -> u64 {
     #[allow(clippy::cast_sign_loss, reason = "bounded below by 0")]
     let whole = time.max(0.0) as u64;
     whole
-}
-
-/// For people.
-pub(super) fn queue_name(queue: &QueueName) -> String {
-    let kind = if queue.is_kernel_mode {
-        "kernel-mode queue"
-    } else {
-        "queue"
-    };
-    let (number, node, process) = (queue.number, queue.node_ordinal, queue.process);
-    format!("{kind} {number} of node {node}, process {process}")
 }
 
 #[cfg(test)]

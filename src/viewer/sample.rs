@@ -31,6 +31,7 @@ pub(super) fn trace() -> Trace {
         is_kernel_mode: false,
     };
     let fence = |slot| FenceName::Native {
+        adapter: 0,
         slot,
         generation: 1,
     };

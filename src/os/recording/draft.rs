@@ -38,6 +38,7 @@ impl Draft {
             about,
             began_ns,
             length: ended_ns - began_ns,
+            adapters: Vec::new(),
             queues: self.tables.queues.iter().map(|q| q.name).collect(),
             fences: self.tables.fences.clone(),
             clocks: self.clocks.clone(),
