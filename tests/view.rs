@@ -559,6 +559,30 @@ fn what_has_no_row_is_told_of() {
     assert_eq!(columns, (x(500)..x(720)).collect::<Vec<_>>());
 }
 
+/// Without a file the picture is of the workload itself, here on two adapters.
+#[test]
+fn a_picture_of_a_workload_needs_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let picture = folder.path().join("live.png");
+    let mut command = cargo_bin_cmd!("nfence");
+    command.args(["view", "--workload", "cross-adapter", "--screenshot"]);
+    let output = command.arg(&picture).output().unwrap();
+    if std::env::var_os("NFENCE_REQUIRE_DEVICE").is_none() && !output.status.success() {
+        println!("left out: {}", said(&output));
+        return;
+    }
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let picture = Screenshot::read(&picture);
+    let gutter = [0, 50, 200, 720];
+    let colours = (theme::TEXT, theme::PANEL);
+    for name in ["queue 1 of adapter 0", "queue 1 of adapter 1"] {
+        assert!(
+            picture.find_bold(name, gutter, colours, 1).is_some(),
+            "{name}"
+        );
+    }
+}
+
 #[test]
 fn help_shows_examples() {
     let output = nfence(Path::new("--help"), &[]);

@@ -4,8 +4,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use native_fence::trace::{
-    Command, CpuWait, Event, FenceName, InterruptKind, Lost, LostFrom, NO_CPU_WAITER, Operation,
-    QueueName, Slice, Trace, WaitEnd, WaiterKind, What,
+    AdapterName, Command, CpuWait, Event, FenceName, InterruptKind, Lost, LostFrom, NO_CPU_WAITER,
+    Operation, QueueName, Slice, Trace, WaitEnd, WaiterKind, What,
 };
 use native_fence::viewer::{Scale, Scene, Tiles, View};
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop, prop_oneof, proptest};
@@ -113,7 +113,9 @@ fn other() -> impl Strategy<Value = What> {
 fn trace() -> impl Strategy<Value = Trace> {
     let event = (time(), prop_oneof![3 => command(), 2 => other()]);
     let event = event.prop_map(|(at, what)| Event { at, what });
-    (prop::collection::vec(event, 0..400), time()).prop_map(|(mut events, length)| {
+    let adapters = prop::collection::vec(0..4_u32, 0..3);
+    let events = prop::collection::vec(event, 0..400);
+    (events, time(), adapters).prop_map(|(mut events, length, adapters)| {
         events.sort_by_key(|event| event.at);
         let queue = |number| QueueName {
             node_ordinal: number / 2,
@@ -126,8 +128,13 @@ fn trace() -> impl Strategy<Value = Trace> {
             slot,
             generation: 2,
         };
+        let adapter = |first_node| AdapterName {
+            name: String::from("an adapter"),
+            first_node,
+        };
         Trace {
             length,
+            adapters: adapters.into_iter().map(adapter).collect(),
             queues: (0..3).map(queue).collect(),
             fences: (0..2).map(fence).collect(),
             events,

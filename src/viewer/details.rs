@@ -295,6 +295,7 @@ mod tests {
     use super::super::sample::{self, US};
     use super::super::view::Scale;
     use super::*;
+    use crate::trace::{Command, GpuClock, Trace};
 
     /// What is told of a row of a lane at a time.
     fn told(scale: Scale, kind: LaneKind, row: usize, time: u64) -> Vec<String> {
@@ -347,6 +348,45 @@ mod tests {
             ["CurrentValue 5", "MonitoredValue: not known yet"]
         );
         assert!(told(Scale::One, LaneKind::Fence(1), 0, 101 * US).is_empty());
+    }
+
+    /// Mutant: `every-waiter-is-a-thread-for-people`.
+    #[test]
+    fn whoever_waits_is_told_and_how_it_ended() {
+        let mut trace = sample::trace();
+        let (name, at) = (String::from("wait fence 4 ≥ 5"), 30 * US);
+        let mut events = trace.events.iter();
+        let place = events.position(|event| matches!(event.what, What::CpuWait(_)));
+        let place = place.unwrap();
+        for (waiter, whose) in [
+            (WaiterKind::Future, "by a future"),
+            (WaiterKind::Event, "by an event handle"),
+            (WaiterKind::Armed, "by nobody who is told: it was armed"),
+        ] {
+            if let What::CpuWait(wait) = &mut trace.events[place].what {
+                (wait.waiter, wait.end) = (waiter, WaitEnd::GivenUp);
+            }
+            let said = Scene::new(&trace).of_event(place);
+            assert_eq!(said[..2], [name.clone(), String::from(whose)]);
+            assert_eq!(said[2], format!("began {}", exact(at)));
+            assert_eq!(said.last().unwrap(), "the value was not reached");
+        }
+    }
+
+    /// Mutant: `a-queue-does-not-say-its-adapter`.
+    #[test]
+    fn of_several_adapters_each_is_named() {
+        let mut one = sample::trace();
+        one.clocks = vec![GpuClock::default(); 2];
+        let trace = Trace::together(vec![("a".into(), one.clone()), ("b".into(), one)]);
+        let scene = Scene::new(&trace);
+        let is_wait = |command: &Command| command.queue == 3 && command.observed.is_some();
+        let (wait, _) = trace.commands().find(|(_, c)| is_wait(c)).unwrap();
+        let said = scene.of_event(wait);
+        assert_eq!(said[0], "wait fence 4 of adapter 1 ≥ 5");
+        assert_eq!(said[1], "queue 2 of node 1 of adapter 1, process 7");
+        let by = "released by signal fence 4 of adapter 1 = 5 of queue 9 of adapter 1";
+        assert_eq!(said.last().unwrap(), by);
     }
 
     #[test]
