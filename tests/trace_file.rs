@@ -338,6 +338,11 @@ fn arrows_go_from_one_adapter_to_the_other() {
             assert_ne!(from, to, "each waits for the other");
             crossed.insert((from, to));
         }
+        // What is done on one adapter has no second.
+        let device = summary["adapters"][0].as_str().unwrap();
+        let refused = nfence(&["handoff", "--second", device, "-o", "t.json"]);
+        assert_eq!(refused.status.code(), Some(1));
+        assert!(said(&refused).contains("leave out --second"));
         assert_eq!(
             crossed.into_iter().collect::<Vec<_>>(),
             [(0, 1), (1, 0)],

@@ -135,12 +135,14 @@ impl WaitCell {
     /// # Errors
     /// How it has ended already, with the note.
     pub(super) fn keep(&self, note: Box<KeptNote>) -> Result<(), (Ended, Box<KeptNote>)> {
-        let mut wait = lock(&self.wait);
-        if let Some(ended) = wait.tally.ended() {
-            return Err((ended, note));
+        let wait = &mut *lock(&self.wait);
+        match wait.tally.ended() {
+            Some(ended) => Err((ended, note)),
+            None => {
+                wait.note = Some(note);
+                Ok(())
+            }
         }
-        wait.note = Some(note);
-        Ok(())
     }
 
     /// The note of a wait that has not ended, and will not any more.
@@ -192,9 +194,9 @@ impl WaitPart {
         if before != wait.tally.ended() && wait.sleepers > 0 {
             self.cell.ended.notify_all();
         }
-        if let Some(ended) = wait.tally.ended() {
+        if wait.tally.ended().is_some() {
             if let Some(note) = wait.note.take() {
-                note.tell(Some(ended), WaitEnd::Released);
+                note.tell(wait.tally.ended(), WaitEnd::Released);
             }
             told.add(wait.listener.take());
         }
