@@ -11,7 +11,8 @@ use crate::gpu::{
 };
 use crate::kmd::{CommandDriver, Ddi, Driver, DriverOptions};
 use crate::os::{
-    self, Features, FenceMemory, RecordError, Recording, RecordingOptions, TdrPolicy, Tracing,
+    self, Features, FenceMemory, RecordError, Recording, RecordingOptions, Recordings, TdrPolicy,
+    Tracing,
 };
 use crate::place::{Opened, Place};
 use crate::shared::{NoLocalMemory, Providers};
@@ -524,6 +525,21 @@ impl Adapter {
     /// [`os::RecordError`]: it is being recorded already; as [`Adapter::set_tracing`].
     pub fn record(&self, options: &RecordingOptions) -> Result<Recording, RecordError> {
         Recording::start(&self.os, options)
+    }
+
+    /// The same of several adapters, for one trace.
+    ///
+    /// # Errors
+    /// As [`Adapter::record`]; then none is recorded.
+    pub fn record_together(
+        adapters: &[Self],
+        options: &RecordingOptions,
+    ) -> Result<Recordings, RecordError> {
+        let named = adapters.iter().map(|adapter| {
+            let name = adapter.info().map_or("model", |info| info.name.as_str());
+            (name.to_owned(), &adapter.os)
+        });
+        Recordings::start(&named.collect::<Vec<_>>(), options)
     }
 
     /// Opens the adapter for a process: a device, with handles of its own.

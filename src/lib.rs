@@ -78,7 +78,7 @@ pub use os::{
     WaitError, WaitManyError,
 };
 #[cfg(not(loom))]
-pub use os::{RecordError, Recording, RecordingOptions};
+pub use os::{RecordError, Recording, RecordingOptions, Recordings};
 #[cfg(all(feature = "tokio", not(loom)))]
 pub use umd::TokioEvent;
 pub use umd::{

@@ -362,7 +362,7 @@ fn a_trace_shows_what_the_engine_and_the_operating_system_did() {
         );
         assert_eq!(waits.len(), 3);
         for wait in waits {
-            assert!(wait.is_satisfied && wait.began <= wait.woke, "{wait:?}");
+            assert!(wait.is_satisfied() && wait.began <= wait.woke, "{wait:?}");
         }
         assert!(trace.events.is_sorted_by_key(|event| event.at));
     });

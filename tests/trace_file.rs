@@ -26,9 +26,14 @@ fn said(output: &Output) -> String {
 
 /// Both files of one recording; none where there is no device with native fences.
 fn recorded(workload: &str, folder: &Path) -> Option<(Trace, Value, Value)> {
+    recorded_form(&[workload], folder)
+}
+
+/// The same of a form of a workload.
+fn recorded_form(workload: &[&str], folder: &Path) -> Option<(Trace, Value, Value)> {
     let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
     let (compact, chrome) = (path("t.nftrace"), path("t.json"));
-    let arguments = [workload, "--batches", "1", "--json", "-o", &compact];
+    let arguments = [workload, &["--batches", "1", "--json", "-o", &compact]].concat();
     let output = nfence(&arguments);
     if std::env::var_os("NFENCE_REQUIRE_DEVICE").is_none() && !output.status.success() {
         println!("left out: {}", said(&output));
@@ -303,6 +308,105 @@ fn dispatches_are_boxes_on_their_queues_tracks() {
     assert_eq!(of_dispatches as u64, queued);
 }
 
+/// Of two adapters the file for Perfetto has the engine of each, with its name, and the queues of each below it; and arrows go
+/// from a signal on one to the wait on the other that it let go, in both directions: the signal ended first, as far as both
+/// engines' clocks are known. So it is in whichever way the adapters hear of each other.
+///
+/// Mutants: `engines-of-two-adapters-are-called-alike`, `a-propagated-fence-is-of-each-adapter`,
+/// `a-doorbell-fence-is-of-each-adapter`.
+#[test]
+fn arrows_go_from_one_adapter_to_the_other() {
+    for form in ["rings", "propagated"] {
+        let folder = tempfile::tempdir().unwrap();
+        let workload = ["cross-adapter", "--form", form];
+        let Some((trace, json, summary)) = recorded_form(&workload, folder.path()) else {
+            return;
+        };
+        let lines = json["traceEvents"].as_array().unwrap();
+        let named = |what: &str| -> BTreeMap<Track, &str> {
+            let lines = lines.iter().filter(|line| text(line, "name") == what);
+            let named = lines.map(|line| {
+                let track = (line["pid"].as_u64().unwrap(), line["tid"].as_u64().unwrap());
+                (track, text(&line["args"], "name"))
+            });
+            named.collect()
+        };
+        let mut engines: BTreeMap<u64, usize> = BTreeMap::new();
+        for ((process, _), name) in named("process_name") {
+            for adapter in 0..2 {
+                if name.starts_with(&format!("adapter {adapter} (")) {
+                    assert!(name.ends_with("): engine of node 0"), "{name}");
+                    engines.insert(process, adapter);
+                }
+            }
+        }
+        assert_eq!(engines.values().collect::<Vec<_>>(), [&0, &1]);
+        let tracks = named("thread_name");
+        for engine in engines.keys() {
+            let of_engine = tracks.iter().filter(|((process, _), _)| process == engine);
+            let queues = of_engine.filter(|(_, name)| name.starts_with("queue "));
+            assert_eq!(queues.count(), 1);
+        }
+        let clocks = summary["clocks"].as_array().unwrap();
+        let errors = clocks
+            .iter()
+            .map(|clock| clock["max_error_ns"].as_u64().unwrap());
+        let error: u64 = errors.sum();
+        let adapters: Vec<_> = clocks
+            .iter()
+            .map(|clock| clock["adapter"].as_u64())
+            .collect();
+        assert_eq!(adapters, [Some(0), Some(1)]);
+        assert_eq!(summary["adapters"].as_array().unwrap().len(), 2);
+        assert_eq!(trace.adapters.len(), 2);
+
+        let boxes = boxes(lines);
+        // The box around an end of an arrow: its name, and when it ends.
+        let around = |line: &Value| {
+            let track = (line["pid"].as_u64().unwrap(), line["tid"].as_u64().unwrap());
+            let at = ns(&line["ts"]);
+            let boxes = boxes[&track].iter();
+            let around = boxes.filter(|(begin, end, _)| *begin <= at && at < *end);
+            let (_, end, line) = around.max_by_key(|(begin, _, _)| *begin).unwrap();
+            (text(line, "name").to_owned(), *end)
+        };
+        let ends = |ph: &'static str| lines.iter().filter(move |line| text(line, "ph") == ph);
+        let mut crossed = BTreeSet::new();
+        for start in ends("s") {
+            let mut arrived = ends("f").filter(|end| end["id"] == start["id"]);
+            let arrived = arrived.next().unwrap();
+            let of = |line: &Value| engines.get(&line["pid"].as_u64().unwrap()).copied();
+            let (Some(from), Some(to)) = (of(start), of(arrived)) else {
+                continue;
+            };
+            let ((signal, signalled), (wait, waited)) = (around(start), around(arrived));
+            let fence = signal.strip_prefix("signal ").unwrap();
+            let fence = fence.split(" = ").next().unwrap();
+            assert!(fence.starts_with("cross-adapter fence "), "{signal}");
+            assert!(
+                wait.starts_with(&format!("wait {fence} ≥ ")),
+                "{signal}: {wait}"
+            );
+            assert!(
+                signalled <= waited + error,
+                "{signal} at {signalled}: {wait} at {waited}"
+            );
+            assert_ne!(from, to, "each waits for the other");
+            crossed.insert((from, to));
+        }
+        // What is done on one adapter has no second.
+        let device = summary["adapters"][0].as_str().unwrap();
+        let refused = nfence(&["handoff", "--second", device, "-o", "t.json"]);
+        assert_eq!(refused.status.code(), Some(1));
+        assert!(said(&refused).contains("leave out --second"));
+        assert_eq!(
+            crossed.into_iter().collect::<Vec<_>>(),
+            [(0, 1), (1, 0)],
+            "{form}"
+        );
+    }
+}
+
 /// What the summary says is what the file holds, and the times of the engine are right to what it says.
 #[test]
 fn the_summary_counts_what_the_file_holds() {
@@ -428,9 +532,8 @@ fn what_cannot_be_is_refused_with_what_to_do() {
         1,
         "native",
     );
-    refused(
-        &["handoff", "--form", "no such", "-o", "t.json"],
-        1,
-        "--form",
-    );
+    for workload in ["handoff", "cross-adapter"] {
+        let arguments = [workload, "--form", "no such", "-o", "t.json"];
+        refused(&arguments, 1, "--form");
+    }
 }

@@ -13,7 +13,7 @@ mod support {
 use assert_cmd::cargo::cargo_bin_cmd;
 use native_fence::trace::{
     Command, CpuWait, Dispatch, Event, FenceName, InterruptKind, Lost, LostFrom, NO_CPU_WAITER,
-    Operation, QueueName, Slice, Trace, What,
+    Operation, QueueName, Slice, Trace, WaitEnd, WaiterKind, What,
 };
 use native_fence::viewer::{MOST_ROWS, Scale, Scene, Tiles, View, theme};
 use std::fs::File;
@@ -72,7 +72,8 @@ fn trace() -> Trace {
                 value: 6,
                 began: 500 * US,
                 woke: 720 * US,
-                is_satisfied: true,
+                waiter: WaiterKind::Thread,
+                end: WaitEnd::Released,
             }),
         ),
         (500, What::MonitoredValue { fence: 0, value: 6 }),
@@ -124,6 +125,7 @@ fn trace() -> Trace {
         length: 1000 * US,
         queues: vec![queue(1), queue(2)],
         fences: vec![FenceName::Native {
+            adapter: 0,
             slot: 3,
             generation: 1,
         }],
@@ -601,6 +603,30 @@ fn what_has_no_row_is_told_of() {
     // Above the eight rows there is a strip for as long as they wait.
     let columns = picture.columns_of(50 + 4 + 1, theme::BEYOND);
     assert_eq!(columns, (x(500)..x(720)).collect::<Vec<_>>());
+}
+
+/// Without a file the picture is of the workload itself, here on two adapters.
+#[test]
+fn a_picture_of_a_workload_needs_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let picture = folder.path().join("live.png");
+    let mut command = cargo_bin_cmd!("nfence");
+    command.args(["view", "--workload", "cross-adapter", "--screenshot"]);
+    let output = command.arg(&picture).output().unwrap();
+    if std::env::var_os("NFENCE_REQUIRE_DEVICE").is_none() && !output.status.success() {
+        println!("left out: {}", said(&output));
+        return;
+    }
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let picture = Screenshot::read(&picture);
+    let gutter = [0, 50, 200, 720];
+    let colours = (theme::TEXT, theme::PANEL);
+    for name in ["queue 1 of adapter 0", "queue 1 of adapter 1"] {
+        assert!(
+            picture.find_bold(name, gutter, colours, 1).is_some(),
+            "{name}"
+        );
+    }
 }
 
 #[test]

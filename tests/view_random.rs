@@ -4,8 +4,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use native_fence::trace::{
-    Command, CpuWait, Event, FenceName, InterruptKind, Lost, LostFrom, NO_CPU_WAITER, Operation,
-    QueueName, Slice, Trace, What,
+    AdapterName, Command, CpuWait, Event, FenceName, InterruptKind, Lost, LostFrom, NO_CPU_WAITER,
+    Operation, QueueName, Slice, Trace, WaitEnd, WaiterKind, What,
 };
 use native_fence::viewer::{Scale, Scene, Tiles, View};
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop, prop_oneof, proptest};
@@ -45,6 +45,16 @@ fn command() -> impl Strategy<Value = What> {
     )
 }
 
+fn wait_end() -> impl Strategy<Value = (WaiterKind, WaitEnd)> {
+    use WaitEnd::{AtOnce, GivenUp, Released, Seen};
+    use WaiterKind::{Armed, Event, Future, Thread};
+    let waiter = prop_oneof![Just(Thread), Just(Future), Just(Event), Just(Armed)];
+    (
+        waiter,
+        prop_oneof![Just(AtOnce), Just(Seen), Just(Released), Just(GivenUp)],
+    )
+}
+
 fn other() -> impl Strategy<Value = What> {
     let node = || 0..3_u32;
     prop_oneof![
@@ -72,14 +82,15 @@ fn other() -> impl Strategy<Value = What> {
             done
         }),
         (0..2_u32, value()).prop_map(|(fence, value)| What::MonitoredValue { fence, value }),
-        (0..2_u32, value(), time(), time(), any::<bool>()).prop_map(
-            |(fence, value, began, woke, is_satisfied)| {
+        (0..2_u32, value(), time(), time(), wait_end()).prop_map(
+            |(fence, value, began, woke, (waiter, end))| {
                 What::CpuWait(CpuWait {
                     fence,
                     value,
                     began,
                     woke,
-                    is_satisfied,
+                    waiter,
+                    end,
                 })
             }
         ),
@@ -102,7 +113,9 @@ fn other() -> impl Strategy<Value = What> {
 fn trace() -> impl Strategy<Value = Trace> {
     let event = (time(), prop_oneof![3 => command(), 2 => other()]);
     let event = event.prop_map(|(at, what)| Event { at, what });
-    (prop::collection::vec(event, 0..400), time()).prop_map(|(mut events, length)| {
+    let adapters = prop::collection::vec(0..4_u32, 0..3);
+    let events = prop::collection::vec(event, 0..400);
+    (events, time(), adapters).prop_map(|(mut events, length, adapters)| {
         events.sort_by_key(|event| event.at);
         let queue = |number| QueueName {
             node_ordinal: number / 2,
@@ -111,11 +124,17 @@ fn trace() -> impl Strategy<Value = Trace> {
             is_kernel_mode: number == 2,
         };
         let fence = |slot| FenceName::Native {
+            adapter: 0,
             slot,
             generation: 2,
         };
+        let adapter = |first_node| AdapterName {
+            name: String::from("an adapter"),
+            first_node,
+        };
         Trace {
             length,
+            adapters: adapters.into_iter().map(adapter).collect(),
             queues: (0..3).map(queue).collect(),
             fences: (0..2).map(fence).collect(),
             events,

@@ -108,6 +108,7 @@ fn trace(folder: &Path) -> PathBuf {
         length: 1_000_000,
         queues: vec![queue(1), queue(2)],
         fences: vec![FenceName::Native {
+            adapter: 0,
             slot: 3,
             generation: 1,
         }],

@@ -23,7 +23,7 @@ use super::passed_fences::PassedFences;
 use super::process::HandleSlot;
 use super::queue_record::QueueRecord;
 use super::record::Record;
-use super::recording::RecordingBook;
+use super::recording::{RecordingBook, TracedFence};
 use super::signal_log::AttributionBook;
 use super::system_process::SystemProcess;
 use super::tdr::{Tdr, TdrPolicy};
@@ -356,7 +356,8 @@ impl AdapterState {
         handle: LocalHandle,
         fence: &Arc<NativeFence>,
     ) {
-        self.recording.named(process, handle.raw(), fence.id());
+        self.recording
+            .named(process, handle.raw(), fence.as_ref().into());
         lock(&self.handles).insert((process, handle.raw()), Arc::downgrade(fence));
     }
 
@@ -375,11 +376,11 @@ impl AdapterState {
     }
 
     /// All handles of fences, native and monitored, and what they name.
-    pub(super) fn all_handles(&self) -> Vec<(ProcessId, u32, FenceId)> {
+    pub(super) fn all_handles(&self) -> Vec<(ProcessId, u32, TracedFence)> {
         let mut all = self.monitored.all_handles();
         for ((process, handle), fence) in lock(&self.handles).iter() {
             if let Some(fence) = fence.upgrade() {
-                all.push((*process, *handle, fence.id()));
+                all.push((*process, *handle, fence.as_ref().into()));
             }
         }
         all

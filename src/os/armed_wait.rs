@@ -20,6 +20,7 @@ use super::wait_tally::{Ended, Needs};
 use super::waitable::Waitable;
 use super::waiter_list::WaiterKey;
 use crate::sync::Arc;
+use crate::trace::WaiterKind;
 use std::time::{Duration, Instant};
 
 /// Has a wait stand in the lists of the fences that it still needs, and notes where.
@@ -85,7 +86,7 @@ impl ArmedWait {
         let fences = Fences::one(object, value);
         let tally = fences.with_waits(|waits| cpu_wait::begin(waits, Needs::All));
         Self {
-            wait: StandingWait::new(fences, tally),
+            wait: StandingWait::new(fences, tally, WaiterKind::Armed),
         }
     }
 

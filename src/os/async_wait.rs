@@ -12,9 +12,11 @@ use super::cpu_wait::{self, WaitManyError};
 use super::listener::Listener;
 use super::standing_wait::{Fences, StandingWait};
 use super::wait_cell::WaitError;
+use super::wait_note::WaitNote;
 use super::wait_tally::{Ended, Needs};
 use super::waitable::Waitable;
 use crate::sync::Arc;
+use crate::trace::WaiterKind;
 use std::mem;
 use std::task::{Context, Poll};
 
@@ -79,10 +81,17 @@ impl<T> AsyncWait<T> {
     pub fn poll_end(&mut self, context: &Context<'_>) -> Poll<T> {
         let ended = match mem::replace(&mut self.state, State::Over) {
             State::Begins(fences, needs) => {
-                let tally = fences.with_waits(|waits| cpu_wait::begin_with_a_look(waits, needs));
-                tally
-                    .ended()
-                    .or_else(|| self.listen(StandingWait::new(fences, tally), None, context))
+                let tally = fences.with_waits(|waits| {
+                    let tally = cpu_wait::begin_with_a_look(waits, needs);
+                    if tally.ended().is_some() {
+                        WaitNote::at_once(WaiterKind::Future, waits, &tally);
+                    }
+                    tally
+                });
+                tally.ended().or_else(|| {
+                    let wait = StandingWait::new(fences, tally, WaiterKind::Future);
+                    self.listen(wait, None, context)
+                })
             }
             State::Stands(wait) => {
                 let before = wait.silence();

@@ -11,6 +11,7 @@ use super::record::Record;
 use super::witness::CrossStep;
 use crate::kmd::{CurrentValueUpdate, Level, UpdateCurrentValuesFlags};
 use crate::sync::{Arc, MutexGuard};
+use crate::trace::Recorder;
 
 /// Why a CPU signal stored nothing, or, where the adapter was stopped, may not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -119,12 +120,15 @@ impl CpuSignal<'_> {
             return Err(SignalError::NamedTwice);
         }
         let mut is_stored = false;
-        let first = signals.first().filter(|_| is_noted);
-        let begun = first.and_then(|signal| signal.fence().recorder().now());
+        let recorder = Self::recorder(signals, monitored).filter(|_| is_noted);
+        let begun = recorder.and_then(Recorder::now);
         let stored = Self::store_all((signals, monitored), &crossing, &mut is_stored, &mut told);
         if let Some(begun) = begun.filter(|_| is_stored) {
             for signal in signals {
                 signal.fence().note_cpu_signal(signal.value, begun);
+            }
+            for signal in monitored {
+                signal.object.note_cpu_signal(signal.value, begun);
             }
         }
         if is_stored {
@@ -133,6 +137,16 @@ impl CpuSignal<'_> {
         drop(crossing);
         told.tell();
         stored
+    }
+
+    /// All are of one adapter, or nothing is stored.
+    fn recorder<'b>(
+        signals: &'b [Self],
+        monitored: &'b [MonitoredSignal<'_>],
+    ) -> Option<&'b Recorder> {
+        let native = || signals.first().map(|signal| signal.fence().recorder());
+        let first = monitored.first();
+        first.map_or_else(native, |signal| Some(signal.object.recorder()))
     }
 
     fn store_all(

@@ -21,10 +21,11 @@
 use super::armed_wait;
 use super::process::FenceObject;
 use super::wait_cell::{WaitCell, WaitError};
+use super::wait_note::WaitNote;
 use super::wait_tally::{Ended, Needs, WaitTally};
 use super::waitable::Waitable;
-use crate::sync::{Arc, monotonic_ns};
-use crate::trace::{Note, Recorder};
+use crate::sync::Arc;
+use crate::trace::{WaitEnd, WaiterKind};
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
@@ -177,51 +178,31 @@ pub(super) fn begin_with_a_look(waits: &[CpuWait<'_>], needs: Needs) -> WaitTall
 fn wait(waits: &[CpuWait<'_>], needs: Needs, timeout: Option<Duration>) -> Option<Ended> {
     let tally = begin_with_a_look(waits, needs);
     if tally.ended().is_some() {
+        WaitNote::at_once(WaiterKind::Thread, waits, &tally);
         return tally.ended();
     }
     if timeout == Some(Duration::ZERO) {
-        return glance(tally, waits);
+        let tally = glance(tally, waits);
+        if tally.ended().is_some() {
+            WaitNote::at_once(WaiterKind::Thread, waits, &tally);
+        }
+        return tally.ended();
     }
+    let note = WaitNote::begin(WaiterKind::Thread, waits, &tally);
     let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     let tally = look_for_a_while(tally, waits, deadline);
-    match tally.ended() {
-        None => {
-            let recorder = waits[0].object.process().adapter().recording.recorder();
-            let began = recorder.now();
-            let ended = sleep(tally, waits, deadline);
-            if let Some(began) = began {
-                note(recorder, waits, began, |part| {
-                    let reached = ended.filter(|ended| ended.result.is_ok());
-                    reached.is_some_and(|ended| needs == Needs::All || ended.part == part)
-                });
-            }
-            if ended.is_none() {
-                // It has expired: maybe somebody waits for what will not come (TD-15).
-                waits[0].object.process().adapter().judge();
-            }
-            ended
-        }
-        ended => ended,
+    let (ended, with_value) = match tally.ended() {
+        None => (sleep(tally, waits, deadline), WaitEnd::Released),
+        ended => (ended, WaitEnd::Seen),
+    };
+    if let Some(note) = note {
+        note.tell(waits, ended, with_value);
     }
-}
-
-/// Tells of a wait that a thread slept for.
-fn note(
-    recorder: &Recorder,
-    waits: &[CpuWait<'_>],
-    began: u64,
-    is_satisfied: impl Fn(usize) -> bool,
-) {
-    let woke = monotonic_ns();
-    for (part, wait) in waits.iter().enumerate() {
-        recorder.note(|| Note::CpuWait {
-            fence: wait.object.fence_id(),
-            value: wait.value,
-            began,
-            woke,
-            is_satisfied: is_satisfied(part),
-        });
+    if ended.is_none() {
+        // It has expired: maybe somebody waits for what will not come (TD-15).
+        waits[0].object.process().adapter().judge();
     }
+    ended
 }
 
 /// Ends the parts whose values are there, the first of them first.
@@ -233,15 +214,15 @@ fn look(tally: &mut WaitTally, waits: &[CpuWait<'_>]) {
     }
 }
 
-/// The end of a wait that does not wait: nobody needs to be told of it.
-fn glance(mut tally: WaitTally, waits: &[CpuWait<'_>]) -> Option<Ended> {
+/// A wait that does not wait: nobody needs to be told of its end.
+fn glance(mut tally: WaitTally, waits: &[CpuWait<'_>]) -> WaitTally {
     for part in tally.open() {
         let wait = &waits[part];
         if let Some(result) = wait.object.outlook(wait.value) {
             tally.end(part, result);
         }
     }
-    tally.ended()
+    tally
 }
 
 /// A thread that looks is in no list yet, and nobody interrupts for it. It looks at the slices of

@@ -42,6 +42,11 @@ struct Sides {
 /// The next one's number.
 static NUMBERS: AtomicU64 = AtomicU64::new(0);
 
+/// A number that no other fence of several adapters of this process ever has.
+pub(super) fn next_number() -> u64 {
+    NUMBERS.fetch_add(1, Ordering::Relaxed)
+}
+
 /// See the file's head.
 #[derive(Debug)]
 pub(super) struct CrossAdapterFence {
@@ -65,7 +70,7 @@ impl CrossAdapterFence {
     pub(super) fn new(initial: u64, terms: FenceTerms) -> Result<Arc<Self>, RegionError> {
         let current = Region::for_words(WordGroup::CurrentValues, PAGE_BYTES)?;
         Ok(Arc::new(Self {
-            number: NUMBERS.fetch_add(1, Ordering::Relaxed),
+            number: next_number(),
             terms,
             view: current.host()?,
             current,

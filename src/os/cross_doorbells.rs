@@ -8,6 +8,7 @@
 //! to other processes, whose engines have no line.
 
 use super::adapter::OsError;
+use super::cross_adapter::next_number;
 use crate::abi::{CrossDoorbellIndex, CrossDoorbellLine, CrossDoorbells, WordGroup};
 use crate::shared::{Block, Region, RegionError};
 use crate::sync::Arc;
@@ -121,6 +122,7 @@ impl Drop for DoorbellLines {
 pub(super) struct CrossDoorbell {
     page: Arc<DoorbellPage>,
     index: CrossDoorbellIndex,
+    number: u64,
 }
 
 impl CrossDoorbell {
@@ -136,7 +138,16 @@ impl CrossDoorbell {
         };
         drop(book);
         let index = CrossDoorbellIndex(index.ok_or(OsError::DoorbellsUsedUp)?);
-        Ok(Arc::new(Self { page, index }))
+        Ok(Arc::new(Self {
+            page,
+            index,
+            number: next_number(),
+        }))
+    }
+
+    /// As of a [`CrossAdapterFence`](super::cross_adapter::CrossAdapterFence); an index is given out again.
+    pub(super) fn number(&self) -> u64 {
+        self.number
     }
 
     /// What a ring names.

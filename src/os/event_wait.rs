@@ -11,6 +11,7 @@ use super::wait_cell::WaitError;
 use super::wait_tally::{Ended, Needs};
 use super::waitable::Waitable;
 use crate::sync::Arc;
+use crate::trace::WaiterKind;
 
 /// See the file's head. `T` is what the blocking wait gives. Dropping it cancels the wait.
 #[derive(Debug)]
@@ -58,7 +59,7 @@ impl EventWait<Result<(), WaitManyError>> {
 impl<T> EventWait<T> {
     fn stand(fences: Fences, needs: Needs, event: &EventHandle, told: fn(Ended) -> T) -> Self {
         let tally = fences.with_waits(|waits| cpu_wait::begin(waits, needs));
-        let wait = StandingWait::new(fences, tally);
+        let wait = StandingWait::new(fences, tally, WaiterKind::Event);
         if wait.listen(Listener::Event(event.clone())).is_err() {
             // It had ended before there was anybody to tell.
             event.signal();

@@ -129,6 +129,7 @@ mod turn;
 mod verdict;
 mod wait_cell;
 mod wait_list;
+mod wait_note;
 mod wait_tally;
 mod waitable;
 mod waiter;
@@ -177,6 +178,8 @@ pub use process::{FenceObject, Process};
 pub use process_end::{EndError, UnfinishedQueue};
 pub use queue_stop::QueueStop;
 pub use record::Record;
+#[cfg(not(loom))]
+pub use recording::Recordings;
 pub use recording::{QueuedNotes, RecordError, Recording, RecordingOptions};
 pub use save_areas::MoveError;
 pub use shared_handle::{ShareError, SharedHandle};

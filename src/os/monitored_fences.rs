@@ -6,6 +6,7 @@
 //! Locks: a fence's, then one of these; under these no other is taken.
 
 use super::monitored_fence::MonitoredFence;
+use super::recording::TracedFence;
 use super::wait_cell::WaitError;
 use crate::abi::{FenceId, LocalHandle};
 use crate::kmd::ProcessId;
@@ -65,12 +66,13 @@ impl MonitoredFences {
     }
 
     /// All handles, and what they name.
-    pub(super) fn all_handles(&self) -> Vec<(ProcessId, u32, FenceId)> {
-        let handles = lock(&self.handles);
-        let handles = handles.iter();
-        handles
-            .map(|((process, handle), fence)| (*process, *handle, *fence))
-            .collect()
+    pub(super) fn all_handles(&self) -> Vec<(ProcessId, u32, TracedFence)> {
+        let handles = lock(&self.handles).clone();
+        let named = handles.into_iter().filter_map(|((process, handle), id)| {
+            let fence = lock(&self.all).get(&id)?.upgrade()?;
+            Some((process, handle, fence.as_ref().into()))
+        });
+        named.collect()
     }
 
     /// All of them.

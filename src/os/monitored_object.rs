@@ -17,7 +17,8 @@ use super::wait_cell::WaitError;
 use crate::abi::{HandleAccess, LocalHandle};
 use crate::kmd::{MapMonitoredFence, Place, VidSchCaps};
 use crate::shared::PoolPlace;
-use crate::sync::Arc;
+use crate::sync::{Arc, monotonic_ns};
+use crate::trace::{Note, Recorder};
 use std::time::Duration;
 
 /// How a monitored fence is made.
@@ -149,7 +150,7 @@ impl Process {
         adapter.monitored.enter(&fence, handle);
         adapter
             .recording
-            .named(fence.process(), handle.raw(), fence.id());
+            .named(fence.process(), handle.raw(), fence.as_ref().into());
         adapter.monitored_fence_made(&fence);
         let object = MonitoredFenceObject {
             handle,
@@ -248,7 +249,26 @@ impl MonitoredFenceObject {
             .adapter()
             .check_up()
             .map_err(|_| SignalError::AdapterStopped)?;
-        self.fence.signal(value, allow_rewind)
+        let begun = self.recorder().now();
+        self.fence.signal(value, allow_rewind)?;
+        if let Some(begun) = begun {
+            self.note_cpu_signal(value, begun);
+        }
+        Ok(())
+    }
+
+    pub(super) fn recorder(&self) -> &Recorder {
+        self.process.adapter().recording.recorder()
+    }
+
+    /// As [`NativeFence::note_cpu_signal`](super::NativeFence).
+    pub(super) fn note_cpu_signal(&self, value: u64, at: u64) {
+        self.recorder().note(|| Note::CpuSignal {
+            fence: self.fence.id(),
+            value,
+            at,
+            done: monotonic_ns(),
+        });
     }
 
     /// Waits until CurrentValue is at least `value` (MF-04).

@@ -353,7 +353,7 @@ impl QueueCore {
             tally.ended().or_else(|| {
                 let observed = monotonic_ns();
                 let stands =
-                    StandingWait::new(Fences::One((Arc::clone(&wait.object), value)), tally);
+                    StandingWait::untold(Fences::One((Arc::clone(&wait.object), value)), tally);
                 let listener = Listener::Queue(Weak::clone(&self.this));
                 let ended = stands.listen(listener).err().map(|(ended, _)| ended);
                 wait.stands = Some((observed, stands));

@@ -7,10 +7,12 @@ use super::armed_wait::{self, has_ended};
 use super::cpu_wait::{CpuWait, WaitManyError};
 use super::listener::Listener;
 use super::wait_cell::WaitCell;
+use super::wait_note::KeptNote;
 use super::wait_tally::{Ended, WaitTally};
 use super::waitable::Waitable;
 use super::waiter_list::WaiterKey;
 use crate::sync::Arc;
+use crate::trace::{WaitEnd, WaiterKind};
 use std::slice;
 use std::time::Instant;
 
@@ -115,8 +117,25 @@ pub(super) struct StandingWait {
 
 impl StandingWait {
     /// Has a wait stand for what its tally still needs. One that is satisfied already, or has no
-    /// chance, has ended on return and stands nowhere.
-    pub(super) fn new(fences: Fences, tally: WaitTally) -> Self {
+    /// chance, has ended on return and stands nowhere. The recorder is told of it as of that waiter's.
+    pub(super) fn new(fences: Fences, tally: WaitTally, waiter: WaiterKind) -> Self {
+        let note = fences.with_waits(|waits| KeptNote::begin(waiter, waits, &tally));
+        let wait = Self::untold(fences, tally);
+        // Now that it is known whether it came to stand.
+        if let Some(Err((ended, note))) = note.map(|note| wait.cell.keep(note)) {
+            let has_stood = wait.keys.all().iter().any(Option::is_some);
+            let with_value = if has_stood {
+                WaitEnd::Released
+            } else {
+                WaitEnd::AtOnce
+            };
+            note.tell(Some(ended), with_value);
+        }
+        wait
+    }
+
+    /// The same for a queue in kernel mode, which tells the recorder itself (LG-09).
+    pub(super) fn untold(fences: Fences, tally: WaitTally) -> Self {
         let cell = Arc::new(WaitCell::new(tally));
         let mut keys = Keys::none_of(&fences);
         fences.with_waits(|waits| armed_wait::stand(&cell, waits, keys.all_mut()));
@@ -165,6 +184,9 @@ impl Drop for StandingWait {
         // under a lock: there is no waker in it any more. This one goes last, with no lock held.
         let _listener = self.cell.silence();
         let leave = |waits: &[CpuWait<'_>]| armed_wait::leave(&self.cell, waits, self.keys.all());
-        let _ended = self.fences.with_waits(leave);
+        let ended = self.fences.with_waits(leave);
+        if let Some(note) = self.cell.take_note() {
+            note.tell(ended, WaitEnd::Released);
+        }
     }
 }

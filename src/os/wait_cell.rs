@@ -12,9 +12,11 @@
 
 use super::listener::{Listener, Listeners};
 use super::queue_stop::QueueStop;
+use super::wait_note::KeptNote;
 use super::wait_tally::{Ended, WaitTally};
 use crate::kmd::QueueFault;
 use crate::sync::{Arc, Condvar, Mutex, lock, sleep_until};
+use crate::trace::WaitEnd;
 use std::time::Instant;
 
 /// Why a wait ended without its value.
@@ -91,6 +93,8 @@ struct Wait {
     sleepers: usize,
     /// Who else is to be told; none once it has ended.
     listener: Option<Listener>,
+    /// What the recorder is told when it ends.
+    note: Option<Box<KeptNote>>,
 }
 
 impl WaitCell {
@@ -100,6 +104,7 @@ impl WaitCell {
             tally,
             sleepers: 0,
             listener: None,
+            note: None,
         };
         Self {
             wait: Mutex::new(wait),
@@ -123,6 +128,26 @@ impl WaitCell {
         }
         wait.listener = Some(listener);
         Ok(())
+    }
+
+    /// Has the recorder be told of the end of the wait.
+    ///
+    /// # Errors
+    /// How it has ended already, with the note.
+    pub(super) fn keep(&self, note: Box<KeptNote>) -> Result<(), (Ended, Box<KeptNote>)> {
+        let wait = &mut *lock(&self.wait);
+        match wait.tally.ended() {
+            Some(ended) => Err((ended, note)),
+            None => {
+                wait.note = Some(note);
+                Ok(())
+            }
+        }
+    }
+
+    /// The note of a wait that has not ended, and will not any more.
+    pub(super) fn take_note(&self) -> Option<Box<KeptNote>> {
+        lock(&self.wait).note.take()
     }
 
     /// From now on nobody is told; gives back who would have been, to be dropped without a lock.
@@ -170,6 +195,9 @@ impl WaitPart {
             self.cell.ended.notify_all();
         }
         if wait.tally.ended().is_some() {
+            if let Some(note) = wait.note.take() {
+                note.tell(wait.tally.ended(), WaitEnd::Released);
+            }
             told.add(wait.listener.take());
         }
     }

@@ -61,6 +61,11 @@ impl WaitTally {
         })
     }
 
+    /// What it needs of its parts.
+    pub(super) fn needs(&self) -> Needs {
+        self.needs
+    }
+
     /// How the wait ended, if it has.
     pub(super) fn ended(&self) -> Option<Ended> {
         self.ended

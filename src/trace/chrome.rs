@@ -3,14 +3,14 @@
 //! Why not Perfetto's protobuf: flow arrows, counters, and times that no thread of this process took are all that is
 //! needed, the JSON has them to the nanosecond, and any program reads it.
 //!
-//! Each engine is a process, with a track of its slices and one a queue: a wait is a box from when it was observed to its
-//! end, a signal a box of one nanosecond before its end (an arrow needs one to start from), a dispatch a box from when it
-//! was released to when it was done. From queued to done a command
+//! Each engine is a process, of several adapters with the adapter's name, with a track of its slices and one a queue: a wait
+//! is a box from when it was observed to its end, a signal a box of one nanosecond before its end (an arrow needs one to
+//! start from), a dispatch a box from when it was released to when it was done. From queued to done a command
 //! stands on a track of its own as well (async events, since they overlap as the ring's places do). The CPU is a process:
 //! what it signals, who waits there, interrupts and their deferred calls, in lanes where they overlap. Fences are counters.
 
 use super::event::{Command, CpuWait, Event, Operation, QueueName, Slice, Trace, What};
-use super::{Dispatch, LostFrom, Releaser};
+use super::{AdapterName, Dispatch, LostFrom, Releaser};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use std::collections::{BTreeSet, HashMap};
@@ -274,7 +274,13 @@ impl Trace {
         });
         let nodes: BTreeSet<u32> = of_queues.chain(of_slices).collect();
         for node in &nodes {
-            let name = format!("engine of node {node}");
+            let name = match self.adapter_of_node(*node) {
+                Some((adapter, ordinal)) => {
+                    let AdapterName { name, .. } = &self.adapters[adapter];
+                    format!("adapter {adapter} ({name}): engine of node {ordinal}")
+                }
+                None => format!("engine of node {node}"),
+            };
             out.process(engine(*node), &name, u64::from(*node) + 1)?;
             out.track((engine(*node), SLICES), "slices")?;
         }
@@ -333,7 +339,7 @@ impl Trace {
         }
         stored.sort_unstable();
         for (at, fence, value) in stored {
-            let name = format!("{} CurrentValue", self.fences[fence as usize]);
+            let name = format!("{} CurrentValue", self.fence_name(fence));
             out.line(
                 &Line::new("C", (FENCES, 0), &name)
                     .at(at)
@@ -421,10 +427,7 @@ impl Boxes<'_> {
 
     fn name(&self, verb: &str, fence: u32, value: u64) -> String {
         let sign = if verb == "wait" { "≥" } else { "=" };
-        format!(
-            "{verb} {} {sign} {value}",
-            self.trace.fences[fence as usize]
-        )
+        format!("{verb} {} {sign} {value}", self.trace.fence_name(fence))
     }
 
     fn command<W: Write>(
@@ -557,12 +560,8 @@ impl Boxes<'_> {
         let line = Line::over(track, &name, span)
             .of("wait")
             .with("value", wait.value);
-        let how = if wait.is_satisfied {
-            "satisfied"
-        } else {
-            "given up"
-        };
-        out.line(&line.with("ended", how))
+        let line = line.with("waiter", wait.waiter.name());
+        out.line(&line.with("ended", wait.end.name()))
     }
 
     /// Where nobody waits the value is the greatest there is, which would flatten the curve: 0 stands for it.
@@ -577,10 +576,8 @@ impl Boxes<'_> {
         if self.monitored.insert(fence, value) == Some(value) {
             return Ok(());
         }
-        let name = format!(
-            "{} MonitoredValue (0: nobody waits)",
-            self.trace.fences[fence as usize]
-        );
+        let fence = self.trace.fence_name(fence);
+        let name = format!("{fence} MonitoredValue (0: nobody waits)");
         out.line(
             &Line::new("C", (FENCES, 0), &name)
                 .at(at)

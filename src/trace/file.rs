@@ -138,7 +138,7 @@ impl Trace {
 
 impl Event {
     /// Brings the times within it, but for its start, to another origin.
-    fn shift(&mut self, mut to: impl FnMut(u64) -> u64) {
+    pub(super) fn shift(&mut self, mut to: impl FnMut(u64) -> u64) {
         let mut shift = |time: &mut u64| *time = to(*time);
         match &mut self.what {
             What::Command(Command {

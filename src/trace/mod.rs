@@ -2,13 +2,16 @@
 //!
 //! Whoever has something to tell gives the [`Recorder`] a [`Note`], which costs a load while nobody records. The
 //! operating system collects the notes and what engines logged, and makes a [`Trace`] of it (`os::Recording`): commands
-//! of queues from queued to done, slices, interrupts, waits of the CPU, and marks where events were lost. Times of
+//! of queues from queued to done, slices, interrupts, waits and signals of the CPU, and marks where events were lost. Times of
 //! engines are brought to the CPU's clock by a [`GpuClock`], which says how far it may be off.
+//!
+//! Traces of several adapters are brought [`Together`]: they have one clock already.
 //!
 //! A trace is kept in a compact format of its own ([`Trace::write`], [`Trace::read`]), and written as a file that
 //! Perfetto's user interface opens ([`Trace::write_chrome`]).
 #![forbid(unsafe_code)]
 
+mod adapters;
 #[cfg(not(loom))]
 mod chrome;
 mod clock;
@@ -20,13 +23,16 @@ mod note;
 mod recorder;
 mod releases;
 mod submission;
+#[cfg(not(loom))]
+mod together;
 
 pub use crate::abi::NO_CPU_WAITER;
+pub use adapters::AdapterName;
 pub use clock::{ClockSource, Exchange, GpuClock, Reading};
 pub use dispatch::Dispatch;
 pub use event::{
     Command, CpuWait, Event, FenceName, InterruptKind, Lost, LostFrom, Operation, QueueName, Slice,
-    Trace, What,
+    Trace, WaitEnd, WaiterKind, What,
 };
 #[cfg(not(loom))]
 pub use file::{FileError, MAGIC};
@@ -35,3 +41,5 @@ pub use recorder::Recorder;
 pub use releases::{Release, Releaser};
 pub(crate) use submission::Numbered;
 pub use submission::{QueuedCommand, QueuedKind, Submission};
+#[cfg(not(loom))]
+pub use together::Together;

@@ -1,6 +1,6 @@
 //! Note: what somebody tells the recorder, as it happens, with times of CLOCK_MONOTONIC in nanoseconds.
 
-use super::{InterruptKind, Operation};
+use super::{InterruptKind, Operation, WaitEnd, WaiterKind};
 use crate::abi::FenceId;
 
 /// A queue, as the driver names it; no two of an adapter ever have the same.
@@ -71,18 +71,20 @@ pub enum Note {
         /// When.
         at: u64,
     },
-    /// A thread has waited.
+    /// The CPU has waited.
     CpuWait {
         /// For which fence.
         fence: FenceId,
         /// The value.
         value: u64,
-        /// Before it stood in the fence's list.
+        /// When it began.
         began: u64,
-        /// When it ran again.
+        /// As of a [`CpuWait`](super::CpuWait).
         woke: u64,
-        /// Whether the value was reached.
-        is_satisfied: bool,
+        /// Who waited.
+        waiter: WaiterKind,
+        /// How it ended.
+        end: WaitEnd,
     },
     /// An interrupt was handled.
     Interrupt {

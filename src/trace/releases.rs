@@ -4,7 +4,7 @@
 //! or a greater one that ended after the wait was observed, and not after its end. Clocks of two engines may be off by
 //! what they say, so such a signal may seem to end a little outside.
 
-use super::{Command, Operation, Trace, What};
+use super::{Command, Operation, Trace, WaitEnd, What};
 use std::collections::HashMap;
 
 /// Who let a wait go.
@@ -107,7 +107,7 @@ impl Trace {
                         ..
                     },
                 ) if observed < end => (command.fence, command.value, *observed, *end),
-                What::CpuWait(wait) if wait.is_satisfied => {
+                What::CpuWait(wait) if matches!(wait.end, WaitEnd::Seen | WaitEnd::Released) => {
                     (wait.fence, wait.value, wait.began, wait.woke)
                 }
                 _ => continue,

@@ -8,7 +8,7 @@ use super::stack::{Item, StackRow};
 use super::time_text::exact;
 use super::view::{View, ns};
 use crate::report::time;
-use crate::trace::{Dispatch, Operation, QueueName, What};
+use crate::trace::{Dispatch, Operation, WaitEnd, WaiterKind, What};
 
 /// Pixels at scale 1 by which a mark may be missed.
 const NEAR: f32 = 4.0;
@@ -98,7 +98,7 @@ impl Scene<'_> {
     fn of_fence(&self, fence: usize, time: u64) -> Vec<String> {
         let values = &self.index.fences[fence];
         let mut said = vec![
-            format!("{} at {}", self.trace.fences[fence], exact(time)),
+            format!("{} at {}", self.trace.fence_name(fence as u32), exact(time)),
             values.current.at(time).map_or_else(
                 || String::from("CurrentValue: not known yet"),
                 |value| format!("CurrentValue {value}"),
@@ -122,7 +122,7 @@ impl Scene<'_> {
         match &seen.what {
             What::Command(command) => {
                 let [name, ..] = self.labels(command.operation, command.fence, command.value);
-                let mut said = vec![name, queue_name(&self.trace.queues[command.queue as usize])];
+                let mut said = vec![name, self.queue_name(command.queue)];
                 said.push(command.queued.map_or_else(
                     || String::from("queued before the recording"),
                     |queued| format!("queued {}", exact(queued)),
@@ -150,7 +150,11 @@ impl Scene<'_> {
             }
             What::Dispatch(dispatch) => self.dispatch_details(dispatch),
             What::Slice(slice) => vec![
-                format!("slice {} of node {}", slice.number, slice.node_ordinal),
+                format!(
+                    "slice {} of {}",
+                    slice.number,
+                    self.trace.node_name(slice.node_ordinal)
+                ),
                 format!("submitted {}", exact(slice.submitted)),
                 format!("began {}", exact(slice.begin)),
                 format!("ended {}: {}", exact(slice.end), slice.reason_name()),
@@ -167,7 +171,7 @@ impl Scene<'_> {
                 done,
             } => {
                 let mut said = vec![format!("interrupt: {}", kind.name())];
-                said.extend(node_ordinal.map(|node| format!("of node {node}")));
+                said.extend(node_ordinal.map(|node| format!("of {}", self.trace.node_name(node))));
                 if *fences > 0 {
                     said.push(format!("named {fences} fences"));
                 }
@@ -188,25 +192,35 @@ impl Scene<'_> {
             }
             What::CpuWait(wait) => {
                 let [name, ..] = self.labels(Operation::Wait, wait.fence, wait.value);
-                let mut said = vec![
-                    name,
-                    String::from("by a thread"),
-                    format!("began {}", exact(wait.began)),
-                    format!("ran again {}", exact(wait.woke)),
-                    format!("took {}", time(ns(wait.woke.saturating_sub(wait.began)))),
-                ];
-                if !wait.is_satisfied {
-                    said.push(String::from("the value was not reached"));
-                }
+                let (whose, woke) = match wait.waiter {
+                    WaiterKind::Thread => ("by a thread", "ran again"),
+                    WaiterKind::Future => ("by a future", "told"),
+                    WaiterKind::Event => ("by an event handle", "signalled"),
+                    WaiterKind::Armed => ("by nobody who is told: it was armed", "ended"),
+                };
+                let mut said = vec![name, whose.to_owned()];
+                said.push(format!("began {}", exact(wait.began)));
+                said.push(format!("{woke} {}", exact(wait.woke)));
+                let took = time(ns(wait.woke.saturating_sub(wait.began)));
+                said.push(format!("took {took}"));
+                said.extend(match wait.end {
+                    WaitEnd::Released => None,
+                    WaitEnd::AtOnce => Some(String::from("the value was there at once")),
+                    WaitEnd::Seen => Some(String::from("seen while the thread looked")),
+                    WaitEnd::GivenUp => Some(String::from("the value was not reached")),
+                });
                 said.extend(self.partners(event));
                 said
             }
             What::Preemption { node_ordinal } => vec![
-                format!("preemption of node {node_ordinal}"),
+                format!("preemption of {}", self.trace.node_name(*node_ordinal)),
                 format!("asked for {}", exact(seen.at)),
             ],
             What::Recovery { node_ordinal, step } => vec![
-                format!("recovery of node {node_ordinal}: {step}"),
+                format!(
+                    "recovery of {}: {step}",
+                    self.trace.node_name(*node_ordinal)
+                ),
                 format!("begun {}", exact(seen.at)),
             ],
             What::Lost(lost) => vec![
@@ -219,10 +233,7 @@ impl Scene<'_> {
 
     fn dispatch_details(&self, dispatch: &Dispatch) -> Vec<String> {
         let [name, ..] = dispatch_labels(dispatch);
-        let mut said = vec![
-            name,
-            queue_name(&self.trace.queues[dispatch.queue as usize]),
-        ];
+        let mut said = vec![name, self.queue_name(dispatch.queue)];
         said.push(dispatch.queued.map_or_else(
             || String::from("queued where nobody told of it"),
             |queued| format!("queued {}", exact(queued)),
@@ -265,19 +276,33 @@ impl Scene<'_> {
         by.chain(what).collect()
     }
 
+    fn queue_name(&self, queue: u32) -> String {
+        let queue = &self.trace.queues[queue as usize];
+        let kind = if queue.is_kernel_mode {
+            "kernel-mode queue"
+        } else {
+            "queue"
+        };
+        let node = self.trace.node_name(queue.node_ordinal);
+        format!(
+            "{kind} {} of {node}, process {}",
+            queue.number, queue.process
+        )
+    }
+
     /// A wait or a signal, and whose it is.
     fn who(&self, event: usize) -> String {
         let (operation, fence, value, whose) = match &self.trace.events[event].what {
             What::Command(command) => {
                 let queue = self.trace.queues[command.queue as usize];
-                let whose = format!("queue {}", queue.number);
+                let whose = format!("queue {}", self.trace.queue_number(&queue));
                 (command.operation, command.fence, command.value, whose)
             }
             What::CpuSignal { fence, value, .. } => {
                 (Operation::Signal, *fence, *value, String::from("the CPU"))
             }
             What::CpuWait(wait) => {
-                let whose = String::from("the CPU");
+                let whose = format!("the CPU ({})", wait.waiter.name());
                 (Operation::Wait, wait.fence, wait.value, whose)
             }
             _ => return String::new(),
@@ -293,23 +318,13 @@ fn whole(time: f64) -> u64 {
     whole
 }
 
-/// For people.
-pub(super) fn queue_name(queue: &QueueName) -> String {
-    let kind = if queue.is_kernel_mode {
-        "kernel-mode queue"
-    } else {
-        "queue"
-    };
-    let (number, node, process) = (queue.number, queue.node_ordinal, queue.process);
-    format!("{kind} {number} of node {node}, process {process}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::primitive::Rectangle;
     use super::super::sample::{self, US};
     use super::super::view::Scale;
     use super::*;
+    use crate::trace::{Command, GpuClock, Trace};
 
     /// What is told of a row of a lane at a time.
     fn told(scale: Scale, kind: LaneKind, row: usize, time: u64) -> Vec<String> {
@@ -407,6 +422,45 @@ mod tests {
             ["CurrentValue 5", "MonitoredValue: not known yet"]
         );
         assert!(told(Scale::One, LaneKind::Fence(1), 0, 101 * US).is_empty());
+    }
+
+    /// Mutant: `every-waiter-is-a-thread-for-people`.
+    #[test]
+    fn whoever_waits_is_told_and_how_it_ended() {
+        let mut trace = sample::trace();
+        let (name, at) = (String::from("wait fence 4 ≥ 5"), 30 * US);
+        let mut events = trace.events.iter();
+        let place = events.position(|event| matches!(event.what, What::CpuWait(_)));
+        let place = place.unwrap();
+        for (waiter, whose) in [
+            (WaiterKind::Future, "by a future"),
+            (WaiterKind::Event, "by an event handle"),
+            (WaiterKind::Armed, "by nobody who is told: it was armed"),
+        ] {
+            if let What::CpuWait(wait) = &mut trace.events[place].what {
+                (wait.waiter, wait.end) = (waiter, WaitEnd::GivenUp);
+            }
+            let said = Scene::new(&trace).of_event(place);
+            assert_eq!(said[..2], [name.clone(), String::from(whose)]);
+            assert_eq!(said[2], format!("began {}", exact(at)));
+            assert_eq!(said.last().unwrap(), "the value was not reached");
+        }
+    }
+
+    /// Mutant: `a-queue-does-not-say-its-adapter`.
+    #[test]
+    fn of_several_adapters_each_is_named() {
+        let mut one = sample::trace();
+        one.clocks = vec![GpuClock::default(); 2];
+        let trace = Trace::together(vec![("a".into(), one.clone()), ("b".into(), one)]);
+        let scene = Scene::new(&trace);
+        let is_wait = |command: &Command| command.queue == 3 && command.observed.is_some();
+        let (wait, _) = trace.commands().find(|(_, c)| is_wait(c)).unwrap();
+        let said = scene.of_event(wait);
+        assert_eq!(said[0], "wait fence 4 of adapter 1 ≥ 5");
+        assert_eq!(said[1], "queue 2 of node 1 of adapter 1, process 7");
+        let by = "released by signal fence 4 of adapter 1 = 5 of queue 9 of adapter 1";
+        assert_eq!(said.last().unwrap(), by);
     }
 
     #[test]

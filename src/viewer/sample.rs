@@ -1,6 +1,9 @@
 //! Sample: a trace for tests, a microsecond a step.
 
-use crate::trace::{Command, CpuWait, Event, FenceName, Operation, QueueName, Slice, Trace, What};
+use crate::trace::{
+    Command, CpuWait, Event, FenceName, Operation, QueueName, Slice, Trace, WaitEnd, WaiterKind,
+    What,
+};
 
 pub(super) const US: u64 = 1000;
 
@@ -28,6 +31,7 @@ pub(super) fn trace() -> Trace {
         is_kernel_mode: false,
     };
     let fence = |slot| FenceName::Native {
+        adapter: 0,
         slot,
         generation: 1,
     };
@@ -36,7 +40,8 @@ pub(super) fn trace() -> Trace {
         value: 5,
         began: 30 * US,
         woke: 60 * US,
-        is_satisfied: true,
+        waiter: WaiterKind::Thread,
+        end: WaitEnd::Released,
     };
     let slice = Slice {
         node_ordinal: 1,

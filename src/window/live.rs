@@ -4,7 +4,7 @@
 //! in the next one again, as it is then, and replaced.
 
 use super::Source;
-use crate::Recording;
+use crate::Recordings;
 use crate::trace::{Command, Event, Operation, Trace, What};
 use crate::viewer::Scene;
 use std::collections::{HashMap, HashSet};
@@ -15,16 +15,16 @@ const MOST_EVENTS: usize = 30_000;
 /// See the file's head.
 #[derive(Debug)]
 pub struct Live {
-    recording: Recording,
+    recording: Recordings,
     latest: Latest,
 }
 
 impl Live {
-    /// Of a recording. `about` is what is said of it, names and values.
+    /// Of a recording, or of several. `about` is what is said of it, names and values.
     #[must_use]
-    pub fn new(recording: Recording, about: Vec<(String, String)>) -> Self {
+    pub fn new(recording: impl Into<Recordings>, about: Vec<(String, String)>) -> Self {
         Self {
-            recording,
+            recording: recording.into(),
             latest: Latest::new(about, MOST_EVENTS),
         }
     }
@@ -116,6 +116,7 @@ impl Latest {
             });
         }
         trace.events.sort_by_key(|event| event.at);
+        trace.adapters = cut.adapters;
         trace.queues = cut.queues;
         trace.fences = cut.fences;
         trace.clocks = cut.clocks;

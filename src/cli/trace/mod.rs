@@ -9,7 +9,7 @@ use super::output::{JsonOutput, colour, print};
 use super::progress::{Bar, message};
 use super::recordable::{Recordable, Wanted};
 use crate::workload::{Mechanism, Scenario};
-use crate::{RecordingOptions, trace};
+use crate::{Adapter, RecordingOptions, trace};
 use anyhow::Context;
 use clap::builder::NonEmptyStringValueParser;
 use file::{Format, write};
@@ -23,6 +23,8 @@ Examples:
   nfence trace handoff -o handoff.json        open it at https://ui.perfetto.dev
   nfence trace storm --form live -o storm.json
   nfence trace cpu-wait --verbose -o wait.json
+  nfence trace cross-adapter -o across.json   of two adapters: arrows go from one to the other
+  nfence trace cross-adapter --form propagated --second radv -o across.json
   nfence trace handoff -o handoff.nftrace     in the compact format that is read back
   nfence trace --from handoff.nftrace -o handoff.json
   nfence trace handoff -o handoff.json --json | jq '.commands'
@@ -31,7 +33,7 @@ Exit codes: 0 recorded, 1 something did not work, 2 usage, 130 ended by Ctrl-C (
 is written).";
 
 /// Records what a workload does with native fences: when each wait and signal was queued, observed and done, slices,
-/// interrupts, waits of the CPU. The ending of the file's name says what is written: .json for Perfetto's user interface
+/// interrupts, waits and signals of the CPU; on one adapter or on two. The ending of the file's name says what is written: .json for Perfetto's user interface
 /// and everything that reads Chrome's trace events, .nftrace for the compact format that nfence reads back.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -69,7 +71,7 @@ pub(super) struct Trace {
     #[arg(long)]
     verbose: bool,
 
-    /// Events that are kept, each of some 100 bytes; those after them are counted
+    /// Events that are kept of each adapter, each of some 100 bytes; those after them are counted
     #[arg(long, value_name = "NUMBER", default_value_t = 2_000_000)]
     most_events: usize,
 
@@ -80,6 +82,10 @@ pub(super) struct Trace {
     /// The device with this in its name or driver, in any case of letters [default: the best]
     #[arg(long, value_name = "PART_OF_NAME", value_parser = NonEmptyStringValueParser::new())]
     device: Option<String>,
+
+    /// The other adapter of cross-adapter, by a part of its name or driver [default: another instance of the same]
+    #[arg(long, value_name = "PART_OF_NAME", value_parser = NonEmptyStringValueParser::new(), conflicts_with = "from")]
+    second: Option<String>,
 }
 
 impl Trace {
@@ -119,14 +125,15 @@ impl Trace {
             form: self.form.clone(),
             mechanism: self.mechanism,
             device: self.device.clone(),
+            second: self.second.clone(),
         })?;
         let bar = Bar::new(self.batches.into());
-        bar.begin(message(scenario, workload.form));
+        bar.begin(message(scenario, workload.form.as_deref()));
         let options = RecordingOptions {
             verbose: self.verbose,
             most_events: self.most_events,
         };
-        let recording = workload.adapter.record(&options)?;
+        let recording = Adapter::record_together(&workload.adapters, &options)?;
         let mut done = Ok(());
         for _ in 0..self.batches {
             if interrupt.is_pressed() || done.is_err() {

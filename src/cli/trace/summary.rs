@@ -14,6 +14,9 @@ pub(super) struct Summary {
     file: PathBuf,
     bytes: u64,
     length_ns: u64,
+    /// Their names, where there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    adapters: Vec<String>,
     queues: usize,
     fences: usize,
     commands: u64,
@@ -37,7 +40,12 @@ struct LostEvents {
 
 #[derive(Debug, Serialize)]
 struct Clock {
-    node_ordinal: usize,
+    /// Where there are several, whose node it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    adapter: Option<usize>,
+    node_ordinal: u32,
+    #[serde(skip)]
+    node: String,
     source: ClockSource,
     max_error_ns: u64,
 }
@@ -57,6 +65,7 @@ impl Summary {
             file: file.to_owned(),
             bytes,
             length_ns: trace.length,
+            adapters: trace.adapters.iter().map(|a| a.name.clone()).collect(),
             queues: trace.queues.len(),
             fences: trace.fences.len(),
             commands: waits + signals,
@@ -68,15 +77,18 @@ impl Summary {
             interrupts: count(&|what| matches!(what, What::Interrupt { .. })),
             cpu_waits: count(&|what| matches!(what, What::CpuWait(_))),
             lost: lost(trace),
-            clocks: trace
-                .clocks
-                .iter()
-                .enumerate()
+            clocks: (0..)
+                .zip(&trace.clocks)
                 .filter(|(_, clock)| clock.source != ClockSource::None)
-                .map(|(node_ordinal, clock)| Clock {
-                    node_ordinal,
-                    source: clock.source,
-                    max_error_ns: clock.max_error_ns,
+                .map(|(node, clock)| {
+                    let of = trace.adapter_of_node(node);
+                    Clock {
+                        adapter: of.map(|(adapter, _)| adapter),
+                        node_ordinal: of.map_or(node, |(_, ordinal)| ordinal),
+                        node: trace.node_name(node),
+                        source: clock.source,
+                        max_error_ns: clock.max_error_ns,
+                    }
                 })
                 .collect(),
         }
@@ -112,8 +124,8 @@ impl Summary {
             };
             let _ = writeln!(
                 text,
-                "times of node {}'s engine are right to {} ({how})",
-                clock.node_ordinal,
+                "times of the engine of {} are right to {} ({how})",
+                clock.node,
                 duration(clock.max_error_ns)
             );
         }
@@ -142,7 +154,8 @@ fn lost(trace: &Trace) -> Vec<LostEvents> {
     for lost in trace.lost() {
         let queue = |index: u32| {
             let queue = trace.queues[index as usize];
-            format!("queue {} of node {}", queue.number, queue.node_ordinal)
+            let node = trace.node_name(queue.node_ordinal);
+            format!("queue {} of {node}", queue.number)
         };
         let from = match lost.from {
             LostFrom::WaitLog(index) => format!("the log of waits of {} was overrun", queue(index)),
@@ -153,7 +166,10 @@ fn lost(trace: &Trace) -> Vec<LostEvents> {
                 format!("the verbose log of {} was overrun", queue(index))
             }
             LostFrom::Notes => String::from("more was queued at a time than could be noted"),
-            LostFrom::Slices(node) => format!("more slices of node {node} ended than are kept"),
+            LostFrom::Slices(node) => {
+                let node = trace.node_name(node);
+                format!("more slices of {node} ended than are kept")
+            }
             LostFrom::Trace => String::from("the trace is as long as it may be"),
         };
         match all.iter_mut().find(|known| known.from == from) {

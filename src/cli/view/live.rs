@@ -12,7 +12,7 @@ const REST: Duration = Duration::from_millis(40);
 
 /// See the file's head.
 pub(super) struct Running {
-    pub(super) adapter: Adapter,
+    pub(super) adapters: Vec<Adapter>,
     pub(super) about: Vec<(String, String)>,
     /// Dropped, it ends.
     stop: Option<mpsc::Sender<()>>,
@@ -28,7 +28,7 @@ impl Running {
         let run = move || {
             let mut workload = Recordable::open(&wanted)?;
             if opened
-                .send((workload.adapter.clone(), workload.about()))
+                .send((workload.adapters.clone(), workload.about()))
                 .is_err()
             {
                 return Ok(());
@@ -41,8 +41,8 @@ impl Running {
         let thread = thread::Builder::new().name("nf-workload".into()).spawn(run);
         let thread = thread.context("the system has no thread for the workload")?;
         match opens.recv() {
-            Ok((adapter, about)) => Ok(Self {
-                adapter,
+            Ok((adapters, about)) => Ok(Self {
+                adapters,
                 about,
                 stop: Some(stop),
                 thread: Some(thread),

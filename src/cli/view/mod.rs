@@ -6,12 +6,13 @@ mod live;
 mod window;
 
 use super::output::{print, replace};
+use super::recordable::{Recordable, Wanted};
 use super::time_span::time_span;
 use super::{Ending, trace};
 use crate::trace::Trace;
 use crate::viewer::{self, Canvas, MOST_PIXELS, Scale, Scene, write_png};
 use crate::workload::{Mechanism, Scenario};
-use crate::{Adapter, AdapterOptions};
+use crate::{Adapter, AdapterOptions, RecordingOptions};
 use anyhow::ensure;
 use clap::builder::NonEmptyStringValueParser;
 use std::path::{Path, PathBuf};
@@ -21,6 +22,8 @@ const EXAMPLES: &str = "\
 Examples:
   nfence view                                 what happens, in a window: hand-offs between two queues
   nfence view --workload storm --form live
+  nfence view --workload cross-adapter        the queues of two adapters
+  nfence view --workload storm --screenshot storm.png     a picture of what happens, and no window
   nfence trace handoff -o handoff.nftrace     records something to look at
   nfence view handoff.nftrace                 that, in a window
   nfence view handoff.nftrace --screenshot handoff.png
@@ -48,8 +51,8 @@ pub(super) struct View {
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
 
-    /// A picture is written, as PNG, and no window opened
-    #[arg(long, value_name = "FILE.png", requires = "file")]
+    /// A picture is written, as PNG, and no window opened; without FILE of one batch of the workload
+    #[arg(long, value_name = "FILE.png")]
     screenshot: Option<PathBuf>,
 
     /// What is done while it is looked at
@@ -75,6 +78,10 @@ pub(super) struct View {
         conflicts_with = "file"
     )]
     mechanism: Mechanism,
+
+    /// The other adapter of cross-adapter, by a part of its name or driver [default: another instance of the same]
+    #[arg(long, value_name = "PART_OF_NAME", value_parser = NonEmptyStringValueParser::new(), conflicts_with = "file")]
+    second: Option<String>,
 
     /// Pixels of the picture, across and down
     #[arg(long, value_name = "WIDTHxHEIGHT", default_value = "1280x720", value_parser = size)]
@@ -110,10 +117,29 @@ impl View {
         let trace = self.file.as_deref().map(trace::read).transpose()?;
         match (&self.screenshot, &trace) {
             (Some(screenshot), Some(trace)) => self.draw(trace, screenshot)?,
-            (Some(_), None) => unreachable!("a screenshot is of a file"),
+            (Some(screenshot), None) => self.draw(&self.record()?, screenshot)?,
             (None, trace) => self.open(trace.as_ref())?,
         }
         Ok(Ending::Well)
+    }
+
+    fn wanted(&self) -> Wanted {
+        Wanted {
+            scenario: self.workload,
+            form: self.form.clone(),
+            mechanism: self.mechanism,
+            device: self.device.clone(),
+            second: self.second.clone(),
+        }
+    }
+
+    /// A batch of the workload.
+    fn record(&self) -> anyhow::Result<Trace> {
+        let mut workload = Recordable::open(&self.wanted())?;
+        let options = RecordingOptions::default();
+        let recording = Adapter::record_together(&workload.adapters, &options)?;
+        workload.batch()?;
+        Ok(recording.stop(workload.about()))
     }
 
     #[cfg(feature = "window")]

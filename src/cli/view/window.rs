@@ -2,11 +2,10 @@
 
 use super::View;
 use super::live::Running;
-use crate::RecordingOptions;
-use crate::cli::recordable::Wanted;
 use crate::trace::Trace;
 use crate::viewer::Scene;
 use crate::window::{Live, Recorded, WindowOptions, show};
+use crate::{Adapter, RecordingOptions};
 
 /// Events that are kept between two frames.
 const MOST_EVENTS: usize = 60_000;
@@ -23,16 +22,12 @@ pub(super) fn of_trace(asked: &View, trace: &Trace) -> anyhow::Result<()> {
 
 /// A workload, while it runs.
 pub(super) fn of_workload(asked: &View) -> anyhow::Result<()> {
-    let running = Running::start(Wanted {
-        scenario: asked.workload,
-        form: asked.form.clone(),
-        mechanism: asked.mechanism,
-        device: asked.device.clone(),
-    })?;
-    let recording = running.adapter.record(&RecordingOptions {
+    let running = Running::start(asked.wanted())?;
+    let recorded = RecordingOptions {
         most_events: MOST_EVENTS,
         ..RecordingOptions::default()
-    })?;
+    };
+    let recording = Adapter::record_together(&running.adapters, &recorded)?;
     let options = options(asked, &running.about);
     let shown = show(&mut Live::new(recording, running.about.clone()), &options);
     let ran = running.stop();

@@ -2,7 +2,7 @@
 
 use super::super::adapter_state::AdapterState;
 use super::super::queue_record::QueueRecord;
-use crate::abi::FenceId;
+use super::TracedFence;
 use crate::kmd::{HwQueueHandle, ProcessId};
 use crate::sync::Arc;
 use crate::sync::plain::{Mutex, lock};
@@ -14,7 +14,7 @@ use std::collections::HashMap;
 pub(in crate::os) struct RecordingBook {
     recorder: Arc<Recorder>,
     /// Handles that were open when it began, or were opened since: they may be closed before anybody looks.
-    names: Mutex<HashMap<(u64, u32), FenceId>>,
+    names: Mutex<HashMap<(u64, u32), TracedFence>>,
     /// Queues that were made while one is on, until the collector takes them: they may be destroyed before.
     queues: Mutex<Vec<Arc<QueueRecord>>>,
     /// Somebody records.
@@ -28,7 +28,7 @@ impl RecordingBook {
     }
 
     /// A process has a handle of a fence, native or monitored.
-    pub(in crate::os) fn named(&self, process: ProcessId, handle: u32, fence: FenceId) {
+    pub(in crate::os) fn named(&self, process: ProcessId, handle: u32, fence: TracedFence) {
         if self.recorder.is_on() {
             lock(&self.names).insert((process.0, handle), fence);
         }
@@ -66,7 +66,7 @@ impl RecordingBook {
         std::mem::take(&mut *lock(&self.queues))
     }
 
-    pub(super) fn take_names(&self) -> HashMap<(u64, u32), FenceId> {
+    pub(super) fn take_names(&self) -> HashMap<(u64, u32), TracedFence> {
         std::mem::take(&mut *lock(&self.names))
     }
 }

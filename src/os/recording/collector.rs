@@ -6,8 +6,8 @@
 use super::super::adapter_state::AdapterState;
 use super::super::log_buffer::LogRead;
 use super::super::queue_record::QueueRecord;
-use super::queue_id;
-use crate::abi::{FenceId, LOG_BUFFER_ENTRIES, LogType, TRACED_LOG_ENTRIES};
+use super::{TracedFence, queue_id};
+use crate::abi::{LOG_BUFFER_ENTRIES, LogType, TRACED_LOG_ENTRIES};
 use crate::kmd::{EndedSlice, HwQueueHandle, ProcessId};
 use crate::sync::{Arc, monotonic_ns};
 use crate::trace::{Lost, LostFrom, Note, QueueId, Reading, Submission};
@@ -55,7 +55,7 @@ pub(super) struct Collected {
     /// Entries of logs for which there was no room, after all that is in `logs`.
     pub(super) skipped: HashMap<(QueueId, LogType), u64>,
     /// What handles named that were opened.
-    pub(super) names: HashMap<(u64, u32), FenceId>,
+    pub(super) names: HashMap<(u64, u32), TracedFence>,
 }
 
 /// See the file's head.

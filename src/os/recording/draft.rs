@@ -39,6 +39,7 @@ impl Draft {
             about,
             began_ns,
             length: ended_ns - began_ns,
+            adapters: Vec::new(),
             queues: self.tables.queues.iter().map(|q| q.name).collect(),
             fences: self.tables.fences.clone(),
             clocks: self.clocks.clone(),
@@ -174,14 +175,16 @@ impl Draft {
                 value,
                 began,
                 woke,
-                is_satisfied,
+                waiter,
+                end,
             } => {
                 let wait = CpuWait {
                     fence: self.tables.fence_of_id(fence),
                     value,
                     began,
                     woke,
-                    is_satisfied,
+                    waiter,
+                    end,
                 };
                 self.push(began, What::CpuWait(wait));
             }

@@ -13,9 +13,15 @@ mod dispatches;
 mod draft;
 mod pairing;
 mod queued_notes;
+#[cfg(not(loom))]
+mod several;
 mod tables;
 mod thread;
+mod traced_fence;
 
 pub(super) use book::{RecordingBook, queue_id};
 pub use queued_notes::QueuedNotes;
+#[cfg(not(loom))]
+pub use several::Recordings;
 pub use thread::{RecordError, Recording, RecordingOptions};
+pub(super) use traced_fence::TracedFence;

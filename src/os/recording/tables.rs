@@ -1,5 +1,6 @@
 //! Tables: the queues and fences of a trace, by the numbers that its events have for them.
 
+use super::TracedFence;
 use super::dispatches::Dispatches;
 use super::pairing::Pairing;
 use crate::abi::FenceId;
@@ -32,18 +33,23 @@ pub(super) struct Tables {
     pub(super) fences: Vec<FenceName>,
     fence_numbers: HashMap<FenceName, u32>,
     /// What handles named, by process.
-    names: HashMap<(u64, u32), FenceId>,
+    names: HashMap<(u64, u32), FenceName>,
+    /// Of fences that have another name than their id.
+    by_id: HashMap<FenceId, FenceName>,
     handles: HashMap<(u64, u32), u32>,
 }
 
 impl Tables {
     /// Handles were opened.
-    pub(super) fn named(&mut self, names: HashMap<(u64, u32), FenceId>) {
-        for handle in names.keys() {
+    pub(super) fn named(&mut self, names: HashMap<(u64, u32), TracedFence>) {
+        for (handle, fence) in names {
             // It may have been another fence's before, which was closed.
-            self.handles.remove(handle);
+            self.handles.remove(&handle);
+            self.names.insert(handle, fence.name());
+            if fence.crosses.is_some() {
+                self.by_id.insert(fence.id, fence.name());
+            }
         }
-        self.names.extend(names);
     }
 
     /// A queue, which may be known.
@@ -81,7 +87,8 @@ impl Tables {
 
     /// The same by the driver's name.
     pub(super) fn fence_of_id(&mut self, id: FenceId) -> u32 {
-        self.fence(id.into())
+        let name = self.by_id.get(&id).copied();
+        self.fence(name.unwrap_or_else(|| id.into()))
     }
 
     /// The same by a process's handle, whatever word that is.
@@ -90,7 +97,11 @@ impl Tables {
             return *number;
         }
         let named = self.names.get(&(process, handle));
-        let name = named.map_or(FenceName::Handle { process, handle }, |id| (*id).into());
+        let name = named.copied().unwrap_or(FenceName::Handle {
+            adapter: 0,
+            process,
+            handle,
+        });
         let number = self.fence(name);
         self.handles.insert((process, handle), number);
         number

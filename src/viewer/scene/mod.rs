@@ -171,13 +171,17 @@ impl<'a> Scene<'a> {
                     said.push(more(format!("{beyond} more in view")));
                 }
             }
-            LaneKind::Engine(node) => said.push(name(format!("engine of node {node}"))),
+            LaneKind::Engine(node) => said.push(name(match self.trace.adapter_of_node(node) {
+                Some((adapter, ordinal)) => format!("adapter {adapter}, node {ordinal}"),
+                None => format!("engine of node {node}"),
+            })),
             LaneKind::Queue(place) => {
                 let queue = &self.trace.queues[place];
                 said.push(name(if queue.is_kernel_mode {
+                    // Below the name of its engine, which says the adapter.
                     format!("kernel-mode queue {}", queue.number)
                 } else {
-                    format!("queue {}", queue.number)
+                    format!("queue {}", self.trace.queue_number(queue))
                 }));
                 let stack = &self.index.queues[place].stack;
                 let deepest = stack.deepest(stack.between(view.range()));
@@ -189,7 +193,7 @@ impl<'a> Scene<'a> {
                 }
             }
             LaneKind::Fence(fence) => {
-                said.push(name(self.trace.fences[fence].to_string()));
+                said.push(name(self.trace.fence_name(fence as u32)));
                 said.push(self.values(view, fence));
             }
         }

@@ -77,7 +77,7 @@ impl Scene<'_> {
             Operation::Wait => "≥",
             Operation::Signal => "=",
         };
-        let fence = self.trace.fences[fence as usize];
+        let fence = self.trace.fence_name(fence);
         [
             format!("{} {fence} {sign} {value}", operation.name()),
             format!("{fence} {sign} {value}"),
