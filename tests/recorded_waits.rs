@@ -147,7 +147,7 @@ fn whoever_waits_is_in_the_trace_from_the_call_to_the_wake_up() {
 
 /// A wait for what is there is in the trace as a moment, and no signal let it go.
 ///
-/// Mutants: `a-look-is-not-noted`, `a-future-s-look-is-not-noted`, `what-is-there-is-released`.
+/// Mutants: `a-look-is-not-noted`, `a-future-s-look-is-not-noted`.
 #[test]
 fn who_looks_and_finds_the_value_is_in_the_trace_at_once() {
     on_every_bench(NodePolicy::default(), |bench| {

@@ -57,8 +57,8 @@ impl Recordable {
         let infos: Vec<_> = adapters.iter().filter_map(Adapter::info).collect();
         let about = about(wanted, &infos, form.as_deref(), runner.work());
         Ok(Self {
-            adapters,
             runner,
+            adapters,
             form,
             about,
         })

@@ -136,13 +136,11 @@ impl WaitCell {
     /// How it has ended already, with the note.
     pub(super) fn keep(&self, note: Box<KeptNote>) -> Result<(), (Ended, Box<KeptNote>)> {
         let wait = &mut *lock(&self.wait);
-        match wait.tally.ended() {
-            Some(ended) => Err((ended, note)),
-            None => {
-                wait.note = Some(note);
-                Ok(())
-            }
-        }
+        let Some(ended) = wait.tally.ended() else {
+            wait.note = Some(note);
+            return Ok(());
+        };
+        Err((ended, note))
     }
 
     /// The note of a wait that has not ended, and will not any more.

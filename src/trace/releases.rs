@@ -174,7 +174,48 @@ impl Trace {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{CpuWait, Event, GpuClock, WaiterKind};
     use super::*;
+
+    /// Whatever the clocks may be off: who found the value there has waited for nobody.
+    ///
+    /// Mutant: `what-is-there-is-released`.
+    #[test]
+    fn who_finds_the_value_there_is_released_by_nobody() {
+        let released = |end| {
+            let signal = What::CpuSignal {
+                fence: 0,
+                value: 5,
+                done: 20,
+            };
+            let wait = What::CpuWait(CpuWait {
+                fence: 0,
+                value: 5,
+                began: 30,
+                woke: 30,
+                waiter: WaiterKind::Thread,
+                end,
+            });
+            let clock = GpuClock {
+                max_error_ns: 100,
+                ..GpuClock::default()
+            };
+            let events = [(10, signal), (30, wait)].map(|(at, what)| Event { at, what });
+            let trace = Trace {
+                clocks: vec![clock],
+                events: events.into(),
+                ..Trace::default()
+            };
+            trace.releases().len()
+        };
+        let ends = [
+            WaitEnd::AtOnce,
+            WaitEnd::Seen,
+            WaitEnd::Released,
+            WaitEnd::GivenUp,
+        ];
+        assert_eq!(ends.map(released), [0, 1, 1, 0]);
+    }
 
     #[test]
     fn the_next_that_has_the_value_is_found_as_by_looking_at_each() {
