@@ -15,7 +15,8 @@ use serde::Serialize;
 use std::time::{Duration, Instant};
 
 /// Measurements of what each order takes.
-const MEASUREMENTS: u32 = 9;
+const MEASUREMENTS: u32 = 15;
+const LEAST_MEASUREMENTS: u32 = 3;
 
 /// How long each question is asked.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -184,7 +185,8 @@ impl Bench {
             delays: None,
         };
         if shape == Shape::Visibility {
-            let mut visibility = Visibility::new(self.queue(0)?, memory)?;
+            let mut visibility =
+                Visibility::new(self.queue(0)?, parties, memory, self.polled(parties))?;
             while until.goes_on(visibility.tried()) {
                 visibility.round()?;
             }
@@ -206,7 +208,8 @@ impl Bench {
         let mut rounds = 0;
         while until.goes_on(group.tried()) {
             group.round()?;
-            if rounds < MEASUREMENTS {
+            let has_time = rounds < LEAST_MEASUREMENTS || until.goes_on(group.tried());
+            if rounds < MEASUREMENTS && has_time {
                 group.measure()?;
             }
             rounds += 1;

@@ -122,7 +122,7 @@ impl Dispatch {
 }
 
 /// Passes of a shader's loop: below what a driver that ends loops gives an invocation, which would end them unsaid.
-fn most_passes(device: &Device) -> u32 {
+pub(super) fn most_passes(device: &Device) -> u32 {
     if device.adapter().ends_loops() {
         60_000
     } else {

@@ -102,7 +102,7 @@ impl Shape {
             Self::StoreBuffering => &[GpuToCpu, Workgroups, Queues, Devices],
             Self::Tearing => &[GpuToCpu, CpuToGpu, Workgroups],
             Self::LogEntry => &[GpuToCpu],
-            Self::Visibility => &[CpuToGpu],
+            Self::Visibility => &[CpuToGpu, GpuToCpu],
         }
     }
 }

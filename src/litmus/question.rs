@@ -90,7 +90,7 @@ impl Order {
             (Shape::Tearing, _) => &shaders::LITMUS_TEARING,
             (Shape::LogEntry, Self::NoRelease | Self::Neither) => &shaders::LITMUS_LOG_NO_RELEASE,
             (Shape::LogEntry, _) => &shaders::LITMUS_LOG,
-            (Shape::Visibility, _) => &shaders::BARE_HANDOFF_TIMED,
+            (Shape::Visibility, _) => &shaders::LITMUS_VISIBILITY,
         }
     }
 }

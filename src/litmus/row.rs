@@ -34,11 +34,9 @@ impl Distribution {
 /// Times to see a store, of visibility.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Delays {
-    /// From the CPU's store until a running shader sees it.
-    pub to_gpu: Option<Distribution>,
-    /// From a running shader's store until the CPU sees it.
-    pub to_cpu: Option<Distribution>,
-    /// There and back, by the CPU's clock alone.
+    /// From the one party's store until the other sees it.
+    pub one_way: Option<Distribution>,
+    /// From the CPU's store, by way of a running shader, until the CPU sees the answer; by the CPU's clock alone.
     pub round_trip: Option<Distribution>,
     /// How far times of one way may be off; those of a round trip are not.
     pub max_error_ns: Option<u64>,

@@ -1,38 +1,35 @@
 //! Visibility: how long a store takes to be seen.
 //!
 //! The CPU stores a word, a running shader that polls it sees that and answers, and the CPU, which polls too, sees the
-//! answer. The shader is the bare control's, which notes the device's clock when it sees and when it has answered. Times
-//! of one way need that clock beside the CPU's, and say how far they may be off; the round trip is the CPU's alone.
+//! answer. One of the words lies in the memory that is asked about, the other where the design has it. Times of one way
+//! need the shader's clock beside the CPU's, and say how far they may be off; the round trip is the CPU's alone.
 
-use super::Memory;
 use super::areas::Area;
-use super::dispatch::Dispatch;
+use super::dispatch::{Dispatch, most_passes};
 use super::outcome::Outcomes;
 use super::row::{Delays, Distribution};
-use super::setup::LINE_BYTES;
+use super::{Memory, Parties};
 use crate::sync::{Arc, monotonic_ns};
 use crate::trace::{Exchange, GpuClock, Reading};
 use crate::vulkan::{Calibration, Device, Queue, shaders};
 
-/// Round trips of one run.
+/// Round trips of one run, behind the first, which waits for the dispatch.
 const ROUNDS: u64 = 128;
-/// Lines of the shader: its answer, the CPU's word, and how often each was answered; then the times.
-const ANSWER: u64 = 0;
-const QUESTION: u64 = LINE_BYTES;
-const TIMES: u64 = 4 * LINE_BYTES;
 /// Looks of the CPU after which it asks whether the shader is still there.
 const LOOKS: u32 = 512;
 
 /// See the file's head.
 #[derive(Debug)]
 pub(super) struct Visibility {
-    words: Area,
+    asks: Parties,
+    question: Area,
+    answer: Area,
+    times: Area,
     dispatch: Dispatch,
     queue: Queue,
     device: Arc<Device>,
     outcomes: Outcomes,
-    to_gpu: Vec<u64>,
-    to_cpu: Vec<u64>,
+    one_way: Vec<u64>,
     round_trip: Vec<u64>,
     max_error_ns: Option<u64>,
 }
@@ -46,37 +43,46 @@ fn reading(both: Calibration) -> Reading {
 }
 
 impl Visibility {
-    /// On a queue of a device whose shaders have a clock.
+    /// On a queue of a device whose shaders have a clock, of a word in `memory`; what the GPU polls else lies in `polled`.
     ///
     /// # Errors
     /// The driver takes no shader or no memory.
-    pub(super) fn new(queue: Queue, memory: Memory) -> anyhow::Result<Self> {
+    pub(super) fn new(
+        queue: Queue,
+        asks: Parties,
+        memory: Memory,
+        polled: Memory,
+    ) -> anyhow::Result<Self> {
         let device = Arc::clone(queue.device());
-        let devices = std::slice::from_ref(&device);
-        let words = Area::new(devices, memory, TIMES + 2 * (ROUNDS + 1) * 16)?;
-        let lanes = device.adapter().features.subgroup_size.max(2);
-        // The second party, for one round more: the first waits for the dispatch.
+        let area = |memory, bytes| Area::new(std::slice::from_ref(&device), memory, bytes);
+        let (question, answer) = match asks {
+            Parties::CpuToGpu => (memory, Memory::System),
+            _ => (polled, memory),
+        };
+        let (question, answer) = (area(question, 8)?, area(answer, 8)?);
+        let times = area(Memory::System, (ROUNDS + 1) * 16)?;
         let spec = [
-            (0, lanes),
-            (1, 2 * (ROUNDS as u32 + 1)),
-            (3, 1),
-            (5, u32::MAX),
+            (0, device.adapter().features.subgroup_size.max(1)),
+            (1, most_passes(&device)),
+            (2, ROUNDS as u32 + 1),
         ];
-        let push = words.import(0).gpu_va().to_le_bytes();
-        let dispatch = Dispatch::new(
-            &device,
-            &shaders::BARE_HANDOFF_TIMED,
-            (&push, &spec, 1),
-            &[Arc::clone(words.import(0))],
-        )?;
+        let imports = [&question, &answer, &times].map(|area| Arc::clone(area.import(0)));
+        let push: Vec<u8> = imports
+            .iter()
+            .flat_map(|import| import.gpu_va().to_le_bytes())
+            .collect();
+        let shader = &shaders::LITMUS_VISIBILITY;
+        let dispatch = Dispatch::new(&device, shader, (&push, &spec, 1), &imports)?;
         Ok(Self {
-            words,
+            asks,
+            question,
+            answer,
+            times,
             dispatch,
             queue,
             device,
             outcomes: Outcomes::default(),
-            to_gpu: Vec::new(),
-            to_cpu: Vec::new(),
+            one_way: Vec::new(),
             round_trip: Vec::new(),
             max_error_ns: None,
         })
@@ -91,16 +97,15 @@ impl Visibility {
     /// # Errors
     /// The device is lost, or does not come to its end.
     pub(super) fn round(&mut self) -> anyhow::Result<()> {
-        for word in [ANSWER, QUESTION] {
-            self.words.host().word(word).publish(0);
-        }
+        self.question.host().word(0).publish(0);
+        self.answer.host().word(0).publish(0);
         let before = self.device.calibrate();
         let submitted_ns = monotonic_ns();
         self.dispatch.submit(&mut self.queue)?;
         let mut stored_and_seen = Vec::new();
         for round in 1..=ROUNDS + 1 {
             let stored_ns = monotonic_ns();
-            self.words.host().word(QUESTION).publish(round);
+            self.question.host().word(0).publish(round);
             if !self.is_answered(round) {
                 break;
             }
@@ -109,17 +114,19 @@ impl Visibility {
         self.dispatch.wait()?;
         let after = self.device.calibrate();
         let seen_ns = monotonic_ns();
-        self.outcomes.batches += 1;
         let answered = stored_and_seen.len() as u64;
-        self.outcomes.not_met += ROUNDS - answered.saturating_sub(1);
-        self.outcomes.runs += answered.saturating_sub(1);
+        let runs = answered.saturating_sub(1);
+        self.outcomes.add(&Outcomes {
+            runs,
+            not_met: ROUNDS - runs,
+            batches: 1,
+            ..Outcomes::default()
+        });
         let base = before.map_or(submitted_ns, |both| both.device_ticks);
         let times: Vec<[u64; 2]> = (0..answered)
             .map(|round| {
-                // The second party's turns are those of odd numbers.
-                let turn = 2 * round + 1;
-                let raw = self.words.host().peek_words(TIMES + 16 * turn);
-                raw.map(|raw| self.whole(raw, base))
+                let raw = self.times.host().peek_words(16 * round);
+                raw.map(|raw| self.device.whole_ticks(raw, base))
             })
             .collect();
         let ends = times.first().zip(times.last());
@@ -130,15 +137,16 @@ impl Visibility {
             seen_ns,
         });
         let readings = before.map(reading).zip(after.map(reading));
-        let clock = exchange.map(|exchange| GpuClock::new(self.frequency(), readings, &[exchange]));
-        let rounds = stored_and_seen.iter().zip(times);
-        // The first waits for the dispatch.
-        for ((stored_ns, seen_ns), [got, passed]) in rounds.skip(1) {
+        let frequency = self.device.ticks_per_second();
+        let clock = exchange.map(|exchange| GpuClock::new(frequency, readings, &[exchange]));
+        for ((stored_ns, seen_ns), [got, passed]) in stored_and_seen.iter().zip(times).skip(1) {
             self.round_trip.push(seen_ns - stored_ns);
             if let Some(clock) = &clock {
-                let (got_ns, passed_ns) = (clock.ns(got), clock.ns(passed));
-                self.to_gpu.push(got_ns.saturating_sub(*stored_ns));
-                self.to_cpu.push(seen_ns.saturating_sub(passed_ns));
+                let one_way = match self.asks {
+                    Parties::CpuToGpu => clock.ns(got).saturating_sub(*stored_ns),
+                    _ => seen_ns.saturating_sub(clock.ns(passed)),
+                };
+                self.one_way.push(one_way);
             }
         }
         self.max_error_ns = self.max_error_ns.max(clock.map(|clock| clock.max_error_ns));
@@ -147,7 +155,7 @@ impl Visibility {
 
     /// Whether the shader answers.
     fn is_answered(&self, round: u64) -> bool {
-        let answer = self.words.host().word(ANSWER);
+        let answer = self.answer.host().word(0);
         loop {
             for _ in 0..LOOKS {
                 if answer.observe() >= round {
@@ -161,28 +169,9 @@ impl Visibility {
         }
     }
 
-    /// The whole of a time of which a shader's clock may give the low 32 bits only.
-    fn whole(&self, raw: u64, base: u64) -> u64 {
-        if self.device.adapter().features.shader_clock_bits == 64 {
-            return raw;
-        }
-        base + u64::from((raw as u32).wrapping_sub(base as u32))
-    }
-
-    fn frequency(&self) -> u64 {
-        let period = f64::from(self.device.adapter().features.timestamp_period).max(1e-3);
-        #[allow(
-            clippy::cast_sign_loss,
-            reason = "a device's ticks in a second are above zero"
-        )]
-        let frequency = (1e9 / period).round() as u64;
-        frequency
-    }
-
     pub(super) fn found(self) -> (Outcomes, Delays) {
         let delays = Delays {
-            to_gpu: Distribution::of(self.to_gpu),
-            to_cpu: Distribution::of(self.to_cpu),
+            one_way: Distribution::of(self.one_way),
             round_trip: Distribution::of(self.round_trip),
             max_error_ns: self.max_error_ns,
         };

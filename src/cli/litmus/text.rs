@@ -117,16 +117,20 @@ fn words(verdict: &Verdict) -> String {
         Verdict::NeverMattered { .. } if verdict.costs_nothing() => {
             "never seen to matter, costs nothing".into()
         }
+        Verdict::NeverMattered { .. } => format!("never seen to matter, costs {}", cost(verdict)),
+        Verdict::Timed => "timed".into(),
+        Verdict::NotMet => "not met".into(),
+    }
+}
+
+/// What it costs to have what never mattered.
+fn cost(verdict: &Verdict) -> String {
+    match verdict {
         Verdict::NeverMattered {
             costs_ns: Some(ns),
             costs_share: Some(share),
-        } => format!(
-            "never seen to matter, costs {ns:.1} ns ({:.0} %)",
-            share * 100.0
-        ),
-        Verdict::NeverMattered { .. } => "never seen to matter".into(),
-        Verdict::Timed => "timed".into(),
-        Verdict::NotMet => "not met".into(),
+        } => format!("{} ({:.0} %)", time(*ns), share * 100.0),
+        _ => "what was not measured".into(),
     }
 }
 
@@ -145,128 +149,126 @@ fn times(row: &Row, delays: &Delays) -> String {
         .max_error_ns
         .map_or_else(String::new, |ns| format!(", one way to within {ns} ns"));
     format!(
-        "time to see a store in {} memory{error}\n{}{}{}",
+        "time to see a store, {}, {} memory{error}\n{}{}",
+        row.parties,
         row.memory,
-        of("a running shader sees the CPU's", delays.to_gpu),
-        of("the CPU sees a running shader's", delays.to_cpu),
+        of("one way", delays.one_way),
         of("there and back", delays.round_trip),
     )
 }
 
-/// What was left out, of what.
-fn left_out(said: &Conclusion, row: &Row) -> String {
-    let Row {
-        shape,
-        parties,
-        memory,
-        outcomes,
-        ..
-    } = row;
-    let seen = match outcomes.forbidden {
-        0 => format!("{} runs", outcomes.runs),
-        forbidden => format!("{forbidden} of {} runs", outcomes.runs),
-    };
-    format!(
-        "{} ({shape}, {parties}, {memory} memory; {seen})",
-        said.order
-    )
+/// Something that follows, and of which rows it does.
+struct Paragraph<'a> {
+    head: String,
+    takes: &'a dyn Fn(&Conclusion) -> bool,
+    /// What is said of a row beside where it is.
+    says: &'a dyn Fn(&Conclusion, &Row) -> String,
 }
 
 /// What follows, in plain words.
 fn sentences(found: &Found, colour: bool) -> String {
-    let mut text = String::new();
-    let pairs = || found.conclusions.iter().zip(&found.rows);
-    let mut about = |head: &str,
-                     takes: &dyn Fn(&Conclusion) -> bool,
-                     say: &dyn Fn(&Conclusion, &Row) -> String| {
-        let lines: Vec<_> = pairs()
-            .filter(|(said, _)| takes(said))
-            .map(|(said, row)| say(said, row))
-            .collect();
-        if !lines.is_empty() {
-            let _ = writeln!(text, "{head}");
-            for line in lines {
-                let _ = writeln!(text, "    {line}");
-            }
-        }
+    let seen = |_: &Conclusion, row: &Row| {
+        let (forbidden, runs) = (row.outcomes.forbidden, row.outcomes.runs);
+        format!("{forbidden} of {runs}")
     };
-    let whole = |_: &Conclusion, row: &Row| left_out_of_nothing(row);
-    if found.has_failures() {
-        let head = painted("Relied on, and seen to fail:", RED, colour);
-        about(&head, &|said| said.verdict == Verdict::Fails, &whole);
-    }
-    about(
-        "Fails, and nothing relies on it here, since running shaders do not see what the CPU stores in that memory:",
-        &|said| said.verdict == Verdict::NotReliedOn,
-        &whole,
-    );
-    about(
-        "This device needs what was left out here, and the forbidden outcome was seen:",
-        &|said| said.verdict == Verdict::Needed,
-        &left_out,
-    );
-    about(
-        "Never seen to matter here, and what it costs cannot be told from nothing:",
-        &|said| said.verdict.costs_nothing(),
-        &left_out,
-    );
-    about(
-        "Never seen to matter here, and it costs something:",
-        &|said| {
-            matches!(said.verdict, Verdict::NeverMattered { .. }) && !said.verdict.costs_nothing()
+    let is = |verdict: Verdict| move |said: &Conclusion| said.verdict == verdict;
+    let never = |said: &Conclusion| matches!(said.verdict, Verdict::NeverMattered { .. });
+    let paragraphs = [
+        Paragraph {
+            head: painted("Relied on, and seen to fail:", RED, colour),
+            takes: &is(Verdict::Fails),
+            says: &seen,
         },
-        &|said, row| format!("{}: {}", left_out(said, row), words(&said.verdict)),
-    );
-    about(
-        "Not answered, since the parties never were at it at the same time:",
-        &|said| said.verdict == Verdict::NotMet,
-        &|_, row| {
-            let Row {
-                shape,
-                parties,
-                memory,
-                ordering,
-                ..
-            } = row;
-            format!("{shape}, {parties}, {memory} memory, {ordering}")
+        Paragraph {
+            head: "Fails, and nothing relies on it: running shaders do not see what the CPU stores in that memory:".into(),
+            takes: &is(Verdict::NotReliedOn),
+            says: &seen,
         },
-    );
-    let mut twins: Vec<_> = found
-        .conclusions
-        .iter()
-        .filter(|said| !said.loom_twins.is_empty())
-        .map(|said| format!("    {}: {}\n", said.shape, said.loom_twins.join(", ")))
-        .collect();
-    twins.dedup();
-    if !twins.is_empty() {
-        let _ = writeln!(
-            text,
-            "Not to see an outcome is no promise. These twins of scripts/loom show it on any machine:"
-        );
-        text.extend(twins);
+        Paragraph {
+            head: "Needed on this device: without it the forbidden outcome was seen:".into(),
+            takes: &is(Verdict::Needed),
+            says: &seen,
+        },
+        Paragraph {
+            head: "Never seen to matter, and to have it costs nothing:".into(),
+            takes: &|said| said.verdict.costs_nothing(),
+            says: &|_, row| format!("{} runs", row.outcomes.runs),
+        },
+        Paragraph {
+            head: "Never seen to matter, and to have it costs something:".into(),
+            takes: &|said| never(said) && !said.verdict.costs_nothing(),
+            says: &|said, _| cost(&said.verdict),
+        },
+        Paragraph {
+            head: "Not answered, since the parties were never at it at the same time:".into(),
+            takes: &is(Verdict::NotMet),
+            says: &|_, row| format!("{} tries", row.outcomes.batches),
+        },
+    ];
+    let mut text = String::new();
+    for paragraph in &paragraphs {
+        for line in lines(found, paragraph) {
+            let _ = writeln!(text, "{line}");
+        }
     }
-    let held = pairs()
-        .filter(|(said, _)| said.verdict == Verdict::Holds)
-        .count();
-    if !found.has_failures() && held > 0 {
+    for line in twins(found) {
+        let _ = writeln!(text, "{line}");
+    }
+    let held = found.conclusions.iter().any(is(Verdict::Holds));
+    if !found.has_failures() && held {
         let held = "All that is relied on, and could be asked, held.";
         let _ = writeln!(text, "{}", painted(held, GREEN, colour));
     }
     text
 }
 
-fn left_out_of_nothing(row: &Row) -> String {
-    let Row {
-        shape,
-        parties,
-        memory,
-        ordering,
-        outcomes,
-        ..
-    } = row;
-    let (forbidden, runs) = (outcomes.forbidden, outcomes.runs);
-    format!(
-        "{shape}, {parties}, {memory} memory, {ordering}: {forbidden} of {runs} runs: {}",
-        shape.forbidden()
-    )
+/// A paragraph: a line for each ordering of a shape, with all parties of which it is so.
+fn lines(found: &Found, paragraph: &Paragraph<'_>) -> Vec<String> {
+    let mut by_ordering: Vec<(String, Vec<String>)> = Vec::new();
+    for (said, row) in found.conclusions.iter().zip(&found.rows) {
+        if !(paragraph.takes)(said) {
+            continue;
+        }
+        let what = if row.order.is_required() {
+            row.ordering
+        } else {
+            row.order.left_out()
+        };
+        let what = format!("{}, {what}", row.shape);
+        let place = format!(
+            "{}, {} ({})",
+            row.parties,
+            row.memory,
+            (paragraph.says)(said, row)
+        );
+        match by_ordering.iter_mut().find(|(known, _)| *known == what) {
+            Some((_, places)) => places.push(place),
+            None => by_ordering.push((what, vec![place])),
+        }
+    }
+    if by_ordering.is_empty() {
+        return Vec::new();
+    }
+    let lines = by_ordering
+        .into_iter()
+        .map(|(what, places)| format!("    {what}: {}", places.join("; ")));
+    std::iter::once(paragraph.head.clone())
+        .chain(lines)
+        .collect()
+}
+
+/// Where outcomes are seen that this device never showed.
+fn twins(found: &Found) -> Vec<String> {
+    let mut lines = Vec::new();
+    for said in &found.conclusions {
+        let line = format!("    {}: {}", said.shape, said.loom_twins.join(", "));
+        if !said.loom_twins.is_empty() && !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    if !lines.is_empty() {
+        let head = "Not to see an outcome promises nothing. Twins of scripts/loom that lack such an ordering, and fail:";
+        lines.insert(0, head.into());
+    }
+    lines
 }

@@ -289,6 +289,11 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/litmus_visibility.comp")) == 0x6f19_993c_804a_3424,
+    "shader source litmus_visibility.comp changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
     fnv1a(include_bytes!("../../../shaders/long_kernel.comp")) == 0x3e21_c576_d825_5ff8,
     "shader source long_kernel.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
@@ -645,6 +650,17 @@ pub static LITMUS_TEARING_HALVES: Shader = Shader {
 };
 
 const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/litmus_visibility.spv")) == 0xb86d_fcf6_b6bd_b067,
+    "spv/litmus_visibility.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/litmus_visibility.comp`.
+pub static LITMUS_VISIBILITY: Shader = Shader {
+    name: "litmus_visibility",
+    words: &words::<687>(include_bytes!("../../../shaders/spv/litmus_visibility.spv")),
+};
+
+const _: () = assert!(
     fnv1a(include_bytes!("../../../shaders/spv/long_kernel.spv")) == 0xfa83_d2c0_0f86_a2df,
     "spv/long_kernel.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
@@ -788,4 +804,4 @@ pub static WORK_TOGETHER: Shader = Shader {
 };
 
 /// Every shader of this table.
-pub static ALL: &[&Shader] = &[&ADD_WORDS, &ADD_WORDS_SELF_SCHEDULING, &ADD_WORDS_TOGETHER, &BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_HANDOFF_TIMED, &BARE_STORE, &BARE_STORE_NARROW, &COUNT_TOGETHER, &ENGINE, &ENROLLED_CONDITION, &ENROLLED_SIGNAL, &HOLD_SELF_SCHEDULING, &LITMUS_BUFFERING, &LITMUS_BUFFERING_FENCED, &LITMUS_BUFFERING_ADOPTED, &LITMUS_LOG, &LITMUS_LOG_NO_RELEASE, &LITMUS_MESSAGE, &LITMUS_MESSAGE_NO_RELEASE, &LITMUS_MESSAGE_NO_ACQUIRE, &LITMUS_MESSAGE_NEITHER, &LITMUS_TEARING, &LITMUS_TEARING_PLAIN, &LITMUS_TEARING_HALVES, &LONG_KERNEL, &PASS_ON, &PASS_ON_SELF_SCHEDULING, &READ_VALUES, &SIGNAL_VALUES, &SPIN, &SPIN_SELF_SCHEDULING, &SPIN_SIGNAL, &SPIN_TOGETHER, &WAIT_VALUES, &WORK, &WORK_SELF_SCHEDULING, &WORK_TOGETHER];
+pub static ALL: &[&Shader] = &[&ADD_WORDS, &ADD_WORDS_SELF_SCHEDULING, &ADD_WORDS_TOGETHER, &BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_HANDOFF_TIMED, &BARE_STORE, &BARE_STORE_NARROW, &COUNT_TOGETHER, &ENGINE, &ENROLLED_CONDITION, &ENROLLED_SIGNAL, &HOLD_SELF_SCHEDULING, &LITMUS_BUFFERING, &LITMUS_BUFFERING_FENCED, &LITMUS_BUFFERING_ADOPTED, &LITMUS_LOG, &LITMUS_LOG_NO_RELEASE, &LITMUS_MESSAGE, &LITMUS_MESSAGE_NO_RELEASE, &LITMUS_MESSAGE_NO_ACQUIRE, &LITMUS_MESSAGE_NEITHER, &LITMUS_TEARING, &LITMUS_TEARING_PLAIN, &LITMUS_TEARING_HALVES, &LITMUS_VISIBILITY, &LONG_KERNEL, &PASS_ON, &PASS_ON_SELF_SCHEDULING, &READ_VALUES, &SIGNAL_VALUES, &SPIN, &SPIN_SELF_SCHEDULING, &SPIN_SIGNAL, &SPIN_TOGETHER, &WAIT_VALUES, &WORK, &WORK_SELF_SCHEDULING, &WORK_TOGETHER];
