@@ -29,9 +29,6 @@
 #include "abi/engine_control.glsl"
 #include "litmus/parties.glsl"
 
-const uint64_t SAW_NEW = 1ul;
-const uint64_t SAW_OLD = 2ul;
-
 #ifdef ADOPTED
 uint64_t g_control_va;
 #include "engine/adopt.glsl"

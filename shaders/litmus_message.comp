@@ -20,9 +20,6 @@
 #include "litmus/left_out.glsl"
 #include "litmus/parties.glsl"
 
-const uint64_t SAW_NEW = 1ul;
-const uint64_t SAW_OLD = 2ul;
-
 void write_messages() {
     uint i = 0u;
     for (uint pass = 0u; pass < MOST_PASSES && i < l_iterations; ++pass) {

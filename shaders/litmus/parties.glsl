@@ -54,6 +54,10 @@ const uint64_t POSTS = 8ul;   // the same of posts, see litmus_buffering.comp
 const uint64_t SINK = 16ul;   // what was read for nothing
 const uint64_t COUNTS = 24ul; // what a party counts itself
 
+// What a party says of an instance.
+const uint64_t SAW_NEW = 1ul;
+const uint64_t SAW_OLD = 2ul;
+
 uint64_t l_generation;
 uint l_iterations;
 uint l_role;

@@ -233,7 +233,9 @@ impl Bench {
     fn queues(&self, parties: Parties) -> anyhow::Result<Vec<Queue>> {
         let first = self.queue(0)?;
         Ok(match parties {
-            Parties::GpuToCpu | Parties::CpuToGpu | Parties::Workgroups => vec![first],
+            Parties::GpuToCpu | Parties::CpuToGpu | Parties::Lanes | Parties::Workgroups => {
+                vec![first]
+            }
             Parties::Queues => vec![first, self.queue(1)?],
             Parties::Devices => {
                 // On lavapipe an instance's devices share threads.

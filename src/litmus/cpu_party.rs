@@ -199,7 +199,7 @@ impl<'a> CpuParty<'a> {
             (Shape::StoreBuffering, _) => {
                 Some(self.new_or_old(self.wait_for_value(instance, lane)))
             }
-            (Shape::Tearing | Shape::LogEntry | Shape::Visibility, _) => None,
+            (Shape::Adoption | Shape::Tearing | Shape::LogEntry | Shape::Visibility, _) => None,
         }
     }
 
@@ -317,7 +317,9 @@ impl<'a> CpuParty<'a> {
                 (Shape::StoreBuffering, _) => {
                     black_box(self.wait_for_value(instance, 0));
                 }
-                (Shape::Tearing | Shape::LogEntry | Shape::Visibility, _) => return 0.0,
+                (Shape::Adoption | Shape::Tearing | Shape::LogEntry | Shape::Visibility, _) => {
+                    return 0.0;
+                }
             }
         }
         #[allow(clippy::cast_precision_loss, reason = "far below 2^52")]

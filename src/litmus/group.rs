@@ -38,7 +38,12 @@ impl Of {
         let is_cpu = adapter.kind == AdapterKind::Cpu;
         let subgroup = adapter.features.subgroup_size.max(2);
         let with_cpu = self.parties.cpu_role().is_some();
-        let players = if with_cpu { subgroup.min(4) } else { subgroup };
+        let players = match self.parties {
+            Parties::GpuToCpu | Parties::CpuToGpu => subgroup.min(4),
+            // Both are of one workgroup, which does one instance after another.
+            Parties::Lanes => 1,
+            Parties::Workgroups | Parties::Queues | Parties::Devices => subgroup,
+        };
         let groups = match (with_cpu, is_cpu) {
             (true, _) => 1,
             // A core for each workgroup.
@@ -54,7 +59,9 @@ impl Of {
         let words = match self.shape {
             Shape::Tearing => Some(lanes * LINE_BYTES),
             Shape::LogEntry => Some(lanes * LOG_BUFFER_BYTES),
-            Shape::MessagePassing | Shape::StoreBuffering | Shape::Visibility => None,
+            Shape::MessagePassing | Shape::StoreBuffering | Shape::Adoption | Shape::Visibility => {
+                None
+            }
         };
         Size {
             players,
@@ -108,7 +115,7 @@ impl Group {
     pub(super) fn new(of: Of, queues: Vec<Queue>, seed: u64) -> anyhow::Result<Self> {
         let mut devices: Vec<Arc<Device>> = Vec::new();
         let mut sides = Vec::new();
-        let is_both = queues.len() == 1 && of.parties.cpu_role().is_none();
+        let is_both = of.parties == Parties::Workgroups;
         for (role, queue) in queues.into_iter().enumerate() {
             let device = Arc::clone(queue.device());
             let known = devices.iter().position(|known| Arc::ptr_eq(known, &device));
@@ -288,7 +295,7 @@ impl Question {
                 let reader = instances.map(|n| self.areas.result(1, n));
                 of_reader(reader, setup.generation)
             }
-            Shape::StoreBuffering => {
+            Shape::StoreBuffering | Shape::Adoption => {
                 let instances = 0..self.areas.size().instances();
                 let both = instances.map(|n| (self.areas.result(0, n), self.areas.result(1, n)));
                 of_both(both, setup.generation)

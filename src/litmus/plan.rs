@@ -12,6 +12,8 @@ pub enum Shape {
     MessagePassing,
     /// Each stores its word and looks at the other's: a signal against a waiter that arms
     StoreBuffering,
+    /// An engine's leading lane adopts while another lane signals
+    Adoption,
     /// A word of 64 bits is stored while another reads it
     Tearing,
     /// A log entry is written, then the index that names it
@@ -22,9 +24,10 @@ pub enum Shape {
 
 impl Shape {
     /// All, in the order in which they are asked.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::MessagePassing,
         Self::StoreBuffering,
+        Self::Adoption,
         Self::Tearing,
         Self::LogEntry,
         Self::Visibility,
@@ -36,6 +39,7 @@ impl Shape {
         match self {
             Self::MessagePassing => "message-passing",
             Self::StoreBuffering => "store-buffering",
+            Self::Adoption => "adoption",
             Self::Tearing => "tearing",
             Self::LogEntry => "log-entry",
             Self::Visibility => "visibility",
@@ -49,6 +53,9 @@ impl Shape {
             Self::MessagePassing => "the word says that the data is there, and the data is old",
             Self::StoreBuffering => {
                 "the signal does not see the waiter, and the waiter not the signal"
+            }
+            Self::Adoption => {
+                "the signalling lane does not see the shadow, and the leading lane not the signal"
             }
             Self::Tearing => "a word that nobody stored, half of one and half of the next",
             Self::LogEntry => "the index names an entry that is not the one that was logged",
@@ -65,12 +72,8 @@ impl Shape {
                 "loom-published-without-release",
                 "loom-observed-without-acquire",
             ],
-            Self::StoreBuffering => &[
-                "loom-one-barrier",
-                "loom-adoption-beside-an-execution",
-                "loom-cv-before-shadow",
-                "loom-telling-without-a-fence",
-            ],
+            Self::StoreBuffering => &["loom-cv-before-shadow", "loom-telling-without-a-fence"],
+            Self::Adoption => &["loom-one-barrier", "loom-adoption-beside-an-execution"],
             // Loom's words are whole.
             Self::Tearing | Self::Visibility => &[],
         }
@@ -87,6 +90,7 @@ impl Shape {
                 Order::Neither,
             ],
             Self::StoreBuffering => &[Order::AsShipped, Order::Fenced, Order::Bare],
+            Self::Adoption => &[Order::AsShipped, Order::OneMeeting],
             Self::Tearing => &[Order::AsShipped, Order::Plain, Order::Halves],
             Self::Visibility => &[Order::AsShipped],
         }
@@ -95,11 +99,12 @@ impl Shape {
     /// Between whom it is asked.
     #[must_use]
     pub fn parties(self) -> &'static [Parties] {
-        use Parties::{CpuToGpu, Devices, GpuToCpu, Queues, Workgroups};
+        use Parties::{CpuToGpu, Devices, GpuToCpu, Lanes, Queues, Workgroups};
         match self {
             Self::MessagePassing => &[GpuToCpu, CpuToGpu, Workgroups, Queues, Devices],
             // The CPU is the waiter.
             Self::StoreBuffering => &[GpuToCpu, Workgroups, Queues, Devices],
+            Self::Adoption => &[Lanes],
             Self::Tearing => &[GpuToCpu, CpuToGpu, Workgroups],
             Self::LogEntry => &[GpuToCpu],
             Self::Visibility => &[CpuToGpu, GpuToCpu],
@@ -121,6 +126,8 @@ pub enum Parties {
     GpuToCpu,
     /// The CPU, and a running shader.
     CpuToGpu,
+    /// Two lanes of one workgroup.
+    Lanes,
     /// Two workgroups of one dispatch.
     Workgroups,
     /// Two dispatches on two queues of one device.
@@ -136,6 +143,7 @@ impl Parties {
         match self {
             Self::GpuToCpu => "GPU → CPU",
             Self::CpuToGpu => "CPU → GPU",
+            Self::Lanes => "two lanes",
             Self::Workgroups => "two workgroups",
             Self::Queues => "two queues",
             Self::Devices => "two devices",
@@ -147,7 +155,7 @@ impl Parties {
         match self {
             Self::GpuToCpu => Some(1),
             Self::CpuToGpu => Some(0),
-            Self::Workgroups | Self::Queues | Self::Devices => None,
+            Self::Lanes | Self::Workgroups | Self::Queues | Self::Devices => None,
         }
     }
 }

@@ -21,6 +21,8 @@ pub enum Order {
     Bare,
     /// The same with a barrier of both between: what would be simpler than what is shipped, and nobody promises.
     Fenced,
+    /// One meeting of all lanes an iteration, where there are two.
+    OneMeeting,
     /// Plain loads and stores of 64 bits.
     Plain,
     /// Loads and stores of 32 bits, two for a word.
@@ -47,6 +49,7 @@ impl Order {
     pub fn name(self, shape: Shape) -> &'static str {
         match (self, shape) {
             (Self::AsShipped, Shape::StoreBuffering) => "posted and adopted",
+            (Self::AsShipped, Shape::Adoption) => "two meetings",
             (Self::AsShipped, Shape::Tearing) => "atomic, 64 bits",
             (Self::AsShipped, Shape::Visibility) => "publish, observe",
             (Self::AsShipped, Shape::MessagePassing | Shape::LogEntry) => "release, acquire",
@@ -55,6 +58,7 @@ impl Order {
             (Self::Neither, _) => "neither",
             (Self::Bare, _) => "store, look",
             (Self::Fenced, _) => "store, barrier, look",
+            (Self::OneMeeting, _) => "one meeting",
             (Self::Plain, _) => "plain, 64 bits",
             (Self::Halves, _) => "halves, 32 bits",
         }
@@ -70,6 +74,7 @@ impl Order {
             Self::Neither => "release and acquire together",
             Self::Bare => "adoption by the engine, with no barrier in its place",
             Self::Fenced => "adoption by the engine, with a barrier in its place",
+            Self::OneMeeting => "the meeting between adoption and execution",
             Self::Plain => "atomic access",
             Self::Halves => "access in one piece",
         }
@@ -85,6 +90,8 @@ impl Order {
             (Shape::StoreBuffering, Self::Bare) => &shaders::LITMUS_BUFFERING,
             (Shape::StoreBuffering, Self::Fenced) => &shaders::LITMUS_BUFFERING_FENCED,
             (Shape::StoreBuffering, _) => &shaders::LITMUS_BUFFERING_ADOPTED,
+            (Shape::Adoption, Self::OneMeeting) => &shaders::LITMUS_MEETING_ONE_MEETING,
+            (Shape::Adoption, _) => &shaders::LITMUS_MEETING,
             (Shape::Tearing, Self::Plain) => &shaders::LITMUS_TEARING_PLAIN,
             (Shape::Tearing, Self::Halves) => &shaders::LITMUS_TEARING_HALVES,
             (Shape::Tearing, _) => &shaders::LITMUS_TEARING,

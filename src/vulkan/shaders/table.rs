@@ -264,12 +264,12 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/litmus/parties.glsl")) == 0x94a6_14df_6fe5_cc61,
+    fnv1a(include_bytes!("../../../shaders/litmus/parties.glsl")) == 0x6e69_f338_babd_b3df,
     "shader source litmus/parties.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/litmus_buffering.comp")) == 0x4788_195c_da98_f5fe,
+    fnv1a(include_bytes!("../../../shaders/litmus_buffering.comp")) == 0x0c06_2072_d7ae_6866,
     "shader source litmus_buffering.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -279,7 +279,12 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/litmus_message.comp")) == 0x4c0f_a9fd_64d6_92d5,
+    fnv1a(include_bytes!("../../../shaders/litmus_meeting.comp")) == 0x6cb9_ca87_b4a8_7dd4,
+    "shader source litmus_meeting.comp changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/litmus_message.comp")) == 0xd263_6945_aa7a_44ee,
     "shader source litmus_message.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -551,25 +556,47 @@ pub static LITMUS_BUFFERING_ADOPTED: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/litmus_log.spv")) == 0x68be_da32_fa59_79a6,
+    fnv1a(include_bytes!("../../../shaders/spv/litmus_log.spv")) == 0x6761_9325_a5c4_f0ab,
     "spv/litmus_log.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/litmus_log.comp`.
 pub static LITMUS_LOG: Shader = Shader {
     name: "litmus_log",
-    words: &words::<3_368>(include_bytes!("../../../shaders/spv/litmus_log.spv")),
+    words: &words::<3_373>(include_bytes!("../../../shaders/spv/litmus_log.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/litmus_log.no_release.spv")) == 0x9dd9_8067_959b_94d0,
+    fnv1a(include_bytes!("../../../shaders/spv/litmus_log.no_release.spv")) == 0xef8c_abc2_fe69_9a9b,
     "spv/litmus_log.no_release.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/litmus_log.comp` with `NO_RELEASE`.
 pub static LITMUS_LOG_NO_RELEASE: Shader = Shader {
     name: "litmus_log.no_release",
-    words: &words::<3_360>(include_bytes!("../../../shaders/spv/litmus_log.no_release.spv")),
+    words: &words::<3_365>(include_bytes!("../../../shaders/spv/litmus_log.no_release.spv")),
+};
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/litmus_meeting.spv")) == 0x43be_40e8_0430_b328,
+    "spv/litmus_meeting.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/litmus_meeting.comp`.
+pub static LITMUS_MEETING: Shader = Shader {
+    name: "litmus_meeting",
+    words: &words::<2_531>(include_bytes!("../../../shaders/spv/litmus_meeting.spv")),
+};
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/litmus_meeting.one_meeting.spv")) == 0x9eaa_8bf1_384b_bdce,
+    "spv/litmus_meeting.one_meeting.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/litmus_meeting.comp` with `ONE_MEETING`.
+pub static LITMUS_MEETING_ONE_MEETING: Shader = Shader {
+    name: "litmus_meeting.one_meeting",
+    words: &words::<2_527>(include_bytes!("../../../shaders/spv/litmus_meeting.one_meeting.spv")),
 };
 
 const _: () = assert!(
@@ -617,36 +644,36 @@ pub static LITMUS_MESSAGE_NEITHER: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/litmus_tearing.spv")) == 0x58a3_0f3c_6fa2_86e5,
+    fnv1a(include_bytes!("../../../shaders/spv/litmus_tearing.spv")) == 0xf1ad_7a05_3c89_8ae7,
     "spv/litmus_tearing.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/litmus_tearing.comp`.
 pub static LITMUS_TEARING: Shader = Shader {
     name: "litmus_tearing",
-    words: &words::<2_447>(include_bytes!("../../../shaders/spv/litmus_tearing.spv")),
+    words: &words::<2_452>(include_bytes!("../../../shaders/spv/litmus_tearing.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/litmus_tearing.plain.spv")) == 0x1438_812e_6ab1_18b7,
+    fnv1a(include_bytes!("../../../shaders/spv/litmus_tearing.plain.spv")) == 0x23df_c888_da0d_4c01,
     "spv/litmus_tearing.plain.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/litmus_tearing.comp` with `PLAIN`.
 pub static LITMUS_TEARING_PLAIN: Shader = Shader {
     name: "litmus_tearing.plain",
-    words: &words::<2_477>(include_bytes!("../../../shaders/spv/litmus_tearing.plain.spv")),
+    words: &words::<2_482>(include_bytes!("../../../shaders/spv/litmus_tearing.plain.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/litmus_tearing.halves.spv")) == 0xd230_6345_df55_72bb,
+    fnv1a(include_bytes!("../../../shaders/spv/litmus_tearing.halves.spv")) == 0x1669_862d_f28c_8e8e,
     "spv/litmus_tearing.halves.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/litmus_tearing.comp` with `HALVES`.
 pub static LITMUS_TEARING_HALVES: Shader = Shader {
     name: "litmus_tearing.halves",
-    words: &words::<2_540>(include_bytes!("../../../shaders/spv/litmus_tearing.halves.spv")),
+    words: &words::<2_545>(include_bytes!("../../../shaders/spv/litmus_tearing.halves.spv")),
 };
 
 const _: () = assert!(
@@ -804,4 +831,4 @@ pub static WORK_TOGETHER: Shader = Shader {
 };
 
 /// Every shader of this table.
-pub static ALL: &[&Shader] = &[&ADD_WORDS, &ADD_WORDS_SELF_SCHEDULING, &ADD_WORDS_TOGETHER, &BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_HANDOFF_TIMED, &BARE_STORE, &BARE_STORE_NARROW, &COUNT_TOGETHER, &ENGINE, &ENROLLED_CONDITION, &ENROLLED_SIGNAL, &HOLD_SELF_SCHEDULING, &LITMUS_BUFFERING, &LITMUS_BUFFERING_FENCED, &LITMUS_BUFFERING_ADOPTED, &LITMUS_LOG, &LITMUS_LOG_NO_RELEASE, &LITMUS_MESSAGE, &LITMUS_MESSAGE_NO_RELEASE, &LITMUS_MESSAGE_NO_ACQUIRE, &LITMUS_MESSAGE_NEITHER, &LITMUS_TEARING, &LITMUS_TEARING_PLAIN, &LITMUS_TEARING_HALVES, &LITMUS_VISIBILITY, &LONG_KERNEL, &PASS_ON, &PASS_ON_SELF_SCHEDULING, &READ_VALUES, &SIGNAL_VALUES, &SPIN, &SPIN_SELF_SCHEDULING, &SPIN_SIGNAL, &SPIN_TOGETHER, &WAIT_VALUES, &WORK, &WORK_SELF_SCHEDULING, &WORK_TOGETHER];
+pub static ALL: &[&Shader] = &[&ADD_WORDS, &ADD_WORDS_SELF_SCHEDULING, &ADD_WORDS_TOGETHER, &BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_HANDOFF_TIMED, &BARE_STORE, &BARE_STORE_NARROW, &COUNT_TOGETHER, &ENGINE, &ENROLLED_CONDITION, &ENROLLED_SIGNAL, &HOLD_SELF_SCHEDULING, &LITMUS_BUFFERING, &LITMUS_BUFFERING_FENCED, &LITMUS_BUFFERING_ADOPTED, &LITMUS_LOG, &LITMUS_LOG_NO_RELEASE, &LITMUS_MEETING, &LITMUS_MEETING_ONE_MEETING, &LITMUS_MESSAGE, &LITMUS_MESSAGE_NO_RELEASE, &LITMUS_MESSAGE_NO_ACQUIRE, &LITMUS_MESSAGE_NEITHER, &LITMUS_TEARING, &LITMUS_TEARING_PLAIN, &LITMUS_TEARING_HALVES, &LITMUS_VISIBILITY, &LONG_KERNEL, &PASS_ON, &PASS_ON_SELF_SCHEDULING, &READ_VALUES, &SIGNAL_VALUES, &SPIN, &SPIN_SELF_SCHEDULING, &SPIN_SIGNAL, &SPIN_TOGETHER, &WAIT_VALUES, &WORK, &WORK_SELF_SCHEDULING, &WORK_TOGETHER];
