@@ -127,3 +127,99 @@ pub fn conclusions(rows: &[Row]) -> Vec<Conclusion> {
     };
     rows.iter().map(conclude).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::litmus::Outcomes;
+
+    fn row(order: Order, (forbidden, runs): (u64, u64), ns: f64) -> Row {
+        Row {
+            shape: Shape::MessagePassing,
+            parties: Parties::GpuToCpu,
+            memory: Memory::System,
+            order,
+            ordering: order.name(Shape::MessagePassing),
+            relied_on: true,
+            outcomes: Outcomes {
+                runs,
+                forbidden,
+                ..Outcomes::default()
+            },
+            ns_per_iteration: Some(ns),
+            delays: None,
+        }
+    }
+
+    #[test]
+    fn what_is_shipped_holds_or_fails_or_was_not_asked() {
+        let shipped = |counts| row(Order::AsShipped, counts, 100.0);
+        assert_eq!(verdict(&shipped((0, 9)), None), Verdict::Holds);
+        assert_eq!(verdict(&shipped((1, 9)), None), Verdict::Fails);
+        assert_eq!(verdict(&shipped((0, 0)), None), Verdict::NotMet);
+        let elsewhere = Row {
+            relied_on: false,
+            ..shipped((1, 9))
+        };
+        assert_eq!(verdict(&elsewhere, None), Verdict::NotReliedOn);
+    }
+
+    #[test]
+    fn what_is_left_out_is_needed_once_the_outcome_was_seen() {
+        let shipped = row(Order::AsShipped, (0, 9), 100.0);
+        let without = |counts, ns| verdict(&row(Order::Neither, counts, ns), Some(&shipped));
+        assert_eq!(without((1, 1_000_000), 10.0), Verdict::Needed);
+        assert_eq!(without((0, 0), 10.0), Verdict::NotMet);
+        let dear = without((0, 9), 80.0);
+        let expected = Verdict::NeverMattered {
+            costs_ns: Some(20.0),
+            costs_share: Some(0.25),
+        };
+        assert_eq!(dear, expected);
+        assert!(!dear.costs_nothing());
+    }
+
+    /// A difference that is noise, either way, is nothing; and what was not measured is not nothing.
+    #[test]
+    fn a_cost_below_noise_is_nothing() {
+        let shipped = row(Order::AsShipped, (0, 9), 100.0);
+        for (ns, nothing) in [(99.5, true), (98.0, true), (150.0, true), (96.0, false)] {
+            let said = verdict(&row(Order::Neither, (0, 9), ns), Some(&shipped));
+            assert_eq!(said.costs_nothing(), nothing, "{ns}");
+        }
+        let quick = row(Order::AsShipped, (0, 9), 5.9);
+        let said = verdict(&row(Order::Neither, (0, 9), 5.0), Some(&quick));
+        assert!(said.costs_nothing(), "less than a nanosecond");
+        let unmeasured = Row {
+            ns_per_iteration: None,
+            ..row(Order::Neither, (0, 9), 0.0)
+        };
+        assert!(!verdict(&unmeasured, Some(&shipped)).costs_nothing());
+    }
+
+    /// Each row has its own conclusion, against the shipped one of its own parties; a twin is named where the device showed
+    /// nothing.
+    #[test]
+    fn a_conclusion_is_drawn_beside_its_own_kind() {
+        let elsewhere = |row: Row| Row {
+            parties: Parties::Workgroups,
+            ..row
+        };
+        let rows = [
+            row(Order::AsShipped, (0, 9), 100.0),
+            row(Order::NoRelease, (3, 9), 50.0),
+            elsewhere(row(Order::AsShipped, (0, 9), 60.0)),
+            elsewhere(row(Order::NoRelease, (0, 9), 50.0)),
+        ];
+        let said = conclusions(&rows);
+        assert_eq!(said.len(), rows.len());
+        assert_eq!(said[1].verdict, Verdict::Needed);
+        assert!(said[..3].iter().all(|said| said.loom_twins.is_empty()));
+        let expected = Verdict::NeverMattered {
+            costs_ns: Some(10.0),
+            costs_share: Some(0.2),
+        };
+        assert_eq!(said[3].verdict, expected);
+        assert_eq!(said[3].loom_twins, Shape::MessagePassing.loom_twins());
+    }
+}
