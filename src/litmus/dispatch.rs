@@ -4,8 +4,8 @@ use super::areas::Areas;
 use crate::sync::Arc;
 use crate::vulkan::shaders::Shader;
 use crate::vulkan::{
-    CommandBuffer, CommandRecorder, ComputePipeline, Device, Queue, RegionImport, Reuse,
-    SLICE_BEGIN, SLICE_END, Timeline, WaitOutcome,
+    AdapterKind, CommandBuffer, CommandRecorder, ComputePipeline, Device, Queue, RegionImport,
+    Reuse, SLICE_BEGIN, SLICE_END, Timeline, WaitOutcome,
 };
 use anyhow::bail;
 use std::time::Duration;
@@ -123,9 +123,11 @@ impl Dispatch {
 
 /// Passes of a shader's loop: below what a driver that ends loops gives an invocation, which would end them unsaid.
 pub(super) fn most_passes(device: &Device) -> u32 {
-    if device.adapter().ends_loops() {
-        60_000
-    } else {
-        120_000
+    let adapter = device.adapter();
+    match adapter.kind {
+        _ if adapter.ends_loops() => 60_000,
+        // Some nanoseconds each: a scheduler that has put both parties on one core must come to see it.
+        AdapterKind::Cpu => 1_000_000,
+        _ => 120_000,
     }
 }

@@ -6,6 +6,7 @@
 
 use super::areas::Area;
 use super::dispatch::{Dispatch, most_passes};
+use super::group::PAUSE;
 use super::outcome::Outcomes;
 use super::row::{Delays, Distribution};
 use super::{Memory, Parties};
@@ -122,6 +123,9 @@ impl Visibility {
             batches: 1,
             ..Outcomes::default()
         });
+        if runs < ROUNDS / 2 {
+            std::thread::sleep(PAUSE);
+        }
         let base = before.map_or(submitted_ns, |both| both.device_ticks);
         let times: Vec<[u64; 2]> = (0..answered)
             .map(|round| {
