@@ -116,7 +116,7 @@ impl Bench {
     #[must_use]
     pub fn questions(&self, shapes: &[Shape]) -> Vec<(Shape, Parties, Memory)> {
         let memories = [Memory::System, Memory::Local];
-        let memories = &memories[..1 + usize::from(self.has_local)];
+        let memories = &memories[..=usize::from(self.has_local)];
         let mut questions = Vec::new();
         for shape in shapes {
             for parties in shape.parties() {

@@ -5,7 +5,7 @@
 
 use super::areas::Areas;
 use super::outcome::{SAW_NEW, SAW_OLD};
-use super::setup::{GONE, Setup, line};
+use super::setup::{GONE, LINE_BYTES, Setup, line};
 use super::{Order, Shape};
 use crate::shared::{Block, Word};
 use crate::sync::{Ordering, fence};
@@ -21,15 +21,15 @@ const LOOKS: u32 = 512;
 struct Looks<'a> {
     has_ended: &'a dyn Fn() -> bool,
     deadline: Instant,
-    looks: u32,
+    taken: u32,
 }
 
 impl Looks<'_> {
     /// False once the dispatch has ended or time is up. A caller looks once more then.
     fn again(&mut self) -> bool {
-        self.looks += 1;
+        self.taken += 1;
         spin_loop();
-        !self.looks.is_multiple_of(LOOKS)
+        !self.taken.is_multiple_of(LOOKS)
             || !((self.has_ended)() || Instant::now() >= self.deadline)
     }
 }
@@ -80,7 +80,7 @@ impl<'a> CpuParty<'a> {
     pub(super) fn come(&self) {
         if self.shape == Shape::Tearing {
             for lane in 0..self.mine.len() as u64 {
-                self.first.word(lane * super::setup::LINE_BYTES).publish(0);
+                self.first.word(lane * LINE_BYTES).publish(0);
             }
         }
         for lane in 0..self.mine.len() {
@@ -111,7 +111,7 @@ impl<'a> CpuParty<'a> {
         let mut looks = Looks {
             has_ended,
             deadline: Instant::now() + PATIENCE,
-            looks: 0,
+            taken: 0,
         };
         let played = match (self.shape, self.role) {
             (Shape::Tearing, 0) => self.store_words(&mut looks),
@@ -252,7 +252,7 @@ impl<'a> CpuParty<'a> {
 
     /// The word of a lane, of tearing.
     fn word(&self, lane: u64) -> Word<'_> {
-        self.first.word(lane * super::setup::LINE_BYTES)
+        self.first.word(lane * LINE_BYTES)
     }
 
     fn store_words(&self, looks: &mut Looks<'_>) -> bool {

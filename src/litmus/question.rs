@@ -3,7 +3,6 @@
 use super::Shape;
 use crate::vulkan::shaders::{self, Shader};
 use serde::Serialize;
-use std::fmt;
 
 /// What of the engine's orderings there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -99,11 +98,5 @@ impl Order {
             (Shape::LogEntry, _) => &shaders::LITMUS_LOG,
             (Shape::Visibility, _) => &shaders::LITMUS_VISIBILITY,
         }
-    }
-}
-
-impl fmt::Display for Order {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.left_out())
     }
 }

@@ -55,6 +55,12 @@ pub(super) fn text(found: &Found, colour: bool) -> String {
     let mut text = String::new();
     let _ = writeln!(text, "{}", painted(&found.device.line(), BOLD, colour));
     let _ = writeln!(text, "{}; seed {}", found.machine.line(), found.seed);
+    if !found.sees_host_stores_in_system_memory {
+        let _ = writeln!(
+            text,
+            "A running shader does not see what the CPU stores in system memory: nothing has it look there for that."
+        );
+    }
     let _ = writeln!(text, "\n{}", table(found));
     for row in &found.rows {
         if let Some(delays) = &row.delays {
