@@ -146,16 +146,27 @@ fn each_ordering_is_tried_as_often_as_is_asked_for() {
 /// A time is one of both clocks: there is nearer than there and back.
 #[test]
 fn times_to_see_a_store_are_of_one_clock() {
-    let arguments = ["--shape", "visibility", "--iterations", "2000"];
-    let Some(report) = report(&arguments, &[]) else {
-        return;
-    };
-    for row in rows(&report) {
-        let median = |of: &str| row["delays"][of]["p50_ns"].as_u64().unwrap();
-        let error = row["delays"]["max_error_ns"].as_u64().unwrap();
-        assert!(median("one_way") <= median("round_trip") + error, "{row}");
-        assert!(median("round_trip") > 0);
+    // On a busy machine nobody may answer for a while.
+    let mut answered = BTreeSet::new();
+    for seed in ["1", "2", "3", "4"] {
+        let arguments = ["--shape", "visibility", "--iterations", "5000"];
+        let Some(report) = report(&[&arguments[..], &["--seed", seed]].concat(), &[]) else {
+            return;
+        };
+        for row in rows(&report) {
+            if count(row, "runs") > 0 {
+                let median = |of: &str| row["delays"][of]["p50_ns"].as_u64().unwrap();
+                let error = row["delays"]["max_error_ns"].as_u64().unwrap();
+                assert!(median("one_way") <= median("round_trip") + error, "{row}");
+                assert!(median("round_trip") > 0);
+                answered.insert(row["parties"].as_str().unwrap().to_owned());
+            }
+        }
+        if answered.len() == 2 {
+            return;
+        }
     }
+    panic!("only {answered:?} met");
 }
 
 #[test]
