@@ -139,7 +139,9 @@ fn each_ordering_is_tried_as_often_as_is_asked_for() {
             count(row, "runs") + count(row, "not_met") >= 20_000,
             "{row}"
         );
-        assert!(row["ns_per_iteration"].as_f64().unwrap() > 0.0, "{row}");
+        // On a busy machine it may not have been measured.
+        let ns = row["ns_per_iteration"].as_f64();
+        assert!(ns.is_none_or(|ns| ns > 0.0), "{row}");
     }
 }
 

@@ -1,44 +1,46 @@
 //! Cost: what an instance takes in one order, with nobody to wait for.
 //!
 //! Both parties' parts are done by themselves, many times in one dispatch, and the times added. A dispatch of few
-//! instances is taken off, so that what remains is of instances alone.
+//! instances is taken off, so that what remains is of instances alone. Of several samples, which are taken by turns with
+//! those of the other orders, the shortest counts: whatever else the machine does makes them longer and nothing shorter.
 
-/// Samples of one order, by turns with those of the others.
-#[derive(Clone, Debug)]
-pub(super) struct Costs {
-    /// Instances of the dispatch that is taken off.
-    pub(super) least: u64,
-    /// Instances of the other.
-    pub(super) most: u64,
-    samples: Vec<f64>,
+/// Instances of the dispatch that is taken off.
+pub(super) const FEW: u64 = 64;
+/// Instances of the other.
+pub(super) const MANY: u64 = 8_192;
+
+/// The shortest times of one party's part, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+struct Shortest {
+    few: f64,
+    many: f64,
 }
 
-impl Default for Costs {
-    fn default() -> Self {
-        Self {
-            least: 64,
-            most: 8_192,
-            samples: Vec::new(),
-        }
-    }
-}
+/// Samples of one order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Costs(Vec<Shortest>);
 
 impl Costs {
-    /// Nanoseconds of an instance, by the times of both dispatches.
-    #[allow(clippy::cast_precision_loss, reason = "thousands")]
-    pub(super) fn of_dispatches(&self, [few, many]: [f64; 2]) -> f64 {
-        (many - few) / (self.most - self.least) as f64
+    /// A sample of the part with this number: what `FEW` instances took, and `MANY`.
+    pub(super) fn add(&mut self, part: usize, [few, many]: [f64; 2]) {
+        let none = Shortest {
+            few: f64::INFINITY,
+            many: f64::INFINITY,
+        };
+        if self.0.len() <= part {
+            self.0.resize(part + 1, none);
+        }
+        let shortest = &mut self.0[part];
+        shortest.few = shortest.few.min(few);
+        shortest.many = shortest.many.min(many);
     }
 
-    pub(super) fn add(&mut self, ns: f64) {
-        self.samples.push(ns);
-    }
-
-    /// The median; none where nothing was measured.
+    /// Nanoseconds of an instance; none where nothing was measured, or the machine was too busy for that.
     pub(super) fn ns_per_instance(&self) -> Option<f64> {
-        let mut sorted = self.samples.clone();
-        sorted.sort_by(f64::total_cmp);
-        sorted.get(sorted.len() / 2).map(|ns| ns.max(0.0))
+        #[allow(clippy::cast_precision_loss, reason = "thousands")]
+        let of_part = |part: &Shortest| (part.many - part.few) / (MANY - FEW) as f64;
+        let ns: f64 = self.0.iter().map(of_part).sum();
+        (!self.0.is_empty() && ns > 0.0).then_some(ns)
     }
 }
 
@@ -47,13 +49,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_median_is_of_instances_alone() {
+    fn the_shortest_of_each_part_counts_and_both_are_added() {
         let mut costs = Costs::default();
         assert_eq!(costs.ns_per_instance(), None);
-        for many in [8_128_000.0, 40_000.0, 90_000_000.0] {
-            let ns = costs.of_dispatches([30_000.0, 30_000.0 + many]);
-            costs.add(ns);
+        for busy in [0.0, 7_000_000.0] {
+            costs.add(0, [30_000.0 + busy, 30_000.0 + 8_128_000.0]);
+            costs.add(1, [50_000.0, 50_000.0 + 812_800.0 + busy]);
         }
-        assert_eq!(costs.ns_per_instance(), Some(1000.0));
+        assert_eq!(costs.ns_per_instance(), Some(1100.0));
+    }
+
+    #[test]
+    fn what_took_longer_for_fewer_was_not_measured() {
+        let mut costs = Costs::default();
+        costs.add(0, [90_000.0, 80_000.0]);
+        assert_eq!(costs.ns_per_instance(), None);
     }
 }

@@ -9,7 +9,7 @@ use crate::os::{LogRead, LogReader};
 use crate::shared::Block;
 use crate::sync::{Ordering, fence};
 use std::convert::Infallible;
-use std::hint::spin_loop;
+use std::hint::{black_box, spin_loop};
 use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -132,20 +132,17 @@ fn is_right(entry: &LogEntry, setup: &Setup, number: u64) -> bool {
         && u64::from(entry.native_fence) == number
 }
 
-/// How long a look takes that finds an entry, with nobody to wait for, in nanoseconds.
-pub(super) fn alone(order: Order, areas: &Areas, iterations: u64) -> f64 {
+/// Looks that find an entry, with nobody to wait for.
+pub(super) fn alone(order: Order, areas: &Areas, iterations: u64) {
     let block = areas.first().part(0, LOG_BUFFER_BYTES);
-    let begin = Instant::now();
+    let index = block.word(LogHeader::INDEX);
     for _ in 0..iterations {
         if order.acquires() {
-            std::hint::black_box(block.word(LogHeader::INDEX).observe());
+            black_box(index.observe());
         } else {
-            std::hint::black_box(block.word(LogHeader::INDEX).peek());
+            black_box(index.peek());
         }
         let entry = block.peek_words::<{ LogEntry::BYTES as usize / 8 }>(LogHeader::BYTES);
-        std::hint::black_box(entry);
+        black_box(entry);
     }
-    #[allow(clippy::cast_precision_loss, reason = "far below 2^52")]
-    let each = begin.elapsed().as_nanos() as f64 / iterations as f64;
-    each
 }

@@ -1,7 +1,7 @@
 //! Group: one shape between two parties in one kind of memory, asked in all its orders by turns.
 
 use super::areas::{Areas, Size};
-use super::cost::Costs;
+use super::cost::{Costs, FEW, MANY};
 use super::cpu_party::CpuParty;
 use super::dispatch::{Dispatch, Part};
 use super::outcome::{Outcomes, of_both, of_reader};
@@ -338,10 +338,9 @@ impl Question {
     }
 
     fn measure(&mut self, of: Of, sides: &mut [Side]) -> anyhow::Result<()> {
-        let Costs { least, most, .. } = Costs::default();
         let mut setup = Setup {
             generation: self.generation,
-            iterations: most,
+            iterations: MANY,
             slack: 0,
             most_delay: 0,
             seed: 0,
@@ -349,11 +348,10 @@ impl Question {
             first: self.first,
             second: self.second,
         };
-        let mut ns = 0.0;
-        for (index, dispatch) in &mut self.alone {
+        for (part, (index, dispatch)) in self.alone.iter_mut().enumerate() {
             let queue = &mut sides[*index].queue;
             let mut took = [0.0; 2];
-            for (took, iterations) in took.iter_mut().zip([least, most]) {
+            for (took, iterations) in took.iter_mut().zip([FEW, MANY]) {
                 setup.iterations = iterations;
                 self.areas.write_setup(&setup);
                 let begin = Instant::now();
@@ -361,16 +359,21 @@ impl Question {
                 dispatch.wait()?;
                 *took = begin.elapsed().as_secs_f64() * 1e9;
             }
-            ns += self.costs.of_dispatches(took);
+            self.costs.add(part, took);
         }
-        ns += match of.parties.cpu_role() {
-            Some(_) if of.shape == Shape::LogEntry => cpu_log::alone(self.order, &self.areas, most),
-            Some(role) => {
-                CpuParty::new((of.shape, self.order), role, &self.areas, &setup).alone(most)
-            }
-            None => 0.0,
-        };
-        self.costs.add(ns);
+        if let Some(role) = of.parties.cpu_role() {
+            let took = [FEW, MANY].map(|iterations| {
+                let begin = Instant::now();
+                if of.shape == Shape::LogEntry {
+                    cpu_log::alone(self.order, &self.areas, iterations);
+                } else {
+                    let question = (of.shape, self.order);
+                    CpuParty::new(question, role, &self.areas, &setup).alone(iterations);
+                }
+                begin.elapsed().as_secs_f64() * 1e9
+            });
+            self.costs.add(self.alone.len(), took);
+        }
         Ok(())
     }
 }
