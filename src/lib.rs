@@ -45,6 +45,8 @@ pub mod beside;
 pub mod capi;
 pub mod gpu;
 pub mod kmd;
+#[cfg(not(loom))]
+pub mod litmus;
 pub mod os;
 #[cfg(not(loom))]
 pub mod report;

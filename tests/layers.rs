@@ -24,14 +24,16 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("trace", &["abi"]),
     ("workload", &["umd", "trace", PUBLIC]),
     ("capi", &["abi", "os", "umd", "vulkan", PUBLIC]),
+    // Asks what the others stand on, by their own words: the log's reader, what the engines ask of host stores.
+    ("litmus", &["abi", "shared", "vulkan", "gpu", "os", "trace"]),
     ("report", &["trace", "workload"]),
     ("viewer", &["trace", "report", PUBLIC]),
     ("window", &["beside", "trace", "viewer", "vulkan", PUBLIC]),
     (
         "cli",
         &[
-            "vulkan", "gpu", "kmd", "os", "umd", "trace", "workload", "report", "viewer", "window",
-            PUBLIC,
+            "vulkan", "gpu", "kmd", "os", "umd", "trace", "workload", "litmus", "report", "viewer",
+            "window", PUBLIC,
         ],
     ),
 ];

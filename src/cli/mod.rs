@@ -14,6 +14,7 @@ pub mod driver_settings;
 mod engine_process;
 mod engine_units;
 mod interrupt;
+mod litmus;
 mod memory;
 mod output;
 mod paint;
@@ -54,6 +55,7 @@ enum Command {
     Doctor(doctor::Doctor),
     #[command(name = engine_process::NAME, hide = true)]
     EngineProcess(engine_process::EngineProcess),
+    Litmus(litmus::Litmus),
     Scenario(scenario::Scenario),
     Tdr(tdr::Tdr),
     Trace(trace::Trace),
@@ -81,8 +83,9 @@ pub fn main() -> ExitCode {
         | Command::View(_) => {
             driver_settings::apply();
         }
-        // Two are not started again, since they have what their parent gave them, and one opens no device.
-        Command::Apart(_) | Command::EngineProcess(_) | Command::Diff(_) => {}
+        // Two are not started again, since they have what their parent gave them, and one opens no device. Workgroups of
+        // litmus tests run at the same time only on threads of the driver's.
+        Command::Apart(_) | Command::EngineProcess(_) | Command::Diff(_) | Command::Litmus(_) => {}
     }
     let ending = match command {
         Command::Compare(compare) => compare.run(),
@@ -90,6 +93,7 @@ pub fn main() -> ExitCode {
         Command::Diff(diff) => diff.run(),
         Command::Doctor(doctor) => doctor.run(),
         Command::EngineProcess(engine) => engine.run(),
+        Command::Litmus(litmus) => litmus.run(),
         Command::Scenario(scenario) => scenario.run(),
         Command::Tdr(tdr) => tdr.run(),
         Command::Trace(trace) => trace.run(),

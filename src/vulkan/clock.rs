@@ -20,6 +20,28 @@ pub struct Calibration {
 }
 
 impl Device {
+    /// Ticks of a shader's clock in a second, as the adapter says.
+    #[must_use]
+    pub fn ticks_per_second(&self) -> u64 {
+        let period = f64::from(self.adapter().features.timestamp_period).max(1e-3);
+        #[allow(
+            clippy::cast_sign_loss,
+            reason = "a device's ticks in a second are above zero"
+        )]
+        let frequency = (1e9 / period).round() as u64;
+        frequency
+    }
+
+    /// The whole of a time that a shader read less than four seconds after the device's clock was `base`: some give the
+    /// low 32 bits only.
+    #[must_use]
+    pub fn whole_ticks(&self, raw: u64, base: u64) -> u64 {
+        if self.adapter().features.shader_clock_bits == 64 {
+            return raw;
+        }
+        base + u64::from((raw as u32).wrapping_sub(base as u32))
+    }
+
     /// Reads both clocks; nothing where the driver cannot.
     #[must_use]
     pub fn calibrate(&self) -> Option<Calibration> {

@@ -4,6 +4,8 @@
 //! Branches and loops are not followed: what stands first in the text stands first here. Calls are
 //! put in place of themselves, so that it does not matter how a shader is cut into functions.
 
+#![allow(dead_code, reason = "each test program uses its own part")]
+
 use std::collections::BTreeMap;
 
 use super::spirv::{Instruction, Module, op};

@@ -174,6 +174,11 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/engine/log.glsl")) == 0x8383_d73a_067f_791c,
+    "shader source engine/log.glsl changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
     fnv1a(include_bytes!("../../../shaders/engine/raise.glsl")) == 0xa975_e04b_2065_2e87,
     "shader source engine/raise.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
@@ -199,7 +204,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/step.glsl")) == 0xfa4c_ab1a_316d_b783,
+    fnv1a(include_bytes!("../../../shaders/engine/step.glsl")) == 0x3098_e0a8_fef3_ea1f,
     "shader source engine/step.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -251,6 +256,46 @@ const _: () = assert!(
 const _: () = assert!(
     fnv1a(include_bytes!("../../../shaders/include/ticks.glsl")) == 0x38cf_6adb_3b41_b456,
     "shader source include/ticks.glsl changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/litmus/left_out.glsl")) == 0x2e02_f60d_b49b_5b8b,
+    "shader source litmus/left_out.glsl changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/litmus/parties.glsl")) == 0x6e69_f338_babd_b3df,
+    "shader source litmus/parties.glsl changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/litmus_buffering.comp")) == 0x0c06_2072_d7ae_6866,
+    "shader source litmus_buffering.comp changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/litmus_log.comp")) == 0x08cf_6802_5b27_6c79,
+    "shader source litmus_log.comp changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/litmus_meeting.comp")) == 0x6cb9_ca87_b4a8_7dd4,
+    "shader source litmus_meeting.comp changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/litmus_message.comp")) == 0xd263_6945_aa7a_44ee,
+    "shader source litmus_message.comp changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/litmus_tearing.comp")) == 0xd4b9_58d5_ed82_fd9e,
+    "shader source litmus_tearing.comp changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/litmus_visibility.comp")) == 0x6f19_993c_804a_3424,
+    "shader source litmus_visibility.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
@@ -478,6 +523,171 @@ pub static HOLD_SELF_SCHEDULING: Shader = Shader {
 };
 
 const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/litmus_buffering.spv")) == 0x9909_7d00_e047_db2b,
+    "spv/litmus_buffering.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/litmus_buffering.comp`.
+pub static LITMUS_BUFFERING: Shader = Shader {
+    name: "litmus_buffering",
+    words: &words::<3_273>(include_bytes!("../../../shaders/spv/litmus_buffering.spv")),
+};
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/litmus_buffering.fenced.spv")) == 0xd95c_a2b5_b40a_2c3e,
+    "spv/litmus_buffering.fenced.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/litmus_buffering.comp` with `FENCED`.
+pub static LITMUS_BUFFERING_FENCED: Shader = Shader {
+    name: "litmus_buffering.fenced",
+    words: &words::<3_303>(include_bytes!("../../../shaders/spv/litmus_buffering.fenced.spv")),
+};
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/litmus_buffering.adopted.spv")) == 0x04ea_abbd_3370_a75c,
+    "spv/litmus_buffering.adopted.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/litmus_buffering.comp` with `ADOPTED`.
+pub static LITMUS_BUFFERING_ADOPTED: Shader = Shader {
+    name: "litmus_buffering.adopted",
+    words: &words::<4_426>(include_bytes!("../../../shaders/spv/litmus_buffering.adopted.spv")),
+};
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/litmus_log.spv")) == 0xe091_51b9_d258_aea5,
+    "spv/litmus_log.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/litmus_log.comp`.
+pub static LITMUS_LOG: Shader = Shader {
+    name: "litmus_log",
+    words: &words::<3_378>(include_bytes!("../../../shaders/spv/litmus_log.spv")),
+};
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/litmus_log.no_release.spv")) == 0x08c9_ec26_4c42_959c,
+    "spv/litmus_log.no_release.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/litmus_log.comp` with `NO_RELEASE`.
+pub static LITMUS_LOG_NO_RELEASE: Shader = Shader {
+    name: "litmus_log.no_release",
+    words: &words::<3_370>(include_bytes!("../../../shaders/spv/litmus_log.no_release.spv")),
+};
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/litmus_meeting.spv")) == 0x43be_40e8_0430_b328,
+    "spv/litmus_meeting.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/litmus_meeting.comp`.
+pub static LITMUS_MEETING: Shader = Shader {
+    name: "litmus_meeting",
+    words: &words::<2_531>(include_bytes!("../../../shaders/spv/litmus_meeting.spv")),
+};
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/litmus_meeting.one_meeting.spv")) == 0x9eaa_8bf1_384b_bdce,
+    "spv/litmus_meeting.one_meeting.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/litmus_meeting.comp` with `ONE_MEETING`.
+pub static LITMUS_MEETING_ONE_MEETING: Shader = Shader {
+    name: "litmus_meeting.one_meeting",
+    words: &words::<2_527>(include_bytes!("../../../shaders/spv/litmus_meeting.one_meeting.spv")),
+};
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/litmus_message.spv")) == 0xa36d_e9e1_8df6_484e,
+    "spv/litmus_message.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/litmus_message.comp`.
+pub static LITMUS_MESSAGE: Shader = Shader {
+    name: "litmus_message",
+    words: &words::<3_627>(include_bytes!("../../../shaders/spv/litmus_message.spv")),
+};
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/litmus_message.no_release.spv")) == 0x69df_f63c_c901_a469,
+    "spv/litmus_message.no_release.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/litmus_message.comp` with `NO_RELEASE`.
+pub static LITMUS_MESSAGE_NO_RELEASE: Shader = Shader {
+    name: "litmus_message.no_release",
+    words: &words::<3_623>(include_bytes!("../../../shaders/spv/litmus_message.no_release.spv")),
+};
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/litmus_message.no_acquire.spv")) == 0xc0ee_caf2_47de_b4ee,
+    "spv/litmus_message.no_acquire.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/litmus_message.comp` with `NO_ACQUIRE`.
+pub static LITMUS_MESSAGE_NO_ACQUIRE: Shader = Shader {
+    name: "litmus_message.no_acquire",
+    words: &words::<3_623>(include_bytes!("../../../shaders/spv/litmus_message.no_acquire.spv")),
+};
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/litmus_message.neither.spv")) == 0xac41_1dd1_b09e_47e0,
+    "spv/litmus_message.neither.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/litmus_message.comp` with `NO_RELEASE`, `NO_ACQUIRE`.
+pub static LITMUS_MESSAGE_NEITHER: Shader = Shader {
+    name: "litmus_message.neither",
+    words: &words::<3_615>(include_bytes!("../../../shaders/spv/litmus_message.neither.spv")),
+};
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/litmus_tearing.spv")) == 0xf1ad_7a05_3c89_8ae7,
+    "spv/litmus_tearing.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/litmus_tearing.comp`.
+pub static LITMUS_TEARING: Shader = Shader {
+    name: "litmus_tearing",
+    words: &words::<2_452>(include_bytes!("../../../shaders/spv/litmus_tearing.spv")),
+};
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/litmus_tearing.plain.spv")) == 0x23df_c888_da0d_4c01,
+    "spv/litmus_tearing.plain.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/litmus_tearing.comp` with `PLAIN`.
+pub static LITMUS_TEARING_PLAIN: Shader = Shader {
+    name: "litmus_tearing.plain",
+    words: &words::<2_482>(include_bytes!("../../../shaders/spv/litmus_tearing.plain.spv")),
+};
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/litmus_tearing.halves.spv")) == 0x1669_862d_f28c_8e8e,
+    "spv/litmus_tearing.halves.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/litmus_tearing.comp` with `HALVES`.
+pub static LITMUS_TEARING_HALVES: Shader = Shader {
+    name: "litmus_tearing.halves",
+    words: &words::<2_545>(include_bytes!("../../../shaders/spv/litmus_tearing.halves.spv")),
+};
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/litmus_visibility.spv")) == 0xb86d_fcf6_b6bd_b067,
+    "spv/litmus_visibility.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/litmus_visibility.comp`.
+pub static LITMUS_VISIBILITY: Shader = Shader {
+    name: "litmus_visibility",
+    words: &words::<687>(include_bytes!("../../../shaders/spv/litmus_visibility.spv")),
+};
+
+const _: () = assert!(
     fnv1a(include_bytes!("../../../shaders/spv/long_kernel.spv")) == 0xfa83_d2c0_0f86_a2df,
     "spv/long_kernel.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
@@ -621,4 +831,4 @@ pub static WORK_TOGETHER: Shader = Shader {
 };
 
 /// Every shader of this table.
-pub static ALL: &[&Shader] = &[&ADD_WORDS, &ADD_WORDS_SELF_SCHEDULING, &ADD_WORDS_TOGETHER, &BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_HANDOFF_TIMED, &BARE_STORE, &BARE_STORE_NARROW, &COUNT_TOGETHER, &ENGINE, &ENROLLED_CONDITION, &ENROLLED_SIGNAL, &HOLD_SELF_SCHEDULING, &LONG_KERNEL, &PASS_ON, &PASS_ON_SELF_SCHEDULING, &READ_VALUES, &SIGNAL_VALUES, &SPIN, &SPIN_SELF_SCHEDULING, &SPIN_SIGNAL, &SPIN_TOGETHER, &WAIT_VALUES, &WORK, &WORK_SELF_SCHEDULING, &WORK_TOGETHER];
+pub static ALL: &[&Shader] = &[&ADD_WORDS, &ADD_WORDS_SELF_SCHEDULING, &ADD_WORDS_TOGETHER, &BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_HANDOFF_TIMED, &BARE_STORE, &BARE_STORE_NARROW, &COUNT_TOGETHER, &ENGINE, &ENROLLED_CONDITION, &ENROLLED_SIGNAL, &HOLD_SELF_SCHEDULING, &LITMUS_BUFFERING, &LITMUS_BUFFERING_FENCED, &LITMUS_BUFFERING_ADOPTED, &LITMUS_LOG, &LITMUS_LOG_NO_RELEASE, &LITMUS_MEETING, &LITMUS_MEETING_ONE_MEETING, &LITMUS_MESSAGE, &LITMUS_MESSAGE_NO_RELEASE, &LITMUS_MESSAGE_NO_ACQUIRE, &LITMUS_MESSAGE_NEITHER, &LITMUS_TEARING, &LITMUS_TEARING_PLAIN, &LITMUS_TEARING_HALVES, &LITMUS_VISIBILITY, &LONG_KERNEL, &PASS_ON, &PASS_ON_SELF_SCHEDULING, &READ_VALUES, &SIGNAL_VALUES, &SPIN, &SPIN_SELF_SCHEDULING, &SPIN_SIGNAL, &SPIN_TOGETHER, &WAIT_VALUES, &WORK, &WORK_SELF_SCHEDULING, &WORK_TOGETHER];

@@ -32,22 +32,13 @@ impl DeviceClock {
 
     /// The whole of a time of which a shader's clock gives the low 32 bits only, soon after this was begun.
     pub(super) fn whole(&self, raw: u64) -> u64 {
-        if self.device.adapter().features.shader_clock_bits == 64 {
-            return raw;
-        }
         // lavapipe's shader clock is the low half of CLOCK_MONOTONIC in nanoseconds.
         let base = self.before.map_or(self.began_ns, |reading| reading.ticks);
-        base + u64::from((raw as u32).wrapping_sub(base as u32))
+        self.device.whole_ticks(raw, base)
     }
 
     /// By what the device timed first and last, and when the CPU saw that it had ended.
     fn end(&self, first_ticks: u64, last_ticks: u64, seen_ns: u64) -> GpuClock {
-        let period = f64::from(self.device.adapter().features.timestamp_period).max(1e-3);
-        #[allow(
-            clippy::cast_sign_loss,
-            reason = "a device's ticks in a second are above zero"
-        )]
-        let frequency = (1e9 / period).round() as u64;
         let exchange = Exchange {
             submitted_ns: self.began_ns,
             begin_ticks: first_ticks,
@@ -55,7 +46,7 @@ impl DeviceClock {
             seen_ns,
         };
         let readings = self.before.zip(read(&self.device));
-        GpuClock::new(frequency, readings, &[exchange])
+        GpuClock::new(self.device.ticks_per_second(), readings, &[exchange])
     }
 
     /// What each party timed, got and passed, as a take.

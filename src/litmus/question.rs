@@ -1,0 +1,102 @@
+//! Question: the orderings that a shape is asked with, and the shaders that have them.
+
+use super::Shape;
+use crate::vulkan::shaders::{self, Shader};
+use serde::Serialize;
+
+/// What of the engine's orderings there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// All of them: the outcome must not be seen.
+    AsShipped,
+    /// The writer stores its last word without release.
+    NoRelease,
+    /// The reader reads it without acquire.
+    NoAcquire,
+    /// Both.
+    Neither,
+    /// Store and look, by release and acquire, and nothing between.
+    Bare,
+    /// The same with a barrier of both between: what would be simpler than what is shipped, and nobody promises.
+    Fenced,
+    /// One meeting of all lanes an iteration, where there are two.
+    OneMeeting,
+    /// Plain loads and stores of 64 bits.
+    Plain,
+    /// Loads and stores of 32 bits, two for a word.
+    Halves,
+}
+
+impl Order {
+    /// Whether the forbidden outcome fails the device, or this program.
+    #[must_use]
+    pub fn is_required(self) -> bool {
+        self == Self::AsShipped
+    }
+
+    pub(super) fn releases(self) -> bool {
+        !matches!(self, Self::NoRelease | Self::Neither)
+    }
+
+    pub(super) fn acquires(self) -> bool {
+        !matches!(self, Self::NoAcquire | Self::Neither)
+    }
+
+    /// In words, of a shape.
+    #[must_use]
+    pub fn name(self, shape: Shape) -> &'static str {
+        match (self, shape) {
+            (Self::AsShipped, Shape::StoreBuffering) => "posted and adopted",
+            (Self::AsShipped, Shape::Adoption) => "two meetings",
+            (Self::AsShipped, Shape::Tearing) => "atomic, 64 bits",
+            (Self::AsShipped, Shape::Visibility) => "publish, observe",
+            (Self::AsShipped, Shape::MessagePassing | Shape::LogEntry) => "release, acquire",
+            (Self::NoRelease, _) => "no release",
+            (Self::NoAcquire, _) => "no acquire",
+            (Self::Neither, _) => "neither",
+            (Self::Bare, _) => "store, look",
+            (Self::Fenced, _) => "store, barrier, look",
+            (Self::OneMeeting, _) => "one meeting",
+            (Self::Plain, _) => "plain, 64 bits",
+            (Self::Halves, _) => "halves, 32 bits",
+        }
+    }
+
+    /// What is left out, as the subject of a sentence.
+    #[must_use]
+    pub fn left_out(self) -> &'static str {
+        match self {
+            Self::AsShipped => "nothing",
+            Self::NoRelease => "the writer's release",
+            Self::NoAcquire => "the reader's acquire",
+            Self::Neither => "release and acquire together",
+            Self::Bare => "adoption by the engine, with no barrier in its place",
+            Self::Fenced => "adoption by the engine, with a barrier in its place",
+            Self::OneMeeting => "the meeting between adoption and execution",
+            Self::Plain => "atomic access",
+            Self::Halves => "access in one piece",
+        }
+    }
+
+    /// The shader of both parties.
+    pub(super) fn shader(self, shape: Shape) -> &'static Shader {
+        match (shape, self) {
+            (Shape::MessagePassing, Self::NoRelease) => &shaders::LITMUS_MESSAGE_NO_RELEASE,
+            (Shape::MessagePassing, Self::NoAcquire) => &shaders::LITMUS_MESSAGE_NO_ACQUIRE,
+            (Shape::MessagePassing, Self::Neither) => &shaders::LITMUS_MESSAGE_NEITHER,
+            (Shape::MessagePassing, _) => &shaders::LITMUS_MESSAGE,
+            (Shape::StoreBuffering, Self::Bare) => &shaders::LITMUS_BUFFERING,
+            (Shape::StoreBuffering, Self::Fenced) => &shaders::LITMUS_BUFFERING_FENCED,
+            (Shape::StoreBuffering, _) => &shaders::LITMUS_BUFFERING_ADOPTED,
+            (Shape::Adoption, Self::OneMeeting) => &shaders::LITMUS_MEETING_ONE_MEETING,
+            (Shape::Adoption, _) => &shaders::LITMUS_MEETING,
+            (Shape::Tearing, Self::Plain) => &shaders::LITMUS_TEARING_PLAIN,
+            (Shape::Tearing, Self::Halves) => &shaders::LITMUS_TEARING_HALVES,
+            (Shape::Tearing, _) => &shaders::LITMUS_TEARING,
+            (Shape::LogEntry, Self::NoRelease | Self::Neither) => &shaders::LITMUS_LOG_NO_RELEASE,
+            (Shape::LogEntry, _) => &shaders::LITMUS_LOG,
+            (Shape::Visibility, _) => &shaders::LITMUS_VISIBILITY,
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Verdict: what counts say, and what follows of all of them for the barriers of a device.
+
+use super::{Memory, Order, Parties, Row, Shape};
+use serde::Serialize;
+
+/// Less than this is no cost that a measurement tells from nothing, in nanoseconds.
+const NOTHING_NS: f64 = 1.0;
+/// Nor is less than this share.
+const NOTHING_SHARE: f64 = 0.03;
+
+/// What a row says.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(tag = "verdict", rename_all = "kebab-case")]
+pub enum Verdict {
+    /// As shipped, and never seen to fail.
+    Holds,
+    /// As shipped, and seen to fail: the device does not keep what is relied on, or this program is wrong.
+    Fails,
+    /// As shipped, and seen to fail, in memory in which nothing relies on it.
+    NotReliedOn,
+    /// Left out, and seen to fail.
+    Needed,
+    /// Left out, and never seen to fail. Keeping it costs so much an instance more; a negative number is noise.
+    NeverMattered {
+        /// Nanoseconds; none where it was not measured.
+        costs_ns: Option<f64>,
+        /// Of what it takes without.
+        costs_share: Option<f64>,
+    },
+    /// A time was taken.
+    Timed,
+    /// The parties never were at it at the same time.
+    NotMet,
+}
+
+impl Verdict {
+    /// Whether what is shipped costs nothing that can be told, where it never mattered.
+    #[must_use]
+    pub fn costs_nothing(&self) -> bool {
+        match self {
+            Self::NeverMattered {
+                costs_ns: Some(ns),
+                costs_share: Some(share),
+            } => *ns < NOTHING_NS || *share < NOTHING_SHARE,
+            _ => false,
+        }
+    }
+}
+
+/// Of a row, beside the one of its group that is as shipped.
+#[must_use]
+pub fn verdict(row: &Row, shipped: Option<&Row>) -> Verdict {
+    let (runs, forbidden) = (row.outcomes.runs, row.outcomes.forbidden);
+    if runs == 0 {
+        return Verdict::NotMet;
+    }
+    if row.shape == Shape::Visibility {
+        return Verdict::Timed;
+    }
+    match (row.order.is_required(), forbidden > 0) {
+        (true, false) => Verdict::Holds,
+        (true, true) if row.relied_on => Verdict::Fails,
+        (true, true) => Verdict::NotReliedOn,
+        (false, true) => Verdict::Needed,
+        (false, false) => {
+            let with = shipped.and_then(|row| row.ns_per_iteration);
+            let costs_ns = with
+                .zip(row.ns_per_iteration)
+                .map(|(with, without)| with - without);
+            let costs_share = costs_ns
+                .zip(row.ns_per_iteration)
+                .filter(|(_, without)| *without > 0.0)
+                .map(|(more, without)| more / without);
+            Verdict::NeverMattered {
+                costs_ns,
+                costs_share,
+            }
+        }
+    }
+}
+
+/// What follows for one ordering of the design.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Conclusion {
+    /// What was asked.
+    pub shape: Shape,
+    /// Between whom.
+    pub parties: Parties,
+    /// Where the words lay.
+    pub memory: Memory,
+    /// What was left out.
+    pub order: Order,
+    /// What came of it.
+    #[serde(flatten)]
+    pub verdict: Verdict,
+    /// Where the outcome is seen that this device never showed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub loom_twins: Vec<&'static str>,
+}
+
+/// Of all rows: one for each ordering that was left out, and for each that failed as shipped.
+#[must_use]
+pub fn conclusions(rows: &[Row]) -> Vec<Conclusion> {
+    let shipped_of = |row: &Row| {
+        rows.iter().find(|other| {
+            other.order.is_required()
+                && (other.shape, other.parties, other.memory)
+                    == (row.shape, row.parties, row.memory)
+        })
+    };
+    let conclude = |row: &Row| {
+        let verdict = verdict(row, shipped_of(row));
+        let twins = match verdict {
+            Verdict::NeverMattered { .. } | Verdict::NotMet if !row.order.is_required() => {
+                row.shape.loom_twins().to_vec()
+            }
+            _ => Vec::new(),
+        };
+        Conclusion {
+            shape: row.shape,
+            parties: row.parties,
+            memory: row.memory,
+            order: row.order,
+            verdict,
+            loom_twins: twins,
+        }
+    };
+    rows.iter().map(conclude).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::litmus::Outcomes;
+
+    fn row(order: Order, (forbidden, runs): (u64, u64), ns: f64) -> Row {
+        Row {
+            shape: Shape::MessagePassing,
+            parties: Parties::GpuToCpu,
+            memory: Memory::System,
+            order,
+            ordering: order.name(Shape::MessagePassing),
+            relied_on: true,
+            outcomes: Outcomes {
+                runs,
+                forbidden,
+                ..Outcomes::default()
+            },
+            ns_per_iteration: Some(ns),
+            delays: None,
+        }
+    }
+
+    #[test]
+    fn what_is_shipped_holds_or_fails_or_was_not_asked() {
+        let shipped = |counts| row(Order::AsShipped, counts, 100.0);
+        assert_eq!(verdict(&shipped((0, 9)), None), Verdict::Holds);
+        assert_eq!(verdict(&shipped((1, 9)), None), Verdict::Fails);
+        assert_eq!(verdict(&shipped((0, 0)), None), Verdict::NotMet);
+        let elsewhere = Row {
+            relied_on: false,
+            ..shipped((1, 9))
+        };
+        assert_eq!(verdict(&elsewhere, None), Verdict::NotReliedOn);
+    }
+
+    #[test]
+    fn what_is_left_out_is_needed_once_the_outcome_was_seen() {
+        let shipped = row(Order::AsShipped, (0, 9), 100.0);
+        let without = |counts, ns| verdict(&row(Order::Neither, counts, ns), Some(&shipped));
+        assert_eq!(without((1, 1_000_000), 10.0), Verdict::Needed);
+        assert_eq!(without((0, 0), 10.0), Verdict::NotMet);
+        let dear = without((0, 9), 80.0);
+        let expected = Verdict::NeverMattered {
+            costs_ns: Some(20.0),
+            costs_share: Some(0.25),
+        };
+        assert_eq!(dear, expected);
+        assert!(!dear.costs_nothing());
+    }
+
+    /// A difference that is noise, either way, is nothing; and what was not measured is not nothing.
+    #[test]
+    fn a_cost_below_noise_is_nothing() {
+        let shipped = row(Order::AsShipped, (0, 9), 100.0);
+        for (ns, nothing) in [(99.5, true), (98.0, true), (150.0, true), (96.0, false)] {
+            let said = verdict(&row(Order::Neither, (0, 9), ns), Some(&shipped));
+            assert_eq!(said.costs_nothing(), nothing, "{ns}");
+        }
+        let quick = row(Order::AsShipped, (0, 9), 5.9);
+        let said = verdict(&row(Order::Neither, (0, 9), 5.0), Some(&quick));
+        assert!(said.costs_nothing(), "less than a nanosecond");
+        let unmeasured = Row {
+            ns_per_iteration: None,
+            ..row(Order::Neither, (0, 9), 0.0)
+        };
+        assert!(!verdict(&unmeasured, Some(&shipped)).costs_nothing());
+    }
+
+    /// Each row has its own conclusion, against the shipped one of its own parties; a twin is named where the device showed
+    /// nothing.
+    #[test]
+    fn a_conclusion_is_drawn_beside_its_own_kind() {
+        let elsewhere = |row: Row| Row {
+            parties: Parties::Workgroups,
+            ..row
+        };
+        let rows = [
+            row(Order::AsShipped, (0, 9), 100.0),
+            row(Order::NoRelease, (3, 9), 50.0),
+            elsewhere(row(Order::AsShipped, (0, 9), 60.0)),
+            elsewhere(row(Order::NoRelease, (0, 9), 50.0)),
+        ];
+        let said = conclusions(&rows);
+        assert_eq!(said.len(), rows.len());
+        assert_eq!(said[1].verdict, Verdict::Needed);
+        assert!(said[..3].iter().all(|said| said.loom_twins.is_empty()));
+        let expected = Verdict::NeverMattered {
+            costs_ns: Some(10.0),
+            costs_share: Some(0.2),
+        };
+        assert_eq!(said[3].verdict, expected);
+        assert_eq!(said[3].loom_twins, Shape::MessagePassing.loom_twins());
+    }
+}
