@@ -30,9 +30,9 @@ pub(super) struct Visibility {
     queue: Queue,
     device: Arc<Device>,
     outcomes: Outcomes,
-    one_way: Vec<u64>,
+    /// Of each run, with how far they may be off.
+    one_way: Vec<(u64, Vec<u64>)>,
     round_trip: Vec<u64>,
-    max_error_ns: Option<u64>,
 }
 
 fn reading(both: Calibration) -> Reading {
@@ -85,7 +85,6 @@ impl Visibility {
             outcomes: Outcomes::default(),
             one_way: Vec::new(),
             round_trip: Vec::new(),
-            max_error_ns: None,
         })
     }
 
@@ -143,17 +142,16 @@ impl Visibility {
         let readings = before.map(reading).zip(after.map(reading));
         let frequency = self.device.ticks_per_second();
         let clock = exchange.map(|exchange| GpuClock::new(frequency, readings, &[exchange]));
-        for ((stored_ns, seen_ns), [got, passed]) in stored_and_seen.iter().zip(times).skip(1) {
-            self.round_trip.push(seen_ns - stored_ns);
-            if let Some(clock) = &clock {
-                let one_way = match self.asks {
-                    Parties::CpuToGpu => clock.ns(got).saturating_sub(*stored_ns),
-                    _ => seen_ns.saturating_sub(clock.ns(passed)),
-                };
-                self.one_way.push(one_way);
-            }
+        let counted = stored_and_seen.iter().zip(times).skip(1);
+        let round_trips = counted.clone().map(|((stored, seen), _)| seen - stored);
+        self.round_trip.extend(round_trips);
+        if let Some(clock) = clock {
+            let one_way = counted.map(|((stored_ns, seen_ns), [got, passed])| match self.asks {
+                Parties::CpuToGpu => clock.ns(got).saturating_sub(*stored_ns),
+                _ => seen_ns.saturating_sub(clock.ns(passed)),
+            });
+            self.one_way.push((clock.max_error_ns, one_way.collect()));
         }
-        self.max_error_ns = self.max_error_ns.max(clock.map(|clock| clock.max_error_ns));
         Ok(())
     }
 
@@ -174,10 +172,14 @@ impl Visibility {
     }
 
     pub(super) fn found(self) -> (Outcomes, Delays) {
+        // Of runs in which the clocks were known much worse than in the best they would tell of the clocks.
+        let least = self.one_way.iter().map(|(error, _)| *error).min();
+        let well_known = |(error, _): &(u64, _)| least.is_some_and(|least| *error <= 2 * least);
+        let kept: Vec<_> = self.one_way.into_iter().filter(well_known).collect();
         let delays = Delays {
-            one_way: Distribution::of(self.one_way),
+            max_error_ns: kept.iter().map(|(error, _)| *error).max(),
+            one_way: Distribution::of(kept.into_iter().flat_map(|(_, times)| times).collect()),
             round_trip: Distribution::of(self.round_trip),
-            max_error_ns: self.max_error_ns,
         };
         (self.outcomes, delays)
     }

@@ -151,14 +151,20 @@ fn times(row: &Row, delays: &Delays) -> String {
             )
         })
     };
-    let error = delays
-        .max_error_ns
-        .map_or_else(String::new, |ns| format!(", one way to within {ns} ns"));
+    #[allow(clippy::cast_precision_loss, reason = "times of a run")]
+    let error = time(delays.max_error_ns.unwrap_or(0) as f64);
+    let is_told = |of: &Distribution| Some(of.p50_ns) > delays.max_error_ns;
+    let one_way = match delays.one_way {
+        Some(one_way) if is_told(&one_way) => {
+            of(&format!("one way, to within {error}"), Some(one_way))
+        }
+        Some(_) => format!("    one way: less than can be told, the clocks are known to {error}\n"),
+        None => String::new(),
+    };
     format!(
-        "time to see a store, {}, {} memory{error}\n{}{}",
+        "time to see a store, {}, {} memory\n{one_way}{}",
         row.parties,
         row.memory,
-        of("one way", delays.one_way),
         of("there and back", delays.round_trip),
     )
 }
