@@ -93,8 +93,7 @@ void load_queue(uint ordinal) {
     if (VERBOSE) {
         q_verbose_log_va = PEEK(descriptor.verbose_log_va);
         q_verbose_log_entries = uint(PEEK(descriptor.verbose_log_entries));
-        // By the log itself: an epilogue, which logs nothing verbosely, saves no index of it.
-        q_verbose_log_index = q_verbose_log_va == 0ul ? 0ul : PEEK(LogHeader(q_verbose_log_va).index);
+        q_verbose_log_index = PEEK(state.verbose_log_index);
     }
     if (STALLS) {
         q_stall_abort = PEEK(state.stall_abort);

@@ -77,7 +77,7 @@ pub enum LogOperation {
     WaitQueued = 0x8000_0001,
     /// A dispatch is done: our own (choice), as above. The value is the running index of its packet, the
     /// handle its kernel's; observed is when the engine released it (its end, if nobody logged verbosely
-    /// then), and the end when the engine found it done. One that an epilogue finds done is not logged.
+    /// then), and the end when the engine found it done.
     DispatchDone = 0x8000_0002,
 }
 

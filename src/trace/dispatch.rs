@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 /// A dispatch of a user-mode queue.
 ///
-/// An engine that traces verbosely logs when it released a dispatch and when it found it done. One of a kernel that
-/// schedules itself no engine follows: of such a one, and of one whose entry was lost, it is known by the waits and signals
-/// around it, since a queue executes in order, when it can have begun at the earliest and must have ended at the latest.
+/// An engine that traces verbosely logs when it released a dispatch and when it found it done. Otherwise, and where that entry
+/// was lost, it is known by the waits and signals around it, since a queue executes in order, when it can have begun at the
+/// earliest and must have ended at the latest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dispatch {
     /// Index into [`Trace::queues`](super::Trace::queues).

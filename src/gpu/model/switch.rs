@@ -6,9 +6,7 @@
 use super::bounds::Bounds;
 use super::lane::{Lane, NO_QUEUE, PacketRegisters, QueueRegisters, Resolved};
 use super::violation::Checked;
-use crate::abi::{
-    FaultCode, HandleAccess, LogHeader, QueueDescriptor, QueueState, QueueStatus, RingControl,
-};
+use crate::abi::{FaultCode, HandleAccess, QueueDescriptor, QueueState, QueueStatus, RingControl};
 use crate::sync::Arc;
 use crate::sync::plain::lock;
 
@@ -127,11 +125,7 @@ impl Lane<'_> {
             self.q.verbose_log_va = self.peek(at + QueueDescriptor::VERBOSE_LOG_VA)?;
             let entries = self.peek(at + QueueDescriptor::VERBOSE_LOG_ENTRIES)?;
             self.q.verbose_log_entries = entries as u32;
-            // By the log itself: an epilogue, which logs nothing verbosely, saves no index of it.
-            self.q.verbose_log_index = match self.q.verbose_log_va {
-                0 => 0,
-                log => self.peek(log + LogHeader::INDEX)?,
-            };
+            self.q.verbose_log_index = self.peek(state + QueueState::VERBOSE_LOG_INDEX)?;
         }
         if self.g.stalls {
             self.q.stall_abort = self.peek(state + QueueState::STALL_ABORT)?;

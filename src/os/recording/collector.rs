@@ -43,6 +43,8 @@ pub(super) struct NodeClock {
 /// What came since somebody took what had come.
 #[derive(Debug, Default)]
 pub(super) struct Collected {
+    /// When the recording began, and when this was taken.
+    pub(super) span: (u64, u64),
     pub(super) clocks: Vec<NodeClock>,
     /// All queues that came to be followed, whose they are, and whether they are of kernel mode.
     pub(super) queues: Vec<(QueueId, u64, bool)>,
@@ -63,7 +65,7 @@ pub(super) struct Collected {
 pub(super) struct Collector {
     adapter: Arc<AdapterState>,
     most_events: usize,
-    pub(super) began_ns: u64,
+    began_ns: u64,
     /// Whose logs are read.
     followed: HashMap<HwQueueHandle, Arc<QueueRecord>>,
     collected: Collected,
@@ -306,6 +308,7 @@ impl Collector {
         };
         let mut collected = std::mem::replace(&mut self.collected, next);
         collected.names = self.adapter.recording.take_names();
+        collected.span = (self.began_ns, monotonic_ns());
         collected
     }
 }

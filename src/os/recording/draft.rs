@@ -4,12 +4,11 @@
 //! the command that it is of (`pairing`). Engines' times are brought to the CPU's clock last.
 
 use super::super::log_buffer::LogRead;
-use super::collector::{Collected, Collector, LogPiece, NodeClock};
+use super::collector::{Collected, LogPiece, NodeClock};
 use super::pairing::Queued;
 use super::tables::Tables;
 use crate::abi::{LogEntry, LogOperation, LogType, SliceReason};
 use crate::kmd::EndedSlice;
-use crate::sync::monotonic_ns;
 use crate::trace::{
     Command, CpuWait, Event, Exchange, GpuClock, Lost, LostFrom, Note, Operation, QueueId,
     QueuedKind, Slice, Submission, Trace, What,
@@ -31,10 +30,9 @@ pub(super) struct Draft {
 impl Draft {
     /// The trace of what was collected since the last cut, or since the beginning. Commands that are not done are in it,
     /// and are again in the next.
-    pub(super) fn cut(&mut self, collector: &mut Collector, about: Vec<(String, String)>) -> Trace {
-        let ended_ns = monotonic_ns();
-        let began_ns = collector.began_ns;
-        self.take_in(collector.take());
+    pub(super) fn cut(&mut self, collected: Collected, about: Vec<(String, String)>) -> Trace {
+        let (began_ns, ended_ns) = collected.span;
+        self.take_in(collected);
         let mut trace = Trace {
             about,
             began_ns,

@@ -1,6 +1,6 @@
 //! The recording as its user holds it, and the thread that collects.
 
-use super::collector::Collector;
+use super::collector::{Collected, Collector};
 use super::draft::Draft;
 use crate::os::adapter::{Adapter, OsError};
 use crate::os::adapter_state::AdapterState;
@@ -116,14 +116,7 @@ impl Drop for Before {
 #[derive(Debug)]
 struct State {
     collector: Collector,
-    draft: Draft,
     _before: Before,
-}
-
-impl State {
-    fn cut(&mut self, about: Vec<(String, String)>) -> Trace {
-        self.draft.cut(&mut self.collector, about)
-    }
 }
 
 /// A recording that is on. Dropping it ends it, and what it has recorded is gone.
@@ -132,7 +125,9 @@ pub struct Recording {
     /// It is not stopped while it is recorded.
     adapter: Arc<Adapter>,
     order: Arc<Order>,
-    cuts: mpsc::Receiver<Trace>,
+    cuts: mpsc::Receiver<Collected>,
+    /// Here and not with the thread, which is not to look at what it collects: an engine goes on meanwhile.
+    draft: Draft,
     thread: Option<thread::JoinHandle<Option<State>>>,
 }
 
@@ -167,7 +162,7 @@ impl Recording {
                             state.collector.collect();
                             ordered.go_on();
                             // Whoever asked for it waits, or is gone.
-                            let _ = cuts_from.send(state.cut(Vec::new()));
+                            let _ = cuts_from.send(state.collector.take());
                         }
                         Stage::Over => return Some(state),
                         Stage::Abandoned => {
@@ -185,7 +180,6 @@ impl Recording {
         collector.begin();
         let state = State {
             collector,
-            draft: Draft::default(),
             _before: before,
         };
         if gives.send(state).is_err() {
@@ -195,6 +189,7 @@ impl Recording {
             adapter: Arc::clone(adapter),
             order,
             cuts,
+            draft: Draft::default(),
             thread: Some(thread),
         })
     }
@@ -210,7 +205,7 @@ impl Recording {
         self.must_not_be_own_thread();
         self.order.set(Stage::Cut);
         match self.cuts.recv() {
-            Ok(trace) => trace,
+            Ok(collected) => self.draft.cut(collected, Vec::new()),
             Err(mpsc::RecvError) => self.panic_as_the_thread(),
         }
     }
@@ -230,7 +225,10 @@ impl Recording {
         match thread.map(thread::JoinHandle::join) {
             Some(Ok(Some(mut state))) => {
                 state.collector.end();
-                state.cut(about)
+                let collected = state.collector.take();
+                // Another recording may begin.
+                drop(state);
+                self.draft.cut(collected, about)
             }
             Some(Err(panic)) => std::panic::resume_unwind(panic),
             Some(Ok(None)) | None => unreachable!("it is abandoned by its drop alone"),

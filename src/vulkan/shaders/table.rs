@@ -209,7 +209,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/switch.glsl")) == 0xfa8d_52c4_c0b7_275e,
+    fnv1a(include_bytes!("../../../shaders/engine/switch.glsl")) == 0xcb45_6f8a_339b_7e73,
     "shader source engine/switch.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -380,14 +380,14 @@ pub static ADD_WORDS: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")) == 0x87d8_03d5_aca1_8c81,
+    fnv1a(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")) == 0x9f7f_7d76_0313_8ae9,
     "spv/add_words_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/add_words_self_scheduling.comp`.
 pub static ADD_WORDS_SELF_SCHEDULING: Shader = Shader {
     name: "add_words_self_scheduling",
-    words: &words::<26_138>(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")),
+    words: &words::<26_094>(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")),
 };
 
 const _: () = assert!(
@@ -479,14 +479,14 @@ pub static COUNT_TOGETHER: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0xfd07_4a99_3d88_eaaf,
+    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0x4e13_8381_f680_26a3,
     "spv/engine.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/engine.comp`.
 pub static ENGINE: Shader = Shader {
     name: "engine",
-    words: &words::<41_512>(include_bytes!("../../../shaders/spv/engine.spv")),
+    words: &words::<41_468>(include_bytes!("../../../shaders/spv/engine.spv")),
 };
 
 const _: () = assert!(
@@ -512,14 +512,14 @@ pub static ENROLLED_SIGNAL: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")) == 0xee18_3a42_80bc_ad13,
+    fnv1a(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")) == 0xe565_7d8e_5165_66cd,
     "spv/hold_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/hold_self_scheduling.comp`.
 pub static HOLD_SELF_SCHEDULING: Shader = Shader {
     name: "hold_self_scheduling",
-    words: &words::<26_056>(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")),
+    words: &words::<26_012>(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")),
 };
 
 const _: () = assert!(
@@ -710,14 +710,14 @@ pub static PASS_ON: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")) == 0x3c51_926c_af5d_98af,
+    fnv1a(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")) == 0xf7ae_779c_1f93_3701,
     "spv/pass_on_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/pass_on_self_scheduling.comp`.
 pub static PASS_ON_SELF_SCHEDULING: Shader = Shader {
     name: "pass_on_self_scheduling",
-    words: &words::<27_079>(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")),
+    words: &words::<27_035>(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")),
 };
 
 const _: () = assert!(
@@ -754,14 +754,14 @@ pub static SPIN: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")) == 0x7e38_e7c1_a941_579f,
+    fnv1a(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")) == 0xb117_c8b7_d9c9_eedd,
     "spv/spin_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/spin_self_scheduling.comp`.
 pub static SPIN_SELF_SCHEDULING: Shader = Shader {
     name: "spin_self_scheduling",
-    words: &words::<26_012>(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")),
+    words: &words::<25_968>(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")),
 };
 
 const _: () = assert!(
@@ -809,14 +809,14 @@ pub static WORK: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")) == 0x2667_8731_9dab_d7d2,
+    fnv1a(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")) == 0x3c55_9b41_ce06_c156,
     "spv/work_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/work_self_scheduling.comp`.
 pub static WORK_SELF_SCHEDULING: Shader = Shader {
     name: "work_self_scheduling",
-    words: &words::<28_928>(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")),
+    words: &words::<28_884>(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")),
 };
 
 const _: () = assert!(
