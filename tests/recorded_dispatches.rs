@@ -249,3 +249,49 @@ fn a_cut_holds_dispatches_that_are_not_done() {
         assert_eq!(dispatches_of(&recording.stop(Vec::new()), &kernel), []);
     });
 }
+
+/// LG-10: what an engine stood at before the recording began is not taken for the same wait that was queued later, nor do
+/// dispatches before that one end with it.
+///
+/// Mutants: `a-wait-is-paired-by-its-end`.
+#[test]
+fn lg_10_an_older_wait_is_not_taken_for_a_later_one() {
+    on_every_engine(|adapter| {
+        let device = adapter.create_device();
+        let kernel = device.create_kernel(add_words()).unwrap();
+        let fence = device.create_fence(0).unwrap();
+        let stands = device.create_fence(0).unwrap();
+        let mut queue = device.create_hw_queue().unwrap();
+        let [a, b] = [0, 1].map(|_| device.create_allocation(WORDS * 8).unwrap());
+        let mut list = CommandList::new();
+        queue
+            .submit(list.signal(&stands, 1).wait(&fence, 5))
+            .unwrap();
+        stands.wait(1, LONG).unwrap();
+        let recording = adapter.record(&recording(false)).unwrap();
+        let mut list = CommandList::new();
+        list.dispatch(&kernel, groups_for(WORDS), &sums(&a, &b, 1))
+            .unwrap();
+        list.wait(&fence, 5);
+        let end = queue.submit(&list).unwrap();
+        fence.signal(5).unwrap();
+        queue.progress_fence().wait(end, LONG).unwrap();
+        let trace = recording.stop(Vec::new());
+        let error = trace.clocks[0].max_error_ns;
+        let waits = trace.commands().map(|(_, command)| *command);
+        let waits: Vec<_> = waits
+            .filter(|command| (command.operation, command.value) == (Operation::Wait, 5))
+            .collect();
+        assert_eq!(waits.len(), 2);
+        for wait in &waits {
+            let seen = wait.observed.unwrap() + error;
+            assert!(wait.queued.is_none_or(|queued| queued <= seen), "{wait:?}");
+        }
+        assert_eq!(waits.iter().filter(|wait| wait.queued.is_some()).count(), 1);
+        let dispatch = dispatches_of(&trace, &kernel)[0];
+        assert!(
+            dispatch.queued.unwrap() <= dispatch.end.unwrap() + error,
+            "{dispatch:?}"
+        );
+    });
+}

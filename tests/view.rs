@@ -290,6 +290,7 @@ fn dispatches_are_boxes_that_show_when_they_run() {
             began,
             end,
             is_logged,
+            is_lost: false,
         })
     };
     let mut trace = trace();

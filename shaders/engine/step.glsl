@@ -242,14 +242,14 @@ bool step_head(out uint64_t ticks) {
             log_queued_wait(r, ticks);
         }
     }
+    if (takes && is_dispatch(r.opcode) && logs_verbosely()) {
+        log_dispatch(r);
+    }
     if (stores_now) {
         store_value(r, seen);
     }
     if (takes && r.names_fence) {
         log_packet(r, ticks);
-    }
-    if (takes && is_dispatch(r.opcode) && logs_verbosely()) {
-        log_dispatch(r);
     }
     if (stores_now) {
         compare_with_shadow(r);

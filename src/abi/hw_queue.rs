@@ -47,7 +47,7 @@ pub struct QueueDescriptor {
     pub progress_fence_entry_va: u64,
     /// The queue's number on its engine, which interrupt records carry.
     pub hw_queue: u64,
-    /// Log of waits that were found unsatisfied; 0 where there is none (LG-11).
+    /// Verbose log; 0 where there is none (LG-11).
     pub verbose_log_va: u64,
     /// Entries of that log.
     pub verbose_log_entries: u64,
@@ -130,7 +130,7 @@ pub struct QueueState {
     pub head_value: u64,
     /// What is done of the packet at the head: bytes of a transfer, passes of a stall.
     pub transferred: u64,
-    /// Index word of the log of waits that were found unsatisfied.
+    /// Index word of the verbose log.
     pub verbose_log_index: u64,
     /// What ABORT was when the engine went into the stall at the head, + 1; 0 where it did not.
     pub stall_abort: u64,

@@ -44,7 +44,7 @@ pub(super) struct Marks {
     pub(super) waits: LogMark,
     /// The log of signals.
     pub(super) signals: LogMark,
-    /// The log of waits that were found unsatisfied, if the queue has it.
+    /// The verbose log, if the queue has it.
     pub(super) verbose: Option<LogMark>,
     /// Its last entry.
     pub(super) last_verbose: Option<LogEntry>,

@@ -13,7 +13,6 @@ use super::listener::Listener;
 use super::standing_wait::{FenceValue, Fences, StandingWait};
 use super::wait_tally::Needs;
 use crate::sync::{Arc, Condvar, Mutex, lock, sleep_until};
-use crate::trace::WaiterKind;
 use std::task::{Wake, Waker};
 use std::time::Instant;
 
@@ -82,7 +81,8 @@ pub(super) fn all(fences: &[FenceValue], deadline: Option<Instant>) -> Result<()
 fn stand(some: &[FenceValue], bell: &Arc<Bell>) -> StandingWait {
     let fences = Fences::these(some);
     let tally = fences.with_waits(|waits| cpu_wait::begin(waits, Needs::All));
-    let wait = StandingWait::new(fences, tally, WaiterKind::Thread);
+    // Not told of: it is a part of the wait of the operating system's own thread.
+    let wait = StandingWait::untold(fences, tally);
     // One that has ended already is looked at before anybody sleeps.
     let _ended = wait.listen(Listener::Waker(Waker::from(Arc::clone(bell))));
     wait

@@ -13,7 +13,8 @@ use super::event::{Command, CpuWait, Event, Operation, QueueName, Slice, Trace, 
 use super::{AdapterName, Dispatch, LostFrom, Releaser};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
-use std::collections::{BTreeSet, HashMap};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap, HashMap};
 use std::io::{self, Write};
 
 const CPU: u32 = 1;
@@ -163,19 +164,30 @@ fn us(ns: u64) -> f64 {
     ns as f64 / 1000.0
 }
 
-/// Boxes that overlap, each in the first lane that is free.
+/// Boxes that overlap, in the order of their beginnings, each in the first lane that is free.
 #[derive(Default)]
-struct Lanes(Vec<u64>);
+struct Lanes {
+    /// Until when each lane is taken, the earliest first.
+    taken: BinaryHeap<Reverse<(u64, u32)>>,
+    free: BTreeSet<u32>,
+    count: u32,
+}
 
 impl Lanes {
     fn lane(&mut self, (begin, end): (u64, u64)) -> u32 {
-        let free = self.0.iter().position(|until| *until <= begin);
-        let lane = free.unwrap_or_else(|| {
-            self.0.push(0);
-            self.0.len() - 1
+        while let Some(Reverse((until, lane))) = self.taken.peek().copied()
+            && until <= begin
+        {
+            self.taken.pop();
+            self.free.insert(lane);
+        }
+        let lane = self.free.pop_first().unwrap_or_else(|| {
+            self.count += 1;
+            self.count - 1
         });
-        self.0[lane] = end.max(begin.saturating_add(1));
-        lane as u32
+        let until = end.max(begin.saturating_add(1));
+        self.taken.push(Reverse((until, lane)));
+        lane
     }
 }
 
@@ -461,12 +473,8 @@ impl Boxes<'_> {
                 None => line,
             })?;
         }
-        let end = match (command.end, command.is_lost) {
-            // Of one whose end was lost only the beginning is known.
-            (None, true) => command.queued,
-            (end, _) => end,
-        };
-        self.pending(out, (command.queue, index), &name, (command.queued, end))
+        let times = (command.queued, command.end, command.is_lost);
+        self.pending(out, (command.queue, index), &name, times)
     }
 
     fn dispatch<W: Write>(
@@ -491,11 +499,11 @@ impl Boxes<'_> {
             let times = if dispatch.is_logged {
                 "logged by the engine"
             } else {
-                "no wider than the waits and signals around it"
+                "between what its queue's waits and signals show"
             };
             out.line(&line.with("times", times))?;
         }
-        let times = (dispatch.queued, dispatch.end);
+        let times = (dispatch.queued, dispatch.end, dispatch.is_lost);
         self.pending(out, (dispatch.queue, index), &name, times)
     }
 
@@ -505,13 +513,15 @@ impl Boxes<'_> {
         out: &mut Out<W>,
         (queue, index): (u32, usize),
         name: &str,
-        (queued, end): (Option<u64>, Option<u64>),
+        (queued, end, is_lost): (Option<u64>, Option<u64>, bool),
     ) -> io::Result<()> {
         let Some(queued) = queued else {
             return Ok(());
         };
         let named = &self.trace.queues[queue as usize];
-        let end = end.unwrap_or(self.trace.length).max(queued);
+        // Of one whose end was lost only the beginning is known.
+        let open = if is_lost { queued } else { self.trace.length };
+        let end = end.unwrap_or(open).max(queued);
         // One name for all of a queue: the user interface makes a track of each name.
         let pending = format!("queue {}: queued", named.number);
         for (ph, at) in [("b", queued), ("e", end)] {
@@ -587,13 +597,13 @@ impl Boxes<'_> {
 
     /// Names of the lanes that were needed.
     fn lanes<W: Write>(&self, out: &mut Out<W>) -> io::Result<()> {
-        for lane in 0..self.deferred.0.len() as u32 {
+        for lane in 0..self.deferred.count {
             out.track((CPU, DEFERRED_CALLS + lane), "deferred calls")?;
         }
-        for lane in 0..self.signals.0.len() as u32 {
+        for lane in 0..self.signals.count {
             out.track((CPU, CPU_SIGNALS + lane), "signals of the CPU")?;
         }
-        for lane in 0..self.waits.0.len() as u32 {
+        for lane in 0..self.waits.count {
             out.track((CPU, CPU_WAITS + lane), "waits of the CPU")?;
         }
         Ok(())

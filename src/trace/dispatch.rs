@@ -24,6 +24,8 @@ pub struct Dispatch {
     pub end: Option<u64>,
     /// The engine has logged its times.
     pub is_logged: bool,
+    /// It was done, and what would tell when was overwritten before anybody read it.
+    pub is_lost: bool,
 }
 
 impl Dispatch {

@@ -302,7 +302,7 @@ pub enum LostFrom {
     WaitLog(u32),
     /// That of signals.
     SignalLog(u32),
-    /// That of waits that were found unsatisfied.
+    /// The verbose log.
     VerboseLog(u32),
     /// The recorder was full.
     Notes,

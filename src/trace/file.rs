@@ -82,7 +82,10 @@ impl Trace {
             )));
         }
         let errors = trace.clocks.iter().map(|clock| clock.max_error_ns);
-        let mut latest = errors.chain([trace.length]).max().unwrap_or(0);
+        let mut latest = errors
+            .chain([trace.length, trace.began_ns])
+            .max()
+            .unwrap_or(0);
         let mut at = 0u64;
         for event in &mut trace.events {
             at = at.wrapping_add(event.at);

@@ -50,13 +50,15 @@ impl Together {
     /// clock of each of its adapter's nodes. That of one adapter stays as it is.
     ///
     /// # Panics
-    /// There are not as many as adapters.
+    /// There are not as many as adapters, or one is of several already.
     #[must_use]
     pub fn join(&mut self, mut traces: Vec<Trace>) -> Trace {
         assert_eq!(traces.len(), self.adapters.len(), "a trace of each adapter");
         if let [_] = traces[..] {
             return traces.remove(0);
         }
+        let is_of_one = |trace: &Trace| trace.adapters.is_empty();
+        assert!(traces.iter().all(is_of_one), "each of one adapter");
         let began_ns = traces.iter().map(|trace| trace.began_ns).min().unwrap_or(0);
         let mut whole = Trace {
             began_ns,
@@ -66,8 +68,8 @@ impl Together {
             let numbers = self.number(adapter, whole.clocks.len() as u32, &trace);
             let later = trace.began_ns - began_ns;
             for event in &mut trace.events {
-                event.at += later;
-                event.shift(|time| time + later);
+                event.at = event.at.saturating_add(later);
+                event.shift(|time| time.saturating_add(later));
                 event.renumber(numbers);
             }
             whole.adapters.push(AdapterName {
@@ -75,7 +77,7 @@ impl Together {
                 first_node: numbers.first_node,
             });
             whole.about.append(&mut trace.about);
-            whole.length = whole.length.max(trace.length + later);
+            whole.length = whole.length.max(trace.length.saturating_add(later));
             whole.clocks.append(&mut trace.clocks);
             whole.events.append(&mut trace.events);
         }
@@ -92,7 +94,7 @@ impl Together {
         for queue in trace.queues.iter().skip(numbers.queues.len()) {
             numbers.queues.push(self.queues.len() as u32);
             self.queues.push(QueueName {
-                node_ordinal: first_node + queue.node_ordinal,
+                node_ordinal: first_node.saturating_add(queue.node_ordinal),
                 ..*queue
             });
         }
@@ -144,7 +146,7 @@ impl Event {
     fn renumber(&mut self, numbers: &Numbers) {
         let queue = |queue: &mut u32| *queue = numbers.queues[*queue as usize];
         let fence = |fence: &mut u32| *fence = numbers.fences[*fence as usize];
-        let node = |node: &mut u32| *node += numbers.first_node;
+        let node = |node: &mut u32| *node = node.saturating_add(numbers.first_node);
         match &mut self.what {
             What::Command(command) => {
                 queue(&mut command.queue);

@@ -244,10 +244,11 @@ impl Scene<'_> {
             ("began no earlier than", "ended no later than")
         };
         said.extend(dispatch.began.map(|at| format!("{began} {}", exact(at))));
-        said.push(dispatch.end.map_or_else(
-            || String::from("not done yet"),
-            |at| format!("{ended} {}", exact(at)),
-        ));
+        said.push(match (dispatch.end, dispatch.is_lost) {
+            (Some(at), _) => format!("{ended} {}", exact(at)),
+            (None, true) => String::from("done; what would tell when was lost"),
+            (None, false) => String::from("not done yet"),
+        });
         if let Some((from, to)) = dispatch.began.zip(dispatch.end) {
             let ran = if dispatch.is_logged {
                 "ran for"
@@ -374,6 +375,7 @@ mod tests {
             began: at(62),
             end: at(65),
             is_logged: true,
+            is_lost: false,
         };
         let scene = Scene::new(&trace);
         let said = scene.dispatch_details(&dispatch);

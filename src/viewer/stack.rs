@@ -51,7 +51,7 @@ impl Given {
             event,
             begin: dispatch.span().0,
             end: dispatch.end,
-            is_lost: false,
+            is_lost: dispatch.is_lost,
             is_signal: false,
             is_dispatch: true,
         }

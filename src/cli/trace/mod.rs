@@ -67,7 +67,8 @@ pub(super) struct Trace {
     #[arg(long, value_name = "NUMBER", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     batches: u32,
 
-    /// Also when a wait that has not ended was observed; kernels that schedule themselves do not then
+    /// Also when a wait that has not ended was observed, and each dispatch by the engine's own times; kernels that schedule
+    /// themselves do not then
     #[arg(long)]
     verbose: bool,
 

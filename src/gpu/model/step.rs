@@ -368,14 +368,14 @@ impl Lane<'_> {
                 self.log_queued_wait(&r, ticks)?;
             }
         }
+        if takes && r.is_dispatch && self.logs_verbosely() {
+            self.log_dispatch(&r)?;
+        }
         if stores_now {
             self.store_value(&r, seen)?;
         }
         if takes && r.names_fence {
             self.log_packet(&r, ticks)?;
-        }
-        if takes && r.is_dispatch && self.logs_verbosely() {
-            self.log_dispatch(&r)?;
         }
         if stores_now {
             self.compare_with_shadow(&r);

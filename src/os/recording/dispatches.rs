@@ -32,8 +32,10 @@ pub(super) struct Dispatches {
     open: VecDeque<Open>,
     /// How many of them, from the first on, a wait or a signal behind them has shown to be done.
     passed: [usize; 2],
-    /// Running index of the packet that was logged last.
-    last: Option<u64>,
+    /// And one that the engine has logged.
+    bounded: usize,
+    /// The one that was logged last: running index of its packet, and its end.
+    last: Option<(u64, u64)>,
 }
 
 impl Dispatches {
@@ -56,7 +58,7 @@ impl Dispatches {
         while let Some(open) = self.open.get_mut(self.passed[which])
             && open.next[which] <= number
         {
-            open.end = Some(open.end.map_or(first, |known| known.min(first)));
+            open.ended_by(first);
             self.passed[which] += 1;
         }
         let behind = self.open.iter_mut().skip(self.passed[which]);
@@ -72,16 +74,18 @@ impl Dispatches {
         for entry in read.entries.iter().filter(is_dispatch) {
             let packet = entry.fence_value;
             // An engine that came to another's place may have logged it again.
-            if self.last.is_some_and(|last| packet <= last) {
+            if self.last.is_some_and(|(last, _)| packet <= last) {
                 continue;
             }
-            self.last = Some(packet);
             let at = self.open.partition_point(|open| open.packet < packet);
-            // Of those before it this is the next thing that is known.
-            for before in self.open.iter_mut().take(at) {
-                let end = entry.observed_ticks;
-                before.end = Some(before.end.map_or(end, |known| known.min(end)));
+            // Those between the one before and this one, each of which is looked at once.
+            let before = self.open.iter_mut().take(at).skip(self.bounded);
+            for open in before {
+                open.ended_by(entry.observed_ticks);
+                open.began = open.not_before(self.last);
             }
+            self.bounded = at;
+            self.last = Some((packet, entry.end_ticks));
             let is_it = |open: &&Open| (open.packet, open.kernel) == (packet, entry.native_fence);
             let open = self.open.get(at).filter(is_it).copied();
             if open.is_some() {
@@ -89,12 +93,6 @@ impl Dispatches {
                 for passed in &mut self.passed {
                     *passed -= usize::from(*passed > at);
                 }
-            }
-            // Those behind it came after it.
-            let behind = self.open.iter_mut().skip(at);
-            let same = |open: &&mut Open| open.began.is_none_or(|began| began < entry.end_ticks);
-            for open in behind.take_while(same) {
-                open.began = Some(entry.end_ticks);
             }
             logged.push(Dispatch {
                 queue,
@@ -104,35 +102,56 @@ impl Dispatches {
                 began: Some(entry.observed_ticks),
                 end: Some(entry.end_ticks),
                 is_logged: true,
+                is_lost: false,
             });
         }
         logged
     }
 
-    /// Those that are done by what is known of their neighbours: given once. And then those that are not, or of which nobody
-    /// knows.
-    pub(super) fn rest(&mut self, queue: u32) -> Vec<Dispatch> {
-        let done = self.open.iter().take_while(|open| open.end.is_some());
-        let done = done.count();
-        let all: Vec<_> = self.open.iter().map(|open| open.event(queue)).collect();
+    /// Those that are done by what is known of their neighbours, of which the waits and signals before these numbers are done:
+    /// given once. And then those that are not, or of which nobody knows.
+    pub(super) fn rest(&mut self, queue: u32, done_before: [Option<u64>; 2]) -> Vec<Dispatch> {
+        let is_passed = |open: &Open| {
+            let each = open.next.iter().zip(done_before);
+            let mut each = each.map(|(next, done)| done.is_some_and(|done| *next < done));
+            each.any(|is_passed| is_passed)
+        };
+        let is_done = |open: &&Open| open.end.is_some() || is_passed(open);
+        let done = self.open.iter().take_while(is_done).count();
+        let all = self.open.iter().enumerate();
+        let all = all.map(|(place, open)| open.event(queue, self.last, place < done));
+        let all = all.collect();
         self.open.drain(..done);
-        for passed in &mut self.passed {
-            *passed = passed.saturating_sub(done);
+        let [waits, signals] = &mut self.passed;
+        for before in [waits, signals, &mut self.bounded] {
+            *before = before.saturating_sub(done);
         }
         all
     }
 }
 
 impl Open {
-    fn event(&self, queue: u32) -> Dispatch {
+    /// Something behind it was come to.
+    fn ended_by(&mut self, ticks: u64) {
+        self.end = Some(self.end.map_or(ticks, |known| known.min(ticks)));
+    }
+
+    /// When it can have begun, where that one was done before it.
+    fn not_before(&self, logged: Option<(u64, u64)>) -> Option<u64> {
+        let before = logged.filter(|(packet, _)| *packet < self.packet);
+        self.began.max(before.map(|(_, end)| end))
+    }
+
+    fn event(&self, queue: u32, logged: Option<(u64, u64)>, is_done: bool) -> Dispatch {
         Dispatch {
             queue,
             kernel: self.kernel,
             groups: self.groups,
             queued: Some(self.queued),
-            began: self.began,
+            began: self.not_before(logged),
             end: self.end,
             is_logged: false,
+            is_lost: is_done && self.end.is_none(),
         }
     }
 }
@@ -190,7 +209,7 @@ mod tests {
         dispatches.beside(Operation::Signal, 0, (11, 11));
         dispatches.beside(Operation::Signal, 1, (20, 20));
         assert_eq!(
-            times(&dispatches.rest(0)),
+            times(&dispatches.rest(0, [None; 2])),
             [
                 (Some(11), Some(20)),
                 (Some(20), None),
@@ -200,14 +219,14 @@ mod tests {
         );
         // The first is done, and is not told of again. A wait tells by when it was looked at, and from when it was done.
         dispatches.beside(Operation::Wait, 1, (30, 45));
-        let last = dispatches.rest(0);
+        let last = dispatches.rest(0, [None; 2]);
         let expected = [(20, Some(30)), (20, Some(30)), (45, None)];
         assert_eq!(
             times(&last),
             expected.map(|(began, end)| (Some(began), end))
         );
         assert_eq!(last[0].groups, Some([3, 2, 1]));
-        assert_eq!(dispatches.rest(0).len(), 1);
+        assert_eq!(dispatches.rest(0, [None; 2]).len(), 1);
     }
 
     #[test]
@@ -217,9 +236,22 @@ mod tests {
             dispatches.queued(queued(2 * packet, [0, packet]), 0);
         }
         dispatches.beside(Operation::Signal, 2, (90, 90));
-        let all = times(&dispatches.rest(0));
+        let all = times(&dispatches.rest(0, [None; 2]));
         assert_eq!(all[..3], [(None, Some(90)); 3]);
         assert_eq!(all[3], (Some(90), None));
+    }
+
+    #[test]
+    fn those_that_are_done_nobody_knows_when_are_given_once() {
+        let mut dispatches = Dispatches::default();
+        for packet in 0..3 {
+            dispatches.queued(queued(2 * packet, [0, packet]), 0);
+        }
+        // The entries of two signals were lost.
+        let all = dispatches.rest(0, [None, Some(2)]);
+        let lost = all.iter().map(|one| (one.is_lost, one.end));
+        assert!(lost.eq([(true, None), (true, None), (false, None)]));
+        assert_eq!(dispatches.rest(0, [None, Some(2)]).len(), 1);
     }
 
     #[test]
@@ -234,9 +266,9 @@ mod tests {
         assert_eq!((logged[0].queued, logged[0].groups), (None, None));
         assert_eq!((logged[1].queued, logged[1].began), (Some(0), Some(30)));
         dispatches.beside(Operation::Signal, 0, (70, 70));
-        let rest = dispatches.rest(0);
+        let rest = dispatches.rest(0, [None; 2]);
         assert_eq!(times(&rest), [(Some(2), Some(30)), (Some(40), Some(70))]);
-        assert!(dispatches.rest(0).is_empty());
+        assert!(dispatches.rest(0, [None; 2]).is_empty());
     }
 
     #[test]
@@ -248,6 +280,6 @@ mod tests {
             ..entry(1, 1, 2)
         };
         assert_eq!(dispatches.logged(0, &read(&[other]))[0].queued, None);
-        assert_eq!(dispatches.rest(0).len(), 1);
+        assert_eq!(dispatches.rest(0, [None; 2]).len(), 1);
     }
 }

@@ -260,7 +260,12 @@ impl Draft {
         for entry in &piece.read.entries {
             let named = (entry.native_fence, entry.fence_value);
             let times = (entry.observed_ticks, entry.end_ticks);
-            let latest = latest(clock, entry).min(piece.read_ns);
+            // An engine that has seen a wait has seen what was queued before that alone.
+            let seen = match operation {
+                Operation::Wait => entry.observed_ticks,
+                Operation::Signal => entry.end_ticks,
+            };
+            let latest = latest(clock, seen).min(piece.read_ns);
             self.executed(queue, operation, named, times, latest);
         }
     }
@@ -298,14 +303,14 @@ impl Draft {
         operation: Operation,
         (handle, value): (u32, u64),
         (observed, end): (u64, u64),
-        latest_ns: u64,
+        seen_ns: u64,
     ) {
         let traced = &mut self.tables.queues[queue as usize];
         let process = traced.name.process;
         let mut passed = Vec::new();
         let pairing = traced.pairing(operation);
-        let queued = pairing.executed((handle, value), latest_ns, &mut passed);
-        if let Some(number) = queued.and_then(|queued| queued.number) {
+        let (number, queued) = pairing.executed((handle, value), seen_ns, &mut passed);
+        if let Some(number) = number {
             let first = match operation {
                 Operation::Wait => observed,
                 Operation::Signal => end,
@@ -363,16 +368,18 @@ impl Draft {
                     self.open(queue, operation, &open, false);
                 }
             }
-            for dispatch in self.tables.queues[queue as usize].dispatches.rest(queue) {
+            let traced = &mut self.tables.queues[queue as usize];
+            let done = [Operation::Wait, Operation::Signal].map(|kind| traced.pairing(kind).next());
+            for dispatch in traced.dispatches.rest(queue, done) {
                 self.push(0, What::Dispatch(dispatch));
             }
         }
     }
 }
 
-/// The latest that an entry's command can have ended.
-fn latest(clock: Option<GpuClock>, entry: &LogEntry) -> u64 {
+/// The latest that it can have been at a time of an engine.
+fn latest(clock: Option<GpuClock>, ticks: u64) -> u64 {
     clock.map_or(u64::MAX, |clock| {
-        clock.ns(entry.end_ticks).saturating_add(clock.max_error_ns)
+        clock.ns(ticks).saturating_add(clock.max_error_ns)
     })
 }

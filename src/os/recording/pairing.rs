@@ -48,50 +48,54 @@ impl Pairing {
         }
     }
 
-    /// An entry: its command, if one is known, and into `passed` those before it whose entries were lost. `ended_ns` is
-    /// the latest that it can have ended.
+    /// An entry: its running number and its command, as far as they are known, and into `passed` those before it whose entries
+    /// were lost. `seen_ns` is the latest that an engine can have come to it.
     pub(super) fn executed(
         &mut self,
         (handle, value): (u32, u64),
-        ended_ns: u64,
+        seen_ns: u64,
         passed: &mut Vec<Queued>,
-    ) -> Option<Queued> {
+    ) -> (Option<u64>, Option<Queued>) {
         let fits = |q: &Queued| (q.handle, q.value) == (handle, value);
         if let Some(next) = self.next {
             passed.extend(self.passed());
             self.next = Some(next + 1);
             match self.queued.front() {
-                Some(front)
-                    if front.number == Some(next) && fits(front) && front.at <= ended_ns =>
-                {
-                    return self.queued.pop_front();
+                Some(front) if front.number == Some(next) && fits(front) && front.at <= seen_ns => {
+                    return (Some(next), self.queued.pop_front());
                 }
                 // Its note was dropped, or is of before the recording.
                 Some(front) if front.number != Some(next) => {
                     self.unpaired += 1;
-                    return None;
+                    return (Some(next), None);
                 }
                 None => {
                     self.unpaired += 1;
-                    return None;
+                    return (Some(next), None);
                 }
                 Some(_) => self.next = None,
             }
         }
-        let found = self.queued.iter().position(|q| fits(q) && q.at <= ended_ns);
+        let found = self.queued.iter().position(|q| fits(q) && q.at <= seen_ns);
         let Some(found) = found else {
             self.unpaired += 1;
-            return None;
+            return (None, None);
         };
-        let queued = self.queued[found];
-        match queued.number {
+        let number = self.queued[found].number;
+        let queued = match number {
             Some(number) => {
                 self.next = Some(number + 1);
                 passed.extend(self.queued.drain(..found));
                 self.queued.pop_front()
             }
             None => self.queued.remove(found),
-        }
+        };
+        (number, queued)
+    }
+
+    /// Running number of the entry that comes next, where it is known: all before it are done.
+    pub(super) fn next(&self) -> Option<u64> {
+        self.next
     }
 
     /// So many entries were overwritten before they were read.
@@ -144,7 +148,7 @@ mod tests {
 
     fn executed(pairing: &mut Pairing, value: u64, ended: u64) -> (Option<u64>, Vec<u64>) {
         let mut passed = Vec::new();
-        let paired = pairing.executed((7, value), ended, &mut passed);
+        let (_, paired) = pairing.executed((7, value), ended, &mut passed);
         let numbers = passed.iter().filter_map(|q| q.number).collect();
         (paired.and_then(|q| q.number), numbers)
     }
@@ -216,7 +220,7 @@ mod tests {
         }
         let at = |pairing: &mut Pairing, value| {
             let mut passed = Vec::new();
-            let paired = pairing.executed((7, value), 100, &mut passed);
+            let (_, paired) = pairing.executed((7, value), 100, &mut passed);
             assert!(passed.is_empty());
             paired.map(|q| q.at)
         };

@@ -19,8 +19,8 @@ const ROUND: Duration = Duration::from_micros(500);
 /// What is recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordingOptions {
-    /// Whether waits that have not ended have the time at which the engine saw them unsatisfied (LG-11). Kernels that
-    /// schedule themselves do not while this is on.
+    /// Whether waits that have not ended have the time at which the engine saw them unsatisfied (LG-11), and dispatches the
+    /// engine's own times. Kernels that schedule themselves do not while this is on.
     pub verbose: bool,
     /// Events that are kept until it is stopped or cut, each of some 100 bytes; those after them are counted, and the trace
     /// has a mark.

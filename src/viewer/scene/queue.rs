@@ -100,7 +100,11 @@ fn draw_dispatch(pen: &mut Pen<'_>, dispatch: &Dispatch, piece: Piece, at: Recta
             pen.border(running, 1.0, DISPATCH.border);
         }
     }
-    pen.label(at, &dispatch_labels(dispatch), DISPATCH.text);
+    if dispatch.is_lost {
+        pen.hatch(at, theme::UNKNOWN_HATCH);
+    } else {
+        pen.label(at, &dispatch_labels(dispatch), DISPATCH.text);
+    }
 }
 
 /// What stands on a dispatch, the longest first.
