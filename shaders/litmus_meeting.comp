@@ -1,11 +1,13 @@
-// Adoption in a workgroup: the leading lane adopts while another lane signals.
+// Adoption in a workgroup as wide as the engine's: the leading lane adopts while a lane of another subgroup signals.
 //
 // Store buffering within an engine: lane 0 stores the shadow and looks at CurrentValue; a lane stores CurrentValue and
 // looks at the shadow. What orders them is that all lanes meet, between adoption and execution and after it (decisions.md 2:
-// adopt | execute | adopt). Forbidden: neither sees the other. With one meeting an iteration both are at it at the
-// same time.
+// adopt | execute | adopt). Forbidden: neither sees the other. A run has its adoptions before the signals, which the first
+// meeting orders, or behind them, in the next iteration, which the second does. Without that one both are at it at the same
+// time.
 //
 //! variant: one_meeting ONE_MEETING
+//! variant: no_second NO_SECOND_MEETING
 
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -19,6 +21,9 @@
 #include "abi/word.glsl"
 #include "litmus/parties.glsl"
 
+// Lanes of a subgroup, of which the workgroup has several.
+layout(constant_id = 5) const uint SUBGROUP_LANES = 1u;
+
 void tell(uint party, uint n, uint64_t seen) {
     l_sink += seen;
     if (!ALONE) {
@@ -27,26 +32,46 @@ void tell(uint party, uint n, uint64_t seen) {
     }
 }
 
+// Whether this run's adoptions come behind the signals: where one meeting is left out, what that one would order.
+bool adopts_late() {
+#if defined(ONE_MEETING)
+    return false;
+#elif defined(NO_SECOND_MEETING)
+    return true;
+#else
+    return (PEEK(Setup(push.setup).seed) & 1ul) == 1ul;
+#endif
+}
+
+// A lane of another subgroup than the leading one; none where there is one alone.
+uint signaller_of(uint n) {
+    uint others = max(gl_WorkGroupSize.x, SUBGROUP_LANES + 1u) - SUBGROUP_LANES;
+    return SUBGROUP_LANES + mixed(n) % others;
+}
+
 void main() {
     begin_party();
     // All lanes, which of PLAYERS is one: they have one line.
-    uint iterations = min(uint(PEEK(Setup(push.setup).iterations)), MOST_PASSES);
-    for (uint i = 0u; i < iterations; ++i) {
-        uint n = instance(i);
-        uint signaller = 1u + mixed(n) % (gl_WorkGroupSize.x - 1u);
-        if (gl_LocalInvocationIndex == 0u) {
+    uint iterations = min(uint(PEEK(Setup(push.setup).iterations)), MOST_PASSES - 1u);
+    uint late = adopts_late() ? 1u : 0u;
+    for (uint i = 0u; i < iterations + late; ++i) {
+        if (gl_LocalInvocationIndex == 0u && i >= late) {
+            uint n = instance(i - late);
             PUT(Word(first_of(n)).value, l_generation);
             tell(0u, n, OBSERVE(Word(second_of(n)).value));
         }
 #ifndef ONE_MEETING
         meet();
 #endif
-        if (gl_LocalInvocationIndex == signaller) {
+        if (i < iterations && gl_LocalInvocationIndex == signaller_of(instance(i))) {
+            uint n = instance(i);
             PUBLISH(Word(second_of(n)).value, l_generation);
             order_log_before_comparison();
             tell(1u, n, PEEK(Word(first_of(n)).value));
         }
+#ifndef NO_SECOND_MEETING
         meet();
+#endif
     }
     if (ALONE && l_sink == ~0ul) {
         PUT(Word(l_mine + SINK).value, l_sink);

@@ -269,7 +269,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/litmus_buffering.comp")) == 0x0c06_2072_d7ae_6866,
+    fnv1a(include_bytes!("../../../shaders/litmus_buffering.comp")) == 0xd39e_454c_7fc2_2bd2,
     "shader source litmus_buffering.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -279,7 +279,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/litmus_meeting.comp")) == 0x6cb9_ca87_b4a8_7dd4,
+    fnv1a(include_bytes!("../../../shaders/litmus_meeting.comp")) == 0x92c5_e54c_08f3_ff83,
     "shader source litmus_meeting.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -523,36 +523,36 @@ pub static HOLD_SELF_SCHEDULING: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/litmus_buffering.spv")) == 0x9909_7d00_e047_db2b,
+    fnv1a(include_bytes!("../../../shaders/spv/litmus_buffering.spv")) == 0xae76_13b9_2770_30e0,
     "spv/litmus_buffering.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/litmus_buffering.comp`.
 pub static LITMUS_BUFFERING: Shader = Shader {
     name: "litmus_buffering",
-    words: &words::<3_273>(include_bytes!("../../../shaders/spv/litmus_buffering.spv")),
+    words: &words::<3_214>(include_bytes!("../../../shaders/spv/litmus_buffering.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/litmus_buffering.fenced.spv")) == 0xd95c_a2b5_b40a_2c3e,
+    fnv1a(include_bytes!("../../../shaders/spv/litmus_buffering.fenced.spv")) == 0x9eef_c139_b659_5b52,
     "spv/litmus_buffering.fenced.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/litmus_buffering.comp` with `FENCED`.
 pub static LITMUS_BUFFERING_FENCED: Shader = Shader {
     name: "litmus_buffering.fenced",
-    words: &words::<3_303>(include_bytes!("../../../shaders/spv/litmus_buffering.fenced.spv")),
+    words: &words::<3_244>(include_bytes!("../../../shaders/spv/litmus_buffering.fenced.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/litmus_buffering.adopted.spv")) == 0x04ea_abbd_3370_a75c,
+    fnv1a(include_bytes!("../../../shaders/spv/litmus_buffering.adopted.spv")) == 0x565f_2604_00ae_7160,
     "spv/litmus_buffering.adopted.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/litmus_buffering.comp` with `ADOPTED`.
 pub static LITMUS_BUFFERING_ADOPTED: Shader = Shader {
     name: "litmus_buffering.adopted",
-    words: &words::<4_426>(include_bytes!("../../../shaders/spv/litmus_buffering.adopted.spv")),
+    words: &words::<4_402>(include_bytes!("../../../shaders/spv/litmus_buffering.adopted.spv")),
 };
 
 const _: () = assert!(
@@ -578,25 +578,36 @@ pub static LITMUS_LOG_NO_RELEASE: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/litmus_meeting.spv")) == 0x43be_40e8_0430_b328,
+    fnv1a(include_bytes!("../../../shaders/spv/litmus_meeting.spv")) == 0xdc47_88b5_fe0b_b3dd,
     "spv/litmus_meeting.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/litmus_meeting.comp`.
 pub static LITMUS_MEETING: Shader = Shader {
     name: "litmus_meeting",
-    words: &words::<2_531>(include_bytes!("../../../shaders/spv/litmus_meeting.spv")),
+    words: &words::<2_793>(include_bytes!("../../../shaders/spv/litmus_meeting.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/litmus_meeting.one_meeting.spv")) == 0x9eaa_8bf1_384b_bdce,
+    fnv1a(include_bytes!("../../../shaders/spv/litmus_meeting.one_meeting.spv")) == 0x9ac6_190d_b127_abca,
     "spv/litmus_meeting.one_meeting.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/litmus_meeting.comp` with `ONE_MEETING`.
 pub static LITMUS_MEETING_ONE_MEETING: Shader = Shader {
     name: "litmus_meeting.one_meeting",
-    words: &words::<2_527>(include_bytes!("../../../shaders/spv/litmus_meeting.one_meeting.spv")),
+    words: &words::<2_758>(include_bytes!("../../../shaders/spv/litmus_meeting.one_meeting.spv")),
+};
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/litmus_meeting.no_second.spv")) == 0x7d93_a7b6_e4a0_2577,
+    "spv/litmus_meeting.no_second.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/litmus_meeting.comp` with `NO_SECOND_MEETING`.
+pub static LITMUS_MEETING_NO_SECOND: Shader = Shader {
+    name: "litmus_meeting.no_second",
+    words: &words::<2_758>(include_bytes!("../../../shaders/spv/litmus_meeting.no_second.spv")),
 };
 
 const _: () = assert!(
@@ -831,4 +842,4 @@ pub static WORK_TOGETHER: Shader = Shader {
 };
 
 /// Every shader of this table.
-pub static ALL: &[&Shader] = &[&ADD_WORDS, &ADD_WORDS_SELF_SCHEDULING, &ADD_WORDS_TOGETHER, &BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_HANDOFF_TIMED, &BARE_STORE, &BARE_STORE_NARROW, &COUNT_TOGETHER, &ENGINE, &ENROLLED_CONDITION, &ENROLLED_SIGNAL, &HOLD_SELF_SCHEDULING, &LITMUS_BUFFERING, &LITMUS_BUFFERING_FENCED, &LITMUS_BUFFERING_ADOPTED, &LITMUS_LOG, &LITMUS_LOG_NO_RELEASE, &LITMUS_MEETING, &LITMUS_MEETING_ONE_MEETING, &LITMUS_MESSAGE, &LITMUS_MESSAGE_NO_RELEASE, &LITMUS_MESSAGE_NO_ACQUIRE, &LITMUS_MESSAGE_NEITHER, &LITMUS_TEARING, &LITMUS_TEARING_PLAIN, &LITMUS_TEARING_HALVES, &LITMUS_VISIBILITY, &LONG_KERNEL, &PASS_ON, &PASS_ON_SELF_SCHEDULING, &READ_VALUES, &SIGNAL_VALUES, &SPIN, &SPIN_SELF_SCHEDULING, &SPIN_SIGNAL, &SPIN_TOGETHER, &WAIT_VALUES, &WORK, &WORK_SELF_SCHEDULING, &WORK_TOGETHER];
+pub static ALL: &[&Shader] = &[&ADD_WORDS, &ADD_WORDS_SELF_SCHEDULING, &ADD_WORDS_TOGETHER, &BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_HANDOFF_TIMED, &BARE_STORE, &BARE_STORE_NARROW, &COUNT_TOGETHER, &ENGINE, &ENROLLED_CONDITION, &ENROLLED_SIGNAL, &HOLD_SELF_SCHEDULING, &LITMUS_BUFFERING, &LITMUS_BUFFERING_FENCED, &LITMUS_BUFFERING_ADOPTED, &LITMUS_LOG, &LITMUS_LOG_NO_RELEASE, &LITMUS_MEETING, &LITMUS_MEETING_ONE_MEETING, &LITMUS_MEETING_NO_SECOND, &LITMUS_MESSAGE, &LITMUS_MESSAGE_NO_RELEASE, &LITMUS_MESSAGE_NO_ACQUIRE, &LITMUS_MESSAGE_NEITHER, &LITMUS_TEARING, &LITMUS_TEARING_PLAIN, &LITMUS_TEARING_HALVES, &LITMUS_VISIBILITY, &LONG_KERNEL, &PASS_ON, &PASS_ON_SELF_SCHEDULING, &READ_VALUES, &SIGNAL_VALUES, &SPIN, &SPIN_SELF_SCHEDULING, &SPIN_SIGNAL, &SPIN_TOGETHER, &WAIT_VALUES, &WORK, &WORK_SELF_SCHEDULING, &WORK_TOGETHER];
