@@ -201,7 +201,8 @@ fn times_to_see_a_store_are_of_one_clock() {
             return;
         };
         for row in rows(&report) {
-            if count(row, "runs") > 0 {
+            // Without a clock that the runs bear out there is no way there.
+            if count(row, "runs") > 0 && row["delays"]["one_way"].is_object() {
                 let median = |of: &str| row["delays"][of]["p50_ns"].as_u64().unwrap();
                 let error = row["delays"]["max_error_ns"].as_u64().unwrap();
                 assert!(median("one_way") <= median("round_trip") + error, "{row}");
