@@ -32,6 +32,44 @@ void tell(uint party, uint n, uint64_t seen) {
     }
 }
 
+// The run, read once: to look it up between two accesses takes longer than these.
+uint l_seed;
+uint l_most_delay;
+uint64_t l_cell_mask;
+uint64_t l_steps[2];
+uint64_t l_offsets[2];
+
+void read_run() {
+    Setup setup = Setup(push.setup);
+    l_seed = uint(PEEK(setup.seed));
+    l_most_delay = uint(PEEK(setup.most_delay));
+    l_cell_mask = PEEK(setup.cell_mask);
+    l_steps[0] = PEEK(setup.first_step);
+    l_steps[1] = PEEK(setup.second_step);
+    l_offsets[0] = PEEK(setup.first_offset);
+    l_offsets[1] = PEEK(setup.second_offset);
+}
+
+uint64_t place(uint array, uint n) {
+    return ((uint64_t(n) * l_steps[array] + l_offsets[array]) & l_cell_mask) * LINE_BYTES;
+}
+
+uint64_t shadow_of(uint n) {
+    return push.first + place(0u, n);
+}
+
+uint64_t current_value_of(uint n) {
+    return push.second + place(1u, n);
+}
+
+// Now one comes first and now the other.
+void delay(uint party, uint n) {
+    uint passes = mixed_by(l_seed, n * 2u + party) & l_most_delay;
+    for (uint pass = 0u; pass < passes; ++pass) {
+        l_sink += PEEK(Setup(push.setup).seed);
+    }
+}
+
 // Whether this run's adoptions come behind the signals: where one meeting is left out, what that one would order.
 bool adopts_late() {
 #if defined(ONE_MEETING)
@@ -39,41 +77,45 @@ bool adopts_late() {
 #elif defined(NO_SECOND_MEETING)
     return true;
 #else
-    return (PEEK(Setup(push.setup).seed) & 1ul) == 1ul;
+    return (l_seed & 1u) == 1u;
 #endif
 }
 
 // A lane of another subgroup than the leading one; none where there is one alone.
 uint signaller_of(uint n) {
     uint others = max(gl_WorkGroupSize.x, SUBGROUP_LANES + 1u) - SUBGROUP_LANES;
-    return SUBGROUP_LANES + mixed(n) % others;
+    return SUBGROUP_LANES + mixed_by(l_seed, n) % others;
 }
 
 void main() {
     begin_party();
+    read_run();
     // All lanes, which of PLAYERS is one: they have one line.
     uint iterations = min(uint(PEEK(Setup(push.setup).iterations)), MOST_PASSES - 1u);
     uint late = adopts_late() ? 1u : 0u;
     for (uint i = 0u; i < iterations + late; ++i) {
         if (gl_LocalInvocationIndex == 0u && i >= late) {
             uint n = instance(i - late);
-            PUT(Word(first_of(n)).value, l_generation);
-            tell(0u, n, OBSERVE(Word(second_of(n)).value));
+            delay(0u, n);
+            PUT(Word(shadow_of(n)).value, l_generation);
+            tell(0u, n, OBSERVE(Word(current_value_of(n)).value));
         }
 #ifndef ONE_MEETING
         meet();
 #endif
         if (i < iterations && gl_LocalInvocationIndex == signaller_of(instance(i))) {
             uint n = instance(i);
-            PUBLISH(Word(second_of(n)).value, l_generation);
+            delay(1u, n);
+            PUBLISH(Word(current_value_of(n)).value, l_generation);
             order_log_before_comparison();
-            tell(1u, n, PEEK(Word(first_of(n)).value));
+            tell(1u, n, PEEK(Word(shadow_of(n)).value));
         }
 #ifndef NO_SECOND_MEETING
         meet();
 #endif
     }
-    if (ALONE && l_sink == ~0ul) {
+    // What a lane has read is used.
+    if (l_sink == ~0ul) {
         PUT(Word(l_mine + SINK).value, l_sink);
     }
 }

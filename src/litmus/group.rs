@@ -173,7 +173,10 @@ impl Group {
     /// A device is lost, or does not come to its end.
     pub(super) fn round(&mut self) -> anyhow::Result<()> {
         let (slacks, delays) = match self.of.shape {
-            Shape::StoreBuffering => (&SLACKS_OF_BUFFERING[..], DELAYS_OF_BUFFERING),
+            // An adoption beside a signal is store buffering too.
+            Shape::StoreBuffering | Shape::Adoption => {
+                (&SLACKS_OF_BUFFERING[..], DELAYS_OF_BUFFERING)
+            }
             _ => (&SLACKS[..], DELAYS),
         };
         let slack = self.chance.one_of(slacks);
