@@ -72,7 +72,7 @@ void run_engine() {
             signalled = true;
         }
         uint64_t posts = OBSERVE(Word(l_other + POSTS).value);
-        if (!adopted && (ALONE || posts >= (l_generation << 32 | uint64_t(i + 1u)))) {
+        if (!adopted && posts >= (l_generation << 32 | uint64_t(i + 1u))) {
             uint64_t id = 0ul;
             uint64_t value = 0ul;
             raised = adopt(slot, id, value) || raised;
@@ -129,9 +129,6 @@ void store_and_look() {
         }
     }
     end_party(i);
-    if (ALONE && l_sink == ~0ul) {
-        PUT(Word(l_mine + SINK).value, l_sink);
-    }
 }
 #endif
 

@@ -117,6 +117,22 @@ fn what_is_left_out_is_left_out_and_nothing_else() {
     let meetings = |shader| count(shader, Kind::ControlBarrier);
     assert_eq!(meetings(&shaders::LITMUS_MEETING), 2);
     assert_eq!(meetings(&shaders::LITMUS_MEETING_ONE_MEETING), 1);
+    assert_eq!(meetings(&shaders::LITMUS_MEETING_NO_SECOND), 1);
+    let kinds = |shader: &Shader| -> Vec<Kind> {
+        let events = ShaderText::new(Module::new(shader.words)).of("main");
+        events.iter().map(|event| event.kind).collect()
+    };
+    let places = |shader| {
+        let kinds = kinds(shader);
+        let meets = kinds.iter().position(|kind| *kind == Kind::ControlBarrier);
+        let signals = kinds.iter().position(|kind| *kind == Kind::MemoryBarrier);
+        (meets, signals)
+    };
+    // The signal's barrier has the meeting that is left before it or behind it.
+    let (meets, signals) = places(&shaders::LITMUS_MEETING_NO_SECOND);
+    assert!(meets < signals);
+    let (meets, signals) = places(&shaders::LITMUS_MEETING_ONE_MEETING);
+    assert!(meets > signals);
 }
 
 /// Without an atomic access nothing is left to say that a word is whole: those of the plain question are the only ones.

@@ -113,11 +113,15 @@ uint64_t second_of(uint n) {
            + ((uint64_t(n) * PEEK(setup.second_step) + PEEK(setup.second_offset)) & PEEK(setup.cell_mask)) * LINE_BYTES;
 }
 
-uint mixed(uint n) {
-    uint x = n * 0x9e3779b9u ^ uint(PEEK(Setup(push.setup).seed));
+uint mixed_by(uint seed, uint n) {
+    uint x = n * 0x9e3779b9u ^ seed;
     x = (x ^ x >> 16) * 0x85ebca6bu;
     x = (x ^ x >> 13) * 0xc2b2ae35u;
     return x ^ x >> 16;
+}
+
+uint mixed(uint n) {
+    return mixed_by(uint(PEEK(Setup(push.setup).seed)), n);
 }
 
 // What the partner says of itself.

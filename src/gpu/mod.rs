@@ -114,8 +114,9 @@ pub use queue_slot::{QueueFault, QueuePlaces, QueueSlot, RingPlaces};
 pub use report::{Departure, EngineWait, Parking, RaisedFence, SliceReport};
 pub use save_area::{NotTheSame, SaveArea, StateSlot};
 #[cfg(not(loom))]
-pub use shader_engine::ShaderEngine;
+pub use shader_dispatches::epilogues_order;
 #[cfg(not(loom))]
+pub use shader_engine::ShaderEngine;
 pub use shader_tuning::{ShaderTuning, TuningError};
 pub use spare_engines::{SpareEngines, SparePolicy};
 

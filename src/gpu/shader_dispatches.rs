@@ -53,12 +53,18 @@ pub(super) fn engine_push(control: GpuVa, slot: u64, dispatches: [u64; 7]) -> Ve
     words.flat_map(u64::to_le_bytes).collect()
 }
 
-/// Constants of a kernel's epilogue on a device: whether it has one there, and whether that has barriers, which it needs
-/// but where the lanes are those of an x86 CPU's vectors (`shaders/engine/epilogue.glsl`).
+/// Whether the epilogue of a kernel that schedules itself has barriers, release and acquire, which it needs but where the
+/// lanes are those of an x86 CPU's vectors (`shaders/engine/epilogue.glsl`).
+#[must_use]
+pub fn epilogues_order(kind: AdapterKind) -> bool {
+    kind != AdapterKind::Cpu || !cfg!(target_arch = "x86_64")
+}
+
+/// Constants of a kernel's epilogue on a device: whether it has one there, and whether that orders.
 fn epilogue_of(device: &Device, code: &KernelCode) -> [(u32, u32); 2] {
     let adapter = device.adapter();
     let has = code.has_epilogue(EngineCaps::of(adapter));
-    let orders = adapter.kind != AdapterKind::Cpu || !cfg!(target_arch = "x86_64");
+    let orders = epilogues_order(adapter.kind);
     [(EPILOGUE, u32::from(has)), (ORDERS, u32::from(orders))]
 }
 

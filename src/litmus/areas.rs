@@ -57,6 +57,8 @@ impl Area {
 pub(super) struct Size {
     /// Lanes of a party's workgroup.
     pub(super) players: u32,
+    /// Invocations of it, with those that only meet.
+    pub(super) workgroup: u32,
     /// Workgroups of a party.
     pub(super) groups: u32,
     /// Instances of a lane in one run.

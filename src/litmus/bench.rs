@@ -4,7 +4,7 @@ use super::group::{Group, Of};
 use super::setup::{Chance, mixed};
 use super::visibility::Visibility;
 use super::{Memory, Order, Outcomes, Parties, Row, Shape};
-use crate::gpu::{HOST_STORES_BYTES, sees_host_stores};
+use crate::gpu::{HOST_STORES_BYTES, ShaderTuning, epilogues_order, sees_host_stores};
 use crate::shared::LocalMemory;
 use crate::sync::{Arc, Mutex};
 use crate::vulkan::{
@@ -157,6 +157,10 @@ impl Bench {
         if shape == Shape::Visibility && !self.adapter.features.shader_device_clock {
             return not("the device's shaders have no clock");
         }
+        let lanes = ShaderTuning::default().lanes_of(&self.adapter)?;
+        if shape == Shape::Adoption && lanes <= self.adapter.features.subgroup_size.max(1) {
+            return not("the engine is one subgroup here, whose lanes do not race");
+        }
         let until = Until {
             pace,
             begin: Instant::now(),
@@ -173,12 +177,15 @@ impl Bench {
             }
             _ => true,
         };
+        let orders = epilogues_order(self.adapter.kind);
         let row = |order: Order, outcomes: Outcomes| Row {
             shape,
             parties,
             memory,
             order,
-            ordering: order.name(shape),
+            ordering: order.name_between(shape, parties),
+            required: order.is_required()
+                || (!orders && order.is_without_shader_orders(shape, parties)),
             relied_on,
             outcomes,
             ns_per_iteration: None,

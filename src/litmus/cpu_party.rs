@@ -313,10 +313,14 @@ impl<'a> CpuParty<'a> {
                 (Shape::MessagePassing, _) => {
                     black_box((self.seen(instance), self.data(instance).peek()));
                 }
-                (Shape::StoreBuffering, _) => {
-                    black_box(self.wait_for_value(instance, 0));
-                }
-                (Shape::Adoption | Shape::Tearing | Shape::LogEntry | Shape::Visibility, _) => {}
+                (
+                    Shape::StoreBuffering
+                    | Shape::Adoption
+                    | Shape::Tearing
+                    | Shape::LogEntry
+                    | Shape::Visibility,
+                    _,
+                ) => {}
             }
         }
     }

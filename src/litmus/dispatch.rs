@@ -83,13 +83,13 @@ impl Dispatch {
         is_alone: bool,
     ) -> anyhow::Result<Self> {
         let size = areas.size();
-        let lanes = device.adapter().features.subgroup_size.max(size.players);
         let spec = [
-            (0, lanes),
+            (0, size.workgroup),
             (1, most_passes(device)),
             (2, part.word()),
             (3, size.players),
             (4, u32::from(is_alone)),
+            (5, device.adapter().features.subgroup_size.max(1)),
         ];
         let groups = match part {
             Part::One(_) if is_alone => 1,

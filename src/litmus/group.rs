@@ -8,6 +8,7 @@ use super::outcome::{Outcomes, of_both, of_reader};
 use super::setup::{Chance, LINE_BYTES, Permutation, Setup, line};
 use super::{Memory, Order, Parties, Shape, cpu_log};
 use crate::abi::LOG_BUFFER_BYTES;
+use crate::gpu::ShaderTuning;
 use crate::sync::Arc;
 use crate::vulkan::{AdapterKind, Device, Queue};
 use anyhow::Context;
@@ -37,7 +38,13 @@ pub(super) struct Of {
 }
 
 impl Of {
-    fn size(self, device: &Device, cores: usize) -> Size {
+    /// Whether what its orders take can be held against each other: of store buffering one is the engine's walk of a
+    /// table, and the others are two accesses.
+    fn is_measured(self) -> bool {
+        self.shape != Shape::StoreBuffering
+    }
+
+    fn size(self, device: &Device, cores: usize) -> anyhow::Result<Size> {
         let adapter = device.adapter();
         let is_cpu = adapter.kind == AdapterKind::Cpu;
         let subgroup = adapter.features.subgroup_size.max(2);
@@ -47,6 +54,10 @@ impl Of {
             // Both are of one workgroup, which does one instance after another.
             Parties::Lanes => 1,
             Parties::Workgroups | Parties::Queues | Parties::Devices => subgroup,
+        };
+        let workgroup = match self.parties {
+            Parties::Lanes => ShaderTuning::default().lanes_of(adapter)?,
+            _ => adapter.features.subgroup_size.max(players),
         };
         let groups = match (with_cpu, is_cpu) {
             (true, _) => 1,
@@ -67,12 +78,13 @@ impl Of {
                 None
             }
         };
-        Size {
+        Ok(Size {
             players,
+            workgroup,
             groups,
             iterations,
             words,
-        }
+        })
     }
 }
 
@@ -140,7 +152,7 @@ impl Group {
             });
         }
         let device = devices.first().context("a group without a queue")?;
-        let size = of.size(device, crate::sync::cores());
+        let size = of.size(device, crate::sync::cores())?;
         let mut chance = Chance::new(seed);
         let mut questions = Vec::new();
         for order in of.shape.orders() {
@@ -161,7 +173,10 @@ impl Group {
     /// A device is lost, or does not come to its end.
     pub(super) fn round(&mut self) -> anyhow::Result<()> {
         let (slacks, delays) = match self.of.shape {
-            Shape::StoreBuffering => (&SLACKS_OF_BUFFERING[..], DELAYS_OF_BUFFERING),
+            // An adoption beside a signal is store buffering too.
+            Shape::StoreBuffering | Shape::Adoption => {
+                (&SLACKS_OF_BUFFERING[..], DELAYS_OF_BUFFERING)
+            }
             _ => (&SLACKS[..], DELAYS),
         };
         let slack = self.chance.one_of(slacks);
@@ -197,6 +212,9 @@ impl Group {
     /// # Errors
     /// As [`Group::round`].
     pub(super) fn measure(&mut self) -> anyhow::Result<()> {
+        if !self.of.is_measured() {
+            return Ok(());
+        }
         for question in &mut self.questions {
             question.measure(self.of, &mut self.sides)?;
         }
@@ -246,8 +264,9 @@ impl Question {
             let on = (side.number, &side.device);
             dispatches.push(Dispatch::of_party(on, shader, &areas, side.part, false)?);
             let roles = match side.part {
-                Part::One(role) => role..=role,
-                Part::Both => 0..=1,
+                _ if !of.is_measured() => 0..0,
+                Part::One(role) => role..role + 1,
+                Part::Both => 0..2,
             };
             for role in roles {
                 let dispatch = Dispatch::of_party(on, shader, &areas, Part::One(role), true)?;

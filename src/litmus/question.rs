@@ -1,6 +1,6 @@
 //! Question: the orderings that a shape is asked with, and the shaders that have them.
 
-use super::Shape;
+use super::{Parties, Shape};
 use crate::vulkan::shaders::{self, Shader};
 use serde::Serialize;
 
@@ -20,8 +20,10 @@ pub enum Order {
     Bare,
     /// The same with a barrier of both between: what would be simpler than what is shipped, and nobody promises.
     Fenced,
-    /// One meeting of all lanes an iteration, where there are two.
+    /// One meeting of all lanes an iteration, where there are two: none between adoption and execution.
     OneMeeting,
+    /// The other one: none between execution and the next adoption.
+    NoSecondMeeting,
     /// Plain loads and stores of 64 bits.
     Plain,
     /// Loads and stores of 32 bits, two for a word.
@@ -33,6 +35,16 @@ impl Order {
     #[must_use]
     pub fn is_required(self) -> bool {
         self == Self::AsShipped
+    }
+
+    /// Whether a shader without release and acquire, beside a CPU that has both, is in this order.
+    pub(super) fn is_without_shader_orders(self, shape: Shape, parties: Parties) -> bool {
+        match (shape, parties.cpu_role(), self) {
+            (Shape::MessagePassing, None, order) => !order.is_required(),
+            (Shape::MessagePassing | Shape::LogEntry, Some(1), order) => order == Self::NoRelease,
+            (Shape::MessagePassing, Some(_), order) => order == Self::NoAcquire,
+            _ => false,
+        }
     }
 
     pub(super) fn releases(self) -> bool {
@@ -57,15 +69,25 @@ impl Order {
             (Self::Neither, _) => "neither",
             (Self::Bare, _) => "store, look",
             (Self::Fenced, _) => "store, barrier, look",
-            (Self::OneMeeting, _) => "one meeting",
+            (Self::OneMeeting, _) => "no first meeting",
+            (Self::NoSecondMeeting, _) => "no second meeting",
             (Self::Plain, _) => "plain, 64 bits",
             (Self::Halves, _) => "halves, 32 bits",
         }
     }
 
+    /// The same between these. The CPU's words are atomic always.
+    #[must_use]
+    pub fn name_between(self, shape: Shape, parties: Parties) -> &'static str {
+        match self {
+            Self::Plain if parties.cpu_role().is_some() => "plain on the GPU",
+            _ => self.name(shape),
+        }
+    }
+
     /// What is left out, as the subject of a sentence.
     #[must_use]
-    pub fn left_out(self) -> &'static str {
+    pub fn left_out(self, parties: Parties) -> &'static str {
         match self {
             Self::AsShipped => "nothing",
             Self::NoRelease => "the writer's release",
@@ -74,6 +96,8 @@ impl Order {
             Self::Bare => "adoption by the engine, with no barrier in its place",
             Self::Fenced => "adoption by the engine, with a barrier in its place",
             Self::OneMeeting => "the meeting between adoption and execution",
+            Self::NoSecondMeeting => "the meeting between execution and the next adoption",
+            Self::Plain if parties.cpu_role().is_some() => "the GPU's atomic access",
             Self::Plain => "atomic access",
             Self::Halves => "access in one piece",
         }
@@ -90,6 +114,7 @@ impl Order {
             (Shape::StoreBuffering, Self::Fenced) => &shaders::LITMUS_BUFFERING_FENCED,
             (Shape::StoreBuffering, _) => &shaders::LITMUS_BUFFERING_ADOPTED,
             (Shape::Adoption, Self::OneMeeting) => &shaders::LITMUS_MEETING_ONE_MEETING,
+            (Shape::Adoption, Self::NoSecondMeeting) => &shaders::LITMUS_MEETING_NO_SECOND,
             (Shape::Adoption, _) => &shaders::LITMUS_MEETING,
             (Shape::Tearing, Self::Plain) => &shaders::LITMUS_TEARING_PLAIN,
             (Shape::Tearing, Self::Halves) => &shaders::LITMUS_TEARING_HALVES,

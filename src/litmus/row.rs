@@ -55,6 +55,9 @@ pub struct Row {
     pub order: Order,
     /// The same in words.
     pub ordering: &'static str,
+    /// Whether the outcome must never be seen: in the engine's order, and where kernels that schedule themselves have an
+    /// epilogue without orders, also in those that leave out the shader's alone.
+    pub required: bool,
     /// Whether anything relies on it on this device: the design has no running shader look for words of the CPU in memory
     /// in which it does not see them.
     pub relied_on: bool,

@@ -7,6 +7,8 @@ use serde::Serialize;
 const NOTHING_NS: f64 = 1.0;
 /// Nor is less than this share.
 const NOTHING_SHARE: f64 = 0.03;
+/// Fewer runs without the forbidden outcome say nothing.
+const LEAST_RUNS: u64 = 1_000;
 
 /// What a row says.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -18,8 +20,13 @@ pub enum Verdict {
     Fails,
     /// As shipped, and seen to fail, in memory in which nothing relies on it.
     NotReliedOn,
-    /// Left out, and seen to fail.
+    /// Left out, and seen to fail, where what is shipped never did.
     Needed,
+    /// Left out, and seen to fail, as what is shipped is.
+    FailsWithToo,
+    /// Left out, where what is shipped does not say what it would be with it: one failed and the other not, or it was
+    /// never met.
+    NotComparable,
     /// Left out, and never seen to fail. Keeping it costs so much an instance more; a negative number is noise.
     NeverMattered {
         /// Nanoseconds; none where it was not measured.
@@ -29,6 +36,10 @@ pub enum Verdict {
     },
     /// A time was taken.
     Timed,
+    /// Never seen to fail, in fewer runs than say something.
+    TooFew,
+    /// Never seen to fail, and all runs went the same way: one party was always at it before the other.
+    NeverRaced,
     /// The parties never were at it at the same time.
     NotMet,
 }
@@ -57,25 +68,48 @@ pub fn verdict(row: &Row, shipped: Option<&Row>) -> Verdict {
     if row.shape == Shape::Visibility {
         return Verdict::Timed;
     }
-    match (row.order.is_required(), forbidden > 0) {
-        (true, false) => Verdict::Holds,
+    match (row.required, forbidden > 0) {
         (true, true) if row.relied_on => Verdict::Fails,
         (true, true) => Verdict::NotReliedOn,
-        (false, true) => Verdict::Needed,
-        (false, false) => {
-            let with = shipped.and_then(|row| row.ns_per_iteration);
-            let costs_ns = with
-                .zip(row.ns_per_iteration)
-                .map(|(with, without)| with - without);
-            let costs_share = costs_ns
-                .zip(row.ns_per_iteration)
-                .filter(|(_, without)| *without > 0.0)
-                .map(|(more, without)| more / without);
-            Verdict::NeverMattered {
-                costs_ns,
-                costs_share,
-            }
+        (false, true) => match shipped.map(|row| row.outcomes) {
+            Some(shipped) if shipped.forbidden > 0 => Verdict::FailsWithToo,
+            Some(shipped) if shipped.runs > 0 => Verdict::Needed,
+            _ => Verdict::NotComparable,
+        },
+        (false, false) if shipped.is_some_and(|row| row.outcomes.forbidden > 0) => {
+            Verdict::NotComparable
         }
+        (_, false) if runs < LEAST_RUNS => Verdict::TooFew,
+        (_, false) if !has_raced(row) => Verdict::NeverRaced,
+        (true, false) => Verdict::Holds,
+        (false, false) => never_mattered(row, shipped),
+    }
+}
+
+/// Whether who came first changed, where both parties say what they saw. What orders an adoption as shipped leaves no race.
+fn has_raced(row: &Row) -> bool {
+    let counted = match row.shape {
+        Shape::StoreBuffering => true,
+        Shape::Adoption => !row.order.is_required(),
+        Shape::MessagePassing | Shape::Tearing | Shape::LogEntry | Shape::Visibility => false,
+    };
+    let outcomes = &row.outcomes;
+    let ways = [outcomes.first_saw, outcomes.second_saw, outcomes.both_saw];
+    !counted || ways.iter().filter(|count| **count > 0).count() > 1
+}
+
+fn never_mattered(row: &Row, shipped: Option<&Row>) -> Verdict {
+    let with = shipped.and_then(|row| row.ns_per_iteration);
+    let costs_ns = with
+        .zip(row.ns_per_iteration)
+        .map(|(with, without)| with - without);
+    let costs_share = costs_ns
+        .zip(row.ns_per_iteration)
+        .filter(|(_, without)| *without > 0.0)
+        .map(|(more, without)| more / without);
+    Verdict::NeverMattered {
+        costs_ns,
+        costs_share,
     }
 }
 
@@ -111,7 +145,12 @@ pub fn conclusions(rows: &[Row]) -> Vec<Conclusion> {
     let conclude = |row: &Row| {
         let verdict = verdict(row, shipped_of(row));
         let twins = match verdict {
-            Verdict::NeverMattered { .. } | Verdict::NotMet if !row.order.is_required() => {
+            Verdict::NeverMattered { .. }
+            | Verdict::NotMet
+            | Verdict::TooFew
+            | Verdict::NeverRaced
+                if !row.required =>
+            {
                 row.shape.loom_twins().to_vec()
             }
             _ => Vec::new(),
@@ -133,6 +172,8 @@ mod tests {
     use super::*;
     use crate::litmus::Outcomes;
 
+    const MANY: u64 = LEAST_RUNS;
+
     fn row(order: Order, (forbidden, runs): (u64, u64), ns: f64) -> Row {
         Row {
             shape: Shape::MessagePassing,
@@ -140,6 +181,7 @@ mod tests {
             memory: Memory::System,
             order,
             ordering: order.name(Shape::MessagePassing),
+            required: order.is_required(),
             relied_on: true,
             outcomes: Outcomes {
                 runs,
@@ -154,23 +196,23 @@ mod tests {
     #[test]
     fn what_is_shipped_holds_or_fails_or_was_not_asked() {
         let shipped = |counts| row(Order::AsShipped, counts, 100.0);
-        assert_eq!(verdict(&shipped((0, 9)), None), Verdict::Holds);
-        assert_eq!(verdict(&shipped((1, 9)), None), Verdict::Fails);
+        assert_eq!(verdict(&shipped((0, MANY)), None), Verdict::Holds);
+        assert_eq!(verdict(&shipped((1, MANY)), None), Verdict::Fails);
         assert_eq!(verdict(&shipped((0, 0)), None), Verdict::NotMet);
         let elsewhere = Row {
             relied_on: false,
-            ..shipped((1, 9))
+            ..shipped((1, MANY))
         };
         assert_eq!(verdict(&elsewhere, None), Verdict::NotReliedOn);
     }
 
     #[test]
     fn what_is_left_out_is_needed_once_the_outcome_was_seen() {
-        let shipped = row(Order::AsShipped, (0, 9), 100.0);
+        let shipped = row(Order::AsShipped, (0, MANY), 100.0);
         let without = |counts, ns| verdict(&row(Order::Neither, counts, ns), Some(&shipped));
         assert_eq!(without((1, 1_000_000), 10.0), Verdict::Needed);
         assert_eq!(without((0, 0), 10.0), Verdict::NotMet);
-        let dear = without((0, 9), 80.0);
+        let dear = without((0, MANY), 80.0);
         let expected = Verdict::NeverMattered {
             costs_ns: Some(20.0),
             costs_share: Some(0.25),
@@ -179,20 +221,81 @@ mod tests {
         assert!(!dear.costs_nothing());
     }
 
+    /// Kills `litmus-needed-whatever-is-shipped`.
+    #[test]
+    fn what_fails_as_shipped_too_does_not_need_what_is_left_out() {
+        let without = |counts, shipped: Row| {
+            let shipped = Row {
+                relied_on: false,
+                ..shipped
+            };
+            verdict(&row(Order::Neither, counts, 10.0), Some(&shipped))
+        };
+        let shipped = |counts| row(Order::AsShipped, counts, 100.0);
+        let failed = (3, MANY);
+        assert_eq!(without(failed, shipped((1, MANY))), Verdict::FailsWithToo);
+        assert_eq!(without(failed, shipped((0, 0))), Verdict::NotComparable);
+        assert_eq!(without(failed, shipped((0, 1))), Verdict::Needed);
+        let well = (0, MANY);
+        assert_eq!(without(well, shipped((1, MANY))), Verdict::NotComparable);
+        let alone = verdict(&row(Order::Neither, failed, 10.0), None);
+        assert_eq!(alone, Verdict::NotComparable);
+    }
+
+    /// Kills `litmus-one-run-says-all`.
+    #[test]
+    fn a_few_runs_say_nothing_but_by_a_failure() {
+        let shipped = |counts| row(Order::AsShipped, counts, 100.0);
+        let few = (0, LEAST_RUNS - 1);
+        assert_eq!(verdict(&shipped(few), None), Verdict::TooFew);
+        let without = verdict(&row(Order::Neither, few, 10.0), Some(&shipped((0, MANY))));
+        assert_eq!(without, Verdict::TooFew);
+        assert_eq!(verdict(&shipped((1, 1)), None), Verdict::Fails);
+    }
+
+    /// Kills `litmus-one-after-the-other-is-a-race`.
+    #[test]
+    fn who_always_comes_first_did_not_race() {
+        let of = |shape, order, [first_saw, second_saw, both_saw]: [u64; 3]| {
+            let counts = (0, first_saw + second_saw + both_saw);
+            let row = Row {
+                shape,
+                ..row(order, counts, 10.0)
+            };
+            let outcomes = Outcomes {
+                first_saw,
+                second_saw,
+                both_saw,
+                ..row.outcomes
+            };
+            verdict(&Row { outcomes, ..row }, None)
+        };
+        let buffering = |ways| of(Shape::StoreBuffering, Order::AsShipped, ways);
+        for ways in [[MANY, 0, 0], [0, MANY, 0], [0, 0, MANY]] {
+            assert_eq!(buffering(ways), Verdict::NeverRaced);
+        }
+        for ways in [[MANY, 1, 0], [0, MANY, 1], [MANY, 0, 1]] {
+            assert_eq!(buffering(ways), Verdict::Holds);
+        }
+        let adoption = |order| of(Shape::Adoption, order, [MANY, 0, 0]);
+        assert_eq!(adoption(Order::AsShipped), Verdict::Holds, "by design");
+        assert_eq!(adoption(Order::OneMeeting), Verdict::NeverRaced);
+    }
+
     /// A difference that is noise, either way, is nothing; and what was not measured is not nothing.
     #[test]
     fn a_cost_below_noise_is_nothing() {
-        let shipped = row(Order::AsShipped, (0, 9), 100.0);
+        let shipped = row(Order::AsShipped, (0, MANY), 100.0);
         for (ns, nothing) in [(99.5, true), (98.0, true), (150.0, true), (96.0, false)] {
-            let said = verdict(&row(Order::Neither, (0, 9), ns), Some(&shipped));
+            let said = verdict(&row(Order::Neither, (0, MANY), ns), Some(&shipped));
             assert_eq!(said.costs_nothing(), nothing, "{ns}");
         }
-        let quick = row(Order::AsShipped, (0, 9), 5.9);
-        let said = verdict(&row(Order::Neither, (0, 9), 5.0), Some(&quick));
+        let quick = row(Order::AsShipped, (0, MANY), 5.9);
+        let said = verdict(&row(Order::Neither, (0, MANY), 5.0), Some(&quick));
         assert!(said.costs_nothing(), "less than a nanosecond");
         let unmeasured = Row {
             ns_per_iteration: None,
-            ..row(Order::Neither, (0, 9), 0.0)
+            ..row(Order::Neither, (0, MANY), 0.0)
         };
         assert!(!verdict(&unmeasured, Some(&shipped)).costs_nothing());
     }
@@ -206,10 +309,10 @@ mod tests {
             ..row
         };
         let rows = [
-            row(Order::AsShipped, (0, 9), 100.0),
-            row(Order::NoRelease, (3, 9), 50.0),
-            elsewhere(row(Order::AsShipped, (0, 9), 60.0)),
-            elsewhere(row(Order::NoRelease, (0, 9), 50.0)),
+            row(Order::AsShipped, (0, MANY), 100.0),
+            row(Order::NoRelease, (3, MANY), 50.0),
+            elsewhere(row(Order::AsShipped, (0, MANY), 60.0)),
+            elsewhere(row(Order::NoRelease, (0, MANY), 50.0)),
         ];
         let said = conclusions(&rows);
         assert_eq!(said.len(), rows.len());

@@ -11,7 +11,7 @@ use super::outcome::Outcomes;
 use super::row::{Delays, Distribution};
 use super::{Memory, Parties};
 use crate::sync::{Arc, monotonic_ns};
-use crate::trace::{Exchange, GpuClock, Reading};
+use crate::trace::{ClockSource, Exchange, GpuClock, Reading};
 use crate::vulkan::{Calibration, Device, Queue, shaders};
 
 /// Round trips of one run, behind the first, which waits for the dispatch.
@@ -145,7 +145,11 @@ impl Visibility {
         let counted = stored_and_seen.iter().zip(times).skip(1);
         let round_trips = counted.clone().map(|((stored, seen), _)| seen - stored);
         self.round_trip.extend(round_trips);
-        if let Some(clock) = clock {
+        let is_known = |clock: &GpuClock| match clock.source {
+            ClockSource::Calibrated | ClockSource::Exchanged => true,
+            ClockSource::None | ClockSource::Unchecked => false,
+        };
+        if let Some(clock) = clock.filter(is_known) {
             let one_way = counted.map(|((stored_ns, seen_ns), [got, passed])| match self.asks {
                 Parties::CpuToGpu => clock.ns(got).saturating_sub(*stored_ns),
                 _ => seen_ns.saturating_sub(clock.ns(passed)),

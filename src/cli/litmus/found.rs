@@ -13,6 +13,10 @@ pub(super) struct Found {
     pub(super) machine: Machine,
     pub(super) seed: u64,
     pub(super) interrupted: bool,
+    /// Questions that were asked to the end, or could not be.
+    pub(super) asked: usize,
+    /// All that there were to ask.
+    pub(super) questions: usize,
     /// Whether running shaders see what the CPU stores in system memory.
     pub(super) sees_host_stores_in_system_memory: bool,
     pub(super) rows: Vec<Row>,
@@ -22,15 +26,34 @@ pub(super) struct Found {
 }
 
 impl Found {
-    pub(super) fn new(adapter: &AdapterInfo, bench: &Bench, seed: u64) -> Self {
+    pub(super) fn new(adapter: &AdapterInfo, bench: &Bench, seed: u64, questions: usize) -> Self {
         Self {
             schema: 1,
             device: DeviceDescription::of(adapter),
             machine: Machine::this(),
             seed,
             interrupted: false,
+            asked: 0,
+            questions,
             sees_host_stores_in_system_memory: bench.sees_host_stores(Memory::System),
             rows: Vec::new(),
+            not_asked: Vec::new(),
+            conclusions: Vec::new(),
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn of_rows(rows: Vec<Row>) -> Self {
+        Self {
+            schema: 1,
+            device: DeviceDescription::default(),
+            machine: Machine::default(),
+            seed: 1,
+            interrupted: false,
+            asked: 0,
+            questions: 0,
+            sees_host_stores_in_system_memory: true,
+            rows,
             not_asked: Vec::new(),
             conclusions: Vec::new(),
         }

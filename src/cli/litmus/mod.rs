@@ -1,5 +1,6 @@
 //! `nfence litmus`: which orderings of memory this device keeps, which it needs to be told, and what telling costs.
 
+mod follows;
 mod found;
 mod text;
 
@@ -106,7 +107,7 @@ impl Litmus {
         };
         let questions = bench.questions(&shapes);
         let bar = Bar::new(questions.len() as u64);
-        let mut found = Found::new(adapter, &bench, self.seed);
+        let mut found = Found::new(adapter, &bench, self.seed, questions.len());
         for question in &questions {
             let (shape, parties, memory) = *question;
             bar.begin(format!("{shape}, {parties}, {memory} memory"));
@@ -120,6 +121,7 @@ impl Litmus {
                 found.interrupted = true;
                 break;
             }
+            found.asked += 1;
         }
         found.conclude();
         Ok(found)

@@ -1,8 +1,9 @@
 //! Text: what a run gave, for people: a table, then what follows of it.
 
-use super::super::paint::{BOLD, GREEN, RED, painted};
+use super::super::paint::{BOLD, painted};
+use super::follows::{cost, sentences};
 use super::found::Found;
-use crate::litmus::{Asked, Conclusion, Delays, Distribution, Row, Shape, Verdict};
+use crate::litmus::{Asked, Delays, Distribution, Row, Shape, Verdict};
 use crate::report::time;
 use comfy_table::{CellAlignment, Table, presets};
 use std::fmt::Write;
@@ -120,23 +121,16 @@ fn words(verdict: &Verdict) -> String {
         Verdict::Fails => "FAILS".into(),
         Verdict::NotReliedOn => "fails, not relied on".into(),
         Verdict::Needed => "needed: seen weak".into(),
+        Verdict::FailsWithToo => "fails, with it too".into(),
+        Verdict::NotComparable => "not comparable".into(),
         Verdict::NeverMattered { .. } if verdict.costs_nothing() => {
             "never seen to matter, costs nothing".into()
         }
-        Verdict::NeverMattered { .. } => format!("never seen to matter, costs {}", cost(verdict)),
+        Verdict::NeverMattered { .. } => format!("never seen to matter, {}", cost(verdict)),
         Verdict::Timed => "timed".into(),
         Verdict::NotMet => "not met".into(),
-    }
-}
-
-/// What it costs to have what never mattered.
-fn cost(verdict: &Verdict) -> String {
-    match verdict {
-        Verdict::NeverMattered {
-            costs_ns: Some(ns),
-            costs_share: Some(share),
-        } => format!("{} ({:.0} %)", time(*ns), share * 100.0),
-        _ => "what was not measured".into(),
+        Verdict::TooFew => "too few runs".into(),
+        Verdict::NeverRaced => "never raced".into(),
     }
 }
 
@@ -167,120 +161,4 @@ fn times(row: &Row, delays: &Delays) -> String {
         row.memory,
         of("there and back", delays.round_trip),
     )
-}
-
-/// Something that follows, and of which rows it does.
-struct Paragraph<'a> {
-    head: String,
-    takes: &'a dyn Fn(&Conclusion) -> bool,
-    /// What is said of a row beside where it is.
-    says: &'a dyn Fn(&Conclusion, &Row) -> String,
-}
-
-/// What follows, in plain words.
-fn sentences(found: &Found, colour: bool) -> String {
-    let seen = |_: &Conclusion, row: &Row| {
-        let (forbidden, runs) = (row.outcomes.forbidden, row.outcomes.runs);
-        format!("{forbidden} of {runs}")
-    };
-    let is = |verdict: Verdict| move |said: &Conclusion| said.verdict == verdict;
-    let never = |said: &Conclusion| matches!(said.verdict, Verdict::NeverMattered { .. });
-    let paragraphs = [
-        Paragraph {
-            head: painted("Relied on, and seen to fail:", RED, colour),
-            takes: &is(Verdict::Fails),
-            says: &seen,
-        },
-        Paragraph {
-            head: "Fails, and nothing relies on it: running shaders do not see what the CPU stores in that memory:".into(),
-            takes: &is(Verdict::NotReliedOn),
-            says: &seen,
-        },
-        Paragraph {
-            head: "Needed on this device: without it the forbidden outcome was seen:".into(),
-            takes: &is(Verdict::Needed),
-            says: &seen,
-        },
-        Paragraph {
-            head: "Never seen to matter, and to have it costs nothing:".into(),
-            takes: &|said| said.verdict.costs_nothing(),
-            says: &|_, row| format!("{} runs", row.outcomes.runs),
-        },
-        Paragraph {
-            head: "Never seen to matter, and to have it costs something:".into(),
-            takes: &|said| never(said) && !said.verdict.costs_nothing(),
-            says: &|said, _| cost(&said.verdict),
-        },
-        Paragraph {
-            head: "Not answered, since the parties were never at it at the same time:".into(),
-            takes: &is(Verdict::NotMet),
-            says: &|_, row| format!("{} tries", row.outcomes.batches),
-        },
-    ];
-    let mut text = String::new();
-    for paragraph in &paragraphs {
-        for line in lines(found, paragraph) {
-            let _ = writeln!(text, "{line}");
-        }
-    }
-    for line in twins(found) {
-        let _ = writeln!(text, "{line}");
-    }
-    let held = found.conclusions.iter().any(is(Verdict::Holds));
-    if !found.has_failures() && held {
-        let held = "All that is relied on, and could be asked, held.";
-        let _ = writeln!(text, "{}", painted(held, GREEN, colour));
-    }
-    text
-}
-
-/// A paragraph: a line for each ordering of a shape, with all parties of which it is so.
-fn lines(found: &Found, paragraph: &Paragraph<'_>) -> Vec<String> {
-    let mut by_ordering: Vec<(String, Vec<String>)> = Vec::new();
-    for (said, row) in found.conclusions.iter().zip(&found.rows) {
-        if !(paragraph.takes)(said) {
-            continue;
-        }
-        let what = if row.order.is_required() {
-            row.ordering
-        } else {
-            row.order.left_out()
-        };
-        let what = format!("{}, {what}", row.shape);
-        let place = format!(
-            "{}, {} ({})",
-            row.parties,
-            row.memory,
-            (paragraph.says)(said, row)
-        );
-        match by_ordering.iter_mut().find(|(known, _)| *known == what) {
-            Some((_, places)) => places.push(place),
-            None => by_ordering.push((what, vec![place])),
-        }
-    }
-    if by_ordering.is_empty() {
-        return Vec::new();
-    }
-    let lines = by_ordering
-        .into_iter()
-        .map(|(what, places)| format!("    {what}: {}", places.join("; ")));
-    std::iter::once(paragraph.head.clone())
-        .chain(lines)
-        .collect()
-}
-
-/// Where outcomes are seen that this device never showed.
-fn twins(found: &Found) -> Vec<String> {
-    let mut lines = Vec::new();
-    for said in &found.conclusions {
-        let line = format!("    {}: {}", said.shape, said.loom_twins.join(", "));
-        if !said.loom_twins.is_empty() && !lines.contains(&line) {
-            lines.push(line);
-        }
-    }
-    if !lines.is_empty() {
-        let head = "Not to see an outcome promises nothing. Twins of scripts/loom that lack such an ordering, and fail:";
-        lines.insert(0, head.into());
-    }
-    lines
 }

@@ -264,12 +264,12 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/litmus/parties.glsl")) == 0x6e69_f338_babd_b3df,
+    fnv1a(include_bytes!("../../../shaders/litmus/parties.glsl")) == 0x0a1a_38b8_a9ba_b689,
     "shader source litmus/parties.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/litmus_buffering.comp")) == 0x0c06_2072_d7ae_6866,
+    fnv1a(include_bytes!("../../../shaders/litmus_buffering.comp")) == 0xd39e_454c_7fc2_2bd2,
     "shader source litmus_buffering.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -279,7 +279,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/litmus_meeting.comp")) == 0x6cb9_ca87_b4a8_7dd4,
+    fnv1a(include_bytes!("../../../shaders/litmus_meeting.comp")) == 0x9323_ceb5_b3e9_5864,
     "shader source litmus_meeting.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -523,124 +523,135 @@ pub static HOLD_SELF_SCHEDULING: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/litmus_buffering.spv")) == 0x9909_7d00_e047_db2b,
+    fnv1a(include_bytes!("../../../shaders/spv/litmus_buffering.spv")) == 0x01d3_79be_382b_35bc,
     "spv/litmus_buffering.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/litmus_buffering.comp`.
 pub static LITMUS_BUFFERING: Shader = Shader {
     name: "litmus_buffering",
-    words: &words::<3_273>(include_bytes!("../../../shaders/spv/litmus_buffering.spv")),
+    words: &words::<3_284>(include_bytes!("../../../shaders/spv/litmus_buffering.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/litmus_buffering.fenced.spv")) == 0xd95c_a2b5_b40a_2c3e,
+    fnv1a(include_bytes!("../../../shaders/spv/litmus_buffering.fenced.spv")) == 0x7a44_c271_fcbe_5607,
     "spv/litmus_buffering.fenced.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/litmus_buffering.comp` with `FENCED`.
 pub static LITMUS_BUFFERING_FENCED: Shader = Shader {
     name: "litmus_buffering.fenced",
-    words: &words::<3_303>(include_bytes!("../../../shaders/spv/litmus_buffering.fenced.spv")),
+    words: &words::<3_314>(include_bytes!("../../../shaders/spv/litmus_buffering.fenced.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/litmus_buffering.adopted.spv")) == 0x04ea_abbd_3370_a75c,
+    fnv1a(include_bytes!("../../../shaders/spv/litmus_buffering.adopted.spv")) == 0x7d18_cb64_ba72_b800,
     "spv/litmus_buffering.adopted.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/litmus_buffering.comp` with `ADOPTED`.
 pub static LITMUS_BUFFERING_ADOPTED: Shader = Shader {
     name: "litmus_buffering.adopted",
-    words: &words::<4_426>(include_bytes!("../../../shaders/spv/litmus_buffering.adopted.spv")),
+    words: &words::<4_472>(include_bytes!("../../../shaders/spv/litmus_buffering.adopted.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/litmus_log.spv")) == 0xe091_51b9_d258_aea5,
+    fnv1a(include_bytes!("../../../shaders/spv/litmus_log.spv")) == 0x1965_6bdc_d954_78ec,
     "spv/litmus_log.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/litmus_log.comp`.
 pub static LITMUS_LOG: Shader = Shader {
     name: "litmus_log",
-    words: &words::<3_378>(include_bytes!("../../../shaders/spv/litmus_log.spv")),
+    words: &words::<3_448>(include_bytes!("../../../shaders/spv/litmus_log.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/litmus_log.no_release.spv")) == 0x08c9_ec26_4c42_959c,
+    fnv1a(include_bytes!("../../../shaders/spv/litmus_log.no_release.spv")) == 0x2cf1_466e_07c3_ae50,
     "spv/litmus_log.no_release.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/litmus_log.comp` with `NO_RELEASE`.
 pub static LITMUS_LOG_NO_RELEASE: Shader = Shader {
     name: "litmus_log.no_release",
-    words: &words::<3_370>(include_bytes!("../../../shaders/spv/litmus_log.no_release.spv")),
+    words: &words::<3_440>(include_bytes!("../../../shaders/spv/litmus_log.no_release.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/litmus_meeting.spv")) == 0x43be_40e8_0430_b328,
+    fnv1a(include_bytes!("../../../shaders/spv/litmus_meeting.spv")) == 0x2e51_4b55_3b71_18f4,
     "spv/litmus_meeting.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/litmus_meeting.comp`.
 pub static LITMUS_MEETING: Shader = Shader {
     name: "litmus_meeting",
-    words: &words::<2_531>(include_bytes!("../../../shaders/spv/litmus_meeting.spv")),
+    words: &words::<3_252>(include_bytes!("../../../shaders/spv/litmus_meeting.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/litmus_meeting.one_meeting.spv")) == 0x9eaa_8bf1_384b_bdce,
+    fnv1a(include_bytes!("../../../shaders/spv/litmus_meeting.one_meeting.spv")) == 0xefb4_b7a4_b9e2_d703,
     "spv/litmus_meeting.one_meeting.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/litmus_meeting.comp` with `ONE_MEETING`.
 pub static LITMUS_MEETING_ONE_MEETING: Shader = Shader {
     name: "litmus_meeting.one_meeting",
-    words: &words::<2_527>(include_bytes!("../../../shaders/spv/litmus_meeting.one_meeting.spv")),
+    words: &words::<3_237>(include_bytes!("../../../shaders/spv/litmus_meeting.one_meeting.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/litmus_message.spv")) == 0xa36d_e9e1_8df6_484e,
+    fnv1a(include_bytes!("../../../shaders/spv/litmus_meeting.no_second.spv")) == 0x8b79_6fce_c055_74c1,
+    "spv/litmus_meeting.no_second.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/litmus_meeting.comp` with `NO_SECOND_MEETING`.
+pub static LITMUS_MEETING_NO_SECOND: Shader = Shader {
+    name: "litmus_meeting.no_second",
+    words: &words::<3_237>(include_bytes!("../../../shaders/spv/litmus_meeting.no_second.spv")),
+};
+
+const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/litmus_message.spv")) == 0xc823_1841_ed20_8561,
     "spv/litmus_message.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/litmus_message.comp`.
 pub static LITMUS_MESSAGE: Shader = Shader {
     name: "litmus_message",
-    words: &words::<3_627>(include_bytes!("../../../shaders/spv/litmus_message.spv")),
+    words: &words::<3_697>(include_bytes!("../../../shaders/spv/litmus_message.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/litmus_message.no_release.spv")) == 0x69df_f63c_c901_a469,
+    fnv1a(include_bytes!("../../../shaders/spv/litmus_message.no_release.spv")) == 0x183d_f719_69b8_463a,
     "spv/litmus_message.no_release.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/litmus_message.comp` with `NO_RELEASE`.
 pub static LITMUS_MESSAGE_NO_RELEASE: Shader = Shader {
     name: "litmus_message.no_release",
-    words: &words::<3_623>(include_bytes!("../../../shaders/spv/litmus_message.no_release.spv")),
+    words: &words::<3_693>(include_bytes!("../../../shaders/spv/litmus_message.no_release.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/litmus_message.no_acquire.spv")) == 0xc0ee_caf2_47de_b4ee,
+    fnv1a(include_bytes!("../../../shaders/spv/litmus_message.no_acquire.spv")) == 0xd5db_d8ff_2fa5_90e1,
     "spv/litmus_message.no_acquire.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/litmus_message.comp` with `NO_ACQUIRE`.
 pub static LITMUS_MESSAGE_NO_ACQUIRE: Shader = Shader {
     name: "litmus_message.no_acquire",
-    words: &words::<3_623>(include_bytes!("../../../shaders/spv/litmus_message.no_acquire.spv")),
+    words: &words::<3_693>(include_bytes!("../../../shaders/spv/litmus_message.no_acquire.spv")),
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/litmus_message.neither.spv")) == 0xac41_1dd1_b09e_47e0,
+    fnv1a(include_bytes!("../../../shaders/spv/litmus_message.neither.spv")) == 0xa044_5aa8_2efc_f067,
     "spv/litmus_message.neither.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/litmus_message.comp` with `NO_RELEASE`, `NO_ACQUIRE`.
 pub static LITMUS_MESSAGE_NEITHER: Shader = Shader {
     name: "litmus_message.neither",
-    words: &words::<3_615>(include_bytes!("../../../shaders/spv/litmus_message.neither.spv")),
+    words: &words::<3_685>(include_bytes!("../../../shaders/spv/litmus_message.neither.spv")),
 };
 
 const _: () = assert!(
@@ -831,4 +842,4 @@ pub static WORK_TOGETHER: Shader = Shader {
 };
 
 /// Every shader of this table.
-pub static ALL: &[&Shader] = &[&ADD_WORDS, &ADD_WORDS_SELF_SCHEDULING, &ADD_WORDS_TOGETHER, &BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_HANDOFF_TIMED, &BARE_STORE, &BARE_STORE_NARROW, &COUNT_TOGETHER, &ENGINE, &ENROLLED_CONDITION, &ENROLLED_SIGNAL, &HOLD_SELF_SCHEDULING, &LITMUS_BUFFERING, &LITMUS_BUFFERING_FENCED, &LITMUS_BUFFERING_ADOPTED, &LITMUS_LOG, &LITMUS_LOG_NO_RELEASE, &LITMUS_MEETING, &LITMUS_MEETING_ONE_MEETING, &LITMUS_MESSAGE, &LITMUS_MESSAGE_NO_RELEASE, &LITMUS_MESSAGE_NO_ACQUIRE, &LITMUS_MESSAGE_NEITHER, &LITMUS_TEARING, &LITMUS_TEARING_PLAIN, &LITMUS_TEARING_HALVES, &LITMUS_VISIBILITY, &LONG_KERNEL, &PASS_ON, &PASS_ON_SELF_SCHEDULING, &READ_VALUES, &SIGNAL_VALUES, &SPIN, &SPIN_SELF_SCHEDULING, &SPIN_SIGNAL, &SPIN_TOGETHER, &WAIT_VALUES, &WORK, &WORK_SELF_SCHEDULING, &WORK_TOGETHER];
+pub static ALL: &[&Shader] = &[&ADD_WORDS, &ADD_WORDS_SELF_SCHEDULING, &ADD_WORDS_TOGETHER, &BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_HANDOFF_TIMED, &BARE_STORE, &BARE_STORE_NARROW, &COUNT_TOGETHER, &ENGINE, &ENROLLED_CONDITION, &ENROLLED_SIGNAL, &HOLD_SELF_SCHEDULING, &LITMUS_BUFFERING, &LITMUS_BUFFERING_FENCED, &LITMUS_BUFFERING_ADOPTED, &LITMUS_LOG, &LITMUS_LOG_NO_RELEASE, &LITMUS_MEETING, &LITMUS_MEETING_ONE_MEETING, &LITMUS_MEETING_NO_SECOND, &LITMUS_MESSAGE, &LITMUS_MESSAGE_NO_RELEASE, &LITMUS_MESSAGE_NO_ACQUIRE, &LITMUS_MESSAGE_NEITHER, &LITMUS_TEARING, &LITMUS_TEARING_PLAIN, &LITMUS_TEARING_HALVES, &LITMUS_VISIBILITY, &LONG_KERNEL, &PASS_ON, &PASS_ON_SELF_SCHEDULING, &READ_VALUES, &SIGNAL_VALUES, &SPIN, &SPIN_SELF_SCHEDULING, &SPIN_SIGNAL, &SPIN_TOGETHER, &WAIT_VALUES, &WORK, &WORK_SELF_SCHEDULING, &WORK_TOGETHER];
