@@ -117,6 +117,7 @@ pub use save_area::{NotTheSame, SaveArea, StateSlot};
 pub use shader_dispatches::epilogues_order;
 #[cfg(not(loom))]
 pub use shader_engine::ShaderEngine;
+#[cfg(not(loom))]
 pub use shader_tuning::{ShaderTuning, TuningError};
 pub use spare_engines::{SpareEngines, SparePolicy};
 
