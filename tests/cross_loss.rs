@@ -68,7 +68,7 @@ impl End {
 
 /// The same of a fence with a doorbell: a queue that is closed at it passes, and nobody has rung.
 ///
-/// Kills `nobody-ends-the-slice-of-an-always-signaled-fence`, `a-stop-is-nothing-to-who-hears`.
+/// Kills `a-stop-is-nothing-to-who-hears`.
 #[test]
 fn xa_11_what_the_adapter_could_ring_for_is_lost_on_the_other() {
     for end in ENDS {
