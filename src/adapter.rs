@@ -3,24 +3,21 @@
 //! The one place that puts the rooms together: a device of `vulkan`, an engine and a node of `gpu`,
 //! the driver of `kmd`, the operating system of `os`, and what the user side starts from.
 
-use crate::abi::Home;
 use crate::gpu::{
-    CommandEngine, Crowd, Engine, EngineCaps, EngineUnit, EngineUnitError, Injection, Node,
-    NodeCounters, NodePolicy, ProcessEngine, ProcessError, ShaderEngine, ShaderTuning,
-    SpareEngines, SparePolicy, engine_program,
+    Crowd, Engine, EngineUnit, EngineUnitError, Injection, NodeCounters, NodePolicy, ProcessError,
+    ShaderTuning, SparePolicy,
 };
-use crate::kmd::{CommandDriver, Ddi, Driver, DriverOptions};
+use crate::kmd::{Ddi, Driver, DriverOptions};
+use crate::made_driver::{MadeDriver, nodes};
 use crate::os::{
     self, Features, FenceMemory, RecordError, Recording, RecordingOptions, Recordings, TdrPolicy,
     Tracing,
 };
-use crate::place::{Opened, Place};
-use crate::shared::{NoLocalMemory, Providers};
+use crate::place::Place;
+use crate::shared::Providers;
 use crate::sync::Arc;
 use crate::umd::Device;
-use crate::vulkan::{
-    self, AdapterInfo, Instance, InstanceOptions, MemoryOptions, MemoryPlacement, SystemMemory,
-};
+use crate::vulkan::{self, AdapterInfo, Instance, InstanceOptions, MemoryOptions};
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Weak;
@@ -128,101 +125,6 @@ impl Default for AdapterOptions {
     }
 }
 
-/// Engines.
-struct Engines {
-    all: Vec<Box<dyn Engine>>,
-    /// What makes the next one of their kind, or says as a sentence why not.
-    spare: Box<MakeSpare>,
-}
-
-type MakeSpare = dyn Fn() -> Result<Box<dyn Engine>, String> + Send + Sync;
-
-/// Engines of this process.
-fn engines_here(place: Place<'_>, options: &AdapterOptions) -> Result<Engines, OpenError> {
-    let Opened {
-        queues, providers, ..
-    } = Opened::for_shaders(place, options)?;
-    let all = queues
-        .into_iter()
-        .zip(0..)
-        .map(|(queue, ordinal)| -> Result<Box<dyn Engine>, OpenError> {
-            let engine = ShaderEngine::new(queue, options.tuning);
-            let engine = match &options.injection {
-                Some(injection) => {
-                    engine.and_then(|engine| engine.with_injection(injection, ordinal))
-                }
-                None => engine,
-            };
-            let engine = engine.map_err(|error| OpenError::Engine(format!("{error:#}")))?;
-            Ok(Box::new(engine.with_providers(&providers)))
-        })
-        .collect::<Result<_, _>>()?;
-    let info = place.info().clone();
-    let (validation, tuning) = (options.validation, options.tuning);
-    let injection = options.injection.clone();
-    let spare = move || {
-        spare_engine(&info, &providers, validation, tuning, injection.as_ref())
-            .map_err(|error| format!("{error:#}"))
-    };
-    Ok(Engines {
-        all,
-        spare: Box::new(spare),
-    })
-}
-
-/// Engines in processes of their own, to which files of memory pass and nothing else.
-fn engines_in_processes(
-    info: &AdapterInfo,
-    options: &AdapterOptions,
-) -> Result<Engines, OpenError> {
-    let memory = options.memory;
-    if memory.placement == MemoryPlacement::LocalForced {
-        return Err(vulkan::MemoryError::NoLocalMemory(NoLocalMemory::OtherProcess).into());
-    }
-    if memory.system == SystemMemory::Exported {
-        let why = vulkan::TrialError::NotOffered(NoLocalMemory::OtherProcess);
-        let tried = vec![("vulkan-system", why)];
-        return Err(vulkan::MemoryError::NoSystemMemory(tried).into());
-    }
-    if options.injection.is_some() {
-        return Err(ProcessError::Injection.into());
-    }
-    let program = options.engine_program.clone();
-    let program = program.map_or_else(engine_program, Ok);
-    let program = program.map_err(ProcessError::from)?;
-    let (info, validation, tuning) = (info.clone(), options.validation, options.tuning);
-    let engine = move || -> Result<Box<dyn Engine>, ProcessError> {
-        let engine = ProcessEngine::new(&program, &info, validation, tuning)?;
-        Ok(Box::new(engine))
-    };
-    let all = (0..options.nodes.get()).map(|_| engine());
-    let all = all.collect::<Result<_, _>>()?;
-    let spare = move || engine().map_err(|error| error.to_string());
-    Ok(Engines {
-        all,
-        spare: Box::new(spare),
-    })
-}
-
-/// An engine of a device and an instance of its own, whatever the others are made of: it takes the place of
-/// one that still runs, and shares nothing with that.
-fn spare_engine(
-    info: &AdapterInfo,
-    providers: &Arc<Providers>,
-    validation: bool,
-    tuning: ShaderTuning,
-    injection: Option<&Arc<Injection>>,
-) -> anyhow::Result<Box<dyn Engine>> {
-    let instance = Instance::new(InstanceOptions { validation })?;
-    let loss = injection.map(|injection| injection.take_spare());
-    let queue = EngineUnit::open_own(&instance, info, loss.clone())?;
-    let engine = ShaderEngine::new(queue, tuning)?.with_providers(providers);
-    Ok(Box::new(match injection.zip(loss) {
-        Some((injection, loss)) => engine.with_injection_to_come(injection, loss)?,
-        None => engine,
-    }))
-}
-
 /// An adapter that came up.
 #[derive(Clone, Debug)]
 pub struct Adapter {
@@ -295,46 +197,29 @@ impl Adapter {
     }
 
     fn open_at(place: Place<'_>, options: &AdapterOptions) -> Result<Self, OpenError> {
-        let info = place.info();
-        let missing: Vec<String> = vulkan::gaps(info)
-            .into_iter()
-            .map(|gap| gap.sentence.to_string())
-            .collect();
-        if !missing.is_empty() || options.engine == EngineKind::CommandBuffers {
-            return Self::without_native_fences(place, &missing, options);
-        }
-        let unit = place.unit(options)?;
-        let engines = match unit {
-            EngineUnit::Process => engines_in_processes(info, options)?,
-            EngineUnit::Queue | EngineUnit::Device | EngineUnit::Instance => {
-                engines_here(place, options)?
-            }
-        };
-        let room = unit.room(info, options.nodes.get());
-        let crowd = Crowd::new(room);
-        let nodes = Self::nodes(engines.all, options.policy, crowd)?;
-        let recovers = options.tdr.recovers();
-        let spares = options.spares.for_unit(unit);
-        let spares = recovers.then(|| SpareEngines::new(spares, engines.spare));
-        let driver = DriverOptions {
-            shared_device: unit == EngineUnit::Queue,
-            ..options.driver.clone()
-        };
-        let driver = Driver::with_spares(nodes, driver, spares);
-        let fence_memory = options.fence_memory.unwrap_or_else(|| {
-            match driver.providers().host_stores_seen_in() {
-                Home::CachedSystem => FenceMemory::System,
-                Home::LocalHostVisible | Home::Local => FenceMemory::Local,
-            }
-        });
-        let known = Arc::downgrade(&driver);
-        let adapter = Self::with_driver_watched(driver, options.features, options.tdr)?;
+        let made = MadeDriver::at(place, options)?;
+        let adapter = Self::with_driver_watched(made.ddi, options.features, options.tdr)?;
         Ok(Self {
-            info: Some(info.clone()),
-            driver: known,
-            fence_memory,
+            info: Some(place.info().clone()),
+            bare_device: made.bare_device,
+            fence_memory: made.fence_memory,
+            driver: made.driver,
             ..adapter
         })
+    }
+
+    /// The driver alone that [`Adapter::open_on`] would put under the OS, and where it would have fences made: for
+    /// who puts something of his own between the two, as a conformance suite does.
+    ///
+    /// # Errors
+    /// As [`Adapter::open_on`].
+    pub fn driver_of(
+        instance: &Arc<Instance>,
+        info: &AdapterInfo,
+        options: &AdapterOptions,
+    ) -> Result<(Arc<dyn Ddi>, FenceMemory), OpenError> {
+        let made = MadeDriver::at(Place::Anew(instance, info), options)?;
+        Ok((made.ddi, made.fence_memory))
     }
 
     /// An adapter over any engines, models among them, each a node.
@@ -345,66 +230,8 @@ impl Adapter {
         engines: Vec<Box<dyn Engine>>,
         policy: NodePolicy,
     ) -> Result<Self, OpenError> {
-        let nodes = Self::nodes(engines, policy, Crowd::on_cores())?;
+        let nodes = nodes(engines, policy, Crowd::on_cores())?;
         Self::with_driver(Driver::new(nodes))
-    }
-
-    fn without_native_fences(
-        place: Place<'_>,
-        missing: &[String],
-        options: &AdapterOptions,
-    ) -> Result<Self, OpenError> {
-        let info = place.info();
-        let gap = format!("{} lacks what they need: {}", info.name, missing.join(" "));
-        let driver = DriverOptions {
-            without_native_fences: (!missing.is_empty()).then_some(gap),
-            // By the description that was given, which may have less than the device.
-            no_64_bit_atomics: options.driver.no_64_bit_atomics
-                || !EngineCaps::of(info).has_64_bit_atomics,
-            ..options.driver.clone()
-        };
-        let (device, driver) = if vulkan::has_command_engines(info) {
-            let (device, engines) = Self::command_engines(place, options)?;
-            let look = options.policy.wait_spin;
-            let driver: Arc<dyn Ddi> = CommandDriver::new(engines, driver, look);
-            (device, driver)
-        } else {
-            let driver: Arc<dyn Ddi> = Driver::with_options(Vec::new(), driver);
-            (place.bare_device()?, driver)
-        };
-        Ok(Self {
-            info: Some(info.clone()),
-            bare_device: Some(device),
-            ..Self::with_driver_and(driver, options.features)?
-        })
-    }
-
-    /// Engines that execute command buffers, and the device of the first.
-    fn command_engines(
-        place: Place<'_>,
-        options: &AdapterOptions,
-    ) -> Result<(Arc<vulkan::Device>, Vec<CommandEngine>), OpenError> {
-        let opened = Opened::at(place, options)?;
-        let providers = opened.providers;
-        let engine = |queue| {
-            CommandEngine::new(queue, &providers)
-                .map_err(|error| OpenError::Engine(error.to_string()))
-        };
-        let engines = opened.queues.into_iter().map(engine);
-        Ok((opened.device, engines.collect::<Result<_, _>>()?))
-    }
-
-    fn nodes(
-        engines: Vec<Box<dyn Engine>>,
-        policy: NodePolicy,
-        crowd: Crowd,
-    ) -> Result<Vec<Node>, OpenError> {
-        let crowd = Arc::new(crowd);
-        let nodes = engines.into_iter().zip(0..).map(|(engine, ordinal)| {
-            Node::new(ordinal, engine, policy, Arc::clone(&crowd))
-                .map_err(|error| OpenError::Engine(error.to_string()))
-        });
-        nodes.collect()
     }
 
     /// An adapter over any driver: how a conformance suite puts another implementation, or a

@@ -35,6 +35,8 @@
 #[cfg(not(loom))]
 mod adapter;
 #[cfg(not(loom))]
+mod made_driver;
+#[cfg(not(loom))]
 mod place;
 mod sync;
 
@@ -43,6 +45,8 @@ pub mod abi;
 pub mod beside;
 #[cfg(all(feature = "capi", not(loom)))]
 pub mod capi;
+#[cfg(not(loom))]
+pub mod conform;
 pub mod gpu;
 pub mod kmd;
 #[cfg(not(loom))]

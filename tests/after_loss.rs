@@ -36,7 +36,8 @@ fn lose_first(bench: &Bench, queue: &mut HwQueue) {
     let _ = queue.submit(CommandList::new().nop());
     bench
         .spy
-        .until_handled(|interrupt| *interrupt == Interrupt::EngineLost { node_ordinal: 0 });
+        .until_handled(|interrupt| *interrupt == Interrupt::EngineLost { node_ordinal: 0 })
+        .unwrap();
 }
 
 /// Whether a call was refused because its device is lost.
@@ -181,7 +182,8 @@ fn nf_22_a_kernel_queue_made_while_the_os_is_told_of_the_loss_is_lost() {
             });
             engine.lose();
             let _ = rung.submit(CommandList::new().nop());
-            spy.until_handled(|interrupt| *interrupt == Interrupt::EngineLost { node_ordinal: 0 });
+            spy.until_handled(|interrupt| *interrupt == Interrupt::EngineLost { node_ordinal: 0 })
+                .unwrap();
         });
         assert!(is_refused(&bench.device.create_kernel_queue()));
     });

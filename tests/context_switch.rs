@@ -166,7 +166,7 @@ fn pr_12_a_preempted_context_is_let_go_of() {
         bench.spy.driver().preempt_command(&preempt).unwrap();
         drop(gate);
         let is_answer = |told: &Interrupt| matches!(told, Interrupt::DmaPreempted { .. });
-        bench.spy.until_handled(is_answer);
+        bench.spy.until_handled(is_answer).unwrap();
         bench.until_parked();
         let nop = [Packet::nop()];
         submit(bench, &queue, before + 3, (&nop, 0), SWITCH).expect_err("it has a packet");

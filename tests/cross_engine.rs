@@ -88,7 +88,8 @@ fn nf_09_a_signal_during_parking_keeps_the_engine() {
             producer
                 .submit(CommandList::new().signal(&signalled, 1))
                 .unwrap();
-            spy.until_handled(|interrupt| names(interrupt, &signalled));
+            spy.until_handled(|interrupt| names(interrupt, &signalled))
+                .unwrap();
             keep.send(producer).unwrap();
         });
         let value = consumer.submit(CommandList::new().wait(&fence, 1)).unwrap();

@@ -164,7 +164,7 @@ fn pr_06_another_context_is_submitted_to_between_two_parts() {
         driver.preempt_command(&preempt).unwrap();
         drop(gate);
         let is_answer = |told: &Interrupt| matches!(told, Interrupt::DmaPreempted { .. });
-        bench.spy.until_handled(is_answer);
+        bench.spy.until_handled(is_answer).unwrap();
 
         let store = [Packet::fill(from.handle(), 0, 8, 9)];
         let submit = |queue: &native_fence::KernelQueue, submission_id, progress_value, flags| {

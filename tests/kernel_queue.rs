@@ -71,14 +71,17 @@ fn hq_10_a_command_completes_with_its_id() {
         done.wait(1, LONG).unwrap();
         queue.progress_fence().wait(value, LONG).unwrap();
         assert_eq!(first_word(&target), 7);
-        bench.spy.until_handled(|interrupt| {
-            *interrupt
-                == Interrupt::DmaCompleted {
-                    submission_id,
-                    node_ordinal: 0,
-                    engine_ordinal: 0,
-                }
-        });
+        bench
+            .spy
+            .until_handled(|interrupt| {
+                *interrupt
+                    == Interrupt::DmaCompleted {
+                        submission_id,
+                        node_ordinal: 0,
+                        engine_ordinal: 0,
+                    }
+            })
+            .unwrap();
         let ids = bench.adapter.os().submission_ids(0);
         assert_eq!(ids, (submission_id, submission_id));
         // An allocation that is made when there is a queue already.

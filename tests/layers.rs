@@ -26,14 +26,19 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("capi", &["abi", "os", "umd", "vulkan", PUBLIC]),
     // Asks what the others stand on, by their own words: the log's reader, what the engines ask of host stores.
     ("litmus", &["abi", "shared", "vulkan", "gpu", "os", "trace"]),
+    // Asks a driver what it does, through what a program links, and sees what passes between it and the OS.
+    (
+        "conform",
+        &["abi", "shared", "vulkan", "gpu", "kmd", "os", "umd", PUBLIC],
+    ),
     ("report", &["trace", "workload"]),
     ("viewer", &["trace", "report", PUBLIC]),
     ("window", &["beside", "trace", "viewer", "vulkan", PUBLIC]),
     (
         "cli",
         &[
-            "vulkan", "gpu", "kmd", "os", "umd", "trace", "workload", "litmus", "report", "viewer",
-            "window", PUBLIC,
+            "vulkan", "gpu", "kmd", "os", "umd", "trace", "workload", "litmus", "conform",
+            "report", "viewer", "window", PUBLIC,
         ],
     ),
 ];
@@ -166,7 +171,14 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
 
 /// Files at the root of `src`. The adapter, with the place where it is opened, puts the rooms together and may
 /// name all of them.
-const ROOT_FILES: &[&str] = &["adapter.rs", "lib.rs", "main.rs", "place.rs", "sync.rs"];
+const ROOT_FILES: &[&str] = &[
+    "adapter.rs",
+    "lib.rs",
+    "made_driver.rs",
+    "main.rs",
+    "place.rs",
+    "sync.rs",
+];
 
 /// Rooms that may contain `unsafe`.
 const UNSAFE_ROOMS: &[&str] = &["shared", "vulkan", "capi"];

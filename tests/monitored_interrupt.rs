@@ -246,7 +246,8 @@ fn mf_08_a_lost_engine_sets_the_maximum() {
         let _ = queue.submit(CommandList::new().nop());
         bench
             .spy
-            .until_handled(|interrupt| *interrupt == Interrupt::EngineLost { node_ordinal: 0 });
+            .until_handled(|interrupt| *interrupt == Interrupt::EngineLost { node_ordinal: 0 })
+            .unwrap();
         assert_eq!(waiter.join().unwrap(), Ok(()));
         assert_eq!(fence.current_value(), u64::MAX);
         assert_eq!(spared_waiter.join().unwrap(), Err(WaitError::DeviceLost));

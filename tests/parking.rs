@@ -90,7 +90,8 @@ fn nf_22_the_loss_of_one_engine_ends_the_waits_of_who_was_on_it() {
         let _ = doomed.submit(CommandList::new().nop());
         bench
             .spy
-            .until_handled(|interrupt| *interrupt == Interrupt::EngineLost { node_ordinal: 0 });
+            .until_handled(|interrupt| *interrupt == Interrupt::EngineLost { node_ordinal: 0 })
+            .unwrap();
         assert_eq!(waiter.join(), Err(WaitError::DeviceLost));
         assert_eq!(fence.wait(1, LONG), Err(WaitError::DeviceLost));
         let gone = doomed.progress_fence().wait(1, LONG);

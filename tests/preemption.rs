@@ -265,7 +265,8 @@ fn pr_16_the_engine_sees_what_was_submitted_again() {
         drop(gate);
         bench
             .spy
-            .until_handled(|interrupt| matches!(interrupt, Interrupt::DmaPreempted { .. }));
+            .until_handled(|interrupt| matches!(interrupt, Interrupt::DmaPreempted { .. }))
+            .unwrap();
         bench.until_parked();
         assert_eq!(words(&first).last(), Some(&0), "in the middle");
 

@@ -228,7 +228,7 @@ fn nf_16_the_engine_adopts_at_the_addresses_of_the_system_process() {
         bench.spy.until_handled(|interrupt| {
             matches!(interrupt, native_fence::kmd::Interrupt::NativeFenceSignaled(payload)
                 if payload.fences.iter().flatten().any(|f| f.fence == native(&fence).id() && f.value == 100))
-        });
+        }).unwrap();
         bench.until_parked();
         assert_eq!(fence.current_value(), 7);
         assert_eq!(

@@ -285,7 +285,8 @@ fn nf_22_a_waker_runs_beside_the_parking_of_engines() {
                     parking: Parking::Asked { .. },
                 } => *node_ordinal == 1,
                 _ => false,
-            });
+            })
+            .unwrap();
             tell.send(()).unwrap();
         });
         let wait = listen(fence.wait_async(5), &waker);

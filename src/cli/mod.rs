@@ -7,6 +7,7 @@
 mod apart;
 mod choice;
 mod compare;
+mod conform;
 mod devices;
 mod diff;
 mod doctor;
@@ -49,6 +50,7 @@ struct Nfence {
 #[derive(Debug, Subcommand)]
 enum Command {
     Compare(compare::Compare),
+    Conform(conform::Conform),
     #[command(name = apart::NAME, hide = true)]
     Apart(apart::Apart),
     Diff(diff::Diff),
@@ -76,6 +78,7 @@ pub fn main() -> ExitCode {
     let command = Nfence::parse().command;
     match &command {
         Command::Compare(_)
+        | Command::Conform(_)
         | Command::Doctor(_)
         | Command::Scenario(_)
         | Command::Tdr(_)
@@ -89,6 +92,7 @@ pub fn main() -> ExitCode {
     }
     let ending = match command {
         Command::Compare(compare) => compare.run(),
+        Command::Conform(conform) => conform.run(),
         Command::Apart(apart) => apart.run(),
         Command::Diff(diff) => diff.run(),
         Command::Doctor(doctor) => doctor.run(),

@@ -2,20 +2,17 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-/// Longer than any machine needs; a test that reaches it has failed.
-pub(crate) const LONG: Duration = Duration::from_secs(20);
+pub(crate) use native_fence::conform::{LONG, is_sleeping};
 
 /// Looks until `condition` holds, giving the processor away between looks.
 ///
 /// # Panics
 /// When it does not hold for [`LONG`].
-pub(crate) fn until(what: &str, mut condition: impl FnMut() -> bool) {
-    let deadline = Instant::now() + LONG;
-    while !condition() {
-        assert!(Instant::now() < deadline, "it never came to this: {what}");
-        std::thread::yield_now();
+pub(crate) fn until(what: &str, condition: impl FnMut() -> bool) {
+    if let Err(late) = native_fence::conform::until(what, condition) {
+        panic!("{late}");
     }
 }
 
@@ -40,16 +37,6 @@ pub(crate) fn try_until(what: &str, mut attempt: impl FnMut(u64) -> bool) {
 /// Waits until a thread of this process, of which `gettid` gave the number, sleeps.
 pub(crate) fn until_sleeping(thread: rustix::thread::Pid) {
     until("a thread sleeps", || is_sleeping(thread));
-}
-
-/// Whether a thread of this process sleeps; one that has ended does not.
-pub(crate) fn is_sleeping(thread: rustix::thread::Pid) -> bool {
-    let path = format!("/proc/self/task/{}/stat", thread.as_raw_nonzero());
-    let stat = std::fs::read_to_string(path).unwrap_or_default();
-    // The state follows the name, which stands in parentheses.
-    stat.rsplit(") ")
-        .next()
-        .is_some_and(|state| state.starts_with('S'))
 }
 
 /// Set when dropped, so that a thread that goes on until then ends with a test that fails as well.

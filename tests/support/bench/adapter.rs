@@ -433,7 +433,7 @@ impl Bench {
 
     /// Counters of one engine.
     pub(crate) fn counters_of(&self, node_ordinal: u32) -> NodeCounters {
-        self.spy.driver.node_counters(node_ordinal).unwrap()
+        self.spy.driver().node_counters(node_ordinal).unwrap()
     }
 
     /// A queue with its doorbell connected.

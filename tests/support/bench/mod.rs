@@ -7,17 +7,11 @@
 #![allow(dead_code, unused_imports, reason = "each test file uses a part")]
 
 mod adapter;
-mod book;
-mod ddi_hooks;
-mod ddi_record;
-mod ddi_spy;
 mod engine_spy;
 mod faulted;
 mod fences;
 pub(crate) mod monitored;
-mod raw_log;
 mod recovering;
-mod tdr_spy;
 mod transfers;
 mod waiter;
 
@@ -34,18 +28,17 @@ pub(crate) use adapter::{
     Bench, complete, monitored_value, native, on_benches_of, on_benches_with, on_every_bench,
     on_monitored_benches, on_monitored_benches_with, on_stalling_benches, until_completed,
 };
-pub(crate) use book::{Call, Failing, MadeDoorbell, Moment, Passed, Published};
-pub(crate) use ddi_spy::DdiSpy;
 pub(crate) use engine_spy::{Closed, EngineSpy, Mapped};
 pub(crate) use faulted::fault;
 pub(crate) use fences::{each, fences, monitored_values, nobody_waits, signal};
 pub(crate) use model_asked_for::model_is_asked_for;
-pub(crate) use raw_log::RawLog;
+pub(crate) use native_fence::conform::spy::{
+    Call, DdiSpy, Failing, MadeDoorbell, Moment, Passed, Published, RawLog, TdrCall,
+};
 pub(crate) use recovering::{
     FOR_EVER, hang, hang_until_aborted, on_patient_benches, on_recovering_benches,
     on_recovering_benches_without_stalls, soon, stall,
 };
-pub(crate) use tdr_spy::TdrCall;
 pub(crate) use transfers::{fill, finish, large, short, words};
 pub(crate) use waiter::Waiter;
 pub(crate) use waiting::{Ended, LONG, is_sleeping, try_until, until, until_sleeping};

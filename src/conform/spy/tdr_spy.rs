@@ -2,21 +2,28 @@
 
 use super::DdiSpy;
 use super::book::lock;
-use native_fence::kmd::{Activity, CollectDbgInfo, DdiError, ResetEngine, TdrDdi};
+use crate::kmd::{Activity, CollectDbgInfo, DdiError, ResetEngine, TdrDdi};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// A call down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TdrCall {
+pub enum TdrCall {
+    /// Of a node.
     RequestPreemption(u32),
+    /// Of a node.
     QueryEngineStatus(u32),
+    /// Of a node.
     QueryDependentEngineGroup(u32),
+    /// Of a node.
     ResetEngine(u32),
+    /// Of a node.
     ResumeHwEngine(u32),
+    /// Of the adapter.
     ResetFromTimeout,
+    /// Of the adapter.
     RestartFromTimeout,
-    /// The reason.
+    /// With the reason.
     CollectDbgInfo(u32),
 }
 
@@ -62,12 +69,12 @@ impl LevelOneSpy {
 
 impl DdiSpy {
     /// Calls of recovery so far, oldest first; what only watches is not among them.
-    pub(crate) fn tdr_calls(&self) -> Vec<TdrCall> {
+    pub fn tdr_calls(&self) -> Vec<TdrCall> {
         lock(&self.tdr.calls).clone()
     }
 
     /// Calls of level one so far, and how many of them came while another was inside.
-    pub(crate) fn level_one(&self) -> (u64, u64) {
+    pub fn level_one(&self) -> (u64, u64) {
         let LevelOneSpy { calls, met, .. } = &self.tdr.level_one;
         (calls.load(Ordering::Relaxed), met.load(Ordering::Relaxed))
     }
@@ -77,17 +84,17 @@ impl DdiSpy {
     }
 
     /// Does something when the OS has found that an engine does not answer, before anything follows from it.
-    pub(crate) fn on_detection(&self, hook: impl Fn() + Send + Sync + 'static) {
+    pub fn on_detection(&self, hook: impl Fn() + Send + Sync + 'static) {
         *lock(&self.tdr.on_detection) = Some(Arc::new(hook));
     }
 
     /// Does something before each call of recovery reaches the driver.
-    pub(crate) fn before_tdr(&self, before: impl Fn(TdrCall) + Send + Sync + 'static) {
+    pub fn before_tdr(&self, before: impl Fn(TdrCall) + Send + Sync + 'static) {
         *lock(&self.tdr.before) = Some(Arc::new(before));
     }
 
     /// ResetEngine gives what `answer` makes of the driver's answer.
-    pub(crate) fn answer_reset(
+    pub fn answer_reset(
         &self,
         answer: impl FnMut(ResetEngine) -> Result<ResetEngine, DdiError> + Send + 'static,
     ) {
@@ -95,17 +102,17 @@ impl DdiSpy {
     }
 
     /// QueryDependentEngineGroup gives this.
-    pub(crate) fn answer_group(&self, group: impl Fn(u32) -> u64 + Send + 'static) {
+    pub fn answer_group(&self, group: impl Fn(u32) -> u64 + Send + 'static) {
         *lock(&self.tdr.group) = Some(Box::new(group));
     }
 
     /// CollectDbgInfo gives this.
-    pub(crate) fn answer_dbg_info(&self, text: String) {
+    pub fn answer_dbg_info(&self, text: String) {
         *lock(&self.tdr.dbg_info) = Some(text);
     }
 
     /// From now on such calls fail, and the driver does not get them.
-    pub(crate) fn fail_tdr(&self, call: TdrCall) {
+    pub fn fail_tdr(&self, call: TdrCall) {
         lock(&self.tdr.fails).push(call);
     }
 
@@ -120,7 +127,7 @@ impl DdiSpy {
             before(call);
         }
         if lock(&self.tdr.fails).contains(&call) {
-            return Err(DdiError::InvalidParameter("the test has it fail"));
+            return Err(DdiError::InvalidParameter("it is made to fail"));
         }
         Ok(())
     }

@@ -1,66 +1,95 @@
 //! Book: what the DDI spy writes down, the hooks that it runs, and the callbacks that go through it.
 
-use native_fence::abi::wddm::{FenceStorageSurfaceData, FenceStorageValueType, NativeFenceType};
-use native_fence::abi::{FenceId, LocalHandle, LogType};
-use native_fence::kmd::{
+use crate::abi::wddm::{FenceStorageSurfaceData, FenceStorageValueType, NativeFenceType};
+use crate::abi::{FenceId, LocalHandle, LogType};
+use crate::kmd::{
     Callbacks, ContextAllocation, ContextAllocationId, ContextHandle, CreateContextAllocation,
     DdiError, DisconnectDoorbell, DoorbellId, FeatureError, FeatureId, HwQueueHandle, Interrupt,
     IsFeatureEnabledResult, Level, NativeFenceInterface, Place, PreemptCommand, ProcessId,
     QueryFeatureInterface, SubmitCommandFlags, SuspendContext, SystemProcessPlace,
     UpdateCurrentValuesFlags, WrongLevel,
 };
-use native_fence::shared::{Block, Region};
+use crate::shared::{Block, Region};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// A call down with what a test asks about it, or an interrupt up.
+/// A call down with what is asked about it, or an interrupt up.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Call {
+pub enum Call {
     /// The driver asks the OS.
     IsFeatureEnabled(FeatureId),
     /// The same.
     QueryFeatureInterface(QueryFeatureInterface),
+    /// QueryAdapterInfo, for the SchedulingCaps.
     VidSchCaps,
+    /// QueryAdapterInfo, for the caps of native fences.
     NativeFenceCaps,
     /// GetStandardAllocationDriverData.
     FenceStorage(FenceStorageValueType, NativeFenceType),
+    /// The global object.
     CreateNativeFence(FenceId),
+    /// The global object, whose local handle it is, and which.
     OpenNativeFence(FenceId, ProcessId, LocalHandle),
+    /// A local handle.
     CloseNativeFence(ProcessId, LocalHandle),
+    /// The global object.
     DestroyNativeFence(FenceId),
+    /// A monitored fence is made known to the engines.
     MapMonitoredFence(FenceId),
+    /// It is dropped.
     UnmapMonitoredFence(FenceId),
     /// SubmitCommandToHwQueue.
     SubmitCommand {
+        /// To which queue.
         hw_queue: HwQueueHandle,
+        /// The id that the OS gave it.
         submission_id: u64,
+        /// What the OS says of it.
         flags: SubmitCommandFlags,
     },
+    /// A preemption request.
     PreemptCommand(PreemptCommand),
+    /// Fences and MonitoredValues.
     UpdateMonitoredValues(Vec<(FenceId, u64)>),
+    /// Fences and CurrentValues.
     UpdateCurrentValuesFromCpu(Vec<(FenceId, u64)>, UpdateCurrentValuesFlags),
+    /// A user-mode queue.
     CreateHwQueue {
+        /// What it signals at the end of each submission.
         progress_fence: FenceId,
     },
+    /// The driver has made it.
     CreateContext(ContextHandle),
+    /// Its queues are gone.
     DestroyContext(ContextHandle),
     /// DxgkCbCreateContextAllocation, which the OS has made.
     CreateContextAllocation(CreateContextAllocation, ContextAllocationId),
     /// DxgkCbDestroyContextAllocation, before the OS makes it.
     DestroyContextAllocation(ContextAllocationId),
+    /// A paging packet has initialised it.
     ContextAllocationInitialised(ContextAllocationId),
+    /// It is to lie elsewhere.
     MoveContextAllocation(ContextAllocationId),
+    /// A context is to leave the GPU.
     SuspendContext(SuspendContext),
+    /// It may come back.
     ResumeContext(ContextHandle),
+    /// Whose logs the OS is about to read.
     UpdateNativeFenceLogs(Vec<HwQueueHandle>),
+    /// Of a queue.
     CreateDoorbell(HwQueueHandle, DoorbellId),
+    /// It was disconnected before.
     DestroyDoorbell(DoorbellId),
+    /// A queue's.
     ConnectDoorbell(HwQueueHandle),
     /// DisconnectDoorbell or AbortDoorbell.
     DisconnectDoorbell(HwQueueHandle),
+    /// A queue's, by the end of its process.
     WithdrawDoorbell(HwQueueHandle),
+    /// The user has rung a doorbell that is CONNECTED_NOTIFY.
     NotifyWorkSubmission(HwQueueHandle),
+    /// Nothing of it is in an engine any more when this returns.
     DestroyHwQueue(HwQueueHandle),
     /// DxgkCbDisconnectDoorbell, which the OS has made.
     DoorbellTaken(DisconnectDoorbell),
@@ -70,8 +99,10 @@ pub(crate) enum Call {
 
 /// Where a hook runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Moment {
+pub enum Moment {
+    /// The driver has not got them.
     BeforeUpdateOfMonitoredValues,
+    /// It has.
     AfterUpdateOfMonitoredValues,
     /// It is written down, and the driver has not got it.
     BeforeUpdateOfCurrentValues,
@@ -99,48 +130,69 @@ pub(crate) enum Moment {
     BeforeParking,
 }
 
-/// A call that a test has fail.
+/// A call that is made to fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Failing {
+pub enum Failing {
+    /// [`Ddi::start`](crate::kmd::Ddi::start).
     Start,
+    /// [`Ddi::create_native_fence`](crate::kmd::Ddi::create_native_fence).
     CreateNativeFence,
+    /// [`Ddi::open_native_fence`](crate::kmd::Ddi::open_native_fence).
     OpenNativeFence,
+    /// [`Ddi::update_monitored_values`](crate::kmd::Ddi::update_monitored_values).
     UpdateMonitoredValues,
+    /// [`Ddi::update_current_values_from_cpu`](crate::kmd::Ddi::update_current_values_from_cpu).
     UpdateCurrentValuesFromCpu,
+    /// [`Ddi::set_native_fence_log_buffer`](crate::kmd::Ddi::set_native_fence_log_buffer).
     SetNativeFenceLogBuffer,
+    /// [`Ddi::submit_command_to_hw_queue`](crate::kmd::Ddi::submit_command_to_hw_queue).
     SubmitCommand,
+    /// [`Ddi::preempt_command`](crate::kmd::Ddi::preempt_command).
     PreemptCommand,
+    /// [`Ddi::create_doorbell`](crate::kmd::Ddi::create_doorbell).
     CreateDoorbell,
 }
 
 /// A log that was set: which queue's, which one, region and offset of the buffer, and its entries.
-pub(crate) type SetLog = (HwQueueHandle, LogType, (Arc<Region>, u64), u64);
+pub type SetLog = (HwQueueHandle, LogType, (Arc<Region>, u64), u64);
 
 /// A doorbell that was created: the arguments.
 #[derive(Clone, Debug)]
-pub(crate) struct MadeDoorbell {
-    pub(crate) hw_queue: HwQueueHandle,
-    pub(crate) region: Arc<Region>,
-    pub(crate) offset: u64,
-    pub(crate) ring_packets: u64,
-    pub(crate) ring_capacity: u64,
-    pub(crate) words: Block,
+pub struct MadeDoorbell {
+    /// Whose it is.
+    pub hw_queue: HwQueueHandle,
+    /// Where the ring lies.
+    pub region: Arc<Region>,
+    /// Its first byte there.
+    pub offset: u64,
+    /// Where its packets begin.
+    pub ring_packets: u64,
+    /// Packets that it holds.
+    pub ring_capacity: u64,
+    /// The doorbell's words.
+    pub words: Block,
 }
 
 /// A call as a published structure: its name, its bytes, and what it pointed to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Published {
-    pub(crate) name: &'static str,
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) arrays: Vec<Vec<u64>>,
+pub struct Published {
+    /// Of the structure.
+    pub name: &'static str,
+    /// Of the structure.
+    pub bytes: Vec<u8>,
+    /// What it points to, in the order of its members.
+    pub arrays: Vec<Vec<u64>>,
 }
 
 /// A place that came to the driver, and what the OS had mapped of it for the system process.
 #[derive(Clone, Debug)]
-pub(crate) struct Passed {
-    pub(crate) region: Arc<Region>,
-    pub(crate) offset: u64,
-    pub(crate) system_process: Option<SystemProcessPlace>,
+pub struct Passed {
+    /// Where the process has it.
+    pub region: Arc<Region>,
+    /// Its first byte there.
+    pub offset: u64,
+    /// The second mapping, if there is one.
+    pub system_process: Option<SystemProcessPlace>,
 }
 
 /// By the name of the region.
@@ -210,7 +262,7 @@ impl Book {
     /// The driver's failure, if a test wants one.
     pub(super) fn failure(&self, call: Failing) -> Result<(), DdiError> {
         if lock(&self.fails).contains(&call) {
-            return Err(DdiError::InvalidParameter("the test has it fail"));
+            return Err(DdiError::InvalidParameter("it is made to fail"));
         }
         Ok(())
     }

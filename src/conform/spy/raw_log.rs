@@ -1,50 +1,61 @@
-//! Raw log: the bytes of a log, through a mapping of the test's own.
+//! Raw log: the bytes of a log, through a mapping of its own.
 
-use native_fence::abi::{LOG_BUFFER_BYTES, LogEntry, LogHeader, LogIndex};
-use native_fence::shared::{Block, Region};
+use crate::abi::{LOG_BUFFER_BYTES, LogEntry, LogHeader, LogIndex};
+use crate::shared::{Block, Region};
 use std::sync::Arc;
 
-/// The bytes of a log, through a mapping of the test's own.
+/// The bytes of a log, through a mapping of its own.
 #[derive(Clone, Debug)]
-pub(crate) struct RawLog {
-    pub(crate) block: Block,
+pub struct RawLog {
+    /// Its words.
+    pub block: Block,
 }
 
 impl RawLog {
     pub(super) fn of((region, offset): &(Arc<Region>, u64)) -> Self {
-        let whole = Block::whole(&region.map().unwrap());
+        let whole = Block::whole(&region.map().expect("it is mapped once more"));
         Self {
             block: whole.part(*offset, LOG_BUFFER_BYTES),
         }
     }
 
-    pub(crate) fn word(&self) -> u64 {
+    /// The word of index and wrap count.
+    #[must_use]
+    pub fn word(&self) -> u64 {
         self.block.word(LogHeader::INDEX).observe()
     }
 
-    pub(crate) fn index(&self) -> LogIndex {
+    /// The same, in its parts.
+    #[must_use]
+    pub fn index(&self) -> LogIndex {
         LogIndex::from_word(self.word())
     }
 
     /// Entries written since the log was made.
-    pub(crate) fn total(&self) -> u64 {
+    #[must_use]
+    pub fn total(&self) -> u64 {
         let index = self.index();
         u64::from(index.wraparound_count) * 84 + u64::from(index.first_free_entry_index)
     }
 
-    pub(crate) fn entry(&self, slot: u32) -> LogEntry {
+    /// What stands in a slot.
+    #[must_use]
+    pub fn entry(&self, slot: u32) -> LogEntry {
         bytemuck::cast(self.block.peek_words::<6>(LogIndex::entry_offset(slot)))
     }
 
     /// The last `count` entries, oldest first; at most 84.
-    pub(crate) fn last(&self, count: u64) -> Vec<LogEntry> {
+    #[must_use]
+    pub fn last(&self, count: u64) -> Vec<LogEntry> {
         let total = self.total();
         (total - count..total)
             .map(|number| self.entry((number % 84) as u32))
             .collect()
     }
 
-    pub(crate) fn bytes(&self) -> Vec<u8> {
+    /// All bytes.
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u8> {
         let words = (0..self.block.bytes() as u64 / 8).map(|i| self.block.word(8 * i).peek());
         words.flat_map(u64::to_le_bytes).collect()
     }

@@ -2,9 +2,9 @@
 
 use super::DdiSpy;
 use super::book::{Call, Failing, MadeDoorbell, Moment, Passed, Published, lock};
-use native_fence::abi::FenceId;
-use native_fence::abi::wddm::FenceStorageSurfaceData;
-use native_fence::kmd::{
+use crate::abi::FenceId;
+use crate::abi::wddm::FenceStorageSurfaceData;
+use crate::kmd::{
     Callbacks, ContextAllocation, ContextHandle, DoorbellId, Interrupt, SystemProcessPlace,
 };
 use std::sync::Arc;
@@ -12,49 +12,52 @@ use std::sync::atomic::Ordering;
 
 impl DdiSpy {
     /// Calls `hook` with each interrupt before the OS gets it; it may change it.
-    pub(crate) fn on_interrupt(&self, hook: impl FnMut(&mut Interrupt) + Send + 'static) {
+    pub fn on_interrupt(&self, hook: impl FnMut(&mut Interrupt) + Send + 'static) {
         *lock(&self.book.interrupt) = Some(Box::new(hook));
     }
 
     /// From now on the OS learns of no interrupt: no raise is answered.
-    pub(crate) fn keep_interrupts(&self) {
+    pub fn keep_interrupts(&self) {
         self.book.keeps_interrupts.store(true, Ordering::Release);
     }
 
     /// From now on it learns of them again; what was kept is lost.
-    pub(crate) fn pass_interrupts(&self) {
+    pub fn pass_interrupts(&self) {
         self.book.keeps_interrupts.store(false, Ordering::Release);
     }
 
     /// The OS, as the driver sees it.
-    pub(crate) fn os(&self) -> Arc<dyn Callbacks> {
+    ///
+    /// # Panics
+    /// When the driver was not started, or is stopped.
+    pub fn os(&self) -> Arc<dyn Callbacks> {
         let os = lock(&self.book.os).clone();
         os.expect("the driver was started")
     }
 
     /// Interrupts the OS as a driver does, past the hook.
-    pub(crate) fn interrupt(&self, interrupt: Interrupt) {
+    pub fn interrupt(&self, interrupt: Interrupt) {
         self.os().notify_interrupt(interrupt);
     }
 
     /// From now on such calls fail, and the driver does not get them.
-    pub(crate) fn fail(&self, call: Failing) {
+    pub fn fail(&self, call: Failing) {
         lock(&self.book.fails).push(call);
     }
 
     /// From now on no call fails.
-    pub(crate) fn succeed(&self) {
+    pub fn succeed(&self) {
         lock(&self.book.fails).clear();
     }
 
     /// Places that the OS had mapped for the system process, or not, with those that they are a second
     /// mapping of, as they came to the driver.
-    pub(crate) fn passed(&self) -> Vec<Passed> {
+    pub fn passed(&self) -> Vec<Passed> {
         lock(&self.book.passed).clone()
     }
 
     /// From now on the driver gets what `instead` gives in the stead of what the OS had mapped.
-    pub(crate) fn pass_instead(
+    pub fn pass_instead(
         &self,
         instead: impl Fn(&'static str) -> Option<SystemProcessPlace> + Send + 'static,
     ) {
@@ -62,46 +65,46 @@ impl DdiSpy {
     }
 
     /// From now on `answer` changes what the driver answers of segments.
-    pub(crate) fn answer_segments(
-        &self,
-        answer: impl Fn(&mut FenceStorageSurfaceData) + Send + 'static,
-    ) {
+    pub fn answer_segments(&self, answer: impl Fn(&mut FenceStorageSurfaceData) + Send + 'static) {
         *lock(&self.book.segments) = Some(Box::new(answer));
     }
 
     /// They go through again.
-    pub(crate) fn fail_no_more(&self) {
+    pub fn fail_no_more(&self) {
         lock(&self.book.fails).clear();
     }
 
     /// From now on hooks in calls run at the level of the call.
-    pub(crate) fn keep_level_in_hooks(&self) {
+    pub fn keep_level_in_hooks(&self) {
         self.book.keeps_level.store(true, Ordering::Release);
     }
 
     /// Calls `hook` at every moment; with fences and values where those are updated.
-    pub(crate) fn hook(&self, hook: impl Fn(Moment, &[(FenceId, u64)]) + Send + Sync + 'static) {
+    pub fn hook(&self, hook: impl Fn(Moment, &[(FenceId, u64)]) + Send + Sync + 'static) {
         *lock(&self.book.hook) = Some(Arc::new(hook));
     }
 
     /// Takes that hook away.
-    pub(crate) fn unhook(&self) {
+    pub fn unhook(&self) {
         *lock(&self.book.hook) = None;
     }
 
     /// Calls `hook` at the next such moment.
-    pub(crate) fn once(&self, moment: Moment, hook: impl FnOnce() + Send + 'static) {
+    pub fn once(&self, moment: Moment, hook: impl FnOnce() + Send + 'static) {
         lock(&self.book.once).push((moment, Box::new(hook)));
     }
 
     /// A doorbell that was created, with the arguments of it.
-    pub(crate) fn made_doorbell(&self, doorbell: DoorbellId) -> MadeDoorbell {
+    ///
+    /// # Panics
+    /// When there was none.
+    pub fn made_doorbell(&self, doorbell: DoorbellId) -> MadeDoorbell {
         let made = lock(&self.book.doorbells).get(&doorbell).cloned();
         made.expect("CreateDoorbell was called for it")
     }
 
     /// The context allocations of a context, where they lie now.
-    pub(crate) fn save_areas(&self, context: ContextHandle) -> Vec<ContextAllocation> {
+    pub fn save_areas(&self, context: ContextHandle) -> Vec<ContextAllocation> {
         let areas = lock(&self.book.save_areas);
         let its = |call: Call| match call {
             Call::CreateContextAllocation(asked, id) if asked.context == Some(context) => {
@@ -113,7 +116,7 @@ impl DdiSpy {
     }
 
     /// Calls and callbacks so far as published structures, oldest first.
-    pub(crate) fn published(&self) -> Vec<Published> {
+    pub fn published(&self) -> Vec<Published> {
         lock(&self.book.published).clone()
     }
 }

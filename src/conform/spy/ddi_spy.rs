@@ -4,33 +4,28 @@
 //! Hooks run on the caller's thread. The OS calls the two updates with the fence's lock held, so a
 //! hook in one makes no call on that fence; it may touch the fence's memory.
 
-use super::book::{Book, Call, Failing, MadeDoorbell, Moment, Passed, SetLog, SpyCallbacks, lock};
+use super::book::{Book, Call, Failing, MadeDoorbell, Moment, SpyCallbacks, lock};
 use super::tdr_spy::TdrBook;
-use native_fence::abi::wddm::FenceStorageSurfaceData;
-use native_fence::abi::{
-    AllocationId, DoorbellStatus, FenceId, KernelId, LocalHandle, LogType, Packet,
-};
-use native_fence::kmd::published::{
-    HwQueueArray, ValueBatch, close_native_fence, destroy_native_fence,
-};
-use native_fence::kmd::{
+use crate::abi::wddm::FenceStorageSurfaceData;
+use crate::abi::{AllocationId, DoorbellStatus, FenceId, KernelId, LocalHandle, LogType, Packet};
+use crate::kmd::published::{HwQueueArray, ValueBatch, close_native_fence, destroy_native_fence};
+use crate::kmd::{
     Callbacks, ConnectDoorbell, ContextAllocationId, ContextHandle, CreateAllocation,
     CreateContext, CreateDoorbell, CreateHwQueue, CreateKernel, CreateKernelQueue,
     CreateNativeFence, CurrentValueUpdate, Ddi, DdiError, DoorbellId, EndedSlices,
-    GpuClockCalibration, HwQueueHandle, HwQueueWait, Interrupt, MapMonitoredFence,
-    MonitoredValueUpdate, NativeFenceCaps, NativeFenceSignaled, NodeCounters, OpenAllocation,
-    OpenNativeFence, Place, PreemptCommand, PreemptionCaps, ProcessId, Retirement, SaveAreaMove,
-    SetCrossDoorbells, SetNativeFenceLogBuffer, SubmitCommand, SuspendContext, Suspension,
-    SystemProcessPlace, TdrDdi, UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps,
+    GpuClockCalibration, HwQueueHandle, HwQueueWait, MapMonitoredFence, MonitoredValueUpdate,
+    NativeFenceCaps, NodeCounters, OpenAllocation, OpenNativeFence, Place, PreemptCommand,
+    PreemptionCaps, ProcessId, Retirement, SaveAreaMove, SetCrossDoorbells,
+    SetNativeFenceLogBuffer, SubmitCommand, SuspendContext, Suspension, SystemProcessPlace, TdrDdi,
+    UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps,
 };
-use native_fence::shared::Providers;
+use crate::shared::Providers;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 /// See the file's head.
-pub(crate) struct DdiSpy {
+pub struct DdiSpy {
     pub(super) driver: Arc<dyn Ddi>,
     pub(super) book: Arc<Book>,
     pub(super) tdr: TdrBook,
@@ -45,19 +40,21 @@ impl fmt::Debug for DdiSpy {
 }
 
 impl DdiSpy {
-    pub(crate) fn over(driver: Arc<dyn Ddi>) -> Arc<Self> {
+    /// Over a driver.
+    #[must_use]
+    pub fn over(driver: Arc<dyn Ddi>) -> Arc<Self> {
         Self::saying(driver, |_| {})
     }
 
     /// One that advertises native fences without asking.
-    pub(crate) fn advertising(driver: Arc<dyn Ddi>) -> Arc<Self> {
+    pub fn advertising(driver: Arc<dyn Ddi>) -> Arc<Self> {
         Self::saying(driver, |caps| {
             *caps = caps.with(VidSchCaps::NATIVE_GPU_FENCE);
         })
     }
 
     /// One that says other things of its caps.
-    pub(crate) fn saying(driver: Arc<dyn Ddi>, says: fn(&mut VidSchCaps)) -> Arc<Self> {
+    pub fn saying(driver: Arc<dyn Ddi>, says: fn(&mut VidSchCaps)) -> Arc<Self> {
         Arc::new(Self {
             driver,
             book: Arc::default(),
@@ -67,7 +64,7 @@ impl DdiSpy {
     }
 
     /// What stands behind it.
-    pub(crate) fn driver(&self) -> &dyn Ddi {
+    pub fn driver(&self) -> &dyn Ddi {
         self.driver.as_ref()
     }
 

@@ -1,0 +1,67 @@
+//! Findings: what a run gave, as it is written as JSON.
+
+use crate::conform::{Check, Ran, Verdict};
+use crate::report::{DeviceDescription, Machine};
+use serde::Serialize;
+use std::time::Duration;
+
+/// A rule, and whether it holds.
+#[derive(Debug, Serialize)]
+pub(super) struct Found {
+    pub(super) rule: &'static str,
+    pub(super) title: &'static str,
+    #[serde(flatten)]
+    pub(super) verdict: Verdict,
+    pub(super) took_ms: f64,
+    #[serde(skip)]
+    pub(super) took: Duration,
+}
+
+/// See the file's head.
+#[derive(Debug, Serialize)]
+pub(super) struct Findings {
+    schema: u32,
+    /// What was asked.
+    pub(super) subject: String,
+    /// The Vulkan device, if it is one.
+    pub(super) device: Option<DeviceDescription>,
+    pub(super) machine: Machine,
+    /// Checks that there were to ask.
+    pub(super) of: usize,
+    pub(super) interrupted: bool,
+    pub(super) checks: Vec<Found>,
+}
+
+impl Findings {
+    pub(super) fn new(subject: String, device: Option<DeviceDescription>, of: usize) -> Self {
+        Self {
+            schema: 1,
+            subject,
+            device,
+            machine: Machine::this(),
+            of,
+            interrupted: false,
+            checks: Vec::with_capacity(of),
+        }
+    }
+
+    /// Notes what came of a check.
+    pub(super) fn note(&mut self, check: &Check, ran: Ran) -> &Found {
+        self.checks.push(Found {
+            rule: check.rule,
+            title: check.title,
+            verdict: ran.verdict,
+            took_ms: ran.took.as_secs_f64() * 1e3,
+            took: ran.took,
+        });
+        &self.checks[self.checks.len() - 1]
+    }
+
+    /// How many verdicts are such.
+    pub(super) fn count(&self, is: impl Fn(&Verdict) -> bool) -> usize {
+        self.checks
+            .iter()
+            .filter(|found| is(&found.verdict))
+            .count()
+    }
+}

@@ -1,0 +1,71 @@
+//! Text: what a run gives, for people: a line a rule, as it comes.
+
+use super::super::paint::{BOLD, GREEN, RED, painted};
+use super::findings::{Findings, Found};
+use crate::conform::{Asked, Check, Verdict};
+use crate::report::time;
+use std::fmt::Write;
+
+/// Which rules there are.
+pub(super) fn list(checks: &[&Check]) -> String {
+    let mut text = String::new();
+    for check in checks {
+        let _ = writeln!(text, "{}  {}", check.rule, check.title);
+        if let Asked::Not(why) = check.asked {
+            let _ = writeln!(text, "       not asked: {why}");
+        }
+    }
+    text
+}
+
+/// Before the first rule.
+pub(super) fn head(findings: &Findings, colour: bool) -> String {
+    let mut text = String::new();
+    let subject = match &findings.device {
+        Some(device) => device.line(),
+        None => findings.subject.clone(),
+    };
+    let _ = writeln!(text, "{}", painted(&subject, BOLD, colour));
+    let _ = writeln!(text, "{}\n", findings.machine.line());
+    text
+}
+
+/// A rule.
+pub(super) fn line(found: &Found, colour: bool) -> String {
+    let (verdict, why) = match &found.verdict {
+        Verdict::Holds => (painted("holds  ", GREEN, colour), None),
+        Verdict::Broken(why) => (painted("BROKEN ", RED, colour), Some(why)),
+        Verdict::Skipped(why) => ("skipped".to_owned(), Some(why)),
+    };
+    let mut text = String::new();
+    let _ = match found.verdict {
+        Verdict::Skipped(_) => writeln!(text, "{}  {verdict}  {}", found.rule, found.title),
+        Verdict::Holds | Verdict::Broken(_) => {
+            let took = time(found.took.as_nanos() as f64);
+            writeln!(text, "{}  {verdict}  {}  ({took})", found.rule, found.title)
+        }
+    };
+    if let Some(why) = why {
+        let _ = writeln!(text, "                {why}");
+    }
+    text
+}
+
+/// After the last.
+pub(super) fn foot(findings: &Findings, colour: bool) -> String {
+    let holds = findings.count(|verdict| *verdict == Verdict::Holds);
+    let broken = findings.count(|verdict| matches!(verdict, Verdict::Broken(_)));
+    let skipped = findings.count(|verdict| matches!(verdict, Verdict::Skipped(_)));
+    let is_broken = format!("{broken} broken");
+    let is_broken = match broken {
+        0 => is_broken,
+        _ => painted(&is_broken, RED, colour),
+    };
+    let mut text = format!("\n{holds} rules hold, {is_broken}, {skipped} skipped");
+    let left = findings.of - findings.checks.len();
+    if left > 0 {
+        let _ = write!(text, "; {left} were not asked, since the run was ended");
+    }
+    text.push('\n');
+    text
+}

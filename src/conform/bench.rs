@@ -1,0 +1,120 @@
+//! Bench: an adapter over the subject, with a spy between OS and driver, and what stories are told with.
+
+use super::spy::DdiSpy;
+use super::until::{LONG, until};
+use super::waiter::Waiter;
+use crate::kmd::Interrupt;
+use crate::os::Record;
+use crate::sync::Arc;
+use crate::sync::plain::{Mutex, lock};
+use crate::{Adapter, CommandList, Device, Fence, HwQueue, HwQueueOptions};
+use anyhow::Context;
+
+/// See the file's head.
+#[derive(Debug)]
+pub struct Bench {
+    /// A process's device.
+    pub device: Device,
+    /// What sees all that OS and driver tell each other.
+    pub spy: Arc<DdiSpy>,
+    /// The adapter.
+    pub adapter: Adapter,
+    /// Records that the check is about; there shall be no other.
+    pub(super) expected: Arc<Mutex<Vec<Record>>>,
+}
+
+impl Bench {
+    /// The records so far, which the check is about: any other fails it.
+    #[must_use]
+    pub fn take_records(&self) -> Vec<Record> {
+        let records = self.adapter.os().records();
+        lock(self.expected.as_ref()).clone_from(&records);
+        records
+    }
+
+    /// A fence that starts at `initial`.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn fence(&self, initial: u64) -> anyhow::Result<Fence> {
+        self.device.create_fence(initial).context("no fence")
+    }
+
+    /// A queue with its doorbell connected.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn queue(&self) -> anyhow::Result<HwQueue> {
+        self.queue_on(0)
+    }
+
+    /// The same on a node.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn queue_on(&self, node_ordinal: u32) -> anyhow::Result<HwQueue> {
+        let options = HwQueueOptions {
+            node_ordinal,
+            ..HwQueueOptions::default()
+        };
+        self.device
+            .create_hw_queue_with(options)
+            .context("no hardware queue")
+    }
+
+    /// A thread that stands in a wait until the value comes; the time-out ends one that was lost.
+    ///
+    /// # Errors
+    /// It does not come to stand.
+    #[allow(clippy::unused_self, reason = "it is done on the bench")]
+    pub fn waiter(&self, fence: &Fence, value: u64) -> anyhow::Result<Waiter> {
+        Waiter::standing(fence, value, LONG)
+    }
+
+    /// Waits until all that the engine of a queue raised before now was handled by the OS: what was not raised then
+    /// is not raised any more. It does so by a signal that is waited for: an engine's interrupts come in their order.
+    ///
+    /// # Errors
+    /// The interrupt never comes.
+    pub fn until_told(&self, queue: &mut HwQueue) -> anyhow::Result<()> {
+        let last = self.fence(0)?;
+        let id = last.object().fence().id();
+        let waiter = self.waiter(&last, 1)?;
+        complete(queue, CommandList::new().signal(&last, 1))?;
+        waiter.join()?;
+        self.spy.until_handled(|interrupt| match interrupt {
+            Interrupt::NativeFenceSignaled(payload) => match &payload.fences {
+                // Who reads logs is told of a queue, and in its order as well.
+                None => true,
+                Some(fences) => fences.iter().any(|named| named.fence == id),
+            },
+            _ => false,
+        })
+    }
+}
+
+/// Submits one list and waits until it is completed, without a CPU waiter.
+///
+/// # Errors
+/// It is refused, or never completes.
+pub(super) fn complete(queue: &mut HwQueue, list: &CommandList) -> anyhow::Result<u64> {
+    let value = queue.submit(list)?;
+    until_completed(queue, value)?;
+    Ok(value)
+}
+
+/// Waits until a queue has completed its submission `value`, without a CPU waiter: nothing but memory is read.
+///
+/// # Errors
+/// It never completes.
+pub(super) fn until_completed(queue: &HwQueue, value: u64) -> anyhow::Result<()> {
+    until("the queue completes", || {
+        queue.progress_fence().current_value() >= value
+    })
+}
+
+/// MonitoredValue of a fence, as it stands in memory.
+#[must_use]
+pub(super) fn monitored_value(fence: &Fence) -> u64 {
+    fence.object().fence().monitored_value()
+}

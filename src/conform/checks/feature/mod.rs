@@ -1,0 +1,5 @@
+//! Feature query and caps (FQ).
+
+use crate::conform::Check;
+
+pub(super) const FILES: &[&[Check]] = &[];

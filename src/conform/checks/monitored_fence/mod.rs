@@ -1,0 +1,5 @@
+//! Monitored fences (MF).
+
+use crate::conform::Check;
+
+pub(super) const FILES: &[&[Check]] = &[];

@@ -1,0 +1,80 @@
+//! MonitoredValue: what it is while CPU waiters come and go, and which signals it lets interrupt.
+
+use crate::conform::bench::{complete, monitored_value};
+use crate::conform::seen::same;
+use crate::conform::{Check, Ground, LONG};
+use crate::{CommandList, WaitError};
+use std::time::Duration;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::by(
+        "NF-04",
+        "MonitoredValue is one below the least value that a CPU waiter waits for",
+        least_waiter,
+    ),
+    Check::by(
+        "NF-05",
+        "a signal interrupts exactly if its value is above MonitoredValue",
+        interrupts,
+    ),
+];
+
+/// Waits are added, a later one for less; they end by their values, by a time-out and by the closed handle.
+fn least_waiter(ground: &Ground) -> anyhow::Result<()> {
+    let bench = ground.bench()?;
+    let fence = bench.fence(0)?;
+    let is = |what, value: u64| same(what, &monitored_value(&fence), &value);
+    is("MonitoredValue while nobody waits", u64::MAX)?;
+    let ten = bench.waiter(&fence, 10)?;
+    is("MonitoredValue with a wait for 10", 9)?;
+    let five = bench.waiter(&fence, 5)?;
+    is("MonitoredValue with a later, smaller wait, for 5", 4)?;
+    same("a wait for 0", &fence.wait(0, LONG), &Ok(()))?;
+    is("MonitoredValue after a wait for 0, which never stands", 4)?;
+    let timed_out = fence.wait(3, Duration::ZERO);
+    same("a wait with no time", &timed_out, &Err(WaitError::TimedOut))?;
+    is("MonitoredValue after a wait for 3 that timed out", 4)?;
+    fence.signal(5)?;
+    same("the wait for 5", &five.join(), &Ok(()))?;
+    is("MonitoredValue after the wait for 5", 9)?;
+    fence.close();
+    let closed = ten.join();
+    same(
+        "a wait whose handle is closed",
+        &closed,
+        &Err(WaitError::Closed),
+    )?;
+    is("MonitoredValue after the handle is closed", u64::MAX)
+}
+
+/// Without a waiter any number of signals raises nothing; then the article's pictures with its own numbers.
+fn interrupts(ground: &Ground) -> anyhow::Result<()> {
+    let bench = ground.bench()?;
+    let mut queue = bench.queue()?;
+    let fence = bench.fence(0)?;
+    let id = fence.object().fence().id();
+    let raised = |what, values: &[u64]| same(what, &bench.spy.raised(id).as_slice(), &values);
+    let values = || (fence.current_value(), monitored_value(&fence));
+    for value in 1..=41 {
+        complete(&mut queue, CommandList::new().signal(&fence, value))?;
+    }
+    bench.until_told(&mut queue)?;
+    raised("interrupts of 41 signals that nobody waits for", &[])?;
+    let first = bench.waiter(&fence, 42)?;
+    let second = bench.waiter(&fence, 43)?;
+    same("the values before the signal of 42", &values(), &(41, 41))?;
+    complete(&mut queue, CommandList::new().signal(&fence, 42))?;
+    same("the wait for 42", &first.join(), &Ok(()))?;
+    bench.until_told(&mut queue)?;
+    raised("interrupts of the signal of 42", &[42])?;
+    same(
+        "the values after it, with a wait for 43",
+        &values(),
+        &(42, 42),
+    )?;
+    complete(&mut queue, CommandList::new().signal(&fence, 43))?;
+    same("the wait for 43", &second.join(), &Ok(()))?;
+    bench.until_told(&mut queue)?;
+    raised("interrupts of the signals of 42 and 43", &[42, 43])?;
+    same("the values when nobody waits", &values(), &(43, u64::MAX))
+}

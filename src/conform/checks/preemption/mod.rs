@@ -1,0 +1,5 @@
+//! Preemption (PR).
+
+use crate::conform::Check;
+
+pub(super) const FILES: &[&[Check]] = &[];

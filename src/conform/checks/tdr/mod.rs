@@ -1,0 +1,5 @@
+//! TDR (TD).
+
+use crate::conform::Check;
+
+pub(super) const FILES: &[&[Check]] = &[];

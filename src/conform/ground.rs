@@ -1,0 +1,130 @@
+//! Ground: where a check runs: adapters over the subject, made as the check wants them.
+
+use super::spy::DdiSpy;
+use super::{Bench, Subject, Unfit, Wanted};
+use crate::os::{Features, Record};
+use crate::sync::Arc;
+use crate::sync::plain::{Mutex, lock};
+use crate::{Adapter, Device, TdrPolicy};
+use anyhow::ensure;
+use std::time::Duration;
+
+/// See the file's head.
+#[derive(Debug)]
+pub struct Ground {
+    subject: Arc<dyn Subject>,
+    made: Mutex<Vec<Made>>,
+}
+
+/// An adapter that was made, whose records are looked at in the end.
+#[derive(Debug)]
+struct Made {
+    adapter: Adapter,
+    expected: Arc<Mutex<Vec<Record>>>,
+}
+
+/// What watches engines that are well: one may have no core for seconds on a busy machine.
+fn patient() -> TdrPolicy {
+    TdrPolicy {
+        delay: Duration::from_secs(600),
+        ..TdrPolicy::default()
+    }
+}
+
+/// What engines that hang are recovered by: soon, and as often as it comes.
+fn soon() -> TdrPolicy {
+    TdrPolicy {
+        delay: Duration::from_secs(1),
+        limit_count: 1_000_000,
+        ..TdrPolicy::default()
+    }
+}
+
+impl Ground {
+    /// Over a subject.
+    #[must_use]
+    pub fn new(subject: &Arc<dyn Subject>) -> Self {
+        Self {
+            subject: Arc::clone(subject),
+            made: Mutex::default(),
+        }
+    }
+
+    /// The subject.
+    #[must_use]
+    pub fn subject(&self) -> &dyn Subject {
+        self.subject.as_ref()
+    }
+
+    /// An adapter of one node with native fences.
+    ///
+    /// # Errors
+    /// As [`Ground::bench_with`].
+    pub fn bench(&self) -> anyhow::Result<Bench> {
+        self.bench_with(&Wanted::default())
+    }
+
+    /// An adapter as it is wanted, watched patiently, or soon where engines shall hang.
+    ///
+    /// # Errors
+    /// [`Unfit`]; or the adapter does not come up.
+    pub fn bench_with(&self, wanted: &Wanted) -> anyhow::Result<Bench> {
+        let tdr = if wanted.hangs { soon() } else { patient() };
+        self.bench_watched(wanted, Features::default(), tdr)
+    }
+
+    /// The same with features of the OS, and watched in a way of its own.
+    ///
+    /// # Errors
+    /// As [`Ground::bench_with`].
+    pub fn bench_watched(
+        &self,
+        wanted: &Wanted,
+        features: Features,
+        tdr: TdrPolicy,
+    ) -> anyhow::Result<Bench> {
+        let spy = self.spy(wanted)?;
+        let adapter = Adapter::with_driver_watched(Arc::clone(&spy) as _, features, tdr)?;
+        Ok(self.over(spy, adapter))
+    }
+
+    /// The subject's driver with a spy before it, not started: for a check of how it comes up.
+    ///
+    /// # Errors
+    /// [`Unfit`].
+    pub fn spy(&self, wanted: &Wanted) -> Result<Arc<DdiSpy>, Unfit> {
+        Ok(DdiSpy::over(self.subject.driver(wanted)?))
+    }
+
+    /// A bench of an adapter that came up over such a spy.
+    #[must_use]
+    pub fn over(&self, spy: Arc<DdiSpy>, adapter: Adapter) -> Bench {
+        let expected = Arc::<Mutex<Vec<Record>>>::default();
+        lock(&self.made).push(Made {
+            adapter: adapter.clone(),
+            expected: Arc::clone(&expected),
+        });
+        let device = Device::with_fences_in(adapter.os(), self.subject.fence_memory());
+        Bench {
+            device,
+            spy,
+            adapter,
+            expected,
+        }
+    }
+
+    /// What is asked of every check at its end: no record that it was not about, and nothing that the subject found
+    /// itself.
+    pub(super) fn judge(&self) -> anyhow::Result<()> {
+        for Made { adapter, expected } in std::mem::take(&mut *lock(&self.made)) {
+            let (records, expected) = (adapter.os().records(), lock(expected.as_ref()));
+            ensure!(
+                records == *expected,
+                "the OS has noted of the driver: {records:?}, and should have noted: {expected:?}"
+            );
+        }
+        let misdeeds = self.subject.take_misdeeds();
+        ensure!(misdeeds.is_empty(), "{}", misdeeds.join("; "));
+        Ok(())
+    }
+}

@@ -1,0 +1,87 @@
+//! Run: a check on a subject, and what came of it.
+
+use super::{Asked, Check, Ground, Subject, Unfit};
+use crate::sync::Arc;
+use serde::Serialize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Longer than a check takes whose waits all fail.
+const MOST: Duration = Duration::from_secs(180);
+
+/// Whether a rule holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "verdict", content = "why", rename_all = "kebab-case")]
+pub enum Verdict {
+    /// All was seen that the check looks at.
+    Holds,
+    /// Something else was seen.
+    Broken(String),
+    /// It could not be asked here, or by this suite.
+    Skipped(String),
+}
+
+/// What came of a check.
+#[derive(Clone, Debug)]
+pub struct Ran {
+    /// Whether its rule holds.
+    pub verdict: Verdict,
+    /// How long that took.
+    pub took: Duration,
+}
+
+/// Asks a subject one rule. What panics breaks the rule; a check that does not end within three minutes does as well, and
+/// its thread is left behind.
+#[must_use]
+pub fn run(check: &Check, subject: &Arc<dyn Subject>) -> Ran {
+    let began = Instant::now();
+    let verdict = match check.asked {
+        Asked::Not(why) => Verdict::Skipped(why.to_owned()),
+        Asked::By(story) => told(check.rule, story, subject),
+    };
+    Ran {
+        verdict,
+        took: began.elapsed(),
+    }
+}
+
+fn told(
+    rule: &str,
+    story: fn(&Ground) -> anyhow::Result<()>,
+    subject: &Arc<dyn Subject>,
+) -> Verdict {
+    // What an earlier check left is not this one's.
+    drop(subject.take_misdeeds());
+    let (tell, ended) = mpsc::sync_channel(1);
+    let subject = Arc::clone(subject);
+    let thread = thread::Builder::new().name(rule.to_owned());
+    let thread = thread.spawn(move || {
+        let ground = Ground::new(&subject);
+        let told = catch_unwind(AssertUnwindSafe(|| {
+            story(&ground).and_then(|()| ground.judge())
+        }));
+        // Who waited long enough is gone.
+        let _ = tell.send(told);
+    });
+    if let Err(error) = thread {
+        return Verdict::Skipped(format!("the system gives no thread for it: {error}"));
+    }
+    match ended.recv_timeout(MOST) {
+        Ok(Ok(Ok(()))) => Verdict::Holds,
+        Ok(Ok(Err(error))) => match error.downcast_ref::<Unfit>() {
+            Some(Unfit(why)) => Verdict::Skipped(why.clone()),
+            None => Verdict::Broken(format!("{error:#}")),
+        },
+        Ok(Err(panic)) => Verdict::Broken(format!("it panicked: {}", said(panic.as_ref()))),
+        Err(_) => Verdict::Broken(format!("the check did not end within {} s", MOST.as_secs())),
+    }
+}
+
+/// What a panic said.
+fn said(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().cloned();
+    let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+    text.unwrap_or_else(|| "with no words".into())
+}

@@ -1,0 +1,96 @@
+//! Subject: an implementation that is asked.
+
+use crate::FenceMemory;
+use crate::gpu::NodePolicy;
+use crate::kmd::{Ddi, DriverOptions};
+use crate::sync::Arc;
+use std::fmt::Debug;
+use std::num::NonZeroU32;
+
+/// Why a subject, or the machine, has not what a check needs: the reason of a skip.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Unfit(pub String);
+
+/// What an adapter can do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// Native fences, and monitored ones beside them.
+    #[default]
+    Native,
+    /// Monitored fences and kernel-mode queues alone, as before WDDM 3.2.
+    Monitored,
+}
+
+/// The driver that a check wants.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// Its nodes.
+    pub nodes: NonZeroU32,
+    /// What it can do.
+    pub form: Form,
+    /// Its engines can be made to hang by [`CommandList::stall`](crate::CommandList::stall), and be reset.
+    pub hangs: bool,
+    /// Caps that it makes use of; the usual ones where a subject has a say of its own.
+    pub driver: DriverOptions,
+    /// How slices of its engines end, where they run slices.
+    pub policy: NodePolicy,
+}
+
+impl Default for Wanted {
+    fn default() -> Self {
+        Self {
+            nodes: NonZeroU32::MIN,
+            form: Form::default(),
+            hangs: false,
+            driver: DriverOptions::default(),
+            policy: NodePolicy::default(),
+        }
+    }
+}
+
+impl Wanted {
+    /// One of so many nodes.
+    ///
+    /// # Panics
+    /// For 0.
+    #[must_use]
+    pub fn nodes(nodes: u32) -> Self {
+        Self {
+            nodes: NonZeroU32::new(nodes).expect("an adapter has a node"),
+            ..Self::default()
+        }
+    }
+
+    /// One with other caps.
+    #[must_use]
+    pub fn with(driver: DriverOptions) -> Self {
+        Self {
+            driver,
+            ..Self::default()
+        }
+    }
+}
+
+/// See the file's head.
+pub trait Subject: Debug + Send + Sync {
+    /// What it is, for people.
+    fn name(&self) -> String;
+
+    /// A driver as it is wanted, not started; a new one each time, so that what one check leaves behind is no other's.
+    ///
+    /// # Errors
+    /// What of it cannot be had: the check is skipped with this reason.
+    fn driver(&self, wanted: &Wanted) -> Result<Arc<dyn Ddi>, Unfit>;
+
+    /// Where fences are made if a check asks for nothing else.
+    fn fence_memory(&self) -> FenceMemory {
+        FenceMemory::System
+    }
+
+    /// What it has found itself, since it was last asked, that no implementation may do, as sentences: a wrong access to
+    /// memory, say. It fails the check that was running.
+    fn take_misdeeds(&self) -> Vec<String> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,43 @@
+//! Until: waiting for what has no event, a word that another thread or an engine stores.
+
+use anyhow::ensure;
+use std::time::{Duration, Instant};
+
+/// Longer than any machine needs: what takes as long has failed.
+pub const LONG: Duration = Duration::from_secs(20);
+
+/// Looks until `condition` holds, giving the processor away between looks.
+///
+/// # Errors
+/// It does not hold for [`LONG`].
+pub fn until(what: &str, mut condition: impl FnMut() -> bool) -> anyhow::Result<()> {
+    let deadline = Instant::now() + LONG;
+    while !condition() {
+        ensure!(
+            Instant::now() < deadline,
+            "it never came to this: {what} (waited {} s)",
+            LONG.as_secs()
+        );
+        std::thread::yield_now();
+    }
+    Ok(())
+}
+
+/// Waits until a thread of this process, of which `gettid` gave the number, sleeps.
+///
+/// # Errors
+/// It does not for [`LONG`].
+pub fn until_sleeping(thread: rustix::thread::Pid) -> anyhow::Result<()> {
+    until("a thread sleeps", || is_sleeping(thread))
+}
+
+/// Whether a thread of this process sleeps; one that has ended does not.
+#[must_use]
+pub fn is_sleeping(thread: rustix::thread::Pid) -> bool {
+    let path = format!("/proc/self/task/{}/stat", thread.as_raw_nonzero());
+    let stat = std::fs::read_to_string(path).unwrap_or_default();
+    // The state follows the name, which stands in parentheses.
+    stat.rsplit(") ")
+        .next()
+        .is_some_and(|state| state.starts_with('S'))
+}

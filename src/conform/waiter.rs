@@ -1,0 +1,129 @@
+//! Waiter: a thread in a CPU wait, which is known to stand in the lists of its fences.
+
+use super::until::{LONG, until, until_sleeping};
+use crate::{Fence, Timeout, WaitError, WaitManyError};
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+
+/// See the file's head. A wait for one fence ends as the default says.
+#[derive(Debug)]
+pub struct Waiter<T = Result<(), WaitError>> {
+    thread: JoinHandle<T>,
+    number: rustix::thread::Pid,
+}
+
+impl Waiter {
+    /// A wait for one fence.
+    ///
+    /// # Errors
+    /// As [`Waiter::on`].
+    pub fn standing(
+        fence: &Fence,
+        value: u64,
+        timeout: impl Into<Timeout>,
+    ) -> anyhow::Result<Self> {
+        let (waits, timeout) = (fence.clone(), timeout.into());
+        Self::on(&[fence], move || waits.wait(value, timeout))
+    }
+}
+
+impl Waiter<Result<usize, WaitManyError>> {
+    /// A wait for any of the fences, none of which is there.
+    ///
+    /// # Errors
+    /// As [`Waiter::on`].
+    pub fn for_any(waits: &[(&Fence, u64)]) -> anyhow::Result<Self> {
+        let owned = owned(waits);
+        Self::on(&fences(waits), move || {
+            Fence::wait_any(&borrowed(&owned), LONG)
+        })
+    }
+}
+
+impl Waiter<Result<(), WaitManyError>> {
+    /// A wait for all of the fences, none of which is there.
+    ///
+    /// # Errors
+    /// As [`Waiter::on`].
+    pub fn for_all(waits: &[(&Fence, u64)]) -> anyhow::Result<Self> {
+        let owned = owned(waits);
+        Self::on(&fences(waits), move || {
+            Fence::wait_all(&borrowed(&owned), LONG)
+        })
+    }
+}
+
+fn owned(waits: &[(&Fence, u64)]) -> Vec<(Fence, u64)> {
+    let owned = waits
+        .iter()
+        .map(|(fence, value)| ((*fence).clone(), *value));
+    owned.collect()
+}
+
+fn borrowed(waits: &[(Fence, u64)]) -> Vec<(&Fence, u64)> {
+    waits.iter().map(|(fence, value)| (fence, *value)).collect()
+}
+
+fn fences<'a>(waits: &[(&'a Fence, u64)]) -> Vec<&'a Fence> {
+    waits.iter().map(|(fence, _)| *fence).collect()
+}
+
+impl<T: Send + 'static> Waiter<T> {
+    /// Starts a wait, and returns when it stands in the list of each of the fences, as often as
+    /// they are named, with its MonitoredValue posted and CurrentValue read again, or is over.
+    ///
+    /// # Errors
+    /// No thread, or it never comes to stand.
+    pub fn on(
+        fences: &[&Fence],
+        wait: impl FnOnce() -> T + Send + 'static,
+    ) -> anyhow::Result<Self> {
+        let native = |fence: &Fence| std::ptr::from_ref(fence.object().fence());
+        let stood = |fence: &&Fence| {
+            let of_one = |other: &&&Fence| native(other) == native(fence);
+            let named = fences.iter().filter(of_one);
+            fence.object().fence().waits() + named.count() as u64
+        };
+        let stood: Vec<_> = fences.iter().map(stood).collect();
+        let (tell, told) = mpsc::channel();
+        let thread = thread::Builder::new().spawn(move || {
+            // Who started it waits for the number.
+            let _ = tell.send(rustix::thread::gettid());
+            wait()
+        })?;
+        let number = told.recv()?;
+        until("a wait stands", || {
+            let mut stands = fences.iter().zip(&stood);
+            thread.is_finished()
+                || stands.all(|(fence, stood)| fence.object().fence().waits() >= *stood)
+        })?;
+        Ok(Self { thread, number })
+    }
+
+    /// Waits until the thread sleeps: what releases it from now on is somebody else. One that is
+    /// over never sleeps.
+    ///
+    /// # Errors
+    /// It does not for [`LONG`].
+    pub fn until_asleep(&self) -> anyhow::Result<()> {
+        until_sleeping(self.number)
+    }
+
+    /// Whether the wait is over.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// How the wait ended.
+    ///
+    /// # Panics
+    /// When it panicked.
+    #[must_use]
+    pub fn join(self) -> T {
+        match self.thread.join() {
+            Ok(ended) => ended,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+}
