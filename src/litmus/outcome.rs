@@ -34,6 +34,13 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl Outcomes {
+    fn of_a_batch() -> Self {
+        Self {
+            batches: 1,
+            ..Self::default()
+        }
+    }
+
     pub(super) fn add(&mut self, more: &Self) {
         self.runs += more.runs;
         self.forbidden += more.forbidden;
@@ -52,10 +59,7 @@ fn of_generation(word: u64, generation: u64) -> Option<u64> {
 
 /// Of message passing: what the reader says of each instance.
 pub(super) fn of_reader(results: impl Iterator<Item = u64>, generation: u64) -> Outcomes {
-    let mut outcomes = Outcomes {
-        batches: 1,
-        ..Outcomes::default()
-    };
+    let mut outcomes = Outcomes::of_a_batch();
     for word in results {
         match of_generation(word, generation) {
             Some(SAW_NEW) => outcomes.runs += 1,
@@ -71,10 +75,7 @@ pub(super) fn of_reader(results: impl Iterator<Item = u64>, generation: u64) -> 
 
 /// Of store buffering: what both say. An engine that raised has seen the waiter.
 pub(super) fn of_both(results: impl Iterator<Item = (u64, u64)>, generation: u64) -> Outcomes {
-    let mut outcomes = Outcomes {
-        batches: 1,
-        ..Outcomes::default()
-    };
+    let mut outcomes = Outcomes::of_a_batch();
     for (first, second) in results {
         let said = [first, second].map(|word| of_generation(word, generation));
         let count = match said {

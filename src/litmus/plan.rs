@@ -90,7 +90,11 @@ impl Shape {
                 Order::Neither,
             ],
             Self::StoreBuffering => &[Order::AsShipped, Order::Fenced, Order::Bare],
-            Self::Adoption => &[Order::AsShipped, Order::OneMeeting, Order::NoSecondMeeting],
+            Self::Adoption => &[
+                Order::AsShipped,
+                Order::NoFirstMeeting,
+                Order::NoSecondMeeting,
+            ],
             Self::Tearing => &[Order::AsShipped, Order::Plain, Order::Halves],
             Self::Visibility => &[Order::AsShipped],
         }

@@ -21,7 +21,7 @@ pub enum Order {
     /// The same with a barrier of both between: what would be simpler than what is shipped, and nobody promises.
     Fenced,
     /// One meeting of all lanes an iteration, where there are two: none between adoption and execution.
-    OneMeeting,
+    NoFirstMeeting,
     /// The other one: none between execution and the next adoption.
     NoSecondMeeting,
     /// Plain loads and stores of 64 bits.
@@ -69,7 +69,7 @@ impl Order {
             (Self::Neither, _) => "neither",
             (Self::Bare, _) => "store, look",
             (Self::Fenced, _) => "store, barrier, look",
-            (Self::OneMeeting, _) => "no first meeting",
+            (Self::NoFirstMeeting, _) => "no first meeting",
             (Self::NoSecondMeeting, _) => "no second meeting",
             (Self::Plain, _) => "plain, 64 bits",
             (Self::Halves, _) => "halves, 32 bits",
@@ -95,7 +95,7 @@ impl Order {
             Self::Neither => "release and acquire together",
             Self::Bare => "adoption by the engine, with no barrier in its place",
             Self::Fenced => "adoption by the engine, with a barrier in its place",
-            Self::OneMeeting => "the meeting between adoption and execution",
+            Self::NoFirstMeeting => "the meeting between adoption and execution",
             Self::NoSecondMeeting => "the meeting between execution and the next adoption",
             Self::Plain if parties.cpu_role().is_some() => "the GPU's atomic access",
             Self::Plain => "atomic access",
@@ -113,7 +113,7 @@ impl Order {
             (Shape::StoreBuffering, Self::Bare) => &shaders::LITMUS_BUFFERING,
             (Shape::StoreBuffering, Self::Fenced) => &shaders::LITMUS_BUFFERING_FENCED,
             (Shape::StoreBuffering, _) => &shaders::LITMUS_BUFFERING_ADOPTED,
-            (Shape::Adoption, Self::OneMeeting) => &shaders::LITMUS_MEETING_ONE_MEETING,
+            (Shape::Adoption, Self::NoFirstMeeting) => &shaders::LITMUS_MEETING_ONE_MEETING,
             (Shape::Adoption, Self::NoSecondMeeting) => &shaders::LITMUS_MEETING_NO_SECOND,
             (Shape::Adoption, _) => &shaders::LITMUS_MEETING,
             (Shape::Tearing, Self::Plain) => &shaders::LITMUS_TEARING_PLAIN,

@@ -279,7 +279,7 @@ mod tests {
         }
         let adoption = |order| of(Shape::Adoption, order, [MANY, 0, 0]);
         assert_eq!(adoption(Order::AsShipped), Verdict::Holds, "by design");
-        assert_eq!(adoption(Order::OneMeeting), Verdict::NeverRaced);
+        assert_eq!(adoption(Order::NoFirstMeeting), Verdict::NeverRaced);
     }
 
     /// A difference that is noise, either way, is nothing; and what was not measured is not nothing.

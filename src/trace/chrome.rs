@@ -9,12 +9,13 @@
 //! stands on a track of its own as well (async events, since they overlap as the ring's places do). The CPU is a process:
 //! what it signals, who waits there, interrupts and their deferred calls, in lanes where they overlap. Fences are counters.
 
-use super::event::{Command, CpuWait, Event, Operation, QueueName, Slice, Trace, What};
-use super::{AdapterName, Dispatch, LostFrom, Releaser};
-use serde::Serialize;
-use serde::ser::{SerializeMap, Serializer};
-use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap, HashMap};
+use super::chrome_line::{Arg, Args, Line, LocalId, Out, us};
+use super::lanes::Lanes;
+use super::{
+    AdapterName, Command, CpuWait, Dispatch, Event, LostFrom, Operation, QueueName, Releaser,
+    Slice, Trace, What,
+};
+use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Write};
 
 const CPU: u32 = 1;
@@ -29,192 +30,6 @@ const CPU_WAITS: u32 = 300;
 /// Tracks of an engine; queues come after it.
 const SLICES: u32 = 1;
 const FIRST_QUEUE: u32 = 2;
-
-/// One line of the file.
-#[derive(Serialize)]
-struct Line<'a> {
-    name: &'a str,
-    ph: &'static str,
-    pid: u32,
-    tid: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cat: Option<&'static str>,
-    /// Microseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ts: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    dur: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<u64>,
-    /// Of its process alone.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id2: Option<LocalId>,
-    /// That an arrow ends in the box around it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bp: Option<&'static str>,
-    /// Of an instant: how far its mark goes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    s: Option<&'static str>,
-    #[serde(skip_serializing_if = "Args::is_empty")]
-    args: Args<'a>,
-}
-
-impl<'a> Line<'a> {
-    fn new(ph: &'static str, (pid, tid): (u32, u32), name: &'a str) -> Self {
-        Self {
-            name,
-            ph,
-            pid,
-            tid,
-            cat: None,
-            ts: None,
-            dur: None,
-            id: None,
-            id2: None,
-            bp: None,
-            s: None,
-            args: Args(Vec::new()),
-        }
-    }
-
-    fn at(self, ns: u64) -> Self {
-        Self {
-            ts: Some(us(ns)),
-            ..self
-        }
-    }
-
-    /// A box from one time to another; one that seems to end before it begins, since clocks may be off, has no length.
-    fn over(track: (u32, u32), name: &'a str, (begin, end): (u64, u64)) -> Self {
-        Self {
-            dur: Some(us(end.saturating_sub(begin))),
-            ..Self::new("X", track, name).at(begin)
-        }
-    }
-
-    /// A moment, marked on its track.
-    fn instant(track: (u32, u32), name: &'a str, at: u64) -> Self {
-        Self {
-            s: Some("t"),
-            ..Self::new("i", track, name).at(at)
-        }
-    }
-
-    fn of(self, cat: &'static str) -> Self {
-        Self {
-            cat: Some(cat),
-            ..self
-        }
-    }
-
-    fn with(mut self, name: &'a str, value: impl Into<Arg<'a>>) -> Self {
-        self.args.0.push((name, value.into()));
-        self
-    }
-}
-
-#[derive(Serialize)]
-struct LocalId {
-    local: String,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Arg<'a> {
-    Number(u64),
-    Time(f64),
-    Text(&'a str),
-}
-
-impl From<u64> for Arg<'_> {
-    fn from(number: u64) -> Self {
-        Self::Number(number)
-    }
-}
-
-impl<'a> From<&'a str> for Arg<'a> {
-    fn from(text: &'a str) -> Self {
-        Self::Text(text)
-    }
-}
-
-struct Args<'a>(Vec<(&'a str, Arg<'a>)>);
-
-impl Args<'_> {
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-impl Serialize for Args<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (name, value) in &self.0 {
-            map.serialize_entry(name, value)?;
-        }
-        map.end()
-    }
-}
-
-#[allow(
-    clippy::cast_precision_loss,
-    reason = "of a trace, which lasts no 104 days"
-)]
-fn us(ns: u64) -> f64 {
-    ns as f64 / 1000.0
-}
-
-/// Boxes that overlap, in the order of their beginnings, each in the first lane that is free.
-#[derive(Default)]
-struct Lanes {
-    /// Until when each lane is taken, the earliest first.
-    taken: BinaryHeap<Reverse<(u64, u32)>>,
-    free: BTreeSet<u32>,
-    count: u32,
-}
-
-impl Lanes {
-    fn lane(&mut self, (begin, end): (u64, u64)) -> u32 {
-        while let Some(Reverse((until, lane))) = self.taken.peek().copied()
-            && until <= begin
-        {
-            self.taken.pop();
-            self.free.insert(lane);
-        }
-        let lane = self.free.pop_first().unwrap_or_else(|| {
-            self.count += 1;
-            self.count - 1
-        });
-        let until = end.max(begin.saturating_add(1));
-        self.taken.push(Reverse((until, lane)));
-        lane
-    }
-}
-
-struct Out<W> {
-    to: W,
-    is_first: bool,
-}
-
-impl<W: Write> Out<W> {
-    fn line(&mut self, line: &Line<'_>) -> io::Result<()> {
-        self.to
-            .write_all(if self.is_first { b"\n" } else { b",\n" })?;
-        self.is_first = false;
-        Ok(serde_json::to_writer(&mut self.to, line)?)
-    }
-
-    fn process(&mut self, pid: u32, name: &str, order: u64) -> io::Result<()> {
-        self.line(&Line::new("M", (pid, 0), "process_name").with("name", name))?;
-        self.line(&Line::new("M", (pid, 0), "process_sort_index").with("sort_index", order))
-    }
-
-    fn track(&mut self, track: (u32, u32), name: &str) -> io::Result<()> {
-        self.line(&Line::new("M", track, "thread_name").with("name", name))?;
-        let order = u64::from(track.1);
-        self.line(&Line::new("M", track, "thread_sort_index").with("sort_index", order))
-    }
-}
 
 fn engine(node_ordinal: u32) -> u32 {
     FIRST_ENGINE.saturating_add(node_ordinal)
@@ -597,13 +412,13 @@ impl Boxes<'_> {
 
     /// Names of the lanes that were needed.
     fn lanes<W: Write>(&self, out: &mut Out<W>) -> io::Result<()> {
-        for lane in 0..self.deferred.count {
+        for lane in 0..self.deferred.count() {
             out.track((CPU, DEFERRED_CALLS + lane), "deferred calls")?;
         }
-        for lane in 0..self.signals.count {
+        for lane in 0..self.signals.count() {
             out.track((CPU, CPU_SIGNALS + lane), "signals of the CPU")?;
         }
-        for lane in 0..self.waits.count {
+        for lane in 0..self.waits.count() {
             out.track((CPU, CPU_WAITS + lane), "waits of the CPU")?;
         }
         Ok(())

@@ -32,8 +32,6 @@ impl Dispatch {
     /// The first of its times, and the last.
     #[must_use]
     pub fn span(&self) -> (u64, u64) {
-        let times = [self.queued, self.began, self.end];
-        let known = || times.into_iter().flatten();
-        (known().min().unwrap_or(0), known().max().unwrap_or(0))
+        super::event::span([self.queued, self.began, self.end])
     }
 }

@@ -4,8 +4,8 @@
 //! [`Trace::clocks`] says for the engine's node. Where a trace is of several adapters, their nodes are counted through
 //! ([`Trace::adapters`]), and so every `node_ordinal` here.
 
-use super::{AdapterName, Dispatch, GpuClock};
-use crate::abi::{FenceId, SliceReason};
+use super::{AdapterName, CpuWait, Dispatch, FenceName, GpuClock, QueueName};
+use crate::abi::SliceReason;
 use serde::{Deserialize, Serialize};
 
 /// What a queue was asked to do with a fence.
@@ -24,79 +24,6 @@ impl Operation {
         match self {
             Self::Wait => "wait",
             Self::Signal => "signal",
-        }
-    }
-}
-
-/// Which queue, as the driver names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct QueueName {
-    /// Its node, among those of the trace ([`Trace::adapters`]).
-    pub node_ordinal: u32,
-    /// Its number there.
-    pub number: u32,
-    /// Whose it is.
-    pub process: u64,
-    /// Whether its commands go through the operating system (LG-09).
-    pub is_kernel_mode: bool,
-}
-
-/// Which fence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum FenceName {
-    /// A fence of one adapter, by its slot in the adapter's fence table and the slot's generation.
-    Native {
-        /// The adapter's place in [`Trace::adapters`].
-        adapter: u32,
-        /// Slot.
-        slot: u32,
-        /// Generation.
-        generation: u32,
-    },
-    /// One whose handle alone is known: it was closed before anybody looked.
-    Handle {
-        /// The adapter's place in [`Trace::adapters`].
-        adapter: u32,
-        /// Whose handle.
-        process: u64,
-        /// The handle.
-        handle: u32,
-    },
-    /// One of several adapters of this process, whatever it is on each (XA-08). MonitoredValues are those of its sides, as
-    /// each was posted.
-    CrossAdapter {
-        /// Its number.
-        number: u64,
-    },
-}
-
-impl From<FenceId> for FenceName {
-    /// On an adapter that is recorded alone.
-    fn from(id: FenceId) -> Self {
-        Self::Native {
-            adapter: 0,
-            slot: id.slot,
-            generation: id.generation,
-        }
-    }
-}
-
-/// Without its adapter, which [`Trace::fence_name`] adds where there are several.
-impl std::fmt::Display for FenceName {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match *self {
-            Self::Native {
-                slot,
-                generation: 1,
-                ..
-            } => write!(f, "fence {slot}"),
-            Self::Native {
-                slot, generation, ..
-            } => write!(f, "fence {slot}.{generation}"),
-            Self::Handle {
-                process, handle, ..
-            } => write!(f, "fence {handle:#x} of process {process}"),
-            Self::CrossAdapter { number } => write!(f, "cross-adapter fence {number}"),
         }
     }
 }
@@ -124,13 +51,17 @@ pub struct Command {
     pub is_lost: bool,
 }
 
+/// The first of the times that are known, and the last.
+pub(super) fn span(times: [Option<u64>; 3]) -> (u64, u64) {
+    let known = || times.into_iter().flatten();
+    (known().min().unwrap_or(0), known().max().unwrap_or(0))
+}
+
 impl Command {
     /// The first of its times, and the last.
     #[must_use]
     pub fn span(&self) -> (u64, u64) {
-        let times = [self.queued, self.observed, self.end];
-        let known = || times.into_iter().flatten();
-        (known().min().unwrap_or(0), known().max().unwrap_or(0))
+        span([self.queued, self.observed, self.end])
     }
 }
 
@@ -210,87 +141,6 @@ impl InterruptKind {
             Self::ObjectsRetired => "objects retired",
             Self::EngineParking => "engine parking",
             Self::EngineLost => "engine lost",
-        }
-    }
-}
-
-/// Who waits on the CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum WaiterKind {
-    /// A thread, which sleeps.
-    Thread,
-    /// A future, whose task is woken.
-    Future,
-    /// An event handle, which becomes readable.
-    Event,
-    /// Nobody who is told: whoever armed the wait looks how it has ended.
-    Armed,
-}
-
-impl WaiterKind {
-    /// For people, and in files.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Thread => "thread",
-            Self::Future => "future",
-            Self::Event => "event handle",
-            Self::Armed => "armed wait",
-        }
-    }
-}
-
-/// How a wait of the CPU ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum WaitEnd {
-    /// The value was there at the first look: it waited for nobody.
-    AtOnce,
-    /// The value came while a thread looked, before it came to stand in the fence's list.
-    Seen,
-    /// It stood in the fence's list, and was released.
-    Released,
-    /// It ended without the value.
-    GivenUp,
-}
-
-impl WaitEnd {
-    /// For people, and in files.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::AtOnce => "at once",
-            Self::Seen => "seen while it looked",
-            Self::Released => "released",
-            Self::GivenUp => "given up",
-        }
-    }
-}
-
-/// A wait of the CPU, from its call until whoever waited was told; of a wait for several fences there is one for each. One
-/// that began before the recording is not in the trace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CpuWait {
-    /// Index into [`Trace::fences`].
-    pub fence: u32,
-    /// The value.
-    pub value: u64,
-    /// When it began; of one that was satisfied at once, when that was seen.
-    pub began: u64,
-    /// When the thread ran again; of another waiter, when the wait was ended, of which it is told then.
-    pub woke: u64,
-    /// Who waited.
-    pub waiter: WaiterKind,
-    /// How it ended.
-    pub end: WaitEnd,
-}
-
-impl CpuWait {
-    /// Whether the value was reached.
-    #[must_use]
-    pub fn is_satisfied(&self) -> bool {
-        match self.end {
-            WaitEnd::AtOnce | WaitEnd::Seen | WaitEnd::Released => true,
-            WaitEnd::GivenUp => false,
         }
     }
 }

@@ -14,11 +14,17 @@
 mod adapters;
 #[cfg(not(loom))]
 mod chrome;
+#[cfg(not(loom))]
+mod chrome_line;
 mod clock;
+mod cpu_wait;
 mod dispatch;
 mod event;
 #[cfg(not(loom))]
 mod file;
+#[cfg(not(loom))]
+mod lanes;
+mod name;
 mod note;
 mod recorder;
 mod releases;
@@ -29,13 +35,12 @@ mod together;
 pub use crate::abi::NO_CPU_WAITER;
 pub use adapters::AdapterName;
 pub use clock::{ClockSource, Exchange, GpuClock, Reading};
+pub use cpu_wait::{CpuWait, WaitEnd, WaiterKind};
 pub use dispatch::Dispatch;
-pub use event::{
-    Command, CpuWait, Event, FenceName, InterruptKind, Lost, LostFrom, Operation, QueueName, Slice,
-    Trace, WaitEnd, WaiterKind, What,
-};
+pub use event::{Command, Event, InterruptKind, Lost, LostFrom, Operation, Slice, Trace, What};
 #[cfg(not(loom))]
 pub use file::{FileError, MAGIC};
+pub use name::{FenceName, QueueName};
 pub use note::{Note, QueueId};
 pub use recorder::Recorder;
 pub use releases::{Release, Releaser};

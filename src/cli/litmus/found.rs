@@ -27,15 +27,20 @@ pub(super) struct Found {
 
 impl Found {
     pub(super) fn new(adapter: &AdapterInfo, bench: &Bench, seed: u64, questions: usize) -> Self {
+        let sees = bench.sees_host_stores(Memory::System);
+        Self::on(DeviceDescription::of(adapter), seed, questions, sees)
+    }
+
+    fn on(device: DeviceDescription, seed: u64, questions: usize, sees: bool) -> Self {
         Self {
             schema: 1,
-            device: DeviceDescription::of(adapter),
+            device,
             machine: Machine::this(),
             seed,
             interrupted: false,
             asked: 0,
             questions,
-            sees_host_stores_in_system_memory: bench.sees_host_stores(Memory::System),
+            sees_host_stores_in_system_memory: sees,
             rows: Vec::new(),
             not_asked: Vec::new(),
             conclusions: Vec::new(),
@@ -45,17 +50,8 @@ impl Found {
     #[cfg(test)]
     pub(super) fn of_rows(rows: Vec<Row>) -> Self {
         Self {
-            schema: 1,
-            device: DeviceDescription::default(),
-            machine: Machine::default(),
-            seed: 1,
-            interrupted: false,
-            asked: 0,
-            questions: 0,
-            sees_host_stores_in_system_memory: true,
             rows,
-            not_asked: Vec::new(),
-            conclusions: Vec::new(),
+            ..Self::on(DeviceDescription::default(), 1, 0, true)
         }
     }
 
