@@ -7,11 +7,14 @@
 //! Twins are mutants that lack an ordering; they are found under loom, which runs their tests in
 //! every order that it can find (`--loom`, `scripts/loom`).
 //!
+//! Mutants that are implementations broken in a known way go under the conformance suite as well (`--conform`): `broken`.
+//!
 //! `mutant` reads the lists, `check` holds them to their form, `choice` picks, `tree` copies into a folder that `lock` keeps,
 //! `trial` builds and judges, `child` runs programs with a limit.
 
 #![forbid(unsafe_code)]
 
+mod broken;
 mod check;
 mod child;
 mod choice;
@@ -44,6 +47,8 @@ Options:
   --id ID...       only these
   --rule RULE...   only those of these rules, such as NF-05
   --loom           only the twins, which run under loom; without it all others
+  --conform        the implementations of tests/broken.toml, each under `nfence conform`
+  --matrix FILE    with --conform: writes which rules found which as Markdown
   --random N       only N of them, by chance, and none that takes minutes
   --seed S         the chance, to have the same ones again
   --list           list them and try none
@@ -56,6 +61,8 @@ struct Options {
     target: PathBuf,
     choice: Choice,
     seed: Option<u64>,
+    conform: bool,
+    matrix: Option<PathBuf>,
     list: bool,
     check: bool,
     help: bool,
@@ -108,6 +115,8 @@ fn parse(arguments: impl Iterator<Item = String>) -> anyhow::Result<Options> {
                 }
             }
             "--loom" => options.choice.loom = true,
+            "--conform" => options.conform = true,
+            "--matrix" => options.matrix = Some(value()?.into()),
             "--list" => options.list = true,
             "--check" => options.check = true,
             "-h" | "--help" => options.help = true,
@@ -130,7 +139,8 @@ fn run(options: &Options) -> anyhow::Result<bool> {
         );
         return Ok(true);
     }
-    let complaints = check::complaints(root, &mutants, &index);
+    let mut complaints = check::complaints(root, &mutants, &index);
+    complaints.extend(broken::complaints(root, &mutants));
     for complaint in &complaints {
         eprintln!("{complaint}");
     }
@@ -142,6 +152,9 @@ fn run(options: &Options) -> anyhow::Result<bool> {
             complaints.len()
         );
         return Ok(complaints.is_empty());
+    }
+    if options.conform {
+        return conform(options, &index, &mutants);
     }
     let seed = match options.seed {
         Some(seed) => seed,
@@ -158,6 +171,33 @@ fn run(options: &Options) -> anyhow::Result<bool> {
     try_all(options, &index, &chosen)
 }
 
+/// Puts the broken implementations whose mutants are chosen, or all, under the conformance suite.
+fn conform(options: &Options, index: &TestIndex, mutants: &[Mutant]) -> anyhow::Result<bool> {
+    let choice = &options.choice;
+    let mut chosen = broken::load(&options.root, mutants)?;
+    chosen.retain(|(_, mutant)| choice.names_none() || choice.ids.contains(&mutant.id));
+    let folder = options.target.join("mutants");
+    let _lock = Lock::take(&folder)?;
+    let workshop = workshop(options, folder, index)?;
+    let matrix = options.matrix.as_deref();
+    broken::try_all(&workshop, &chosen, matrix)
+}
+
+fn workshop<'a>(
+    options: &'a Options,
+    folder: PathBuf,
+    index: &'a TestIndex,
+) -> anyhow::Result<Workshop<'a>> {
+    Ok(Workshop {
+        root: &options.root,
+        target: &options.target,
+        folder,
+        index,
+        runner: child::Runner::new()?,
+        has_nextest: has_nextest(&options.root),
+    })
+}
+
 fn list(mutants: &[&Mutant]) {
     for mutant in mutants {
         let rules: Vec<_> = mutant.rules().collect();
@@ -172,14 +212,7 @@ fn try_all(options: &Options, index: &TestIndex, chosen: &[&Mutant]) -> anyhow::
     }
     let folder = options.target.join("mutants");
     let _lock = Lock::take(&folder)?;
-    let workshop = Workshop {
-        root: &options.root,
-        target: &options.target,
-        folder,
-        index,
-        runner: child::Runner::new()?,
-        has_nextest: has_nextest(&options.root),
-    };
+    let workshop = workshop(options, folder, index)?;
     let start = Instant::now();
     let of_harness = |harness| {
         let mutants = chosen.iter().filter(move |m| m.harness == harness);

@@ -25,6 +25,8 @@ const FIRST_LOOM_LIMIT: Duration = Duration::from_secs(1800);
 const EXPLORED: &str = " executions of at most ";
 /// Of a log, printed where something is not as it should be.
 const TAIL_LINES: usize = 25;
+/// For the conformance suite, in which whatever is awaited has its own limit.
+const CONFORM_LIMIT: Duration = Duration::from_secs(1200);
 /// What nextest ends with when no test matched.
 const NEXTEST_NO_TESTS: i32 = 4;
 
@@ -89,7 +91,7 @@ pub(crate) struct Workshop<'a> {
 }
 
 impl Workshop<'_> {
-    fn tree(&self) -> PathBuf {
+    pub(crate) fn tree(&self) -> PathBuf {
         self.folder.join("tree")
     }
 
@@ -210,7 +212,7 @@ impl Workshop<'_> {
         }
     }
 
-    fn fresh_log(&self, id: &str) -> anyhow::Result<PathBuf> {
+    pub(crate) fn fresh_log(&self, id: &str) -> anyhow::Result<PathBuf> {
         let log = self.log(id);
         std::fs::write(&log, "")?;
         Ok(log)
@@ -255,7 +257,7 @@ impl Workshop<'_> {
         self.runner.run(&mut command, limit, log)
     }
 
-    fn build_shaders(&self, log: &Path) -> anyhow::Result<Ended> {
+    pub(crate) fn build_shaders(&self, log: &Path) -> anyhow::Result<Ended> {
         // The tree's own program, told of the copy. Built in the copy into the same folder, cargo
         // would take it for the tree's from then on.
         let mut rebuild = Command::new(self.target.join("debug/nfence-shaders"));
@@ -263,6 +265,21 @@ impl Workshop<'_> {
             .current_dir(self.tree())
             .env("CARGO_MANIFEST_DIR", self.tree().join("scripts/shaders"));
         self.runner.run(&mut rebuild, BUILD_LIMIT, log)
+    }
+
+    /// The program `nfence`, as the tests have it.
+    pub(crate) fn build_program(&self, log: &Path) -> anyhow::Result<Ended> {
+        let arguments = ["build", "--locked", "--quiet", "--bin", "nfence"];
+        let mut cargo = self.cargo(&arguments, &self.folder.join("build"));
+        cargo.env("CARGO_PROFILE_DEV_DEBUG", "0");
+        self.runner.run(&mut cargo, BUILD_LIMIT, log)
+    }
+
+    /// Its conformance suite, which writes what it finds to `json`.
+    pub(crate) fn conform(&self, engine: &str, json: &Path, log: &Path) -> anyhow::Result<Ended> {
+        let mut program = Command::new(self.folder.join("build/debug/nfence"));
+        program.args(["conform", "--engine", engine, "--json"]);
+        self.runner.run(program.arg(json), CONFORM_LIMIT, log)
     }
 
     fn tests_of(&self, arguments: &[&str], programs: &BTreeSet<Program>) -> Command {
