@@ -57,25 +57,49 @@ fn holds(family: &str) {
     assert_eq!(broken, Vec::<String>::new());
 }
 
-macro_rules! families {
-    ($($name:ident: $family:literal,)*) => {$(
-        #[test]
-        fn $name() {
-            holds($family);
-        }
-    )*};
+#[test]
+fn the_rules_of_native_fences_hold() {
+    holds("NF");
 }
 
-families! {
-    the_rules_of_native_fences_hold: "NF",
-    the_rules_of_features_hold: "FQ",
-    the_rules_of_interrupts_hold: "IN",
-    the_rules_of_logs_hold: "LG",
-    the_rules_of_monitored_fences_hold: "MF",
-    the_rules_of_cross_adapter_fences_hold: "XA",
-    the_rules_of_hardware_queues_hold: "HQ",
-    the_rules_of_preemption_hold: "PR",
-    the_rules_of_tdr_hold: "TD",
+#[test]
+fn the_rules_of_features_hold() {
+    holds("FQ");
+}
+
+#[test]
+fn the_rules_of_interrupts_hold() {
+    holds("IN");
+}
+
+#[test]
+fn the_rules_of_logs_hold() {
+    holds("LG");
+}
+
+#[test]
+fn the_rules_of_monitored_fences_hold() {
+    holds("MF");
+}
+
+#[test]
+fn the_rules_of_cross_adapter_fences_hold() {
+    holds("XA");
+}
+
+#[test]
+fn the_rules_of_hardware_queues_hold() {
+    holds("HQ");
+}
+
+#[test]
+fn the_rules_of_preemption_hold() {
+    holds("PR");
+}
+
+#[test]
+fn the_rules_of_tdr_hold() {
+    holds("TD");
 }
 
 /// Every rule of the contract has one check, and no other rule has one.
