@@ -12,6 +12,7 @@
 //! | [`log`] | a log whose engine goes on, or lies, while it is read | the log reader |
 //! | [`records`] | records, indices and results of slices | driver and operating system |
 //! | [`spirv`] | kernels, good, bent and none | who registers kernels |
+//! | [`trace`] | recorded traces, good, bent and none | who opens a file |
 //!
 //! A target is a type that is made of bytes and a function that plays it. The same input is the
 //! same course of events. `tests/corpus.rs` plays what is checked in, with any Rust.
@@ -26,6 +27,7 @@ pub mod packets;
 pub mod records;
 pub mod ring;
 pub mod spirv;
+pub mod trace;
 
 use arbitrary::{Arbitrary, Unstructured};
 

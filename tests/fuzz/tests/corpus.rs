@@ -1,7 +1,7 @@
 //! Plays what is checked in through the targets, with any Rust: the seeds that a fuzzer has found,
 //! each of which goes where no other goes.
 
-use nfence_fuzz::{from_bytes, log, packets, records, ring, spirv};
+use nfence_fuzz::{from_bytes, log, packets, records, ring, spirv, trace};
 use std::path::Path;
 
 /// Plays each file of a target's corpus; says which one it was, if it fails.
@@ -61,6 +61,15 @@ fn spirv() {
     play("spirv", |bytes| {
         if let Some(program) = from_bytes::<spirv::Program>(bytes) {
             let _ = program.play();
+        }
+    });
+}
+
+#[test]
+fn trace() {
+    play("trace", |bytes| {
+        if let Some(file) = from_bytes::<trace::File>(bytes) {
+            let _ = file.play();
         }
     });
 }

@@ -3,7 +3,7 @@
 //! `NFENCE_RANDOM_CASES` sets how many cases of each target there are, `NFENCE_RANDOM_SEED` where
 //! they begin. A case that fails is printed with its number, and played alone with that as seed.
 
-use nfence_fuzz::{from_bytes, log, packets, records, ring, spirv};
+use nfence_fuzz::{from_bytes, log, packets, records, ring, spirv, trace};
 use std::time::Instant;
 
 fn setting(name: &str, usual: u64) -> u64 {
@@ -112,4 +112,20 @@ fn spirv() {
     });
     println!("{taken} kernels taken, {refused} refused");
     assert!(taken > 0 && refused > 0);
+}
+
+#[test]
+fn trace() {
+    let (mut read, mut refused) = (0, 0);
+    cases("trace", 3000, |bytes| {
+        if let Some(file) = from_bytes::<trace::File>(bytes) {
+            if file.play() {
+                read += 1;
+            } else {
+                refused += 1;
+            }
+        }
+    });
+    println!("{read} traces read, {refused} refused");
+    assert!(read > 0 && refused > 0);
 }
