@@ -209,6 +209,7 @@ fn syncobj_timeline_32bits_limit() {
                 jobs.submit(&object, point);
                 assert_eq!(wait(&[(&object, point)], Needs::All, LONG), Ok(0));
                 until("the point is read", || object.point() == point);
+                jobs.until_done();
             }
         });
     };

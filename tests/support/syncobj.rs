@@ -5,7 +5,7 @@
 //! what a job is queued for that does not come to its signal.
 #![allow(dead_code, reason = "each test file uses a part")]
 
-use super::bench::{Bench, LONG, native, until, until_sleeping};
+use super::bench::{Bench, LONG, finish, native, until, until_sleeping};
 use native_fence::os::{CpuWait, Waitable};
 use native_fence::{
     CommandList, EventHandle, EventWait, Fence, HwQueue, KernelQueue, MonitoredFence, WaitManyError,
@@ -143,6 +143,17 @@ impl Jobs {
                 queue.flush().unwrap();
             }
             (queue, object) => panic!("{queue:?} signals no {object:?}"),
+        }
+    }
+
+    /// Waits until all jobs are done: the points that they signalled are then nobody's any more (MF-06).
+    pub(crate) fn until_done(&mut self) {
+        match self {
+            Self::User(queue) => {
+                let end = queue.last_queued_value();
+                queue.progress_fence().wait(end, LONG).unwrap();
+            }
+            Self::Kernel(queue) => finish(queue),
         }
     }
 }
