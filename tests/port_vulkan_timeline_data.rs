@@ -225,9 +225,7 @@ fn signal_order(maker: &Ops, taker: &Ops, open: impl Fn() -> (Fence, Fence)) {
                 .device
                 .create_shared_allocation(system, BYTES)
                 .unwrap();
-            let opened = taker
-                .device
-                .open_allocation(&made.os().share(BYTES).unwrap());
+            let opened = taker.device.open_allocation(&made.share().unwrap());
             (made, opened.unwrap(), taker.memory())
         };
         let memory: Vec<_> = (0..SIGNALS).map(shared).collect();
