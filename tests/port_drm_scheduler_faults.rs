@@ -14,8 +14,8 @@ use native_fence::{CommandList, DeviceExecutionState, StallKind, WaitError};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use support::bench::{
-    Bench, FOR_EVER, LONG, TdrCall, fill, finish, large, on_every_bench, on_patient_benches, on_recovering_benches,
-    soon, until, words,
+    Bench, FOR_EVER, LONG, TdrCall, fill, finish, large, on_every_bench, on_patient_benches,
+    on_recovering_benches, soon, until, words,
 };
 
 /// A job that does not end is timed out when its time is over, and not before; it is never finished, whoever waits for
