@@ -35,8 +35,6 @@ fn queue_signal(bench: &Bench, queue: &mut HwQueue, fence: &Fence, value: u64) {
 
 /// A queue that waits goes on when the CPU, or another queue, has signalled, and not before: its copy has what the CPU
 /// stored in between.
-///
-/// Kills `model-passes-every-wait`.
 #[test]
 fn d3d12_test_queue_wait() {
     on_benches(|bench| {
@@ -116,7 +114,7 @@ fn d3d12_test_graphics_compute_queue_synchronization() {
 /// Values are read as they were stored, however large and however far apart: the first one, those of queues and of the
 /// CPU, and 0 again, by either.
 ///
-/// Kills `cpu-signals-store-nothing`, `a-rewind-is-refused`.
+/// Kills `a-rewind-is-a-signal`.
 #[test]
 fn d3d12_test_fence_values() {
     on_benches(|bench| {
@@ -213,8 +211,6 @@ fn events_of(fence: &Fence, mut signal: impl FnMut(u64)) {
 
 /// Events of what the CPU signals; one for a value that is there is signalled at once, and one that somebody else has
 /// signalled as well is signalled again.
-///
-/// Kills `an-event-is-not-signalled`, `a-late-event-is-not-signalled`.
 #[test]
 fn d3d12_test_cpu_signal_fence() {
     on_benches(|bench| {

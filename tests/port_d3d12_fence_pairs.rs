@@ -166,7 +166,6 @@ fn wait_multiple(pair: &Pair<'_>) {
     assert_eq!(event.reset(), 0);
 }
 
-/// Kills `any-event-is-all`, `all-event-is-any`.
 #[test]
 fn d3d12_test_fence_wait_multiple() {
     on_plain(wait_multiple);
@@ -237,6 +236,7 @@ fn pending_signal_cpu_rewind(pair: &Pair<'_>) {
     }
 }
 
+/// Kills `a-rewind-is-a-signal`.
 #[test]
 fn d3d12_test_fence_pending_signal_cpu_rewind_plain() {
     on_plain(pending_signal_cpu_rewind);
@@ -331,8 +331,6 @@ fn load_d3d12_a_ping_pong_ends_beside_rewinds_shared() {
 /// a wait for it was queued: a queue's wait passes by the value that stands when the queue looks (NF-09), so that one
 /// which is taken back before that is not seen, by whomever it was stored; a wait of the CPU that it satisfied stays so
 /// (NF-26).
-///
-/// Kills `cpu-signals-release-nobody`.
 #[test]
 fn d3d12_a_queue_waits_for_what_stands_when_it_looks() {
     on_every_bench(NodePolicy::default(), |bench| {

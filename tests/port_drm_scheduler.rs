@@ -151,6 +151,8 @@ fn drm_sched_basic_test() {
 
 /// Entities go while half of their jobs are queued, each behind the one before: what was not handed to the engine is
 /// never executed, whoever waits for it is told, and others go on.
+///
+/// Kills `a-wait-that-lasts-goes-to-the-end` and `a-dropped-queue-tells-nobody`.
 #[test]
 fn drm_sched_basic_entity_cleanup() {
     on_monitored_benches(1, NodePolicy::default(), |bench| {

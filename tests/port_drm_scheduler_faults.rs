@@ -57,8 +57,6 @@ fn load_drm_sched_basic_timeout() {
 
 /// A job makes no step for so long that the OS asks after it, and turns out to run: the engine gives it back,
 /// unfinished. Nothing is reset, nobody is told of anything, and it finishes like any other when the engine goes on.
-///
-/// Kills `who-answers-is-reset-all-the-same`.
 #[test]
 fn load_drm_sched_skip_reset() {
     on_patient_benches(1, |bench| {

@@ -141,8 +141,6 @@ const ENOUGH: u64 = 12;
 
 /// Pairs of clients, of equal and of different priorities, of short jobs and of long ones, with something to do always
 /// or by turns: neither starves, and each job is done. What a client sleeps between two batches is left out.
-///
-/// Kills `a-low-priority-starves`.
 #[test]
 fn load_drm_sched_scheduler_two_clients_test() {
     let pairs = [

@@ -66,6 +66,8 @@ fn syncobj_timeline_single_wait_of_each_state() {
 }
 
 /// A wait for a point of any of several timelines ends with the first that is reached.
+///
+/// Kills `a-look-takes-another-fence`.
 #[test]
 fn syncobj_timeline_multi_wait_of_all_states() {
     run(&[
@@ -134,6 +136,8 @@ fn syncobj_timeline_multi_wait_available_of_all_states() {
 }
 
 /// A signal of the host lets a wait for its point succeed, and for none above it.
+///
+/// Kills `a-look-in-no-time-is-for-one-less`.
 #[test]
 fn syncobj_timeline_signal() {
     on_every_bench(NodePolicy::default(), |bench| {
@@ -168,8 +172,6 @@ fn syncobj_timeline_signal_array() {
 
 /// A hundred signals of the host by chance: each is read back as it is, and a wait for it or for the point before
 /// is over at once.
-///
-/// Kills `a-value-reached-is-not-enough` and `cpu-signals-store-nothing`.
 #[test]
 fn syncobj_timeline_host_signal_points() {
     on_every_bench(NodePolicy::default(), |bench| {
@@ -338,6 +340,7 @@ fn syncobj_timeline_wait_any_interrupted() {
     Story::ANY.interrupted(&[Kind::Native], POINT);
 }
 
+/// Kills `a-time-out-comes-early`.
 #[test]
 fn syncobj_timeline_wait_all_interrupted() {
     Story::ALL.interrupted(&[Kind::Native], POINT);

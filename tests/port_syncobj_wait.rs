@@ -57,7 +57,7 @@ fn syncobj_wait_single_wait_of_each_state() {
 
 /// A wait for any of several ends with the first that is signalled, whatever the others are.
 ///
-/// Kills `any-of-both-kinds-is-the-last`.
+/// Kills `a-look-takes-another-fence`.
 #[test]
 fn syncobj_wait_multi_wait_of_all_states() {
     run(&[
@@ -169,7 +169,6 @@ fn syncobj_wait_wait_any_snapshot() {
     Story::ANY.snapshot(&Kind::BOTH, SIGNALED);
 }
 
-/// Kills `a-rewind-takes-away-what-was-reached` too.
 #[test]
 fn syncobj_wait_wait_all_snapshot() {
     Story::ALL.snapshot(&Kind::BOTH, SIGNALED);
@@ -185,6 +184,7 @@ fn syncobj_wait_wait_all_for_submit_snapshot() {
     Story::ALL.for_submit().snapshot(&Kind::BOTH, SIGNALED);
 }
 
+/// Kills `a-time-out-comes-early`.
 #[test]
 fn syncobj_wait_wait_any_interrupted() {
     Story::ANY.interrupted(&Kind::BOTH, SIGNALED);

@@ -297,8 +297,6 @@ fn vulkan_wait_poll_signal_from_host() {
 /// Signals at the edge of the greatest difference of values, while another thread reads: the value never goes back. A
 /// native fence has no such limit, so that the steps are of half of all values too; of fences that are kept by 32-bit
 /// stores it is UINT_MAX/2, Vulkan's least (MF-06).
-///
-/// Kills `half-of-the-range-is-too-far`.
 #[test]
 fn vulkan_device_host_misc_max_difference_value() {
     let climb = |bench: &Bench, kind: Kind, difference: u64| {
@@ -347,6 +345,8 @@ fn vulkan_device_host_misc_max_difference_value() {
 }
 
 /// A fence has the value that it was made with: the host reads it, and waits of the host and of queues for it pass.
+///
+/// Kills `a-look-in-no-time-is-for-one-less`.
 #[test]
 fn vulkan_device_host_misc_initial_value() {
     on_benches(|bench| {

@@ -249,7 +249,6 @@ fn signal_order(maker: &Ops, taker: &Ops, open: impl Fn() -> (Fence, Fence)) {
     }
 }
 
-/// Kills `shader-a-signal-overtakes-the-work`.
 #[test]
 fn vulkan_signal_order_timeline_semaphore() {
     on_benches(|bench, ops| {
