@@ -12,10 +12,10 @@ mod support {
 }
 
 use native_fence::gpu::NodePolicy;
-use native_fence::{CommandList, EventHandle, EventWait, Fence, FenceOptions, HwQueue, ShareError};
+use native_fence::{CommandList, EventHandle, EventWait, Fence, FenceOptions, ShareError};
 use rustix::io::write;
 use std::thread;
-use support::bench::{Bench, Call, LONG, Waiter, complete, native, on_every_bench, until};
+use support::bench::{Bench, Call, LONG, Waiter, complete, native, on_every_bench, signal, until};
 use support::kernels::{add_words, groups_for, sums};
 
 fn on_benches(body: impl Fn(&Bench)) {
@@ -25,12 +25,6 @@ fn on_benches(body: impl Fn(&Bench)) {
 /// Whether an event is signalled, which it then is no more (`wait_event(event, 0)`).
 fn is_signalled(event: &EventHandle) -> bool {
     event.reset() > 0
-}
-
-/// Has a queue signal, and waits until it is idle and whoever waited is told.
-fn queue_signal(bench: &Bench, queue: &mut HwQueue, fence: &Fence, value: u64) {
-    complete(queue, CommandList::new().signal(fence, value));
-    bench.until_told();
 }
 
 /// A queue that waits goes on when the CPU, or another queue, has signalled, and not before: its copy has what the CPU
@@ -67,7 +61,7 @@ fn d3d12_test_queue_wait() {
         // What is there already stops nobody.
         copy_behind(1, &mut || {});
         copy_behind(2, &mut || {
-            complete(&mut other, CommandList::new().signal(&fence, 2))
+            complete(&mut other, CommandList::new().signal(&fence, 2));
         });
         // More than is waited for is enough, too little is not.
         copy_behind(10, &mut || {
@@ -238,9 +232,7 @@ fn d3d12_test_cpu_signal_fence() {
 fn d3d12_test_gpu_signal_fence() {
     on_benches(|bench| {
         let (fence, mut queue) = (bench.fence(0), bench.queue());
-        events_of(&fence, |value| {
-            queue_signal(bench, &mut queue, &fence, value)
-        });
+        events_of(&fence, |value| signal(bench, &mut queue, &fence, value));
     });
 }
 

@@ -5,33 +5,15 @@
 
 mod support {
     pub(crate) mod bench;
+    pub(crate) mod readable;
     pub(crate) mod syncobj;
 }
 
 use native_fence::gpu::NodePolicy;
 use native_fence::{EventHandle, WaitError};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use support::bench::{Bench, LONG, on_every_bench, until};
+use support::bench::{Bench, on_every_bench, until};
+use support::readable::{is_readable, until_readable};
 use support::syncobj::{Jobs, Kind, Syncobj};
-
-/// Sleeps until an event is readable; whether it was in time.
-fn is_readable_in(event: &EventHandle, time: Timespec) -> bool {
-    let mut polled = [PollFd::new(event, PollFlags::IN)];
-    poll(&mut polled, Some(&time)).unwrap() == 1
-}
-
-fn is_readable(event: &EventHandle) -> bool {
-    let now = Timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    is_readable_in(event, now)
-}
-
-fn until_readable(event: &EventHandle) {
-    let long = Timespec::try_from(LONG).unwrap();
-    assert!(is_readable_in(event, long), "never readable");
-}
 
 /// An event, an object, a gate and jobs of a kind.
 fn on_benches(kind: Kind, body: impl Fn(&Bench, &EventHandle, [&Syncobj; 2], &mut Jobs)) {

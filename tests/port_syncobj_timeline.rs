@@ -14,13 +14,12 @@ mod support {
 use native_fence::gpu::NodePolicy;
 use native_fence::kmd::DriverOptions;
 use native_fence::{CommandList, Fence, WaitManyError};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use support::bench::{Ended, LONG, complete, on_every_bench, on_monitored_benches_with, until};
+use support::bench::{LONG, complete, on_every_bench, on_monitored_benches_with, until};
 use support::engines::Random;
-use support::syncobj::{Jobs, Kind, Needs, Sleeper, Syncobj, wait};
+use support::syncobj::{Jobs, Kind, Needs, Syncobj, climbs, wait};
 use support::syncobj_matrix::WaitCase;
-use support::syncobj_waits::Story;
+use support::syncobj_waits::{Story, reset_during_wait, reset_signaled};
 
 /// A point that a story waits for.
 const POINT: u64 = 3;
@@ -195,18 +194,7 @@ fn syncobj_timeline_32bits_limit() {
     const POINTS: [u64; 5] = [1, 5, 0x8000_0004, 0x8000_0005, 0xffff_fffe];
     let climb = |bench: &_, kind| {
         let (object, mut jobs) = (Syncobj::new(bench, kind), Jobs::new(bench, kind));
-        let over = AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                let mut last = 0;
-                while !over.load(Ordering::Acquire) {
-                    let now = object.point();
-                    assert!(last <= now, "{kind:?}: {now:#x} after {last:#x}");
-                    last = now;
-                    std::thread::yield_now();
-                }
-            });
-            let _ended = Ended(&over);
+        climbs(&object, || {
             for point in POINTS {
                 jobs.submit(&object, point);
                 assert_eq!(wait(&[(&object, point)], Needs::All, LONG), Ok(0));
@@ -251,48 +239,19 @@ fn syncobj_timeline_transfer_timeline_point() {
     });
 }
 
-/// A wait for a point that was reset times out.
 #[test]
 fn syncobj_timeline_reset_signaled() {
-    reset_signaled(1);
+    reset_signaled(&[Kind::Native], 1, POINT);
 }
 
-/// The same of several timelines.
 #[test]
 fn syncobj_timeline_reset_multiple_signaled() {
-    reset_signaled(3);
+    reset_signaled(&[Kind::Native], 3, POINT);
 }
 
-fn reset_signaled(count: usize) {
-    on_every_bench(NodePolicy::default(), |bench| {
-        let objects = Syncobj::several(bench, Kind::Native, count);
-        let points: Vec<_> = objects.iter().map(|object| (object, POINT)).collect();
-        objects.iter().for_each(|object| object.signal(POINT));
-        assert_eq!(wait(&points, Needs::All, Duration::ZERO), Ok(0));
-        objects.iter().for_each(Syncobj::reset);
-        for needs in [Needs::Any, Needs::All] {
-            let ended = wait(&points, needs, Duration::from_millis(1));
-            assert_eq!(ended, Err(WaitManyError::TimedOut));
-        }
-    });
-}
-
-/// A reset is nothing to a wait that lasts: what is signalled later ends it.
 #[test]
 fn syncobj_timeline_reset_during_wait_for_submit() {
-    on_every_bench(NodePolicy::default(), |bench| {
-        let (object, mut jobs) = (
-            Syncobj::new(bench, Kind::Native),
-            Jobs::new(bench, Kind::Native),
-        );
-        object.signal(POINT - 1);
-        let sleeper = Sleeper::at(&[(&object, POINT)], Needs::Any);
-        object.reset();
-        sleeper.until_asleep();
-        assert!(!sleeper.is_finished());
-        jobs.submit(&object, POINT);
-        assert_eq!(sleeper.join(), Ok(0));
-    });
+    reset_during_wait(&[Kind::Native], POINT);
 }
 
 #[test]

@@ -15,9 +15,9 @@ use native_fence::WaitManyError;
 use native_fence::gpu::NodePolicy;
 use std::time::Duration;
 use support::bench::{Bench, on_every_bench};
-use support::syncobj::{Kind, Needs, Sleeper, Syncobj, wait};
+use support::syncobj::{Kind, Needs, Syncobj, wait};
 use support::syncobj_matrix::WaitCase;
-use support::syncobj_waits::Story;
+use support::syncobj_waits::{Story, reset_during_wait, reset_signaled};
 
 /// Binary: not signalled, and signalled.
 const SIGNALED: u64 = 1;
@@ -105,43 +105,19 @@ fn syncobj_wait_signal() {
     });
 }
 
-/// A wait for a signalled object that was reset times out.
 #[test]
 fn syncobj_wait_reset_signaled() {
-    on_both(|bench, kind| reset_signaled(&[Syncobj::new(bench, kind)]));
+    reset_signaled(&Kind::BOTH, 1, SIGNALED);
 }
 
-/// The same of several.
 #[test]
 fn syncobj_wait_reset_multiple_signaled() {
-    on_both(|bench, kind| reset_signaled(&Syncobj::several(bench, kind, 3)));
+    reset_signaled(&Kind::BOTH, 3, SIGNALED);
 }
 
-fn reset_signaled(objects: &[Syncobj]) {
-    let points = objects.iter().map(|object| (object, SIGNALED));
-    let points: Vec<_> = points.collect();
-    objects.iter().for_each(|object| object.signal(SIGNALED));
-    assert_eq!(wait(&points, Needs::All, Duration::ZERO), Ok(0));
-    objects.iter().for_each(Syncobj::reset);
-    for (at, needs) in [Needs::Any, Needs::All].into_iter().enumerate() {
-        let timeout = Duration::from_millis(at as u64);
-        let ended = wait(&points, needs, timeout);
-        assert_eq!(ended, Err(WaitManyError::TimedOut), "{objects:?}");
-    }
-}
-
-/// A reset is nothing to a wait that lasts: what is signalled later ends it.
 #[test]
 fn syncobj_wait_reset_during_wait_for_submit() {
-    on_both(|bench, kind| {
-        let object = Syncobj::new(bench, kind);
-        let sleeper = Sleeper::at(&[(&object, SIGNALED)], Needs::Any);
-        object.reset();
-        sleeper.until_asleep();
-        assert!(!sleeper.is_finished());
-        object.signal(SIGNALED);
-        assert_eq!(sleeper.join(), Ok(0), "{kind:?}");
-    });
+    reset_during_wait(&Kind::BOTH, SIGNALED);
 }
 
 #[test]

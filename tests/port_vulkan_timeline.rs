@@ -13,15 +13,14 @@ mod support {
 use native_fence::gpu::NodePolicy;
 use native_fence::kmd::DriverOptions;
 use native_fence::{CommandList, EventHandle, Fence, HwQueue, WaitManyError};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 use support::bench::{
-    Bench, Ended, LONG, on_benches_of, on_every_bench, on_monitored_benches_with, signal, until,
+    Bench, LONG, on_benches_of, on_every_bench, on_monitored_benches_with, signal, until,
     until_completed,
 };
 use support::engines::Random;
-use support::syncobj::{Jobs, Kind, Needs, Syncobj, wait};
+use support::syncobj::{Jobs, Kind, Needs, Syncobj, climbs, wait};
 
 fn on_benches(body: impl Fn(&Bench)) {
     on_every_bench(NodePolicy::default(), body);
@@ -301,18 +300,7 @@ fn vulkan_wait_poll_signal_from_host() {
 fn vulkan_device_host_misc_max_difference_value() {
     let climb = |bench: &Bench, kind: Kind, difference: u64| {
         let (object, mut jobs) = (Syncobj::new(bench, kind), Jobs::new(bench, kind));
-        let over = AtomicBool::new(false);
-        thread::scope(|scope| {
-            scope.spawn(|| {
-                let mut last = 0;
-                while !over.load(Ordering::Acquire) {
-                    let now = object.point();
-                    assert!(last <= now, "{kind:?}: {now:#x} after {last:#x}");
-                    last = now;
-                    thread::yield_now();
-                }
-            });
-            let _ended = Ended(&over);
+        climbs(&object, || {
             let mut back = 1;
             object.signal(back);
             for _ in 0..(u64::MAX / difference - 1).min(20) {

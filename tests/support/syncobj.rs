@@ -5,11 +5,12 @@
 //! what a job is queued for that does not come to its signal.
 #![allow(dead_code, reason = "each test file uses a part")]
 
-use super::bench::{Bench, LONG, finish, native, until, until_sleeping};
+use super::bench::{Bench, Ended, LONG, finish, native, until, until_sleeping};
 use native_fence::os::{CpuWait, Waitable};
 use native_fence::{
     CommandList, EventHandle, EventWait, Fence, HwQueue, KernelQueue, MonitoredFence, WaitManyError,
 };
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -156,6 +157,24 @@ impl Jobs {
             Self::Kernel(queue) => finish(queue),
         }
     }
+}
+
+/// Does something while another thread reads the point again and again, which must never go back.
+pub(crate) fn climbs(object: &Syncobj, climb: impl FnOnce()) {
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut last = 0;
+            while !over.load(Ordering::Acquire) {
+                let now = object.point();
+                assert!(last <= now, "{object:?}: {now:#x} after {last:#x}");
+                last = now;
+                thread::yield_now();
+            }
+        });
+        let _ended = Ended(&over);
+        climb();
+    });
 }
 
 /// Whether a wait needs one of its points or each.

@@ -2,9 +2,9 @@
 //! share.
 #![allow(dead_code, reason = "each test file uses a part")]
 
-use super::bench::{Bench, LONG, on_every_bench, until};
+use super::bench::{Bench, LONG, on_every_bench, try_until, until};
 use super::engines::Random;
-use super::syncobj::{Jobs, Kind, Needs, Sleeper, Syncobj};
+use super::syncobj::{Jobs, Kind, Needs, Sleeper, Syncobj, wait};
 use native_fence::WaitManyError;
 use native_fence::gpu::NodePolicy;
 use std::sync::Once;
@@ -115,11 +115,14 @@ impl Story {
                     jobs.submit_behind(&[(&gate, 1)], object, point);
                 }
                 let points = [(&objects[0], point), (&objects[1], point)];
-                let begun = Instant::now();
-                let sleeper = Sleeper::at_for(&points, self.needs, TIMEOUT);
-                let hit = hail(|| sleeper.is_finished(), sleeper.number);
-                assert_eq!(sleeper.join(), Err(WaitManyError::TimedOut), "{kind:?}");
-                assert!(begun.elapsed() >= TIMEOUT && hit > 0, "{hit} signals");
+                try_until("signals hit a waiter", |_| {
+                    let begun = Instant::now();
+                    let sleeper = Sleeper::at_for(&points, self.needs, TIMEOUT);
+                    let hit = hail(|| sleeper.is_finished(), sleeper.number);
+                    assert_eq!(sleeper.join(), Err(WaitManyError::TimedOut), "{kind:?}");
+                    assert!(begun.elapsed() >= TIMEOUT);
+                    hit > 0
+                });
                 // And one that they come for does not miss them.
                 let sleeper = Sleeper::at_for(&points, self.needs, LONG);
                 let mut is_open = false;
@@ -197,6 +200,40 @@ impl Story {
         };
         assert_eq!(sleeper.join(), Ok(ended), "{kind:?}, {seed:?}");
     }
+}
+
+/// A wait for a point of several objects, which were signalled and reset, times out, be it for any or for all.
+pub(crate) fn reset_signaled(kinds: &[Kind], count: usize, point: u64) {
+    on_every_bench(NodePolicy::default(), |bench| {
+        for kind in kinds {
+            let objects = Syncobj::several(bench, *kind, count);
+            let points: Vec<_> = objects.iter().map(|object| (object, point)).collect();
+            objects.iter().for_each(|object| object.signal(point));
+            assert_eq!(wait(&points, Needs::All, Duration::ZERO), Ok(0));
+            objects.iter().for_each(Syncobj::reset);
+            for needs in [Needs::Any, Needs::All] {
+                for timeout in [Duration::ZERO, Duration::from_millis(1)] {
+                    let ended = wait(&points, needs, timeout);
+                    assert_eq!(ended, Err(WaitManyError::TimedOut), "{kind:?}");
+                }
+            }
+        }
+    });
+}
+
+/// A reset is nothing to a wait that lasts: what is signalled later ends it.
+pub(crate) fn reset_during_wait(kinds: &[Kind], point: u64) {
+    on_every_bench(NodePolicy::default(), |bench| {
+        for kind in kinds {
+            let (object, mut jobs) = (Syncobj::new(bench, *kind), Jobs::new(bench, *kind));
+            let sleeper = Sleeper::at(&[(&object, point)], Needs::Any);
+            object.reset();
+            sleeper.until_asleep();
+            assert!(!sleeper.is_finished());
+            jobs.submit(&object, point);
+            assert_eq!(sleeper.join(), Ok(0), "{kind:?}");
+        }
+    });
 }
 
 struct Shuffled {
