@@ -286,8 +286,9 @@ fn load_d3d12_test_fence_signal_order_deadlock_stress_shared() {
     on_shared(|pair| signal_order_deadlock_stress(pair, 2_000));
 }
 
-/// What holds here of `test_fence_ping_pong_deadlock_stress`, where the CPU takes back the very fence that the queues wait
-/// for: a chain of 4096 steps between two queues ends, though the CPU takes back all the time what both store beside it.
+/// What holds here of `test_fence_ping_pong_deadlock_stress`, where the CPU takes back the very fence that the queues
+/// wait for: a chain of 4096 steps between two queues ends, though the CPU takes back all the time what both store
+/// beside it.
 fn ping_pong_beside_rewinds(pair: &Pair<'_>) {
     const STEPS: u64 = 4096;
     let (fence, beside, over) = (pair.fence(0), pair.fence(0), AtomicBool::new(false));

@@ -241,7 +241,9 @@ fn drm_sched_interleaved_submit_test() {
                         }
                         entity.submit(&list).unwrap();
                     };
-                    (1..=WINDOW.min(jobs(worker))).for_each(|job| submit(&mut entity, job));
+                    for job in 1..=WINDOW.min(jobs(worker)) {
+                        submit(&mut entity, job);
+                    }
                     for job in 1..=jobs(worker) {
                         entity.progress_fence().wait(job, LONG).unwrap();
                         finished.fetch_add(1, Ordering::Relaxed);

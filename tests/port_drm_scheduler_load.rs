@@ -1,6 +1,6 @@
-//! What the kunit tests of DRM's scheduler measure, of kernel-mode queues: deep queues, two that hand over to each other,
-//! and pairs of clients with loads of their own. Here they are asked whether all is done and nobody starves: times are
-//! `nfence compare`'s. `tests/ports/README.md` has the table.
+//! What the kunit tests of DRM's scheduler measure, of kernel-mode queues: deep queues, two that hand over to each
+//! other, and pairs of clients with loads of their own. Here they are asked whether all is done and nobody starves:
+//! times are `nfence compare`'s. `tests/ports/README.md` has the table.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

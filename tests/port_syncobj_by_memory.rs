@@ -1,6 +1,6 @@
-//! Where igt's timelines differ: DRM's are chains of points, and what is read is the last of which all before are done; a
-//! fence here is a word in memory, and what is read is what was stored last (NF-06, NF-20, as D3D12's). These tests show
-//! what holds in place of the peers' cases that `tests/ports/README.md` names with them.
+//! Where igt's timelines differ: DRM's are chains of points, and what is read is the last of which all before are done;
+//! a fence here is a word in memory, and what is read is what was stored last (NF-06, NF-20, as D3D12's). These tests
+//! show what holds in place of the peers' cases that `tests/ports/README.md` names with them.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -69,8 +69,8 @@ fn syncobj_by_memory_device_signal_unordered() {
     });
 }
 
-/// Points that are submitted out of order to one queue: each is stored in its turn, and a wait for the greatest that was
-/// passed is over.
+/// Points that are submitted out of order to one queue: each is stored in its turn, and a wait for the greatest that
+/// was passed is over.
 #[test]
 fn syncobj_by_memory_device_submit_unordered() {
     on_every_bench(NodePolicy::default(), |bench| {

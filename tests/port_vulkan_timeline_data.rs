@@ -111,7 +111,7 @@ fn pairs() -> impl Iterator<Item = (Write, Read, u64)> {
 
 fn on_benches(body: impl Fn(&Bench, &Ops)) {
     on_every_bench(NodePolicy::default(), |bench| {
-        body(bench, &Ops::of(&bench.device))
+        body(bench, &Ops::of(&bench.device));
     });
 }
 
@@ -206,9 +206,9 @@ fn vulkan_wait_before_signal_write_read_buffer() {
             let mut first = ops.queue();
             first.submit(list.signal(&fence, 1)).unwrap();
             assert_eq!(fence.wait(LINKS + 1, LONG), Ok(()), "{write:?}, {read:?}");
-            memory
-                .iter()
-                .for_each(|memory| assert_all(memory, value, (write, read)));
+            for memory in &memory {
+                assert_all(memory, value, (write, read));
+            }
         }
     });
 }

@@ -48,9 +48,12 @@ impl Story {
                 let sleeper = Sleeper::at(&[(&object, point)], self.needs);
                 assert_eq!(object.point(), 0);
                 std::thread::scope(|scope| {
-                    scope.spawn(|| match self.for_submit {
-                        false => gate.signal(1),
-                        true => jobs.submit(&object, point),
+                    scope.spawn(|| {
+                        if self.for_submit {
+                            jobs.submit(&object, point);
+                        } else {
+                            gate.signal(1);
+                        }
                     });
                 });
                 assert_eq!(sleeper.join(), Ok(0), "{kind:?}");
@@ -89,9 +92,10 @@ impl Story {
                 jobs[2].submit_behind(&[(&gates[2], 1)], &objects[0], point);
                 sleeper.until_asleep();
                 assert!(!sleeper.is_finished());
-                match self.for_submit {
-                    false => gates[1].signal(1),
-                    true => jobs[1].submit(&objects[1], point),
+                if self.for_submit {
+                    jobs[1].submit(&objects[1], point);
+                } else {
+                    gates[1].signal(1);
                 }
                 let ended = match self.needs {
                     Needs::Any => 1,
@@ -163,7 +167,9 @@ impl Story {
         };
         let mut all: Vec<Shuffled> = (0..OBJECTS).map(create).collect();
         if !self.for_submit {
-            all.iter_mut().for_each(|one| one.submit(point));
+            for one in &mut all {
+                one.submit(point);
+            }
         }
         let points: Vec<_> = all.iter().map(|one| (one.object.clone(), point)).collect();
         let points: Vec<_> = points.iter().map(|(object, at)| (object, *at)).collect();
@@ -208,7 +214,9 @@ pub(crate) fn reset_signaled(kinds: &[Kind], count: usize, point: u64) {
         for kind in kinds {
             let objects = Syncobj::several(bench, *kind, count);
             let points: Vec<_> = objects.iter().map(|object| (object, point)).collect();
-            objects.iter().for_each(|object| object.signal(point));
+            for object in &objects {
+                object.signal(point);
+            }
             assert_eq!(wait(&points, Needs::All, Duration::ZERO), Ok(0));
             objects.iter().for_each(Syncobj::reset);
             for needs in [Needs::Any, Needs::All] {
@@ -273,7 +281,7 @@ fn hail(mut is_over: impl FnMut() -> bool, thread: rustix::thread::Pid) -> u64 {
         let sent = unsafe {
             libc::syscall(
                 libc::SYS_tgkill,
-                libc::c_long::from(std::process::id() as i32),
+                libc::c_long::from(rustix::process::getpid().as_raw_nonzero().get()),
                 libc::c_long::from(thread.as_raw_nonzero().get()),
                 libc::c_long::from(libc::SIGUSR1),
             )
