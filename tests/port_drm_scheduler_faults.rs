@@ -8,7 +8,7 @@ mod support {
 }
 
 use native_fence::gpu::NodePolicy;
-use native_fence::kmd::{DriverOptions, Interrupt};
+use native_fence::kmd::DriverOptions;
 use native_fence::os::Record;
 use native_fence::{CommandList, DeviceExecutionState, StallKind, WaitError};
 use std::sync::{Arc, Mutex};
@@ -55,8 +55,8 @@ fn load_drm_sched_basic_timeout() {
     });
 }
 
-/// A job makes no step for so long that the OS asks after it, and turns out to run: the engine gives it back,
-/// unfinished. Nothing is reset, nobody is told of anything, and it finishes like any other when the engine goes on.
+/// A job makes no step for so long that the OS asks after it, and turns out to run. Nothing is reset, nobody is told of
+/// anything, and it finishes like any other when the engine goes on.
 #[test]
 fn load_drm_sched_skip_reset() {
     on_patient_benches(1, |bench| {
@@ -70,14 +70,7 @@ fn load_drm_sched_skip_reset() {
             let calls = bench.spy.tdr_calls();
             calls.contains(&TdrCall::RequestPreemption(0))
         });
-        until("the engine answers", || {
-            if bench.engine.at_gate() > 0 {
-                gate.let_pass(1);
-            }
-            bench.adapter.os().preemption(0).1
-        });
-        let gives_back = |told: &Interrupt| matches!(told, Interrupt::DmaPreempted { .. });
-        assert!(bench.spy.interrupts().iter().any(gives_back));
+        assert!(entity.progress_fence().current_value() < job);
         drop(gate);
         assert_eq!(entity.progress_fence().wait(job, LONG), Ok(()));
         assert!(words(&target).iter().all(|word| *word == 7));
