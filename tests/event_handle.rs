@@ -4,6 +4,7 @@
 
 mod support {
     pub(crate) mod bench;
+    pub(crate) mod readable;
 }
 
 use mio::unix::SourceFd;
@@ -11,7 +12,7 @@ use mio::{Events, Interest, Token};
 use native_fence::gpu::NodePolicy;
 use native_fence::shared::Block;
 use native_fence::{CommandList, EventHandle, EventWait, Fence, WaitError, WaitManyError};
-use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
+use rustix::event::{Timespec, epoll};
 use rustix::fs::{OFlags, fcntl_getfl};
 use rustix::io::{FdFlags, fcntl_getfd, write};
 use std::os::fd::{AsFd, AsRawFd};
@@ -20,21 +21,7 @@ use support::bench::{
     Bench, LONG, each, fences, monitored_value, monitored_values, native, nobody_waits,
     on_every_bench, signal, until,
 };
-
-fn is_readable(event: &EventHandle) -> bool {
-    let now = Timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    poll(&mut [PollFd::new(event, PollFlags::IN)], Some(&now)).unwrap() == 1
-}
-
-/// Sleeps until it is readable.
-fn until_readable(event: &EventHandle) {
-    let long = Timespec::try_from(LONG).unwrap();
-    let mut polled = [PollFd::new(event, PollFlags::IN)];
-    assert_eq!(poll(&mut polled, Some(&long)).unwrap(), 1, "never readable");
-}
+use support::readable::{is_readable, until_readable};
 
 /// A wait's event is readable when it is satisfied: at once, by a CPU signal when that returns, by
 /// the GPU. The count says how often; it stays readable until that is taken.
