@@ -38,14 +38,14 @@ fn passes(ground: &Ground) -> anyhow::Result<()> {
     until_completed(&waits, value)?;
     let (there, back) = (bench.fence(0)?, bench.fence(0)?);
     let (mut first, mut second) = (CommandList::new(), CommandList::new());
-    for value in 1..=20 {
+    for value in 1..=10 {
         first.signal(&there, value).wait(&back, value);
         second.wait(&there, value).signal(&back, value);
     }
     let ends = [waits.submit(&first)?, signals.submit(&second)?];
     until_completed(&waits, ends[0])?;
     until_completed(&signals, ends[1])?;
-    for value in 21..=24 {
+    for value in 11..=12 {
         let end = waits.submit(CommandList::new().wait(&there, value))?;
         bench.until_told(&mut signals)?;
         complete(&mut signals, CommandList::new().signal(&there, value))?;
