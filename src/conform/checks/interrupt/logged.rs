@@ -109,10 +109,8 @@ fn attributed(ground: &Ground) -> anyhow::Result<()> {
         bench.until_told(&mut queues[0])?;
         let hw_queue = queues[by].os().handle();
         let log = bench.spy.log(hw_queue, LogType::Signals);
-        let entries = log.last(log.total().min(84)).into_iter();
-        let logged = entries
-            .filter(|e| e.native_fence == named.handle().raw())
-            .last();
+        let mut entries = log.last(log.total().min(84)).into_iter();
+        let logged = entries.rfind(|e| e.native_fence == named.handle().raw());
         let signals = os.take_attributions().signals.into_iter();
         let seen: Vec<_> = signals.filter(|signal| signal.fence == id).collect();
         let should = SignalAttribution {

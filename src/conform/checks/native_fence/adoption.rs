@@ -164,7 +164,7 @@ fn looks_again(bench: &Bench) -> anyhow::Result<()> {
         let fence = bench.fence(0)?;
         let raw = RawFence::of(&fence)?;
         bench.spy.hook(move |at, updates| {
-            if at == moment && updates.iter().any(|update| *update == (raw.id, 4)) {
+            if at == moment && updates.contains(&(raw.id, 4)) {
                 raw.store(5);
             }
         });

@@ -8,11 +8,13 @@ use crate::kmd::Interrupt;
 use crate::sync::Arc;
 use crate::sync::plain::{Mutex, lock};
 
+/// A fence that the OS is told to look at, with the value; `None` where it is told without one.
+type Told = (FenceId, Option<u64>);
+
 /// See the file's head.
 #[derive(Debug)]
 pub(super) struct Kept {
-    /// With the value; `None` where the OS is told to look at the fence without one.
-    told: Arc<Mutex<Vec<(FenceId, Option<u64>)>>>,
+    told: Arc<Mutex<Vec<Told>>>,
 }
 
 impl Kept {

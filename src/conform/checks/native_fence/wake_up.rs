@@ -105,7 +105,7 @@ fn signalled_at(bench: &Bench, queue: &Arc<Mutex<HwQueue>>, moment: Moment) -> a
     let (signals, list) = (Arc::clone(queue), Arc::new(list));
     let (tell, told) = mpsc::channel();
     bench.spy.hook(move |at, updates| {
-        if at == moment && updates.iter().any(|update| *update == (raw.id, 4)) {
+        if at == moment && updates.contains(&(raw.id, 4)) {
             let (signals, list) = (Arc::clone(&signals), Arc::clone(&list));
             // Who rings may be interrupted for this fence, whose call this is.
             let thread = thread::spawn(move || lock(&signals).submit(&list).map(drop));
