@@ -73,6 +73,17 @@ impl Ground {
         self.bench_watched(wanted, Features::default(), tdr)
     }
 
+    /// The same for a part of a check that the rest does without; `None` where it cannot be had.
+    ///
+    /// # Errors
+    /// The adapter does not come up.
+    pub fn bench_if(&self, wanted: &Wanted) -> anyhow::Result<Option<Bench>> {
+        match self.bench_with(wanted) {
+            Err(error) if error.is::<Unfit>() => Ok(None),
+            bench => bench.map(Some),
+        }
+    }
+
     /// The same with features of the OS, and watched in a way of its own.
     ///
     /// # Errors

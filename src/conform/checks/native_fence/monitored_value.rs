@@ -1,9 +1,11 @@
 //! MonitoredValue: what it is while CPU waiters come and go, and which signals it lets interrupt.
 
+use super::kept::Kept;
 use crate::conform::bench::{complete, monitored_value};
+use crate::conform::raw_fence::RawFence;
 use crate::conform::seen::same;
-use crate::conform::{Check, Ground, LONG};
-use crate::{CommandList, WaitError};
+use crate::conform::{Bench, Check, Ground, LONG};
+use crate::{CommandList, HwQueue, WaitError};
 use std::time::Duration;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -76,5 +78,30 @@ fn interrupts(ground: &Ground) -> anyhow::Result<()> {
     same("the wait for 43", &second.join(), &Ok(()))?;
     bench.until_told(&mut queue)?;
     raised("interrupts of the signals of 42 and 43", &[42, 43])?;
-    same("the values when nobody waits", &values(), &(43, u64::MAX))
+    same("the values when nobody waits", &values(), &(43, u64::MAX))?;
+    unanswered(&bench, &mut queue)
+}
+
+/// The OS answers no raise of this fence: one alone comes, until MonitoredValue is posted again.
+fn unanswered(bench: &Bench, queue: &mut HwQueue) -> anyhow::Result<()> {
+    let fence = bench.fence(0)?;
+    let raw = RawFence::of(&fence)?;
+    let kept = Kept::of(bench, &[&raw]);
+    raw.posted(&bench.spy, 4)?;
+    bench.until_told(queue)?;
+    for value in 1..=30 {
+        complete(queue, CommandList::new().signal(&fence, value))?;
+    }
+    bench.until_told(queue)?;
+    same("raises that nobody answers", &kept.raised(&raw), &[5])?;
+    raw.posted(&bench.spy, 30)?;
+    bench.until_told(queue)?;
+    complete(queue, CommandList::new().signal(&fence, 30))?;
+    complete(queue, CommandList::new().signal(&fence, 31))?;
+    bench.until_told(queue)?;
+    same(
+        "raises after MonitoredValue was posted again",
+        &kept.raised(&raw),
+        &[5, 31],
+    )
 }
