@@ -142,7 +142,10 @@ fn busy(ground: &Ground) -> anyhow::Result<()> {
             return until_completed(&works, works.last_queued_value());
         }
     }
-    ensure!(connected < 20, "of 300 rings {connected} found CONNECTED, and the driver was notified of all");
+    ensure!(
+        connected < 20,
+        "of 300 rings {connected} found CONNECTED, and the driver was notified of all"
+    );
     Ok(())
 }
 

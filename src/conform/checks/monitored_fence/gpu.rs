@@ -105,7 +105,9 @@ fn looks_at_its_own(bench: &Bench) -> anyhow::Result<()> {
     store_silently(&fence, 1)?;
     // None where there are no native fences.
     let (native, native_event) = (bench.device.create_fence(0).ok(), EventHandle::new()?);
-    let of_native = native.as_ref().map(|native| native.wait_event(1, &native_event));
+    let of_native = native
+        .as_ref()
+        .map(|native| native.wait_event(1, &native_event));
     if let Some(native) = &native {
         let (region, offset) = native.object().fence().current_value_place();
         region.host()?.word(offset).publish(1);

@@ -69,7 +69,10 @@ fn wrap(bench: &Bench) -> anyhow::Result<()> {
     )?;
     let word = in_memory(&fence)?;
     same("its low half in memory", &(word & 0xffff_ffff), &0x10)?;
-    ensure!(word >> 32 != 6, "the engine has carried the wrap, which is the OS's: {word:#x}");
+    ensure!(
+        word >> 32 != 6,
+        "the engine has carried the wrap, which is the OS's: {word:#x}"
+    );
     finish(&mut queue)?;
     for step in 1..=6 {
         let value = start + 0x20 + step * HALF;
