@@ -39,7 +39,7 @@ fn doorbell(ground: &Ground) -> anyhow::Result<()> {
     by_cpu(&benches)?;
     match ground.bench_without_native_fences(&Wanted::default()) {
         Err(error) if error.is::<Unfit>() => Ok(()),
-        without => refused(&[without?, ground.bench()?]),
+        without => refused([&without?, &benches[0]]),
     }
 }
 
@@ -105,6 +105,8 @@ fn unwatched(benches: &[Bench; 2]) -> anyhow::Result<()> {
     let [one, other] = benches;
     let (here, there) = with_doorbell(benches)?;
     let (mut first, mut second) = (one.queue()?, other.queue()?);
+    one.spy.take();
+    other.spy.take();
     for value in 1..=20 {
         complete(&mut first, CommandList::new().signal(&here, 2 * value))?;
         complete(
@@ -193,7 +195,7 @@ fn not_called(bench: &Bench, fence: &Fence) -> anyhow::Result<()> {
 }
 
 /// Both must have native fences.
-fn refused([without, with]: &[Bench; 2]) -> anyhow::Result<()> {
+fn refused([without, with]: [&Bench; 2]) -> anyhow::Result<()> {
     let options = crossing(CrossAdapter::Doorbell);
     let fence = with.device.create_fence_with(options)?;
     let shared = fence.share()?;

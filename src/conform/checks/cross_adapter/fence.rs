@@ -4,7 +4,7 @@ use super::scene::{cross_adapter, crossing, two, until_stands};
 use super::seen::{Seen, seen};
 use crate::conform::bench::{complete, monitored_value, until_completed};
 use crate::conform::seen::same;
-use crate::conform::{Check, Ground, until};
+use crate::conform::{Bench, Check, Ground, until};
 use crate::shared::Region;
 use crate::sync::Arc;
 use crate::{CommandList, CreateError, CrossAdapter, FenceMemory, FenceOptions, SignalError};
@@ -238,14 +238,13 @@ fn every_signal(ground: &Ground) -> anyhow::Result<()> {
         &waiter.join(),
         &Ok(()),
     )?;
-    turns(ground)
+    turns([&one, &other])
 }
 
 /// The one stores odd values and the other even ones: of two that are near, the later one is refused if it is the lower.
-fn turns(ground: &Ground) -> anyhow::Result<()> {
+fn turns([one, other]: [&Bench; 2]) -> anyhow::Result<()> {
     const MOST: u64 = 3_000;
-    let [one, other] = two(ground)?;
-    let (here, there) = cross_adapter(&one, &other, propagated())?;
+    let (here, there) = cross_adapter(one, other, propagated())?;
     std::thread::scope(|scope| {
         let run = |fence: crate::Fence, first: u64| {
             move || -> anyhow::Result<()> {

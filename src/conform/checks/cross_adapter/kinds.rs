@@ -16,23 +16,20 @@ pub(super) const CHECKS: &[Check] = &[Check::by(
 )];
 
 fn kinds(ground: &Ground) -> anyhow::Result<()> {
-    let benches = two_kinds(ground)?;
-    both_ways(&benches)?;
-    rewind(&benches)?;
-    refused(&benches)?;
+    let [without, with] = &two_kinds(ground)?;
+    both_ways([without, with])?;
+    rewind([without, with])?;
+    refused([without, with])?;
     // With stores of 32 bits.
     let narrow = Wanted::with(DriverOptions {
         no_64_bit_atomics: true,
         ..DriverOptions::default()
     });
-    both_ways(&[
-        ground.bench_without_native_fences(&narrow)?,
-        ground.bench()?,
-    ])
+    both_ways([&ground.bench_without_native_fences(&narrow)?, with])
 }
 
 /// One value on both, all of its 64 bits: each adapter waits for the other's and answers with the next.
-fn both_ways(benches: &[Bench; 2]) -> anyhow::Result<()> {
+fn both_ways(benches: [&Bench; 2]) -> anyhow::Result<()> {
     let [without, with] = benches;
     for made_native in [true, false] {
         let (monitored, fence) = of_two_kinds(benches, made_native)?;
@@ -66,7 +63,7 @@ fn both_ways(benches: &[Bench; 2]) -> anyhow::Result<()> {
 }
 
 /// What was raised before the value was taken back releases nobody who waits after that; who waited before goes on.
-fn rewind(benches: &[Bench; 2]) -> anyhow::Result<()> {
+fn rewind(benches: [&Bench; 2]) -> anyhow::Result<()> {
     let [_, with] = benches;
     let (monitored, fence) = of_two_kinds(benches, true)?;
     let mut queue = with.queue()?;
@@ -102,7 +99,7 @@ fn rewind(benches: &[Bench; 2]) -> anyhow::Result<()> {
 }
 
 /// What it is on an adapter is not the user's choice.
-fn refused([without, with]: &[Bench; 2]) -> anyhow::Result<()> {
+fn refused([without, with]: [&Bench; 2]) -> anyhow::Result<()> {
     let fence = with
         .device
         .create_fence_with(super::scene::crossing(crate::CrossAdapter::Propagated))?;

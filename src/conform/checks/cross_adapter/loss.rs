@@ -1,13 +1,11 @@
 //! Loss: an adapter that is lost, removed or stopped, and the fences that it shares with another one.
 
-use super::scene::{
-    cross_adapter, crossing, ended, of_two_kinds, sleeper, two, two_kinds, until_stands,
-};
+use super::scene::{cross_adapter, crossing, ended, of_two_kinds, sleeper, until_stands};
 use super::seen::{Seen, seen};
 use crate::abi::FenceId;
 use crate::conform::bench::{complete, until_completed};
 use crate::conform::seen::same;
-use crate::conform::{Bench, Check, Ground, LONG, Unfit, until};
+use crate::conform::{Bench, Check, Ground, LONG, Unfit, Wanted, until};
 use crate::kmd::{Interrupt, NativeFenceSignaled, SignaledFence};
 use crate::{CommandList, CrossAdapter, DeviceExecutionState, FenceOptions, WaitError};
 use anyhow::{Context, ensure};
@@ -67,32 +65,34 @@ impl End {
 }
 
 fn losses(ground: &Ground) -> anyhow::Result<()> {
+    let stays = ground.bench()?;
     for end in [End::Lost, End::Removed, End::Stopped] {
-        of_native(ground, end).with_context(|| format!("an adapter that is {end:?}"))?;
+        let goes = ground.bench()?;
+        of_native([&stays, &goes], end).with_context(|| format!("an adapter that is {end:?}"))?;
     }
-    match two_kinds(ground) {
+    let without = || ground.bench_without_native_fences(&Wanted::default());
+    match without() {
         Err(error) if error.is::<Unfit>() => Ok(()),
-        benches => {
-            signaller_without(&benches?)?;
-            waiter_without(&two_kinds(ground)?)
+        first => {
+            signaller_without([&first?, &stays])?;
+            waiter_without([&without()?, &stays])
         }
     }
 }
 
 /// What it could signal is always signaled on the other: queues pass, CPU waits end with the error, the value stays, and
 /// who opens it later learns of it. What it could not, and what was made to go on, goes on.
-fn of_native(ground: &Ground, end: End) -> anyhow::Result<()> {
-    let [stays, goes] = two(ground)?;
+fn of_native([stays, goes]: [&Bench; 2], end: End) -> anyhow::Result<()> {
     let three = FenceOptions {
         initial: 3,
         ..crossing(CrossAdapter::Propagated)
     };
-    let (here, there) = cross_adapter(&stays, &goes, three)?;
+    let (here, there) = cross_adapter(stays, goes, three)?;
     let keeps = FenceOptions {
         no_signal_max_value_on_tdr: true,
         ..three
     };
-    let (kept, _kept_there) = cross_adapter(&stays, &goes, keeps)?;
+    let (kept, _kept_there) = cross_adapter(stays, goes, keeps)?;
     // Of the gone adapter's nobody has these open.
     let (own, alone) = (stays.fence(0)?, stays.device.create_fence_with(three)?);
     let mut busy = goes.queue()?;
@@ -101,10 +101,10 @@ fn of_native(ground: &Ground, end: End) -> anyhow::Result<()> {
     for fence in [&here, &kept, &own, &alone] {
         let mut queue = stays.queue()?;
         let end = queue.submit(CommandList::new().wait(fence, 10))?;
-        until_stands(&stays, &queue, 10)?;
+        until_stands(stays, &queue, 10)?;
         waits.push((queue, end, stays.waiter(fence, 10)?));
     }
-    end.meets(&goes);
+    end.meets(goes);
     let mut waits = waits.into_iter();
     let (queue, value, waiter) = waits.next().context("there are four")?;
     until_completed(&queue, value)?;
@@ -116,9 +116,9 @@ fn of_native(ground: &Ground, end: End) -> anyhow::Result<()> {
     same("its value, the last good one", &here.current_value(), &3)?;
     let always = Seen::AlwaysSignaled(0xFFFF_FFFF);
     ensure!(
-        seen(&stays, &here).contains(&always),
+        seen(stays, &here).contains(&always),
         "the driver was not told AlwaysSignaled: {:?}",
-        seen(&stays, &here)
+        seen(stays, &here)
     );
     ensure!(there.signal(11).is_err(), "the lost adapter still signals");
     let shared = here.share();
@@ -145,7 +145,7 @@ fn of_native(ground: &Ground, end: End) -> anyhow::Result<()> {
             &Ok(()),
         )?;
         ensure!(
-            !seen(&stays, fence).contains(&always),
+            !seen(stays, fence).contains(&always),
             "a fence is AlwaysSignaled that it could not signal, or that goes on"
         );
     }
@@ -159,7 +159,7 @@ fn of_native(ground: &Ground, end: End) -> anyhow::Result<()> {
 }
 
 /// The adapter without native fences goes.
-fn signaller_without(benches: &[Bench; 2]) -> anyhow::Result<()> {
+fn signaller_without(benches: [&Bench; 2]) -> anyhow::Result<()> {
     let [without, with] = benches;
     let (monitored, fence) = of_two_kinds(benches, false)?;
     let waiter = with.waiter(&fence, 10)?;
@@ -187,7 +187,7 @@ fn signaller_without(benches: &[Bench; 2]) -> anyhow::Result<()> {
 }
 
 /// The adapter with native fences goes.
-fn waiter_without(benches: &[Bench; 2]) -> anyhow::Result<()> {
+fn waiter_without(benches: [&Bench; 2]) -> anyhow::Result<()> {
     let [without, with] = benches;
     let (waited, fence) = of_two_kinds(benches, true)?;
     let other = without.device.create_monitored_fence(0)?;

@@ -48,7 +48,7 @@ pub(super) fn cross_adapter(
 
 /// A fence that the adapter with native fences has made, or the other: its side on each.
 pub(super) fn of_two_kinds(
-    [without, with]: &[Bench; 2],
+    [without, with]: [&Bench; 2],
     made_native: bool,
 ) -> anyhow::Result<(MonitoredFence, Fence)> {
     if made_native {

@@ -99,11 +99,10 @@ fn both_native(ground: &Ground) -> anyhow::Result<()> {
 
 /// Whichever made the fence. The waiting adapter sees nothing of it.
 fn waits_without(ground: &Ground) -> anyhow::Result<()> {
-    let benches = two_kinds(ground)?;
-    let [igpu, dgpu] = &benches;
+    let [igpu, dgpu] = &two_kinds(ground)?;
     each_pair(|wait, signal| {
         for made_native in [true, false] {
-            let (waited, signalled) = of_two_kinds(&benches, made_native)?;
+            let (waited, signalled) = of_two_kinds([igpu, dgpu], made_native)?;
             let waits = Standing::monitored(igpu, &waited, wait)?;
             let seen_there = signal_native(dgpu, &signalled, signal, &waits)?;
             waits.ends()?;
@@ -131,11 +130,10 @@ fn waits_without(ground: &Ground) -> anyhow::Result<()> {
 /// Whichever made the fence. A signal of the GPU is stored by the OS when its packet is at the head of the software context,
 /// which a gate holds.
 fn signals_without(ground: &Ground) -> anyhow::Result<()> {
-    let benches = two_kinds(ground)?;
-    let [igpu, dgpu] = &benches;
+    let [igpu, dgpu] = &two_kinds(ground)?;
     each_pair(|wait, signal| {
         for made_native in [true, false] {
-            let (signalled, waited) = of_two_kinds(&benches, made_native)?;
+            let (signalled, waited) = of_two_kinds([igpu, dgpu], made_native)?;
             let waits = Standing::native(dgpu, &waited, wait)?;
             match signal {
                 By::Gpu => {
