@@ -83,7 +83,7 @@ impl Ground {
             form,
             ..wanted.clone()
         });
-        if !plain.as_ref().is_err_and(|error| error.is::<Unfit>()) {
+        if !plain.as_ref().is_err_and(anyhow::Error::is::<Unfit>) {
             return plain;
         }
         let mut wanted = wanted.clone();

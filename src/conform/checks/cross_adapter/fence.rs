@@ -1,6 +1,6 @@
 //! Fence: one fence of two adapters with native fences: where its values lie, who is told, and who needs not be.
 
-use super::scene::{cross_adapter, crossing, two, until_stands};
+use super::scene::{cross_adapter, crossing, pass_kept, two, until_stands};
 use super::seen::{Seen, seen};
 use crate::conform::bench::{complete, monitored_value, until_completed};
 use crate::conform::seen::same;
@@ -298,11 +298,7 @@ fn same_adapter(ground: &Ground) -> anyhow::Result<()> {
     let raised = until("it is raised all the same", || {
         seen(&one, &here) == [Seen::Raised(10)]
     });
-    one.spy.pass_interrupts();
-    one.spy
-        .interrupts()
-        .into_iter()
-        .for_each(|interrupt| one.spy.interrupt(interrupt));
+    pass_kept(&one);
     ended?;
     raised
 }

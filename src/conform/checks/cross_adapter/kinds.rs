@@ -1,6 +1,6 @@
 //! Kinds: what a cross-adapter fence is on each adapter.
 
-use super::scene::{ended, of_two_kinds, sleeper, two_kinds};
+use super::scene::{ended, of_two_kinds, pass_kept, sleeper, two_kinds};
 use crate::conform::bench::complete;
 use crate::conform::seen::same;
 use crate::conform::{Bench, Check, Ground, Wanted, until};
@@ -79,11 +79,7 @@ fn rewind(benches: [&Bench; 2]) -> anyhow::Result<()> {
         &Ok(()),
     )?;
     let after = sleeper(&monitored, 6)?;
-    with.spy.pass_interrupts();
-    with.spy
-        .interrupts()
-        .into_iter()
-        .for_each(|interrupt| with.spy.interrupt(interrupt));
+    pass_kept(with);
     let standing = (
         after.is_finished(),
         monitored.object().fence().standing().len(),

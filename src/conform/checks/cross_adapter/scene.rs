@@ -202,6 +202,14 @@ pub(super) fn ended(thread: JoinHandle<Result<(), WaitError>>) -> Result<(), Wai
     }
 }
 
+/// Has the OS hear of interrupts again, and of those that were kept from it.
+pub(super) fn pass_kept(bench: &Bench) {
+    bench.spy.pass_interrupts();
+    for interrupt in bench.spy.interrupts() {
+        bench.spy.interrupt(interrupt);
+    }
+}
+
 /// Signals 10 on a native side, and gives what its driver is to have seen by that. By the GPU: the OS hears of it late, and
 /// until then the wait stands, of which nothing but the OS can have it go on.
 pub(super) fn signal_native(
@@ -222,12 +230,9 @@ pub(super) fn signal_native(
                 seen(bench, fence).contains(&Seen::Raised(10))
             });
             let stands = wait.stands();
-            bench.spy.pass_interrupts();
-            let kept = bench.spy.interrupts();
             let expected = vec![Seen::Raised(10)];
             let seen = seen(bench, fence);
-            kept.into_iter()
-                .for_each(|interrupt| bench.spy.interrupt(interrupt));
+            pass_kept(bench);
             raised?;
             same(
                 "what the signalling driver has seen before its OS heard of the signal",

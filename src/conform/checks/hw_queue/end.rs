@@ -7,7 +7,7 @@ use crate::conform::seen::same;
 use crate::conform::spy::Call;
 use crate::conform::{Bench, Check, Ground, LONG, until};
 use crate::kmd::HwQueueHandle;
-use crate::{CommandList, EndError, SubmitError, WaitError};
+use crate::{CommandList, EndError, Fence, SubmitError, WaitError};
 use anyhow::{anyhow, ensure};
 use std::thread;
 use std::time::Duration;
@@ -95,7 +95,7 @@ fn normally(bench: &Bench) -> anyhow::Result<()> {
         ensure!(ended.is_ok(), "the end: {ended:?}");
         Ok(())
     })?;
-    let values = [&first, &second, &by_os].map(|fence| fence.current_value());
+    let values = [&first, &second, &by_os].map(Fence::current_value);
     same("what was queued before the end", &values, &[1, 1, 1])?;
     let calls = bench.spy.calls();
     let place = |which: &Call| calls.iter().rposition(|call| call == which);

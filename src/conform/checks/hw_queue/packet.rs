@@ -9,8 +9,8 @@ use crate::abi::{PACKET_BYTES, Packet};
 use crate::conform::bench::complete;
 use crate::conform::seen::same;
 use crate::conform::{Bench, Check, Ground};
-use crate::{Allocation, CommandList, Device, FenceOptions, SubmitError};
-use anyhow::ensure;
+use crate::{Allocation, CommandList, Device, Fence, FenceOptions, SubmitError};
+use anyhow::{Context, ensure};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -109,7 +109,7 @@ fn synchronising(bench: &Bench) -> anyhow::Result<()> {
         let what = format!("{:?}", packets[1]);
         same(
             &format!("reason and packet of {what}"),
-            &ring.fault()?,
+            &ring.fault().with_context(|| format!("{bad:?}"))?,
             &(code, 1),
         )?;
         let value = value.min(19);
@@ -180,7 +180,7 @@ fn transfers(bench: &Bench) -> anyhow::Result<()> {
         ring.submit(&[Packet::nop(), bad, Packet::fill(m, 0, BYTES, 2)]);
         same(
             &format!("reason and packet of {bad:?}"),
-            &ring.fault()?,
+            &ring.fault().with_context(|| format!("{bad:?}"))?,
             &(code, 1),
         )?;
         for allocation in [&left, &middle, &right, &closed, last] {
@@ -357,7 +357,7 @@ fn foreign(ground: &Ground) -> anyhow::Result<()> {
         own.iter().all(|fence| fence.current_value() == 50),
         "a process's own fence was not signalled"
     );
-    let mut foreign = fences.iter().map(|fence| fence.current_value());
+    let mut foreign = fences.iter().map(Fence::current_value);
     ensure!(
         foreign.all(|value| value == 7),
         "a fence of another process was signalled"

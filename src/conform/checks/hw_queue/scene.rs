@@ -58,7 +58,10 @@ impl Ring {
     pub(super) fn fault(&self) -> anyhow::Result<(FaultCode, u64)> {
         match self.queue.progress_fence().wait(u64::MAX, LONG) {
             Err(WaitError::QueueFaulted(fault)) => Ok((fault.code, fault.packet)),
-            other => bail!("it should stop its queue, whose progress waits so: {other:?}"),
+            other => bail!(
+                "packet {} should stop its queue, whose progress waits so: {other:?}",
+                self.queue.read_index()
+            ),
         }
     }
 }

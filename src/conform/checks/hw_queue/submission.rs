@@ -86,7 +86,7 @@ fn steps(bench: &Bench) -> anyhow::Result<()> {
         let seen = Arc::clone(&at_notify);
         let (control, doorbell) = (queue.raw_memory().0.clone(), queue.raw_doorbell().clone());
         bench.spy.once(Moment::InNotify, move || {
-            *lock(&seen) = Some(told(&control, &doorbell))
+            *lock(&seen) = Some(told(&control, &doorbell));
         });
         queue.ring_doorbell()?;
         if sleeps.is_ok() {

@@ -5,6 +5,7 @@ use crate::conform::bench::{Bench, complete};
 use crate::conform::spy::RawLog;
 use crate::conform::until;
 use crate::{CommandList, Fence, HwQueue};
+use anyhow::Context;
 
 /// The log of waits and the log of signals, of which neither was moved.
 pub(super) fn logs(bench: &Bench, queue: &HwQueue) -> [RawLog; 2] {
@@ -34,7 +35,13 @@ pub(super) fn signal_all(
 
 /// Waits until a log of the usual size has had so many entries.
 pub(super) fn until_logged(log: &RawLog, entries: u64) -> anyhow::Result<()> {
-    until("the entries are logged", || log.total() >= entries)
+    let logged = until("the entries are logged", || log.total() >= entries);
+    logged.with_context(|| {
+        format!(
+            "the index word says {:?}, of {entries} entries",
+            log.index()
+        )
+    })
 }
 
 /// Waits until a queue stands at a wait for a value.

@@ -139,8 +139,7 @@ fn verbosely(bench: &Bench) -> anyhow::Result<HwQueue> {
 /// The driver has a third log by the time that the user is told of it, and is without it only after the user was told.
 fn telling(bench: &Bench, queue: HwQueue) -> anyhow::Result<()> {
     let queue = Arc::new(queue);
-    for round in 0..2 {
-        let generation = 2 * round as u32 + 2;
+    for generation in [2, 4] {
         let switch = |moment, tracing| -> anyhow::Result<Option<LogTypes>> {
             let seen = Arc::new(Mutex::new(None));
             let (looks, there) = (Arc::clone(&queue), Arc::clone(&seen));

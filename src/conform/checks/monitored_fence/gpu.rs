@@ -210,7 +210,7 @@ fn waits(ground: &Ground) -> anyhow::Result<()> {
         )
     });
     // One node has told the rest.
-    if two.as_ref().is_err_and(|error| error.is::<Unfit>()) {
+    if two.as_ref().is_err_and(anyhow::Error::is::<Unfit>) {
         Ok(())
     } else {
         two
