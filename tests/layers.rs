@@ -29,7 +29,9 @@ const ROOMS: &[(&str, &[&str])] = &[
     // Asks a driver what it does, through what a program links, and sees what passes between it and the OS.
     (
         "conform",
-        &["abi", "shared", "vulkan", "gpu", "kmd", "os", "umd", PUBLIC],
+        &[
+            "abi", "shared", "vulkan", "gpu", "kmd", "os", "umd", "trace", PUBLIC,
+        ],
     ),
     ("report", &["trace", "workload"]),
     ("viewer", &["trace", "report", PUBLIC]),

@@ -1,7 +1,7 @@
 //! Ground: where a check runs: adapters over the subject, made as the check wants them.
 
 use super::spy::DdiSpy;
-use super::{Bench, Subject, Unfit, Wanted};
+use super::{Bench, Form, Subject, Unfit, Wanted};
 use crate::os::{Features, Record};
 use crate::sync::Arc;
 use crate::sync::plain::{Mutex, lock};
@@ -84,7 +84,29 @@ impl Ground {
         }
     }
 
-    /// The same with features of the OS, and watched in a way of its own.
+    /// An adapter without native fences: one of [`Form::Monitored`], or else one whose driver leaves them out.
+    ///
+    /// # Errors
+    /// As [`Ground::bench_with`]; [`Unfit`] where the driver does not leave them out.
+    pub fn bench_without_native_fences(&self, wanted: &Wanted) -> anyhow::Result<Bench> {
+        let form = Form::Monitored;
+        let plain = self.bench_with(&Wanted {
+            form,
+            ..wanted.clone()
+        });
+        if !plain.as_ref().is_err_and(anyhow::Error::is::<Unfit>) {
+            return plain;
+        }
+        let mut wanted = wanted.clone();
+        wanted.driver.without_native_fences = Some("They are left out.".into());
+        let bench = self.bench_with(&wanted)?;
+        if bench.adapter.os().native_fence_caps().is_ok() {
+            return Err(Unfit("it has native fences in every form".into()).into());
+        }
+        Ok(bench)
+    }
+
+    /// An adapter with features of the OS, and watched in a way of its own.
     ///
     /// # Errors
     /// As [`Ground::bench_with`].

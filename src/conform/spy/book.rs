@@ -151,6 +151,8 @@ pub enum Failing {
     PreemptCommand,
     /// [`Ddi::create_doorbell`](crate::kmd::Ddi::create_doorbell).
     CreateDoorbell,
+    /// [`Ddi::connect_doorbell`](crate::kmd::Ddi::connect_doorbell).
+    ConnectDoorbell,
 }
 
 /// A log that was set: which queue's, which one, region and offset of the buffer, and its entries.

@@ -450,6 +450,7 @@ impl Ddi for DdiSpy {
         }
         let name = "DXGKARG_CONNECTDOORBELL";
         self.book.publish(name, args.published(), &[]);
+        self.book.failure(Failing::ConnectDoorbell)?;
         let status = self.driver.connect_doorbell(args)?;
         let answered = args.answered(status, 0x6000);
         self.book.publish(name, answered, &[]);

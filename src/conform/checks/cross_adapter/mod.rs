@@ -1,5 +1,19 @@
 //! Cross-adapter fences (XA).
 
+mod doorbell;
+mod fence;
+mod kinds;
+mod loss;
+mod scene;
+mod seen;
+mod tables;
+
 use crate::conform::Check;
 
-pub(super) const FILES: &[&[Check]] = &[];
+pub(super) const FILES: &[&[Check]] = &[
+    fence::CHECKS,
+    tables::CHECKS,
+    kinds::CHECKS,
+    doorbell::CHECKS,
+    loss::CHECKS,
+];

@@ -1,5 +1,24 @@
-//! Hardware queues and user-mode submission (HQ).
+//! Hardware queues (HQ).
+
+mod doorbells;
+mod end;
+mod idle;
+mod kernel_queue;
+mod packet;
+mod ring;
+mod scene;
+mod submission;
+mod turns;
 
 use crate::conform::Check;
 
-pub(super) const FILES: &[&[Check]] = &[];
+pub(super) const FILES: &[&[Check]] = &[
+    submission::CHECKS,
+    ring::CHECKS,
+    packet::CHECKS,
+    turns::CHECKS,
+    idle::CHECKS,
+    kernel_queue::CHECKS,
+    end::CHECKS,
+    doorbells::CHECKS,
+];

@@ -1,0 +1,206 @@
+//! Loss: an adapter that is lost, removed or stopped, and the fences that it shares with another one.
+
+use super::scene::{cross_adapter, crossing, ended, of_two_kinds, sleeper, until_stands};
+use super::seen::{Seen, seen};
+use crate::abi::FenceId;
+use crate::conform::bench::{complete, until_completed};
+use crate::conform::seen::same;
+use crate::conform::{Bench, Check, Ground, LONG, Unfit, Wanted, until};
+use crate::kmd::{Interrupt, NativeFenceSignaled, SignaledFence};
+use crate::{CommandList, CrossAdapter, DeviceExecutionState, FenceOptions, WaitError};
+use anyhow::{Context, ensure};
+use std::time::Instant;
+
+pub(super) const CHECKS: &[Check] = &[Check::by(
+    "XA-11",
+    "the loss of an adapter is that of its devices: what they could signal is lost on the other too",
+    losses,
+)];
+
+/// How an adapter goes.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    /// Its device is lost, as a recovery has it.
+    Lost,
+    Removed,
+    /// By a bug check: an interrupt named a fence that never was (IN-05).
+    Stopped,
+}
+
+impl End {
+    fn meets(self, bench: &Bench) {
+        match self {
+            Self::Lost => {
+                let lost = [bench.device.process().id()].into();
+                bench
+                    .adapter
+                    .os()
+                    .fail_devices(&lost, DeviceExecutionState::HUNG);
+            }
+            Self::Removed => bench.adapter.remove(),
+            Self::Stopped => {
+                let fence = FenceId {
+                    slot: 0xFFFF,
+                    generation: 1,
+                };
+                bench
+                    .spy
+                    .interrupt(Interrupt::NativeFenceSignaled(NativeFenceSignaled {
+                        node_ordinal: 0,
+                        engine_ordinal: 0,
+                        hw_queue: None,
+                        fences: Some(vec![SignaledFence {
+                            fence,
+                            value: 1,
+                            hw_queue: None,
+                        }]),
+                        evaluate_legacy_monitored_fences: false,
+                        taken: Instant::now(),
+                    }));
+            }
+        }
+        // It is what the story is about.
+        let _ = bench.take_records();
+    }
+}
+
+fn losses(ground: &Ground) -> anyhow::Result<()> {
+    let stays = ground.bench()?;
+    for end in [End::Lost, End::Removed, End::Stopped] {
+        let goes = ground.bench()?;
+        of_native([&stays, &goes], end).with_context(|| format!("an adapter that is {end:?}"))?;
+    }
+    let without = || ground.bench_without_native_fences(&Wanted::default());
+    match without() {
+        Err(error) if error.is::<Unfit>() => Ok(()),
+        first => {
+            signaller_without([&first?, &stays])?;
+            waiter_without([&without()?, &stays])
+        }
+    }
+}
+
+/// What it could signal is always signaled on the other: queues pass, CPU waits end with the error, the value stays, and
+/// who opens it later learns of it. What it could not, and what was made to go on, goes on.
+fn of_native([stays, goes]: [&Bench; 2], end: End) -> anyhow::Result<()> {
+    let three = FenceOptions {
+        initial: 3,
+        ..crossing(CrossAdapter::Propagated)
+    };
+    let (here, there) = cross_adapter(stays, goes, three)?;
+    let keeps = FenceOptions {
+        no_signal_max_value_on_tdr: true,
+        ..three
+    };
+    let (kept, _kept_there) = cross_adapter(stays, goes, keeps)?;
+    // Of the gone adapter's nobody has these open.
+    let (own, alone) = (stays.fence(0)?, stays.device.create_fence_with(three)?);
+    let mut busy = goes.queue()?;
+    goes.until_told(&mut busy)?;
+    let mut waits = Vec::new();
+    for fence in [&here, &kept, &own, &alone] {
+        let mut queue = stays.queue()?;
+        let end = queue.submit(CommandList::new().wait(fence, 10))?;
+        until_stands(stays, &queue, 10)?;
+        waits.push((queue, end, stays.waiter(fence, 10)?));
+    }
+    end.meets(goes);
+    let mut waits = waits.into_iter();
+    let (queue, value, waiter) = waits.next().context("there are four")?;
+    until_completed(&queue, value)?;
+    same(
+        "a CPU wait for what was lost",
+        &waiter.join(),
+        &Err(WaitError::DeviceLost),
+    )?;
+    same("its value, the last good one", &here.current_value(), &3)?;
+    let always = Seen::AlwaysSignaled(0xFFFF_FFFF);
+    ensure!(
+        seen(stays, &here).contains(&always),
+        "the driver was not told AlwaysSignaled: {:?}",
+        seen(stays, &here)
+    );
+    ensure!(there.signal(11).is_err(), "the lost adapter still signals");
+    let shared = here.share();
+    drop(here);
+    if let Ok(shared) = shared {
+        let late = stays.device.open_fence(&shared)?;
+        same(
+            "a wait of who opens it later",
+            &late.wait(10, LONG),
+            &Err(WaitError::DeviceLost),
+        )?;
+    }
+    for ((queue, end, waiter), fence) in waits.zip([&kept, &own, &alone]) {
+        let stands = queue.progress_fence().current_value() < end && !waiter.is_finished();
+        ensure!(
+            stands,
+            "waits are over that need nothing of the lost adapter"
+        );
+        fence.signal(10)?;
+        until_completed(&queue, end)?;
+        same(
+            "a CPU wait that needs nothing of it",
+            &waiter.join(),
+            &Ok(()),
+        )?;
+        ensure!(
+            !seen(stays, fence).contains(&always),
+            "a fence is AlwaysSignaled that it could not signal, or that goes on"
+        );
+    }
+    let state = stays.device.execution_state();
+    same(
+        "the state of the other adapter's device",
+        &state,
+        &DeviceExecutionState::ACTIVE,
+    )?;
+    complete(&mut stays.queue()?, CommandList::new().signal(&own, 11)).map(drop)
+}
+
+/// The adapter without native fences goes.
+fn signaller_without(benches: [&Bench; 2]) -> anyhow::Result<()> {
+    let [without, with] = benches;
+    let (monitored, fence) = of_two_kinds(benches, false)?;
+    let waiter = with.waiter(&fence, 10)?;
+    let mut queue = with.queue()?;
+    let end = queue.submit(CommandList::new().wait(&fence, 10))?;
+    until_stands(with, &queue, 10)?;
+    without.adapter.remove();
+    same(
+        "a CPU wait for what it could signal",
+        &waiter.join(),
+        &Err(WaitError::DeviceLost),
+    )?;
+    until_completed(&queue, end)?;
+    same(
+        "the values",
+        &(fence.current_value(), monitored.current_value()),
+        &(0, 0),
+    )?;
+    let _ = without.take_records();
+    same(
+        "the state of the other's device",
+        &with.device.execution_state(),
+        &DeviceExecutionState::ACTIVE,
+    )
+}
+
+/// The adapter with native fences goes.
+fn waiter_without(benches: [&Bench; 2]) -> anyhow::Result<()> {
+    let [without, with] = benches;
+    let (waited, fence) = of_two_kinds(benches, true)?;
+    let other = without.device.create_monitored_fence(0)?;
+    let thread = sleeper(&waited, 10)?;
+    let mut queue = without.device.create_kernel_queue()?;
+    queue.wait(&waited, 10)?.signal(&other, 1)?.flush()?;
+    with.adapter.remove();
+    same(
+        "a CPU wait of the adapter without native fences",
+        &ended(thread),
+        &Err(WaitError::DeviceLost),
+    )?;
+    until("its queue passes", || other.current_value() == 1)?;
+    let _ = with.take_records();
+    same("the value", &fence.current_value(), &0)
+}

@@ -1,0 +1,104 @@
+//! Idle: a system in which nothing can run.
+
+use crate::CommandList;
+use crate::conform::bench::until_completed;
+use crate::conform::seen::same;
+use crate::conform::{Check, Ground, until};
+use anyhow::ensure;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+pub(super) const CHECKS: &[Check] = &[Check::by(
+    "HQ-09",
+    "an idle system costs nothing: no thread wakes, nothing is submitted",
+    idle,
+)];
+
+/// How often each thread of the process, but this one, was put on a processor.
+fn switches() -> anyhow::Result<BTreeMap<String, u64>> {
+    let this = rustix::thread::gettid().as_raw_nonzero().to_string();
+    let mut threads = BTreeMap::new();
+    for task in std::fs::read_dir("/proc/self/task")? {
+        let thread = task?.file_name().to_string_lossy().into_owned();
+        // One that has ended since has none.
+        let status = std::fs::read_to_string(format!("/proc/self/task/{thread}/status"));
+        let count = |line: &str| {
+            let (name, value) = line.split_once(':')?;
+            let counts = name.ends_with("voluntary_ctxt_switches");
+            counts.then(|| value.trim().parse::<u64>().ok()).flatten()
+        };
+        if thread != this {
+            let switches = status.unwrap_or_default().lines().filter_map(count).sum();
+            threads.insert(thread, switches);
+        }
+    }
+    Ok(threads)
+}
+
+/// Queues that are empty, queues that stand at waits which the CPU alone ends, and threads in waits: there is a third of a
+/// second in which no thread is put on a processor that was not there before the adapter, and no call or interrupt passes.
+/// It watches for a time, since what is to be seen is that nothing comes; a busy machine only makes it watch again. A
+/// timer that goes off more seldom is not seen, and submissions that no thread takes part in are the driver's alone
+/// (`tests/idle.rs` counts those of this crate's).
+fn idle(ground: &Ground) -> anyhow::Result<()> {
+    let others = switches()?;
+    let bench = ground.bench()?;
+    let gates = [bench.fence(0)?, bench.fence(0)?];
+    let mut stand = Vec::new();
+    for gate in &gates {
+        let mut queue = bench.queue()?;
+        let end = queue.submit(CommandList::new().wait(gate, 1))?;
+        stand.push((queue, end));
+    }
+    let _empty = bench.queue()?;
+    let waiters = [bench.waiter(&gates[0], 2)?, bench.waiter(&gates[1], 3)?];
+    for waiter in &waiters {
+        waiter.until_asleep()?;
+    }
+    let mut failed = None;
+    let quiet = until(
+        "for a third of a second no thread of the driver is put on a processor",
+        || {
+            let look = || -> anyhow::Result<_> {
+                let mut of_driver = switches()?;
+                of_driver.retain(|thread, _| !others.contains_key(thread));
+                Ok((of_driver, bench.spy.calls().len()))
+            };
+            let before = look();
+            let began = Instant::now();
+            std::thread::sleep(Duration::from_millis(333));
+            // One that slept much too long on a stopped machine says nothing more.
+            match (before, look()) {
+                (Ok(before), Ok(after)) => {
+                    before == after && began.elapsed() >= Duration::from_millis(333)
+                }
+                (Err(error), _) | (_, Err(error)) => {
+                    failed = Some(error);
+                    true
+                }
+            }
+        },
+    );
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    quiet?;
+    for gate in &gates {
+        gate.signal(3)?;
+    }
+    for (queue, end) in &stand {
+        until_completed(queue, *end)?;
+    }
+    for waiter in waiters {
+        same(
+            "a wait of the idle system, when it goes on",
+            &waiter.join(),
+            &Ok(()),
+        )?;
+    }
+    ensure!(
+        stand.iter().all(|(queue, _)| queue.error().is_none()),
+        "a queue was stopped"
+    );
+    Ok(())
+}
