@@ -1,8 +1,8 @@
 //! Divided packets: what runs between two parts, what may change there, and what stays.
 
 use super::scene::{
-    AGAIN, PAGING, context, copy, fill, handed_to, initialised, is_full_of, large, last_word,
-    short, taken_out_in_the_middle, until_answered, word,
+    AGAIN, context, copy, fill, handed_to, initialised, is_full_of, large, last_word, short,
+    taken_out_in_the_middle, until_answered, word,
 };
 use crate::abi::{FaultCode, PACKET_BYTES, Packet};
 use crate::conform::bench::complete;
@@ -259,6 +259,5 @@ fn memory_of_packets(ground: &Ground) -> anyhow::Result<()> {
         words() == between,
         "the ring's packets are changed by a suspension"
     );
-    let _ = PAGING;
     Ok(())
 }
