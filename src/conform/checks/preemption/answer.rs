@@ -48,9 +48,9 @@ fn answer(ground: &Ground) -> anyhow::Result<()> {
     context.suspend(LONG)?;
     nop(&mut queue)?;
     nop(&mut queue)?;
-    bench.spy.keep_interrupts();
-    bench.adapter.os().preempt(0)?;
     let is_answer = |told: &Interrupt| matches!(told, Interrupt::DmaPreempted { .. });
+    bench.spy.hold_interrupts(is_answer);
+    bench.adapter.os().preempt(0)?;
     bench.spy.until_handled(is_answer)?;
     let last = nop(&mut queue)?;
     let before = [(first, NEW), (first + 1, NEW), (first + 2, NEW)];
@@ -76,9 +76,7 @@ fn answer(ground: &Ground) -> anyhow::Result<()> {
         })
         .collect();
     same("answers to the one request", &answers, &expected)?;
-    bench.spy.pass_interrupts();
-    let answer = answers.first().context("no request")?.clone();
-    bench.spy.interrupt(answer);
+    bench.spy.pass_held_interrupts();
     let again = [(first + 3, AGAIN), (first + 4, AGAIN), (first + 5, NEW)];
     let all: Vec<_> = before.into_iter().chain(again).collect();
     until("what was preempted is handed over again", || {

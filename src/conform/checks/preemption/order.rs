@@ -142,17 +142,15 @@ fn handed_over_by_priority(bench: &Bench) -> anyhow::Result<()> {
     bench.spy.take();
     contexts[0].suspend(LONG)?;
     nop(&mut queues[0])?;
-    bench.spy.keep_interrupts();
-    bench.adapter.os().preempt(0)?;
     let is_answer = |told: &Interrupt| matches!(told, Interrupt::DmaPreempted { .. });
+    bench.spy.hold_interrupts(is_answer);
+    bench.adapter.os().preempt(0)?;
     bench.spy.until_handled(is_answer)?;
     let mut ends = Vec::new();
     for queue in &mut queues {
         ends.push(nop(queue)?);
     }
-    let answer = bench.spy.interrupts().into_iter().find(is_answer);
-    bench.spy.pass_interrupts();
-    bench.spy.interrupt(answer.context("it was answered")?);
+    bench.spy.pass_held_interrupts();
     contexts[0].resume();
     for (queue, end) in queues.iter().zip(ends) {
         queue.progress_fence().wait(end, LONG)?;

@@ -153,12 +153,12 @@ fn initialised_and_moved(ground: &Ground) -> anyhow::Result<()> {
     complete(&mut beside, CommandList::new().signal(&passed, 1))?;
     initialised(&bench, 0)?;
     bench.spy.take();
-    bench.spy.keep_interrupts();
+    let is_completed = |told: &Interrupt| matches!(told, Interrupt::DmaCompleted { .. });
+    bench.spy.hold_interrupts(is_completed);
     let suspended = context(&bench)?;
     let (area, bytes) = area_of(&bench, &suspended)?;
     let mut queue = suspended.create_hw_queue(64)?;
     queue.submit(CommandList::new().signal(&fence, 1))?;
-    let is_completed = |told: &Interrupt| matches!(told, Interrupt::DmaCompleted { .. });
     bench.spy.until_handled(is_completed)?;
     for value in 2..=6 {
         complete(&mut beside, CommandList::new().signal(&passed, value))?;
@@ -174,9 +174,7 @@ fn initialised_and_moved(ground: &Ground) -> anyhow::Result<()> {
         &bench.spy.count(|call| *call == told),
         &0,
     )?;
-    let completed = bench.spy.interrupts().into_iter().find(is_completed);
-    bench.spy.pass_interrupts();
-    bench.spy.interrupt(completed.context("it has completed")?);
+    bench.spy.pass_held_interrupts();
     fence.wait(1, LONG)?;
     let calls = bench.spy.calls();
     let packets = calls

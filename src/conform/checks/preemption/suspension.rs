@@ -1,7 +1,7 @@
 //! Suspension: contexts leave the GPU wherever their queues stand, and go on from there.
 
 use super::scene::{
-    context, copy, fill, is_full_of, large, last_word, short, taken_out_in_the_middle,
+    context, copy, fill, initialised, is_full_of, large, last_word, short, taken_out_in_the_middle,
 };
 use crate::abi::DoorbellStatus;
 use crate::conform::bench::complete;
@@ -103,9 +103,12 @@ fn suspended(ground: &Ground) -> anyhow::Result<()> {
     let (fence, passed) = (bench.fence(0)?, bench.fence(0)?);
     let target = large(&bench)?;
     complete(&mut queue, CommandList::new().signal(&fence, 1))?;
+    initialised(&bench, 0)?;
     queue.submit(&fill(&target, 7))?;
     let os = suspended.os();
-    bench.spy.keep_interrupts();
+    bench
+        .spy
+        .hold_interrupts(|told| matches!(told, Interrupt::SuspendContextCompleted { .. }));
     let (first, second) = (os.begin_suspend()?, os.begin_suspend()?);
     ensure!(second > first, "suspend fences rise: {first}, {second}");
     // Unless the call has answered, of a context that no engine knows any more.
@@ -125,10 +128,8 @@ fn suspended(ground: &Ground) -> anyhow::Result<()> {
         })?;
         let answers = answers(&bench);
         ensure!(answers.is_sorted(), "answers rise: {answers:?}");
-        bench.spy.pass_interrupts();
-        bench.spy.interrupt(answer(second));
     }
-    bench.spy.pass_interrupts();
+    bench.spy.pass_held_interrupts();
     os.wait_suspended(second, Some(LONG))?;
 
     let ran = queue.submit(CommandList::new().signal(&fence, 2))?;

@@ -1,21 +1,21 @@
 //! Aborted: LastAbortedFenceId, and the ids that an engine's queues have come to.
 
 use super::scene::{
-    ADAPTER, ENGINE, blame, codes, hanging, if_fit, is_one_engine_reset, queue_of, until_reset,
-    until_stopped,
+    ADAPTER, ENGINE, blame, codes, hanging, if_fit, is_one_engine_reset, queue_of, tdr_calls,
+    until_reset, until_stopped,
 };
 use crate::abi::{DoorbellStatus, StallKind};
-use crate::conform::bench::{complete, until_completed};
+use crate::conform::bench::{complete, monitored_value, until_completed};
 use crate::conform::checks::preemption::scene::{context, initialised, nop};
 use crate::conform::seen::same;
 use crate::conform::spy::TdrCall;
 use crate::conform::{Bench, Check, Ground, LONG, Wanted, until};
-use crate::kmd::{HwQueueHandle, Interrupt, ResetEngine};
+use crate::kmd::{Interrupt, ResetEngine};
 use crate::os::{Features, Record};
 use crate::sync::Arc;
 use crate::sync::plain::{Mutex, lock};
 use crate::{CommandList, DeviceExecutionState, HwQueue, KernelQueue, TdrPolicy, WaitError};
-use anyhow::bail;
+use anyhow::{bail, ensure};
 use std::time::{Duration, Instant};
 
 pub(super) const CHECKS: &[Check] = &[
@@ -39,19 +39,17 @@ pub(super) const CHECKS: &[Check] = &[
 /// Commands of a suspended context: one has completed, one was preempted and has another id, and two are in the
 /// hardware queue.
 struct Ids {
-    bench: Bench,
     kernel: KernelQueue,
     completed: u64,
 }
 
 impl Ids {
-    fn new(ground: &Ground) -> anyhow::Result<Self> {
-        let bench = ground.bench()?;
-        let context = context(&bench)?;
+    fn new(bench: &Bench) -> anyhow::Result<Self> {
+        let context = bench.adapter.create_device().create_context(0, 1)?;
         let mut kernel = context.create_kernel_queue()?;
         let value = nop(&mut kernel)?;
         kernel.progress_fence().wait(value, LONG)?;
-        let completed = initialised(&bench, 0)?;
+        let completed = initialised(bench, 0)?;
         context.suspend(LONG)?;
         nop(&mut kernel)?;
         bench.adapter.os().preempt(0)?;
@@ -60,15 +58,26 @@ impl Ids {
             ids() == (completed + 2, completed)
         })?;
         nop(&mut kernel)?;
-        Ok(Self {
-            bench,
-            kernel,
-            completed,
-        })
+        Ok(Self { kernel, completed })
     }
 
-    fn handle(&self) -> HwQueueHandle {
-        self.kernel.os().handle()
+    /// The same of one that is submitted after the snapshot.
+    fn abort_behind(self, bench: &Bench, id: u64) {
+        blame(bench, self.kernel.os().handle(), id);
+        let (kernel, os) = (Mutex::new(self.kernel), Arc::downgrade(bench.adapter.os()));
+        bench.spy.before_tdr(move |call| {
+            if let (TdrCall::CollectDbgInfo(_), Some(os)) = (call, os.upgrade()) {
+                let _ = nop(&mut lock(&kernel));
+                let _ = until("it is handed over", || os.submission_ids(0).0 == id);
+            }
+        });
+        bench.spy.lose_engine(0);
+    }
+
+    /// The engine is lost, and this was aborted, as the driver says.
+    fn abort(&self, bench: &Bench, id: u64) {
+        blame(bench, self.kernel.os().handle(), id);
+        bench.spy.lose_engine(0);
     }
 }
 
@@ -83,51 +92,36 @@ fn is_invalid(bench: &Bench, what: &str, id: u64, completed: u64) -> anyhow::Res
 /// Of kernel-mode queues ids at each side of each border; of a user-mode queue one below; and ids that could be or could
 /// not be by the snapshot alone, since more was submitted and has completed after it.
 fn invalid(ground: &Ground) -> anyhow::Result<()> {
+    // Beside what has completed: the preempted command's id is the next one, and the last submitted two more.
     let wrong = [
         ("an id below the last completed", 0),
         ("an id of a preempted command", 2),
         ("an id above the last submitted", 5),
     ];
-    for (what, above) in wrong {
-        let ids = Ids::new(ground)?;
-        let id = ids.completed + above - 1;
-        blame(&ids.bench, ids.handle(), id);
-        ids.bench.spy.lose_engine(0);
-        is_invalid(&ids.bench, what, id, ids.completed)?;
+    for (what, at) in wrong {
+        let bench = ground.bench()?;
+        let ids = Ids::new(&bench)?;
+        let id = ids.completed + at - 1;
+        ids.abort(&bench, id);
+        is_invalid(&bench, what, id, ids.completed)?;
         let ended = ids.kernel.progress_fence().wait(99, LONG);
-        same(
-            "a wait on a stopped adapter",
-            &ended,
-            &Err(WaitError::AdapterStopped),
-        )?;
+        let stopped = Err(WaitError::AdapterStopped);
+        same("a wait on a stopped adapter", &ended, &stopped)?;
     }
-    for above in [0, 2, 3] {
-        let ids = Ids::new(ground)?;
-        blame(&ids.bench, ids.handle(), ids.completed + above);
-        ids.bench.spy.lose_engine(0);
-        is_one_engine_reset(&ids.bench)?;
-        same(
-            "the adapter, after an id that can be",
-            &ids.bench.adapter.os().stopped(),
-            &None,
-        )?;
+    let bench = ground.bench()?;
+    for (resets, above) in (1..).zip([0, 2, 3]) {
+        let ids = Ids::new(&bench)?;
+        ids.abort(&bench, ids.completed + above);
+        let what =
+            format!("records, after ids that can be, the last {above} above the last completed");
+        same(&what, &codes(&bench, resets)?, &vec![ENGINE; resets])?;
+        until_reset(&bench, 0, resets)?;
     }
 
-    let Ids {
-        bench,
-        kernel,
-        completed,
-    } = Ids::new(ground)?;
-    let id = completed + 4;
-    blame(&bench, kernel.os().handle(), id);
-    let (kernel, os) = (Mutex::new(kernel), Arc::downgrade(bench.adapter.os()));
-    bench.spy.before_tdr(move |call| {
-        if let (TdrCall::CollectDbgInfo(_), Some(os)) = (call, os.upgrade()) {
-            let _ = nop(&mut lock(&kernel));
-            let _ = until("it is handed over", || os.submission_ids(0).0 == id);
-        }
-    });
-    bench.spy.lose_engine(0);
+    let bench = ground.bench()?;
+    let ids = Ids::new(&bench)?;
+    let (id, completed) = (ids.completed + 4, ids.completed);
+    ids.abort_behind(&bench, id);
     let what = "an id that was submitted after the snapshot";
     is_invalid(&bench, what, id, completed)?;
 
@@ -172,6 +166,10 @@ impl Late {
         let (mut queue, gate, stored) = (bench.queue()?, bench.fence(0)?, bench.fence(0)?);
         let completed = complete(&mut queue, CommandList::new().nop())?;
         let value = queue.submit(CommandList::new().wait(&gate, 1).signal(&stored, 5))?;
+        // What an engine asks for while it is reset is not heard: it is not to be on its way to sleep.
+        until("the engine sleeps at its wait", || {
+            monitored_value(&gate) == 0
+        })?;
         Ok(Self {
             bench,
             queue,
@@ -227,7 +225,7 @@ fn last_completed(ground: &Ground) -> anyhow::Result<()> {
     same(
         "ids after a preemption of the one between",
         &ids(),
-        &(before + 4, before + 3),
+        &(before + 4, before + 1),
     )?;
 
     nop(&mut guilty)?;
@@ -325,7 +323,7 @@ fn completes_late(ground: &Ground) -> anyhow::Result<()> {
     if_fit(bench)?.map_or(Ok(()), |bench| ends_by_itself(&bench))
 }
 
-/// A stall that takes several times as long as its engine has; one that was not timed out counts for nothing.
+/// A stall that takes longer than its engine has, and ends when its reset has begun; other attempts count for nothing.
 fn ends_by_itself(bench: &Bench) -> anyhow::Result<()> {
     let answers = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&answers);
@@ -333,11 +331,14 @@ fn ends_by_itself(bench: &Bench) -> anyhow::Result<()> {
         lock(&noted).push(reset);
         Ok(reset)
     });
-    let current = Arc::new(Mutex::new(None::<(crate::Fence, u64)>));
+    // Of the queue that stalls, its value, and whether that was not reached when the reset began.
+    let current = Arc::new(Mutex::new(None::<(crate::Fence, u64, bool)>));
     let watched = Arc::clone(&current);
     bench.spy.before_tdr(move |call| {
-        if let (TdrCall::ResetEngine(0), Some((progress, value))) = (call, lock(&watched).clone()) {
-            let _ = until("it completes late", || progress.current_value() >= value);
+        if let (TdrCall::ResetEngine(0), Some(current)) = (call, lock(&watched).as_mut()) {
+            let (progress, value, is_in_it) = current;
+            *is_in_it = progress.current_value() < *value;
+            let _ = until("it completes late", || progress.current_value() >= *value);
         }
     });
     let mut passes = 1000;
@@ -345,35 +346,47 @@ fn ends_by_itself(bench: &Bench) -> anyhow::Result<()> {
         let device = bench.adapter.create_device();
         let mut queue = queue_of(&device, 0)?;
         let value = queue.last_queued_value() + 1;
-        *lock(&current) = Some((queue.progress_fence().clone(), value));
+        *lock(&current) = Some((queue.progress_fence().clone(), value, false));
         let begin = Instant::now();
         queue.submit(CommandList::new().stall(StallKind::HeedsNothing, passes))?;
         until_completed(&queue, value)?;
-        if begin.elapsed() < Duration::from_millis(20) {
-            passes *= 2;
-            continue;
+        let took = begin.elapsed();
+        // Whoever is reset has come to the reset by now, or soon.
+        let resets = tdr_calls(bench, TdrCall::ResetEngine(0));
+        until("the reset is over", || lock(&answers).len() >= resets)?;
+        let last = lock(&answers).last().copied();
+        let is_in_it = lock(&current)
+            .as_ref()
+            .is_some_and(|(.., is_in_it)| *is_in_it);
+        if let (true, Some(answer)) = (is_in_it, last) {
+            let expected = ResetEngine {
+                last_aborted_fence_id: value,
+                hw_queue: Some(queue.os().handle()),
+            };
+            same(
+                "what ResetEngine says of a packet that has completed",
+                &answer,
+                &expected,
+            )?;
+            until_reset(bench, 0, resets)?;
+            let state = device.execution_state();
+            same(
+                "the state of its device",
+                &state,
+                &DeviceExecutionState::HUNG,
+            )?;
+            let codes = codes(bench, resets)?;
+            ensure!(
+                codes.iter().all(|code| *code == ENGINE),
+                "codes of the records: {codes:?}"
+            );
+            return Ok(());
         }
-        if lock(&answers).is_empty() && begin.elapsed() < Duration::from_secs(1) {
-            passes *= 1 + 1500 / begin.elapsed().as_millis() as u64;
-            continue;
-        }
-        until("the engine is reset", || !lock(&answers).is_empty())?;
-        let expected = ResetEngine {
-            last_aborted_fence_id: value,
-            hw_queue: Some(queue.os().handle()),
+        passes *= if took < Duration::from_millis(100) {
+            4
+        } else {
+            2
         };
-        same(
-            "what ResetEngine says of a packet that has completed",
-            &*lock(&answers),
-            &vec![expected],
-        )?;
-        until_reset(bench, 0, 1)?;
-        same(
-            "the state of its device",
-            &device.execution_state(),
-            &DeviceExecutionState::HUNG,
-        )?;
-        return is_one_engine_reset(bench);
     }
     bail!("in 40 attempts no engine timed out in a packet that ends by itself")
 }

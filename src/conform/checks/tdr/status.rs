@@ -1,17 +1,18 @@
 //! Status: whether an engine answers, asked of the driver at any moment.
 
 use super::scene::{goes_on, hanging, if_fit, queue_of, until_reset};
+use crate::CommandList;
 use crate::abi::StallKind;
 use crate::conform::bench::{complete, until_completed};
 use crate::conform::checks::preemption::scene::{
-    context, copy, fill, large, short, taken_out_in_the_middle,
+    context, fill, large, short, taken_out_in_the_middle,
 };
 use crate::conform::seen::same;
-use crate::conform::{Bench, Check, Ground, Unfit, until};
-use crate::os::Features;
-use crate::{CommandList, TdrPolicy};
+use crate::conform::spy::TdrCall;
+use crate::conform::{Bench, Check, Ground, LONG, Unfit, until};
+use crate::sync::plain::{Mutex, lock};
 use anyhow::ensure;
-use std::time::Duration;
+use std::sync::mpsc;
 
 pub(super) const CHECKS: &[Check] = &[Check::by(
     "TD-19",
@@ -41,11 +42,13 @@ fn status(ground: &Ground) -> anyhow::Result<()> {
     let waited = waits.submit(CommandList::new().wait(&fence, 1))?;
     let suspended = context(&bench)?;
     let mut queue = suspended.create_hw_queue(64)?;
-    let (from, to) = (large(&bench)?, large(&bench)?);
+    let from = large(&bench)?;
+    let little = bench.device.create_allocation(1 << 20)?;
     answers("has a queue at a wait")?;
-    let list = copy(&from, &to);
+    let mut list = CommandList::new();
+    list.copy(&from, 0..little.bytes(), &little, 0);
     let mut end = 0;
-    for _ in 0..8 {
+    for _ in 0..2 {
         end = queue.submit(&list)?;
     }
     while queue.progress_fence().current_value() < end {
@@ -57,27 +60,26 @@ fn status(ground: &Ground) -> anyhow::Result<()> {
     fence.signal(1)?;
     until_completed(&waits, waited)?;
     for kind in [StallKind::HeedsNothing, StallKind::HeedsAbort] {
-        if let Some(bench) = if_fit(hung(ground))? {
+        if let Some(bench) = if_fit(ground.bench_with(&hanging(2)))? {
             does_not_answer(&bench, kind)?;
         }
     }
     Ok(())
 }
 
-/// Long enough to be asked twice before the reset.
-fn hung(ground: &Ground) -> anyhow::Result<Bench> {
-    let tdr = TdrPolicy {
-        delay: Duration::from_millis(2500),
-        limit_count: 1000,
-        ..TdrPolicy::default()
-    };
-    ground.bench_watched(&hanging(2), Features::default(), tdr)
-}
-
+/// The recovery stands until the engine was asked.
 fn does_not_answer(bench: &Bench, kind: StallKind) -> anyhow::Result<()> {
     let device = bench.adapter.create_device();
     let (mut queue, begun) = (queue_of(&device, 0)?, device.create_fence(0)?);
     complete(&mut queue, CommandList::new().nop())?;
+    let (go_on, goes) = mpsc::channel::<()>();
+    let goes = Mutex::new(goes);
+    bench.spy.before_tdr(move |call| {
+        if matches!(call, TdrCall::CollectDbgInfo(_)) {
+            // Who waited long enough is gone.
+            let _ = lock(&goes).recv_timeout(LONG);
+        }
+    });
     let mut list = CommandList::new();
     list.signal(&begun, 1).stall(kind, 1 << 40);
     queue.submit(&list)?;
@@ -95,6 +97,7 @@ fn does_not_answer(bench: &Bench, kind: StallKind) -> anyhow::Result<()> {
         is_responsive(bench, 1)?,
         "the engine beside one that hangs is not Responsive"
     );
+    go_on.send(())?;
     until("the recovery is noted", || {
         !bench.adapter.os().records().is_empty()
     })?;

@@ -1,8 +1,8 @@
 //! Verdict: why a queue makes no progress, told apart.
 
-use super::scene::queue_of;
+use super::scene::{queue_of, tdr_calls};
 use crate::conform::bench::{complete, until_completed};
-use crate::conform::checks::preemption::scene::{fill, large, short};
+use crate::conform::checks::preemption::scene::{fill, initialised, large, short};
 use crate::conform::seen::same;
 use crate::conform::spy::TdrCall;
 use crate::conform::{Bench, Check, Ground, LONG, Wanted, until};
@@ -51,14 +51,20 @@ fn verdicts(ground: &Ground) -> anyhow::Result<()> {
     let mut queue = bench.queue_on(0)?;
     let value = queue.submit(CommandList::new().wait(&fence, 7))?;
     are(&bench, "a queue at a wait", &[of(&queue, WAITING)])?;
-    let is_asked = |call: &TdrCall| matches!(call, TdrCall::QueryEngineStatus(_));
+    initialised(&bench, 0)?;
+    let asked = || tdr_calls(&bench, TdrCall::QueryEngineStatus(0));
+    let before = asked();
     bench.spy.silence_engine(0);
     are(
         &bench,
         "a queue at a wait, whose engine is silent",
         &[of(&queue, WAITING)],
     )?;
-    let _ = is_asked;
+    same(
+        "questions after an engine whose queue waits",
+        &asked(),
+        &before,
+    )?;
     bench.spy.hear_engine(0);
     fence.signal(7)?;
     until_completed(&queue, value)?;
@@ -155,11 +161,6 @@ fn lost_notification(bench: &Bench) -> anyhow::Result<()> {
     bench.spy.keep_interrupts();
     signals.submit(CommandList::new().signal(&fence, 1).signal(&other, 1))?;
     until("the values are stored", || other.current_value() == 1)?;
-    same(
-        "the wait of a thread that nobody has told",
-        &armed.outcome(),
-        &None,
-    )?;
     let verdicts = told(bench);
     same(
         "the verdict on the queue",

@@ -29,7 +29,7 @@ pub(super) const CHECKS: &[Check] = &[
 /// engine, and so who watches it, awake.
 fn asked(ground: &Ground) -> anyhow::Result<()> {
     let tdr = TdrPolicy {
-        delay: Duration::from_millis(300),
+        delay: Duration::from_millis(500),
         limit_count: 1000,
         ..TdrPolicy::default()
     };
