@@ -287,6 +287,9 @@ fn completes_late(ground: &Ground) -> anyhow::Result<()> {
     let innocent = late.bench.adapter.create_device();
     let (open, mut waits) = (innocent.create_fence(0)?, queue_of(&innocent, 0)?);
     let behind = waits.submit(CommandList::new().wait(&open, 1))?;
+    until("the engine sleeps at its waits", || {
+        monitored_value(&open) == 0
+    })?;
     late.bench.spy.lose_engine(0);
     until_reset(&late.bench, 0, 1)?;
     let state = late.bench.device.execution_state();

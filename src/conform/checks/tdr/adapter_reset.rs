@@ -172,7 +172,7 @@ fn per_engine(ground: &Ground) -> anyhow::Result<()> {
 /// A guilty device, one with work queued, and an idle one, whose fence keeps its value; what is submitted between the
 /// two calls is executed after them. Then each of the two fails.
 fn of_the_adapter(ground: &Ground) -> anyhow::Result<()> {
-    let trouble = Trouble::new(ground, 2)?;
+    let trouble = Trouble::by_losses(ground, 2)?;
     let bench = &trouble.bench;
     let (busy, idle) = (bench.adapter.create_device(), bench.adapter.create_device());
     let (mut waits, gate) = (queue_of(&busy, 1)?, busy.create_fence(0)?);

@@ -117,7 +117,7 @@ fn guilty_and_innocent(ground: &Ground) -> anyhow::Result<()> {
 /// Waits of every kind; fences that the guilty device made and shared, in each way; monitored fences; and those of
 /// others. (A thousand resets: `tests/reset_leaks.rs`.)
 fn waits_and_fences(ground: &Ground) -> anyhow::Result<()> {
-    let trouble = Trouble::new(ground, 1)?;
+    let trouble = Trouble::by_losses(ground, 1)?;
     let bench = &trouble.bench;
     let mut guilty = trouble.guilty(0)?;
     let (well, device) = (bench.adapter.create_device(), guilty.device.clone());
@@ -235,10 +235,10 @@ fn waits_and_fences(ground: &Ground) -> anyhow::Result<()> {
 }
 
 /// Three resets at whatever moment, of an engine that works for nobody else: a queue waits for what it has signalled
-/// before, fills, and signals on. Then one of the whole adapter, of which only what came after it counts.
+/// before, fills, and signals on.
 fn once(ground: &Ground) -> anyhow::Result<()> {
     const RESETS: usize = 3;
-    let trouble = Trouble::new(ground, 1)?;
+    let trouble = Trouble::by_losses(ground, 1)?;
     let bench = &trouble.bench;
     let innocent = bench.adapter.create_device();
     let mut queue = queue_of(&innocent, 0)?;

@@ -1,8 +1,9 @@
 //! Scene: engines in trouble, and what the OS notes of it.
 //!
-//! An engine hangs by a packet that heeds nothing, where the subject's engines can be made to. Elsewhere the driver is
-//! made to say that the engine is lost, and that the packet was aborted: so the OS's side of a rule is seen
-//! everywhere, and the driver's where engines hang.
+//! An engine hangs by a packet that heeds its abort alone, where the subject's engines can be made to: one that heeds
+//! nothing, and never ends, would keep a processor from all later checks. Elsewhere the driver is made to say that
+//! the engine is lost, and that the packet was aborted: so the OS's side of a rule is seen everywhere, and the
+//! driver's where engines hang.
 
 use crate::abi::StallKind;
 use crate::conform::seen::same;
@@ -62,12 +63,17 @@ pub(super) struct Guilty {
 
 impl Trouble {
     pub(super) fn new(ground: &Ground, nodes: u32) -> anyhow::Result<Self> {
-        Ok(match if_fit(ground.bench_with(&hanging(nodes)))? {
-            Some(bench) => Self { bench, hangs: true },
-            None => Self {
-                bench: ground.bench_with(&Wanted::nodes(nodes))?,
-                hangs: false,
-            },
+        match if_fit(ground.bench_with(&hanging(nodes)))? {
+            Some(bench) => Ok(Self { bench, hangs: true }),
+            None => Self::by_losses(ground, nodes),
+        }
+    }
+
+    /// One whose engines are said to be lost, while they run.
+    pub(super) fn by_losses(ground: &Ground, nodes: u32) -> anyhow::Result<Self> {
+        Ok(Self {
+            bench: ground.bench_with(&Wanted::nodes(nodes))?,
+            hangs: false,
         })
     }
 
@@ -86,7 +92,7 @@ impl Trouble {
     pub(super) fn befall(&self, guilty: &mut Guilty) -> anyhow::Result<()> {
         let mut list = CommandList::new();
         if self.hangs {
-            list.stall(StallKind::HeedsNothing, FOR_EVER);
+            list.stall(StallKind::HeedsAbort, FOR_EVER);
             guilty.value = guilty.queue.submit(&list)?;
             return Ok(());
         }
