@@ -8,7 +8,7 @@ use crate::conform::checks::preemption::scene::initialised;
 use crate::conform::seen::same;
 use crate::conform::spy::TdrCall;
 use crate::conform::{Bench, Check, Ground, LONG, Unfit, Wanted, until};
-use crate::kmd::DriverOptions;
+use crate::kmd::{DriverOptions, TdrDdi};
 use crate::os::{Record, SystemDevice};
 use crate::{CommandList, DeviceExecutionState, WaitError};
 use anyhow::{Context, ensure};
@@ -91,10 +91,7 @@ fn promoted(ground: &Ground) -> anyhow::Result<()> {
     blame(&bench, paging.handle(), aborted);
     bench.spy.lose_engine(0);
     is_promoted(&bench)?;
-    let states: Vec<_> = devices
-        .iter()
-        .map(|device| device.execution_state())
-        .collect();
+    let states: Vec<_> = devices.iter().map(crate::Device::execution_state).collect();
     let (reset, active) = (DeviceExecutionState::RESET, DeviceExecutionState::ACTIVE);
     let expected = vec![reset, reset, active];
     same(
@@ -150,7 +147,7 @@ fn per_engine(ground: &Ground) -> anyhow::Result<()> {
     }
     let bench = ground.bench_with(&wide())?;
     let tdr = bench.spy.driver().tdr();
-    if tdr.is_none_or(|tdr| tdr.supports_per_engine_tdr()) {
+    if tdr.is_none_or(TdrDdi::supports_per_engine_tdr) {
         return Err(Unfit("the driver has SupportPerEngineTDR always".into()).into());
     }
     bench.spy.lose_engine(0);

@@ -222,6 +222,12 @@ fn limits(ground: &Ground) -> anyhow::Result<()> {
     same("the adapter", &bench.adapter.os().stopped(), &None)?;
     let made = bench.adapter.create_device().create_fence(0);
     ensure!(made.is_err(), "a blocked program makes a fence");
+    bench.spy.fail_tdr(TdrCall::ResetEngine(0));
+    bench.spy.lose_engine(0);
+    let last = codes(&bench, 4)?.pop();
+    let what =
+        "the record of the first reset of the adapter, after as many of engines as may be of it";
+    same(what, &last, &Some(ADAPTER))?;
     Ok(())
 }
 

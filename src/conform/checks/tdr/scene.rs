@@ -58,7 +58,7 @@ pub(super) struct Guilty {
     /// Of the aborted packet.
     pub(super) value: u64,
     /// What the packet waits for, where it does not hang.
-    _never: Fence,
+    never: Fence,
 }
 
 impl Trouble {
@@ -82,7 +82,7 @@ impl Trouble {
         let device = self.bench.adapter.create_device();
         Ok(Guilty {
             queue: queue_of(&device, node_ordinal)?,
-            _never: device.create_fence(0)?,
+            never: device.create_fence(0)?,
             device,
             value: 0,
         })
@@ -96,7 +96,7 @@ impl Trouble {
             guilty.value = guilty.queue.submit(&list)?;
             return Ok(());
         }
-        list.wait(&guilty._never, 1);
+        list.wait(&guilty.never, 1);
         guilty.value = guilty.queue.submit(&list)?;
         let handle = guilty.queue.os().handle();
         blame(&self.bench, handle, guilty.value);
