@@ -201,6 +201,8 @@ pub struct Passed {
 pub(super) type Instead = Box<dyn Fn(&'static str) -> Option<SystemProcessPlace> + Send>;
 /// Changes what the driver answered.
 pub(super) type Segments = Box<dyn Fn(&mut FenceStorageSurfaceData) + Send>;
+/// Which interrupts are held back.
+pub(super) type Held = Box<dyn Fn(&Interrupt) -> bool + Send>;
 pub(super) type InterruptHook = Box<dyn FnMut(&mut Interrupt) + Send>;
 pub(super) type Hook = Arc<dyn Fn(Moment, &[(FenceId, u64)]) + Send + Sync>;
 pub(super) type OnceHook = Box<dyn FnOnce() + Send>;
@@ -229,6 +231,9 @@ pub(super) struct Book {
     pub(super) os: Mutex<Option<Arc<dyn Callbacks>>>,
     /// Interrupts are written down and not passed on.
     pub(super) keeps_interrupts: AtomicBool,
+    /// Interrupts that are held back from now on, and those that were.
+    pub(super) holds: Mutex<Option<Held>>,
+    pub(super) held: Mutex<Vec<Interrupt>>,
     /// Hooks run at the level of the call that they are in.
     pub(super) keeps_level: AtomicBool,
     pub(super) interrupt: Mutex<Option<InterruptHook>>,
@@ -245,6 +250,11 @@ impl Book {
     pub(super) fn write(&self, call: Call) {
         lock(&self.calls).push(call);
         self.called.notify_all();
+    }
+
+    fn is_held(&self, interrupt: &Interrupt) -> bool {
+        let holds = lock(&self.holds);
+        holds.as_ref().is_some_and(|holds| holds(interrupt))
     }
 
     /// Writes a published structure down, with the arrays that it points to.
@@ -345,7 +355,9 @@ impl Callbacks for SpyCallbacks {
             let arrays: Vec<_> = arrays.into_iter().collect();
             self.book.publish(name, published.data(), &arrays);
         }
-        if !self.book.keeps_interrupts.load(Ordering::Acquire) {
+        if self.book.is_held(&interrupt) {
+            lock(&self.book.held).push(interrupt.clone());
+        } else if !self.book.keeps_interrupts.load(Ordering::Acquire) {
             self.os.notify_interrupt(interrupt.clone());
         }
         self.book.write(Call::Interrupt(interrupt));

@@ -26,6 +26,20 @@ impl DdiSpy {
         self.book.keeps_interrupts.store(false, Ordering::Release);
     }
 
+    /// From now on such interrupts are held back from the OS, and written down as if they were not.
+    pub fn hold_interrupts(&self, which: impl Fn(&Interrupt) -> bool + Send + 'static) {
+        *lock(&self.book.holds) = Some(Box::new(which));
+    }
+
+    /// The OS gets those that were held back, in their order, and those to come at once.
+    pub fn pass_held_interrupts(&self) {
+        *lock(&self.book.holds) = None;
+        let held = std::mem::take(&mut *lock(&self.book.held));
+        for interrupt in held {
+            self.interrupt(interrupt);
+        }
+    }
+
     /// The OS, as the driver sees it.
     ///
     /// # Panics

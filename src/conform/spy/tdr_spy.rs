@@ -2,7 +2,8 @@
 
 use super::DdiSpy;
 use super::book::lock;
-use crate::kmd::{Activity, CollectDbgInfo, DdiError, ResetEngine, TdrDdi};
+use crate::kmd::{Activity, CollectDbgInfo, DdiError, Interrupt, ResetEngine, TdrDdi};
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -43,6 +44,10 @@ pub(super) struct TdrBook {
     dbg_info: Mutex<Option<String>>,
     /// Calls that fail.
     fails: Mutex<Vec<TdrCall>>,
+    /// Nodes whose engines are said to be lost.
+    lost: Mutex<BTreeSet<u32>>,
+    /// Nodes whose engines are said to answer nothing.
+    silent: Mutex<BTreeSet<u32>>,
     level_one: LevelOneSpy,
 }
 
@@ -116,6 +121,32 @@ impl DdiSpy {
         lock(&self.tdr.fails).push(call);
     }
 
+    /// From now on the driver is made to say that an engine's device is lost, until it is reset; and the OS is told.
+    pub fn lose_engine(&self, node_ordinal: u32) {
+        lock(&self.tdr.lost).insert(node_ordinal);
+        self.interrupt(Interrupt::EngineLost { node_ordinal });
+    }
+
+    /// From now on an engine shows nothing to the OS and answers nothing, until it is reset: the driver is made to
+    /// say so. Who watches engines looks at it when it has work.
+    pub fn silence_engine(&self, node_ordinal: u32) {
+        lock(&self.tdr.silent).insert(node_ordinal);
+    }
+
+    /// It shows again what it does.
+    pub fn hear_engine(&self, node_ordinal: u32) {
+        lock(&self.tdr.silent).remove(&node_ordinal);
+    }
+
+    fn is_silent(&self, node_ordinal: u32) -> bool {
+        lock(&self.tdr.silent).contains(&node_ordinal)
+    }
+
+    fn forget_troubles(&self, is_reset: impl Fn(u32) -> bool) {
+        lock(&self.tdr.lost).retain(|node| !is_reset(*node));
+        lock(&self.tdr.silent).retain(|node| !is_reset(*node));
+    }
+
     fn recovery(&self) -> &dyn TdrDdi {
         self.driver.tdr().expect("a driver that resets engines")
     }
@@ -148,7 +179,8 @@ impl TdrDdi for DdiSpy {
     }
 
     fn engine_is_lost(&self, node_ordinal: u32) -> bool {
-        self.recovery().engine_is_lost(node_ordinal)
+        let is_said = lock(&self.tdr.lost).contains(&node_ordinal);
+        is_said || self.recovery().engine_is_lost(node_ordinal)
     }
 
     fn activity(&self) -> Arc<Activity> {
@@ -156,7 +188,11 @@ impl TdrDdi for DdiSpy {
     }
 
     fn engine_marks(&self, node_ordinal: u32) -> Option<u64> {
-        self.recovery().engine_marks(node_ordinal)
+        let marks = self.recovery().engine_marks(node_ordinal);
+        if self.is_silent(node_ordinal) {
+            return Some(u64::MAX);
+        }
+        marks
     }
 
     fn request_preemption(&self, node_ordinal: u32) {
@@ -171,7 +207,7 @@ impl TdrDdi for DdiSpy {
     fn query_engine_status(&self, node_ordinal: u32) -> bool {
         self.in_level_one(|| {
             let _ = self.pass_tdr(TdrCall::QueryEngineStatus(node_ordinal));
-            self.recovery().query_engine_status(node_ordinal)
+            self.recovery().query_engine_status(node_ordinal) && !self.is_silent(node_ordinal)
         })
     }
 
@@ -190,6 +226,7 @@ impl TdrDdi for DdiSpy {
             self.pass_tdr(TdrCall::ResetEngine(node_ordinal))?;
             self.recovery().reset_engine(node_ordinal)
         })?;
+        self.forget_troubles(|node| node == node_ordinal);
         match lock(&self.tdr.reset).as_mut() {
             Some(answer) => answer(reset),
             None => Ok(reset),
@@ -207,7 +244,9 @@ impl TdrDdi for DdiSpy {
 
     fn reset_from_timeout(&self) -> Result<Vec<ResetEngine>, DdiError> {
         self.pass_tdr(TdrCall::ResetFromTimeout)?;
-        self.recovery().reset_from_timeout()
+        let reset = self.recovery().reset_from_timeout()?;
+        self.forget_troubles(|_| true);
+        Ok(reset)
     }
 
     fn restart_from_timeout(&self) -> Result<(), DdiError> {

@@ -1,0 +1,137 @@
+//! Watch: which engines are asked, and who is held up by one that hangs.
+
+use super::scene::{hanging, is_one_engine_reset, queue_of, tdr_calls, until_reset};
+use crate::abi::StallKind;
+use crate::conform::bench::complete;
+use crate::conform::seen::same;
+use crate::conform::spy::TdrCall;
+use crate::conform::{Bench, Check, Ground, LONG, Wanted, until};
+use crate::os::Features;
+use crate::sync::plain::{Mutex, lock};
+use crate::{CommandList, TdrPolicy, WaitError};
+use anyhow::bail;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::by(
+        "TD-01",
+        "an engine without a step is asked though nobody else wants it; a queue at a wait never is timed out",
+        asked,
+    ),
+    Check::by(
+        "TD-13",
+        "a shader that never ends is not waited for, and others are hardly held up",
+        never_ends,
+    ),
+];
+
+/// A lone queue's engine is silent; then a queue stands at a wait for many times TdrDelay, while another one keeps the
+/// engine, and so who watches it, awake.
+fn asked(ground: &Ground) -> anyhow::Result<()> {
+    let tdr = TdrPolicy {
+        delay: Duration::from_millis(500),
+        limit_count: 1000,
+        ..TdrPolicy::default()
+    };
+    let bench = ground.bench_watched(&Wanted::default(), Features::default(), tdr)?;
+    let mut queue = bench.queue()?;
+    bench.spy.silence_engine(0);
+    queue.submit(CommandList::new().nop())?;
+    until_reset(&bench, 0, 1)?;
+    let calls = bench.spy.tdr_calls();
+    same(
+        "the first call of the recovery",
+        &calls.first(),
+        &Some(&TdrCall::RequestPreemption(0)),
+    )?;
+    is_one_engine_reset(&bench)?;
+
+    let bench = ground.bench_watched(&Wanted::default(), Features::default(), tdr)?;
+    let (fence, mut waits) = (bench.fence(0)?, bench.queue()?);
+    let value = waits.submit(CommandList::new().wait(&fence, 1))?;
+    let (mut busy, begin) = (bench.queue()?, Instant::now());
+    while begin.elapsed() < 3 * tdr.delay {
+        complete(&mut busy, CommandList::new().nop())?;
+    }
+    let resets = tdr_calls(&bench, TdrCall::ResetEngine(0));
+    same("resets of an engine with a queue at a wait", &resets, &0)?;
+    same("the waiting queue's error", &waits.error(), &None)?;
+    fence.signal(1)?;
+    same(
+        "the waiting queue",
+        &waits.progress_fence().wait(value, LONG),
+        &Ok(()),
+    )
+}
+
+/// While the recovery stands, another engine's queue runs; when it is over, one of the same engine does, though the
+/// packet heeds nothing and goes on for several times as long. One that was over before its engine timed out counts for
+/// nothing. (In figures: `nfence tdr` and `tests/engine_process.rs`.)
+fn never_ends(ground: &Ground) -> anyhow::Result<()> {
+    let bench = ground.bench_with(&hanging(2))?;
+    let innocent = bench.adapter.create_device();
+    let (mut here, mut there) = (queue_of(&innocent, 0)?, queue_of(&innocent, 1)?);
+    complete(&mut here, CommandList::new().nop())?;
+    let fence = innocent.create_fence(0)?;
+    let (tell, told) = mpsc::channel();
+    let (go_on, goes) = mpsc::channel::<()>();
+    let goes = Mutex::new(goes);
+    bench.spy.before_tdr(move |call| {
+        if matches!(call, TdrCall::CollectDbgInfo(_)) {
+            // Who waited long enough is gone.
+            let _ = tell.send(());
+            let _ = lock(&goes).recv_timeout(LONG);
+        }
+    });
+    let mut passes = passes_of(&bench, Duration::from_secs(8))?;
+    for _ in 0..10 {
+        let guilty = bench.adapter.create_device();
+        let mut hangs = queue_of(&guilty, 0)?;
+        let value = hangs.submit(CommandList::new().stall(StallKind::HeedsNothing, passes))?;
+        let behind = here.submit(CommandList::new().nop())?;
+        until("the engine times out, or the packet is over", || {
+            let is_timed_out = told.try_recv().is_ok();
+            is_timed_out || hangs.progress_fence().current_value() == value
+        })?;
+        if hangs.progress_fence().current_value() == value {
+            passes *= 2;
+            continue;
+        }
+        for _ in 0..4 {
+            let value = fence.current_value() + 1;
+            there.submit(CommandList::new().signal(&fence, value))?;
+            let meanwhile = fence.wait(value, LONG);
+            same("another engine's queue, meanwhile", &meanwhile, &Ok(()))?;
+        }
+        go_on.send(())?;
+        let ended = here.progress_fence().wait(behind, LONG);
+        same("the same engine's queue", &ended, &Ok(()))?;
+        let ended = hangs.progress_fence().wait(value, LONG);
+        same(
+            "the wait for what does not end",
+            &ended,
+            &Err(WaitError::DeviceLost),
+        )?;
+        until_reset(&bench, 0, 1)?;
+        return is_one_engine_reset(&bench);
+    }
+    bail!("in 10 attempts no packet was longer than its engine had to answer")
+}
+
+/// Passes of a stall that takes so long, by how long few take.
+fn passes_of(bench: &Bench, time: Duration) -> anyhow::Result<u64> {
+    let device = bench.adapter.create_device();
+    let mut queue = queue_of(&device, 0)?;
+    let mut passes = 1000;
+    loop {
+        let begin = Instant::now();
+        let list = &mut CommandList::new();
+        complete(&mut queue, list.stall(StallKind::HeedsNothing, passes))?;
+        let took = begin.elapsed();
+        if took >= Duration::from_millis(50) {
+            return Ok(passes * (time.as_millis() / took.as_millis()) as u64);
+        }
+        passes *= 2;
+    }
+}
