@@ -53,7 +53,7 @@ mod until;
 mod waiter;
 
 pub use bench::Bench;
-pub use check::{Asked, Check};
+pub use check::Check;
 pub use checks::checks;
 pub use device::DeviceSubject;
 pub use ground::Ground;

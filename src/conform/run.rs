@@ -1,6 +1,6 @@
 //! Run: a check on a subject, and what came of it.
 
-use super::{Asked, Check, Ground, Subject, Unfit};
+use super::{Check, Ground, Subject, Unfit};
 use crate::sync::Arc;
 use serde::Serialize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,7 +19,7 @@ pub enum Verdict {
     Holds,
     /// Something else was seen.
     Broken(String),
-    /// It could not be asked here, or by this suite.
+    /// It could not be asked here: why.
     Skipped(String),
 }
 
@@ -37,26 +37,20 @@ pub struct Ran {
 #[must_use]
 pub fn run(check: &Check, subject: &Arc<dyn Subject>) -> Ran {
     let began = Instant::now();
-    let verdict = match check.asked {
-        Asked::Not(why) => Verdict::Skipped(why.to_owned()),
-        Asked::By(story) => told(check.rule, story, subject),
-    };
+    let verdict = told(check, subject);
     Ran {
         verdict,
         took: began.elapsed(),
     }
 }
 
-fn told(
-    rule: &str,
-    story: fn(&Ground) -> anyhow::Result<()>,
-    subject: &Arc<dyn Subject>,
-) -> Verdict {
+fn told(check: &Check, subject: &Arc<dyn Subject>) -> Verdict {
+    let story = check.story;
     // What an earlier check left is not this one's.
     drop(subject.take_misdeeds());
     let (tell, ended) = mpsc::sync_channel(1);
     let subject = Arc::clone(subject);
-    let thread = thread::Builder::new().name(rule.to_owned());
+    let thread = thread::Builder::new().name(check.rule.to_owned());
     let thread = thread.spawn(move || {
         let ground = Ground::new(&subject);
         let told = catch_unwind(AssertUnwindSafe(|| {

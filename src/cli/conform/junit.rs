@@ -22,19 +22,16 @@ pub(super) fn report(findings: &Findings) -> anyhow::Result<String> {
         let mut case = TestCase::new(format!("{} {}", found.rule, found.title), status);
         case.set_classname(format!("conform.{family}"));
         case.set_time(found.took);
-        match suites
-            .last_mut()
-            .filter(|suite| suite.name.as_str() == family)
+        if suites
+            .last()
+            .is_none_or(|suite| suite.name.as_str() != family)
         {
-            Some(suite) => {
-                suite.add_test_case(case);
-            }
-            None => {
-                let mut suite = TestSuite::new(family);
-                suite.add_property(("subject", findings.subject.as_str()));
-                suite.add_test_case(case);
-                suites.push(suite);
-            }
+            let mut suite = TestSuite::new(family);
+            suite.add_property(("subject", findings.subject.as_str()));
+            suites.push(suite);
+        }
+        if let Some(suite) = suites.last_mut() {
+            suite.add_test_case(case);
         }
     }
     report.add_test_suites(suites);

@@ -23,7 +23,7 @@ Examples:
   nfence conform                             all rules, on the best device
   nfence conform --engine model              the same of the engine in plain Rust, without Vulkan
   nfence conform NF-05 IN                    one rule, and the family of the interrupt's
-  nfence conform --list                      which rules there are, and which are not asked
+  nfence conform --list                      which rules there are
   nfence conform --device llvmpipe --junit conform.xml
   nfence conform --json - | jq '.checks[] | select(.verdict == \"broken\")'
 

@@ -2,7 +2,7 @@
 
 use super::super::paint::{BOLD, GREEN, RED, painted};
 use super::findings::{Findings, Found};
-use crate::conform::{Asked, Check, Verdict};
+use crate::conform::{Check, Verdict};
 use crate::report::time;
 use std::fmt::Write;
 
@@ -11,9 +11,6 @@ pub(super) fn list(checks: &[&Check]) -> String {
     let mut text = String::new();
     for check in checks {
         let _ = writeln!(text, "{}  {}", check.rule, check.title);
-        if let Asked::Not(why) = check.asked {
-            let _ = writeln!(text, "       not asked: {why}");
-        }
     }
     text
 }
@@ -41,7 +38,7 @@ pub(super) fn line(found: &Found, colour: bool) -> String {
     let _ = match found.verdict {
         Verdict::Skipped(_) => writeln!(text, "{}  {verdict}  {}", found.rule, found.title),
         Verdict::Holds | Verdict::Broken(_) => {
-            let took = time(found.took.as_nanos() as f64);
+            let took = time(found.took.as_secs_f64() * 1e9);
             writeln!(text, "{}  {verdict}  {}  ({took})", found.rule, found.title)
         }
     };
