@@ -24,6 +24,7 @@ mod recordable;
 mod result_file;
 mod scenario;
 mod self_test;
+mod soak;
 mod tdr;
 mod time_span;
 mod trace;
@@ -57,6 +58,7 @@ enum Command {
     EngineProcess(engine_process::EngineProcess),
     Litmus(litmus::Litmus),
     Scenario(scenario::Scenario),
+    Soak(soak::SoakCommand),
     Tdr(tdr::Tdr),
     Trace(trace::Trace),
     View(view::View),
@@ -78,6 +80,7 @@ pub fn main() -> ExitCode {
         Command::Compare(_)
         | Command::Doctor(_)
         | Command::Scenario(_)
+        | Command::Soak(_)
         | Command::Tdr(_)
         | Command::Trace(_)
         | Command::View(_) => {
@@ -95,6 +98,7 @@ pub fn main() -> ExitCode {
         Command::EngineProcess(engine) => engine.run(),
         Command::Litmus(litmus) => litmus.run(),
         Command::Scenario(scenario) => scenario.run(),
+        Command::Soak(soak) => soak.run(),
         Command::Tdr(tdr) => tdr.run(),
         Command::Trace(trace) => trace.run(),
         Command::View(view) => view.run(),
