@@ -24,7 +24,7 @@ pub struct Ground {
     pub idle_us: u64,
     /// How the model is made: lanes, steps between two adoptions, iterations that a queue keeps its lane.
     pub model: [u32; 3],
-    /// Every slice of the model's is cut within so many loop passes.
+    /// Every slice of the model's is cut within so many loop passes, where none is to hang.
     pub model_cuts_within: Option<u64>,
 }
 

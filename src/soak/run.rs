@@ -14,7 +14,7 @@ use std::fmt;
 use std::time::Duration;
 
 /// Longer than anything takes that comes, on a machine with much else to do.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(60);
 /// The same while a case is shrunk, of which many hang.
 const SHRINKING_PATIENCE: Duration = Duration::from_secs(4);
 /// How long that may take: who waits for it sees a failure anyway.
@@ -169,7 +169,6 @@ impl Soak {
         let counted = Counted::default();
         let shown = self.shows(&stages, (&round, &expected), number, &counted);
         if let Some(what) = shown {
-            eprintln!("XX {:?} {what}\n{round}", self.scope.ground(number));
             // An adapter on which something is wrong is not used again.
             self.close(Some(stages));
             return Err(SoakError::Failed(Box::new(

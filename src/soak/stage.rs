@@ -63,9 +63,11 @@ impl Stage {
             rounds,
             quantum,
             stalls: faults,
-            cut: ground
-                .model_cuts_within
-                .map_or(CutPlan::Never, |most| CutPlan::Random { seed: most, most }),
+            // A stall that is cut hangs nothing.
+            cut: match ground.model_cuts_within {
+                Some(most) if !faults => CutPlan::Random { seed: most, most },
+                Some(_) | None => CutPlan::Never,
+            },
             ..ModelOptions::default()
         };
         let crowd = Arc::new(Crowd::on_cores());

@@ -10,11 +10,11 @@ use crate::soak::stage::Blow;
 use crate::{Allocation, CommandList, Device, HwQueue, HwQueueOptions};
 use std::time::Instant;
 
-/// Bytes that its jobs fill, and how often each does: a job takes some tens of milliseconds on a CPU.
-const BYTES: u64 = 4 << 20;
-const FILLS: u64 = 24;
+/// Bytes that its jobs fill, and how often each does: a job takes some milliseconds on a CPU and on a GPU.
+const BYTES: u64 = 1 << 20;
+const FILLS: u64 = 8;
 /// Jobs in its ring, so that there is always a packet of it to be aborted.
-const JOBS: u64 = 8;
+const JOBS: u64 = 32;
 /// Loop passes of a packet that nobody waits for the end of.
 const FOR_EVER: u64 = 1 << 40;
 
