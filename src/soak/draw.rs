@@ -101,7 +101,13 @@ impl Scope {
 }
 
 fn burst(random: &mut Random, context: usize, signals: u64) -> Burst {
-    let a_list = *random.pick(&[50, 1000, 1000, 4000, 16_000]);
+    // What costs most is a submission: of short ones there are fewer signals.
+    let (a_list, signals) = match random.below(6) {
+        0 => (50, signals / 20),
+        1 => (1000, signals / 2),
+        2..=3 => (4000, signals),
+        _ => (16_000, signals),
+    };
     let a_list = signals.clamp(1, a_list);
     // Room for one submission alone, or for several.
     let submissions = *random.pick(&[1, 2, 4]);

@@ -13,6 +13,7 @@ mod model_asked_for;
 
 use model_asked_for::model_is_asked_for;
 use native_fence::gpu::{CutPlan, ModelEngine, ModelMemory, ModelOptions, NodePolicy};
+#[allow(unused_imports, reason = "each test file uses a part")]
 pub(crate) use native_fence::soak::Random;
 use native_fence::{Adapter, AdapterOptions, TdrPolicy};
 use std::sync::Arc;

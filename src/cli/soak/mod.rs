@@ -34,7 +34,9 @@ Exit codes: 0 all was as foretold; 1 something was not, or did not work; 2 usage
 until then is printed and written).";
 
 /// Signals of the bursts of a round.
-const BURST_SIGNALS: u64 = 400_000;
+const BURST_SIGNALS: u64 = 1_500_000;
+/// The same where engines are lost beside them.
+const BURST_SIGNALS_WITH_FAULTS: u64 = 200_000;
 /// The same where the model executes them.
 const BURST_SIGNALS_OF_MODEL: u64 = 20_000;
 /// Between two lines of progress, where no bar is seen.
@@ -185,7 +187,12 @@ impl SoakCommand {
                     name,
                     ..DeviceChoice::default()
                 };
-                (Target::Device(choice), BURST_SIGNALS)
+                let signals = if self.faults {
+                    BURST_SIGNALS_WITH_FAULTS
+                } else {
+                    BURST_SIGNALS
+                };
+                (Target::Device(choice), signals)
             }
         };
         let scope = Scope {
