@@ -27,7 +27,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     // Asks what the others stand on, by their own words: the log's reader, what the engines ask of host stores.
     ("litmus", &["abi", "shared", "vulkan", "gpu", "os", "trace"]),
     // Asks the engines to their limits, and hangs them: opens adapters of models and of devices.
-    ("soak", &["abi", "gpu", "kmd", "os", "umd", PUBLIC]),
+    (
+        "soak",
+        &["abi", "vulkan", "gpu", "kmd", "os", "umd", PUBLIC],
+    ),
     ("report", &["trace", "workload"]),
     ("viewer", &["trace", "report", PUBLIC]),
     ("window", &["beside", "trace", "viewer", "vulkan", PUBLIC]),

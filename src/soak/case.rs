@@ -74,8 +74,10 @@ impl Display for Round {
         match self.fault {
             Some(fault) => writeln!(
                 f,
-                "the engine of node {} hangs or is lost, after {} submissions of the guilty",
-                fault.node, fault.after
+                "the engine of node {} {}, after {} submissions of the guilty",
+                fault.node,
+                if fault.hangs { "hangs" } else { "is lost" },
+                fault.after
             ),
             None => Ok(()),
         }

@@ -82,6 +82,7 @@ impl Scope {
         let fault = (self.faults && random.below(2) == 0).then(|| Fault {
             node: random.below(nodes.into()) as u32,
             after: random.below(4),
+            hangs: random.below(4) == 0,
         });
         let mut round = Round {
             devices,

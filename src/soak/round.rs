@@ -143,13 +143,16 @@ impl Burst {
     }
 }
 
-/// A program of another process that hangs an engine, or has work on it when it is lost.
+/// A program of another process that hangs an engine, or has work on it when its device is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The engine.
     pub node: u32,
     /// Submissions that it completes before.
     pub after: u64,
+    /// It hangs; else its device is lost. The model has no device, and where the driver ends loops nothing hangs: there it
+    /// is the other of the two.
+    pub hangs: bool,
 }
 
 /// See the file's head.

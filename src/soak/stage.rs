@@ -1,7 +1,7 @@
 //! Stage: an adapter that rounds are played on, over models or over engines of a Vulkan device.
 
-use super::round::Ground;
-use crate::abi::Delivery;
+use super::round::{Fault, Ground};
+use crate::abi::{Delivery, StallKind};
 use crate::gpu::{
     Crowd, CutPlan, Engine, EngineUnit, Injection, ModelEngine, ModelMemory, ModelOptions, Node,
     NodePolicy, ShaderTuning, SpareEngines, SparePolicy,
@@ -10,20 +10,21 @@ use crate::kmd::{Driver, DriverOptions};
 use crate::os::{Features, Record};
 use crate::sync::Arc;
 use crate::sync::plain::{Mutex, lock};
+use crate::vulkan::AdapterInfo;
 use crate::{Adapter, AdapterOptions, OpenError, TdrPolicy};
 use std::num::NonZeroU32;
 use std::time::Duration;
 
 /// Nobody finds within this that an engine does not answer: on a busy machine one may have no core for seconds.
 const PATIENT: Duration = Duration::from_secs(600);
-/// Within this an engine has to answer that is hung on purpose.
-const TDR_DELAY: Duration = Duration::from_secs(2);
+/// Within this an engine has to answer where one is hung on purpose.
+const TDR_DELAY: Duration = Duration::from_secs(5);
 
 /// What is done to an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Blow {
-    /// A packet keeps it for good.
-    Stall,
+    /// A packet of this kind keeps it for good.
+    Stall(StallKind),
     /// Its device is lost.
     Loss,
 }
@@ -44,7 +45,8 @@ pub struct Stage {
     /// Of the models.
     memories: Vec<Arc<ModelMemory>>,
     injection: Option<Arc<Injection>>,
-    blow: Blow,
+    /// What hangs an engine here, where something does.
+    stall: Option<StallKind>,
     /// Records of the operating system that were looked at.
     known_records: Mutex<usize>,
     /// Longer than anything takes that comes.
@@ -89,7 +91,7 @@ impl Stage {
             adapter: Adapter::with_driver_watched(driver, Features::default(), tdr)?,
             memories,
             injection: None,
-            blow: Blow::Stall,
+            stall: Some(StallKind::HeedsNothing),
             known_records: Mutex::default(),
             patience,
         })
@@ -105,8 +107,10 @@ impl Stage {
         faults: bool,
         patience: Duration,
     ) -> Result<Self, OpenError> {
-        let no_memory = |error: crate::shared::RegionError| OpenError::Engine(error.to_string());
-        let injection = faults.then(|| Injection::new(ground.nodes).map_err(no_memory));
+        let injection = faults.then(|| {
+            let made = Injection::new(ground.nodes);
+            made.map_err(|error| OpenError::Engine(error.to_string()))
+        });
         let injection = injection.transpose()?;
         let adapter = Adapter::open(&AdapterOptions {
             device: device.name.clone(),
@@ -115,18 +119,22 @@ impl Stage {
             // So that one is lost alone.
             unit: faults.then_some(EngineUnit::Instance),
             policy: policy(ground),
-            tuning: ShaderTuning::default(),
-            // It is lost, and never late.
-            tdr: tdr(None),
+            tuning: ShaderTuning {
+                stalls: faults,
+                ..ShaderTuning::default()
+            },
+            tdr: tdr(faults.then_some(TDR_DELAY)),
             spares: SparePolicy::Kept,
             injection: injection.clone(),
             ..AdapterOptions::default()
         })?;
+        let ends_loops = adapter.info().is_some_and(AdapterInfo::ends_loops);
         Ok(Self {
             adapter,
             memories: Vec::new(),
             injection,
-            blow: Blow::Loss,
+            // Nobody takes a processor, or a GPU, from a packet that heeds nothing.
+            stall: (!ends_loops).then_some(StallKind::HeedsAbort),
             known_records: Mutex::default(),
             patience,
         })
@@ -138,8 +146,12 @@ impl Stage {
     }
 
     /// What happens to an engine in a round with a fault.
-    pub(super) fn blow(&self) -> Blow {
-        self.blow
+    pub(super) fn blow(&self, fault: Fault) -> Blow {
+        let can_lose = self.injection.is_some();
+        match self.stall {
+            Some(kind) if fault.hangs || !can_lose => Blow::Stall(kind),
+            Some(_) | None => Blow::Loss,
+        }
     }
 
     /// Loses the device of a node's engine.

@@ -1,7 +1,6 @@
 //! Guilty: a process that has an engine hang, or that is at work on it when its device is lost. Nobody shares anything
 //! with it, and it alone is in error in the end.
 
-use crate::abi::StallKind;
 use crate::abi::wddm::DeviceExecutionState;
 use crate::os::WaitError;
 use crate::soak::Stage;
@@ -53,15 +52,15 @@ impl Guilty {
         let refused =
             |error: crate::SubmitError| format!("the guilty queue takes nothing: {error}");
         let progress = self.queue.progress_fence().clone();
-        let submitted = match stage.blow() {
-            Blow::Stall => {
+        let submitted = match stage.blow(self.fault) {
+            Blow::Stall(kind) => {
                 for _ in 0..self.fault.after {
                     self.queue
                         .submit(CommandList::new().nop())
                         .map_err(refused)?;
                 }
                 let mut hang = CommandList::new();
-                hang.stall(StallKind::HeedsNothing, FOR_EVER);
+                hang.stall(kind, FOR_EVER);
                 self.queue.submit(&hang).map_err(refused)?
             }
             Blow::Loss => {
