@@ -5,6 +5,7 @@ use super::play::Counted;
 use super::program::Named;
 use super::round::{Burst, Round};
 use super::stage::Stage;
+use crate::os::Record;
 use crate::sync::Ordering;
 use serde::Serialize;
 
@@ -51,8 +52,10 @@ pub struct Tally {
     pub slices: u64,
     /// Engines that hung or were lost on purpose.
     pub faults: u64,
-    /// Engines whose place another took.
+    /// Engines that were reset for it.
     pub recoveries: u64,
+    /// Those whose place another took; others let go of what hung them.
+    pub replaced: u64,
     /// Signals that the model executed as oracle.
     pub model_signals: u64,
 }
@@ -107,7 +110,11 @@ impl Tally {
         self.interrupts += interrupts.native_fence_signaled();
         self.notifications += interrupts.fences_named();
         self.slices += counters.slices;
-        self.recoveries += counters.resets;
+        let records = stage.adapter.os().records();
+        let resets = records.iter();
+        let resets = resets.filter(|note| note.code == Record::VIDEO_ENGINE_TIMEOUT_DETECTED);
+        self.recoveries += resets.count() as u64;
+        self.replaced += counters.resets;
     }
 }
 

@@ -69,7 +69,11 @@ pub(super) fn text(found: &Found, failure: Option<&Failure>, colour: bool) -> St
         ),
         (
             "struck",
-            vec![(tally.faults, "faults"), (tally.recoveries, "recoveries")],
+            vec![
+                (tally.faults, "faults"),
+                (tally.recoveries, "recoveries"),
+                (tally.replaced, "engines replaced"),
+            ],
         ),
         (
             "oracle",

@@ -17,7 +17,7 @@ pub(super) fn run(
     stage: &Stage,
     round: &Round,
     contexts: &[HwContext],
-    (seed, is_done): (u64, &AtomicBool),
+    (seed, is_done, has_fault): (u64, &AtomicBool, bool),
     counted: &Counted,
 ) -> Result<(), String> {
     let random = &mut Random(seed);
@@ -44,7 +44,7 @@ pub(super) fn run(
             }
             Disturbance::Tracing => {
                 let tracing = *random.pick(&[Tracing::Off, Tracing::On, Tracing::Verbose]);
-                trace(stage, tracing)?;
+                trace(stage, tracing, has_fault)?;
                 LONG_PAUSE
             }
             Disturbance::Doorbell => unreachable!("it was left out"),
@@ -52,12 +52,19 @@ pub(super) fn run(
         Counted::add(&counted.disturbed, 1);
         self::pause(random, pause);
     }
-    trace(stage, Tracing::Off)
+    trace(stage, Tracing::Off, has_fault)
 }
 
-fn trace(stage: &Stage, tracing: Tracing) -> Result<(), String> {
-    let set = stage.adapter.set_tracing(tracing);
-    set.map_err(|error| format!("tracing is not switched: {error}"))
+/// Switches it, if need be again and again: a lost engine moves no logs before another is in its place.
+fn trace(stage: &Stage, tracing: Tracing, has_fault: bool) -> Result<(), String> {
+    let deadline = Instant::now() + stage.patience;
+    loop {
+        match stage.adapter.set_tracing(tracing) {
+            Ok(()) => return Ok(()),
+            Err(_) if has_fault && Instant::now() < deadline => std::thread::yield_now(),
+            Err(error) => return Err(format!("tracing is not switched: {error}")),
+        }
+    }
 }
 
 /// For some time: nobody tells when it is time to disturb.

@@ -91,8 +91,15 @@ pub(super) fn play(
         let burster = scope.spawn(move || bursts::run(bursts, stage.patience, seed, counted));
         let seed = random.bits();
         let is_done = &is_done;
-        let disturber =
-            scope.spawn(move || disturb::run(stage, round, contexts, (seed, is_done), counted));
+        let disturber = scope.spawn(move || {
+            disturb::run(
+                stage,
+                round,
+                contexts,
+                (seed, is_done, fault.is_some()),
+                counted,
+            )
+        });
         let guilty = guilty.map(|guilty| scope.spawn(move || guilty.run(stage)));
         let fed = feed::feed((round, expected), queues, fences, random, deadline);
         let settled = fed.and_then(|()| collect::settle(expected, queues, fences, deadline));
