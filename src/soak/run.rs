@@ -224,26 +224,24 @@ impl Soak {
         counted: &Counted,
     ) -> Option<String> {
         let moments = self.scope.seed ^ number;
-        let of_oracle = match &stages.device {
-            None => None,
-            Some(_) => {
-                let extent = Extent {
-                    whole_bursts: false,
-                    faults: false,
-                };
-                let plays = (moments, extent);
-                match judged(
-                    &stages.model,
-                    (round, expected),
-                    plays,
-                    None,
-                    &Counted::default(),
-                ) {
-                    Ok(outcome) => Some(outcome),
-                    Err(how) => return Some(format!("on the model: {how}")),
-                }
+        let mut of_oracle = None;
+        if stages.device.is_some() {
+            let extent = Extent {
+                whole_bursts: false,
+                faults: false,
+            };
+            let nobody = &Counted::default();
+            match judged(
+                &stages.model,
+                (round, expected),
+                (moments, extent),
+                None,
+                nobody,
+            ) {
+                Ok(outcome) => of_oracle = Some(outcome),
+                Err(how) => return Some(format!("on the model: {how}")),
             }
-        };
+        }
         let on = self.target.name();
         let plays = (!moments, self.extent());
         let spoil = self.spoil.as_ref();

@@ -113,7 +113,11 @@ impl SoakCommand {
         let json = self.json.as_deref().map(JsonOutput::open).transpose()?;
         let to_stderr = json.as_ref().is_some_and(JsonOutput::takes_stdout);
         let device = self.described()?;
-        let mut found = Found::new(device, self.machine(), self.seed, self.faults);
+        let machine = Machine {
+            driver_settings: driver_settings::in_force(),
+            ..Machine::this()
+        };
+        let mut found = Found::new(device, machine, self.seed, self.faults);
         let ended = self.soak(&interrupt, &mut found)?;
         let failure = match ended {
             Ended::Failed(failure) => Some(failure),
@@ -157,13 +161,6 @@ impl SoakCommand {
             adapter.name
         );
         Ok(Some(DeviceDescription::of(adapter)))
-    }
-
-    fn machine(&self) -> Machine {
-        Machine {
-            driver_settings: driver_settings::in_force(),
-            ..Machine::this()
-        }
     }
 
     fn goal(&self) -> Goal {
@@ -245,7 +242,8 @@ impl SoakCommand {
             line += " --engine model";
         }
         if let Some(device) = &self.device {
-            line += &format!(" --device {device:?}");
+            line.push_str(" --device \"");
+            line.extend(device.escape_debug().chain(['"']));
         }
         line
     }

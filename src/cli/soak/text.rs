@@ -2,7 +2,7 @@
 
 use super::super::paint::{BOLD, GREEN, RED, painted};
 use super::found::Found;
-use crate::report::rate;
+use crate::report::{DeviceDescription, rate};
 use crate::soak::{Failure, Tally};
 use std::fmt::Write;
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub(super) fn progress(tally: &Tally, time: Duration) -> String {
 pub(super) fn text(found: &Found, failure: Option<&Failure>, colour: bool) -> String {
     let mut text = String::new();
     let device = found.device.as_ref();
-    let device = device.map_or_else(|| "the model engine".into(), |device| device.line());
+    let device = device.map_or_else(|| "the model engine".into(), DeviceDescription::line);
     let _ = writeln!(text, "{}", painted(&device, BOLD, colour));
     let _ = writeln!(text, "{}; seed {}", found.machine.line(), found.seed);
     let tally = &found.tally;

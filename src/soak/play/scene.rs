@@ -63,9 +63,12 @@ impl Scene {
         };
         let contexts = round.contexts.iter().map(context);
         let contexts = contexts.collect::<Result<Vec<_>, _>>()?;
-        let memory = |is_local| match is_local && stage.has_local_memory() {
-            true => FenceMemory::Local,
-            false => FenceMemory::System,
+        let memory = |is_local| {
+            if is_local && stage.has_local_memory() {
+                FenceMemory::Local
+            } else {
+                FenceMemory::System
+            }
         };
         let mut fences = Vec::new();
         for (at, plan) in round.fences.iter().enumerate() {
