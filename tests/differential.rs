@@ -3,8 +3,8 @@
 //!
 //! The model's slices are cut by plan, as lavapipe 22 cuts them; those of both engines get budgets
 //! from a seed, and are asked to end by doorbells that are taken away and rung again. That the
-//! outcome depends on none of it, and on no order, is said in `support/program/mod.rs`; what it must
-//! be is foretold there by the rules alone.
+//! outcome depends on none of it, and on no order, is said in `native_fence::soak::program`; what it
+//! must be is foretold there by the rules alone.
 //!
 //! `NFENCE_RANDOM_CASES` sets how many programs there are, `NFENCE_RANDOM_SEED` the first. One that
 //! fails is shrunk and printed with its seed.
@@ -21,11 +21,12 @@ mod engines;
 
 use engines::{Random, random_cases};
 use native_fence::gpu::{CutPlan, ModelClock, ModelMemory, ModelOptions};
+use native_fence::soak::program::{Kinds, Program, draw, foretell, shrink};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 use support::bench::Bench;
-use support::program::{Outcome, Program, Stage, difference, draw, foretell, shrink};
+use support::program::{Outcome, Stage, difference};
 
 /// Programs that are played on one stage before another is made: the spies write everything down.
 const CASES_OF_A_STAGE: u64 = 10;
@@ -117,7 +118,7 @@ fn random_programs(engines: u32, first: u64, cases: u64) {
         let (model, memory, transfers) = model(number / CASES_OF_A_STAGE);
         let device = Bench::of_programs_on_device(engines).map(Stage::new);
         for seed in number..(first + cases).min(number + CASES_OF_A_STAGE) {
-            let program = draw(&mut Random(seed), transfers);
+            let program = draw(&mut Random(seed), Kinds::of_packets(transfers));
             packets += program.packets();
             let foretold = foretell(&program);
             taken += foretold.packets();

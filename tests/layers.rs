@@ -33,13 +33,18 @@ const ROOMS: &[(&str, &[&str])] = &[
             "abi", "shared", "vulkan", "gpu", "kmd", "os", "umd", "trace", PUBLIC,
         ],
     ),
+    // Asks the engines to their limits, and hangs them: opens adapters of models and of devices.
+    (
+        "soak",
+        &["abi", "vulkan", "gpu", "kmd", "os", "umd", PUBLIC],
+    ),
     ("report", &["trace", "workload"]),
     ("viewer", &["trace", "report", PUBLIC]),
     ("window", &["beside", "trace", "viewer", "vulkan", PUBLIC]),
     (
         "cli",
         &[
-            "vulkan", "gpu", "kmd", "os", "umd", "trace", "workload", "litmus", "conform",
+            "vulkan", "gpu", "kmd", "os", "umd", "trace", "workload", "litmus", "conform", "soak",
             "report", "viewer", "window", PUBLIC,
         ],
     ),

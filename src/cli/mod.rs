@@ -25,6 +25,7 @@ mod recordable;
 mod result_file;
 mod scenario;
 mod self_test;
+mod soak;
 mod tdr;
 mod time_span;
 mod trace;
@@ -59,6 +60,7 @@ enum Command {
     EngineProcess(engine_process::EngineProcess),
     Litmus(litmus::Litmus),
     Scenario(scenario::Scenario),
+    Soak(soak::SoakCommand),
     Tdr(tdr::Tdr),
     Trace(trace::Trace),
     View(view::View),
@@ -81,6 +83,7 @@ pub fn main() -> ExitCode {
         | Command::Conform(_)
         | Command::Doctor(_)
         | Command::Scenario(_)
+        | Command::Soak(_)
         | Command::Tdr(_)
         | Command::Trace(_)
         | Command::View(_) => {
@@ -99,6 +102,7 @@ pub fn main() -> ExitCode {
         Command::EngineProcess(engine) => engine.run(),
         Command::Litmus(litmus) => litmus.run(),
         Command::Scenario(scenario) => scenario.run(),
+        Command::Soak(soak) => soak.run(),
         Command::Tdr(tdr) => tdr.run(),
         Command::Trace(trace) => trace.run(),
         Command::View(view) => view.run(),

@@ -34,6 +34,11 @@ impl Bar {
         self.0.inc(1);
     }
 
+    /// So many steps are done.
+    pub(super) fn stand_at(&self, steps: u64) {
+        self.0.set_position(steps);
+    }
+
     /// Writes to the terminal while the bar is away.
     pub(super) fn aside(&self, write: impl FnOnce()) {
         self.0.suspend(write);

@@ -2,15 +2,17 @@
 
 use std::time::Duration;
 
-const UNITS: [(&str, f64); 5] = [
+const UNITS: [(&str, f64); 7] = [
     ("ns", 1e-9),
     ("us", 1e-6),
     ("µs", 1e-6),
     ("ms", 1e-3),
     ("s", 1.0),
+    ("m", 60.0),
+    ("h", 3600.0),
 ];
 
-/// A number and a unit, as `12us` or `1.5ms`; none where it is something else.
+/// A number and a unit, as `12us`, `1.5ms` or `10m`; none where it is something else.
 pub(super) fn time_span(text: &str) -> Option<Duration> {
     let mut units = UNITS.into_iter();
     let (number, seconds) =
@@ -30,6 +32,8 @@ mod tests {
             ("0.5µs", 500),
             ("1.5ms", 1_500_000),
             ("2s", 2_000_000_000),
+            ("10m", 600_000_000_000),
+            ("2h", 7_200_000_000_000),
             ("0s", 0),
         ] {
             assert_eq!(

@@ -27,7 +27,7 @@ pub use difference::{
 pub use growth::growth;
 pub use machine::Machine;
 pub use page::page;
-pub use quantity::time;
+pub use quantity::{rate, time};
 pub use reading::ReadReportError;
 pub use row::Row;
 pub use schema::{NotRunRow, Report, SCHEMA};

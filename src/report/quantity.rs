@@ -12,7 +12,8 @@ pub fn time(nanoseconds: f64) -> String {
 }
 
 /// A count in a second.
-pub(super) fn rate(per_second: f64) -> String {
+#[must_use]
+pub fn rate(per_second: f64) -> String {
     for (unit, size) in [("G", 1e9), ("M", 1e6), ("k", 1e3)] {
         if per_second >= size {
             return format!("{} {unit}/s", figures(per_second / size));

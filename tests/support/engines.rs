@@ -13,6 +13,8 @@ mod model_asked_for;
 
 use model_asked_for::model_is_asked_for;
 use native_fence::gpu::{CutPlan, ModelEngine, ModelMemory, ModelOptions, NodePolicy};
+#[allow(unused_imports, reason = "each test file uses a part")]
+pub(crate) use native_fence::soak::Random;
 use native_fence::{Adapter, AdapterOptions, TdrPolicy};
 use std::sync::Arc;
 use std::time::Duration;
@@ -116,28 +118,4 @@ pub(crate) fn random_cases(usual: u64) -> u64 {
         .ok()
         .and_then(|cases| cases.parse().ok())
         .unwrap_or(usual)
-}
-
-/// Numbers that look random, the same for the same seed (SplitMix64).
-#[derive(Clone, Debug)]
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    /// The next 64 bits.
-    pub(crate) fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// One of 0 to `end` - 1.
-    pub(crate) fn below(&mut self, end: u64) -> u64 {
-        self.bits() % end
-    }
-
-    /// One of the elements.
-    pub(crate) fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
-        &of[self.below(of.len() as u64) as usize]
-    }
 }

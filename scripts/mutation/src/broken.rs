@@ -1,7 +1,9 @@
 //! Broken implementations: mutants under the conformance suite.
 //!
 //! `tests/broken.toml` lists implementations that are wrong in one known way each, and by which mutant each is made. The
-//! program is built with the mutant, and `nfence conform` asks it every rule: those that it breaks have found it.
+//! program is built with the mutant, and `nfence conform` asks it the rules, those of its mutant's families first: the
+//! first that it breaks has found it. A whole matrix has all that it breaks, which takes a while: each wait that a mutant
+//! never ends has its own time-out.
 
 use crate::mutant::Mutant;
 use crate::trial::{Workshop, tail};
@@ -94,6 +96,7 @@ enum Found {
 pub(crate) fn try_all(
     workshop: &Workshop<'_>,
     chosen: &[(Broken, &Mutant)],
+    is_whole: bool,
     matrix: Option<&Path>,
 ) -> anyhow::Result<bool> {
     workshop.copy_original()?;
@@ -110,7 +113,7 @@ pub(crate) fn try_all(
         if !engines.contains(&engine) {
             continue;
         }
-        match conform(workshop, engine, "unmutated-conform")? {
+        match conform(workshop, engine, "unmutated-conform", &[], true)? {
             Found::Rules(broken) if broken.is_empty() => {}
             Found::Rules(broken) => anyhow::bail!(
                 "the tree as it is does not keep {} on the {}",
@@ -141,7 +144,7 @@ pub(crate) fn try_all(
         let builds = (!mutant.is_of_shader() || workshop.build_shaders(&log)?.succeeded())
             && workshop.build_program(&log)?.succeeded();
         let found = if builds {
-            conform(workshop, broken.engine, &mutant.id)?
+            find(workshop, broken.engine, mutant, is_whole)?
         } else {
             Found::Invalid
         };
@@ -185,12 +188,36 @@ pub(crate) fn try_all(
     Ok(bad == 0)
 }
 
+/// Asks the rules of the mutant's families, and where these find nothing, or all shall be known, every rule.
+fn find(
+    workshop: &Workshop<'_>,
+    engine: Engine,
+    mutant: &Mutant,
+    is_whole: bool,
+) -> anyhow::Result<Found> {
+    if !is_whole {
+        let families = mutant.rules().filter_map(|rule| rule.split('-').next());
+        let families: Vec<_> = families.collect();
+        let found = conform(workshop, engine, &mutant.id, &families, false)?;
+        if !matches!(&found, Found::Rules(rules) if rules.is_empty()) {
+            return Ok(found);
+        }
+    }
+    conform(workshop, engine, &mutant.id, &[], is_whole)
+}
+
 /// Runs the suite of the program that was built.
-fn conform(workshop: &Workshop<'_>, engine: Engine, id: &str) -> anyhow::Result<Found> {
+fn conform(
+    workshop: &Workshop<'_>,
+    engine: Engine,
+    id: &str,
+    families: &[&str],
+    is_whole: bool,
+) -> anyhow::Result<Found> {
     let json = workshop.log(id).with_extension("json");
     let log = workshop.log(id);
     let _ = std::fs::remove_file(&json);
-    let ended = workshop.conform(engine.name(), &json, &log)?;
+    let ended = workshop.conform(engine.name(), families, is_whole, &json, &log)?;
     let Ok(text) = std::fs::read_to_string(&json) else {
         // Killed by the limit, or by what the mutant does.
         return Ok(Found::Hung);

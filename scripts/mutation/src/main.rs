@@ -48,6 +48,7 @@ Options:
   --rule RULE...   only those of these rules, such as NF-05
   --loom           only the twins, which run under loom; without it all others
   --conform        the implementations of tests/broken.toml, each under `nfence conform`
+  --whole          with --conform: every rule that finds one, not the first alone
   --matrix FILE    with --conform: writes which rules found which as Markdown
   --random N       only N of them, by chance, and none that takes minutes
   --seed S         the chance, to have the same ones again
@@ -62,6 +63,7 @@ struct Options {
     choice: Choice,
     seed: Option<u64>,
     conform: bool,
+    whole: bool,
     matrix: Option<PathBuf>,
     list: bool,
     check: bool,
@@ -116,6 +118,7 @@ fn parse(arguments: impl Iterator<Item = String>) -> anyhow::Result<Options> {
             }
             "--loom" => options.choice.loom = true,
             "--conform" => options.conform = true,
+            "--whole" => options.whole = true,
             "--matrix" => options.matrix = Some(value()?.into()),
             "--list" => options.list = true,
             "--check" => options.check = true,
@@ -180,7 +183,7 @@ fn conform(options: &Options, index: &TestIndex, mutants: &[Mutant]) -> anyhow::
     let _lock = Lock::take(&folder)?;
     let workshop = workshop(options, folder, index)?;
     let matrix = options.matrix.as_deref();
-    broken::try_all(&workshop, &chosen, matrix)
+    broken::try_all(&workshop, &chosen, options.whole, matrix)
 }
 
 fn workshop<'a>(

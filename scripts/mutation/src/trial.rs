@@ -275,11 +275,22 @@ impl Workshop<'_> {
         self.runner.run(&mut cargo, BUILD_LIMIT, log)
     }
 
-    /// Its conformance suite, which writes what it finds to `json`.
-    pub(crate) fn conform(&self, engine: &str, json: &Path, log: &Path) -> anyhow::Result<Ended> {
+    /// Its conformance suite, which writes what it finds to `json`: of these families of rules, all where there is none.
+    pub(crate) fn conform(
+        &self,
+        engine: &str,
+        families: &[&str],
+        is_whole: bool,
+        json: &Path,
+        log: &Path,
+    ) -> anyhow::Result<Ended> {
         let mut program = Command::new(self.folder.join("build/debug/nfence"));
         program.args(["conform", "--engine", engine, "--json"]);
-        self.runner.run(program.arg(json), CONFORM_LIMIT, log)
+        program.arg(json).args(families);
+        if !is_whole {
+            program.arg("--fail-fast");
+        }
+        self.runner.run(&mut program, CONFORM_LIMIT, log)
     }
 
     fn tests_of(&self, arguments: &[&str], programs: &BTreeSet<Program>) -> Command {

@@ -68,6 +68,10 @@ pub(super) struct Conform {
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
 
+    /// Ends at the first rule that is broken
+    #[arg(long)]
+    fail_fast: bool,
+
     /// Nothing is asked: tells which rules there are
     #[arg(long)]
     list: bool,
@@ -100,6 +104,9 @@ impl Conform {
             let found = findings.note(check, conform::run(check, &subject));
             bar.step();
             bar.aside(|| say(&text::line(found, colour)));
+            if self.fail_fast && matches!(found.verdict, Verdict::Broken(_)) {
+                break;
+            }
         }
         drop(bar);
         say(&text::foot(&findings, colour));

@@ -1,7 +1,7 @@
 //! Outcome: all of a run that must be the same on every engine, wherever its slices end.
 
-use super::{Foretold, Memory};
 use native_fence::os::QueueFault;
+use native_fence::soak::program::{Foretold, Memory};
 
 /// A log as it lies in memory: its index word, and what it holds, oldest first: value, handle,
 /// operation.

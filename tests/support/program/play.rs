@@ -1,13 +1,16 @@
 //! Playing a program on an adapter, with ends of slices where a seed says.
 
+use super::Outcome;
+use super::allocations::Allocations;
 use super::outcome::{LogOutcome, QueueOutcome};
-use super::transfer::Allocations;
-use super::{Command, Malformed, Named, Outcome, Program, QueueProgram, foretell};
-use crate::engines::Random;
 use crate::support::bench::{Bench, RawLog};
 use native_fence::abi::{
     EngineControl, FaultCode, LocalHandle, LogType, Opcode, PACKET_BYTES, Packet, RingControl,
     SliceArgs,
+};
+use native_fence::soak::Random;
+use native_fence::soak::program::{
+    Command, Malformed, Named, Program, QueueEnd, QueueProgram, foretell,
 };
 use native_fence::{Allocation, Device, Fence, HwQueue, HwQueueOptions, WaitError};
 use std::time::{Duration, Instant};
@@ -247,7 +250,7 @@ fn feed(
     Ok(())
 }
 
-fn set_bad_indices(fed: &[Fed<'_>], ends: &[super::foretell::QueueEnd]) -> Result<(), String> {
+fn set_bad_indices(fed: &[Fed<'_>], ends: &[QueueEnd]) -> Result<(), String> {
     for (fed, end) in fed.iter().zip(ends) {
         let done = end.read == fed.program.commands.len() as u64;
         if let (Some(by), true) = (fed.program.bad_index, done) {

@@ -1,24 +1,28 @@
 //! Foretelling a program's outcome, by the rules alone: no ring, no slice, no log.
 
 use super::{Command, Held, Named, PARTS_BYTES, Program, TIMES_BYTES, WORDS_BYTES, Words};
-use native_fence::abi::FaultCode;
+use crate::abi::FaultCode;
 
 /// What becomes of one queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct QueueEnd {
+pub struct QueueEnd {
     /// Packets that it takes.
-    pub(crate) read: u64,
+    pub read: u64,
     /// Why it is stopped then; it stands at a wait, or has no more, where `None`.
-    pub(crate) fault: Option<FaultCode>,
-    pub(crate) progress: u64,
+    pub fault: Option<FaultCode>,
+    /// Of its progress fence.
+    pub progress: u64,
     /// Entries of the logs of waits and of signals.
-    pub(crate) logged: [u64; 2],
+    pub logged: [u64; 2],
 }
 
 /// Words of a queue's allocations: times, of which a word is 1 where there is one, then those that
 /// transfers name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Memory(pub(crate) [Vec<u64>; 4]);
+pub struct Memory(
+    /// In this order.
+    pub [Vec<u64>; 4],
+);
 
 impl Default for Memory {
     fn default() -> Self {
@@ -38,7 +42,8 @@ impl Memory {
     }
 
     /// The first word that differs.
-    pub(crate) fn difference(&self, other: &Self) -> Option<String> {
+    #[must_use]
+    pub fn difference(&self, other: &Self) -> Option<String> {
         self.0
             .iter()
             .zip(&other.0)
@@ -56,21 +61,25 @@ impl Memory {
 
 /// What becomes of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Foretold {
-    pub(crate) values: Vec<u64>,
-    pub(crate) queues: Vec<QueueEnd>,
+pub struct Foretold {
+    /// Of each fence.
+    pub values: Vec<u64>,
     /// Of each queue.
-    pub(crate) memory: Vec<Memory>,
+    pub queues: Vec<QueueEnd>,
+    /// Of each queue.
+    pub memory: Vec<Memory>,
 }
 
 impl Foretold {
     /// Packets that are taken.
-    pub(crate) fn packets(&self) -> u64 {
+    #[must_use]
+    pub fn packets(&self) -> u64 {
         self.queues.iter().map(|queue| queue.read).sum()
     }
 
     /// How many of them are transfers.
-    pub(crate) fn transfers(&self, program: &Program) -> u64 {
+    #[must_use]
+    pub fn transfers(&self, program: &Program) -> u64 {
         let ends = self.queues.iter().zip(&program.queues);
         let taken = ends.flat_map(|(end, queue)| &queue.commands[..end.read as usize]);
         let is_transfer = |command: &&Command| {
@@ -84,7 +93,8 @@ impl Foretold {
 }
 
 /// The least fixed point: every queue goes as far as it can, until none can.
-pub(crate) fn foretell(program: &Program) -> Foretold {
+#[must_use]
+pub fn foretell(program: &Program) -> Foretold {
     let mut values = vec![0; program.fences];
     for (fence, value) in &program.cpu {
         values[*fence] = *value;

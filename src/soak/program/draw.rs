@@ -1,8 +1,8 @@
 //! Drawing a program: by executing it in one order, so that an order exists in which all goes on.
 
+use super::super::Random;
 use super::transfer::{malformed_transfer, transfer};
 use super::{Command, Malformed, Named, Program, QueueProgram};
-use crate::engines::Random;
 
 /// What a party can still do.
 struct Drawn {
@@ -12,15 +12,43 @@ struct Drawn {
     ended: bool,
 }
 
-/// A random program of 2 to 12 queues and up to some hundred packets, with or without transfers.
-pub(crate) fn draw(random: &mut Random, transfers: bool) -> Program {
+/// What a program may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kinds {
+    /// Transfers.
+    pub transfers: bool,
+    /// Packets that no queue gets past, write indices that cannot be, and progress values with gaps: what no library
+    /// writes.
+    pub packets: bool,
+}
+
+impl Kinds {
+    /// Whatever can stand in a ring, with or without transfers.
+    #[must_use]
+    pub const fn of_packets(transfers: bool) -> Self {
+        Self {
+            transfers,
+            packets: true,
+        }
+    }
+
+    /// What command lists can say; all of it is executed to its end.
+    pub const OF_LISTS: Self = Self {
+        transfers: true,
+        packets: false,
+    };
+}
+
+/// A random program of 2 to 12 queues and up to some hundred packets.
+pub fn draw(random: &mut Random, kinds: Kinds) -> Program {
+    let transfers = kinds.transfers;
     let queues = 2 + random.below(11) as usize;
     // Each party's own fences: the queues', then the CPU's.
     let each = 1 + random.below(2) as usize;
     let fences = (queues + 1) * each;
     let mut values = vec![0u64; fences];
     let mut cpu = Vec::new();
-    let mut drawn: Vec<Drawn> = (0..queues).map(|_| begin(random)).collect();
+    let mut drawn: Vec<Drawn> = (0..queues).map(|_| begin(random, kinds)).collect();
     let steps = *random.pick(&[20, 120, 400, 900]);
     let ends_rarely = random.below(3) > 0;
     let mut has_parts = random.below(4) == 0;
@@ -42,8 +70,10 @@ pub(crate) fn draw(random: &mut Random, transfers: bool) -> Program {
             }
             19..=22 => {
                 let step = *random.pick(&[1, 1, 2, 1000]);
+                let step = if kinds.packets { step } else { 1 };
                 Command::Progress(drawn[party].progress + step)
             }
+            _ if !kinds.packets => Command::Nop,
             _ if ends_rarely && random.below(4) > 0 => Command::Nop,
             _ => {
                 drawn[party].ended = true;
@@ -75,7 +105,7 @@ pub(crate) fn draw(random: &mut Random, transfers: bool) -> Program {
     }
 }
 
-fn begin(random: &mut Random) -> Drawn {
+fn begin(random: &mut Random, kinds: Kinds) -> Drawn {
     let capacity = *random.pick(&[2, 4, 8, 16, 64, 512]);
     let bad_index = match random.below(12) {
         0 => Some(capacity + 1 + random.below(3)),
@@ -87,7 +117,7 @@ fn begin(random: &mut Random) -> Drawn {
         program: QueueProgram {
             capacity,
             commands: Vec::new(),
-            bad_index,
+            bad_index: bad_index.filter(|_| kinds.packets),
         },
         progress: 0,
         ended: false,

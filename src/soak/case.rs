@@ -1,0 +1,131 @@
+//! Case: a round as it is printed, for who looks for what is wrong.
+
+use super::program::{Command, Named};
+use super::round::Round;
+use std::fmt::{self, Display, Formatter};
+
+impl Display for Round {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{} devices; disturbed by {:?}",
+            self.devices, self.disturbances
+        )?;
+        let is_used = |fence: usize| {
+            let of_cpu = self
+                .program
+                .cpu
+                .iter()
+                .any(|(signalled, _)| *signalled == fence);
+            of_cpu || self.openers(fence).len() > 1 || self.names(fence)
+        };
+        for (at, fence) in self
+            .fences
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| is_used(*at))
+        {
+            let memory = if fence.is_local { "local" } else { "system" };
+            let openers = self.openers(at);
+            writeln!(
+                f,
+                "fence {at}: of device {}, open in {openers:?}, {memory} memory if offered",
+                fence.home
+            )?;
+        }
+        for (at, queue) in self.program.queues.iter().enumerate() {
+            if queue.commands.is_empty() {
+                continue;
+            }
+            let (place, capacity) = (self.contexts[self.places[at]], queue.capacity);
+            writeln!(
+                f,
+                "queue {at}: device {}, node {}, context {}, ring of {capacity}",
+                place.device, place.node, self.places[at]
+            )?;
+            for command in &queue.commands {
+                writeln!(f, "    {}", words(*command))?;
+            }
+        }
+        for (fence, value) in &self.program.cpu {
+            writeln!(f, "the CPU signals fence {fence} = {value}")?;
+        }
+        for (at, wait) in self.waits.iter().enumerate() {
+            let of = wait.of.iter();
+            let of =
+                of.map(|of| format!("{} ≥ {} (device {})", name(of.named), of.value, of.device));
+            writeln!(
+                f,
+                "CPU wait {at}, thread {}: {:?}, {:?} of {}",
+                wait.thread,
+                wait.how,
+                wait.joint,
+                of.collect::<Vec<_>>().join(", ")
+            )?;
+        }
+        for (at, burst) in self.bursts.iter().enumerate() {
+            let place = self.contexts[burst.context];
+            writeln!(
+                f,
+                "burst {at}: device {}, node {}, context {}, ring of {}: {} submissions of {} signals",
+                place.device, place.node, burst.context, burst.capacity, burst.lists, burst.signals
+            )?;
+        }
+        match self.fault {
+            Some(fault) => writeln!(
+                f,
+                "the engine of node {} {}, after {} submissions of the guilty",
+                fault.node,
+                if fault.hangs { "hangs" } else { "is lost" },
+                fault.after
+            ),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Round {
+    /// Whether a queue or a wait of the CPU names the fence.
+    fn names(&self, fence: usize) -> bool {
+        let of_queues = self.program.queues.iter().flat_map(|queue| &queue.commands);
+        let mut of_queues = of_queues.filter_map(|command| match command {
+            Command::Wait(Named::Fence(named), _) | Command::Signal(named, _) => Some(*named),
+            _ => None,
+        });
+        let mut awaited = self.waits.iter().flat_map(|wait| &wait.of);
+        of_queues.any(|named| named == fence)
+            || awaited.any(|awaited| awaited.named == Named::Fence(fence))
+    }
+}
+
+/// What commands are called in a case that is printed.
+fn words(command: Command) -> String {
+    match command {
+        Command::Nop => "nop".into(),
+        Command::Wait(named, value) => format!("wait {} ≥ {value}", name(named)),
+        Command::Signal(fence, value) => format!("signal fence {fence} = {value}"),
+        Command::Progress(value) => format!("(ends submission {value})"),
+        Command::Timestamp(word) => format!("timestamp to word {word}"),
+        Command::Fill(to, value) => format!(
+            "fill {:?} {}..{} with {value:#x}",
+            to.of,
+            to.first,
+            to.first + to.count
+        ),
+        Command::Copy(from, first, to) => format!(
+            "copy {from:?} {first}..{} to {:?} {}",
+            first + to.count,
+            to.of,
+            to.first
+        ),
+        Command::Malformed(malformed) => format!("{malformed:?}"),
+    }
+}
+
+/// What a fence is called in it.
+fn name(named: Named) -> String {
+    match named {
+        Named::Fence(fence) => format!("fence {fence}"),
+        Named::ProgressOf(queue) => format!("progress of queue {queue}"),
+    }
+}

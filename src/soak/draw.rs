@@ -1,0 +1,163 @@
+//! Drawing a round, and the ground that it is played on.
+
+use super::Random;
+use super::program::{Kinds, Named, draw, foretell};
+use super::round::{
+    Awaited, Burst, ContextPlan, CpuWait, Disturbance, Fault, FencePlan, Ground, How, Joint,
+    ROUNDS_OF_A_GROUND, Round,
+};
+
+/// What is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scope {
+    /// From what.
+    pub seed: u64,
+    /// Signals that the bursts of a round have, more or less; none where it is 0.
+    pub burst_signals: u64,
+    /// Whether engines hang and are lost.
+    pub faults: bool,
+}
+
+impl Scope {
+    /// Chance of this number, which is not that of its neighbours.
+    fn chance(&self, number: u64, of: u64) -> Random {
+        let mut mixed = Random(self.seed ^ number.wrapping_mul(0xd6e8_feb8_6659_fd93) ^ of);
+        Random(mixed.bits())
+    }
+
+    /// The ground of a round.
+    #[must_use]
+    pub fn ground(&self, round: u64) -> Ground {
+        let random = &mut self.chance(round / ROUNDS_OF_A_GROUND, 1 << 63);
+        Ground {
+            nodes: 1 + random.below(3) as u32,
+            is_polled: random.below(4) == 0,
+            slice_us: *random.pick(&[4000, 4000, 1000, 200, 50]),
+            idle_us: *random.pick(&[50, 50, 10, 300]),
+            model: [
+                *random.pick(&[1, 2, 8]),
+                *random.pick(&[1, 3, 32]),
+                *random.pick(&[1, 8]),
+            ],
+            model_cuts_within: *random.pick(&[None, None, Some(400), Some(3000)]),
+        }
+    }
+
+    /// The round.
+    #[must_use]
+    pub fn round(&self, number: u64) -> Round {
+        let random = &mut self.chance(number, 0);
+        let nodes = self.ground(number).nodes;
+        let devices = 1 + random.below(3) as usize;
+        let context = |random: &mut Random| ContextPlan {
+            device: random.below(devices as u64) as usize,
+            node: random.below(nodes.into()) as u32,
+        };
+        let contexts: Vec<_> = (0..devices as u64 + random.below(4))
+            .map(|_| context(random))
+            .collect();
+        let program = draw(random, Kinds::OF_LISTS);
+        let any_context = |random: &mut Random| random.below(contexts.len() as u64) as usize;
+        let places = program.queues.iter().map(|_| any_context(random)).collect();
+        let fences = (0..program.fences).map(|_| FencePlan {
+            home: random.below(devices as u64) as usize,
+            is_local: random.below(3) == 0,
+        });
+        let fences = fences.collect();
+        let bursts = match self.burst_signals {
+            0 => Vec::new(),
+            signals => {
+                let count = 1 + random.below(4);
+                let each = signals / count;
+                (0..count)
+                    .map(|_| {
+                        let context = any_context(random);
+                        burst(random, context, each)
+                    })
+                    .collect()
+            }
+        };
+        let disturbances = Disturbance::ALL.into_iter();
+        let disturbances = disturbances.filter(|_| random.below(3) == 0).collect();
+        let fault = (self.faults && random.below(2) == 0).then(|| Fault {
+            node: random.below(nodes.into()) as u32,
+            after: random.below(4),
+            hangs: random.below(4) == 0,
+        });
+        let mut round = Round {
+            devices,
+            contexts,
+            places,
+            fences,
+            program,
+            waits: Vec::new(),
+            disturbances,
+            bursts,
+            fault,
+        };
+        round.put_in_order();
+        round.waits = waits(random, &round);
+        round
+    }
+}
+
+fn burst(random: &mut Random, context: usize, signals: u64) -> Burst {
+    // What costs most is a submission: of short ones there are fewer signals.
+    let (a_list, signals) = match random.below(6) {
+        0 => (50, signals / 20),
+        1 => (1000, signals / 2),
+        2..=3 => (4000, signals),
+        _ => (16_000, signals),
+    };
+    let a_list = signals.clamp(1, a_list);
+    // Room for one submission alone, or for several.
+    let submissions = *random.pick(&[1, 2, 4]);
+    Burst {
+        context,
+        capacity: (submissions * (a_list + 1)).next_power_of_two(),
+        signals: a_list,
+        lists: (signals / a_list).max(1),
+        is_local: random.below(3) == 0,
+    }
+}
+
+/// Waits of the CPU, most of which end.
+fn waits(random: &mut Random, round: &Round) -> Vec<CpuWait> {
+    let end = foretell(&round.program);
+    let threads = 1 + random.below(4);
+    let awaited = |random: &mut Random| {
+        let fence = random.below(2 * round.program.fences as u64) as usize;
+        let (named, last, device) = if fence < round.program.fences {
+            let device = random.below(round.devices as u64) as usize;
+            (Named::Fence(fence), end.values[fence], device)
+        } else {
+            let queue = random.below(round.places.len() as u64) as usize;
+            let last = end.queues[queue].progress;
+            (Named::ProgressOf(queue), last, round.device_of(queue))
+        };
+        let value = match random.below(10) {
+            0 => last + 1 + random.below(3),
+            1..=5 => last,
+            _ => random.below(last + 1),
+        };
+        Awaited {
+            named,
+            device,
+            value,
+        }
+    };
+    let wait = |random: &mut Random| {
+        let joint = *random.pick(&[Joint::One, Joint::One, Joint::Any, Joint::All]);
+        let count = match joint {
+            Joint::One => 1,
+            Joint::Any | Joint::All => 1 + random.below(5),
+        };
+        CpuWait {
+            thread: random.below(threads) as usize,
+            how: *random.pick(&[How::Blocked, How::Blocked, How::Event, How::Future]),
+            joint,
+            of: (0..count).map(|_| awaited(random)).collect(),
+        }
+    };
+    (0..random.below(20)).map(|_| wait(random)).collect()
+}

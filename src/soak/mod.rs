@@ -1,0 +1,38 @@
+//! Soak: random workloads over random topologies, for as long as asked.
+//!
+//! A round is drawn from a seed and its number: processes, contexts, queues, fences and who opens them, what all of them
+//! do, and how the CPU waits. Its outcome depends on no order, so that the rules foretell it ([`Expected`]); the model
+//! plays it, the engines that are soaked play it, and what came of it is compared with what is foretold and with each
+//! other: values of fences, progress, words of transfers, entries of logs in their order, how each wait of the CPU ended,
+//! and that the operating system noted nothing. Bursts are foretold by arithmetic, and the model executes a sample of
+//! them: a thread that steps through packets would take hours for what an engine does in a minute.
+//!
+//! Where faults are asked for, a process of its own has an engine hang, or is at work when it is lost: it alone is in
+//! error then, and everybody else's outcome is the same as without.
+//!
+//! A round that differs is shrunk: the least of it that still does is told with the seed.
+#![forbid(unsafe_code)]
+
+mod case;
+mod draw;
+mod outcome;
+mod play;
+pub mod program;
+mod random;
+mod round;
+mod run;
+mod shrink;
+mod stage;
+mod tally;
+
+pub use draw::Scope;
+pub use outcome::{BurstOutcome, Expected, Logged, Outcome, QueueOutcome, WaitEnd, difference};
+pub use random::Random;
+pub use round::{
+    Awaited, Burst, ContextPlan, CpuWait, Disturbance, Fault, FencePlan, Ground, How, Joint,
+    ROUNDS_OF_A_GROUND, Round,
+};
+pub use run::{Failure, Soak, SoakError, Spoil, Target};
+pub use shrink::shrink;
+pub use stage::{DeviceChoice, Stage};
+pub use tally::Tally;

@@ -1,0 +1,116 @@
+//! Feeding: submissions as rings have room, in an order of chance, with the CPU's signals between.
+
+use super::scene::{Opened, Player};
+use crate::soak::Random;
+use crate::soak::outcome::Expected;
+use crate::soak::round::{Disturbance, Round};
+use crate::{Fence, SubmitError};
+use std::time::Instant;
+
+/// Puts all, but for what is behind a wait that never ends and has no room.
+pub(super) fn feed(
+    (round, expected): (&Round, &Expected),
+    queues: &mut [Player],
+    fences: &[Opened],
+    random: &mut Random,
+    deadline: Instant,
+) -> Result<(), String> {
+    let ends: Vec<usize> = (0..queues.len())
+        .map(|at| submissions_that_fit(round, expected, at))
+        .collect();
+    let mut put = vec![0; queues.len()];
+    let mut cpu = round.program.cpu.iter().copied().peekable();
+    let takes_doorbells = round.disturbances.contains(&Disturbance::Doorbell);
+    while cpu.peek().is_some() || put.iter().zip(&ends).any(|(put, end)| put < end) {
+        if Instant::now() > deadline {
+            let stand: Vec<_> = queues
+                .iter()
+                .map(|player| player.queue.read_index())
+                .collect();
+            return Err(format!(
+                "queues stand still: packets taken {stand:?}, submissions put {put:?} of {ends:?}"
+            ));
+        }
+        let at = random.below(queues.len() as u64) as usize;
+        let player = &mut queues[at];
+        if takes_doorbells && random.below(16) == 0 {
+            player.queue.os().disconnect_doorbell();
+            let rung = player.queue.ring_doorbell();
+            rung.map_err(|error| format!("queue {at} is not rung: {error}"))?;
+        }
+        if put[at] == ends[at] || !submit(player, &mut put[at], ends[at], random, at)? {
+            std::thread::yield_now();
+        }
+        if random.below(4) == 0 {
+            signal(&mut cpu, fences, random)?;
+        }
+    }
+    Ok(())
+}
+
+/// Submits one, or several with one ring; whether the ring had room.
+fn submit(
+    player: &mut Player,
+    put: &mut usize,
+    end: usize,
+    random: &mut Random,
+    at: usize,
+) -> Result<bool, String> {
+    let wrong = |error: SubmitError| Err(format!("queue {at} takes nothing: {error}"));
+    let several = 1 + if random.below(3) == 0 {
+        random.below(8)
+    } else {
+        0
+    };
+    let first = *put;
+    for _ in 0..several.min((end - first) as u64) {
+        match player.queue.queue_commands(&player.lists[*put]) {
+            Ok(_) => *put += 1,
+            Err(SubmitError::Full { .. }) => break,
+            Err(error) => return wrong(error),
+        }
+    }
+    if *put > first {
+        let rung = player.queue.ring_doorbell();
+        rung.map_err(|error| format!("queue {at} is not rung: {error}"))?;
+    }
+    Ok(*put > first)
+}
+
+/// The CPU's next signal, or the next two of two fences at a time, by the handle of any device that has the fence open.
+fn signal(
+    cpu: &mut std::iter::Peekable<impl Iterator<Item = (usize, u64)>>,
+    fences: &[Opened],
+    random: &mut Random,
+) -> Result<(), String> {
+    let mut batch: Vec<(&Fence, u64)> = Vec::new();
+    let mut before = None;
+    while batch.is_empty() || random.below(2) == 0 {
+        // A call names no fence twice.
+        let Some((fence, value)) = cpu.next_if(|(fence, _)| before != Some(*fence)) else {
+            break;
+        };
+        let opened = &fences[fence];
+        let mut devices: Vec<_> = opened.keys().copied().collect();
+        devices.sort_unstable();
+        batch.push((&opened[random.pick(&devices)], value));
+        if before.replace(fence).is_some() {
+            break;
+        }
+    }
+    if batch.is_empty() {
+        return Ok(());
+    }
+    Fence::signal_all(&batch).map_err(|error| format!("a CPU signal was refused: {error}"))
+}
+
+/// How many of a queue's submissions find room, where it stands in the end.
+fn submissions_that_fit(round: &Round, expected: &Expected, at: usize) -> usize {
+    let last = expected.program.queues[at].read + round.program.queues[at].capacity;
+    let mut packets = 0;
+    let fits = round.submissions(at).take_while(|commands| {
+        packets += commands.len() as u64;
+        packets <= last
+    });
+    fits.count()
+}

@@ -1,0 +1,102 @@
+//! Guilty: a process that has an engine hang, or that is at work on it when its device is lost. Nobody shares anything
+//! with it, and it alone is in error in the end.
+
+use crate::abi::wddm::DeviceExecutionState;
+use crate::os::WaitError;
+use crate::soak::Stage;
+use crate::soak::round::Fault;
+use crate::soak::stage::Blow;
+use crate::{Allocation, CommandList, Device, HwQueue, HwQueueOptions};
+use std::time::Instant;
+
+/// Bytes that its jobs fill, and how often each does: a job takes some milliseconds on a CPU and on a GPU.
+const BYTES: u64 = 1 << 20;
+const FILLS: u64 = 8;
+/// Jobs in its ring, so that there is always a packet of it to be aborted.
+const JOBS: u64 = 32;
+/// Loop passes of a packet that nobody waits for the end of.
+const FOR_EVER: u64 = 1 << 40;
+
+/// See the file's head.
+#[derive(Debug)]
+pub(super) struct Guilty {
+    fault: Fault,
+    device: Device,
+    queue: HwQueue,
+    memory: Allocation,
+}
+
+impl Guilty {
+    pub(super) fn new(stage: &Stage, fault: Fault) -> Result<Self, String> {
+        let device = stage.adapter.create_device();
+        let options = HwQueueOptions {
+            node_ordinal: fault.node,
+            ..HwQueueOptions::default()
+        };
+        let queue = device.create_hw_queue_with(options);
+        let memory = device.create_allocation(BYTES);
+        Ok(Self {
+            fault,
+            queue: queue.map_err(|error| error.to_string())?,
+            memory: memory.map_err(|error| error.to_string())?,
+            device,
+        })
+    }
+
+    /// Does it, and looks what becomes of itself.
+    pub(super) fn run(mut self, stage: &Stage) -> Result<(), String> {
+        let mut job = CommandList::new();
+        for value in 0..FILLS {
+            job.fill(&self.memory, 0..BYTES, value);
+        }
+        let refused =
+            |error: crate::SubmitError| format!("the guilty queue takes nothing: {error}");
+        let progress = self.queue.progress_fence().clone();
+        let submitted = match stage.blow(self.fault) {
+            Blow::Stall(kind) => {
+                for _ in 0..self.fault.after {
+                    self.queue
+                        .submit(CommandList::new().nop())
+                        .map_err(refused)?;
+                }
+                let mut hang = CommandList::new();
+                hang.stall(kind, FOR_EVER);
+                self.queue.submit(&hang).map_err(refused)?
+            }
+            Blow::Loss => {
+                let mut last = 0;
+                for _ in 0..self.fault.after + JOBS {
+                    last = self.queue.submit(&job).map_err(refused)?;
+                }
+                // It is at work then.
+                self.until_at_work(stage)?;
+                stage.lose(self.fault.node);
+                last
+            }
+        };
+        let ended = progress.wait(submitted, stage.patience);
+        if ended != Err(WaitError::DeviceLost) {
+            return Err(format!(
+                "the guilty queue's wait ended otherwise than by its loss: {ended:?}"
+            ));
+        }
+        let state = self.device.execution_state();
+        if state != DeviceExecutionState::HUNG {
+            return Err(format!("the guilty device is in state {}", state.0));
+        }
+        Ok(())
+    }
+
+    /// Until it has completed what it does before, and a packet after that.
+    fn until_at_work(&self, stage: &Stage) -> Result<(), String> {
+        let before = self.fault.after * (FILLS + 1);
+        let deadline = Instant::now() + stage.patience;
+        while self.queue.read_index() <= before {
+            if Instant::now() > deadline {
+                return Err("the guilty queue is not executed".into());
+            }
+            std::thread::yield_now();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,207 @@
+//! Scene: what a round's program has on a stage.
+
+use crate::abi::LocalHandle;
+use crate::soak::program::{Command, Held, Named, PARTS_BYTES, TIMES_BYTES, WORDS_BYTES};
+use crate::soak::round::{Burst, Round};
+use crate::soak::{Random, Stage};
+use crate::{
+    Allocation, CommandList, Device, Fence, FenceMemory, FenceOptions, HwContext, HwQueue,
+};
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// A queue of the program.
+#[derive(Debug)]
+pub(super) struct Player {
+    pub(super) queue: HwQueue,
+    /// Whose handles it names.
+    pub(super) device: usize,
+    /// Its submissions, and how many packets each has.
+    pub(super) lists: Vec<CommandList>,
+    /// Times, words, more words, parts.
+    pub(super) memory: [Allocation; 4],
+    /// What the entries of its logs name.
+    pub(super) names: HashMap<LocalHandle, Named>,
+}
+
+/// A queue of a burst.
+#[derive(Debug)]
+pub(super) struct Burster {
+    pub(super) burst: Burst,
+    pub(super) queue: HwQueue,
+    pub(super) fence: Fence,
+}
+
+/// A fence of the program: by device, the handle of each that has it open.
+pub(super) type Opened = HashMap<usize, Fence>;
+
+/// See the file's head.
+#[derive(Debug)]
+pub(super) struct Scene {
+    pub(super) queues: Vec<Player>,
+    pub(super) bursts: Vec<Burster>,
+    pub(super) fences: Vec<Opened>,
+    pub(super) contexts: Vec<HwContext>,
+    devices: Vec<Device>,
+    /// No queue stands at a wait for ever.
+    ends: bool,
+}
+
+fn wrong(what: &str) -> impl Fn(crate::umd::CreateError) -> String {
+    move |error| format!("no {what}: {error}")
+}
+
+impl Scene {
+    pub(super) fn new(stage: &Stage, round: &Round, bursts: &[Burst]) -> Result<Self, String> {
+        let devices: Vec<_> = (0..round.devices)
+            .map(|_| stage.adapter.create_device())
+            .collect();
+        let context = |plan: &crate::soak::ContextPlan| {
+            devices[plan.device]
+                .create_context(plan.node, 1)
+                .map_err(wrong("context"))
+        };
+        let contexts = round.contexts.iter().map(context);
+        let contexts = contexts.collect::<Result<Vec<_>, _>>()?;
+        let memory = |is_local| {
+            if is_local && stage.has_local_memory() {
+                FenceMemory::Local
+            } else {
+                FenceMemory::System
+            }
+        };
+        let mut fences = Vec::new();
+        for (at, plan) in round.fences.iter().enumerate() {
+            let openers = round.openers(at);
+            let options = FenceOptions {
+                memory: memory(plan.is_local),
+                shared: openers.len() > 1,
+                ..FenceOptions::default()
+            };
+            let made = devices[plan.home].create_fence_with(options);
+            let made = made.map_err(wrong("fence"))?;
+            let mut opened = Opened::new();
+            for device in openers.into_iter().filter(|device| *device != plan.home) {
+                let shared = made
+                    .share()
+                    .map_err(|error| format!("not shared: {error}"))?;
+                let fence = devices[device].open_fence(&shared);
+                opened.insert(device, fence.map_err(wrong("opened fence"))?);
+            }
+            opened.insert(plan.home, made);
+            fences.push(opened);
+        }
+        let mut queues = Vec::new();
+        for (at, program) in round.program.queues.iter().enumerate() {
+            let device = round.device_of(at);
+            let queue = contexts[round.places[at]].create_hw_queue(program.capacity);
+            let sizes = [TIMES_BYTES, WORDS_BYTES, WORDS_BYTES, PARTS_BYTES];
+            let [times, words, more, parts] =
+                sizes.map(|bytes| devices[device].create_allocation(bytes));
+            let no_memory = wrong("allocation");
+            queues.push(Player {
+                queue: queue.map_err(wrong("queue"))?,
+                device,
+                lists: Vec::new(),
+                memory: [
+                    times.map_err(&no_memory)?,
+                    words.map_err(&no_memory)?,
+                    more.map_err(&no_memory)?,
+                    parts.map_err(&no_memory)?,
+                ],
+                names: HashMap::new(),
+            });
+        }
+        let progress: Vec<_> = queues
+            .iter()
+            .map(|player| player.queue.progress_fence().clone())
+            .collect();
+        for (at, player) in queues.iter_mut().enumerate() {
+            for (fence, opened) in fences.iter().enumerate() {
+                let named = opened.get(&player.device);
+                let named = named.map(|handle| (handle.handle(), Named::Fence(fence)));
+                player.names.extend(named);
+            }
+            let own = |queue: &usize| round.device_of(*queue) == player.device;
+            let names = (0..progress.len()).filter(own);
+            let names = names.map(|queue| (progress[queue].handle(), Named::ProgressOf(queue)));
+            player.names.extend(names);
+            let lists = round.submissions(at);
+            let lists = lists.map(|commands| player.list(commands, &fences, &progress));
+            player.lists = lists.collect();
+        }
+        let burster = |burst: &Burst| -> Result<Burster, String> {
+            let device = round.contexts[burst.context].device;
+            let options = FenceOptions {
+                memory: memory(burst.is_local),
+                ..FenceOptions::default()
+            };
+            let queue = contexts[burst.context].create_hw_queue(burst.capacity);
+            Ok(Burster {
+                burst: *burst,
+                queue: queue.map_err(wrong("queue"))?,
+                fence: devices[device]
+                    .create_fence_with(options)
+                    .map_err(wrong("fence"))?,
+            })
+        };
+        Ok(Self {
+            bursts: bursts.iter().map(burster).collect::<Result<_, _>>()?,
+            ends: round
+                .program
+                .queues
+                .iter()
+                .zip(&crate::soak::program::foretell(&round.program).queues)
+                .all(|(queue, end)| queue.commands.len() as u64 == end.read),
+            queues,
+            fences,
+            contexts,
+            devices,
+        })
+    }
+
+    /// Ends the processes: in order, or by taking all away, as chance says.
+    pub(super) fn end(self, patience: Duration, random: &mut Random) -> Result<(), String> {
+        for device in &self.devices {
+            match random.below(3) {
+                0 if self.ends => device
+                    .end(patience)
+                    .map_err(|error| format!("a device did not end in order: {error}"))?,
+                1 => device.terminate(),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Player {
+    fn list(&self, commands: &[Command], fences: &[Opened], progress: &[Fence]) -> CommandList {
+        let mut list = CommandList::new();
+        let of = |held: Held| &self.memory[1 + held as usize];
+        for command in commands {
+            match *command {
+                Command::Wait(Named::Fence(fence), value) => {
+                    list.wait(&fences[fence][&self.device], value)
+                }
+                Command::Wait(Named::ProgressOf(queue), value) => {
+                    list.wait(&progress[queue], value)
+                }
+                Command::Signal(fence, value) => list.signal(&fences[fence][&self.device], value),
+                Command::Timestamp(word) => list.timestamp(&self.memory[0], word * 8),
+                Command::Fill(to, value) => {
+                    let bytes = to.first * 8..(to.first + to.count) * 8;
+                    list.fill(of(to.of), bytes, value)
+                }
+                Command::Copy(from, first, to) => {
+                    let bytes = first * 8..(first + to.count) * 8;
+                    list.copy(of(from), bytes, of(to.of), to.first * 8)
+                }
+                // What a submission ends with is its library's.
+                Command::Progress(_) => &mut list,
+                Command::Nop | Command::Malformed(_) => list.nop(),
+            };
+        }
+        list
+    }
+}

@@ -1,0 +1,181 @@
+//! Waits of the CPU, on threads of their own: each is woken by its values, or times out where they never come.
+
+use super::joined;
+use super::scene::Opened;
+use crate::os::{WaitError, WaitManyError};
+use crate::soak::outcome::{Expected, WaitEnd};
+use crate::soak::program::Named;
+use crate::soak::round::{CpuWait, How, Joint, Round};
+use crate::sync::Arc;
+use crate::{EventHandle, Fence};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::pin::pin;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{Scope, ScopedJoinHandle, Thread};
+use std::time::{Duration, Instant};
+
+/// How long a wait lasts whose value never comes.
+const SHORT: Duration = Duration::from_millis(2);
+
+/// The number of each wait, and how it ended.
+type Ends = Vec<(usize, WaitEnd)>;
+
+/// Starts the threads.
+pub(super) fn spawn<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    (round, expected): (&'scope Round, &'scope Expected),
+    fences: &'scope [Opened],
+    progress: &'scope [Fence],
+    deadline: Instant,
+) -> Vec<ScopedJoinHandle<'scope, Result<Ends, String>>> {
+    let threads = round.waits.iter().map(|wait| wait.thread + 1).max();
+    let thread = |thread: usize| {
+        scope.spawn(move || {
+            let mut ends = Vec::new();
+            let waits = round.waits.iter().enumerate();
+            for (at, wait) in waits.filter(|(_, wait)| wait.thread == thread) {
+                let of: Vec<_> = wait
+                    .of
+                    .iter()
+                    .map(|awaited| match awaited.named {
+                        Named::Fence(fence) => (&fences[fence][&awaited.device], awaited.value),
+                        Named::ProgressOf(queue) => (&progress[queue], awaited.value),
+                    })
+                    .collect();
+                let left = deadline.saturating_duration_since(Instant::now());
+                let time = if expected.come[at] { left } else { SHORT };
+                ends.push((at, end_of(wait, &of, time)));
+            }
+            Ok(ends)
+        })
+    };
+    (0..threads.unwrap_or(0)).map(thread).collect()
+}
+
+/// How each wait ended, in their order.
+pub(super) fn join(
+    threads: Vec<ScopedJoinHandle<'_, Result<Ends, String>>>,
+    waits: usize,
+) -> Result<Vec<WaitEnd>, String> {
+    let mut ends = vec![WaitEnd::Failed("it was not waited for".into()); waits];
+    for thread in threads {
+        for (at, end) in joined(thread)? {
+            ends[at] = end;
+        }
+    }
+    Ok(ends)
+}
+
+fn end_of(wait: &CpuWait, of: &[(&Fence, u64)], time: Duration) -> WaitEnd {
+    match (wait.how, wait.joint) {
+        (How::Blocked, Joint::One) => one(of[0].0.wait(of[0].1, time)),
+        (How::Blocked, Joint::Any) => any(of, Fence::wait_any(of, time)),
+        (How::Blocked, Joint::All) => all(Fence::wait_all(of, time)),
+        (How::Event, joint) => by_event(joint, of, time),
+        (How::Future, Joint::One) => awaited(of[0].0.wait_async(of[0].1), time, one),
+        (How::Future, Joint::Any) => match Fence::wait_any_async(of) {
+            Ok(future) => awaited(future, time, |end| any(of, end)),
+            Err(error) => WaitEnd::Failed(error.to_string()),
+        },
+        (How::Future, Joint::All) => match Fence::wait_all_async(of) {
+            Ok(future) => awaited(future, time, all),
+            Err(error) => WaitEnd::Failed(error.to_string()),
+        },
+    }
+}
+
+fn one(end: Result<(), WaitError>) -> WaitEnd {
+    match end {
+        Ok(()) => WaitEnd::Came,
+        Err(WaitError::TimedOut) => WaitEnd::TimedOut,
+        Err(error) => WaitEnd::Failed(error.to_string()),
+    }
+}
+
+fn all(end: Result<(), WaitManyError>) -> WaitEnd {
+    match end {
+        Ok(()) => WaitEnd::Came,
+        Err(WaitManyError::TimedOut) => WaitEnd::TimedOut,
+        Err(error) => WaitEnd::Failed(error.to_string()),
+    }
+}
+
+/// Values do not fall: the one that is told must be there.
+fn any(of: &[(&Fence, u64)], end: Result<usize, WaitManyError>) -> WaitEnd {
+    match end {
+        Ok(at) if of[at].0.current_value() < of[at].1 => WaitEnd::Failed(format!(
+            "the fence that it tells, number {at}, has not come"
+        )),
+        end => all(end.map(|_| ())),
+    }
+}
+
+fn by_event(joint: Joint, of: &[(&Fence, u64)], time: Duration) -> WaitEnd {
+    let event = match EventHandle::new() {
+        Ok(event) => event,
+        Err(error) => return WaitEnd::Failed(error.to_string()),
+    };
+    let refused = |error: WaitManyError| WaitEnd::Failed(error.to_string());
+    match joint {
+        Joint::One => {
+            let wait = of[0].0.wait_event(of[0].1, &event);
+            until_readable(&event, time, || wait.outcome().map(one))
+        }
+        Joint::Any => match Fence::wait_any_event(of, &event) {
+            Ok(wait) => until_readable(&event, time, || wait.outcome().map(|end| any(of, end))),
+            Err(error) => refused(error),
+        },
+        Joint::All => match Fence::wait_all_event(of, &event) {
+            Ok(wait) => until_readable(&event, time, || wait.outcome().map(all)),
+            Err(error) => refused(error),
+        },
+    }
+}
+
+/// Asks for the end when the event says that there is one, and no sooner.
+fn until_readable(
+    event: &EventHandle,
+    time: Duration,
+    end: impl Fn() -> Option<WaitEnd>,
+) -> WaitEnd {
+    let timeout = Timespec {
+        tv_sec: time.as_secs().cast_signed(),
+        tv_nsec: time.subsec_nanos().into(),
+    };
+    match poll(&mut [PollFd::new(event, PollFlags::IN)], Some(&timeout)) {
+        Ok(0) => WaitEnd::TimedOut,
+        Ok(_) => end().unwrap_or_else(|| {
+            WaitEnd::Failed("its event is readable, and the wait has not ended".into())
+        }),
+        Err(error) => WaitEnd::Failed(error.to_string()),
+    }
+}
+
+/// Wakes a thread that polls.
+struct Parked(Thread);
+
+impl Wake for Parked {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+fn awaited<T>(
+    future: impl Future<Output = T>,
+    time: Duration,
+    end: impl FnOnce(T) -> WaitEnd,
+) -> WaitEnd {
+    let mut future = pin!(future);
+    let waker = Waker::from(Arc::new(Parked(std::thread::current())));
+    let deadline = Instant::now() + time;
+    loop {
+        if let Poll::Ready(ended) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return end(ended);
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return WaitEnd::TimedOut;
+        }
+        std::thread::park_timeout(left);
+    }
+}

@@ -1,0 +1,248 @@
+//! Round: what a soak plays at a time, all of it from a seed and a number.
+//!
+//! Several processes (devices) have contexts on the engines of an adapter, queues in them, and fences that others open.
+//! Their queues execute a program whose outcome depends on no order ([`super::program`]); the CPU waits for what comes
+//! and for what does not, in each way that there is, while somebody disturbs the engines in each way that changes
+//! nothing. Beside them queues execute bursts: long runs of signals, which are what most signals of a soak are.
+
+use super::program::{Command, Named, Program};
+use std::collections::BTreeSet;
+
+/// Rounds that one adapter is opened for.
+pub const ROUNDS_OF_A_GROUND: u64 = 16;
+
+/// What the adapter of some rounds is like.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ground {
+    /// Engines.
+    pub nodes: u32,
+    /// CPU waiters watch, and nobody is interrupted; else they sleep.
+    pub is_polled: bool,
+    /// Microseconds after which a slice ends.
+    pub slice_us: u64,
+    /// Microseconds without work after which it does.
+    pub idle_us: u64,
+    /// How the model is made: lanes, steps between two adoptions, iterations that a queue keeps its lane.
+    pub model: [u32; 3],
+    /// Every slice of the model's is cut within so many loop passes, where none is to hang.
+    pub model_cuts_within: Option<u64>,
+}
+
+/// A context: of which device, on which node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContextPlan {
+    /// The process.
+    pub device: usize,
+    /// The engine.
+    pub node: u32,
+}
+
+/// A fence: who makes it, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FencePlan {
+    /// The device that creates it; others that name it open it.
+    pub home: usize,
+    /// In local memory, where that is offered.
+    pub is_local: bool,
+}
+
+/// By what the CPU waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// The thread blocks.
+    Blocked,
+    /// An event handle is signalled.
+    Event,
+    /// A future is awaited.
+    Future,
+}
+
+/// For how many of its fences a CPU wait waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Joint {
+    /// The first.
+    One,
+    /// Any.
+    Any,
+    /// All.
+    All,
+}
+
+/// A fence that the CPU waits for, by the handle of a device, and the value. A progress fence is waited for by its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Awaited {
+    /// Which.
+    pub named: Named,
+    /// Whose handle.
+    pub device: usize,
+    /// How far it must have come.
+    pub value: u64,
+}
+
+/// A wait of the CPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CpuWait {
+    /// The thread that does it, after those of it that stand before.
+    pub thread: usize,
+    /// By what.
+    pub how: How,
+    /// For how many.
+    pub joint: Joint,
+    /// For what.
+    pub of: Vec<Awaited>,
+}
+
+/// What changes nothing, and is done all the time while the program runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disturbance {
+    /// Contexts are suspended and resumed.
+    Suspend,
+    /// Contexts get other priorities.
+    Priority,
+    /// Tracing is switched, and logs move.
+    Tracing,
+    /// Doorbells are taken, and rung again.
+    Doorbell,
+}
+
+impl Disturbance {
+    /// All.
+    pub const ALL: [Self; 4] = [Self::Suspend, Self::Priority, Self::Tracing, Self::Doorbell];
+}
+
+/// A queue that signals a fence of its own with each value from 1 on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Burst {
+    /// Where its queue is.
+    pub context: usize,
+    /// Packets of its ring.
+    pub capacity: u64,
+    /// Signals of a submission.
+    pub signals: u64,
+    /// Submissions.
+    pub lists: u64,
+    /// The fence lies in local memory, where that is offered.
+    pub is_local: bool,
+}
+
+impl Burst {
+    /// All of its signals.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.signals * self.lists
+    }
+
+    /// As much of it as the model executes.
+    #[must_use]
+    pub fn sample(self) -> Self {
+        Self {
+            signals: self.signals.min(100),
+            lists: self.lists.min(5),
+            ..self
+        }
+    }
+}
+
+/// A program of another process that hangs an engine, or has work on it when its device is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The engine.
+    pub node: u32,
+    /// Submissions that it completes before.
+    pub after: u64,
+    /// It hangs; else its device is lost. The model has no device, and where the driver ends loops nothing hangs: there it
+    /// is the other of the two.
+    pub hangs: bool,
+}
+
+/// See the file's head.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Round {
+    /// Processes.
+    pub devices: usize,
+    /// Where queues are.
+    pub contexts: Vec<ContextPlan>,
+    /// The context of each queue of the program.
+    pub places: Vec<usize>,
+    /// Of the program.
+    pub fences: Vec<FencePlan>,
+    /// What queues execute and the CPU signals.
+    pub program: Program,
+    /// What the CPU waits for.
+    pub waits: Vec<CpuWait>,
+    /// What is done meanwhile.
+    pub disturbances: Vec<Disturbance>,
+    /// Long runs of signals.
+    pub bursts: Vec<Burst>,
+    /// What happens to an engine, where faults are asked for.
+    pub fault: Option<Fault>,
+}
+
+impl Round {
+    /// The device of a queue of the program.
+    #[must_use]
+    pub fn device_of(&self, queue: usize) -> usize {
+        self.contexts[self.places[queue]].device
+    }
+
+    /// Devices that name a fence of the program, its creator among them.
+    #[must_use]
+    pub fn openers(&self, fence: usize) -> BTreeSet<usize> {
+        let mut openers = BTreeSet::from([self.fences[fence].home]);
+        for (queue, program) in self.program.queues.iter().enumerate() {
+            let names = |command: &Command| match command {
+                Command::Wait(Named::Fence(named), _) | Command::Signal(named, _) => {
+                    *named == fence
+                }
+                _ => false,
+            };
+            if program.commands.iter().any(names) {
+                openers.insert(self.device_of(queue));
+            }
+        }
+        let awaited = self.waits.iter().flat_map(|wait| &wait.of);
+        let awaited = awaited.filter(|awaited| awaited.named == Named::Fence(fence));
+        openers.extend(awaited.map(|awaited| awaited.device));
+        openers
+    }
+
+    /// The submissions of a queue: commands up to a progress value, which ends each.
+    pub fn submissions(&self, queue: usize) -> impl Iterator<Item = &[Command]> {
+        let commands = &self.program.queues[queue].commands;
+        commands.split_inclusive(|command| matches!(command, Command::Progress(_)))
+    }
+
+    /// Makes it one that command lists can say, after something was drawn or left out: submissions fit their ring, are
+    /// numbered from 1 on, and all ends with one; a queue waits for progress of its own device alone. What could go on
+    /// before still can: no progress value comes later than before.
+    pub(super) fn put_in_order(&mut self) {
+        for at in 0..self.program.queues.len() {
+            let device = self.device_of(at);
+            let places = &self.places;
+            let is_own = |queue: usize| self.contexts[places[queue]].device == device;
+            let queue = &mut self.program.queues[at];
+            let most = queue.capacity as usize - 1;
+            let (mut ordered, mut length, mut progress) = (Vec::new(), 0, 0);
+            for command in queue.commands.drain(..) {
+                let command = match command {
+                    Command::Wait(Named::ProgressOf(other), _) if !is_own(other) => Command::Nop,
+                    other => other,
+                };
+                let ends = matches!(command, Command::Progress(_));
+                if ends || length == most {
+                    progress += 1;
+                    ordered.push(Command::Progress(progress));
+                    length = 0;
+                }
+                if !ends {
+                    ordered.push(command);
+                    length += 1;
+                }
+            }
+            if length > 0 {
+                ordered.push(Command::Progress(progress + 1));
+            }
+            queue.commands = ordered;
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! Running a soak: round after round, on the model and on the engines that are soaked.
+
+use super::draw::Scope;
+use super::outcome::{Expected, Outcome, difference};
+use super::play::{Counted, Extent, bursts, play};
+use super::round::{Burst, ROUNDS_OF_A_GROUND, Round};
+use super::shrink::shrink;
+use super::stage::{DeviceChoice, Stage};
+use super::tally::Tally;
+use crate::OpenError;
+use crate::sync::Arc;
+use std::cell::RefCell;
+use std::fmt;
+use std::time::Duration;
+
+/// Longer than anything takes that comes, on a machine with much else to do.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// The same while a case is shrunk, of which many hang.
+const SHRINKING_PATIENCE: Duration = Duration::from_secs(4);
+/// How long that may take: who waits for it sees a failure anyway.
+const SHRINKING: Duration = Duration::from_secs(60);
+
+/// What is soaked.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// The model alone, and what the rules foretell.
+    Model,
+    /// A device, with the model as oracle.
+    Device(DeviceChoice),
+}
+
+impl Target {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Model => "model",
+            Self::Device(_) => "shader",
+        }
+    }
+}
+
+/// For tests, which see that a wrong outcome is found: changes what came of a round on the engines that are soaked.
+pub type Spoil = Arc<dyn Fn(&Round, &mut Outcome) + Send + Sync>;
+
+/// What differed, in which round, and the least that shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Of the run.
+    pub seed: u64,
+    /// Which one.
+    pub round: u64,
+    /// What differed, in words, and where.
+    pub what: String,
+    /// Packets of the whole round's program.
+    pub packets: u64,
+    /// The least round that shows something.
+    pub least: Round,
+    /// What that shows when it is played once more; nothing, if it comes and goes.
+    pub shows: Option<String>,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "seed {}, round {}: {}", self.seed, self.round, self.what)?;
+        let (packets, least) = (self.packets, self.least.program.packets());
+        match &self.shows {
+            Some(shows) => writeln!(
+                f,
+                "shrunk from {packets} packets to {least}, which show: {shows}"
+            )?,
+            None => writeln!(
+                f,
+                "of {packets} packets; it comes and goes, and was last seen with these {least}:"
+            )?,
+        }
+        write!(f, "{}", self.least)
+    }
+}
+
+/// Why a round is not done.
+#[derive(Debug, thiserror::Error)]
+pub enum SoakError {
+    /// No adapter came up.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// An outcome was not what it must be.
+    #[error("{0}")]
+    Failed(Box<Failure>),
+}
+
+/// The adapters of some rounds.
+#[derive(Debug)]
+struct Stages {
+    of_rounds: u64,
+    model: Stage,
+    device: Option<Stage>,
+}
+
+impl Stages {
+    fn soaked(&self) -> &Stage {
+        self.device.as_ref().unwrap_or(&self.model)
+    }
+}
+
+/// A soak.
+pub struct Soak {
+    scope: Scope,
+    target: Target,
+    spoil: Option<Spoil>,
+    stages: Option<Stages>,
+    tally: Tally,
+}
+
+impl fmt::Debug for Soak {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Soak")
+            .field("scope", &self.scope)
+            .field("target", &self.target)
+            .field("tally", &self.tally)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Soak {
+    /// Nothing is opened before the first round.
+    #[must_use]
+    pub fn new(scope: Scope, target: Target) -> Self {
+        Self {
+            scope,
+            target,
+            spoil: None,
+            stages: None,
+            tally: Tally::default(),
+        }
+    }
+
+    /// The same, of which outcomes are spoilt.
+    #[must_use]
+    pub fn spoilt(self, spoil: Spoil) -> Self {
+        Self {
+            spoil: Some(spoil),
+            ..self
+        }
+    }
+
+    /// What was done until now.
+    #[must_use]
+    pub fn tally(&self) -> Tally {
+        let mut tally = self.tally;
+        if let Some(stages) = &self.stages {
+            tally.add_stage(stages.soaked());
+        }
+        tally
+    }
+
+    /// Plays a round on the model, and on the device if there is one, and compares all.
+    ///
+    /// # Errors
+    /// [`SoakError`]: something differed, and the least round that shows it.
+    pub fn round(&mut self, number: u64) -> Result<(), SoakError> {
+        let round = self.scope.round(number);
+        let expected = Expected::of(&round);
+        let stages = match self.stages.take() {
+            Some(stages) if stages.of_rounds == number / ROUNDS_OF_A_GROUND => stages,
+            before => {
+                self.close(before);
+                self.open(number, PATIENCE)?
+            }
+        };
+        let counted = Counted::default();
+        let shown = self.shows(&stages, (&round, &expected), number, &counted);
+        if let Some(what) = shown {
+            // An adapter on which something is wrong is not used again.
+            self.close(Some(stages));
+            return Err(SoakError::Failed(Box::new(
+                self.failure(number, &round, what),
+            )));
+        }
+        let whole = bursts(&round, self.extent());
+        let has_fault = self.scope.faults && round.fault.is_some();
+        self.tally
+            .add_round(&round, &expected, (&whole, has_fault), &counted);
+        if stages.device.is_some() {
+            let sample: Vec<_> = whole.into_iter().map(Burst::sample).collect();
+            self.tally.add_oracle(&expected, &sample);
+        }
+        self.stages = Some(stages);
+        Ok(())
+    }
+
+    /// Of the engines that are soaked.
+    fn extent(&self) -> Extent {
+        Extent {
+            whole_bursts: true,
+            faults: self.scope.faults,
+        }
+    }
+
+    fn open(&self, number: u64, patience: Duration) -> Result<Stages, OpenError> {
+        let (ground, faults) = (self.scope.ground(number), self.scope.faults);
+        let device = match &self.target {
+            Target::Model => None,
+            Target::Device(choice) => Some(Stage::of_device(&ground, choice, faults, patience)?),
+        };
+        let is_oracle = device.is_some();
+        Ok(Stages {
+            of_rounds: number / ROUNDS_OF_A_GROUND,
+            model: Stage::of_models(&ground, faults && !is_oracle, patience)?,
+            device,
+        })
+    }
+
+    fn close(&mut self, stages: Option<Stages>) {
+        if let Some(stages) = stages {
+            self.tally.add_stage(stages.soaked());
+        }
+    }
+
+    /// What a round shows that must not be.
+    fn shows(
+        &self,
+        stages: &Stages,
+        (round, expected): (&Round, &Expected),
+        number: u64,
+        counted: &Counted,
+    ) -> Option<String> {
+        let moments = self.scope.seed ^ number;
+        let mut of_oracle = None;
+        if stages.device.is_some() {
+            let extent = Extent {
+                whole_bursts: false,
+                faults: false,
+            };
+            let nobody = &Counted::default();
+            match judged(
+                &stages.model,
+                (round, expected),
+                (moments, extent),
+                None,
+                nobody,
+            ) {
+                Ok(outcome) => of_oracle = Some(outcome),
+                Err(how) => return Some(format!("on the model: {how}")),
+            }
+        }
+        let on = self.target.name();
+        let plays = (!moments, self.extent());
+        let spoil = self.spoil.as_ref();
+        match judged(stages.soaked(), (round, expected), plays, spoil, counted) {
+            Err(how) => Some(format!("on the {on}: {how}")),
+            Ok(outcome) => difference(&of_oracle?, &outcome)
+                .map(|how| format!("the model and the {on} differ in {how}")),
+        }
+    }
+
+    fn failure(&self, number: u64, round: &Round, what: String) -> Failure {
+        // What is opened once more is thrown away when something was wrong on it.
+        let kept: RefCell<Option<Stages>> = RefCell::default();
+        let shows = |round: &Round| {
+            let stages = kept.take();
+            let stages = stages.map_or_else(|| self.open(number, SHRINKING_PATIENCE), Ok);
+            // That nothing can be opened any more is another thing.
+            let stages = stages.ok()?;
+            let expected = Expected::of(round);
+            let counted = Counted::default();
+            let shown = self.shows(&stages, (round, &expected), number, &counted);
+            if shown.is_none() {
+                kept.replace(Some(stages));
+            }
+            shown
+        };
+        let fails = |round: &Round| (0..2).any(|_| shows(round).is_some());
+        let least = shrink(round, SHRINKING, fails);
+        Failure {
+            seed: self.scope.seed,
+            round: number,
+            what,
+            packets: round.program.packets(),
+            shows: (0..3).find_map(|_| shows(&least)),
+            least,
+        }
+    }
+}
+
+/// Plays a round, and judges what came of it by the rules.
+fn judged(
+    stage: &Stage,
+    (round, expected): (&Round, &Expected),
+    (moments, extent): (u64, Extent),
+    spoil: Option<&Spoil>,
+    counted: &Counted,
+) -> Result<Outcome, String> {
+    let mut outcome = play(stage, round, expected, (moments, extent), counted)?;
+    if let Some(spoil) = spoil {
+        spoil(round, &mut outcome);
+    }
+    match expected.difference(&outcome, &bursts(round, extent)) {
+        None => Ok(outcome),
+        Some(how) => Err(how),
+    }
+}

@@ -1,0 +1,55 @@
+//! Shrinking a round that shows something: what can be left out is.
+
+use super::program::{shrink_list, try_it};
+use super::round::Round;
+use std::time::{Duration, Instant};
+
+/// A smaller round that still `fails`, as far as one is found within `patience`.
+#[must_use]
+pub fn shrink(round: &Round, patience: Duration, fails: impl Fn(&Round) -> bool) -> Round {
+    let deadline = Instant::now() + patience;
+    let fails = |candidate: &Round| {
+        let mut ordered = candidate.clone();
+        ordered.put_in_order();
+        Instant::now() < deadline && fails(&ordered)
+    };
+    let mut least = round.clone();
+    try_it(&mut least, &fails, |round| round.fault = None);
+    try_it(&mut least, &fails, |round| round.disturbances.clear());
+    try_it(&mut least, &fails, |round| round.bursts.clear());
+    try_it(&mut least, &fails, |round| round.waits.clear());
+    for queue in 0..least.places.len() {
+        try_it(&mut least, &fails, |round| {
+            round.program.queues[queue].commands.clear();
+        });
+    }
+    try_it(&mut least, &fails, |round| round.program.cpu.clear());
+    try_it(&mut least, &fails, |round| {
+        for context in &mut round.contexts {
+            (context.device, context.node) = (0, 0);
+        }
+        for fence in &mut round.fences {
+            (fence.home, fence.is_local) = (0, false);
+        }
+        for awaited in round.waits.iter_mut().flat_map(|wait| &mut wait.of) {
+            awaited.device = 0;
+        }
+        round.devices = 1;
+    });
+    shrink_list(&mut least, |round| &mut round.bursts, &fails);
+    shrink_list(&mut least, |round| &mut round.disturbances, &fails);
+    shrink_list(&mut least, |round| &mut round.waits, &fails);
+    for queue in 0..least.places.len() {
+        shrink_list(
+            &mut least,
+            |round| &mut round.program.queues[queue].commands,
+            &fails,
+        );
+    }
+    shrink_list(&mut least, |round| &mut round.program.cpu, &fails);
+    for burst in 0..least.bursts.len() {
+        try_it(&mut least, &fails, |round| round.bursts[burst].lists = 1);
+    }
+    least.put_in_order();
+    least
+}

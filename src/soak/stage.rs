@@ -1,0 +1,216 @@
+//! Stage: an adapter that rounds are played on, over models or over engines of a Vulkan device.
+
+use super::round::{Fault, Ground};
+use crate::abi::{Delivery, StallKind};
+use crate::gpu::{
+    Crowd, CutPlan, Engine, EngineUnit, Injection, ModelEngine, ModelMemory, ModelOptions, Node,
+    NodePolicy, ShaderTuning, SpareEngines, SparePolicy,
+};
+use crate::kmd::{Driver, DriverOptions};
+use crate::os::{Features, Record};
+use crate::sync::Arc;
+use crate::sync::plain::{Mutex, lock};
+use crate::vulkan::AdapterInfo;
+use crate::{Adapter, AdapterOptions, OpenError, TdrPolicy};
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+/// Nobody finds within this that an engine does not answer: on a busy machine one may have no core for seconds.
+const PATIENT: Duration = Duration::from_secs(600);
+/// Within this an engine has to answer where one is hung on purpose.
+const TDR_DELAY: Duration = Duration::from_secs(5);
+
+/// What is done to an engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Blow {
+    /// A packet of this kind keeps it for good.
+    Stall(StallKind),
+    /// Its device is lost.
+    Loss,
+}
+
+/// Which device, and how it is opened.
+#[derive(Clone, Debug, Default)]
+pub struct DeviceChoice {
+    /// A part of its name; the best one where `None`.
+    pub name: Option<String>,
+    /// Khronos validation layers.
+    pub validation: bool,
+}
+
+/// See the file's head.
+#[derive(Debug)]
+pub struct Stage {
+    pub(super) adapter: Adapter,
+    /// Of the models.
+    memories: Vec<Arc<ModelMemory>>,
+    injection: Option<Arc<Injection>>,
+    /// What hangs an engine here, where something does.
+    stall: Option<StallKind>,
+    /// Records of the operating system that were looked at.
+    known_records: Mutex<usize>,
+    /// Longer than anything takes that comes.
+    pub(super) patience: Duration,
+}
+
+impl Stage {
+    /// Of models.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn of_models(ground: &Ground, faults: bool, patience: Duration) -> Result<Self, OpenError> {
+        let [lanes, rounds, quantum] = ground.model;
+        let options = ModelOptions {
+            lanes,
+            rounds,
+            quantum,
+            stalls: faults,
+            // A stall that is cut hangs nothing.
+            cut: match ground.model_cuts_within {
+                Some(most) if !faults => CutPlan::Random { seed: most, most },
+                Some(_) | None => CutPlan::Never,
+            },
+            ..ModelOptions::default()
+        };
+        let crowd = Arc::new(Crowd::on_cores());
+        let (mut nodes, mut memories) = (Vec::new(), Vec::new());
+        for ordinal in 0..ground.nodes {
+            let engine = ModelEngine::new(options.clone());
+            memories.push(Arc::clone(engine.memory()));
+            let crowd = Arc::clone(&crowd);
+            let node = Node::new(ordinal, Box::new(engine), policy(ground), crowd);
+            nodes.push(node.map_err(|error| OpenError::Engine(error.to_string()))?);
+        }
+        let make = move || -> Result<Box<dyn Engine>, String> {
+            Ok(Box::new(ModelEngine::new(options.clone())))
+        };
+        let spares = faults.then(|| SpareEngines::new(SparePolicy::OnSuspicion, make));
+        let driver = Driver::with_spares(nodes, DriverOptions::default(), spares);
+        let tdr = tdr(faults.then_some(TDR_DELAY));
+        Ok(Self {
+            adapter: Adapter::with_driver_watched(driver, Features::default(), tdr)?,
+            memories,
+            injection: None,
+            stall: Some(StallKind::HeedsNothing),
+            known_records: Mutex::default(),
+            patience,
+        })
+    }
+
+    /// Of a device.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn of_device(
+        ground: &Ground,
+        device: &DeviceChoice,
+        faults: bool,
+        patience: Duration,
+    ) -> Result<Self, OpenError> {
+        let injection = faults.then(|| {
+            let made = Injection::new(ground.nodes);
+            made.map_err(|error| OpenError::Engine(error.to_string()))
+        });
+        let injection = injection.transpose()?;
+        let adapter = Adapter::open(&AdapterOptions {
+            device: device.name.clone(),
+            validation: device.validation,
+            nodes: NonZeroU32::new(ground.nodes).unwrap_or(NonZeroU32::MIN),
+            // So that one is lost alone.
+            unit: faults.then_some(EngineUnit::Instance),
+            policy: policy(ground),
+            tuning: ShaderTuning {
+                stalls: faults,
+                ..ShaderTuning::default()
+            },
+            tdr: tdr(faults.then_some(TDR_DELAY)),
+            spares: SparePolicy::Kept,
+            injection: injection.clone(),
+            ..AdapterOptions::default()
+        })?;
+        let ends_loops = adapter.info().is_some_and(AdapterInfo::ends_loops);
+        Ok(Self {
+            adapter,
+            memories: Vec::new(),
+            injection,
+            // Nobody takes a processor, or a GPU, from a packet that heeds nothing.
+            stall: (!ends_loops).then_some(StallKind::HeedsAbort),
+            known_records: Mutex::default(),
+            patience,
+        })
+    }
+
+    /// Whether fences can lie in local memory.
+    pub(super) fn has_local_memory(&self) -> bool {
+        self.adapter.providers().local().is_ok()
+    }
+
+    /// What happens to an engine in a round with a fault.
+    pub(super) fn blow(&self, fault: Fault) -> Blow {
+        let can_lose = self.injection.is_some();
+        match self.stall {
+            Some(kind) if fault.hangs || !can_lose => Blow::Stall(kind),
+            Some(_) | None => Blow::Loss,
+        }
+    }
+
+    /// Loses the device of a node's engine.
+    pub(super) fn lose(&self, node: u32) {
+        if let Some(injection) = &self.injection {
+            injection.device_loss(node).lose();
+        }
+    }
+
+    /// What is wrong with the adapter after a round, in which so many engines were to be reset.
+    pub(super) fn complaint(&self, node_reset: Option<u32>) -> Option<String> {
+        for (node, memory) in self.memories.iter().enumerate() {
+            if let Some(violation) = memory.violations().first() {
+                return Some(format!(
+                    "the model of node {node} did what none may: {violation}"
+                ));
+            }
+        }
+        let os = self.adapter.os();
+        if let Some(record) = os.stopped() {
+            return Some(format!("the adapter was stopped: {record}"));
+        }
+        let records = os.records();
+        let mut known = lock(&self.known_records);
+        let new = records.get(*known..).unwrap_or_default();
+        *known = records.len();
+        let is_due = |record: &Record| {
+            record.code == Record::VIDEO_ENGINE_TIMEOUT_DETECTED
+                && node_reset.map(u64::from) == Some(record.parameters[3])
+        };
+        let due = usize::from(node_reset.is_some());
+        if let Some(record) = new.iter().find(|record| !is_due(record)) {
+            return Some(format!("the operating system noted: {record}"));
+        }
+        (new.len() != due).then(|| {
+            let count = new.len();
+            format!("{count} resets of engines were noted instead of {due}")
+        })
+    }
+}
+
+fn policy(ground: &Ground) -> NodePolicy {
+    NodePolicy {
+        slice_time: Duration::from_micros(ground.slice_us),
+        idle_window: Duration::from_micros(ground.idle_us),
+        delivery: if ground.is_polled {
+            Delivery::Polled
+        } else {
+            Delivery::Event
+        },
+        ..NodePolicy::default()
+    }
+}
+
+fn tdr(delay: Option<Duration>) -> TdrPolicy {
+    TdrPolicy {
+        delay: delay.unwrap_or(PATIENT),
+        // One that hangs engines on purpose is no program that hangs.
+        limit_count: u32::MAX,
+        ..TdrPolicy::default()
+    }
+}

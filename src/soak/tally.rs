@@ -1,0 +1,129 @@
+//! Tally: what a soak has done, all of it checked.
+
+use super::outcome::Expected;
+use super::play::Counted;
+use super::program::Named;
+use super::round::{Burst, Round};
+use super::stage::Stage;
+use crate::os::Record;
+use crate::sync::Ordering;
+use serde::Serialize;
+
+/// Counts of rounds that went well, on the engines that are soaked; what the model executes as oracle is apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Tally {
+    /// Rounds.
+    pub rounds: u64,
+    /// Adapters that were opened for them.
+    pub adapters: u64,
+    /// Processes.
+    pub devices: u64,
+    /// Contexts.
+    pub contexts: u64,
+    /// Hardware queues.
+    pub queues: u64,
+    /// Native fences, but progress fences.
+    pub fences: u64,
+    /// Packets that engines executed.
+    pub packets: u64,
+    /// SIGNAL packets among them: signals of the GPU.
+    pub signals: u64,
+    /// Signals of progress fences, beside these.
+    pub progress_signals: u64,
+    /// WAIT packets.
+    pub gpu_waits: u64,
+    /// FILL, COPY and TIMESTAMP packets, whose words were compared.
+    pub transfers: u64,
+    /// Signals of the CPU.
+    pub cpu_signals: u64,
+    /// Waits of the CPU.
+    pub cpu_waits: u64,
+    /// Waits of the CPU that timed out, as they should.
+    pub timed_out: u64,
+    /// Log entries that were read, and compared; all others were counted.
+    pub log_entries: u64,
+    /// Contexts suspended, priorities changed, times that tracing was switched.
+    pub disturbances: u64,
+    /// Native-fence-signaled interrupts.
+    pub interrupts: u64,
+    /// Fences that they named.
+    pub notifications: u64,
+    /// Slices of the engines.
+    pub slices: u64,
+    /// Engines that hung or were lost on purpose.
+    pub faults: u64,
+    /// Engines that were reset for it.
+    pub recoveries: u64,
+    /// Those whose place another took; others let go of what hung them.
+    pub replaced: u64,
+    /// Signals that the model executed as oracle.
+    pub model_signals: u64,
+}
+
+impl Tally {
+    /// A round went well.
+    pub(super) fn add_round(
+        &mut self,
+        round: &Round,
+        expected: &Expected,
+        (bursts, has_fault): (&[Burst], bool),
+        counted: &Counted,
+    ) {
+        let of_bursts: u64 = bursts.iter().map(Burst::total).sum();
+        let ends: u64 = bursts.iter().map(|burst| burst.lists).sum();
+        self.rounds += 1;
+        self.devices += (round.devices + usize::from(has_fault)) as u64;
+        self.contexts += round.contexts.len() as u64;
+        self.queues += (round.places.len() + bursts.len() + usize::from(has_fault)) as u64;
+        self.fences += (round.fences.len() + bursts.len()) as u64;
+        self.packets += expected.program.packets() + of_bursts + ends;
+        self.signals += signals(expected) + of_bursts;
+        self.progress_signals += ends;
+        for [waits, signals] in &expected.logs {
+            self.gpu_waits += waits.len() as u64;
+            let of_progress = signals.iter().filter(|(named, _)| !is_fence(*named));
+            self.progress_signals += of_progress.count() as u64;
+        }
+        self.transfers += expected.program.transfers(&round.program);
+        self.cpu_signals += round.program.cpu.len() as u64;
+        let of = |counter: &crate::sync::AtomicU64| counter.load(Ordering::Relaxed);
+        self.cpu_waits += of(&counted.cpu_waits);
+        self.timed_out += expected.come.iter().filter(|comes| !**comes).count() as u64;
+        self.log_entries += of(&counted.entries_read);
+        self.disturbances += of(&counted.disturbed);
+        self.faults += u64::from(has_fault);
+    }
+
+    /// The model executed a round, whose bursts were these.
+    pub(super) fn add_oracle(&mut self, expected: &Expected, bursts: &[Burst]) {
+        self.model_signals += signals(expected);
+        self.model_signals += bursts.iter().map(Burst::total).sum::<u64>();
+    }
+
+    /// An adapter is closed, and was counted for until now.
+    pub(super) fn add_stage(&mut self, stage: &Stage) {
+        let (interrupts, counters) = (
+            stage.adapter.os().interrupts(),
+            stage.adapter.node_counters(),
+        );
+        self.adapters += 1;
+        self.interrupts += interrupts.native_fence_signaled();
+        self.notifications += interrupts.fences_named();
+        self.slices += counters.slices;
+        let records = stage.adapter.os().records();
+        let resets = records.iter();
+        let resets = resets.filter(|note| note.code == Record::VIDEO_ENGINE_TIMEOUT_DETECTED);
+        self.recoveries += resets.count() as u64;
+        self.replaced += counters.resets;
+    }
+}
+
+fn is_fence(named: Named) -> bool {
+    matches!(named, Named::Fence(_))
+}
+
+/// SIGNAL packets of the program.
+fn signals(expected: &Expected) -> u64 {
+    let signals = expected.logs.iter().flat_map(|[_, signals]| signals);
+    signals.filter(|(named, _)| is_fence(*named)).count() as u64
+}

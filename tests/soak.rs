@@ -1,0 +1,386 @@
+//! The soak: rounds that go well on every engine, and a wrong outcome that is found, shrunk and told.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+#[path = "support/engines.rs"]
+mod engines;
+
+use assert_cmd::cargo::cargo_bin_cmd;
+use native_fence::soak::program::Command;
+use native_fence::soak::{
+    DeviceChoice, Disturbance, Expected, Failure, How, Joint, Outcome, Round, Scope, Soak,
+    SoakError, Target, WaitEnd, difference,
+};
+use native_fence::vulkan::validation;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::process::Output;
+use std::sync::Arc;
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(200);
+
+fn scope(seed: u64) -> Scope {
+    Scope {
+        seed,
+        burst_signals: 2000,
+        faults: false,
+    }
+}
+
+/// The device that is tested on, if there is one.
+fn device() -> Option<Target> {
+    engines::shader()?;
+    let validation = validation::asked_for_by_environment();
+    Some(Target::Device(DeviceChoice {
+        validation,
+        ..DeviceChoice::default()
+    }))
+}
+
+fn plays(scope: Scope, target: Target, rounds: impl Iterator<Item = u64>) -> Soak {
+    let mut soak = Soak::new(scope, target);
+    for round in rounds {
+        if let Err(error) = soak.round(round) {
+            panic!("{error}");
+        }
+    }
+    soak
+}
+
+/// The failure of the first round that has one.
+fn failure(soak: &mut Soak, rounds: impl IntoIterator<Item = u64>) -> Failure {
+    for round in rounds {
+        match soak.round(round) {
+            Ok(()) => {}
+            Err(SoakError::Failed(failure)) => return *failure,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    panic!("nothing was found");
+}
+
+/// Kills `soak-bursts-are-not-executed`, `soak-the-last-submission-is-left-out`.
+#[test]
+fn rounds_go_well_on_the_model() {
+    let soak = plays(scope(1), Target::Model, 0..30);
+    let tally = soak.tally();
+    assert_eq!((tally.rounds, tally.adapters), (30, 2));
+    assert_eq!((tally.faults, tally.recoveries), (0, 0));
+    assert!(tally.signals > 30 * 1000, "{tally:?}");
+    assert!(tally.cpu_waits > tally.timed_out && tally.timed_out > 0);
+    assert!(tally.log_entries > 0 && tally.disturbances > 0);
+    assert!(tally.interrupts > 0 && tally.notifications > 0);
+}
+
+#[test]
+fn rounds_go_well_on_the_device() {
+    let Some(target) = device() else { return };
+    let soak = plays(scope(2), target, 0..20);
+    let tally = soak.tally();
+    assert_eq!(tally.rounds, 20);
+    assert!(tally.signals > tally.model_signals && tally.model_signals > 0);
+    assert_eq!(validation::messages(), Vec::<String>::new());
+}
+
+/// The first rounds of the scope that have a fault.
+fn rounds_with_faults(scope: Scope, count: usize) -> Vec<u64> {
+    let has_fault = |round: &u64| scope.round(*round).fault.is_some();
+    (0..).filter(has_fault).take(count).collect()
+}
+
+/// TD-06, TD-14: the one whose packet was aborted is in error, and what comes of everybody else is the same as
+/// without: nothing is lost, done twice or told wrongly.
+///
+/// Kills `soak-nobody-is-struck`, `soak-a-reset-that-was-not-asked-for-is-none`.
+#[test]
+fn td_06_a_fault_changes_nothing_for_others() {
+    let faulty = Scope {
+        faults: true,
+        ..scope(3)
+    };
+    let targets = [Some(Target::Model), device()];
+    for target in targets.into_iter().flatten() {
+        let rounds = rounds_with_faults(faulty, 2);
+        let soak = plays(faulty, target, rounds.into_iter());
+        let tally = soak.tally();
+        assert_eq!((tally.faults, tally.recoveries), (2, 2), "{tally:?}");
+    }
+    // Messages of the layers are about a device that is lost, and expected.
+}
+
+/// A round is drawn from the seed and its number, and from nothing else.
+///
+/// Kills `soak-all-rounds-are-one`.
+#[test]
+fn the_same_seed_gives_the_same_rounds() {
+    let rounds = |seed| (0..40).map(move |number| scope(seed).round(number));
+    assert!(rounds(7).eq(rounds(7)));
+    assert!(rounds(7).zip(rounds(8)).all(|(a, b)| a != b));
+    let texts: BTreeSet<_> = rounds(7).map(|round| format!("{round:?}")).collect();
+    assert_eq!(texts.len(), 40);
+}
+
+/// What a program could ask for is asked for, sooner or later.
+#[test]
+fn rounds_are_of_every_kind() {
+    let rounds: Vec<_> = (0..200).map(|number| scope(9).round(number)).collect();
+    let any = |is: &dyn Fn(&Round) -> bool| rounds.iter().any(is);
+    for how in [How::Blocked, How::Event, How::Future] {
+        for joint in [Joint::One, Joint::Any, Joint::All] {
+            let is = |wait: &native_fence::soak::CpuWait| (wait.how, wait.joint) == (how, joint);
+            assert!(
+                any(&|round| round.waits.iter().any(is)),
+                "{how:?} {joint:?}"
+            );
+        }
+    }
+    for disturbance in Disturbance::ALL {
+        assert!(any(&|round| round.disturbances.contains(&disturbance)));
+    }
+    assert!(any(
+        &|round| (0..round.fences.len()).any(|at| round.openers(at).len() > 1)
+    ));
+    assert!(any(&|round| round
+        .fences
+        .iter()
+        .any(|fence| fence.is_local)));
+    assert!(any(&|round| round.devices == 3));
+    let grounds: Vec<_> = (0..200)
+        .map(|number| scope(9).ground(16 * number))
+        .collect();
+    for nodes in 1..=3 {
+        assert!(grounds.iter().any(|ground| ground.nodes == nodes));
+    }
+    assert!(grounds.iter().any(|ground| ground.is_polled));
+    // All of it comes to its end, as command lists can say it.
+    for round in &rounds {
+        let expected = Expected::of(round);
+        for (at, (queue, end)) in round
+            .program
+            .queues
+            .iter()
+            .zip(&expected.program.queues)
+            .enumerate()
+        {
+            assert_eq!(queue.commands.len() as u64, end.read);
+            assert!(round.submissions(at).all(|commands| {
+                commands.len() as u64 <= queue.capacity
+                    && matches!(commands.last(), Some(Command::Progress(_)))
+            }));
+        }
+    }
+}
+
+/// A wrong word in what a queue copied is found; the case that is told has the copy and hardly more, and the seed.
+///
+/// Kills `soak-transfers-are-not-compared`, `soak-nothing-is-shrunk`.
+#[test]
+fn a_wrong_word_is_found_shrunk_and_told() {
+    let copies = |round: &Round| {
+        let queues = round.program.queues.iter();
+        queues
+            .flat_map(|queue| &queue.commands)
+            .filter(|command| matches!(command, Command::Copy(..)))
+            .count()
+    };
+    let spoil = move |round: &Round, outcome: &mut Outcome| {
+        if copies(round) > 0 {
+            outcome.queues[0].memory.0[2][7] ^= 1;
+        }
+    };
+    let mut soak = Soak::new(scope(4), Target::Model).spoilt(Arc::new(spoil));
+    let failure = failure(&mut soak, 0..40);
+    assert_eq!(failure.seed, 4);
+    assert!(failure.what.contains("allocation 2, word 7"), "{failure}");
+    assert_eq!(copies(&failure.least), 1, "{failure}");
+    // The copy, and what ends its submission.
+    assert_eq!(failure.least.program.packets(), 2, "{failure}");
+    assert!(failure.least.waits.is_empty() && failure.least.bursts.is_empty());
+    let told = failure.to_string();
+    assert!(told.contains("seed 4, round "), "{told}");
+    assert!(told.contains("copy "), "{told}");
+    assert!(failure.shows.is_some());
+}
+
+/// Each part of an outcome is compared: one that is spoilt in it is found.
+///
+/// Kills `soak-logs-are-not-compared`, `soak-a-burst-is-not-counted`, `soak-a-waiter-that-was-not-woken-is-well`,
+/// `soak-values-are-not-compared`.
+#[test]
+fn whatever_is_wrong_is_found() {
+    type Spoil = fn(&mut Outcome) -> Option<()>;
+    let spoils: [(&str, Spoil); 9] = [
+        ("fence ", |outcome| {
+            outcome.values[0] += 1;
+            Some(())
+        }),
+        ("and came to progress", |outcome| {
+            outcome.queues[0].progress += 1;
+            Some(())
+        }),
+        ("packets and came to", |outcome| {
+            outcome.queues[0].read += 1;
+            Some(())
+        }),
+        ("was not woken", |outcome| {
+            let mut ends = outcome.waits.iter_mut();
+            *ends.find(|end| **end == WaitEnd::Came)? = WaitEnd::TimedOut;
+            Some(())
+        }),
+        ("its value never came", |outcome| {
+            let mut ends = outcome.waits.iter_mut();
+            *ends.find(|end| **end == WaitEnd::TimedOut)? = WaitEnd::Came;
+            Some(())
+        }),
+        ("is not due there", |outcome| {
+            let mut queues = outcome.queues.iter_mut();
+            let log = queues.find_map(|queue| {
+                let log = &mut queue.logs[1].entries;
+                (log.len() > 1 && log[0] != log[1]).then_some(log)
+            })?;
+            log.swap(0, 1);
+            Some(())
+        }),
+        ("entries instead of", |outcome| {
+            outcome.queues[0].logs[0].lost += 1;
+            Some(())
+        }),
+        ("entries logged", |outcome| {
+            outcome.bursts[0].logged -= 1;
+            Some(())
+        }),
+        ("was stopped", |outcome| {
+            outcome.queues[0].stopped = Some("by nobody".into());
+            Some(())
+        }),
+    ];
+    let mut soak = Soak::new(scope(5), Target::Model);
+    let (sent, outcomes) = std::sync::mpsc::channel();
+    soak = soak.spoilt(Arc::new(move |round: &Round, outcome: &mut Outcome| {
+        sent.send((round.clone(), outcome.clone())).unwrap();
+    }));
+    for round in 0..20 {
+        soak.round(round).unwrap();
+    }
+    let mut found = BTreeSet::new();
+    while let Ok((round, outcome)) = outcomes.try_recv() {
+        let expected = Expected::of(&round);
+        assert_eq!(expected.difference(&outcome, &round.bursts), None);
+        for (number, (what, spoil)) in spoils.iter().enumerate() {
+            let mut spoilt = outcome.clone();
+            if spoil(&mut spoilt).is_none() {
+                continue;
+            }
+            let how = expected.difference(&spoilt, &round.bursts);
+            let how = how.unwrap_or_else(|| panic!("{what} was not found"));
+            assert!(how.contains(what), "{how}");
+            let is_of_both =
+                !["is not due there", "entries instead of", "entries logged"].contains(what);
+            assert_eq!(
+                difference(&outcome, &spoilt).is_some(),
+                is_of_both,
+                "{what}"
+            );
+            found.insert(number);
+        }
+    }
+    assert_eq!(found.len(), spoils.len(), "{found:?}");
+}
+
+fn soak(arguments: &[&str]) -> Output {
+    let mut command = cargo_bin_cmd!("nfence");
+    command.arg("soak").args(arguments).timeout(PATIENCE);
+    command.output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn the_command_says_what_was_done() {
+    let arguments = [
+        "--engine",
+        "model",
+        "--signals",
+        "3e4",
+        "--seed",
+        "6",
+        "--json",
+        "-",
+    ];
+    let output = soak(&arguments);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["ended"], "reached");
+    assert_eq!((&json["seed"], &json["faults"]), (&6.into(), &false.into()));
+    assert!(json["tally"]["signals"].as_u64().unwrap() >= 30_000);
+    assert!(json["signals_per_second"].as_f64().unwrap() > 0.0);
+    assert_eq!(json["failure"], Value::Null);
+    let said = text(&output.stderr);
+    assert!(said.contains("All was as foretold."), "{said}");
+}
+
+/// A failure is told with its seed and round, the case, and the line that plays it again; that line fails as well.
+///
+/// Kills `soak-a-failure-is-no-failure`.
+#[test]
+fn the_command_tells_of_a_failure_and_how_to_see_it_again() {
+    let output = soak(&["--engine", "model", "--seed", "8", "--spoil"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = text(&output.stdout);
+    let again = said
+        .lines()
+        .find_map(|line| line.strip_prefix("again: nfence soak "));
+    let again = again.unwrap_or_else(|| panic!("{said}"));
+    assert!(said.contains("Differs: seed 8, round "), "{said}");
+    assert!(said.contains("    copy "), "{said}");
+    let arguments: Vec<_> = again.split(' ').chain(["--spoil", "--json", "-"]).collect();
+    let output = soak(&arguments);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["ended"], "failed");
+    assert!(
+        again.contains(&format!("--round {} ", json["failure"]["round"])),
+        "{again}"
+    );
+    assert!(
+        json["failure"]["what"]
+            .as_str()
+            .unwrap()
+            .contains("allocation 1, word 0")
+    );
+}
+
+#[test]
+fn the_command_refuses_what_cannot_be() {
+    for (arguments, complaint) in [
+        (&["--signals", "0"][..], "a whole number above 0"),
+        (&["--signals", "1.5e9"], "a whole number above 0"),
+        (&["--for", "ten"], "a time above 0"),
+        (&["--seconds", "0"], "--seconds"),
+        (&["--seconds", "3", "--for", "3s"], "cannot be used with"),
+        (&["--round", "3", "--signals", "9"], "cannot be used with"),
+        (&["--engine", "abacus"], "[possible values: shader, model]"),
+    ] {
+        let output = soak(arguments);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(text(&output.stderr).contains(complaint), "{output:?}");
+    }
+    let help = text(&soak(&["--help"]).stdout);
+    for part in [
+        "Examples:",
+        "Exit codes:",
+        "--faults",
+        "--signals",
+        "forever",
+    ] {
+        assert!(help.contains(part), "{help}");
+    }
+    let output = soak(&["--engine", "model", "--device", "x"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(text(&output.stderr).contains("--device is of no use"));
+    let output = soak(&["--device", "no such device"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+}
