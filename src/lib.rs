@@ -55,6 +55,8 @@ pub mod os;
 #[cfg(not(loom))]
 pub mod report;
 pub mod shared;
+#[cfg(not(loom))]
+pub mod sweep;
 pub mod trace;
 pub mod umd;
 #[cfg(not(loom))]

@@ -10,7 +10,9 @@ use crate::os::FenceMemory;
 use crate::place::{Opened, Place};
 use crate::shared::{NoLocalMemory, Providers};
 use crate::sync::Arc;
-use crate::vulkan::{self, AdapterInfo, InstanceOptions, MakeInstance, MemoryPlacement, SystemMemory};
+use crate::vulkan::{
+    self, AdapterInfo, InstanceOptions, MakeInstance, MemoryPlacement, SystemMemory,
+};
 use crate::{AdapterOptions, EngineKind, OpenError};
 use std::sync::Weak;
 
@@ -159,8 +161,15 @@ fn engines_here(place: Place<'_>, options: &AdapterOptions) -> Result<Engines, O
     let (validation, tuning) = (options.validation, options.tuning);
     let injection = options.injection.clone();
     let spare = move || {
-        spare_engine(connect, &info, &providers, validation, tuning, injection.as_ref())
-            .map_err(|error| format!("{error:#}"))
+        spare_engine(
+            connect,
+            &info,
+            &providers,
+            validation,
+            tuning,
+            injection.as_ref(),
+        )
+        .map_err(|error| format!("{error:#}"))
     };
     Ok(Engines {
         all,

@@ -31,13 +31,15 @@ const ROOMS: &[(&str, &[&str])] = &[
         "conform",
         &["abi", "shared", "vulkan", "gpu", "kmd", "os", "umd", PUBLIC],
     ),
+    // A story through what a program links, on adapters whose Vulkan calls fail.
+    ("sweep", &["gpu", "vulkan", "umd", PUBLIC]),
     ("report", &["trace", "workload"]),
     ("viewer", &["trace", "report", PUBLIC]),
     ("window", &["beside", "trace", "viewer", "vulkan", PUBLIC]),
     (
         "cli",
         &[
-            "vulkan", "gpu", "kmd", "os", "umd", "trace", "workload", "litmus", "conform",
+            "vulkan", "gpu", "kmd", "os", "umd", "trace", "workload", "litmus", "conform", "sweep",
             "report", "viewer", "window", PUBLIC,
         ],
     ),
@@ -120,6 +122,7 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
         "shared",
         "binds a process of the program's own to its life",
     ),
+    ("cli/sweep/child.rs", "shared", "as apart.rs"),
     (
         "workload/work.rs",
         "vulkan",

@@ -25,6 +25,7 @@ mod recordable;
 mod result_file;
 mod scenario;
 mod self_test;
+mod sweep;
 mod tdr;
 mod time_span;
 mod trace;
@@ -59,6 +60,9 @@ enum Command {
     EngineProcess(engine_process::EngineProcess),
     Litmus(litmus::Litmus),
     Scenario(scenario::Scenario),
+    Sweep(sweep::Sweep),
+    #[command(name = sweep::NAME, hide = true)]
+    SweepPlay(sweep::Play),
     Tdr(tdr::Tdr),
     Trace(trace::Trace),
     View(view::View),
@@ -81,14 +85,19 @@ pub fn main() -> ExitCode {
         | Command::Conform(_)
         | Command::Doctor(_)
         | Command::Scenario(_)
+        | Command::Sweep(_)
         | Command::Tdr(_)
         | Command::Trace(_)
         | Command::View(_) => {
             driver_settings::apply();
         }
-        // Two are not started again, since they have what their parent gave them, and one opens no device. Workgroups of
+        // Three are not started again, since they have what their parent gave them, and one opens no device. Workgroups of
         // litmus tests run at the same time only on threads of the driver's.
-        Command::Apart(_) | Command::EngineProcess(_) | Command::Diff(_) | Command::Litmus(_) => {}
+        Command::Apart(_)
+        | Command::EngineProcess(_)
+        | Command::SweepPlay(_)
+        | Command::Diff(_)
+        | Command::Litmus(_) => {}
     }
     let ending = match command {
         Command::Compare(compare) => compare.run(),
@@ -99,6 +108,8 @@ pub fn main() -> ExitCode {
         Command::EngineProcess(engine) => engine.run(),
         Command::Litmus(litmus) => litmus.run(),
         Command::Scenario(scenario) => scenario.run(),
+        Command::Sweep(sweep) => sweep.run(),
+        Command::SweepPlay(play) => play.run(),
         Command::Tdr(tdr) => tdr.run(),
         Command::Trace(trace) => trace.run(),
         Command::View(view) => view.run(),

@@ -1,0 +1,37 @@
+//! Limit: so many file descriptors more, and then none: the system's own refusal.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// The program's limit, which is put back when this is dropped.
+#[derive(Debug)]
+pub(super) struct Limit(Rlimit);
+
+impl Limit {
+    /// Leaves room for so many less one: the one of this number fails, and those after it.
+    pub(super) fn before(number: u64) -> rustix::io::Result<Self> {
+        let usual = getrlimit(Resource::Nofile);
+        let lowered = Rlimit {
+            current: Some(highest_descriptor() + number),
+            ..usual.clone()
+        };
+        setrlimit(Resource::Nofile, lowered)?;
+        Ok(Self(usual))
+    }
+}
+
+impl Drop for Limit {
+    fn drop(&mut self) {
+        let _ = setrlimit(Resource::Nofile, self.0.clone());
+    }
+}
+
+/// The greatest number of an open descriptor, where the limit is counted from.
+pub(super) fn highest_descriptor() -> u64 {
+    let descriptors = std::fs::read_dir("/proc/self/fd").into_iter().flatten();
+    let numbers = descriptors.flatten().filter_map(|entry| {
+        // The folder's own, which is closed by now.
+        let is_open = entry.path().read_link().ok()? != std::path::Path::new("/proc/self/fd");
+        entry.file_name().to_str()?.parse().ok().filter(|_| is_open)
+    });
+    numbers.max().unwrap_or(0)
+}
