@@ -1,5 +1,6 @@
 //! Limit: so many file descriptors more, and then none: the system's own refusal.
 
+use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// The program's limit, which is put back when this is dropped.
@@ -11,6 +12,7 @@ impl Limit {
     pub(super) fn before(number: u64) -> rustix::io::Result<Self> {
         let usual = getrlimit(Resource::Nofile);
         let lowered = Rlimit {
+            // Numbers begin at 0, and the limit is above the last.
             current: Some(highest_descriptor() + number),
             ..usual.clone()
         };
@@ -25,12 +27,26 @@ impl Drop for Limit {
     }
 }
 
+/// Takes the numbers that are free below the greatest one: the limit is one of numbers, and the least is given first.
+pub(super) fn fill_gaps() -> rustix::io::Result<Vec<OwnedFd>> {
+    let highest = highest_descriptor();
+    let mut filled = Vec::new();
+    loop {
+        let next = rustix::io::dup(std::io::stdin())?;
+        if next.as_raw_fd().unsigned_abs() as u64 > highest {
+            return Ok(filled);
+        }
+        filled.push(next);
+    }
+}
+
 /// The greatest number of an open descriptor, where the limit is counted from.
 pub(super) fn highest_descriptor() -> u64 {
     let descriptors = std::fs::read_dir("/proc/self/fd").into_iter().flatten();
     let numbers = descriptors.flatten().filter_map(|entry| {
+        let of = entry.path().read_link().ok()?;
         // The folder's own, which is closed by now.
-        let is_open = entry.path().read_link().ok()? != std::path::Path::new("/proc/self/fd");
+        let is_open = !(of.starts_with("/proc") && of.ends_with("fd"));
         entry.file_name().to_str()?.parse().ok().filter(|_| is_open)
     });
     numbers.max().unwrap_or(0)

@@ -89,6 +89,7 @@ pub fn play(
     other.pass().map_err(|told| told.error)?;
 
     let injection = Injection::new(super::story::NODES)?;
+    let _gaps = limit::fill_gaps()?;
     let before = Holdings::now();
     let base = limit::highest_descriptor();
     let limit = match planned {

@@ -109,7 +109,7 @@ fn with_shaders(
     let mut waiters = Waiters::default();
     let mut told = user_mode(teller, &adapter, &mut waiters);
     if told.is_ok() {
-        told = kernel_mode(teller, &adapter);
+        told = kernel_mode(teller, &adapter, false);
     }
     teller.hear(&adapter);
     drop(adapter);
@@ -225,7 +225,7 @@ fn user_mode(
     Ok(())
 }
 
-fn kernel_mode(teller: &mut Teller<'_>, adapter: &Adapter) -> Result<(), Told> {
+fn kernel_mode(teller: &mut Teller<'_>, adapter: &Adapter, has_clock: bool) -> Result<(), Told> {
     let device = adapter.create_device();
     let options = MonitoredFenceOptions::default();
     let fence = step(
@@ -239,6 +239,9 @@ fn kernel_mode(teller: &mut Teller<'_>, adapter: &Adapter) -> Result<(), Told> {
     let armed = fence.arm(1);
     let mut list = CommandList::new();
     list.fill(&memory, 0..WORDS * 8, 7);
+    if has_clock {
+        list.timestamp(&memory, WORDS * 8 - 8);
+    }
     step(
         "a wait of a kernel-mode queue",
         queue.wait(&gate, 1).map(drop),
@@ -280,7 +283,7 @@ fn with_command_buffers(
     let what = "an adapter of command buffers";
     let adapter = step(what, Adapter::open_on(instance, info, &options))?;
     teller.beat();
-    let told = kernel_mode(teller, &adapter);
+    let told = kernel_mode(teller, &adapter, false);
     teller.hear(&adapter);
     told
 }

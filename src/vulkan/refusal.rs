@@ -34,5 +34,15 @@ pub struct DeviceLost;
 
 /// Memory of the host or of the device ran out in a call that can fail in no other way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("the Vulkan driver is out of memory; free buffers or close devices and try again")]
-pub struct OutOfMemory;
+#[error("the Vulkan driver is out of memory ({call}); free buffers or close devices and try again")]
+pub struct OutOfMemory {
+    /// The Vulkan command.
+    pub call: &'static str,
+}
+
+impl OutOfMemory {
+    /// What a call's error is told as.
+    pub(super) fn of(call: &'static str) -> impl Fn(vk::Result) -> Self {
+        move |_| Self { call }
+    }
+}

@@ -84,7 +84,8 @@ impl Timeline {
             .initial_value(initial);
         let info = vk::SemaphoreCreateInfo::default().push_next(&mut kind);
         // SAFETY: the device is alive and has timeline semaphores on.
-        let raw = unsafe { device.raw().create_semaphore(&info, None) }.map_err(|_| OutOfMemory)?;
+        let raw = unsafe { device.raw().create_semaphore(&info, None) }
+            .map_err(OutOfMemory::of("vkCreateSemaphore"))?;
         let inner = Inner {
             raw,
             promised: Mutex::new(initial),
