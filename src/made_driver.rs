@@ -29,6 +29,10 @@ pub(crate) struct MadeDriver {
 
 impl MadeDriver {
     pub(crate) fn at(place: Place<'_>, options: &AdapterOptions) -> Result<Self, OpenError> {
+        place
+            .info()
+            .must_be_answered()
+            .map_err(OpenError::BringUp)?;
         let missing: Vec<String> = vulkan::gaps(place.info())
             .into_iter()
             .map(|gap| gap.sentence.to_string())

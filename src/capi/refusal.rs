@@ -90,7 +90,7 @@ impl From<OsError> for Refusal {
     fn from(error: OsError) -> Self {
         let status = match error {
             OsError::Memory(_)
-            | OsError::Driver(DdiError::Node(NodeError::Map(_) | NodeError::NoMemory)) => {
+            | OsError::Driver(DdiError::Node(NodeError::Map(_) | NodeError::NoMemory(_))) => {
                 NtStatus::NO_MEMORY
             }
             OsError::HandlesUsedUp

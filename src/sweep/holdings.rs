@@ -2,14 +2,16 @@
 
 use crate::vulkan::faults::{Kind, faults};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{read_dir, read_link, read_to_string};
 
 /// See the file's head.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holdings {
-    /// Threads, by name.
-    pub threads: BTreeMap<String, u64>,
+    /// Threads.
+    pub threads: u64,
+    /// Their names, which a thread that has only begun does not have yet.
+    pub names: BTreeSet<String>,
     /// Open descriptors, by what they are of.
     pub descriptors: BTreeMap<String, u64>,
     /// Mappings of shared memory, by name.
@@ -23,6 +25,7 @@ impl Holdings {
     pub(super) fn now() -> Self {
         let tasks = entries("/proc/self/task");
         let names = tasks.filter_map(|task| read_to_string(task.join("comm")).ok());
+        let names: Vec<_> = names.map(|name| name.trim_end().to_owned()).collect();
         let descriptors = entries("/proc/self/fd").filter_map(|fd| read_link(fd).ok());
         let maps = read_to_string("/proc/self/maps").unwrap_or_default();
         let shared = maps
@@ -30,7 +33,8 @@ impl Holdings {
             .filter_map(|line| Some(&line[line.find("/memfd:")?..]));
         let alive = Kind::ALL.map(|kind| (format!("{kind:?}"), faults().alive(kind)));
         Self {
-            threads: counted(names.map(|name| name.trim_end().to_owned())),
+            threads: names.len() as u64,
+            names: names.into_iter().collect(),
             descriptors: counted(descriptors.map(|of| without_number(&of.to_string_lossy()))),
             mappings: counted(shared.map(without_number)),
             objects: alive.into_iter().filter(|(_, count)| *count > 0).collect(),
@@ -40,12 +44,16 @@ impl Holdings {
     /// What there is more than `before`, in words.
     pub(super) fn more_than(&self, before: &Self) -> Vec<String> {
         let kinds = [
-            ("thread", &self.threads, &before.threads),
             ("descriptor", &self.descriptors, &before.descriptors),
             ("mapping", &self.mappings, &before.mappings),
             ("Vulkan object", &self.objects, &before.objects),
         ];
         let mut more = Vec::new();
+        if self.threads > before.threads {
+            let names: Vec<_> = self.names.iter().map(String::as_str).collect();
+            let (now, before, names) = (self.threads, before.threads, names.join(", "));
+            more.push(format!("threads: {now}, was {before} ({names})"));
+        }
         for (kind, now, before) in kinds {
             for (name, count) in now {
                 let had = before.get(name).copied().unwrap_or(0);
@@ -87,15 +95,19 @@ mod tests {
     #[test]
     fn what_there_is_more_is_named() {
         let before = Holdings {
-            threads: [("engine".to_owned(), 1)].into(),
+            threads: 1,
             ..Holdings::default()
         };
         let now = Holdings {
-            threads: [("engine".to_owned(), 2)].into(),
+            threads: 2,
+            names: ["engine".to_owned()].into(),
             objects: [("Buffer".to_owned(), 1)].into(),
             ..Holdings::default()
         };
-        let more = ["thread engine: 2, was 1", "Vulkan object Buffer: 1, was 0"];
+        let more = [
+            "threads: 2, was 1 (engine)",
+            "Vulkan object Buffer: 1, was 0",
+        ];
         assert_eq!(now.more_than(&before), more);
         assert!(before.more_than(&now).is_empty());
     }

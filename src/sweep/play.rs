@@ -6,7 +6,7 @@ use super::{Holdings, Planned, limit};
 use crate::gpu::Injection;
 use crate::vulkan::faults::{VulkanCall, faults};
 use crate::vulkan::{Instance, InstanceOptions, LossyCall, choose};
-use crate::{Adapter, AdapterOptions};
+use crate::{Adapter, AdapterOptions, TdrLevel, TdrPolicy};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -76,8 +76,13 @@ pub fn play(
     device: Option<&str>,
     hook: Option<Hook>,
 ) -> Result<Played, Box<dyn std::error::Error>> {
+    // Nobody watches it, who would start threads at a time of his own.
     let options = AdapterOptions {
         device: device.map(str::to_owned),
+        tdr: TdrPolicy {
+            level: TdrLevel::Off,
+            ..TdrPolicy::default()
+        },
         ..AdapterOptions::default()
     };
     let instance = Instance::new(InstanceOptions::default())?;

@@ -19,8 +19,8 @@ use thiserror::Error;
 use crate::sync::{AtomicU64, Ordering};
 
 use super::{
-    Barrier, CommandRecorder, Device, DeviceLost, LocalMemory, OutOfMemory, Queue, Refusal, Reuse, SubmitError,
-    Timeline, WaitOutcome, barrier,
+    Barrier, CommandRecorder, Device, DeviceLost, LocalMemory, OutOfMemory, Queue, Refusal, Reuse,
+    SubmitError, Timeline, WaitOutcome, barrier,
 };
 
 /// What every buffer of this program may be used for.

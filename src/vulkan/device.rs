@@ -90,6 +90,7 @@ impl Device {
     ) -> Result<Arc<Self>, BringUpError> {
         let DeviceOptions { queues, loss } = options;
         let (physical, adapter) = find(instance, adapter)?;
+        adapter.must_be_answered()?;
         let (major, minor, _) = adapter.api_version;
         if !adapter.has_vulkan_1_2() {
             return Err(BringUpError::OldDevice {
