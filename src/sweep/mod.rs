@@ -23,4 +23,4 @@ pub use fault::{Planned, Unknown};
 pub use holdings::Holdings;
 pub use judge::{Outcome, judge};
 pub use plan::{Part, all_parts, parts, parts_of};
-pub use play::{Hook, LIMIT, Played, Told, play};
+pub use play::{Hook, Played, Told, play};

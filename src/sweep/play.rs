@@ -11,8 +11,6 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// A run that takes longer has failed.
-pub const LIMIT: Duration = Duration::from_secs(45);
 /// Threads that were told to end do so within this: a thread's entry in the system goes after it was joined, and a driver's
 /// with its instance.
 const SETTLES: Duration = Duration::from_secs(5);

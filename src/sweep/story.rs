@@ -54,6 +54,9 @@ impl Teller<'_> {
         }
         let passed_over = adapter.providers().passed_over().iter();
         announced.extend(passed_over.map(|(name, why)| format!("{name} is passed over: {why}")));
+        if let Some(elsewhere) = adapter.providers().elsewhere() {
+            announced.push(elsewhere.why);
+        }
         if let Err(why) = adapter.os().native_fence_caps() {
             announced.push(why.to_string());
         }
@@ -201,14 +204,18 @@ fn user_mode(
         list.signal(fence, 4);
         let mut answer = CommandList::new();
         answer.wait(&opened, 2).signal(&opened, 3);
-        step("a submission", next.submit(&answer))?;
-        let end = step("a submission", queue.submit(&list))?;
+        let ends = [
+            step("a submission", next.submit(&answer))?,
+            step("a submission", queue.submit(&list))?,
+        ];
         step("a signal of the CPU", fence.signal(1))?;
+        // What becomes of a queue its progress tells; a fence of the program's may wait for what does not come.
+        let progress = [
+            (next.progress_fence(), ends[0]),
+            (queue.progress_fence(), ends[1]),
+        ];
+        step("the queues' progress", Fence::wait_all(&progress, LONG))?;
         step("a wait of the CPU", opened.wait(4, LONG))?;
-        step(
-            "the end of a queue's work",
-            queue.progress_fence().wait(end, LONG),
-        )?;
         let mut sum = [0];
         to.read((WORDS - 1) * 8, &mut sum);
         let right = (sum == [42]).then_some(()).ok_or("it stored another sum");
@@ -256,11 +263,8 @@ fn kernel_mode(teller: &mut Teller<'_>, adapter: &Adapter, has_clock: bool) -> R
     )?;
     let end = step("a flush", queue.flush())?;
     step("a signal of the CPU", gate.signal(1))?;
+    step("a queue's progress", queue.progress_fence().wait(end, LONG))?;
     step("a wait for a monitored fence", armed.wait(LONG))?;
-    step(
-        "the end of a queue's work",
-        queue.progress_fence().wait(end, LONG),
-    )?;
     let mut word = [0];
     memory.read(0, &mut word);
     let right = (word == [7])

@@ -26,6 +26,25 @@ impl Refusal {
     }
 }
 
+/// Times that a call is made to a driver that is short of memory for it.
+const TRIES: u32 = 1000;
+
+/// Makes a call again where the driver is short of memory for the call itself: the device goes on, and what it was given is
+/// not over.
+pub(super) fn again_with_memory<T>(
+    mut call: impl FnMut() -> Result<T, vk::Result>,
+) -> Result<T, vk::Result> {
+    for _ in 1..TRIES {
+        match call() {
+            Err(vk::Result::ERROR_OUT_OF_HOST_MEMORY | vk::Result::ERROR_OUT_OF_DEVICE_MEMORY) => {
+                std::thread::yield_now();
+            }
+            ended => return ended,
+        }
+    }
+    call()
+}
+
 /// The device is gone: nothing submitted to it will complete, everything made on it is to be
 /// dropped and made anew on another device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

@@ -2,7 +2,7 @@
 
 use super::play::NAME;
 use crate::shared::bind_to_parent;
-use crate::sweep::{LIMIT, Outcome, Planned, Played, judge};
+use crate::sweep::{Outcome, Planned, Played, judge};
 use anyhow::Context;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -24,7 +24,7 @@ pub(super) struct Ran {
 }
 
 /// Runs it, in time.
-pub(super) fn run(planned: Planned, device: Option<&str>) -> anyhow::Result<Ran> {
+pub(super) fn run(planned: Planned, device: Option<&str>, limit: Duration) -> anyhow::Result<Ran> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg(NAME).arg(planned.to_string());
     if let Some(device) = device {
@@ -39,7 +39,7 @@ pub(super) fn run(planned: Planned, device: Option<&str>) -> anyhow::Result<Ran>
     let ends = pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?;
     let (output, is_late) = thread::scope(|scope| {
         let output = scope.spawn(move || child.wait_with_output());
-        let time = Timespec::try_from(LIMIT)?;
+        let time = Timespec::try_from(limit)?;
         let has_ended = poll(&mut [PollFd::new(&ends, PollFlags::IN)], Some(&time))? > 0;
         if !has_ended {
             pidfd_send_signal(&ends, Signal::KILL)?;
@@ -49,7 +49,7 @@ pub(super) fn run(planned: Planned, device: Option<&str>) -> anyhow::Result<Ran>
     })?;
     let took = began.elapsed();
     let ended = if is_late {
-        Err(format!("it did not end within {} s", LIMIT.as_secs()))
+        Err(format!("it did not end within {} s", limit.as_secs()))
     } else {
         ended(&output)
     };

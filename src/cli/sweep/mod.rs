@@ -11,7 +11,7 @@ use super::Ending;
 use super::interrupt::Interrupt;
 use super::output::{JsonOutput, colour, print};
 use super::progress::Bar;
-use crate::sweep::{Outcome, Part, Planned, judge, parts};
+use crate::sweep::{Outcome, Part, Planned, all_parts, judge, parts, parts_of};
 use crate::sync::{cores, thread};
 use anyhow::Context;
 use child::{Ran, run};
@@ -22,6 +22,7 @@ use findings::Findings;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
+use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -61,6 +62,10 @@ pub(super) struct Sweep {
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=256))]
     jobs: Option<u16>,
 
+    /// Seconds that a run may take: one that needs them has failed
+    #[arg(long, value_name = "SECONDS", default_value_t = 45, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    limit: u64,
+
     /// The device with this in its name or driver, in any case of letters [default: the best]
     #[arg(long, value_name = "PART_OF_NAME", value_parser = NonEmptyStringValueParser::new())]
     device: Option<String>,
@@ -78,7 +83,7 @@ impl Sweep {
     pub(super) fn run(self) -> anyhow::Result<Ending> {
         self.must_know_calls();
         if self.list {
-            print(&text::list(&self.chosen(crate::sweep::all_parts())), false);
+            print(&text::list(&self.chosen(all_parts())), false);
             return Ok(Ending::Well);
         }
         let interrupt = Interrupt::watch()?;
@@ -88,7 +93,7 @@ impl Sweep {
         let colour = colour(to_stderr);
 
         let device = self.device.as_deref();
-        let counted = run(Planned::Nothing, device)?;
+        let counted = run(Planned::Nothing, device, self.limit())?;
         let played = counted.played.context("the run that counts ended early")?;
         if let Outcome::Failed(why) = judge(Planned::Nothing, &played) {
             anyhow::bail!("without a fault already: {why}");
@@ -96,7 +101,7 @@ impl Sweep {
         let parts = if self.play.is_empty() {
             self.chosen(parts(&played, self.most_uses))
         } else {
-            crate::sweep::parts_of(&self.play)
+            parts_of(&self.play)
         };
         let mut findings = Findings::new(&played.device, self.most_uses, parts, counted.took);
         say(&text::head(&findings, colour));
@@ -128,6 +133,7 @@ impl Sweep {
         let faults = findings.faults();
         let bar = Bar::new(faults.len() as u64);
         let left = Mutex::new(faults.into_iter());
+        let limit = self.limit();
         let jobs = self.jobs.map_or_else(cores, usize::from);
         let (done, ended) = channel();
         thread::scope(|scope| {
@@ -137,7 +143,7 @@ impl Sweep {
                     while !interrupt.is_pressed() {
                         let next = left.lock().ok().and_then(|mut left| left.next());
                         let Some(planned) = next else { break };
-                        if done.send((planned, run(planned, device))).is_err() {
+                        if done.send((planned, run(planned, device, limit))).is_err() {
                             break;
                         }
                     }
@@ -157,6 +163,10 @@ impl Sweep {
         Ok(())
     }
 
+    fn limit(&self) -> Duration {
+        Duration::from_secs(self.limit)
+    }
+
     fn chosen(&self, parts: Vec<Part>) -> Vec<Part> {
         let is_chosen =
             |part: &Part| self.call.is_empty() || self.call.iter().any(|name| name == part.call);
@@ -165,7 +175,7 @@ impl Sweep {
 
     /// Ends the program where a call is asked for that there is not.
     fn must_know_calls(&self) {
-        let all = crate::sweep::all_parts();
+        let all = all_parts();
         for name in &self.call {
             if !all.iter().any(|part| part.call == name) {
                 let mut command = Self::augment_args(clap::Command::new("nfence sweep"));
