@@ -39,7 +39,7 @@ const BEGINNINGS: [&str; 18] = [
 ];
 
 /// Those that cannot fail, and names of others that are called where Vulkan is.
-const CANNOT_FAIL: [&str; 11] = [
+const CANNOT_FAIL: [&str; 12] = [
     "get_physical_device_properties",
     "get_physical_device_properties2",
     "get_physical_device_features2",
@@ -51,6 +51,8 @@ const CANNOT_FAIL: [&str; 11] = [
     "get_buffer_memory_requirements2",
     "get_buffer_device_address",
     "get_device_proc_addr",
+    // A window's.
+    "queue_present",
 ];
 
 /// As the name of a command is compared: without its vendor, in small letters.

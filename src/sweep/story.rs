@@ -162,6 +162,20 @@ fn user_mode(
     let (device, second) = (adapter.create_device(), adapter.create_device());
     let fences = fences(adapter, &device)?;
     teller.beat();
+    let told = pass(teller, adapter, [&device, &second], &fences, waiters);
+    // What a waiter waits for need not come any more.
+    fences.iter().for_each(Fence::close);
+    told
+}
+
+/// Between queues of two devices, there and back.
+fn pass(
+    teller: &mut Teller<'_>,
+    adapter: &Adapter,
+    [device, second]: [&Device; 2],
+    fences: &[Fence],
+    waiters: &mut Waiters,
+) -> Result<(), Told> {
     let on = |node_ordinal| HwQueueOptions {
         node_ordinal,
         ..HwQueueOptions::default()
