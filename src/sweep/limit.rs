@@ -14,7 +14,7 @@ impl Limit {
         let lowered = Rlimit {
             // Numbers begin at 0, and the limit is above the last.
             current: Some(highest_descriptor() + number),
-            ..usual.clone()
+            ..usual
         };
         setrlimit(Resource::Nofile, lowered)?;
         Ok(Self(usual))
@@ -23,7 +23,7 @@ impl Limit {
 
 impl Drop for Limit {
     fn drop(&mut self) {
-        let _ = setrlimit(Resource::Nofile, self.0.clone());
+        let _ = setrlimit(Resource::Nofile, self.0);
     }
 }
 
@@ -33,7 +33,7 @@ pub(super) fn fill_gaps() -> rustix::io::Result<Vec<OwnedFd>> {
     let mut filled = Vec::new();
     loop {
         let next = rustix::io::dup(std::io::stdin())?;
-        if next.as_raw_fd().unsigned_abs() as u64 > highest {
+        if u64::from(next.as_raw_fd().unsigned_abs()) > highest {
             return Ok(filled);
         }
         filled.push(next);

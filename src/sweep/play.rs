@@ -69,6 +69,9 @@ pub struct Played {
 ///
 /// # Errors
 /// What could not be done before any fault: without a device there is nothing to play on.
+///
+/// # Panics
+/// The process has played before; or [`Hook::Panic`] has it.
 pub fn play(
     planned: Planned,
     device: Option<&str>,

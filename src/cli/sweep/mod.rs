@@ -55,7 +55,7 @@ pub(super) struct Sweep {
     play: Vec<Planned>,
 
     /// Uses of each call that fail: its first ones, and where there are more, later ones up to the last
-    #[arg(long, value_name = "NUMBER", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(long, value_name = "NUMBER", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     most_uses: u64,
 
     /// Runs at a time [default: as many as there are cores]

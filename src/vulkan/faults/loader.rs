@@ -41,7 +41,9 @@ unsafe extern "system" fn get_instance_proc_addr(
     let found = unsafe { loader(instance, asked) }?;
     if name(asked) == c"vkGetDeviceProcAddr" {
         // SAFETY: it is the function of that name.
-        let real = unsafe { mem::transmute::<_, vk::PFN_vkGetDeviceProcAddr>(found) };
+        let real = unsafe {
+            mem::transmute::<unsafe extern "system" fn(), vk::PFN_vkGetDeviceProcAddr>(found)
+        };
         GET_DEVICE_PROC_ADDR.get_or_init(|| real);
         // Functions of devices are not asked for here; their trampolines are.
         for (name, real) in call::reals() {
