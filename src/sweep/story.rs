@@ -163,8 +163,10 @@ fn user_mode(
     let fences = fences(adapter, &device)?;
     teller.beat();
     let told = pass(teller, adapter, [&device, &second], &fences, waiters);
-    // What a waiter waits for need not come any more.
-    fences.iter().for_each(Fence::close);
+    if told.is_err() {
+        // What a waiter waits for does not come any more.
+        fences.iter().for_each(Fence::close);
+    }
     told
 }
 
