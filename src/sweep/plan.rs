@@ -20,7 +20,7 @@ pub struct Part {
     pub faults: Vec<Planned>,
 }
 
-/// All of them, `most` uses of each call at most, chosen as [`chosen`] does.
+/// All of them, `most` uses of each call at most, the first ones and some up to the last.
 #[must_use]
 pub fn parts(counted: &Played, most: u64) -> Vec<Part> {
     let mut parts: Vec<_> = VulkanCall::ALL
