@@ -269,6 +269,10 @@ fn faults_end_as_they_should() {
         let run = runs.iter().find(|run| run["fault"] == fault).unwrap();
         assert_eq!(run["outcome"], outcome, "{run}");
         assert_eq!(run["played"]["struck"], true, "{run}");
+        if fault.starts_with("vkEnumerateInstanceVersion") {
+            let uses = &run["played"]["uses"]["vkEnumerateInstanceVersion"];
+            assert_eq!(*uses, 1, "the first use is the one that fails");
+        }
     }
     let calls = found["calls"].as_array().unwrap();
     let sum = |column: &str| {
