@@ -57,6 +57,8 @@ pub mod report;
 pub mod shared;
 #[cfg(not(loom))]
 pub mod soak;
+#[cfg(not(loom))]
+pub mod sweep;
 pub mod trace;
 pub mod umd;
 #[cfg(not(loom))]

@@ -10,7 +10,9 @@ use crate::os::FenceMemory;
 use crate::place::{Opened, Place};
 use crate::shared::{NoLocalMemory, Providers};
 use crate::sync::Arc;
-use crate::vulkan::{self, AdapterInfo, Instance, InstanceOptions, MemoryPlacement, SystemMemory};
+use crate::vulkan::{
+    self, AdapterInfo, InstanceOptions, MakeInstance, MemoryPlacement, SystemMemory,
+};
 use crate::{AdapterOptions, EngineKind, OpenError};
 use std::sync::Weak;
 
@@ -27,6 +29,10 @@ pub(crate) struct MadeDriver {
 
 impl MadeDriver {
     pub(crate) fn at(place: Place<'_>, options: &AdapterOptions) -> Result<Self, OpenError> {
+        place
+            .info()
+            .must_be_answered()
+            .map_err(OpenError::BringUp)?;
         let missing: Vec<String> = vulkan::gaps(place.info())
             .into_iter()
             .map(|gap| gap.sentence.to_string())
@@ -155,12 +161,19 @@ fn engines_here(place: Place<'_>, options: &AdapterOptions) -> Result<Engines, O
             Ok(Box::new(engine.with_providers(&providers)))
         })
         .collect::<Result<_, _>>()?;
-    let info = place.info().clone();
+    let (connect, info) = (place.instance().maker(), place.info().clone());
     let (validation, tuning) = (options.validation, options.tuning);
     let injection = options.injection.clone();
     let spare = move || {
-        spare_engine(&info, &providers, validation, tuning, injection.as_ref())
-            .map_err(|error| format!("{error:#}"))
+        spare_engine(
+            connect,
+            &info,
+            &providers,
+            validation,
+            tuning,
+            injection.as_ref(),
+        )
+        .map_err(|error| format!("{error:#}"))
     };
     Ok(Engines {
         all,
@@ -205,13 +218,14 @@ fn engines_in_processes(
 /// An engine of a device and an instance of its own, whatever the others are made of: it takes the place of
 /// one that still runs, and shares nothing with that.
 fn spare_engine(
+    connect: MakeInstance,
     info: &AdapterInfo,
     providers: &Arc<Providers>,
     validation: bool,
     tuning: ShaderTuning,
     injection: Option<&Arc<Injection>>,
 ) -> anyhow::Result<Box<dyn Engine>> {
-    let instance = Instance::new(InstanceOptions { validation })?;
+    let instance = connect(InstanceOptions { validation })?;
     let loss = injection.map(|injection| injection.take_spare());
     let queue = EngineUnit::open_own(&instance, info, loss.clone())?;
     let engine = ShaderEngine::new(queue, tuning)?.with_providers(providers);

@@ -38,6 +38,8 @@ const ROOMS: &[(&str, &[&str])] = &[
         "soak",
         &["abi", "vulkan", "gpu", "kmd", "os", "umd", PUBLIC],
     ),
+    // A story through what a program links, on adapters whose Vulkan calls fail.
+    ("sweep", &["gpu", "vulkan", "umd", PUBLIC]),
     ("report", &["trace", "workload"]),
     ("viewer", &["trace", "report", PUBLIC]),
     ("window", &["beside", "trace", "viewer", "vulkan", PUBLIC]),
@@ -45,7 +47,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "cli",
         &[
             "vulkan", "gpu", "kmd", "os", "umd", "trace", "workload", "litmus", "conform", "soak",
-            "report", "viewer", "window", PUBLIC,
+            "sweep", "report", "viewer", "window", PUBLIC,
         ],
     ),
 ];
@@ -127,6 +129,7 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
         "shared",
         "binds a process of the program's own to its life",
     ),
+    ("cli/sweep/child.rs", "shared", "as apart.rs"),
     (
         "workload/work.rs",
         "vulkan",

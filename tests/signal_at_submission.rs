@@ -157,7 +157,8 @@ fn pr_17_a_refused_command_signals_nothing() {
         queue.signal_at_submission(&done, 1).unwrap();
         bench.spy.fail(Failing::SubmitCommand);
         gate.signal(1).unwrap();
-        let why = WaitError::QueueStopped(QueueStop::CommandRefused);
+        let call = "DxgkDdiSubmitCommandToHwQueue";
+        let why = WaitError::QueueStopped(QueueStop::CommandRefused(call));
         assert_eq!(queue.error(), Some(why));
         assert_eq!(done.current_value(), 0);
     });

@@ -27,7 +27,8 @@ fn hq_10_a_command_that_was_refused_is_not_outstanding() {
         let refused_id = bench.initialised(0) + 1;
         bench.spy.fail(Failing::SubmitCommand);
         queue.submit(CommandList::new().nop()).unwrap();
-        let by = WaitError::QueueStopped(QueueStop::CommandRefused);
+        let call = "DxgkDdiSubmitCommandToHwQueue";
+        let by = WaitError::QueueStopped(QueueStop::CommandRefused(call));
         assert_eq!(queue.error(), Some(by));
         assert_eq!(queue.progress_fence().wait(1, LONG), Err(by));
         let refused = queue.submit(CommandList::new().nop());

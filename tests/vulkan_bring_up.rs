@@ -102,7 +102,10 @@ fn without_a_driver_the_error_says_what_to_install() {
         &[("VK_DRIVER_FILES", "/nowhere.json")],
     );
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(text.contains("no Vulkan driver answers: install"), "{text}");
+    assert!(
+        text.contains("no Vulkan driver answers (vkCreateInstance): install"),
+        "{text}"
+    );
 }
 
 #[test]

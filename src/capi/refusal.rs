@@ -56,7 +56,7 @@ impl Refusal {
 /// Of a queue that executes nothing any more: its handle names it still.
 fn status_of(stop: QueueStop) -> NtStatus {
     match stop {
-        QueueStop::CommandRefused => NtStatus::DRIVER_INTERNAL_ERROR,
+        QueueStop::CommandRefused(_) => NtStatus::DRIVER_INTERNAL_ERROR,
         QueueStop::Destroyed
         | QueueStop::ProcessEnded
         | QueueStop::DeviceInError
@@ -90,7 +90,7 @@ impl From<OsError> for Refusal {
     fn from(error: OsError) -> Self {
         let status = match error {
             OsError::Memory(_)
-            | OsError::Driver(DdiError::Node(NodeError::Map(_) | NodeError::NoMemory)) => {
+            | OsError::Driver(DdiError::Node(NodeError::Map(_) | NodeError::NoMemory(_))) => {
                 NtStatus::NO_MEMORY
             }
             OsError::HandlesUsedUp
@@ -326,7 +326,7 @@ mod tests {
                 NtStatus::DEVICE_REMOVED,
             ),
             (
-                WaitError::QueueStopped(QueueStop::CommandRefused),
+                WaitError::QueueStopped(QueueStop::CommandRefused("a call")),
                 NtStatus::DRIVER_INTERNAL_ERROR,
             ),
             (WaitError::DeviceLost, NtStatus::DEVICE_REMOVED),

@@ -26,6 +26,7 @@ mod result_file;
 mod scenario;
 mod self_test;
 mod soak;
+mod sweep;
 mod tdr;
 mod time_span;
 mod trace;
@@ -61,6 +62,9 @@ enum Command {
     Litmus(litmus::Litmus),
     Scenario(scenario::Scenario),
     Soak(soak::SoakCommand),
+    Sweep(sweep::Sweep),
+    #[command(name = sweep::NAME, hide = true)]
+    SweepPlay(sweep::Play),
     Tdr(tdr::Tdr),
     Trace(trace::Trace),
     View(view::View),
@@ -84,14 +88,19 @@ pub fn main() -> ExitCode {
         | Command::Doctor(_)
         | Command::Scenario(_)
         | Command::Soak(_)
+        | Command::Sweep(_)
         | Command::Tdr(_)
         | Command::Trace(_)
         | Command::View(_) => {
             driver_settings::apply();
         }
-        // Two are not started again, since they have what their parent gave them, and one opens no device. Workgroups of
+        // Three are not started again, since they have what their parent gave them, and one opens no device. Workgroups of
         // litmus tests run at the same time only on threads of the driver's.
-        Command::Apart(_) | Command::EngineProcess(_) | Command::Diff(_) | Command::Litmus(_) => {}
+        Command::Apart(_)
+        | Command::EngineProcess(_)
+        | Command::SweepPlay(_)
+        | Command::Diff(_)
+        | Command::Litmus(_) => {}
     }
     let ending = match command {
         Command::Compare(compare) => compare.run(),
@@ -103,6 +112,8 @@ pub fn main() -> ExitCode {
         Command::Litmus(litmus) => litmus.run(),
         Command::Scenario(scenario) => scenario.run(),
         Command::Soak(soak) => soak.run(),
+        Command::Sweep(sweep) => sweep.run(),
+        Command::SweepPlay(play) => play.run(),
         Command::Tdr(tdr) => tdr.run(),
         Command::Trace(trace) => trace.run(),
         Command::View(view) => view.run(),

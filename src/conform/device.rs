@@ -5,10 +5,10 @@ use crate::gpu::{ShaderTuning, SparePolicy};
 use crate::kmd::Ddi;
 use crate::sync::Arc;
 use crate::sync::plain::{Mutex, lock};
+use crate::sync::{AtomicU64, Ordering};
 use crate::vulkan::{AdapterInfo, Instance, gaps, validation};
 use crate::{Adapter, AdapterOptions, EngineKind, FenceMemory};
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// See the file's head. What the validation layers say, where they are on, are its misdeeds.
 pub struct DeviceSubject {
@@ -17,7 +17,7 @@ pub struct DeviceSubject {
     validation: bool,
     fence_memory: Mutex<FenceMemory>,
     /// Messages of the layers that were told already.
-    told: AtomicUsize,
+    told: AtomicU64,
 }
 
 impl fmt::Debug for DeviceSubject {
@@ -37,7 +37,7 @@ impl DeviceSubject {
             info: info.clone(),
             validation,
             fence_memory: Mutex::new(FenceMemory::System),
-            told: AtomicUsize::new(validation::messages().len()),
+            told: AtomicU64::new(validation::messages().len() as u64),
         }
     }
 
@@ -97,7 +97,7 @@ impl Subject for DeviceSubject {
 
     fn take_misdeeds(&self) -> Vec<String> {
         let messages = validation::messages();
-        let told = self.told.swap(messages.len(), Ordering::Relaxed);
-        messages.into_iter().skip(told).collect()
+        let told = self.told.swap(messages.len() as u64, Ordering::Relaxed);
+        messages.into_iter().skip(told as usize).collect()
     }
 }

@@ -59,8 +59,8 @@ pub enum StoredValue {
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 pub enum CommandError {
     /// The driver has no memory for it, for longer than a moment.
-    #[error("the driver has no memory for a command")]
-    NoMemory,
+    #[error("the driver has no memory for a command ({})", .0.call)]
+    NoMemory(OutOfMemory),
     /// The engine executes no more.
     #[error(transparent)]
     Lost(#[from] EngineLost),
@@ -131,7 +131,7 @@ impl CommandEngine {
     /// # Errors
     /// [`CommandError::NoMemory`].
     pub fn record(&self, steps: &[Step]) -> Result<CommandBuffer, CommandError> {
-        self.try_record(steps).map_err(|_| CommandError::NoMemory)
+        self.try_record(steps).map_err(CommandError::NoMemory)
     }
 
     fn try_record(&self, steps: &[Step]) -> Result<CommandBuffer, OutOfMemory> {
@@ -187,7 +187,8 @@ impl CommandEngine {
                 Err(_) => return Err(EngineLost.into()),
             }
         }
-        Err(CommandError::NoMemory)
+        let call = "vkQueueSubmit";
+        Err(CommandError::NoMemory(OutOfMemory { call }))
     }
 
     /// The number of the last part that was submitted, 0 for none.

@@ -121,6 +121,7 @@ impl EngineUnit {
     ) -> Result<Vec<SharedQueue>, EngineUnitError> {
         let loss = |node| injection.map(|injection| injection.device_loss(node));
         let own = |instance: &Arc<Instance>, node| Self::open_own(instance, adapter, loss(node));
+        let connect = instance.maker();
         match self {
             Self::Queue => {
                 let queues = open(instance, adapter, engines, loss(0))?;
@@ -128,7 +129,7 @@ impl EngineUnit {
             }
             Self::Device => (0..engines).map(|node| own(instance, node)).collect(),
             Self::Instance => (0..engines)
-                .map(|node| own(&Instance::new(InstanceOptions { validation })?, node))
+                .map(|node| own(&connect(InstanceOptions { validation })?, node))
                 .collect(),
             Self::Process => Err(EngineUnitError::OtherProcess),
         }

@@ -353,7 +353,7 @@ impl CommandNode {
 /// A want of memory is of this command alone: nothing of it was submitted, and the device is whole.
 fn refused(error: CommandError) -> NodeError {
     match error {
-        CommandError::NoMemory => NodeError::NoMemory,
+        CommandError::NoMemory(of) => NodeError::NoMemory(of.call),
         CommandError::Lost(error) => NodeError::Lost(error),
     }
 }

@@ -180,6 +180,15 @@ impl Ready {
     }
 }
 
+/// Why a queue is stopped whose command the driver did not take.
+fn refusal(error: &DdiError) -> WaitError {
+    let call = match error {
+        DdiError::Node(NodeError::NoMemory(call)) => call,
+        _ => "DxgkDdiSubmitCommandToHwQueue",
+    };
+    WaitError::QueueStopped(QueueStop::CommandRefused(call))
+}
+
 impl KernelEngine {
     /// Of a node.
     pub(super) fn new(node_ordinal: u32, level_one: &Arc<LevelOne>) -> Arc<Self> {
@@ -334,7 +343,7 @@ impl KernelEngine {
             // Stopped before: by the OS, or at a packet, of which an interrupt tells.
             Err(DdiError::Node(NodeError::QueueAborted)) => {}
             Err(DdiError::Node(NodeError::Lost(_))) => queue.fail(WaitError::DeviceLost),
-            Err(_) => queue.fail(WaitError::QueueStopped(QueueStop::CommandRefused)),
+            Err(error) => queue.fail(refusal(error)),
         }
         drop(queue);
         drop(switch);

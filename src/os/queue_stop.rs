@@ -39,12 +39,13 @@ pub enum QueueStop {
     /// The handle of a fence does not allow what was queued.
     #[error("a wait or a signal of it was refused when its turn came")]
     Refused,
-    /// The driver did not take a command (`DxgkDdiSubmitCommandToHwQueue`).
+    /// The driver did not take a command; the call that refused it, a Vulkan command or
+    /// `DxgkDdiSubmitCommandToHwQueue`.
     #[error(
-        "the driver refused a command, of which nothing was executed; should it refuse those of a new \
+        "the driver refused a command ({0}), of which nothing was executed; should it refuse those of a new \
          queue too, open the adapter anew"
     )]
-    CommandRefused,
+    CommandRefused(&'static str),
 }
 
 impl QueueStop {

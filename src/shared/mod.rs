@@ -44,7 +44,7 @@ pub use local_memory::LocalMemory;
 pub use mapping::{Mapping, ReadMapping};
 pub use pool::{Pool, PoolPlace};
 pub use provider::{Provider, SystemPages};
-pub use providers::{NoLocalMemory, Providers};
+pub use providers::{Elsewhere, NoLocalMemory, Providers};
 #[cfg(not(loom))]
 pub use region::Region;
 pub use region_error::RegionError;

@@ -8,6 +8,7 @@
 use super::{Provider, Region, RegionError, SystemPages};
 use crate::abi::{Home, WordGroup};
 use crate::sync::Arc;
+use crate::sync::plain::{Mutex, lock};
 
 /// Why there is no local memory.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -56,6 +57,17 @@ pub struct Providers {
     sees_system: bool,
     /// Names, and why not.
     passed_over: Vec<(&'static str, String)>,
+    /// How often something else was taken than what was preferred, and why last.
+    elsewhere: Arc<Mutex<Option<Elsewhere>>>,
+}
+
+/// Memory that was made in another home than the preferred one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Elsewhere {
+    /// How often.
+    pub times: u64,
+    /// Why the last time.
+    pub why: String,
 }
 
 impl Default for Providers {
@@ -74,6 +86,7 @@ impl Providers {
             local,
             sees_system: true,
             passed_over: Vec::new(),
+            elsewhere: Arc::default(),
         }
     }
 
@@ -165,17 +178,37 @@ impl Providers {
             Home::LocalHostVisible | Home::Local => self.local_for_words(group, bytes),
         };
         let made = region(preferred);
-        match eviction {
-            Some(eviction) if made.is_err() => region(eviction),
-            Some(_) | None => made,
+        match (eviction, made) {
+            (Some(eviction), Err(why)) => {
+                self.note_elsewhere(&why);
+                region(eviction)
+            }
+            (_, made) => made,
         }
     }
 
+    /// Whether memory was made elsewhere than where it was preferred, since there was none left or the driver refused: how
+    /// often, and why last.
+    #[must_use]
+    pub fn elsewhere(&self) -> Option<Elsewhere> {
+        lock(&self.elsewhere).clone()
+    }
+
+    fn note_elsewhere(&self, why: &RegionError) {
+        let mut elsewhere = lock(&self.elsewhere);
+        let times = elsewhere.as_ref().map_or(0, |before| before.times) + 1;
+        *elsewhere = Some(Elsewhere {
+            times,
+            why: why.to_string(),
+        });
+    }
+
     fn preferring_local(&self, group: WordGroup, bytes: u64) -> Result<Arc<Region>, RegionError> {
-        if let Ok(local) = &self.local
-            && let Ok(region) = local.region(group, bytes)
-        {
-            return Ok(region);
+        if let Ok(local) = &self.local {
+            match local.region(group, bytes) {
+                Ok(region) => return Ok(region),
+                Err(why) => self.note_elsewhere(&why),
+            }
         }
         self.system.region(group, bytes)
     }

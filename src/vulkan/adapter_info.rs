@@ -6,10 +6,10 @@
 
 use ash::vk;
 
-use super::LocalMemory;
 use super::extensions::Extensions;
 use super::features::Features;
 use super::instance::Instance;
+use super::{BringUpError, LocalMemory};
 
 /// What an adapter is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -100,6 +100,17 @@ impl AdapterInfo {
         self.api_version >= (1, 2, 0)
     }
 
+    /// Whether the driver has said all that it was asked: what it did not say is not taken for absent.
+    ///
+    /// # Errors
+    /// The call that it refused.
+    pub(crate) fn must_be_answered(&self) -> Result<(), BringUpError> {
+        match &self.features.unanswered {
+            None => Ok(()),
+            Some(refusal) => Err(refusal.clone().into()),
+        }
+    }
+
     /// Queues of the family that has most of those that run compute shaders; 0 for none.
     #[must_use]
     pub fn most_compute_queues(&self) -> u32 {
@@ -167,8 +178,13 @@ impl AdapterInfo {
         if info.has_vulkan_1_2() {
             info.read_driver(instance, physical);
             let version = basic.api_version.min(instance.api_version());
-            let extensions = Extensions::read(instance, physical, version);
-            info.features = Features::read(instance, physical, &extensions, info.driver);
+            info.features = match Extensions::read(instance, physical, version) {
+                Ok(extensions) => Features::read(instance, physical, &extensions, info.driver),
+                Err(refusal) => Features {
+                    unanswered: Some(refusal),
+                    ..Features::default()
+                },
+            };
             info.features.local_memory = local_memory(&info.heaps, &info.memory_types);
         }
         info

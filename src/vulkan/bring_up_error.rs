@@ -41,12 +41,12 @@ pub enum BringUpError {
     ),
     /// No installed driver answers.
     #[error(
-        "no Vulkan driver answers: install the one of your GPU, or mesa-vulkan-drivers for lavapipe"
+        "no Vulkan driver answers (vkCreateInstance): install the one of your GPU, or mesa-vulkan-drivers for lavapipe"
     )]
     NoDriver,
     /// Validation was asked for and the layer is not installed.
     #[error(
-        "the Vulkan validation layer is not installed: install vulkan-validationlayers, or do not ask for it"
+        "the Vulkan validation layer is not installed (vkCreateInstance): install vulkan-validationlayers, or do not ask for it"
     )]
     ValidationLayerMissing,
     /// Drivers answer, but offer no adapter.

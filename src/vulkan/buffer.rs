@@ -19,8 +19,8 @@ use thiserror::Error;
 use crate::sync::{AtomicU64, Ordering};
 
 use super::{
-    Barrier, CommandRecorder, Device, DeviceLost, LocalMemory, Queue, Refusal, Reuse, SubmitError,
-    Timeline, WaitOutcome, barrier,
+    Barrier, CommandRecorder, Device, DeviceLost, LocalMemory, OutOfMemory, Queue, Refusal, Reuse,
+    SubmitError, Timeline, WaitOutcome, barrier,
 };
 
 /// What every buffer of this program may be used for.
@@ -47,8 +47,8 @@ pub enum Home {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum BufferError {
     /// Memory ran out.
-    #[error("the Vulkan device has no memory left for a buffer")]
-    OutOfMemory,
+    #[error("the Vulkan device has no memory left for a buffer ({})", .0.call)]
+    OutOfMemory(#[from] OutOfMemory),
     /// The device is lost.
     #[error(transparent)]
     DeviceLost(#[from] DeviceLost),
@@ -154,18 +154,16 @@ impl Buffer {
     /// # Errors
     /// Memory ran out or the device is lost.
     pub fn zero(&self, queue: &mut Queue) -> Result<(), BufferError> {
-        let done = Timeline::new(&self.device, 0).map_err(|_| BufferError::OutOfMemory)?;
-        let commands = CommandRecorder::begin(&self.device, Reuse::OneAtATime)
-            .map_err(|_| BufferError::OutOfMemory)?
+        let done = Timeline::new(&self.device, 0)?;
+        let commands = CommandRecorder::begin(&self.device, Reuse::OneAtATime)?
             .fill(self, 0)
             .barrier(AFTER_FILL)
-            .end()
-            .map_err(|_| BufferError::OutOfMemory)?;
+            .end()?;
         queue
             .submit_one(Some(&commands), None, (&done, 1))
             .map_err(|error| match error {
                 SubmitError::DeviceLost => BufferError::DeviceLost(DeviceLost),
-                _ => BufferError::OutOfMemory,
+                _ => out_of_memory("vkQueueSubmit"),
             })?;
         // No list keeps the buffer, so the fill must be over before the caller may drop it.
         match done.wait(1, None)? {
@@ -283,7 +281,11 @@ fn home_of(device: &Device, asked: Home, flags: vk::MemoryPropertyFlags) -> Home
 
 fn not_allocated(error: &AllocationError) -> BufferError {
     match error {
-        AllocationError::OutOfMemory => BufferError::OutOfMemory,
+        AllocationError::OutOfMemory => out_of_memory("vkAllocateMemory"),
+        AllocationError::FailedToMap(why) => BufferError::Refused(Refusal {
+            call: "vkMapMemory",
+            code: why.clone(),
+        }),
         error => BufferError::Refused(Refusal {
             call: "the memory allocator",
             code: error.to_string(),
@@ -291,10 +293,14 @@ fn not_allocated(error: &AllocationError) -> BufferError {
     }
 }
 
+fn out_of_memory(call: &'static str) -> BufferError {
+    BufferError::OutOfMemory(OutOfMemory { call })
+}
+
 fn refused(call: &'static str, code: vk::Result) -> BufferError {
     match code {
         vk::Result::ERROR_OUT_OF_HOST_MEMORY | vk::Result::ERROR_OUT_OF_DEVICE_MEMORY => {
-            BufferError::OutOfMemory
+            out_of_memory(call)
         }
         vk::Result::ERROR_DEVICE_LOST => BufferError::DeviceLost(DeviceLost),
         code => BufferError::Refused(Refusal::of(call, code)),

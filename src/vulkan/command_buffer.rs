@@ -120,7 +120,7 @@ impl CommandRecorder {
         let pool_info = vk::CommandPoolCreateInfo::default().queue_family_index(device.family());
         // SAFETY: the device is alive and has queues of this family.
         let pool = unsafe { device.raw().create_command_pool(&pool_info, None) }
-            .map_err(|_| OutOfMemory)?;
+            .map_err(OutOfMemory::of("vkCreateCommandPool"))?;
         // Owned at once, so that every early return destroys the pool, and all that is in it.
         let mut inner = Inner {
             raw: vk::CommandBuffer::null(),
@@ -137,17 +137,19 @@ impl CommandRecorder {
             .command_buffer_count(1);
         // SAFETY: nobody else knows the pool.
         let made = unsafe { device.raw().allocate_command_buffers(&info) };
+        let call = "vkAllocateCommandBuffers";
         inner.raw = made
-            .map_err(|_| OutOfMemory)?
+            .map_err(OutOfMemory::of(call))?
             .first()
             .copied()
-            .ok_or(OutOfMemory)?;
+            .ok_or(OutOfMemory { call })?;
         let begin = vk::CommandBufferBeginInfo::default().flags(match reuse {
             Reuse::OneAtATime => vk::CommandBufferUsageFlags::empty(),
             Reuse::Simultaneous => vk::CommandBufferUsageFlags::SIMULTANEOUS_USE,
         });
         // SAFETY: the command buffer is new.
-        unsafe { device.raw().begin_command_buffer(inner.raw, &begin) }.map_err(|_| OutOfMemory)?;
+        unsafe { device.raw().begin_command_buffer(inner.raw, &begin) }
+            .map_err(OutOfMemory::of("vkBeginCommandBuffer"))?;
         Ok(Self { inner, bound: None })
     }
 
@@ -296,7 +298,7 @@ impl CommandRecorder {
     pub fn end(self) -> Result<CommandBuffer, OutOfMemory> {
         // SAFETY: it is being recorded, and `self` is its only handle.
         unsafe { self.inner.device.raw().end_command_buffer(self.inner.raw) }
-            .map_err(|_| OutOfMemory)?;
+            .map_err(OutOfMemory::of("vkEndCommandBuffer"))?;
         Ok(CommandBuffer(Arc::new(self.inner)))
     }
 

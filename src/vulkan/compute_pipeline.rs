@@ -11,14 +11,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ash::vk;
 use thiserror::Error;
 
-use super::{Device, Refusal};
+use super::{Device, OutOfMemory, Refusal};
 
 /// Why a pipeline could not be made.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PipelineError {
     /// Memory ran out.
-    #[error("the Vulkan driver has no memory left for a compute pipeline")]
-    OutOfMemory,
+    #[error("the Vulkan driver has no memory left for a compute pipeline ({})", .0.call)]
+    OutOfMemory(OutOfMemory),
     /// The driver does not take the shader.
     #[error("the driver does not take the shader: {0}")]
     Refused(Refusal),
@@ -167,7 +167,7 @@ fn compile(
 fn refused(call: &'static str, code: vk::Result) -> PipelineError {
     match code {
         vk::Result::ERROR_OUT_OF_HOST_MEMORY | vk::Result::ERROR_OUT_OF_DEVICE_MEMORY => {
-            PipelineError::OutOfMemory
+            PipelineError::OutOfMemory(OutOfMemory { call })
         }
         code => PipelineError::Refused(Refusal::of(call, code)),
     }

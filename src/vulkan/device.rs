@@ -15,6 +15,7 @@ use ash::{ext, khr, vk};
 use gpu_allocator::vulkan::Allocator;
 
 use super::opening::{allocator, create, family, find};
+use super::refusal::again_with_memory;
 use super::{AdapterInfo, BringUpError, DeviceLoss, Instance, ProgramQueue, Queue};
 
 /// How to open a [`Device`].
@@ -90,6 +91,7 @@ impl Device {
     ) -> Result<Arc<Self>, BringUpError> {
         let DeviceOptions { queues, loss } = options;
         let (physical, adapter) = find(instance, adapter)?;
+        adapter.must_be_answered()?;
         let (major, minor, _) = adapter.api_version;
         if !adapter.has_vulkan_1_2() {
             return Err(BringUpError::OldDevice {
@@ -270,7 +272,8 @@ impl Drop for Device {
         if let Owner::Library = self.owner {
             // Each queue waited for its work when it was dropped; this is for what a driver does itself.
             // SAFETY: queues hold an Arc of this, so none is in use by another thread.
-            let _lost = unsafe { self.raw.device_wait_idle() };
+            let wait = || unsafe { self.raw.device_wait_idle() };
+            let _lost = again_with_memory(wait);
         }
         // SAFETY: this is the only place that drops it, and nothing uses it afterwards; buffers hold
         // an Arc of this, so all of its memory was freed.

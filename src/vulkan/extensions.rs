@@ -8,6 +8,7 @@ use std::ffi::CStr;
 
 use ash::vk;
 
+use super::Refusal;
 use super::instance::Instance;
 
 /// What an adapter's extensions and version allow.
@@ -17,15 +18,21 @@ pub(super) struct Extensions {
 }
 
 impl Extensions {
-    pub(super) fn read(instance: &Instance, physical: vk::PhysicalDevice, version: u32) -> Self {
+    /// # Errors
+    /// The driver does not say.
+    pub(super) fn read(
+        instance: &Instance,
+        physical: vk::PhysicalDevice,
+        version: u32,
+    ) -> Result<Self, Refusal> {
         // SAFETY: the adapter is of this instance.
         let names = unsafe {
             instance
                 .raw()
                 .enumerate_device_extension_properties(physical)
-        }
-        .unwrap_or_default();
-        Self { names, version }
+        };
+        let names = names.map_err(|e| Refusal::of("vkEnumerateDeviceExtensionProperties", e))?;
+        Ok(Self { names, version })
     }
 
     pub(super) fn has(&self, name: &CStr) -> bool {

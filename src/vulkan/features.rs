@@ -6,11 +6,11 @@
 
 use ash::{ext, khr, vk};
 
-use super::LocalMemory;
 use super::adapter_info::Driver;
 use super::buffer::USAGE;
 use super::extensions::Extensions;
 use super::instance::Instance;
+use super::{LocalMemory, Refusal};
 
 /// A queue family that runs compute shaders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +100,8 @@ pub struct Features {
     pub timestamp_period: f32,
     /// Device-local memory that the CPU reaches.
     pub local_memory: LocalMemory,
+    /// What the driver did not say when it was asked: what else is here may be less than there is.
+    pub unanswered: Option<Refusal>,
 }
 
 impl Features {
@@ -220,8 +222,12 @@ impl Features {
         }
         let functions = ext::calibrated_timestamps::Instance::new(instance.entry(), instance.raw());
         // SAFETY: the adapter is of this instance and offers the extension.
-        let domains = unsafe { functions.get_physical_device_calibrateable_time_domains(physical) }
-            .unwrap_or_default();
+        let domains = unsafe { functions.get_physical_device_calibrateable_time_domains(physical) };
+        let domains = domains.unwrap_or_else(|code| {
+            let call = "vkGetPhysicalDeviceCalibrateableTimeDomainsEXT";
+            self.unanswered = Some(Refusal::of(call, code));
+            Vec::new()
+        });
         self.calibrated_monotonic = domains.contains(&vk::TimeDomainEXT::DEVICE)
             && domains.contains(&vk::TimeDomainEXT::CLOCK_MONOTONIC);
         self.calibrated_domains = domains.iter().map(|d| format!("{d:?}")).collect();

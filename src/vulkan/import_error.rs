@@ -1,6 +1,6 @@
 //! Import error: why memory could not be made a buffer of a device.
 
-use super::Refusal;
+use super::{OutOfMemory, Refusal};
 use ash::vk;
 use thiserror::Error;
 
@@ -38,14 +38,14 @@ pub enum ImportError {
     #[error("the program has no file descriptor left for an import: raise its limit (ulimit -n)")]
     NoDescriptorLeft,
     /// Memory ran out.
-    #[error("the Vulkan driver has no memory left to import a region")]
-    OutOfMemory,
+    #[error("the Vulkan driver has no memory left to import a region ({})", .0.call)]
+    OutOfMemory(OutOfMemory),
 }
 
 impl ImportError {
     pub(super) fn of(call: &'static str, code: vk::Result) -> Self {
         match code {
-            vk::Result::ERROR_OUT_OF_HOST_MEMORY => Self::OutOfMemory,
+            vk::Result::ERROR_OUT_OF_HOST_MEMORY => Self::OutOfMemory(OutOfMemory { call }),
             code => Self::ImportRefused(Refusal::of(call, code)),
         }
     }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use ash::{ext, vk};
 
-use super::{AdapterInfo, BringUpError, Refusal, validation};
+use super::{AdapterInfo, BringUpError, Refusal, faults, validation};
 
 /// How to make an [`Instance`].
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,6 +24,9 @@ pub struct InstanceOptions {
     /// Core and synchronization validation. `NFENCE_VALIDATION=1` turns it on as well.
     pub validation: bool,
 }
+
+/// [`Instance::new`], or one like it.
+pub type MakeInstance = fn(InstanceOptions) -> Result<Arc<Instance>, BringUpError>;
 
 /// A connection to the Vulkan drivers of this machine.
 pub struct Instance {
@@ -33,6 +36,8 @@ pub struct Instance {
     api_version: u32,
     /// Of a program's: dropped when nothing here uses it any more.
     kept: Option<Arc<dyn Any + Send + Sync>>,
+    /// Its calls are of the process's [`faults`].
+    has_faults: bool,
     // The functions above point into the loader's library, which this holds open.
     entry: ash::Entry,
 }
@@ -47,16 +52,39 @@ impl Instance {
         Self::with_extensions(options, &[])
     }
 
+    /// The same, one call of which may fail ([`faults`]), as of all that is made of it.
+    ///
+    /// # Errors
+    /// As [`Instance::new`].
+    pub fn with_faults(options: InstanceOptions) -> Result<Arc<Self>, BringUpError> {
+        Self::made(faults::with_faults(load()?), options, &[], true)
+    }
+
+    /// What makes another one of its kind: with faults where this has them.
+    #[must_use]
+    pub fn maker(&self) -> MakeInstance {
+        if self.has_faults {
+            Self::with_faults
+        } else {
+            Self::new
+        }
+    }
+
     /// The same, with more extensions on.
     pub(super) fn with_extensions(
         options: InstanceOptions,
         more: &[&'static CStr],
     ) -> Result<Arc<Self>, BringUpError> {
+        Self::made(load()?, options, more, false)
+    }
+
+    fn made(
+        entry: ash::Entry,
+        options: InstanceOptions,
+        more: &[&'static CStr],
+        has_faults: bool,
+    ) -> Result<Arc<Self>, BringUpError> {
         let validate = options.validation || validation::asked_for_by_environment();
-        // SAFETY: the system's Vulkan loader is a library whose initialisers may be run at any time.
-        let entry = unsafe { ash::Entry::load() }.map_err(|e| BringUpError::NoLoader {
-            reason: e.to_string(),
-        })?;
         let api_version = newest_used_version(&entry)?;
         let raw = create(&entry, api_version, validate, more)?;
         let mut instance = Self {
@@ -65,6 +93,7 @@ impl Instance {
             physical_devices: Vec::new(),
             api_version,
             kept: None,
+            has_faults,
             entry,
         };
         if validate {
@@ -95,6 +124,7 @@ impl Instance {
             physical_devices: Vec::new(),
             api_version: api_version.min(vk::API_VERSION_1_3),
             kept: Some(kept),
+            has_faults: false,
             entry,
         };
         instance.with_physical_devices()
@@ -159,6 +189,13 @@ impl Drop for Instance {
             unsafe { self.raw.destroy_instance(None) };
         }
     }
+}
+
+fn load() -> Result<ash::Entry, BringUpError> {
+    // SAFETY: the system's Vulkan loader is a library whose initialisers may be run at any time.
+    unsafe { ash::Entry::load() }.map_err(|e| BringUpError::NoLoader {
+        reason: e.to_string(),
+    })
 }
 
 fn newest_used_version(entry: &ash::Entry) -> Result<u32, BringUpError> {

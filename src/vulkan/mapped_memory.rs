@@ -156,6 +156,13 @@ fn descriptor_of(buffer: &ExternalBuffer) -> Result<OwnedFd, Refusal> {
     // SAFETY: the extension is on, and the memory was allocated for this.
     let descriptor = unsafe { functions.get_memory_fd(&info) };
     let descriptor = descriptor.map_err(|code| Refusal::of(call, code))?;
+    // lavapipe succeeds without one where the program has none left.
+    if descriptor < 0 {
+        return Err(Refusal {
+            call,
+            code: String::from("no file descriptor; raise the program's limit (ulimit -n)"),
+        });
+    }
     // SAFETY: the descriptor is new, and the caller's.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }

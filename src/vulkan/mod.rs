@@ -32,6 +32,7 @@ mod device_needs;
 mod exporter;
 mod extensions;
 mod external_buffer;
+pub mod faults;
 mod fd_import;
 mod features;
 mod host_import;
@@ -79,7 +80,7 @@ pub use fd_import::FdImport;
 pub use features::{ExternalBuffers, Features, QueueFamily};
 pub use host_import::{HostImport, HostPages};
 pub use import_error::ImportError;
-pub use instance::{Instance, InstanceOptions};
+pub use instance::{Instance, InstanceOptions, MakeInstance};
 pub use memory_providers::{
     LocalProvider, MemoryError, MemoryOptions, MemoryPlacement, Sharers, SystemMemory, TrialError,
     memory_providers,

@@ -47,7 +47,7 @@ pub(super) fn create(
     more: &[&'static CStr],
     loss: Option<&Arc<DeviceLoss>>,
 ) -> Result<ash::Device, BringUpError> {
-    let needs = needs(instance, physical, has);
+    let needs = needs(instance, physical, has)?;
     let names = needs.extensions.iter().chain(more);
     let names: Vec<_> = names.map(|name| name.as_ptr()).collect();
     let priorities = vec![1.0; queues as usize];
@@ -91,11 +91,12 @@ pub(super) fn needs(
     instance: &Instance,
     physical: vk::PhysicalDevice,
     has: &Features,
-) -> DeviceNeeds {
+) -> Result<DeviceNeeds, Refusal> {
     // SAFETY: the adapter is of this instance.
     let offered = unsafe { instance.raw().get_physical_device_properties(physical) }.api_version;
     let version = instance.api_version().min(offered);
-    DeviceNeeds::of(&Extensions::read(instance, physical, version), has)
+    let extensions = Extensions::read(instance, physical, version)?;
+    Ok(DeviceNeeds::of(&extensions, has))
 }
 
 pub(super) fn allocator(

@@ -134,7 +134,8 @@ impl Instance {
         physical: vk::PhysicalDevice,
     ) -> Result<DeviceNeeds, DeviceImportError> {
         let adapter = self.offered(physical)?;
-        Ok(needs(self, physical, &adapter.features))
+        let needs = needs(self, physical, &adapter.features);
+        Ok(needs.map_err(BringUpError::from)?)
     }
 
     /// The adapter that a physical device of this instance is.
@@ -143,6 +144,7 @@ impl Instance {
             return Err(DeviceImportError::OtherInstance);
         }
         let adapter = AdapterInfo::read(self, physical);
+        adapter.must_be_answered()?;
         if adapter.has_vulkan_1_2() {
             return Ok(adapter);
         }

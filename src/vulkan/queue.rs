@@ -15,7 +15,7 @@ use std::sync::Arc;
 use ash::vk;
 
 use super::in_flight::InFlight;
-use super::refusal::DeviceLost;
+use super::refusal::{DeviceLost, again_with_memory};
 use super::{Device, QueueLock, SubmitError, Timeline};
 
 /// One queue of a device. There is only one of each, see [`Device::queue`].
@@ -112,8 +112,10 @@ impl Queue {
         if self.lock.is_some() {
             self.wait_for_own()?;
         } else {
+            let (device, raw) = (self.device.raw(), self.raw);
             // SAFETY: `&mut self`: no other thread uses the queue.
-            unsafe { self.device.raw().queue_wait_idle(self.raw) }.map_err(|_| DeviceLost)?;
+            let wait = || unsafe { device.queue_wait_idle(raw) };
+            again_with_memory(wait).map_err(|_| DeviceLost)?;
         }
         self.in_flight.forget_all();
         Ok(())

@@ -26,10 +26,14 @@ use super::timeline::Timeline;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum SubmitError {
     /// The device is lost.
-    #[error("the Vulkan device is lost; open another one and build its objects again")]
+    #[error(
+        "the Vulkan device is lost (vkQueueSubmit); open another one and build its objects again"
+    )]
     DeviceLost,
     /// Memory ran out.
-    #[error("the Vulkan driver is out of memory; wait for submissions to complete and try again")]
+    #[error(
+        "the Vulkan driver is out of memory (vkQueueSubmit); wait for submissions to complete and try again"
+    )]
     OutOfMemory,
     /// A signal does not raise its timeline above all that was promised before.
     #[error("a timeline only goes up: a submission would signal {asked} after {promised}")]

@@ -19,7 +19,7 @@ use ash::vk;
 use thiserror::Error;
 
 use super::Device;
-use super::refusal::{DeviceLost, OutOfMemory};
+use super::refusal::{DeviceLost, OutOfMemory, again_with_memory};
 
 /// How a wait ended, when the device is well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +84,8 @@ impl Timeline {
             .initial_value(initial);
         let info = vk::SemaphoreCreateInfo::default().push_next(&mut kind);
         // SAFETY: the device is alive and has timeline semaphores on.
-        let raw = unsafe { device.raw().create_semaphore(&info, None) }.map_err(|_| OutOfMemory)?;
+        let raw = unsafe { device.raw().create_semaphore(&info, None) }
+            .map_err(OutOfMemory::of("vkCreateSemaphore"))?;
         let inner = Inner {
             raw,
             promised: Mutex::new(initial),
@@ -124,9 +125,10 @@ impl Timeline {
     /// # Errors
     /// The device is lost.
     pub fn value(&self) -> Result<u64, DeviceLost> {
+        let raw = self.device().raw();
         // SAFETY: it is a timeline of this device, alive through `self`.
-        unsafe { self.device().raw().get_semaphore_counter_value(self.0.raw) }
-            .map_err(|_| DeviceLost)
+        let ask = || unsafe { raw.get_semaphore_counter_value(self.0.raw) };
+        again_with_memory(ask).map_err(|_| DeviceLost)
     }
 
     /// Raises it to `value`, from the CPU.
@@ -163,9 +165,11 @@ impl Timeline {
         let info = vk::SemaphoreSignalInfo::default()
             .semaphore(self.0.raw)
             .value(value);
+        let raw = self.device().raw();
         // SAFETY: it is a timeline of this device; the value is above its own, and no signal is
         // pending, nor can one be added while `promised` is locked.
-        unsafe { self.device().raw().signal_semaphore(&info) }.map_err(|_| DeviceLost)?;
+        let signal = || unsafe { raw.signal_semaphore(&info) };
+        again_with_memory(signal).map_err(|_| DeviceLost)?;
         *promised = value;
         Ok(())
     }

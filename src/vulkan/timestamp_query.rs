@@ -22,7 +22,7 @@ impl TimestampQuery {
         // SAFETY: the device is alive.
         let raw = unsafe { device.raw().create_query_pool(&info, None) };
         Ok(Self {
-            raw: raw.map_err(|_| OutOfMemory)?,
+            raw: raw.map_err(OutOfMemory::of("vkCreateQueryPool"))?,
             device: Arc::clone(device),
         })
     }

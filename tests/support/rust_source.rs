@@ -1,5 +1,7 @@
 //! Rust sources, read for what their code names; comments and texts do not count.
 
+#![allow(dead_code, reason = "each test file uses a part")]
+
 use std::path::{Path, PathBuf};
 
 /// One file under `src`.

@@ -10,8 +10,8 @@ use crate::kmd::{
     UpdateCurrentValuesFlags, WrongLevel,
 };
 use crate::shared::{Block, Region};
+use crate::sync::{AtomicBool, Ordering};
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// A call down with what is asked about it, or an interrupt up.

@@ -7,8 +7,8 @@ use crate::abi::wddm::FenceStorageSurfaceData;
 use crate::kmd::{
     Callbacks, ContextAllocation, ContextHandle, DoorbellId, Interrupt, SystemProcessPlace,
 };
+use crate::sync::Ordering;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 impl DdiSpy {
     /// Calls `hook` with each interrupt before the OS gets it; it may change it.

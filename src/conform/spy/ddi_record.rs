@@ -4,10 +4,10 @@ use super::book::{Call, SetLog, lock};
 use super::{DdiSpy, LONG, RawLog};
 use crate::abi::{FenceId, LogType};
 use crate::kmd::{HwQueueHandle, Interrupt, NativeFenceSignaled, SubmitCommandFlags};
+use crate::sync::Ordering;
 use anyhow::ensure;
 use std::collections::HashSet;
 use std::sync::PoisonError;
-use std::sync::atomic::Ordering;
 
 impl DdiSpy {
     /// What was called since the calls were last taken, oldest first.

@@ -3,8 +3,8 @@
 use super::DdiSpy;
 use super::book::lock;
 use crate::kmd::{Activity, CollectDbgInfo, DdiError, Interrupt, ResetEngine, TdrDdi};
+use crate::sync::{AtomicU64, Ordering};
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// A call down.

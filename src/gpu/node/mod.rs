@@ -58,9 +58,9 @@ pub enum NodeError {
     /// No memory or address for it.
     #[error(transparent)]
     Map(#[from] MapError),
-    /// The driver has no memory for a command.
-    #[error("the driver has no memory for the command: wait for others to complete")]
-    NoMemory,
+    /// The driver has no memory for a command; the call that said so.
+    #[error("the driver has no memory for the command ({0}): wait for others to complete")]
+    NoMemory(&'static str),
     /// As many queues as an engine can have are connected.
     #[error("the engine's run list is full ({} queues)", crate::abi::MAX_HW_QUEUES)]
     RunListFull,

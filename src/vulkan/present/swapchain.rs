@@ -251,7 +251,8 @@ impl Swapchain {
     fn semaphore(&self) -> Result<vk::Semaphore, OutOfMemory> {
         let info = vk::SemaphoreCreateInfo::default();
         // SAFETY: the device is alive.
-        unsafe { self.device().raw().create_semaphore(&info, None) }.map_err(|_| OutOfMemory)
+        unsafe { self.device().raw().create_semaphore(&info, None) }
+            .map_err(OutOfMemory::of("vkCreateSemaphore"))
     }
 
     /// Copies a picture to an image of the window, whose pixels lie row by row at an offset of memory that was imported into
@@ -444,7 +445,7 @@ fn error(call: &'static str, code: vk::Result) -> PresentError {
     match code {
         vk::Result::ERROR_DEVICE_LOST => DeviceLost.into(),
         vk::Result::ERROR_OUT_OF_HOST_MEMORY | vk::Result::ERROR_OUT_OF_DEVICE_MEMORY => {
-            OutOfMemory.into()
+            OutOfMemory { call }.into()
         }
         code => Refusal::of(call, code).into(),
     }

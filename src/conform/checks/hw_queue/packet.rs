@@ -9,9 +9,9 @@ use crate::abi::{PACKET_BYTES, Packet};
 use crate::conform::bench::complete;
 use crate::conform::seen::same;
 use crate::conform::{Bench, Check, Ground};
+use crate::sync::{AtomicBool, Ordering};
 use crate::{Allocation, CommandList, Device, Fence, FenceOptions, SubmitError};
 use anyhow::{Context, ensure};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 pub(super) const CHECKS: &[Check] = &[

@@ -4,11 +4,11 @@ use super::scene::{ended, finish, on_both, sleeper, starts_at};
 use crate::conform::seen::same;
 use crate::conform::{Bench, Check, Ground, LONG, Wanted, until};
 use crate::os::CpuWait;
+use crate::sync::{AtomicBool, Ordering};
 use crate::{
     CreateError, EventHandle, KernelQueueError, MonitoredFenceOptions, SignalError, WaitError,
 };
 use anyhow::{Context, ensure};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 pub(super) const CHECKS: &[Check] = &[

@@ -5,6 +5,7 @@ use crate::conform::bench::{complete, monitored_value};
 use crate::conform::seen::same;
 use crate::conform::until::until;
 use crate::conform::{Bench, Check, Ground, LONG, Waiter};
+use crate::sync::{AtomicU64, Ordering};
 use crate::{CommandList, EventHandle, Fence, WaitError, WaitManyError};
 use anyhow::ensure;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -12,7 +13,6 @@ use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
@@ -72,7 +72,7 @@ fn waits(ground: &Ground) -> anyhow::Result<()> {
 
 /// Counts how often its task was woken.
 #[derive(Default)]
-struct Woken(AtomicUsize);
+struct Woken(AtomicU64);
 
 impl Wake for Woken {
     fn wake(self: Arc<Self>) {

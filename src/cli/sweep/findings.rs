@@ -1,0 +1,111 @@
+//! Findings: what a sweep gave, as it is written as JSON.
+
+use super::child::Ran;
+use crate::report::Machine;
+use crate::sweep::{Outcome, Part, Planned, Played};
+use serde::Serialize;
+use std::time::Duration;
+
+/// A fault, and what came of it.
+#[derive(Debug, Serialize)]
+pub(super) struct Run {
+    /// What `nfence sweep --play` takes.
+    pub(super) fault: String,
+    pub(super) call: &'static str,
+    #[serde(flatten)]
+    pub(super) outcome: Outcome,
+    pub(super) took_ms: f64,
+    /// All that it told; none of a run that did not end by itself.
+    pub(super) played: Option<Played>,
+}
+
+/// The faults of one call, and what came of them.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Row {
+    pub(super) call: &'static str,
+    pub(super) uses: u64,
+    pub(super) uses_tried: u64,
+    pub(super) errors: u64,
+    pub(super) runs: usize,
+    pub(super) told: usize,
+    pub(super) survived: usize,
+    pub(super) not_reached: usize,
+    pub(super) failed: usize,
+    #[serde(skip)]
+    faults: Vec<Planned>,
+}
+
+/// See the file's head.
+#[derive(Debug, Serialize)]
+pub(super) struct Findings {
+    schema: u32,
+    pub(super) device: String,
+    pub(super) machine: Machine,
+    /// Of each call at most.
+    pub(super) most_uses: u64,
+    /// The run without a fault.
+    pub(super) counting_ms: f64,
+    pub(super) interrupted: bool,
+    pub(super) calls: Vec<Row>,
+    pub(super) runs: Vec<Run>,
+}
+
+impl Findings {
+    pub(super) fn new(device: &str, most_uses: u64, parts: Vec<Part>, counting: Duration) -> Self {
+        let rows = parts.into_iter().map(|part| Row {
+            call: part.call,
+            uses: part.uses,
+            uses_tried: part.tried,
+            errors: part.errors,
+            runs: part.faults.len(),
+            faults: part.faults,
+            ..Row::default()
+        });
+        Self {
+            schema: 1,
+            device: device.to_owned(),
+            machine: Machine::this(),
+            most_uses,
+            counting_ms: counting.as_secs_f64() * 1e3,
+            interrupted: false,
+            calls: rows.collect(),
+            runs: Vec::new(),
+        }
+    }
+
+    /// All that are planned.
+    pub(super) fn faults(&self) -> Vec<Planned> {
+        let faults = self.calls.iter().flat_map(|row| &row.faults);
+        faults.copied().collect()
+    }
+
+    /// Notes what came of one.
+    pub(super) fn note(&mut self, planned: Planned, ran: Ran) -> &Run {
+        if let Some(row) = self.calls.iter_mut().find(|row| row.call == planned.call()) {
+            *match &ran.outcome {
+                Outcome::Told(_) => &mut row.told,
+                Outcome::Survived(_) => &mut row.survived,
+                Outcome::NotReached => &mut row.not_reached,
+                Outcome::Failed(_) => &mut row.failed,
+            } += 1;
+        }
+        self.runs.push(Run {
+            fault: planned.to_string(),
+            call: planned.call(),
+            outcome: ran.outcome,
+            took_ms: ran.took.as_secs_f64() * 1e3,
+            played: ran.played,
+        });
+        &self.runs[self.runs.len() - 1]
+    }
+
+    pub(super) fn failures(&self) -> impl Iterator<Item = &Run> {
+        let mut runs = self.runs.iter();
+        std::iter::from_fn(move || runs.find(|run| matches!(run.outcome, Outcome::Failed(_))))
+    }
+
+    /// The sum of a column.
+    pub(super) fn sum<T: std::iter::Sum>(&self, of: impl Fn(&Row) -> T) -> T {
+        self.calls.iter().map(of).sum()
+    }
+}

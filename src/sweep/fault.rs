@@ -1,0 +1,107 @@
+//! Fault: what one run has fail, and its name on a command line.
+
+use crate::vulkan::LossyCall;
+use crate::vulkan::faults::Fault;
+use std::fmt;
+use std::str::FromStr;
+
+/// The row of file descriptors.
+pub(super) const DESCRIPTORS: &str = "descriptors";
+
+/// See the file's head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Planned {
+    /// None: the run counts.
+    Nothing,
+    /// A Vulkan call answers with an error, once.
+    Call(Fault),
+    /// The first engine's device is lost at a call, for good.
+    Loss(LossyCall, u64),
+    /// So many descriptors more are to be had, and then none.
+    Descriptor(u64),
+}
+
+/// It is the name of no fault.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} is no fault: name one as the sweep does, such as vkCreateBuffer#3=VK_ERROR_OUT_OF_HOST_MEMORY or descriptors#5"
+)]
+pub struct Unknown(String);
+
+impl Planned {
+    /// What fails: the row that it is of.
+    #[must_use]
+    pub fn call(self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing",
+            Self::Call(fault) => fault.call.name(),
+            Self::Loss(call, _) => call.name(),
+            Self::Descriptor(_) => DESCRIPTORS,
+        }
+    }
+}
+
+impl fmt::Display for Planned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing => f.write_str("nothing"),
+            Self::Call(fault) => {
+                write!(f, "{}#{}={}", fault.call.name(), fault.at, fault.answer)
+            }
+            Self::Loss(call, at) => write!(f, "{}#{at}=lost", call.name()),
+            Self::Descriptor(at) => write!(f, "{DESCRIPTORS}#{at}"),
+        }
+    }
+}
+
+impl FromStr for Planned {
+    type Err = Unknown;
+
+    fn from_str(name: &str) -> Result<Self, Unknown> {
+        let parsed = || {
+            if name == "nothing" {
+                return Some(Self::Nothing);
+            }
+            let (call, rest) = name.split_once('#')?;
+            let (at, answer) = rest.split_once('=').unwrap_or((rest, ""));
+            let at = at.parse().ok().filter(|at| *at > 0)?;
+            match (call, answer) {
+                (DESCRIPTORS, "") => Some(Self::Descriptor(at)),
+                (call, "lost") => {
+                    let mut all = LossyCall::ALL.into_iter();
+                    Some(Self::Loss(all.find(|known| known.name() == call)?, at))
+                }
+                (call, answer) => Some(Self::Call(Fault::of_names(call, at, answer)?)),
+            }
+        };
+        parsed().ok_or_else(|| Unknown(name.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_is_read_by_the_name_that_it_has() {
+        for name in [
+            "nothing",
+            "vkCreateBuffer#3=VK_ERROR_OUT_OF_HOST_MEMORY",
+            "vkQueueSubmit#1=lost",
+            "descriptors#5",
+        ] {
+            assert_eq!(name.parse::<Planned>().unwrap().to_string(), name);
+        }
+        for name in [
+            "",
+            "vkCreateBuffer",
+            "vkCreateBuffer#0=VK_ERROR_OUT_OF_HOST_MEMORY",
+            "vkCreateBuffer#1=VK_ERROR_DEVICE_LOST",
+            "vkCreateBuffer#1=lost",
+            "descriptors#x",
+            "vkDance#1=lost",
+        ] {
+            assert!(name.parse::<Planned>().is_err(), "{name}");
+        }
+    }
+}

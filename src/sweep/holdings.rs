@@ -1,0 +1,123 @@
+//! Holdings: what a process has that a fault might leave behind.
+
+use crate::vulkan::faults::{Kind, faults};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{read_dir, read_link, read_to_string};
+
+/// See the file's head.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holdings {
+    /// Threads.
+    pub threads: u64,
+    /// Their names, which a thread that has only begun does not have yet.
+    pub names: BTreeSet<String>,
+    /// Open descriptors, by what they are of.
+    pub descriptors: BTreeMap<String, u64>,
+    /// Mappings of shared memory, by name.
+    pub mappings: BTreeMap<String, u64>,
+    /// Vulkan's objects of the adapters that have faults, by kind.
+    pub objects: BTreeMap<String, u64>,
+}
+
+impl Holdings {
+    /// The process's.
+    pub(super) fn now() -> Self {
+        let tasks = entries("/proc/self/task");
+        let names = tasks.filter_map(|task| read_to_string(task.join("comm")).ok());
+        let names: Vec<_> = names.map(|name| name.trim_end().to_owned()).collect();
+        let descriptors = entries("/proc/self/fd").filter_map(|fd| read_link(fd).ok());
+        let maps = read_to_string("/proc/self/maps").unwrap_or_default();
+        let shared = maps
+            .lines()
+            .filter_map(|line| Some(&line[line.find("/memfd:")?..]));
+        let alive = Kind::ALL.map(|kind| (format!("{kind:?}"), faults().alive(kind)));
+        Self {
+            threads: names.len() as u64,
+            names: names.into_iter().collect(),
+            descriptors: counted(descriptors.map(|of| without_number(&of.to_string_lossy()))),
+            mappings: counted(shared.map(without_number)),
+            objects: alive.into_iter().filter(|(_, count)| *count > 0).collect(),
+        }
+    }
+
+    /// What there is more than `before`, in words.
+    pub(super) fn more_than(&self, before: &Self) -> Vec<String> {
+        let kinds = [
+            ("descriptor", &self.descriptors, &before.descriptors),
+            ("mapping", &self.mappings, &before.mappings),
+            ("Vulkan object", &self.objects, &before.objects),
+        ];
+        let mut more = Vec::new();
+        if self.threads > before.threads {
+            let names: Vec<_> = self.names.iter().map(String::as_str).collect();
+            let (now, before, names) = (self.threads, before.threads, names.join(", "));
+            more.push(format!("threads: {now}, was {before} ({names})"));
+        }
+        for (kind, now, before) in kinds {
+            for (name, count) in now {
+                let had = before.get(name).copied().unwrap_or(0);
+                if *count > had {
+                    more.push(format!("{kind} {name}: {count}, was {had}"));
+                }
+            }
+        }
+        more
+    }
+}
+
+fn entries(folder: &str) -> impl Iterator<Item = std::path::PathBuf> {
+    let entries = read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path())
+}
+
+/// Sockets and pipes have numbers of their own.
+fn without_number(name: &str) -> String {
+    name.split([':', '('])
+        .take(2)
+        .map(|part| part.trim_end_matches(|c: char| c.is_ascii_digit() || "[] ".contains(c)))
+        .collect::<Vec<_>>()
+        .join(":")
+}
+
+fn counted(names: impl Iterator<Item = String>) -> BTreeMap<String, u64> {
+    let mut counted = BTreeMap::new();
+    for name in names {
+        *counted.entry(name).or_default() += 1;
+    }
+    counted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_there_is_more_is_named() {
+        let before = Holdings {
+            threads: 1,
+            ..Holdings::default()
+        };
+        let now = Holdings {
+            threads: 2,
+            names: ["engine".to_owned()].into(),
+            objects: [("Buffer".to_owned(), 1)].into(),
+            ..Holdings::default()
+        };
+        let more = [
+            "threads: 2, was 1 (engine)",
+            "Vulkan object Buffer: 1, was 0",
+        ];
+        assert_eq!(now.more_than(&before), more);
+        assert!(before.more_than(&now).is_empty());
+    }
+
+    #[test]
+    fn numbers_of_sockets_do_not_tell_them_apart() {
+        assert_eq!(
+            without_number("socket:[123]"),
+            without_number("socket:[45]")
+        );
+        assert_eq!(without_number("/memfd:rings (deleted)"), "/memfd:rings");
+    }
+}

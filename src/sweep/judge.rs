@@ -1,0 +1,105 @@
+//! Judge: whether what came of a fault is what should. Pure.
+
+use super::{Planned, Played};
+use serde::Serialize;
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "outcome", content = "why", rename_all = "snake_case")]
+pub enum Outcome {
+    /// An error named the call.
+    Told(String),
+    /// All was done, and why that is right.
+    Survived(String),
+    /// The run had fewer uses of it than the one that counted.
+    NotReached,
+    /// What is wrong.
+    Failed(String),
+}
+
+/// Calls whose error nobody needs to hear of, and why.
+const UNTOLD: &[(&str, &str)] = &[
+    ("vkQueueSubmit", AGAIN),
+    ("vkWaitSemaphores", AGAIN),
+    ("vkGetSemaphoreCounterValue", AGAIN),
+    ("vkQueueWaitIdle", AGAIN),
+    ("vkDeviceWaitIdle", AGAIN),
+    (
+        "vkGetCalibratedTimestampsEXT",
+        "a recording goes on with the other readings of the two clocks, and its trace says how exactly they are known",
+    ),
+];
+/// A driver that is short of memory for a moment has not lost the device.
+const AGAIN: &str = "it is called again, and all was done";
+/// All that was asked of the device was there.
+const DONE: &str =
+    "all that was asked of the lost device was done before, or was done again by another";
+
+/// Words for a want of descriptors.
+const OF_DESCRIPTORS: [&str; 4] = ["descriptor", "ulimit", "Too many open files", "vk"];
+
+/// Judges a run that ended by itself.
+#[must_use]
+pub fn judge(planned: Planned, played: &Played) -> Outcome {
+    let wrong = wrong(played);
+    if !wrong.is_empty() {
+        return Outcome::Failed(wrong.join("; "));
+    }
+    if !played.struck {
+        return match (planned, played.told.first()) {
+            (Planned::Nothing, None) => Outcome::Survived("there is no fault".into()),
+            (_, None) => Outcome::NotReached,
+            (_, Some(told)) => Outcome::Failed(format!(
+                "an error without a fault: {}: {}",
+                told.step, told.error
+            )),
+        };
+    }
+    let names = |text: &str| match planned {
+        Planned::Nothing => false,
+        Planned::Call(_) => text.contains(planned.call()),
+        // Any call may find it.
+        Planned::Loss(..) => text.contains(planned.call()) || text.contains("lost"),
+        Planned::Descriptor(_) => OF_DESCRIPTORS.iter().any(|word| text.contains(word)),
+    };
+    let errors = played.told.iter().map(|told| &told.error);
+    let mut all = errors.chain(&played.announced);
+    let named = all.find(|text| names(text)).cloned();
+    match (played.told.first(), named) {
+        (Some(_), Some(named)) => Outcome::Told(named),
+        (Some(told), None) => Outcome::Failed(format!(
+            "no error names the call: {}: {}",
+            told.step, told.error
+        )),
+        (None, Some(named)) => Outcome::Survived(named),
+        (None, None) if matches!(planned, Planned::Loss(..)) => Outcome::Survived(DONE.into()),
+        (None, None) => match UNTOLD.iter().find(|(call, _)| *call == planned.call()) {
+            Some((_, why)) => Outcome::Survived((*why).to_owned()),
+            None => Outcome::Failed("nobody was told of it".into()),
+        },
+    }
+}
+
+/// What must not be, whatever the fault.
+fn wrong(played: &Played) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let mut note = |what: &str, names: &[String]| {
+        if !names.is_empty() {
+            wrong.push(format!("{what}: {}", names.join(", ")));
+        }
+    };
+    note("waiters hang", &played.hung);
+    let timed_out = played
+        .told
+        .iter()
+        .filter(|told| told.error.contains("timed out"));
+    let timed_out: Vec<_> = timed_out.map(|told| told.step.clone()).collect();
+    note("a wait timed out", &timed_out);
+    note("left behind", &played.left);
+    let others = played.others.iter();
+    let others: Vec<_> = others
+        .map(|told| format!("{}: {}", told.step, told.error))
+        .collect();
+    note("the other adapter does not go on", &others);
+    wrong
+}

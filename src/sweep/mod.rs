@@ -1,0 +1,26 @@
+//! Sweep: what comes of each call that fails.
+//!
+//! A [`Planned`] fault is one Vulkan call at one use with one error, a device that is lost at a call, or the k-th new file
+//! descriptor. A process plays ([`play()`]) one of them: it goes through a short story of everything there is (`story`) while
+//! another adapter works beside it, and says what it was told and what it left behind. [`judge()`] is pure: an error that
+//! names the call, waiters that have all ended, another adapter that goes on, and nothing left behind are well; a fault
+//! that nobody was told of is not.
+//!
+//! Nothing here starts a process: who sweeps does.
+#![forbid(unsafe_code)]
+
+mod fault;
+mod holdings;
+mod judge;
+mod limit;
+mod plan;
+mod play;
+mod step;
+mod story;
+mod waiters;
+
+pub use fault::{Planned, Unknown};
+pub use holdings::Holdings;
+pub use judge::{Outcome, judge};
+pub use plan::{Part, all_parts, parts, parts_of};
+pub use play::{Hook, Played, Told, play};

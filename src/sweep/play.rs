@@ -1,0 +1,182 @@
+//! Play: the story with one fault, in this process, and what came of it.
+
+use super::step::{Other, step};
+use super::story::{Teller, tell};
+use super::{Holdings, Planned, limit};
+use crate::gpu::Injection;
+use crate::vulkan::faults::{VulkanCall, faults};
+use crate::vulkan::{Instance, InstanceOptions, LossyCall, choose};
+use crate::{Adapter, AdapterOptions, TdrLevel, TdrPolicy};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// Threads that were told to end do so within this: a thread's entry in the system goes after it was joined, and a driver's
+/// with its instance.
+const SETTLES: Duration = Duration::from_secs(5);
+
+/// What is made wrong, to see a sweep find it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Hook {
+    /// It never ends.
+    Hang,
+    /// It says nothing of any error.
+    Silent,
+    /// It keeps a descriptor.
+    Leak,
+    /// It panics.
+    Panic,
+    /// The other adapter does not go on.
+    Others,
+}
+
+/// Something that could not be done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Told {
+    /// What.
+    pub step: String,
+    /// What was said.
+    pub error: String,
+}
+
+/// What came of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Played {
+    /// The call came to the use at which it was to fail.
+    pub struck: bool,
+    /// Errors, the first one first.
+    pub told: Vec<Told>,
+    /// What the adapter says of itself beside errors: records of recoveries, memory that it passed over.
+    pub announced: Vec<String>,
+    /// Waiters that did not end.
+    pub hung: Vec<String>,
+    /// What the other adapter said, where it did not go on.
+    pub others: Option<Told>,
+    /// What the process had more in the end than when it began.
+    pub left: Vec<String>,
+    /// How often each call was used.
+    pub uses: BTreeMap<String, u64>,
+    /// How often each call that can lose a device was, on the first engine's.
+    pub losses: BTreeMap<String, u64>,
+    /// How many descriptors there were at a time.
+    pub descriptors: u64,
+    /// The device.
+    pub device: String,
+}
+
+/// Plays it. A process does so once.
+///
+/// # Errors
+/// What could not be done before any fault: without a device there is nothing to play on.
+///
+/// # Panics
+/// The process has played before; or [`Hook::Panic`] has it.
+pub fn play(
+    planned: Planned,
+    device: Option<&str>,
+    hook: Option<Hook>,
+) -> Result<Played, Box<dyn std::error::Error>> {
+    // Nobody watches it, who would start threads at a time of his own.
+    let options = AdapterOptions {
+        device: device.map(str::to_owned),
+        tdr: TdrPolicy {
+            level: TdrLevel::Off,
+            ..TdrPolicy::default()
+        },
+        ..AdapterOptions::default()
+    };
+    let instance = Instance::new(InstanceOptions::default())?;
+    let adapters = instance.adapters();
+    let info = choose(&adapters, device)?;
+    let other = Adapter::open_on(&instance, info, &options)?;
+    drop(instance);
+    let mut other = Other::of(other.create_device()).map_err(|told| told.error)?;
+    other.pass().map_err(|told| told.error)?;
+
+    let injection = Injection::new(super::story::NODES)?;
+    let _gaps = limit::fill_gaps()?;
+    let before = Holdings::now();
+    let base = limit::highest_descriptor();
+    let limit = match planned {
+        Planned::Nothing => None,
+        Planned::Call(fault) => {
+            faults().plan(fault);
+            None
+        }
+        Planned::Loss(call, at) => {
+            injection.device_loss(0).plan(call, at);
+            None
+        }
+        Planned::Descriptor(number) => Some(limit::Limit::before(number)?),
+    };
+    let loss = injection.device_loss(0);
+    let mut teller = Teller {
+        other: &mut other,
+        others: None,
+        highest_descriptor: base,
+        played: Played {
+            device: info.name.clone(),
+            ..Played::default()
+        },
+    };
+    if hook == Some(Hook::Others) {
+        teller.others = step("the other adapter", Err::<(), _>("the hook")).err();
+    }
+    if let Err(told) = tell(&mut teller, info, &injection) {
+        teller.played.told.insert(0, told);
+    }
+    drop(injection);
+    teller.beat();
+    let Teller {
+        mut played,
+        others,
+        highest_descriptor,
+        ..
+    } = teller;
+    let lowered = limit.is_some();
+    drop(limit);
+    match hook {
+        None | Some(Hook::Others) => {}
+        Some(Hook::Hang) => loop {
+            std::thread::park();
+        },
+        Some(Hook::Panic) => panic!("the hook"),
+        Some(Hook::Silent) => {
+            played.told.clear();
+            played.announced.clear();
+        }
+        Some(Hook::Leak) => std::mem::forget(crate::EventHandle::new()?),
+    }
+    played.others = others;
+    played.left = left(&before);
+    let uses = VulkanCall::ALL.iter();
+    played.uses = uses
+        .map(|call| (call.name().to_owned(), faults().uses(*call)))
+        .collect();
+    let losses = LossyCall::ALL.into_iter();
+    played.losses = losses
+        .map(|call| (call.name().to_owned(), loss.calls(call)))
+        .collect();
+    played.descriptors = highest_descriptor - base;
+    played.struck = match planned {
+        Planned::Nothing => false,
+        Planned::Call(_) => faults().has_struck(),
+        Planned::Loss(..) => loss.is_lost(),
+        Planned::Descriptor(_) => lowered && !played.told.is_empty(),
+    };
+    Ok(played)
+}
+
+/// What is left behind, once what ends by itself has ended.
+fn left(before: &Holdings) -> Vec<String> {
+    let end = Instant::now() + SETTLES;
+    loop {
+        let left = Holdings::now().more_than(before);
+        if left.is_empty() || Instant::now() >= end {
+            return left;
+        }
+        // The system tells nobody when a thread's entry has gone.
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}

@@ -1,0 +1,346 @@
+//! `nfence sweep`: each call that can fail is among those that it has fail, what comes of a fault is judged as it should be,
+//! and a run that goes wrong is found.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod support {
+    pub(crate) mod rust_source;
+}
+
+use assert_cmd::Command;
+use assert_cmd::cargo::cargo_bin_cmd;
+use native_fence::sweep::{Outcome, Planned, Played, Told, judge};
+use native_fence::vulkan::faults::VulkanCall;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::time::Duration;
+use support::rust_source::Source;
+
+/// Beginnings of the names of ash's functions.
+const BEGINNINGS: [&str; 18] = [
+    "create_",
+    "allocate_",
+    "map_",
+    "bind_",
+    "get_",
+    "enumerate_",
+    "try_enumerate_",
+    "queue_",
+    "device_wait_",
+    "wait_",
+    "signal_",
+    "begin_",
+    "end_",
+    "reset_",
+    "import_",
+    "invalidate_",
+    "flush_",
+    "merge_",
+];
+
+/// Those that cannot fail, and names of others that are called where Vulkan is.
+const CANNOT_FAIL: [&str; 12] = [
+    "get_physical_device_properties",
+    "get_physical_device_properties2",
+    "get_physical_device_features2",
+    "get_physical_device_memory_properties",
+    "get_physical_device_queue_family_properties",
+    "get_physical_device_external_buffer_properties",
+    "get_device_queue",
+    "get_buffer_memory_requirements",
+    "get_buffer_memory_requirements2",
+    "get_buffer_device_address",
+    "get_device_proc_addr",
+    // A window's.
+    "queue_present",
+];
+
+/// As the name of a command is compared: without its vendor, in small letters.
+fn compared(name: &str) -> String {
+    let name = name.trim_start_matches("try_").trim_end_matches("_ext");
+    let name = name.replace('_', "").to_lowercase();
+    let name = name.strip_prefix("vk").unwrap_or(&name);
+    name.trim_end_matches("ext")
+        .trim_end_matches("khr")
+        .to_owned()
+}
+
+/// Names that are called in the code's `unsafe` blocks.
+fn called_unsafely(code: &str) -> BTreeSet<String> {
+    let mut called = BTreeSet::new();
+    for (at, _) in code.match_indices("unsafe {") {
+        let block = &code[at..];
+        let mut depth = 0;
+        let end = block.find(|c| {
+            depth += i32::from(c == '{') - i32::from(c == '}');
+            c == '}' && depth == 0
+        });
+        for part in block[..end.unwrap()].split('.').skip(1) {
+            let is_word = |c: char| c.is_alphanumeric() || c == '_';
+            let (name, rest) = part.split_at(part.find(|c| !is_word(c)).unwrap_or(part.len()));
+            if rest.trim_start_matches(')').trim_start().starts_with('(') {
+                called.insert(name.to_owned());
+            }
+        }
+    }
+    called
+}
+
+/// Every command of Vulkan's that is called in this crate and can fail is made to fail. A window's are not: the story opens
+/// none.
+///
+/// Kills `a-call-has-no-shim`.
+#[test]
+fn every_call_that_can_fail_is_made_to_fail() {
+    let known: BTreeSet<_> = VulkanCall::ALL
+        .iter()
+        .map(|call| compared(call.name()))
+        .collect();
+    let mut found = 0;
+    for source in Source::all() {
+        let is_other = ["vulkan/present/", "vulkan/faults/"];
+        let is_other = is_other
+            .iter()
+            .any(|folder| source.path.starts_with(folder));
+        if source.room() != Some("vulkan") || is_other {
+            continue;
+        }
+        for name in called_unsafely(&source.code) {
+            let is_ash = BEGINNINGS
+                .iter()
+                .any(|beginning| name.starts_with(beginning));
+            if !is_ash || CANNOT_FAIL.contains(&name.as_str()) {
+                continue;
+            }
+            let path = &source.path;
+            assert!(
+                known.contains(&compared(&name)),
+                "{path}: {name} is not made to fail"
+            );
+            found += 1;
+        }
+    }
+    assert!(found >= 25, "{found} calls: the sources are read wrongly");
+}
+
+fn told(error: &str) -> Vec<Told> {
+    let step = String::from("a buffer");
+    let error = String::from(error);
+    vec![Told { step, error }]
+}
+
+fn fault(name: &str) -> Planned {
+    name.parse().unwrap()
+}
+
+/// What came of a fault is well with an error that names the call, or where it is known why none needs to; and never with a
+/// waiter that hangs, with something left behind, or with another adapter that stands.
+///
+/// Kills `an-error-without-the-call-is-well`, `a-leak-is-well`, `another-adapter-may-stand`, `a-hung-waiter-is-well`.
+#[test]
+fn what_came_of_a_fault_is_judged() {
+    let fault_of = fault("vkCreateBuffer#1=VK_ERROR_OUT_OF_HOST_MEMORY");
+    let well = Played {
+        struck: true,
+        told: told("the device has no memory (vkCreateBuffer)"),
+        ..Played::default()
+    };
+    assert!(matches!(judge(fault_of, &well), Outcome::Told(why) if why.contains("vkCreateBuffer")));
+    let is_failed = |played: &Played, what: &str| match judge(fault_of, played) {
+        Outcome::Failed(why) => assert!(why.contains(what), "{why}"),
+        other => panic!("{what}: {other:?}"),
+    };
+    let unnamed = Played {
+        told: told("no memory"),
+        ..well.clone()
+    };
+    is_failed(&unnamed, "no error names the call");
+    is_failed(
+        &Played {
+            told: Vec::new(),
+            ..well.clone()
+        },
+        "nobody was told",
+    );
+    is_failed(
+        &Played {
+            left: vec!["threads: 2".into()],
+            ..well.clone()
+        },
+        "threads: 2",
+    );
+    is_failed(
+        &Played {
+            hung: vec!["a future".into()],
+            ..well.clone()
+        },
+        "a future",
+    );
+    is_failed(
+        &Played {
+            struck: false,
+            ..well.clone()
+        },
+        "without a fault",
+    );
+    let stands = told("the wait timed out").pop();
+    is_failed(
+        &Played {
+            others: stands,
+            ..well.clone()
+        },
+        "other adapter",
+    );
+    let announced = Played {
+        told: Vec::new(),
+        announced: vec!["vulkan-local is passed over: vkCreateBuffer answered".into()],
+        ..well.clone()
+    };
+    assert!(matches!(judge(fault_of, &announced), Outcome::Survived(_)));
+    let nothing = Played {
+        struck: false,
+        told: Vec::new(),
+        ..well.clone()
+    };
+    assert_eq!(judge(fault_of, &nothing), Outcome::NotReached);
+    let silent = Played {
+        told: Vec::new(),
+        ..well
+    };
+    let again = fault("vkQueueSubmit#1=VK_ERROR_OUT_OF_HOST_MEMORY");
+    assert!(matches!(judge(again, &silent), Outcome::Survived(_)));
+}
+
+fn sweep(arguments: &[&str]) -> Command {
+    let mut command = cargo_bin_cmd!("nfence");
+    command.arg("sweep").args(arguments);
+    if let Some(driver) = std::env::var_os("NFENCE_REQUIRE_DEVICE") {
+        let name = if driver == "lavapipe" {
+            "llvmpipe".into()
+        } else {
+            driver
+        };
+        command.arg("--device").arg(name);
+    }
+    command.env_remove("NFENCE_VALIDATION");
+    command.timeout(Duration::from_secs(170));
+    command
+}
+
+fn json(command: &mut Command, code: i32) -> Value {
+    let output = command.args(["--json", "-"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{said}");
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {said}"))
+}
+
+/// Faults of several kinds in processes of their own: those that are told of by name where they were silent or nameless
+/// once, one that is survived, one of descriptors, one of a lost device.
+///
+/// Kills `a-fault-strikes-one-use-late`, `a-pool-is-refused-without-a-name`, `what-is-not-said-is-absent`.
+#[test]
+fn faults_end_as_they_should() {
+    let faults = [
+        (
+            "vkCreateCommandPool#1=VK_ERROR_OUT_OF_DEVICE_MEMORY",
+            "told",
+        ),
+        (
+            "vkEnumerateDeviceExtensionProperties#1=VK_ERROR_OUT_OF_HOST_MEMORY",
+            "told",
+        ),
+        (
+            "vkEnumerateInstanceVersion#1=VK_ERROR_OUT_OF_HOST_MEMORY",
+            "told",
+        ),
+        ("vkQueueWaitIdle#1=VK_ERROR_OUT_OF_HOST_MEMORY", "survived"),
+        ("vkCreateDevice#1=lost", "told"),
+        ("descriptors#2", "told"),
+    ];
+    let mut arguments = Vec::new();
+    for (fault, _) in faults {
+        arguments.extend(["--play", fault]);
+    }
+    let found = json(&mut sweep(&arguments), 0);
+    assert_eq!(found["schema"], 1);
+    let runs = found["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), faults.len());
+    for (fault, outcome) in faults {
+        let run = runs.iter().find(|run| run["fault"] == fault).unwrap();
+        assert_eq!(run["outcome"], outcome, "{run}");
+        assert_eq!(run["played"]["struck"], true, "{run}");
+        if fault.starts_with("vkEnumerateInstanceVersion") {
+            let uses = &run["played"]["uses"]["vkEnumerateInstanceVersion"];
+            assert_eq!(*uses, 1, "the first use is the one that fails");
+        }
+    }
+    let calls = found["calls"].as_array().unwrap();
+    let sum = |column: &str| {
+        calls
+            .iter()
+            .map(|row| row[column].as_u64().unwrap())
+            .sum::<u64>()
+    };
+    assert_eq!(
+        (sum("runs"), sum("told"), sum("survived"), sum("failed")),
+        (6, 5, 1, 0)
+    );
+}
+
+/// A run that hangs, is silent, leaves something behind, panics, or holds up others is a failure, with what plays it again.
+///
+/// Kills `what-is-left-is-not-looked-at`, `a-run-has-no-limit`.
+#[test]
+fn a_run_that_goes_wrong_is_found() {
+    let fault = "vkCreateInstance#1=VK_ERROR_OUT_OF_HOST_MEMORY";
+    for (hook, why) in [
+        ("hang", "it did not end within"),
+        ("silent", "nobody was told"),
+        ("leak", "eventfd"),
+        ("panic", "it panicked"),
+        ("others", "the other adapter does not go on"),
+    ] {
+        let mut command = sweep(&["--play", fault]);
+        if hook == "hang" {
+            command.args(["--limit", "20"]);
+        }
+        let found = json(command.env("NFENCE_SWEEP_HOOK", hook), 1);
+        let run = &found["runs"][0];
+        assert_eq!(run["outcome"], "failed", "{run}");
+        assert!(run["why"].as_str().unwrap().contains(why), "{run}");
+    }
+    let mut command = sweep(&["--play", fault]);
+    let output = command.env("NFENCE_SWEEP_HOOK", "silent").output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        text.contains(&format!("nfence sweep --play '{fault}'")),
+        "{text}"
+    );
+    assert!(text.contains("1 failed"), "{text}");
+}
+
+#[test]
+fn the_calls_are_listed_and_others_are_refused() {
+    let mut list = cargo_bin_cmd!("nfence");
+    let output = list.args(["sweep", "--list"]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success());
+    for name in [
+        "vkAllocateMemory",
+        "VK_ERROR_TOO_MANY_OBJECTS",
+        "descriptors",
+        "lost",
+    ] {
+        assert!(text.contains(name), "{name}: {text}");
+    }
+    for arguments in [
+        &["--call", "vkDance"][..],
+        &["--play", "vkCreateBuffer#0=VK_ERROR_OUT_OF_HOST_MEMORY"],
+        &["--play", "nonsense"],
+        &["--most-uses", "0"],
+    ] {
+        let mut refused = cargo_bin_cmd!("nfence");
+        let output = refused.arg("sweep").args(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+    }
+}
