@@ -4,7 +4,6 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 // Named by its path: beside a folder of the file's own name.
-#[allow(dead_code, reason = "each test file uses a part")]
 #[path = "support/rust_source.rs"]
 mod rust_source;
 

@@ -58,7 +58,7 @@ impl WaitEnd {
 /// that began before the recording is not in the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuWait {
-    /// Index into [`Trace::fences`].
+    /// Index into [`Trace::fences`](super::Trace::fences).
     pub fence: u32,
     /// The value.
     pub value: u64,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// Which queue, as the driver names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct QueueName {
-    /// Its node, among those of the trace ([`Trace::adapters`]).
+    /// Its node, among those of the trace ([`Trace::adapters`](super::Trace::adapters)).
     pub node_ordinal: u32,
     /// Its number there.
     pub number: u32,
@@ -21,7 +21,7 @@ pub struct QueueName {
 pub enum FenceName {
     /// A fence of one adapter, by its slot in the adapter's fence table and the slot's generation.
     Native {
-        /// The adapter's place in [`Trace::adapters`].
+        /// The adapter's place in [`Trace::adapters`](super::Trace::adapters).
         adapter: u32,
         /// Slot.
         slot: u32,
@@ -30,7 +30,7 @@ pub enum FenceName {
     },
     /// One whose handle alone is known: it was closed before anybody looked.
     Handle {
-        /// The adapter's place in [`Trace::adapters`].
+        /// The adapter's place in [`Trace::adapters`](super::Trace::adapters).
         adapter: u32,
         /// Whose handle.
         process: u64,
@@ -56,7 +56,7 @@ impl From<FenceId> for FenceName {
     }
 }
 
-/// Without its adapter, which [`Trace::fence_name`] adds where there are several.
+/// Without its adapter, which [`Trace::fence_name`](super::Trace::fence_name) adds where there are several.
 impl std::fmt::Display for FenceName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match *self {

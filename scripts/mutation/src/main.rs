@@ -57,6 +57,10 @@ Options:
   -h, --help       print this";
 
 #[derive(Debug, Default)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "what the command line has switched, one a name"
+)]
 struct Options {
     root: PathBuf,
     target: PathBuf,
