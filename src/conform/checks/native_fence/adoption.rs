@@ -112,6 +112,7 @@ fn posts(ground: &Ground) -> anyhow::Result<()> {
     let bench = ground.bench()?;
     races(&bench)?;
     looks_again(&bench)?;
+    looks_again_after_a_rise(&bench)?;
     if let Some(bench) = ground.bench_if(&Wanted {
         hangs: true,
         ..Wanted::default()
@@ -176,6 +177,27 @@ fn looks_again(bench: &Bench) -> anyhow::Result<()> {
              CurrentValue after UpdateMonitoredValues"
         );
     }
+    Ok(())
+}
+
+/// The same where the post raises MonitoredValue, since who waited for the least value is released.
+fn looks_again_after_a_rise(bench: &Bench) -> anyhow::Result<()> {
+    let fence = bench.fence(0)?;
+    let raw = RawFence::of(&fence)?;
+    let (least, next) = (Listener::of(&fence, 5)?, Listener::of(&fence, 10)?);
+    bench.spy.hook(move |at, updates| {
+        if at == Moment::AfterUpdateOfMonitoredValues && updates.contains(&(raw.id, 9)) {
+            raw.store(10);
+        }
+    });
+    fence.signal(5)?;
+    bench.spy.unhook();
+    same("the wait for 5, after a signal of it", &least.heard(), &1)?;
+    ensure!(
+        next.heard() == 1,
+        "a wait for 10, which was stored, without a raise, between the post of 9 and the OS's look, is not released: \
+         the OS does not read CurrentValue after it has raised MonitoredValue"
+    );
     Ok(())
 }
 
