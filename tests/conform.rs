@@ -38,6 +38,18 @@ fn subjects() -> Vec<Arc<dyn Subject>> {
     subjects
 }
 
+/// Whether a subject need not have what a rule is asked of. The model always has native fences; drivers that end every
+/// loop hang no engine; of devices that nobody chose for the tests nothing is known.
+fn may_be_skipped(subject: &dyn Subject, rule: &str) -> bool {
+    let name = subject.name();
+    if name == ModelSubject::default().name() {
+        return rule == "FQ-04";
+    }
+    let is_lavapipe = std::env::var("NFENCE_REQUIRE_DEVICE").is_ok_and(|of| of == "lavapipe");
+    let hangs_none = name.contains("Mesa 22") && ["TD-13", "TD-23"].contains(&rule);
+    !is_lavapipe || hangs_none
+}
+
 /// Asks every subject the rules of a family.
 fn holds(family: &str) {
     let mut broken = Vec::new();
@@ -49,8 +61,12 @@ fn holds(family: &str) {
             }
             let ran = conform::run(check, &subject);
             println!("  {} {:?} in {:?}", check.rule, ran.verdict, ran.took);
-            if let Verdict::Broken(why) = ran.verdict {
-                broken.push(format!("{} on {}: {why}", check.rule, subject.name()));
+            match ran.verdict {
+                Verdict::Holds => {}
+                Verdict::Skipped(_) if may_be_skipped(subject.as_ref(), check.rule) => {}
+                Verdict::Skipped(why) | Verdict::Broken(why) => {
+                    broken.push(format!("{} on {}: {why}", check.rule, subject.name()));
+                }
             }
         }
     }

@@ -1,9 +1,10 @@
 //! Bench: an adapter over the subject, with a spy between OS and driver, and what stories are told with.
 
+use super::Unfit;
 use super::spy::{Call, DdiSpy};
 use super::until::{LONG, until};
 use super::waiter::Waiter;
-use crate::kmd::Interrupt;
+use crate::kmd::{Interrupt, TdrDdi, VidSchCaps};
 use crate::os::Record;
 use crate::sync::Arc;
 use crate::sync::plain::{Mutex, lock};
@@ -30,6 +31,33 @@ impl Bench {
         let records = self.adapter.os().records();
         lock(self.expected.as_ref()).clone_from(&records);
         records
+    }
+
+    /// Preempts what a node was handed through the OS.
+    ///
+    /// # Errors
+    /// [`Unfit`] where the driver is not PreemptionAware; what the OS says.
+    pub fn preempt(&self, node_ordinal: u32) -> anyhow::Result<()> {
+        let caps = self.adapter.os().vidsch_caps();
+        if !caps.has(VidSchCaps::PREEMPTION_AWARE) {
+            return Err(Unfit("the driver is not PreemptionAware".into()).into());
+        }
+        self.adapter.os().preempt(node_ordinal)?;
+        Ok(())
+    }
+
+    /// Goes on where the driver resets single engines.
+    ///
+    /// # Errors
+    /// [`Unfit`].
+    pub fn needs_engine_reset(&self) -> Result<(), Unfit> {
+        let tdr = self.spy.driver().tdr();
+        if tdr.is_some_and(TdrDdi::supports_per_engine_tdr) {
+            return Ok(());
+        }
+        Err(Unfit(
+            "the driver resets no single engine (SupportPerEngineTDR)".into(),
+        ))
     }
 
     /// A fence that starts at `initial`.

@@ -40,11 +40,6 @@ impl DeviceSubject {
             told: AtomicU64::new(validation::messages().len() as u64),
         }
     }
-
-    /// Whether a shader that never ends goes on there: lavapipe up to 22 ends every loop after some 65,000 passes.
-    fn ends_loops(&self) -> bool {
-        self.info.driver_info.starts_with("Mesa 22")
-    }
 }
 
 impl Subject for DeviceSubject {
@@ -52,20 +47,17 @@ impl Subject for DeviceSubject {
         format!("{} ({})", self.info.name, self.info.driver_info)
     }
 
-    fn driver(&self, wanted: &Wanted) -> Result<Arc<dyn Ddi>, Unfit> {
-        if wanted.hangs && self.ends_loops() {
-            return Err(Unfit(
-                "this driver ends every loop of a shader: none hangs".into(),
-            ));
+    fn driver(&self, wanted: &Wanted) -> anyhow::Result<Arc<dyn Ddi>> {
+        if wanted.hangs && self.info.ends_loops() {
+            let why = "this driver ends every loop of a shader: none hangs";
+            return Err(Unfit(why.into()).into());
         }
         let lacks = gaps(&self.info);
         if wanted.form == Form::Native
             && let Some(gap) = lacks.first()
         {
-            return Err(Unfit(format!(
-                "the device has no native fences: {}",
-                gap.sentence
-            )));
+            let why = format!("the device has no native fences: {}", gap.sentence);
+            return Err(Unfit(why).into());
         }
         let options = AdapterOptions {
             validation: self.validation,
@@ -83,8 +75,15 @@ impl Subject for DeviceSubject {
             spares: SparePolicy::OnSuspicion,
             ..AdapterOptions::default()
         };
-        let (driver, fences) = Adapter::driver_of(&self.instance, &self.info, &options)
-            .map_err(|error| Unfit(format!("the device cannot be opened so: {error}")))?;
+        let opened = Adapter::driver_of(&self.instance, &self.info, &options);
+        let (driver, fences) = match opened {
+            // It may have not so many queues, or not the memory for them.
+            Err(error) if wanted.nodes.get() > 1 => {
+                let why = format!("the device gives no {} engines: {error}", wanted.nodes);
+                return Err(Unfit(why).into());
+            }
+            opened => opened?,
+        };
         if wanted.form == Form::Native {
             *lock(&self.fence_memory) = fences;
         }

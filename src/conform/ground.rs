@@ -125,7 +125,7 @@ impl Ground {
     ///
     /// # Errors
     /// [`Unfit`].
-    pub fn spy(&self, wanted: &Wanted) -> Result<Arc<DdiSpy>, Unfit> {
+    pub fn spy(&self, wanted: &Wanted) -> anyhow::Result<Arc<DdiSpy>> {
         Ok(DdiSpy::over(self.subject.driver(wanted)?))
     }
 

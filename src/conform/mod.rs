@@ -22,9 +22,9 @@
 //!         "my driver".into()
 //!     }
 //!
-//!     fn driver(&self, wanted: &Wanted) -> Result<Arc<dyn Ddi>, Unfit> {
+//!     fn driver(&self, wanted: &Wanted) -> anyhow::Result<Arc<dyn Ddi>> {
 //!         if wanted.nodes.get() > 1 {
-//!             return Err(Unfit("it has one node".into()));
+//!             return Err(Unfit("it has one node".into()).into());
 //!         }
 //!         Ok(my_driver(wanted))
 //!     }

@@ -28,11 +28,10 @@ impl Subject for ModelSubject {
         "the model engine".into()
     }
 
-    fn driver(&self, wanted: &Wanted) -> Result<Arc<dyn Ddi>, Unfit> {
+    fn driver(&self, wanted: &Wanted) -> anyhow::Result<Arc<dyn Ddi>> {
         if wanted.form == Form::Monitored {
-            return Err(Unfit(
-                "the model executes no command buffers: it always has native fences".into(),
-            ));
+            let why = "the model executes no command buffers: it always has native fences";
+            return Err(Unfit(why.into()).into());
         }
         let nodes = wanted.nodes.get();
         // Room for all: how long an engine stays shall not depend on the machine.
@@ -41,8 +40,7 @@ impl Subject for ModelSubject {
             let engine = engine(&self.memories, wanted.hangs);
             Node::new(ordinal, engine, wanted.policy, Arc::clone(&crowd))
         });
-        let made = made.collect::<Result<Vec<_>, _>>();
-        let made = made.map_err(|error| Unfit(format!("no memory for the model: {error}")))?;
+        let made = made.collect::<Result<Vec<_>, _>>()?;
         let (memories, stalls) = (Arc::clone(&self.memories), wanted.hangs);
         let spares = SpareEngines::new(SparePolicy::OnSuspicion, move || {
             Ok(engine(&memories, stalls))

@@ -31,7 +31,8 @@ pub struct Wanted {
     pub form: Form,
     /// Its engines can be made to hang by [`CommandList::stall`](crate::CommandList::stall), and be reset.
     pub hangs: bool,
-    /// Caps that it makes use of; the usual ones where a subject has a say of its own.
+    /// Caps that it makes use of. What no cap tells, such as `basic_monitored_fences`, is done as it stands here, or
+    /// answered by [`Unfit`].
     pub driver: DriverOptions,
     /// How slices of its engines end, where they run slices.
     pub policy: NodePolicy,
@@ -80,8 +81,9 @@ pub trait Subject: Debug + Send + Sync {
     /// A driver as it is wanted, not started; a new one each time, so that what one check leaves behind is no other's.
     ///
     /// # Errors
-    /// What of it cannot be had: the check is skipped with this reason.
-    fn driver(&self, wanted: &Wanted) -> Result<Arc<dyn Ddi>, Unfit>;
+    /// [`Unfit`], what of it cannot be had: the check is skipped with this reason. Any other error breaks the rule that
+    /// was to be asked.
+    fn driver(&self, wanted: &Wanted) -> anyhow::Result<Arc<dyn Ddi>>;
 
     /// Where fences are made if a check asks for nothing else.
     fn fence_memory(&self) -> FenceMemory {

@@ -36,7 +36,7 @@ const DONE: &str =
     "all that was asked of the lost device was done before, or was done again by another";
 
 /// Words for a want of descriptors.
-const OF_DESCRIPTORS: [&str; 4] = ["descriptor", "ulimit", "Too many open files", "vk"];
+const OF_DESCRIPTORS: [&str; 3] = ["descriptor", "ulimit", "Too many open files"];
 
 /// Judges a run that ended by itself.
 #[must_use]

@@ -163,7 +163,8 @@ pub fn play(
         Planned::Nothing => false,
         Planned::Call(_) => faults().has_struck(),
         Planned::Loss(..) => loss.is_lost(),
-        Planned::Descriptor(_) => lowered && !played.told.is_empty(),
+        // All that were left were taken, so the next was refused.
+        Planned::Descriptor(number) => lowered && played.descriptors + 1 >= number,
     };
     Ok(played)
 }

@@ -112,7 +112,7 @@ fn with_shaders(
     let mut waiters = Waiters::default();
     let mut told = user_mode(teller, &adapter, &mut waiters);
     if told.is_ok() {
-        told = kernel_mode(teller, &adapter, false);
+        told = kernel_mode(teller, &adapter);
     }
     teller.hear(&adapter);
     drop(adapter);
@@ -248,7 +248,7 @@ fn pass(
     Ok(())
 }
 
-fn kernel_mode(teller: &mut Teller<'_>, adapter: &Adapter, has_clock: bool) -> Result<(), Told> {
+fn kernel_mode(teller: &mut Teller<'_>, adapter: &Adapter) -> Result<(), Told> {
     let device = adapter.create_device();
     let options = MonitoredFenceOptions::default();
     let fence = step(
@@ -262,9 +262,6 @@ fn kernel_mode(teller: &mut Teller<'_>, adapter: &Adapter, has_clock: bool) -> R
     let armed = fence.arm(1);
     let mut list = CommandList::new();
     list.fill(&memory, 0..WORDS * 8, 7);
-    if has_clock {
-        list.timestamp(&memory, WORDS * 8 - 8);
-    }
     step(
         "a wait of a kernel-mode queue",
         queue.wait(&gate, 1).map(drop),
@@ -303,7 +300,7 @@ fn with_command_buffers(
     let what = "an adapter of command buffers";
     let adapter = step(what, Adapter::open_on(instance, info, &options))?;
     teller.beat();
-    let told = kernel_mode(teller, &adapter, false);
+    let told = kernel_mode(teller, &adapter);
     teller.hear(&adapter);
     told
 }

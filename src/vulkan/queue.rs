@@ -15,7 +15,7 @@ use std::sync::Arc;
 use ash::vk;
 
 use super::in_flight::InFlight;
-use super::refusal::{DeviceLost, again_with_memory};
+use super::refusal::DeviceLost;
 use super::{Device, QueueLock, SubmitError, Timeline};
 
 /// One queue of a device. There is only one of each, see [`Device::queue`].
@@ -112,10 +112,15 @@ impl Queue {
         if self.lock.is_some() {
             self.wait_for_own()?;
         } else {
-            let (device, raw) = (self.device.raw(), self.raw);
             // SAFETY: `&mut self`: no other thread uses the queue.
-            let wait = || unsafe { device.queue_wait_idle(raw) };
-            again_with_memory(wait).map_err(|_| DeviceLost)?;
+            while let Err(error) = unsafe { self.device.raw().queue_wait_idle(self.raw) } {
+                match error {
+                    // Short of memory for the wait itself: what is in flight cannot go before it is complete.
+                    vk::Result::ERROR_OUT_OF_HOST_MEMORY
+                    | vk::Result::ERROR_OUT_OF_DEVICE_MEMORY => std::thread::yield_now(),
+                    _ => return Err(DeviceLost),
+                }
+            }
         }
         self.in_flight.forget_all();
         Ok(())

@@ -151,11 +151,11 @@ pub(crate) fn try_all(
         let rules = match &found {
             Found::Rules(rules) if rules.is_empty() => "NOT FOUND".to_owned(),
             Found::Rules(rules) => rules.join(" "),
-            Found::Hung => "found: the suite came to no end".to_owned(),
+            Found::Hung => "NO RULE: the suite came to no end".to_owned(),
             Found::Invalid => "INVALID: it does not build".to_owned(),
         };
         bad += usize::from(matches!(&found, Found::Rules(rules) if rules.is_empty()));
-        bad += usize::from(matches!(found, Found::Invalid));
+        bad += usize::from(matches!(found, Found::Invalid | Found::Hung));
         println!(
             "{:<55} {:<45} {:<6} {:>4.0} s  {rules}",
             broken.says,

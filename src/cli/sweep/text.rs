@@ -61,7 +61,11 @@ pub(super) fn head(findings: &Findings, colour: bool) -> String {
     let unused = findings.calls.iter().filter(|row| row.uses == 0);
     let unused: Vec<_> = unused.map(|row| row.call).collect();
     if !unused.is_empty() {
-        let _ = writeln!(text, "not used on this device: {}", unused.join(", "));
+        let _ = writeln!(
+            text,
+            "not used by the story on this device: {}",
+            unused.join(", ")
+        );
     }
     text.push('\n');
     text

@@ -25,8 +25,12 @@ pub(in crate::vulkan) fn with_faults(entry: ash::Entry) -> ash::Entry {
     unsafe { ash::Entry::from_static_fn(functions) }
 }
 
-fn name<'a>(name: *const c_char) -> &'a CStr {
-    // SAFETY: whoever asks for a function names it by a string of C's.
+/// The name by which a function is asked for.
+///
+/// # Safety
+/// It is a string of C's, alive as long as the caller uses it.
+unsafe fn name<'a>(name: *const c_char) -> &'a CStr {
+    // SAFETY: the caller's promise.
     unsafe { CStr::from_ptr(name) }
 }
 
@@ -39,7 +43,9 @@ unsafe extern "system" fn get_instance_proc_addr(
         .expect("the loader is there before its functions are asked for");
     // SAFETY: the caller's arguments, given to the function that they were meant for.
     let found = unsafe { loader(instance, asked) }?;
-    if name(asked) == c"vkGetDeviceProcAddr" {
+    // SAFETY: whoever asks for a function names it by a string of C's.
+    let asked = unsafe { name(asked) };
+    if asked == c"vkGetDeviceProcAddr" {
         // SAFETY: it is the function of that name.
         let real = unsafe {
             mem::transmute::<unsafe extern "system" fn(), vk::PFN_vkGetDeviceProcAddr>(found)
@@ -60,7 +66,7 @@ unsafe extern "system" fn get_instance_proc_addr(
         };
         return Some(ours);
     }
-    Some(call::shim(name(asked), Some(found)).unwrap_or(found))
+    Some(call::shim(asked, Some(found)).unwrap_or(found))
 }
 
 unsafe extern "system" fn get_device_proc_addr(
@@ -72,5 +78,7 @@ unsafe extern "system" fn get_device_proc_addr(
         .expect("a device's functions are asked for by what was handed out");
     // SAFETY: the caller's arguments, given to the function that they were meant for.
     let found = unsafe { loader(device, asked) }?;
-    Some(call::shim(name(asked), None).unwrap_or(found))
+    // SAFETY: as above.
+    let asked = unsafe { name(asked) };
+    Some(call::shim(asked, None).unwrap_or(found))
 }

@@ -20,7 +20,7 @@ fn maximum(ground: &Ground) -> anyhow::Result<()> {
     };
     match ground.bench_with(&hangs) {
         Err(error) if error.is::<Unfit>() => {}
-        bench => of_a_loss(&bench?, |bench| {
+        bench => of_a_loss(&bench?, true, |bench| {
             let mut queue = bench.device.create_hw_queue()?;
             queue.submit(CommandList::new().stall(StallKind::HeedsAbort, u64::MAX))?;
             until("the device is in error", || {
@@ -28,7 +28,7 @@ fn maximum(ground: &Ground) -> anyhow::Result<()> {
             })
         })?,
     }
-    of_a_loss(&ground.bench()?, |bench| {
+    of_a_loss(&ground.bench()?, false, |bench| {
         let lost = [bench.device.process().id()].into();
         bench
             .adapter
@@ -39,7 +39,11 @@ fn maximum(ground: &Ground) -> anyhow::Result<()> {
 }
 
 /// Fences that the device could signal, could not, and of which it was not asked; and one of another device.
-fn of_a_loss(bench: &Bench, lose: impl FnOnce(&Bench) -> anyhow::Result<()>) -> anyhow::Result<()> {
+fn of_a_loss(
+    bench: &Bench,
+    is_noted: bool,
+    lose: impl FnOnce(&Bench) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
     let fence = starts_at(bench, 3)?;
     let create = |no_signal_max_value_on_tdr, no_signal| {
         bench
@@ -82,6 +86,12 @@ fn of_a_loss(bench: &Bench, lose: impl FnOnce(&Bench) -> anyhow::Result<()>) -> 
     );
     theirs.signal(7)?;
     same("the wait of another device", &ended(their_waiter), &Ok(()))?;
+    // Whoever waited is told before the record is noted.
+    if is_noted {
+        until("the recovery is noted", || {
+            !bench.adapter.os().records().is_empty()
+        })?;
+    }
     let _ = bench.take_records();
     Ok(())
 }

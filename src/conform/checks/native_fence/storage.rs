@@ -158,8 +158,8 @@ fn memory(ground: &Ground) -> anyhow::Result<()> {
             _ => Some(Home::CachedSystem),
         };
         ensure!(
-            should.is_none_or(|home| home == shown[0]),
-            "CurrentValue of {what} lies in {:?}, and should lie in {should:?}",
+            should.map_or(shown[0] != Home::CachedSystem, |home| home == shown[0]),
+            "CurrentValue of {what} lies in {:?}, and should lie in {should:?} (local memory, if nothing stands there)",
             shown[0]
         );
     }

@@ -50,7 +50,7 @@ fn answer(ground: &Ground) -> anyhow::Result<()> {
     nop(&mut queue)?;
     let is_answer = |told: &Interrupt| matches!(told, Interrupt::DmaPreempted { .. });
     bench.spy.hold_interrupts(is_answer);
-    bench.adapter.os().preempt(0)?;
+    bench.preempt(0)?;
     bench.spy.until_handled(is_answer)?;
     let last = nop(&mut queue)?;
     let before = [(first, NEW), (first + 1, NEW), (first + 2, NEW)];
@@ -121,7 +121,7 @@ fn paging_first(ground: &Ground) -> anyhow::Result<()> {
     nop(&mut queue)?;
     system.fill(&paged[0], 0..4096, 7)?;
     let paged_in = system.copy((&paged[1], 0), (&paged[0], 0), 4096)?;
-    bench.adapter.os().preempt(0)?;
+    bench.preempt(0)?;
     let last = nop(&mut queue)?;
     until_answered(&bench)?;
     let expected = [
@@ -160,7 +160,7 @@ fn nothing_left(ground: &Ground) -> anyhow::Result<()> {
     let value = nop(&mut queue)?;
     queue.progress_fence().wait(value, LONG)?;
     until_told(&bench, 1)?;
-    bench.adapter.os().preempt(0)?;
+    bench.preempt(0)?;
     until_answered(&bench)?;
     until_told(&bench, 2)?;
     same(
@@ -195,7 +195,7 @@ fn wrong_answers(ground: &Ground) -> anyhow::Result<()> {
     };
     let bench = ground.bench()?;
     bench.spy.fail(Failing::PreemptCommand);
-    bench.adapter.os().preempt(0)?;
+    bench.preempt(0)?;
     stopped(&bench, "a refused request", &[2])?;
 
     for (what, is_asked, is_at) in [
@@ -209,12 +209,12 @@ fn wrong_answers(ground: &Ground) -> anyhow::Result<()> {
         let value = nop(&mut queue)?;
         queue.progress_fence().wait(value, LONG)?;
         initialised(&bench, 0)?;
-        bench.adapter.os().preempt(0)?;
+        bench.preempt(0)?;
         until_answered(&bench)?;
         same("records so far", &bench.adapter.os().records(), &[])?;
         if is_asked {
             bench.spy.keep_interrupts();
-            bench.adapter.os().preempt(0)?;
+            bench.preempt(0)?;
         }
         bench.spy.interrupt(Interrupt::DmaPreempted {
             preemption_id: bench.adapter.os().preemption(0).0,

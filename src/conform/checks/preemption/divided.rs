@@ -142,7 +142,7 @@ fn preempted_between(bench: &Bench) -> anyhow::Result<()> {
         let before = handed_to(bench).len();
         let copied = copies.submit(&copy(&from, &to))?;
         until("the copy has begun", || word(&to, 0) != 0)?;
-        bench.adapter.os().preempt(0)?;
+        bench.preempt(0)?;
         let mut list = CommandList::new();
         list.fill(&to, 0..8, 4);
         other.record(&list)?;

@@ -144,7 +144,7 @@ fn handed_over_by_priority(bench: &Bench) -> anyhow::Result<()> {
     nop(&mut queues[0])?;
     let is_answer = |told: &Interrupt| matches!(told, Interrupt::DmaPreempted { .. });
     bench.spy.hold_interrupts(is_answer);
-    bench.adapter.os().preempt(0)?;
+    bench.preempt(0)?;
     bench.spy.until_handled(is_answer)?;
     let mut ends = Vec::new();
     for queue in &mut queues {

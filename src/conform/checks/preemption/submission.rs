@@ -47,7 +47,7 @@ fn at_submission(ground: &Ground) -> anyhow::Result<()> {
     );
     done.rewind(0)?;
     native.rewind(0)?;
-    bench.adapter.os().preempt(0)?;
+    bench.preempt(0)?;
     until_answered(&bench)?;
     context.resume();
     finish(&mut queue)?;

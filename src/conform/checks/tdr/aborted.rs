@@ -52,7 +52,7 @@ impl Ids {
         let completed = initialised(bench, 0)?;
         context.suspend(LONG)?;
         nop(&mut kernel)?;
-        bench.adapter.os().preempt(0)?;
+        bench.preempt(0)?;
         let ids = || bench.adapter.os().submission_ids(0);
         until("the preempted command has another id", || {
             ids() == (completed + 2, completed)
@@ -220,7 +220,7 @@ fn last_completed(ground: &Ground) -> anyhow::Result<()> {
         &ids(),
         &(before + 3, before + 1),
     )?;
-    bench.adapter.os().preempt(0)?;
+    bench.preempt(0)?;
     until("the command has another id", || ids().0 == before + 4)?;
     same(
         "ids after a preemption of the one between",

@@ -139,6 +139,7 @@ pub(super) fn tdr_calls(bench: &Bench, which: TdrCall) -> usize {
 
 /// Waits until a node's engine was reset so often, and goes on.
 pub(super) fn until_reset(bench: &Bench, node_ordinal: u32, times: usize) -> anyhow::Result<()> {
+    bench.needs_engine_reset()?;
     until("the engine is reset and goes on", || {
         tdr_calls(bench, TdrCall::ResumeHwEngine(node_ordinal)) >= times
     })
