@@ -10,7 +10,10 @@ use native_fence::abi::ObjectId;
 use native_fence::gpu::NodePolicy;
 use native_fence::kmd::Interrupt;
 use native_fence::{CommandList, Fence};
-use support::bench::{Bench, Call, EngineSpy, native, on_benches_of, on_every_bench, until};
+use support::bench::{
+    Bench, Call, EngineSpy, TdrCall, complete, native, on_benches_of, on_every_bench,
+    on_patient_benches, until,
+};
 
 /// Slot of the fence table, and the offset of CurrentValue in a region that another fence keeps.
 fn place(fence: &Fence) -> (u32, u64) {
@@ -84,5 +87,42 @@ fn nf_31_with_no_slice_in_flight_a_dropped_fence_is_gone_at_once() {
         drop(fence);
         assert_eq!(place(&bench.fence(0)), gone);
         assert!(!is_retired(bench, gone.0), "nobody had to be told");
+    });
+}
+
+/// An engine has raised, nobody has taken its record, and it is replaced; the fence is gone when the next slice has the
+/// record taken. It names what was there when it was written, and stops nobody.
+///
+/// Kills `what-a-replaced-engine-left-is-new`.
+#[test]
+fn in_05_what_a_replaced_engine_has_raised_is_held_against_nobody() {
+    on_patient_benches(1, |bench| {
+        let (mut queue, fence) = (bench.queue(), bench.fence(0));
+        let slot = native(&fence).id().slot;
+        bench.until_parked();
+        let waiter = bench.waiter(&fence, 1);
+        bench.engine.keep_ends(true);
+        queue.submit(CommandList::new().signal(&fence, 1)).unwrap();
+        until("the engine has signalled", || fence.current_value() == 1);
+        bench.engine.wait_really(bench.engine.submitted());
+        fence.close();
+        let _ = waiter.join();
+        drop(fence);
+        assert!(!is_retired(bench, slot), "its slice was not told of");
+
+        bench.spy.lose_engine(0);
+        until("another engine goes on", || {
+            let calls = bench.spy.tdr_calls();
+            calls.contains(&TdrCall::ResumeHwEngine(0))
+        });
+        until("the fence is retired", || is_retired(bench, slot));
+        let mut other = bench.adapter.create_device().create_hw_queue().unwrap();
+        complete(&mut other, CommandList::new().nop());
+        bench.until_parked();
+        let records = bench.take_records();
+        assert!(
+            records.iter().all(|record| !record.is_bug_check()),
+            "{records:?}"
+        );
     });
 }

@@ -22,6 +22,7 @@ use crate::gpu::{EngineMapping, EngineWait, GpuVa, HeldEngine, Parking, QueueFau
 use crate::shared::Block;
 use crate::sync::Arc;
 use std::collections::HashMap;
+use std::time::Instant;
 
 /// What an engine knows of a fence: needed to open handles on it and to adopt for it.
 #[derive(Clone, Debug)]
@@ -153,6 +154,8 @@ pub(super) struct Inner {
     pub(super) looked_at: bool,
     /// Faults whose queues a slice in flight has still to save.
     pub(super) unsaved_faults: Vec<(u32, QueueFault)>,
+    /// When an engine was let go of whose records may not all have been taken: it had written them by then.
+    pub(super) left_records: Option<Instant>,
     pub(super) counters: NodeCounters,
 }
 
@@ -193,6 +196,7 @@ impl Inner {
             let_go: false,
             looked_at: false,
             unsaved_faults: Vec::new(),
+            left_records: None,
             counters: NodeCounters::default(),
         }
     }

@@ -51,7 +51,8 @@ impl Node {
                     Life::Up | Life::Replaced => inner.serviced + 1,
                     Life::Lost => {
                         inner.life = Life::LossTold;
-                        // Nothing that runs on the device counts any more.
+                        // Nothing that runs on the device counts any more, but what it has told.
+                        inner.left_records.get_or_insert_with(Instant::now);
                         let taken = inner.retirement.take(u64::MAX);
                         let retired = retirement::objects(&taken);
                         inner.retirement.keep_mapped(taken);
@@ -137,8 +138,11 @@ impl Node {
     fn read_records(&self, inner: &mut Inner, report: &mut SliceReport) {
         self.records_taken
             .store(inner.reader.take_records(report), Ordering::Relaxed);
+        // What an engine left behind that is gone may be among them: it was written before the retirement of all that
+        // this engine knew was told (IN-05). Of a record of its successor's that is too early, which accuses nobody.
+        let left = inner.left_records.take();
         if report.collapsed || !report.raised.is_empty() {
-            report.taken = Some(Instant::now());
+            report.taken = Some(left.unwrap_or_else(Instant::now));
         }
         Self::complete_faults(inner, report);
         inner.counters.records += (report.raised.len() + report.faulted.len()) as u64;

@@ -20,7 +20,7 @@ use crate::gpu::{
 };
 use crate::shared::RegionError;
 use crate::sync::{Arc, lock, plain};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Why an engine could not be replaced.
 #[derive(Debug, thiserror::Error)]
@@ -142,6 +142,7 @@ impl Node {
         inner.counters.resets += 1;
         let engine = std::mem::replace(&mut inner.engine, HeldEngine::new(spare));
         engine.give_up(before, Box::new(inner.retirement.take_mapped()), &reaper);
+        inner.left_records.get_or_insert_with(Instant::now);
         let retired = inner.retirement.take(u64::MAX);
         let departed = inner.departures.take(u64::MAX);
         drop(guard);
