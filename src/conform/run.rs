@@ -59,17 +59,27 @@ fn told(check: &Check, subject: &Arc<dyn Subject>) -> Verdict {
         // Who waited long enough is gone.
         let _ = tell.send(told);
     });
-    if let Err(error) = thread {
-        return Verdict::Skipped(format!("the system gives no thread for it: {error}"));
-    }
-    match ended.recv_timeout(MOST) {
-        Ok(Ok(Ok(()))) => Verdict::Holds,
-        Ok(Ok(Err(error))) => match error.downcast_ref::<Unfit>() {
+    let thread = match thread {
+        Ok(thread) => thread,
+        Err(error) => {
+            return Verdict::Skipped(format!("the system gives no thread for it: {error}"));
+        }
+    };
+    let told = match ended.recv_timeout(MOST) {
+        Ok(told) => told,
+        Err(_) => {
+            return Verdict::Broken(format!("the check did not end within {} s", MOST.as_secs()));
+        }
+    };
+    // What it made goes before the program does.
+    let _ = thread.join();
+    match told {
+        Ok(Ok(())) => Verdict::Holds,
+        Ok(Err(error)) => match error.downcast_ref::<Unfit>() {
             Some(Unfit(why)) => Verdict::Skipped(why.clone()),
             None => Verdict::Broken(format!("{error:#}")),
         },
-        Ok(Err(panic)) => Verdict::Broken(format!("it panicked: {}", said(panic.as_ref()))),
-        Err(_) => Verdict::Broken(format!("the check did not end within {} s", MOST.as_secs())),
+        Err(panic) => Verdict::Broken(format!("it panicked: {}", said(panic.as_ref()))),
     }
 }
 

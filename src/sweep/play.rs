@@ -163,8 +163,10 @@ pub fn play(
         Planned::Nothing => false,
         Planned::Call(_) => faults().has_struck(),
         Planned::Loss(..) => loss.is_lost(),
-        // All that were left were taken, so the next was refused.
-        Planned::Descriptor(number) => lowered && played.descriptors + 1 >= number,
+        // Somebody was told, or all that were left were seen to be taken: then the next was refused.
+        Planned::Descriptor(number) => {
+            lowered && (!played.told.is_empty() || played.descriptors + 1 >= number)
+        }
     };
     Ok(played)
 }

@@ -1,8 +1,8 @@
 //! Aborted: LastAbortedFenceId, and the ids that an engine's queues have come to.
 
 use super::scene::{
-    ADAPTER, ENGINE, blame, codes, hanging, if_fit, is_one_engine_reset, queue_of, tdr_calls,
-    until_reset, until_stopped,
+    ADAPTER, ENGINE, FOR_EVER, blame, codes, hanging, if_fit, is_one_engine_reset, queue_of,
+    tdr_calls, until_reset, until_stopped,
 };
 use crate::abi::{DoorbellStatus, StallKind};
 use crate::conform::bench::{complete, monitored_value, until_completed};
@@ -147,7 +147,37 @@ fn invalid(ground: &Ground) -> anyhow::Result<()> {
             same("progress since the snapshot", &ended, &late.value)?;
         }
     }
-    Ok(())
+    match ground.bench_if(&hanging(1))? {
+        Some(bench) => of_the_driver(&bench),
+        None => Ok(()),
+    }
+}
+
+/// What the driver itself says, where engines hang, of a kernel-mode queue with a completed command before the one that
+/// hangs, and another one behind it.
+fn of_the_driver(bench: &Bench) -> anyhow::Result<()> {
+    let mut kernel = bench.device.create_kernel_queue()?;
+    let before = initialised(bench, 0)?;
+    let said = Arc::<Mutex<Vec<ResetEngine>>>::default();
+    let noted = Arc::clone(&said);
+    bench.spy.answer_reset(move |reset| {
+        lock(&noted).push(reset);
+        Ok(reset)
+    });
+    let value = nop(&mut kernel)?;
+    kernel.progress_fence().wait(value, LONG)?;
+    kernel.submit(CommandList::new().stall(StallKind::HeedsAbort, FOR_EVER))?;
+    nop(&mut kernel)?;
+    until_reset(bench, 0, 1)?;
+    same(
+        "LastAbortedFenceId, of the second of three commands, and its queue",
+        &*lock(&said),
+        &vec![ResetEngine {
+            last_aborted_fence_id: before + 2,
+            hw_queue: Some(kernel.os().handle()),
+        }],
+    )?;
+    same("codes of the records", &codes(bench, 1)?, &vec![ENGINE])
 }
 
 /// A user-mode queue, one of whose submissions has completed, at a wait of the next.

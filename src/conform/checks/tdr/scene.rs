@@ -18,7 +18,7 @@ use anyhow::Context;
 pub(super) const ENGINE: u32 = Record::VIDEO_ENGINE_TIMEOUT_DETECTED;
 pub(super) const ADAPTER: u32 = Record::VIDEO_TDR_TIMEOUT_DETECTED;
 /// Passes of a stall that nobody waits for the end of.
-const FOR_EVER: u64 = 1 << 40;
+pub(super) const FOR_EVER: u64 = 1 << 40;
 
 /// So many engines that can be made to hang.
 pub(super) fn hanging(nodes: u32) -> Wanted {
