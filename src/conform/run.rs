@@ -65,11 +65,8 @@ fn told(check: &Check, subject: &Arc<dyn Subject>) -> Verdict {
             return Verdict::Skipped(format!("the system gives no thread for it: {error}"));
         }
     };
-    let told = match ended.recv_timeout(MOST) {
-        Ok(told) => told,
-        Err(_) => {
-            return Verdict::Broken(format!("the check did not end within {} s", MOST.as_secs()));
-        }
+    let Ok(told) = ended.recv_timeout(MOST) else {
+        return Verdict::Broken(format!("the check did not end within {} s", MOST.as_secs()));
     };
     // What it made goes before the program does.
     let _ = thread.join();
