@@ -234,7 +234,7 @@ fn lg_11_what_cannot_be_had_is_not_told() {
                 "{refused:?}"
             );
         }
-        bench.spy.fail_no_more();
+        bench.spy.succeed();
         stall(bench, &mut queue, 2);
         assert_eq!(queue.read_wait_log().unwrap().entries.len(), 2);
         assert_eq!(queue.read_verbose_log().unwrap().entries, []);

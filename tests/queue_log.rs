@@ -341,7 +341,7 @@ fn lg_07_a_move_that_fails_leaves_the_log_in_force() {
         // 20 signals and three progress writes, whose entries come after their values.
         bench.until_parked();
         assert_eq!(log.index().first_free_entry_index, 23);
-        bench.spy.fail_no_more();
+        bench.spy.succeed();
         queue.resize_logs(500).unwrap();
         signal_all(&mut queue, &fence, 21..=30);
         let read = queue.read_signal_log().unwrap();
@@ -437,7 +437,7 @@ fn lg_07_tracing_that_cannot_be_had_changes_nothing() {
         let refused = bench.adapter.set_tracing(Tracing::On);
         assert!(matches!(refused, Err(OsError::Driver(_))), "{refused:?}");
         assert_eq!(bench.adapter.os().tracing(), Tracing::Off);
-        bench.spy.fail_no_more();
+        bench.spy.succeed();
         let fence = bench.fence(0);
         complete(&mut queue, CommandList::new().signal(&fence, 1));
         assert_eq!(values_of(&queue.read_signal_log().unwrap(), &fence), [1]);

@@ -1,6 +1,7 @@
 //! Bench: an adapter over the subject, with a spy between OS and driver, and what stories are told with.
 
 use super::Unfit;
+use super::seen::same;
 use super::spy::{Call, DdiSpy};
 use super::until::{LONG, until};
 use super::waiter::Waiter;
@@ -8,7 +9,7 @@ use crate::kmd::{Interrupt, TdrDdi, VidSchCaps};
 use crate::os::Record;
 use crate::sync::Arc;
 use crate::sync::plain::{Mutex, lock};
-use crate::{Adapter, CommandList, Device, Fence, HwQueue, HwQueueOptions};
+use crate::{Adapter, CommandList, Device, Fence, HwQueue, HwQueueOptions, KernelQueue};
 use anyhow::Context;
 
 /// See the file's head.
@@ -151,6 +152,20 @@ pub(super) fn until_completed(queue: &HwQueue, value: u64) -> anyhow::Result<()>
     until("the queue completes", || {
         queue.progress_fence().current_value() >= value
     })
+}
+
+/// Waits until all that a kernel-mode queue was given has completed.
+///
+/// # Errors
+/// It is refused, or never completes.
+pub(super) fn finish(queue: &mut KernelQueue) -> anyhow::Result<()> {
+    let value = queue.flush()?;
+    let ended = queue.progress_fence().wait(value, LONG);
+    same(
+        "a wait for the progress of a kernel-mode queue",
+        &ended,
+        &Ok(()),
+    )
 }
 
 /// MonitoredValue of a fence, as it stands in memory.

@@ -8,6 +8,7 @@ mod log;
 mod monitored_fence;
 mod native_fence;
 mod preemption;
+mod sleeper;
 mod tdr;
 
 use super::Check;

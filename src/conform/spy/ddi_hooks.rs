@@ -83,11 +83,6 @@ impl DdiSpy {
         *lock(&self.book.segments) = Some(Box::new(answer));
     }
 
-    /// They go through again.
-    pub fn fail_no_more(&self) {
-        lock(&self.book.fails).clear();
-    }
-
     /// From now on hooks in calls run at the level of the call.
     pub fn keep_level_in_hooks(&self) {
         self.book.keeps_level.store(true, Ordering::Release);

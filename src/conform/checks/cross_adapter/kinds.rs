@@ -1,7 +1,8 @@
 //! Kinds: what a cross-adapter fence is on each adapter.
 
-use super::scene::{ended, of_two_kinds, pass_kept, sleeper, two_kinds};
+use super::scene::{of_two_kinds, pass_kept, two_kinds};
 use crate::conform::bench::complete;
+use crate::conform::checks::sleeper::{ended, sleeper};
 use crate::conform::seen::same;
 use crate::conform::{Bench, Check, Ground, Wanted, until};
 use crate::kmd::DriverOptions;

@@ -1,9 +1,10 @@
 //! Loss: an adapter that is lost, removed or stopped, and the fences that it shares with another one.
 
-use super::scene::{cross_adapter, crossing, ended, of_two_kinds, sleeper, until_stands};
+use super::scene::{cross_adapter, crossing, of_two_kinds, until_stands};
 use super::seen::{Seen, seen};
 use crate::abi::FenceId;
 use crate::conform::bench::{complete, until_completed};
+use crate::conform::checks::sleeper::{ended, sleeper};
 use crate::conform::seen::same;
 use crate::conform::{Bench, Check, Ground, LONG, Unfit, Wanted, until};
 use crate::kmd::{Interrupt, NativeFenceSignaled, SignaledFence};

@@ -3,15 +3,15 @@
 
 use super::seen::{Seen, seen};
 use crate::conform::bench::{complete, until_completed};
+use crate::conform::checks::sleeper::{ended, sleeper};
 use crate::conform::seen::same;
-use crate::conform::{Bench, Ground, LONG, Waiter, Wanted, until, until_sleeping};
+use crate::conform::{Bench, Ground, Waiter, Wanted, until};
 use crate::os::WaitList;
 use crate::{
     CommandList, CrossAdapter, Fence, FenceOptions, HwQueue, KernelQueue, MonitoredFence,
     MonitoredFenceOptions, WaitError,
 };
 use anyhow::ensure;
-use std::sync::mpsc;
 use std::thread::JoinHandle;
 
 /// Two adapters with native fences.
@@ -174,31 +174,6 @@ impl Standing {
             Self::Thread(waiter) => same("how the thread's wait ended", &waiter.join(), &Ok(())),
             Self::Sleeper(thread) => same("how the thread's wait ended", &ended(thread), &Ok(())),
         }
-    }
-}
-
-/// A thread in a wait for a monitored side, which stands and sleeps.
-pub(super) fn sleeper(
-    fence: &MonitoredFence,
-    value: u64,
-) -> anyhow::Result<JoinHandle<Result<(), WaitError>>> {
-    let (waits, stood) = (fence.clone(), fence.object().fence().waits());
-    let (tell, told) = mpsc::channel();
-    let thread = std::thread::Builder::new().spawn(move || {
-        // Who started it waits for the number.
-        let _ = tell.send(rustix::thread::gettid());
-        waits.wait(value, LONG)
-    })?;
-    until("a wait stands", || fence.object().fence().waits() > stood)?;
-    until_sleeping(told.recv()?)?;
-    Ok(thread)
-}
-
-/// How such a wait ended.
-pub(super) fn ended(thread: JoinHandle<Result<(), WaitError>>) -> Result<(), WaitError> {
-    match thread.join() {
-        Ok(ended) => ended,
-        Err(panic) => std::panic::resume_unwind(panic),
     }
 }
 

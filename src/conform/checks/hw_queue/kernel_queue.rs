@@ -2,7 +2,7 @@
 
 use super::scene::words;
 use crate::abi::LogType;
-use crate::conform::bench::{complete, until_completed};
+use crate::conform::bench::{complete, finish, until_completed};
 use crate::conform::seen::same;
 use crate::conform::spy::Call;
 use crate::conform::{Bench, Check, Ground, LONG, Unfit, Wanted, until};
@@ -10,7 +10,7 @@ use crate::kmd::{
     CreateDoorbell, CreateDoorbellFlags, Ddi, DoorbellId, HwQueueHandle, Interrupt, Place,
     SubmitCommand, SubmitCommandFlags,
 };
-use crate::{CommandList, HwQueueOptions, KernelQueue};
+use crate::{CommandList, HwQueueOptions};
 use anyhow::ensure;
 use std::collections::BTreeMap;
 
@@ -26,17 +26,6 @@ pub(super) const CHECKS: &[Check] = &[
         nodes,
     ),
 ];
-
-/// Waits until all that a queue was given is executed.
-fn finish(queue: &mut KernelQueue) -> anyhow::Result<()> {
-    let value = queue.flush()?;
-    let ended = queue.progress_fence().wait(value, LONG);
-    same(
-        "a wait for the progress of a kernel-mode queue",
-        &ended,
-        &Ok(()),
-    )
-}
 
 /// Commands that were handed to a queue's engine.
 fn handed(bench: &Bench, of: HwQueueHandle) -> usize {

@@ -1,8 +1,9 @@
 //! GPU: signals and waits of kernel-mode queues, and which interrupt makes the OS look at whom.
 
-use super::scene::{ended, finish, on_both, sleeper, starts_at, store_silently};
+use super::scene::{on_both, starts_at, store_silently};
 use crate::abi::{FaultCode, Packet, RingControl};
-use crate::conform::bench::complete;
+use crate::conform::bench::{complete, finish};
+use crate::conform::checks::sleeper::{ended, sleeper};
 use crate::conform::seen::same;
 use crate::conform::spy::Call;
 use crate::conform::{Bench, Check, Ground, LONG, Unfit, Wanted, until};

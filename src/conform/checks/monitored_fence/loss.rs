@@ -1,6 +1,7 @@
 //! Loss: monitored fences of a device that is lost.
 
-use super::scene::{ended, sleeper, starts_at};
+use super::scene::starts_at;
+use crate::conform::checks::sleeper::{ended, sleeper};
 use crate::conform::seen::same;
 use crate::conform::{Bench, Check, Ground, Unfit, Wanted, until};
 use crate::{CommandList, DeviceExecutionState, MonitoredFenceOptions, StallKind, WaitError};

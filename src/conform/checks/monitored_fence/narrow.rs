@@ -1,6 +1,8 @@
 //! Narrow: values that engines keep by stores of 32 bits.
 
-use super::scene::{ended, finish, on_both, sleeper, starts_at, store_silently};
+use super::scene::{on_both, starts_at, store_silently};
+use crate::conform::bench::finish;
+use crate::conform::checks::sleeper::{ended, sleeper};
 use crate::conform::seen::same;
 use crate::conform::{Bench, Check, Ground, LONG, Unfit, Wanted, until};
 use crate::kmd::{DriverOptions, VidSchCaps};

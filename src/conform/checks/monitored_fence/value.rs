@@ -1,6 +1,8 @@
 //! Value: what a program has of a monitored fence, and waits and signals of its CPU.
 
-use super::scene::{ended, finish, on_both, sleeper, starts_at};
+use super::scene::{on_both, starts_at};
+use crate::conform::bench::finish;
+use crate::conform::checks::sleeper::{ended, sleeper};
 use crate::conform::seen::same;
 use crate::conform::{Bench, Check, Ground, LONG, Wanted, until};
 use crate::os::CpuWait;

@@ -1,9 +1,10 @@
 //! Context switch: the packet of no length by which an engine lets go of a context.
 
 use super::scene::{
-    PAGING, SWITCH, finish, handed_to, initialised, is_full_of, large, nop, short, told, word,
+    PAGING, SWITCH, handed_to, initialised, is_full_of, large, nop, short, told, word,
 };
 use crate::CommandList;
+use crate::conform::bench::finish;
 use crate::conform::seen::same;
 use crate::conform::spy::Call;
 use crate::conform::{Check, Ground, until};

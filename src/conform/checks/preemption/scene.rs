@@ -93,12 +93,6 @@ pub(in crate::conform::checks) fn taken_out_in_the_middle(
     bail!("in {ATTEMPTS} attempts no request to suspend came in the middle of a fill or a copy")
 }
 
-/// Waits until all that was recorded in a kernel-mode queue has completed.
-pub(in crate::conform::checks) fn finish(queue: &mut KernelQueue) -> anyhow::Result<()> {
-    let value = queue.flush()?;
-    Ok(queue.progress_fence().wait(value, LONG)?)
-}
-
 /// Submits a command that does nothing.
 pub(in crate::conform::checks) fn nop(queue: &mut KernelQueue) -> anyhow::Result<u64> {
     Ok(queue.submit(CommandList::new().nop())?)

@@ -1,9 +1,9 @@
 //! Submission: signals that are made when what stands before them is handed over.
 
 use super::scene::{
-    AGAIN, NEW, context, fill, finish, handed, initialised, is_full_of, large, short,
-    until_answered,
+    AGAIN, NEW, context, fill, handed, initialised, is_full_of, large, short, until_answered,
 };
+use crate::conform::bench::finish;
 use crate::conform::seen::same;
 use crate::conform::{Check, Ground, LONG};
 use anyhow::ensure;
