@@ -225,25 +225,26 @@ fn nf_26_a_wait_that_another_system_satisfied_stays_satisfied() {
 }
 
 /// NF-26 between operating systems: the same of an engine's signals, of which the record alone tells that
-/// the greater value was there.
+/// the greater value was there. The values grow, since of an engine's going back nobody is told: what
+/// the two systems still tell each other of one round may come to waiters of the next.
 ///
 /// Kills `peers-are-told-no-records-value`.
 #[test]
 fn nf_26_a_wait_that_another_systems_engine_satisfied_stays_satisfied() {
     on_two(0, |a, b| {
-        let list = CommandList::new()
-            .signal(&a.fence, 6)
-            .signal(&a.fence, 0)
-            .clone();
-        let run = |a: &mut Side| {
+        let run = |a: &mut Side, there_and_back: [u64; 2]| {
+            let mut list = CommandList::new();
+            for value in there_and_back {
+                list.signal(&a.fence, value);
+            }
             let end = a.queue.submit(&list).unwrap();
             a.queue.progress_fence().wait(end, LONG).unwrap();
         };
-        for _ in 0..20 {
-            let there = b.fence.arm(5);
-            let here = a.fence.arm(6);
-            until("the first knows", || a.monitored_value() == 4);
-            run(a);
+        for start in (0..200).step_by(10) {
+            let there = b.fence.arm(start + 5);
+            let here = a.fence.arm(start + 6);
+            until("the first knows", || a.monitored_value() == start + 4);
+            run(a, [start + 6, start]);
             until("both are told", || {
                 (here.outcome(), there.outcome()) == (Some(Ok(())), Some(Ok(())))
             });
