@@ -9,6 +9,8 @@
 //!
 //! Mutants that are implementations broken in a known way go under the conformance suite as well (`--conform`): `broken`.
 //!
+//! What stands in bodies of functions can be tried in one build for all (`--together`): `together`.
+//!
 //! `mutant` reads the lists, `check` holds them to their form, `choice` picks, `tree` copies into a folder that `lock` keeps,
 //! `trial` builds and judges, `child` runs programs with a limit.
 
@@ -21,6 +23,7 @@ mod choice;
 mod lock;
 mod mutant;
 mod test_index;
+mod together;
 mod tree;
 mod trial;
 
@@ -33,6 +36,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use test_index::TestIndex;
+use together::Together;
 use trial::{Row, Workshop};
 
 const HELP: &str = "\
@@ -50,6 +54,8 @@ Options:
   --conform        the implementations of tests/broken.toml, each under `nfence conform`
   --whole          with --conform: every rule that finds one, not the first alone
   --matrix FILE    with --conform: writes which rules found which as Markdown
+  --together       all that can be in one build, in which each is chosen when a test starts: minutes for what takes
+                   hours else; the others, and what survives this way, one at a time
   --random N       only N of them, by chance, and none that takes minutes
   --seed S         the chance, to have the same ones again
   --list           list them and try none
@@ -67,6 +73,7 @@ struct Options {
     choice: Choice,
     seed: Option<u64>,
     conform: bool,
+    together: bool,
     whole: bool,
     matrix: Option<PathBuf>,
     list: bool,
@@ -122,6 +129,7 @@ fn parse(arguments: impl Iterator<Item = String>) -> anyhow::Result<Options> {
             }
             "--loom" => options.choice.loom = true,
             "--conform" => options.conform = true,
+            "--together" => options.together = true,
             "--whole" => options.whole = true,
             "--matrix" => options.matrix = Some(value()?.into()),
             "--list" => options.list = true,
@@ -221,53 +229,24 @@ fn try_all(options: &Options, index: &TestIndex, chosen: &[&Mutant]) -> anyhow::
     let _lock = Lock::take(&folder)?;
     let workshop = workshop(options, folder, index)?;
     let start = Instant::now();
-    let of_harness = |harness| {
-        let mutants = chosen.iter().filter(move |m| m.harness == harness);
-        mutants.flat_map(|m| m.tests()).collect::<BTreeSet<_>>()
-    };
-    let (tests, scenarios) = (of_harness(Harness::Suite), of_harness(Harness::Loom));
     workshop.copy_original()?;
-    if !tests.is_empty() {
-        workshop.prove_unmutated(&tests)?;
-    }
-    let scenarios = if options.choice.names_none() && !scenarios.is_empty() {
-        // Those too that no twin names.
-        index.scenarios()
-    } else {
-        scenarios
-    };
-    if !scenarios.is_empty() {
-        workshop.prove_scenarios(&scenarios)?;
-    }
-    println!(
-        "the tree as it is passes the {} tests ({:.1} s)\n",
-        tests.len() + scenarios.len(),
-        start.elapsed().as_secs_f64()
-    );
-    println!(
-        "{:<45} {:<12} {:<13} {:>7}  test",
-        "mutant", "rule", "verdict", "seconds"
-    );
-    let mut bad = 0;
-    for mutant in chosen {
-        let tried = workshop.try_mutant(mutant);
-        // An interrupted one leaves the copy as if it had never been.
-        if tried.is_err() {
-            workshop.restore()?;
-        }
-        for row in tried? {
-            print_row(mutant, &row);
-            if !row.verdict.is_good() {
-                bad += 1;
-                println!(
-                    "    {}; see {}",
-                    mutant.why,
-                    workshop.log(&mutant.id).display()
-                );
+    let (mut bad, mut alone) = (0, chosen.to_vec());
+    if options.together {
+        let mut together = Together::build(&workshop, chosen)?;
+        print_head();
+        alone.clear();
+        for mutant in chosen {
+            match together.try_mutant(&workshop, mutant)? {
+                Some(rows) => bad += print_rows(&workshop, mutant, &rows),
+                None => alone.push(mutant),
             }
         }
+        println!("\n{} mutants are tried alone", alone.len());
+        workshop.restore()?;
     }
-    workshop.restore()?;
+    if !alone.is_empty() {
+        bad += try_alone(&workshop, &alone, options.choice.names_none())?;
+    }
     println!(
         "\n{} mutants in {:.0} s: {}",
         chosen.len(),
@@ -279,6 +258,73 @@ fn try_all(options: &Options, index: &TestIndex, chosen: &[&Mutant]) -> anyhow::
         }
     );
     Ok(bad == 0)
+}
+
+/// Tries each in a build of its own, after the tests of all have passed without them; gives how many lines are not good.
+fn try_alone(
+    workshop: &Workshop<'_>,
+    mutants: &[&Mutant],
+    names_none: bool,
+) -> anyhow::Result<usize> {
+    let start = Instant::now();
+    let of_harness = |harness| {
+        let mutants = mutants.iter().filter(move |m| m.harness == harness);
+        mutants.flat_map(|m| m.tests()).collect::<BTreeSet<_>>()
+    };
+    let (tests, scenarios) = (of_harness(Harness::Suite), of_harness(Harness::Loom));
+    if !tests.is_empty() {
+        workshop.prove_unmutated(&tests)?;
+    }
+    let scenarios = if names_none && !scenarios.is_empty() {
+        // Those too that no twin names.
+        workshop.index.scenarios()
+    } else {
+        scenarios
+    };
+    if !scenarios.is_empty() {
+        workshop.prove_scenarios(&scenarios)?;
+    }
+    println!(
+        "the tree as it is passes the {} tests ({:.1} s)\n",
+        tests.len() + scenarios.len(),
+        start.elapsed().as_secs_f64()
+    );
+    print_head();
+    let mut bad = 0;
+    for mutant in mutants {
+        let tried = workshop.try_mutant(mutant);
+        // An interrupted one leaves the copy as if it had never been.
+        if tried.is_err() {
+            workshop.restore()?;
+        }
+        bad += print_rows(workshop, mutant, &tried?);
+    }
+    workshop.restore()?;
+    Ok(bad)
+}
+
+fn print_head() {
+    println!(
+        "{:<45} {:<12} {:<13} {:>7}  test",
+        "mutant", "rule", "verdict", "seconds"
+    );
+}
+
+/// Gives how many are not good.
+fn print_rows(workshop: &Workshop<'_>, mutant: &Mutant, rows: &[Row]) -> usize {
+    let mut bad = 0;
+    for row in rows {
+        print_row(mutant, row);
+        if !row.verdict.is_good() {
+            bad += 1;
+            println!(
+                "    {}; see {}",
+                mutant.why,
+                workshop.log(&mutant.id).display()
+            );
+        }
+    }
+    bad
 }
 
 fn print_row(mutant: &Mutant, row: &Row) {

@@ -27,6 +27,15 @@ impl Program {
         }
     }
 
+    /// Nextest's filter that selects it; `None` for all.
+    pub(crate) fn filter(&self) -> Option<String> {
+        match self {
+            Self::Library => Some("kind(lib)".to_owned()),
+            Self::File(name) => Some(format!("binary(={name})")),
+            Self::Unknown => None,
+        }
+    }
+
     /// Cargo's argument that selects it.
     pub(crate) fn arguments(&self) -> Vec<String> {
         match self {

@@ -6,7 +6,9 @@ use crate::test_index::{Program, TestIndex};
 use crate::tree;
 use anyhow::ensure;
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fmt;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -101,7 +103,7 @@ impl Workshop<'_> {
     }
 
     /// The tree as it was when the run began: it may be edited meanwhile.
-    fn original(&self) -> PathBuf {
+    pub(crate) fn original(&self) -> PathBuf {
         self.folder.join("original")
     }
 
@@ -200,7 +202,7 @@ impl Workshop<'_> {
         Ok(rows)
     }
 
-    fn verdict(&self, ended: Ended) -> Verdict {
+    pub(crate) fn verdict(&self, ended: Ended) -> Verdict {
         if self.has_nextest && ended.code() == Some(NEXTEST_NO_TESTS) {
             Verdict::Invalid
         } else if ended.succeeded() {
@@ -258,12 +260,17 @@ impl Workshop<'_> {
     }
 
     pub(crate) fn build_shaders(&self, log: &Path) -> anyhow::Result<Ended> {
+        self.build_shaders_in(&self.tree(), log)
+    }
+
+    /// The same of another copy.
+    pub(crate) fn build_shaders_in(&self, tree: &Path, log: &Path) -> anyhow::Result<Ended> {
         // The tree's own program, told of the copy. Built in the copy into the same folder, cargo
         // would take it for the tree's from then on.
         let mut rebuild = Command::new(self.target.join("debug/nfence-shaders"));
         rebuild
-            .current_dir(self.tree())
-            .env("CARGO_MANIFEST_DIR", self.tree().join("scripts/shaders"));
+            .current_dir(tree)
+            .env("CARGO_MANIFEST_DIR", tree.join("scripts/shaders"));
         self.runner.run(&mut rebuild, BUILD_LIMIT, log)
     }
 
@@ -291,6 +298,93 @@ impl Workshop<'_> {
             program.arg("--fail-fast");
         }
         self.runner.run(&mut program, CONFORM_LIMIT, log)
+    }
+
+    /// Has the compiler look at the library; gives what it says, as JSON.
+    pub(crate) fn check(&self, log: &Path) -> anyhow::Result<(Ended, String)> {
+        let said = log.with_extension("json");
+        std::fs::write(&said, "")?;
+        let arguments = [
+            "check",
+            "--locked",
+            "--quiet",
+            "--lib",
+            "--message-format",
+            "json",
+        ];
+        let cargo = self.cargo(&arguments, &self.folder.join("build"));
+        let ended = self.run(cargo, BUILD_LIMIT, &said)?;
+        Ok((ended, std::fs::read_to_string(&said)?))
+    }
+
+    /// All test programs, and what nextest has to know to run them without asking cargo.
+    pub(crate) fn build_all(&self, log: &Path) -> anyhow::Result<Ended> {
+        ensure!(self.has_nextest, "this needs cargo-nextest");
+        let built = self.build(&BTreeSet::from([Program::Unknown]), log)?;
+        let asked = [
+            (
+                &["metadata", "--format-version", "1", "--locked"][..],
+                self.packages(),
+            ),
+            (
+                &[
+                    "nextest",
+                    "list",
+                    "--locked",
+                    "--cargo-quiet",
+                    "--list-type",
+                    "binaries-only",
+                    "--message-format",
+                    "json",
+                ],
+                self.binaries(),
+            ),
+        ];
+        for (arguments, file) in asked {
+            let output = self
+                .tests_of(arguments, &BTreeSet::from([Program::Unknown]))
+                .stderr(File::options().append(true).open(log)?)
+                .output()?;
+            ensure!(
+                output.status.success(),
+                "cargo {} failed",
+                arguments.join(" ")
+            );
+            std::fs::write(file, output.stdout)?;
+        }
+        Ok(built)
+    }
+
+    fn packages(&self) -> PathBuf {
+        self.folder.join("packages.json")
+    }
+
+    fn binaries(&self) -> PathBuf {
+        self.folder.join("binaries.json")
+    }
+
+    /// Runs one test of what [`Workshop::build_all`] has built, with a variable of the environment.
+    pub(crate) fn test_built(
+        &self,
+        test: &str,
+        chosen: Option<&(&str, OsString)>,
+        log: &Path,
+    ) -> anyhow::Result<Ended> {
+        let of = self.programs([test]);
+        let programs: Vec<_> = of.iter().filter_map(Program::filter).collect();
+        let mut filter = format!("test(/(^|::){test}$/)");
+        if programs.len() == of.len() {
+            filter = format!("({}) & {filter}", programs.join(" | "));
+        }
+        let arguments = ["nextest", "run", "--profile", "mutants"];
+        let mut nextest = self.cargo(&arguments, &self.folder.join("build"));
+        nextest.arg("--binaries-metadata").arg(self.binaries());
+        nextest.arg("--cargo-metadata").arg(self.packages());
+        nextest.args(["--filterset", &filter]);
+        if let Some((name, value)) = chosen {
+            nextest.env(name, value);
+        }
+        self.run(nextest, TEST_LIMIT, log)
     }
 
     fn tests_of(&self, arguments: &[&str], programs: &BTreeSet<Program>) -> Command {

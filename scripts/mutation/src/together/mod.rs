@@ -1,0 +1,310 @@
+//! Together: many mutants in one build.
+//!
+//! Most of a trial's time goes into building the library and its test programs again. Here all mutants that can be are
+//! woven into one library (`weave`), where a variable of the environment chooses one of them for a process, so
+//! that a trial is no more than its test; another one names the folder with a mutant's shaders (`shaders`). Those that
+//! cannot be woven, those whose copies the compiler refuses, and those that no test notices this way are tried alone
+//! as ever.
+//!
+//! That a test passes on the tree as it is, is asked on the woven build with no mutant chosen, when a mutant first needs
+//! it. One that does not pass there, since it reads the sources, say, has its mutants tried alone.
+
+pub(crate) mod shaders;
+pub(crate) mod weave;
+
+use crate::mutant::{Harness, Mutant};
+use crate::tree;
+use crate::trial::{Row, Verdict, Workshop, tail};
+use anyhow::{Context, bail, ensure};
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Instant;
+use weave::{Edit, weave};
+
+/// The variable that chooses a mutant by its number.
+const CHOSEN: &str = "NFENCE_MUTANT";
+
+/// The variable that names the folder of a mutant's shaders.
+const SHADERS: &str = "NFENCE_MUTANT_SHADERS";
+
+/// What tells the woven library which mutant it is.
+const MODULE: &str = r#"//! Which mutant this process is.
+
+use crate::vulkan::shaders::Shader;
+use std::sync::OnceLock;
+
+/// Its number; none has 0.
+pub(crate) fn number() -> u32 {
+    static NUMBER: OnceLock<u32> = OnceLock::new();
+    *NUMBER.get_or_init(|| match std::env::var("NFENCE_MUTANT") {
+        Ok(number) => number.parse().expect("NFENCE_MUTANT is a number"),
+        Err(_) => 0,
+    })
+}
+
+/// The mutant's shader of that name, if it has one.
+pub(crate) fn shader(built: &Shader) -> Shader {
+    let Ok(folder) = std::env::var("NFENCE_MUTANT_SHADERS") else {
+        return *built;
+    };
+    match std::fs::read(format!("{folder}/{}.spv", built.name)) {
+        Ok(bytes) => {
+            let words = bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().expect("four bytes")));
+            Shader { name: built.name, words: words.collect::<Vec<_>>().leak() }
+        }
+        Err(_) => *built,
+    }
+}
+"#;
+
+/// How often the compiler is asked: it finds what is wrong with borrows when the types are right.
+const ROUNDS: u32 = 20;
+
+/// The mutants that one build has, by number.
+#[derive(Debug, Default)]
+pub(crate) struct Together<'m> {
+    woven: BTreeMap<u32, &'m Mutant>,
+    /// Whether tests pass with no mutant chosen.
+    passes: BTreeMap<String, bool>,
+}
+
+/// A line of what cargo says.
+#[derive(Deserialize)]
+struct Said {
+    reason: String,
+    #[serde(default)]
+    message: Option<Message>,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    level: String,
+    message: String,
+    spans: Vec<Place>,
+    children: Vec<Message>,
+}
+
+#[derive(Deserialize)]
+struct Place {
+    file_name: String,
+    line_start: usize,
+    is_primary: bool,
+}
+
+impl<'m> Together<'m> {
+    /// Weaves all of them that can be into the copy of the tree, and builds it with all test programs.
+    pub(crate) fn build(workshop: &Workshop<'_>, chosen: &[&'m Mutant]) -> anyhow::Result<Self> {
+        let is_meant = |mutant: &&&Mutant| {
+            let is_code = mutant.file.starts_with("src/") && mutant.file.ends_with(".rs");
+            is_code && mutant.file != "src/main.rs" && mutant.harness == Harness::Suite
+        };
+        let mut woven: BTreeMap<u32, &Mutant> =
+            (1..).zip(chosen.iter().filter(is_meant).copied()).collect();
+        let log = workshop.fresh_log("together")?;
+        for round in 1..=ROUNDS {
+            let places = Self::write(workshop, &mut woven)?;
+            let (ended, said) = workshop.check(&log)?;
+            if ended.succeeded() {
+                println!(
+                    "{} of {} mutants stand in one build",
+                    woven.len(),
+                    chosen.len()
+                );
+                ensure!(
+                    workshop.build_all(&log)?.succeeded(),
+                    "the woven tree does not build:\n{}",
+                    tail(&log)
+                );
+                return Ok(Self {
+                    woven,
+                    passes: BTreeMap::new(),
+                });
+            }
+            let refused = refused(&said, &places);
+            ensure!(
+                !refused.is_empty(),
+                "the compiler refuses the woven tree, and names no mutant:\n{}",
+                tail(&log)
+            );
+            println!(
+                "round {round}: the compiler refuses {} of {}",
+                refused.len(),
+                woven.len()
+            );
+            woven.retain(|number, _| !refused.contains(number));
+        }
+        bail!(
+            "the compiler still refuses mutants after {ROUNDS} rounds; see {}",
+            log.display()
+        )
+    }
+
+    /// Makes the copy the woven tree; gives the places of the mutants in it, and keeps those that have one.
+    fn write(
+        workshop: &Workshop<'_>,
+        woven: &mut BTreeMap<u32, &'m Mutant>,
+    ) -> anyhow::Result<Places> {
+        workshop.restore()?;
+        let mut by_file: BTreeMap<&str, Vec<(u32, &Mutant)>> = BTreeMap::new();
+        for (number, mutant) in woven.iter() {
+            by_file
+                .entry(&mutant.file)
+                .or_default()
+                .push((*number, mutant));
+        }
+        let mut places = Places::default();
+        for (file, mutants) in by_file {
+            let path = workshop.tree().join(file);
+            let text = std::fs::read_to_string(&path).with_context(|| file.to_owned())?;
+            let edit = |(number, mutant): &(u32, &'m Mutant)| {
+                let edit = Edit::of(&text, &mutant.find, &mutant.replace);
+                Some((*number, edit?))
+            };
+            let edits: Vec<_> = mutants.iter().filter_map(edit).collect();
+            let done = weave(&text, &edits).with_context(|| file.to_owned())?;
+            std::fs::write(&path, done.text).with_context(|| file.to_owned())?;
+            places.of_file(file, done.lines);
+        }
+        let numbers = places.numbers();
+        woven.retain(|number, _| numbers.contains(number));
+        let table = workshop.tree().join(shaders::TABLE);
+        let text = std::fs::read_to_string(&table)?;
+        std::fs::write(&table, shaders::weave_table(&text))?;
+        let source = workshop.tree().join("src");
+        std::fs::write(source.join("mutant.rs"), MODULE)?;
+        let library = source.join("lib.rs");
+        let text = std::fs::read_to_string(&library)?;
+        std::fs::write(&library, text + "\nmod mutant;\n")?;
+        Ok(places)
+    }
+
+    /// Runs the tests of a mutant that stands in the build; `None` for one that must be tried alone.
+    pub(crate) fn try_mutant(
+        &mut self,
+        workshop: &Workshop<'_>,
+        mutant: &Mutant,
+    ) -> anyhow::Result<Option<Vec<Row>>> {
+        let log = workshop.fresh_log(&mutant.id)?;
+        let start = Instant::now();
+        let Some(chosen) = self.choice(workshop, mutant, &log)? else {
+            return Ok(None);
+        };
+        let mut took = start.elapsed();
+        let mut rows = Vec::new();
+        for test in mutant.tests() {
+            if !self.passes(workshop, test)? {
+                return Ok(None);
+            }
+            let start = Instant::now();
+            let ended = workshop.test_built(test, Some(&chosen), &log)?;
+            let verdict = workshop.verdict(ended);
+            if verdict == Verdict::Survived {
+                return Ok(None);
+            }
+            took += start.elapsed();
+            rows.push(Row {
+                test: test.to_owned(),
+                verdict,
+                took: std::mem::take(&mut took),
+            });
+        }
+        Ok(Some(rows))
+    }
+
+    /// The variable that makes a process this mutant, and its value.
+    fn choice(
+        &self,
+        workshop: &Workshop<'_>,
+        mutant: &Mutant,
+        log: &Path,
+    ) -> anyhow::Result<Option<(&'static str, OsString)>> {
+        if mutant.is_of_shader() {
+            let tree = workshop.folder.join("shaders-tree");
+            tree::copy_all(&workshop.original(), &tree)?;
+            mutant.apply(&tree)?;
+            let folder = shaders::compile(workshop, &tree, &mutant.id, log)?;
+            return Ok(folder.map(|folder| (SHADERS, folder.into_os_string())));
+        }
+        let mut numbers = self.woven.iter();
+        let number = numbers.find(|(_, other)| other.id == mutant.id);
+        Ok(number.map(|(number, _)| (CHOSEN, number.to_string().into())))
+    }
+
+    fn passes(&mut self, workshop: &Workshop<'_>, test: &str) -> anyhow::Result<bool> {
+        if let Some(known) = self.passes.get(test) {
+            return Ok(*known);
+        }
+        let log = workshop.fresh_log("together-unmutated")?;
+        let passes = workshop.test_built(test, None, &log)?.succeeded();
+        if !passes {
+            println!("{test} does not pass on the woven tree: its mutants are tried alone");
+            let kept = workshop.log(&format!("together-unmutated-{test}"));
+            std::fs::rename(&log, kept)?;
+        }
+        self.passes.insert(test.to_owned(), passes);
+        Ok(passes)
+    }
+}
+
+/// Where the copies stand.
+#[derive(Debug, Default)]
+struct Places(BTreeMap<String, Vec<(u32, std::ops::Range<usize>)>>);
+
+impl Places {
+    fn of_file(&mut self, file: &str, lines: Vec<(u32, std::ops::Range<usize>)>) {
+        self.0.insert(file.to_owned(), lines);
+    }
+
+    fn numbers(&self) -> BTreeSet<u32> {
+        let all = self.0.values().flatten();
+        all.map(|(number, _)| *number).collect()
+    }
+
+    fn at(&self, place: &Place) -> Option<u32> {
+        let lines = self.0.get(&place.file_name)?;
+        let mut here = lines
+            .iter()
+            .filter(|(_, lines)| lines.contains(&place.line_start));
+        here.next().map(|(number, _)| *number)
+    }
+}
+
+/// The mutants at which the compiler points with an error; where no error's own place is a mutant's, those that it
+/// names beside it.
+fn refused(said: &str, places: &Places) -> BTreeSet<u32> {
+    let messages = said
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Said>(line).ok());
+    let messages = messages.filter(|said| said.reason == "compiler-message");
+    let errors: Vec<_> = messages
+        .filter_map(|said| said.message)
+        .filter(|message| message.level == "error")
+        .collect();
+    let mut refused = BTreeSet::new();
+    for error in &errors {
+        let own = |is_primary: bool| {
+            let meant = error
+                .spans
+                .iter()
+                .filter(move |place| place.is_primary == is_primary);
+            meant
+                .filter_map(|place| places.at(place))
+                .collect::<Vec<_>>()
+        };
+        let mut found = own(true);
+        if found.is_empty() {
+            found = own(false);
+        }
+        if found.is_empty() {
+            let beside = error.children.iter().flat_map(|child| &child.spans);
+            found = beside.filter_map(|place| places.at(place)).collect();
+        }
+        if found.is_empty() && !error.message.starts_with("aborting") {
+            println!("at no mutant: {}", error.message);
+        }
+        refused.extend(found);
+    }
+    refused
+}
