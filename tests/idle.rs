@@ -75,9 +75,11 @@ fn hq_09_load_an_idle_system_submits_nothing_and_wakes_nobody() {
         }
         bench.until_told();
         let mut asleep = None;
-        until("all threads sleep", || {
+        // Those that wait for an engine that does nothing have their last turn after a while.
+        until("all threads sleep, and go on sleeping", || {
             asleep = switches_of_sleepers();
-            asleep.is_some()
+            std::thread::sleep(Duration::from_millis(250));
+            asleep.as_ref().is_some_and(|asleep| switches() == *asleep)
         });
         let (slices, before) = (bench.counters().slices, asleep.unwrap());
         std::thread::sleep(Duration::from_secs(1));

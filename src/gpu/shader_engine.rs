@@ -442,7 +442,11 @@ impl Engine for ShaderEngine {
     }
 
     fn wait(&self, slice: u64, timeout: Option<Duration>) -> Result<bool, EngineLost> {
-        match self.timeline.wait(slice, timeout) {
+        let Some(timeout) = timeout else {
+            let ended = self.timeline.wait_for_submission(slice);
+            return ended.map(|()| true).map_err(|_| EngineLost);
+        };
+        match self.timeline.wait(slice, Some(timeout)) {
             Ok(WaitOutcome::Reached) => Ok(true),
             Ok(WaitOutcome::TimedOut) => Ok(false),
             Err(_) => Err(EngineLost),

@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ash::{ext, khr, vk};
 use gpu_allocator::vulkan::Allocator;
 
+use super::idle_waits::IdleWaits;
 use super::opening::{allocator, create, family, find};
 use super::refusal::again_with_memory;
 use super::{AdapterInfo, BringUpError, DeviceLoss, Instance, ProgramQueue, Queue};
@@ -73,6 +74,7 @@ pub struct Device {
     family: u32,
     /// One entry a queue: whether it is given out.
     given_out: Mutex<Vec<bool>>,
+    idle_waits: Arc<IdleWaits>,
     // Before the instance: what is kept may destroy the device.
     owner: Owner,
     instance: Arc<Instance>,
@@ -113,7 +115,7 @@ impl Device {
             &[],
             loss.as_ref(),
         )?;
-        Self::of_parts(Parts {
+        let device = Self::of_parts(Parts {
             instance: Arc::clone(instance),
             physical,
             adapter,
@@ -121,7 +123,11 @@ impl Device {
             family: family.index,
             queues: queues as usize,
             owner: Owner::Library,
-        })
+        })?;
+        if let Some(loss) = loss {
+            loss.is_told_to(&device.idle_waits);
+        }
+        Ok(device)
     }
 
     /// Puts a device together of what Vulkan made.
@@ -172,6 +178,7 @@ impl Device {
             adapter,
             family,
             given_out: Mutex::new(vec![false; queues]),
+            idle_waits: Arc::default(),
             owner,
             instance,
         }))
@@ -258,6 +265,17 @@ impl Device {
 
     pub(super) fn family(&self) -> u32 {
         self.family
+    }
+
+    /// Threads that have waited for so long for what was not submitted that they sleep apart from the driver
+    /// ([`Timeline::wait_for_submission`](super::Timeline::wait_for_submission)).
+    #[must_use]
+    pub fn idle_waiters(&self) -> u64 {
+        self.idle_waits.sleepers()
+    }
+
+    pub(super) fn idle_waits(&self) -> &IdleWaits {
+        &self.idle_waits
     }
 
     fn given_out(&self) -> std::sync::MutexGuard<'_, Vec<bool>> {

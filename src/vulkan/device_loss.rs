@@ -18,7 +18,9 @@
 
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
+
+use super::idle_waits::IdleWaits;
 
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 
@@ -78,6 +80,8 @@ pub struct DeviceLoss {
     submission: Mutex<()>,
     /// Nothing runs any more.
     over: OnceLock<()>,
+    /// Of devices whose functions these are.
+    idle_waits: Mutex<Vec<Weak<IdleWaits>>>,
 }
 
 /// A device whose functions were replaced, by the handle that they are called with: the device's own, or
@@ -134,9 +138,25 @@ impl DeviceLoss {
         before
     }
 
-    /// Loses the device now.
+    /// Loses the device now. Who sleeps apart from the driver hears of it too, as in the driver.
     pub fn lose(&self) {
         self.lost.store(true, Ordering::Release);
+        let idle_waits = self.idle_waits.lock();
+        let idle_waits = idle_waits.unwrap_or_else(PoisonError::into_inner);
+        for waits in idle_waits.iter().filter_map(Weak::upgrade) {
+            waits.note_loss();
+        }
+    }
+
+    /// A device is this one, and these sleep for it.
+    pub(super) fn is_told_to(&self, waits: &Arc<IdleWaits>) {
+        let idle_waits = self.idle_waits.lock();
+        let mut idle_waits = idle_waits.unwrap_or_else(PoisonError::into_inner);
+        idle_waits.push(Arc::downgrade(waits));
+        drop(idle_waits);
+        if self.is_lost() {
+            waits.note_loss();
+        }
     }
 
     /// From its loss on the real device goes on with what it was given.

@@ -36,6 +36,7 @@ pub mod faults;
 mod fd_import;
 mod features;
 mod host_import;
+mod idle_waits;
 mod import_error;
 mod in_flight;
 mod instance;

@@ -80,6 +80,7 @@ impl Queue {
         let promises = Promises::make(submissions)?;
         self.call(&infos)?;
         promises.keep();
+        self.device.idle_waits().call();
         for submission in submissions {
             self.remember(submission);
         }
@@ -127,6 +128,7 @@ impl Queue {
         self.call(slice::from_ref(&info))?;
         *promised = value;
         drop(promised);
+        self.device.idle_waits().call();
         if let Some(commands) = commands.filter(|c| c.reuse() == Reuse::OneAtATime) {
             *commands.last() = Some((timeline.clone(), value));
         }
@@ -149,7 +151,10 @@ impl Queue {
             Err(vk::Result::ERROR_OUT_OF_HOST_MEMORY | vk::Result::ERROR_OUT_OF_DEVICE_MEMORY) => {
                 Err(SubmitError::OutOfMemory)
             }
-            Err(_) => Err(SubmitError::DeviceLost),
+            Err(_) => {
+                self.device.idle_waits().note_loss();
+                Err(SubmitError::DeviceLost)
+            }
         }
     }
 

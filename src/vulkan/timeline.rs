@@ -21,6 +21,9 @@ use thiserror::Error;
 use super::Device;
 use super::refusal::{DeviceLost, OutOfMemory, again_with_memory};
 
+/// Who has waited for so long for what was not submitted sleeps apart from the driver.
+const IDLE_AFTER: Duration = Duration::from_millis(100);
+
 /// How a wait ended, when the device is well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
@@ -136,10 +139,10 @@ impl Timeline {
     /// # Errors
     /// The value is not forward, a submission is still to raise it, or the device is lost.
     pub fn signal(&self, value: u64) -> Result<(), SignalError> {
-        let mut promised = self.promised();
+        let promised = self.promised();
         let now = self.value()?;
         must_be_forward(value, now.max(*promised))?;
-        self.raise(value, now, &mut promised)
+        self.raise(value, now, promised)
     }
 
     /// Raises it to `value` from the CPU, unless it has that or more.
@@ -147,16 +150,21 @@ impl Timeline {
     /// # Errors
     /// A submission is still to raise it, or the device is lost.
     pub fn raise_to(&self, value: u64) -> Result<(), SignalError> {
-        let mut promised = self.promised();
+        let promised = self.promised();
         let now = self.value()?;
         if value <= now {
             return Ok(());
         }
-        self.raise(value, now, &mut promised)
+        self.raise(value, now, promised)
     }
 
     /// From what it has now, which is less.
-    fn raise(&self, value: u64, now: u64, promised: &mut u64) -> Result<(), SignalError> {
+    fn raise(
+        &self,
+        value: u64,
+        now: u64,
+        mut promised: MutexGuard<'_, u64>,
+    ) -> Result<(), SignalError> {
         if now < *promised {
             return Err(SignalError::StillPending {
                 promised: *promised,
@@ -171,6 +179,9 @@ impl Timeline {
         let signal = || unsafe { raw.signal_semaphore(&info) };
         again_with_memory(signal).map_err(|_| DeviceLost)?;
         *promised = value;
+        // Who sleeps looks at it with the sleepers' lock held.
+        drop(promised);
+        self.device().idle_waits().call();
         Ok(())
     }
 
@@ -183,6 +194,7 @@ impl Timeline {
         // SAFETY: it is a timeline of this device; `value` is above all that was promised, and
         // what was promised does not come any more.
         let _ = unsafe { self.device().raw().signal_semaphore(&info) };
+        self.device().idle_waits().note_loss();
     }
 
     /// Sleeps until it has `value`, or `timeout` is over; without one, for ever.
@@ -191,6 +203,20 @@ impl Timeline {
     /// The device is lost, or its driver gives up.
     pub fn wait(&self, value: u64, timeout: Option<Duration>) -> Result<WaitOutcome, DeviceLost> {
         Self::wait_raw(self.device(), &[self.0.raw], &[value], timeout)
+    }
+
+    /// As [`Timeline::wait`] without a time-out, for who may wait for long before anything is submitted that raises it
+    /// so far: then the driver takes no part in it, which may not sleep (`idle_waits`).
+    ///
+    /// # Errors
+    /// The device is lost, or its driver gives up.
+    pub fn wait_for_submission(&self, value: u64) -> Result<(), DeviceLost> {
+        if self.wait(value, Some(IDLE_AFTER))? == WaitOutcome::TimedOut {
+            let is_promised = || *self.promised() >= value;
+            self.device().idle_waits().sleep_until(is_promised);
+            let _reached = self.wait(value, None)?;
+        }
+        Ok(())
     }
 
     /// Sleeps until each of several timelines has its value, or `timeout` is over, in one call.
@@ -243,7 +269,10 @@ impl Timeline {
                 Err(
                     vk::Result::ERROR_OUT_OF_HOST_MEMORY | vk::Result::ERROR_OUT_OF_DEVICE_MEMORY,
                 ) => std::thread::yield_now(),
-                Err(_) => return Err(DeviceLost),
+                Err(_) => {
+                    device.idle_waits().note_loss();
+                    return Err(DeviceLost);
+                }
             }
         }
     }
