@@ -209,6 +209,18 @@ fn what_came_of_a_fault_is_judged() {
     };
     let again = fault("vkQueueSubmit#1=VK_ERROR_OUT_OF_HOST_MEMORY");
     assert!(matches!(judge(again, &silent), Outcome::Survived(_)));
+    for (said, names) in [
+        ("no descriptor is left: raise ulimit -n", true),
+        ("no Vulkan driver answers (vkCreateInstance)", true),
+        ("no Vulkan driver answers: install one", false),
+    ] {
+        let played = Played {
+            told: told(said),
+            ..silent.clone()
+        };
+        let outcome = judge(fault("descriptors#1"), &played);
+        assert_eq!(matches!(outcome, Outcome::Told(_)), names, "{said}");
+    }
 }
 
 fn sweep(arguments: &[&str]) -> Command {
