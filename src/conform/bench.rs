@@ -61,6 +61,30 @@ impl Bench {
         ))
     }
 
+    /// Goes on where the driver resets engines that still run: not only lost ones.
+    ///
+    /// # Errors
+    /// [`Unfit`].
+    pub fn needs_reset_of_running_engines(&self) -> Result<(), Unfit> {
+        let tdr = self.spy.driver().tdr();
+        if tdr.is_some_and(TdrDdi::resets_running_engines) {
+            return Ok(());
+        }
+        Err(Unfit(
+            "the driver resets no engine that still runs: it cannot cut it off from memory".into(),
+        ))
+    }
+
+    /// As the spy's, for what an engine is reset for, though it still runs.
+    ///
+    /// # Errors
+    /// [`Unfit`].
+    pub fn silence_engine(&self, node_ordinal: u32) -> Result<(), Unfit> {
+        self.needs_reset_of_running_engines()?;
+        self.spy.silence_engine(node_ordinal);
+        Ok(())
+    }
+
     /// A fence that starts at `initial`.
     ///
     /// # Errors

@@ -19,6 +19,7 @@ pub struct Ground {
 /// An adapter that was made, whose records are looked at in the end.
 #[derive(Debug)]
 struct Made {
+    spy: Arc<DdiSpy>,
     adapter: Adapter,
     expected: Arc<Mutex<Vec<Record>>>,
 }
@@ -118,7 +119,11 @@ impl Ground {
     ) -> anyhow::Result<Bench> {
         let spy = self.spy(wanted)?;
         let adapter = Adapter::with_driver_watched(Arc::clone(&spy) as _, features, tdr)?;
-        Ok(self.over(spy, adapter))
+        let bench = self.over(spy, adapter);
+        if wanted.hangs {
+            bench.needs_reset_of_running_engines()?;
+        }
+        Ok(bench)
     }
 
     /// The subject's driver with a spy before it, not started: for a check of how it comes up.
@@ -134,6 +139,7 @@ impl Ground {
     pub fn over(&self, spy: Arc<DdiSpy>, adapter: Adapter) -> Bench {
         let expected = Arc::<Mutex<Vec<Record>>>::default();
         lock(&self.made).push(Made {
+            spy: Arc::clone(&spy),
             adapter: adapter.clone(),
             expected: Arc::clone(&expected),
         });
@@ -146,10 +152,23 @@ impl Ground {
         }
     }
 
+    /// Why no more can be asked of an adapter whose story did not go well: a reset by its driver failed, which a driver
+    /// may let it, and the OS stops the adapter.
+    pub(super) fn unfit_after(&self) -> Option<Unfit> {
+        let made = lock(&self.made);
+        let failure = made.iter().find_map(|made| made.spy.reset_failure())?;
+        Some(Unfit(format!(
+            "the driver's own reset failed, which stops an adapter: {failure}"
+        )))
+    }
+
     /// What is asked of every check at its end: no record that it was not about, and nothing that the subject found
     /// itself.
     pub(super) fn judge(&self) -> anyhow::Result<()> {
-        for Made { adapter, expected } in std::mem::take(&mut *lock(&self.made)) {
+        for made in std::mem::take(&mut *lock(&self.made)) {
+            let Made {
+                adapter, expected, ..
+            } = made;
             let (records, expected) = (adapter.os().records(), lock(expected.as_ref()));
             ensure!(
                 records == *expected,

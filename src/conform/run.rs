@@ -54,7 +54,11 @@ fn told(check: &Check, subject: &Arc<dyn Subject>) -> Verdict {
     let thread = thread.spawn(move || {
         let ground = Ground::new(&subject);
         let told = catch_unwind(AssertUnwindSafe(|| {
-            story(&ground).and_then(|()| ground.judge())
+            let told = story(&ground).map_err(|error| match ground.unfit_after() {
+                Some(unfit) => unfit.into(),
+                None => error,
+            });
+            told.and_then(|()| ground.judge())
         }));
         // Who waited long enough is gone.
         let _ = tell.send(told);

@@ -9,6 +9,7 @@ use super::driver::Driver;
 use super::{Ddi, DdiError, DriverFaults, HwQueueHandle, ResetFault, TdrDdi};
 use crate::abi::StallKind;
 use crate::gpu::{Activity, Node, ReplaceError, Replaced, SliceReport};
+use crate::shared::Provider;
 use crate::sync::Arc;
 use std::time::Duration;
 
@@ -59,7 +60,10 @@ struct ResetCalls<'a>(&'a Driver);
 
 impl TdrDdi for Driver {
     fn supports_per_engine_tdr(&self) -> bool {
-        self.spares.is_some() && !self.options.adapter_wide_tdr
+        // No other engine can take over what goes with the lost one's device.
+        let local = self.providers().local();
+        let outlives = local.map_or(true, Provider::outlives_engines);
+        outlives && self.spares.is_some() && !self.options.adapter_wide_tdr
     }
 
     fn resets_running_engines(&self) -> bool {

@@ -4,7 +4,7 @@ use crate::CommandList;
 use crate::conform::bench::until_completed;
 use crate::conform::seen::same;
 use crate::conform::{Check, Ground, until};
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -14,8 +14,11 @@ pub(super) const CHECKS: &[Check] = &[Check::by(
     idle,
 )];
 
-/// How often each thread of the process, but this one, was put on a processor.
-fn switches() -> anyhow::Result<BTreeMap<String, u64>> {
+/// Threads by their numbers: their names, and how often each was put on a processor.
+type Threads = BTreeMap<String, (String, u64)>;
+
+/// All threads of the process but this one.
+fn threads() -> anyhow::Result<Threads> {
     let this = rustix::thread::gettid().as_raw_nonzero().to_string();
     let mut threads = BTreeMap::new();
     for task in std::fs::read_dir("/proc/self/task")? {
@@ -28,11 +31,23 @@ fn switches() -> anyhow::Result<BTreeMap<String, u64>> {
             counts.then(|| value.trim().parse::<u64>().ok()).flatten()
         };
         if thread != this {
-            let switches = status.unwrap_or_default().lines().filter_map(count).sum();
-            threads.insert(thread, switches);
+            let status = status.unwrap_or_default();
+            let name = status.lines().find_map(|line| line.strip_prefix("Name:"));
+            let name = name.unwrap_or_default().trim().to_owned();
+            let switches = status.lines().filter_map(count).sum();
+            threads.insert(thread, (name, switches));
         }
     }
     Ok(threads)
+}
+
+/// Those that were put on a processor between two looks, for people.
+fn names_of_woken(before: &Threads, after: &Threads) -> String {
+    let woken = after.iter().filter_map(|(thread, (name, count))| {
+        let times = count - before.get(thread).map_or(0, |(_, count)| *count);
+        (times > 0).then(|| format!("{name} {times} times"))
+    });
+    woken.collect::<Vec<_>>().join(", ")
 }
 
 /// Queues that are empty, queues that stand at waits which the CPU alone ends, and threads in waits: there is a third of a
@@ -41,7 +56,7 @@ fn switches() -> anyhow::Result<BTreeMap<String, u64>> {
 /// timer that goes off more seldom is not seen, and submissions that no thread takes part in are the driver's alone
 /// (`tests/idle.rs` counts those of this crate's).
 fn idle(ground: &Ground) -> anyhow::Result<()> {
-    let others = switches()?;
+    let others = threads()?;
     let bench = ground.bench()?;
     let gates = [bench.fence(0)?, bench.fence(0)?];
     let mut stand = Vec::new();
@@ -55,19 +70,22 @@ fn idle(ground: &Ground) -> anyhow::Result<()> {
     for waiter in &waiters {
         waiter.until_asleep()?;
     }
-    let mut failed = None;
+    let (mut failed, mut woken) = (None, String::new());
     let quiet = until(
         "for a third of a second no thread of the driver is put on a processor",
         || {
             let look = || -> anyhow::Result<_> {
-                let mut of_driver = switches()?;
+                let mut of_driver = threads()?;
                 of_driver.retain(|thread, _| !others.contains_key(thread));
                 Ok((of_driver, bench.spy.calls().len()))
             };
             let before = look();
             std::thread::sleep(Duration::from_millis(333));
             match (before, look()) {
-                (Ok(before), Ok(after)) => before == after,
+                (Ok(before), Ok(after)) => {
+                    woken = names_of_woken(&before.0, &after.0);
+                    before == after
+                }
                 (Err(error), _) | (_, Err(error)) => {
                     failed = Some(error);
                     true
@@ -78,7 +96,7 @@ fn idle(ground: &Ground) -> anyhow::Result<()> {
     if let Some(error) = failed {
         return Err(error);
     }
-    quiet?;
+    quiet.with_context(|| format!("woken at last: {woken}"))?;
     for gate in &gates {
         gate.signal(3)?;
     }

@@ -38,13 +38,14 @@ fn asked_before(ground: &Ground) -> anyhow::Result<()> {
         ..TdrPolicy::default()
     };
     let bench = ground.bench_watched(&Wanted::default(), Features::default(), tdr)?;
+    bench.needs_engine_reset()?;
     let times = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&times);
     bench
         .spy
         .before_tdr(move |call| lock(&noted).push((call, Instant::now())));
     let mut queue = bench.queue()?;
-    bench.spy.silence_engine(0);
+    bench.silence_engine(0)?;
     let value = queue.submit(CommandList::new().nop())?;
     let is_resumed = || {
         lock(&times)

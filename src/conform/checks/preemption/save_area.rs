@@ -61,6 +61,7 @@ fn words(block: &Block) -> Vec<u64> {
 /// a queue that was taken out in the middle of a fill goes on from there on the engine that comes after a reset.
 fn made_and_freed(ground: &Ground) -> anyhow::Result<()> {
     let bench = ground.bench_with(&short())?;
+    bench.needs_engine_reset()?;
     let one = context(&bench)?;
     let (area, bytes) = area_of(&bench, &one)?;
     same(

@@ -85,7 +85,7 @@ fn dependent(ground: &Ground) -> anyhow::Result<()> {
     let bench = ground.bench_with(&Wanted::nodes(3))?;
     let mut queue = bench.queue_on(1)?;
     bench.spy.answer_group(|_| 0b111);
-    bench.spy.silence_engine(2);
+    bench.silence_engine(2)?;
     bench.spy.lose_engine(0);
     until_reset(&bench, 2, 1)?;
     let calls = bench.spy.tdr_calls();

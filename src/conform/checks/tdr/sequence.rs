@@ -34,7 +34,7 @@ fn watched(ground: &Ground) -> anyhow::Result<Bench> {
 fn sequence(ground: &Ground) -> anyhow::Result<()> {
     let bench = watched(ground)?;
     let mut queue = bench.queue()?;
-    bench.spy.silence_engine(0);
+    bench.silence_engine(0)?;
     queue.submit(CommandList::new().nop())?;
     until_reset(&bench, 0, 1)?;
     let calls = [
@@ -81,7 +81,7 @@ fn nothing_left(bench: &Bench) -> anyhow::Result<()> {
             let _ = until("the engine has come to its end", rests);
         }
     });
-    bench.spy.silence_engine(0);
+    bench.silence_engine(0)?;
     complete(&mut queue, CommandList::new().signal(&fence, 1))?;
     let steps = [
         TdrStep::Preempt,

@@ -36,7 +36,7 @@ fn asked(ground: &Ground) -> anyhow::Result<()> {
     };
     let bench = ground.bench_watched(&Wanted::default(), Features::default(), tdr)?;
     let mut queue = bench.queue()?;
-    bench.spy.silence_engine(0);
+    bench.silence_engine(0)?;
     queue.submit(CommandList::new().nop())?;
     until_reset(&bench, 0, 1)?;
     let calls = bench.spy.tdr_calls();
