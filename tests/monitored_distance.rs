@@ -8,22 +8,25 @@ mod support {
 }
 
 use native_fence::gpu::NodePolicy;
-use native_fence::kmd::DriverOptions;
+use native_fence::kmd::{DriverOptions, Interrupt};
 use native_fence::os::QueueStop;
 use native_fence::{Allocation, CommandList, KernelQueue, SignalError, WaitError};
 use support::bench::monitored::{starts_at, store_silently};
-use support::bench::{Bench, LONG, on_benches_with, until};
+use support::bench::{Bench, LONG, on_benches_with, on_monitored_benches_with, until};
 
 /// UINT_MAX/2.
 const HALF: u64 = 0x7fff_ffff;
 const START: u64 = 0x2_0000_0000;
 
-fn on_narrow_benches(engines: u32, body: impl Fn(&Bench)) {
-    let narrow = DriverOptions {
+fn narrow() -> DriverOptions {
+    DriverOptions {
         no_64_bit_atomics: true,
         ..DriverOptions::default()
-    };
-    on_benches_with(engines, NodePolicy::default(), &narrow, body);
+    }
+}
+
+fn on_narrow_benches(engines: u32, body: impl Fn(&Bench)) {
+    on_benches_with(engines, NodePolicy::default(), &narrow(), body);
 }
 
 /// Memory that takes an engine much longer to fill than to do all else.
@@ -62,6 +65,80 @@ fn mf_06_a_value_that_the_os_has_not_looked_at_is_carried() {
         first.progress_fence().wait(end, LONG).unwrap();
         assert_eq!(fence.wait(START + 2 * HALF, LONG), Ok(()));
         assert_eq!(fence.current_value(), START + 2 * HALF);
+    });
+}
+
+/// MF-06: whose command has completed, as the progress fence says, is outstanding no more, though the OS was not
+/// told yet: who waited for it goes on as far as may be. What is recorded or queued besides counts, also when
+/// the OS is told late of another signal of the same value.
+///
+/// Kills `what-has-completed-is-outstanding-until-it-is-told`, `what-is-not-queued-has-completed`,
+/// `a-queued-command-has-no-progress-value`, `one-end-ends-all-of-a-value`.
+#[test]
+fn mf_06_what_has_completed_is_not_outstanding_though_nobody_was_told() {
+    on_monitored_benches_with(1, NodePolicy::default(), &narrow(), |bench| {
+        let (fence, gate) = (starts_at(bench, START), starts_at(bench, 0));
+        let mut queues = [(); 3].map(|()| bench.device.create_kernel_queue().unwrap());
+        for queue in &mut queues {
+            let value = queue.submit(CommandList::new().nop()).unwrap();
+            queue.progress_fence().wait(value, LONG).unwrap();
+        }
+        let [first, second, third] = &mut queues;
+        let is_completion = |told: &Interrupt| matches!(told, Interrupt::DmaCompleted { .. });
+        bench.spy.hold_interrupts(is_completion);
+        first.signal(&fence, START + 1).unwrap();
+        first.signal(&fence, START + HALF).unwrap();
+        let end = first.flush().unwrap();
+        until("the command has completed", || {
+            first.progress_fence().current_value() == end
+        });
+
+        second.wait(&gate, 1).unwrap();
+        second.signal(&fence, START + 2 * HALF).unwrap();
+        let back = || fence.rewind(START + HALF - 1);
+        assert_eq!(back(), Err(SignalError::TooFar), "it is recorded");
+        second.flush().unwrap();
+        assert_eq!(back(), Err(SignalError::TooFar), "it is queued");
+
+        third.wait(&gate, 1).unwrap();
+        third.signal(&fence, START + HALF).unwrap();
+        third.flush().unwrap();
+        fence.signal(START + HALF + 5).unwrap();
+        bench.spy.pass_held_interrupts();
+        let ahead = || fence.signal(START + 2 * HALF + 1);
+        assert_eq!(ahead(), Err(SignalError::TooFar), "another has completed");
+
+        gate.signal(1).unwrap();
+        for queue in [second, third] {
+            let value = queue.submit(CommandList::new().nop()).unwrap();
+            queue.progress_fence().wait(value, LONG).unwrap();
+        }
+        let now = fence.current_value();
+        assert!([START + HALF, START + 2 * HALF].contains(&now), "{now:#x}");
+        fence.signal(now + HALF).unwrap();
+        assert_eq!(fence.current_value(), now + HALF);
+    });
+}
+
+/// MF-06: a command has made one signal and goes on for long: the one behind it counts.
+///
+/// Kills `a-command-completes-with-its-first-signal`.
+#[test]
+fn mf_06_a_signal_of_a_command_that_goes_on_is_outstanding() {
+    on_narrow_benches(1, |bench| {
+        let fence = starts_at(bench, START);
+        let target = large(bench);
+        let mut queue = bench.device.create_kernel_queue().unwrap();
+        queue.signal(&fence, START + 1).unwrap();
+        record_long(&mut queue, &target);
+        queue.signal(&fence, START + HALF).unwrap();
+        let end = queue.flush().unwrap();
+        until("the first is stored", || {
+            fence.current_value() != START && queue.progress_fence().current_value() > 0
+        });
+        assert_eq!(fence.rewind(START - 1), Err(SignalError::TooFar));
+        queue.progress_fence().wait(end, LONG).unwrap();
+        assert_eq!(fence.current_value(), START + HALF);
     });
 }
 

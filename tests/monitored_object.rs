@@ -215,7 +215,7 @@ fn mf_06_the_wrap_is_carried() {
         // Round and round, by the largest steps.
         for step in 1..=8 {
             let value = 0x6_0000_0010 + step * HALF;
-            // A signal of the GPU is outstanding until its command is told to have completed, which comes
+            // A signal of the GPU is outstanding until its command has completed, which comes
             // after the value.
             until("those before are not outstanding any more", || {
                 match step % 3 {

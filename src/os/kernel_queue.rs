@@ -193,7 +193,9 @@ impl KernelQueue {
         if !object.has_gpu_access() {
             return Err(KernelQueueError::NoGpuAccess);
         }
-        let signal = QueuedSignal::new(object, value).map_err(KernelQueueError::Signal)?;
+        let progress = Some(self.progress.fence());
+        let signal =
+            QueuedSignal::new(object, value, progress).map_err(KernelQueueError::Signal)?;
         Ok((signal.packet(), signal))
     }
 

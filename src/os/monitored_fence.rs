@@ -22,7 +22,7 @@ use super::cross_side::CrossSide;
 use super::crossing::Crossing;
 use super::listener::Listeners;
 use super::monitored_fences::WaitedFor;
-use super::outstanding::Outstanding;
+use super::outstanding::{Outstanding, OutstandingSignal};
 use super::wait_cell::{WaitError, WaitPart};
 use super::waiter_list::{WaiterKey, WaiterList};
 use super::witness::CrossStep;
@@ -227,16 +227,25 @@ impl MonitoredFence {
     /// So it becomes the known one before anything is judged by it. Else the word could go on to a
     /// value that is near to it and not to what was known before, and be carried from there, to a
     /// value of 2^32 less.
-    fn check_distance_of_signal(&self, state: &State, value: u64) -> Result<(), SignalError> {
-        if self.width == Width::Whole {
+    fn check_distance_of_signal(&self, state: &mut State, value: u64) -> Result<(), SignalError> {
+        if self.width == Width::Whole || self.are_near(state, value) {
             return Ok(());
         }
+        // Who signals may have seen in the progress word what the OS was not told yet. First that is read,
+        // and then the word anew: in the other order a signal could be stored between the two and be let go
+        // of, and count neither as outstanding nor as known.
+        state.outstanding.let_completed_go();
+        if self.are_near(state, value) {
+            return Ok(());
+        }
+        Err(SignalError::TooFar)
+    }
+
+    /// Whether a value is near to what is known now, and to what is outstanding.
+    fn are_near(&self, state: &State, value: u64) -> bool {
         let now = self.current_value();
         self.known.store(now, Ordering::Release);
-        if !state.outstanding.are_near(now, value) {
-            return Err(SignalError::TooFar);
-        }
-        Ok(())
+        state.outstanding.are_near(now, value)
     }
 
     /// Does something with the lock held, keeps the book of fences that are waited for, and tells
@@ -332,29 +341,34 @@ impl MonitoredFence {
         })
     }
 
-    /// A GPU signal is queued.
+    /// A signal is queued: one that an engine makes by a queue with this progress fence, or one of the OS.
     ///
     /// # Errors
     /// Too far for a fence of 32 bits; the handle is closed.
-    pub(super) fn begin_signal(&self, value: u64) -> Result<(), SignalError> {
+    pub(super) fn begin_signal(
+        &self,
+        value: u64,
+        progress: Option<&Arc<Self>>,
+    ) -> Result<Arc<OutstandingSignal>, SignalError> {
         let mut state = lock(&self.state);
         if state.failed == Some(WaitError::Closed) {
             return Err(SignalError::Closed);
         }
-        self.check_distance_of_signal(&state, value)?;
-        state.outstanding.begin(value);
-        Ok(())
+        self.check_distance_of_signal(&mut state, value)?;
+        Ok(state.outstanding.begin(value, progress))
     }
 
-    /// A GPU signal that was queued will not be made: by now no engine has it.
-    pub(super) fn withdraw_signal(&self, value: u64) {
-        lock(&self.state).outstanding.end(value);
+    /// A signal that was queued will not be made: by now no engine has it.
+    pub(super) fn withdraw_signal(&self, signal: &OutstandingSignal) {
+        lock(&self.state).outstanding.end(signal);
     }
 
-    /// The command buffer has completed that stored `value`.
-    pub(super) fn signalled(&self, value: u64) {
+    /// The command buffer has completed that stored `value`, by this signal if it was queued as one.
+    pub(super) fn signalled(&self, value: u64, signal: Option<&OutstandingSignal>) {
         self.with_state(|state, told| {
-            state.outstanding.end(value);
+            if let Some(signal) = signal {
+                state.outstanding.end(signal);
+            }
             for part in state.waiters.release_recorded(value) {
                 part.end(Ok(()), told);
             }
@@ -381,9 +395,10 @@ impl MonitoredFence {
     ///
     /// # Errors
     /// The handle is closed; it is outstanding no more.
-    pub(super) fn signal_queued(&self, value: u64) -> Result<(), SignalError> {
+    pub(super) fn signal_queued(&self, signal: &OutstandingSignal) -> Result<(), SignalError> {
+        let value = signal.value();
         self.crossing((value, true), |state, told| {
-            state.outstanding.end(value);
+            state.outstanding.end(signal);
             if state.failed == Some(WaitError::Closed) {
                 return Err(SignalError::Closed);
             }
@@ -399,7 +414,7 @@ impl MonitoredFence {
     /// Whether a signal by the OS may be made.
     pub(super) fn check_signal(
         &self,
-        state: &State,
+        state: &mut State,
         value: u64,
         allow_rewind: bool,
     ) -> Result<(), SignalError> {

@@ -76,11 +76,11 @@ impl<'a> MonitoredSignal<'a> {
         {
             return Err(SignalError::NamedTwice);
         }
-        let held: Vec<_> = in_order
+        let mut held: Vec<_> = in_order
             .into_iter()
             .map(|signal| (signal, signal.fence().state()))
             .collect();
-        for (signal, state) in &held {
+        for (signal, state) in &mut held {
             // Under the lock: a handle that is being closed stores nothing afterwards.
             signal.object.check_signal()?;
             let (value, allow_rewind) = (signal.value, signal.allow_rewind);

@@ -459,7 +459,7 @@ impl QueueCore {
                 signal.made();
             }
             if let Some(progress) = self.progress.upgrade() {
-                progress.fence().signalled(effects.progress_value);
+                progress.fence().signalled(effects.progress_value, None);
             }
             if let Some(then) = effects.then {
                 then.completed();

@@ -7,7 +7,9 @@
 //! is told what was done.
 
 use super::cpu_signal::SignalError;
+use super::monitored_fence::MonitoredFence;
 use super::monitored_object::MonitoredFenceObject;
+use super::outstanding::OutstandingSignal;
 use super::process::FenceObject;
 use super::standing_wait::StandingWait;
 use super::verdict::HeldAt;
@@ -19,37 +21,47 @@ use crate::sync::Arc;
 use std::collections::VecDeque;
 use std::fmt::Debug;
 
-/// A GPU signal of a monitored fence that was recorded: it counts as outstanding (MF-06) until its
-/// command has completed, or until it is dropped.
+/// A signal of a monitored fence that was recorded or queued: it counts as outstanding (MF-06) until its
+/// command has completed or the OS has made it, or until it is dropped.
 #[derive(Debug)]
 pub struct QueuedSignal {
     object: Arc<MonitoredFenceObject>,
-    value: u64,
+    signal: Arc<OutstandingSignal>,
     is_made: bool,
 }
 
 impl QueuedSignal {
+    /// One that an engine makes by a queue with this progress fence, or one of the OS.
+    ///
     /// # Errors
     /// The handle's, the fence's ([`SignalError::TooFar`]).
-    pub(super) fn new(object: &Arc<MonitoredFenceObject>, value: u64) -> Result<Self, SignalError> {
+    pub(super) fn new(
+        object: &Arc<MonitoredFenceObject>,
+        value: u64,
+        progress: Option<&Arc<MonitoredFence>>,
+    ) -> Result<Self, SignalError> {
         object.check_signal()?;
-        object.fence().begin_signal(value)?;
+        let signal = object.fence().begin_signal(value, progress)?;
         Ok(Self {
             object: Arc::clone(object),
-            value,
+            signal,
             is_made: false,
         })
     }
 
+    fn value(&self) -> u64 {
+        self.signal.value()
+    }
+
     /// The packet that makes it.
     pub(super) fn packet(&self) -> Packet {
-        let stored = self.object.fence().stored_as(self.value);
+        let stored = self.object.fence().stored_as(self.value());
         Packet::signal(self.object.handle(), stored, 0)
     }
 
     /// Raw handle and value, for the log.
     pub(super) fn named(&self) -> (u32, u64) {
-        (self.object.handle().raw(), self.value)
+        (self.object.handle().raw(), self.value())
     }
 
     /// The OS makes it.
@@ -60,20 +72,21 @@ impl QueuedSignal {
         self.object.check_signal()?;
         self.is_made = true;
         // What the GPU stores is not refused (NF-21).
-        self.object.fence().signal_queued(self.value)
+        self.object.fence().signal_queued(&self.signal)
     }
 
     /// Its command has completed.
     pub(super) fn made(mut self) {
         self.is_made = true;
-        self.object.fence().signalled(self.value);
+        let fence = self.object.fence();
+        fence.signalled(self.value(), Some(&self.signal));
     }
 }
 
 impl Drop for QueuedSignal {
     fn drop(&mut self) {
         if !self.is_made {
-            self.object.fence().withdraw_signal(self.value);
+            self.object.fence().withdraw_signal(&self.signal);
         }
     }
 }
@@ -135,7 +148,7 @@ impl OsSignal {
         object: &Arc<MonitoredFenceObject>,
         value: u64,
     ) -> Result<Self, SignalError> {
-        QueuedSignal::new(object, value).map(Self::Monitored)
+        QueuedSignal::new(object, value, None).map(Self::Monitored)
     }
 
     /// Raw handle and value, for the log.
@@ -238,8 +251,12 @@ impl SoftwareQueue {
         for packets in packets.chunks(Self::MOST_PACKETS) {
             let count = SubmitCommand::signals(packets);
             self.queued_value = self.next_progress(packets);
+            let signals: Vec<_> = signals.by_ref().take(count as usize).collect();
+            for signal in &signals {
+                signal.signal.completes_with(self.queued_value);
+            }
             let effects = Effects {
-                signals: signals.by_ref().take(count as usize).collect(),
+                signals,
                 progress_value: self.queued_value,
                 then: None,
                 ring_packets: SubmitCommand::ring_packets(packets),
@@ -310,7 +327,7 @@ impl SoftwareQueue {
 
     /// Signals that are held.
     pub(super) fn queued_signals(&self) -> Vec<(FenceId, u64)> {
-        let signal = |signal: &QueuedSignal| (signal.object.fence().id(), signal.value);
+        let signal = |signal: &QueuedSignal| (signal.object.fence().id(), signal.value());
         let mut signals = Vec::new();
         for packet in &self.held {
             match packet {
