@@ -6,7 +6,7 @@ use crate::kmd::Ddi;
 use crate::sync::Arc;
 use crate::sync::plain::{Mutex, lock};
 use crate::sync::{AtomicU64, Ordering};
-use crate::vulkan::{AdapterInfo, Instance, gaps, validation};
+use crate::vulkan::{AdapterInfo, AdapterKind, Instance, gaps, validation};
 use crate::{Adapter, AdapterOptions, EngineKind, FenceMemory};
 use std::fmt;
 
@@ -92,6 +92,12 @@ impl Subject for DeviceSubject {
 
     fn fence_memory(&self) -> FenceMemory {
         *lock(&self.fence_memory)
+    }
+
+    /// The library of a GPU may have threads that look now and then, as long as there is a device; where the CPU is the
+    /// device, its threads are what executes.
+    fn may_be_its_thread(&self, name: &str) -> bool {
+        name.starts_with("nf-") || self.info.kind == AdapterKind::Cpu
     }
 
     fn take_misdeeds(&self) -> Vec<String> {

@@ -126,6 +126,12 @@ impl Ground {
         Ok(bench)
     }
 
+    /// As the subject says ([`Subject::may_be_its_thread`]).
+    #[must_use]
+    pub fn may_be_its_thread(&self, name: &str) -> bool {
+        self.subject.may_be_its_thread(name)
+    }
+
     /// The subject's driver with a spy before it, not started: for a check of how it comes up.
     ///
     /// # Errors

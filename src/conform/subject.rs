@@ -90,6 +90,13 @@ pub trait Subject: Debug + Send + Sync {
         FenceMemory::System
     }
 
+    /// Whether a thread of this name may be its own, of those that begin with its drivers: not one of what lies below
+    /// it, whose sleep it has no hand in.
+    fn may_be_its_thread(&self, name: &str) -> bool {
+        let _ = name;
+        true
+    }
+
     /// What it has found itself, since it was last asked, that no implementation may do, as sentences: a wrong access to
     /// memory, say. It fails the check that was running.
     fn take_misdeeds(&self) -> Vec<String> {

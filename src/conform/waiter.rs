@@ -86,11 +86,13 @@ impl<T: Send + 'static> Waiter<T> {
         };
         let stood: Vec<_> = fences.iter().map(stood).collect();
         let (tell, told) = mpsc::channel();
-        let thread = thread::Builder::new().spawn(move || {
-            // Who started it waits for the number.
-            let _ = tell.send(rustix::thread::gettid());
-            wait()
-        })?;
+        let thread = thread::Builder::new()
+            .name("nf-waiter".into())
+            .spawn(move || {
+                // Who started it waits for the number.
+                let _ = tell.send(rustix::thread::gettid());
+                wait()
+            })?;
         let number = told.recv()?;
         until("a wait stands", || {
             let mut stands = fences.iter().zip(&stood);
