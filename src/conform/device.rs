@@ -6,8 +6,8 @@ use crate::kmd::Ddi;
 use crate::sync::Arc;
 use crate::sync::plain::{Mutex, lock};
 use crate::sync::{AtomicU64, Ordering};
-use crate::vulkan::{AdapterInfo, AdapterKind, Instance, gaps, validation};
-use crate::{Adapter, AdapterOptions, EngineKind, FenceMemory};
+use crate::vulkan::{AdapterInfo, AdapterKind, Instance, LocalMemory, gaps, validation};
+use crate::{Adapter, AdapterOptions, EngineKind, FenceMemory, MemoryOptions, MemoryPlacement};
 use std::fmt;
 
 /// See the file's head. What the validation layers say, where they are on, are its misdeeds.
@@ -40,6 +40,11 @@ impl DeviceSubject {
             told: AtomicU64::new(validation::messages().len() as u64),
         }
     }
+
+    fn has_local_memory(&self) -> bool {
+        let features = &self.info.features;
+        features.local_memory != LocalMemory::Unreachable && features.opaque_fd.passes()
+    }
 }
 
 impl Subject for DeviceSubject {
@@ -50,6 +55,10 @@ impl Subject for DeviceSubject {
     fn driver(&self, wanted: &Wanted) -> anyhow::Result<Arc<dyn Ddi>> {
         if wanted.hangs && self.info.ends_loops() {
             let why = "this driver ends every loop of a shader: none hangs";
+            return Err(Unfit(why.into()).into());
+        }
+        if wanted.local_memory && !self.has_local_memory() {
+            let why = "the device has no memory of its own that the host reaches and that passes between devices";
             return Err(Unfit(why.into()).into());
         }
         let lacks = gaps(&self.info);
@@ -71,6 +80,14 @@ impl Subject for DeviceSubject {
                 ..ShaderTuning::default()
             },
             policy: wanted.policy,
+            memory: MemoryOptions {
+                placement: if wanted.local_memory {
+                    MemoryPlacement::LocalForced
+                } else {
+                    MemoryPlacement::default()
+                },
+                ..MemoryOptions::default()
+            },
             driver: wanted.driver.clone(),
             spares: SparePolicy::OnSuspicion,
             ..AdapterOptions::default()

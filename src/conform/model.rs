@@ -33,6 +33,9 @@ impl Subject for ModelSubject {
             let why = "the model executes no command buffers: it always has native fences";
             return Err(Unfit(why.into()).into());
         }
+        if wanted.local_memory {
+            return Err(Unfit("the model has no memory of its own".into()).into());
+        }
         let nodes = wanted.nodes.get();
         // Room for all: how long an engine stays shall not depend on the machine.
         let crowd = Arc::new(Crowd::new(nodes));

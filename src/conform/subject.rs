@@ -31,6 +31,9 @@ pub struct Wanted {
     pub form: Form,
     /// Its engines can be made to hang by [`CommandList::stall`](crate::CommandList::stall), and be reset.
     pub hangs: bool,
+    /// Device-local memory that the host reaches is used for what belongs there, and where all memory is the system's it
+    /// counts as such.
+    pub local_memory: bool,
     /// Caps that it makes use of. What no cap tells, such as `basic_monitored_fences`, is done as it stands here, or
     /// answered by [`Unfit`].
     pub driver: DriverOptions,
@@ -44,6 +47,7 @@ impl Default for Wanted {
             nodes: NonZeroU32::MIN,
             form: Form::default(),
             hangs: false,
+            local_memory: false,
             driver: DriverOptions::default(),
             policy: NodePolicy::default(),
         }

@@ -7,6 +7,7 @@ mod kernel_queue;
 mod packet;
 mod ring;
 mod scene;
+mod scribble;
 mod submission;
 mod turns;
 

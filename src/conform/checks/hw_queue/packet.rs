@@ -1,18 +1,15 @@
 //! Packet: what cannot be executed stops its queue, and nothing else.
 
-use super::scene::{CAPACITY, Neighbour, Ring, until_stands, words};
+use super::scene::{CAPACITY, Neighbour, Ring, words};
+use super::scribble::{scribbled, standing};
 use crate::abi::FaultCode::{
-    self, AccessDenied, Handle, Length, LogNumber, Opcode, Overlap, Progress, Range, StaleHandle,
-    WriteIndex,
+    self, Handle, Length, LogNumber, Opcode, Overlap, Progress, Range, StaleHandle, WriteIndex,
 };
-use crate::abi::{PACKET_BYTES, Packet};
-use crate::conform::bench::complete;
+use crate::abi::Packet;
 use crate::conform::seen::same;
 use crate::conform::{Bench, Check, Ground};
-use crate::sync::{AtomicBool, Ordering};
-use crate::{Allocation, CommandList, Device, Fence, FenceOptions, SubmitError};
+use crate::{Allocation, CommandList, Device, Fence, SubmitError};
 use anyhow::{Context, ensure};
-use std::thread;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::by(
@@ -220,101 +217,6 @@ fn write_index(bench: &Bench) -> anyhow::Result<()> {
                 &0,
             )?;
             neighbour.goes_on()?;
-        }
-    }
-    Ok(())
-}
-
-/// The packet of a wait is overwritten while its queue stands at it, by a wait that its process may not make and that
-/// would pass: the engine goes on with its copy, or copies and checks anew, and never takes it from the ring unchecked.
-fn standing(bench: &Bench) -> anyhow::Result<()> {
-    let no_wait = FenceOptions {
-        initial: 50,
-        no_wait: true,
-        ..FenceOptions::default()
-    };
-    let (gate, forbidden) = (bench.fence(0)?, bench.device.create_fence_with(no_wait)?);
-    let mut ring = Ring::new(&bench.device)?;
-    ring.submit(&[Packet::wait(gate.handle(), 5, 0)]);
-    until_stands(bench, &ring.queue, 5)?;
-    let bad = Packet::wait(forbidden.handle(), 1, 0);
-    ring.queue.raw_memory().1.put_words(0, &bad.words());
-    // The engine looks again and again.
-    let mut other = bench.queue()?;
-    for value in 1..=5 {
-        gate.signal(value - 1)?;
-        complete(&mut other, CommandList::new().nop())?;
-        let _ = ring.queue.ring_doorbell();
-    }
-    same(
-        "packets executed of a wait that was overwritten",
-        &ring.queue.read_index(),
-        &0,
-    )?;
-    gate.signal(5)?;
-    ring.settle()?;
-    match ring.queue.error() {
-        None => Ok(()),
-        Some(_) => same(
-            "reason and packet of what it was overwritten with",
-            &ring.fault()?,
-            &(AccessDenied, 0),
-        ),
-    }
-}
-
-/// A packet flickers between a signal that its process may make and one that it may not, and another between two values:
-/// in the end one of the first is executed or the queue is stopped, and what is logged is what was stored. How often the
-/// engine reads in between is chance; it is tried some sixty times.
-fn scribbled(bench: &Bench) -> anyhow::Result<()> {
-    let no_signal = FenceOptions {
-        no_signal: true,
-        ..FenceOptions::default()
-    };
-    let forbidden = bench.device.create_fence_with(no_signal)?;
-    for _ in 0..60 {
-        let (fence, allowed) = (bench.fence(0)?, bench.fence(0)?);
-        let good = Packet::signal(allowed.handle(), 1, 1);
-        let bad = Packet::signal(forbidden.handle(), 1, 1);
-        let mut ring = Ring::new(&bench.device)?;
-        ring.put(&Packet::signal(fence.handle(), 1, 0));
-        ring.put(&good);
-        let packets = ring.queue.raw_memory().1.clone();
-        let ended = AtomicBool::new(false);
-        thread::scope(|scope| {
-            scope.spawn(|| {
-                let value = packets.word(Packet::VALUE);
-                let control = packets.word(PACKET_BYTES + Packet::CONTROL);
-                while !ended.load(Ordering::Acquire) {
-                    value.publish(1);
-                    control.publish(bad.control);
-                    value.publish(2);
-                    control.publish(good.control);
-                }
-            });
-            ring.publish(2);
-            let settled = ring.settle();
-            ended.store(true, Ordering::Release);
-            settled
-        })?;
-        same(
-            "a fence that the process may not signal",
-            &forbidden.current_value(),
-            &0,
-        )?;
-        let logged = ring.queue.read_signal_log()?.entries;
-        let logged = logged.first().map(|entry| entry.fence_value);
-        same(
-            "the value that a signal has logged, and CurrentValue",
-            &logged,
-            &Some(fence.current_value()),
-        )?;
-        if ring.queue.error().is_some() {
-            same(
-                "why a queue with a packet that flickers was stopped",
-                &ring.fault()?,
-                &(AccessDenied, 1),
-            )?;
         }
     }
     Ok(())

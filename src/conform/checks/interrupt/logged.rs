@@ -2,7 +2,7 @@
 
 use super::payload::plain;
 use crate::abi::{LogEntry, LogOperation, LogType};
-use crate::conform::bench::complete;
+use crate::conform::bench::{complete, until_completed};
 use crate::conform::seen::same;
 use crate::conform::spy::{Call, DdiSpy, RawLog};
 use crate::conform::{Check, Ground};
@@ -36,12 +36,12 @@ fn is_logged(spy: &DdiSpy, queue: HwQueueHandle, log: &RawLog, handle: u32, valu
         && log.last(log.total().min(84)).iter().any(is_it)
 }
 
-/// Each of 40 signals is waited for and interrupts. Before the OS gets an interrupt, CurrentValue and the log are looked
-/// at in memory. That each step of the order comes before the next also to who looks between them, a device's own text
-/// shows: `tests/engine_shader.rs`.
+/// Each of 40 signals is waited for and interrupts, while its queue stands at a wait behind it and logs no other signal.
+/// Before the OS gets an interrupt, CurrentValue and the log are looked at in memory. That each step of the order comes
+/// before the next also to who looks between them, a device's own text shows: `tests/engine_shader.rs`.
 fn readable(ground: &Ground) -> anyhow::Result<()> {
     let bench = ground.bench()?;
-    let (mut queue, fence) = (bench.queue()?, bench.fence(0)?);
+    let (mut queue, fence, gate) = (bench.queue()?, bench.fence(0)?, bench.fence(0)?);
     let (id, handle) = (fence.object().fence().id(), fence.handle().raw());
     let hw_queue = queue.os().handle();
     let log = bench.spy.log(hw_queue, LogType::Signals);
@@ -64,8 +64,12 @@ fn readable(ground: &Ground) -> anyhow::Result<()> {
     });
     for value in 1..=40 {
         let waiter = bench.waiter(&fence, value)?;
-        complete(&mut queue, CommandList::new().signal(&fence, value))?;
+        // Nothing but the interrupt releases it.
+        waiter.until_asleep()?;
+        let end = queue.submit(CommandList::new().signal(&fence, value).wait(&gate, value))?;
         same("a wait", &waiter.join(), &Ok(()))?;
+        gate.signal(value)?;
+        until_completed(&queue, end)?;
     }
     bench.until_told(&mut queue)?;
     same(

@@ -8,7 +8,7 @@ use crate::abi::Home;
 use crate::conform::bench::complete;
 use crate::conform::seen::same;
 use crate::conform::spy::{Call, TdrCall};
-use crate::conform::{Bench, Check, Ground, LONG, Unfit, until};
+use crate::conform::{Bench, Check, Ground, LONG, Unfit, Wanted, until};
 use crate::kmd::{ContextAllocation, CreateContextAllocation, Interrupt};
 use crate::os::SystemDevice;
 use crate::shared::Block;
@@ -57,15 +57,11 @@ fn words(block: &Block) -> Vec<u64> {
     words.map(|at| block.word(at).observe()).collect()
 }
 
-/// Where it lies and how long it lives; the system device has none; a device's common area comes by the same calls; and
-/// a queue that was taken out in the middle of a fill goes on from there on the engine that comes after a reset.
-fn made_and_freed(ground: &Ground) -> anyhow::Result<()> {
-    let bench = ground.bench_with(&short())?;
-    bench.needs_engine_reset()?;
-    let one = context(&bench)?;
-    let (area, bytes) = area_of(&bench, &one)?;
+/// Where a context's area lies, whatever memory the engine's device has.
+fn outside(bench: &Bench, context: &HwContext) -> anyhow::Result<(ContextAllocation, u64)> {
+    let (area, bytes) = area_of(bench, context)?;
     same(
-        "the memory of a save area",
+        "the memory of a save area, which is not to go with an engine's device",
         &area.region.home(),
         &Home::CachedSystem,
     )?;
@@ -73,6 +69,24 @@ fn made_and_freed(ground: &Ground) -> anyhow::Result<()> {
         area.region.exported().is_none(),
         "a save area lies in memory of an engine's device"
     );
+    Ok((area, bytes))
+}
+
+/// Where it lies and how long it lives, also where the device has memory of its own; the system device has none; a
+/// device's common area comes by the same calls; and a queue that was taken out in the middle of a fill goes on from there
+/// on the engine that comes after a reset.
+fn made_and_freed(ground: &Ground) -> anyhow::Result<()> {
+    let has_local = Wanted {
+        local_memory: true,
+        ..Wanted::default()
+    };
+    if let Some(bench) = ground.bench_if(&has_local)? {
+        outside(&bench, &context(&bench)?)?;
+    }
+    let bench = ground.bench_with(&short())?;
+    bench.needs_engine_reset()?;
+    let one = context(&bench)?;
+    let (area, bytes) = outside(&bench, &one)?;
     same("a save area's place in its page", &(area.offset % 4096), &0)?;
     let mut queue = one.create_hw_queue(64)?;
     let target = large(&bench)?;

@@ -1,11 +1,12 @@
 //! Effects: what a reset ends and what it leaves, of packets and of those who wait.
 
 use super::scene::{
-    ENGINE, Trouble, codes, goes_on, hanging, is_one_engine_reset, queue_of, tdr_calls, until_reset,
+    ENGINE, Trouble, codes, goes_on, hanging, is_one_engine_reset, logged, queue_of, tdr_calls,
+    until_reset,
 };
 use crate::abi::{DoorbellStatus, StallKind};
 use crate::conform::bench::complete;
-use crate::conform::checks::preemption::scene::{is_full_of, short};
+use crate::conform::checks::preemption::scene::short;
 use crate::conform::seen::same;
 use crate::conform::spy::{Call, TdrCall};
 use crate::conform::{Check, Ground, LONG, Waiter, until};
@@ -29,11 +30,6 @@ pub(super) const CHECKS: &[Check] = &[
         waits_and_fences,
     ),
     Check::by(
-        "TD-22",
-        "a packet of an innocent queue that was under way takes effect once",
-        once,
-    ),
-    Check::by(
         "TD-23",
         "nothing that an old engine still does changes anything after its reset",
         comes_back,
@@ -41,15 +37,6 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 const LOST: Result<(), WaitError> = Err(WaitError::DeviceLost);
-
-/// Values of a fence that a queue has logged since the last look.
-fn logged(queue: &HwQueue, fence: &Fence) -> anyhow::Result<Vec<u64>> {
-    let log = queue.read_signal_log()?;
-    ensure!(log.lost == 0, "the log has lost {} entries", log.lost);
-    let entries = log.entries.iter();
-    let of_fence = entries.filter(|entry| entry.native_fence == fence.handle().raw());
-    Ok(of_fence.map(|entry| entry.fence_value).collect())
-}
 
 /// The guilty device has queues on two engines; an innocent one has a queue beside each, whose signals and waits go to
 /// and fro.
@@ -232,64 +219,6 @@ fn waits_and_fences(ground: &Ground) -> anyhow::Result<()> {
     )?;
     until_reset(bench, 0, 1)?;
     is_one_engine_reset(bench)
-}
-
-/// Three resets at whatever moment, of an engine that works for nobody else: a queue waits for what it has signalled
-/// before, fills, and signals on.
-fn once(ground: &Ground) -> anyhow::Result<()> {
-    const RESETS: usize = 3;
-    let trouble = Trouble::by_losses(ground, 1)?;
-    let bench = &trouble.bench;
-    let innocent = bench.adapter.create_device();
-    let mut queue = queue_of(&innocent, 0)?;
-    let (fence, memory) = (
-        innocent.create_fence(0)?,
-        innocent.create_allocation(1 << 16)?,
-    );
-    let (mut signalled, mut values) = (0, Vec::new());
-    for reset in 1..=RESETS {
-        let mut guilty = trouble.guilty(0)?;
-        let mut last = 0;
-        for submission in 0..20 {
-            let mut list = CommandList::new();
-            list.wait(&fence, signalled)
-                .fill(&memory, 0..memory.bytes(), signalled + 1);
-            signalled += 1;
-            list.signal(&fence, signalled);
-            last = queue.submit(&list)?;
-            if submission == 10 {
-                trouble.befall(&mut guilty)?;
-            }
-        }
-        same(
-            "what was under way at a reset",
-            &queue.progress_fence().wait(last, LONG),
-            &Ok(()),
-        )?;
-        values.extend(logged(&queue, &fence)?);
-        until_reset(bench, 0, reset)?;
-        ensure!(
-            is_full_of(&memory, 0, signalled),
-            "a fill that was under way is not whole"
-        );
-    }
-    let all: Vec<u64> = (1..=signalled).collect();
-    same("values logged, each once and in their order", &values, &all)?;
-    let seen = (
-        fence.current_value(),
-        queue.progress_fence().current_value(),
-    );
-    same(
-        "the fence and the progress",
-        &seen,
-        &(signalled, queue.last_queued_value()),
-    )?;
-    same("the queue's error", &queue.error(), &None)?;
-    same(
-        "codes of the records",
-        &codes(bench, RESETS)?,
-        &vec![ENGINE; RESETS],
-    )
 }
 
 /// The packet ends long after its engine was reset, and the engine goes on to a signal behind it, and to the other

@@ -6,6 +6,7 @@ mod effects;
 mod engine_reset;
 mod level_one;
 mod lost_device;
+mod once;
 mod policy;
 mod report;
 mod scene;
@@ -23,6 +24,7 @@ pub(super) const FILES: &[&[Check]] = &[
     engine_reset::CHECKS,
     level_one::CHECKS,
     lost_device::CHECKS,
+    once::CHECKS,
     policy::CHECKS,
     report::CHECKS,
     sequence::CHECKS,

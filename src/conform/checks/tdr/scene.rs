@@ -11,8 +11,9 @@ use crate::conform::spy::TdrCall;
 use crate::conform::{Bench, Ground, LONG, Unfit, Wanted, until};
 use crate::kmd::{HwQueueHandle, ResetEngine};
 use crate::os::Record;
+use crate::sync::{Arc, AtomicBool, Ordering};
 use crate::{CommandList, Device, Fence, HwQueue, HwQueueOptions};
-use anyhow::Context;
+use anyhow::{Context, ensure};
 
 /// The codes of live records.
 pub(super) const ENGINE: u32 = Record::VIDEO_ENGINE_TIMEOUT_DETECTED;
@@ -45,6 +46,15 @@ pub(super) fn queue_of(device: &Device, node_ordinal: u32) -> anyhow::Result<HwQ
     Ok(device.create_hw_queue_with(options)?)
 }
 
+/// Values of a fence that a queue has logged since the last look.
+pub(super) fn logged(queue: &HwQueue, fence: &Fence) -> anyhow::Result<Vec<u64>> {
+    let log = queue.read_signal_log()?;
+    ensure!(log.lost == 0, "the log has lost {} entries", log.lost);
+    let entries = log.entries.iter();
+    let of_fence = entries.filter(|entry| entry.native_fence == fence.handle().raw());
+    Ok(of_fence.map(|entry| entry.fence_value).collect())
+}
+
 /// An adapter whose engines get into trouble.
 pub(super) struct Trouble {
     pub(super) bench: Bench,
@@ -59,6 +69,9 @@ pub(super) struct Guilty {
     pub(super) value: u64,
     /// What the packet waits for, where it does not hang.
     never: Fence,
+    /// Where it does not: the driver itself took another queue's packet for aborted, since the engine had not come to its
+    /// end. What comes of that queue then says nothing.
+    pub(super) is_other_aborted: Arc<AtomicBool>,
 }
 
 impl Trouble {
@@ -85,6 +98,7 @@ impl Trouble {
             never: device.create_fence(0)?,
             device,
             value: 0,
+            is_other_aborted: Arc::default(),
         })
     }
 
@@ -99,16 +113,25 @@ impl Trouble {
         list.wait(&guilty.never, 1);
         guilty.value = guilty.queue.submit(&list)?;
         let handle = guilty.queue.os().handle();
-        blame(&self.bench, handle, guilty.value);
+        guilty.is_other_aborted = blame(&self.bench, handle, guilty.value);
         self.bench.spy.lose_engine(handle.node_ordinal);
         Ok(())
     }
 }
 
-/// The next answer to ResetEngine says that this was aborted.
-pub(super) fn blame(bench: &Bench, hw_queue: HwQueueHandle, last_aborted_fence_id: u64) {
+/// The next answer to ResetEngine says that this was aborted; whether the driver's own names another queue.
+pub(super) fn blame(
+    bench: &Bench,
+    hw_queue: HwQueueHandle,
+    last_aborted_fence_id: u64,
+) -> Arc<AtomicBool> {
     let mut is_said = false;
+    let is_other = Arc::<AtomicBool>::default();
+    let noted = Arc::clone(&is_other);
     bench.spy.answer_reset(move |reset| {
+        if reset.hw_queue.is_some_and(|queue| queue != hw_queue) {
+            noted.store(true, Ordering::Release);
+        }
         let before = std::mem::replace(&mut is_said, true);
         Ok(if before {
             reset
@@ -119,6 +142,7 @@ pub(super) fn blame(bench: &Bench, hw_queue: HwQueueHandle, last_aborted_fence_i
             }
         })
     });
+    is_other
 }
 
 /// ResetEngine says that nothing was aborted.

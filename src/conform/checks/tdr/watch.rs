@@ -119,16 +119,22 @@ fn never_ends(ground: &Ground) -> anyhow::Result<()> {
     bail!("in 10 attempts no packet was longer than its engine had to answer")
 }
 
-/// Passes of a stall that takes so long, by how long few take.
+/// Passes of a stall that takes so long, by how long few take, the quickest of some times: an engine may wait for a core.
 fn passes_of(bench: &Bench, time: Duration) -> anyhow::Result<u64> {
     let device = bench.adapter.create_device();
     let mut queue = queue_of(&device, 0)?;
     let mut passes = 1000;
     loop {
-        let begin = Instant::now();
-        let list = &mut CommandList::new();
-        complete(&mut queue, list.stall(StallKind::HeedsNothing, passes))?;
-        let took = begin.elapsed();
+        let mut took = Duration::MAX;
+        for _ in 0..5 {
+            let begin = Instant::now();
+            let list = &mut CommandList::new();
+            complete(&mut queue, list.stall(StallKind::HeedsNothing, passes))?;
+            took = took.min(begin.elapsed());
+            if took < Duration::from_millis(50) {
+                break;
+            }
+        }
         if took >= Duration::from_millis(50) {
             return Ok(passes * (time.as_millis() / took.as_millis()) as u64);
         }
