@@ -14,8 +14,11 @@ use native_fence::kmd::Driver;
 use native_fence::os::Features;
 use native_fence::{Adapter, TdrLevel, TdrPolicy};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 pub(super) const NOT_SUPPORTED: Expected = Expected::Exactly(NtStatus::NOT_SUPPORTED);
+
+const LONG: Duration = Duration::from_secs(20);
 
 /// See the file's head.
 pub(super) struct Course {
@@ -122,7 +125,14 @@ impl Course {
         assert_eq!(capi::open_handles(), 0);
         self.events.end();
         assert!(self.adapter.os().stopped().is_none());
+        let system = Arc::downgrade(self.adapter.os());
         drop(self.adapter);
+        // Threads of the driver's and the system's may be on their way out of it.
+        let begin = Instant::now();
+        while system.strong_count() > 0 {
+            assert!(begin.elapsed() < LONG, "something has the adapter still");
+            std::thread::yield_now();
+        }
         assert_eq!(self.memory.violations(), []);
         self.played
     }
