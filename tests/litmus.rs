@@ -3,10 +3,17 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use assert_cmd::cargo::cargo_bin_cmd;
+use rustix::fs::OFlags;
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -215,6 +222,98 @@ fn times_to_see_a_store_are_of_one_clock() {
         }
     }
     panic!("only {answered:?} met");
+}
+
+/// A terminal: our side, which reads what is shown on it, and that of a program.
+fn terminal() -> (File, File) {
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let ours = openpt(flags).unwrap();
+    grantpt(&ours).unwrap();
+    unlockpt(&ours).unwrap();
+    let name = ptsname(&ours, Vec::new()).unwrap();
+    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let theirs = rustix::fs::open(name, flags, rustix::fs::Mode::empty()).unwrap();
+    (ours.into(), theirs.into())
+}
+
+/// Killed, if the test does not come to its end.
+struct Mortal(Child);
+
+impl Drop for Mortal {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Ctrl-C while the first question is asked, of a run that would take a quarter of an hour.
+///
+/// Kills `litmus-asks-on-after-ctrl-c`, `litmus-forgets-what-it-counted`, `litmus-interrupted-is-well` and
+/// `litmus-leaves-its-bar`.
+#[test]
+fn ctrl_c_ends_a_run_that_tells_what_it_has_counted() {
+    if report(&["--shape", "tearing", "--iterations", "1"], &[]).is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("litmus.json");
+    let (mut ours, theirs) = terminal();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_nfence"));
+    command
+        .args(["litmus", "--shape", "tearing", "--seconds", "1000"])
+        .arg("--json")
+        .arg(&path)
+        .env("TERM", "xterm")
+        .stdout(Stdio::piped())
+        .stderr(theirs);
+    let mut child = Mortal(command.spawn().unwrap());
+    // Its own end of the terminal is not to be ours too: what is shown would never end.
+    drop(command);
+    let (show, shown) = mpsc::channel();
+    let reader = thread::spawn(move || {
+        let mut bytes = [0; 4096];
+        // An error: nobody has the other side open any more.
+        while let Ok(count @ 1..) = ours.read(&mut bytes) {
+            let _ = show.send(String::from_utf8_lossy(&bytes[..count]).into_owned());
+        }
+    });
+    let mut seen = String::new();
+    while !seen.contains("tearing, ") {
+        let line = shown.recv_timeout(PATIENCE);
+        seen += &line.unwrap_or_else(|_| panic!("no question is asked: {seen}"));
+    }
+    kill_process(Pid::from_child(&child.0), Signal::INT).unwrap();
+    loop {
+        match shown.recv_timeout(PATIENCE) {
+            Ok(line) => seen += &line,
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => panic!("it goes on: {seen}"),
+        }
+    }
+    reader.join().unwrap();
+
+    let code = child.0.wait().unwrap().code();
+    assert_eq!(code, Some(130), "{seen}");
+    let mut said = String::new();
+    let mut stdout = child.0.stdout.take().unwrap();
+    stdout.read_to_string(&mut said).unwrap();
+    assert!(said.contains("tearing"), "{said}");
+    assert!(!said.contains("held"), "{said}");
+    let report: Value = serde_json::from_reader(File::open(&path).unwrap()).unwrap();
+    assert_eq!(
+        (&report["interrupted"], &report["asked"]),
+        (&true.into(), &0.into())
+    );
+    let questions = count(&report, "questions");
+    let cut = format!("\ninterrupted: 0 of {questions} questions asked\n");
+    assert!(questions > 1 && said.contains(&cut), "{said}");
+    assert!(!rows(&report).is_empty());
+    for row in rows(&report) {
+        assert!(count(row, "runs") + count(row, "not_met") > 0, "{row}");
+    }
+    // Neither a bar, nor a file beside the one that was asked for.
+    assert!(seen.ends_with("\r\u{1b}[2K"), "{seen:?}");
+    assert_eq!(folder.path().read_dir().unwrap().count(), 1);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use super::object::{Object, OpenedAdapter};
 use super::private_data::OpenAdapter;
 use super::refusal::Refusal;
 use crate::abi::wddm::{
-    CloseAdapter, NtStatus, QueryAdapterInfo, QueryAdapterInfoType, Wddm31Caps,
+    CloseAdapter, KmtHandle, NtStatus, QueryAdapterInfo, QueryAdapterInfoType, Wddm31Caps,
 };
 use crate::sync::Arc;
 use crate::{Adapter, AdapterOptions};
@@ -15,10 +15,22 @@ pub(super) fn open(args: &mut OpenAdapter, device: Option<String>) -> Result<(),
         device,
         ..AdapterOptions::default()
     };
-    let adapter = Adapter::open(&options)?;
-    let adapter = Arc::new(OpenedAdapter { adapter });
-    args.adapter = handles::insert_root(Object::Adapter(adapter))?;
+    args.adapter = insert(Adapter::open(&options)?)?;
     Ok(())
+}
+
+fn insert(adapter: Adapter) -> Result<KmtHandle, Refusal> {
+    let adapter = Arc::new(OpenedAdapter { adapter });
+    handles::insert_root(Object::Adapter(adapter))
+}
+
+/// A handle of this interface for an adapter that Rust opened, on engines that `NfOpenAdapter` has no
+/// choice of; `NfD3DKMTCloseAdapter` closes the handle.
+///
+/// # Errors
+/// `STATUS_INSUFFICIENT_RESOURCES`: no handle is left.
+pub fn adapter_handle(adapter: Adapter) -> Result<KmtHandle, NtStatus> {
+    insert(adapter).map_err(|refusal| refusal.status)
 }
 
 pub(super) fn close(args: CloseAdapter) -> Result<(), Refusal> {

@@ -96,6 +96,12 @@ pub(super) fn find<T: Kind>(handle: KmtHandle) -> Result<Arc<T>, Refusal> {
     lock(&TABLE).find(handle).ok_or_else(|| invalid(T::NAME))
 }
 
+/// How many handles of this interface the process has open.
+#[must_use]
+pub fn open_handles() -> usize {
+    lock(&TABLE).entries.len()
+}
+
 /// A handle for something that was made on nothing.
 ///
 /// # Errors

@@ -48,6 +48,7 @@ mod sync_object;
 mod sync_object_calls;
 mod wait;
 
+pub use adapter::adapter_handle;
 #[cfg(not(test))]
 pub use calls::{
     NfD3DKMTCloseAdapter, NfD3DKMTConnectDoorbell, NfD3DKMTCreateDevice, NfD3DKMTCreateDoorbell,
@@ -57,6 +58,7 @@ pub use calls::{
     NfD3DKMTOpenNativeFenceFromNtHandle, NfD3DKMTQueryAdapterInfo, NfEndDevice, NfLastErrorText,
     NfOpenAdapter, NfShareObject,
 };
+pub use handles::open_handles;
 #[cfg(not(test))]
 pub use kernel_queue_calls::{
     NfD3DKMTCreateHwQueue, NfD3DKMTSignalSynchronizationObjectFromGpu,

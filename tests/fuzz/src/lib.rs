@@ -13,10 +13,12 @@
 //! | [`records`] | records, indices and results of slices | driver and operating system |
 //! | [`spirv`] | kernels, good, bent and none | who registers kernels |
 //! | [`trace`] | recorded traces, good, bent and none | who opens a file |
+//! | [`capi`] | calls of C, good, bent and out of order, with wild arguments | the C interface |
 //!
 //! A target is a type that is made of bytes and a function that plays it. The same input is the
 //! same course of events. `tests/corpus.rs` plays what is checked in, with any Rust.
 
+pub mod capi;
 mod forwarding;
 mod liar;
 pub mod log;

@@ -1,7 +1,7 @@
 //! Plays what is checked in through the targets, with any Rust: the seeds that a fuzzer has found,
 //! each of which goes where no other goes.
 
-use nfence_fuzz::{from_bytes, log, packets, records, ring, spirv, trace};
+use nfence_fuzz::{capi, from_bytes, log, packets, records, ring, spirv, trace};
 use std::path::Path;
 
 /// Plays each file of a target's corpus; says which one it was, if it fails.
@@ -70,6 +70,15 @@ fn trace() {
     play("trace", |bytes| {
         if let Some(file) = from_bytes::<trace::File>(bytes) {
             let _ = file.play();
+        }
+    });
+}
+
+#[test]
+fn capi() {
+    play("capi", |bytes| {
+        if let Some(program) = from_bytes::<capi::Program>(bytes) {
+            let _ = program.play();
         }
     });
 }

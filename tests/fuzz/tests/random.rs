@@ -3,7 +3,7 @@
 //! `NFENCE_RANDOM_CASES` sets how many cases of each target there are, `NFENCE_RANDOM_SEED` where
 //! they begin. A case that fails is printed with its number, and played alone with that as seed.
 
-use nfence_fuzz::{from_bytes, log, packets, records, ring, spirv, trace};
+use nfence_fuzz::{capi, from_bytes, log, packets, records, ring, spirv, trace};
 use std::time::Instant;
 
 fn setting(name: &str, usual: u64) -> u64 {
@@ -128,4 +128,18 @@ fn trace() {
     });
     println!("{read} traces read, {refused} refused");
     assert!(read > 0 && refused > 0);
+}
+
+#[test]
+fn capi() {
+    let (mut taken, mut refused) = (0, 0);
+    cases("capi", 200, |bytes| {
+        if let Some(program) = from_bytes::<capi::Program>(bytes) {
+            let played = program.play();
+            taken += played.taken;
+            refused += played.refused;
+        }
+    });
+    println!("{taken} calls taken, {refused} refused");
+    assert!(taken > 0 && refused > 0);
 }
