@@ -6,17 +6,15 @@ use crate::test_index::{Program, TestIndex};
 use crate::tree;
 use anyhow::ensure;
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::fmt;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// Builds that take longer are given up; the first one builds every dependency.
-const BUILD_LIMIT: Duration = Duration::from_secs(900);
+pub(crate) const BUILD_LIMIT: Duration = Duration::from_secs(900);
 /// A test that takes longer hangs; nextest's profile `mutants` is quicker to find that.
-const TEST_LIMIT: Duration = Duration::from_secs(90);
+pub(crate) const TEST_LIMIT: Duration = Duration::from_secs(90);
 /// For all tests together on the tree as it is.
 const FIRST_LIMIT: Duration = Duration::from_secs(600);
 /// For a scenario of a twin under loom, which is to be found.
@@ -220,12 +218,15 @@ impl Workshop<'_> {
         Ok(log)
     }
 
-    fn programs<'t>(&self, tests: impl IntoIterator<Item = &'t str>) -> BTreeSet<Program> {
+    pub(crate) fn programs<'t>(
+        &self,
+        tests: impl IntoIterator<Item = &'t str>,
+    ) -> BTreeSet<Program> {
         let of = |test| self.index.programs(test).into_iter().flatten().cloned();
         tests.into_iter().flat_map(of).collect()
     }
 
-    fn cargo(&self, arguments: &[&str], target: &Path) -> Command {
+    pub(crate) fn cargo(&self, arguments: &[&str], target: &Path) -> Command {
         let mut cargo = Command::new("cargo");
         cargo
             .args(arguments)
@@ -255,7 +256,12 @@ impl Workshop<'_> {
         cargo
     }
 
-    fn run(&self, mut command: Command, limit: Duration, log: &Path) -> anyhow::Result<Ended> {
+    pub(crate) fn run(
+        &self,
+        mut command: Command,
+        limit: Duration,
+        log: &Path,
+    ) -> anyhow::Result<Ended> {
         self.runner.run(&mut command, limit, log)
     }
 
@@ -300,94 +306,7 @@ impl Workshop<'_> {
         self.runner.run(&mut program, CONFORM_LIMIT, log)
     }
 
-    /// Has the compiler look at the library; gives what it says, as JSON.
-    pub(crate) fn check(&self, log: &Path) -> anyhow::Result<(Ended, String)> {
-        let said = log.with_extension("json");
-        std::fs::write(&said, "")?;
-        let arguments = [
-            "check",
-            "--locked",
-            "--quiet",
-            "--lib",
-            "--message-format",
-            "json",
-        ];
-        let cargo = self.cargo(&arguments, &self.folder.join("build"));
-        let ended = self.run(cargo, BUILD_LIMIT, &said)?;
-        Ok((ended, std::fs::read_to_string(&said)?))
-    }
-
-    /// All test programs, and what nextest has to know to run them without asking cargo.
-    pub(crate) fn build_all(&self, log: &Path) -> anyhow::Result<Ended> {
-        ensure!(self.has_nextest, "this needs cargo-nextest");
-        let built = self.build(&BTreeSet::from([Program::Unknown]), log)?;
-        let asked = [
-            (
-                &["metadata", "--format-version", "1", "--locked"][..],
-                self.packages(),
-            ),
-            (
-                &[
-                    "nextest",
-                    "list",
-                    "--locked",
-                    "--cargo-quiet",
-                    "--list-type",
-                    "binaries-only",
-                    "--message-format",
-                    "json",
-                ],
-                self.binaries(),
-            ),
-        ];
-        for (arguments, file) in asked {
-            let output = self
-                .tests_of(arguments, &BTreeSet::from([Program::Unknown]))
-                .stderr(File::options().append(true).open(log)?)
-                .output()?;
-            ensure!(
-                output.status.success(),
-                "cargo {} failed",
-                arguments.join(" ")
-            );
-            std::fs::write(file, output.stdout)?;
-        }
-        Ok(built)
-    }
-
-    fn packages(&self) -> PathBuf {
-        self.folder.join("packages.json")
-    }
-
-    fn binaries(&self) -> PathBuf {
-        self.folder.join("binaries.json")
-    }
-
-    /// Runs one test of what [`Workshop::build_all`] has built, with a variable of the environment.
-    pub(crate) fn test_built(
-        &self,
-        test: &str,
-        chosen: Option<&(&str, OsString)>,
-        log: &Path,
-    ) -> anyhow::Result<Ended> {
-        let of = self.programs([test]);
-        let programs: Vec<_> = of.iter().filter_map(Program::filter).collect();
-        let mut filter = format!("test(/(^|::){test}$/)");
-        if programs.len() == of.len() {
-            filter = format!("({}) & {filter}", programs.join(" | "));
-        }
-        let arguments = ["nextest", "run", "--profile", "mutants"];
-        let mut nextest = self.cargo(&arguments, &self.folder.join("build"));
-        nextest.arg("--binaries-metadata").arg(self.binaries());
-        nextest.arg("--cargo-metadata").arg(self.packages());
-        nextest.args(["--filterset", &filter]);
-        if let Some((name, value)) = chosen {
-            nextest.env(name, value);
-        }
-        self.run(nextest, TEST_LIMIT, log)
-    }
-
-    fn tests_of(&self, arguments: &[&str], programs: &BTreeSet<Program>) -> Command {
+    pub(crate) fn tests_of(&self, arguments: &[&str], programs: &BTreeSet<Program>) -> Command {
         let mut cargo = self.cargo(arguments, &self.folder.join("build"));
         // Links faster; where a panic came from is not asked.
         cargo.env("CARGO_PROFILE_DEV_DEBUG", "0");
@@ -397,7 +316,7 @@ impl Workshop<'_> {
         cargo
     }
 
-    fn build(&self, programs: &BTreeSet<Program>, log: &Path) -> anyhow::Result<Ended> {
+    pub(crate) fn build(&self, programs: &BTreeSet<Program>, log: &Path) -> anyhow::Result<Ended> {
         let arguments = if self.has_nextest {
             &["nextest", "run", "--locked", "--no-run", "--cargo-quiet"][..]
         } else {

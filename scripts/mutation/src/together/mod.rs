@@ -9,6 +9,8 @@
 //! That a test passes on the tree as it is, is asked on the woven build with no mutant chosen, when a mutant first needs
 //! it. One that does not pass there, since it reads the sources, say, has its mutants tried alone.
 
+mod build;
+mod refusal;
 pub(crate) mod shaders;
 pub(crate) mod weave;
 
@@ -16,8 +18,8 @@ use crate::mutant::{Harness, Mutant};
 use crate::tree;
 use crate::trial::{Row, Verdict, Workshop, tail};
 use anyhow::{Context, bail, ensure};
-use serde::Deserialize;
-use std::collections::{BTreeMap, BTreeSet};
+use refusal::{Places, refused};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::Instant;
@@ -70,35 +72,14 @@ pub(crate) struct Together<'m> {
     passes: BTreeMap<String, bool>,
 }
 
-/// A line of what cargo says.
-#[derive(Deserialize)]
-struct Said {
-    reason: String,
-    #[serde(default)]
-    message: Option<Message>,
-}
-
-#[derive(Deserialize)]
-struct Message {
-    level: String,
-    message: String,
-    spans: Vec<Place>,
-    children: Vec<Message>,
-}
-
-#[derive(Deserialize)]
-struct Place {
-    file_name: String,
-    line_start: usize,
-    is_primary: bool,
-}
-
 impl<'m> Together<'m> {
     /// Weaves all of them that can be into the copy of the tree, and builds it with all test programs.
     pub(crate) fn build(workshop: &Workshop<'_>, chosen: &[&'m Mutant]) -> anyhow::Result<Self> {
         let is_meant = |mutant: &&&Mutant| {
-            let is_code = mutant.file.starts_with("src/") && mutant.file.ends_with(".rs");
-            is_code && mutant.file != "src/main.rs" && mutant.harness == Harness::Suite
+            let is_rust = Path::new(&mutant.file)
+                .extension()
+                .is_some_and(|of| of == "rs");
+            is_rust && mutant.file != "src/main.rs" && mutant.harness == Harness::Suite
         };
         let mut woven: BTreeMap<u32, &Mutant> =
             (1..).zip(chosen.iter().filter(is_meant).copied()).collect();
@@ -246,65 +227,4 @@ impl<'m> Together<'m> {
         self.passes.insert(test.to_owned(), passes);
         Ok(passes)
     }
-}
-
-/// Where the copies stand.
-#[derive(Debug, Default)]
-struct Places(BTreeMap<String, Vec<(u32, std::ops::Range<usize>)>>);
-
-impl Places {
-    fn of_file(&mut self, file: &str, lines: Vec<(u32, std::ops::Range<usize>)>) {
-        self.0.insert(file.to_owned(), lines);
-    }
-
-    fn numbers(&self) -> BTreeSet<u32> {
-        let all = self.0.values().flatten();
-        all.map(|(number, _)| *number).collect()
-    }
-
-    fn at(&self, place: &Place) -> Option<u32> {
-        let lines = self.0.get(&place.file_name)?;
-        let mut here = lines
-            .iter()
-            .filter(|(_, lines)| lines.contains(&place.line_start));
-        here.next().map(|(number, _)| *number)
-    }
-}
-
-/// The mutants at which the compiler points with an error; where no error's own place is a mutant's, those that it
-/// names beside it.
-fn refused(said: &str, places: &Places) -> BTreeSet<u32> {
-    let messages = said
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Said>(line).ok());
-    let messages = messages.filter(|said| said.reason == "compiler-message");
-    let errors: Vec<_> = messages
-        .filter_map(|said| said.message)
-        .filter(|message| message.level == "error")
-        .collect();
-    let mut refused = BTreeSet::new();
-    for error in &errors {
-        let own = |is_primary: bool| {
-            let meant = error
-                .spans
-                .iter()
-                .filter(move |place| place.is_primary == is_primary);
-            meant
-                .filter_map(|place| places.at(place))
-                .collect::<Vec<_>>()
-        };
-        let mut found = own(true);
-        if found.is_empty() {
-            found = own(false);
-        }
-        if found.is_empty() {
-            let beside = error.children.iter().flat_map(|child| &child.spans);
-            found = beside.filter_map(|place| places.at(place)).collect();
-        }
-        if found.is_empty() && !error.message.starts_with("aborting") {
-            println!("at no mutant: {}", error.message);
-        }
-        refused.extend(found);
-    }
-    refused
 }

@@ -5,6 +5,7 @@
 
 use crate::trial::Workshop;
 use anyhow::Context;
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// The generated table.
@@ -19,13 +20,14 @@ pub(crate) fn weave_table(text: &str) -> String {
             .strip_prefix("pub static ")
             .and_then(|line| line.strip_suffix(": Shader = Shader {"));
         if let Some(name) = name {
-            woven.push_str(&format!(
+            let _ = writeln!(
+                woven,
                 "pub static {name}: std::sync::LazyLock<Shader> = \
                  std::sync::LazyLock::new(|| crate::mutant::shader(&{name}_AS_BUILT));\n\
-                 static {name}_AS_BUILT: Shader = Shader {{\n"
-            ));
+                 static {name}_AS_BUILT: Shader = Shader {{"
+            );
         } else if line.starts_with("pub static ALL: ") {
-            woven.push_str(&line.replace(",", "_AS_BUILT,").replace("];", "_AS_BUILT];"));
+            woven.push_str(&line.replace(',', "_AS_BUILT,").replace("];", "_AS_BUILT];"));
             woven.push('\n');
         } else {
             woven.push_str(line);

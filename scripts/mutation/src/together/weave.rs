@@ -6,6 +6,7 @@
 
 use proc_macro2::Span;
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::ops::Range;
 use syn::visit::{self, Visit};
 
@@ -155,7 +156,7 @@ pub(crate) fn weave(text: &str, edits: &[(u32, Edit<'_>)]) -> syn::Result<Woven>
             let first = woven.text.matches('\n').count() + 1;
             let last = first + copy.matches('\n').count();
             woven.lines.push((number, first..last + 1));
-            woven.text.push_str(&format!("{number} => {copy}\n"));
+            let _ = writeln!(woven.text, "{number} => {copy}");
         }
         woven.text.push_str("_ => ");
         woven.text.push_str(&text[start..end]);
