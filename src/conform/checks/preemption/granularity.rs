@@ -17,10 +17,10 @@ pub(super) const CHECKS: &[Check] = &[Check::by(
 
 /// Packets of a run of one kind, and bytes of a transfer: more than is done before a request is answered.
 const RUN: u64 = 20_000;
-const BYTES: u64 = 4 << 20;
+const BYTES: u64 = 16 << 20;
 const RING: u64 = 1 << 15;
 /// Attempts at what may be done before it is asked to stop.
-const ATTEMPTS: u64 = 40;
+const ATTEMPTS: u64 = 200;
 
 #[derive(Clone, Copy, Debug)]
 enum Kind {
