@@ -159,7 +159,7 @@ fn engines_of_several_devices_are_refused_it_with_what_to_do() {
 /// TD-20: the memory is lost with its device, and no engine can take over what lay there: the adapter stops, with a
 /// record, and whoever waits is told so at once.
 ///
-/// Kills `own-memory-of-any-device`.
+/// Kills `own-memory-of-any-device`, `engines-are-reset-without-their-memory`.
 #[test]
 fn td_20_an_adapter_stops_when_the_memory_of_its_engines_is_lost() {
     let injection = Injection::new(2).unwrap();
@@ -186,6 +186,10 @@ fn td_20_an_adapter_stops_when_the_memory_of_its_engines_is_lost() {
     until("it is noted", || adapter.os().stopped().is_some());
     let stopped = adapter.os().stopped().unwrap();
     assert_eq!(stopped.code, Record::VIDEO_TDR_FAILURE, "{stopped:?}");
+    // TD-16: its driver says that it resets no single engine, and none is asked for.
+    let reports = adapter.os().tdr_reports();
+    let reasons: Vec<_> = reports.iter().map(|report| report.reason).collect();
+    assert_eq!(reasons, [Record::VIDEO_TDR_TIMEOUT_DETECTED]);
 }
 
 /// Interrupt records of signals of a shared fence for which nobody waits; then two waits are told of theirs, of which the
