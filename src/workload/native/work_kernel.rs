@@ -22,9 +22,9 @@ impl WorkKernel {
     /// Its shader.
     pub(super) fn code(self) -> anyhow::Result<KernelCode> {
         let shader = match self {
-            Self::Plain => shaders::WORK,
-            Self::Merged => shaders::WORK_TOGETHER,
-            Self::SchedulesItself => shaders::WORK_SELF_SCHEDULING,
+            Self::Plain => &shaders::WORK,
+            Self::Merged => &shaders::WORK_TOGETHER,
+            Self::SchedulesItself => &shaders::WORK_SELF_SCHEDULING,
         };
         Ok(KernelCode::new(shader.words, PARAMETER_BYTES)?)
     }
