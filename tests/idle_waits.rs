@@ -18,7 +18,6 @@ use support::until::until;
 fn device() -> (Arc<Device>, Queue, Arc<DeviceLoss>) {
     let instance = Instance::new(InstanceOptions {
         validation: validation::asked_for_by_environment(),
-        ..InstanceOptions::default()
     });
     let instance = instance.unwrap();
     let adapters = instance.adapters();
