@@ -263,11 +263,11 @@ fn in_01_the_librarys_signal_stores_what_was_before_then_the_value_then_its_note
     let module = Module::new(shaders::SIGNAL_VALUES.words);
     assert_eq!(module.memory_barriers(), [SHARE[1]]);
     let looks = [
-        (shaders::WAIT_VALUES, "nf_wait"),
-        (shaders::READ_VALUES, "nf_current_value"),
+        (shaders::WAIT_VALUES.words, "nf_wait"),
+        (shaders::READ_VALUES.words, "nf_current_value"),
     ];
-    for (shader, function) in looks {
-        let events = ShaderText::new(Module::new(shader.words)).of(function);
+    for (words, function) in looks {
+        let events = ShaderText::new(Module::new(words)).of(function);
         let [look, barrier] = &events[..] else {
             panic!("{function} looks and makes visible: {events:?}");
         };

@@ -213,6 +213,7 @@ fn what_came_of_a_fault_is_judged() {
         ("no descriptor is left: raise ulimit -n", true),
         ("no Vulkan driver answers (vkCreateInstance)", true),
         ("no Vulkan driver answers: install one", false),
+        ("the Vulkan device is lost (vkQueueSubmit)", false),
     ] {
         let played = Played {
             told: told(said),

@@ -158,13 +158,16 @@ impl Ground {
         }
     }
 
-    /// Why no more can be asked of an adapter whose story did not go well: a reset by its driver failed, which a driver
-    /// may let it, and the OS stops the adapter.
-    pub(super) fn unfit_after(&self) -> Option<Unfit> {
+    /// Why no more can be asked of an adapter whose story ended in this error: its driver failed to reset it, which a driver
+    /// may, and so the OS has stopped it.
+    pub(super) fn unfit_after(&self, error: &anyhow::Error) -> Option<Unfit> {
         let made = lock(&self.made);
-        let failure = made.iter().find_map(|made| made.spy.reset_failure())?;
+        let mut stopped = made
+            .iter()
+            .filter(|made| made.adapter.os().stopped().is_some());
+        let failure = stopped.find_map(|made| made.spy.reset_failure())?;
         Some(Unfit(format!(
-            "the driver's own reset failed, which stops an adapter: {failure}"
+            "the driver itself failed to reset the adapter, which stops it ({failure}); what was seen: {error:#}"
         )))
     }
 

@@ -54,7 +54,7 @@ fn told(check: &Check, subject: &Arc<dyn Subject>) -> Verdict {
     let thread = thread.spawn(move || {
         let ground = Ground::new(&subject);
         let told = catch_unwind(AssertUnwindSafe(|| {
-            let told = story(&ground).map_err(|error| match ground.unfit_after() {
+            let told = story(&ground).map_err(|error| match ground.unfit_after(&error) {
                 Some(unfit) => unfit.into(),
                 None => error,
             });

@@ -61,7 +61,8 @@ pub fn judge(planned: Planned, played: &Played) -> Outcome {
         // Any call may find it.
         Planned::Loss(..) => text.contains(planned.call()) || text.contains("lost"),
         Planned::Descriptor(_) => {
-            OF_DESCRIPTORS.iter().any(|word| text.contains(word)) || names_a_call(text)
+            let is_loss = text.contains("lost");
+            OF_DESCRIPTORS.iter().any(|word| text.contains(word)) || names_a_call(text) && !is_loss
         }
     };
     let errors = played.told.iter().map(|told| &told.error);

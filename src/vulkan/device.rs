@@ -59,6 +59,8 @@ pub(super) struct Parts {
     pub(super) family: u32,
     pub(super) queues: usize,
     pub(super) owner: Owner,
+    /// When its functions say that it is lost.
+    pub(super) loss: Option<Arc<DeviceLoss>>,
 }
 
 /// An opened adapter.
@@ -115,7 +117,7 @@ impl Device {
             &[],
             loss.as_ref(),
         )?;
-        let device = Self::of_parts(Parts {
+        Self::of_parts(Parts {
             instance: Arc::clone(instance),
             physical,
             adapter,
@@ -123,11 +125,8 @@ impl Device {
             family: family.index,
             queues: queues as usize,
             owner: Owner::Library,
-        })?;
-        if let Some(loss) = loss {
-            loss.is_told_to(&device.idle_waits);
-        }
-        Ok(device)
+            loss,
+        })
     }
 
     /// Puts a device together of what Vulkan made.
@@ -140,7 +139,12 @@ impl Device {
             family,
             queues,
             owner,
+            loss,
         } = parts;
+        let idle_waits = Arc::<IdleWaits>::default();
+        if let Some(loss) = loss {
+            loss.is_told_to(&idle_waits);
+        }
         let features = &adapter.features;
         let allocator = match allocator(&instance, &raw, physical, features) {
             Ok(allocator) => ManuallyDrop::new(Mutex::new(allocator)),
@@ -178,7 +182,7 @@ impl Device {
             adapter,
             family,
             given_out: Mutex::new(vec![false; queues]),
-            idle_waits: Arc::default(),
+            idle_waits,
             owner,
             instance,
         }))

@@ -21,7 +21,6 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
 
 use super::idle_waits::IdleWaits;
-
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 
 use ash::vk::{self, Handle};

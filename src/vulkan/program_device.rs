@@ -194,7 +194,7 @@ impl Device {
                 one.queues = u32::try_from(queues.len()).unwrap_or(u32::MAX);
             }
         }
-        let raw = match loss {
+        let raw = match &loss {
             Some(loss) => loss.replace_functions_of_imported(&raw, queues.iter().map(|q| q.raw)),
             None => raw,
         };
@@ -209,6 +209,7 @@ impl Device {
                 queues,
                 _kept: kept,
             },
+            loss,
         })?)
     }
 }

@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 use ash::vk;
 use thiserror::Error;
 
+use crate::sync::{AtomicU64, Ordering};
+
 use super::Device;
 use super::refusal::{DeviceLost, OutOfMemory, again_with_memory};
 
@@ -64,6 +66,8 @@ struct Inner {
     raw: vk::Semaphore,
     /// Highest value that a submission or the CPU was let signal.
     promised: Mutex<u64>,
+    /// Waits for values up to this one were ended.
+    ended: AtomicU64,
     /// Of a program's: dropped when nothing here uses it any more.
     kept: Option<Arc<dyn Any + Send + Sync>>,
     device: Arc<Device>,
@@ -92,6 +96,7 @@ impl Timeline {
         let inner = Inner {
             raw,
             promised: Mutex::new(initial),
+            ended: AtomicU64::new(0),
             kept: None,
             device: Arc::clone(device),
         };
@@ -115,6 +120,7 @@ impl Timeline {
         let timeline = Self(Arc::new(Inner {
             raw: semaphore,
             promised: Mutex::new(0),
+            ended: AtomicU64::new(0),
             kept: Some(kept),
             device: Arc::clone(device),
         }));
@@ -131,7 +137,7 @@ impl Timeline {
         let raw = self.device().raw();
         // SAFETY: it is a timeline of this device, alive through `self`.
         let ask = || unsafe { raw.get_semaphore_counter_value(self.0.raw) };
-        again_with_memory(ask).map_err(|_| DeviceLost)
+        again_with_memory(ask).map_err(|_| self.lost())
     }
 
     /// Raises it to `value`, from the CPU.
@@ -177,9 +183,8 @@ impl Timeline {
         // SAFETY: it is a timeline of this device; the value is above its own, and no signal is
         // pending, nor can one be added while `promised` is locked.
         let signal = || unsafe { raw.signal_semaphore(&info) };
-        again_with_memory(signal).map_err(|_| DeviceLost)?;
+        again_with_memory(signal).map_err(|_| self.lost())?;
         *promised = value;
-        // Who sleeps looks at it with the sleepers' lock held.
         drop(promised);
         self.device().idle_waits().call();
         Ok(())
@@ -194,7 +199,9 @@ impl Timeline {
         // SAFETY: it is a timeline of this device; `value` is above all that was promised, and
         // what was promised does not come any more.
         let _ = unsafe { self.device().raw().signal_semaphore(&info) };
-        self.device().idle_waits().note_loss();
+        // Not what is promised: who submits may have its lock for as long as the device hangs.
+        self.0.ended.fetch_max(value, Ordering::Relaxed);
+        self.device().idle_waits().call_anyway();
     }
 
     /// Sleeps until it has `value`, or `timeout` is over; without one, for ever.
@@ -206,17 +213,26 @@ impl Timeline {
     }
 
     /// As [`Timeline::wait`] without a time-out, for who may wait for long before anything is submitted that raises it
-    /// so far: then the driver takes no part in it, which may not sleep (`idle_waits`).
+    /// so far: then the driver takes no part in it, which may not sleep (`idle_waits`). Of a program's own timeline it is
+    /// not known what is submitted, and the driver waits.
     ///
     /// # Errors
     /// The device is lost, or its driver gives up.
     pub fn wait_for_submission(&self, value: u64) -> Result<(), DeviceLost> {
-        if self.wait(value, Some(IDLE_AFTER))? == WaitOutcome::TimedOut {
-            let is_promised = || *self.promised() >= value;
-            self.device().idle_waits().sleep_until(is_promised);
-            let _reached = self.wait(value, None)?;
+        let is_program_s = self.0.kept.is_some();
+        if !is_program_s && self.wait(value, Some(IDLE_AFTER))? == WaitOutcome::TimedOut {
+            let may_come =
+                || self.0.ended.load(Ordering::Relaxed) >= value || *self.promised() >= value;
+            self.device().idle_waits().sleep_until(may_come);
         }
+        let _reached = self.wait(value, None)?;
         Ok(())
+    }
+
+    /// The device is, and who sleeps for it is to hear of it.
+    fn lost(&self) -> DeviceLost {
+        self.device().idle_waits().note_loss();
+        DeviceLost
     }
 
     /// Sleeps until each of several timelines has its value, or `timeout` is over, in one call.

@@ -236,7 +236,11 @@ fn try_all(options: &Options, index: &TestIndex, chosen: &[&Mutant]) -> anyhow::
         print_head();
         alone.clear();
         for mutant in chosen {
-            match together.try_mutant(&workshop, mutant)? {
+            let tried = together.try_mutant(&workshop, mutant);
+            if tried.is_err() {
+                workshop.restore()?;
+            }
+            match tried? {
                 Some(rows) => bad += print_rows(&workshop, mutant, &rows),
                 None => alone.push(mutant),
             }

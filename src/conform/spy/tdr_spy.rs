@@ -48,7 +48,7 @@ pub(super) struct TdrBook {
     lost: Mutex<BTreeSet<u32>>,
     /// Nodes whose engines are said to answer nothing.
     silent: Mutex<BTreeSet<u32>>,
-    /// Why a reset failed first, by itself.
+    /// Why a reset of the adapter failed first, by itself.
     failure: Mutex<Option<String>>,
     level_one: LevelOneSpy,
 }
@@ -153,16 +153,10 @@ impl DdiSpy {
         self.driver.tdr().expect("a driver that resets engines")
     }
 
-    /// Why a reset of an engine, or of all of them, failed by itself: not made to.
+    /// Why a reset of the adapter failed by itself: not made to.
     #[must_use]
     pub fn reset_failure(&self) -> Option<String> {
         lock(&self.tdr.failure).clone()
-    }
-
-    fn note_failure<T>(&self, answer: Result<T, DdiError>) -> Result<T, DdiError> {
-        answer.inspect_err(|error| {
-            lock(&self.tdr.failure).get_or_insert_with(|| error.to_string());
-        })
     }
 
     fn pass_tdr(&self, call: TdrCall) -> Result<(), DdiError> {
@@ -238,7 +232,7 @@ impl TdrDdi for DdiSpy {
     fn reset_engine(&self, node_ordinal: u32) -> Result<ResetEngine, DdiError> {
         let reset = self.in_level_one(|| {
             self.pass_tdr(TdrCall::ResetEngine(node_ordinal))?;
-            self.note_failure(self.recovery().reset_engine(node_ordinal))
+            self.recovery().reset_engine(node_ordinal)
         })?;
         self.forget_troubles(|node| node == node_ordinal);
         match lock(&self.tdr.reset).as_mut() {
@@ -258,7 +252,9 @@ impl TdrDdi for DdiSpy {
 
     fn reset_from_timeout(&self) -> Result<Vec<ResetEngine>, DdiError> {
         self.pass_tdr(TdrCall::ResetFromTimeout)?;
-        let reset = self.note_failure(self.recovery().reset_from_timeout())?;
+        let reset = self.recovery().reset_from_timeout().inspect_err(|error| {
+            lock(&self.tdr.failure).get_or_insert_with(|| error.to_string());
+        })?;
         self.forget_troubles(|_| true);
         Ok(reset)
     }

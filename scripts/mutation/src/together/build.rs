@@ -10,7 +10,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 impl Workshop<'_> {
-    /// Has the compiler look at the library; gives what it says, as JSON.
+    /// Has the compiler look at the library and all that uses it; gives what it says, as JSON.
     pub(crate) fn check(&self, log: &Path) -> anyhow::Result<(Ended, String)> {
         let said = log.with_extension("json");
         std::fs::write(&said, "")?;
@@ -18,7 +18,7 @@ impl Workshop<'_> {
             "check",
             "--locked",
             "--quiet",
-            "--lib",
+            "--all-targets",
             "--message-format",
             "json",
         ];

@@ -109,10 +109,13 @@ impl<'m> Together<'m> {
                 "the compiler refuses the woven tree, and names no mutant:\n{}",
                 tail(&log)
             );
+            let ids = refused.iter().filter_map(|number| woven.get(number));
+            let ids: Vec<_> = ids.map(|mutant| mutant.id.as_str()).collect();
             println!(
-                "round {round}: the compiler refuses {} of {}",
+                "round {round}: the compiler refuses {} of {}: {}",
                 refused.len(),
-                woven.len()
+                woven.len(),
+                ids.join(" ")
             );
             woven.retain(|number, _| !refused.contains(number));
         }

@@ -88,3 +88,40 @@ pub(super) fn refused(said: &str, places: &Places) -> BTreeSet<u32> {
     }
     refused
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(file: &str, line: usize, is_primary: bool, beside: &str) -> String {
+        let place = |line: usize, is_primary: bool| {
+            format!(r#"{{"file_name":"{file}","line_start":{line},"is_primary":{is_primary}}}"#)
+        };
+        let children = match beside.parse() {
+            Ok(line) => format!(
+                r#"{{"level":"note","message":"","spans":[{}],"children":[]}}"#,
+                place(line, true)
+            ),
+            Err(_) => String::new(),
+        };
+        format!(
+            r#"{{"reason":"compiler-message","message":{{"level":"error","message":"no","spans":[{}],"children":[{children}]}}}}"#,
+            place(line, is_primary)
+        )
+    }
+
+    #[test]
+    fn the_compiler_points_at_mutants() {
+        let mut places = Places::default();
+        places.of_file("src/a.rs", vec![(1, 10..20), (2, 20..30), (3, 30..40)]);
+        let lines = [
+            said("src/a.rs", 12, true, ""),
+            said("src/a.rs", 29, false, ""),
+            said("src/b.rs", 12, true, ""),
+            String::from("not JSON"),
+        ];
+        assert_eq!(refused(&lines.join("\n"), &places), BTreeSet::from([1, 2]));
+        let beside = said("src/a.rs", 50, true, "31");
+        assert_eq!(refused(&beside, &places), BTreeSet::from([3]));
+    }
+}

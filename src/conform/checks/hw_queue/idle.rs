@@ -44,7 +44,8 @@ fn threads() -> anyhow::Result<Threads> {
 /// Those that were put on a processor between two looks, for people.
 fn names_of_woken(before: &Threads, after: &Threads) -> String {
     let woken = after.iter().filter_map(|(thread, (name, count))| {
-        let times = count - before.get(thread).map_or(0, |(_, count)| *count);
+        // Another thread may have the number by now.
+        let times = count.saturating_sub(before.get(thread).map_or(0, |(_, count)| *count));
         (times > 0).then(|| format!("{name} {times} times"))
     });
     woken.collect::<Vec<_>>().join(", ")
