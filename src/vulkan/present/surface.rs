@@ -111,6 +111,7 @@ impl Surface {
             family,
             queues: 1,
             owner: Owner::Library,
+            loss: None,
         })
     }
 
