@@ -54,8 +54,8 @@ Options:
   --conform        the implementations of tests/broken.toml, each under `nfence conform`
   --whole          with --conform: every rule that finds one, not the first alone
   --matrix FILE    with --conform: writes which rules found which as Markdown
-  --together       all that can be in one build, in which each is chosen when a test starts: minutes for what takes
-                   hours else; the others, and what survives this way, one at a time
+  --together       most of them in one build, in which each is chosen when a test starts: hours for what takes a day
+                   else; the others, and what survives this way, one at a time
   --random N       only N of them, by chance, and none that takes minutes
   --seed S         the chance, to have the same ones again
   --list           list them and try none
