@@ -2,12 +2,13 @@
 
 use crate::child::Ended;
 use crate::test_index::Program;
-use crate::trial::{BUILD_LIMIT, TEST_LIMIT, Workshop};
+use crate::trial::{BUILD_LIMIT, Workshop};
 use anyhow::ensure;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 impl Workshop<'_> {
     /// Has the compiler look at the library and all that uses it; gives what it says, as JSON.
@@ -78,6 +79,7 @@ impl Workshop<'_> {
         &self,
         test: &str,
         chosen: Option<&(&str, OsString)>,
+        limit: Duration,
         log: &Path,
     ) -> anyhow::Result<Ended> {
         let of = self.programs([test]);
@@ -94,6 +96,6 @@ impl Workshop<'_> {
         if let Some((name, value)) = chosen {
             nextest.env(name, value);
         }
-        self.run(nextest, TEST_LIMIT, log)
+        self.run(nextest, limit, log)
     }
 }

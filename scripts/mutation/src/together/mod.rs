@@ -16,13 +16,13 @@ pub(crate) mod weave;
 
 use crate::mutant::{Harness, Mutant};
 use crate::tree;
-use crate::trial::{Row, Verdict, Workshop, tail};
+use crate::trial::{Row, TEST_LIMIT, Verdict, Workshop, tail};
 use anyhow::{Context, bail, ensure};
 use refusal::{Places, refused};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use weave::{Edit, weave};
 
 /// The variable that chooses a mutant by its number.
@@ -61,6 +61,9 @@ pub(crate) fn shader(built: &Shader) -> Shader {
 }
 "#;
 
+/// A test that takes so much longer than twenty times what it takes without a mutant hangs.
+const FOR_A_HUNG_ONE: Duration = Duration::from_secs(5);
+
 /// How often the compiler is asked: it finds what is wrong with borrows when the types are right.
 const ROUNDS: u32 = 20;
 
@@ -68,8 +71,8 @@ const ROUNDS: u32 = 20;
 #[derive(Debug, Default)]
 pub(crate) struct Together<'m> {
     woven: BTreeMap<u32, &'m Mutant>,
-    /// Whether tests pass with no mutant chosen.
-    passes: BTreeMap<String, bool>,
+    /// How long tests take with no mutant chosen; `None` of those that do not pass.
+    takes: BTreeMap<String, Option<Duration>>,
 }
 
 impl<'m> Together<'m> {
@@ -100,7 +103,7 @@ impl<'m> Together<'m> {
                 );
                 return Ok(Self {
                     woven,
-                    passes: BTreeMap::new(),
+                    takes: BTreeMap::new(),
                 });
             }
             let refused = refused(&said, &places);
@@ -178,11 +181,12 @@ impl<'m> Together<'m> {
         let mut took = start.elapsed();
         let mut rows = Vec::new();
         for test in mutant.tests() {
-            if !self.passes(workshop, test)? {
+            let Some(takes) = self.takes(workshop, test)? else {
                 return Ok(None);
-            }
+            };
+            let limit = TEST_LIMIT.min(FOR_A_HUNG_ONE + 20 * takes);
             let start = Instant::now();
-            let ended = workshop.test_built(test, Some(&chosen), &log)?;
+            let ended = workshop.test_built(test, Some(&chosen), limit, &log)?;
             let verdict = workshop.verdict(ended);
             if verdict == Verdict::Survived {
                 return Ok(None);
@@ -216,18 +220,23 @@ impl<'m> Together<'m> {
         Ok(number.map(|(number, _)| (CHOSEN, number.to_string().into())))
     }
 
-    fn passes(&mut self, workshop: &Workshop<'_>, test: &str) -> anyhow::Result<bool> {
-        if let Some(known) = self.passes.get(test) {
+    /// How long a test takes with no mutant chosen; `None` of one that does not pass.
+    fn takes(&mut self, workshop: &Workshop<'_>, test: &str) -> anyhow::Result<Option<Duration>> {
+        if let Some(known) = self.takes.get(test) {
             return Ok(*known);
         }
         let log = workshop.fresh_log("together-unmutated")?;
-        let passes = workshop.test_built(test, None, &log)?.succeeded();
+        let start = Instant::now();
+        let passes = workshop
+            .test_built(test, None, TEST_LIMIT, &log)?
+            .succeeded();
         if !passes {
             println!("{test} does not pass on the woven tree: its mutants are tried alone");
             let kept = workshop.log(&format!("together-unmutated-{test}"));
             std::fs::rename(&log, kept)?;
         }
-        self.passes.insert(test.to_owned(), passes);
-        Ok(passes)
+        let takes = passes.then(|| start.elapsed());
+        self.takes.insert(test.to_owned(), takes);
+        Ok(takes)
     }
 }
