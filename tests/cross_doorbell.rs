@@ -462,7 +462,7 @@ fn xa_10_a_line_that_is_stored_over_opens_all() {
         let (noise, _noise_here) = with_doorbell(other, watched);
         let (mut queue, mut signaller) = (watched.queue(), other.queue());
         watched.initialised(0);
-        for value in 1..=5 {
+        for value in 1..=200 {
             let wait = CommandList::new().wait(&waited_here, value).clone();
             let end = queue.submit(&wait).unwrap();
             // Its queue is closed, or will be by a look that comes before the signal or not.

@@ -38,7 +38,7 @@ fn cell(wait: By, signal: By) {
     });
 }
 
-/// Kills `nobody-propagates`, `the-other-adapter-is-given-a-value`, `the-model-disarms-for-good`.
+/// Kills `nobody-propagates`, `the-other-adapter-is-given-a-value`.
 #[test]
 fn xa_05_wait_from_gpu_signal_from_gpu() {
     cell(By::Gpu, By::Gpu);
