@@ -1,12 +1,15 @@
-//! A program that is run with a time limit and can be ended by Ctrl-C, with all that it started.
+//! A program that is run with a time limit and can be ended by Ctrl-C, with all that it started. Several threads may run
+//! one each.
 
-use anyhow::{Context, bail};
+use anyhow::{Context, ensure};
 use rustix::process::{Pid, Signal, kill_process_group};
+use std::collections::HashSet;
 use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How it ended.
@@ -29,17 +32,17 @@ impl Ended {
     }
 }
 
-#[derive(Debug)]
-enum Event {
-    Ended(std::io::Result<ExitStatus>),
-    Interrupted,
+/// What Ctrl-C ends.
+#[derive(Debug, Default)]
+struct Running {
+    is_interrupted: bool,
+    groups: HashSet<Pid>,
 }
 
-/// Runs programs, one at a time.
+/// Runs programs.
 #[derive(Debug)]
 pub(crate) struct Runner {
-    sender: Sender<Event>,
-    events: Receiver<Event>,
+    running: Arc<Mutex<Running>>,
 }
 
 /// What a program is given to end by itself when it is told to: nextest ends its tests first.
@@ -48,13 +51,17 @@ const GRACE: Duration = Duration::from_secs(10);
 impl Runner {
     /// Takes over Ctrl-C.
     pub(crate) fn new() -> anyhow::Result<Self> {
-        let (sender, events) = channel();
-        let interrupt = sender.clone();
+        let running = Arc::<Mutex<Running>>::default();
+        let heard = Arc::clone(&running);
         ctrlc::set_handler(move || {
-            // Nobody listens only when the program ends anyway.
-            let _ = interrupt.send(Event::Interrupted);
+            let mut running = lock(&heard);
+            running.is_interrupted = true;
+            for group in &running.groups {
+                // It fails where the group is gone already.
+                let _ = kill_process_group(*group, Signal::TERM);
+            }
         })?;
-        Ok(Self { sender, events })
+        Ok(Self { running })
     }
 
     /// Runs it to its end; all that it says goes to the end of the file `log`.
@@ -66,41 +73,47 @@ impl Runner {
     ) -> anyhow::Result<Ended> {
         let output = File::options().create(true).append(true).open(log)?;
         // A process group of its own: the program's children are ended with it.
-        let mut child = command
+        command
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)
             .stderr(output)
-            .process_group(0)
+            .process_group(0);
+        // Under the lock, so that Ctrl-C finds it or it is not begun.
+        let mut running = lock(&self.running);
+        ensure!(!running.is_interrupted, "interrupted");
+        let mut child = command
             .spawn()
             .with_context(|| format!("{} does not start", command.get_program().display()))?;
         let group = Pid::from_child(&child);
-        let sender = self.sender.clone();
-        std::thread::spawn(move || sender.send(Event::Ended(child.wait())));
-        match self.events.recv_timeout(limit) {
-            Ok(Event::Ended(status)) => Ok(Ended::By(status?)),
-            Ok(Event::Interrupted) => {
-                self.end(group);
-                bail!("interrupted");
-            }
-            Err(RecvTimeoutError::Timeout) => {
-                self.end(group);
-                Ok(Ended::TimeLimit)
-            }
-            Err(RecvTimeoutError::Disconnected) => unreachable!("a sender is kept"),
+        running.groups.insert(group);
+        drop(running);
+        let (sender, end) = channel();
+        std::thread::spawn(move || sender.send(child.wait()));
+        let status = end.recv_timeout(limit).ok();
+        if status.is_none() {
+            end_group(group, &end);
         }
+        let mut running = lock(&self.running);
+        running.groups.remove(&group);
+        ensure!(!running.is_interrupted, "interrupted");
+        Ok(match status {
+            Some(status) => Ended::By(status?),
+            None => Ended::TimeLimit,
+        })
     }
+}
 
-    fn end(&self, group: Pid) {
-        for signal in [Signal::TERM, Signal::KILL] {
-            // It fails where the group is gone already.
-            let _ = kill_process_group(group, signal);
-            loop {
-                match self.events.recv_timeout(GRACE) {
-                    Ok(Event::Ended(_)) => return,
-                    Ok(Event::Interrupted) => {}
-                    Err(_) => break,
-                }
-            }
+fn lock(running: &Mutex<Running>) -> MutexGuard<'_, Running> {
+    running.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Ends a group, whose first program's end `end` tells.
+fn end_group(group: Pid, end: &Receiver<std::io::Result<ExitStatus>>) {
+    for signal in [Signal::TERM, Signal::KILL] {
+        // It fails where the group is gone already.
+        let _ = kill_process_group(group, signal);
+        if end.recv_timeout(GRACE).is_ok() {
+            return;
         }
     }
 }

@@ -27,7 +27,7 @@ mod together;
 mod tree;
 mod trial;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use choice::Choice;
 use lock::Lock;
 use mutant::{Harness, Mutant};
@@ -56,11 +56,15 @@ Options:
   --matrix FILE    with --conform: writes which rules found which as Markdown
   --together       most of them in one build, in which each is chosen when a test starts: hours for what takes a day
                    else; the others, and what survives this way, one at a time
+  --jobs N         with --together: so many trials at once (4, if not said: most of what lasts sleeps)
   --random N       only N of them, by chance, and none that takes minutes
   --seed S         the chance, to have the same ones again
   --list           list them and try none
   --check          hold the lists to their form and build nothing
   -h, --help       print this";
+
+/// How many trials `--together` has at once, if not told.
+const JOBS: usize = 4;
 
 #[derive(Debug, Default)]
 #[allow(
@@ -74,6 +78,7 @@ struct Options {
     seed: Option<u64>,
     conform: bool,
     together: bool,
+    jobs: Option<usize>,
     whole: bool,
     matrix: Option<PathBuf>,
     list: bool,
@@ -130,6 +135,11 @@ fn parse(arguments: impl Iterator<Item = String>) -> anyhow::Result<Options> {
             "--loom" => options.choice.loom = true,
             "--conform" => options.conform = true,
             "--together" => options.together = true,
+            "--jobs" => {
+                let jobs: usize = value()?.parse().context("--jobs")?;
+                ensure!(jobs > 0, "--jobs is 1 or more");
+                options.jobs = Some(jobs);
+            }
             "--whole" => options.whole = true,
             "--matrix" => options.matrix = Some(value()?.into()),
             "--list" => options.list = true,
@@ -232,21 +242,14 @@ fn try_all(options: &Options, index: &TestIndex, chosen: &[&Mutant]) -> anyhow::
     workshop.copy_original()?;
     let (mut bad, mut alone) = (0, chosen.to_vec());
     if options.together {
-        let mut together = Together::build(&workshop, chosen)?;
+        let together = Together::build(&workshop, chosen)?;
         print_head();
-        alone.clear();
-        for mutant in chosen {
-            let tried = together.try_mutant(&workshop, mutant);
-            if tried.is_err() {
-                workshop.restore()?;
-            }
-            match tried? {
-                Some(rows) => bad += print_rows(&workshop, mutant, &rows),
-                None => alone.push(mutant),
-            }
-        }
-        println!("\n{} mutants are tried alone", alone.len());
+        let judged = |mutant: &Mutant, rows: &[Row]| bad += print_rows(&workshop, mutant, rows);
+        let jobs = options.jobs.unwrap_or(JOBS);
+        let tried = together::jobs::try_all(&together, &workshop, chosen, jobs, judged);
         workshop.restore()?;
+        alone = tried?;
+        println!("\n{} mutants are tried alone", alone.len());
     }
     if !alone.is_empty() {
         bad += try_alone(&workshop, &alone, options.choice.names_none())?;

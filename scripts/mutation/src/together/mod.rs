@@ -10,6 +10,7 @@
 //! it. One that does not pass there, since it reads the sources, say, has its mutants tried alone.
 
 mod build;
+pub(crate) mod jobs;
 mod refusal;
 pub(crate) mod shaders;
 pub(crate) mod weave;
@@ -22,6 +23,7 @@ use refusal::{Places, refused};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use weave::{Edit, weave};
 
@@ -61,8 +63,9 @@ pub(crate) fn shader(built: &Shader) -> Shader {
 }
 "#;
 
-/// A test that takes so much longer than twenty times what it takes without a mutant hangs.
-const FOR_A_HUNG_ONE: Duration = Duration::from_secs(5);
+/// A test that takes so much longer than five times what it takes without a mutant hangs: beside other trials it may
+/// take a few times as long as it took when it was asked.
+const FOR_A_HUNG_ONE: Duration = Duration::from_secs(10);
 
 /// How often the compiler is asked: it finds what is wrong with borrows when the types are right.
 const ROUNDS: u32 = 20;
@@ -71,8 +74,10 @@ const ROUNDS: u32 = 20;
 #[derive(Debug, Default)]
 pub(crate) struct Together<'m> {
     woven: BTreeMap<u32, &'m Mutant>,
-    /// How long tests take with no mutant chosen; `None` of those that do not pass.
-    takes: BTreeMap<String, Option<Duration>>,
+    /// How long tests take with no mutant chosen, beside other trials; `None` of those that do not pass.
+    takes: Mutex<BTreeMap<String, Option<Duration>>>,
+    /// The copy in which shaders are compiled is one mutant's at a time.
+    shaders_tree: Mutex<()>,
 }
 
 impl<'m> Together<'m> {
@@ -103,7 +108,7 @@ impl<'m> Together<'m> {
                 );
                 return Ok(Self {
                     woven,
-                    takes: BTreeMap::new(),
+                    ..Self::default()
                 });
             }
             let refused = refused(&said, &places);
@@ -168,8 +173,8 @@ impl<'m> Together<'m> {
     }
 
     /// Runs the tests of a mutant that stands in the build; `None` for one that must be tried alone.
-    pub(crate) fn try_mutant(
-        &mut self,
+    fn try_mutant(
+        &self,
         workshop: &Workshop<'_>,
         mutant: &Mutant,
     ) -> anyhow::Result<Option<Vec<Row>>> {
@@ -184,7 +189,7 @@ impl<'m> Together<'m> {
             let Some(takes) = self.takes(workshop, test)? else {
                 return Ok(None);
             };
-            let limit = TEST_LIMIT.min(FOR_A_HUNG_ONE + 20 * takes);
+            let limit = TEST_LIMIT.min(FOR_A_HUNG_ONE + 5 * takes);
             let start = Instant::now();
             let ended = workshop.test_built(test, Some(&chosen), limit, &log)?;
             let verdict = workshop.verdict(ended);
@@ -209,6 +214,10 @@ impl<'m> Together<'m> {
         log: &Path,
     ) -> anyhow::Result<Option<(&'static str, OsString)>> {
         if mutant.is_of_shader() {
+            let _tree = self
+                .shaders_tree
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
             let tree = workshop.folder.join("shaders-tree");
             tree::copy_all(&workshop.original(), &tree)?;
             mutant.apply(&tree)?;
@@ -216,27 +225,28 @@ impl<'m> Together<'m> {
             return Ok(folder.map(|folder| (SHADERS, folder.into_os_string())));
         }
         let mut numbers = self.woven.iter();
-        let number = numbers.find(|(_, other)| other.id == mutant.id);
+        let number = numbers.find(|(_, other)| std::ptr::eq(**other, mutant));
         Ok(number.map(|(number, _)| (CHOSEN, number.to_string().into())))
     }
 
     /// How long a test takes with no mutant chosen; `None` of one that does not pass.
-    fn takes(&mut self, workshop: &Workshop<'_>, test: &str) -> anyhow::Result<Option<Duration>> {
-        if let Some(known) = self.takes.get(test) {
+    fn takes(&self, workshop: &Workshop<'_>, test: &str) -> anyhow::Result<Option<Duration>> {
+        let known = || self.takes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known().get(test) {
             return Ok(*known);
         }
-        let log = workshop.fresh_log("together-unmutated")?;
+        let log = workshop.fresh_log(&format!("together-unmutated-{test}"))?;
         let start = Instant::now();
         let passes = workshop
             .test_built(test, None, TEST_LIMIT, &log)?
             .succeeded();
-        if !passes {
+        if passes {
+            std::fs::remove_file(&log)?;
+        } else {
             println!("{test} does not pass on the woven tree: its mutants are tried alone");
-            let kept = workshop.log(&format!("together-unmutated-{test}"));
-            std::fs::rename(&log, kept)?;
         }
         let takes = passes.then(|| start.elapsed());
-        self.takes.insert(test.to_owned(), takes);
+        known().insert(test.to_owned(), takes);
         Ok(takes)
     }
 }

@@ -1,0 +1,46 @@
+//! Jobs: several trials at once. A test that a mutant makes wait in vain sleeps until it is given up, so that trials
+//! beside each other end far sooner than one after the other.
+
+use super::Together;
+use crate::mutant::Mutant;
+use crate::trial::{Row, Workshop};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+
+/// Tries each mutant with `jobs` at a time, and gives the rows of each to `judged` as it ends; those that must be tried
+/// alone come back, in their order.
+pub(crate) fn try_all<'m>(
+    together: &Together<'m>,
+    workshop: &Workshop<'_>,
+    mutants: &[&'m Mutant],
+    jobs: usize,
+    mut judged: impl FnMut(&Mutant, &[Row]),
+) -> anyhow::Result<Vec<&'m Mutant>> {
+    let next = AtomicUsize::new(0);
+    let (tried, ended) = channel();
+    std::thread::scope(|scope| {
+        for _ in 0..jobs {
+            let (next, tried) = (&next, tried.clone());
+            scope.spawn(move || {
+                while let Some(mutant) = mutants.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let rows = together.try_mutant(workshop, mutant);
+                    // Nobody listens after an error, which ends the run.
+                    if tried.send((*mutant, rows)).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        drop(tried);
+        let mut alone = Vec::new();
+        for (mutant, rows) in ended {
+            match rows? {
+                Some(rows) => judged(mutant, &rows),
+                None => alone.push(mutant),
+            }
+        }
+        let place = |of: &&Mutant| mutants.iter().position(|mutant| std::ptr::eq(*mutant, *of));
+        alone.sort_by_key(place);
+        Ok(alone)
+    })
+}
