@@ -136,7 +136,8 @@ fn fault(name: &str) -> Planned {
 /// What came of a fault is well with an error that names the call, or where it is known why none needs to; and never with a
 /// waiter that hangs, with something left behind, or with another adapter that stands.
 ///
-/// Kills `an-error-without-the-call-is-well`, `a-leak-is-well`, `another-adapter-may-stand`, `a-hung-waiter-is-well`.
+/// Kills `an-error-without-the-call-is-well`, `a-leak-is-well`, `another-adapter-may-stand`, `a-hung-waiter-is-well`,
+/// `any-thread-may-fail-in-silence`.
 #[test]
 fn what_came_of_a_fault_is_judged() {
     let fault_of = fault("vkCreateBuffer#1=VK_ERROR_OUT_OF_HOST_MEMORY");
@@ -207,6 +208,15 @@ fn what_came_of_a_fault_is_judged() {
         told: Vec::new(),
         ..well
     };
+    let on = |thread: &str| Played {
+        struck_on: Some(thread.into()),
+        ..silent.clone()
+    };
+    assert!(matches!(
+        judge(fault_of, &on("nf-spare")),
+        Outcome::Survived(_)
+    ));
+    is_failed(&on("main"), "on main");
     let again = fault("vkQueueSubmit#1=VK_ERROR_OUT_OF_HOST_MEMORY");
     assert!(matches!(judge(again, &silent), Outcome::Survived(_)));
     for (said, names) in [

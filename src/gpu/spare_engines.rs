@@ -16,6 +16,9 @@ use std::fmt;
 use std::sync::{Condvar, PoisonError};
 use std::time::Duration;
 
+/// What the threads are called that make them.
+pub(crate) const SPARE_THREAD: &str = "nf-spare";
+
 /// When spares are made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SparePolicy {
@@ -145,7 +148,7 @@ impl SpareEngines {
     ) {
         let this = Arc::clone(self);
         let made = thread::Builder::new()
-            .name("nf-spare".into())
+            .name(SPARE_THREAD.into())
             .spawn(move || {
                 // A program that ends meanwhile leaves at once: this thread is in Vulkan.
                 #[cfg(not(loom))]

@@ -1,6 +1,7 @@
 //! Judge: whether what came of a fault is what should. Pure.
 
 use super::{Planned, Played};
+use crate::gpu::SPARE_THREAD;
 use serde::Serialize;
 
 /// What came of it.
@@ -34,6 +35,9 @@ const AGAIN: &str = "it is called again, and all was done";
 /// All that was asked of the device was there.
 const DONE: &str =
     "all that was asked of the lost device was done before, or was done again by another";
+
+/// An engine that was late is suspected, and a spare made for it.
+const UNNEEDED: &str = "a spare engine could not be made, and none was needed; one that is makes it again, and says why it cannot";
 
 /// Words for a want of descriptors.
 const OF_DESCRIPTORS: [&str; 3] = ["descriptor", "ulimit", "Too many open files"];
@@ -78,8 +82,17 @@ pub fn judge(planned: Planned, played: &Played) -> Outcome {
         (None, None) if matches!(planned, Planned::Loss(..)) => Outcome::Survived(DONE.into()),
         (None, None) => match UNTOLD.iter().find(|(call, _)| *call == planned.call()) {
             Some((_, why)) => Outcome::Survived((*why).to_owned()),
-            None => Outcome::Failed("nobody was told of it".into()),
+            None => untold(played.struck_on.as_deref()),
         },
+    }
+}
+
+/// A call of which nobody was told.
+fn untold(thread: Option<&str>) -> Outcome {
+    match thread {
+        Some(SPARE_THREAD) => Outcome::Survived(UNNEEDED.into()),
+        Some(thread) => Outcome::Failed(format!("nobody was told of it, on {thread}")),
+        None => Outcome::Failed("nobody was told of it".into()),
     }
 }
 

@@ -45,6 +45,8 @@ pub struct Told {
 pub struct Played {
     /// The call came to the use at which it was to fail.
     pub struck: bool,
+    /// On which thread, where it was a call.
+    pub struck_on: Option<String>,
     /// Errors, the first one first.
     pub told: Vec<Told>,
     /// What the adapter says of itself beside errors: records of recoveries, memory that it passed over.
@@ -159,9 +161,10 @@ pub fn play(
         .map(|call| (call.name().to_owned(), loss.calls(call)))
         .collect();
     played.descriptors = highest_descriptor - base;
+    played.struck_on = faults().struck_on().map(str::to_owned);
     played.struck = match planned {
         Planned::Nothing => false,
-        Planned::Call(_) => faults().has_struck(),
+        Planned::Call(_) => played.struck_on.is_some(),
         Planned::Loss(..) => loss.is_lost(),
         // Somebody was told, or all that were left were seen to be taken: then the next was refused.
         Planned::Descriptor(number) => {

@@ -1,7 +1,7 @@
 //! Count: how often each call was used, what it made that is still there, and the one fault that is planned.
 
 use super::{Answer, VulkanCall};
-use crate::sync::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering, thread};
 use ash::vk;
 use std::sync::OnceLock;
 
@@ -64,14 +64,14 @@ pub struct Faults {
     /// Of each kind, what is there.
     alive: [AtomicU64; Kind::ALL.len()],
     planned: OnceLock<Fault>,
-    has_struck: AtomicBool,
+    struck_on: OnceLock<String>,
 }
 
 static FAULTS: Faults = Faults {
     uses: [const { AtomicU64::new(0) }; VulkanCall::ALL.len()],
     alive: [const { AtomicU64::new(0) }; Kind::ALL.len()],
     planned: OnceLock::new(),
-    has_struck: AtomicBool::new(false),
+    struck_on: OnceLock::new(),
 };
 
 /// Of the instances that are made with faults in this process.
@@ -90,10 +90,10 @@ impl Faults {
         assert!(planned.is_ok(), "a process has one fault");
     }
 
-    /// Whether the planned one has come.
+    /// The name of the thread that made the planned call; `None` where it has not come.
     #[must_use]
-    pub fn has_struck(&self) -> bool {
-        self.has_struck.load(Ordering::Acquire)
+    pub fn struck_on(&self) -> Option<&str> {
+        self.struck_on.get().map(String::as_str)
     }
 
     /// How often the call was used.
@@ -115,7 +115,10 @@ impl Faults {
         if (fault.call, fault.at) != (call, at) {
             return None;
         }
-        self.has_struck.store(true, Ordering::Release);
+        let thread = thread::current();
+        let name = thread.name().unwrap_or("a thread without a name");
+        // It comes once: no other use has this number.
+        let _ = self.struck_on.set(name.to_owned());
         Some(fault.answer.code())
     }
 

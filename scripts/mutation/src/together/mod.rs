@@ -23,7 +23,7 @@ use refusal::{Places, refused};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use weave::{Edit, weave};
 
@@ -70,12 +70,14 @@ const FOR_A_HUNG_ONE: Duration = Duration::from_secs(10);
 /// How often the compiler is asked: it finds what is wrong with borrows when the types are right.
 const ROUNDS: u32 = 20;
 
+/// How long a test takes with no mutant chosen, beside other trials, if it was asked: `None` of one that does not pass.
+type Takes = Option<Option<Duration>>;
+
 /// The mutants that one build has, by number.
 #[derive(Debug, Default)]
 pub(crate) struct Together<'m> {
     woven: BTreeMap<u32, &'m Mutant>,
-    /// How long tests take with no mutant chosen, beside other trials; `None` of those that do not pass.
-    takes: Mutex<BTreeMap<String, Option<Duration>>>,
+    takes: Mutex<BTreeMap<String, Arc<Mutex<Takes>>>>,
     /// The copy in which shaders are compiled is one mutant's at a time.
     shaders_tree: Mutex<()>,
 }
@@ -214,10 +216,7 @@ impl<'m> Together<'m> {
         log: &Path,
     ) -> anyhow::Result<Option<(&'static str, OsString)>> {
         if mutant.is_of_shader() {
-            let _tree = self
-                .shaders_tree
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
+            let _tree = lock(&self.shaders_tree);
             let tree = workshop.folder.join("shaders-tree");
             tree::copy_all(&workshop.original(), &tree)?;
             mutant.apply(&tree)?;
@@ -231,22 +230,24 @@ impl<'m> Together<'m> {
 
     /// How long a test takes with no mutant chosen; `None` of one that does not pass.
     fn takes(&self, workshop: &Workshop<'_>, test: &str) -> anyhow::Result<Option<Duration>> {
-        let known = || self.takes.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = known().get(test) {
-            return Ok(*known);
+        let cell = Arc::clone(lock(&self.takes).entry(test.to_owned()).or_default());
+        // Who else asks of this test waits for the answer.
+        let mut known = lock(&cell);
+        if let Some(takes) = *known {
+            return Ok(takes);
         }
         let log = workshop.fresh_log(&format!("together-unmutated-{test}"))?;
         let start = Instant::now();
         let passes = workshop
             .test_built(test, None, TEST_LIMIT, &log)?
             .succeeded();
-        if passes {
-            std::fs::remove_file(&log)?;
-        } else {
+        if !passes {
             println!("{test} does not pass on the woven tree: its mutants are tried alone");
         }
-        let takes = passes.then(|| start.elapsed());
-        known().insert(test.to_owned(), takes);
-        Ok(takes)
+        Ok(*known.insert(passes.then(|| start.elapsed())))
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
