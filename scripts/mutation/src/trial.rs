@@ -69,6 +69,22 @@ pub(crate) struct Row {
     pub(crate) took: Duration,
 }
 
+impl Row {
+    /// What `judge` finds of a test, which takes so long beside what was `before` it.
+    pub(crate) fn of(
+        test: &str,
+        before: Duration,
+        judge: impl FnOnce() -> anyhow::Result<Verdict>,
+    ) -> anyhow::Result<Self> {
+        let start = Instant::now();
+        Ok(Self {
+            verdict: judge()?,
+            test: test.to_owned(),
+            took: before + start.elapsed(),
+        })
+    }
+}
+
 /// The last lines of a log, which say most.
 pub(crate) fn tail(log: &Path) -> String {
     let text = std::fs::read_to_string(log).unwrap_or_default();
@@ -174,30 +190,36 @@ impl Workshop<'_> {
         let mut took = start.elapsed();
         let mut rows = Vec::new();
         for test in mutant.tests() {
-            let start = Instant::now();
-            let verdict = if !builds {
-                Verdict::Invalid
-            } else if mutant.harness == Harness::Loom {
-                let mut explore = self.loom(&self.programs([test]), &["--", "--exact", test]);
+            // The build is counted to the first test.
+            rows.push(Row::of(test, std::mem::take(&mut took), || {
+                if builds {
+                    self.judge(mutant.harness, test, &log)
+                } else {
+                    Ok(Verdict::Invalid)
+                }
+            })?);
+        }
+        Ok(rows)
+    }
+
+    /// Runs a test of what was built.
+    fn judge(&self, harness: Harness, test: &str, log: &Path) -> anyhow::Result<Verdict> {
+        let programs = self.programs([test]);
+        match harness {
+            Harness::Suite => {
+                let one = BTreeSet::from([test]);
+                Ok(self.verdict(self.test(&one, &programs, TEST_LIMIT, log)?))
+            }
+            Harness::Loom => {
+                let mut explore = self.loom(&programs, &["--", "--exact", test]);
                 explore.env("NFENCE_LOOM_TWIN", "1");
-                match self.run(explore, LOOM_LIMIT, &log)? {
+                Ok(match self.run(explore, LOOM_LIMIT, log)? {
                     // What is not found in time is not found.
                     Ended::TimeLimit => Verdict::Survived,
                     ended @ Ended::By(_) => self.verdict(ended),
-                }
-            } else {
-                let one = BTreeSet::from([test]);
-                self.verdict(self.test(&one, &self.programs([test]), TEST_LIMIT, &log)?)
-            };
-            // The build is counted to the first test.
-            took += start.elapsed();
-            rows.push(Row {
-                test: test.to_owned(),
-                verdict,
-                took: std::mem::take(&mut took),
-            });
+                })
+            }
         }
-        Ok(rows)
     }
 
     pub(crate) fn verdict(&self, ended: Ended) -> Verdict {

@@ -33,7 +33,7 @@ const CHOSEN: &str = "NFENCE_MUTANT";
 /// The variable that names the folder of a mutant's shaders.
 const SHADERS: &str = "NFENCE_MUTANT_SHADERS";
 
-/// What tells the woven library which mutant it is.
+/// What tells the woven library which mutant it is, with the variables' names to be put in.
 const MODULE: &str = r#"//! Which mutant this process is.
 
 use crate::vulkan::shaders::Shader;
@@ -42,15 +42,15 @@ use std::sync::OnceLock;
 /// Its number; none has 0.
 pub(crate) fn number() -> u32 {
     static NUMBER: OnceLock<u32> = OnceLock::new();
-    *NUMBER.get_or_init(|| match std::env::var("NFENCE_MUTANT") {
-        Ok(number) => number.parse().expect("NFENCE_MUTANT is a number"),
+    *NUMBER.get_or_init(|| match std::env::var("{CHOSEN}") {
+        Ok(number) => number.parse().expect("{CHOSEN} is a number"),
         Err(_) => 0,
     })
 }
 
 /// The mutant's shader of that name, if it has one.
 pub(crate) fn shader(built: &Shader) -> Shader {
-    let Ok(folder) = std::env::var("NFENCE_MUTANT_SHADERS") else {
+    let Ok(folder) = std::env::var("{SHADERS}") else {
         return *built;
     };
     match std::fs::read(format!("{folder}/{}.spv", built.name)) {
@@ -167,7 +167,9 @@ impl<'m> Together<'m> {
         let text = std::fs::read_to_string(&table)?;
         std::fs::write(&table, shaders::weave_table(&text))?;
         let source = workshop.tree().join("src");
-        std::fs::write(source.join("mutant.rs"), MODULE)?;
+        let module = MODULE.replace("{CHOSEN}", CHOSEN);
+        let module = module.replace("{SHADERS}", SHADERS);
+        std::fs::write(source.join("mutant.rs"), module)?;
         let library = source.join("lib.rs");
         let text = std::fs::read_to_string(&library)?;
         std::fs::write(&library, text + "\nmod mutant;\n")?;
@@ -192,18 +194,14 @@ impl<'m> Together<'m> {
                 return Ok(None);
             };
             let limit = TEST_LIMIT.min(FOR_A_HUNG_ONE + 5 * takes);
-            let start = Instant::now();
-            let ended = workshop.test_built(test, Some(&chosen), limit, &log)?;
-            let verdict = workshop.verdict(ended);
-            if verdict == Verdict::Survived {
+            let row = Row::of(test, std::mem::take(&mut took), || {
+                let ended = workshop.test_built(test, Some(&chosen), limit, &log)?;
+                Ok(workshop.verdict(ended))
+            })?;
+            if row.verdict == Verdict::Survived {
                 return Ok(None);
             }
-            took += start.elapsed();
-            rows.push(Row {
-                test: test.to_owned(),
-                verdict,
-                took: std::mem::take(&mut took),
-            });
+            rows.push(row);
         }
         Ok(Some(rows))
     }
