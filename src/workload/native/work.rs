@@ -103,6 +103,9 @@ impl Runner for Work {
                 )?;
                 list.signal(&chain.fences[own], first + link + 1);
             }
+            for (queue, list) in chain.queues.iter_mut().zip(&chain.lists) {
+                queue.queue_commands(list)?;
+            }
         }
         Ok(())
     }
@@ -110,8 +113,8 @@ impl Runner for Work {
     fn batch(&mut self) -> anyhow::Result<Sample> {
         let start = Instant::now();
         for chain in &mut self.chains {
-            for (queue, list) in chain.queues.iter_mut().zip(&chain.lists) {
-                queue.submit(list)?;
+            for queue in &mut chain.queues {
+                queue.ring_doorbell()?;
             }
         }
         let links = self.form.links();

@@ -43,8 +43,8 @@ impl WorkKernel {
         match self {
             Self::Plain => {
                 "Two hardware queues a chain take turns, all of one engine: each waits for the other's fence, \
-                 dispatches, and signals its own; each packet is a dispatch; the CPU waits for the last link of each \
-                 chain. Measured is from the first doorbell to the return of the last wait."
+                 dispatches, and signals its own; each packet is a dispatch, and stands in its ring before; the CPU \
+                 waits for the last link of each chain. Measured is from the first doorbell to the return of the last wait."
             }
             Self::Merged => {
                 "The same by a kernel of the shader library: packets of several chains that are ready run as one \
