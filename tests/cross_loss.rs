@@ -18,7 +18,7 @@ use std::time::Instant;
 use support::bench::{Bench, LONG, monitored, native, until, until_completed};
 use support::two_benches::{
     Seen, cross_adapter, cross_adapter_by, of_two_kinds, on_two_benches, on_two_benches_of,
-    on_two_kinds, restless, seen,
+    on_two_kinds, restless, seen, two_drivers,
 };
 
 /// How an adapter goes.
@@ -213,4 +213,10 @@ fn xa_11_what_a_device_alone_could_signal_is_lost_on_the_other() {
         until_completed(&queue, end);
         assert_eq!(waiter.join(), Err(WaitError::DeviceLost));
     });
+}
+
+/// XA-11: the same on two drivers of one process.
+#[test]
+fn xa_11_a_monitored_side_is_lost_on_two_drivers() {
+    two_drivers::hold_on_two_drivers("a_monitored_side_is_lost", 1);
 }

@@ -16,6 +16,7 @@ use std::thread::JoinHandle;
 use support::bench::{Bench, complete, monitored, native, until};
 use support::two_benches::{
     By, NativeWait, Seen, knows_native_fences, of_two_kinds, on_two_kinds, seen, signal_native,
+    two_drivers,
 };
 
 /// A wait for 10 on a monitored side, that stands: of a queue in kernel mode, or of a thread.
@@ -257,4 +258,12 @@ fn xa_08_what_it_is_not_there_is_refused() {
         monitored.close();
         assert_eq!(monitored.share().unwrap_err(), ShareError::Closed);
     });
+}
+
+/// XA-06 to XA-08: all of the above on two drivers of one process, of which one has no native fences as it stands.
+///
+/// Mutants: `monitored-sides-do-not-hear`, `an-engine-stores-a-cross-adapter-fence`.
+#[test]
+fn xa_08_all_of_it_holds_on_two_drivers() {
+    two_drivers::hold_on_two_drivers("xa_0", 11);
 }

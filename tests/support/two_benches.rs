@@ -2,6 +2,9 @@
 //! the other; and what each of their drivers has seen of a fence.
 #![allow(dead_code, reason = "each test file uses a part")]
 
+#[path = "two_drivers.rs"]
+pub(crate) mod two_drivers;
+
 use super::bench::{
     Bench, Call, DdiSpy, Moment, complete, model_is_asked_for, native, until, until_completed,
 };
@@ -54,8 +57,12 @@ pub(crate) fn on_two_benches_of(policies: [NodePolicy; 2], body: impl Fn(&Bench,
 }
 
 /// Runs a body on an adapter without native fences, which is the device with engines that execute command buffers, with
-/// 64-bit stores and without; and on one with native fences, the model and another instance of the device.
+/// 64-bit stores and without; and on one with native fences, the model and another instance of the device. In a child of
+/// `two_drivers`, on two drivers.
 pub(crate) fn on_two_kinds(body: impl Fn(&Bench, &Bench)) {
+    if let Some([without, with]) = two_drivers::of_child() {
+        return body(&without, &with);
+    }
     let policy = NodePolicy::default;
     for narrow in [false, true] {
         let options = DriverOptions {

@@ -77,7 +77,7 @@ pub(super) fn tuned_devices(
     memory: MemoryOptions,
     tuning: ShaderTuning,
 ) -> Option<(Vec<Box<dyn Engine>>, AdapterInfo)> {
-    let (queues, providers, info) = queues(count, unit, memory)?;
+    let (queues, providers, info) = queues(None, count, unit, memory)?;
     let engine = |queue| -> Box<dyn Engine> {
         let engine = ShaderEngine::new(queue, tuning).unwrap();
         Box::new(engine.with_providers(&providers))
@@ -85,8 +85,9 @@ pub(super) fn tuned_devices(
     Some((queues.into_iter().map(engine).collect(), info))
 }
 
-/// A queue for each engine, and memory that they share.
+/// A queue for each engine, and memory that they share; of the device of that name, or the best.
 fn queues(
+    name: Option<&str>,
     count: u32,
     unit: Option<EngineUnit>,
     memory: MemoryOptions,
@@ -94,7 +95,7 @@ fn queues(
     let validation = validation::asked_for_by_environment();
     let opened = Instance::new(InstanceOptions { validation }).map(|instance| {
         let adapters = instance.adapters();
-        let info = choose(&adapters, None).unwrap().clone();
+        let info = choose(&adapters, name).unwrap().clone();
         let unit = unit.unwrap_or_else(|| EngineUnit::default_for(&info));
         let queues = unit.open_queues(&instance, &info, count, validation);
         let queues = queues.unwrap();
@@ -276,8 +277,18 @@ impl Bench {
         policy: NodePolicy,
         options: &DriverOptions,
     ) -> Option<Self> {
+        Self::over_command_buffers_of(None, engines, policy, options)
+    }
+
+    /// The same of a device by its name, or of the best.
+    pub(crate) fn over_command_buffers_of(
+        name: Option<&str>,
+        engines: u32,
+        policy: NodePolicy,
+        options: &DriverOptions,
+    ) -> Option<Self> {
         let (memory, _) = memory::asked_for();
-        let (queues, providers, info) = queues(engines, None, memory)?;
+        let (queues, providers, info) = queues(name, engines, None, memory)?;
         let engine = |queue| CommandEngine::new(queue, &providers).unwrap();
         let first = Arc::clone(&queues[0]);
         let engines = queues.into_iter().map(engine).collect();
