@@ -101,6 +101,8 @@ pub use model::{
     Arrival, CutPlan, MemoryAccess, MemoryObserver, ModelClock, ModelDispatch, ModelFence,
     ModelKernel, ModelMemory, MonotonicClock, Violation,
 };
+#[cfg(loom)]
+pub use model::ExploredLog;
 pub use model_engine::{ModelEngine, ModelOptions, ModelThreads};
 pub(crate) use node::FencePlaces;
 pub use node::{
