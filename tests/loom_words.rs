@@ -45,7 +45,11 @@ impl Seen {
         for entry in &read.entries {
             self.last += 1;
             let whole = (entry.fence_value, entry.end_ticks) == (self.last, self.last);
-            assert!(whole, "{entry:?} is taken for what was logged as {}", self.last);
+            assert!(
+                whole,
+                "{entry:?} is taken for what was logged as {}",
+                self.last
+            );
         }
     }
 }
