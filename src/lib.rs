@@ -63,6 +63,9 @@ pub mod trace;
 pub mod umd;
 #[cfg(not(loom))]
 pub mod viewer;
+#[cfg(loom)]
+#[path = "vulkan/explored.rs"]
+pub mod vulkan;
 #[cfg(not(loom))]
 pub mod vulkan;
 #[cfg(all(feature = "window", not(loom)))]

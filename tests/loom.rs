@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support {
+    #[allow(dead_code, reason = "several programs share it")]
     pub(crate) mod loom_rig;
 }
 

@@ -59,7 +59,8 @@ layout(buffer_reference, scalar, buffer_reference_align = 8) buffer Word {
 };
 
 // Orders what this lane stored before against what it loads and stores after: the one barrier of a
-// signal, between the log index and the comparison with the monitored value (IN-01, LG-05).
+// signal, between the log index and the comparison with the monitored value (IN-01, LG-05), and of another
+// packet, between the log index and the read index, behind which the next entry is logged (LG-06).
 void order_log_before_comparison() {
     memoryBarrier(gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsAcquireRelease);
 }

@@ -1,6 +1,9 @@
 // Logging: the entry, then the index that names it (LG-02 to LG-05).
 //
 // The reader takes the index first, so nothing of the entry may be stored behind it: the index is published.
+// And when it has copied entries it takes the index again, to see which of them were written over meanwhile: so
+// nothing of an entry may be stored before the index of the one that was logged before it. The barrier behind each
+// step orders that.
 // Whether the device keeps that order, and whether it would without being told, `nfence litmus` asks.
 
 // What follows an index word.

@@ -306,12 +306,13 @@ bool step_queue() {
         // After the effects, once a step: a packet that was executed and is not covered yet is
         // known by its log number, so a redo takes effect once (decisions.md 13). The barrier of a
         // signal's comparison releases what was stored before it by this store too: on a GPU a
-        // second release costs as much as the first, a third of a microsecond.
-        if (l_ordered) {
-            PUT(QueueProgress(q_progress_va).read_index, q_read);
-        } else {
-            PUBLISH(QueueProgress(q_progress_va).read_index, q_read);
+        // second release costs as much as the first, a third of a microsecond. Of another packet it is
+        // a barrier as well, and not a release of this store alone: it orders the log's index before the
+        // entry that follows.
+        if (!l_ordered) {
+            ORDERED(order_log_before_comparison());
         }
+        PUT(QueueProgress(q_progress_va).read_index, q_read);
     }
     l_fruitless = takes ? 0u : l_fruitless + 1u;
     // A lane that raised lets the slice end as soon as its queue stands still.

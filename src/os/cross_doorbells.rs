@@ -11,8 +11,7 @@ use super::adapter::OsError;
 use super::cross_adapter::next_number;
 use crate::abi::{CrossDoorbellIndex, CrossDoorbellLine, CrossDoorbells, WordGroup};
 use crate::shared::{Block, Region, RegionError};
-use crate::sync::Arc;
-use crate::sync::plain::{self, Mutex};
+use crate::sync::{Arc, Mutex, lock, plain};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Weak;
 
@@ -64,7 +63,7 @@ impl DoorbellPage {
 
     /// Lines that no other engine rings.
     fn take_lines(&self, wanted: u32) -> Result<Vec<u32>, OsError> {
-        let mut book = plain::lock(&self.book);
+        let mut book = lock(&self.book);
         let all = CPU_LINE as u32 + 1..CrossDoorbells::LINES as u32;
         let free = all.filter(|line| !book.lines.contains(line));
         let lines: Vec<_> = free.take(wanted as usize).collect();
@@ -110,7 +109,7 @@ impl DoorbellLines {
 
 impl Drop for DoorbellLines {
     fn drop(&mut self) {
-        let mut book = plain::lock(&self.page.book);
+        let mut book = lock(&self.page.book);
         for line in &self.lines {
             book.lines.remove(line);
         }
@@ -129,7 +128,7 @@ impl CrossDoorbell {
     /// One more.
     pub(super) fn new() -> Result<Arc<Self>, OsError> {
         let page = DoorbellPage::of_process()?;
-        let mut book = plain::lock(&page.book);
+        let mut book = lock(&page.book);
         let index = if book.next < CrossDoorbellIndex::END {
             book.next += 1;
             Some(book.next - 1)
@@ -157,7 +156,7 @@ impl CrossDoorbell {
 
     /// The CPU has stored CurrentValue.
     pub(super) fn ring(&self) {
-        let mut book = plain::lock(&self.page.book);
+        let mut book = lock(&self.page.book);
         book.rings = book.rings.wrapping_add(1);
         let line = self
             .page
@@ -173,7 +172,7 @@ impl CrossDoorbell {
 
 impl Drop for CrossDoorbell {
     fn drop(&mut self) {
-        plain::lock(&self.page.book).free.push_back(self.index.0);
+        lock(&self.page.book).free.push_back(self.index.0);
     }
 }
 
@@ -184,7 +183,7 @@ pub(super) struct AdapterDoorbells(Mutex<Option<Arc<DoorbellLines>>>);
 impl AdapterDoorbells {
     /// The lines of an adapter with so many engines.
     pub(super) fn lines(&self, engines: u32) -> Result<Arc<DoorbellLines>, OsError> {
-        let mut lines = plain::lock(&self.0);
+        let mut lines = lock(&self.0);
         if let Some(lines) = &*lines {
             return Ok(Arc::clone(lines));
         }

@@ -13,8 +13,9 @@
 use super::explored_futex::Sleepers;
 use super::{Block, RegionError};
 use crate::abi::{
-    Doorbell, EngineControl, EngineReport, FenceEntry, Home, InterruptRecord, OpenerSlot,
-    PAGE_BYTES, QueueProgress, RingControl, SharedFenceHeader, WordGroup,
+    CrossDoorbellLine, CrossDoorbells, Doorbell, EngineControl, EngineReport, FenceEntry, Home,
+    InterruptRecord, OpenerSlot, PAGE_BYTES, QueueProgress, RingControl, SharedFenceHeader,
+    WordGroup,
 };
 use crate::sync::plain::{self, lock};
 use crate::sync::{Arc, AtomicU64, Ordering};
@@ -29,6 +30,10 @@ const REACHED_WORDS: std::ops::Range<u64> =
     OpenerSlot::reached(0, 0)..OpenerSlot::reached(OpenerSlot::SLOTS, 0);
 /// Openers that a scenario has at most.
 const EXPLORED_OPENERS: u64 = 4;
+/// Lines of the page of cross-adapter doorbells that a scenario has: the CPU's, and two engines'.
+const EXPLORED_LINES: u64 = 3;
+/// Numbers that each of them takes at most.
+const EXPLORED_RINGS: u32 = 4;
 
 /// Whether loom explores the word at byte `offset` of a region of this group.
 fn is_explored(group: WordGroup, offset: u64) -> bool {
@@ -68,15 +73,24 @@ fn is_explored(group: WordGroup, offset: u64) -> bool {
             ]
             .contains(&offset),
         },
-        // No scenario has two adapters whose engines ring.
-        WordGroup::CrossDoorbells
-        | WordGroup::QueueDescriptor
+        WordGroup::CrossDoorbells => line_words().any(|word| word == offset),
+        WordGroup::QueueDescriptor
         | WordGroup::SaveArea
         | WordGroup::Log
         | WordGroup::LargeLog
         | WordGroup::HandleTable
         | WordGroup::Allocation => false,
     }
+}
+
+/// Words of the page of cross-adapter doorbells by which engines meet.
+fn line_words() -> impl Iterator<Item = u64> {
+    let of_line = |line| {
+        let rings = (1..=EXPLORED_RINGS).map(CrossDoorbellLine::word_of);
+        let words = rings.chain([CrossDoorbellLine::TAKEN]);
+        words.map(move |word| CrossDoorbells::line(line) + word)
+    };
+    (0..EXPLORED_LINES).flat_map(of_line)
 }
 
 /// Words of an opener's slot, but for who has it, which nobody changes while others look; and by which it
@@ -211,6 +225,9 @@ impl Region {
         if group == Some(WordGroup::MonitoredValues) {
             // The only word of the page's header that is written when several have it.
             region.prepare(SharedFenceHeader::REWINDS as usize, size_of::<u64>());
+        }
+        if group == Some(WordGroup::CrossDoorbells) {
+            line_words().for_each(|word| region.prepare(word as usize, size_of::<u64>()));
         }
         Arc::new(region)
     }

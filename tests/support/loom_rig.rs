@@ -4,14 +4,14 @@
 use loom::model::Builder;
 use loom::sync::{Condvar, Mutex};
 use loom::thread::{self, JoinHandle};
-use native_fence::abi::{Delivery, DoorbellStatus, EngineReport, SliceResult};
+use native_fence::abi::{CrossDoorbells, Delivery, DoorbellStatus, EngineReport, SliceResult};
 use native_fence::gpu::{
     Arrival, Crowd, EngineState, MemoryAccess, MemoryObserver, ModelClock, ModelEngine,
     ModelMemory, ModelOptions, ModelThreads, Node, NodePolicy,
 };
 use native_fence::kmd::{Driver, DriverOptions};
 use native_fence::umd::{Device, HwQueue, HwQueueOptions};
-use native_fence::{Fence, Timeout, WaitError, os};
+use native_fence::{CrossAdapter, Fence, FenceOptions, Timeout, WaitError, os};
 use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
 use std::pin::Pin;
@@ -78,16 +78,33 @@ impl ModelClock for StillClock {
     }
 }
 
-/// Holds an engine at the end of its next slice, when it has told nobody yet, until the scenario
-/// goes on. Beside what is explored: the scenario sees it only where nothing is.
+/// Holds an engine at the end of its next slice, when it has told nobody yet, or at its next look at a
+/// CurrentValue, until the scenario goes on. Beside what is explored: the scenario sees it only where nothing is.
 #[derive(Debug, Default)]
 struct EndOfSlice {
     holds: AtomicBool,
+    holds_look: AtomicBool,
+    /// Executions of slices that hear.
+    hearings: AtomicU64,
     reached: AtomicBool,
 }
 
 impl MemoryObserver for EndOfSlice {
     fn touched(&self, access: MemoryAccess, region: &'static str, offset: u64) {
+        // A slice that waits for a ring hears for ever: the others come in between. Not each time, since who was rung
+        // for looks twice, and the others need not come between these.
+        if region == "cross-doorbells"
+            && offset == CrossDoorbells::LINES_IN_USE
+            && self.hearings.fetch_add(1, Ordering::Relaxed) % 3 == 2
+        {
+            thread::yield_now();
+        }
+        if access == MemoryAccess::Load && region == "fence-cv" {
+            while self.holds_look.load(Ordering::Relaxed) {
+                self.reached.store(true, Ordering::Relaxed);
+                thread::yield_now();
+            }
+        }
         let results = EngineReport::SLICE_RESULTS..EngineReport::RECORDS;
         let is_reason = results.contains(&offset)
             && (offset - results.start) % SliceResult::BYTES == SliceResult::REASON;
@@ -111,6 +128,8 @@ pub(crate) struct RigOptions {
     pub(crate) current_values: Arrival,
     /// Physical doorbells of each node; `None` for enough.
     pub(crate) doorbells: Option<NonZeroU32>,
+    /// A slice that waits for a ring of another engine does not end.
+    pub(crate) stays_for_rings: bool,
 }
 
 impl Default for RigOptions {
@@ -121,6 +140,7 @@ impl Default for RigOptions {
             short_slices: false,
             current_values: Arrival::AtOnce,
             doorbells: None,
+            stays_for_rings: false,
         }
     }
 }
@@ -140,7 +160,7 @@ impl Rig {
             idle_window: Duration::ZERO,
             company_window: Duration::ZERO,
             crowded_window: Duration::ZERO,
-            doorbell_window: Duration::ZERO,
+            doorbell_window: Duration::from_secs(u64::from(options.stays_for_rings)),
             delivery: Delivery::Event,
             wait_spin: Duration::ZERO,
         };
@@ -186,8 +206,33 @@ impl Rig {
         end.holds.store(false, Ordering::Relaxed);
     }
 
+    /// Lets the other threads run until an engine has looked at a CurrentValue and does no more, until
+    /// [`Rig::let_go`]; only where nothing is explored.
+    pub(crate) fn hold_at_look(&self, node_ordinal: usize) {
+        let end = &self.ends[node_ordinal];
+        end.reached.store(false, Ordering::Relaxed);
+        end.holds_look.store(true, Ordering::Relaxed);
+        until(|| end.reached.load(Ordering::Relaxed));
+    }
+
+    /// The engine goes on.
+    pub(crate) fn let_go(&self, node_ordinal: usize) {
+        self.ends[node_ordinal]
+            .holds_look
+            .store(false, Ordering::Relaxed);
+    }
+
     pub(crate) fn fence(&self) -> Fence {
         self.device.create_fence(0).unwrap()
+    }
+
+    /// A fence for whose signals engines ring.
+    pub(crate) fn doorbell_fence(&self) -> Fence {
+        let options = FenceOptions {
+            cross_adapter: Some(CrossAdapter::Doorbell),
+            ..FenceOptions::default()
+        };
+        self.device.create_fence_with(options).unwrap()
     }
 
     /// A queue of node 0 whose doorbell is connected. Of several, one after the other is given to

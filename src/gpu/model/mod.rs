@@ -17,6 +17,8 @@ mod cut;
 mod dispatch;
 mod dispatch_table;
 mod epilogue;
+#[cfg(loom)]
+mod explored_log;
 mod kernel;
 mod kernel_signal;
 mod lane;
@@ -38,6 +40,8 @@ pub use cut::CutPlan;
 pub(super) use cut::Passes;
 pub(super) use dispatch_table::Job;
 pub(super) use epilogue::run_epilogue;
+#[cfg(loom)]
+pub use explored_log::ExploredLog;
 pub use kernel::{ModelDispatch, ModelFence, ModelKernel};
 pub(super) use lane::{Globals, Shared};
 pub(super) use meeting::Meeting;

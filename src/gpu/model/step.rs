@@ -75,6 +75,12 @@ impl LogPlace {
     }
 }
 
+/// `order_log_before_comparison`: behind the log's index of a step, before the comparison and before the entry that
+/// follows. Who has copied a part of that, and looks at the index again, sees this one (LG-06).
+pub(super) fn order_log() {
+    fence(Ordering::AcqRel);
+}
+
 /// Writes what entries of all operations have, for a queue of these bounds, then publishes the log's index; which that
 /// is.
 pub(super) fn log_entry(
@@ -295,7 +301,7 @@ impl Lane<'_> {
 
     /// Compares with the shadow, after the log: the conditional interrupt.
     fn compare_with_shadow(&mut self, r: &Request) {
-        fence(Ordering::AcqRel); // order_log_before_comparison
+        order_log();
         if self.p.value > r.fence.shadow {
             self.note_raise(Raised {
                 faults: false,
@@ -445,13 +451,14 @@ impl Lane<'_> {
             self.step_signal(ticks)?;
             // After the effects, once a step: a packet that was executed and is not covered yet is
             // known by its log number, so a redo takes effect once (decisions.md 13). The barrier of a
-            // signal's comparison releases what was stored before it by this store too.
-            let read_index = self.q.progress_va + QueueProgress::READ_INDEX;
-            if self.ordered {
-                self.put(read_index, self.q.read)?;
-            } else {
-                self.publish(read_index, self.q.read)?;
+            // signal's comparison releases what was stored before it by this store too. Of another packet
+            // it is a barrier as well, and not a release of this store alone: it orders the log's index
+            // before the entry that follows.
+            if !self.ordered {
+                order_log();
             }
+            let read_index = self.q.progress_va + QueueProgress::READ_INDEX;
+            self.put(read_index, self.q.read)?;
         }
         self.fruitless = if takes { 0 } else { self.fruitless + 1 };
         // A lane that raised lets the slice end as soon as its queue stands still.

@@ -74,7 +74,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/word.glsl")) == 0xaa83_8b42_f316_9e89,
+    fnv1a(include_bytes!("../../../shaders/abi/word.glsl")) == 0xe6c7_6f40_91dc_6e0a,
     "shader source abi/word.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -174,7 +174,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/log.glsl")) == 0x8383_d73a_067f_791c,
+    fnv1a(include_bytes!("../../../shaders/engine/log.glsl")) == 0xfecd_4a8a_233d_46dc,
     "shader source engine/log.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -204,7 +204,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/step.glsl")) == 0x98c9_3ea0_550b_328e,
+    fnv1a(include_bytes!("../../../shaders/engine/step.glsl")) == 0x318a_03d4_7876_df83,
     "shader source engine/step.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -380,14 +380,14 @@ pub static ADD_WORDS: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")) == 0xf5cd_728c_e979_8f86,
+    fnv1a(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")) == 0xd8d3_46e2_184d_85f1,
     "spv/add_words_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/add_words_self_scheduling.comp`.
 pub static ADD_WORDS_SELF_SCHEDULING: Shader = Shader {
     name: "add_words_self_scheduling",
-    words: &words::<26_094>(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")),
+    words: &words::<26_050>(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")),
 };
 
 const _: () = assert!(
@@ -479,14 +479,14 @@ pub static COUNT_TOGETHER: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0xe517_56bf_d850_2b40,
+    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0x74ce_765c_76f3_5557,
     "spv/engine.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/engine.comp`.
 pub static ENGINE: Shader = Shader {
     name: "engine",
-    words: &words::<41_468>(include_bytes!("../../../shaders/spv/engine.spv")),
+    words: &words::<41_450>(include_bytes!("../../../shaders/spv/engine.spv")),
 };
 
 const _: () = assert!(
@@ -512,14 +512,14 @@ pub static ENROLLED_SIGNAL: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")) == 0x4316_f796_aa82_6aeb,
+    fnv1a(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")) == 0x677b_cf72_7d5a_d450,
     "spv/hold_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/hold_self_scheduling.comp`.
 pub static HOLD_SELF_SCHEDULING: Shader = Shader {
     name: "hold_self_scheduling",
-    words: &words::<26_012>(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")),
+    words: &words::<25_968>(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")),
 };
 
 const _: () = assert!(
@@ -721,14 +721,14 @@ pub static PASS_ON: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")) == 0xbaea_bffa_9ad3_6345,
+    fnv1a(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")) == 0xc1c3_1c9f_b97c_8bc6,
     "spv/pass_on_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/pass_on_self_scheduling.comp`.
 pub static PASS_ON_SELF_SCHEDULING: Shader = Shader {
     name: "pass_on_self_scheduling",
-    words: &words::<27_035>(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")),
+    words: &words::<26_991>(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")),
 };
 
 const _: () = assert!(
@@ -765,14 +765,14 @@ pub static SPIN: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")) == 0xb11b_7339_cda5_e00b,
+    fnv1a(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")) == 0xa023_d214_affa_948a,
     "spv/spin_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/spin_self_scheduling.comp`.
 pub static SPIN_SELF_SCHEDULING: Shader = Shader {
     name: "spin_self_scheduling",
-    words: &words::<25_968>(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")),
+    words: &words::<25_924>(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")),
 };
 
 const _: () = assert!(
@@ -820,14 +820,14 @@ pub static WORK: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")) == 0x735c_3554_74a5_3b23,
+    fnv1a(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")) == 0xda79_31a8_0e72_1154,
     "spv/work_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/work_self_scheduling.comp`.
 pub static WORK_SELF_SCHEDULING: Shader = Shader {
     name: "work_self_scheduling",
-    words: &words::<28_884>(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")),
+    words: &words::<28_840>(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")),
 };
 
 const _: () = assert!(
