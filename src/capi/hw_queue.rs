@@ -83,7 +83,7 @@ fn private_data(queue: &os::HwQueue, ring_capacity: u64) -> HwQueuePrivateData {
     HwQueuePrivateData {
         ring_capacity,
         write_index_cpu_va: cpu_va(memory.control.word(RingControl::WRITE_INDEX).address()),
-        ring_cpu_va: cpu_va(memory.packets.word(0).address()),
+        ring_cpu_va: cpu_va(memory.packets.address()),
         read_index_cpu_va: cpu_va(memory.progress.word(QueueProgress::READ_INDEX).address()),
         progress_packet_handle: queue.progress_fence().handle().raw(),
         ..HwQueuePrivateData::zeroed()

@@ -56,6 +56,20 @@ impl Block {
         self.bytes
     }
 
+    /// The address of its first word, by which somebody else may reach all of its words, as a program in C does
+    /// those of a ring. That of a word is good for the one word.
+    #[cfg(not(loom))]
+    #[must_use]
+    pub fn address(&self) -> *const u64 {
+        // Not by arithmetic on what `cell` lends, which is eight bytes.
+        self.mapping
+            .start()
+            .as_ptr()
+            .wrapping_add(self.offset)
+            .cast_const()
+            .cast()
+    }
+
     /// The word at byte `offset`.
     ///
     /// # Panics
