@@ -216,6 +216,8 @@ fn xa_11_what_a_device_alone_could_signal_is_lost_on_the_other() {
 }
 
 /// XA-11: the same on two drivers of one process.
+///
+/// Kills `a-lost-monitored-side-is-nobodys-affair`.
 #[test]
 fn xa_11_a_monitored_side_is_lost_on_two_drivers() {
     two_drivers::hold_on_two_drivers("a_monitored_side_is_lost", 1);
