@@ -7,7 +7,6 @@ mod support {
     pub(crate) mod wddm_table;
 }
 
-#[allow(dead_code, reason = "its children are C programs here")]
 #[path = "support/respawned.rs"]
 mod respawned;
 

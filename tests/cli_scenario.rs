@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+#[path = "support/respawned.rs"]
+mod respawned;
+
 use assert_cmd::cargo::cargo_bin_cmd;
 use serde_json::Value;
 use std::process::Output;
@@ -233,19 +236,11 @@ fn xa_05_what_cannot_be_played_is_refused() {
 /// A scenario with SwiftShader beside the device, where scripts/test has it: an adapter without native fences as it
 /// stands.
 fn beside_swiftshader(scenario: &str) -> Option<Output> {
-    let Some(other) = std::env::var_os("NFENCE_SWIFTSHADER_ICD") else {
-        println!(
-            "left out: scripts/test sets NFENCE_SWIFTSHADER_ICD where SwiftShader was unpacked"
-        );
-        return None;
-    };
-    let device = std::env::var_os("VK_DRIVER_FILES").unwrap();
-    let both = [device, other].join(std::ffi::OsStr::new(":"));
+    let drivers = respawned::beside_swiftshader()?;
     let mut command = cargo_bin_cmd!("nfence");
     command
         .args(["scenario", scenario, "--other", "swiftshader", "--json"])
-        .env("VK_DRIVER_FILES", &both)
-        .env("VK_ICD_FILENAMES", &both)
+        .envs(drivers)
         .timeout(PATIENCE);
     Some(command.output().unwrap())
 }

@@ -22,8 +22,8 @@ fn explore_alone(preemptions: RangeInclusive<usize>, scenario: impl Fn() + Send 
 }
 
 /// A queue comes to a wait and is closed while another engine signals and rings: it is opened by that alone, since its
-/// slice does not end. What loom has seen before a
-/// thread yields it sees no more after it, so of a ring the order of its stores is explored, and not their visibility.
+/// slice does not end. What loom has seen before a thread yields it sees no more after it, so of a ring the order of its
+/// stores is explored, and not their visibility.
 #[test]
 fn loom_an_engine_rings_while_another_closes_a_queue() {
     explore_alone(2..=2, || {

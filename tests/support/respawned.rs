@@ -1,4 +1,5 @@
 //! Respawned: tests of the same program, each run in a process of its own with another environment.
+#![allow(dead_code, reason = "each test file uses a part")]
 
 use std::ffi::OsString;
 use std::process::{Command, Output};
@@ -14,7 +15,11 @@ pub(crate) fn run(test: &str, environment: &[(&str, OsString)]) -> Output {
 
 /// The same; the child must end well, and say `wanted`.
 pub(crate) fn run_well(test: &str, environment: &[(&str, OsString)], wanted: &str) {
-    let output = run(test, environment);
+    ended_well(&run(test, environment), wanted);
+}
+
+/// A child ended well, and said `wanted`.
+pub(crate) fn ended_well(output: &Output, wanted: &str) {
     let said = String::from_utf8_lossy(&output.stdout);
     let complained = String::from_utf8_lossy(&output.stderr);
     let status = output.status;
@@ -22,12 +27,27 @@ pub(crate) fn run_well(test: &str, environment: &[(&str, OsString)], wanted: &st
     assert!(said.contains(wanted), "{said}\n{complained}");
 }
 
-/// `SwiftShader` as the one driver, where its driver file is named; a skipped test says so.
-#[allow(dead_code, reason = "not every test that has children")]
-pub(crate) fn on_swiftshader() -> Option<[(&'static str, OsString); 1]> {
+/// `SwiftShader`'s driver file, where it is named; a skipped test says so.
+fn swiftshader() -> Option<OsString> {
     let icd = std::env::var_os("NFENCE_SWIFTSHADER_ICD");
     if icd.is_none() {
         println!("skipped: NFENCE_SWIFTSHADER_ICD names no driver file");
     }
-    Some([("VK_DRIVER_FILES", icd?)])
+    icd
+}
+
+/// `SwiftShader` as the one driver.
+pub(crate) fn on_swiftshader() -> Option<[(&'static str, OsString); 1]> {
+    Some([("VK_DRIVER_FILES", swiftshader()?)])
+}
+
+/// `SwiftShader` as a driver beside the one that is asked for.
+pub(crate) fn beside_swiftshader() -> Option<[(&'static str, OsString); 2]> {
+    let other = swiftshader()?;
+    let device = std::env::var_os("VK_DRIVER_FILES").unwrap();
+    let both = [device, other].join(std::ffi::OsStr::new(":"));
+    Some([
+        ("VK_DRIVER_FILES", both.clone()),
+        ("VK_ICD_FILENAMES", both),
+    ])
 }

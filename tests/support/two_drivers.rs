@@ -1,6 +1,9 @@
 //! Two drivers: tests of this program once more, in a child of it that has `SwiftShader` beside the device: an adapter
 //! without native fences as it stands, with no 64-bit store by its engines.
 
+#[path = "respawned.rs"]
+mod respawned;
+
 use super::super::bench::Bench;
 use native_fence::gpu::NodePolicy;
 use native_fence::kmd::DriverOptions;
@@ -25,25 +28,15 @@ pub(super) fn of_child() -> Option<[Bench; 2]> {
 /// Runs the tests with `part` in their names, of which there are `count`, in a child, where scripts/test has
 /// `SwiftShader`. Without the validation layers, which object to its host import (see scripts/test).
 pub(crate) fn hold_on_two_drivers(part: &str, count: u32) {
-    let Some(other) = std::env::var_os("NFENCE_SWIFTSHADER_ICD") else {
-        println!(
-            "left out: scripts/test sets NFENCE_SWIFTSHADER_ICD where SwiftShader was unpacked"
-        );
+    let Some(drivers) = respawned::beside_swiftshader() else {
         return;
     };
-    let device = std::env::var_os("VK_DRIVER_FILES").unwrap();
-    let both = [device, other].join(std::ffi::OsStr::new(":"));
     let mut child = Command::new(std::env::current_exe().unwrap());
     child
         .args([part, "--skip", "on_two_drivers", "--nocapture"])
         .env(OTHER, "swiftshader")
-        .env("VK_DRIVER_FILES", &both)
-        .env("VK_ICD_FILENAMES", &both)
+        .envs(drivers)
         .env_remove("NFENCE_VALIDATION");
-    let output = child.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    let complained = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}\n{complained}");
     let passed = format!("test result: ok. {count} passed");
-    assert!(said.contains(&passed), "{said}");
+    respawned::ended_well(&child.output().unwrap(), &passed);
 }
