@@ -4,6 +4,7 @@
 use super::Together;
 use crate::mutant::Mutant;
 use crate::trial::{Row, Workshop};
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 
@@ -22,25 +23,27 @@ pub(crate) fn try_all<'m>(
         for _ in 0..jobs {
             let (next, tried) = (&next, tried.clone());
             scope.spawn(move || {
-                while let Some(mutant) = mutants.get(next.fetch_add(1, Ordering::Relaxed)) {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(mutant) = mutants.get(at) else { break };
                     let rows = together.try_mutant(workshop, mutant);
                     // Nobody listens after an error, which ends the run.
-                    if tried.send((*mutant, rows)).is_err() {
+                    if tried.send((at, rows)).is_err() {
                         break;
                     }
                 }
             });
         }
         drop(tried);
-        let mut alone = Vec::new();
-        for (mutant, rows) in ended {
+        let mut alone = BTreeSet::new();
+        for (at, rows) in ended {
             match rows? {
-                Some(rows) => judged(mutant, &rows),
-                None => alone.push(mutant),
+                Some(rows) => judged(mutants[at], &rows),
+                None => {
+                    alone.insert(at);
+                }
             }
         }
-        let place = |of: &&Mutant| mutants.iter().position(|mutant| std::ptr::eq(*mutant, *of));
-        alone.sort_by_key(place);
-        Ok(alone)
+        Ok(alone.into_iter().map(|at| mutants[at]).collect())
     })
 }
