@@ -66,6 +66,8 @@ stages_end() {
     } >&2
     if ((status != 0)); then
         say "failed in stage \"${stage_current:-start}\" with exit code $status"
+        # A full disk is told in the last line of a long error, where it is told.
+        say "free here: $(df -h --output=avail . | tail -n 1 | tr -d ' ')"
     fi
     exit "$status"
 }

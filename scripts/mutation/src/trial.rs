@@ -25,6 +25,8 @@ const FIRST_LOOM_LIMIT: Duration = Duration::from_secs(1800);
 const EXPLORED: &str = " executions of at most ";
 /// Of a log, printed where something is not as it should be.
 const TAIL_LINES: usize = 25;
+/// And so many characters of each.
+const LINE_LENGTH: usize = 300;
 /// For the conformance suite, in which whatever is awaited has its own limit.
 const CONFORM_LIMIT: Duration = Duration::from_secs(1200);
 /// What nextest ends with when no test matched.
@@ -90,7 +92,16 @@ pub(crate) fn tail(log: &Path) -> String {
     let text = std::fs::read_to_string(log).unwrap_or_default();
     let lines: Vec<_> = text.lines().collect();
     let last = &lines[lines.len().saturating_sub(TAIL_LINES)..];
+    let last: Vec<_> = last.iter().map(|line| shortened(line)).collect();
     format!("{}\n({})", last.join("\n"), log.display())
+}
+
+/// A linker's command is one line of all its object files, and what it says of them comes after it.
+fn shortened(line: &str) -> String {
+    match line.char_indices().nth(LINE_LENGTH) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line.to_owned(),
+    }
 }
 
 /// The copy, and what is needed to build and test it.
@@ -255,6 +266,8 @@ impl Workshop<'_> {
             .current_dir(self.tree())
             .env("CARGO_TARGET_DIR", target)
             .env("CARGO_INCREMENTAL", "1")
+            // Links faster; where a panic came from is not asked.
+            .env("CARGO_PROFILE_DEV_DEBUG", "0")
             .env("CARGO_TERM_COLOR", "never")
             // A mutant's warnings are nobody's.
             .env_remove("RUSTFLAGS")
@@ -306,7 +319,6 @@ impl Workshop<'_> {
     pub(crate) fn build_program(&self, log: &Path) -> anyhow::Result<Ended> {
         let arguments = ["build", "--locked", "--quiet", "--bin", "nfence"];
         let mut cargo = self.cargo(&arguments, &self.folder.join("build"));
-        cargo.env("CARGO_PROFILE_DEV_DEBUG", "0");
         self.runner.run(&mut cargo, BUILD_LIMIT, log)
     }
 
@@ -330,8 +342,6 @@ impl Workshop<'_> {
 
     pub(crate) fn tests_of(&self, arguments: &[&str], programs: &BTreeSet<Program>) -> Command {
         let mut cargo = self.cargo(arguments, &self.folder.join("build"));
-        // Links faster; where a panic came from is not asked.
-        cargo.env("CARGO_PROFILE_DEV_DEBUG", "0");
         if !programs.contains(&Program::Unknown) {
             cargo.args(programs.iter().flat_map(Program::arguments));
         }
