@@ -89,7 +89,7 @@ fn standing(bench: &Bench, queues: &mut [HwQueue], fence: &Fence, value: u64) ->
 
 /// XA-03: on the signaller's second node the signal, on each of the waiter's nodes a queue.
 ///
-/// Kills `one-node-alone-looks-again`.
+/// Kills `a-side-is-on-one-node`.
 #[test]
 fn xa_03_engines_of_every_node_look() {
     Row {
@@ -117,6 +117,8 @@ fn xa_03_what_a_log_tells_is_propagated() {
 }
 
 /// XA-03: where waiters watch records, those of another adapter's engine reach who waits here.
+///
+/// Mutant: `nobody-propagates`.
 #[test]
 fn xa_03_watched_records_are_propagated() {
     let policy = NodePolicy {
@@ -135,7 +137,7 @@ fn xa_03_watched_records_are_propagated() {
 /// XA-03: of three adapters each signals once; both others hear of it, in a queue and in a thread, and the signaller is
 /// notified of nothing.
 ///
-/// Kills `one-other-adapter-hears`.
+/// Kills `one-other-adapter-hears`, `the-signaller-is-told-of-its-own-signal`.
 #[test]
 fn xa_03_a_value_passes_among_three_adapters() {
     on_two_benches(|one, other| {
@@ -183,6 +185,8 @@ fn xa_03_a_value_passes_among_three_adapters() {
 
 /// XA-03: a waiter on one of three alone: MonitoredValue is 0 on each while it stands and when it has gone, and no driver
 /// is told to post any; the side that goes first takes nobody along.
+///
+/// Mutant: `a-monitored-value-that-is-fixed-is-posted`.
 #[test]
 fn xa_03_a_waiter_on_one_adapter_moves_no_monitored_value() {
     on_two_benches(|one, other| {
@@ -208,7 +212,7 @@ fn xa_03_a_waiter_on_one_adapter_moves_no_monitored_value() {
 
 /// XA-03, HQ-08: a kernel between a wait for one adapter and a signal to it has run when the signal is heard.
 ///
-/// Mutant: `model-a-dispatch-is-passed-over`, `shader-a-dispatch-is-passed-over`.
+/// Mutants: `model-a-dispatch-is-passed-over`, `shader-a-dispatch-is-passed-over`.
 #[test]
 fn xa_03_a_kernel_between_two_adapters_has_run() {
     const WORDS: u64 = 200;
