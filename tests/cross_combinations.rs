@@ -271,7 +271,7 @@ fn xa_03_a_right_is_missing_on_every_adapter() {
             let end = queue.submit(list).unwrap();
             match queue.progress_fence().wait(end, LONG) {
                 Err(WaitError::QueueFaulted(fault)) => {
-                    assert_eq!(fault.code, FaultCode::AccessDenied)
+                    assert_eq!(fault.code, FaultCode::AccessDenied);
                 }
                 other => panic!("the queue was not stopped: {other:?}"),
             }

@@ -262,7 +262,7 @@ fn xa_08_what_it_is_not_there_is_refused() {
 
 /// XA-06 to XA-08: all of the above on two drivers of one process, of which one has no native fences as it stands.
 ///
-/// Mutants: `monitored-sides-do-not-hear`, `an-engine-stores-a-cross-adapter-fence`.
+/// Mutant: `monitored-sides-do-not-hear`.
 #[test]
 fn xa_08_all_of_it_holds_on_two_drivers() {
     two_drivers::hold_on_two_drivers("xa_0", 11);
