@@ -57,6 +57,8 @@ Options:
   --together       most of them in one build, in which each is chosen when a test starts: hours for what takes a day
                    else; the others, and what survives this way, one at a time
   --jobs N         with --together: so many trials at once (4, if not said: most of what lasts sleeps)
+  --builds         has the compiler look at those of the library in one build, and tries none: a mutant that does not
+                   build any more kills nothing
   --random N       only N of them, by chance, and none that takes minutes
   --seed S         the chance, to have the same ones again
   --list           list them and try none
@@ -78,6 +80,7 @@ struct Options {
     seed: Option<u64>,
     conform: bool,
     together: bool,
+    builds: bool,
     jobs: Option<usize>,
     whole: bool,
     matrix: Option<PathBuf>,
@@ -135,6 +138,7 @@ fn parse(arguments: impl Iterator<Item = String>) -> anyhow::Result<Options> {
             "--loom" => options.choice.loom = true,
             "--conform" => options.conform = true,
             "--together" => options.together = true,
+            "--builds" => options.builds = true,
             "--jobs" => {
                 let jobs: usize = value()?.parse().context("--jobs")?;
                 ensure!(jobs > 0, "--jobs is 1 or more");
@@ -240,6 +244,11 @@ fn try_all(options: &Options, index: &TestIndex, chosen: &[&Mutant]) -> anyhow::
     let workshop = workshop(options, folder, index)?;
     let start = Instant::now();
     workshop.copy_original()?;
+    if options.builds {
+        let woven = Together::weave(&workshop, chosen, "--lib");
+        workshop.restore()?;
+        return Ok(woven?.1.is_empty());
+    }
     let (mut bad, mut alone) = (0, chosen.to_vec());
     if options.together {
         let together = Together::build(&workshop, chosen)?;
@@ -279,9 +288,11 @@ fn try_alone(
         mutants.flat_map(|m| m.tests()).collect::<BTreeSet<_>>()
     };
     let (tests, scenarios) = (of_harness(Harness::Suite), of_harness(Harness::Loom));
-    if !tests.is_empty() {
-        workshop.prove_unmutated(&tests)?;
-    }
+    let fail = if tests.is_empty() {
+        BTreeSet::new()
+    } else {
+        workshop.prove_unmutated(&tests)?
+    };
     let scenarios = if names_none && !scenarios.is_empty() {
         // Those too that no twin names.
         workshop.index.scenarios()
@@ -293,13 +304,16 @@ fn try_alone(
     }
     println!(
         "the tree as it is passes the {} tests ({:.1} s)\n",
-        tests.len() + scenarios.len(),
+        tests.len() - fail.len() + scenarios.len(),
         start.elapsed().as_secs_f64()
     );
+    for test in &fail {
+        println!("it does NOT pass {test}, which proves nothing of its mutants");
+    }
     print_head();
     let mut bad = 0;
     for mutant in mutants {
-        let tried = workshop.try_mutant(mutant);
+        let tried = workshop.try_mutant(mutant, &fail);
         // An interrupted one leaves the copy as if it had never been.
         if tried.is_err() {
             workshop.restore()?;

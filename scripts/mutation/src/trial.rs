@@ -41,13 +41,15 @@ pub(crate) enum Verdict {
     Survived,
     /// It does not build, so no test has shown anything.
     Invalid,
+    /// The test does not pass without the mutant either.
+    Unproved,
 }
 
 impl Verdict {
     pub(crate) fn is_good(self) -> bool {
         match self {
             Self::Killed | Self::Hung => true,
-            Self::Survived | Self::Invalid => false,
+            Self::Survived | Self::Invalid | Self::Unproved => false,
         }
     }
 }
@@ -59,6 +61,7 @@ impl fmt::Display for Verdict {
             Self::Hung => "killed (hung)",
             Self::Survived => "SURVIVED",
             Self::Invalid => "INVALID",
+            Self::Unproved => "UNPROVED",
         })
     }
 }
@@ -163,25 +166,39 @@ impl Workshop<'_> {
         Ok(())
     }
 
-    /// Proves that the tree passes these tests as it is.
-    pub(crate) fn prove_unmutated(&self, tests: &BTreeSet<&str>) -> anyhow::Result<()> {
+    /// Proves that the tree passes these tests as it is, and gives those that it does not: a test that fails beside the
+    /// others is asked again by itself, for its time limit is one of a quiet machine.
+    pub(crate) fn prove_unmutated<'t>(
+        &self,
+        tests: &BTreeSet<&'t str>,
+    ) -> anyhow::Result<BTreeSet<&'t str>> {
         let log = self.fresh_log("unmutated")?;
         let programs = self.programs(tests.iter().copied());
-        let says = |what: &str| format!("{what}:\n{}", tail(&log));
         ensure!(
             self.build(&programs, &log)?.succeeded(),
-            says("the tree does not build as it is")
+            "the tree does not build as it is:\n{}",
+            tail(&log)
         );
-        let ended = self.test(tests, &programs, FIRST_LIMIT, &log)?;
-        ensure!(
-            ended.succeeded(),
-            says("the tests of the mutants do not pass on the tree as it is")
-        );
-        Ok(())
+        let mut fail = BTreeSet::new();
+        if self.test(tests, &programs, FIRST_LIMIT, &log)?.succeeded() {
+            return Ok(fail);
+        }
+        for &test in tests {
+            let programs = self.programs([test]);
+            let ended = self.test(&BTreeSet::from([test]), &programs, TEST_LIMIT, &log)?;
+            if !ended.succeeded() {
+                fail.insert(test);
+            }
+        }
+        Ok(fail)
     }
 
-    /// Makes the mutant and runs each of its tests by itself.
-    pub(crate) fn try_mutant(&self, mutant: &Mutant) -> anyhow::Result<Vec<Row>> {
+    /// Makes the mutant and runs each of its tests by itself, but for those that fail without it.
+    pub(crate) fn try_mutant(
+        &self,
+        mutant: &Mutant,
+        fail: &BTreeSet<&str>,
+    ) -> anyhow::Result<Vec<Row>> {
         self.restore()?;
         mutant.apply(&self.tree())?;
         let log = self.fresh_log(&mutant.id)?;
@@ -203,10 +220,12 @@ impl Workshop<'_> {
         for test in mutant.tests() {
             // The build is counted to the first test.
             rows.push(Row::of(test, std::mem::take(&mut took), || {
-                if builds {
-                    self.judge(mutant.harness, test, &log)
-                } else {
+                if !builds {
                     Ok(Verdict::Invalid)
+                } else if fail.contains(test) {
+                    Ok(Verdict::Unproved)
+                } else {
+                    self.judge(mutant.harness, test, &log)
                 }
             })?);
         }

@@ -11,15 +11,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 impl Workshop<'_> {
-    /// Has the compiler look at the library and all that uses it; gives what it says, as JSON.
-    pub(crate) fn check(&self, log: &Path) -> anyhow::Result<(Ended, String)> {
+    /// Has the compiler look at these targets, `--lib` or `--all-targets`; gives what it says, as JSON.
+    pub(crate) fn check(&self, targets: &str, log: &Path) -> anyhow::Result<(Ended, String)> {
         let said = log.with_extension("json");
         std::fs::write(&said, "")?;
         let arguments = [
             "check",
             "--locked",
             "--quiet",
-            "--all-targets",
+            targets,
             "--message-format",
             "json",
         ];

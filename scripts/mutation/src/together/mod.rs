@@ -85,6 +85,23 @@ pub(crate) struct Together<'m> {
 impl<'m> Together<'m> {
     /// Weaves all of them that can be into the copy of the tree, and builds it with all test programs.
     pub(crate) fn build(workshop: &Workshop<'_>, chosen: &[&'m Mutant]) -> anyhow::Result<Self> {
+        let (together, _) = Self::weave(workshop, chosen, "--all-targets")?;
+        let log = workshop.fresh_log("together")?;
+        ensure!(
+            workshop.build_all(&log)?.succeeded(),
+            "the woven tree does not build:\n{}",
+            tail(&log)
+        );
+        Ok(together)
+    }
+
+    /// Weaves all of them that can be into the copy of the tree, until the compiler takes these targets of it; gives those
+    /// too that it refuses.
+    pub(crate) fn weave(
+        workshop: &Workshop<'_>,
+        chosen: &[&'m Mutant],
+        targets: &str,
+    ) -> anyhow::Result<(Self, Vec<&'m str>)> {
         let is_meant = |mutant: &&&Mutant| {
             let is_rust = Path::new(&mutant.file)
                 .extension()
@@ -94,24 +111,21 @@ impl<'m> Together<'m> {
         let mut woven: BTreeMap<u32, &Mutant> =
             (1..).zip(chosen.iter().filter(is_meant).copied()).collect();
         let log = workshop.fresh_log("together")?;
+        let mut all_refused = Vec::new();
         for round in 1..=ROUNDS {
             let places = Self::write(workshop, &mut woven)?;
-            let (ended, said) = workshop.check(&log)?;
+            let (ended, said) = workshop.check(targets, &log)?;
             if ended.succeeded() {
                 println!(
                     "{} of {} mutants stand in one build",
                     woven.len(),
                     chosen.len()
                 );
-                ensure!(
-                    workshop.build_all(&log)?.succeeded(),
-                    "the woven tree does not build:\n{}",
-                    tail(&log)
-                );
-                return Ok(Self {
+                let together = Self {
                     woven,
                     ..Self::default()
-                });
+                };
+                return Ok((together, all_refused));
             }
             let refused = refused(&said, &places);
             ensure!(
@@ -128,6 +142,7 @@ impl<'m> Together<'m> {
                 ids.join(" ")
             );
             woven.retain(|number, _| !refused.contains(number));
+            all_refused.extend(ids);
         }
         bail!(
             "the compiler still refuses mutants after {ROUNDS} rounds; see {}",
