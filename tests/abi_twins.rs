@@ -91,7 +91,7 @@ fn twins() -> Vec<Twin> {
         EngineReport {
             mailbox_read = MAILBOX_READ, rescan_seen = RESCAN_SEEN, record_write = RECORD_WRITE,
             collapsed = COLLAPSED, backward_signals = BACKWARD_SIGNALS, last_reason = LAST_REASON,
-            stalled_queue = STALLED_QUEUE, stalled_packet = STALLED_PACKET,
+            stalled_queue = STALLED_QUEUE, stalled_packet = STALLED_PACKET, stayed = STAYED,
         }
         FenceEntry {
             current_value_va = CURRENT_VALUE_VA, monitored_value_va = MONITORED_VALUE_VA,

@@ -15,6 +15,7 @@ use std::cell::Cell;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 use support::bench::{
     Bench, complete, model_is_asked_for, monitored_value, native, try_until, until, until_completed,
 };
@@ -307,6 +308,45 @@ fn xa_10_an_engine_stays_for_who_may_ring() {
         // A driver may cut a slice now and then.
         let least = if other.is_model() { VALUES } else { 1 };
         assert!(stayed >= least, "{stayed} times");
+    });
+}
+
+/// XA-10: the end of a slice's time ends no stay, so that who signals meanwhile need call nobody; and a stay that is over
+/// ends, in however many slices it was.
+///
+/// Kills `a-stay-ends-with-its-slice`, `a-stay-ends-with-its-slice-in-the-model`, `a-stay-is-not-counted-on`,
+/// `a-stay-is-not-counted-on-in-the-model`.
+#[test]
+fn xa_10_a_stay_goes_on_in_the_next_slice() {
+    let in_slices = |doorbell_window| NodePolicy {
+        slice_time: Duration::from_micros(500),
+        doorbell_window,
+        ..NodePolicy::default()
+    };
+    let policies = |window| [NodePolicy::default(), in_slices(window)];
+    on_two_benches_of(policies(Duration::from_secs(100)), |one, other| {
+        let (here, there) = with_doorbell(one, other);
+        let (mut signaller, mut queue) = (one.queue(), other.queue());
+        let end = queue.submit(CommandList::new().wait(&there, 1)).unwrap();
+        let after = |slices| {
+            let most = other.counters().slices + slices;
+            until("slices end", || other.counters().slices > most);
+        };
+        // Those of before the submission have ended.
+        after(4);
+        let parks = other.counters().parks;
+        after(20);
+        assert_eq!(other.counters().parks, parks);
+        complete(&mut signaller, CommandList::new().signal(&here, 1));
+        until_completed(&queue, end);
+    });
+    on_two_benches_of(policies(Duration::from_millis(10)), |one, other| {
+        let (here, there) = with_doorbell(one, other);
+        let (mut signaller, mut queue) = (one.queue(), other.queue());
+        let end = queue.submit(CommandList::new().wait(&there, 1)).unwrap();
+        other.until_parked();
+        complete(&mut signaller, CommandList::new().signal(&here, 1));
+        until_completed(&queue, end);
     });
 }
 

@@ -4,18 +4,20 @@
 
 mod support {
     pub(crate) mod bench;
+    pub(crate) mod kernels;
 }
 
 use native_fence::abi::{EngineControl, EngineReport, SLICE_SLOTS, SliceArgs, SliceResult};
 use native_fence::gpu::NodePolicy;
 use native_fence::kmd::{Ddi, Interrupt};
-use native_fence::{CommandList, Fence};
+use native_fence::{CommandList, Fence, HwQueue};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use support::bench::{
-    EngineSpy, Moment, complete, monitored_value, native, on_benches_of, on_every_bench, try_until,
-    until, until_completed,
+    Bench, EngineSpy, Moment, complete, monitored_value, native, on_benches_of, on_every_bench,
+    try_until, until, until_completed, words,
 };
+use support::kernels::{add_words, groups_for, sums};
 
 const NONE: u64 = u64::MAX;
 
@@ -106,9 +108,58 @@ fn names(interrupt: &Interrupt, fence: &Fence) -> bool {
     named.any(|named| named.fence == native(fence).id())
 }
 
-/// Between engines with a slice in flight a signal releases a wait without the CPU: both slices have
-/// begun, and from then on nobody is told of their ends, so no thread of the OS does anything; the
-/// queues pass fences to and fro all the same. The test's own thread reads memory.
+/// Engines that stay so long while their queues wait for each other.
+fn patient(stay: Duration) -> NodePolicy {
+    NodePolicy {
+        slice_time: stay,
+        idle_window: stay,
+        company_window: stay,
+        crowded_window: stay,
+        ..NodePolicy::default()
+    }
+}
+
+/// Runs two queues' commands to their ends, each on an engine of its own that was parked. Whether one slice of each was
+/// enough, of which both had begun before either executed anything; if so nothing came from the CPU: nobody is told of
+/// their ends, so no thread of the OS does anything, nothing is submitted and no driver is called. The test's own thread
+/// reads memory.
+fn end_by_themselves(bench: &Bench, queues: [&mut HwQueue; 2], lists: [&CommandList; 2]) -> bool {
+    let gates: Vec<_> = bench.engines.iter().map(EngineSpy::close).collect();
+    let [one, other] = queues;
+    let ends = [
+        one.submit(lists[0]).unwrap(),
+        other.submit(lists[1]).unwrap(),
+    ];
+    let slices = bench.counters().slices;
+    for engine in &bench.engines {
+        assert_eq!(engine.at_gate(), 1);
+        engine.keep_ends(true);
+    }
+    bench.spy.take();
+    drop(gates);
+    let completed = || {
+        one.progress_fence().current_value() >= ends[0]
+            && other.progress_fence().current_value() >= ends[1]
+    };
+    // The first slice to end ends an attempt.
+    let ended = |engine: &Arc<EngineSpy>| engine.has_really_ended(engine.submitted());
+    until("a slice ends or the queues complete", || {
+        completed() || bench.engines.iter().any(ended)
+    });
+    let by_themselves = completed();
+    let (submitted, calls) = (bench.counters().slices - slices, bench.spy.take());
+    for engine in &bench.engines {
+        engine.keep_ends(false);
+    }
+    until_completed(one, ends[0]);
+    until_completed(other, ends[1]);
+    if by_themselves {
+        assert_eq!((submitted, calls), (0, Vec::new()));
+    }
+    by_themselves
+}
+
+/// Between engines with a slice in flight a signal releases a wait without the CPU: the queues pass fences to and fro.
 ///
 /// A slice may end before the other has begun, since a device promises nothing about when it runs
 /// what; then the OS goes on, and it is tried again.
@@ -119,14 +170,7 @@ fn names(interrupt: &Interrupt, fence: &Fence) -> bool {
 #[test]
 fn nf_09_two_slices_in_flight_need_nothing_from_the_cpu() {
     const ROUNDS: u64 = 20;
-    let patient = NodePolicy {
-        slice_time: Duration::from_secs(2),
-        idle_window: Duration::from_secs(2),
-        company_window: Duration::from_secs(2),
-        crowded_window: Duration::from_secs(2),
-        ..NodePolicy::default()
-    };
-    on_benches_of(2, patient, |bench| {
+    on_benches_of(2, patient(Duration::from_secs(2)), |bench| {
         let (there, back) = (bench.fence(0), bench.fence(0));
         let (mut one, mut other) = (bench.queue_on(0), bench.queue_on(1));
         let mut value = 0;
@@ -138,35 +182,46 @@ fn nf_09_two_slices_in_flight_need_nothing_from_the_cpu() {
                 first.signal(&there, value).wait(&back, value);
                 second.wait(&there, value).signal(&back, value);
             }
-            let gates: Vec<_> = bench.engines.iter().map(EngineSpy::close).collect();
-            let ends = [one.submit(&first).unwrap(), other.submit(&second).unwrap()];
-            let slices = bench.counters().slices;
-            for engine in &bench.engines {
-                assert_eq!(engine.at_gate(), 1);
-                engine.keep_ends(true);
+            end_by_themselves(bench, [&mut one, &mut other], [&first, &second])
+        });
+    });
+}
+
+/// HQ-08: kernels of two engines that depend on each other by fences run, each on what the one before stored, without the
+/// CPU: a slice of each releases them all.
+///
+/// Kills `a-round-that-finds-nothing-ends-its-slice`, `model-a-round-that-finds-nothing-ends-its-slice`.
+#[test]
+fn hq_08_a_chain_over_two_engines_needs_nothing_from_the_cpu() {
+    const ROUNDS: u64 = 5;
+    const WORDS: u64 = 100;
+    on_benches_of(2, patient(Duration::from_millis(200)), |bench| {
+        let device = &bench.device;
+        let kernel = device.create_kernel(add_words()).unwrap();
+        let memory = [0, 1].map(|_| device.create_allocation(WORDS * 8).unwrap());
+        let (there, back) = (bench.fence(0), bench.fence(0));
+        let (mut one, mut other) = (bench.queue_on(0), bench.queue_on(1));
+        let add = |list: &mut CommandList, from: usize| {
+            let parameters = sums(&memory[from], &memory[1 - from], 1);
+            let added = list.dispatch(&kernel, groups_for(WORDS), &parameters);
+            added.map(drop).unwrap();
+        };
+        let mut value = 0;
+        // The first that an engine meets ends a slice that makes none; those behind it make some.
+        try_until("two slices meet", |_| {
+            bench.until_parked();
+            let (mut first, mut second) = (CommandList::new(), CommandList::new());
+            for _ in 0..ROUNDS {
+                value += 1;
+                add(&mut first, 0);
+                first.signal(&there, value).wait(&back, value);
+                second.wait(&there, value);
+                add(&mut second, 1);
+                second.signal(&back, value);
             }
-            bench.spy.take();
-            drop(gates);
-            let completed = || {
-                one.progress_fence().current_value() >= ends[0]
-                    && other.progress_fence().current_value() >= ends[1]
-            };
-            // The first slice to end ends an attempt.
-            let ended = |engine: &Arc<EngineSpy>| engine.has_really_ended(engine.submitted());
-            until("a slice ends or the queues complete", || {
-                completed() || bench.engines.iter().any(ended)
-            });
-            let by_themselves = completed();
-            let (submitted, calls) = (bench.counters().slices - slices, bench.spy.take());
-            for engine in &bench.engines {
-                engine.keep_ends(false);
-            }
-            until_completed(&one, ends[0]);
-            until_completed(&other, ends[1]);
-            if by_themselves {
-                assert_eq!((submitted, calls), (0, Vec::new()));
-            }
-            by_themselves
+            let without = end_by_themselves(bench, [&mut one, &mut other], [&first, &second]);
+            assert_eq!(words(&memory[0]), [2 * value; WORDS as usize]);
+            without
         });
     });
 }

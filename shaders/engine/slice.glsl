@@ -17,6 +17,7 @@ uint64_t k_rescan;       // fence slot at which a rescan stands
 uint64_t k_collapsed;
 uint64_t k_backward;
 uint64_t k_last_step;    // ticks of the last step of any lane
+uint64_t k_stayed;       // ticks that the slices before stayed for a ring, without a step since
 uint64_t k_idle_window;  // ticks without a step after which a slice is idle
 uint64_t k_window;       // the same, or none in a slice that only looks
 uint k_idle_iterations;
@@ -136,7 +137,8 @@ bool publish_and_adopt() {
 //
 // A slice that ends as idle has looked at every queue since its last step, and none could go on:
 // the OS parks the engine by that alone. So the end of a budget is idle too where that holds, and
-// a budget ends no slice that has not had the time to find out.
+// a budget ends no slice that has not had the time to find out. Where it stays for another adapter's
+// ring the next slice goes on staying, and counts on, so that none stays longer for being cut in slices.
 uint vote(bool raised) {
     uint64_t ticks = now();
     k_passes += k_fixed_passes + max(s_progress, PATIENCE) + (DOORBELLS ? k_most_places + 1u : 0u);
@@ -146,6 +148,7 @@ uint vote(bool raised) {
         k_answers += k_idle_iterations > 1u ? 1u : 0u;
         k_last_step = ticks;
         k_idle_iterations = 0u;
+        k_stayed = 0ul;
         k_window = k_idle_window;
     } else {
         k_idle_iterations += 1u;
@@ -171,6 +174,8 @@ uint vote(bool raised) {
     bool found_nothing = k_idle_iterations > whole_look && !stands_at_dispatch;
     bool spent = uint64_t(k_passes) >= k_pass_budget || ticks - k_began >= k_time_budget;
     uint64_t window = DOORBELLS ? take_window(k_window) : k_window;
+    bool stays = DOORBELLS && window > k_window;
+    uint64_t stood = ticks - k_last_step + k_stayed;
     k_raised = k_raised || raised;
     uint reason = REASON_CUT;
     bool interrupts = k_raised && k_interrupts;
@@ -185,10 +190,13 @@ uint vote(bool raised) {
         reason = REASON_TRANSFER;
     } else if (stands_at_dispatch && !held_back && !(DISPATCHES && spent && push.round != 0ul)) {
         reason = REASON_DISPATCH;
-    } else if (found_nothing && (spent || ticks - k_last_step >= window)) {
+    } else if (found_nothing && (stood >= window || (spent && !stays))) {
         reason = REASON_IDLE;
     } else if (spent && g_iterations > whole_look) {
         reason = REASON_BUDGET;
+    }
+    if (reason != REASON_CUT) {
+        k_stayed = reason == REASON_BUDGET && found_nothing ? stood : 0ul;
     }
     if (DISPATCHES && reason == REASON_CUT && g_iterations == 1u) {
         forget_who_let_come_first();
@@ -309,6 +317,7 @@ void run_slice() {
         k_rescan = 0ul;
         k_rescan_end = 0ul;
         k_last_step = began;
+        k_stayed = PEEK(report.stayed);
         k_idle_iterations = 0u;
         k_answers = 0u;
         k_parts = 0u;
@@ -431,6 +440,7 @@ void run_slice() {
         PUT(result.stands_at, (claim_made() != NO_CLAIM ? STANDS_AT_TRANSFER : 0ul)
                               | (s_ready != 0u || s_waits != 0u ? STANDS_AT_DISPATCH : 0ul)
                               | (k_schedules_itself ? SCHEDULES_ITSELF : 0ul));
+        PUT(report.stayed, k_stayed);
         PUT(report.last_reason, uint64_t(reason));
         PUBLISH(result.reason, uint64_t(reason));
     }

@@ -26,9 +26,14 @@ pub struct EngineReport {
     pub stalled_queue: u64,
     /// Running index of that packet.
     pub stalled_packet: u64,
+    /// Ticks that the last slices stayed in a row for a ring of another adapter, when the end of their time ended them
+    /// (XA-10); read by the next one.
+    pub stayed: u64,
+    /// Up to a line of its own for each slice's result.
+    pub reserved: [u64; 7],
 }
 
-offsets!(EngineReport, size 64, {
+offsets!(EngineReport, size 128, {
     MAILBOX_READ = mailbox_read @ 0,
     RESCAN_SEEN = rescan_seen @ 8,
     RECORD_WRITE = record_write @ 16,
@@ -37,6 +42,7 @@ offsets!(EngineReport, size 64, {
     LAST_REASON = last_reason @ 40,
     STALLED_QUEUE = stalled_queue @ 48,
     STALLED_PACKET = stalled_packet @ 56,
+    STAYED = stayed @ 64,
 });
 
 impl EngineReport {

@@ -39,6 +39,8 @@ pub(super) struct Leader<'a> {
     backward: u64,
     /// Ticks of the last step of any lane.
     last_step: u64,
+    /// Ticks that the slices before stayed for a ring, without a step since.
+    stayed: u64,
     /// Ticks without a step after which a slice is idle.
     idle_window: u64,
     /// The same while a queue waits for another adapter.
@@ -106,6 +108,7 @@ impl<'a> Leader<'a> {
             rescan: 0,
             rescan_end: 0,
             last_step: began,
+            stayed: g.peek(report + EngineReport::STAYED)?,
             idle_window,
             awaited_window: g.peek(g.control_va + EngineControl::CROSS_DOORBELL_WINDOW)?,
             window: if only_looks { 0 } else { idle_window },
@@ -270,6 +273,7 @@ impl<'a> Leader<'a> {
             self.answers += u64::from(self.idle_iterations > 1);
             self.last_step = ticks;
             self.idle_iterations = 0;
+            self.stayed = 0;
             self.window = self.idle_window;
         } else {
             self.idle_iterations += 1;
@@ -295,8 +299,10 @@ impl<'a> Leader<'a> {
         let found_nothing = self.idle_iterations > whole_look && !stands_at_dispatch;
         let spent = self.passes >= self.pass_budget || ticks - self.began >= self.time_budget;
         let window = take_window(s, self.window, self.awaited_window);
+        let stays = window > self.window;
+        let stood = (ticks - self.last_step).wrapping_add(self.stayed);
         self.raised |= raised;
-        Ok(if lane.iterations == 0 {
+        let reason = if lane.iterations == 0 {
             // Every slice executes at least once: one request after another would starve the
             // queues.
             SliceReason::Cut
@@ -308,13 +314,19 @@ impl<'a> Leader<'a> {
             SliceReason::Transfer
         } else if stands_at_dispatch && !held_back && !(g.dispatches && spent && g.round != 0) {
             SliceReason::Dispatch
-        } else if found_nothing && (spent || ticks - self.last_step >= window) {
+        } else if found_nothing && (stood >= window || spent && !stays) {
             SliceReason::Idle
         } else if spent && lane.iterations > u64::from(whole_look) {
             SliceReason::Budget
         } else {
             SliceReason::Cut
-        })
+        };
+        if reason != SliceReason::Cut {
+            // The next slice goes on staying.
+            let is_stay = reason == SliceReason::Budget && found_nothing;
+            self.stayed = if is_stay { stood } else { 0 };
+        }
+        Ok(reason)
     }
 
     /// The control part: publish, adopt, vote; why the slice ends now, or `Cut`.
@@ -399,6 +411,7 @@ impl<'a> Leader<'a> {
             result + SliceResult::STANDS_AT,
             at_transfer | at_dispatch | itself,
         )?;
+        g.put(report + EngineReport::STAYED, self.stayed)?;
         g.put(report + EngineReport::LAST_REASON, reason as u64)?;
         g.publish(result + SliceResult::REASON, reason as u64)
     }

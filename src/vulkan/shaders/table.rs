@@ -19,7 +19,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/abi/engine_report.glsl")) == 0x9049_a0b5_c18f_02e5,
+    fnv1a(include_bytes!("../../../shaders/abi/engine_report.glsl")) == 0x4c17_0420_6dba_b73b,
     "shader source abi/engine_report.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -194,7 +194,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0xadc8_3fb1_df60_9ef5,
+    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0x9b01_056c_c72f_7a3a,
     "shader source engine/slice.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -380,14 +380,14 @@ pub static ADD_WORDS: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")) == 0xd8d3_46e2_184d_85f1,
+    fnv1a(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")) == 0x4a31_e289_02e5_1495,
     "spv/add_words_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/add_words_self_scheduling.comp`.
 pub static ADD_WORDS_SELF_SCHEDULING: Shader = Shader {
     name: "add_words_self_scheduling",
-    words: &words::<26_050>(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")),
+    words: &words::<26_086>(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")),
 };
 
 const _: () = assert!(
@@ -479,14 +479,14 @@ pub static COUNT_TOGETHER: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0x74ce_765c_76f3_5557,
+    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0x1339_b9c1_ab1e_77f4,
     "spv/engine.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/engine.comp`.
 pub static ENGINE: Shader = Shader {
     name: "engine",
-    words: &words::<41_450>(include_bytes!("../../../shaders/spv/engine.spv")),
+    words: &words::<41_654>(include_bytes!("../../../shaders/spv/engine.spv")),
 };
 
 const _: () = assert!(
@@ -512,14 +512,14 @@ pub static ENROLLED_SIGNAL: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")) == 0x677b_cf72_7d5a_d450,
+    fnv1a(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")) == 0x0f26_b9ce_dd22_2558,
     "spv/hold_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/hold_self_scheduling.comp`.
 pub static HOLD_SELF_SCHEDULING: Shader = Shader {
     name: "hold_self_scheduling",
-    words: &words::<25_968>(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")),
+    words: &words::<26_004>(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")),
 };
 
 const _: () = assert!(
@@ -721,14 +721,14 @@ pub static PASS_ON: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")) == 0xc1c3_1c9f_b97c_8bc6,
+    fnv1a(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")) == 0x6a68_9904_9b32_4924,
     "spv/pass_on_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/pass_on_self_scheduling.comp`.
 pub static PASS_ON_SELF_SCHEDULING: Shader = Shader {
     name: "pass_on_self_scheduling",
-    words: &words::<26_991>(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")),
+    words: &words::<27_027>(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")),
 };
 
 const _: () = assert!(
@@ -765,14 +765,14 @@ pub static SPIN: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")) == 0xa023_d214_affa_948a,
+    fnv1a(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")) == 0x4d63_e4f6_6bfe_3e2d,
     "spv/spin_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/spin_self_scheduling.comp`.
 pub static SPIN_SELF_SCHEDULING: Shader = Shader {
     name: "spin_self_scheduling",
-    words: &words::<25_924>(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")),
+    words: &words::<25_960>(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")),
 };
 
 const _: () = assert!(
@@ -820,14 +820,14 @@ pub static WORK: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")) == 0xda79_31a8_0e72_1154,
+    fnv1a(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")) == 0x60f8_5adf_f0a6_31cb,
     "spv/work_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/work_self_scheduling.comp`.
 pub static WORK_SELF_SCHEDULING: Shader = Shader {
     name: "work_self_scheduling",
-    words: &words::<28_840>(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")),
+    words: &words::<28_876>(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")),
 };
 
 const _: () = assert!(
