@@ -10,14 +10,14 @@ use native_fence::abi::{FenceId, HandleAccess};
 use native_fence::gpu::NodePolicy;
 use native_fence::kmd::{Interrupt, NativeFenceSignaled, SignaledFence};
 use native_fence::os::{OsError, Record};
-use native_fence::{CommandList, SignalError, SubmitError, WaitError};
+use native_fence::{CommandList, Fence, SignalError, SubmitError, WaitError};
 use std::error::Error;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use support::bench::{Bench, Call, Failing, LONG, Waiter, native, on_every_bench};
 
 /// Waits of two fences and of a queue's progress that nothing will satisfy, each standing.
-fn waits(bench: &Bench) -> (native_fence::HwQueue, [native_fence::Fence; 2], Vec<Waiter>) {
+fn waits(bench: &Bench) -> (native_fence::HwQueue, [Fence; 2], Vec<Waiter>) {
     let queue = bench.queue();
     let fences = [bench.fence(0), bench.fence(0)];
     let waits = [
@@ -33,7 +33,7 @@ fn waits(bench: &Bench) -> (native_fence::HwQueue, [native_fence::Fence; 2], Vec
 /// no MonitoredValue is posted any more.
 fn assert_stopped(
     bench: &Bench,
-    (mut queue, fences, waiters): (native_fence::HwQueue, [native_fence::Fence; 2], Vec<Waiter>),
+    (mut queue, fences, waiters): (native_fence::HwQueue, [Fence; 2], Vec<Waiter>),
     parameters: [u64; 2],
 ) {
     for waiter in waiters {
@@ -83,7 +83,7 @@ fn assert_stopped(
 /// FQ-09: the driver fails a post. Without it wake-ups would be lost in silence.
 ///
 /// Kills `a-failed-post-is-passed-over`, `a-stop-forgets-the-fences`, `a-stop-forgets-the-queues`,
-/// `a-stopped-adapter-makes-fences` and `a-stopped-adapter-is-called`.
+/// `a-stopped-adapter-makes-fences`.
 #[test]
 fn fq_09_a_failed_update_of_monitored_values_stops_the_adapter() {
     on_every_bench(NodePolicy::default(), |bench| {
@@ -105,6 +105,25 @@ fn fq_09_a_failed_update_of_monitored_values_stops_the_adapter() {
             [Record::UPDATE_OF_MONITORED_VALUE_FAILED, id],
         );
         assert_eq!(Record::UPDATE_OF_MONITORED_VALUE_FAILED, 0x12);
+    });
+}
+
+/// FQ-09: the waits that a stop ends leave MonitoredValues that are no longer right, of which nobody tells the driver.
+///
+/// Kills `a-stopped-adapter-is-called`.
+#[test]
+fn fq_09_who_leaves_a_stopped_adapter_calls_no_driver() {
+    on_every_bench(NodePolicy::default(), |bench| {
+        let standing = waits(bench);
+        bench.until_parked();
+        let posts = bench.spy.updates();
+        let id = FenceId {
+            slot: 77_777,
+            generation: 1,
+        };
+        bench.spy.interrupt(naming(id, Instant::now()));
+        assert_stopped(bench, standing, [1, id.word()]);
+        assert_eq!(bench.spy.updates(), posts);
     });
 }
 
@@ -168,31 +187,36 @@ fn naming(fence: FenceId, taken: Instant) -> Interrupt {
 
 /// IN-05: a fence that is destroyed, which nothing refers to any more, is named by a record that was
 /// taken afterwards; so is one that is destroyed when its slot is used again, and an id that no
-/// fence ever had.
+/// fence ever had, in a slot of a fence or of none.
 ///
 /// Kills `a-destroyed-fence-may-be-named`, `an-older-generation-may-be-named`,
 /// `a-generation-to-come-may-be-named` and `a-slot-past-the-table-may-be-named`.
 #[test]
 fn in_05_a_destroyed_fence_in_an_interrupt_stops_the_adapter() {
-    let ids: [fn(&Bench) -> FenceId; 4] = [
-        |bench| {
-            let fence = bench.fence(0);
-            native(&fence).id()
-        },
-        |bench| {
+    let next = |id: FenceId| FenceId {
+        generation: id.generation + 1,
+        ..id
+    };
+    // The id, and the fence of its slot where there is one.
+    let ids: [&dyn Fn(&Bench) -> (FenceId, Option<Fence>); 5] = [
+        &|bench| (native(&bench.fence(0)).id(), None),
+        &|bench| {
             let id = native(&bench.fence(0)).id();
             let again = bench.fence(0);
             assert_eq!(native(&again).id().slot, id.slot);
-            id
+            (id, None)
         },
-        |bench| {
-            let id = native(&bench.fence(0)).id();
-            let generation = id.generation + 1;
-            FenceId { generation, ..id }
+        &|bench| (next(native(&bench.fence(0)).id()), None),
+        &|bench| {
+            let fence = bench.fence(0);
+            (next(native(&fence).id()), Some(fence))
         },
-        |_| FenceId {
-            slot: 77_777,
-            generation: 1,
+        &|_| {
+            let nowhere = FenceId {
+                slot: 77_777,
+                generation: 1,
+            };
+            (nowhere, None)
         },
     ];
     for id in ids {
@@ -200,7 +224,7 @@ fn in_05_a_destroyed_fence_in_an_interrupt_stops_the_adapter() {
             let standing = waits(bench);
             // With no slice in flight a fence is gone when its drop returns.
             bench.until_parked();
-            let id = id(bench);
+            let (id, _fence) = id(bench);
             assert!(bench.adapter.os().stopped().is_none());
             bench.spy.interrupt(naming(id, Instant::now()));
             assert_stopped(bench, standing, [1, id.word()]);

@@ -147,6 +147,7 @@ fn xa_11_what_the_adapter_could_signal_is_lost_on_the_other() {
             assert_ne!(there.signal(11), Ok(()));
             if let End::Removed = end {
                 // A device that has no queue is lost as well.
+                assert_eq!(idle.execution_state(), DeviceExecutionState::STOPPED);
                 assert_eq!(by_idle.signal(11), Err(SignalError::DeviceLost));
             }
             // Who comes later learns of it, on an object of the fence that is made anew.
