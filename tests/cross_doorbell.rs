@@ -435,6 +435,8 @@ struct Watch {
     /// What is being signalled.
     value: AtomicU64,
     rung_early: AtomicBool,
+    /// Words that it has read.
+    reads: AtomicU64,
     holds: AtomicBool,
     held: AtomicBool,
 }
@@ -451,6 +453,8 @@ impl MemoryObserver for Watch {
             let is_early = fence.current_value() < self.value.load(Ordering::SeqCst);
             self.rung_early.fetch_or(is_early, Ordering::SeqCst);
         }
+        self.reads
+            .fetch_add(u64::from(access == MemoryAccess::Load), Ordering::SeqCst);
         while access == MemoryAccess::Load && self.holds.load(Ordering::SeqCst) {
             self.held.store(true, Ordering::SeqCst);
             std::thread::yield_now();
@@ -502,10 +506,14 @@ fn xa_10_a_line_that_is_stored_over_opens_all() {
         let (noise, _noise_here) = with_doorbell(other, watched);
         let (mut queue, mut signaller) = (watched.queue(), other.queue());
         watched.initialised(0);
-        for value in 1..=200 {
+        for value in 1..=10 {
             let wait = CommandList::new().wait(&waited_here, value).clone();
             let end = queue.submit(&wait).unwrap();
-            // Its queue is closed, or will be by a look that comes before the signal or not.
+            // Until each lane has looked at its queues and heard, many times: its queue is closed.
+            let reads = watch.reads.load(Ordering::SeqCst);
+            until("it looks", || {
+                watch.reads.load(Ordering::SeqCst) > reads + 500
+            });
             watch.held.store(false, Ordering::SeqCst);
             watch.holds.store(true, Ordering::SeqCst);
             until("it hears", || watch.held.load(Ordering::SeqCst));

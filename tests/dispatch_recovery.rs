@@ -13,7 +13,8 @@ use native_fence::abi::{Dispatch, DoorbellStatus, FaultCode, RingControl};
 use native_fence::kmd::{Ddi, DriverOptions};
 use native_fence::os::{Record, SuspendError};
 use native_fence::{
-    Allocation, CommandList, DeviceExecutionState, HwQueue, Kernel, KernelCode, WaitError,
+    Allocation, CommandList, DeviceExecutionState, FenceOptions, HwQueue, Kernel, KernelCode,
+    WaitError,
 };
 use std::time::Duration;
 use support::bench::{
@@ -125,30 +126,42 @@ fn td_06_what_runs_together_is_of_one_device() {
         let adds = innocent.create_kernel(add_words_together()).unwrap();
         let memory = [0; 4].map(|_| innocent.create_allocation(WORDS * 8).unwrap());
         let mut queues = [0; 4].map(|_| queue_of(&innocent, 0));
-        let gate = bench.fence(0);
+        let gate = innocent
+            .create_fence_with(FenceOptions {
+                shared: true,
+                ..FenceOptions::default()
+            })
+            .unwrap();
+        let same_gate = bench.device.open_fence(&gate.share().unwrap()).unwrap();
         let own_adds = bench.device.create_kernel(add_words_together()).unwrap();
         let spin = bench.device.create_kernel(spin_together()).unwrap();
         let stop = bench.device.create_allocation(16).unwrap();
         let own = bench.device.create_allocation(WORDS * 8).unwrap();
         let (mut guilty, mut beside) = (bench.queue(), bench.queue());
         let mut values = [0; 4];
+        // All are ready in the same slice.
+        for queue in &mut queues {
+            queue.submit(CommandList::new().wait(&gate, 1)).unwrap();
+        }
         for _ in 0..3 {
             for ((queue, memory), value) in queues.iter_mut().zip(&memory).zip(&mut values) {
                 *value = queue.submit(&additions(&adds, memory, 4)).unwrap();
             }
         }
         let mut list = CommandList::new();
-        list.wait(&gate, 1);
+        list.wait(&same_gate, 1);
         list.dispatch(&spin, [2, 1, 1], &spins(&stop, FOR_EVER))
             .unwrap();
         guilty.submit(&list).unwrap();
-        let mut list = additions(&own_adds, &own, 1);
-        list.signal(&gate, 1);
-        for _ in 0..3 {
+        let mut list = CommandList::new();
+        list.wait(&same_gate, 1);
+        for _ in 0..4 {
             let sums = sums(&own, &own, 1);
             list.dispatch(&own_adds, groups_for(WORDS), &sums).unwrap();
         }
         beside.submit(&list).unwrap();
+        bench.until_parked();
+        gate.signal(1).unwrap();
         assert_eq!(
             guilty.progress_fence().wait(1, LONG),
             Err(WaitError::DeviceLost)
@@ -267,7 +280,8 @@ fn pr_03_a_suspension_waits_for_the_kernel_under_way() {
 }
 
 /// HQ-08: a kernel that comes while a slice runs, and is dispatched before it ends, is run by one that has it: the
-/// slice under way leaves it alone. (On the model that is sure to be the slice; on a device the kernel may have ended.)
+/// slice under way leaves it alone, though the queue is one that it looks at. (On the model that is sure to be the slice;
+/// on a device the kernel may have ended.)
 ///
 /// Kills `model-a-slice-runs-kernels-that-came-since`.
 #[test]
@@ -275,7 +289,9 @@ fn hq_08_a_slice_leaves_kernels_that_came_since_to_the_next() {
     on_patient_benches(1, |bench| {
         let spin = bench.device.create_kernel(spin()).unwrap();
         let stop = bench.device.create_allocation(16).unwrap();
-        let (fence, mut first) = (bench.fence(0), bench.queue());
+        let (fence, gate) = (bench.fence(0), bench.fence(0));
+        let (mut first, mut second) = (bench.queue(), bench.queue());
+        second.submit(CommandList::new().wait(&gate, 1)).unwrap();
         let mut list = CommandList::new();
         list.signal(&fence, 1);
         list.dispatch(&spin, [1, 1, 1], &spins(&stop, 1 << 24))
@@ -289,8 +305,8 @@ fn hq_08_a_slice_leaves_kernels_that_came_since_to_the_next() {
         });
         let adds = bench.device.create_kernel(add_words()).unwrap();
         let memory = bench.device.create_allocation(WORDS * 8).unwrap();
-        let mut second = bench.queue();
         let value = second.submit(&additions(&adds, &memory, 3)).unwrap();
+        gate.signal(1).unwrap();
         stop.write(0, &[1]);
         until_ended(&first, spun);
         until_ended(&second, value);
