@@ -328,8 +328,8 @@ impl Player {
 /// queue that is not blamed takes effect once, with one log entry if it is one that is logged, whether or not it
 /// leaves a mark of its own.
 ///
-/// Kills `a-cut-engine-keeps-its-packets`, `rings-are-cut-after-logs`, `rings-are-cut-before-saved-states`,
-/// `values-are-cut-before-logs` and `a-ring-loses-the-operands-too`.
+/// Kills `a-cut-engine-keeps-its-packets`, `rings-are-cut-after-logs`, `rings-are-cut-before-saved-states` and
+/// `a-ring-loses-the-operands-too`.
 #[test]
 fn td_22_what_is_executed_between_two_cuts_takes_effect_once() {
     const GROUPS: [WordGroup; 6] = [

@@ -12,9 +12,9 @@ mod support {
     pub(crate) mod bench;
 }
 
-use native_fence::abi::Home;
+use native_fence::abi::{Home, WordGroup};
 use native_fence::gpu::EngineUnit;
-use native_fence::shared::{Block, Region};
+use native_fence::shared::{Block, NoLocalMemory, Providers, Region, RegionError};
 use native_fence::vulkan::{LocalMemory, MemoryType, validation};
 use native_fence::{
     Adapter, AdapterOptions, CommandList, Device, Fence, FenceMemory, FenceOptions, HwQueue,
@@ -498,7 +498,7 @@ fn the_small_story_runs_in_system_memory_that_vulkan_allocates() {
 /// Where local memory is not offered the fence is refused, with the reason and what to do; nothing
 /// is put elsewhere in silence.
 ///
-/// Kills `local-fences-fall-back`.
+/// Kills `a-refusal-of-local-memory-has-no-reason`.
 #[test]
 fn nf_12_local_memory_that_is_not_offered_is_refused_with_what_to_do() {
     let bench = Bench::with_memory(1, MemoryOptions::default(), FenceMemory::System);
@@ -524,6 +524,18 @@ fn nf_12_local_memory_that_is_not_offered_is_refused_with_what_to_do() {
         bench.device.create_fence(0).unwrap().memory().0,
         Home::CachedSystem
     );
+}
+
+/// NF-12: nor do those who provide memory give other memory than local memory.
+///
+/// Kills `local-fences-fall-back`.
+#[test]
+fn nf_12_who_has_no_local_memory_gives_none() {
+    let given = Providers::default().local_for_words(WordGroup::CurrentValues, 4096);
+    assert!(matches!(
+        given,
+        Err(RegionError::NoLocalMemory(NoLocalMemory::NoDevice))
+    ));
 }
 
 /// FQ-03: the caps tell of the local memory that the device has, however things are placed.

@@ -57,7 +57,7 @@ impl AdapterState {
     /// (XA-11). What engines have begun they may end, of which nobody is told.
     pub fn remove(&self) {
         self.losses.note_all();
-        let devices = self.devices.fail_all(DeviceExecutionState::STOPPED);
+        let devices = self.devices.fail_to_come(DeviceExecutionState::STOPPED);
         for node_ordinal in 0..self.ddi().node_count() {
             self.engine_lost(node_ordinal);
         }

@@ -98,15 +98,11 @@ impl DeviceStates {
         }
     }
 
-    /// All are lost, and those that are opened from now on; which were open.
-    pub(super) fn fail_all(&self, state: DeviceExecutionState) -> BTreeSet<ProcessId> {
-        let open = {
-            let mut devices = lock(&self.0);
-            devices.all = Some(state);
-            devices.open.keys().copied().collect()
-        };
-        self.fail(&open, state);
-        open
+    /// Those that are opened from now on are lost; which are open, for the caller to fail.
+    pub(super) fn fail_to_come(&self, state: DeviceExecutionState) -> BTreeSet<ProcessId> {
+        let mut devices = lock(&self.0);
+        devices.all = Some(state);
+        devices.open.keys().copied().collect()
     }
 
     /// How many are open.
