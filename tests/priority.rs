@@ -170,7 +170,7 @@ fn pr_08_the_os_hands_over_by_priority() {
 /// context has queued behind its first part is made after its last. With PreemptionAware the other context
 /// runs between two parts, and the first one goes on from its state.
 ///
-/// Kills `contexts-share-slices-without-preemption`, `a-slice-ahead-divides-a-packet`.
+/// Kills `contexts-share-slices-without-preemption`.
 #[test]
 fn pr_11_without_preemption_a_packets_parts_run_back_to_back() {
     for is_aware in [true, false] {
@@ -206,4 +206,40 @@ fn pr_11_without_preemption_a_packets_parts_run_back_to_back() {
             assert!(words.iter().all(|word| *word == 7));
         });
     }
+}
+
+/// PR-11: nor does another context come between where both have packets of many parts, and a slice ends in the midst of
+/// one that was not begun when it was submitted.
+///
+/// Kills `a-slice-ahead-divides-a-packet`.
+#[test]
+fn pr_11_without_preemption_one_packet_is_under_way_at_a_time() {
+    let options = DriverOptions {
+        not_preemption_aware: true,
+        ..DriverOptions::default()
+    };
+    on_benches_with(1, short(), &options, |bench| {
+        let contexts = [context(bench, 0), context(bench, 0)];
+        let mut queues = contexts
+            .each_ref()
+            .map(|context| context.create_hw_queue(64).unwrap());
+        let targets = [(); 4].map(|()| bench.device.create_allocation(4 << 20).unwrap());
+        let is_done = |target: &Allocation| word(target, target.bytes() - 8) == 7;
+        let is_begun = |target: &Allocation| word(target, 0) == 7 && !is_done(target);
+        bench.until_parked();
+        let gate = bench.engine.close();
+        let mut submit =
+            |queue: usize, target: usize| queues[queue].submit(&fill(&targets[target], 7)).unwrap();
+        let ends = [submit(0, 0), submit(0, 1), submit(1, 2), submit(1, 3)];
+        until("a slice is in flight", || bench.engine.at_gate() > 0);
+        while targets.iter().filter(|target| is_done(target)).count() < 3 {
+            assert!(targets.iter().filter(|target| is_begun(target)).count() <= 1);
+            pass_one(bench, &gate);
+        }
+        drop(gate);
+        for (queue, end) in queues.iter().zip([ends[1], ends[3]]) {
+            queue.progress_fence().wait(end, LONG).unwrap();
+        }
+        assert!(targets.iter().all(is_done));
+    });
 }
