@@ -186,7 +186,7 @@ fn naming(fence: FenceId, taken: Instant) -> Interrupt {
 }
 
 /// Gives an id that must not be named, and the fence of its slot where there is one.
-type Names = dyn Fn(&Bench) -> (FenceId, Option<Fence>);
+type Names<'a> = &'a dyn Fn(&Bench) -> (FenceId, Option<Fence>);
 
 /// IN-05: a fence that is destroyed, which nothing refers to any more, is named by a record that was
 /// taken afterwards; so is one that is destroyed when its slot is used again, and an id that no
@@ -200,7 +200,7 @@ fn in_05_a_destroyed_fence_in_an_interrupt_stops_the_adapter() {
         generation: id.generation + 1,
         ..id
     };
-    let ids: [&Names; 5] = [
+    let ids: [Names<'_>; 5] = [
         &|bench| (native(&bench.fence(0)).id(), None),
         &|bench| {
             let id = native(&bench.fence(0)).id();

@@ -243,6 +243,12 @@ fn pr_10_a_queue_without_a_timeout_is_suspended_in_a_transfer() {
             of.read(at, &mut word);
             word[0]
         };
+        let words_of = |of: &Allocation| {
+            let mut words = vec![0; of.bytes() as usize / 8];
+            of.read(0, &mut words);
+            words
+        };
+        let (mut other, fence) = (bench.queue(), bench.fence(0));
         let mut copy = CommandList::new();
         copy.copy(&from, 0..from.bytes(), &to, 0);
         let mut fill = CommandList::new();
@@ -262,11 +268,16 @@ fn pr_10_a_queue_without_a_timeout_is_suspended_in_a_transfer() {
             drop(gate);
             suspended.wait_suspended(request, Some(LONG)).unwrap();
             assert_eq!(word(memory, last), 0, "it was taken out in the middle");
+            // Slices that others have go by, and none of it is done.
+            let before = words_of(memory);
+            for _ in 0..4 {
+                let value = fence.current_value() + 1;
+                complete(&mut other, CommandList::new().signal(&fence, value));
+            }
+            assert!(words_of(memory) == before);
             suspended.resume();
             queue.progress_fence().wait(end, LONG).unwrap();
-            let mut words = vec![0; memory.bytes() as usize / 8];
-            memory.read(0, &mut words);
-            assert!(words.iter().all(|word| *word == 7));
+            assert!(words_of(memory).iter().all(|word| *word == 7));
         }
     });
 }
