@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// Builds that take longer are given up; the first one builds every dependency.
 pub(crate) const BUILD_LIMIT: Duration = Duration::from_secs(900);
 /// A test that takes longer hangs; nextest's profile `mutants` is quicker to find that.
-pub(crate) const TEST_LIMIT: Duration = Duration::from_secs(90);
+pub(crate) const TEST_LIMIT: Duration = Duration::from_secs(270);
 /// For all tests together on the tree as it is.
 const FIRST_LIMIT: Duration = Duration::from_secs(600);
 /// For a scenario of a twin under loom, which is to be found.
