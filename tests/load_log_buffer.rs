@@ -71,7 +71,7 @@ fn lg_03_a_reader_of_the_header_never_sees_an_impossible_pair() {
 /// LG-06: a reader that reads while the engine writes gives each entry exactly as it was written,
 /// at its place in the row, or counts it as lost.
 ///
-/// Mutants: `log-overtaken-entries-are-data`, `log-lost-entries-not-counted`.
+/// Kills `log-lost-entries-not-counted`.
 #[test]
 fn lg_06_what_a_racing_reader_gives_is_what_was_written_or_lost() {
     let bench = Bench::new();
