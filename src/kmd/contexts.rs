@@ -2,6 +2,7 @@
 //!
 //! What suspends them is the node's; here are their names.
 
+use super::nodes::one_engine;
 use super::{ContextAllocationId, ContextHandle, ContextKind, CreateContext, DdiError, ProcessId};
 use crate::gpu::{SaveArea, StateSlot};
 use crate::sync::{Arc, Mutex, lock};
@@ -34,11 +35,7 @@ impl Contexts {
     /// # Errors
     /// An affinity that the node has not.
     pub(super) fn create(&self, args: &CreateContext) -> Result<ContextHandle, DdiError> {
-        if args.engine_affinity != 1 {
-            return Err(DdiError::InvalidParameter(
-                "the engine affinity must be exactly bit 0: every node has one engine",
-            ));
-        }
+        one_engine(args.engine_affinity)?;
         let mut state = lock(&self.0);
         let handle = ContextHandle {
             node_ordinal: args.node_ordinal,

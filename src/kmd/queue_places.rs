@@ -1,5 +1,6 @@
 //! Queue places: where an engine finds what a hardware queue is made of.
 
+use super::nodes::one_engine;
 use super::{CreateDoorbell, CreateHwQueue, DdiError};
 use crate::abi::{PACKET_BYTES, QueueProgress, RingControl, RingIndex, wddm::CreateHwQueueFlags};
 use crate::gpu::{Node, QueuePlaces, RingPlaces, StateSlot};
@@ -13,11 +14,7 @@ pub(super) fn queue_places(
     args: &CreateHwQueue<'_>,
     states: StateSlot,
 ) -> Result<QueuePlaces, DdiError> {
-    if args.engine_affinity != 1 {
-        return Err(DdiError::InvalidParameter(
-            "the engine affinity must be exactly bit 0: every node has one engine",
-        ));
-    }
+    one_engine(args.engine_affinity)?;
     let (descriptor_place, descriptor) = node.descriptor()?;
     let progress = node.map(args.progress.region)?;
     Ok(QueuePlaces {
