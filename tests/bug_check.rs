@@ -16,6 +16,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use support::bench::{Bench, Call, Failing, LONG, Waiter, native, on_every_bench};
 
+/// Of a slot that there is not.
+const NOWHERE: FenceId = FenceId {
+    slot: 77_777,
+    generation: 1,
+};
+
 /// Waits of two fences and of a queue's progress that nothing will satisfy, each standing.
 fn waits(bench: &Bench) -> (native_fence::HwQueue, [Fence; 2], Vec<Waiter>) {
     let queue = bench.queue();
@@ -117,12 +123,8 @@ fn fq_09_who_leaves_a_stopped_adapter_calls_no_driver() {
         let standing = waits(bench);
         bench.until_parked();
         let posts = bench.spy.updates();
-        let id = FenceId {
-            slot: 77_777,
-            generation: 1,
-        };
-        bench.spy.interrupt(naming(id, Instant::now()));
-        assert_stopped(bench, standing, [1, id.word()]);
+        bench.spy.interrupt(naming(NOWHERE, Instant::now()));
+        assert_stopped(bench, standing, [1, NOWHERE.word()]);
         assert_eq!(bench.spy.updates(), posts);
     });
 }
@@ -213,13 +215,7 @@ fn in_05_a_destroyed_fence_in_an_interrupt_stops_the_adapter() {
             let fence = bench.fence(0);
             (next(native(&fence).id()), Some(fence))
         },
-        &|_| {
-            let nowhere = FenceId {
-                slot: 77_777,
-                generation: 1,
-            };
-            (nowhere, None)
-        },
+        &|_| (NOWHERE, None),
     ];
     for id in ids {
         on_every_bench(NodePolicy::default(), |bench| {

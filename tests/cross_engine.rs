@@ -119,11 +119,12 @@ fn patient(stay: Duration) -> NodePolicy {
     }
 }
 
-/// Runs two queues' commands to their ends, each on an engine of its own that was parked. Whether one slice of each was
-/// enough, of which both had begun before either executed anything; if so nothing came from the CPU: nobody is told of
-/// their ends, so no thread of the OS does anything, nothing is submitted and no driver is called. The test's own thread
-/// reads memory.
+/// Runs two queues' commands to their ends, each on an engine of its own, once these have parked. Whether one slice of
+/// each was enough, of which both had begun before either executed anything; if so nothing came from the CPU: nobody is
+/// told of their ends, so no thread of the OS does anything, nothing is submitted and no driver is called. The test's own
+/// thread reads memory.
 fn end_by_themselves(bench: &Bench, queues: [&mut HwQueue; 2], lists: [&CommandList; 2]) -> bool {
+    bench.until_parked();
     let gates: Vec<_> = bench.engines.iter().map(EngineSpy::close).collect();
     let [one, other] = queues;
     let ends = [
@@ -175,7 +176,6 @@ fn nf_09_two_slices_in_flight_need_nothing_from_the_cpu() {
         let (mut one, mut other) = (bench.queue_on(0), bench.queue_on(1));
         let mut value = 0;
         try_until("two slices meet", |_| {
-            bench.until_parked();
             let (mut first, mut second) = (CommandList::new(), CommandList::new());
             for _ in 0..ROUNDS {
                 value += 1;
@@ -209,7 +209,6 @@ fn hq_08_a_chain_over_two_engines_needs_nothing_from_the_cpu() {
         let mut value = 0;
         // The first that an engine meets ends a slice that makes none; those behind it make some.
         try_until("two slices meet", |_| {
-            bench.until_parked();
             let (mut first, mut second) = (CommandList::new(), CommandList::new());
             for _ in 0..ROUNDS {
                 value += 1;
