@@ -326,7 +326,7 @@ fn pr_18_a_suspend_fence_that_was_not_issued_stops_the_adapter() {
 
 /// HQ-12: a normal end waits for what a suspended context has queued, and goes on with its resume.
 ///
-/// Kills `a-resumed-context-is-not-looked-at`.
+/// Kills `the-end-waits-for-nothing`.
 #[test]
 fn hq_12_an_end_waits_for_a_suspended_context() {
     on_every_bench(NodePolicy::default(), |bench| {
