@@ -40,6 +40,8 @@ struct State {
     started: u64,
     /// Its device is lost.
     is_lost: bool,
+    /// Regions that it had mapped, and has no more.
+    unmapped: u64,
 }
 
 /// Holds an engine at the next packet that it reads, until it has been cut off from all of a group of memory, if
@@ -151,6 +153,12 @@ impl EngineMemory for Memory {
     }
 }
 
+impl Drop for Memory {
+    fn drop(&mut self) {
+        self.engine.hold.change(|state| state.unmapped += 1);
+    }
+}
+
 impl AddressSpace for Handle {
     fn providers(&self) -> &Arc<Providers> {
         &self.0.providers
@@ -228,8 +236,18 @@ impl Engine for Handle {
     }
 }
 
-/// An adapter of one engine, which goes on when it was cut off from so much.
+/// An adapter of one engine, which goes on when it was cut off from so much, and has a spare.
 fn opened(until_cut: Option<WordGroup>) -> (Adapter, Arc<Driver>, Arc<Hold>) {
+    let spares = SpareEngines::new(SparePolicy::OnSuspicion, || {
+        Ok(Box::new(ModelEngine::new(ModelOptions::default())))
+    });
+    opened_with(until_cut, Some(spares))
+}
+
+fn opened_with(
+    until_cut: Option<WordGroup>,
+    spares: Option<Arc<SpareEngines>>,
+) -> (Adapter, Arc<Driver>, Arc<Hold>) {
     let hold = Arc::new(Hold {
         until_cut,
         state: Mutex::default(),
@@ -248,10 +266,7 @@ fn opened(until_cut: Option<WordGroup>) -> (Adapter, Arc<Driver>, Arc<Hold>) {
     }));
     let crowd = Arc::new(Crowd::new(1));
     let node = Node::new(0, Box::new(engine), NodePolicy::default(), crowd).unwrap();
-    let spares = SpareEngines::new(SparePolicy::OnSuspicion, || {
-        Ok(Box::new(ModelEngine::new(ModelOptions::default())))
-    });
-    let driver = Driver::with_spares(vec![node], DriverOptions::default(), Some(spares));
+    let driver = Driver::with_spares(vec![node], DriverOptions::default(), spares);
     // It is lost, and never late.
     let tdr = TdrPolicy {
         delay: Duration::from_secs(600),
@@ -416,4 +431,36 @@ fn td_23_what_an_engine_stores_after_its_loss_changes_nothing() {
     until("it has come to its end", || driver.given_up() == 0);
     assert_eq!(seen(), (1, 0), "no other entry");
     goes_on();
+}
+
+/// TD-12: an engine that is lost, and that none follows, may go on with what it was given. So what it has mapped stays
+/// mapped as long as the adapter has it, though the program that it was of closes all that it has.
+///
+/// Kills `a-lost-engine-loses-its-tables`.
+#[test]
+fn td_12_what_a_lost_engine_may_look_at_stays_mapped() {
+    let (adapter, driver, hold) = opened_with(None, None);
+    let device = adapter.create_device();
+    let (mut queue, fence) = (queue_of(&device, 0), device.create_fence(0).unwrap());
+    let memory = device.create_allocation(4096).unwrap();
+    let mut list = CommandList::new();
+    list.fill(&memory, 0..memory.bytes(), 5).signal(&fence, 1);
+    let value = queue.submit(&list).unwrap();
+    assert_eq!(queue.progress_fence().wait(value, LONG), Ok(()));
+    until("the engine has nothing to do", || {
+        driver.engine_state(0) == Some(EngineState::Parked)
+    });
+    hold.change(|state| state.is_lost = true);
+    // Found by this, at the latest.
+    let _ = queue.submit(&list);
+    let lost = queue.progress_fence().wait(value + 1, LONG);
+    assert_eq!(lost, Err(WaitError::DeviceLost));
+
+    let unmapped = || hold.state.lock().unwrap().unmapped;
+    let before = unmapped();
+    drop((queue, fence, memory, device));
+    assert_eq!(unmapped(), before, "the engine may look at it");
+    drop(adapter);
+    drop(driver);
+    until("the engine has ended", || unmapped() > before);
 }

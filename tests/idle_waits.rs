@@ -7,12 +7,12 @@ mod support {
 }
 
 use native_fence::vulkan::{
-    Device, DeviceLoss, DeviceOptions, Instance, InstanceOptions, Queue, Timeline, choose,
-    validation,
+    Device, DeviceLoss, DeviceOptions, Instance, InstanceOptions, LossyCall, Queue, Timeline,
+    choose, validation,
 };
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::thread;
-use support::until::until;
+use support::until::{LONG, until};
 
 /// A device that is lost when it is told to be.
 fn device() -> (Arc<Device>, Queue, Arc<DeviceLoss>) {
@@ -60,6 +60,25 @@ fn hq_09_who_waits_for_what_is_not_submitted_sleeps_apart_from_the_driver() {
     assert_eq!(timeline.value().unwrap(), 2);
     assert!(wakes(&device, &timeline, 3, || timeline.signal(3).unwrap()));
     assert_eq!(device.idle_waiters(), 0);
+}
+
+/// TD-12: who waits in the driver already hears of it as well, though nothing calls the driver after the loss.
+///
+/// Kills `a-loss-is-only-seen-by-later-calls`.
+#[test]
+fn td_12_who_waits_in_the_driver_hears_of_the_loss() {
+    let (device, _queue, loss) = device();
+    let timeline = Timeline::new(&device, 0).unwrap();
+    let (done, ended) = mpsc::channel();
+    // Of its own: a waiter that hears of nothing never ends.
+    let waiter = thread::spawn(move || done.send(timeline.wait(1, None)));
+    until("the waiter is in the driver", || {
+        loss.calls(LossyCall::WaitSemaphores) == 1
+    });
+    loss.lose();
+    let ended = ended.recv_timeout(LONG).expect("the waiter sleeps on");
+    assert!(ended.is_err());
+    waiter.join().unwrap().unwrap();
 }
 
 /// TD-12: who sleeps for a device hears that it is lost.

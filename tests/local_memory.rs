@@ -263,7 +263,8 @@ fn nf_09_engines_of_two_instances_hand_over_through_local_fences() {
 }
 
 /// Decision 19: an engine that is lost takes no memory of a fence along. Values of a lost device's fences
-/// stay readable; another device's can be signalled, and the other engine and the CPU go on with them.
+/// stay readable, and another device that has one open stores to it; another device's own can be signalled, and the
+/// other engine and the CPU go on with them.
 ///
 /// Open: a device that the driver loses by itself, which lavapipe never does.
 ///
@@ -272,7 +273,14 @@ fn nf_09_engines_of_two_instances_hand_over_through_local_fences() {
 fn a_local_fence_outlives_an_engine_that_is_lost() {
     let bench = bench(2);
     let well = Device::with_fences_in(bench.adapter.os(), FenceMemory::Local);
-    let (of_lost, fence) = (bench.fence(0), well.create_fence(0).unwrap());
+    let fence = well.create_fence(0).unwrap();
+    let shared = FenceOptions {
+        memory: FenceMemory::Local,
+        shared: true,
+        ..FenceOptions::default()
+    };
+    let of_lost = bench.device.create_fence_with(shared).unwrap();
+    let opened = well.open_fence(&of_lost.share().unwrap()).unwrap();
     let mut dies = bench.queue_on(0);
     let on_other = HwQueueOptions {
         node_ordinal: 1,
@@ -287,6 +295,10 @@ fn a_local_fence_outlives_an_engine_that_is_lost() {
     let lost = dies.progress_fence().wait(2, LONG);
     assert_eq!(lost, Err(WaitError::DeviceLost));
     assert_eq!(of_lost.current_value(), 5, "the last good value");
+    // The fence has failed, and a handle of the other device's stores as ever.
+    assert_eq!(opened.wait(9, LONG), Err(WaitError::DeviceLost));
+    opened.signal(6).unwrap();
+    assert_eq!(of_lost.current_value(), 6);
     fence.signal(7).unwrap();
     assert_eq!(fence.current_value(), 7);
     complete(

@@ -6,7 +6,8 @@ mod support {
     pub(crate) mod bench;
 }
 
-use native_fence::gpu::NodePolicy;
+use native_fence::gpu::{ContextKind, NodePolicy};
+use native_fence::kmd::{CreateContext, Ddi, DdiError};
 use native_fence::{CommandList, HwQueueOptions};
 use support::bench::{LONG, complete, native, on_benches_of};
 
@@ -15,7 +16,7 @@ const NODES: u32 = 3;
 /// A queue is made on a node that the adapter has, with an affinity of exactly one bit, that of its
 /// one engine; anything else is refused with the reason, and nothing of it stays.
 ///
-/// Kills `any-affinity-will-do` and `a-node-too-many`.
+/// Kills `any-affinity-will-do`.
 #[test]
 fn hq_11_a_queue_is_made_on_a_node_that_there_is_with_one_engine() {
     on_benches_of(NODES, NodePolicy::default(), |bench| {
@@ -42,6 +43,43 @@ fn hq_11_a_queue_is_made_on_a_node_that_there_is_with_one_engine() {
         for node_ordinal in [NODES, NODES + 1, u32::MAX] {
             let refused = create(node_ordinal, 1).unwrap_err();
             assert!(refused.to_string().contains("node ordinal"), "{refused}");
+        }
+    });
+}
+
+/// The driver looks for itself: the same at the Ddi, of whoever asks it for a context and by that for what is made in
+/// one, and for a clock.
+///
+/// Kills `a-node-too-many`.
+#[test]
+fn hq_11_the_driver_refuses_a_node_that_there_is_not() {
+    on_benches_of(NODES, NodePolicy::default(), |bench| {
+        let (ddi, process) = (&bench.spy, bench.device.process().id());
+        let create = |node_ordinal| {
+            ddi.create_context(&CreateContext {
+                process,
+                node_ordinal,
+                engine_affinity: 1,
+                kind: ContextKind::Program,
+            })
+        };
+        for node_ordinal in 0..NODES {
+            let made = create(node_ordinal).unwrap();
+            assert_eq!(made.node_ordinal, node_ordinal);
+            ddi.destroy_context(made);
+            ddi.calibrate_gpu_clock(node_ordinal, 0).unwrap();
+        }
+        for node_ordinal in [NODES, NODES + 1, u32::MAX] {
+            let refused = create(node_ordinal).unwrap_err();
+            assert!(
+                matches!(refused, DdiError::InvalidParameter(_)),
+                "{refused}"
+            );
+            let refused = ddi.calibrate_gpu_clock(node_ordinal, 0).unwrap_err();
+            assert!(
+                matches!(refused, DdiError::InvalidParameter(_)),
+                "{refused}"
+            );
         }
     });
 }

@@ -88,7 +88,7 @@ fn begin(bench: &Bench, gate: &Closed, target: &Allocation) {
 /// once.
 ///
 /// Kills `a-preemption-is-answered-at-once`, `a-preempted-command-keeps-its-id`,
-/// `a-resubmission-is-not-marked`, `what-is-preempted-waits-for-new-work`, `a-preempted-queue-stays-in-slices`.
+/// `a-resubmission-is-not-marked`, `what-is-preempted-waits-for-new-work`.
 #[test]
 fn pr_04_what_has_not_completed_is_preempted() {
     on_every_bench(short(), |bench| {
@@ -239,7 +239,8 @@ fn pr_07_an_idle_engine_is_not_touched() {
 /// executes that one, and nothing behind it until that is submitted as well. Another order, or a new buffer
 /// first, is refused.
 ///
-/// Kills `a-resubmission-shows-the-whole-ring`, `a-resubmission-comes-in-any-order`.
+/// Kills `a-resubmission-shows-the-whole-ring`, `a-resubmission-comes-in-any-order`,
+/// `a-preempted-queue-stays-in-slices`.
 #[test]
 fn pr_16_the_engine_sees_what_was_submitted_again() {
     on_every_bench(short(), |bench| {

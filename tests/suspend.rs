@@ -256,14 +256,17 @@ fn pr_10_a_queue_without_a_timeout_is_suspended_in_a_transfer() {
         for (list, memory) in [(fill, &from), (copy, &to)] {
             bench.until_parked();
             let gate = bench.engine.close();
+            let mut passed = bench.engine.submitted();
             let end = queue.submit(&list).unwrap();
-            // Slices pass one by one, until some of it is done.
+            // Slices pass one by one, until some of it is done. That is saved when the last of them has ended.
             until("the transfer has begun", || {
                 if word(memory, 0) == 0 && bench.engine.at_gate() > 0 {
                     gate.let_pass(1);
+                    passed += 1;
                 }
                 word(memory, 0) == 7
             });
+            bench.engine.wait_really(passed);
             let request = suspended.begin_suspend().unwrap();
             drop(gate);
             suspended.wait_suspended(request, Some(LONG)).unwrap();

@@ -276,7 +276,7 @@ fn td_12_a_device_of_command_buffers_is_lost_at_any_call() {
 /// the program that it was of is gone. What it stores meanwhile, and that nobody takes it for new, is
 /// not shown here (TD-23).
 ///
-/// Kills `a-lost-engine-loses-its-tables`.
+/// Kills `a-loss-is-only-seen-by-later-calls`.
 #[test]
 fn td_12_a_lost_device_that_goes_on_crashes_nothing() {
     if is_left_out() {
@@ -309,6 +309,11 @@ fn td_12_a_lost_device_that_goes_on_crashes_nothing() {
         until("the kernel runs", || theirs.workgroups_done(0) > 0);
         loss.lose();
         assert_eq!(fence.wait(2, LONG), Err(WaitError::DeviceLost));
+        let done = theirs.workgroups_done(0);
+        assert!(
+            done < u64::from(kernel.workgroups),
+            "it is told while the kernel runs"
+        );
     }
     // The slice behind the kernel runs when its program has gone.
     until("the kernel ends", || {
@@ -320,7 +325,7 @@ fn td_12_a_lost_device_that_goes_on_crashes_nothing() {
 
 /// A loss is noticed where nothing is submitted: whoever sleeps on the device wakes.
 ///
-/// Kills `a-loss-is-only-seen-by-later-calls`.
+/// Kills `a-loss-is-told-to-no-sleeper`.
 #[test]
 fn td_12_a_parked_device_is_lost() {
     if is_left_out() {
@@ -337,6 +342,7 @@ fn td_12_a_parked_device_is_lost() {
             queue.connect_doorbell().unwrap();
             let value = queue.submit(&CommandList::new()).unwrap();
             queue.progress_fence().wait(value, LONG).unwrap();
+            until("the engine's thread sleeps", || loss.sleepers() > 0);
             thread::scope(|scope| {
                 let waiter = scope.spawn(|| fence.wait(1, LONG));
                 loss.lose();

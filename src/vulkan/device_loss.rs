@@ -158,6 +158,15 @@ impl DeviceLoss {
         }
     }
 
+    /// Threads that sleep apart from the driver until it is given something, or lost.
+    #[must_use]
+    pub fn sleepers(&self) -> u64 {
+        let idle_waits = self.idle_waits.lock();
+        let idle_waits = idle_waits.unwrap_or_else(PoisonError::into_inner);
+        let alive = idle_waits.iter().filter_map(Weak::upgrade);
+        alive.map(|waits| waits.sleepers()).sum()
+    }
+
     /// From its loss on the real device goes on with what it was given.
     pub fn let_go_on(&self) {
         self.goes_on.store(true, Ordering::Relaxed);
