@@ -27,7 +27,6 @@ use crate::shared::{Block, Region, RegionError};
 use crate::sync::plain::{self, AtomicU64};
 use crate::sync::{Arc, Ordering};
 use std::sync::OnceLock;
-use std::time::Instant;
 
 /// The sides, and what one that comes later is to know.
 #[derive(Debug, Default)]
@@ -95,7 +94,7 @@ impl CrossAdapterFence {
     /// Somebody may watch.
     pub(super) fn witnessed(&self, side: u64, step: CrossStep) {
         if let Some(witness) = self.witness.get() {
-            witness.sees(side, step, Instant::now());
+            witness.sees(side, step);
         }
     }
 
@@ -181,8 +180,12 @@ impl CrossAdapterFence {
     pub(super) fn propagate(&self, from: u64, value: u64, told: &mut Listeners) {
         // Before the others hear: who finds it here next has somebody before him who tells them.
         self.propagated.store(value, Ordering::Release);
-        for (number, side) in self.others(from, |_| {}) {
-            self.witnessed(number, CrossStep::Propagated(value));
+        let others = self.others(from, |_| {});
+        if !others.is_empty() {
+            self.witnessed(from, CrossStep::Propagated(value));
+        }
+        for (number, side) in others {
+            self.witnessed(number, CrossStep::Heard(value));
             side.hear(value, told);
         }
     }

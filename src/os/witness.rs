@@ -5,7 +5,6 @@
 use super::cross_side::CrossSide;
 use super::native_fence::NativeFence;
 use std::fmt::Debug;
-use std::time::Instant;
 
 /// What the OS does, or hears, on one side of a fence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,17 +17,19 @@ pub enum CrossStep {
     Notified(u64),
     /// It stored this value itself.
     StoredByOs(u64),
-    /// It was told by another side that this value was stored.
+    /// It tells the other sides that this value was stored.
     Propagated(u64),
+    /// It hears it of another.
+    Heard(u64),
     /// So many waits of threads and software contexts have ended there.
     Released(usize),
 }
 
 /// See the file's head.
 pub trait Witness: Debug + Send + Sync {
-    /// On the side with this number ([`NativeFence::cross_side_number`]) this was done at this time. Called with locks
-    /// held: it notes what it is told and calls nothing here.
-    fn sees(&self, side: u64, step: CrossStep, at: Instant);
+    /// On the side with this number ([`NativeFence::cross_side_number`]) this is done now. Called with locks held: it
+    /// notes what it is told and calls nothing here.
+    fn sees(&self, side: u64, step: CrossStep);
 }
 
 impl CrossSide {

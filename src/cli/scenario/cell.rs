@@ -12,6 +12,7 @@ use crate::{
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
+use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 /// The value of the article's tables.
@@ -179,14 +180,14 @@ impl Standing {
 }
 
 impl Cell {
-    /// Plays it, with a fence of its own.
+    /// Plays it, with a fence of its own. `follower` gets its rows as they come.
     pub(super) fn play(
         adapters: &Adapters,
         table: Table,
-        wait: By,
-        signal: By,
+        (wait, signal): (By, By),
+        follower: Option<Sender<Row>>,
     ) -> anyhow::Result<Self> {
-        let rows = Arc::new(Rows::default());
+        let rows = Arc::new(Rows::followed_by(follower));
         let device = adapters.dgpu.create_device();
         let fence = device.create_fence_with(FenceOptions {
             cross_adapter: Some(CrossAdapter::Propagated),

@@ -11,8 +11,11 @@ use crate::report::{DeviceDescription, Machine};
 use cell::{By, Cell};
 use clap::builder::NonEmptyStringValueParser;
 use pair::Pair;
+use rows::Row;
 use serde::Serialize;
 use std::path::Path;
+use std::sync::mpsc::{self, Sender};
+use std::thread;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -57,7 +60,8 @@ impl Table {
 }
 
 /// Plays a scenario of cross-adapter fences, and prints the article's table as it happens: which call each
-/// adapter's driver gets, with value and flag, the list in which the waiter stands, and when.
+/// adapter's driver gets, with value and flag, the list in which the waiter stands, and when. The time of a call
+/// is that of its begin. Calls of the program bear the names that the article gives them (D3DKMT…).
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Scenario {
@@ -127,10 +131,15 @@ impl Scenario {
         }
         let adapters = pair.open(&instance)?;
         for (wait, signal) in By::pairs(self.wait, self.signal) {
-            let cell = Cell::play(&adapters, self.table, wait, signal)?;
-            if !self.json {
-                print(&text::cell(&cell, colour(false)), false);
-            }
+            let pair = (wait, signal);
+            let cell = if self.json {
+                Cell::play(&adapters, self.table, pair, None)?
+            } else {
+                print(&text::title(wait, signal, colour(false)), false);
+                let cell = printed(|rows| Cell::play(&adapters, self.table, pair, Some(rows)))?;
+                print(&text::end(&cell, colour(false)), false);
+                cell
+            };
             findings.pairs.push(cell);
         }
         if self.json {
@@ -142,4 +151,13 @@ impl Scenario {
             Ending::NotWell
         })
     }
+}
+
+/// Plays, and prints each row as it comes.
+fn printed<T>(play: impl FnOnce(Sender<Row>) -> T) -> T {
+    let (rows, came) = mpsc::channel();
+    thread::scope(|scope| {
+        scope.spawn(move || came.iter().for_each(|row| print(&text::row(&row), false)));
+        play(rows)
+    })
 }

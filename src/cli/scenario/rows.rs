@@ -3,6 +3,7 @@
 use crate::os::{CrossStep, WaitList, Witness};
 use crate::sync::plain::{Mutex, lock};
 use serde::Serialize;
+use std::sync::mpsc::Sender;
 use std::time::Instant;
 
 /// By the article's names.
@@ -100,49 +101,76 @@ impl Saying {
             },
             CrossStep::Propagated(value) => Self {
                 value: Some(value),
-                ..Self::plain(format!("the OS propagates (hFence, {value}) here"))
+                ..Self::plain(format!("the OS propagates the signal (hFence, {value})"))
+            },
+            CrossStep::Heard(value) => Self {
+                value: Some(value),
+                ..Self::plain(format!("the OS receives the signal (hFence, {value})"))
             },
             CrossStep::Released(_) => Self::plain("the waiter is released"),
         }
     }
 }
 
-/// What was seen so far. Side 0 is the dGPU's, which makes the fence.
 #[derive(Debug, Default)]
-pub(super) struct Rows(Mutex<Vec<(Instant, Gpu, Saying)>>);
+struct Seen {
+    /// When the first row came.
+    began: Option<Instant>,
+    rows: Vec<Row>,
+    follower: Option<Sender<Row>>,
+}
+
+/// What was seen so far. Side 0 is the dGPU's, which makes the fence.
+///
+/// Who adds a row may hold locks of the fence: so who follows is sent it, and prints on a thread of his own.
+#[derive(Debug, Default)]
+pub(super) struct Rows(Mutex<Seen>);
 
 impl Rows {
-    pub(super) fn add(&self, adapter: Gpu, saying: Saying) {
-        lock(&self.0).push((Instant::now(), adapter, saying));
+    /// Somebody gets each row as it comes.
+    pub(super) fn followed_by(follower: Option<Sender<Row>>) -> Self {
+        Self(Mutex::new(Seen {
+            follower,
+            ..Seen::default()
+        }))
     }
 
-    /// In the order of their times.
-    pub(super) fn take(&self) -> Vec<Row> {
-        let mut seen = std::mem::take(&mut *lock(&self.0));
-        seen.sort_by_key(|(at, ..)| *at);
-        let Some(first) = seen.first().map(|(at, ..)| *at) else {
-            return Vec::new();
-        };
-        let rows = seen.into_iter().map(|(at, adapter, saying)| Row {
-            at_us: at.duration_since(first).as_secs_f64() * 1e6,
+    /// Of several threads rows have the order in which they come here, and times of that order.
+    pub(super) fn add(&self, adapter: Gpu, saying: Saying) {
+        let mut seen = lock(&self.0);
+        let now = Instant::now();
+        let began = *seen.began.get_or_insert(now);
+        let row = Row {
+            at_us: now.duration_since(began).as_secs_f64() * 1e6,
             adapter,
             what: saying.what,
             call: saying.call,
             value: saying.value,
             flags: saying.flags,
             list: saying.list,
-        });
-        rows.collect()
+        };
+        if let Some(follower) = &seen.follower {
+            // Who has gone follows no more.
+            let _ = follower.send(row.clone());
+        }
+        seen.rows.push(row);
+    }
+
+    /// All of them; whoever follows gets no more.
+    pub(super) fn take(&self) -> Vec<Row> {
+        let mut seen = lock(&self.0);
+        seen.follower = None;
+        std::mem::take(&mut seen.rows)
     }
 }
 
 impl Witness for Rows {
-    fn sees(&self, side: u64, step: CrossStep, at: Instant) {
+    fn sees(&self, side: u64, step: CrossStep) {
         let adapter = if side == 0 {
             Gpu::Discrete
         } else {
             Gpu::Integrated
         };
-        lock(&self.0).push((at, adapter, Saying::of(step)));
+        self.add(adapter, Saying::of(step));
     }
 }

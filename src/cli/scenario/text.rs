@@ -2,10 +2,9 @@
 
 use super::Findings;
 use super::cell::{By, Cell};
-use super::rows::Gpu;
+use super::rows::{Gpu, Row};
 use crate::cli::paint::{BOLD, RED, painted};
 use crate::report;
-use std::fmt::Write;
 
 pub(super) fn head(findings: &Findings, colour: bool) -> String {
     let without = if findings.other_is_opened_without {
@@ -28,28 +27,30 @@ fn by(by: By) -> &'static str {
     }
 }
 
-/// How a pair went.
-pub(super) fn cell(cell: &Cell, colour: bool) -> String {
-    let title = format!(
-        "Wait from {}, signal from {}",
-        by(cell.wait),
-        by(cell.signal)
-    );
-    let mut text = format!("\n{}\n", painted(&title, BOLD, colour));
-    for row in &cell.rows {
-        let adapter = match row.adapter {
-            Gpu::Integrated => "iGPU",
-            Gpu::Discrete => "dGPU",
-        };
-        let at = if row.at_us > 0.0 {
-            report::time(row.at_us * 1e3)
-        } else {
-            String::from("0")
-        };
-        let _ = writeln!(text, "  {at:>9}  {adapter}  {}", row.what);
+/// What a pair is, before it is played.
+pub(super) fn title(wait: By, signal: By, colour: bool) -> String {
+    let title = format!("Wait from {}, signal from {}", by(wait), by(signal));
+    format!("\n{}\n", painted(&title, BOLD, colour))
+}
+
+/// A row of it.
+pub(super) fn row(row: &Row) -> String {
+    let adapter = match row.adapter {
+        Gpu::Integrated => "iGPU",
+        Gpu::Discrete => "dGPU",
+    };
+    let at = if row.at_us > 0.0 {
+        report::time(row.at_us * 1e3)
+    } else {
+        String::from("0")
+    };
+    format!("  {at:>9}  {adapter}  {}\n", row.what)
+}
+
+/// What is said behind the rows.
+pub(super) fn end(cell: &Cell, colour: bool) -> String {
+    if cell.ended {
+        return String::new();
     }
-    if !cell.ended {
-        let _ = writeln!(text, "  {}", painted("the wait has not ended", RED, colour));
-    }
-    text
+    format!("  {}\n", painted("the wait has not ended", RED, colour))
 }

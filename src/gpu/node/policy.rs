@@ -19,7 +19,8 @@ pub struct NodePolicy {
     /// answer: some 20 steps.
     pub crowded_window: Duration,
     /// The same, if it is longer, while a queue stands at a wait for which an engine of another adapter may ring (XA-10),
-    /// and no engine of this one wants the device: longer than that adapter's OS and engine need to come to a processor.
+    /// and no engine of this one wants the device: longer than that adapter's OS and engine need to come to a processor,
+    /// on a busy machine too, where it is another thread's for some milliseconds.
     pub doorbell_window: Duration,
     /// How interrupts come. Polled: a CPU waiter does not sleep but watches, and slices go on when
     /// they raise; only what sleeps, a parked engine, is interrupted for.
@@ -37,7 +38,7 @@ impl Default for NodePolicy {
             idle_window: Duration::from_micros(50),
             company_window: Duration::from_micros(300),
             crowded_window: Duration::from_micros(10),
-            doorbell_window: Duration::from_millis(1),
+            doorbell_window: Duration::from_millis(6),
             delivery: Delivery::Event,
             wait_spin: Duration::from_micros(100),
         }

@@ -10,7 +10,8 @@
 //! in the circle: its threads are no part of it (choice). So certain circles go through fences that queues
 //! alone signal, which carry their progress, and what is orphaned waits for one of these or for a fence that
 //! nobody may signal. A circle of signals that are queued behind waits, of fences that somebody could signal
-//! as well, is a suspicion: it is told, and the verdict stays Waiting. A closed handle makes no verdict of its
+//! as well, is a suspicion: it is told, and the verdict stays Waiting. Each adapter looks at its own queues, so of a
+//! circle through several adapters' there is not even a suspicion: each handle of its fences may signal (choice). A closed handle makes no verdict of its
 //! own: a queue that waits by it faults, and one that waits by another has that one, and with it the right.
 //!
 //! The graph of waits (`graph`) is data, and the verdict (`judge`) a function of it. The operating system
