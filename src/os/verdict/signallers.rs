@@ -27,7 +27,9 @@ impl fmt::Display for Signallers {
             .processes
             .iter()
             .map(|device| format!("device {}", device.0));
-        let elsewhere = self.is_open_elsewhere.then(|| "another program or adapter".to_owned());
+        let elsewhere = self
+            .is_open_elsewhere
+            .then(|| "another program or adapter".to_owned());
         let queue = self.queue.map(|queue| {
             let (number, node) = (queue.number, queue.node_ordinal);
             format!("queue {number} of node {node}")

@@ -2,8 +2,8 @@
 
 use crate::child::Ended;
 use crate::test_index::Program;
-use crate::trial::{BUILD_LIMIT, Workshop};
-use anyhow::ensure;
+use crate::trial::{BUILD_LIMIT, Workshop, tail};
+use anyhow::{bail, ensure};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::File;
@@ -28,13 +28,28 @@ impl Workshop<'_> {
         Ok((ended, std::fs::read_to_string(&said)?))
     }
 
-    /// All test programs, and what nextest has to know to run them without asking cargo.
-    pub(crate) fn build_all(&self, log: &Path) -> anyhow::Result<Ended> {
+    /// These test programs, and what nextest has to know to run them without asking cargo.
+    ///
+    /// # Errors
+    /// They do not build, or not in time.
+    pub(crate) fn build_once(
+        &self,
+        programs: &BTreeSet<Program>,
+        log: &Path,
+    ) -> anyhow::Result<()> {
         ensure!(self.has_nextest, "this needs cargo-nextest");
-        let built = self.build(&BTreeSet::from([Program::Unknown]), log)?;
+        match self.build(programs, log)? {
+            Ended::By(status) if status.success() => {}
+            Ended::By(_) => bail!("the woven tree does not build:\n{}", tail(log)),
+            Ended::TimeLimit => bail!(
+                "the woven tree is not built in {} s; what is built is kept, so try again",
+                BUILD_LIMIT.as_secs()
+            ),
+        }
         let asked = [
             (
                 &["metadata", "--format-version", "1", "--locked"][..],
+                &BTreeSet::from([Program::Unknown]),
                 self.packages(),
             ),
             (
@@ -48,12 +63,13 @@ impl Workshop<'_> {
                     "--message-format",
                     "json",
                 ],
+                programs,
                 self.binaries(),
             ),
         ];
-        for (arguments, file) in asked {
+        for (arguments, of, file) in asked {
             let output = self
-                .tests_of(arguments, &BTreeSet::from([Program::Unknown]))
+                .tests_of(arguments, of)
                 .stderr(File::options().append(true).open(log)?)
                 .output()?;
             ensure!(
@@ -63,7 +79,7 @@ impl Workshop<'_> {
             );
             std::fs::write(file, output.stdout)?;
         }
-        Ok(built)
+        Ok(())
     }
 
     fn packages(&self) -> PathBuf {
@@ -74,7 +90,7 @@ impl Workshop<'_> {
         self.folder.join("binaries.json")
     }
 
-    /// Runs one test of what [`Workshop::build_all`] has built, with a variable of the environment.
+    /// Runs one test of what [`Workshop::build_once`] has built, with a variable of the environment.
     pub(crate) fn test_built(
         &self,
         test: &str,

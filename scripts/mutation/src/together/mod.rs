@@ -83,15 +83,15 @@ pub(crate) struct Together<'m> {
 }
 
 impl<'m> Together<'m> {
-    /// Weaves all of them that can be into the copy of the tree, and builds it with all test programs.
+    /// Weaves all of them that can be into the copy of the tree, and builds it with the test programs that they name.
     pub(crate) fn build(workshop: &Workshop<'_>, chosen: &[&'m Mutant]) -> anyhow::Result<Self> {
         let (together, _) = Self::weave(workshop, chosen, "--all-targets")?;
+        if together.woven.is_empty() {
+            return Ok(together);
+        }
         let log = workshop.fresh_log("together")?;
-        ensure!(
-            workshop.build_all(&log)?.succeeded(),
-            "the woven tree does not build:\n{}",
-            tail(&log)
-        );
+        let tests = together.woven.values().flat_map(|mutant| mutant.tests());
+        workshop.build_once(&workshop.programs(tests), &log)?;
         Ok(together)
     }
 
