@@ -39,7 +39,8 @@
 // and between a kernel that runs and the CPU, it is practice on coherent memory; the end of the packet's slice, with its
 // barrier to the host, is the backstop.
 //
-// Registering finds by NF_LIBRARY that a kernel includes this file (src/gpu/kernel_spirv.rs).
+// Registering finds by NF_LIBRARY that a kernel includes this file (src/gpu/kernel_spirv.rs). Constants 2041 to 2043 are the
+// library's, since glslang 12 takes none from 2047 on.
 
 #ifndef NF_NATIVE_FENCE
 #define NF_NATIVE_FENCE
@@ -62,7 +63,7 @@
 #include "include/ticks.glsl"
 
 // The version of the layouts that the library knows, under a number that says whose constant it is.
-layout(constant_id = 28262) const uint NF_LIBRARY = 1u;
+layout(constant_id = 2041) const uint NF_LIBRARY = 1u;
 
 layout(push_constant, scalar) uniform NfPush {
     uint64_t kernel_va; // DispatchRecord, and the list of its jobs

@@ -31,13 +31,13 @@
 #extension GL_KHR_shader_subgroup_basic : require
 
 // Whether the epilogue has barriers; the engine says no where its lanes go in step by themselves.
-layout(constant_id = 28264) const bool ORDERS = true;
+layout(constant_id = 2043) const bool ORDERS = true;
 #define NF_HAS_ORDERS
 
 #include "include/native_fence.glsl"
 
 // Registering finds by it that the kernel has an epilogue (src/gpu/kernel_spirv.rs).
-layout(constant_id = 28263) const uint NF_EPILOGUE = 1u;
+layout(constant_id = 2042) const uint NF_EPILOGUE = 1u;
 // What the engine's shader has by specialisation.
 const bool EPILOGUE = true;
 const bool DISPATCHES = true;

@@ -64,8 +64,9 @@ pub enum RecordError {
 /// A native fence, to be named in command buffers of a program's device ([`vulkan::Device::import`]).
 ///
 /// Signals of one fence are ordered by the program, its own and those of queues: else the last store wins
-/// (NF-06). A signal that is recorded here stores whatever is asked, though it goes back, and though the fence is always
-/// signaled after a loss (NF-19). It counts in no log, and no queue's context is blamed for it.
+/// (NF-06). A signal that is recorded here stores whatever is asked, though it goes back, which nobody counts (NF-21), and
+/// though the fence is always signaled after a loss (NF-19); both choice: a program's command buffer is not the engine's. It
+/// stands in no log, no queue's context is blamed for it, and no other adapter's engine is rung for (XA-10).
 ///
 /// It lives until the last submission with what it recorded, and the last enrolled one, have ended.
 pub struct EnrolledFence {

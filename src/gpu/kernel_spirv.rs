@@ -15,10 +15,13 @@ const HEADER_WORDS: usize = 5;
 const OP_ENTRY_POINT: u32 = 15;
 const OP_EXECUTION_MODE: u32 = 16;
 const OP_SPEC_CONSTANT: u32 = 50;
+const OP_SPEC_CONSTANT_COMPOSITE: u32 = 51;
 const OP_DECORATE: u32 = 71;
 const GL_COMPUTE: u32 = 5;
 const LOCAL_SIZE: u32 = 17;
 const SPEC_ID: u32 = 1;
+const BUILT_IN: u32 = 11;
+const WORKGROUP_SIZE: u32 = 25;
 const BINDING: u32 = 33;
 const DESCRIPTOR_SET: u32 = 34;
 
@@ -26,14 +29,14 @@ const DESCRIPTOR_SET: u32 = 34;
 const MAIN: [u32; 2] = [u32::from_le_bytes(*b"main"), 0];
 
 /// `NF_LIBRARY`: the number of the library's constant, and its value, the version of the layouts.
-const LIBRARY: u32 = 28_262;
+const LIBRARY: u32 = 2041;
 const LIBRARY_VERSION: u32 = 1;
 /// `NF_EPILOGUE`: the number of the constant that says whether the kernel does the engine's step.
-pub(super) const EPILOGUE: u32 = 28_263;
+pub(super) const EPILOGUE: u32 = 2042;
 
 /// `ORDERS`: the number of the constant that says whether the epilogue has barriers.
 #[cfg(not(loom))]
-pub(super) const ORDERS: u32 = 28_264;
+pub(super) const ORDERS: u32 = 2043;
 
 /// What a kernel has of the shader library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,9 +53,9 @@ pub(super) fn check(words: &[u32]) -> Result<KernelLibrary, KernelError> {
         return Err(KernelError::NoSpirv);
     }
     let mut rest = words.get(HEADER_WORDS..).ok_or(KernelError::Cut)?;
-    let (mut has_main, mut push) = (false, PushConstants::default());
+    let (mut main, mut push) = (None, PushConstants::default());
     let (mut constant, mut library, mut schedules_itself) = (None, None, false);
-    let mut workgroup = u32::MAX;
+    let (mut workgroup, mut size) = (u32::MAX, None);
     while let Some(&first) = rest.first() {
         let (opcode, length) = (first & 0xffff, (first >> 16) as usize);
         if length == 0 || length > rest.len() {
@@ -61,11 +64,16 @@ pub(super) fn check(words: &[u32]) -> Result<KernelLibrary, KernelError> {
         let (instruction, behind) = rest.split_at(length);
         push.take(opcode, instruction);
         match (opcode, instruction) {
-            (OP_ENTRY_POINT, [_, stage, _, name @ ..]) if *stage == GL_COMPUTE => {
-                has_main |= name.starts_with(&MAIN);
+            (OP_ENTRY_POINT, [_, GL_COMPUTE, id, name @ ..]) if name.starts_with(&MAIN) => {
+                main = Some(*id);
             }
-            (OP_EXECUTION_MODE, [_, _, LOCAL_SIZE, x, y, z]) => {
+            (OP_EXECUTION_MODE, [_, id, LOCAL_SIZE, x, y, z]) if main == Some(*id) => {
                 workgroup = x.saturating_mul(*y).saturating_mul(*z);
+            }
+            // Then the mode says nothing: what this constant is counts.
+            (OP_DECORATE, [_, id, BUILT_IN, WORKGROUP_SIZE]) => size = Some(*id),
+            (OP_SPEC_CONSTANT_COMPOSITE, [_, _, id, ..]) if size == Some(*id) => {
+                workgroup = u32::MAX;
             }
             (OP_DECORATE, [_, _, BINDING | DESCRIPTOR_SET, ..]) => {
                 return Err(KernelError::Descriptors);
@@ -79,7 +87,7 @@ pub(super) fn check(words: &[u32]) -> Result<KernelLibrary, KernelError> {
         }
         rest = behind;
     }
-    if !has_main {
+    if main.is_none() {
         return Err(KernelError::NoMain);
     }
     push.check()?;
@@ -90,5 +98,47 @@ pub(super) fn check(words: &[u32]) -> Result<KernelLibrary, KernelError> {
             schedules_itself: library.is_some() && schedules_itself,
             workgroup,
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A module of instructions, each of its opcode and operands.
+    fn module(instructions: &[(u32, &[u32])]) -> Vec<u32> {
+        let mut words = vec![MAGIC, 0, 0, 0, 0];
+        for (opcode, operands) in instructions {
+            words.push((operands.len() as u32 + 1) << 16 | opcode);
+            words.extend_from_slice(operands);
+        }
+        words
+    }
+
+    fn workgroup(more: &[(u32, &[u32])]) -> u32 {
+        let main: &[u32] = &[GL_COMPUTE, 7, MAIN[0], MAIN[1]];
+        let other: &[u32] = &[GL_COMPUTE, 8, u32::from_le_bytes(*b"wide"), 0];
+        let common: &[(u32, &[u32])] = &[(OP_ENTRY_POINT, main), (OP_ENTRY_POINT, other)];
+        check(&module(&[common, more].concat())).unwrap().workgroup
+    }
+
+    /// The size of `main` counts, whatever other entry points have; where it is made of constants that are set when the
+    /// pipeline is made, as of `local_size_x_id`, the mode has 1 for each and nobody knows it.
+    ///
+    /// Kills `the-last-entry-point-counts` and `a-workgroup-of-constants-is-one-invocation`.
+    #[test]
+    fn the_workgroup_is_that_of_main_unless_constants_make_it() {
+        let (main, wide): (&[u32], &[u32]) =
+            (&[7, LOCAL_SIZE, 8, 2, 1], &[8, LOCAL_SIZE, 64, 1, 1]);
+        let modes: &[(u32, &[u32])] = &[(OP_EXECUTION_MODE, main), (OP_EXECUTION_MODE, wide)];
+        assert_eq!(workgroup(modes), 16);
+        let ones: &[u32] = &[7, LOCAL_SIZE, 1, 1, 1];
+        let made: &[(u32, &[u32])] = &[
+            (OP_EXECUTION_MODE, ones),
+            (OP_DECORATE, &[20, BUILT_IN, WORKGROUP_SIZE]),
+            (OP_SPEC_CONSTANT_COMPOSITE, &[5, 20, 17, 18, 19]),
+        ];
+        assert_eq!(workgroup(made), u32::MAX);
+        assert_eq!(workgroup(&[]), u32::MAX, "LocalSizeId, or none at all");
     }
 }

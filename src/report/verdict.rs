@@ -24,7 +24,11 @@ pub fn verdict(group: &[&Row]) -> Option<String> {
         Mechanism::BareControl,
     ];
     let compare = |native: &Row, against: &[Mechanism]| -> Vec<String> {
-        let rows = against.iter().filter_map(|mechanism| of(*mechanism));
+        let rows = against.iter().flat_map(|mechanism| {
+            let of_it = group.iter().filter(|row| row.mechanism == *mechanism);
+            // Of `work` each way is asked for, whichever is the fastest.
+            of_it.filter(|row| row.stands() || row.scenario == Scenario::Work)
+        });
         rows.map(|row| compared(row.p50_ns / native.p50_ns, &called(row)))
             .collect()
     };
@@ -49,6 +53,10 @@ pub fn verdict(group: &[&Row]) -> Option<String> {
         if other.scenario == Scenario::CrossAdapter {
             let name = format!("one that {}", other.variant().unwrap_or_default());
             verdict.extend(["; ", &compared(other.p50_ns / native.p50_ns, &name)]);
+        } else if other.scenario == Scenario::Work {
+            let variant = other.variant().unwrap_or_default();
+            let parts = compare(other, &against).join(", ");
+            verdict.extend(["; one that ", variant, " ", &parts]);
         } else if let (Some(timeline), Some(variant)) =
             (of(Mechanism::TimelineSemaphore), other.variant())
         {
@@ -98,11 +106,12 @@ fn called(row: &Row) -> String {
         Mechanism::NativeSystemEvent => "in system memory",
         other => other.name(),
     };
-    // Of timeline semaphores the fastest way counts, whichever it is; the bare control's are
+    // Of timeline semaphores the fastest way counts, whichever it is, but where each is compared; the bare control's are
     // different work.
-    match (row.mechanism, row.variant()) {
-        (Mechanism::BareControl, Some(variant)) => format!("{name} ({variant})"),
-        _ => name.to_owned(),
+    let is_each = row.scenario == Scenario::Work || row.mechanism == Mechanism::BareControl;
+    match row.variant().filter(|_| is_each) {
+        Some(variant) => format!("{name} ({variant})"),
+        None => name.to_owned(),
     }
 }
 
@@ -200,6 +209,34 @@ mod tests {
             "hand-off between adapters: native, which rings a doorbell, takes 2.50 times as long as \
              the bare control; 12.0 times faster than one that is propagated by the OS"
         );
+    }
+
+    #[test]
+    fn of_work_each_kernel_is_compared_with_each_way_and_the_control() {
+        let of = |mechanism, variant: &str, best: bool, time| {
+            let mut row = row(Scenario::Work, mechanism, time);
+            row.params.insert("variant".into(), variant.into());
+            row.params.insert("baseline".into(), best.into());
+            row
+        };
+        let native = |variant, best, time| of(Mechanism::NativeSystemEvent, variant, best, time);
+        let timeline = |variant, best, time| of(Mechanism::TimelineSemaphore, variant, best, time);
+        let (itself, plain) = (
+            native("schedules itself", true, 1000.0),
+            native("is plain", false, 5000.0),
+        );
+        let (each, one) = (
+            timeline("submit per link", false, 4000.0),
+            timeline("one submit", true, 3000.0),
+        );
+        let bare = row(Scenario::Work, Mechanism::BareControl, 800.0);
+        let said = verdict(&[&itself, &plain, &each, &one, &bare]).unwrap();
+        let expected = "native, which schedules itself, 4.00 times faster than timeline semaphores (submit per link), \
+                        3.00 times faster than timeline semaphores (one submit), takes 1.25 times as long as the bare \
+                        control; one that is plain takes 1.25 times as long as timeline semaphores (submit per link), \
+                        takes 1.67 times as long as timeline semaphores (one submit), takes 6.25 times as long as the \
+                        bare control";
+        assert!(said.ends_with(expected), "{said}");
     }
 
     #[test]

@@ -244,12 +244,12 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/include/native_fence.glsl")) == 0x2fb3_9ddf_cbf9_9cb4,
+    fnv1a(include_bytes!("../../../shaders/include/native_fence.glsl")) == 0xd4c5_2bc6_cff2_0d0d,
     "shader source include/native_fence.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/include/self_scheduling.glsl")) == 0x288f_b12b_af2f_5300,
+    fnv1a(include_bytes!("../../../shaders/include/self_scheduling.glsl")) == 0xa20b_357e_7d95_1812,
     "shader source include/self_scheduling.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -380,7 +380,7 @@ pub static ADD_WORDS: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")) == 0x4a31_e289_02e5_1495,
+    fnv1a(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")) == 0x030f_d056_f17b_bf37,
     "spv/add_words_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -391,7 +391,7 @@ pub static ADD_WORDS_SELF_SCHEDULING: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/add_words_together.spv")) == 0xde63_db58_a85e_aa27,
+    fnv1a(include_bytes!("../../../shaders/spv/add_words_together.spv")) == 0x1f86_81a7_abef_8b6e,
     "spv/add_words_together.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -468,7 +468,7 @@ pub static BARE_STORE_NARROW: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/count_together.spv")) == 0x7e4c_8492_b2ac_2f90,
+    fnv1a(include_bytes!("../../../shaders/spv/count_together.spv")) == 0xd521_d1b8_8b5a_4f9d,
     "spv/count_together.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -512,7 +512,7 @@ pub static ENROLLED_SIGNAL: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")) == 0x0f26_b9ce_dd22_2558,
+    fnv1a(include_bytes!("../../../shaders/spv/hold_self_scheduling.spv")) == 0x0741_a263_89ee_9c6a,
     "spv/hold_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -710,7 +710,7 @@ pub static LONG_KERNEL: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/pass_on.spv")) == 0xa4d0_178e_897e_534b,
+    fnv1a(include_bytes!("../../../shaders/spv/pass_on.spv")) == 0x8fb2_a505_897e_534b,
     "spv/pass_on.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -721,7 +721,7 @@ pub static PASS_ON: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")) == 0x6a68_9904_9b32_4924,
+    fnv1a(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")) == 0x7917_61df_40c1_6dde,
     "spv/pass_on_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -732,7 +732,7 @@ pub static PASS_ON_SELF_SCHEDULING: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/read_values.spv")) == 0x13cd_a785_7465_23a4,
+    fnv1a(include_bytes!("../../../shaders/spv/read_values.spv")) == 0xdd64_fd98_7465_23a4,
     "spv/read_values.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -743,7 +743,7 @@ pub static READ_VALUES: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/signal_values.spv")) == 0x7f3b_614a_5612_4713,
+    fnv1a(include_bytes!("../../../shaders/spv/signal_values.spv")) == 0x054a_e5c7_5612_4713,
     "spv/signal_values.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -765,7 +765,7 @@ pub static SPIN: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")) == 0x4d63_e4f6_6bfe_3e2d,
+    fnv1a(include_bytes!("../../../shaders/spv/spin_self_scheduling.spv")) == 0xff4d_5a76_bbc3_d623,
     "spv/spin_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -776,7 +776,7 @@ pub static SPIN_SELF_SCHEDULING: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/spin_signal.spv")) == 0x66b5_99af_4a6e_5464,
+    fnv1a(include_bytes!("../../../shaders/spv/spin_signal.spv")) == 0x7c1e_ba42_acbe_28ed,
     "spv/spin_signal.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -787,7 +787,7 @@ pub static SPIN_SIGNAL: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/spin_together.spv")) == 0xe7ba_4fdb_2323_c2b9,
+    fnv1a(include_bytes!("../../../shaders/spv/spin_together.spv")) == 0x9a4f_5ca9_9e6c_e0aa,
     "spv/spin_together.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -798,7 +798,7 @@ pub static SPIN_TOGETHER: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/wait_values.spv")) == 0x138d_fb83_750b_c664,
+    fnv1a(include_bytes!("../../../shaders/spv/wait_values.spv")) == 0x7488_ffb8_750b_c664,
     "spv/wait_values.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -820,7 +820,7 @@ pub static WORK: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")) == 0x60f8_5adf_f0a6_31cb,
+    fnv1a(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")) == 0xbba5_1977_29a1_fcd9,
     "spv/work_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -831,7 +831,7 @@ pub static WORK_SELF_SCHEDULING: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/work_together.spv")) == 0xd814_1222_dcd9_8b81,
+    fnv1a(include_bytes!("../../../shaders/spv/work_together.spv")) == 0xe3da_83fe_3588_5904,
     "spv/work_together.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
