@@ -1,5 +1,6 @@
 //! Scenario 1 of the article, "Cross-adapter native fences": both adapters have them (XA-05). A test for each pair of its
-//! table: what each driver sees of the fence, in what order, and the list in which the OS keeps the waiter.
+//! table: what each driver sees of the fence, in what order, when the waiter goes on, and the list in which the OS keeps it
+//! until then.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -9,7 +10,8 @@ mod support {
 }
 
 use support::two_benches::{
-    By, NativeWait, Seen, cross_adapter, on_two_benches, seen, seen_before, signal_native,
+    Before, By, NativeWait, Seen, cross_adapter, on_two_benches, seen, sees, signal_native,
+    stands_for_a_while,
 };
 
 /// iGPU waits, dGPU signals; whichever made the fence.
@@ -23,40 +25,40 @@ fn cell(wait: By, signal: By) {
                 (opened, made)
             };
             let waits = NativeWait::standing(igpu, &waited, wait);
-            let before = seen_before(igpu, dgpu, &signalled);
-            let seen_there = signal_native(dgpu, &signalled, signal, || waits.stands());
+            let (sees, stands) = (sees(dgpu, &signalled), waits.watch());
+            let before = Before::each_call(igpu, move || (sees(), stands_for_a_while(&stands)));
+            let seen_there = signal_native(dgpu, &signalled, signal, waits.watch());
             waits.ends();
             assert_eq!(seen(&dgpu.spy, &signalled), seen_there);
             assert_eq!(seen(&igpu.spy, &waited), [Seen::Notified(10)]);
             assert_eq!(
-                *before.lock().unwrap(),
-                [seen_there],
-                "the signaller's driver comes first"
+                before.end(igpu),
+                [(seen_there, true)],
+                "the signaller's driver comes first, and the waiter last"
             );
-            igpu.spy.unhook();
         }
     });
 }
 
-/// Kills `nobody-propagates`, `the-other-adapter-is-given-a-value`.
+/// Kills `nobody-propagates`, `the-other-adapter-is-given-a-value`, `released-before-they-are-notified`.
 #[test]
 fn xa_05_wait_from_gpu_signal_from_gpu() {
     cell(By::Gpu, By::Gpu);
 }
 
-/// Kills `a-cpu-signal-stays-on-its-adapter`, `other-engines-do-not-look`.
+/// Kills `a-cpu-signal-stays-on-its-adapter`, `other-engines-do-not-look`, `released-before-they-are-notified`.
 #[test]
 fn xa_05_wait_from_gpu_signal_from_cpu() {
     cell(By::Gpu, By::Cpu);
 }
 
-/// Kills `nobody-propagates`.
+/// Kills `nobody-propagates`, `released-before-they-are-notified`.
 #[test]
 fn xa_05_wait_from_cpu_signal_from_gpu() {
     cell(By::Cpu, By::Gpu);
 }
 
-/// Kills `propagated-before-it-is-stored`.
+/// Kills `propagated-before-it-is-stored`, `released-before-they-are-notified`.
 #[test]
 fn xa_05_wait_from_cpu_signal_from_cpu() {
     cell(By::Cpu, By::Cpu);

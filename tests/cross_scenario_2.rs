@@ -9,63 +9,21 @@ mod support {
     pub(crate) mod two_benches;
 }
 
-use native_fence::os::{OsError, WaitList};
+use native_fence::os::OsError;
 use native_fence::umd::MonitoredFenceOptions;
-use native_fence::{CommandList, CreateError, FenceOptions, MonitoredFence, ShareError, WaitError};
-use std::thread::JoinHandle;
-use support::bench::{Bench, complete, monitored, native, until};
+use native_fence::{CommandList, CreateError, FenceOptions, ShareError};
+use support::bench::{complete, monitored, native, until};
 use support::two_benches::{
-    By, NativeWait, Seen, knows_native_fences, of_two_kinds, on_two_kinds, seen, signal_native,
-    two_drivers,
+    Before, By, MonitoredWait, NativeWait, Seen, knows_native_fences, of_two_kinds, on_two_kinds,
+    seen, signal_native, stands_for_a_while, two_drivers,
 };
-
-/// A wait for 10 on a monitored side, that stands: of a queue in kernel mode, or of a thread.
-enum MonitoredWait {
-    Gpu(native_fence::KernelQueue, u64),
-    Cpu(JoinHandle<Result<(), WaitError>>),
-}
-
-impl MonitoredWait {
-    fn standing(bench: &Bench, fence: &MonitoredFence, by: By) -> Self {
-        let (wait, list) = match by {
-            By::Gpu => {
-                let mut queue = bench.device.create_kernel_queue().unwrap();
-                queue.wait(fence, 10).unwrap();
-                let end = queue.submit(CommandList::new().nop()).unwrap();
-                (Self::Gpu(queue, end), WaitList::SoftwareContexts)
-            }
-            By::Cpu => {
-                let thread = monitored::sleeper(fence, 10);
-                (Self::Cpu(thread), WaitList::MonitoredCpuWaiters)
-            }
-        };
-        assert_eq!(fence.object().fence().standing(), [(list, 10)]);
-        wait
-    }
-
-    fn stands(&self) -> bool {
-        match self {
-            Self::Gpu(queue, end) => queue.progress_fence().current_value() < *end,
-            Self::Cpu(thread) => !thread.is_finished(),
-        }
-    }
-
-    fn ends(self) {
-        match self {
-            Self::Gpu(queue, end) => until("the queue goes on", || {
-                queue.progress_fence().current_value() >= end
-            }),
-            Self::Cpu(thread) => thread.join().unwrap().unwrap(),
-        }
-    }
-}
 
 fn cell_2a(wait: By, signal: By) {
     on_two_kinds(|igpu, dgpu| {
         for made_native in [true, false] {
             let (waited, signalled) = of_two_kinds(igpu, dgpu, made_native);
             let waits = MonitoredWait::standing(igpu, &waited, wait);
-            let seen_there = signal_native(dgpu, &signalled, signal, || waits.stands());
+            let seen_there = signal_native(dgpu, &signalled, signal, waits.watch());
             waits.ends();
             assert_eq!(waited.current_value(), 10);
             assert_eq!(seen(&dgpu.spy, &signalled), seen_there);
@@ -80,19 +38,19 @@ fn xa_06_wait_from_gpu_signal_from_gpu() {
     cell_2a(By::Gpu, By::Gpu);
 }
 
-/// Kills `a-cpu-signal-stays-on-its-adapter`.
+/// Kills `a-cpu-signal-stays-on-its-adapter`, `propagated-before-it-is-stored`.
 #[test]
 fn xa_06_wait_from_gpu_signal_from_cpu() {
     cell_2a(By::Gpu, By::Cpu);
 }
 
-/// Kills `nobody-propagates`.
+/// Kills `nobody-propagates`, `who-was-released-stays-in-its-list`.
 #[test]
 fn xa_06_wait_from_cpu_signal_from_gpu() {
     cell_2a(By::Cpu, By::Gpu);
 }
 
-/// Kills `a-cpu-signal-stays-on-its-adapter`, `monitored-sides-do-not-hear`.
+/// Kills `a-cpu-signal-stays-on-its-adapter`, `monitored-sides-do-not-hear`, `propagated-before-it-is-stored`.
 #[test]
 fn xa_06_wait_from_cpu_signal_from_cpu() {
     cell_2a(By::Cpu, By::Cpu);
@@ -103,14 +61,20 @@ fn cell_2b(wait: By, signal: By) {
         for made_native in [true, false] {
             let (signalled, waited) = of_two_kinds(igpu, dgpu, made_native);
             let waits = NativeWait::standing(dgpu, &waited, wait);
+            let (stored, stands) = (signalled.clone(), waits.watch());
+            let before = Before::each_call(dgpu, move || {
+                (stored.current_value(), stands_for_a_while(&stands))
+            });
             match signal {
                 By::Gpu => {
                     let gate = monitored::starts_at(igpu, 0);
                     let mut queue = igpu.device.create_kernel_queue().unwrap();
                     queue.wait(&gate, 1).unwrap();
                     queue.signal(&signalled, 10).unwrap().flush().unwrap();
-                    // It is not at the head of its software context.
-                    assert!(waits.stands());
+                    assert!(
+                        stands_for_a_while(&waits.watch()),
+                        "it is not at the head of its software context"
+                    );
                     assert_eq!(waited.current_value(), 0);
                     gate.signal(1).unwrap();
                     waits.ends();
@@ -125,30 +89,36 @@ fn cell_2b(wait: By, signal: By) {
                 (10, 10)
             );
             assert_eq!(seen(&dgpu.spy, &waited), [Seen::Notified(10)]);
+            assert_eq!(
+                before.end(dgpu),
+                [(10, true)],
+                "the value comes before the notification, and the waiter after it"
+            );
             assert!(!knows_native_fences(&igpu.spy));
         }
     });
 }
 
-/// Kills `monitored-signals-stay-on-their-adapter`, `an-engine-stores-a-cross-adapter-fence`.
+/// Kills `monitored-signals-stay-on-their-adapter`, `an-engine-stores-a-cross-adapter-fence`,
+/// `released-before-they-are-notified`.
 #[test]
 fn xa_07_wait_from_gpu_signal_from_gpu() {
     cell_2b(By::Gpu, By::Gpu);
 }
 
-/// Kills `monitored-signals-stay-on-their-adapter`.
+/// Kills `monitored-signals-stay-on-their-adapter`, `propagated-before-the-os-stores-it`, `released-before-they-are-notified`.
 #[test]
 fn xa_07_wait_from_gpu_signal_from_cpu() {
     cell_2b(By::Gpu, By::Cpu);
 }
 
-/// Kills `monitored-signals-stay-on-their-adapter`.
+/// Kills `monitored-signals-stay-on-their-adapter`, `propagated-before-the-os-stores-it`.
 #[test]
 fn xa_07_wait_from_cpu_signal_from_gpu() {
     cell_2b(By::Cpu, By::Gpu);
 }
 
-/// Kills `monitored-signals-stay-on-their-adapter`.
+/// Kills `monitored-signals-stay-on-their-adapter`, `released-before-they-are-notified`.
 #[test]
 fn xa_07_wait_from_cpu_signal_from_cpu() {
     cell_2b(By::Cpu, By::Cpu);

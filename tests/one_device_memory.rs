@@ -12,15 +12,16 @@ mod support {
 
 use native_fence::abi::Home;
 use native_fence::gpu::{EngineUnit, Injection};
-use native_fence::os::Record;
+use native_fence::os::{OsError, Record};
 use native_fence::vulkan::LossyCall::QueueSubmit;
 use native_fence::vulkan::{
     Device as VulkanDevice, DeviceOptions, ImportError, Instance, InstanceOptions, OwnMemory,
     choose, validation,
 };
 use native_fence::{
-    Adapter, AdapterOptions, CommandList, CrossAdapter, Device, Fence, FenceMemory, FenceOptions,
-    LocalProvider, MemoryOptions, MemoryPlacement, SystemMemory, TdrPolicy, WaitError,
+    Adapter, AdapterOptions, CommandList, CreateError, CrossAdapter, Device, Fence, FenceMemory,
+    FenceOptions, LocalProvider, MemoryOptions, MemoryPlacement, SystemMemory, TdrPolicy,
+    WaitError,
 };
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -317,7 +318,10 @@ fn xa_10_a_doorbell_that_engines_see_late_is_refused_with_what_to_do() {
             ..FenceOptions::default()
         })
     };
-    let refused = between(CrossAdapter::Doorbell).unwrap_err().to_string();
+    let refused = between(CrossAdapter::Doorbell).unwrap_err();
+    let is_named = matches!(refused, CreateError::Os(OsError::DoorbellSeenLate));
+    assert!(is_named, "{refused:?}");
+    let refused = refused.to_string();
     assert!(refused.contains("CrossAdapter::Propagated"), "{refused}");
     between(CrossAdapter::Propagated).unwrap();
 }

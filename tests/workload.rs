@@ -229,7 +229,13 @@ fn load_cross_adapter_counts_what_the_os_is_told() {
         batches.map(|batch| batch.notifications.unwrap()).sum()
     };
     let signals = |measured: &Measured| measured.ops_per_batch * measured.batches.len() as u64;
-    assert!(notified(rings) < signals(rings) / 2, "{rings:?}");
+    // An engine is let go at a wait when it has stood there for the window, and each time one signal interrupts, to have it
+    // brought back. So a machine that is so busy that hand-offs take longer has more of them, and has taken the time. What
+    // begins and ends a batch has its share as well.
+    let wall: Duration = rings.batches.iter().map(|batch| batch.sample.wall).sum();
+    let stays = wall.as_nanos() / NodePolicy::default().doorbell_window.as_nanos();
+    let most = (signals(rings) / 20 + stays as u64).min(signals(rings) / 2);
+    assert!(notified(rings) <= most, "more than {most}: {rings:?}");
     // Of a record that found no room the OS is told without a name.
     assert!(
         notified(propagated) > signals(propagated) / 2,

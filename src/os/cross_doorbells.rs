@@ -192,3 +192,26 @@ impl AdapterDoorbells {
         Ok(Arc::clone(lines.insert(taken)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// XA-10: there are as many fences with a doorbell as a ring can name; one more is refused by name, and takes the
+    /// index of the next one that goes. (So many fences are more than a process may map.)
+    ///
+    /// Kills `an-index-is-given-out-twice`, `an-index-is-not-given-back`.
+    #[test]
+    fn xa_10_doorbells_are_used_up_by_name() {
+        let mut all = BTreeSet::new();
+        let mut doorbells: Vec<_> = (0..CrossDoorbellIndex::END)
+            .map(|_| CrossDoorbell::new().unwrap())
+            .inspect(|doorbell| assert!(all.insert(doorbell.index())))
+            .collect();
+        assert!(all.iter().all(|index| index.0 < CrossDoorbellIndex::END));
+        let refused = CrossDoorbell::new().map(|doorbell| doorbell.index());
+        assert!(matches!(refused, Err(OsError::DoorbellsUsedUp)));
+        let freed = doorbells.swap_remove(7).index();
+        assert_eq!(CrossDoorbell::new().unwrap().index(), freed);
+    }
+}

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::{Command, Output};
 
 /// Runs the ignored test of that name, and waits for its end.
@@ -27,13 +28,20 @@ pub(crate) fn ended_well(output: &Output, wanted: &str) {
     assert!(said.contains(wanted), "{said}\n{complained}");
 }
 
-/// `SwiftShader`'s driver file, where it is named; a skipped test says so.
+/// `SwiftShader`'s driver file, where it is named; a skipped test says so, and where nothing may be skipped it fails.
 fn swiftshader() -> Option<OsString> {
     let icd = std::env::var_os("NFENCE_SWIFTSHADER_ICD");
-    if icd.is_none() {
+    let named = icd.filter(|icd| Path::new(icd).is_file());
+    if named.is_none() {
+        let required = std::env::var_os("NFENCE_REQUIRE_SWIFTSHADER").is_some();
+        assert!(
+            !required,
+            "NFENCE_REQUIRE_SWIFTSHADER is set, but NFENCE_SWIFTSHADER_ICD names no driver file: \
+             have scripts/test fetch it"
+        );
         println!("skipped: NFENCE_SWIFTSHADER_ICD names no driver file");
     }
-    icd
+    named
 }
 
 /// `SwiftShader` as the one driver.

@@ -1,17 +1,20 @@
 //! Two benches: adapters of two operating systems' worth each, which share nothing but what a test passes from one to
 //! the other; and what each of their drivers has seen of a fence.
-#![allow(dead_code, reason = "each test file uses a part")]
+#![allow(dead_code, unused_imports, reason = "each test file uses a part")]
 
+#[path = "cross_waits.rs"]
+mod cross_waits;
 #[path = "two_drivers.rs"]
 pub(crate) mod two_drivers;
 
+pub(crate) use cross_waits::{By, MonitoredWait, NativeWait, signal_native, stands_for_a_while};
+
 use super::bench::{
-    Bench, Call, DdiSpy, Moment, complete, model_is_asked_for, native, until, until_completed,
+    Bench, Call, DdiSpy, Moment, complete, model_is_asked_for, native, until_completed,
 };
 use native_fence::abi::FenceId;
 use native_fence::gpu::{ModelOptions, NodePolicy};
 use native_fence::kmd::{DriverOptions, Interrupt, UpdateCurrentValuesFlags};
-use native_fence::os::WaitList;
 use native_fence::{CommandList, CrossAdapter, Fence, FenceOptions, HwQueue, MonitoredFence};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -209,106 +212,37 @@ fn in_call(call: &Call, fence: FenceId) -> Vec<Seen> {
     }
 }
 
-/// From where a wait or a signal is made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum By {
-    Gpu,
-    Cpu,
-}
+/// How things stood at each call that a driver got of values that the CPU stores; it has not done what it was called for.
+pub(crate) struct Before<T>(Arc<Mutex<Vec<T>>>);
 
-/// A wait for 10 by a queue of user mode, or by a thread, that stands.
-pub(crate) enum NativeWait {
-    Gpu(HwQueue, u64),
-    Cpu(super::bench::Waiter),
-}
-
-impl NativeWait {
-    /// In no list of the OS, since its engine looks, or in that of CPU waits.
-    pub(crate) fn standing(bench: &Bench, fence: &Fence, by: By) -> Self {
-        let (wait, list) = match by {
-            By::Gpu => {
-                let mut queue = bench.queue();
-                let end = queue.submit(CommandList::new().wait(fence, 10)).unwrap();
-                (Self::Gpu(queue, end), vec![])
+impl<T: Send + 'static> Before<T> {
+    /// Looks from now on, until the driver's hook is taken away.
+    pub(crate) fn each_call(bench: &Bench, look: impl Fn() -> T + Send + Sync + 'static) -> Self {
+        let noted = Self(Arc::default());
+        let notes = Arc::clone(&noted.0);
+        bench.spy.hook(move |moment, _| {
+            if moment == Moment::BeforeUpdateOfCurrentValues {
+                let looked = look();
+                notes.lock().unwrap().push(looked);
             }
-            By::Cpu => {
-                let waiter = bench.waiter(fence, 10);
-                (Self::Cpu(waiter), vec![(WaitList::NativeCpuWaiters, 10)])
-            }
-        };
-        bench.until_parked();
-        assert_eq!(native(fence).standing(), list);
-        bench.spy.take();
-        wait
+        });
+        noted
     }
 
-    pub(crate) fn stands(&self) -> bool {
-        match self {
-            Self::Gpu(queue, end) => queue.progress_fence().current_value() < *end,
-            Self::Cpu(waiter) => !waiter.is_finished(),
-        }
-    }
-
-    pub(crate) fn ends(self) {
-        match self {
-            Self::Gpu(queue, end) => until_completed(&queue, end),
-            Self::Cpu(waiter) => waiter.join().unwrap(),
-        }
+    /// Takes the hook away.
+    pub(crate) fn end(self, bench: &Bench) -> Vec<T> {
+        bench.spy.unhook();
+        std::mem::take(&mut *self.0.lock().unwrap())
     }
 }
 
-/// Signals 10 on a native side. By the GPU: the other adapter hears of it by the interrupt, and not before; from then on
-/// or from the call on it may, so `stands` says that it has not.
-pub(crate) fn signal_native(
+/// What the driver of a bench has seen of its side of a fence, wherever it is asked.
+pub(crate) fn sees(
     bench: &Bench,
-    fence: &Fence,
-    by: By,
-    stands: impl Fn() -> bool,
-) -> Vec<Seen> {
-    let mut queue = bench.queue();
-    // Its context is initialised, of which an interrupt tells.
-    bench.until_parked();
-    bench.spy.take();
-    match by {
-        By::Gpu => {
-            bench.spy.keep_interrupts();
-            complete(&mut queue, CommandList::new().signal(fence, 10));
-            until("it is raised", || {
-                seen(&bench.spy, fence) == [Seen::Raised(10)]
-            });
-            assert!(stands(), "the OS has not heard of it");
-            bench.spy.pass_interrupts();
-            for interrupt in bench.spy.interrupts() {
-                bench.spy.interrupt(interrupt);
-            }
-            vec![Seen::Raised(10)]
-        }
-        By::Cpu => {
-            fence.signal(10).unwrap();
-            vec![Seen::Stored(10)]
-        }
-    }
-}
-
-/// What the driver of `there` had seen of its side at the time of each call that the one of `here` got of values that
-/// the CPU stores.
-pub(crate) fn seen_before<'a>(
-    here: &Bench,
-    there: &'a Bench,
-    side: &'a Fence,
-) -> Arc<Mutex<Vec<Vec<Seen>>>> {
-    let before = Arc::new(Mutex::new(Vec::new()));
-    let (notes, spy, id) = (
-        Arc::clone(&before),
-        Arc::clone(&there.spy),
-        native(side).id(),
-    );
-    here.spy.hook(move |moment, _| {
-        if moment == Moment::BeforeUpdateOfCurrentValues {
-            notes.lock().unwrap().push(seen_of(&spy, id));
-        }
-    });
-    before
+    side: &Fence,
+) -> impl Fn() -> Vec<Seen> + Send + Sync + use<> + 'static {
+    let (spy, id) = (Arc::clone(&bench.spy), native(side).id());
+    move || seen_of(&spy, id)
 }
 
 /// Whether a driver got any call of native fences, or interrupted for one.

@@ -38,33 +38,29 @@ fn propagated() -> FenceOptions {
     crossing(CrossAdapter::Propagated)
 }
 
-/// INTRA_GPU is refused, and device-local memory, which another adapter does not reach.
+/// INTRA_GPU is refused, and device-local memory, which another adapter does not reach; whichever way adapters hear of it.
 fn default_type(ground: &Ground) -> anyhow::Result<()> {
     let bench = ground.bench()?;
-    let refused = bench.device.create_fence_with(FenceOptions {
-        intra_gpu: true,
-        ..propagated()
-    });
-    ensure!(
-        matches!(refused, Err(CreateError::CrossAdapterIntraGpu)),
-        "of type INTRA_GPU: {refused:?}"
-    );
-    let refused = bench.device.create_fence_with(FenceOptions {
-        memory: FenceMemory::Local,
-        ..propagated()
-    });
-    ensure!(
-        matches!(refused, Err(CreateError::CrossAdapterLocalMemory)),
-        "in local memory: {refused:?}"
-    );
-    same(
-        "one of type DEFAULT",
-        &bench
-            .device
-            .create_fence_with(propagated())?
-            .current_value(),
-        &0,
-    )
+    for mode in [CrossAdapter::Propagated, CrossAdapter::Doorbell] {
+        let refused = bench.device.create_fence_with(FenceOptions {
+            intra_gpu: true,
+            ..crossing(mode)
+        });
+        ensure!(
+            matches!(refused, Err(CreateError::CrossAdapterIntraGpu)),
+            "of type INTRA_GPU, {mode:?}: {refused:?}"
+        );
+        let refused = bench.device.create_fence_with(FenceOptions {
+            memory: FenceMemory::Local,
+            ..crossing(mode)
+        });
+        ensure!(
+            matches!(refused, Err(CreateError::CrossAdapterLocalMemory)),
+            "in local memory, {mode:?}: {refused:?}"
+        );
+    }
+    let made = bench.device.create_fence_with(propagated())?;
+    same("one of type DEFAULT", &made.current_value(), &0)
 }
 
 /// Region, as what tells it from others, and offset.

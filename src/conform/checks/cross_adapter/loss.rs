@@ -28,6 +28,8 @@ enum End {
     Stopped,
 }
 
+const ENDS: [End; 3] = [End::Lost, End::Removed, End::Stopped];
+
 impl End {
     fn meets(self, bench: &Bench) {
         match self {
@@ -67,18 +69,24 @@ impl End {
 
 fn losses(ground: &Ground) -> anyhow::Result<()> {
     let stays = ground.bench()?;
-    for end in [End::Lost, End::Removed, End::Stopped] {
+    for end in ENDS {
         let goes = ground.bench()?;
         of_native([&stays, &goes], end).with_context(|| format!("an adapter that is {end:?}"))?;
     }
     let without = || ground.bench_without_native_fences(&Wanted::default());
-    match without() {
-        Err(error) if error.is::<Unfit>() => Ok(()),
-        first => {
-            signaller_without([&first?, &stays])?;
-            waiter_without([&without()?, &stays])
-        }
+    let waits = match without() {
+        Err(error) if error.is::<Unfit>() => return Ok(()),
+        first => first?,
+    };
+    for end in ENDS {
+        let goes = without()?;
+        signaller_without([&goes, &stays], end)
+            .with_context(|| format!("an adapter without native fences that is {end:?}"))?;
+        let goes = ground.bench()?;
+        waiter_without([&waits, &goes], end)
+            .with_context(|| format!("an adapter that is {end:?}, of another without"))?;
     }
+    Ok(())
 }
 
 /// What it could signal is always signaled on the other: queues pass, CPU waits end with the error, the value stays, and
@@ -159,27 +167,40 @@ fn of_native([stays, goes]: [&Bench; 2], end: End) -> anyhow::Result<()> {
     complete(&mut stays.queue()?, CommandList::new().signal(&own, 11)).map(drop)
 }
 
-/// The adapter without native fences goes.
-fn signaller_without(benches: [&Bench; 2]) -> anyhow::Result<()> {
+/// The adapter without native fences goes. What it could not signal goes on.
+fn signaller_without(benches: [&Bench; 2], end: End) -> anyhow::Result<()> {
     let [without, with] = benches;
     let (monitored, fence) = of_two_kinds(benches, false)?;
-    let waiter = with.waiter(&fence, 10)?;
-    let mut queue = with.queue()?;
-    let end = queue.submit(CommandList::new().wait(&fence, 10))?;
-    until_stands(with, &queue, 10)?;
-    without.adapter.remove();
+    let own = with.fence(0)?;
+    let mut waits = Vec::new();
+    for fence in [&fence, &own] {
+        let mut queue = with.queue()?;
+        let end = queue.submit(CommandList::new().wait(fence, 10))?;
+        until_stands(with, &queue, 10)?;
+        waits.push((queue, end, with.waiter(fence, 10)?));
+    }
+    end.meets(without);
+    let mut waits = waits.into_iter();
+    let (queue, value, waiter) = waits.next().context("there are two")?;
     same(
         "a CPU wait for what it could signal",
         &waiter.join(),
         &Err(WaitError::DeviceLost),
     )?;
-    until_completed(&queue, end)?;
+    until_completed(&queue, value)?;
     same(
         "the values",
         &(fence.current_value(), monitored.current_value()),
         &(0, 0),
     )?;
-    let _ = without.take_records();
+    let (queue, value, waiter) = waits.next().context("there are two")?;
+    own.signal(10)?;
+    until_completed(&queue, value)?;
+    same(
+        "a CPU wait that needs nothing of it",
+        &waiter.join(),
+        &Ok(()),
+    )?;
     same(
         "the state of the other's device",
         &with.device.execution_state(),
@@ -187,21 +208,44 @@ fn signaller_without(benches: [&Bench; 2]) -> anyhow::Result<()> {
     )
 }
 
-/// The adapter with native fences goes.
-fn waiter_without(benches: [&Bench; 2]) -> anyhow::Result<()> {
+/// The adapter with native fences goes. What it could not signal goes on.
+fn waiter_without(benches: [&Bench; 2], end: End) -> anyhow::Result<()> {
     let [without, with] = benches;
     let (waited, fence) = of_two_kinds(benches, true)?;
-    let other = without.device.create_monitored_fence(0)?;
-    let thread = sleeper(&waited, 10)?;
-    let mut queue = without.device.create_kernel_queue()?;
-    queue.wait(&waited, 10)?.signal(&other, 1)?.flush()?;
-    with.adapter.remove();
+    let own = without.device.create_monitored_fence(0)?;
+    let mut queues = Vec::new();
+    for fence in [&waited, &own] {
+        let passed = without.device.create_monitored_fence(0)?;
+        let mut queue = without.device.create_kernel_queue()?;
+        queue.wait(fence, 10)?.signal(&passed, 1)?.flush()?;
+        queues.push((queue, passed));
+    }
+    let (thread, others) = (sleeper(&waited, 10)?, sleeper(&own, 10)?);
+    end.meets(with);
     same(
         "a CPU wait of the adapter without native fences",
         &ended(thread),
         &Err(WaitError::DeviceLost),
     )?;
-    until("its queue passes", || other.current_value() == 1)?;
-    let _ = with.take_records();
-    same("the value", &fence.current_value(), &0)
+    until("its queue passes", || queues[0].1.current_value() == 1)?;
+    same("the value", &fence.current_value(), &0)?;
+    same(
+        "the value that a queue signals which waits for another fence",
+        &queues[1].1.current_value(),
+        &0,
+    )?;
+    own.signal(10)?;
+    same(
+        "a CPU wait that needs nothing of it",
+        &ended(others),
+        &Ok(()),
+    )?;
+    until("a queue goes on that needs nothing of it", || {
+        queues[1].1.current_value() == 1
+    })?;
+    same(
+        "the state of the other's device",
+        &without.device.execution_state(),
+        &DeviceExecutionState::ACTIVE,
+    )
 }

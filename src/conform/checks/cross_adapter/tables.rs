@@ -12,7 +12,7 @@ use crate::conform::{Bench, Check, Ground};
 use crate::os::WaitList;
 use crate::sync::Arc;
 use crate::sync::plain::{Mutex, lock};
-use crate::{CommandList, CrossAdapter, Fence};
+use crate::{CommandList, CrossAdapter, Fence, MonitoredFence};
 use anyhow::{Context, ensure};
 
 pub(super) const CHECKS: &[Check] = &[
@@ -54,6 +54,19 @@ fn seen_before(here: &Bench, there: &Bench, side: &Fence) -> Arc<Mutex<Vec<Vec<S
     here.spy.hook(move |moment, _| {
         if moment == Moment::BeforeUpdateOfCurrentValues {
             lock(&notes).push(seen_of(&spy, id));
+        }
+    });
+    before
+}
+
+/// In which lists of a monitored side somebody stood at the time of each call of values that the driver of `bench` got: it
+/// has not stored them.
+fn standing_before(bench: &Bench, side: &MonitoredFence) -> Arc<Mutex<Vec<Vec<(WaitList, u64)>>>> {
+    let before = Arc::new(Mutex::new(Vec::new()));
+    let (notes, side) = (Arc::clone(&before), side.clone());
+    bench.spy.hook(move |moment, _| {
+        if moment == Moment::BeforeUpdateOfCurrentValues {
+            lock(&notes).push(side.object().fence().standing());
         }
     });
     before
@@ -104,8 +117,21 @@ fn waits_without(ground: &Ground) -> anyhow::Result<()> {
         for made_native in [true, false] {
             let (waited, signalled) = of_two_kinds([igpu, dgpu], made_native)?;
             let waits = Standing::monitored(igpu, &waited, wait)?;
+            let before = standing_before(dgpu, &waited);
             let seen_there = signal_native(dgpu, &signalled, signal, &waits)?;
             waits.ends()?;
+            dgpu.spy.unhook();
+            let lists = waited.object().fence().standing();
+            let stood = lock(&before).clone();
+            ensure!(
+                stood.iter().all(|before| before.len() == 1),
+                "the waiter was released before the signalling driver had stored the value"
+            );
+            same(
+                "lists in which the OS keeps the waiter when it has gone on",
+                &lists,
+                &Vec::new(),
+            )?;
             same(
                 "the value on the waiting adapter",
                 &waited.current_value(),
