@@ -12,6 +12,7 @@ mod support {
     pub(crate) mod until;
 }
 
+use native_fence::abi::DoorbellStatus;
 use native_fence::gpu::EngineUnit;
 use native_fence::os::Record;
 use native_fence::vulkan::shaders;
@@ -47,6 +48,7 @@ struct Stands {
     current_value: u64,
     read_index: u64,
     progress: u64,
+    doorbell: DoorbellStatus,
     signals: Vec<u64>,
     began: u64,
     interrupts: u64,
@@ -99,11 +101,49 @@ impl Program {
             current_value: self.fence.current_value(),
             read_index: self.queue.read_index(),
             progress: self.queue.progress_fence().current_value(),
+            doorbell: self.queue.doorbell_status(),
             signals: logged(&self.queue, &self.fence),
             began: self.began(),
             interrupts: adapter.os().interrupts().native_fence_signaled(),
             records: adapter.node_counters().records,
         }
+    }
+}
+
+/// Another program's queue on the engine, which stands at a wait meanwhile.
+struct Innocent {
+    begin: Fence,
+    done: Fence,
+    queue: HwQueue,
+}
+
+impl Innocent {
+    fn new(adapter: &Adapter) -> Self {
+        let device = adapter.create_device();
+        let fence = || device.create_fence(0).unwrap();
+        let (begin, done) = (fence(), fence());
+        let mut queue = queue_of(&device, 0);
+        let mut list = CommandList::new();
+        list.wait(&begin, 1).signal(&done, 1).nop().signal(&done, 2);
+        queue.submit(&list).unwrap();
+        Self { begin, done, queue }
+    }
+
+    /// On the engine that there is now: each packet takes effect once.
+    fn goes_on(&mut self) {
+        self.begin.signal(1).unwrap();
+        assert_eq!(self.queue.progress_fence().wait(1, LONG), Ok(()));
+        assert_eq!(logged(&self.queue, &self.done), [1, 2]);
+    }
+
+    /// Nothing has come since, and what comes is done once as well.
+    fn has_all_once(&mut self) {
+        assert_eq!(logged(&self.queue, &self.done), Vec::<u64>::new());
+        assert_eq!(self.done.current_value(), 2);
+        let end = self.queue.submit(CommandList::new().signal(&self.done, 3));
+        let ended = self.queue.progress_fence().wait(end.unwrap(), LONG);
+        assert_eq!((ended, self.queue.error()), (Ok(()), None));
+        assert_eq!(logged(&self.queue, &self.done), [3]);
     }
 }
 
@@ -122,7 +162,8 @@ fn td_23_a_kernel_that_comes_back_signals_nothing() {
 }
 
 /// TD-23: the same of a kernel that schedules itself, in a slice in which it does: its epilogue does the engine's step when
-/// the engine was given up, and it is nothing.
+/// the engine was given up, for all queues that can go on, and it is nothing: neither for its own nor for another program's,
+/// which its successor has brought on meanwhile.
 ///
 /// Kills `a-kernel-that-was-given-up-stores`.
 #[test]
@@ -157,6 +198,7 @@ fn comes_back(spirv: &[u32], well: impl Fn(&mut Program)) {
     program.until.write(0, &[1]);
     well(&mut program);
     program.until.write(0, &[0]);
+    let mut innocent = Innocent::new(&adapter);
 
     let value = program.fence.current_value();
     let waits = [1, 2].map(|more| program.fence.arm(value + more));
@@ -176,6 +218,7 @@ fn comes_back(spirv: &[u32], well: impl Fn(&mut Program)) {
         records.iter().map(|record| record.code).collect()
     };
     until("the recovery is noted", || !codes().is_empty());
+    innocent.goes_on();
     let stands = program.stands(&adapter);
     assert_eq!((stands.current_value, &stands.signals), (value, &vec![]));
     assert_eq!(adapter.engines_given_up(), 1, "the kernel runs still");
@@ -184,6 +227,7 @@ fn comes_back(spirv: &[u32], well: impl Fn(&mut Program)) {
     until("the kernel ends", || adapter.engines_given_up() == 0);
     assert_eq!(program.stands(&adapter), stands);
     assert_eq!(codes(), [Record::VIDEO_ENGINE_TIMEOUT_DETECTED]);
+    innocent.has_all_once();
 
     // Whoever comes has an engine that is well.
     let after = adapter.create_device();

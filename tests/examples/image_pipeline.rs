@@ -6,6 +6,10 @@
 //!
 //!     cargo run --example image_pipeline
 
+#[path = "../support/camera.rs"]
+mod camera;
+
+use camera::{HEIGHT, WIDTH, expected, pictures};
 use native_fence::{
     Adapter, AdapterOptions, Buffer, CommandList, HwQueueOptions, KernelCode, Parameters,
 };
@@ -13,8 +17,6 @@ use std::error::Error;
 use std::time::{Duration, Instant};
 
 const FRAMES: u64 = 12;
-const WIDTH: usize = 320;
-const HEIGHT: usize = 200;
 /// Frames that are under way between two queues.
 const SLOTS: u64 = 2;
 const LONG: Duration = Duration::from_secs(60);
@@ -42,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             ..HwQueueOptions::default()
         })
     };
-    let (mut camera, mut filter, mut finish) = (queue_on(0)?, queue_on(1)?, queue_on(0)?);
+    let (mut source, mut filter, mut finish) = (queue_on(0)?, queue_on(1)?, queue_on(0)?);
     // Each counts the frames that have come past it.
     let (uploaded, filtered, done) = (
         device.create_fence(0)?,
@@ -63,7 +65,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             .word(HEIGHT as u64)
     };
 
-    let pictures: Vec<_> = (1..=FRAMES).map(picture).collect();
+    let pictures = pictures(FRAMES)?;
     let mut downloads = Vec::new();
     let begin = Instant::now();
     for (frame, picture) in (1..).zip(&pictures) {
@@ -74,7 +76,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let mut list = CommandList::new();
         list.wait(&filtered, before);
         list.upload(&taken[slot], 0, picture, &uploaded, frame)?;
-        camera.submit(&list)?;
+        source.submit(&list)?;
 
         list.clear();
         list.wait(&uploaded, frame).wait(&done, before);
@@ -102,45 +104,4 @@ fn main() -> Result<(), Box<dyn Error>> {
         took.as_secs_f64() * 1e3
     );
     Ok(())
-}
-
-/// A gradient that moves with the frames, under noise.
-fn picture(frame: u64) -> Vec<u32> {
-    let mut noise = frame;
-    let mut pixel = |at: usize| {
-        noise = noise
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        let level = at % WIDTH + at / WIDTH + 8 * frame as usize;
-        (level % 224) as u32 + (noise >> 59) as u32
-    };
-    (0..WIDTH * HEIGHT).map(&mut pixel).collect()
-}
-
-/// What the three kernels make of an image, by the CPU.
-fn expected(image: &[u32]) -> Vec<u32> {
-    let blurred = filtered(image, |at| {
-        let corners = at(-1, -1) + at(1, -1) + at(-1, 1) + at(1, 1);
-        let sides = at(0, -1) + at(-1, 0) + at(1, 0) + at(0, 1);
-        (corners + 2 * sides + 4 * at(0, 0) + 8) / 16
-    });
-    let edged = filtered(&blurred, |at| {
-        let across = at(1, -1) + 2 * at(1, 0) + at(1, 1) - at(-1, -1) - 2 * at(-1, 0) - at(-1, 1);
-        let down = at(-1, 1) + 2 * at(0, 1) + at(1, 1) - at(-1, -1) - 2 * at(0, -1) - at(1, -1);
-        (across.abs() + down.abs()).min(255)
-    });
-    filtered(&edged, |at| (255 - at(0, 0)) * (255 - at(0, 0)) / 255)
-}
-
-/// Makes each pixel of those around it; beyond an edge lies what lies at it.
-fn filtered(image: &[u32], level: impl Fn(&dyn Fn(isize, isize) -> i32) -> i32) -> Vec<u32> {
-    let pixel = |here: usize| {
-        let at = |x: isize, y: isize| {
-            let x = (here % WIDTH).saturating_add_signed(x).min(WIDTH - 1);
-            let y = (here / WIDTH).saturating_add_signed(y).min(HEIGHT - 1);
-            image[y * WIDTH + x].cast_signed()
-        };
-        level(&at).cast_unsigned()
-    };
-    (0..image.len()).map(pixel).collect()
 }
