@@ -59,14 +59,14 @@ fn seen_before(here: &Bench, there: &Bench, side: &Fence) -> Arc<Mutex<Vec<Vec<S
     before
 }
 
-/// In which lists of a monitored side somebody stood at the time of each call of values that the driver of `bench` got: it
-/// has not stored them.
-fn standing_before(bench: &Bench, side: &MonitoredFence) -> Arc<Mutex<Vec<Vec<(WaitList, u64)>>>> {
+/// Whether one waiter stood in the lists of a monitored side at the time of each call of values that the driver of `bench`
+/// got: it has not stored them.
+fn stood_before(bench: &Bench, side: &MonitoredFence) -> Arc<Mutex<Vec<bool>>> {
     let before = Arc::new(Mutex::new(Vec::new()));
     let (notes, side) = (Arc::clone(&before), side.clone());
     bench.spy.hook(move |moment, _| {
         if moment == Moment::BeforeUpdateOfCurrentValues {
-            lock(&notes).push(side.object().fence().standing());
+            lock(&notes).push(side.object().fence().standing().len() == 1);
         }
     });
     before
@@ -117,14 +117,14 @@ fn waits_without(ground: &Ground) -> anyhow::Result<()> {
         for made_native in [true, false] {
             let (waited, signalled) = of_two_kinds([igpu, dgpu], made_native)?;
             let waits = Standing::monitored(igpu, &waited, wait)?;
-            let before = standing_before(dgpu, &waited);
+            let before = stood_before(dgpu, &waited);
             let seen_there = signal_native(dgpu, &signalled, signal, &waits)?;
             waits.ends()?;
             dgpu.spy.unhook();
             let lists = waited.object().fence().standing();
             let stood = lock(&before).clone();
             ensure!(
-                stood.iter().all(|before| before.len() == 1),
+                !stood.contains(&false),
                 "the waiter was released before the signalling driver had stored the value"
             );
             same(
