@@ -405,7 +405,7 @@ fn hq_08_kernels_run_in_queue_order_and_see_what_they_waited_for() {
 
 /// The same where the kernels go on without the engine.
 ///
-/// Kills `a-kernel-begins-without-a-barrier`, `a-round-begins-without-a-barrier`, `kernels-run-by-one-record`.
+/// Kills `a-kernel-begins-without-a-barrier`, `a-round-begins-without-a-barrier`.
 #[test]
 fn hq_08_what_schedules_itself_runs_in_queue_order_and_sees_what_it_waited_for() {
     for story in long_slices() {
