@@ -144,23 +144,22 @@ impl Story {
         let mut outcome = Outcome::default();
         let engine = &self.engine;
         let counts = engine.block;
-        let mut party = |turn: &mut Turn| match turn.step {
-            Step::Shader { pipeline, .. } => {
+        let mut party = |turn: &mut Turn| {
+            if let Step::Shader { pipeline, .. } = turn.step {
                 match self.kernels.iter().position(|kernel| kernel == pipeline) {
                     None => engine.run(turn),
                     Some(kernel) => engine.run_kernel(turn, kernel as u64),
                 }
+                return;
             }
-            _ => {
-                outcome.ends.push(engine.progress(turn));
-                outcome.log = engine.log(turn);
-                for (queue, packet, to) in self.dispatches() {
-                    let ran = engine.ran(turn, queue, packet);
-                    outcome.ran.insert((queue, packet), ran);
-                    let words = (0..WORDS).map(|word| to + 8 * word);
-                    let words = words.map(|word| (word, turn.read(word)));
-                    outcome.arrays.extend(words);
-                }
+            outcome.ends.push(engine.progress(turn));
+            outcome.log = engine.log(turn);
+            for (queue, packet, to) in self.dispatches() {
+                let ran = engine.ran(turn, queue, packet);
+                outcome.ran.insert((queue, packet), ran);
+                let words = (0..WORDS).map(|word| to + 8 * word);
+                let words = words.map(|word| (word, turn.read(word)));
+                outcome.arrays.extend(words);
             }
         };
         device.play((steps, order), counts, &mut party);

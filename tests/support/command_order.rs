@@ -102,24 +102,24 @@ fn names(mask: Stages, stage: Stages) -> bool {
 }
 
 /// Whether the first scope of a barrier has the stage.
-fn is_before(barrier: &Barrier, stage: Stages) -> bool {
+fn is_before(barrier: Barrier, stage: Stages) -> bool {
     let earlier = stage == Stages::DRAW_INDIRECT && names(barrier.src_stage, Stages::COMPUTE);
     names(barrier.src_stage, stage) || earlier
 }
 
 /// Whether the second scope has it.
-fn is_behind(barrier: &Barrier, stage: Stages) -> bool {
+fn is_behind(barrier: Barrier, stage: Stages) -> bool {
     let later = stage == Stages::COMPUTE && names(barrier.dst_stage, Stages::DRAW_INDIRECT);
     names(barrier.dst_stage, stage) || later
 }
 
-fn makes_available(barrier: &Barrier, stage: Stages, access: Accesses) -> bool {
+fn makes_available(barrier: Barrier, stage: Stages, access: Accesses) -> bool {
     let mask = barrier.src_access;
     let means = mask.contains(access) || mask.contains(Accesses::MEMORY_WRITE);
     names(barrier.src_stage, stage) && access != Accesses::default() && means
 }
 
-fn makes_visible(barrier: &Barrier, stage: Stages, access: Accesses) -> bool {
+fn makes_visible(barrier: Barrier, stage: Stages, access: Accesses) -> bool {
     let stores = [Accesses::SHADER_WRITE, Accesses::TRANSFER_WRITE].contains(&access);
     let all = if stores {
         Accesses::MEMORY_WRITE
@@ -293,10 +293,10 @@ impl CommandOrder {
             let touched = touches(&steps[at]);
             for (earlier, other) in steps[..at].iter().enumerate() {
                 if let (Some((stage, reads, stores)), Step::Barrier(barrier)) = (touched, other) {
-                    if makes_visible(barrier, stage, reads) {
+                    if makes_visible(*barrier, stage, reads) {
                         self.read[at].insert(earlier);
                     }
-                    if stores != Accesses::default() && makes_visible(barrier, stage, stores) {
+                    if stores != Accesses::default() && makes_visible(*barrier, stage, stores) {
                         self.stored[at].insert(earlier);
                     }
                 }
@@ -308,7 +308,7 @@ impl CommandOrder {
                 continue;
             };
             let follows = self.available[earlier].meets(&self.after[at]);
-            if follows || makes_available(barrier, stage, stores) {
+            if follows || makes_available(*barrier, stage, stores) {
                 self.available[earlier].insert(at);
             }
         }
@@ -356,18 +356,19 @@ impl CommandOrder {
 /// Whether a step comes after one that was recorded before it, by these two alone.
 fn comes_after(step: &Step, earlier: &Step, is_next: bool) -> bool {
     match (earlier, step) {
-        (Step::Counts { .. }, Step::Shader { groups: None, .. }) if is_next => true,
-        (_, Step::Polls) if is_next => true,
         (_, Step::Host) => true,
+        (Step::Counts { .. }, Step::Shader { groups: None, .. }) | (_, Step::Polls) if is_next => {
+            true
+        }
         (Step::Barrier(first), Step::Barrier(next)) => {
-            let meets = |stage: &Stages| is_behind(first, *stage) && is_before(next, *stage);
+            let meets = |stage: &Stages| is_behind(*first, *stage) && is_before(*next, *stage);
             EACH.iter().any(meets)
         }
         (Step::Barrier(barrier), _) => {
-            touches(step).is_some_and(|(stage, ..)| is_behind(barrier, stage))
+            touches(step).is_some_and(|(stage, ..)| is_behind(*barrier, stage))
         }
         (_, Step::Barrier(barrier)) => {
-            touches(earlier).is_some_and(|(stage, ..)| is_before(barrier, stage))
+            touches(earlier).is_some_and(|(stage, ..)| is_before(*barrier, stage))
         }
         _ => false,
     }
