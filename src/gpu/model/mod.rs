@@ -19,6 +19,8 @@ mod dispatch_table;
 mod epilogue;
 #[cfg(loom)]
 mod explored_log;
+#[cfg(loom)]
+mod explored_queue;
 mod kernel;
 mod kernel_signal;
 mod lane;
@@ -42,6 +44,8 @@ pub(super) use dispatch_table::Job;
 pub(super) use epilogue::run_epilogue;
 #[cfg(loom)]
 pub use explored_log::ExploredLog;
+#[cfg(loom)]
+pub use explored_queue::{ExploredQueue, ExploredStand};
 pub use kernel::{ModelDispatch, ModelFence, ModelKernel};
 pub(super) use lane::{Globals, Shared};
 pub(super) use meeting::Meeting;
