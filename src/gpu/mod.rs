@@ -102,7 +102,7 @@ pub use model::{
     ModelKernel, ModelMemory, MonotonicClock, Violation,
 };
 #[cfg(loom)]
-pub use model::{ExploredLog, ExploredQueue, ExploredStand};
+pub use model::{ExploredDoorbells, ExploredLog, ExploredQueue, ExploredStand};
 pub use model_engine::{ModelEngine, ModelOptions, ModelThreads};
 pub(crate) use node::FencePlaces;
 pub use node::{

@@ -18,6 +18,8 @@ mod dispatch;
 mod dispatch_table;
 mod epilogue;
 #[cfg(loom)]
+mod explored_doorbells;
+#[cfg(loom)]
 mod explored_log;
 #[cfg(loom)]
 mod explored_queue;
@@ -42,6 +44,8 @@ pub use cut::CutPlan;
 pub(super) use cut::Passes;
 pub(super) use dispatch_table::Job;
 pub(super) use epilogue::run_epilogue;
+#[cfg(loom)]
+pub use explored_doorbells::ExploredDoorbells;
 #[cfg(loom)]
 pub use explored_log::ExploredLog;
 #[cfg(loom)]
