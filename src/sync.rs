@@ -15,7 +15,6 @@ pub(crate) use loom::{
     sync::{Condvar, Mutex, MutexGuard},
     thread, thread_local,
 };
-use std::time::Instant;
 #[cfg(not(loom))]
 pub(crate) use std::{
     sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence},
@@ -24,10 +23,12 @@ pub(crate) use std::{
 };
 
 /// Locks of books: of a pool's free places, of what a test double has seen. They keep the data
-/// whole and order nothing that anybody else relies on; nobody touches a word with one held.
+/// whole and order nothing that anybody else relies on; nobody touches a word with one held. And what keeps
+/// threads out for a while, through which all calls and interrupts of a scenario go: that is explored by itself.
 pub(crate) mod plain {
     pub(crate) use std::sync::atomic::AtomicU64;
-    pub(crate) use std::sync::{Mutex, MutexGuard};
+    pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
+    use std::time::Instant;
 
     /// As [`lock`](super::lock).
     pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -35,7 +36,34 @@ pub(crate) mod plain {
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
+
+    /// Sleeps until the condition variable is notified, or at most until the deadline; `None` where the
+    /// deadline was reached before. Like every such sleep it may also end for no reason.
+    pub(crate) fn sleep_until<'a, T>(
+        condvar: &Condvar,
+        guard: MutexGuard<'a, T>,
+        deadline: Option<Instant>,
+    ) -> Option<MutexGuard<'a, T>> {
+        let Some(deadline) = deadline else {
+            return Some(sleep(condvar, guard));
+        };
+        let left = deadline.saturating_duration_since(Instant::now());
+        (!left.is_zero()).then(|| match condvar.wait_timeout(guard, left) {
+            Ok((guard, _)) => guard,
+            Err(poisoned) => poisoned.into_inner().0,
+        })
+    }
+
+    /// Sleeps until the condition variable is notified; poison is no news here either.
+    pub(crate) fn sleep<'a, T>(condvar: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+        condvar
+            .wait(guard)
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
 }
+
+#[cfg(not(loom))]
+pub(crate) use plain::{sleep, sleep_until};
 
 /// CLOCK_MONOTONIC in nanoseconds: the clock of all times that are compared with an engine's.
 pub(crate) fn monotonic_ns() -> u64 {
@@ -56,25 +84,18 @@ pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
         .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// Sleeps until the condition variable is notified, or at most until the deadline; `None` where the
-/// deadline was reached before. Like every such sleep it may also end for no reason. Under loom no
-/// time passes: there a sleep with a deadline is one without.
+/// As [`plain::sleep_until`], where no time passes: a sleep with a deadline is one without.
+#[cfg(loom)]
 pub(crate) fn sleep_until<'a, T>(
     condvar: &Condvar,
     guard: MutexGuard<'a, T>,
-    deadline: Option<Instant>,
+    _: Option<std::time::Instant>,
 ) -> Option<MutexGuard<'a, T>> {
-    let (Some(deadline), false) = (deadline, cfg!(loom)) else {
-        return Some(sleep(condvar, guard));
-    };
-    let left = deadline.saturating_duration_since(Instant::now());
-    (!left.is_zero()).then(|| match condvar.wait_timeout(guard, left) {
-        Ok((guard, _)) => guard,
-        Err(poisoned) => poisoned.into_inner().0,
-    })
+    Some(sleep(condvar, guard))
 }
 
-/// Sleeps until the condition variable is notified; poison is no news here either.
+/// As [`plain::sleep`].
+#[cfg(loom)]
 pub(crate) fn sleep<'a, T>(condvar: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
     condvar
         .wait(guard)

@@ -8,9 +8,12 @@ mod support {
     pub(crate) mod loom_rig;
 }
 
+use loom::thread;
+use native_fence::abi::CrossDoorbellLine;
+use native_fence::gpu::ExploredDoorbells;
 use native_fence::{CommandList, Timeout};
 use std::ops::RangeInclusive;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use support::loom_rig::{Rig, RigOptions, explore};
 
 /// There is one page in a process, and loom explores a scenario a thread.
@@ -64,6 +67,32 @@ fn loom_the_cpu_rings_while_an_engine_closes_a_queue() {
         loom::explore();
         fence.signal(1).unwrap();
         done.wait(Timeout::Never).unwrap();
+        loom::stop_exploring();
+    });
+}
+
+/// A line goes round while an engine hears: two lanes ring there in one execution, one for what is waited for, and one a
+/// whole lap for something else, so that of two numbers either may be what stands in their one place in the end. The queue
+/// that waits goes on.
+#[test]
+fn loom_a_line_goes_round_while_an_engine_hears() {
+    explore(2..=3, || {
+        let doorbells = Arc::new(ExploredDoorbells::new().unwrap());
+        loom::explore();
+        let signals = {
+            let doorbells = Arc::clone(&doorbells);
+            thread::spawn(move || doorbells.signal(1).unwrap())
+        };
+        let goes_round = {
+            let doorbells = Arc::clone(&doorbells);
+            thread::spawn(move || {
+                (0..CrossDoorbellLine::PLACES).for_each(|_| doorbells.ring_for_another().unwrap());
+                signals.join().unwrap();
+                doorbells.end_execution().unwrap();
+            })
+        };
+        doorbells.wait(1).unwrap();
+        goes_round.join().unwrap();
         loom::stop_exploring();
     });
 }

@@ -9,7 +9,9 @@
 // Why no wake-up is lost: who signals stores CurrentValue and then the word, who hears reads the word and then
 // CurrentValue (release and acquire, PUBLISH and OBSERVE). A number is one lane's, and words are read in the order of the
 // numbers, whichever is stored first. Between executions the line says up to where all are stored: a word that is not there
-// then was stored over, by a later number or by one that came late, and all queues are opened. A queue is closed only by a
+// then was stored over, by a later number or by one that came late, and all queues are opened. Who finds a number of the
+// next lap opens all queues too, and hears none of those before it: numbers are taken by acquire and release, so he sees the
+// values of all of these, though their words come late. A queue is closed only by a
 // look of this slice, and the slice has read before it up to where each line stood; what that look did not see was stored
 // after it, and rings after it. A ring opens all queues of its fence, wherever they are kept.
 //
@@ -43,7 +45,9 @@ CrossDoorbellLine line_of(uint line) {
 
 // After CurrentValue was stored.
 void ring(uint doorbell) {
-    uint number = atomicAdd(s_taken, 1u) + 1u;
+    // Who reads the word of a later number sees what was stored before this one was taken.
+    uint number = atomicAdd(s_taken, 1u, gl_ScopeWorkgroup, gl_StorageSemanticsShared | gl_StorageSemanticsBuffer,
+                            gl_SemanticsAcquireRelease) + 1u;
     PUBLISH(g_own_line.words[number % CROSS_DOORBELL_PLACES], (uint64_t(number) << 32) | uint64_t(doorbell - 1u));
 }
 

@@ -97,12 +97,12 @@ pub use host_stores::{HOST_STORES_BYTES, sees_host_stores, with_host_stores_trie
 #[cfg(not(loom))]
 pub use injection::{Injection, LongKernel};
 pub use kernel_code::{KernelCode, KernelError, Kernels};
-#[cfg(loom)]
-pub use model::ExploredLog;
 pub use model::{
     Arrival, CutPlan, MemoryAccess, MemoryObserver, ModelClock, ModelDispatch, ModelFence,
     ModelKernel, ModelMemory, MonotonicClock, Violation,
 };
+#[cfg(loom)]
+pub use model::{ExploredDoorbells, ExploredLog, ExploredQueue, ExploredStand};
 pub use model_engine::{ModelEngine, ModelOptions, ModelThreads};
 pub(crate) use node::FencePlaces;
 pub use node::{

@@ -19,10 +19,9 @@
 //! fences meanwhile, is not counted. A waker of the program's that runs on a thread inside is inside with it.
 //! Whoever stays for all that is the end of the adapter, after TdrDdiDelay, and so is no end of the reset.
 
-use crate::sync::plain::{AtomicU64, Mutex, lock};
+use super::guards::{AtomicU64, Condvar, Mutex, lock, sleep, sleep_until};
 use crate::sync::{Ordering, thread_local};
 use std::cell::Cell;
-use std::sync::{Condvar, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Nobody enters. The bits below count who is inside.
@@ -80,8 +79,7 @@ impl Inside {
             self.leave();
             let mut closed = lock(&self.lock);
             while self.word.load(Ordering::Acquire) & CLOSED != 0 {
-                let woken = self.changed.wait(closed);
-                closed = woken.unwrap_or_else(PoisonError::into_inner);
+                closed = sleep(&self.changed, closed);
             }
         }
         Entered {
@@ -120,13 +118,7 @@ impl Inside {
         let mut counted = lock(&self.lock);
         // Pairs with the leaving of each: what he did in the driver is done.
         while self.word.load(Ordering::Acquire) != CLOSED {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                drop(counted);
-                return Err(StillInside);
-            }
-            let woken = self.changed.wait_timeout(counted, left);
-            counted = woken.unwrap_or_else(PoisonError::into_inner).0;
+            counted = sleep_until(&self.changed, counted, Some(deadline)).ok_or(StillInside)?;
         }
         drop(counted);
         Ok(call())

@@ -28,6 +28,8 @@ mod doorbells;
 mod driver;
 mod driver_faults;
 mod engine_reset;
+#[cfg(loom)]
+mod explored_inside;
 mod features;
 mod fence_calls;
 mod hw_queues;
@@ -53,6 +55,8 @@ mod set_log;
 mod system_process;
 mod tdr_ddi;
 
+use crate::sync::plain as guards;
+
 pub use arguments::{
     ContextHandle, CreateAllocation, CreateContext, CreateHwQueue, CreateKernel, CreateKernelQueue,
     CreateNativeFence, CrossAdapterSignals, CurrentValueUpdate, HwQueueHandle, HwQueueWait,
@@ -75,6 +79,8 @@ pub use driver::Driver;
 pub(crate) use driver::without_engines;
 pub use driver_faults::{DriverFaults, ResetFault};
 pub use engine_reset::{CollectDbgInfo, ResetEngine};
+#[cfg(loom)]
+pub use explored_inside::ExploredInside;
 pub use features::{FeatureError, NativeFenceInterface, QueryFeatureInterface};
 pub(crate) use inside::{Inside, StillInside};
 pub use level::{Level, WrongLevel};

@@ -189,6 +189,8 @@ pub use signal_log::{Attributions, SignalAttribution};
 pub use software_queue::{QueuedSignal, SignalAt};
 pub use sync_object::SyncObject;
 pub use system_device::{PagedAllocation, SystemDevice};
+#[cfg(loom)]
+pub use tdr::ExploredDeferral;
 pub use tdr::{TdrDebugMode, TdrLevel, TdrPolicy, TdrReport, TdrStep};
 pub use tracing::Tracing;
 pub use verdict::{Cycle, CycleLink, QueueVerdict, Signallers, Verdict};

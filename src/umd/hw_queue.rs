@@ -4,12 +4,10 @@
 //! to N + 1; N + 1 published as last queued value; the write index; the doorbell; then its status.
 
 use super::command_list::Command;
+use super::ring::Ring;
 use super::submissions::Submissions;
 use super::{Allocation, CommandList, CreateError, Fence, RingError, SubmitError, Timeout};
-use crate::abi::{
-    Dispatch, Doorbell, DoorbellStatus, LogTypes, PACKET_BYTES, QueueProgress, RingControl,
-    RingIndex,
-};
+use crate::abi::{Dispatch, Doorbell, DoorbellStatus, LogTypes, QueueProgress};
 use crate::os::{self, AllocationMemory, LogRead, WaitError};
 use crate::shared::{Block, ReadBlock};
 use crate::sync::Arc;
@@ -18,12 +16,9 @@ use std::time::Instant;
 /// A hardware queue. One thread submits at a time, which `&mut self` says.
 #[derive(Debug)]
 pub struct HwQueue {
-    control: Block,
-    packets: Block,
+    ring: Ring,
     doorbell: Block,
     progress: ReadBlock,
-    ring: RingIndex,
-    write: u64,
     waits: u64,
     signals: u64,
     queued_value: u64,
@@ -39,17 +34,13 @@ pub struct HwQueue {
 impl HwQueue {
     pub(super) fn new(queue: Arc<os::HwQueue>) -> Self {
         let memory = queue.memory().clone();
-        let capacity = memory.packets.bytes() as u64 / PACKET_BYTES;
-        let Some(ring) = RingIndex::new(capacity) else {
+        let Some(ring) = Ring::new(memory.control, memory.packets) else {
             unreachable!("the driver refused rings of other sizes")
         };
         Self {
-            control: memory.control,
-            packets: memory.packets,
+            ring,
             doorbell: memory.doorbell,
             progress: memory.progress,
-            ring,
-            write: 0,
             waits: 0,
             signals: 0,
             queued_value: 0,
@@ -88,12 +79,9 @@ impl HwQueue {
     /// Packets that can be written now.
     #[must_use]
     pub fn room(&self) -> u64 {
-        // The progress fence may tell of a completion before the read index does. Both are the
-        // engine's words: what cannot be is taken for a full ring.
         let completed = self.progress_fence.current_value();
         let end = self.submissions.completed(completed);
-        let read = self.read_index().max(end.unwrap_or(0));
-        self.ring.room(read, self.write).unwrap_or(0)
+        self.ring.room(self.read_index(), end)
     }
 
     /// The doorbell's status.
@@ -143,7 +131,7 @@ impl HwQueue {
                 Err(SubmitError::Full { needed, .. }) => needed,
                 Err(error) => return Err(error),
             };
-            let wanted = self.write + needed - self.ring.capacity();
+            let wanted = self.ring.write_index() + needed - self.ring.capacity();
             // The ring is full of submissions, so one of them makes the room when it is completed.
             let value = self.submissions.value_at(wanted);
             let value = value.unwrap_or(self.queued_value);
@@ -203,15 +191,15 @@ impl HwQueue {
         }
         let value = self.queued_value + 1;
         let end = Command::progress(self.progress_fence.handle(), value);
-        let mut write = self.write;
-        let mut recorded = self.queue.queued_notes(write, [self.waits, self.signals]);
+        let numbers = [self.waits, self.signals];
+        let mut recorded = self.queue.queued_notes(self.ring.write_index(), numbers);
         for command in list.commands.iter().chain([&end]) {
             let mut packet = command.packet(&mut self.waits, &mut self.signals);
             if let (Some(parameters), Some(memory)) =
                 (list.parameters_of(command), &self.parameters)
             {
                 // Free as the packet's own place is: the engine has copied what was there.
-                let offset = self.ring.slot(write) * Dispatch::MOST_PARAMETER_BYTES;
+                let offset = self.ring.slot() * Dispatch::MOST_PARAMETER_BYTES;
                 memory.write(offset, parameters.words());
                 packet = Dispatch::with_parameters(
                     packet,
@@ -223,20 +211,17 @@ impl HwQueue {
             if let Some(notes) = &mut recorded {
                 notes.add(&packet);
             }
-            let at = self.ring.slot(write) * PACKET_BYTES;
-            self.packets
-                .put_words(at, &packet.words()[..Command::words(&packet)]);
-            write += 1;
+            self.ring.put(&packet);
         }
         drop(recorded);
-        self.write = write;
         self.queued_value = value;
-        self.submissions.push(write, value, list.staging());
+        let end = self.ring.write_index();
+        self.submissions.push(end, value, list.staging());
         // Before the packets can be seen: the OS knows of pending work by it (NF-24).
         self.doorbell
             .word(Doorbell::LAST_QUEUED_VALUE)
             .publish(value);
-        self.control.word(RingControl::WRITE_INDEX).publish(write);
+        self.ring.show();
         self.submissions.forget(self.read_index());
         Ok(value)
     }
@@ -380,6 +365,6 @@ impl HwQueue {
     /// so tests write what no library would.
     #[must_use]
     pub fn raw_memory(&self) -> (&Block, &Block) {
-        (&self.control, &self.packets)
+        self.ring.memory()
     }
 }

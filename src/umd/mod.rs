@@ -11,6 +11,8 @@ mod bytes_in_words;
 mod command_list;
 mod device;
 mod event_wait;
+#[cfg(loom)]
+mod explored_ring;
 mod fence;
 mod hw_context;
 mod hw_queue;
@@ -18,6 +20,7 @@ mod kernel;
 mod kernel_queue;
 mod monitored_fence;
 mod named_by;
+mod ring;
 mod shared_buffer;
 mod staging;
 mod submissions;
@@ -32,6 +35,8 @@ pub use buffer::{Buffer, NoElements, OutOfBuffer};
 pub use command_list::CommandList;
 pub use device::{CreateError, Device, FenceOptions, HwQueueOptions};
 pub use event_wait::EventWait;
+#[cfg(loom)]
+pub use explored_ring::ExploredRing;
 pub use fence::{Fence, Timeout};
 pub use hw_context::HwContext;
 pub use hw_queue::HwQueue;

@@ -2,7 +2,7 @@
 //!
 //! As `shaders/engine/cross_doorbell.glsl`, which says why no wake-up is lost.
 
-use super::lane::{Globals, Lane, PlainWord, Shared};
+use super::lane::{Globals, Lane, PlainWord, Shared, SharedWord};
 use super::violation::Checked;
 use crate::abi::{
     CrossDoorbellIndex, CrossDoorbellLine, CrossDoorbells, EngineControl, HandleAccess,
@@ -19,7 +19,7 @@ pub(super) struct Rings {
     rung: [PlainWord; 2],
     lines: PlainWord,
     /// Numbers of the own line that were taken.
-    taken: PlainWord,
+    taken: SharedWord,
     /// By line: the last number that was heard.
     heard: [PlainWord; CrossDoorbells::LINES as usize],
     /// A queue was closed before the execution.
@@ -33,7 +33,7 @@ impl Rings {
         Self {
             rung: Default::default(),
             lines: PlainWord::default(),
-            taken: PlainWord::default(),
+            taken: SharedWord::default(),
             heard: Default::default(),
             awaited: PlainWord::default(),
             closed: (0..MAX_HW_QUEUES).map(|_| PlainWord::default()).collect(),
@@ -77,7 +77,8 @@ fn own_line_va(g: &Globals<'_>) -> Checked<u64> {
 
 /// After CurrentValue was stored.
 pub(super) fn ring(g: &Globals<'_>, s: &Shared, doorbell: CrossDoorbellIndex) -> Checked<()> {
-    let number = (s.rings.taken.add(1) as u32).wrapping_add(1);
+    // Who reads the word of a later number sees what was stored before this one was taken.
+    let number = (s.rings.taken.meet(1) as u32).wrapping_add(1);
     let word = CrossDoorbellLine::ring(number, doorbell);
     g.publish(own_line_va(g)? + CrossDoorbellLine::word_of(number), word)
 }

@@ -44,6 +44,11 @@ impl SharedWord {
     pub(super) fn add(&self, value: u64) -> u64 {
         self.0.fetch_add(value, Ordering::Relaxed)
     }
+
+    /// The same, which orders both ways.
+    pub(super) fn meet(&self, value: u64) -> u64 {
+        self.0.fetch_add(value, Ordering::AcqRel)
+    }
 }
 
 /// A word that one lane alone touches, although it lies where all could, or that the lanes share for

@@ -18,7 +18,11 @@ mod dispatch;
 mod dispatch_table;
 mod epilogue;
 #[cfg(loom)]
+mod explored_doorbells;
+#[cfg(loom)]
 mod explored_log;
+#[cfg(loom)]
+mod explored_queue;
 mod kernel;
 mod kernel_signal;
 mod lane;
@@ -41,7 +45,11 @@ pub(super) use cut::Passes;
 pub(super) use dispatch_table::Job;
 pub(super) use epilogue::run_epilogue;
 #[cfg(loom)]
+pub use explored_doorbells::ExploredDoorbells;
+#[cfg(loom)]
 pub use explored_log::ExploredLog;
+#[cfg(loom)]
+pub use explored_queue::{ExploredQueue, ExploredStand};
 pub use kernel::{ModelDispatch, ModelFence, ModelKernel};
 pub(super) use lane::{Globals, Shared};
 pub(super) use meeting::Meeting;

@@ -7,10 +7,9 @@
 //! to leave under the bit takes the lock before it wakes the reset, which looks at the count under it: no
 //! wake-up comes between the look and the sleep.
 
+use super::guards::{AtomicU64, Condvar, Mutex, lock, sleep_until};
 use crate::kmd::Interrupt;
 use crate::sync::Ordering;
-use crate::sync::plain::{AtomicU64, Mutex, lock};
-use std::sync::{Condvar, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The node is being reset: what comes is kept. The bits below count interrupts that are being handled.
@@ -81,12 +80,10 @@ impl Deferral {
         let mut kept = lock(&node.kept);
         // Pairs with the leaving of each: what it did is done.
         while node.word.load(Ordering::Acquire) != KEEPS {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            let Some(woken) = sleep_until(&node.left, kept, Some(deadline)) else {
                 return;
-            }
-            let woken = node.left.wait_timeout(kept, left);
-            kept = woken.unwrap_or_else(PoisonError::into_inner).0;
+            };
+            kept = woken;
         }
     }
 

@@ -10,6 +10,8 @@
 //! until then (`deferral`). What stands after it is right whether or not it is still news.
 
 mod deferral;
+#[cfg(loom)]
+mod explored_deferral;
 mod limits;
 mod policy;
 mod report;
@@ -19,6 +21,8 @@ mod steps;
 mod verdict;
 mod watch;
 
+#[cfg(loom)]
+pub use explored_deferral::ExploredDeferral;
 pub use policy::{TdrDebugMode, TdrLevel, TdrPolicy};
 pub use report::TdrReport;
 pub(super) use snapshot::InvalidAbortedFence;
@@ -27,6 +31,7 @@ pub use steps::TdrStep;
 use super::adapter_state::AdapterState;
 use super::record::Record;
 use crate::sync::Arc;
+use crate::sync::plain as guards;
 use crate::sync::plain::{Mutex, lock};
 use crate::trace::Recorder;
 use deferral::Deferral;

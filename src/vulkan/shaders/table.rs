@@ -144,7 +144,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/cross_doorbell.glsl")) == 0x8bf4_a5f8_76dc_64c3,
+    fnv1a(include_bytes!("../../../shaders/engine/cross_doorbell.glsl")) == 0x2243_8a22_7423_74fd,
     "shader source engine/cross_doorbell.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -479,7 +479,7 @@ pub static COUNT_TOGETHER: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0x1339_b9c1_ab1e_77f4,
+    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0x8c5c_6d82_e529_80db,
     "spv/engine.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
