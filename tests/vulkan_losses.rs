@@ -279,7 +279,7 @@ fn td_12_a_device_of_command_buffers_is_lost_at_any_call() {
 /// Without the validation layer it kills `a-loss-is-only-seen-by-later-calls`; what stays mapped is held to a mutant in
 /// `cut_off.rs`.
 #[test]
-fn td_12_a_lost_device_that_goes_on_crashes_nothing() {
+fn a_lost_device_that_goes_on_crashes_nothing() {
     if is_left_out() {
         return;
     }
