@@ -62,7 +62,7 @@
 #include "include/handle.glsl"
 #include "include/ticks.glsl"
 
-// The version of the layouts that the library knows, under a number that says whose constant it is.
+// The version of the layouts that the library knows.
 layout(constant_id = 2041) const uint NF_LIBRARY = 1u;
 
 layout(push_constant, scalar) uniform NfPush {

@@ -14,6 +14,7 @@ const HEADER_WORDS: usize = 5;
 
 const OP_ENTRY_POINT: u32 = 15;
 const OP_EXECUTION_MODE: u32 = 16;
+const OP_CONSTANT_COMPOSITE: u32 = 44;
 const OP_SPEC_CONSTANT: u32 = 50;
 const OP_SPEC_CONSTANT_COMPOSITE: u32 = 51;
 const OP_DECORATE: u32 = 71;
@@ -72,7 +73,9 @@ pub(super) fn check(words: &[u32]) -> Result<KernelLibrary, KernelError> {
             }
             // Then the mode says nothing: what this constant is counts.
             (OP_DECORATE, [_, id, BUILT_IN, WORKGROUP_SIZE]) => size = Some(*id),
-            (OP_SPEC_CONSTANT_COMPOSITE, [_, _, id, ..]) if size == Some(*id) => {
+            (OP_CONSTANT_COMPOSITE | OP_SPEC_CONSTANT_COMPOSITE, [_, _, id, ..])
+                if size == Some(*id) =>
+            {
                 workgroup = u32::MAX;
             }
             (OP_DECORATE, [_, _, BINDING | DESCRIPTOR_SET, ..]) => {
@@ -139,6 +142,8 @@ mod tests {
             (OP_SPEC_CONSTANT_COMPOSITE, &[5, 20, 17, 18, 19]),
         ];
         assert_eq!(workgroup(made), u32::MAX);
+        let fixed: &[(u32, &[u32])] = &[made[0], made[1], (OP_CONSTANT_COMPOSITE, made[2].1)];
+        assert_eq!(workgroup(fixed), u32::MAX);
         assert_eq!(workgroup(&[]), u32::MAX, "LocalSizeId, or none at all");
     }
 }

@@ -36,7 +36,7 @@ pub struct Row {
     pub ops_per_s: f64,
     /// CPU seconds of all threads for 1,000 operations.
     pub cpu_s_per_kop: f64,
-    /// Fences named in interrupts for 1,000 operations; null where there is no such thing.
+    /// Fences named in interrupts, and interrupts that name none, for 1,000 operations; null where there is no such thing.
     pub notifications_per_kop: Option<f64>,
     /// Wake-ups of all threads for 1,000 operations; null where the kernel does not count them.
     pub wakeups_per_kop: Option<f64>,

@@ -91,7 +91,7 @@ pub struct MeasuredBatch {
     pub process: ProcessCounters,
     /// Calls of `vkQueueSubmit`.
     pub submits: u64,
-    /// Fences named in interrupts, where that can be counted.
+    /// Fences named in interrupts, and interrupts that name none, where that can be counted.
     pub notifications: Option<u64>,
 }
 

@@ -58,7 +58,7 @@ impl Sample {
 pub struct Counts {
     /// Calls of `vkQueueSubmit`.
     pub submits: u64,
-    /// Fences named in interrupts; `None` where the mechanism has no such thing that can be
+    /// Fences named in interrupts, and interrupts that name none; `None` where the mechanism has no such thing that can be
     /// counted.
     pub notifications: Option<u64>,
 }

@@ -2,7 +2,7 @@
 
 use super::Table;
 use super::pair::Adapters;
-use super::rows::{Gpu, Row, Rows, Saying};
+use super::rows::{Followed, Gpu, Row, Rows, Saying};
 use crate::cli::until::until;
 use crate::os::WaitList;
 use crate::sync::Arc;
@@ -188,6 +188,7 @@ impl Cell {
         follower: Option<Sender<Row>>,
     ) -> anyhow::Result<Self> {
         let rows = Arc::new(Rows::followed_by(follower));
+        let _followed = Followed(Arc::clone(&rows));
         let device = adapters.dgpu.create_device();
         let fence = device.create_fence_with(FenceOptions {
             cross_adapter: Some(CrossAdapter::Propagated),

@@ -1,6 +1,7 @@
 //! Rows: what was done on which adapter, and when.
 
 use crate::os::{CrossStep, WaitList, Witness};
+use crate::sync::Arc;
 use crate::sync::plain::{Mutex, lock};
 use serde::Serialize;
 use std::sync::mpsc::Sender;
@@ -156,11 +157,18 @@ impl Rows {
         seen.rows.push(row);
     }
 
-    /// All of them; whoever follows gets no more.
+    /// All of them.
     pub(super) fn take(&self) -> Vec<Row> {
-        let mut seen = lock(&self.0);
-        seen.follower = None;
-        std::mem::take(&mut seen.rows)
+        std::mem::take(&mut lock(&self.0).rows)
+    }
+}
+
+/// Until it is dropped somebody follows; a fence that lives on may have the rows for longer.
+pub(super) struct Followed(pub(super) Arc<Rows>);
+
+impl Drop for Followed {
+    fn drop(&mut self) {
+        lock(&self.0.0).follower = None;
     }
 }
 

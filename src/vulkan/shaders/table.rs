@@ -244,7 +244,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/include/native_fence.glsl")) == 0xd4c5_2bc6_cff2_0d0d,
+    fnv1a(include_bytes!("../../../shaders/include/native_fence.glsl")) == 0xd40f_6597_6a77_305e,
     "shader source include/native_fence.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 

@@ -155,13 +155,13 @@ impl Runner for Handoff {
                  it, 128 times there and back: each signal interrupts, and the OS has the other adapter look; \
                  the packets are written before, measured is from the doorbells to the return of the CPU's \
                  wait for the end; an engine stays at a wait as long as one that hears doorbells; \
-                 notifications are those of the two fences."
+                 notifications are those of the two fences, and those that name none."
             }
             HandoffEngines::TwoAdapters(CrossAdapter::Doorbell) => {
                 "Two hardware queues of two adapters pass cross-adapter fences to and fro, 128 times there and \
                  back: each signal rings a doorbell that the other adapter's engine looks at; the packets are \
                  written before, measured is from the doorbells to the return of the CPU's wait for the end; \
-                 notifications are those of the two fences."
+                 notifications are those of the two fences, and those that name none."
             }
         }
     }
