@@ -61,7 +61,8 @@ impl Table {
 
 /// Plays a scenario of cross-adapter fences, and prints the article's table as it happens: which call each
 /// adapter's driver gets, with value and flag, the list in which the waiter stands, and when. The time of a call
-/// is that of its begin, of one that stores a value that of its end. Calls of the program bear the names that the article gives them (D3DKMT…).
+/// is that of its begin, of one that stores a value that of its end. Calls of the program bear the names that the
+/// article gives them (D3DKMT…).
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Scenario {

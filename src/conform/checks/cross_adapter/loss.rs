@@ -6,9 +6,11 @@ use crate::abi::FenceId;
 use crate::conform::bench::{complete, until_completed};
 use crate::conform::checks::sleeper::{ended, sleeper};
 use crate::conform::seen::same;
-use crate::conform::{Bench, Check, Ground, LONG, Unfit, Wanted, until};
+use crate::conform::{Bench, Check, Ground, LONG, Unfit, Waiter, Wanted, until};
 use crate::kmd::{Interrupt, NativeFenceSignaled, SignaledFence};
-use crate::{CommandList, CrossAdapter, DeviceExecutionState, FenceOptions, WaitError};
+use crate::{
+    CommandList, CrossAdapter, DeviceExecutionState, Fence, FenceOptions, HwQueue, WaitError,
+};
 use anyhow::{Context, ensure};
 use std::time::Instant;
 
@@ -106,15 +108,8 @@ fn of_native([stays, goes]: [&Bench; 2], end: End) -> anyhow::Result<()> {
     let (own, alone) = (stays.fence(0)?, stays.device.create_fence_with(three)?);
     let mut busy = goes.queue()?;
     goes.until_told(&mut busy)?;
-    let mut waits = Vec::new();
-    for fence in [&here, &kept, &own, &alone] {
-        let mut queue = stays.queue()?;
-        let end = queue.submit(CommandList::new().wait(fence, 10))?;
-        until_stands(stays, &queue, 10)?;
-        waits.push((queue, end, stays.waiter(fence, 10)?));
-    }
+    let mut waits = waits_for(stays, [&here, &kept, &own, &alone])?.into_iter();
     end.meets(goes);
-    let mut waits = waits.into_iter();
     let (queue, value, waiter) = waits.next().context("there are four")?;
     until_completed(&queue, value)?;
     same(
@@ -167,20 +162,28 @@ fn of_native([stays, goes]: [&Bench; 2], end: End) -> anyhow::Result<()> {
     complete(&mut stays.queue()?, CommandList::new().signal(&own, 11)).map(drop)
 }
 
+/// For each of these a queue that stands at a wait for 10, with what its progress fence comes to, and a thread that waits
+/// for the same.
+fn waits_for<const N: usize>(
+    bench: &Bench,
+    fences: [&Fence; N],
+) -> anyhow::Result<Vec<(HwQueue, u64, Waiter)>> {
+    let stands_at = |fence| {
+        let mut queue = bench.queue()?;
+        let end = queue.submit(CommandList::new().wait(fence, 10))?;
+        until_stands(bench, &queue, 10)?;
+        Ok((queue, end, bench.waiter(fence, 10)?))
+    };
+    fences.into_iter().map(stands_at).collect()
+}
+
 /// The adapter without native fences goes. What it could not signal goes on.
 fn signaller_without(benches: [&Bench; 2], end: End) -> anyhow::Result<()> {
     let [without, with] = benches;
     let (monitored, fence) = of_two_kinds(benches, false)?;
     let own = with.fence(0)?;
-    let mut waits = Vec::new();
-    for fence in [&fence, &own] {
-        let mut queue = with.queue()?;
-        let end = queue.submit(CommandList::new().wait(fence, 10))?;
-        until_stands(with, &queue, 10)?;
-        waits.push((queue, end, with.waiter(fence, 10)?));
-    }
+    let mut waits = waits_for(with, [&fence, &own])?.into_iter();
     end.meets(without);
-    let mut waits = waits.into_iter();
     let (queue, value, waiter) = waits.next().context("there are two")?;
     same(
         "a CPU wait for what it could signal",
