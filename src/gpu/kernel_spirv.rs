@@ -8,12 +8,14 @@
 
 use super::KernelError;
 use super::kernel_push::PushConstants;
+use std::collections::BTreeMap;
 
 const MAGIC: u32 = 0x0723_0203;
 const HEADER_WORDS: usize = 5;
 
 const OP_ENTRY_POINT: u32 = 15;
 const OP_EXECUTION_MODE: u32 = 16;
+const OP_CONSTANT: u32 = 43;
 const OP_CONSTANT_COMPOSITE: u32 = 44;
 const OP_SPEC_CONSTANT: u32 = 50;
 const OP_SPEC_CONSTANT_COMPOSITE: u32 = 51;
@@ -56,7 +58,7 @@ pub(super) fn check(words: &[u32]) -> Result<KernelLibrary, KernelError> {
     let mut rest = words.get(HEADER_WORDS..).ok_or(KernelError::Cut)?;
     let (mut main, mut push) = (None, PushConstants::default());
     let (mut constant, mut library, mut schedules_itself) = (None, None, false);
-    let (mut workgroup, mut size) = (u32::MAX, None);
+    let (mut workgroup, mut size, mut fixed) = (u32::MAX, None, BTreeMap::new());
     while let Some(&first) = rest.first() {
         let (opcode, length) = (first & 0xffff, (first >> 16) as usize);
         if length == 0 || length > rest.len() {
@@ -69,14 +71,18 @@ pub(super) fn check(words: &[u32]) -> Result<KernelLibrary, KernelError> {
                 main = Some(*id);
             }
             (OP_EXECUTION_MODE, [_, id, LOCAL_SIZE, x, y, z]) if main == Some(*id) => {
-                workgroup = x.saturating_mul(*y).saturating_mul(*z);
+                workgroup = invocations([*x, *y, *z]);
             }
             // Then the mode says nothing: what this constant is counts.
             (OP_DECORATE, [_, id, BUILT_IN, WORKGROUP_SIZE]) => size = Some(*id),
-            (OP_CONSTANT_COMPOSITE | OP_SPEC_CONSTANT_COMPOSITE, [_, _, id, ..])
+            (OP_CONSTANT, [_, _, id, value]) => {
+                fixed.insert(*id, *value);
+            }
+            (OP_CONSTANT_COMPOSITE | OP_SPEC_CONSTANT_COMPOSITE, [_, _, id, of @ ..])
                 if size == Some(*id) =>
             {
-                workgroup = u32::MAX;
+                let of = of.iter().map(|id| fixed.get(id).copied());
+                workgroup = of.collect::<Option<Vec<_>>>().map_or(u32::MAX, invocations);
             }
             (OP_DECORATE, [_, _, BINDING | DESCRIPTOR_SET, ..]) => {
                 return Err(KernelError::Descriptors);
@@ -104,6 +110,10 @@ pub(super) fn check(words: &[u32]) -> Result<KernelLibrary, KernelError> {
     }
 }
 
+fn invocations(sizes: impl IntoIterator<Item = u32>) -> u32 {
+    sizes.into_iter().fold(1, u32::saturating_mul)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,7 +138,8 @@ mod tests {
     /// The size of `main` counts, whatever other entry points have; where it is made of constants that are set when the
     /// pipeline is made, as of `local_size_x_id`, the mode has 1 for each and nobody knows it.
     ///
-    /// Kills `the-last-entry-point-counts` and `a-workgroup-of-constants-is-one-invocation`.
+    /// Kills `the-last-entry-point-counts`, `a-workgroup-of-constants-is-one-invocation` and
+    /// `a-workgroup-of-fixed-constants-is-not-known`.
     #[test]
     fn the_workgroup_is_that_of_main_unless_constants_make_it() {
         let (main, wide): (&[u32], &[u32]) =
@@ -142,8 +153,16 @@ mod tests {
             (OP_SPEC_CONSTANT_COMPOSITE, &[5, 20, 17, 18, 19]),
         ];
         assert_eq!(workgroup(made), u32::MAX);
-        let fixed: &[(u32, &[u32])] = &[made[0], made[1], (OP_CONSTANT_COMPOSITE, made[2].1)];
-        assert_eq!(workgroup(fixed), u32::MAX);
+        // A compiler writes one where the shader reads its size, beside the mode.
+        let constants: &[(u32, &[u32])] = &[
+            (OP_CONSTANT, &[6, 17, 4]),
+            (OP_CONSTANT, &[6, 18, 3]),
+            (OP_CONSTANT, &[6, 19, 2]),
+        ];
+        let of = (OP_CONSTANT_COMPOSITE, made[2].1);
+        assert_eq!(workgroup(&[&made[..2], constants, &[of]].concat()), 24);
+        let one_is_set = [&made[..2], &constants[1..], &[made[2]]].concat();
+        assert_eq!(workgroup(&one_is_set), u32::MAX);
         assert_eq!(workgroup(&[]), u32::MAX, "LocalSizeId, or none at all");
     }
 }

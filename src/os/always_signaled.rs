@@ -7,9 +7,8 @@
 //! called when it comes to stand there, and tells its own driver. What a CPU that is not lost signals is
 //! stored as ever (choice): the error of a fence is apart from its value (NF-26).
 //!
-//! It is for good. Why no queue stalls: the driver is told under the fence's lock, before the engines that
-//! park at the fence are let go. An engine that asks to park later finds under that lock that its wait
-//! passes, and looks again.
+//! It is for good. Why no queue stalls: the driver is told, lets the engines go that stand at the fence, and
+//! parks none there from then on (`gpu::node::parking`).
 
 use super::native_fence::NativeFence;
 use super::record::Record;

@@ -423,9 +423,9 @@ impl NativeFence {
     }
 
     /// Adds an engine that parks at a wait for `value`; one whose value is reached already is
-    /// brought back at once, and so is one of a fence that is always signaled. So is every one of a
-    /// fence that fails, when it fails: its queue finds out if the handle is closed, else it stands on,
-    /// and whether anybody is left who can signal is another question (`verdict`).
+    /// brought back at once. So is every one of a fence that fails, when it fails: its queue finds out if
+    /// the handle is closed, else it stands on, and whether anybody is left who can signal is another
+    /// question (`verdict`). Of one that is always signaled the driver knows by itself.
     ///
     /// The caller holds the lock of the parked engines, so it tells of the waits that end here, and
     /// settles the adapter's life, when it has let it go.
@@ -436,13 +436,7 @@ impl NativeFence {
         told: &mut Listeners,
     ) -> WaiterKey {
         let engine = Waiter::Engine(node_ordinal);
-        let state = &mut lock(&self.state);
-        let key = self.add(state, value, engine, told);
-        if state.is_always_signaled && self.take(state, key).is_some() {
-            // The engine may have looked before the driver knew it.
-            self.ddi.resume_engine(node_ordinal);
-        }
-        key
+        self.add(&mut lock(&self.state), value, engine, told)
     }
 
     /// Whether a waiter was neither released nor withdrawn.

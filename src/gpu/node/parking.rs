@@ -22,7 +22,7 @@
 //! back over the look has it look once more: their stores may be later than what it saw.
 
 use super::Node;
-use super::inner::{Inner, Life, ParkingState};
+use super::inner::{Inner, KnownFence, Life, ParkingState};
 use crate::abi::{DoorbellStatus, FenceId, LocalHandle, ObjectId};
 use crate::gpu::{EngineWait, Parking, QueueScan, QueueStanding, Taken, Wake};
 use crate::sync::lock;
@@ -207,17 +207,29 @@ impl Node {
 
 impl Inner {
     fn stands_at_intra_gpu(&self) -> bool {
-        let is_intra_gpu = |wait: &EngineWait| {
-            let known = self.known.get(&wait.fence.slot);
-            known.is_some_and(|known| known.id == wait.fence && known.is_intra_gpu)
-        };
-        self.parking.waits.iter().any(is_intra_gpu)
+        let is_intra_gpu = |known: &KnownFence| known.is_intra_gpu;
+        let mut waits = self.parking.waits.iter();
+        waits.any(|wait| self.known_fence(wait.fence).is_some_and(is_intra_gpu))
+    }
+
+    fn is_always_signaled(&self, fence: FenceId) -> bool {
+        let known = self.known_fence(fence);
+        known.is_some_and(|known| known.is_always_signaled)
+    }
+
+    fn known_fence(&self, fence: FenceId) -> Option<&KnownFence> {
+        let known = self.known.get(&fence.slot);
+        known.filter(|known| known.id == fence)
     }
 }
 
-/// What the queues stand at; `None` if one of them stands at nothing that can be waited for: its
-/// handle was closed meanwhile, which it finds out when it looks. A wait for 0 never waits, so that
-/// is a state that cannot be.
+/// What the queues stand at; `None` if one of them stands at nothing that can be waited for, which it finds
+/// out when it looks: its handle was closed meanwhile, or the fence is always signaled (NF-19). A wait for 0
+/// never waits, so that is a state that cannot be.
+///
+/// Both are told under the lock that the caller holds, and the engine's word is changed after it. So an engine
+/// that is let go over either was told before its first step, and found it here, or after its second, and is
+/// brought back by [`Node::signalled`]; between the two its parking fails.
 fn waits_of(inner: &Inner) -> Option<Vec<EngineWait>> {
     let mut waits = Vec::new();
     for queue in inner.run_list.active() {
@@ -229,6 +241,9 @@ fn waits_of(inner: &Inner) -> Option<Vec<EngineWait>> {
         let ObjectId::Fence(fence) = inner.handles.get(&queue.process())?.object(handle)? else {
             return None;
         };
+        if inner.is_always_signaled(fence) {
+            return None;
+        }
         let wait = EngineWait {
             fence,
             value: (state.head_value != 0).then_some(state.head_value)?,
