@@ -14,12 +14,16 @@ mod support {
 use native_fence::abi::DoorbellStatus;
 use native_fence::gpu::EngineUnit;
 use native_fence::os::Record;
+use native_fence::vulkan::AdapterKind;
 use native_fence::{
     Adapter, Allocation, CommandList, Device, DeviceExecutionState, Fence, HwQueue, Kernel,
     Parameters, TdrPolicy, WaitError,
 };
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 use support::engine_processes::{in_processes, options_of};
+use support::engines;
 use support::kernels::{add_words, groups_for, spin, spins, sums};
 use support::logged::logged;
 use support::queue_of::queue_of;
@@ -46,6 +50,12 @@ fn words<const N: usize>(of: &Allocation) -> [u64; N] {
     let mut words = [0; N];
     of.read(0, &mut words);
     words
+}
+
+/// Has `add_words` store where nothing is mapped.
+fn wild(from: &Allocation) -> Parameters {
+    let parameters = Parameters::new().address(from, 0);
+    parameters.word(WILD).word(WORDS).word(1)
 }
 
 /// A program that adds to its words, and says after each addition how many there were.
@@ -137,13 +147,9 @@ fn td_12_a_loss_that_a_wild_kernel_causes_is_its_own_devices() {
         let adds = device.create_kernel(add_words()).unwrap();
         let memory = device.create_allocation(WORDS * 8).unwrap();
         let mut guilty = queue_of(&device, 0);
-        let wild = Parameters::new()
-            .address(&memory, 0)
-            .word(WILD)
-            .word(WORDS)
-            .word(1);
         let mut list = CommandList::new();
-        list.dispatch(&adds, groups_for(WORDS), &wild).unwrap();
+        list.dispatch(&adds, groups_for(WORDS), &wild(&memory))
+            .unwrap();
         same.submit(10);
         other.submit(10);
         guilty.submit(&list).unwrap();
@@ -160,6 +166,62 @@ fn td_12_a_loss_that_a_wild_kernel_causes_is_its_own_devices() {
     }
     assert_eq!(adapter.engine_process(1), beside);
     assert_eq!(codes(&adapter), [ENGINE; 3]);
+}
+
+/// Set for the program that runs a wild kernel on an engine of its own process.
+const RUNS_WILD: &str = "NFENCE_TEST_RUNS_WILD";
+
+/// TD-12: where engines have no process of their own such a kernel is a lost device, of which all who wait are told; or,
+/// where kernels are functions that the program's threads run, the end of the program, at once. Nowhere does it count as
+/// done.
+///
+/// Kills `shader-a-dispatch-is-passed-over`.
+#[test]
+fn td_12_a_wild_kernel_in_the_program_is_its_loss() {
+    let Some(adapter) = engines::shader() else {
+        return;
+    };
+    let on_cpu = adapter
+        .info()
+        .is_some_and(|info| info.kind == AdapterKind::Cpu);
+    drop(adapter);
+    let mut program = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "a_program_with_a_wild_kernel", "--ignored"])
+        .env(RUNS_WILD, "1")
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut ended = None;
+    until("the program has ended", || {
+        ended = program.try_wait().unwrap();
+        ended.is_some()
+    });
+    let ended = ended.unwrap();
+    if on_cpu {
+        assert!(ended.signal().is_some(), "it ended by itself: {ended}");
+    } else {
+        assert!(ended.success(), "it was not told: {ended}");
+    }
+}
+
+#[test]
+#[ignore = "part of another test, which starts it"]
+fn a_program_with_a_wild_kernel() {
+    if std::env::var_os(RUNS_WILD).is_none() {
+        println!("part of another test, which starts it");
+        return;
+    }
+    let adapter = engines::shader().unwrap();
+    let device = adapter.create_device();
+    let kernel = device.create_kernel(add_words()).unwrap();
+    let memory = device.create_allocation(WORDS * 8).unwrap();
+    let mut queue = device.create_hw_queue().unwrap();
+    let mut list = CommandList::new();
+    list.dispatch(&kernel, groups_for(WORDS), &wild(&memory))
+        .unwrap();
+    let end = queue.submit(&list).unwrap();
+    let told = queue.progress_fence().wait(end, LONG);
+    assert_eq!(told, Err(WaitError::DeviceLost));
 }
 
 /// TD-13, TD-22, TD-23: a kernel without an end is recovered from, and changes nothing when that is told: in a process

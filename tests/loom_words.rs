@@ -1,5 +1,5 @@
 //! Words that two parties share and that no mutex covers, each by itself, in every order that loom finds:
-//! native fence logs and idle waits. As `tests/loom.rs` otherwise.
+//! native fence logs, values of 32 bits and idle waits. As `tests/loom.rs` otherwise.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -11,7 +11,7 @@ mod support {
 use loom::thread;
 use native_fence::abi::{LOG_BUFFER_BYTES, LogEntry, LogHeader, LogOperation, LogType, PAGE_BYTES};
 use native_fence::gpu::ExploredLog;
-use native_fence::os::{LogRead, LogReader};
+use native_fence::os::{ExploredLowHalf, ExploredMovingLog, LogRead, LogReader};
 use native_fence::shared::{Block, Region};
 use native_fence::vulkan::ExploredIdleWaits;
 use std::convert::Infallible;
@@ -74,6 +74,81 @@ fn loom_a_log_is_read_while_the_engine_writes_over_it() {
         loom::stop_exploring();
         seen.takes(&read(&mut reader));
         assert_eq!(seen.last, 5);
+    });
+}
+
+/// LG-07: the log is moved while the engine logs and the OS reads: no entry is lost or comes twice, and none of the new
+/// place before one of the old.
+#[test]
+fn loom_a_log_is_moved_while_it_is_written_and_read() {
+    explore(2..=3, || {
+        let log = Arc::new(ExploredMovingLog::new().unwrap());
+        let next = log.next().unwrap();
+        log.log();
+        loom::explore();
+        let moves = thread::spawn({
+            let log = Arc::clone(&log);
+            move || next(&log)
+        });
+        // Of two slices, which end before the driver moves the log, or begin after it.
+        let slices = [(); 2].map(|()| {
+            let log = Arc::clone(&log);
+            thread::spawn(move || log.log())
+        });
+        let mut seen = Seen::default();
+        (1..=2).for_each(|_| seen.takes(&log.read()));
+        moves.join().unwrap();
+        slices.map(|slice| slice.join().unwrap());
+        loom::stop_exploring();
+        seen.takes(&log.read());
+        assert_eq!(seen.last, 3);
+    });
+}
+
+/// MF-06: of a fence of 32 bits an engine stores one signal and then another, as far from the first as may be, and so beyond
+/// what the value before it can be carried to. Who saw that the first command has completed may queue the second; whoever
+/// looks finds a value that was stored; and what is too far from the one that is stored, or will be, is refused.
+#[test]
+fn loom_a_value_of_32_bits_is_carried_while_it_is_signalled() {
+    const FIRST: u64 = 0x5_0000_0000;
+    const SECOND: u64 = FIRST + ExploredLowHalf::FURTHEST;
+    const THIRD: u64 = SECOND + ExploredLowHalf::FURTHEST;
+    explore(2..=3, || {
+        let fence = ExploredLowHalf::new(FIRST).unwrap();
+        let second = fence.queue(SECOND, 1).unwrap();
+        loom::explore();
+        let engine = thread::spawn({
+            let (fence, second) = (fence.clone(), second.clone());
+            move || fence.execute(&second)
+        });
+        let looks = thread::spawn({
+            let fence = fence.clone();
+            move || {
+                let mut last = FIRST;
+                for _ in 0..2 {
+                    let now = fence.current_value();
+                    assert!(
+                        [FIRST, SECOND, THIRD].contains(&now),
+                        "{now:#x} was never stored"
+                    );
+                    assert!(now >= last, "{now:#x} after {last:#x}");
+                    last = now;
+                }
+            }
+        });
+        assert!(fence.queue(FIRST - ExploredLowHalf::FURTHEST, 2).is_none());
+        let mut last = SECOND;
+        if fence.has_completed(&second) {
+            let third = fence.queue(THIRD, 2).expect("it is near");
+            fence.execute(&third);
+            fence.tell(&third);
+            last = THIRD;
+        }
+        engine.join().unwrap();
+        looks.join().unwrap();
+        loom::stop_exploring();
+        fence.tell(&second);
+        assert_eq!(fence.current_value(), last);
     });
 }
 

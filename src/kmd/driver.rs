@@ -561,7 +561,7 @@ impl Ddi for Driver {
 }
 
 /// One without engines, for tests of the OS alone.
-#[cfg(all(test, not(loom)))]
+#[cfg(any(test, loom))]
 pub(crate) fn without_engines() -> Arc<dyn Ddi> {
     Driver::new(Vec::new())
 }

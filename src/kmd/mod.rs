@@ -75,7 +75,7 @@ pub use doorbell::{
     ConnectDoorbell, CreateDoorbell, DisconnectDoorbell, DisconnectReason, DoorbellId,
 };
 pub use driver::Driver;
-#[cfg(all(test, not(loom)))]
+#[cfg(any(test, loom))]
 pub(crate) use driver::without_engines;
 pub use driver_faults::{DriverFaults, ResetFault};
 pub use engine_reset::{CollectDbgInfo, ResetEngine};

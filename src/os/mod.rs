@@ -44,6 +44,10 @@ mod elsewhere;
 mod event_handle;
 mod event_wait;
 #[cfg(loom)]
+mod explored_low_half;
+#[cfg(loom)]
+mod explored_moving_log;
+#[cfg(loom)]
 mod explored_processes;
 #[cfg(loom)]
 mod explored_telling;
@@ -73,8 +77,11 @@ mod level_one;
 mod listener;
 mod log_buffer;
 mod log_cursor;
+mod log_places;
 mod log_pools;
 mod losses;
+#[cfg(any(test, loom))]
+mod low_half_fence;
 mod monitored_fence;
 mod monitored_fences;
 #[cfg(all(test, not(loom)))]
@@ -156,6 +163,10 @@ pub use cross_open::CrossAdapter;
 pub use elsewhere::SignalsElsewhere;
 pub use event_handle::{EventError, EventHandle};
 pub use event_wait::EventWait;
+#[cfg(loom)]
+pub use explored_low_half::{ExploredLowHalf, ExploredSignal};
+#[cfg(loom)]
+pub use explored_moving_log::ExploredMovingLog;
 #[cfg(loom)]
 pub use explored_telling::{ExploredTelling, ExploredTold};
 pub use features::Features;

@@ -5,11 +5,9 @@
 //! signal is refused for a value that may still be stored, and for no other (MF-06).
 
 use super::carry::is_near;
-use super::monitored_fence::{MonitoredFence, MonitoredFenceParts, Width};
+use super::low_half_fence::low_half_fence;
+use super::monitored_fence::MonitoredFence;
 use super::outstanding::OutstandingSignal;
-use crate::abi::{CURRENT_VALUE_STRIDE, FenceId, WordGroup};
-use crate::kmd::{self, ProcessId};
-use crate::shared::{Pool, Providers};
 use crate::sync::Arc;
 use proptest::prelude::*;
 use std::collections::VecDeque;
@@ -77,24 +75,7 @@ impl Queue {
 }
 
 fn fence(initial: u64) -> Arc<MonitoredFence> {
-    let memory = Arc::new(Providers::default());
-    let pool = Pool::new(&memory, WordGroup::CurrentValues, CURRENT_VALUE_STRIDE);
-    let place = pool.allocate().expect("memory");
-    let parts = MonitoredFenceParts {
-        id: FenceId {
-            slot: 0,
-            generation: 0,
-        },
-        process: ProcessId(1),
-        ends_on_tdr: true,
-        width: Width::LowHalf,
-        user: place.read_only().expect("a mapping"),
-        place,
-        ddi: kmd::without_engines(),
-        waited_for: Arc::default(),
-        cross_side: None,
-    };
-    MonitoredFence::new(parts, Some(initial))
+    low_half_fence(initial).expect("memory")
 }
 
 proptest! {

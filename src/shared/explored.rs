@@ -14,8 +14,8 @@ use super::explored_futex::Sleepers;
 use super::{Block, RegionError};
 use crate::abi::{
     CrossDoorbellLine, CrossDoorbells, Doorbell, EngineControl, EngineReport, FenceEntry, Home,
-    InterruptRecord, OpenerSlot, PAGE_BYTES, QueueProgress, RingControl, SharedFenceHeader,
-    WordGroup,
+    InterruptRecord, LogHeader, OpenerSlot, PAGE_BYTES, QueueProgress, RingControl,
+    SharedFenceHeader, WordGroup,
 };
 use crate::sync::plain::{self, lock};
 use crate::sync::{Arc, AtomicU64, Ordering};
@@ -73,11 +73,12 @@ fn is_explored(group: WordGroup, offset: u64) -> bool {
             ]
             .contains(&offset),
         },
+        // Of logs that move: an entry and the index that tells of it are another scenario's.
+        WordGroup::LargeLog => offset == LogHeader::INDEX,
         WordGroup::CrossDoorbells => line_words().any(|word| word == offset),
         WordGroup::QueueDescriptor
         | WordGroup::SaveArea
         | WordGroup::Log
-        | WordGroup::LargeLog
         | WordGroup::HandleTable
         | WordGroup::Allocation => false,
     }

@@ -210,8 +210,9 @@ fn work(form: WorkForm) -> Vec<Entry> {
     let submits = move |submits: HandoffForm| {
         timeline(move |bench, _| {
             let passes = passes_in(bench, form.micros)?;
-            let queue = bench.queue()?;
-            Ok(Box::new(timeline::Work::new(queue, form, submits, passes)?))
+            let device = bench.device(timeline::Work::MOST_QUEUES)?;
+            let made = timeline::Work::new(&device, form, submits, passes)?;
+            Ok(Box::new(made))
         })
     };
     let mut entries: Vec<_> = WorkKernel::ALL.map(|kernel| native(make(kernel))).into();

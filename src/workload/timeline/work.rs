@@ -1,12 +1,17 @@
 //! Work with timeline semaphores: a submission for each link of each chain.
+//!
+//! Chains are dealt out to as many queues as the device has for them: in one, whose submissions begin in their order, a
+//! link that waits would keep the other chains back.
 
 use super::{HandoffForm, reached};
 use crate::sync::Arc;
 use crate::vulkan::{
-    CommandBuffer, CommandRecorder, Queue, Reuse, SLICE_BEGIN, SLICE_END, Submission, Timeline,
+    CommandBuffer, CommandRecorder, Device, Queue, Reuse, SLICE_BEGIN, SLICE_END, Submission,
+    Timeline,
 };
 use crate::workload::work::{self, Chains, WorkForm};
 use crate::workload::{Counts, Params, Runner, Sample};
+use anyhow::ensure;
 use std::time::Instant;
 
 /// See the module's page.
@@ -18,33 +23,38 @@ pub struct Work {
     chains: Chains,
     /// By chain: one link, and the semaphore that counts them.
     links: Vec<(CommandBuffer, Timeline)>,
-    queue: Queue,
+    queues: Vec<Queue>,
     batch: u64,
 }
 
 impl Work {
-    /// On a queue, with a kernel of so many passes.
+    /// Queues that are asked for: a command processor has about as many.
+    pub const MOST_QUEUES: u32 = 8;
+
+    /// On a device's queues, as many as there are chains at most, with a kernel of so many passes.
     ///
     /// # Errors
     /// No memory, or the driver imports none, does not take the kernel or gives no timeline.
     pub fn new(
-        queue: Queue,
+        device: &Arc<Device>,
         form: WorkForm,
         submits: HandoffForm,
         passes: u64,
     ) -> anyhow::Result<Self> {
-        let device = Arc::clone(queue.device());
-        let chains = Chains::new(&device, form.chains, passes)?;
-        let pipeline = work::pipeline(&device)?;
+        let queues = (0..device.queue_count()).map_while(|index| device.queue(index));
+        let queues: Vec<_> = queues.take(form.chains as usize).collect();
+        ensure!(!queues.is_empty(), "the device has no queue");
+        let chains = Chains::new(device, form.chains, passes)?;
+        let pipeline = work::pipeline(device)?;
         let link = |chain| -> anyhow::Result<_> {
-            let recorder = CommandRecorder::begin(&device, Reuse::Simultaneous)?
+            let recorder = CommandRecorder::begin(device, Reuse::Simultaneous)?
                 .keep(chains.memory() as _)
                 .barrier(SLICE_BEGIN)
                 .bind(&pipeline)
                 .push(&chains.push(chain))
                 .dispatch(1, 1, 1);
             let commands = recorder.barrier(SLICE_END).end()?;
-            Ok((commands, Timeline::new(&device, 0)?))
+            Ok((commands, Timeline::new(device, 0)?))
         };
         Ok(Self {
             form,
@@ -52,7 +62,7 @@ impl Work {
             passes,
             links: (0..form.chains).map(link).collect::<Result<_, _>>()?,
             chains,
-            queue,
+            queues,
             batch: 0,
         })
     }
@@ -70,19 +80,33 @@ impl Work {
         let all: Vec<_> = (first..first + self.form.links())
             .flat_map(of_link)
             .collect();
-        let list: Vec<_> = all
-            .iter()
-            .map(|(commands, wait, signal)| Submission {
+        let submission = |link| -> Submission<'_> {
+            let (commands, wait, signal): &(_, _, _) = link;
+            Submission {
                 commands: std::slice::from_ref(commands),
                 waits: std::slice::from_ref(wait),
                 signals: std::slice::from_ref(signal),
-            })
-            .collect();
+            }
+        };
+        let count = self.queues.len();
+        // The link at this place is of a chain whose queue this is.
+        let queue_of = |at: usize| at % links.len() % count;
         match self.submits {
-            HandoffForm::SubmitPerLink => list
-                .chunks(1)
-                .try_for_each(|link| self.queue.submit(link))?,
-            HandoffForm::OneSubmit => self.queue.submit(&list)?,
+            HandoffForm::SubmitPerLink => {
+                for (at, link) in all.iter().enumerate() {
+                    self.queues[queue_of(at)].submit(&[submission(link)])?;
+                }
+            }
+            HandoffForm::OneSubmit => {
+                for (own, queue) in self.queues.iter_mut().enumerate() {
+                    let of_queue = all
+                        .iter()
+                        .enumerate()
+                        .filter(|(at, _)| queue_of(*at) == own);
+                    let list: Vec<_> = of_queue.map(|(_, link)| submission(link)).collect();
+                    queue.submit(&list)?;
+                }
+            }
         }
         Ok(())
     }
@@ -92,14 +116,15 @@ impl Runner for Work {
     fn work(&self) -> &'static str {
         match self.submits {
             HandoffForm::SubmitPerLink => {
-                "A vkQueueSubmit for each link of each chain, of a command buffer that was recorded before, which \
-                 waits for its chain's timeline semaphore and signals it; measured is from the first call to the \
+                "A vkQueueSubmit for each link of each chain, whose queue is one of up to eight of the device, of a command \
+                 buffer that was recorded before, which waits for its chain's timeline semaphore and signals it; measured is from the first call to the \
                  return of the last vkWaitSemaphores."
             }
             HandoffForm::OneSubmit => {
-                "One vkQueueSubmit with a submission for each link of each chain, of a command buffer that was \
-                 recorded before, which waits for its chain's timeline semaphore and signals it; measured is from \
-                 the call to the return of the last vkWaitSemaphores."
+                "One vkQueueSubmit on each of up to eight queues of the device, among which the chains are dealt out, with a \
+                 submission for each link of each of its chains, of a command buffer that was recorded before, which \
+                 waits for its chain's timeline semaphore and signals it; measured is from the first call to the \
+                 return of the last vkWaitSemaphores."
             }
         }
     }
@@ -111,6 +136,7 @@ impl Runner for Work {
             HandoffForm::OneSubmit => "one submit",
         };
         params.insert("variant".into(), variant.into());
+        params.insert("queues".into(), self.queues.len().into());
         params
     }
 
@@ -138,7 +164,7 @@ impl Runner for Work {
 
     fn counts(&self) -> Counts {
         Counts {
-            submits: self.queue.submits(),
+            submits: self.queues.iter().map(Queue::submits).sum(),
             notifications: None,
         }
     }
