@@ -14,7 +14,7 @@ use native_fence::{CommandList, Fence, KernelQueue, MonitoredFence};
 use support::bench::{Bench, LONG, monitored, native, until_completed};
 use support::two_benches::{
     Before, By, MonitoredWait, NativeWait, Seen, cross_adapter, knows_native_fences, of_two_kinds,
-    on_two_benches, on_two_kinds, seen, signal_native, stands_for_a_while,
+    on_two_benches, on_two_kinds, seen, signal_native, stands_for_a_while, two_drivers,
 };
 
 /// A queue in kernel mode that waits for 10, and the value of its end.
@@ -167,4 +167,12 @@ fn xa_09_a_kernel_mode_queue_signals_an_adapter_without_native_fences() {
             assert!(!knows_native_fences(&without.spy));
         }
     });
+}
+
+/// XA-09: and beside an adapter without native fences of another driver.
+///
+/// Kills `a-kernel-queues-signal-stays-on-its-adapter`, `monitored-signals-stay-on-their-adapter`.
+#[test]
+fn xa_09_without_native_fences_holds_on_two_drivers() {
+    two_drivers::hold_on_two_drivers("adapter_without_native_fences", 2);
 }

@@ -9,6 +9,9 @@ mod support {
     pub(crate) mod two_benches;
 }
 
+use native_fence::os::{CrossStep, Witness};
+use std::sync::{Arc, Mutex};
+use support::bench::native;
 use support::two_benches::{
     Before, By, NativeWait, Seen, cross_adapter, on_two_benches, seen, sees, signal_native,
     stands_for_a_while,
@@ -62,4 +65,53 @@ fn xa_05_wait_from_cpu_signal_from_gpu() {
 #[test]
 fn xa_05_wait_from_cpu_signal_from_cpu() {
     cell(By::Cpu, By::Cpu);
+}
+
+/// What the OS tells of what it does, with the side of each step.
+#[derive(Debug, Default)]
+struct Told(Mutex<Vec<(u64, CrossStep)>>);
+
+impl Witness for Told {
+    fn sees(&self, side: u64, step: CrossStep) {
+        self.0.lock().unwrap().push((side, step));
+    }
+}
+
+impl Told {
+    /// Of one side what its driver has part in.
+    fn of_driver(&self, side: u64) -> Vec<Seen> {
+        let told = self.0.lock().unwrap();
+        let own = told.iter().filter(|told| told.0 == side);
+        own.filter_map(|(_, step)| match *step {
+            CrossStep::Interrupted(value) => Some(Seen::Raised(value)),
+            CrossStep::Stored(value) => Some(Seen::Stored(value)),
+            CrossStep::Notified(value) => Some(Seen::Notified(value)),
+            _ => None,
+        })
+        .collect()
+    }
+}
+
+/// XA-05: what `nfence scenario` is told is what the drivers see, on each side.
+///
+/// Kills `who-watches-is-told-another-value`.
+#[test]
+fn xa_05_who_watches_is_told_what_the_drivers_see() {
+    on_two_benches(|igpu, dgpu| {
+        for signal in [By::Gpu, By::Cpu] {
+            let (signalled, waited) = cross_adapter(dgpu, igpu, 0);
+            let told = Arc::new(Told::default());
+            let handle = signalled.share().unwrap();
+            handle.watch(Arc::clone(&told) as _).unwrap();
+            let waits = NativeWait::standing(igpu, &waited, By::Cpu);
+            signal_native(dgpu, &signalled, signal, waits.watch());
+            waits.ends();
+            for (bench, fence) in [(dgpu, &signalled), (igpu, &waited)] {
+                let side = native(fence).cross_side_number().unwrap();
+                let seen = seen(&bench.spy, fence);
+                assert!(!seen.is_empty());
+                assert_eq!(told.of_driver(side), seen);
+            }
+        }
+    });
 }

@@ -8,26 +8,27 @@ mod support {
     pub(crate) mod kernels;
     pub(crate) mod logged;
     pub(crate) mod queue_of;
+    pub(crate) mod respawned;
     pub(crate) mod until;
 }
 
 use native_fence::abi::DoorbellStatus;
 use native_fence::gpu::EngineUnit;
 use native_fence::os::Record;
-use native_fence::vulkan::AdapterKind;
+use native_fence::vulkan::{AdapterInfo, AdapterKind};
 use native_fence::{
     Adapter, Allocation, CommandList, Device, DeviceExecutionState, Fence, HwQueue, Kernel,
     Parameters, TdrPolicy, WaitError,
 };
+use rustix::process::{Resource, Rlimit, setrlimit};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 use support::engine_processes::{in_processes, options_of};
-use support::engines;
 use support::kernels::{add_words, groups_for, spin, spins, sums};
 use support::logged::logged;
 use support::queue_of::queue_of;
 use support::until::{LONG, until};
+use support::{engines, respawned};
 
 const WORDS: u64 = 200;
 /// An address that no process maps.
@@ -168,12 +169,13 @@ fn td_12_a_loss_that_a_wild_kernel_causes_is_its_own_devices() {
     assert_eq!(codes(&adapter), [ENGINE; 3]);
 }
 
-/// Set for the program that runs a wild kernel on an engine of its own process.
+/// Set for the program that runs a wild kernel.
 const RUNS_WILD: &str = "NFENCE_TEST_RUNS_WILD";
+/// What it says when its wild kernel is all that is left to do.
+const WAITS: &str = "the wild kernel is submitted";
 
-/// TD-12: where engines have no process of their own such a kernel is a lost device, of which all who wait are told; or,
-/// where kernels are functions that the program's threads run, the end of the program, at once. Nowhere does it count as
-/// done.
+/// TD-12: where engines have no process of their own such a kernel is a lost device, of which who waits is told; or, where
+/// kernels are functions that the program's threads run, the end of the program, at once. Nowhere does it count as done.
 ///
 /// Kills `shader-a-dispatch-is-passed-over`.
 #[test]
@@ -181,26 +183,22 @@ fn td_12_a_wild_kernel_in_the_program_is_its_loss() {
     let Some(adapter) = engines::shader() else {
         return;
     };
-    let on_cpu = adapter
-        .info()
-        .is_some_and(|info| info.kind == AdapterKind::Cpu);
+    let is_cpu = |info: &AdapterInfo| info.kind == AdapterKind::Cpu;
+    let on_cpu = adapter.info().is_some_and(is_cpu);
     drop(adapter);
-    let mut program = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "a_program_with_a_wild_kernel", "--ignored"])
-        .env(RUNS_WILD, "1")
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut ended = None;
-    until("the program has ended", || {
-        ended = program.try_wait().unwrap();
-        ended.is_some()
-    });
-    let ended = ended.unwrap();
+    let program = respawned::run("a_program_with_a_wild_kernel", &[(RUNS_WILD, "1".into())]);
     if on_cpu {
-        assert!(ended.signal().is_some(), "it ended by itself: {ended}");
+        let signal = program.status.signal();
+        assert!(
+            matches!(signal, Some(libc::SIGSEGV | libc::SIGBUS)),
+            "{program:?}"
+        );
+        assert!(
+            String::from_utf8_lossy(&program.stdout).contains(WAITS),
+            "{program:?}"
+        );
     } else {
-        assert!(ended.success(), "it was not told: {ended}");
+        respawned::ended_well(&program, WAITS);
     }
 }
 
@@ -211,6 +209,15 @@ fn a_program_with_a_wild_kernel() {
         println!("part of another test, which starts it");
         return;
     }
+    // Nobody looks at what is left of it.
+    setrlimit(
+        Resource::Core,
+        Rlimit {
+            current: Some(0),
+            maximum: Some(0),
+        },
+    )
+    .unwrap();
     let adapter = engines::shader().unwrap();
     let device = adapter.create_device();
     let kernel = device.create_kernel(add_words()).unwrap();
@@ -219,7 +226,12 @@ fn a_program_with_a_wild_kernel() {
     let mut list = CommandList::new();
     list.dispatch(&kernel, groups_for(WORDS), &wild(&memory))
         .unwrap();
+    let held = device.create_fence(0).unwrap();
+    let mut waits = CommandList::new();
+    queue.submit(waits.wait(&held, 1)).unwrap();
     let end = queue.submit(&list).unwrap();
+    println!("{WAITS}");
+    held.signal(1).unwrap();
     let told = queue.progress_fence().wait(end, LONG);
     assert_eq!(told, Err(WaitError::DeviceLost));
 }

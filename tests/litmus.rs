@@ -88,9 +88,9 @@ fn what_is_relied_on_holds() {
     assert_eq!(met, BTreeSet::from(all));
 }
 
-/// Any CPU lets a load pass a store, and any
-/// device stores two words of 32 bits by two stores. To be seen it wants both parties on a core at a time: nothing else of
-/// the suite runs beside it, and it looks for longer where others of the machine take the cores.
+/// Any CPU lets a load pass a store, and any device stores two words of 32 bits by two stores. To be seen it wants both
+/// parties on a core at a time: nothing else of the suite runs beside it, and it looks for longer where others of the
+/// machine take the cores.
 #[test]
 fn load_what_is_known_to_be_weak_is_seen() {
     let mut seen = BTreeSet::new();
@@ -98,7 +98,7 @@ fn load_what_is_known_to_be_weak_is_seen() {
         "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12",
     ] {
         let shapes = ["--shape", "store-buffering", "--shape", "tearing"];
-        let options = ["--seconds", "8", "--seed", seed];
+        let options = ["--seconds", "8", "--seed", &seed];
         let Some(report) = report(&[shapes, options].concat(), &[]) else {
             return;
         };

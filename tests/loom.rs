@@ -218,7 +218,24 @@ fn loom_the_cpu_signals_while_the_engine_parks() {
     });
 }
 
-/// The same with another engine's signal: its interrupt is the only one that can bring the engine
+/// NF-19: so does the driver that is told that the fence is always signaled; nobody else brings the engine back.
+#[test]
+fn loom_a_fence_is_always_signaled_while_the_engine_parks() {
+    explore(1..=2, || {
+        let rig = Rig::new(RigOptions::default());
+        let (from, to, mut queue) = (rig.fence(), rig.fence(), rig.queue());
+        rig.rest();
+        loom::explore();
+        queue
+            .submit(CommandList::new().wait(&from, 1).signal(&to, 1))
+            .unwrap();
+        rig.always_signal(&from);
+        to.wait(1, Timeout::Never).unwrap();
+        loom::stop_exploring();
+    });
+}
+
+/// As of the CPU, of a signal of another engine: its interrupt is the only one that can bring the engine
 /// back, and finds it running, on its way to park, or parked.
 #[test]
 fn loom_another_engine_signals_while_the_engine_parks() {

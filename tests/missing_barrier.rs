@@ -58,10 +58,17 @@ struct Right {
     arrays: BTreeMap<u64, u64>,
 }
 
-/// One that runs alone, and one whose packets run together.
-const SHORT: [&Shader; 2] = [&shaders::ADD_WORDS, &shaders::ADD_WORDS_TOGETHER];
-/// Two that schedule themselves.
-const LONG: [&Shader; 2] = [&shaders::ADD_WORDS_SELF_SCHEDULING; 2];
+/// Kernels of an engine.
+const KERNELS: usize = 2;
+
+/// Two that schedule themselves; or one that runs alone, and one whose packets run together.
+fn shaders_of(is_long: bool) -> [&'static Shader; KERNELS] {
+    if is_long {
+        [&shaders::ADD_WORDS_SELF_SCHEDULING; KERNELS]
+    } else {
+        [&shaders::ADD_WORDS, &shaders::ADD_WORDS_TOGETHER]
+    }
+}
 
 /// The commands of an engine that has kernels.
 struct Recording {
@@ -79,7 +86,7 @@ impl Recording {
         let queue = Arc::new(Mutex::new(queue));
         let mut engine = ShaderEngine::new(queue, ShaderTuning::default()).unwrap();
         let mut kernels = Kernels::default();
-        for (slot, shader) in (0..).zip(if is_long { LONG } else { SHORT }) {
+        for (slot, shader) in (0..).zip(shaders_of(is_long)) {
             let code = Arc::new(KernelCode::new(shader.words, 32).unwrap());
             assert_eq!(kernels.add(&code), Ok(slot));
         }
@@ -113,7 +120,7 @@ impl Recording {
                 pipelines.push(pipeline);
             }
         }
-        assert_eq!(pipelines.len(), 1 + SHORT.len());
+        assert_eq!(pipelines.len(), 1 + KERNELS);
         Story {
             steps: slices.iter().flat_map(of_slice).collect(),
             engine: PlayedEngine {

@@ -366,7 +366,7 @@ fn hq_12_a_busy_engine_gives_no_withdrawn_doorbell_back() {
         let fence = bench.fence(0);
         let (mut end, mut last) = (0, 0);
         until("the engine has more to do than a slice takes", || {
-            // Who looks may have no core as long as it has.
+            // Who looks may have no core for as long as the engine is busy.
             if busy.progress_fence().current_value() == end {
                 let mut list = CommandList::new();
                 for value in last + 1..=last + 8000 {

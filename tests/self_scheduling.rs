@@ -149,7 +149,7 @@ fn hq_08_dispatches_are_made_without_the_engine() {
         let mut chain = Chain::new(device);
         chain.submit(&[kernel], 4);
         chain.until_done();
-        goes_without_the_engine(adapter, 1, || {
+        goes_without_the_engine(adapter, || {
             chain.submit(&[kernel], LINKS);
             chain.until_done();
         });
@@ -177,7 +177,7 @@ fn hq_08_turns_end() {
         };
         let (ended, end) = dispatches(8);
         ended.wait(end, LONG).unwrap();
-        goes_without_the_engine(adapter, 3, || {
+        goes_without_the_engine(adapter, || {
             let (ended, end) = dispatches(LINKS);
             let wait = chain.fence(3).arm(3);
             chain.submit(&[kernel], LINKS);
@@ -199,16 +199,16 @@ fn hq_08_idle_queues_are_no_hindrance() {
         let _idle = [0; 20].map(|_| device.create_hw_queue().unwrap());
         chain.submit(&[kernel], 4);
         chain.until_done();
-        goes_without_the_engine(adapter, 1, || {
+        goes_without_the_engine(adapter, || {
             chain.submit(&[kernel], LINKS);
             chain.until_done();
         });
     });
 }
 
-/// The links take fewer slices than if each table were a round of the engine's, and nobody is notified but who
-/// waits: here, so many, and once before, which may be late.
-fn goes_without_the_engine(adapter: &Adapter, waits: u64, chain: impl FnOnce()) {
+/// The links take fewer slices than if each table were a round of the engine's, and hardly any notifies anybody: those
+/// for which somebody waits, and who has parked meanwhile.
+fn goes_without_the_engine(adapter: &Adapter, chain: impl FnOnce()) {
     let count = || {
         let notified = adapter.os().interrupts().fences_named();
         (adapter.node_counters().slices, notified)
@@ -220,7 +220,7 @@ fn goes_without_the_engine(adapter: &Adapter, waits: u64, chain: impl FnOnce()) 
     assert!(slices < LINKS / 16, "{slices} slices for {LINKS} links");
     let notified = after.1 - before.1;
     assert!(
-        notified <= waits + 1,
+        notified < LINKS / 16,
         "{notified} notifications for {LINKS} links"
     );
 }

@@ -207,9 +207,35 @@ impl LogIndex {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// LG-03, LG-06: an index word is a running number, modulo 2^32 rounds of its log: as many entries ahead as were
+        /// written, and told from any that cannot be.
+        ///
+        /// Kills `a-logs-rounds-do-not-count`.
+        #[test]
+        fn lg_06_an_index_is_a_running_number(
+            entries in 2..200_u32,
+            start: u32,
+            wraps: u32,
+            written in 0..1_000_u64,
+            word: u64,
+        ) {
+            let earlier = at(start % entries, wraps);
+            prop_assert_eq!(LogIndex::from_word(earlier.word()), earlier);
+            let mut index = earlier;
+            (0..written).for_each(|_| index = index.next(entries));
+            prop_assert_eq!(index.since(earlier, entries), Some(written));
+            let any = LogIndex::from_word(word);
+            prop_assert_eq!(any.word(), word);
+            let since = any.since(earlier, entries);
+            prop_assert!(any.first_free_entry_index < entries || since.is_none());
+        }
+    }
 
     fn at(first_free_entry_index: u32, wraparound_count: u32) -> LogIndex {
         LogIndex {

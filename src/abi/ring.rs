@@ -74,9 +74,32 @@ impl RingIndex {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Two indices are as many packets apart as were written and not read, wherever they have come to, or
+        /// cannot be; and the slots of what is queued are each another's.
+        ///
+        /// Kills `a-ring-holds-one-more`.
+        #[test]
+        fn indices_are_packets_apart(bits in 1..=20_u32, read: u64, ahead: u64, few in 0..=2_u64) {
+            let ring = RingIndex::new(1 << bits).unwrap();
+            let capacity = ring.capacity();
+            for ahead in [ahead, ahead % (capacity + 1), capacity - few.min(capacity), capacity + few] {
+                let write = read.wrapping_add(ahead);
+                let queued = (ahead <= capacity).then_some(ahead);
+                prop_assert_eq!(ring.queued(read, write), queued);
+                prop_assert_eq!(ring.room(read, write), queued.map(|queued| capacity - queued));
+            }
+            let slots = |from: u64| (0..capacity.min(64)).map(move |at| ring.slot(from.wrapping_add(at)));
+            prop_assert!(slots(read).all(|slot| slot < capacity));
+            let different: std::collections::BTreeSet<_> = slots(read).collect();
+            prop_assert_eq!(different.len() as u64, capacity.min(64));
+        }
+    }
 
     #[test]
     fn indices_that_cannot_be_are_refused() {

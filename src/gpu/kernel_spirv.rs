@@ -46,7 +46,7 @@ pub(super) const ORDERS: u32 = 2043;
 pub(super) struct KernelLibrary {
     pub(super) finds_job: bool,
     pub(super) schedules_itself: bool,
-    /// Invocations of a workgroup; `u32::MAX` where they are constants of its own.
+    /// Invocations of a workgroup; `u32::MAX` where they are not known, as those that are set when the pipeline is made.
     pub(super) workgroup: u32,
 }
 
@@ -81,8 +81,11 @@ pub(super) fn check(words: &[u32]) -> Result<KernelLibrary, KernelError> {
             (OP_CONSTANT_COMPOSITE | OP_SPEC_CONSTANT_COMPOSITE, [_, _, id, of @ ..])
                 if size == Some(*id) =>
             {
-                let of = of.iter().map(|id| fixed.get(id).copied());
-                workgroup = of.collect::<Option<Vec<_>>>().map_or(u32::MAX, invocations);
+                let known = |id| fixed.get(id).copied().unwrap_or(u32::MAX);
+                workgroup = match of {
+                    [x, y, z] => invocations([known(x), known(y), known(z)]),
+                    _ => u32::MAX,
+                };
             }
             (OP_DECORATE, [_, _, BINDING | DESCRIPTOR_SET, ..]) => {
                 return Err(KernelError::Descriptors);
@@ -110,7 +113,8 @@ pub(super) fn check(words: &[u32]) -> Result<KernelLibrary, KernelError> {
     }
 }
 
-fn invocations(sizes: impl IntoIterator<Item = u32>) -> u32 {
+/// Of a workgroup of these sizes.
+fn invocations(sizes: [u32; 3]) -> u32 {
     sizes.into_iter().fold(1, u32::saturating_mul)
 }
 

@@ -220,7 +220,8 @@ pub trait Ddi: Send + Sync + Debug {
     /// elsewhere (NF-18). With AlwaysSignaled neither, whatever the value: from now on GPU waits on these
     /// fences pass and GPU signals leave their storage alone, by handles that are opened later too
     /// (NF-19); what a slice in flight has looked up already it may use until it ends, which it is asked
-    /// to (choice).
+    /// to (choice). No engine parks at a wait for such a fence: one that is parked runs again, and one that has
+    /// asked for it is not let go ([`park_engine`](Ddi::park_engine)), since the OS brings none back for it.
     ///
     /// # Errors
     /// A flag that is reserved, or these two at once (choice). Bug check 0x119, P1 = 0x13.

@@ -66,7 +66,7 @@ impl ExploredMovingLog {
     /// The engine logs the next value, which begin with 1.
     ///
     /// # Panics
-    /// Never.
+    /// If the log is not mapped: a bug of ours.
     pub fn log(&self) {
         let (engine, last) = &mut *lock(&self.engine);
         *last += 1;

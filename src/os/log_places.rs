@@ -6,8 +6,8 @@
 //! place, which goes when all readers have read it, or have waited too long. Where the driver refuses
 //! the old place stays in force and the new one is taken back.
 //!
-//! Whoever moves the log has the turn to: of two moves the readers would find the places in another order
-//! than the driver.
+//! Whoever moves the log, or takes it away, has the turn to (`queue_log`): of two moves the readers would find the
+//! places in another order than the driver.
 
 use super::log_cursor::{LogCursor, LogPlace};
 use crate::abi::LogType;
@@ -63,8 +63,8 @@ impl LogPlaces {
         state.in_force.as_ref().map_or(0, |p| p.memory().entries())
     }
 
-    /// It lies in `next` from now on, of which `tell_driver` tells. No lock is held while it does: the driver
-    /// waits for slices and calls back.
+    /// It lies in `next` from now on, of which `tell_driver` tells. The caller has the turn. No lock is held while
+    /// it does: the driver waits for slices and calls back.
     ///
     /// # Errors
     /// The driver's: nothing has changed.
@@ -92,7 +92,7 @@ impl LogPlaces {
         Ok(())
     }
 
-    /// The driver has let go of it, and has none instead. What stands in it is read as after a move.
+    /// The driver has let go of it, and has none instead; the caller has the turn. What stands in it is read as after a move.
     pub(super) fn leave(&self) {
         if let Some(before) = lock(&self.state).in_force.take() {
             before.leave();

@@ -149,9 +149,92 @@ impl<W> WaiterList<W> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    /// What happens to a list; places are modulo how many waiters there are.
+    #[derive(Clone, Copy, Debug)]
+    enum Event {
+        Added(u64),
+        Removed(usize),
+        Reached(u64),
+        Recorded(u64),
+        Told(u64, usize),
+        Rewound,
+    }
+
+    fn event() -> impl Strategy<Value = Event> {
+        let value = prop_oneof![1..6_u64, Just(u64::MAX)];
+        prop_oneof![
+            8 => value.clone().prop_map(Event::Added),
+            2 => any::<usize>().prop_map(Event::Removed),
+            3 => value.clone().prop_map(Event::Reached),
+            3 => value.clone().prop_map(Event::Recorded),
+            2 => (value, any::<usize>()).prop_map(|(value, before)| Event::Told(value, before)),
+            1 => Just(Event::Rewound),
+        ]
+    }
+
+    proptest! {
+        /// NF-04, NF-26: a list is what a row of waiters is, each with its value and number, which is looked through from one
+        /// end to the other: whom a value releases, in which order, and the MonitoredValue that is left.
+        ///
+        /// Kills `waiter-list-monitored-value-is-the-least`, `waiter-list-releases-only-below`,
+        /// `a-record-releases-who-came-after-a-rewind`.
+        #[test]
+        fn nf_04_a_list_is_as_a_row_of_waiters(events in prop::collection::vec(event(), 0..40)) {
+            let mut list = WaiterList::default();
+            let mut row: Vec<(u64, u64)> = Vec::new();
+            let (mut next, mut rewound) = (0, u64::MAX);
+            let release = |row: &mut Vec<(u64, u64)>, is: &dyn Fn(u64, u64) -> bool| {
+                let mut released: Vec<_> = row.iter().copied().filter(|w| is(w.0, w.1)).collect();
+                row.retain(|w| !is(w.0, w.1));
+                released.sort_unstable();
+                released
+            };
+            for event in events {
+                let (released, expected) = match event {
+                    Event::Added(value) => {
+                        let key = list.add(value, (value, next));
+                        prop_assert!(list.contains(key) && key.value() == value);
+                        row.push((value, next));
+                        next += 1;
+                        (vec![], vec![])
+                    }
+                    Event::Removed(at) => {
+                        let (value, number) = row.get(at % row.len().max(1)).copied().unwrap_or((1, next));
+                        let removed = list.remove(WaiterKey(value, number));
+                        prop_assert!(!list.contains(WaiterKey(value, number)));
+                        let expected = release(&mut row, &|_, own| own == number);
+                        (removed.into_iter().collect(), expected)
+                    }
+                    Event::Reached(value) => {
+                        (list.release(value), release(&mut row, &|own, _| own <= value))
+                    }
+                    Event::Recorded(value) => {
+                        let is = |own, number| own <= value && number < rewound;
+                        (list.release_recorded(value), release(&mut row, &is))
+                    }
+                    Event::Told(value, before) => {
+                        let before = before as u64 % (next + 2);
+                        let is = |own, number| own <= value && number < before;
+                        (list.release_older(value, before), release(&mut row, &is))
+                    }
+                    Event::Rewound => {
+                        list.rewind();
+                        rewound = next;
+                        (vec![], vec![])
+                    }
+                };
+                prop_assert_eq!(released, expected);
+                prop_assert_eq!((list.len(), list.next_number()), (row.len(), next));
+                let least = row.iter().map(|waiter| waiter.0).min();
+                prop_assert_eq!(list.monitored_value(), least.map_or(u64::MAX, |least| least - 1));
+            }
+        }
+    }
 
     #[test]
     fn the_monitored_value_is_the_least_value_minus_one() {

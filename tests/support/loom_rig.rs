@@ -9,7 +9,7 @@ use native_fence::gpu::{
     Arrival, Crowd, EngineState, MemoryAccess, MemoryObserver, ModelClock, ModelEngine,
     ModelMemory, ModelOptions, ModelThreads, Node, NodePolicy,
 };
-use native_fence::kmd::{Driver, DriverOptions};
+use native_fence::kmd::{CurrentValueUpdate, Ddi, Driver, DriverOptions, UpdateCurrentValuesFlags};
 use native_fence::umd::{Device, HwQueue, HwQueueOptions};
 use native_fence::{CrossAdapter, Fence, FenceOptions, Timeout, WaitError, os};
 use std::num::NonZeroU32;
@@ -233,6 +233,21 @@ impl Rig {
             ..FenceOptions::default()
         };
         self.device.create_fence_with(options).unwrap()
+    }
+
+    /// The driver is told that a fence is always signaled.
+    pub(crate) fn always_signal(&self, fence: &Fence) {
+        let native = fence.object().fence();
+        let (region, offset) = native.current_value_place();
+        let words = region.host().unwrap();
+        let update = CurrentValueUpdate {
+            fence: native.id(),
+            value: 0xFFFF_FFFF,
+            word: words.word(offset),
+        };
+        let flags = UpdateCurrentValuesFlags::ALWAYS_SIGNALED;
+        let told = self.driver.update_current_values_from_cpu(&[update], flags);
+        told.unwrap();
     }
 
     /// A queue of node 0 whose doorbell is connected. Of several, one after the other is given to

@@ -1,5 +1,6 @@
 //! Findings: what a run gave, as it is written as JSON.
 
+use super::super::Ending;
 use crate::conform::{Check, Ran, Verdict};
 use crate::report::{DeviceDescription, Machine};
 use serde::Serialize;
@@ -63,5 +64,46 @@ impl Findings {
             .iter()
             .filter(|found| is(&found.verdict))
             .count()
+    }
+    /// How the program ends: a broken rule counts though the run was interrupted, and a skipped one does not.
+    pub(super) fn ending(&self) -> Ending {
+        if self.count(|verdict| matches!(verdict, Verdict::Broken(_))) > 0 {
+            Ending::NotWell
+        } else if self.interrupted {
+            Ending::Interrupted
+        } else {
+            Ending::Well
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conform;
+
+    fn ending_of(verdicts: &[Verdict], interrupted: bool) -> Ending {
+        let mut findings = Findings::new("a driver".into(), None, verdicts.len());
+        findings.interrupted = interrupted;
+        for (check, verdict) in conform::checks().into_iter().zip(verdicts) {
+            let (verdict, took) = (verdict.clone(), Duration::ZERO);
+            findings.note(check, Ran { verdict, took });
+        }
+        findings.ending()
+    }
+
+    /// Kills `a-broken-rule-is-well`.
+    #[test]
+    fn a_broken_rule_is_what_a_run_ends_with() {
+        let (holds, broken, skipped) = (
+            Verdict::Holds,
+            Verdict::Broken("it does not".into()),
+            Verdict::Skipped("it cannot".into()),
+        );
+        assert_eq!(ending_of(&[holds.clone(), skipped], false), Ending::Well);
+        assert_eq!(ending_of(&[holds.clone()], true), Ending::Interrupted);
+        let found = [broken, holds];
+        assert_eq!(ending_of(&found, false), Ending::NotWell);
+        assert_eq!(ending_of(&found, true), Ending::NotWell);
     }
 }

@@ -116,13 +116,7 @@ impl Conform {
         if let Some(json) = json {
             json.write(&findings)?;
         }
-        Ok(if findings.count(|v| matches!(v, Verdict::Broken(_))) > 0 {
-            Ending::NotWell
-        } else if findings.interrupted {
-            Ending::Interrupted
-        } else {
-            Ending::Well
-        })
+        Ok(findings.ending())
     }
 
     /// Those that are asked for; ends the program where one is asked for that there is not.

@@ -227,9 +227,9 @@ impl Inner {
 /// out when it looks: its handle was closed meanwhile, or the fence is always signaled (NF-19). A wait for 0
 /// never waits, so that is a state that cannot be.
 ///
-/// Both are told under the lock that the caller holds, and the engine's word is changed after it. So an engine
-/// that is let go over either was told before its first step, and found it here, or after its second, and is
-/// brought back by [`Node::signalled`]; between the two its parking fails.
+/// Both are told under the lock that the caller holds, and then the engine's word is changed ([`Node::signalled`]).
+/// So what was told before this look is found here; of what is told later the word's change comes either before the
+/// parking, which fails, or after it, and then it finds the engine parked at these waits and brings it back.
 fn waits_of(inner: &Inner) -> Option<Vec<EngineWait>> {
     let mut waits = Vec::new();
     for queue in inner.run_list.active() {

@@ -1,7 +1,7 @@
 //! Work with timeline semaphores: a submission for each link of each chain.
 //!
-//! Chains are dealt out to as many queues as the device has for them: in one, whose submissions begin in their order, a
-//! link that waits would keep the other chains back.
+//! Chains are dealt out to several queues, where the device has them: in one, whose submissions begin in their order, a link
+//! that waits would keep the other chains back.
 
 use super::{HandoffForm, reached};
 use crate::sync::Arc;
@@ -28,7 +28,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// Queues that are asked for: a command processor has about as many.
+    /// Queues that are asked for (choice).
     pub const MOST_QUEUES: u32 = 8;
 
     /// On a device's queues, as many as there are chains at most, with a kernel of so many passes.
@@ -88,9 +88,9 @@ impl Work {
                 signals: std::slice::from_ref(signal),
             }
         };
-        let count = self.queues.len();
+        let queues = self.queues.len();
         // The link at this place is of a chain whose queue this is.
-        let queue_of = |at: usize| at % links.len() % count;
+        let queue_of = |at: usize| at % links.len() % queues;
         match self.submits {
             HandoffForm::SubmitPerLink => {
                 for (at, link) in all.iter().enumerate() {
@@ -98,13 +98,12 @@ impl Work {
                 }
             }
             HandoffForm::OneSubmit => {
-                for (own, queue) in self.queues.iter_mut().enumerate() {
-                    let of_queue = all
-                        .iter()
-                        .enumerate()
-                        .filter(|(at, _)| queue_of(*at) == own);
-                    let list: Vec<_> = of_queue.map(|(_, link)| submission(link)).collect();
-                    queue.submit(&list)?;
+                let mut lists: Vec<_> = (0..queues).map(|_| Vec::new()).collect();
+                for (at, link) in all.iter().enumerate() {
+                    lists[queue_of(at)].push(submission(link));
+                }
+                for (queue, list) in self.queues.iter_mut().zip(&lists) {
+                    queue.submit(list)?;
                 }
             }
         }
@@ -116,15 +115,15 @@ impl Runner for Work {
     fn work(&self) -> &'static str {
         match self.submits {
             HandoffForm::SubmitPerLink => {
-                "A vkQueueSubmit for each link of each chain, whose queue is one of up to eight of the device, of a command \
-                 buffer that was recorded before, which waits for its chain's timeline semaphore and signals it; measured is from the first call to the \
-                 return of the last vkWaitSemaphores."
+                "A vkQueueSubmit for each link of each chain, of a command buffer that was recorded before, which waits \
+                 for its chain's timeline semaphore and signals it, on the chain's queue, one of those that the row \
+                 says; measured is from the first call to the return of the last vkWaitSemaphores."
             }
             HandoffForm::OneSubmit => {
-                "One vkQueueSubmit on each of up to eight queues of the device, among which the chains are dealt out, with a \
-                 submission for each link of each of its chains, of a command buffer that was recorded before, which \
-                 waits for its chain's timeline semaphore and signals it; measured is from the first call to the \
-                 return of the last vkWaitSemaphores."
+                "One vkQueueSubmit on each queue of those that the row says, with a submission for each link of each \
+                 chain that is dealt out to it, of a command buffer that was recorded before, which waits for its \
+                 chain's timeline semaphore and signals it; measured is from the first call to the return of the \
+                 last vkWaitSemaphores."
             }
         }
     }
