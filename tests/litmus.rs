@@ -94,11 +94,10 @@ fn what_is_relied_on_holds() {
 #[test]
 fn load_what_is_known_to_be_weak_is_seen() {
     let mut seen = BTreeSet::new();
-    for seed in [
-        "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12",
-    ] {
+    for seed in 1..=10 {
+        let seed = seed.to_string();
         let shapes = ["--shape", "store-buffering", "--shape", "tearing"];
-        let options = ["--seconds", "8", "--seed", &seed];
+        let options = ["--seconds", "8", "--seed", seed.as_str()];
         let Some(report) = report(&[shapes, options].concat(), &[]) else {
             return;
         };

@@ -101,7 +101,10 @@ mod tests {
             Verdict::Skipped("it cannot".into()),
         );
         assert_eq!(ending_of(&[holds.clone(), skipped], false), Ending::Well);
-        assert_eq!(ending_of(&[holds.clone()], true), Ending::Interrupted);
+        assert_eq!(
+            ending_of(std::slice::from_ref(&holds), true),
+            Ending::Interrupted
+        );
         let found = [broken, holds];
         assert_eq!(ending_of(&found, false), Ending::NotWell);
         assert_eq!(ending_of(&found, true), Ending::NotWell);
