@@ -1,5 +1,5 @@
 //! Who is kept out while an engine or its adapter is reset, in every order that loom finds: calls of the driver, and
-//! interrupts. As `tests/loom.rs` otherwise.
+//! interrupts; and the watch that finds what is to be reset. As `tests/loom.rs` otherwise.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -10,6 +10,7 @@ mod support {
 
 use loom::cell::UnsafeCell;
 use loom::thread;
+use native_fence::gpu::ExploredActivity;
 use native_fence::kmd::ExploredInside;
 use native_fence::os::ExploredDeferral;
 use std::sync::Arc;
@@ -74,5 +75,28 @@ fn loom_interrupts_come_while_an_engine_is_reset() {
         let mut all = [kept, handled.concat()].concat();
         all.sort_unstable();
         assert_eq!(all, [1, 2, 3]);
+    });
+}
+
+/// Engines are taken from Parked while the watch over them goes to sleep, one of them again after it was let go: the watch
+/// sees each that runs on, or it would find no hang of it.
+#[test]
+fn loom_engines_are_taken_while_their_watch_goes_to_sleep() {
+    explore(2..=3, || {
+        let engines = Arc::new(ExploredActivity::default());
+        loom::explore();
+        let takes = [0, 1].map(|engine| {
+            let engines = Arc::clone(&engines);
+            thread::spawn(move || {
+                if engine == 0 {
+                    engines.take(engine);
+                    engines.park(engine);
+                }
+                engines.take(engine);
+            })
+        });
+        engines.watch(|seen| seen == [true; 2]);
+        takes.into_iter().for_each(|takes| takes.join().unwrap());
+        loom::stop_exploring();
     });
 }

@@ -2,12 +2,16 @@
 //!
 //! A watch costs nothing while all engines are let go: it sleeps without a timer, and an engine that is
 //! taken from Parked wakes it. While it is awake it need not be told, which costs the engine's taker one
-//! load. Loom does not look at it: there nobody watches.
+//! load.
+//!
+//! Why no engine runs unseen: a taker says so ([`Activity::begin`]) under the lock under which the watch looks whether a
+//! slice is in flight, and after it is. The watch says that it will sleep, and then looks once more. Of that look and the
+//! taker one has the lock first: either the look finds the slice, or the taker finds that the watch sleeps, or is about to,
+//! and calls. Calls are counted under the lock of the sleep, so none comes between.
 
+use super::guards::{AtomicU64, Condvar, Mutex, lock, sleep_until};
 use crate::sync::Ordering;
-use crate::sync::plain::{AtomicU64, Mutex, lock};
-use std::sync::{Condvar, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// See the file's head.
 #[derive(Debug, Default)]
@@ -35,31 +39,26 @@ impl Activity {
         self.changed.notify_all();
     }
 
-    /// No engine was seen to run. Who says so looks at the engines once more before it sleeps: of one that
-    /// is taken from Parked and of this, one comes first, and is seen by the other.
-    pub fn rest(&self) {
-        self.is_awake.swap(0, Ordering::AcqRel);
+    /// For the watch: whether any engine runs, as `looks` finds under each engine's lock. Where none does it may sleep
+    /// without a deadline.
+    pub fn finds(&self, mut looks: impl FnMut() -> bool) -> bool {
+        looks() || {
+            self.is_awake.swap(0, Ordering::AcqRel);
+            looks()
+        }
     }
 
     /// For the watch: sleeps until it is called, or until the deadline. `seen` is what the call before gave.
     pub fn wait(&self, seen: u64, deadline: Option<Instant>) -> u64 {
         let mut calls = lock(&self.calls);
-        while *calls == seen {
-            calls = match deadline {
-                None => self
-                    .changed
-                    .wait(calls)
-                    .unwrap_or_else(PoisonError::into_inner),
-                Some(deadline) => {
-                    let left = deadline.saturating_duration_since(Instant::now());
-                    if left == Duration::ZERO {
-                        break;
-                    }
-                    let woken = self.changed.wait_timeout(calls, left);
-                    woken.unwrap_or_else(PoisonError::into_inner).0
-                }
+        let mut now = *calls;
+        while now == seen {
+            let Some(woken) = sleep_until(&self.changed, calls, deadline) else {
+                break;
             };
+            calls = woken;
+            now = *calls;
         }
-        *calls
+        now
     }
 }

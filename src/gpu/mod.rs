@@ -31,6 +31,8 @@ mod engine_protocol;
 #[cfg(not(loom))]
 mod engine_unit;
 mod engine_word;
+#[cfg(loom)]
+mod explored_activity;
 mod fence_table;
 mod handle_table;
 mod held_engine;
@@ -75,6 +77,9 @@ mod slice_layout;
 mod spare_engines;
 mod table;
 
+// What a crowd tells its watch by: under loom no place to stop at, which is explored by itself.
+use crate::sync::plain as guards;
+
 pub use activity::Activity;
 #[cfg(not(loom))]
 pub use command_engine::{CommandEngine, CommandError, CommandMemory, Step, StoredValue};
@@ -91,6 +96,8 @@ pub use engine_program::{ENGINE_COMMAND, NoEngineProgram, engine_program};
 #[cfg(not(loom))]
 pub use engine_unit::{EngineUnit, EngineUnitError, SharedQueue};
 pub use engine_word::{EngineState, EngineWord, Taken, Wake};
+#[cfg(loom)]
+pub use explored_activity::ExploredActivity;
 pub use held_engine::{HeldEngine, Reaper};
 #[cfg(not(loom))]
 pub use host_stores::{HOST_STORES_BYTES, sees_host_stores, with_host_stores_tried};

@@ -113,13 +113,7 @@ fn run(adapter: &Weak<AdapterState>, activity: &Activity, policy: TdrPolicy) {
             if adapter.tdr.watch.stops.load(Ordering::Acquire) {
                 return;
             }
-            let mut looks = || adapter.look_after_engines(&mut observed, Instant::now());
-            // Whoever takes an engine from Parked before this sees that nobody need be told, and is seen by
-            // the second look; who does after it, tells.
-            looks() || {
-                activity.rest();
-                looks()
-            }
+            activity.finds(|| adapter.look_after_engines(&mut observed, Instant::now()))
         };
         let next = is_busy.then(|| Instant::now() + policy.between_looks());
         seen = activity.wait(seen, next);
