@@ -98,7 +98,7 @@ fn loom_a_log_is_moved_while_it_is_written_and_read() {
         let mut seen = Seen::default();
         (1..=2).for_each(|_| seen.takes(&log.read()));
         moves.join().unwrap();
-        slices.map(|slice| slice.join().unwrap());
+        slices.into_iter().for_each(|slice| slice.join().unwrap());
         loom::stop_exploring();
         seen.takes(&log.read());
         assert_eq!(seen.last, 3);

@@ -94,6 +94,8 @@ pub use crate::abi::wddm::{
     IsFeatureEnabledResult, NativeFenceOsCaps, NativeFenceType, PreemptionCaps, SubmitCommandFlags,
     UpdateCurrentValuesFlags, UserModeSubmissionCaps, VidSchCaps,
 };
+#[cfg(loom)]
+pub use crate::gpu::ExploredLog;
 pub use crate::gpu::{
     Activity, ContextKind, EndedSlice, EndedSlices, EngineLost, EngineWait, KernelCode,
     KernelError, LocalMemory, NodeCounters, NodeError, Parking, QueueFault, ReplaceError,

@@ -8,7 +8,7 @@ use super::log_cursor::{LogCursor, LogPlace};
 use super::log_places::LogPlaces;
 use super::log_pools::LogPools;
 use crate::abi::{LOG_BUFFER_ENTRIES, LogOperation, LogType};
-use crate::gpu::ExploredLog;
+use crate::kmd::ExploredLog;
 use crate::shared::Providers;
 use crate::sync::{Arc, Mutex, lock};
 use std::convert::Infallible;
