@@ -13,7 +13,7 @@ mod support {
 use native_fence::abi::PAGE_BYTES;
 use native_fence::gpu::Arrival;
 use native_fence::shared::{Block, Region};
-use native_fence::{CommandList, Timeout, os};
+use native_fence::{CommandList, Fence, Timeout, os};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use support::loom_rig::{
@@ -201,10 +201,9 @@ fn loom_a_doorbell_that_serves_itself_is_taken_back() {
     });
 }
 
-/// A queue stands at a wait; the CPU's signal finds the engine running, looking, or parked.
-#[test]
-fn loom_the_cpu_signals_while_the_engine_parks() {
-    explore(1..=2, || {
+/// A queue stands at a wait; what lets it pass finds the engine running, looking, or parked.
+fn the_engine_parks_while(lets_pass: impl Fn(&Rig, &Fence) + Send + Sync + 'static) {
+    explore(1..=2, move || {
         let rig = Rig::new(RigOptions::default());
         let (from, to, mut queue) = (rig.fence(), rig.fence(), rig.queue());
         rig.rest();
@@ -212,27 +211,22 @@ fn loom_the_cpu_signals_while_the_engine_parks() {
         queue
             .submit(CommandList::new().wait(&from, 1).signal(&to, 1))
             .unwrap();
-        from.signal(1).unwrap();
+        lets_pass(&rig, &from);
         to.wait(1, Timeout::Never).unwrap();
         loom::stop_exploring();
     });
 }
 
-/// NF-19: so does the driver that is told that the fence is always signaled; nobody else brings the engine back.
+/// The CPU's signal.
+#[test]
+fn loom_the_cpu_signals_while_the_engine_parks() {
+    the_engine_parks_while(|_, from| from.signal(1).unwrap());
+}
+
+/// NF-19: the driver is told that the fence is always signaled; nobody else brings the engine back.
 #[test]
 fn loom_a_fence_is_always_signaled_while_the_engine_parks() {
-    explore(1..=2, || {
-        let rig = Rig::new(RigOptions::default());
-        let (from, to, mut queue) = (rig.fence(), rig.fence(), rig.queue());
-        rig.rest();
-        loom::explore();
-        queue
-            .submit(CommandList::new().wait(&from, 1).signal(&to, 1))
-            .unwrap();
-        rig.always_signal(&from);
-        to.wait(1, Timeout::Never).unwrap();
-        loom::stop_exploring();
-    });
+    the_engine_parks_while(Rig::always_signal);
 }
 
 /// As of the CPU, of a signal of another engine: its interrupt is the only one that can bring the engine
