@@ -194,9 +194,22 @@ fn preemption_is_told(device: &Value, said: &str) {
     let compute = "D3DKMDT_COMPUTE_PREEMPTION_THREAD_GROUP_BOUNDARY";
     assert_eq!(preemption["compute"], compute);
     assert!(said.contains(compute), "{said}");
+    // No engine divides a program's kernel.
+    let with_kernels = "D3DKMDT_COMPUTE_PREEMPTION_DISPATCH_BOUNDARY";
+    assert_eq!(preemption["compute_with_kernels"], with_kernels);
+    let once = format!("({with_kernels} once a kernel was registered)");
+    assert!(said.contains(&once), "{said}");
     let requests = preemption["requests"].as_array().unwrap();
     let packets: Vec<_> = requests.iter().map(|of| of["packet"].clone()).collect();
-    assert_eq!(packets, ["nop-run", "wait", "signal-run", "fill", "copy"]);
+    let kinds = [
+        "nop-run",
+        "wait",
+        "signal-run",
+        "fill",
+        "copy",
+        "dispatch-run",
+    ];
+    assert_eq!(packets, kinds);
     for of_kind in requests {
         assert!(of_kind["in_the_middle"].as_u64().unwrap() > 0, "{of_kind}");
         let [median, longest] = ["acknowledged_p50_us", "acknowledged_max_us"]

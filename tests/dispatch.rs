@@ -14,7 +14,7 @@ use native_fence::{Adapter, AdapterOptions, Allocation, CommandList, Groups, HwQ
 use support::bench::{LONG, words};
 use support::engine_processes::on_every_engine_and_process;
 use support::engines::{model_with, patient};
-use support::kernels::{add_words, groups_for, sums};
+use support::kernels::{add_words, groups_for, sum_parameters, sums};
 
 /// More words than an engine has lanes, or a workgroup invocations.
 const WORDS: u64 = 1000;
@@ -43,6 +43,37 @@ fn hq_08_dispatches_run_in_queue_order() {
         queue.progress_fence().wait(end, LONG).unwrap();
         let sum = 5 + rounds * (rounds + 1) / 2 + rounds;
         assert_eq!(words(&c), [sum; WORDS as usize]);
+    });
+}
+
+/// HQ-08: a kernel has all 256 bytes of its parameters, the last word among them, and those of its own packet: others of
+/// the queue lie before and behind them.
+///
+/// Kills `parameters-lie-closer-than-they-are-long`, `model-the-last-parameter-is-the-first`,
+/// `shader-the-last-parameter-is-the-first`.
+#[test]
+fn hq_08_a_kernel_reads_all_of_256_bytes_of_parameters() {
+    on_every_engine_and_process(|adapter| {
+        let device = adapter.create_device();
+        let kernel = device.create_kernel(sum_parameters()).unwrap();
+        assert_eq!(
+            u64::from(kernel.parameter_bytes()),
+            Dispatch::MOST_PARAMETER_BYTES
+        );
+        let mut queue = device.create_hw_queue().unwrap();
+        let found = device.create_allocation(8 * 8).unwrap();
+        let mut list = CommandList::new();
+        for packet in 0..8 {
+            let given = Parameters::new().address(&found, 8 * packet);
+            // Each word is a bit of the sum, above what tells the packets apart.
+            let given = (1..32).fold(given, |given, word| given.word((1 << (word + 8)) + packet));
+            list.dispatch(&kernel, [1, 1, 1], &given).unwrap();
+        }
+        let end = queue.submit(&list).unwrap();
+        queue.progress_fence().wait(end, LONG).unwrap();
+        let bits: u64 = (1..32).map(|word| 1 << (word + 8)).sum();
+        let sums: [u64; 8] = std::array::from_fn(|packet| bits + 31 * packet as u64);
+        assert_eq!(words(&found), sums);
     });
 }
 

@@ -24,7 +24,9 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 use std::os::unix::process::ExitStatusExt;
 use std::time::Duration;
 use support::engine_processes::{in_processes, options_of};
-use support::kernels::{add_words, groups_for, spin, spins, sums};
+use support::kernels::{
+    add_words, add_words_self_scheduling, add_words_together, groups_for, spin, spins, sums,
+};
 use support::logged::logged;
 use support::queue_of::queue_of;
 use support::until::{LONG, until};
@@ -53,10 +55,16 @@ fn words<const N: usize>(of: &Allocation) -> [u64; N] {
     words
 }
 
-/// Has `add_words` store where nothing is mapped.
+/// Has a kernel that adds words store where nothing is mapped.
 fn wild(from: &Allocation) -> Parameters {
     let parameters = Parameters::new().address(from, 0);
     parameters.word(WILD).word(WORDS).word(1)
+}
+
+/// The same, but load from there.
+fn loads_wildly(to: &Allocation) -> Parameters {
+    let parameters = Parameters::new().word(WILD).address(to, 0);
+    parameters.word(WORDS).word(1)
 }
 
 /// A program that adds to its words, and says after each addition how many there were.
@@ -128,9 +136,9 @@ fn codes(adapter: &Adapter) -> Vec<u32> {
 
 const ENGINE: u32 = Record::VIDEO_ENGINE_TIMEOUT_DETECTED;
 
-/// TD-06, TD-12, TD-22: a kernel that stores where nothing is mapped is the end of its engine's process, as which it
-/// is found at once, and not the program's. The device whose packet it was is in error; each queue of another, on the
-/// same engine and on one beside it, completes all its work, once. Again and again.
+/// TD-06, TD-12, TD-22: a kernel of whichever kind that stores where nothing is mapped, or loads from there, is the end
+/// of its engine's process, as which it is found at once, and not the program's. The device whose packet it was is in
+/// error; each queue of another, on the same engine and on one beside it, completes all its work, once. Again and again.
 ///
 /// Kills `a-process-has-no-kernels`, `a-wild-kernel-has-no-name`.
 #[test]
@@ -142,10 +150,17 @@ fn td_12_a_loss_that_a_wild_kernel_causes_is_its_own_devices() {
     let mut same = Program::new(&adapter, 0);
     let mut other = Program::new(&adapter, 1);
     let beside = adapter.engine_process(1);
-    for losses in 1..=3 {
+    type Wild = fn(&Allocation) -> Parameters;
+    let kinds: [(_, Wild); 4] = [
+        (add_words(), wild),
+        (add_words(), loads_wildly),
+        (add_words_together(), wild),
+        (add_words_self_scheduling(), wild),
+    ];
+    for (losses, (code, wild)) in (1..).zip(kinds) {
         let process = adapter.engine_process(0);
         let device = adapter.create_device();
-        let adds = device.create_kernel(add_words()).unwrap();
+        let adds = device.create_kernel(code).unwrap();
         let memory = device.create_allocation(WORDS * 8).unwrap();
         let mut guilty = queue_of(&device, 0);
         let mut list = CommandList::new();
@@ -166,7 +181,7 @@ fn td_12_a_loss_that_a_wild_kernel_causes_is_its_own_devices() {
         same.check();
     }
     assert_eq!(adapter.engine_process(1), beside);
-    assert_eq!(codes(&adapter), [ENGINE; 3]);
+    assert_eq!(codes(&adapter), [ENGINE; 4]);
 }
 
 /// Set for the program that runs a wild kernel.

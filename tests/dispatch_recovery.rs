@@ -5,6 +5,7 @@
 mod support {
     pub(crate) mod bench;
     pub(crate) mod kernels;
+    pub(crate) mod logged;
     pub(crate) mod queue_of;
 }
 
@@ -25,6 +26,7 @@ use support::kernels::{
     add_words, add_words_self_scheduling, add_words_together, groups_for, spin,
     spin_self_scheduling, spin_together, spins, sums,
 };
+use support::logged::logged;
 use support::queue_of::queue_of;
 
 const WORDS: u64 = 200;
@@ -34,7 +36,7 @@ const GROUPS: [u32; 3] = [WORDS.div_ceil(8) as u32, 1, 1];
 /// one of them takes too long for, the next one begins its own. Then there are soon none left.
 const HOLDING: [u32; 3] = [20_000, 1, 1];
 
-/// So many in-place additions of 1, each with a signal behind it.
+/// So many in-place additions of 1.
 fn additions(kernel: &Kernel, memory: &Allocation, count: u64) -> CommandList {
     let mut list = CommandList::new();
     for _ in 0..count {
@@ -48,15 +50,18 @@ fn until_ended(queue: &HwQueue, value: u64) {
     queue.progress_fence().wait(value, LONG).unwrap();
 }
 
-/// TD-06, TD-22: an engine whose kernel does not end is reset. The queue that dispatched it is lost with its device;
-/// what another queue of the engine has dispatched, before and after, takes effect once, and it needs no new kernel.
+/// TD-06, TD-22: an engine whose kernel does not end is reset, whichever it is. The queue that dispatched it is lost with
+/// its device; what another queue of the engine has dispatched, before and after, takes effect once and is logged once,
+/// and it needs no new kernel.
 ///
 /// Kills `a-dispatch-has-no-name`, `a-spare-has-no-kernels`.
 #[test]
 fn td_22_dispatches_of_innocent_queues_take_effect_once() {
-    on_recovering_benches(2, soon(), &DriverOptions::default(), |bench| {
-        effect_once(bench, &add_words(), &spin());
-    });
+    for node in [0, 1] {
+        on_recovering_benches(2, soon(), &DriverOptions::default(), |bench| {
+            effect_once(bench, node, &add_words(), &spin());
+        });
+    }
 }
 
 /// The same of kernels that schedule themselves: a table of an epilogue's, and what an epilogue did, take effect once.
@@ -65,22 +70,29 @@ fn td_22_dispatches_of_innocent_queues_take_effect_once() {
 #[test]
 fn td_22_dispatches_that_schedule_themselves_take_effect_once() {
     on_recovering_benches_without_stalls(2, soon(), |bench| {
-        effect_once(bench, &add_words_self_scheduling(), &spin_self_scheduling());
+        let (adds, spin) = (add_words_self_scheduling(), spin_self_scheduling());
+        effect_once(bench, 0, &adds, &spin);
     });
 }
 
-fn effect_once(bench: &Bench, adds_code: &KernelCode, spin_code: &KernelCode) {
+/// On the engine of a node.
+fn effect_once(bench: &Bench, node: u32, adds_code: &KernelCode, spin_code: &KernelCode) {
     let innocent = bench.adapter.create_device();
     let adds = innocent.create_kernel(adds_code.clone()).unwrap();
     let memory = innocent.create_allocation(WORDS * 8).unwrap();
-    let mut queue = queue_of(&innocent, 0);
-    until_ended(&queue, queue.last_queued_value());
-    let value = queue.submit(&additions(&adds, &memory, 20)).unwrap();
+    let mut queue = queue_of(&innocent, node);
+    let (fence, mut signals) = (innocent.create_fence(0).unwrap(), 1..);
+    let mut additions = |count| {
+        let mut list = additions(&adds, &memory, count);
+        list.signal(&fence, signals.next().unwrap());
+        list
+    };
+    let value = queue.submit(&additions(20)).unwrap();
     until_ended(&queue, value);
 
     let spin = bench.device.create_kernel(spin_code.clone()).unwrap();
     let stop = bench.device.create_allocation(16).unwrap();
-    let mut guilty = bench.queue();
+    let mut guilty = queue_of(&bench.device, node);
     let mut list = CommandList::new();
     list.dispatch(&spin, [1, 1, 1], &spins(&stop, FOR_EVER))
         .unwrap();
@@ -88,8 +100,7 @@ fn effect_once(bench: &Bench, adds_code: &KernelCode, spin_code: &KernelCode) {
     // Some of them before the kernel that does not end, the others behind it.
     let mut value = 0;
     for _ in 0..20 {
-        let list = additions(&adds, &memory, 2);
-        value = queue.submit(&list).unwrap_or_else(|error| {
+        value = queue.submit(&additions(2)).unwrap_or_else(|error| {
             let reports = bench.adapter.os().tdr_reports();
             panic!("{error}: {reports:#?}");
         });
@@ -110,9 +121,10 @@ fn effect_once(bench: &Bench, adds_code: &KernelCode, spin_code: &KernelCode) {
     assert_eq!(guilty.doorbell_status(), DoorbellStatus::DisconnectedAbort);
     assert_eq!(queue.error(), None);
     // And goes on with the kernels that it has.
-    let value = queue.submit(&additions(&adds, &memory, 3)).unwrap();
+    let value = queue.submit(&additions(3)).unwrap();
     until_ended(&queue, value);
     assert_eq!(words(&memory), [63; WORDS as usize]);
+    assert_eq!(logged(&queue, &fence), (1..=22).collect::<Vec<_>>());
 }
 
 /// TD-06, TD-22: packets that run together are of one device, which is lost with the one of them that does not end: what
@@ -240,43 +252,49 @@ fn pr_03_the_granularity_is_a_dispatch_once_kernels_can_run() {
     });
 }
 
-/// PR-01, PR-03: a kernel is not divided: a suspension that comes while it runs is not over before it has ended, and the
-/// kernel that its queue has behind it does not begin before it is resumed.
+/// PR-01, PR-03: a kernel of whichever kind is not divided: a suspension that comes while it runs is not over before it
+/// has ended, and the kernel that its queue has behind it does not begin before it is resumed.
 ///
 /// Kills `a-suspension-is-answered-at-once`, `a-suspended-queue-stays-in-slices`.
 #[test]
 fn pr_03_a_suspension_waits_for_the_kernel_under_way() {
     on_patient_benches(1, |bench| {
-        let context = bench.device.create_context(0, 1).unwrap();
-        let mut queue = context.create_hw_queue(64).unwrap();
-        let spin = bench.device.create_kernel(spin()).unwrap();
-        let [held, behind] = [0; 2].map(|_| bench.device.create_allocation(16).unwrap());
-        let mut list = CommandList::new();
-        list.dispatch(&spin, HOLDING, &spins(&held, FOR_EVER))
-            .unwrap();
-        list.dispatch(&spin, [1, 1, 1], &spins(&behind, 1)).unwrap();
-        let value = queue.submit(&list).unwrap();
-        let node = bench.parking_driver();
-        let is_under_way = || node.node(0).unwrap().stalled_at().is_some();
-        until("the kernel is under way", is_under_way);
-        let early = context.suspend(Duration::ZERO);
-        assert!(matches!(early, Err(SuspendError::TimedOut)), "{early:?}");
-        assert!(is_under_way());
-        assert!(words(&held)[1] < u64::from(HOLDING[0]));
-        held.write(0, &[1]);
-        context.suspend(LONG).unwrap();
-        assert_eq!(words(&held)[1], u64::from(HOLDING[0]), "it was not divided");
-        let mut beside = bench.queue();
-        let other = beside.submit(CommandList::new().nop()).unwrap();
-        until_ended(&beside, other);
-        assert_eq!(words(&behind)[1], 0, "it does not begin while suspended");
-        context.resume();
-        until_ended(&queue, value);
-        assert_eq!(
-            (words(&held)[1], words(&behind)[1]),
-            (u64::from(HOLDING[0]), 1)
-        );
+        for code in [spin(), spin_together(), spin_self_scheduling()] {
+            suspended_in_its_midst(bench, code);
+        }
     });
+}
+
+fn suspended_in_its_midst(bench: &Bench, code: KernelCode) {
+    let context = bench.device.create_context(0, 1).unwrap();
+    let mut queue = context.create_hw_queue(64).unwrap();
+    let spin = bench.device.create_kernel(code).unwrap();
+    let [held, behind] = [0; 2].map(|_| bench.device.create_allocation(16).unwrap());
+    let mut list = CommandList::new();
+    list.dispatch(&spin, HOLDING, &spins(&held, FOR_EVER))
+        .unwrap();
+    list.dispatch(&spin, [1, 1, 1], &spins(&behind, 1)).unwrap();
+    let value = queue.submit(&list).unwrap();
+    let node = bench.parking_driver();
+    let is_under_way = || node.node(0).unwrap().stalled_at().is_some();
+    until("the kernel is under way", is_under_way);
+    let early = context.suspend(Duration::ZERO);
+    assert!(matches!(early, Err(SuspendError::TimedOut)), "{early:?}");
+    assert!(is_under_way());
+    assert!(words(&held)[1] < u64::from(HOLDING[0]));
+    held.write(0, &[1]);
+    context.suspend(LONG).unwrap();
+    assert_eq!(words(&held)[1], u64::from(HOLDING[0]), "it was not divided");
+    let mut beside = bench.queue();
+    let other = beside.submit(CommandList::new().nop()).unwrap();
+    until_ended(&beside, other);
+    assert_eq!(words(&behind)[1], 0, "it does not begin while suspended");
+    context.resume();
+    until_ended(&queue, value);
+    assert_eq!(
+        (words(&held)[1], words(&behind)[1]),
+        (u64::from(HOLDING[0]), 1)
+    );
 }
 
 /// HQ-08: a kernel that comes while a slice runs, and is dispatched before it ends, is run by one that has it: the

@@ -39,7 +39,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         &["abi", "vulkan", "gpu", "kmd", "os", "umd", PUBLIC],
     ),
     // A story through what a program links, on adapters whose Vulkan calls fail.
-    ("sweep", &["gpu", "vulkan", "umd", PUBLIC]),
+    ("sweep", &["gpu", "vulkan", "umd", "beside", PUBLIC]),
     ("report", &["trace", "workload"]),
     ("viewer", &["trace", "report", PUBLIC]),
     ("window", &["beside", "trace", "viewer", "vulkan", PUBLIC]),

@@ -5,9 +5,13 @@
 
 use super::progress::Bar;
 use crate::sync::Arc;
+use crate::vulkan::shaders::ADD_WORDS;
 use crate::vulkan::{AdapterInfo, Instance};
-use crate::{Adapter, AdapterOptions, Allocation, CommandList, Fence, HwContext, HwQueue};
-use anyhow::ensure;
+use crate::{
+    Adapter, AdapterOptions, Allocation, CommandList, Device, Fence, HwContext, HwQueue, Kernel,
+    KernelCode, Parameters,
+};
+use anyhow::{Context, ensure};
 use serde::Serialize;
 use std::time::{Duration, Instant};
 
@@ -20,6 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const RUN: u64 = 40_000;
 const BYTES: u64 = 16 << 20;
 const RING: u64 = 1 << 16;
+/// Packets of a run of dispatches, of one workgroup each.
+const DISPATCHES: u64 = 1000;
 
 /// What was found on a device.
 #[derive(Debug, Serialize)]
@@ -27,6 +33,8 @@ pub(super) struct Preemption {
     /// `D3DKMDT_PREEMPTION_CAPS`.
     graphics: String,
     compute: String,
+    /// `compute` once a program has registered a kernel, which no engine divides.
+    compute_with_kernels: String,
     requests: Vec<Measured>,
     /// Kinds of which every packet ended before it was asked for.
     missed: Vec<Kind>,
@@ -52,15 +60,18 @@ enum Kind {
     SignalRun,
     Fill,
     Copy,
+    DispatchRun,
 }
 
 impl Kind {
-    const ALL: [Self; 5] = [
+    /// The last one needs a kernel, and an engine that once had one does all more coarsely.
+    const ALL: [Self; 6] = [
         Self::NopRun,
         Self::Wait,
         Self::SignalRun,
         Self::Fill,
         Self::Copy,
+        Self::DispatchRun,
     ];
 
     fn phrase(self) -> &'static str {
@@ -70,6 +81,7 @@ impl Kind {
             Self::SignalRun => "run of SIGNALs",
             Self::Fill => "FILL",
             Self::Copy => "COPY",
+            Self::DispatchRun => "run of DISPATCHes",
         }
     }
 }
@@ -83,6 +95,9 @@ struct Scene {
     passed: Fence,
     from: Allocation,
     to: Allocation,
+    /// Registered when its kind's turn comes.
+    kernel: Option<Kernel>,
+    device: Device,
     /// Of requests so far.
     number: u64,
 }
@@ -96,6 +111,7 @@ impl Preemption {
         let mut found = Self {
             graphics: String::new(),
             compute: String::new(),
+            compute_with_kernels: String::new(),
             requests: Vec::new(),
             missed: Vec::new(),
             problem: None,
@@ -111,6 +127,11 @@ impl Preemption {
         let mut scene = Scene::open(instance, info)?;
         (self.graphics, self.compute) = scene.adapter.os().preemption_caps().names();
         for kind in Kind::ALL {
+            if kind == Kind::DispatchRun {
+                let code = KernelCode::new(ADD_WORDS.words, 32)?;
+                scene.kernel = Some(scene.device.create_kernel(code)?);
+                (_, self.compute_with_kernels) = scene.adapter.os().preemption_caps().names();
+            }
             match scene.measure(kind)? {
                 Some(measured) => self.requests.push(measured),
                 None => self.missed.push(kind),
@@ -123,8 +144,12 @@ impl Preemption {
     pub(super) fn sentences(&self) -> Vec<String> {
         let mut sentences = Vec::new();
         if !self.compute.is_empty() {
+            let with_kernels = match self.compute_with_kernels.as_str() {
+                "" => String::new(),
+                level => format!(" ({level} once a kernel was registered)"),
+            };
             sentences.push(format!(
-                "Preemption, by the driver's word: compute {}, graphics {}.",
+                "Preemption, by the driver's word: compute {}{with_kernels}, graphics {}.",
                 self.compute, self.graphics
             ));
         }
@@ -181,7 +206,9 @@ impl Scene {
             passed: device.create_fence(0)?,
             from: device.create_allocation(BYTES)?,
             to: device.create_allocation(BYTES)?,
+            kernel: None,
             number: 0,
+            device,
             adapter,
         })
     }
@@ -198,11 +225,22 @@ impl Scene {
         Ok(Measured::of(kind, times))
     }
 
+    /// So many in-place additions, one behind the other.
+    fn dispatches(&self, list: &mut CommandList) -> anyhow::Result<()> {
+        let kernel = self.kernel.as_ref().context("the kernel is registered")?;
+        let sums = Parameters::new().address(&self.to, 0).address(&self.to, 0);
+        let sums = sums.word(1).word(1);
+        for _ in 0..DISPATCHES {
+            list.dispatch(kernel, [1, 1, 1], &sums)?;
+        }
+        Ok(())
+    }
+
     /// Asks once; the time to the answer, if that came before the packet's end.
     fn request(&mut self, kind: Kind) -> anyhow::Result<Option<Duration>> {
         self.number += 1;
         let (base, first) = (self.passed.current_value(), self.queue.read_index());
-        let end = self.queue.submit(&self.list(kind, base))?;
+        let end = self.queue.submit(&self.list(kind, base)?)?;
         let begin = Instant::now();
         while !self.is_in_the_midst(kind, base, first) {
             ensure!(begin.elapsed() < PATIENCE, "a packet is not begun");
@@ -221,7 +259,7 @@ impl Scene {
         Ok(is_before.then_some(answered))
     }
 
-    fn list(&self, kind: Kind, base: u64) -> CommandList {
+    fn list(&self, kind: Kind, base: u64) -> anyhow::Result<CommandList> {
         let mut list = CommandList::new();
         match kind {
             Kind::NopRun => (0..RUN).for_each(|_| {
@@ -242,8 +280,9 @@ impl Scene {
                 self.from.write(0, &[self.number]);
                 list.copy(&self.from, 0..BYTES, &self.to, 0);
             }
+            Kind::DispatchRun => self.dispatches(&mut list)?,
         }
-        list
+        Ok(list)
     }
 
     fn is_in_the_midst(&self, kind: Kind, base: u64, first: u64) -> bool {
@@ -253,7 +292,7 @@ impl Scene {
             word[0] == self.number
         };
         match kind {
-            Kind::NopRun => self.queue.read_index() > first,
+            Kind::NopRun | Kind::DispatchRun => self.queue.read_index() > first,
             Kind::Wait | Kind::SignalRun => self.passed.current_value() > base,
             Kind::Fill => is_changed(&self.from),
             Kind::Copy => is_changed(&self.to),
@@ -274,6 +313,7 @@ mod tests {
         let found = Preemption {
             graphics: String::new(),
             compute: String::new(),
+            compute_with_kernels: String::new(),
             requests: vec![measured],
             missed: vec![Kind::Fill],
             problem: None,

@@ -140,6 +140,9 @@ impl Drop for EngineProcess {
     }
 }
 
+/// Name of the thread that starts engines' processes: made for the first one, it lasts as long as this process.
+pub(crate) const STARTER_THREAD: &str = "nf-starter";
+
 type Started = Sender<io::Result<Child>>;
 
 /// Starts a process on a thread that lasts as long as this process: the system ends a child with the thread
@@ -157,7 +160,7 @@ fn spawn(command: Command) -> io::Result<Child> {
             }
         };
         thread::Builder::new()
-            .name("nf-starter".into())
+            .name(STARTER_THREAD.into())
             .spawn(run)?;
         // Of two at a time one's thread ends at once, without a child.
         STARTER.get_or_init(|| Mutex::new(sender))

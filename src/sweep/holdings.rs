@@ -1,5 +1,6 @@
 //! Holdings: what a process has that a fault might leave behind.
 
+use crate::gpu::STARTER_THREAD;
 use crate::vulkan::faults::{Kind, faults};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,7 +9,7 @@ use std::fs::{read_dir, read_link, read_to_string};
 /// See the file's head.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holdings {
-    /// Threads.
+    /// Threads, but the one that starts engines' processes.
     pub threads: u64,
     /// Their names, which a thread that has only begun does not have yet.
     pub names: BTreeSet<String>,
@@ -25,7 +26,9 @@ impl Holdings {
     pub(super) fn now() -> Self {
         let tasks = entries("/proc/self/task");
         let names = tasks.filter_map(|task| read_to_string(task.join("comm")).ok());
-        let names: Vec<_> = names.map(|name| name.trim_end().to_owned()).collect();
+        let names = names.map(|name| name.trim_end().to_owned());
+        // There is one, from the first engine's process to the end of this one.
+        let names: Vec<_> = names.filter(|name| name != STARTER_THREAD).collect();
         let descriptors = entries("/proc/self/fd").filter_map(|fd| read_link(fd).ok());
         let maps = read_to_string("/proc/self/maps").unwrap_or_default();
         let shared = maps

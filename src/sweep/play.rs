@@ -12,8 +12,9 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// Threads that were told to end do so within this: a thread's entry in the system goes after it was joined, and a driver's
-/// with its instance.
-const SETTLES: Duration = Duration::from_secs(5);
+/// with its instance. A spare engine that is being made when its adapter goes is made to its end, which is longest where
+/// it is a process.
+const SETTLES: Duration = Duration::from_secs(20);
 
 /// What is made wrong, to see a sweep find it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

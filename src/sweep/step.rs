@@ -1,7 +1,7 @@
 //! Step: one thing that a story does, and what it said where it could not be done.
 
 use super::play::Told;
-use crate::{CommandList, Device, Fence, HwQueue};
+use crate::{CommandList, CrossAdapter, Device, Fence, FenceOptions, HwQueue};
 use std::fmt::Display;
 
 use super::waiters::LONG;
@@ -21,17 +21,29 @@ pub(super) struct Other {
     queue: HwQueue,
     fence: Fence,
     passed: u64,
-    _device: Device,
+    device: Device,
 }
 
 impl Other {
     pub(super) fn of(device: Device) -> Result<Self, Told> {
+        // The first fence with doorbells has their page made, which an adapter keeps.
+        let options = FenceOptions {
+            cross_adapter: Some(CrossAdapter::Doorbell),
+            ..FenceOptions::default()
+        };
+        let what = "a cross-adapter fence of the other adapter";
+        step(what, device.create_fence_with(options))?.close();
         Ok(Self {
             queue: step("a queue of the other adapter", device.create_hw_queue())?,
             fence: step("a fence of the other adapter", device.create_fence(0))?,
             passed: 0,
-            _device: device,
+            device,
         })
+    }
+
+    /// Its device, whatever becomes of the one that has faults.
+    pub(super) fn device(&self) -> &Device {
+        &self.device
     }
 
     /// By its GPU, and the CPU sees it.

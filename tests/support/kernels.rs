@@ -56,6 +56,24 @@ pub(crate) fn add_words_self_scheduling() -> KernelCode {
     code.with_model(Arc::new(AddWords))
 }
 
+/// `shaders/sum_parameters.comp`.
+#[derive(Debug)]
+struct SumParameters;
+
+impl ModelKernel for SumParameters {
+    fn run(&self, dispatch: &ModelDispatch<'_>) -> Result<(), Violation> {
+        let (to, given) = dispatch.parameters.split_first().unwrap();
+        assert_eq!(given.len(), 31);
+        dispatch.store(*to, given.iter().sum())
+    }
+}
+
+/// Stores the sum of its other words where the first says, of as many as a packet can have.
+pub(crate) fn sum_parameters() -> KernelCode {
+    let code = KernelCode::new(shaders::SUM_PARAMETERS.words, 256).unwrap();
+    code.with_model(Arc::new(SumParameters))
+}
+
 /// `shaders/count_together.comp`.
 #[derive(Debug)]
 struct CountTogether;

@@ -344,6 +344,11 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/sum_parameters.comp")) == 0xff73_4409_3a18_9e42,
+    "shader source sum_parameters.comp changed: run `cargo run --locked -p nfence-shaders`"
+);
+
+const _: () = assert!(
     fnv1a(include_bytes!("../../../shaders/wait_values.comp")) == 0xcaa9_a990_811d_c7cf,
     "shader source wait_values.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
@@ -798,6 +803,17 @@ pub static SPIN_TOGETHER: Shader = Shader {
 };
 
 const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/sum_parameters.spv")) == 0x519c_43fd_8a08_309f,
+    "spv/sum_parameters.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/sum_parameters.comp`.
+pub static SUM_PARAMETERS: Shader = Shader {
+    name: "sum_parameters",
+    words: &words::<428>(include_bytes!("../../../shaders/spv/sum_parameters.spv")),
+};
+
+const _: () = assert!(
     fnv1a(include_bytes!("../../../shaders/spv/wait_values.spv")) == 0x7488_ffb8_750b_c664,
     "spv/wait_values.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
@@ -842,4 +858,4 @@ pub static WORK_TOGETHER: Shader = Shader {
 };
 
 /// Every shader of this table.
-pub static ALL: &[&Shader] = &[&ADD_WORDS, &ADD_WORDS_SELF_SCHEDULING, &ADD_WORDS_TOGETHER, &BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_HANDOFF_TIMED, &BARE_STORE, &BARE_STORE_NARROW, &COUNT_TOGETHER, &ENGINE, &ENROLLED_CONDITION, &ENROLLED_SIGNAL, &HOLD_SELF_SCHEDULING, &LITMUS_BUFFERING, &LITMUS_BUFFERING_FENCED, &LITMUS_BUFFERING_ADOPTED, &LITMUS_LOG, &LITMUS_LOG_NO_RELEASE, &LITMUS_MEETING, &LITMUS_MEETING_ONE_MEETING, &LITMUS_MEETING_NO_SECOND, &LITMUS_MESSAGE, &LITMUS_MESSAGE_NO_RELEASE, &LITMUS_MESSAGE_NO_ACQUIRE, &LITMUS_MESSAGE_NEITHER, &LITMUS_TEARING, &LITMUS_TEARING_PLAIN, &LITMUS_TEARING_HALVES, &LITMUS_VISIBILITY, &LONG_KERNEL, &PASS_ON, &PASS_ON_SELF_SCHEDULING, &READ_VALUES, &SIGNAL_VALUES, &SPIN, &SPIN_SELF_SCHEDULING, &SPIN_SIGNAL, &SPIN_TOGETHER, &WAIT_VALUES, &WORK, &WORK_SELF_SCHEDULING, &WORK_TOGETHER];
+pub static ALL: &[&Shader] = &[&ADD_WORDS, &ADD_WORDS_SELF_SCHEDULING, &ADD_WORDS_TOGETHER, &BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_HANDOFF_TIMED, &BARE_STORE, &BARE_STORE_NARROW, &COUNT_TOGETHER, &ENGINE, &ENROLLED_CONDITION, &ENROLLED_SIGNAL, &HOLD_SELF_SCHEDULING, &LITMUS_BUFFERING, &LITMUS_BUFFERING_FENCED, &LITMUS_BUFFERING_ADOPTED, &LITMUS_LOG, &LITMUS_LOG_NO_RELEASE, &LITMUS_MEETING, &LITMUS_MEETING_ONE_MEETING, &LITMUS_MEETING_NO_SECOND, &LITMUS_MESSAGE, &LITMUS_MESSAGE_NO_RELEASE, &LITMUS_MESSAGE_NO_ACQUIRE, &LITMUS_MESSAGE_NEITHER, &LITMUS_TEARING, &LITMUS_TEARING_PLAIN, &LITMUS_TEARING_HALVES, &LITMUS_VISIBILITY, &LONG_KERNEL, &PASS_ON, &PASS_ON_SELF_SCHEDULING, &READ_VALUES, &SIGNAL_VALUES, &SPIN, &SPIN_SELF_SCHEDULING, &SPIN_SIGNAL, &SPIN_TOGETHER, &SUM_PARAMETERS, &WAIT_VALUES, &WORK, &WORK_SELF_SCHEDULING, &WORK_TOGETHER];

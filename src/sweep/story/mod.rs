@@ -1,0 +1,129 @@
+//! Story: a short life with something of everything, told through the public API.
+//!
+//! An adapter of two engines with shaders, on which queues of the user's and of the operating system's pass fences; fences
+//! that another adapter has open too; bridges to timelines of an ordinary program. Then one whose engine has a process of
+//! its own, and one whose engines execute command buffers. All of it goes in order, or by the first error.
+
+mod bridge;
+mod cross_adapter;
+mod engine_process;
+mod kernel_mode;
+mod teller;
+mod user_mode;
+
+pub(super) use teller::Teller;
+
+use super::play::Told;
+use super::step::step;
+use super::waiters::Waiters;
+use crate::gpu::{EngineUnit, Injection};
+use crate::sync::Arc;
+use crate::vulkan::{AdapterInfo, Instance, InstanceOptions, LocalMemory};
+use crate::{Adapter, AdapterOptions, EngineKind, MemoryOptions, MemoryPlacement};
+use std::num::NonZeroU32;
+
+/// Engines of the adapter.
+pub(super) const NODES: u32 = 2;
+/// Words that are filled, copied and added to.
+const WORDS: u64 = 128;
+
+/// Tells it.
+pub(super) fn tell(
+    teller: &mut Teller<'_>,
+    other: &AdapterInfo,
+    injection: &Arc<Injection>,
+) -> Result<(), Told> {
+    let instance = step(
+        "an instance",
+        Instance::with_faults(InstanceOptions::default()),
+    )?;
+    let adapters = instance.adapters();
+    let same = adapters.iter().find(|info| info.is_same_device(other));
+    let info = step("the device", same.ok_or("the device is not there any more"))?;
+    teller.beat();
+    with_shaders(teller, &instance, info, injection)?;
+    with_a_process(teller, &instance, info)?;
+    with_command_buffers(teller, &instance, info)
+}
+
+/// Local memory too, where it is to be had.
+fn memory(info: &AdapterInfo) -> MemoryOptions {
+    let is_there = info.features.local_memory != LocalMemory::Unreachable;
+    let placement = if is_there && info.features.opaque_fd.passes() {
+        MemoryPlacement::LocalForced
+    } else {
+        MemoryPlacement::ByTable
+    };
+    MemoryOptions {
+        placement,
+        ..MemoryOptions::default()
+    }
+}
+
+fn with_shaders(
+    teller: &mut Teller<'_>,
+    instance: &Arc<Instance>,
+    info: &AdapterInfo,
+    injection: &Arc<Injection>,
+) -> Result<(), Told> {
+    let options = AdapterOptions {
+        nodes: NonZeroU32::MIN.saturating_add(NODES - 1),
+        memory: memory(info),
+        injection: Some(Arc::clone(injection)),
+        ..AdapterOptions::default()
+    };
+    let adapter = step("an adapter", Adapter::open_on(instance, info, &options))?;
+    teller.beat();
+    let mut waiters = Waiters::default();
+    let told = user_mode::tell(teller, &adapter, &mut waiters)
+        .and_then(|()| kernel_mode::tell(teller, &adapter))
+        .and_then(|()| cross_adapter::tell(teller, &adapter))
+        .and_then(|()| bridge::tell(teller, &adapter, instance, info));
+    teller.hear(&adapter);
+    drop(adapter);
+    let (by_waiters, hung) = waiters.end();
+    teller
+        .played
+        .told
+        .extend(by_waiters.into_iter().map(|(step, error)| Told {
+            step,
+            error: error.to_string(),
+        }));
+    teller.played.hung.extend(hung);
+    teller.beat();
+    told
+}
+
+fn with_a_process(
+    teller: &mut Teller<'_>,
+    instance: &Arc<Instance>,
+    info: &AdapterInfo,
+) -> Result<(), Told> {
+    let options = AdapterOptions {
+        unit: Some(EngineUnit::Process),
+        ..AdapterOptions::default()
+    };
+    let what = "an adapter whose engine has a process";
+    let adapter = step(what, Adapter::open_on(instance, info, &options))?;
+    teller.beat();
+    let told = engine_process::tell(teller, &adapter);
+    teller.hear(&adapter);
+    told
+}
+
+fn with_command_buffers(
+    teller: &mut Teller<'_>,
+    instance: &Arc<Instance>,
+    info: &AdapterInfo,
+) -> Result<(), Told> {
+    let options = AdapterOptions {
+        engine: EngineKind::CommandBuffers,
+        ..AdapterOptions::default()
+    };
+    let what = "an adapter of command buffers";
+    let adapter = step(what, Adapter::open_on(instance, info, &options))?;
+    teller.beat();
+    let told = kernel_mode::tell(teller, &adapter);
+    teller.hear(&adapter);
+    told
+}
