@@ -6,7 +6,7 @@
 mod engines;
 
 use assert_cmd::cargo::cargo_bin_cmd;
-use native_fence::soak::program::Command;
+use native_fence::soak::program::{Adder, Command};
 use native_fence::soak::{
     DeviceChoice, Disturbance, Expected, Failure, How, Joint, Outcome, Round, Scope, Soak,
     SoakError, Target, WaitEnd, difference,
@@ -60,7 +60,7 @@ fn failure(soak: &mut Soak, rounds: impl IntoIterator<Item = u64>) -> Failure {
     panic!("nothing was found");
 }
 
-/// Kills `soak-bursts-are-not-executed`, `soak-the-last-submission-is-left-out`.
+/// Kills `soak-bursts-are-not-executed`, `soak-the-last-submission-is-left-out`, `soak-additions-are-not-made`.
 #[test]
 fn rounds_go_well_on_the_model() {
     let soak = plays(scope(1), Target::Model, 0..30);
@@ -71,6 +71,7 @@ fn rounds_go_well_on_the_model() {
     assert!(tally.cpu_waits > tally.timed_out && tally.timed_out > 0);
     assert!(tally.log_entries > 0 && tally.disturbances > 0);
     assert!(tally.interrupts > 0 && tally.notifications > 0);
+    assert!(tally.transfers > 0 && tally.dispatches > 0, "{tally:?}");
 }
 
 #[test]
@@ -79,6 +80,7 @@ fn rounds_go_well_on_the_device() {
     let soak = plays(scope(2), target, 0..20);
     let tally = soak.tally();
     assert_eq!(tally.rounds, 20);
+    assert!(tally.dispatches > 0, "{tally:?}");
     assert!(tally.signals > tally.model_signals && tally.model_signals > 0);
     assert_eq!(validation::messages(), Vec::<String>::new());
 }
@@ -138,6 +140,14 @@ fn rounds_are_of_every_kind() {
     for disturbance in Disturbance::ALL {
         assert!(any(&|round| round.disturbances.contains(&disturbance)));
     }
+    for adder in Adder::ALL {
+        let adds = |command: &Command| matches!(command, Command::Add { by, .. } if *by == adder);
+        let has_it = |round: &Round| {
+            let queues = round.program.queues.iter();
+            queues.flat_map(|queue| &queue.commands).any(adds)
+        };
+        assert!(any(&has_it), "{adder:?}");
+    }
     assert!(any(
         &|round| (0..round.fences.len()).any(|at| round.openers(at).len() > 1)
     ));
@@ -174,7 +184,7 @@ fn rounds_are_of_every_kind() {
 
 /// A wrong word in what a queue copied is found; the case that is told has the copy and hardly more, and the seed.
 ///
-/// Kills `soak-transfers-are-not-compared`, `soak-nothing-is-shrunk`.
+/// Kills `soak-transfers-are-not-compared`, `soak-nothing-is-shrunk`, `soak-a-case-that-cannot-end-is-the-least`.
 #[test]
 fn a_wrong_word_is_found_shrunk_and_told() {
     let copies = |round: &Round| {

@@ -118,6 +118,18 @@ fn words(command: Command) -> String {
             to.of,
             to.first
         ),
+        Command::Add {
+            by,
+            from,
+            first,
+            to,
+            number,
+        } => format!(
+            "dispatch {by:?}: {from:?} {first}..{} + {number:#x} to {:?} {}",
+            first + to.count,
+            to.of,
+            to.first
+        ),
         Command::Malformed(malformed) => format!("{malformed:?}"),
     }
 }

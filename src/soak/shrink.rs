@@ -1,6 +1,6 @@
 //! Shrinking a round that shows something: what can be left out is.
 
-use super::program::{shrink_list, try_it};
+use super::program::{foretell, shrink_list, try_it};
 use super::round::Round;
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,11 @@ pub fn shrink(round: &Round, patience: Duration, fails: impl Fn(&Round) -> bool)
     let fails = |candidate: &Round| {
         let mut ordered = candidate.clone();
         ordered.put_in_order();
-        Instant::now() < deadline && fails(&ordered)
+        // What was left out may be what others wait for: queues that stand for ever are told so, which is another failure.
+        let end = foretell(&ordered.program);
+        let mut ends = ordered.program.queues.iter().zip(&end.queues);
+        let all_end = ends.all(|(queue, end)| queue.commands.len() as u64 == end.read);
+        all_end && Instant::now() < deadline && fails(&ordered)
     };
     let mut least = round.clone();
     try_it(&mut least, &fails, |round| round.fault = None);
@@ -39,14 +43,21 @@ pub fn shrink(round: &Round, patience: Duration, fails: impl Fn(&Round) -> bool)
     shrink_list(&mut least, |round| &mut round.bursts, &fails);
     shrink_list(&mut least, |round| &mut round.disturbances, &fails);
     shrink_list(&mut least, |round| &mut round.waits, &fails);
-    for queue in 0..least.places.len() {
-        shrink_list(
-            &mut least,
-            |round| &mut round.program.queues[queue].commands,
-            &fails,
-        );
+    // A submission can go once nobody waits for it any more.
+    loop {
+        let before = least.clone();
+        for queue in 0..least.places.len() {
+            shrink_list(
+                &mut least,
+                |round| &mut round.program.queues[queue].commands,
+                &fails,
+            );
+        }
+        shrink_list(&mut least, |round| &mut round.program.cpu, &fails);
+        if least == before {
+            break;
+        }
     }
-    shrink_list(&mut least, |round| &mut round.program.cpu, &fails);
     for burst in 0..least.bursts.len() {
         try_it(&mut least, &fails, |round| round.bursts[burst].lists = 1);
     }

@@ -34,6 +34,8 @@ pub struct Tally {
     pub gpu_waits: u64,
     /// FILL, COPY and TIMESTAMP packets, whose words were compared.
     pub transfers: u64,
+    /// DISPATCH packets, whose kernels' words were.
+    pub dispatches: u64,
     /// Signals of the CPU.
     pub cpu_signals: u64,
     /// Waits of the CPU.
@@ -85,6 +87,7 @@ impl Tally {
             self.progress_signals += of_progress.count() as u64;
         }
         self.transfers += expected.program.transfers(&round.program);
+        self.dispatches += expected.program.dispatches(&round.program);
         self.cpu_signals += round.program.cpu.len() as u64;
         let of = |counter: &crate::sync::AtomicU64| counter.load(Ordering::Relaxed);
         self.cpu_waits += of(&counted.cpu_waits);

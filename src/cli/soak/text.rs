@@ -46,6 +46,7 @@ pub(super) fn text(found: &Found, failure: Option<&Failure>, colour: bool) -> St
                 (tally.progress_signals, "of progress"),
                 (tally.gpu_waits, "waits"),
                 (tally.transfers, "transfers"),
+                (tally.dispatches, "dispatches of kernels"),
                 (tally.packets, "packets"),
             ],
         ),

@@ -8,6 +8,7 @@ mod collect;
 mod disturb;
 mod feed;
 mod guilty;
+mod kernels;
 mod scene;
 mod waits;
 

@@ -1,11 +1,13 @@
 //! Scene: what a round's program has on a stage.
 
+use super::kernels::{self, Kernels};
 use crate::abi::LocalHandle;
 use crate::soak::program::{Command, Held, Named, PARTS_BYTES, TIMES_BYTES, WORDS_BYTES};
 use crate::soak::round::{Burst, Round};
 use crate::soak::{Random, Stage};
 use crate::{
     Allocation, CommandList, Device, Fence, FenceMemory, FenceOptions, HwContext, HwQueue,
+    Parameters,
 };
 use std::collections::HashMap;
 use std::time::Duration;
@@ -42,6 +44,8 @@ pub(super) struct Scene {
     pub(super) bursts: Vec<Burster>,
     pub(super) fences: Vec<Opened>,
     pub(super) contexts: Vec<HwContext>,
+    /// A packet that names one which has gone is malformed.
+    _kernels: Kernels,
     devices: Vec<Device>,
     /// No queue stands at a wait for ever.
     ends: bool,
@@ -91,6 +95,7 @@ impl Scene {
             opened.insert(plan.home, made);
             fences.push(opened);
         }
+        let kernels = kernels::registered(round, &devices)?;
         let mut queues = Vec::new();
         for (at, program) in round.program.queues.iter().enumerate() {
             let device = round.device_of(at);
@@ -127,8 +132,8 @@ impl Scene {
             let names = names.map(|queue| (progress[queue].handle(), Named::ProgressOf(queue)));
             player.names.extend(names);
             let lists = round.submissions(at);
-            let lists = lists.map(|commands| player.list(commands, &fences, &progress));
-            player.lists = lists.collect();
+            let lists = lists.map(|commands| player.list(commands, &fences, &progress, &kernels));
+            player.lists = lists.collect::<Result<_, _>>()?;
         }
         let burster = |burst: &Burst| -> Result<Burster, String> {
             let device = round.contexts[burst.context].device;
@@ -156,6 +161,7 @@ impl Scene {
             queues,
             fences,
             contexts,
+            _kernels: kernels,
             devices,
         })
     }
@@ -176,7 +182,13 @@ impl Scene {
 }
 
 impl Player {
-    fn list(&self, commands: &[Command], fences: &[Opened], progress: &[Fence]) -> CommandList {
+    fn list(
+        &self,
+        commands: &[Command],
+        fences: &[Opened],
+        progress: &[Fence],
+        kernels: &Kernels,
+    ) -> Result<CommandList, String> {
         let mut list = CommandList::new();
         let of = |held: Held| &self.memory[1 + held as usize];
         for command in commands {
@@ -197,11 +209,27 @@ impl Player {
                     let bytes = first * 8..(first + to.count) * 8;
                     list.copy(of(from), bytes, of(to.of), to.first * 8)
                 }
+                Command::Add {
+                    by,
+                    from,
+                    first,
+                    to,
+                    number,
+                } => {
+                    let sums = Parameters::new()
+                        .address(of(from), first * 8)
+                        .address(of(to.of), to.first * 8)
+                        .word(to.count)
+                        .word(number);
+                    let kernel = &kernels[&(self.device, by)];
+                    let recorded = list.dispatch(kernel, by.groups(to.count), &sums);
+                    recorded.map_err(|error| format!("a dispatch is not recorded: {error}"))?
+                }
                 // What a submission ends with is its library's.
                 Command::Progress(_) => &mut list,
                 Command::Nop | Command::Malformed(_) => list.nop(),
             };
         }
-        list
+        Ok(list)
     }
 }

@@ -1,6 +1,7 @@
 //! Drawing a program: by executing it in one order, so that an order exists in which all goes on.
 
 use super::super::Random;
+use super::add::{Adder, add};
 use super::transfer::{malformed_transfer, transfer};
 use super::{Command, Malformed, Named, Program, QueueProgram};
 
@@ -17,6 +18,8 @@ struct Drawn {
 pub struct Kinds {
     /// Transfers.
     pub transfers: bool,
+    /// Dispatches of kernels, which the program's process registers; with transfers alone.
+    pub kernels: bool,
     /// Packets that no queue gets past, write indices that cannot be, and progress values with gaps: what no library
     /// writes.
     pub packets: bool,
@@ -28,6 +31,7 @@ impl Kinds {
     pub const fn of_packets(transfers: bool) -> Self {
         Self {
             transfers,
+            kernels: false,
             packets: true,
         }
     }
@@ -35,6 +39,7 @@ impl Kinds {
     /// What command lists can say; all of it is executed to its end.
     pub const OF_LISTS: Self = Self {
         transfers: true,
+        kernels: true,
         packets: false,
     };
 }
@@ -52,6 +57,13 @@ pub fn draw(random: &mut Random, kinds: Kinds) -> Program {
     let steps = *random.pick(&[20, 120, 400, 900]);
     let ends_rarely = random.below(3) > 0;
     let mut has_parts = random.below(4) == 0;
+    // One of three has a kernel, of which each process of it makes pipelines.
+    let adder = (kinds.kernels && random.below(3) == 0).then(|| *random.pick(&Adder::ALL));
+    let of_commands = match (transfers, adder) {
+        (false, _) => 24,
+        (true, None) => 32,
+        (true, Some(_)) => 40,
+    };
     for _ in 0..random.below(steps) {
         let party = random.below(queues as u64 + 1) as usize;
         let own = party * each + random.below(each as u64) as usize;
@@ -60,15 +72,16 @@ pub fn draw(random: &mut Random, kinds: Kinds) -> Program {
             cpu.push((own, values[own]));
             continue;
         }
-        let command = match random.below(if transfers { 32 } else { 24 }) {
-            24.. => transfer(random, &mut has_parts),
-            0..=1 => Command::Nop,
-            2..=9 => wait(random, &values, &drawn),
-            10..=18 => {
+        let command = match (random.below(of_commands), adder) {
+            (32.., Some(adder)) => add(random, adder),
+            (24.., _) => transfer(random, &mut has_parts),
+            (0..=1, _) => Command::Nop,
+            (2..=9, _) => wait(random, &values, &drawn),
+            (10..=18, _) => {
                 values[own] += 1 + random.below(3);
                 Command::Signal(own, values[own])
             }
-            19..=22 => {
+            (19..=22, _) => {
                 let step = *random.pick(&[1, 1, 2, 1000]);
                 let step = if kinds.packets { step } else { 1 };
                 Command::Progress(drawn[party].progress + step)

@@ -80,15 +80,24 @@ impl Foretold {
     /// How many of them are transfers.
     #[must_use]
     pub fn transfers(&self, program: &Program) -> u64 {
-        let ends = self.queues.iter().zip(&program.queues);
-        let taken = ends.flat_map(|(end, queue)| &queue.commands[..end.read as usize]);
-        let is_transfer = |command: &&Command| {
+        self.taken(program, |command| {
             matches!(
                 command,
                 Command::Timestamp(_) | Command::Fill(..) | Command::Copy(..)
             )
-        };
-        taken.filter(is_transfer).count() as u64
+        })
+    }
+
+    /// How many dispatch a kernel.
+    #[must_use]
+    pub fn dispatches(&self, program: &Program) -> u64 {
+        self.taken(program, |command| matches!(command, Command::Add { .. }))
+    }
+
+    fn taken(&self, program: &Program, is_one: impl Fn(&Command) -> bool) -> u64 {
+        let ends = self.queues.iter().zip(&program.queues);
+        let taken = ends.flat_map(|(end, queue)| &queue.commands[..end.read as usize]);
+        taken.filter(|command| is_one(command)).count() as u64
     }
 }
 
@@ -133,6 +142,18 @@ pub fn foretell(program: &Program) -> Foretold {
                         let range = first as usize..(first + to.count) as usize;
                         let words = memory[at].held(from)[range].to_vec();
                         memory[at].put(to, &words);
+                    }
+                    Command::Add {
+                        from,
+                        first,
+                        to,
+                        number,
+                        ..
+                    } => {
+                        let range = first as usize..(first + to.count) as usize;
+                        let words = memory[at].held(from)[range].iter();
+                        let sums: Vec<_> = words.map(|word| word.wrapping_add(number)).collect();
+                        memory[at].put(to, &sums);
                     }
                     Command::Malformed(malformed) => {
                         queues[at].fault = Some(malformed.code());

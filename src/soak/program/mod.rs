@@ -7,18 +7,20 @@
 //! malformed, or that waits for what nobody signals; how far each comes is the least fixed point of
 //! that, whatever was run first, wherever slices end, and however often a packet was begun. What
 //! depends on the order, times and who raised, is no part of the outcome. Handles are closed before
-//! anything runs. Each queue fills, copies and times allocations of its own, which no other names;
+//! anything runs. Each queue fills, copies, times and adds to allocations of its own, which no other names;
 //! their words are part of the outcome, but of a time only that it is there.
 //!
 //! A new opcode is a new [`Command`]: how it is drawn (`draw.rs`), what it does (`foretell.rs`), and its packet, by
-//! whoever plays it: the soak by command lists, `tests/differential.rs` by packets that it writes itself. It belongs
-//! here if what it does depends on no order either.
+//! whoever plays it: the soak by command lists, `tests/differential.rs` by packets that it writes itself, but for kernels,
+//! which lists alone dispatch. It belongs here if what it does depends on no order either.
 
+mod add;
 mod draw;
 mod foretell;
 mod shrink;
 mod transfer;
 
+pub use add::Adder;
 pub use draw::{Kinds, draw};
 pub use foretell::{Foretold, Memory, QueueEnd, foretell};
 pub(super) use shrink::try_it;
@@ -60,6 +62,19 @@ pub enum Command {
     Fill(Words, u64),
     /// From the first word on to the others, which lie elsewhere.
     Copy(Held, u64, Words),
+    /// The words from the first one on, with the number added to each, to the others, which are the same or lie elsewhere.
+    Add {
+        /// By which kernel.
+        by: Adder,
+        /// Where the words lie.
+        from: Held,
+        /// The first of them.
+        first: u64,
+        /// Where the sums go.
+        to: Words,
+        /// What is added.
+        number: u64,
+    },
     /// The queue is stopped there.
     Malformed(Malformed),
 }

@@ -24,11 +24,14 @@ pub(super) fn transfer(random: &mut Random, has_parts: &mut bool) -> Command {
             let value = random.bits();
             Command::Fill(Words { of, first, count }, value)
         }
-        _ => copy(random, long),
+        _ => {
+            let (from, first, to) = disjoint(random, long);
+            Command::Copy(from, first, to)
+        }
     }
 }
 
-fn words_of(held: Held) -> u64 {
+pub(super) fn words_of(held: Held) -> u64 {
     match held {
         Held::Words | Held::MoreWords => WORDS_BYTES / 8,
         Held::Parts => PARTS_BYTES / 8,
@@ -36,7 +39,7 @@ fn words_of(held: Held) -> u64 {
 }
 
 /// The first of some words, and how many; none now and then.
-fn range(random: &mut Random, words: u64, long: bool) -> (u64, u64) {
+pub(super) fn range(random: &mut Random, words: u64, long: bool) -> (u64, u64) {
     let most = if long { words } else { words.min(130) };
     let count = match random.below(8) {
         0..=5 if long => most - random.below(most / 4),
@@ -48,8 +51,8 @@ fn range(random: &mut Random, words: u64, long: bool) -> (u64, u64) {
     (random.below(words - count + 1), count)
 }
 
-/// Within one allocation to the other half of it; else anywhere.
-fn copy(random: &mut Random, long: bool) -> Command {
+/// Words, and as many others: within one allocation of the other half of it, else anywhere.
+pub(super) fn disjoint(random: &mut Random, long: bool) -> (Held, u64, Words) {
     let (from, of) = if long {
         (Held::Parts, Held::Parts)
     } else {
@@ -59,7 +62,7 @@ fn copy(random: &mut Random, long: bool) -> Command {
     if from != of {
         let (source, count) = range(random, both, long);
         let first = random.below(words_of(of) - count + 1);
-        return Command::Copy(from, source, Words { of, first, count });
+        return (from, source, Words { of, first, count });
     }
     let half = words_of(of) / 2;
     let (source, count) = range(random, half, long);
@@ -75,7 +78,7 @@ fn copy(random: &mut Random, long: bool) -> Command {
     } else {
         (source, first)
     };
-    Command::Copy(from, source, Words { of, first, count })
+    (from, source, Words { of, first, count })
 }
 
 /// A transfer that stops its queue.

@@ -343,6 +343,7 @@ impl Fed<'_> {
             Command::Timestamp(word) => self.memory.timestamp(word),
             Command::Fill(to, value) => self.memory.fill(to, value),
             Command::Copy(from, first, to) => self.memory.copy(from, first, to),
+            Command::Add { .. } => unreachable!("no kernel is drawn where packets are"),
             Command::Malformed(malformed) => self.malformed(malformed, handles),
         }
     }
