@@ -69,10 +69,12 @@ fn td_22_dispatches_of_innocent_queues_take_effect_once() {
 /// Kills `model-epilogues-mark-nothing`.
 #[test]
 fn td_22_dispatches_that_schedule_themselves_take_effect_once() {
-    on_recovering_benches_without_stalls(2, soon(), |bench| {
-        let (adds, spin) = (add_words_self_scheduling(), spin_self_scheduling());
-        effect_once(bench, 0, &adds, &spin);
-    });
+    for node in [0, 1] {
+        on_recovering_benches_without_stalls(2, soon(), |bench| {
+            let (adds, spin) = (add_words_self_scheduling(), spin_self_scheduling());
+            effect_once(bench, node, &adds, &spin);
+        });
+    }
 }
 
 /// On the engine of a node.

@@ -330,6 +330,7 @@ fn of_another_device(device: &Device, other: &Device, kernel: &Kernel) {
         Err(SubmitError::OtherDevice)
     ));
     assert_eq!(queue.last_queued_value(), 0);
+    assert_eq!(elsewhere.last_queued_value(), 0);
     let mut kernel_mode = device.create_kernel_queue().unwrap();
     let refused = kernel_mode.record(&list).unwrap_err();
     assert!(matches!(refused, KernelQueueError::Dispatch), "{refused:?}");

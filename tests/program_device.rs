@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
-use support::kernels::{add_words, add_words_together, groups_for};
+use support::kernels::{add_words, add_words_self_scheduling, add_words_together, groups_for};
 use support::until::{LONG, until};
 use support::vulkan_program::Program;
 
@@ -71,7 +71,7 @@ const WORDS: usize = 1000;
 
 /// What a queue does with kernels and buffers of a device.
 struct Work {
-    kernels: [Kernel; 2],
+    kernels: [Kernel; 3],
     given: Buffer<u64>,
     summed: Buffer<u64>,
     fence: Fence,
@@ -82,7 +82,11 @@ struct Work {
 impl Work {
     fn new(adapter: &Adapter) -> Self {
         let device = adapter.create_device();
-        let codes = [add_words(), add_words_together()];
+        let codes = [
+            add_words(),
+            add_words_together(),
+            add_words_self_scheduling(),
+        ];
         Self {
             kernels: codes.map(|code| device.create_kernel(code).unwrap()),
             given: device.create_buffer(WORDS).unwrap(),
@@ -101,16 +105,18 @@ impl Work {
             let from = Parameters::new().address(from, 0).address(&self.summed, 0);
             from.word(WORDS as u64).word(number)
         };
-        let (fence, groups) = (&self.fence, groups_for(WORDS as u64));
+        // Enough for the kind whose workgroups are of 8.
+        let (fence, groups) = (&self.fence, groups_for(8 * WORDS as u64));
         let mut list = CommandList::new();
         list.upload(&self.given, 0, &elements, fence, first + 1)
             .unwrap();
-        for (kernel, from) in self.kernels.iter().zip([&self.given, &self.summed]) {
+        let from = [&self.given, &self.summed, &self.summed];
+        for (kernel, from) in self.kernels.iter().zip(from) {
             list.dispatch(kernel, groups, &sums(from)).unwrap();
         }
         let download = list.download(&self.summed, .., fence, first + 2).unwrap();
         self.queue.submit(&list).unwrap();
-        let expected: Vec<u64> = elements.iter().map(|one| one + 2 * number).collect();
+        let expected: Vec<u64> = elements.iter().map(|one| one + 3 * number).collect();
         assert_eq!(download.wait(LONG).unwrap(), expected);
     }
 }

@@ -8,6 +8,8 @@ mod support {
     pub(crate) mod engines;
     pub(crate) mod kernels;
     pub(crate) mod logged;
+    pub(crate) mod thread_switches;
+    pub(crate) mod until;
 }
 
 use native_fence::gpu::{Engine, ModelEngine, ModelOptions, NodePolicy};
@@ -20,6 +22,7 @@ use support::kernels::{
     add_words, add_words_self_scheduling, pass_on_self_scheduling, spin_self_scheduling, sums,
 };
 use support::logged::logged;
+use support::thread_switches::switches;
 
 /// HQ-08: each dispatch of a chain runs once, after the one before, and the logs have each signal once and in order.
 ///
@@ -153,6 +156,55 @@ fn hq_08_dispatches_are_made_without_the_engine() {
             chain.submit(&[kernel], LINKS);
             chain.until_done();
         });
+    });
+}
+
+/// Links of a chain that a slice has room for, and those from one look at it to the next.
+const OF_A_SLICE: u64 = 60;
+const FROM_LOOK_TO_LOOK: u64 = 20;
+
+/// HQ-08, HQ-09: from link to link nothing is submitted, nobody is notified, and the thread that hears of engines sleeps:
+/// looks at a chain on its way find what they found twenty links before. (Where a slice ends its successor is submitted,
+/// which has to be between two looks now and then: not as often as a look is taken.)
+///
+/// Kills `slices-are-never-long`.
+#[test]
+fn hq_08_between_links_nothing_is_submitted_and_nobody_is_woken() {
+    on_engines_that_are_not_cut(|adapter, device, kernel| {
+        let mut chain = Chain::new(device);
+        let look = |chain: &Chain| {
+            let woken: u64 = switches("nf-irq-0").values().sum();
+            let notified = adapter.os().interrupts().fences_named();
+            let slices = adapter.node_counters().slices;
+            // Last: what is counted was there by then.
+            (chain.links_done(), [slices, notified, woken])
+        };
+        let (mut undisturbed, mut looks) = (0, 0);
+        for _ in 0..500 {
+            let before = chain.links;
+            chain.submit(&[kernel], OF_A_SLICE);
+            let mut last = None;
+            while chain.links_done() < chain.links {
+                let (done, counted) = look(&chain);
+                // Once it is on its way, and not near its end, which is waited for by nobody.
+                let is_midway = done > before && done < chain.links - 1;
+                match last {
+                    None if is_midway => last = Some((done, counted)),
+                    Some((first, at_first)) if is_midway && done >= first + FROM_LOOK_TO_LOOK => {
+                        looks += 1;
+                        undisturbed += u64::from(counted == at_first);
+                        last = Some((done, counted));
+                    }
+                    _ => std::thread::yield_now(),
+                }
+            }
+            chain.until_done();
+            if looks >= 20 {
+                break;
+            }
+        }
+        assert!(looks > 0, "no chain was looked at on its way");
+        assert!(2 * undisturbed > looks, "{undisturbed} of {looks} looks");
     });
 }
 

@@ -45,6 +45,12 @@ impl Chain {
         &self.fences[((links - 1) % 2) as usize]
     }
 
+    /// How many have been done, as their fences say.
+    pub(crate) fn links_done(&self) -> u64 {
+        let [first, second] = &self.fences;
+        first.current_value().max(second.current_value())
+    }
+
     pub(crate) fn until_done(&self) {
         self.fence(self.links).wait(self.links, LONG).unwrap();
         assert_eq!(words(&self.memory), [self.links]);
