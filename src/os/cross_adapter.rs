@@ -10,6 +10,9 @@
 //! or the same. The signal raises, whatever was raised before and whoever waits. Its propagation takes the lock of the
 //! waiter's fence after the store: either the waiter stands and is released by N, or it comes later and reads N
 //! when it comes. A store of 0 satisfies nobody.
+//! What a program's own work stores raises nothing: whoever watches the work has the OS look when it has ended, and then
+//! all sides hear, whether or not the value is another one than they heard last. It may have been taken back and stored
+//! again since, with a waiter between the two (NF-26).
 //! Under the Vulkan memory model a record promises the CPU nothing of a CurrentValue that was stored before it
 //! (`decisions.md` 4): it counts by its own value for who stands, and that who comes later reads it is practice. The
 //! next signal, or any look at the fence, is the backstop.
@@ -24,8 +27,7 @@ use super::listener::Listeners;
 use super::witness::{CrossStep, Witness};
 use crate::abi::{PAGE_BYTES, WordGroup};
 use crate::shared::{Block, Region, RegionError};
-use crate::sync::plain::{self, AtomicU64};
-use crate::sync::{Arc, Ordering};
+use crate::sync::{Arc, Mutex, MutexGuard, Ordering, lock, plain};
 use std::sync::OnceLock;
 
 /// The sides, and what one that comes later is to know.
@@ -39,7 +41,7 @@ struct Sides {
 }
 
 /// The next one's number.
-static NUMBERS: AtomicU64 = AtomicU64::new(0);
+static NUMBERS: plain::AtomicU64 = plain::AtomicU64::new(0);
 
 /// A number that no other fence of several adapters of this process ever has.
 pub(super) fn next_number() -> u64 {
@@ -55,28 +57,25 @@ pub(super) struct CrossAdapterFence {
     current: Arc<Region>,
     /// The OS's view of it.
     view: Block,
-    sides: plain::Mutex<Sides>,
-    next_side: AtomicU64,
+    sides: Mutex<Sides>,
+    next_side: plain::AtomicU64,
     /// Of signals of the CPU: each compares and stores before the next one does, on whatever side.
-    turn: plain::Mutex<()>,
-    /// The value that was propagated last.
-    propagated: AtomicU64,
+    turn: Mutex<()>,
     witness: OnceLock<Arc<dyn Witness>>,
 }
 
 impl CrossAdapterFence {
-    /// One that nobody has open, and that starts at `initial`.
-    pub(super) fn new(initial: u64, terms: FenceTerms) -> Result<Arc<Self>, RegionError> {
+    /// One that nobody has open.
+    pub(super) fn new(terms: FenceTerms) -> Result<Arc<Self>, RegionError> {
         let current = Region::for_words(WordGroup::CurrentValues, PAGE_BYTES)?;
         Ok(Arc::new(Self {
             number: next_number(),
             terms,
             view: current.host()?,
             current,
-            sides: plain::Mutex::default(),
-            next_side: AtomicU64::new(0),
-            turn: plain::Mutex::default(),
-            propagated: AtomicU64::new(initial),
+            sides: Mutex::default(),
+            next_side: plain::AtomicU64::new(0),
+            turn: Mutex::default(),
             witness: OnceLock::new(),
         }))
     }
@@ -119,8 +118,8 @@ impl CrossAdapterFence {
     }
 
     /// One signal of the CPU at a time.
-    pub(super) fn turn(&self) -> plain::MutexGuard<'_, ()> {
-        plain::lock(&self.turn)
+    pub(super) fn turn(&self) -> MutexGuard<'_, ()> {
+        lock(&self.turn)
     }
 
     /// What a side that is being made has of it.
@@ -132,7 +131,7 @@ impl CrossAdapterFence {
     /// From now on the side hears: before anybody can wait there, so a signal whose propagation does not find it has
     /// stored before he looks. Of a loss or a rewind either the walk finds the side, or it learns of it here.
     pub(super) fn joined(&self, number: u64, side: Side) {
-        let mut sides = plain::lock(&self.sides);
+        let mut sides = lock(&self.sides);
         sides.open.retain(|(_, side)| side.is_open());
         let fence = side.fence();
         sides.open.push((number, side));
@@ -153,14 +152,14 @@ impl CrossAdapterFence {
 
     /// Looks for a side.
     pub(super) fn find<T>(&self, find: impl FnMut(&Side) -> Option<T>) -> Vec<T> {
-        let sides = plain::lock(&self.sides);
+        let sides = lock(&self.sides);
         let open = sides.open.iter();
         open.map(|(_, side)| side).filter_map(find).collect()
     }
 
     /// The sides but this one. What `note` notes first, a side that is not among them learns when it joins.
     fn others(&self, than: u64, note: impl FnOnce(&mut Sides)) -> Vec<(u64, Heard)> {
-        let mut sides = plain::lock(&self.sides);
+        let mut sides = lock(&self.sides);
         note(&mut sides);
         let others = sides.open.iter().filter(|(number, _)| *number != than);
         others
@@ -170,7 +169,7 @@ impl CrossAdapterFence {
 
     /// Whether there are any.
     pub(super) fn has_others(&self, than: u64) -> bool {
-        let sides = plain::lock(&self.sides);
+        let sides = lock(&self.sides);
         let mut others = sides.open.iter().filter(|(number, _)| *number != than);
         others.any(|(_, side)| side.is_open())
     }
@@ -178,8 +177,6 @@ impl CrossAdapterFence {
     /// A signal on side `from` has stored `value`: the others hear of it. Who is told of the end of his wait is told by
     /// the caller, when it has no turn any more.
     pub(super) fn propagate(&self, from: u64, value: u64, told: &mut Listeners) {
-        // Before the others hear: who finds it here next has somebody before him who tells them.
-        self.propagated.store(value, Ordering::Release);
         let others = self.others(from, |_| {});
         if !others.is_empty() {
             self.witnessed(from, CrossStep::Propagated(value));
@@ -188,11 +185,6 @@ impl CrossAdapterFence {
             self.witnessed(number, CrossStep::Heard(value));
             side.hear(value, told);
         }
-    }
-
-    /// Whether this value is another one than was propagated last.
-    pub(super) fn is_news(&self, value: u64) -> bool {
-        value != self.propagated.load(Ordering::Acquire)
     }
 
     /// A signal on side `from` will store a lower value: what was told before says nothing to who comes from now on

@@ -79,7 +79,7 @@ impl Process {
         asked: impl Into<FenceTerms>,
     ) -> Result<FenceObject, OsError> {
         self.check_fences()?;
-        let cross = CrossAdapterFence::new(initial, asked.into())?;
+        let cross = CrossAdapterFence::new(asked.into())?;
         self.open_side(&cross, Some(initial))
     }
 
@@ -94,7 +94,7 @@ impl Process {
         asked: impl Into<FenceTerms>,
     ) -> Result<MonitoredFenceObject, OsError> {
         self.check_monitored_side()?;
-        let cross = CrossAdapterFence::new(initial, asked.into())?;
+        let cross = CrossAdapterFence::new(asked.into())?;
         self.open_monitored_side(&cross, Some(initial))
     }
 

@@ -14,8 +14,7 @@ use super::record::Record;
 use super::waiter::Waiter;
 use super::witness::CrossStep;
 use crate::kmd::{CurrentValueUpdate, Level, UpdateCurrentValuesFlags};
-use crate::sync::Arc;
-use crate::sync::plain::MutexGuard;
+use crate::sync::{Arc, MutexGuard};
 use std::sync::Weak;
 
 /// A side, as the fence has it.
@@ -144,23 +143,20 @@ impl NativeFence {
         }
     }
 
-    /// An interrupt of this adapter has named `value`, or does not say which.
-    pub(super) fn propagate(&self, value: Option<u64>) {
+    /// `value` was stored here, as an interrupt of this adapter has said.
+    pub(super) fn propagate(&self, value: u64) {
         let Some(side) = self.cross_side() else {
             return;
         };
-        let now = value.unwrap_or_else(|| self.current_value());
-        if value.is_some() || side.fence().is_news(now) {
-            let mut told = Listeners::default();
-            side.propagate(now, &mut told);
-            told.tell();
-        }
+        let mut told = Listeners::default();
+        side.propagate(value, &mut told);
+        told.tell();
     }
 
     /// CurrentValue may have been stored, with whatever value; the others look, whether or not it is news.
     pub(super) fn propagate_what_there_is(&self) {
         if self.cross_side().is_some() {
-            self.propagate(Some(self.current_value()));
+            self.propagate(self.current_value());
         }
     }
 

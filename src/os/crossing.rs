@@ -6,7 +6,7 @@
 
 use super::cross_side::CrossSide;
 use super::listener::Listeners;
-use crate::sync::plain::MutexGuard;
+use crate::sync::MutexGuard;
 
 /// A signal: the side that it signals, if that is one, the value, and whether it may go back.
 pub(super) type Signalled<'a> = (Option<&'a CrossSide>, u64, bool);

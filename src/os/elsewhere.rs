@@ -42,7 +42,7 @@ impl FenceObject {
     pub fn look_again(&self) {
         self.fence().resample();
         // No record tells of such a signal.
-        self.fence().propagate(None);
+        self.fence().propagate_what_there_is();
     }
 }
 

@@ -75,6 +75,6 @@ impl NativeFence {
             let ended = state.waiters.release_recorded(value);
             self.settle(state, ended, true, told);
         });
-        self.propagate(Some(value));
+        self.propagate(value);
     }
 }
