@@ -110,7 +110,10 @@ pub use model::{
     ModelKernel, ModelMemory, MonotonicClock, Violation,
 };
 #[cfg(loom)]
-pub use model::{ExploredDoorbells, ExploredLog, ExploredQueue, ExploredStand};
+pub use model::{
+    ExploredDoorbells, ExploredEngine, ExploredHandles, ExploredHost, ExploredLog, ExploredQueue,
+    ExploredResolving, ExploredStand, Resolution,
+};
 pub use model_engine::{ModelEngine, ModelOptions, ModelThreads};
 pub(crate) use node::FencePlaces;
 pub use node::{

@@ -13,12 +13,13 @@
 use super::explored_futex::Sleepers;
 use super::{Block, RegionError};
 use crate::abi::{
-    CrossDoorbellLine, CrossDoorbells, Doorbell, EngineControl, EngineReport, FenceEntry, Home,
-    InterruptRecord, LogHeader, OpenerSlot, PAGE_BYTES, QueueProgress, RingControl,
-    SharedFenceHeader, WordGroup,
+    CrossDoorbellLine, CrossDoorbells, Doorbell, EngineControl, EngineReport, FenceEntry,
+    HandleEntry, Home, InterruptRecord, LogHeader, OpenerSlot, PAGE_BYTES, QueueProgress,
+    RingControl, SharedFenceHeader, WordGroup,
 };
 use crate::sync::plain::{self, lock};
 use crate::sync::{Arc, AtomicU64, Ordering};
+use std::cell::Cell as Choice;
 use std::collections::BTreeMap;
 
 /// Longest part whose words are made at once: the entry or the control block of one thing.
@@ -34,6 +35,50 @@ const EXPLORED_OPENERS: u64 = 4;
 const EXPLORED_LINES: u64 = 3;
 /// Numbers that each of them takes at most.
 const EXPLORED_RINGS: u32 = 4;
+
+std::thread_local! {
+    /// The groups of which the scenario explores more. A scenario and all threads that loom gives it are one of the
+    /// system's.
+    static MORE: Choice<&'static [WordGroup]> = const { Choice::new(&[]) };
+}
+
+/// Of these groups more is explored than otherwise, in regions that are made before this is dropped.
+#[derive(Debug)]
+#[must_use = "nothing more is explored once it is dropped"]
+pub struct ExploresMore(());
+
+impl ExploresMore {
+    /// Of which groups.
+    pub fn of(groups: &'static [WordGroup]) -> Self {
+        MORE.set(groups);
+        Self(())
+    }
+}
+
+impl Drop for ExploresMore {
+    fn drop(&mut self) {
+        MORE.set(&[]);
+    }
+}
+
+/// Words that a scenario explores which asks for it ([`ExploresMore`]): for others they would only be more to explore.
+fn is_one_more(group: WordGroup, offset: u64) -> bool {
+    match group {
+        // Of the first handles; and of the directory as many leaves, which nobody has.
+        WordGroup::HandleTable => {
+            offset < FIRST_BYTES as u64 && offset % HandleEntry::BYTES <= HandleEntry::META
+        }
+        WordGroup::EngineControl => {
+            let mailbox = EngineControl::MAILBOX..EngineControl::SLICE_ARGS;
+            offset == EngineControl::RECORD_READ || mailbox.contains(&offset)
+        }
+        WordGroup::EngineReport => {
+            let in_records = offset.checked_sub(EngineReport::RECORDS);
+            in_records.is_some() || offset == EngineReport::RESCAN_SEEN
+        }
+        _ => false,
+    }
+}
 
 /// Whether loom explores the word at byte `offset` of a region of this group.
 fn is_explored(group: WordGroup, offset: u64) -> bool {
@@ -190,6 +235,8 @@ static FILES: plain::AtomicU64 = plain::AtomicU64::new(0);
 #[derive(Debug)]
 pub struct Region {
     group: Option<WordGroup>,
+    /// The scenario asked for more of the group.
+    explores_more: bool,
     name: &'static str,
     file: u64,
     len: usize,
@@ -217,6 +264,7 @@ impl Region {
     fn make(group: Option<WordGroup>, name: &'static str, bytes: u64) -> Arc<Self> {
         let region = Self {
             group,
+            explores_more: group.is_some_and(|group| MORE.get().contains(&group)),
             name,
             file: FILES.fetch_add(1, Ordering::Relaxed),
             len: bytes.max(1).next_multiple_of(PAGE_BYTES) as usize,
@@ -296,8 +344,10 @@ impl Region {
     }
 
     fn is_explored(&self, offset: usize) -> bool {
-        self.group
-            .is_none_or(|group| is_explored(group, offset as u64))
+        let offset = offset as u64;
+        self.group.is_none_or(|group| {
+            is_explored(group, offset) || self.explores_more && is_one_more(group, offset)
+        })
     }
 
     fn is_called(&self, offset: usize) -> bool {

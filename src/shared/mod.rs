@@ -38,7 +38,7 @@ pub use descriptors::{PassError, receive_descriptors, receive_message, send_desc
 #[cfg(not(loom))]
 pub use device_memory::{DeviceIdentity, DeviceMemory, Exported};
 #[cfg(loom)]
-pub use explored::{Mapping, ReadMapping, Region};
+pub use explored::{ExploresMore, Mapping, ReadMapping, Region};
 pub use local_memory::LocalMemory;
 #[cfg(not(loom))]
 pub use mapping::{Mapping, ReadMapping};

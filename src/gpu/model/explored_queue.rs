@@ -5,68 +5,30 @@
 
 use super::clock::Ticks;
 use super::cut::{CutPlan, Passes};
+use super::explored_part::{Part, QueueParts};
 use super::lane::{Globals, Lane, Shared};
 use super::memory::ModelMemory;
 use super::violation::Checked;
 use super::write_back::Arrival;
 use crate::abi::{
-    FaultCode, FenceEntry, HandleAccess, HandleEntry, LOG_BUFFER_ENTRIES, LocalHandle, LogEntry,
-    LogHeader, LogIndex, PACKET_BYTES, PAGE_BYTES, QueueDescriptor, QueueProgress, RingControl,
-    WordGroup,
+    FaultCode, FenceEntry, HandleAccess, HandleEntry, LocalHandle, LogEntry, LogHeader, LogIndex,
+    PAGE_BYTES, QueueDescriptor, QueueProgress, WordGroup,
 };
-use crate::gpu::{EngineAddress, MapError, ModelOptions, SliceWork};
+use crate::gpu::{MapError, ModelOptions, SliceWork};
 use crate::shared::{Block, Region};
 use crate::sync::Arc;
 
 /// Rounds of the one iteration for which the queue is in registers.
 const ROUNDS: u32 = 3;
-/// Where the run list lies, behind the descriptor.
-const RUN_LIST: u64 = PAGE_BYTES / 2;
-
-/// A region, the host's view of it, and where the engine sees it.
-#[derive(Debug)]
-struct Part {
-    host: Block,
-    address: EngineAddress,
-}
-
-impl Part {
-    fn new(memory: &Arc<ModelMemory>, region: &Arc<Region>) -> Result<Self, MapError> {
-        Ok(Self {
-            host: region.host()?,
-            address: memory.map(region)?,
-        })
-    }
-
-    /// Of words that loom does not explore.
-    fn plain(memory: &Arc<ModelMemory>, group: WordGroup) -> Result<Self, MapError> {
-        let bytes = HandleEntry::LEAF_ENTRIES * HandleEntry::BYTES;
-        Self::new(memory, &Region::for_words(group, bytes)?)
-    }
-
-    fn va(&self) -> u64 {
-        self.address.va.0
-    }
-
-    /// Of which the short part is explored.
-    fn explored(&self, offset: u64, bytes: u64) -> Block {
-        self.host.part(offset, bytes)
-    }
-}
-
 /// See the file's head. Its engine has the one queue.
 #[derive(Debug)]
 pub struct ExploredQueue {
     memory: Arc<ModelMemory>,
     options: ModelOptions,
-    capacity: u64,
-    ring: Part,
-    progress: Part,
+    queue: QueueParts,
     current_value: Part,
-    descriptor: Part,
-    log: Part,
     /// What else it reads and writes.
-    _others: [Part; 4],
+    _others: [Part; 3],
 }
 
 /// Where a queue stands.
@@ -89,16 +51,12 @@ impl ExploredQueue {
     pub fn new(capacity: u64) -> Result<Self, MapError> {
         let memory = Arc::new(ModelMemory::new(None, Arrival::AtOnce));
         let explored = |name| Part::new(&memory, &Region::new(name, 2 * PAGE_BYTES)?);
-        let plain = |group| Part::plain(&memory, group);
-        let ring = explored("hw-queue-ring")?;
-        let progress = explored("hw-queue-progress")?;
+        let ring = (explored("hw-queue-ring")?, explored("hw-queue-progress")?);
         let current_value = explored("fence-cv")?;
-        let (descriptor, log) = (plain(WordGroup::QueueDescriptor)?, plain(WordGroup::Log)?);
-        let fence = plain(WordGroup::FenceTable)?;
-        let states = plain(WordGroup::SaveArea)?;
+        let fence = Part::of(&memory, WordGroup::FenceTable)?;
         let [directory, leaf] = [
-            plain(WordGroup::HandleTable)?,
-            plain(WordGroup::HandleTable)?,
+            Part::of(&memory, WordGroup::HandleTable)?,
+            Part::of(&memory, WordGroup::HandleTable)?,
         ];
         // Nobody waits: no signal is compared with less.
         fence.host.word(FenceEntry::SHADOW).put(u64::MAX);
@@ -111,17 +69,8 @@ impl ExploredQueue {
         ] {
             leaf.host.word(offset).put(value);
         }
+        let queue = QueueParts::new(&memory, ring, capacity, directory.va())?;
         for (offset, value) in [
-            (QueueDescriptor::RING_VA, ring.va() + PAGE_BYTES),
-            (QueueDescriptor::RING_CONTROL_VA, ring.va()),
-            (QueueDescriptor::RING_CAPACITY, capacity),
-            (QueueDescriptor::WAIT_LOG_VA, log.va()),
-            (QueueDescriptor::SIGNAL_LOG_VA, log.va()),
-            (QueueDescriptor::WAIT_LOG_ENTRIES, LOG_BUFFER_ENTRIES),
-            (QueueDescriptor::SIGNAL_LOG_ENTRIES, LOG_BUFFER_ENTRIES),
-            (QueueDescriptor::HANDLE_DIRECTORY_VA, directory.va()),
-            (QueueDescriptor::STATE_VA, states.va()),
-            (QueueDescriptor::PROGRESS_VA, progress.va()),
             (
                 QueueDescriptor::PROGRESS_CURRENT_VALUE_VA,
                 current_value.va(),
@@ -131,9 +80,8 @@ impl ExploredQueue {
                 QueueDescriptor::PROGRESS_HANDLE,
                 Self::PROGRESS.raw().into(),
             ),
-            (RUN_LIST, descriptor.va()),
         ] {
-            descriptor.host.word(offset).put(value);
+            queue.descriptor.host.word(offset).put(value);
         }
         Ok(Self {
             memory,
@@ -142,30 +90,22 @@ impl ExploredQueue {
                 rounds: ROUNDS,
                 ..ModelOptions::default()
             },
-            capacity,
-            ring,
-            progress,
+            queue,
             current_value,
-            descriptor,
-            log,
-            _others: [fence, states, directory, leaf],
+            _others: [fence, directory, leaf],
         })
     }
 
     /// Control and packets of its ring.
     #[must_use]
     pub fn ring(&self) -> (Block, Block) {
-        let packets = self.capacity * PACKET_BYTES;
-        (
-            self.ring.explored(0, RingControl::BYTES),
-            self.ring.explored(PAGE_BYTES, packets),
-        )
+        self.queue.ring()
     }
 
     /// Its progress words.
     #[must_use]
     pub fn progress(&self) -> Block {
-        self.progress.explored(0, QueueProgress::BYTES)
+        self.queue.progress.explored(0, QueueProgress::BYTES)
     }
 
     /// CurrentValue of its progress fence.
@@ -182,7 +122,7 @@ impl ExploredQueue {
         let (passes, work) = (Passes::new(CutPlan::Never.passes(0)), SliceWork::default());
         let (memory, clock) = (&*self.memory, &*self.options.clock);
         let mut g = Globals::new(memory, clock, passes, 0, &self.options, work, (0, 0));
-        g.run_list_va = self.descriptor.va() + RUN_LIST;
+        g.run_list_va = self.queue.run_list_va();
         g.queue_count = 1;
         let s = Shared::new();
         let mut lane = Lane::without_queue(&g, &s, (0, 1), Ticks(0), 0);
@@ -203,7 +143,7 @@ impl ExploredQueue {
     /// The values of its signals, as it has logged them.
     #[must_use]
     pub fn logged(&self) -> Vec<u64> {
-        let log = &self.log.host;
+        let log = &self.queue.log.host;
         let index = LogIndex::from_word(log.word(LogHeader::INDEX).peek());
         (0..index.first_free_entry_index)
             .map(|slot| {

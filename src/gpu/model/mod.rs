@@ -20,7 +20,13 @@ mod epilogue;
 #[cfg(loom)]
 mod explored_doorbells;
 #[cfg(loom)]
+mod explored_engine;
+#[cfg(loom)]
+mod explored_handles;
+#[cfg(loom)]
 mod explored_log;
+#[cfg(loom)]
+mod explored_part;
 #[cfg(loom)]
 mod explored_queue;
 mod kernel;
@@ -46,6 +52,10 @@ pub(super) use dispatch_table::Job;
 pub(super) use epilogue::run_epilogue;
 #[cfg(loom)]
 pub use explored_doorbells::ExploredDoorbells;
+#[cfg(loom)]
+pub use explored_engine::{ExploredEngine, ExploredHost};
+#[cfg(loom)]
+pub use explored_handles::{ExploredHandles, ExploredResolving, Resolution};
 #[cfg(loom)]
 pub use explored_log::ExploredLog;
 #[cfg(loom)]
