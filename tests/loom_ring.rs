@@ -12,10 +12,13 @@ mod support {
 }
 
 use loom::thread;
+use native_fence::CommandList;
+use native_fence::abi::WordGroup;
 use native_fence::gpu::{ExploredQueue, ExploredStand};
+use native_fence::shared::ExploresMore;
 use native_fence::umd::ExploredRing;
 use std::sync::Arc;
-use support::loom_rig::explore;
+use support::loom_rig::{Rig, RigOptions, explore};
 
 /// Packets of the ring: the least.
 const CAPACITY: u64 = 2;
@@ -56,5 +59,27 @@ fn loom_a_ring_goes_round_while_the_engine_executes() {
         };
         assert_eq!(queue.run().unwrap(), rest);
         assert_eq!(queue.current_value().word(0).observe(), PACKETS);
+    });
+}
+
+/// HQ-01, NF-24: a user tells the OS of a submission before the engine can see it: who sees that a value has completed sees
+/// that it was queued.
+#[test]
+fn loom_a_value_that_has_completed_was_queued() {
+    explore(2..=2, || {
+        let _more = ExploresMore::of(&[WordGroup::Doorbell]);
+        let rig = Rig::new(RigOptions::default());
+        let mut queue = rig.queue();
+        let (os, progress) = (Arc::clone(queue.os()), queue.progress_fence().clone());
+        rig.rest();
+        loom::explore();
+        let looks = thread::spawn(move || {
+            let completed = progress.current_value();
+            let queued = os.last_queued_value();
+            assert!(queued >= completed, "{completed} of {queued} has completed");
+        });
+        queue.submit(CommandList::new().nop()).unwrap();
+        looks.join().unwrap();
+        loom::stop_exploring();
     });
 }
