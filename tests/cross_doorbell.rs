@@ -11,7 +11,6 @@ use native_fence::abi::{CrossDoorbellLine, CrossDoorbells, NO_CPU_WAITER};
 use native_fence::gpu::{MemoryAccess, MemoryObserver, ModelOptions, NodePolicy};
 use native_fence::os::{OsError, PassFenceError};
 use native_fence::{CommandList, CreateError, CrossAdapter, Fence, FenceOptions, HwQueue};
-use std::cell::Cell;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -90,23 +89,23 @@ fn store_unrung(fence: &Fence, value: u64) {
 }
 
 /// XA-10: only the queues are looked at that wait for the fence which was rung for. Others stand though what they wait
-/// for has come, since that was stored without a ring; until they are rung for.
+/// for has come, since that was stored without a ring; until they are rung for. (Rings are kept modulo 32: one whose
+/// index has the same remainder as that of the fence which is rung for may go on.)
 ///
 /// Kills `closed-queues-are-looked-at`, `every-ring-opens-all`, `closed-registers-are-looked-at`.
 #[test]
 fn xa_10_only_the_queues_that_wait_for_it_are_looked_at() {
-    // More than an engine has lanes: some share one, and are looked at in memory.
-    const QUEUES: usize = 20;
+    // More than an engine has lanes: some share one, and are looked at in memory; and more than there are remainders.
+    const QUEUES: usize = 40;
     // A driver that cuts loops, as lavapipe 22, ends slices all the time, and each begins with a look at all.
     const ATTEMPTS: u64 = 3;
-    let mut undisturbed = 0;
-    let undisturbed = Cell::from_mut(&mut undisturbed);
     on_two_benches_with(restless(), |one, other| {
         let fences: Vec<_> = (0..QUEUES).map(|_| with_doorbell(one, other)).collect();
         let mut nudge = Nudge::new(one, other);
         let mut signaller = one.queue();
         let mut queues: Vec<_> = fences.iter().map(|_| other.queue()).collect();
         other.initialised(0);
+        let is_cut = !other.is_model() && other.info().ends_loops();
         try_until("no slice begins meanwhile", |attempt| {
             let waited = 2 * attempt;
             let submit = |(queue, (_, there)): (&mut HwQueue, &(Fence, Fence))| {
@@ -127,20 +126,16 @@ fn xa_10_only_the_queues_that_wait_for_it_are_looked_at() {
             let looked_at = queues.iter().zip(&ends).filter(goes_on).count();
             let is_undisturbed = other.counters().slices == slices;
             if is_undisturbed {
-                assert_eq!(looked_at, 0);
-                undisturbed.set(undisturbed.get() + 1);
+                // Of 40 indices one at most has the remainder of the nudge's.
+                assert!(looked_at <= 1, "{looked_at} queues were looked at");
             }
             for ((here, _), (queue, end)) in fences.iter().zip(queues.iter().zip(&ends)) {
                 complete(&mut signaller, CommandList::new().signal(here, waited + 1));
                 until_completed(queue, *end);
             }
-            is_undisturbed || attempt == ATTEMPTS
+            is_undisturbed || is_cut && attempt == ATTEMPTS
         });
     });
-    assert!(
-        undisturbed.get() > 0 || !model_is_asked_for(),
-        "the model cuts nothing"
-    );
 }
 
 /// XA-10: signals that nobody on a CPU waits for interrupt nobody, of whichever adapter; and MonitoredValue says that
