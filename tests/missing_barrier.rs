@@ -32,6 +32,12 @@ fn array(queue: u64, number: u64) -> u64 {
     ARRAYS + queue * 0x1000 + number * 0x100
 }
 
+/// An array's words, by where they lie.
+fn words_of(turn: &Turn, array: u64) -> Vec<(u64, u64)> {
+    let words = (0..WORDS).map(|word| array + 8 * word);
+    words.map(|word| (word, turn.read(word))).collect()
+}
+
 /// Slices as the engine recorded them, in the order in which they are submitted, and what its queues have.
 struct Story {
     steps: Vec<Step>,
@@ -164,9 +170,10 @@ impl Story {
             for (queue, packet, to) in self.dispatches() {
                 let ran = engine.ran(turn, queue, packet);
                 outcome.ran.insert((queue, packet), ran);
-                let words = (0..WORDS).map(|word| to + 8 * word);
-                let words = words.map(|word| (word, turn.read(word)));
-                outcome.arrays.extend(words);
+                outcome.arrays.extend(words_of(turn, to));
+            }
+            for to in self.copied() {
+                outcome.arrays.extend(words_of(turn, to));
             }
         };
         device.play((steps, order), counts, &mut party);
@@ -182,6 +189,15 @@ impl Story {
                 Packet::Dispatch { to, .. } => Some((queue, packet, *to)),
                 _ => None,
             })
+        })
+    }
+
+    /// Arrays that are copied to.
+    fn copied(&self) -> impl Iterator<Item = u64> {
+        let packets = self.engine.queues.iter().flatten();
+        packets.filter_map(|packet| match packet {
+            Packet::Copy { to, .. } => Some(*to),
+            _ => None,
         })
     }
 
@@ -219,7 +235,8 @@ impl Story {
                 return Some(format!("queue {queue} comes to {is:?}, not {least:?}"));
             }
             let done = &packets[..*least.last()? as usize];
-            let is_logged = |packet: &Packet| !matches!(packet, Packet::Dispatch { .. });
+            let is_logged =
+                |packet: &Packet| matches!(packet, Packet::Wait(..) | Packet::Signal(..));
             let right = (0..).zip(done).filter(|(_, packet)| is_logged(packet));
             let right: Vec<u64> = right.map(|(packet, _)| packet).collect();
             let own = played
@@ -259,8 +276,12 @@ impl Story {
         for (queue, packets) in (0..).zip(&self.engine.queues) {
             let mut before = 0;
             for (packet, what) in (0..ends[queue as usize]).zip(packets) {
+                if matches!(what, Packet::Copy { .. }) {
+                    continue;
+                }
                 let time = time_of(queue, packet).unwrap_or_default();
                 let is_late = match what {
+                    Packet::Copy { .. } => unreachable!("it has no time"),
                     Packet::Dispatch { .. } => time > before,
                     // An epilogue's is in the same step as its kernel.
                     Packet::Signal(..) => time >= before,
@@ -312,6 +333,12 @@ impl Story {
                     }
                     Packet::Wait(..) => {}
                     Packet::Signal(fence, value) => _ = values.insert(fence, value),
+                    Packet::Copy { from, to } => {
+                        for place in (0..WORDS).map(|word| 8 * word) {
+                            let value = arrays.get(&(from + place)).copied().unwrap_or_default();
+                            arrays.insert(to + place, value);
+                        }
+                    }
                     Packet::Dispatch { from, to, add, .. } => {
                         for place in (0..WORDS).map(|word| 8 * word) {
                             let value = arrays.get(&(from + place)).copied().unwrap_or_default();
@@ -329,8 +356,8 @@ impl Story {
 }
 
 /// Two queues that go on by turns, each when the other one has: with two dispatches in each link, one of what the other has
-/// stored and one of its own. Two more, of which one dispatches beside them, and one signals all the time.
-fn queues(links: u64, kernels: &[u64], beside: Option<u64>) -> Vec<Vec<Packet>> {
+/// stored and one of its own, with a copy of that between the two where `copies` says so. Two more, of which one dispatches beside them, and one signals all the time.
+fn queues(links: u64, kernels: &[u64], beside: Option<u64>, copies: bool) -> Vec<Vec<Packet>> {
     let mut queues = vec![Vec::new(); 4];
     let kernel = |at: u64| kernels[at as usize % kernels.len()];
     for link in 0..links {
@@ -341,10 +368,17 @@ fn queues(links: u64, kernels: &[u64], beside: Option<u64>) -> Vec<Vec<Packet>> 
             to,
             add: 2 * link + at + 1,
         };
+        let [before, after] = if copies { [2, 0] } else { [0, 0] };
         queues[own as usize].extend([
             Packet::Wait(other, link),
-            dispatch(0, array(other, 1), array(own, 0)),
-            dispatch(1, array(own, 0), array(own, 1)),
+            dispatch(0, array(other, 1), array(own, before)),
+        ]);
+        queues[own as usize].extend(copies.then(|| Packet::Copy {
+            from: array(own, before),
+            to: array(own, after),
+        }));
+        queues[own as usize].extend([
+            dispatch(1, array(own, after), array(own, 1)),
             Packet::Signal(own, link + 1),
         ]);
         queues[2].extend(beside.map(|kernel| Packet::Dispatch {
@@ -358,8 +392,8 @@ fn queues(links: u64, kernels: &[u64], beside: Option<u64>) -> Vec<Vec<Packet>> 
     queues
 }
 
-/// Slices with kernels between two without.
-fn short_slices() -> Story {
+/// Slices with kernels between two without; in the queues are transfers between kernels, or none.
+fn short_slices(copies: bool) -> Story {
     let recording = Recording::new(false);
     let slices = [
         recording.plain(0),
@@ -367,7 +401,7 @@ fn short_slices() -> Story {
         recording.dispatching(2),
         recording.plain(3),
     ];
-    recording.story(&slices, queues(30, &[0, 1], Some(1)))
+    recording.story(&slices, queues(30, &[0, 1], Some(1), copies))
 }
 
 /// Slices in which kernels schedule themselves: always, or as long as the queue beside them dispatches the same.
@@ -379,7 +413,7 @@ fn long_slices() -> Vec<Story> {
         recording.plain(2),
     ];
     let besides = [None, Some(0), Some(1)];
-    let story = |beside| recording.story(&slices, queues(100, &[0, 0, 1], beside));
+    let story = |beside| recording.story(&slices, queues(100, &[0, 0, 1], beside, false));
     besides.map(story).into()
 }
 
@@ -392,8 +426,8 @@ fn unneeded_in(stories: &[Story]) -> Vec<String> {
     })
 }
 
-/// HQ-08: kernels run in the order of their queue, and of what another queue waits for: each reads what the one before has
-/// stored, and overwrites what it has read. So it is from slice to slice, and what is done is found by a host that has
+/// HQ-08: kernels and transfers run in the order of their queue, and of what another queue waits for: each reads what the
+/// one before has stored, and overwrites what it has read. So it is from slice to slice, and what is done is found by a host that has
 /// waited for a slice.
 ///
 /// Kills `a-kernel-begins-without-a-barrier`, `a-round-begins-without-a-barrier`,
@@ -405,8 +439,10 @@ fn unneeded_in(stories: &[Story]) -> Vec<String> {
 /// `slice-end-shows-the-host-nothing`.
 #[test]
 fn hq_08_kernels_run_in_queue_order_and_see_what_they_waited_for() {
-    let story = short_slices();
-    assert_eq!(story.wrong_data(&story.steps, &story.right()), None);
+    for copies in [false, true] {
+        let story = short_slices(copies);
+        assert_eq!(story.wrong_data(&story.steps, &story.right()), None);
+    }
 }
 
 /// The same where the kernels go on without the engine.
@@ -425,7 +461,8 @@ fn hq_08_what_schedules_itself_runs_in_queue_order_and_sees_what_it_waited_for()
 /// Kills `a-round-begins-without-a-barrier`.
 #[test]
 fn hq_08_times_in_the_log_are_those_of_the_queues_order() {
-    for story in std::iter::once(short_slices()).chain(long_slices()) {
+    let short = [false, true].map(short_slices);
+    for story in short.into_iter().chain(long_slices()) {
         assert_eq!(story.wrong_times(&story.steps), None);
     }
 }
@@ -436,7 +473,9 @@ fn hq_08_times_in_the_log_are_those_of_the_queues_order() {
 /// Kills `a-round-begins-with-two-barriers`.
 #[test]
 fn hq_08_each_barrier_of_slices_is_missed() {
-    assert_eq!(unneeded_in(&[short_slices()]), Vec::<String>::new());
+    for copies in [false, true] {
+        assert_eq!(unneeded_in(&[short_slices(copies)]), Vec::<String>::new());
+    }
 }
 
 /// The same where the kernels go on without the engine.

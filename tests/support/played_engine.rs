@@ -25,6 +25,11 @@ pub(crate) enum Packet {
     /// Of the first fence, or the other one.
     Wait(u64, u64),
     Signal(u64, u64),
+    /// The engine copies an array, between two rounds of dispatches; an epilogue leaves it to it.
+    Copy {
+        from: u64,
+        to: u64,
+    },
 }
 
 /// Words of an array: two workgroups of four.
@@ -135,7 +140,7 @@ impl PlayedEngine {
             turn.write(self.record(kernel, 0) + DispatchRecord::JOBS, 0);
         }
         let mut table = Table::default();
-        self.serve(turn, &mut table, |table, kernel| {
+        self.serve(turn, &mut table, true, |table, kernel| {
             let of = |job: &(u64, u64, _)| job.1;
             let is_alone = Self::is_in(self.alone, kernel);
             let is_taken = table
@@ -192,7 +197,13 @@ impl PlayedEngine {
     }
 
     /// Takes the queues on, and their dispatches into the table, as far as they fit in.
-    fn serve(&self, turn: &mut Turn, table: &mut Table, fits: impl Fn(&Table, u64) -> bool) {
+    fn serve(
+        &self,
+        turn: &mut Turn,
+        table: &mut Table,
+        copies: bool,
+        fits: impl Fn(&Table, u64) -> bool,
+    ) {
         for _ in 0..LOOKS {
             for (queue, packets) in (0..).zip(&self.queues) {
                 let index = self.index(queue);
@@ -206,6 +217,19 @@ impl PlayedEngine {
                     Some(Packet::Signal(fence, value)) => {
                         turn.write(self.control + CURRENT_VALUE + 8 * fence, *value);
                         true
+                    }
+                    Some(Packet::Copy { from, to }) if copies => {
+                        for place in (0..WORDS).map(|word| 8 * word) {
+                            let value = turn.read(from + place);
+                            turn.write(to + place, value);
+                        }
+                        turn.write(index, packet + 1);
+                        // It is not logged.
+                        false
+                    }
+                    Some(Packet::Copy { .. }) => {
+                        table.waits = true;
+                        false
                     }
                     Some(Packet::Dispatch { kernel, .. }) if !fits(table, *kernel) => {
                         table.waits = true;
@@ -319,7 +343,7 @@ impl PlayedEngine {
         let at = turn.read(self.round(DispatchRound::TURN)) % Dispatch::DEPTH;
         self.end_jobs(turn);
         let mut table = Table::default();
-        self.serve(turn, &mut table, |table, kernel| {
+        self.serve(turn, &mut table, false, |table, kernel| {
             let only = table.jobs.first().map_or(kernel, |job| job.1);
             Self::is_in(self.self_scheduling, kernel) && only == kernel
         });
