@@ -22,6 +22,7 @@ pub enum Outcome {
 const UNTOLD: &[(&str, &str)] = &[
     ("vkQueueSubmit", AGAIN),
     ("vkWaitSemaphores", AGAIN),
+    ("vkSignalSemaphore", AGAIN),
     ("vkGetSemaphoreCounterValue", AGAIN),
     ("vkQueueWaitIdle", AGAIN),
     ("vkDeviceWaitIdle", AGAIN),
