@@ -11,6 +11,7 @@ mod support {
 use loom::thread;
 use native_fence::abi::{HandleAccess, MAILBOX_CAPACITY, RECORD_RING_CAPACITY};
 use native_fence::gpu::{ExploredEngine, ExploredHost};
+use std::ops::RangeInclusive;
 use support::loom_rig::explore;
 
 /// What signals are compared with as long as no post is adopted: more than any that there are.
@@ -18,8 +19,11 @@ const UNTOLD: u64 = 1 << 32;
 
 /// A slice signals 1 while `comes` has somebody come to wait for it, who is given what he saw. He saw it, or is told of it by
 /// this slice or by the next; and what the engine says that it has taken it has.
-fn posts_come(comes: impl Fn(&mut ExploredHost) -> u64 + Send + Sync + 'static) {
-    explore(2..=3, move || {
+fn posts_come(
+    preemptions: RangeInclusive<usize>,
+    comes: impl Fn(&mut ExploredHost) -> u64 + Send + Sync + 'static,
+) {
+    explore(preemptions, move || {
         let (engine, mut host) = ExploredEngine::new(UNTOLD, HandleAccess::FULL).unwrap();
         host.submit(1);
         loom::explore();
@@ -43,7 +47,7 @@ fn posts_come(comes: impl Fn(&mut ExploredHost) -> u64 + Send + Sync + 'static) 
 /// NF-07: the mailbox is full when he comes, if the engine has taken nothing by then: it looks at every fence.
 #[test]
 fn loom_a_post_finds_a_full_mailbox_while_the_engine_adopts() {
-    posts_come(|host| {
+    posts_come(3..=3, |host| {
         host.post_others(MAILBOX_CAPACITY);
         host.wait_for(1)
     });
@@ -52,7 +56,7 @@ fn loom_a_post_finds_a_full_mailbox_while_the_engine_adopts() {
 /// He has come when the mailbox overflows: his post is not one that is written over.
 #[test]
 fn loom_a_mailbox_overflows_behind_a_post() {
-    posts_come(|host| {
+    posts_come(2..=3, |host| {
         let seen = host.wait_for(1);
         host.post_others(MAILBOX_CAPACITY);
         seen

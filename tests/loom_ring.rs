@@ -18,7 +18,7 @@ use native_fence::gpu::{ExploredQueue, ExploredStand};
 use native_fence::shared::ExploresMore;
 use native_fence::umd::ExploredRing;
 use std::sync::Arc;
-use support::loom_rig::{Rig, RigOptions, explore};
+use support::loom_rig::{Rig, RigOptions, explore, until_self_service};
 
 /// Packets of the ring: the least.
 const CAPACITY: u64 = 2;
@@ -68,10 +68,18 @@ fn loom_a_ring_goes_round_while_the_engine_executes() {
 fn loom_a_value_that_has_completed_was_queued() {
     explore(2..=2, || {
         let _more = ExploresMore::of(&[WordGroup::Doorbell]);
-        let rig = Rig::new(RigOptions::default());
+        let rig = Rig::new(RigOptions {
+            short_slices: true,
+            ..RigOptions::default()
+        });
         let mut queue = rig.queue();
         let (os, progress) = (Arc::clone(queue.os()), queue.progress_fence().clone());
         rig.rest();
+        // The engine looks at the ring by itself.
+        queue
+            .submit(CommandList::new().nop().nop().nop().nop().nop())
+            .unwrap();
+        until_self_service(&queue);
         loom::explore();
         let looks = thread::spawn(move || {
             let completed = progress.current_value();
