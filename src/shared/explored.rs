@@ -68,7 +68,6 @@ fn is_one_more(group: WordGroup, offset: u64) -> bool {
         WordGroup::HandleTable => {
             offset < FIRST_BYTES as u64 && offset % HandleEntry::BYTES <= HandleEntry::META
         }
-        WordGroup::Doorbell => offset % Doorbell::BYTES == Doorbell::LAST_QUEUED_VALUE,
         WordGroup::EngineControl => {
             let mailbox = EngineControl::MAILBOX..EngineControl::SLICE_ARGS;
             offset == EngineControl::RECORD_READ || mailbox.contains(&offset)

@@ -1,6 +1,6 @@
 //! Explored ring: a user that submits to a hardware queue, as loom explores it.
 //!
-//! What it writes, and when there is room, is what a queue of a program does; doorbell and the rest are left out.
+//! What it writes, and when there is room, is what a queue of a program does; that it rings, and the rest, is left out.
 
 use super::command_list::Command;
 use super::ring::Ring;
@@ -13,6 +13,7 @@ use crate::shared::Block;
 pub struct ExploredRing {
     ring: Ring,
     submissions: Submissions,
+    doorbell: Block,
     progress: Block,
     current_value: Block,
     progress_fence: LocalHandle,
@@ -20,17 +21,18 @@ pub struct ExploredRing {
 }
 
 impl ExploredRing {
-    /// Over the memory of a queue whose engine nobody has told of it: control and packets of the ring, progress words,
-    /// and CurrentValue of the progress fence with this handle. None where no ring has so many packets.
+    /// Over the memory of a queue whose engine nobody has told of it: control and packets of the ring, doorbell and
+    /// progress words, and CurrentValue of the progress fence with this handle. None where no ring has so many packets.
     #[must_use]
     pub fn new(
         (control, packets): (Block, Block),
-        progress: Block,
+        (doorbell, progress): (Block, Block),
         (progress_fence, current_value): (LocalHandle, Block),
     ) -> Option<Self> {
         Some(Self {
             ring: Ring::new(control, packets)?,
             submissions: Submissions::default(),
+            doorbell,
             progress,
             current_value,
             progress_fence,
@@ -53,7 +55,7 @@ impl ExploredRing {
         self.ring.put(&end.packet(&mut waits, &mut signals));
         let written = self.ring.write_index();
         self.submissions.push(written, self.queued, &[]);
-        self.ring.show();
+        self.ring.show(&self.doorbell, self.queued);
         true
     }
 }

@@ -217,11 +217,7 @@ impl HwQueue {
         self.queued_value = value;
         let end = self.ring.write_index();
         self.submissions.push(end, value, list.staging());
-        // Before the packets can be seen: the OS knows of pending work by it (NF-24).
-        self.doorbell
-            .word(Doorbell::LAST_QUEUED_VALUE)
-            .publish(value);
-        self.ring.show();
+        self.ring.show(&self.doorbell, value);
         self.submissions.forget(self.read_index());
         Ok(value)
     }

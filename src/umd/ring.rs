@@ -6,7 +6,7 @@
 //! progress fence; and nothing is put in a packet's place before that was observed.
 
 use super::command_list::Command;
-use crate::abi::{PACKET_BYTES, Packet, RingControl, RingIndex};
+use crate::abi::{Doorbell, PACKET_BYTES, Packet, RingControl, RingIndex};
 use crate::shared::Block;
 
 /// See the file's head.
@@ -61,8 +61,10 @@ impl Ring {
         self.write += 1;
     }
 
-    /// Shows the engine what was put.
-    pub(super) fn show(&self) {
+    /// Tells the OS that `value` was queued, then shows the engine what was put: before the packets can be seen the OS
+    /// knows of pending work by it (NF-24).
+    pub(super) fn show(&self, doorbell: &Block, value: u64) {
+        doorbell.word(Doorbell::LAST_QUEUED_VALUE).publish(value);
         self.control
             .word(RingControl::WRITE_INDEX)
             .publish(self.write);
