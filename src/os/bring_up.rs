@@ -1,6 +1,7 @@
 //! Bring-up: what the driver said of itself when it was started, and whether the OS takes it.
 
 use super::features::Features;
+use crate::abi::PAGE_BYTES;
 use crate::kmd::{Ddi, NativeFenceCaps, NativeFenceOsCaps, VidSchCaps};
 
 /// Why an adapter did not come up.
@@ -34,6 +35,12 @@ pub enum StartError {
         /// What it does not set.
         missing: &'static str,
     },
+    /// The driver has values of fences lie where none of 8 bytes can, aligned and each in one page.
+    #[error(
+        "the driver has values of fences lie {0} bytes apart: it is to be a power of two, from 8 to \
+         4096"
+    )]
+    ValueStride(u32),
 }
 
 /// What an adapter came up with.
@@ -63,7 +70,9 @@ impl BringUp {
         } else if !features.native_fence_interface {
             return Err(StartError::NativeGpuFenceWithoutInterface);
         } else {
-            Ok(ddi.native_fence_caps())
+            let caps = ddi.native_fence_caps();
+            check_strides(&caps)?;
+            Ok(caps)
         };
         Ok(Self {
             vidsch,
@@ -92,4 +101,17 @@ fn check_dependencies(caps: VidSchCaps) -> Result<(), StartError> {
         return Err(StartError::NoDmaPatchingWithout { missing });
     }
     Ok(())
+}
+
+/// Distances at which values fill pages (NF-11).
+fn check_strides(caps: &NativeFenceCaps) -> Result<(), StartError> {
+    let strides = [
+        caps.current_value_stride,
+        caps.published.monitored_value_stride,
+    ];
+    let fits = |stride: u32| stride.is_power_of_two() && (8..=PAGE_BYTES).contains(&stride.into());
+    match strides.into_iter().find(|stride| !fits(*stride)) {
+        Some(stride) => Err(StartError::ValueStride(stride)),
+        None => Ok(()),
+    }
 }

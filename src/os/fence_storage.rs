@@ -9,7 +9,7 @@
 use super::shared_pages::SharedPages;
 use crate::abi::{CURRENT_VALUE_STRIDE, MONITORED_VALUE_STRIDE};
 use crate::abi::{Home, OpenerSlot, PAGE_BYTES, WordGroup};
-use crate::kmd::{FenceSegments, Segment};
+use crate::kmd::{FenceSegments, NativeFenceCaps, Segment};
 use crate::shared::{Block, Pool, PoolPlace, Providers, ReadBlock, Region, RegionError};
 use crate::sync::Arc;
 
@@ -78,12 +78,19 @@ pub(super) struct FenceStorage {
 }
 
 impl FencePools {
-    /// Of what an adapter's parties share.
-    pub(super) fn new(memory: &Arc<Providers>) -> Self {
+    /// Of what an adapter's parties share, at the strides that its driver gives. Without native fences nothing is asked
+    /// of them.
+    pub(super) fn new(memory: &Arc<Providers>, caps: Option<&NativeFenceCaps>) -> Self {
+        let of_caps = |caps: &NativeFenceCaps| {
+            let published = caps.published.monitored_value_stride;
+            [caps.current_value_stride, published].map(u64::from)
+        };
+        let [current, monitored] =
+            caps.map_or([CURRENT_VALUE_STRIDE, MONITORED_VALUE_STRIDE], of_caps);
         let pool = |group, stride| Pool::new(memory, group, stride).with_places(FENCES);
         let pools = || ValuePools {
-            current: pool(WordGroup::CurrentValues, CURRENT_VALUE_STRIDE),
-            monitored: pool(WordGroup::MonitoredValues, MONITORED_VALUE_STRIDE),
+            current: pool(WordGroup::CurrentValues, current),
+            monitored: pool(WordGroup::MonitoredValues, monitored),
         };
         Self {
             system: pools(),

@@ -81,9 +81,10 @@ impl Process {
     /// `kind` is that of its contexts.
     pub(super) fn new(id: ProcessId, adapter: Arc<Adapter>, kind: ContextKind) -> Arc<Self> {
         let memory = adapter.ddi().providers();
+        let caps = adapter.native_fence_caps().ok();
         Arc::new(Self {
             id,
-            fence_pools: FencePools::new(memory),
+            fence_pools: FencePools::new(memory, caps.as_ref()),
             queue_pools: QueuePools::new(memory),
             allocation_pools: AllocationPools::new(memory),
             monitored_values: Pool::new(memory, WordGroup::CurrentValues, CURRENT_VALUE_STRIDE)
