@@ -1,8 +1,10 @@
 //! Listener: a wait with an event of its own, which tells at once whether it was released: no thread looks for it.
 
-use super::until::until;
+use super::until::LONG;
 use crate::{EventHandle, EventWait, Fence, MonitoredFence, WaitError};
-use anyhow::Context;
+use anyhow::{Context, ensure};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::time::Duration;
 
 /// See the file's head.
 #[derive(Debug)]
@@ -39,12 +41,31 @@ impl Listener {
         self.event.reset()
     }
 
-    /// How its wait ended, which it does at some time.
+    /// Whether its event tells that its wait has ended; it goes on telling.
+    ///
+    /// # Errors
+    /// It cannot be asked.
+    pub(super) fn is_told(&self) -> anyhow::Result<bool> {
+        self.is_told_within(Duration::ZERO)
+    }
+
+    fn is_told_within(&self, most: Duration) -> anyhow::Result<bool> {
+        let most = Timespec::try_from(most)?;
+        let told = poll(&mut [PollFd::new(&self.event, PollFlags::IN)], Some(&most))?;
+        Ok(told == 1)
+    }
+
+    /// How its wait ended, which its event tells at some time, of which nobody has heard before. Who looks at the wait
+    /// itself finds a value that has come, and not that nobody was told.
     ///
     /// # Errors
     /// It never does.
     pub(super) fn ended(&self) -> anyhow::Result<Result<(), WaitError>> {
-        until("a wait ends", || self.wait.outcome().is_some())?;
+        ensure!(
+            self.is_told_within(LONG)?,
+            "it never came to this: the event of a wait tells that it has ended (waited {} s)",
+            LONG.as_secs()
+        );
         self.wait.outcome().context("a wait that has ended lasts")
     }
 }

@@ -1,9 +1,11 @@
-//! Waiter: a thread in a CPU wait, which is known to stand in the lists of its fences.
+//! Waiter: a thread in a CPU wait, which is known to stand in the lists of its fences, and that a wait was ended by
+//! somebody.
 
 use super::until::{LONG, until, until_sleeping};
 use crate::{Fence, Timeout, WaitError, WaitManyError};
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
+use std::time::Instant;
 
 /// See the file's head. A wait for one fence ends as the default says.
 #[derive(Debug)]
@@ -23,7 +25,7 @@ impl Waiter {
         timeout: impl Into<Timeout>,
     ) -> anyhow::Result<Self> {
         let (waits, timeout) = (fence.clone(), timeout.into());
-        Self::on(&[fence], move || waits.wait(value, timeout))
+        Self::on(&[fence], move || woken(&waits, value, timeout))
     }
 }
 
@@ -50,6 +52,26 @@ impl Waiter<Result<(), WaitManyError>> {
         Self::on(&fences(waits), move || {
             Fence::wait_all(&borrowed(&owned), LONG)
         })
+    }
+}
+
+/// A wait that somebody ends. One that finds its value by the last look of its time-out was woken by nobody, and has timed
+/// out here.
+///
+/// # Errors
+/// As [`Fence::wait`].
+pub(super) fn woken(
+    fence: &Fence,
+    value: u64,
+    timeout: impl Into<Timeout>,
+) -> Result<(), WaitError> {
+    let (began, timeout) = (Instant::now(), timeout.into());
+    let ended = fence.wait(value, timeout);
+    match timeout {
+        Timeout::After(most) if !most.is_zero() && began.elapsed() >= most => {
+            ended.and(Err(WaitError::TimedOut))
+        }
+        Timeout::After(_) | Timeout::Never => ended,
     }
 }
 

@@ -5,6 +5,7 @@ use crate::conform::listener::Listener;
 use crate::conform::raw_fence::RawFence;
 use crate::conform::seen::same;
 use crate::conform::spy::Moment;
+use crate::conform::waiter::woken;
 use crate::conform::{Bench, Check, Ground, LONG};
 use crate::kmd::{Interrupt, NativeFenceSignaled, SignaledFence};
 use crate::sync::Arc;
@@ -46,7 +47,7 @@ fn none_is_lost(ground: &Ground) -> anyhow::Result<()> {
         }
         same(
             "a wait that races its signal",
-            &fence.wait(value, LONG),
+            &woken(&fence, value, LONG),
             &Ok(()),
         )?;
     }
