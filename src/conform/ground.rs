@@ -2,6 +2,7 @@
 
 use super::spy::DdiSpy;
 use super::{Bench, Form, Subject, Unfit, Wanted};
+use crate::kmd::TdrDdi;
 use crate::os::{Features, Record};
 use crate::sync::Arc;
 use crate::sync::plain::{Mutex, lock};
@@ -22,6 +23,22 @@ struct Made {
     spy: Arc<DdiSpy>,
     adapter: Adapter,
     expected: Arc<Mutex<Vec<Record>>>,
+    /// Its engines are made to hang.
+    hangs: bool,
+}
+
+/// Why a check could ask no more: the driver itself failed to reset its adapter, which it may where an engine hangs.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct ResetFailed(pub(super) String);
+
+impl Made {
+    /// Whether its driver has a reason to fail a reset of the adapter: an engine that hangs in truth, or one that runs on
+    /// where it was only said to be lost, of a driver which resets none that runs.
+    fn may_fail_reset(&self) -> bool {
+        let tdr = self.spy.driver().tdr();
+        self.hangs || !tdr.is_some_and(TdrDdi::resets_running_engines)
+    }
 }
 
 /// What watches engines that are well: one may have no core for seconds on a busy machine.
@@ -119,7 +136,7 @@ impl Ground {
     ) -> anyhow::Result<Bench> {
         let spy = self.spy(wanted)?;
         let adapter = Adapter::with_driver_watched(Arc::clone(&spy) as _, features, tdr)?;
-        let bench = self.over(spy, adapter);
+        let bench = self.over_hanging(spy, adapter, wanted.hangs);
         if wanted.hangs {
             bench.needs_reset_of_running_engines()?;
         }
@@ -143,11 +160,16 @@ impl Ground {
     /// A bench of an adapter that came up over such a spy.
     #[must_use]
     pub fn over(&self, spy: Arc<DdiSpy>, adapter: Adapter) -> Bench {
+        self.over_hanging(spy, adapter, false)
+    }
+
+    fn over_hanging(&self, spy: Arc<DdiSpy>, adapter: Adapter, hangs: bool) -> Bench {
         let expected = Arc::<Mutex<Vec<Record>>>::default();
         lock(&self.made).push(Made {
             spy: Arc::clone(&spy),
             adapter: adapter.clone(),
             expected: Arc::clone(&expected),
+            hangs,
         });
         let device = Device::with_fences_in(adapter.os(), self.subject.fence_memory());
         Bench {
@@ -158,17 +180,26 @@ impl Ground {
         }
     }
 
-    /// Why no more can be asked of an adapter whose story ended in this error: its driver failed to reset it, which a driver
-    /// may, and so the OS has stopped it.
-    pub(super) fn unfit_after(&self, error: &anyhow::Error) -> Option<Unfit> {
+    /// What is told of a story that ended in this error. Where a driver itself failed to reset its adapter, the OS has
+    /// stopped that (TD-20), and no more could be asked: a reason to skip the check if the driver had one to fail
+    /// ([`ResetFailed`]), and else what broke the rule.
+    pub(super) fn told_of(&self, error: anyhow::Error) -> anyhow::Error {
         let made = lock(&self.made);
-        let mut stopped = made
+        let stopped = made
             .iter()
             .filter(|made| made.adapter.os().stopped().is_some());
-        let failure = stopped.find_map(|made| made.spy.reset_failure())?;
-        Some(Unfit(format!(
-            "the driver itself failed to reset the adapter, which stops it ({failure}); what was seen: {error:#}"
-        )))
+        let mut failed = stopped.filter_map(|made| Some((made, made.spy.reset_failure()?)));
+        let Some((made, failure)) = failed.next() else {
+            return error;
+        };
+        if made.may_fail_reset() {
+            let why = "the driver itself failed to reset the adapter, which stops it";
+            return ResetFailed(format!("{why} ({failure}); what was seen: {error:#}")).into();
+        }
+        error.context(format!(
+            "the driver failed to reset an adapter of which no engine hangs, and says that it resets engines that run \
+             ({failure})"
+        ))
     }
 
     /// What is asked of every check at its end: no record that it was not about, and nothing that the subject found

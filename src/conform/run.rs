@@ -1,7 +1,9 @@
 //! Run: a check on a subject, and what came of it.
 
+use super::ground::ResetFailed;
 use super::{Check, Ground, Subject, Unfit};
 use crate::sync::Arc;
+use anyhow::bail;
 use serde::Serialize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
@@ -30,6 +32,9 @@ pub struct Ran {
     pub verdict: Verdict,
     /// How long that took.
     pub took: Duration,
+    /// It was skipped since the driver itself failed to reset its adapter, which a driver may where an engine hangs, or
+    /// where it says that it resets none that runs.
+    pub reset_failed: bool,
 }
 
 /// Asks a subject one rule. What panics breaks the rule; a check that does not end within three minutes does as well, and
@@ -37,14 +42,29 @@ pub struct Ran {
 #[must_use]
 pub fn run(check: &Check, subject: &Arc<dyn Subject>) -> Ran {
     let began = Instant::now();
-    let verdict = told(check, subject);
+    let told = told(check, subject);
+    let reset_failed = told.as_ref().is_err_and(anyhow::Error::is::<ResetFailed>);
     Ran {
-        verdict,
+        verdict: verdict(told),
         took: began.elapsed(),
+        reset_failed,
     }
 }
 
-fn told(check: &Check, subject: &Arc<dyn Subject>) -> Verdict {
+fn verdict(told: anyhow::Result<()>) -> Verdict {
+    let Err(error) = told else {
+        return Verdict::Holds;
+    };
+    let unfit = error.downcast_ref().map(|Unfit(why)| why);
+    let reset_failed = error.downcast_ref().map(|ResetFailed(why)| why);
+    match unfit.or(reset_failed) {
+        Some(why) => Verdict::Skipped(why.clone()),
+        None => Verdict::Broken(format!("{error:#}")),
+    }
+}
+
+/// How the story ended.
+fn told(check: &Check, subject: &Arc<dyn Subject>) -> anyhow::Result<()> {
     let story = check.story;
     // What an earlier check left is not this one's.
     drop(subject.take_misdeeds());
@@ -54,10 +74,7 @@ fn told(check: &Check, subject: &Arc<dyn Subject>) -> Verdict {
     let thread = thread.spawn(move || {
         let ground = Ground::new(&subject);
         let told = catch_unwind(AssertUnwindSafe(|| {
-            let told = story(&ground).map_err(|error| match ground.unfit_after(&error) {
-                Some(unfit) => unfit.into(),
-                None => error,
-            });
+            let told = story(&ground).map_err(|error| ground.told_of(error));
             told.and_then(|()| ground.judge())
         }));
         // Who waited long enough is gone.
@@ -66,22 +83,16 @@ fn told(check: &Check, subject: &Arc<dyn Subject>) -> Verdict {
     let thread = match thread {
         Ok(thread) => thread,
         Err(error) => {
-            return Verdict::Skipped(format!("the system gives no thread for it: {error}"));
+            let why = format!("the system gives no thread for it: {error}");
+            return Err(Unfit(why).into());
         }
     };
     let Ok(told) = ended.recv_timeout(MOST) else {
-        return Verdict::Broken(format!("the check did not end within {} s", MOST.as_secs()));
+        bail!("the check did not end within {} s", MOST.as_secs());
     };
     // What it made goes before the program does.
     let _ = thread.join();
-    match told {
-        Ok(Ok(())) => Verdict::Holds,
-        Ok(Err(error)) => match error.downcast_ref::<Unfit>() {
-            Some(Unfit(why)) => Verdict::Skipped(why.clone()),
-            None => Verdict::Broken(format!("{error:#}")),
-        },
-        Err(panic) => Verdict::Broken(format!("it panicked: {}", said(panic.as_ref()))),
-    }
+    told.unwrap_or_else(|panic| bail!("it panicked: {}", said(panic.as_ref())))
 }
 
 /// What a panic said.

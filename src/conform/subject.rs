@@ -78,6 +78,11 @@ impl Wanted {
 }
 
 /// See the file's head.
+///
+/// Checks of recovery have the OS believe that an engine is lost, or hangs, while it runs. A driver that cannot reset such a
+/// one says so ([`TdrDdi::resets_running_engines`](crate::kmd::TdrDdi::resets_running_engines)), and if it fails to reset
+/// its adapter then, the check is skipped, as where engines were made to hang in truth
+/// ([`Ran::reset_failed`](super::Ran::reset_failed)). Else a failed reset of the adapter breaks the rule that was asked.
 pub trait Subject: Debug + Send + Sync {
     /// What it is, for people.
     fn name(&self) -> String;

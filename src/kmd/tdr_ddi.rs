@@ -69,7 +69,9 @@ pub trait TdrDdi {
     /// blame).
     ///
     /// # Errors
-    /// Stops the adapter.
+    /// Stops the adapter (TD-20). It may be that an engine hangs and nothing keeps it from memory, or that one runs of a
+    /// driver that resets none which does ([`resets_running_engines`](TdrDdi::resets_running_engines)). A driver that
+    /// says it resets engines that run, of which none hangs, has no reason to: there a failure breaks the rule.
     fn reset_from_timeout(&self) -> Result<Vec<ResetEngine>, DdiError>;
 
     /// `DxgkDdiRestartFromTimeout`, PASSIVE_LEVEL: the adapter may touch memory again.

@@ -14,6 +14,8 @@ pub(super) struct Found {
     #[serde(flatten)]
     pub(super) verdict: Verdict,
     pub(super) took_ms: f64,
+    /// It was skipped since the driver failed to reset its adapter.
+    pub(super) reset_failed: bool,
     #[serde(skip)]
     pub(super) took: Duration,
 }
@@ -53,6 +55,7 @@ impl Findings {
             title: check.title,
             verdict: ran.verdict,
             took_ms: ran.took.as_secs_f64() * 1e3,
+            reset_failed: ran.reset_failed,
             took: ran.took,
         });
         &self.checks[self.checks.len() - 1]
@@ -65,6 +68,15 @@ impl Findings {
             .filter(|found| is(&found.verdict))
             .count()
     }
+
+    /// How many were skipped since the driver failed to reset its adapter.
+    pub(super) fn failed_resets(&self) -> usize {
+        self.checks
+            .iter()
+            .filter(|found| found.reset_failed)
+            .count()
+    }
+
     /// How the program ends: a broken rule counts though the run was interrupted, and a skipped one does not.
     pub(super) fn ending(&self) -> Ending {
         if self.count(|verdict| matches!(verdict, Verdict::Broken(_))) > 0 {
@@ -86,8 +98,12 @@ mod tests {
         let mut findings = Findings::new("a driver".into(), None, verdicts.len());
         findings.interrupted = interrupted;
         for (check, verdict) in conform::checks().into_iter().zip(verdicts) {
-            let (verdict, took) = (verdict.clone(), Duration::ZERO);
-            findings.note(check, Ran { verdict, took });
+            let ran = Ran {
+                verdict: verdict.clone(),
+                took: Duration::ZERO,
+                reset_failed: false,
+            };
+            findings.note(check, ran);
         }
         findings.ending()
     }

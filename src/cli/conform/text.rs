@@ -59,10 +59,48 @@ pub(super) fn foot(findings: &Findings, colour: bool) -> String {
         _ => painted(&is_broken, RED, colour),
     };
     let mut text = format!("\n{holds} rules hold, {is_broken}, {skipped} skipped");
+    let failed = findings.failed_resets();
+    if failed > 0 {
+        let _ = write!(
+            text,
+            " ({failed} of them since the driver failed to reset its adapter)"
+        );
+    }
     let left = findings.of - findings.checks.len();
     if left > 0 {
         let _ = write!(text, "; {left} were not asked, since the run was ended");
     }
     text.push('\n');
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conform::{self, Ran};
+    use std::time::Duration;
+
+    /// Kills `failed-resets-are-counted-in-silence`.
+    #[test]
+    fn the_last_line_says_how_much_a_driver_that_fails_its_resets_was_not_asked() {
+        let mut findings = Findings::new("a driver".into(), None, 3);
+        for (check, reset_failed) in conform::checks().into_iter().zip([true, false, true]) {
+            let ran = Ran {
+                verdict: Verdict::Skipped("it cannot".into()),
+                took: Duration::ZERO,
+                reset_failed,
+            };
+            findings.note(check, ran);
+        }
+        assert_eq!(
+            foot(&findings, false),
+            "\n0 rules hold, 0 broken, 3 skipped (2 of them since the driver failed to reset its adapter)\n"
+        );
+        findings.checks.clear();
+        findings.of = 0;
+        assert_eq!(
+            foot(&findings, false),
+            "\n0 rules hold, 0 broken, 0 skipped\n"
+        );
+    }
 }
