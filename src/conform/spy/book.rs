@@ -128,6 +128,8 @@ pub enum Moment {
     AfterStatusOfTakenDoorbell,
     /// The OS waits in an engine's stead, and the engine is not parked yet.
     BeforeParking,
+    /// A value was reached, and the engine that waits for it does not run yet.
+    BeforeResume,
 }
 
 /// A call that is made to fail.

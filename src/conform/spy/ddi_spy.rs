@@ -508,6 +508,7 @@ impl Ddi for DdiSpy {
     }
 
     fn resume_engine(&self, node_ordinal: u32) {
+        self.book.run(Moment::BeforeResume, &[]);
         self.driver.resume_engine(node_ordinal);
     }
 

@@ -4,6 +4,7 @@ mod doorbell;
 mod fence;
 mod kinds;
 mod loss;
+mod order;
 mod scene;
 mod seen;
 mod tables;

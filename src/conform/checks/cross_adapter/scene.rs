@@ -1,12 +1,15 @@
 //! Scene: two adapters that share nothing but what a story passes from one to the other, a fence of both, waits that stand
 //! and signals.
 
+use super::order::GoneOn;
 use super::seen::{Seen, seen};
 use crate::conform::bench::{complete, until_completed};
 use crate::conform::checks::sleeper::{ended, sleeper};
+use crate::conform::listener::Listener;
 use crate::conform::seen::same;
 use crate::conform::{Bench, Ground, Waiter, Wanted, until};
 use crate::os::WaitList;
+use crate::sync::Arc;
 use crate::{
     CommandList, CrossAdapter, Fence, FenceOptions, HwQueue, KernelQueue, MonitoredFence,
     MonitoredFenceOptions, WaitError,
@@ -104,19 +107,35 @@ pub(super) fn until_stands(bench: &Bench, queue: &HwQueue, value: u64) -> anyhow
     })
 }
 
+/// Waits until no slice of the engine is in flight, where the driver says so: what stands at waits does not look by itself
+/// then.
+fn until_let_go(bench: &Bench) -> anyhow::Result<()> {
+    let Some(tdr) = bench.spy.driver().tdr() else {
+        return Ok(());
+    };
+    until("an engine that stands at a wait is let go", || {
+        tdr.engine_marks(0).is_none()
+    })
+}
+
 impl Standing {
-    /// A wait for 10 of a native side: in no list of the OS, since its engine looks, or in that of CPU waits.
-    pub(super) fn native(bench: &Bench, fence: &Fence, by: By) -> anyhow::Result<Self> {
+    /// A wait for 10 of a native side: in no list of the OS, since its engine looks, or in that of CPU waits, as what tells
+    /// that it goes on.
+    pub(super) fn native(bench: &Bench, fence: &Fence, by: By) -> anyhow::Result<(Self, GoneOn)> {
         let (wait, list) = match by {
             By::Gpu => {
                 let mut queue = bench.queue()?;
                 let end = queue.submit(CommandList::new().wait(fence, 10))?;
                 until_stands(bench, &queue, 10)?;
-                (Self::Queue(queue, end), vec![])
+                until_let_go(bench)?;
+                let gone_on = GoneOn::queue(&queue, end);
+                ((Self::Queue(queue, end), gone_on), vec![])
             }
             By::Cpu => {
                 let waiter = bench.waiter(fence, 10)?;
-                (Self::Thread(waiter), vec![(WaitList::NativeCpuWaiters, 10)])
+                let beside = GoneOn::Thread(Arc::new(Listener::of(fence, 10)?));
+                let list = vec![(WaitList::NativeCpuWaiters, 10); 2];
+                ((Self::Thread(waiter), beside), list)
             }
         };
         let standing = fence.object().fence().standing();

@@ -1,11 +1,12 @@
 //! Tables: the article's scenarios, all four pairs of wait and signal of each: what each driver sees, in what order, and in
 //! which list the OS keeps the waiter.
 
+use super::order::AtCalls;
 use super::scene::{
     By, PAIRS, Standing, cross_adapter, crossing, of_two_kinds, signal_native, two, two_kinds,
 };
 use super::seen::{Seen, of_native_fences, seen, seen_of};
-use crate::conform::bench::until_completed;
+use crate::conform::bench::{finish, until_completed};
 use crate::conform::seen::same;
 use crate::conform::spy::Moment;
 use crate::conform::{Bench, Check, Ground};
@@ -46,17 +47,10 @@ fn each_pair(cell: impl Fn(By, By) -> anyhow::Result<()>) -> anyhow::Result<()> 
     })
 }
 
-/// What the driver of `there` had seen of its side at the time of each call of values that the one of `here` got.
-fn seen_before(here: &Bench, there: &Bench, side: &Fence) -> Arc<Mutex<Vec<Vec<Seen>>>> {
-    let before = Arc::new(Mutex::new(Vec::new()));
-    let (notes, spy) = (Arc::clone(&before), Arc::clone(&there.spy));
-    let id = side.object().fence().id();
-    here.spy.hook(move |moment, _| {
-        if moment == Moment::BeforeUpdateOfCurrentValues {
-            lock(&notes).push(seen_of(&spy, id));
-        }
-    });
-    before
+/// What the driver of `there` has seen of its side, wherever it is asked.
+fn sees(there: &Bench, side: &Fence) -> impl Fn() -> Vec<Seen> + Send + Sync + use<> + 'static {
+    let (spy, id) = (Arc::clone(&there.spy), side.object().fence().id());
+    move || seen_of(&spy, id)
 }
 
 /// Whether one waiter stood in the lists of a monitored side at the time of each call of values that the driver of `bench`
@@ -72,7 +66,7 @@ fn stood_before(bench: &Bench, side: &MonitoredFence) -> Arc<Mutex<Vec<bool>>> {
     before
 }
 
-/// Whichever made the fence. The signaller's driver comes first.
+/// Whichever made the fence. The signaller's driver comes first, then the waiter's, and the waiter goes on last.
 fn both_native(ground: &Ground) -> anyhow::Result<()> {
     let [igpu, dgpu] = two(ground)?;
     each_pair(|wait, signal| {
@@ -84,11 +78,12 @@ fn both_native(ground: &Ground) -> anyhow::Result<()> {
                 let (made, opened) = cross_adapter(&dgpu, &igpu, options)?;
                 (opened, made)
             };
-            let waits = Standing::native(&igpu, &waited, wait)?;
-            let before = seen_before(&igpu, &dgpu, &signalled);
+            let (waits, gone_on) = Standing::native(&igpu, &waited, wait)?;
+            let told = AtCalls::of_waiter(&igpu, &gone_on, sees(&dgpu, &signalled));
+            let stores = AtCalls::of_signaller(&dgpu, &gone_on, || ());
             let seen_there = signal_native(&dgpu, &signalled, signal, &waits)?;
             waits.ends()?;
-            igpu.spy.unhook();
+            let (told, stores) = (told.noted(), stores.noted());
             same(
                 "what the signalling driver has seen",
                 &seen(&dgpu, &signalled),
@@ -99,11 +94,19 @@ fn both_native(ground: &Ground) -> anyhow::Result<()> {
                 &seen(&igpu, &waited),
                 &vec![Seen::Notified(10)],
             )?;
-            let before = lock(&before).clone();
+            let stored: &[_] = match signal {
+                By::Gpu => &[],
+                By::Cpu => &[((), false)],
+            };
             same(
-                "what the signalling driver had seen when the waiting one was told",
-                &before,
-                &vec![seen_there],
+                "whether the wait had gone on when the signalling driver was called to store",
+                &stores.as_slice(),
+                &stored,
+            )?;
+            same(
+                "what the signalling driver had seen, and whether the wait had gone on, when the waiting one was told",
+                &told,
+                &vec![(seen_there, false)],
             )?;
         }
         Ok(())
@@ -154,23 +157,29 @@ fn waits_without(ground: &Ground) -> anyhow::Result<()> {
 }
 
 /// Whichever made the fence. A signal of the GPU is stored by the OS when its packet is at the head of the software context,
-/// which a gate holds.
+/// which a gate holds. The value is there when the waiter's driver is told, and the waiter goes on after that.
 fn signals_without(ground: &Ground) -> anyhow::Result<()> {
     let [igpu, dgpu] = &two_kinds(ground)?;
     each_pair(|wait, signal| {
         for made_native in [true, false] {
             let (signalled, waited) = of_two_kinds([igpu, dgpu], made_native)?;
-            let waits = Standing::native(dgpu, &waited, wait)?;
+            let (waits, gone_on) = Standing::native(dgpu, &waited, wait)?;
+            let stored = signalled.clone();
+            let told = AtCalls::of_waiter(dgpu, &gone_on, move || stored.current_value());
             match signal {
                 By::Gpu => {
                     let gate = igpu.device.create_monitored_fence(0)?;
                     let mut queue = igpu.device.create_kernel_queue()?;
                     queue.wait(&gate, 1)?.signal(&signalled, 10)?.flush()?;
-                    let early = (waits.stands(), waited.current_value());
+                    // What the engine was handed by then it has executed.
+                    let mut beside = igpu.device.create_kernel_queue()?;
+                    beside.submit(CommandList::new().nop())?;
+                    finish(&mut beside)?;
+                    let early = (gone_on.is_seen(), waits.stands(), waited.current_value());
                     same(
-                        "whether the wait stands, and the value, behind the gate",
+                        "whether the wait is let go, whether it stands, and the value, behind the gate",
                         &early,
-                        &(true, 0),
+                        &(false, true, 0),
                     )?;
                     gate.signal(1)?;
                     waits.ends()?;
@@ -180,6 +189,11 @@ fn signals_without(ground: &Ground) -> anyhow::Result<()> {
                     waits.ends()?;
                 }
             }
+            same(
+                "the value, and whether the wait had gone on, when the waiting driver was told",
+                &told.noted(),
+                &vec![(10, false)],
+            )?;
             let values = (signalled.current_value(), waited.current_value());
             same("the value on both adapters", &values, &(10, 10))?;
             same(
@@ -234,7 +248,7 @@ fn kernel_mode(ground: &Ground) -> anyhow::Result<()> {
         let gate = igpu.device.create_monitored_fence(0)?;
         let mut queue = igpu.device.create_kernel_queue()?;
         queue.wait(&gate, 1)?.signal_native(&signalled, 10)?;
-        let waits = Standing::native(&dgpu, &waited, wait)?;
+        let (waits, _) = Standing::native(&dgpu, &waited, wait)?;
         ensure!(
             waits.stands(),
             "a wait is over whose signal stands behind a gate"

@@ -60,7 +60,8 @@ fn called_at(ground: &Ground) -> anyhow::Result<()> {
             | Moment::InSubmitCommand
             | Moment::BeforeRemovalOfLog
             | Moment::AfterSetOfLog
-            | Moment::BeforeParking => Level::Dispatch,
+            | Moment::BeforeParking
+            | Moment::BeforeResume => Level::Dispatch,
             _ => Level::Passive,
         };
         ensure!(
