@@ -8,36 +8,29 @@ use crate::conform::listener::Listener;
 use crate::conform::spy::Moment;
 use crate::sync::plain::{Mutex, lock};
 use crate::sync::{Arc, AtomicBool, Ordering};
-use crate::{Fence, HwQueue};
 
 /// What a wait of a native side is seen to go on by, wherever that is asked.
 #[derive(Clone, Debug)]
 pub(super) enum GoneOn {
-    /// A queue's: the value that its progress fence has behind the wait, and whether its engine was brought back since it
-    /// parked there.
-    Queue(Fence, u64, Arc<AtomicBool>),
+    /// A queue's, for which the OS waits in its engine's stead: whether it has brought the engine back. An engine that is
+    /// not let go yet may look by itself.
+    Queue(Arc<AtomicBool>),
     /// A thread's: a wait beside it for the same value, which is let go with it.
     Thread(Arc<Listener>),
 }
 
 impl GoneOn {
-    pub(super) fn queue(queue: &HwQueue, end: u64) -> Self {
-        Self::Queue(queue.progress_fence().clone(), end, Arc::default())
-    }
-
-    /// Whether the wait goes on, or may.
+    /// Whether the wait was let go.
     pub(super) fn is_seen(&self) -> bool {
         match self {
-            Self::Queue(progress, end, is_back) => {
-                is_back.load(Ordering::Acquire) || progress.current_value() >= *end
-            }
+            Self::Queue(is_back) => is_back.load(Ordering::Acquire),
             // An event that cannot be asked does not say that nobody goes on.
             Self::Thread(beside) => beside.is_told().unwrap_or(true),
         }
     }
 
     fn note_return(&self) {
-        if let Self::Queue(.., is_back) = self {
+        if let Self::Queue(is_back) = self {
             is_back.store(true, Ordering::Release);
         }
     }

@@ -7,7 +7,9 @@ use crate::conform::bench::{complete, until_completed};
 use crate::conform::checks::sleeper::{ended, sleeper};
 use crate::conform::listener::Listener;
 use crate::conform::seen::same;
+use crate::conform::spy::Call;
 use crate::conform::{Bench, Ground, Waiter, Wanted, until};
+use crate::kmd::{EngineWait, Interrupt, Parking};
 use crate::os::WaitList;
 use crate::sync::Arc;
 use crate::{
@@ -107,15 +109,24 @@ pub(super) fn until_stands(bench: &Bench, queue: &HwQueue, value: u64) -> anyhow
     })
 }
 
-/// Waits until no slice of the engine is in flight, where the driver says so: what stands at waits does not look by itself
-/// then.
-fn until_let_go(bench: &Bench) -> anyhow::Result<()> {
-    let Some(tdr) = bench.spy.driver().tdr() else {
-        return Ok(());
+/// Waits until the OS waits in the stead of an engine that stands at a wait for 10: whatever it brings the engine back for
+/// from then on, is the value. A driver may let none of its engines go, and is not held to it.
+fn until_let_go(bench: &Bench, fence: &Fence) {
+    let wait = EngineWait {
+        fence: fence.object().fence().id(),
+        value: 10,
     };
-    until("an engine that stands at a wait is let go", || {
-        tdr.engine_marks(0).is_none()
-    })
+    let is_asked = |call: &Call| match call {
+        Call::Interrupt(Interrupt::EngineParking { parking, .. }) => match parking {
+            Parking::Asked { waits, .. } => waits.contains(&wait),
+            Parking::Over { .. } => false,
+        },
+        _ => false,
+    };
+    // What comes of it is seen, or not, where the driver is called.
+    let _ = until("the OS waits in the engine's stead", || {
+        bench.spy.has_initialised() && bench.spy.count(is_asked) > 0
+    });
 }
 
 impl Standing {
@@ -127,8 +138,8 @@ impl Standing {
                 let mut queue = bench.queue()?;
                 let end = queue.submit(CommandList::new().wait(fence, 10))?;
                 until_stands(bench, &queue, 10)?;
-                until_let_go(bench)?;
-                let gone_on = GoneOn::queue(&queue, end);
+                until_let_go(bench, fence);
+                let gone_on = GoneOn::Queue(Arc::default());
                 ((Self::Queue(queue, end), gone_on), vec![])
             }
             By::Cpu => {
