@@ -17,6 +17,9 @@ use support::foreign::{Fault, ForeignSubject, ODD_STRIDE};
 /// Rules that it cannot be asked: it has 64-bit atomics, and maps nothing for a system process.
 const SKIPPED: [&str; 2] = ["FQ-04", "NF-16"];
 
+/// What the tests below ask it.
+const FAMILIES: [&str; 9] = ["NF", "MF", "FQ", "IN", "LG", "XA", "HQ", "PR", "TD"];
+
 fn checks(is: impl Fn(&Check) -> bool) -> Vec<&'static Check> {
     let mut checks = conform::checks();
     checks.retain(|check| is(check));
@@ -27,6 +30,7 @@ fn checks(is: impl Fn(&Check) -> bool) -> Vec<&'static Check> {
 fn holds(families: &[&str]) {
     let subject: Arc<dyn Subject> = Arc::new(ForeignSubject::default());
     let (mut skipped, mut broken) = (BTreeSet::new(), Vec::new());
+    assert!(families.iter().all(|family| FAMILIES.contains(family)));
     let asked = checks(|check| families.contains(&check.family()));
     for check in &asked {
         let Ran { verdict, took, .. } = conform::run(check, &subject);
@@ -60,6 +64,12 @@ fn breaks(rule: &str, fault: Fault, how: &str) {
         Verdict::Broken(why) => assert!(why.contains(how), "{why}"),
         other => panic!("{rule} with {fault:?}: {other:?}"),
     }
+}
+
+#[test]
+fn a_foreign_driver_is_asked_every_family_of_rules() {
+    let left_out = checks(|check| !FAMILIES.contains(&check.family()));
+    assert!(left_out.is_empty(), "{left_out:?}");
 }
 
 /// NF-11 among them: its values lie further apart than those of this crate's own drivers.
@@ -100,7 +110,7 @@ fn a_foreign_driver_keeps_the_rules_of_tdr() {
 
 #[test]
 fn monitored_values_that_nobody_posts_are_found() {
-    let how = "MonitoredValue";
+    let how = "MonitoredValue with a wait for 10";
     breaks("NF-04", Fault::PostsNothing, how);
 }
 
@@ -120,7 +130,8 @@ fn notifications_that_are_ignored_are_found() {
 
 #[test]
 fn suspensions_that_are_ignored_are_found() {
-    breaks("PR-09", Fault::IgnoresSuspensions, "");
+    let how = "what a suspended context's queues have stored";
+    breaks("PR-09", Fault::IgnoresSuspensions, how);
 }
 
 #[test]

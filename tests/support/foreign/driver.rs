@@ -1,6 +1,6 @@
-//! The foreign driver itself: what it passes to its engines under their names, what it does in a way of its own, and what a
-//! test has it do wrong.
+//! The foreign driver itself: what it passes to its engines under their names, what it does in a way of its own.
 
+use super::fault::{Fault, ODD_STRIDE};
 use super::news::{News, Teller};
 use super::numbers::Numbers;
 use native_fence::abi::wddm::FenceStorageSurfaceData;
@@ -19,30 +19,6 @@ use native_fence::shared::Providers;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
-
-/// What it does wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
-    /// UpdateMonitoredValues does nothing.
-    PostsNothing,
-    /// Of signalled native fences the OS is never told.
-    LosesInterrupts,
-    /// NotificationOnly is taken for nothing to do.
-    IgnoresNotifications,
-    /// SuspendContext says that it is done, and nothing is.
-    IgnoresSuspensions,
-    /// QueryEngineStatus says of every engine that it does not answer.
-    CallsEnginesHung,
-    /// ResetFromTimeout fails, whatever the engines do.
-    FailsAdapterResets,
-    /// The same, of a driver that says it resets no engine that still runs.
-    ResetsNothingThatRuns,
-    /// Its caps have values lie where some would stand in two pages.
-    AsksForOddStrides,
-}
-
-/// No power of two.
-pub(crate) const ODD_STRIDE: u32 = 4096 - 8;
 
 /// See the file's head.
 pub(crate) struct ForeignDriver {

@@ -6,10 +6,12 @@
 //! rule says anything of these; a check that asks for one of them asks too much.
 
 mod driver;
+mod fault;
 mod news;
 mod numbers;
 mod subject;
 mod tdr;
 
-pub(crate) use driver::{Fault, ForeignDriver, ODD_STRIDE};
+pub(crate) use driver::ForeignDriver;
+pub(crate) use fault::{Fault, ODD_STRIDE};
 pub(crate) use subject::ForeignSubject;

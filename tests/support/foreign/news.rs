@@ -4,7 +4,7 @@
 //! brings it. The engines' threads do not wait for the OS then. What is told late is allowed: who waits for it wakes, and
 //! when the records were taken is said.
 
-use super::driver::Fault;
+use super::fault::Fault;
 use super::numbers::Numbers;
 use native_fence::kmd::{
     Callbacks, ContextAllocation, ContextAllocationId, CreateContextAllocation, DdiError,

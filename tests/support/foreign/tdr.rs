@@ -1,6 +1,7 @@
 //! The foreign driver's part of hang detection and recovery.
 
-use super::driver::{Fault, ForeignDriver};
+use super::driver::ForeignDriver;
+use super::fault::Fault;
 use native_fence::kmd::{Activity, CollectDbgInfo, DdiError, ResetEngine, TdrDdi};
 use std::sync::Arc;
 
