@@ -9,7 +9,9 @@ mod support {
     pub(crate) mod kernels;
     pub(crate) mod logged;
     pub(crate) mod thread_switches;
-    pub(crate) mod until;
+    pub(crate) mod until {
+        pub(crate) use super::bench::until;
+    }
 }
 
 use native_fence::gpu::{Engine, ModelEngine, ModelOptions, NodePolicy};

@@ -191,7 +191,8 @@ fn scenarios() -> BTreeMap<String, String> {
     for file in tests().read_dir().unwrap() {
         let path = file.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        if !name.starts_with("loom") || !name.ends_with(".rs") {
+        let is_source = path.extension().is_some_and(|extension| extension == "rs");
+        if !name.starts_with("loom") || !is_source {
             continue;
         }
         let text = std::fs::read_to_string(&path).unwrap();

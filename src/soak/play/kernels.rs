@@ -7,6 +7,7 @@ use crate::sync::Arc;
 use crate::vulkan::shaders;
 use crate::{Device, Kernel, KernelCode};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 /// Bytes of their parameters: from where, to where, how many words, and what is added.
 const PARAMETER_BYTES: u32 = 32;
@@ -23,10 +24,9 @@ pub(super) fn registered(round: &Round, devices: &[Device]) -> Result<Kernels, S
             let Command::Add { by, .. } = *command else {
                 continue;
             };
-            if !kernels.contains_key(&(device, by)) {
+            if let Entry::Vacant(place) = kernels.entry((device, by)) {
                 let kernel = devices[device].create_kernel(code(by)?);
-                let kernel = kernel.map_err(|error| format!("no kernel: {error}"))?;
-                kernels.insert((device, by), kernel);
+                place.insert(kernel.map_err(|error| format!("no kernel: {error}"))?);
             }
         }
     }
