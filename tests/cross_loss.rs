@@ -10,18 +10,23 @@ mod support {
 use native_fence::abi::FenceId;
 use native_fence::abi::wddm::DeviceExecutionState;
 use native_fence::gpu::{ModelOptions, NodePolicy};
-use native_fence::kmd::{Interrupt, NativeFenceSignaled, SignaledFence};
+use native_fence::kmd::{
+    DriverOptions, Interrupt, NativeFenceSignaled, ResetEngine, SignaledFence,
+};
+use native_fence::os::{Cycle, CycleLink, QueueVerdict, Record, Verdict};
 use native_fence::umd::MonitoredFenceOptions;
 use native_fence::{
     CommandList, CrossAdapter, Device, Fence, FenceOptions, HwQueue, KernelQueue, MonitoredFence,
-    SignalError, WaitError,
+    SignalError, TdrDebugMode, TdrLevel, TdrPolicy, WaitError,
 };
 use std::thread::JoinHandle;
-use std::time::Instant;
-use support::bench::{Bench, LONG, Waiter, complete, monitored, native, until_completed};
+use std::time::{Duration, Instant};
+use support::bench::{
+    Bench, LONG, TdrCall, Waiter, complete, monitored, native, until, until_completed,
+};
 use support::two_benches::{
-    Seen, cross_adapter, cross_adapter_by, of_two_kinds, on_two_benches, on_two_benches_of,
-    on_two_kinds, restless, seen, two_drivers,
+    Seen, cross_adapter, cross_adapter_by, of_two_kinds, on_two_benches_watched, on_two_kinds,
+    restless, seen, two_drivers,
 };
 
 /// How an adapter goes.
@@ -32,9 +37,34 @@ enum End {
     Removed,
     /// By a bug check: an interrupt named a fence that never was (IN-05).
     Stopped,
+    /// The same: a reset engine named as aborted what had completed before (TD-03).
+    WrongAbortedId,
+    /// The same: of more resets of the adapter than there may be (TD-10).
+    TooManyResets,
 }
 
-const ENDS: [End; 3] = [End::Lost, End::Removed, End::Stopped];
+/// Of an adapter with native fences.
+const ENDS: [End; 5] = [
+    End::Lost,
+    End::Removed,
+    End::Stopped,
+    End::WrongAbortedId,
+    End::TooManyResets,
+];
+
+/// Of one without, whose engines nobody resets, and of the one beside it.
+const ENDS_OF_TWO_KINDS: [End; 3] = [End::Lost, End::Removed, End::Stopped];
+
+/// One reset of the adapter is recovered from. Engines answer for themselves: nobody finds in a test's time that one does
+/// not, but for one that is lost.
+const RESETS: TdrPolicy = TdrPolicy {
+    level: TdrLevel::Recover,
+    delay: Duration::from_secs(600),
+    ddi_delay: Duration::from_secs(60),
+    limit_count: 1,
+    limit_time: Duration::from_secs(600),
+    debug_mode: TdrDebugMode::RecoverNoPrompt,
+};
 
 impl End {
     /// The queue finds out, if it is one of the device's.
@@ -65,6 +95,38 @@ impl End {
                     }));
                 bench.take_records();
             }
+            Self::WrongAbortedId => {
+                // Of another device: that one's loss is none of the others'.
+                let mut guilty = bench.adapter.create_device().create_hw_queue().unwrap();
+                complete(&mut guilty, CommandList::new().nop());
+                let hw_queue = Some(guilty.os().handle());
+                bench.spy.answer_reset(move |_| {
+                    Ok(ResetEngine {
+                        last_aborted_fence_id: 0,
+                        hw_queue,
+                    })
+                });
+                bench.spy.lose_engine(0);
+                is_stopped_by(bench, Record::VIDEO_SCHEDULER_INTERNAL_ERROR);
+            }
+            Self::TooManyResets => {
+                bench.spy.fail_tdr(TdrCall::ResetEngine(0));
+                bench.spy.lose_engine(0);
+                until("the adapter is reset", || {
+                    bench.adapter.os().records().len() == 1
+                });
+                assert_eq!(bench.adapter.os().stopped(), None);
+                bench.spy.lose_engine(0);
+                is_stopped_by(bench, Record::VIDEO_TDR_FAILURE);
+            }
+        }
+    }
+
+    /// How the engines of one that goes so are watched.
+    fn watched(self) -> Option<TdrPolicy> {
+        match self {
+            Self::Lost | Self::Removed | Self::Stopped => None,
+            Self::WrongAbortedId | Self::TooManyResets => Some(RESETS),
         }
     }
 
@@ -80,9 +142,33 @@ impl End {
                 node_ordinal,
                 engine_ordinal,
             }),
+            Self::WrongAbortedId | Self::TooManyResets => {
+                unreachable!("engines that execute command buffers are not reset")
+            }
         }
         bench.take_records();
     }
+}
+
+/// Of an adapter that stays: its engine is reset as often as it is lost, for the reports of that.
+const REPORTS: TdrPolicy = TdrPolicy {
+    limit_count: 1_000_000,
+    ..RESETS
+};
+
+fn is_stopped_by(bench: &Bench, code: u32) {
+    until("the adapter is stopped", || {
+        bench.adapter.os().stopped().is_some()
+    });
+    assert_eq!(bench.adapter.os().stopped().unwrap().code, code);
+    bench.take_records();
+}
+
+/// Two benches, of which one can go so; `stays` says how the other's engine is let go.
+fn on_two_benches(end: End, stays: NodePolicy, body: impl Fn(&Bench, &Bench)) {
+    println!("{end:?}");
+    let goes = (NodePolicy::default(), end.watched());
+    on_two_benches_watched([(stays, None), goes], body);
 }
 
 /// One that keeps its value where a device is lost that could signal it.
@@ -95,6 +181,15 @@ fn keeping(mode: CrossAdapter, made: &Bench, opened: &Bench) -> (Fence, Fence) {
     let fence = fence.unwrap();
     let other = opened.device.open_fence(&fence.share().unwrap()).unwrap();
     (fence, other)
+}
+
+/// The same of what is monitored where it is made.
+fn kept_monitored() -> MonitoredFenceOptions {
+    MonitoredFenceOptions {
+        cross_adapter: true,
+        no_signal_max_value_on_tdr: true,
+        ..MonitoredFenceOptions::default()
+    }
 }
 
 /// Waits for 10 of a native side by a queue and by a thread.
@@ -170,9 +265,8 @@ impl BothMonitored {
 #[test]
 fn xa_11_what_the_adapter_could_ring_for_is_lost_on_the_other() {
     for end in ENDS {
-        println!("{end:?}");
         // The one that goes finds out as its next slice begins.
-        on_two_benches_of([restless(), NodePolicy::default()], |stays, goes| {
+        on_two_benches(end, restless(), |stays, goes| {
             let third = Bench::on_model(ModelOptions::default(), NodePolicy::default()).0;
             let doorbell = CrossAdapter::Doorbell;
             let (here, _there) = cross_adapter_by(doorbell, stays, goes, 3);
@@ -204,12 +298,12 @@ fn xa_11_what_the_adapter_could_ring_for_is_lost_on_the_other() {
 /// value stays. What it could not, and what was made to go on, goes on; so does everything else there.
 ///
 /// Kills `a-stop-stays-on-its-adapter`, `what-keeps-its-value-is-lost-elsewhere`,
-/// `a-late-side-is-not-told-of-the-loss`, `who-has-no-queue-survives-the-removal`.
+/// `a-late-side-is-not-told-of-the-loss`, `who-has-no-queue-survives-the-removal`,
+/// `what-others-can-signal-is-not-lost`, `a-stop-by-the-watch-is-noted-alone`.
 #[test]
 fn xa_11_what_the_adapter_could_signal_is_lost_on_the_other() {
     for end in ENDS {
-        println!("{end:?}");
-        on_two_benches(|stays, goes| {
+        on_two_benches(end, NodePolicy::default(), |stays, goes| {
             let (here, there) = cross_adapter(stays, goes, 3);
             let (kept, _kept_there) = keeping(CrossAdapter::Propagated, stays, goes);
             let own = stays.fence(0);
@@ -234,7 +328,12 @@ fn xa_11_what_the_adapter_could_signal_is_lost_on_the_other() {
             lost.pass();
             assert_eq!(here.current_value(), 3, "it keeps its last good value");
             let always = Seen::AlwaysSignaled(0xFFFF_FFFF);
-            assert_eq!(seen(&stays.spy, &here), [always]);
+            // After a reset of the adapter the OS looks at all that it may not have been told of.
+            let before = match end {
+                End::TooManyResets => vec![Seen::Notified(3)],
+                End::Lost | End::Removed | End::Stopped | End::WrongAbortedId => Vec::new(),
+            };
+            assert_eq!(seen(&stays.spy, &here), [before, vec![always]].concat());
             assert_ne!(there.signal(11), Ok(()));
             if let End::Removed = end {
                 // A device that has no queue is lost as well.
@@ -261,16 +360,14 @@ fn xa_11_what_the_adapter_could_signal_is_lost_on_the_other() {
 /// `what-keeps-its-monitored-value-is-lost-elsewhere`.
 #[test]
 fn xa_11_a_monitored_side_is_lost_with_its_adapter() {
-    for end in ENDS {
+    for end in ENDS_OF_TWO_KINDS {
         println!("{end:?}");
         on_two_kinds(|without, with| {
             let (monitored, fence) = of_two_kinds(without, with, false);
-            let options = MonitoredFenceOptions {
-                cross_adapter: true,
-                no_signal_max_value_on_tdr: true,
-                ..MonitoredFenceOptions::default()
-            };
-            let keeps = without.device.create_monitored_fence_with(options).unwrap();
+            let keeps = without
+                .device
+                .create_monitored_fence_with(kept_monitored())
+                .unwrap();
             let kept = with.device.open_fence(&keeps.share().unwrap()).unwrap();
             let own = with.fence(0);
             let [lost, goes_on @ ..] = [&fence, &kept, &own].map(|fence| Both::of(with, fence));
@@ -292,7 +389,7 @@ fn xa_11_a_monitored_side_is_lost_with_its_adapter() {
 /// `what-keeps-its-value-is-lost-elsewhere`, `a-late-side-is-not-told-of-the-loss`.
 #[test]
 fn xa_11_a_monitored_side_is_lost_with_the_other_adapter() {
-    for end in ENDS {
+    for end in ENDS_OF_TWO_KINDS {
         println!("{end:?}");
         on_two_kinds(|without, with| {
             let (waited, fence) = of_two_kinds(without, with, true);
@@ -326,6 +423,134 @@ fn xa_11_a_monitored_side_is_lost_with_the_other_adapter() {
     }
 }
 
+/// XA-11, TD-14: what a device that has gone could signal is always signaled wherever it is open, also where others could
+/// reach its values yet: a third adapter, which has lost nothing, and signals it as ever by its CPU.
+///
+/// Kills `one-adapter-is-told-of-the-loss`, `what-others-can-signal-is-not-lost`.
+#[test]
+fn xa_11_what_a_third_adapter_could_signal_too_is_lost() {
+    for mode in [CrossAdapter::Propagated, CrossAdapter::Doorbell] {
+        println!("{mode:?}");
+        on_two_benches(End::Removed, NodePolicy::default(), |stays, goes| {
+            let third = Bench::on_model(ModelOptions::default(), NodePolicy::default()).0;
+            let (here, _there) = cross_adapter_by(mode, stays, goes, 3);
+            let beside = third.device.open_fence(&here.share().unwrap()).unwrap();
+            let of_both = [(stays, &here), (&third, &beside)];
+            let waits = of_both.map(|(bench, fence)| Both::of(bench, fence));
+            stays.until_parked();
+            third.until_parked();
+            goes.adapter.remove();
+            waits.into_iter().for_each(Both::pass);
+            for (bench, fence) in of_both {
+                assert!(seen(&bench.spy, fence).contains(&Seen::AlwaysSignaled(0xFFFF_FFFF)));
+                assert_eq!(fence.current_value(), 3, "it keeps its last good value");
+                let state = bench.device.execution_state();
+                assert_eq!(state, DeviceExecutionState::ACTIVE);
+            }
+            beside.signal(11).unwrap();
+            for (_, fence) in of_both {
+                assert_eq!(fence.wait(11, LONG), Ok(()));
+                assert_eq!(fence.wait(12, LONG), Err(WaitError::DeviceLost));
+            }
+        });
+    }
+}
+
+/// By whom the fence is to be signaled at which the one queue stands that is no other's: as the report of a reset has it.
+fn to_be_signaled_by(bench: &Bench) -> String {
+    let os = bench.adapter.os();
+    // An engine that took another's place has looked at the queue.
+    bench.until_parked();
+    let noted = os.records().len();
+    bench.spy.lose_engine(0);
+    until("the engine is reset", || os.records().len() > noted);
+    bench.take_records();
+    let report = os.tdr_reports().pop().unwrap().to_string();
+    let (_, by) = report.split_once(", to be signaled by ").unwrap();
+    by.lines().next().unwrap().to_owned()
+}
+
+/// Who has gone does not signal what was made to keep its value, although his handle is open yet. A queue that waits for
+/// what it signals itself later waits on: whoever waits for such a fence has it open with the right to signal, and his
+/// CPU can (TD-15). So it is not certain that it waits in vain, before or after.
+fn is_signalled_from_here_alone(stays: &Bench, kept: &Fence, go: impl FnOnce()) {
+    let mut queue = stays.queue();
+    let mut list = CommandList::new();
+    list.wait(kept, 10).signal(kept, 10);
+    let end = queue.submit(&list).unwrap();
+    stays.until_parked();
+    let hw_queue = queue.os().handle();
+    let link = CycleLink {
+        hw_queue,
+        fence: native(kept).id(),
+        value: 10,
+    };
+    let verdict = Verdict::Waiting {
+        suspicion: Some(Cycle(vec![link])),
+    };
+    let waits = [QueueVerdict { hw_queue, verdict }];
+    let own = format!("device {}", stays.device.process().id().0);
+    assert_eq!(stays.adapter.os().verdicts(), waits);
+    let by = to_be_signaled_by(stays);
+    assert_eq!(by, format!("{own}, another program or adapter"));
+    go();
+    assert_eq!(to_be_signaled_by(stays), own);
+    stays.until_parked();
+    assert_eq!(stays.adapter.os().verdicts(), waits);
+    assert_eq!(stays.adapter.os().certain_verdicts(), []);
+    assert_eq!(queue.error(), None);
+    kept.signal(10).unwrap();
+    until_completed(&queue, end);
+}
+
+/// XA-11, TD-15: an adapter that has gone is not among those who may signal.
+///
+/// Kills `an-open-handle-signals-whatever-became-of-its-device`, `a-stopped-adapter-signals`.
+#[test]
+fn xa_11_an_adapter_that_has_gone_signals_nothing() {
+    for end in ENDS {
+        println!("{end:?}");
+        let policy = NodePolicy::default();
+        let watched = [(policy, Some(REPORTS)), (policy, end.watched())];
+        on_two_benches_watched(watched, |stays, goes| {
+            let (kept, _kept_there) = keeping(CrossAdapter::Propagated, stays, goes);
+            is_signalled_from_here_alone(stays, &kept, || {
+                let mut uses_the_engine = goes.queue();
+                goes.until_parked();
+                end.meets(goes, &mut uses_the_engine);
+                until("the adapter has gone", || {
+                    let is_lost = goes.device.execution_state() != DeviceExecutionState::ACTIVE;
+                    is_lost || goes.adapter.os().stopped().is_some()
+                });
+            });
+        });
+    }
+}
+
+/// XA-11, TD-15: the same of an adapter without native fences.
+///
+/// Kills `a-monitored-side-signals-whatever-became-of-it`.
+#[test]
+fn xa_11_a_monitored_side_that_has_gone_signals_nothing() {
+    for end in ENDS_OF_TWO_KINDS {
+        println!("{end:?}");
+        let policy = NodePolicy::default();
+        let options = DriverOptions::default();
+        let Some(without) = Bench::over_command_buffers(1, policy, &options) else {
+            return;
+        };
+        let (stays, memory) = Bench::recovering_on_model(policy, REPORTS);
+        let made = without
+            .device
+            .create_monitored_fence_with(kept_monitored())
+            .unwrap();
+        let kept = stays.device.open_fence(&made.share().unwrap()).unwrap();
+        is_signalled_from_here_alone(&stays, &kept, || end.meets_one_without(&without));
+        drop((kept, stays));
+        assert_eq!(memory.violations(), []);
+    }
+}
+
 /// XA-11: a device alone is lost, and its adapter goes on: what it could signal, or ring for, is lost on the other adapter
 /// too; what another device there could, is not, and goes on.
 ///
@@ -334,7 +559,7 @@ fn xa_11_a_monitored_side_is_lost_with_the_other_adapter() {
 fn xa_11_what_a_device_alone_could_signal_is_lost_on_the_other() {
     for mode in [CrossAdapter::Propagated, CrossAdapter::Doorbell] {
         println!("{mode:?}");
-        on_two_benches(|stays, goes| {
+        on_two_benches(End::Lost, NodePolicy::default(), |stays, goes| {
             let (here, _there) = cross_adapter_by(mode, stays, goes, 3);
             let beside = goes.adapter.create_device();
             let options = FenceOptions {

@@ -13,6 +13,7 @@
 
 use super::adapter_state::AdapterState;
 use super::record::Record;
+use crate::kmd::ProcessId;
 use crate::sync::{Ordering, plain};
 use std::sync::{OnceLock, Weak};
 
@@ -43,6 +44,15 @@ impl AdapterLife {
     /// The bug check that ended the adapter. One load where there was none.
     pub(super) fn end(&self) -> Option<&Record> {
         self.end.get()
+    }
+
+    /// Whether one of these devices is open and not lost, of an adapter that is up.
+    pub(super) fn has_live(&self, devices: &[ProcessId]) -> bool {
+        if self.end().is_some() {
+            return false;
+        }
+        let adapter = self.adapter.get().and_then(Weak::upgrade);
+        adapter.is_some_and(|adapter| devices.iter().any(|of| adapter.devices.is_live(*of)))
     }
 
     /// A live record: the adapter goes on.

@@ -193,7 +193,8 @@ impl AdapterState {
         }
         self.kernel_queues.fail(error);
         self.monitored.fail(error);
-        // On other adapters nobody waits for what only this one could have signalled (XA-11).
+        // On other adapters nobody waits for what a device of this one could have signalled, whoever else could (XA-11,
+        // TD-14).
         for fence in self.all_fences() {
             fence.lose_elsewhere();
         }

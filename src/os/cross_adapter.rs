@@ -167,11 +167,10 @@ impl CrossAdapterFence {
             .collect()
     }
 
-    /// Whether there are any.
-    pub(super) fn has_others(&self, than: u64) -> bool {
-        let sides = lock(&self.sides);
-        let mut others = sides.open.iter().filter(|(number, _)| *number != than);
-        others.any(|(_, side)| side.is_open())
+    /// Whether somebody may signal it on a side but this one. The caller holds no fence's lock.
+    pub(super) fn others_may_signal(&self, than: u64) -> bool {
+        let others = self.others(than, |_| {});
+        others.iter().any(|(_, side)| side.may_be_signalled())
     }
 
     /// A signal on side `from` has stored `value`: the others hear of it. Who is told of the end of his wait is told by

@@ -71,6 +71,19 @@ impl Heard {
         }
     }
 
+    /// A live device has it open there with the right to signal it (TD-15). A handle lives on beside an adapter that has
+    /// gone, and is no such right. The caller holds no fence's lock.
+    pub(super) fn may_be_signalled(&self) -> bool {
+        match self {
+            Self::Native(fence) => {
+                let devices: Vec<_> = fence.state().openers.signallers().collect();
+                fence.life().has_live(&devices)
+            }
+            // It is its device's alone, and has failed when that is lost, the adapter stopped, or the handle closed.
+            Self::Monitored(fence) => !fence.has_failed(),
+        }
+    }
+
     /// On another adapter a device is lost that could signal it.
     pub(super) fn lose(&self) {
         match self {
@@ -122,9 +135,9 @@ impl CrossSide {
         self.fence.lose(self.number);
     }
 
-    /// Whether it is open on another adapter.
-    pub(super) fn has_others(&self) -> bool {
-        self.fence.has_others(self.number)
+    /// As [`CrossAdapterFence::others_may_signal`].
+    pub(super) fn others_may_signal(&self) -> bool {
+        self.fence.others_may_signal(self.number)
     }
 }
 

@@ -492,6 +492,11 @@ impl MonitoredFence {
         self.fail(WaitError::DeviceLost);
     }
 
+    /// Whether waits that CurrentValue does not satisfy end with an error.
+    pub(super) fn has_failed(&self) -> bool {
+        lock(&self.state).failed.is_some()
+    }
+
     /// Whether a wait of a queue on it passes, whatever the value.
     pub(super) fn is_always_signaled(&self) -> bool {
         lock(&self.state).is_always_signaled

@@ -15,7 +15,9 @@ use super::bench::{
 use native_fence::abi::FenceId;
 use native_fence::gpu::{ModelOptions, NodePolicy};
 use native_fence::kmd::{DriverOptions, Interrupt, UpdateCurrentValuesFlags};
-use native_fence::{CommandList, CrossAdapter, Fence, FenceOptions, HwQueue, MonitoredFence};
+use native_fence::{
+    CommandList, CrossAdapter, Fence, FenceOptions, HwQueue, MonitoredFence, TdrPolicy,
+};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -44,15 +46,29 @@ pub(crate) fn on_two_benches_with(policy: NodePolicy, body: impl Fn(&Bench, &Ben
 
 /// The same, each its own way.
 pub(crate) fn on_two_benches_of(policies: [NodePolicy; 2], body: impl Fn(&Bench, &Bench)) {
+    on_two_benches_watched(policies.map(|policy| (policy, None)), body);
+}
+
+/// The same, of which an engine is reset where it is said how.
+pub(crate) fn on_two_benches_watched(
+    policies: [(NodePolicy, Option<TdrPolicy>); 2],
+    body: impl Fn(&Bench, &Bench),
+) {
     if model_is_asked_for() {
-        let model = |policy| Bench::on_model(ModelOptions::default(), policy);
+        let model = |(policy, tdr): (_, Option<_>)| match tdr {
+            Some(tdr) => Bench::recovering_on_model(policy, tdr),
+            None => Bench::on_model(ModelOptions::default(), policy),
+        };
         let [(one, its_memory), (other, others_memory)] = policies.map(model);
         body(&one, &other);
         drop((one, other));
         assert_eq!(its_memory.violations(), []);
         assert_eq!(others_memory.violations(), []);
     }
-    let device = |policy| Bench::on_device(1, policy);
+    let device = |(policy, tdr): (_, Option<_>)| match tdr {
+        Some(tdr) => Bench::recovering_on_device(policy, tdr),
+        None => Bench::on_device(1, policy),
+    };
     if let [Some(one), Some(other)] = policies.map(device) {
         println!("on shaders");
         body(&one, &other);

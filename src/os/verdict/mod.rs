@@ -5,8 +5,8 @@
 //! is Deadlocked; nobody at all, then it is Orphaned. A value that was reached and of which nobody was told is
 //! a LostNotification. A queue that has work and stands at no wait is Hung where its engine answers nothing.
 //!
-//! What fails a wait is certain: no live process has the fence open with the right to signal, here or in
-//! another operating system. A handle for the CPU is such a right, also that of a process whose queue waits
+//! What fails a wait is certain: no live process has the fence open with the right to signal, here, on another
+//! adapter or in another operating system; what is open on an adapter that has gone is no live one's. A handle for the CPU is such a right, also that of a process whose queue waits
 //! in the circle: its threads are no part of it (choice). So certain circles go through fences that queues
 //! alone signal, which carry their progress, and what is orphaned waits for one of these or for a fence that
 //! nobody may signal. A circle of signals that are queued behind waits, of fences that somebody could signal

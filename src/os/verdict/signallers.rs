@@ -14,7 +14,7 @@ use std::fmt;
 pub struct Signallers {
     /// Live processes of this operating system that have it open with the right to.
     pub(in crate::os) processes: Vec<ProcessId>,
-    /// Another operating system has it open, or another adapter, and may.
+    /// Another operating system has it open, and may signal it; or a live device of another adapter may.
     pub(in crate::os) is_open_elsewhere: bool,
     /// It carries the progress of this queue, and nobody else may.
     pub(in crate::os) queue: Option<HwQueueHandle>,
@@ -53,7 +53,7 @@ impl NativeFence {
         Signallers {
             processes,
             is_open_elsewhere: self.peers.get().is_some_and(|peers| peers.has_others())
-                || self.cross_side().is_some_and(CrossSide::has_others),
+                || self.cross_side().is_some_and(CrossSide::others_may_signal),
             queue: None,
         }
     }
@@ -72,7 +72,10 @@ impl MonitoredFenceObject {
         Signallers {
             processes: may.then(|| self.process().id()).into_iter().collect(),
             is_open_elsewhere: !self.is_left_to_queues()
-                && self.fence().cross_side().is_some_and(CrossSide::has_others),
+                && self
+                    .fence()
+                    .cross_side()
+                    .is_some_and(CrossSide::others_may_signal),
             queue: None,
         }
     }

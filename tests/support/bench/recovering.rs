@@ -4,8 +4,8 @@ use super::adapter::tuned_devices;
 use super::{Bench, memory, model_is_asked_for, until};
 use native_fence::abi::StallKind;
 use native_fence::gpu::{
-    Engine, EngineUnit, Injection, LongKernel, ModelEngine, ModelOptions, NodePolicy, ShaderEngine,
-    ShaderTuning, SpareEngines, SparePolicy,
+    Engine, EngineUnit, Injection, LongKernel, ModelEngine, ModelMemory, ModelOptions, NodePolicy,
+    ShaderEngine, ShaderTuning, SpareEngines, SparePolicy,
 };
 use native_fence::kmd::DriverOptions;
 use native_fence::vulkan::{AdapterInfo, Instance, InstanceOptions, validation};
@@ -78,21 +78,12 @@ fn on_benches_with_spares(
     stalls: bool,
     body: impl Fn(&Bench),
 ) {
+    let policy = NodePolicy::default();
     if model_is_asked_for() {
-        let spares = SpareEngines::new(SparePolicy::OnSuspicion, move || {
-            Ok(Box::new(model(stalls)))
-        });
-        let boxed = |_| -> Box<dyn Engine> { Box::new(model(stalls)) };
-        body(&Bench::watched(
-            (0..engines).map(boxed).collect(),
-            None,
-            NodePolicy::default(),
-            FenceMemory::System,
-            options,
-            (Some(spares), tdr),
-        ));
+        let engines = (0..engines).map(|_| model(stalls)).collect();
+        body(&over_models(engines, policy, stalls, options, tdr));
     }
-    let (memory, fences) = memory::asked_for();
+    let (memory, _) = memory::asked_for();
     let Some((engines, info)) = tuned_devices(engines, None, memory, tuning(stalls)) else {
         return;
     };
@@ -101,19 +92,51 @@ fn on_benches_with_spares(
         return;
     }
     println!("on the shader");
+    body(&over_shaders((engines, info), policy, stalls, options, tdr));
+}
+
+fn over_models(
+    engines: Vec<ModelEngine>,
+    policy: NodePolicy,
+    stalls: bool,
+    options: &DriverOptions,
+    tdr: TdrPolicy,
+) -> Bench {
+    let spares = SpareEngines::new(SparePolicy::OnSuspicion, move || {
+        Ok(Box::new(model(stalls)))
+    });
+    let boxed = |engine| -> Box<dyn Engine> { Box::new(engine) };
+    Bench::watched(
+        engines.into_iter().map(boxed).collect(),
+        None,
+        policy,
+        FenceMemory::System,
+        options,
+        (Some(spares), tdr),
+    )
+}
+
+fn over_shaders(
+    (engines, info): (Vec<Box<dyn Engine>>, AdapterInfo),
+    policy: NodePolicy,
+    stalls: bool,
+    options: &DriverOptions,
+    tdr: TdrPolicy,
+) -> Bench {
+    let (_, fences) = memory::asked_for();
     let providers = Arc::clone(engines[0].providers());
     let device = info.clone();
     let spares = SpareEngines::new(SparePolicy::OnSuspicion, move || {
         spare(&device, &providers, stalls).map_err(|error| format!("{error:#}"))
     });
-    body(&Bench::watched(
+    Bench::watched(
         engines,
         Some(info),
-        NodePolicy::default(),
+        policy,
         fences,
         options,
         (Some(spares), tdr),
-    ));
+    )
 }
 
 fn spare(
@@ -150,6 +173,28 @@ pub(crate) fn stall(queue: &mut HwQueue, kind: StallKind) -> u64 {
 }
 
 impl Bench {
+    /// As [`Bench::on_model`], of an engine in whose place another comes when it is reset.
+    pub(crate) fn recovering_on_model(
+        policy: NodePolicy,
+        tdr: TdrPolicy,
+    ) -> (Self, Arc<ModelMemory>) {
+        let engine = model(false);
+        let memory = Arc::clone(engine.memory());
+        let options = &DriverOptions::default();
+        (
+            over_models(vec![engine], policy, false, options, tdr),
+            memory,
+        )
+    }
+
+    /// The same on the device, if there is one.
+    pub(crate) fn recovering_on_device(policy: NodePolicy, tdr: TdrPolicy) -> Option<Self> {
+        let (memory, _) = memory::asked_for();
+        let device = tuned_devices(1, None, memory, tuning(false))?;
+        let options = &DriverOptions::default();
+        Some(over_shaders(device, policy, false, options, tdr))
+    }
+
     /// Waits until the first engine is in such a packet.
     pub(crate) fn until_stalled(&self) {
         let driver = self.parking_driver();
