@@ -11,12 +11,56 @@ mod support {
 
 use native_fence::os::OsError;
 use native_fence::umd::MonitoredFenceOptions;
-use native_fence::{CommandList, CreateError, FenceOptions, ShareError};
-use support::bench::{complete, monitored, native, until};
+use native_fence::{CommandList, CreateError, CrossAdapter, FenceOptions, ShareError};
+use support::bench::{Call, complete, monitored, native, until};
 use support::two_benches::{
     Before, By, MonitoredWait, NativeWait, Seen, knows_native_fences, of_two_kinds, on_two_kinds,
     seen, signal_native, stands_for_a_while, two_drivers,
 };
+
+/// How often a file of memory is mapped by this process for reading and writing.
+fn writable_mappings(inode: u64) -> usize {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let is_one = |line: &&str| {
+        let words: Vec<_> = line.split_whitespace().collect();
+        words[1].starts_with("rw") && words[4] == inode.to_string()
+    };
+    maps.lines().filter(is_one).count()
+}
+
+/// XA-02: the side of an adapter without native fences is the same word of the same file of memory, and its driver is
+/// given it: its engine has the page in a mapping of its own, beside those of the OS and of the other driver.
+///
+/// Kills `a-monitored-side-is-not-mapped`, `the-other-driver-does-not-map-the-page`.
+#[test]
+fn xa_02_both_drivers_map_the_page_of_current_value() {
+    on_two_kinds(|without, with| {
+        let made = with
+            .device
+            .create_fence_with(FenceOptions {
+                cross_adapter: Some(CrossAdapter::Propagated),
+                initial: 7,
+                ..FenceOptions::default()
+            })
+            .unwrap();
+        let (region, offset) = native(&made).current_value_place();
+        let file = region.file().unwrap().unwrap();
+        let before = writable_mappings(file.1);
+        let shared = made.share().unwrap();
+        let opened = without.device.open_monitored_fence(&shared).unwrap();
+        assert_eq!(writable_mappings(file.1), before + 1);
+        let fence = opened.object().fence();
+        let (region, there) = fence.current_value_place();
+        assert_eq!((region.file().unwrap().unwrap(), there), (file, offset));
+        let mapped = Call::MapMonitoredFence(fence.id());
+        assert_eq!(without.spy.count(|call| *call == mapped), 1);
+        assert_eq!(opened.current_value(), 7);
+        made.signal(8).unwrap();
+        assert_eq!(opened.current_value(), 8);
+        opened.signal(9).unwrap();
+        assert_eq!(native(&made).current_value(), 9);
+    });
+}
 
 fn cell_2a(wait: By, signal: By) {
     on_two_kinds(|igpu, dgpu| {
@@ -230,10 +274,10 @@ fn xa_08_what_it_is_not_there_is_refused() {
     });
 }
 
-/// XA-06 to XA-08: all of the above on two drivers of one process, of which one has no native fences as it stands.
+/// XA-02, XA-06 to XA-08: all of the above on two drivers of one process, of which one has no native fences as it stands.
 ///
-/// Kills `monitored-sides-do-not-hear`.
+/// Kills `monitored-sides-do-not-hear`, `the-other-driver-does-not-map-the-page`.
 #[test]
 fn xa_08_all_of_it_holds_on_two_drivers() {
-    two_drivers::hold_on_two_drivers("xa_0", 11);
+    two_drivers::hold_on_two_drivers("xa_0", 12);
 }
