@@ -137,7 +137,8 @@ impl Scenario {
                 Cell::play(&adapters, self.table, pair, None)?
             } else {
                 print(&text::title(wait, signal, colour(false)), false);
-                let cell = printed(|rows| Cell::play(&adapters, self.table, pair, Some(rows)))?;
+                let play = |rows| Cell::play(&adapters, self.table, pair, Some(rows));
+                let cell = shown(play, |row| print(&text::row(row), false))?;
                 print(&text::end(&cell, colour(false)), false);
                 cell
             };
@@ -154,11 +155,34 @@ impl Scenario {
     }
 }
 
-/// Plays, and prints each row as it comes.
-fn printed<T>(play: impl FnOnce(Sender<Row>) -> T) -> T {
+/// Plays, and shows each row as it comes.
+fn shown<T>(play: impl FnOnce(Sender<Row>) -> T, show: impl Fn(&Row) + Send) -> T {
     let (rows, came) = mpsc::channel();
     thread::scope(|scope| {
-        scope.spawn(move || came.iter().for_each(|row| print(&text::row(&row), false)));
+        scope.spawn(move || came.iter().for_each(|row| show(&row)));
         play(rows)
     })
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::rows::{Gpu, Row, Saying};
+    use super::{shown, text};
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    /// Kills `rows-come-when-all-is-over`.
+    #[test]
+    fn xa_05_a_row_is_shown_while_its_pair_is_played() {
+        let (show, seen) = mpsc::channel();
+        let play = |rows: mpsc::Sender<Row>| {
+            for (adapter, what) in [(Gpu::Integrated, "it waits"), (Gpu::Discrete, "it signals")] {
+                rows.send(Row::of(adapter, Saying::plain(what), Duration::ZERO))
+                    .unwrap();
+                let shown: String = seen.recv_timeout(Duration::from_secs(60)).unwrap();
+                assert!(shown.contains(what), "{shown}");
+            }
+        };
+        shown(play, move |row| show.send(text::row(row)).unwrap());
+    }
 }

@@ -5,7 +5,7 @@ use crate::sync::Arc;
 use crate::sync::plain::{Mutex, lock};
 use serde::Serialize;
 use std::sync::mpsc::Sender;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// By the article's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -34,6 +34,21 @@ pub(super) struct Row {
     /// In which the waiter stands.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) list: Option<&'static str>,
+}
+
+impl Row {
+    /// So long after the first.
+    pub(super) fn of(adapter: Gpu, saying: Saying, after: Duration) -> Self {
+        Self {
+            at_us: after.as_secs_f64() * 1e6,
+            adapter,
+            what: saying.what,
+            call: saying.call,
+            value: saying.value,
+            flags: saying.flags,
+            list: saying.list,
+        }
+    }
 }
 
 /// What a row says.
@@ -141,15 +156,7 @@ impl Rows {
         let mut seen = lock(&self.0);
         let now = Instant::now();
         let began = *seen.began.get_or_insert(now);
-        let row = Row {
-            at_us: now.duration_since(began).as_secs_f64() * 1e6,
-            adapter,
-            what: saying.what,
-            call: saying.call,
-            value: saying.value,
-            flags: saying.flags,
-            list: saying.list,
-        };
+        let row = Row::of(adapter, saying, now.duration_since(began));
         if let Some(follower) = &seen.follower {
             // Who has gone follows no more.
             let _ = follower.send(row.clone());
@@ -157,9 +164,12 @@ impl Rows {
         seen.rows.push(row);
     }
 
-    /// All of them.
+    /// All of them. Nobody follows from then on: what the end of the fence has adapters tell each other is none of the
+    /// table's.
     pub(super) fn take(&self) -> Vec<Row> {
-        std::mem::take(&mut lock(&self.0).rows)
+        let mut seen = lock(&self.0);
+        seen.follower = None;
+        std::mem::take(&mut seen.rows)
     }
 }
 
