@@ -168,7 +168,7 @@ fn is_stopped_by(bench: &Bench, code: u32) {
 fn on_two_benches(end: End, stays: NodePolicy, body: impl Fn(&Bench, &Bench)) {
     println!("{end:?}");
     let goes = (NodePolicy::default(), end.watched());
-    on_two_benches_watched([(stays, None), goes], body);
+    on_two_benches_watched(&[(stays, None), goes], body);
 }
 
 /// One that keeps its value where a device is lost that could signal it.
@@ -512,7 +512,7 @@ fn xa_11_an_adapter_that_has_gone_signals_nothing() {
         println!("{end:?}");
         let policy = NodePolicy::default();
         let watched = [(policy, Some(REPORTS)), (policy, end.watched())];
-        on_two_benches_watched(watched, |stays, goes| {
+        on_two_benches_watched(&watched, |stays, goes| {
             let (kept, _kept_there) = keeping(CrossAdapter::Propagated, stays, goes);
             is_signalled_from_here_alone(stays, &kept, || {
                 let mut uses_the_engine = goes.queue();

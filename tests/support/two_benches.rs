@@ -46,30 +46,30 @@ pub(crate) fn on_two_benches_with(policy: NodePolicy, body: impl Fn(&Bench, &Ben
 
 /// The same, each its own way.
 pub(crate) fn on_two_benches_of(policies: [NodePolicy; 2], body: impl Fn(&Bench, &Bench)) {
-    on_two_benches_watched(policies.map(|policy| (policy, None)), body);
+    on_two_benches_watched(&policies.map(|policy| (policy, None)), body);
 }
 
 /// The same, of which an engine is reset where it is said how.
 pub(crate) fn on_two_benches_watched(
-    policies: [(NodePolicy, Option<TdrPolicy>); 2],
+    policies: &[(NodePolicy, Option<TdrPolicy>); 2],
     body: impl Fn(&Bench, &Bench),
 ) {
     if model_is_asked_for() {
-        let model = |(policy, tdr): (_, Option<_>)| match tdr {
-            Some(tdr) => Bench::recovering_on_model(policy, tdr),
-            None => Bench::on_model(ModelOptions::default(), policy),
+        let model = |(policy, tdr): &(_, Option<_>)| match *tdr {
+            Some(tdr) => Bench::recovering_on_model(*policy, tdr),
+            None => Bench::on_model(ModelOptions::default(), *policy),
         };
-        let [(one, its_memory), (other, others_memory)] = policies.map(model);
+        let [(one, its_memory), (other, others_memory)] = policies.each_ref().map(model);
         body(&one, &other);
         drop((one, other));
         assert_eq!(its_memory.violations(), []);
         assert_eq!(others_memory.violations(), []);
     }
-    let device = |(policy, tdr): (_, Option<_>)| match tdr {
-        Some(tdr) => Bench::recovering_on_device(policy, tdr),
-        None => Bench::on_device(1, policy),
+    let device = |(policy, tdr): &(_, Option<_>)| match *tdr {
+        Some(tdr) => Bench::recovering_on_device(*policy, tdr),
+        None => Bench::on_device(1, *policy),
     };
-    if let [Some(one), Some(other)] = policies.map(device) {
+    if let [Some(one), Some(other)] = policies.each_ref().map(device) {
         println!("on shaders");
         body(&one, &other);
     }
