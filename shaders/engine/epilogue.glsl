@@ -4,7 +4,8 @@
 // the last marks the table's dispatches as done, as the engine's round would (dispatch.glsl). Then the lanes, which are
 // the invocations of its first subgroup, serve the engine's queues as the engine's lanes do: those that can go on execute
 // their packets up to their next dispatch, and these make up the next table, which runs behind the next barrier of the
-// slice's command buffer. So a dependency between dispatches costs one dispatch and not two.
+// slice's command buffer. So a dependency between dispatches costs one dispatch and not two. A queue is one lane's, so that
+// none is claimed; what lanes agree on, by compare-exchange, is the kernel of the next table (joins_table).
 //
 // The lanes are of one subgroup: the others of the workgroup have ended by then. On lavapipe, whose lanes are those of the
 // CPU's vectors and go in step, they have no barriers (ORDERS): there a barrier, in version 22 one of memory too, is one

@@ -6,7 +6,8 @@
 //! for by a call, and between such calls nothing waits, polls or wakes.
 //!
 //! A program's own command buffers signal a native fence, and make work conditional on one, by what an
-//! [`EnrolledFence`] records into them.
+//! [`EnrolledFence`] records into them. (`nf_signal` of the shader library is for kernels of hardware queues alone: it
+//! needs their job.)
 //!
 //! Memory is what both have: an [`ImportedAllocation`] is one of native queues that a program's own Vulkan device reaches.
 //!

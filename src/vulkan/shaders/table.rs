@@ -159,7 +159,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/epilogue.glsl")) == 0x8773_eb56_905c_3240,
+    fnv1a(include_bytes!("../../../shaders/engine/epilogue.glsl")) == 0xdf8f_6edc_be1d_72d2,
     "shader source engine/epilogue.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
