@@ -25,8 +25,8 @@ use support::bench::{
     Bench, LONG, TdrCall, Waiter, complete, monitored, native, until, until_completed,
 };
 use support::two_benches::{
-    Seen, cross_adapter, cross_adapter_by, of_two_kinds, on_two_benches_watched, on_two_kinds,
-    restless, seen, two_drivers,
+    Seen, cross_adapter, cross_adapter_by, of_two_kinds, on_two_benches_watched,
+    on_two_kinds_to_lose, restless, seen, two_drivers,
 };
 
 /// How an adapter goes.
@@ -130,11 +130,11 @@ impl End {
         }
     }
 
-    /// The same of an adapter without native fences, which is told by its driver.
+    /// The same of an adapter without native fences: its Vulkan device is lost, or its driver tells what cannot be.
     fn meets_one_without(self, bench: &Bench) {
         let (node_ordinal, engine_ordinal) = (0, 0);
         match self {
-            Self::Lost => bench.spy.interrupt(Interrupt::EngineLost { node_ordinal }),
+            Self::Lost => bench.lose_device(),
             Self::Removed => bench.adapter.remove(),
             // Nothing was submitted with that id.
             Self::Stopped => bench.spy.interrupt(Interrupt::DmaCompleted {
@@ -362,7 +362,7 @@ fn xa_11_what_the_adapter_could_signal_is_lost_on_the_other() {
 fn xa_11_a_monitored_side_is_lost_with_its_adapter() {
     for end in ENDS_OF_TWO_KINDS {
         println!("{end:?}");
-        on_two_kinds(|without, with| {
+        on_two_kinds_to_lose(|without, with| {
             let (monitored, fence) = of_two_kinds(without, with, false);
             let keeps = without
                 .device
@@ -391,7 +391,7 @@ fn xa_11_a_monitored_side_is_lost_with_its_adapter() {
 fn xa_11_a_monitored_side_is_lost_with_the_other_adapter() {
     for end in ENDS_OF_TWO_KINDS {
         println!("{end:?}");
-        on_two_kinds(|without, with| {
+        on_two_kinds_to_lose(|without, with| {
             let (waited, fence) = of_two_kinds(without, with, true);
             let keeps = with.device.create_fence_with(FenceOptions {
                 cross_adapter: Some(CrossAdapter::Propagated),
@@ -536,7 +536,7 @@ fn xa_11_a_monitored_side_that_has_gone_signals_nothing() {
         println!("{end:?}");
         let policy = NodePolicy::default();
         let options = DriverOptions::default();
-        let Some(without) = Bench::over_command_buffers(1, policy, &options) else {
+        let Some(without) = Bench::over_command_buffers_to_lose(None, &options) else {
             return;
         };
         let (stays, memory) = Bench::recovering_on_model(policy, REPORTS);
@@ -583,7 +583,7 @@ fn xa_11_what_a_device_alone_could_signal_is_lost_on_the_other() {
     }
 }
 
-/// XA-11: the same on two drivers of one process.
+/// XA-11: the same on two drivers of one process, of which one's Vulkan device is lost: every call of it says so.
 ///
 /// Kills `a-lost-monitored-side-is-nobodys-affair`, `queues-stand-at-what-another-adapter-lost`.
 #[test]

@@ -79,7 +79,22 @@ pub(crate) fn on_two_benches_watched(
 /// 64-bit stores and without; and on one with native fences, the model and another instance of the device. In a child of
 /// `two_drivers`, on two drivers.
 pub(crate) fn on_two_kinds(body: impl Fn(&Bench, &Bench)) {
-    if let Some([without, with]) = two_drivers::of_child() {
+    on_two_kinds_over(
+        |name, options| Bench::over_command_buffers_of(name, 1, NodePolicy::default(), options),
+        body,
+    );
+}
+
+/// The same, and the Vulkan device of the one without native fences can be lost.
+pub(crate) fn on_two_kinds_to_lose(body: impl Fn(&Bench, &Bench)) {
+    on_two_kinds_over(Bench::over_command_buffers_to_lose, body);
+}
+
+fn on_two_kinds_over(
+    over: impl Fn(Option<&str>, &DriverOptions) -> Option<Bench>,
+    body: impl Fn(&Bench, &Bench),
+) {
+    if let Some([without, with]) = two_drivers::of_child(&over) {
         return body(&without, &with);
     }
     let policy = NodePolicy::default;
@@ -89,7 +104,7 @@ pub(crate) fn on_two_kinds(body: impl Fn(&Bench, &Bench)) {
             basic_monitored_fences: narrow,
             ..DriverOptions::default()
         };
-        let without = || Bench::over_command_buffers(1, policy(), &options);
+        let without = || over(None, &options);
         let Some(plain) = without() else {
             return;
         };

@@ -14,12 +14,12 @@ use std::process::Command;
 const OTHER: &str = "NFENCE_TEST_OTHER_DRIVER";
 
 /// In such a child: the adapter without native fences, and the device.
-pub(super) fn of_child() -> Option<[Bench; 2]> {
+pub(super) fn of_child(
+    over: impl Fn(Option<&str>, &DriverOptions) -> Option<Bench>,
+) -> Option<[Bench; 2]> {
     let other = std::env::var(OTHER).ok()?;
-    let policy = NodePolicy::default;
-    let options = DriverOptions::default();
-    let without = Bench::over_command_buffers_of(Some(&other), 1, policy(), &options).unwrap();
-    let with = Bench::on_device(1, policy()).unwrap();
+    let without = over(Some(&other), &DriverOptions::default()).unwrap();
+    let with = Bench::on_device(1, NodePolicy::default()).unwrap();
     assert_eq!(without.info().driver, Driver::SwiftShader);
     assert!(!has_native_fences(without.info()) && has_native_fences(with.info()));
     Some([without, with])

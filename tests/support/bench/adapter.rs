@@ -1,9 +1,10 @@
 //! The bench itself, on the model or on a Vulkan device.
 
 use super::{DdiSpy, EngineSpy, Waiter, memory, model_is_asked_for, until};
+use native_fence::abi::wddm::DeviceExecutionState;
 use native_fence::gpu::{
-    CommandEngine, Crowd, Engine, EngineState, EngineUnit, ModelEngine, ModelMemory, ModelOptions,
-    Node, NodePolicy, ShaderEngine, ShaderTuning, SharedQueue, SpareEngines,
+    CommandEngine, Crowd, Engine, EngineState, EngineUnit, Injection, ModelEngine, ModelMemory,
+    ModelOptions, Node, NodePolicy, ShaderEngine, ShaderTuning, SharedQueue, SpareEngines,
     with_host_stores_tried,
 };
 use native_fence::kmd::{
@@ -12,7 +13,8 @@ use native_fence::kmd::{
 use native_fence::os::{Features, NativeFence, Record};
 use native_fence::shared::{Block, Providers};
 use native_fence::vulkan::{
-    AdapterInfo, Instance, InstanceOptions, Timeline, choose, memory_providers, validation,
+    AdapterInfo, DeviceLoss, Instance, InstanceOptions, Timeline, choose, memory_providers,
+    validation,
 };
 use native_fence::{
     Adapter, CommandList, Device, Fence, FenceMemory, HwQueue, HwQueueOptions, LocalProvider,
@@ -27,6 +29,8 @@ pub(crate) struct Bench {
     pub(crate) spy: Arc<DdiSpy>,
     /// The first queue of engines that execute command buffers.
     queue: Option<SharedQueue>,
+    /// When its Vulkan device is lost, if it can be.
+    loss: Option<Arc<DeviceLoss>>,
     /// Under the spy, if its engines are shaders or models.
     driver: Option<Arc<Driver>>,
     /// The first engine, of most tests the only one.
@@ -77,7 +81,7 @@ pub(super) fn tuned_devices(
     memory: MemoryOptions,
     tuning: ShaderTuning,
 ) -> Option<(Vec<Box<dyn Engine>>, AdapterInfo)> {
-    let (queues, providers, info) = queues(None, count, unit, memory)?;
+    let (queues, providers, info) = queues(None, count, unit, memory, None)?;
     let engine = |queue| -> Box<dyn Engine> {
         let engine = ShaderEngine::new(queue, tuning).unwrap();
         Box::new(engine.with_providers(&providers))
@@ -85,19 +89,20 @@ pub(super) fn tuned_devices(
     Some((queues.into_iter().map(engine).collect(), info))
 }
 
-/// A queue for each engine, and memory that they share; of the device of that name, or the best.
+/// A queue for each engine, and memory that they share; of the device of that name, or the best, which may be lost.
 fn queues(
     name: Option<&str>,
     count: u32,
     unit: Option<EngineUnit>,
     memory: MemoryOptions,
+    injection: Option<&Injection>,
 ) -> Option<(Vec<SharedQueue>, Arc<Providers>, AdapterInfo)> {
     let validation = validation::asked_for_by_environment();
     let opened = Instance::new(InstanceOptions { validation }).map(|instance| {
         let adapters = instance.adapters();
         let info = choose(&adapters, name).unwrap().clone();
         let unit = unit.unwrap_or_else(|| EngineUnit::default_for(&info));
-        let queues = unit.open_queues(&instance, &info, count, validation);
+        let queues = unit.open_lossy_queues(&instance, &info, count, validation, injection);
         let queues = queues.unwrap();
         let first = Arc::clone(queues[0].lock().unwrap().device());
         let providers = memory_providers(&instance, &first, unit.sharers(), memory).unwrap();
@@ -261,6 +266,7 @@ impl Bench {
             device: Device::with_fences_in(adapter.os(), fences),
             spy,
             queue: None,
+            loss: None,
             driver: Some(driver),
             engine: Arc::clone(&engines[0]),
             engines,
@@ -287,8 +293,27 @@ impl Bench {
         policy: NodePolicy,
         options: &DriverOptions,
     ) -> Option<Self> {
+        Self::over_lossy_command_buffers(name, engines, policy, options, None)
+    }
+
+    /// The same with one engine, whose Vulkan device can be lost ([`Bench::lose_device`]).
+    pub(crate) fn over_command_buffers_to_lose(
+        name: Option<&str>,
+        options: &DriverOptions,
+    ) -> Option<Self> {
+        let (policy, injection) = (NodePolicy::default(), Injection::new(1).unwrap());
+        Self::over_lossy_command_buffers(name, 1, policy, options, Some(&injection))
+    }
+
+    fn over_lossy_command_buffers(
+        name: Option<&str>,
+        engines: u32,
+        policy: NodePolicy,
+        options: &DriverOptions,
+        injection: Option<&Injection>,
+    ) -> Option<Self> {
         let (memory, _) = memory::asked_for();
-        let (queues, providers, info) = queues(name, engines, None, memory)?;
+        let (queues, providers, info) = queues(name, engines, None, memory, injection)?;
         let engine = |queue| CommandEngine::new(queue, &providers).unwrap();
         let first = Arc::clone(&queues[0]);
         let engines = queues.into_iter().map(engine).collect();
@@ -299,6 +324,7 @@ impl Bench {
             device: adapter.create_device(),
             spy,
             queue: Some(first),
+            loss: injection.map(|injection| injection.device_loss(0)),
             driver: None,
             // Nothing runs on it.
             engine: EngineSpy::over(Box::new(ModelEngine::new(ModelOptions::default()))),
@@ -308,6 +334,19 @@ impl Bench {
             expected: Mutex::default(),
             _messages: NoMessages,
         })
+    }
+
+    /// Loses the Vulkan device: each of its calls that can say so says it from now on. A queue of the bench's device
+    /// finds out.
+    pub(crate) fn lose_device(&self) {
+        let mut finds_out = self.device.create_kernel_queue().unwrap();
+        let loss = self.loss.as_ref().expect("a device that can be lost");
+        loss.lose();
+        // It may be told before it has submitted.
+        let _ = finds_out.submit(CommandList::new().nop());
+        until("the device is lost", || {
+            self.device.execution_state() != DeviceExecutionState::ACTIVE
+        });
     }
 
     /// Keeps the first engine that executes command buffers from what it is handed from now on, until
