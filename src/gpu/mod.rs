@@ -93,6 +93,7 @@ pub use engine_mapping::{CutOff, EngineAddress, EngineBlock, EngineMapping, Engi
 pub use engine_process::{serve_engine, serve_engine_made_by};
 #[cfg(not(loom))]
 pub(crate) use engine_program::STARTER_THREAD;
+#[cfg(not(loom))]
 pub use engine_program::{ENGINE_COMMAND, NoEngineProgram, engine_program};
 #[cfg(not(loom))]
 pub use engine_unit::{EngineUnit, EngineUnitError, SharedQueue};
