@@ -1,4 +1,4 @@
-//! The suite under a driver that is none of this crate's: each rule of which it can be asked holds, and made wrong in one
+//! The suite under a driver that is made outside of this crate, before its model: each rule of which it can be asked holds, and made wrong in one
 //! place it breaks the rule of that place.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]

@@ -188,8 +188,9 @@ impl Ground {
         let stopped = made
             .iter()
             .filter(|made| made.adapter.os().stopped().is_some());
-        let mut failed = stopped.filter_map(|made| Some((made, made.spy.reset_failure()?)));
-        let Some((made, failure)) = failed.next() else {
+        let failed = stopped.filter_map(|made| Some((made, made.spy.reset_failure()?)));
+        // Of several one without a reason counts.
+        let Some((made, failure)) = failed.min_by_key(|(made, _)| made.may_fail_reset()) else {
             return error;
         };
         if made.may_fail_reset() {

@@ -10,13 +10,25 @@ pub const LONG: Duration = Duration::from_secs(20);
 ///
 /// # Errors
 /// It does not hold for [`LONG`].
-pub fn until(what: &str, mut condition: impl FnMut() -> bool) -> anyhow::Result<()> {
-    let deadline = Instant::now() + LONG;
+pub fn until(what: &str, condition: impl FnMut() -> bool) -> anyhow::Result<()> {
+    until_within(LONG, what, condition)
+}
+
+/// The same within another time.
+///
+/// # Errors
+/// It does not hold for so long.
+pub(super) fn until_within(
+    limit: Duration,
+    what: &str,
+    mut condition: impl FnMut() -> bool,
+) -> anyhow::Result<()> {
+    let deadline = Instant::now() + limit;
     while !condition() {
         ensure!(
             Instant::now() < deadline,
             "it never came to this: {what} (waited {} s)",
-            LONG.as_secs()
+            limit.as_secs()
         );
         std::thread::yield_now();
     }

@@ -1,8 +1,8 @@
 //! Additions of a program: kernels of the process, which its queues dispatch, and how they are drawn.
 
 use super::super::Random;
-use super::transfer::{disjoint, range, words_of};
-use super::{Command, Held, Words};
+use super::Command;
+use super::transfer::disjoint;
 
 /// A kernel that adds a number to words; each kind is run in another way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -36,16 +36,11 @@ impl Adder {
     }
 }
 
-/// In place, or elsewhere as a copy goes.
+/// Of words elsewhere, as a copy goes: a kernel that was under way when its engine was lost begins again, and what it has
+/// stored by then is none of what it reads.
 pub(super) fn add(random: &mut Random, by: Adder) -> Command {
     let number = random.bits();
-    let (from, first, to) = if random.below(3) == 0 {
-        let of = *random.pick(&Held::ALL);
-        let (first, count) = range(random, words_of(of), false);
-        (of, first, Words { of, first, count })
-    } else {
-        disjoint(random, false)
-    };
+    let (from, first, to) = disjoint(random, false);
     Command::Add {
         by,
         from,

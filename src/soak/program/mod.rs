@@ -62,7 +62,7 @@ pub enum Command {
     Fill(Words, u64),
     /// From the first word on to the others, which lie elsewhere.
     Copy(Held, u64, Words),
-    /// The words from the first one on, with the number added to each, to the others, which are the same or lie elsewhere.
+    /// The words from the first one on, with the number added to each, to the others, which lie elsewhere.
     Add {
         /// By which kernel.
         by: Adder,

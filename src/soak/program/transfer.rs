@@ -31,7 +31,7 @@ pub(super) fn transfer(random: &mut Random, has_parts: &mut bool) -> Command {
     }
 }
 
-pub(super) fn words_of(held: Held) -> u64 {
+fn words_of(held: Held) -> u64 {
     match held {
         Held::Words | Held::MoreWords => WORDS_BYTES / 8,
         Held::Parts => PARTS_BYTES / 8,
@@ -39,7 +39,7 @@ pub(super) fn words_of(held: Held) -> u64 {
 }
 
 /// The first of some words, and how many; none now and then.
-pub(super) fn range(random: &mut Random, words: u64, long: bool) -> (u64, u64) {
+fn range(random: &mut Random, words: u64, long: bool) -> (u64, u64) {
     let most = if long { words } else { words.min(130) };
     let count = match random.below(8) {
         0..=5 if long => most - random.below(most / 4),

@@ -8,6 +8,7 @@ use crate::conform::checks::sleeper::{ended, sleeper};
 use crate::conform::listener::Listener;
 use crate::conform::seen::same;
 use crate::conform::spy::Call;
+use crate::conform::until::until_within;
 use crate::conform::{Bench, Ground, Waiter, Wanted, until};
 use crate::kmd::{EngineWait, Interrupt, Parking};
 use crate::os::WaitList;
@@ -18,6 +19,7 @@ use crate::{
 };
 use anyhow::ensure;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// Two adapters with native fences.
 pub(super) fn two(ground: &Ground) -> anyhow::Result<[Bench; 2]> {
@@ -109,6 +111,9 @@ pub(super) fn until_stands(bench: &Bench, queue: &HwQueue, value: u64) -> anyhow
     })
 }
 
+/// An engine that is not let go within this is none that is: a check has several such waits.
+const LET_GO_WITHIN: Duration = Duration::from_secs(5);
+
 /// Waits until the OS waits in the stead of an engine that stands at a wait for 10: whatever it brings the engine back for
 /// from then on, is the value. A driver may let none of its engines go, and is not held to it.
 fn until_let_go(bench: &Bench, fence: &Fence) {
@@ -124,7 +129,7 @@ fn until_let_go(bench: &Bench, fence: &Fence) {
         _ => false,
     };
     // What comes of it is seen, or not, where the driver is called.
-    let _ = until("the OS waits in the engine's stead", || {
+    let _ = until_within(LET_GO_WITHIN, "the OS waits in the engine's stead", || {
         bench.spy.has_initialised() && bench.spy.count(is_asked) > 0
     });
 }

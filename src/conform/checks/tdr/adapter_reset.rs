@@ -8,6 +8,7 @@ use crate::conform::bench::complete;
 use crate::conform::checks::preemption::scene::initialised;
 use crate::conform::seen::same;
 use crate::conform::spy::TdrCall;
+use crate::conform::until::until_within;
 use crate::conform::{Bench, Check, Ground, LONG, Unfit, Wanted, until};
 use crate::kmd::{DriverOptions, TdrDdi};
 use crate::os::{Record, SystemDevice};
@@ -212,7 +213,8 @@ fn of_the_adapter(ground: &Ground) -> anyhow::Result<()> {
     bench.spy.fail_tdr(TdrCall::ResetEngine(0));
     trouble.befall(&mut guilty)?;
     let is_stopped = || bench.adapter.os().stopped().is_some();
-    until("the adapter is restarted", || {
+    // Two engines and an engine reset that fails come before it.
+    until_within(2 * LONG, "the adapter is restarted", || {
         is_reset.try_recv().is_ok() || is_stopped()
     })?;
     ensure!(!is_stopped(), "the adapter is stopped, and not restarted");
