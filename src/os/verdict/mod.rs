@@ -6,13 +6,14 @@
 //! a LostNotification. A queue that has work and stands at no wait is Hung where its engine answers nothing.
 //!
 //! What fails a wait is certain: no live process has the fence open with the right to signal, here, on another
-//! adapter or in another operating system; what is open on an adapter that has gone is no live one's. A handle for the CPU is such a right, also that of a process whose queue waits
+//! adapter or in another operating system; what is open on an adapter that has gone is no live one's. A handle for
+//! the CPU is such a right, also that of a process whose queue waits
 //! in the circle: its threads are no part of it (choice). So certain circles go through fences that queues
 //! alone signal, which carry their progress, and what is orphaned waits for one of these or for a fence that
 //! nobody may signal. A circle of signals that are queued behind waits, of fences that somebody could signal
 //! as well, is a suspicion: it is told, and the verdict stays Waiting. Each adapter looks at its own queues, so of a
-//! circle through several adapters' there is not even a suspicion: each handle of its fences may signal (choice). A closed handle makes no verdict of its
-//! own: a queue that waits by it faults, and one that waits by another has that one, and with it the right.
+//! circle through several adapters' there is not even a suspicion: each handle of its fences may signal (choice). A
+//! closed handle makes no verdict of its own: a queue that waits by it faults, and one that waits by another has that one, and with it the right.
 //!
 //! The graph of waits (`graph`) is data, and the verdict (`judge`) a function of it. The operating system
 //! collects the graph and acts (`collect`, `act`) when something has happened that can make one certain: an

@@ -1,7 +1,7 @@
 //! Engine process: an engine that is a process of its own fills, dispatches and signals. What fails are the calls and
 //! descriptors of this process: those of the other are the same calls, which fail in the rest of the story.
 
-use super::{Teller, WORDS};
+use super::{Teller, WORDS, is_summed};
 use crate::sweep::play::Told;
 use crate::sweep::step::step;
 use crate::sweep::waiters::LONG;
@@ -29,10 +29,7 @@ pub(super) fn tell(teller: &mut Teller<'_>, adapter: &Adapter) -> Result<(), Tol
     let end = step("a submission", queue.submit(&list))?;
     step("a queue's progress", queue.progress_fence().wait(end, LONG))?;
     step("a wait of the CPU", fence.wait(1, LONG))?;
-    let mut sum = [0];
-    memory.read((WORDS - 1) * 8, &mut sum);
-    let right = (sum == [42]).then_some(()).ok_or("it stored another sum");
-    step("a kernel's sum", right)?;
+    is_summed(&memory)?;
     drop(queue);
     teller.beat();
     Ok(())

@@ -19,7 +19,7 @@ use super::waiters::Waiters;
 use crate::gpu::{EngineUnit, Injection};
 use crate::sync::Arc;
 use crate::vulkan::{AdapterInfo, Instance, InstanceOptions, LocalMemory};
-use crate::{Adapter, AdapterOptions, EngineKind, MemoryOptions, MemoryPlacement};
+use crate::{Adapter, AdapterOptions, Allocation, EngineKind, MemoryOptions, MemoryPlacement};
 use std::num::NonZeroU32;
 
 /// Engines of the adapter.
@@ -58,6 +58,14 @@ fn memory(info: &AdapterInfo) -> MemoryOptions {
         placement,
         ..MemoryOptions::default()
     }
+}
+
+/// Whether the last word is 41, which the story fills words with, and the 1 that its kernel adds.
+fn is_summed(memory: &Allocation) -> Result<(), Told> {
+    let mut sum = [0];
+    memory.read((WORDS - 1) * 8, &mut sum);
+    let right = (sum == [42]).then_some(()).ok_or("it stored another sum");
+    step("a kernel's sum", right)
 }
 
 fn with_shaders(

@@ -1,7 +1,7 @@
 //! User mode: fences in every memory that is offered, opened by a second device, passed from engine to engine by queues that
 //! fill, copy and dispatch, waited for by threads, events and futures, while it is recorded and while it is not.
 
-use super::{NODES, Teller, WORDS};
+use super::{NODES, Teller, WORDS, is_summed};
 use crate::sweep::play::Told;
 use crate::sweep::step::step;
 use crate::sweep::waiters::{LONG, Waiters};
@@ -115,10 +115,7 @@ fn pass(
         ];
         step("the queues' progress", Fence::wait_all(&progress, LONG))?;
         step("a wait of the CPU", opened.wait(4, LONG))?;
-        let mut sum = [0];
-        to.read((WORDS - 1) * 8, &mut sum);
-        let right = (sum == [42]).then_some(()).ok_or("it stored another sum");
-        step("a kernel's sum", right)?;
+        is_summed(&to)?;
         if let Some(recording) = recording {
             drop(recording.stop(Vec::new()));
         }
