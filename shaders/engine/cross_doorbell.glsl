@@ -15,15 +15,19 @@
 // look of this slice, and the slice has read before it up to where each line stood; what that look did not see was stored
 // after it, and rings after it. A ring opens all queues of its fence, wherever they are kept.
 //
-// Rings are kept modulo 32 within a workgroup: a fence whose index has the same remainder is looked at for nothing.
+// Only the queues are opened that wait for the fence which was rung for. Within a workgroup what was rung for stands by
+// name, each at one of some places; who finds another's name there leaves the word, and reads it again in the next
+// execution. In each the places are others, so that no two fences meet for long.
 //
 // That a running shader sees at all what another device stores is practice, as it is for CurrentValue itself. The
 // backstop: each slice, and each of its rounds, begins with all queues open; so what is stored without a ring, by commands
 // of the user's own, is seen by the next slice at the latest.
 
-// The fences that were rung for, as bits, by the parity of the execution. Joined in it, by all lanes; read as the next one
-// begins; cleared by lane 0 between that one and the one after.
-shared uint s_rung[2];
+// The fences that were rung for, each by its mark at its place (place_of), by the parity of the execution. Put there in
+// it, by all lanes; read in it and as the next one begins; forgotten between that one and the one after.
+shared uint s_rung[4u * gl_WorkGroupSize.x];
+// Not 0: whatever was rung for. Likewise, but read as the next one begins alone.
+shared uint s_all_rung[2];
 // Lines that anybody rings; by lane 0, between executions.
 shared uint s_lines;
 // Numbers of the own line that were taken.
@@ -101,7 +105,22 @@ void say_what_was_taken() {
 void prepare_hearing(uint executions) {
     say_what_was_taken();
     s_lines = min(uint(OBSERVE(CrossDoorbells(g_doorbells_va).lines_in_use)), CROSS_DOORBELL_LINES);
-    s_rung[executions & 1u] = 0u;
+    s_all_rung[executions & 1u] = 0u;
+}
+
+// Where the doorbell stands that was rung in an execution.
+uint place_of(uint doorbell, uint execution) {
+    uint factor = (execution + 1u) * 0x9e3779b9u;
+    factor = (factor ^ (factor >> 15)) | 1u;
+    uint places = 2u * gl_WorkGroupSize.x;
+    return (execution & 1u) * places + ((doorbell * factor) >> 16) % places;
+}
+
+// By all lanes, between executions, before the one of this number.
+void forget_rings(uint execution) {
+    uint place = (execution & 1u) * 2u * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
+    s_rung[place] = 0u;
+    s_rung[place + gl_WorkGroupSize.x] = 0u;
 }
 
 // Reads the next word of a line; lanes that are fewer than lines take turns.
@@ -112,19 +131,26 @@ void hear() {
         // Modulo 2^32, with what was there a lap before below.
         uint ahead = uint(word >> 32) - next;
         if (ahead < 0x80000000u) {
-            s_heard[l_line] = uint(word >> 32);
-            bool names = ahead == 0u && uint(word) != CROSS_DOORBELL_ALL;
-            atomicOr(s_rung[g_iterations & 1u], names ? 1u << (uint(word) & 31u) : ~0u);
+            bool is_heard = true;
+            if (ahead == 0u && uint(word) != CROSS_DOORBELL_ALL) {
+                uint doorbell = uint(word) + 1u;
+                uint stood = atomicCompSwap(s_rung[place_of(doorbell, g_iterations)], 0u, doorbell);
+                is_heard = stood == 0u || stood == doorbell;
+            } else {
+                atomicOr(s_all_rung[g_iterations & 1u], 1u);
+            }
+            if (is_heard) {
+                s_heard[l_line] = uint(word >> 32);
+            }
         }
     }
     l_line += gl_WorkGroupSize.x;
     l_line = l_line < s_lines ? l_line : gl_LocalInvocationID.x;
 }
 
-// Whether a doorbell was rung in executions of this parity.
-bool is_rung(uint doorbell, uint parity) {
-    uint rung = atomicLoad(s_rung[parity], gl_ScopeWorkgroup, 0, gl_SemanticsRelaxed);
-    return ((rung >> ((doorbell - 1u) & 31u)) & 1u) != 0u;
+// Whether a doorbell was rung by its name in the execution.
+bool is_rung(uint doorbell, uint execution) {
+    return atomicLoad(s_rung[place_of(doorbell, execution)], gl_ScopeWorkgroup, 0, gl_SemanticsRelaxed) == doorbell;
 }
 
 // As an execution begins: whether the next word of the line that the lane reads was stored over.
@@ -135,7 +161,7 @@ void find_lost_word() {
         uint ahead = uint(OBSERVE(line_of(l_line).words[next % CROSS_DOORBELL_PLACES]) >> 32) - next;
         if (said - next < 0x80000000u && ahead >= 0x80000000u) {
             s_heard[l_line] = said;
-            atomicOr(s_rung[g_iterations & 1u], ~0u);
+            atomicOr(s_all_rung[g_iterations & 1u], 1u);
         }
     }
 }
@@ -144,16 +170,17 @@ void find_lost_word() {
 void open_rung_queues() {
     find_lost_word();
     if (g_iterations != 0u) {
-        uint before = (g_iterations + 1u) & 1u;
+        uint before = g_iterations - 1u;
+        bool all = atomicLoad(s_all_rung[before & 1u], gl_ScopeWorkgroup, 0, gl_SemanticsRelaxed) != 0u;
         // Whoever goes on now steps; who was rung for in vain still waits.
         bool awaits = q_closed != 0u;
-        if (q_closed != 0u && is_rung(q_closed, before)) {
+        if (q_closed != 0u && (all || is_rung(q_closed, before))) {
             q_closed = 0u;
         }
         for (uint place = 0u; place < l_places; ++place) {
             uint ordinal = ordinal_of(place);
             awaits = awaits || s_closed[ordinal] != 0u;
-            if (is_closed(ordinal) && is_rung(s_closed[ordinal], before)) {
+            if (is_closed(ordinal) && (all || is_rung(s_closed[ordinal], before))) {
                 s_closed[ordinal] |= RUNG_FOR;
             }
         }
@@ -166,7 +193,7 @@ void open_rung_queues() {
 // In each round of a lane. True if it has nothing to step: its queue is closed, or it has none; then it hears for others.
 bool only_hears() {
     hear();
-    if (q_closed != 0u && is_rung(q_closed, g_iterations & 1u)) {
+    if (q_closed != 0u && is_rung(q_closed, g_iterations)) {
         q_closed = 0u;
     }
     return has_nothing_to_step() || q_closed != 0u;

@@ -373,6 +373,9 @@ void run_slice() {
         if (TRANSFERS && g_iterations != 0u) {
             prepare_part();
         }
+        if (DOORBELLS) {
+            forget_rings(g_iterations);
+        }
         meet();
         reason = s_end;
         if (DISPATCHES && leads && g_iterations == 0u) {

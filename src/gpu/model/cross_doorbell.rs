@@ -11,12 +11,16 @@ use crate::abi::{
 
 /// Of a queue that is not in registers: it was rung for, and is looked at.
 const RUNG_FOR: u64 = 1 << 31;
+/// As a shader of eight lanes has.
+const RUNG_PLACES: usize = 16;
 
 /// What lanes share of it, of one slice: `s_…`.
 #[derive(Debug)]
 pub(super) struct Rings {
-    /// The fences that were rung for, as bits, by index modulo 32; by the parity of the execution.
-    rung: [PlainWord; 2],
+    /// The fences that were rung for, each by its mark at its place; by the parity of the execution.
+    rung: [[PlainWord; RUNG_PLACES]; 2],
+    /// Not 0: whatever was rung for. Likewise.
+    all_rung: [PlainWord; 2],
     lines: PlainWord,
     /// Numbers of the own line that were taken.
     taken: SharedWord,
@@ -32,6 +36,7 @@ impl Rings {
     pub(super) fn new() -> Self {
         Self {
             rung: Default::default(),
+            all_rung: Default::default(),
             lines: PlainWord::default(),
             taken: SharedWord::default(),
             heard: Default::default(),
@@ -56,8 +61,35 @@ impl Rings {
         self.closed[ordinal as usize].set(CrossDoorbellIndex::mark(until).into());
     }
 
-    fn of_execution(&self, number: u64) -> &PlainWord {
-        &self.rung[(number & 1) as usize]
+    /// Where the fence stands that was rung for in an execution.
+    fn place(&self, mark: u32, execution: u64) -> &PlainWord {
+        let places = &self.rung[(execution & 1) as usize];
+        let factor = (execution as u32).wrapping_add(1).wrapping_mul(0x9e37_79b9);
+        let hash = mark.wrapping_mul((factor ^ factor >> 15) | 1) >> 16;
+        &places[hash as usize % RUNG_PLACES]
+    }
+
+    /// False where another's name stands at its place: the word is read again in the next execution.
+    fn name(&self, mark: u32, execution: u64) -> bool {
+        let place = self.place(mark, execution);
+        place.replace(0, mark.into()) || place.get() == u64::from(mark)
+    }
+
+    fn is_rung(&self, doorbell: CrossDoorbellIndex, execution: u64) -> bool {
+        let mark = CrossDoorbellIndex::mark(Some(doorbell)).into();
+        self.place(mark, execution).get() == u64::from(mark)
+    }
+
+    fn all_rung(&self, execution: u64) -> &PlainWord {
+        &self.all_rung[(execution & 1) as usize]
+    }
+
+    /// Before an execution.
+    fn forget(&self, execution: u64) {
+        for place in &self.rung[(execution & 1) as usize] {
+            place.set(0);
+        }
+        self.all_rung(execution).set(0);
     }
 }
 
@@ -109,7 +141,7 @@ pub(super) fn prepare_hearing(g: &Globals<'_>, s: &Shared, executions: u64) -> C
     say_what_was_taken(g, s)?;
     let lines = g.observe(g.doorbells_va + CrossDoorbells::LINES_IN_USE)?;
     s.rings.lines.set(lines.min(CrossDoorbells::LINES));
-    s.rings.of_execution(executions).set(0);
+    s.rings.forget(executions);
     Ok(())
 }
 
@@ -119,10 +151,6 @@ pub(super) fn take_window(s: &Shared, least: u64, awaited: u64) -> u64 {
     let awaits = s.rings.awaited.get() != 0;
     s.rings.awaited.set(0);
     if awaits { awaited.max(least) } else { least }
-}
-
-fn is_rung(doorbell: CrossDoorbellIndex, rung: &PlainWord) -> bool {
-    rung.get() >> (doorbell.0 % 32) & 1 != 0
 }
 
 impl Lane<'_> {
@@ -145,10 +173,17 @@ impl Lane<'_> {
         if let Some((heard, _, word, ahead)) = self.next_word()?
             && ahead < 1 << 31
         {
-            heard.set(word >> 32);
+            let rings = &self.s.rings;
             let names = ahead == 0 && word as u32 != CrossDoorbellLine::ALL;
-            let rung = if names { 1 << (word % 32) } else { u64::MAX };
-            self.s.rings.of_execution(self.iterations).join(rung);
+            let is_heard = if names {
+                rings.name((word as u32).wrapping_add(1), self.iterations)
+            } else {
+                rings.all_rung(self.iterations).set(1);
+                true
+            };
+            if is_heard {
+                heard.set(word >> 32);
+            }
         }
         self.line += u64::from(self.g.lanes);
         if self.line >= self.s.rings.lines.get() {
@@ -170,7 +205,7 @@ impl Lane<'_> {
             && ahead >= 1 << 31
         {
             heard.set(said.into());
-            self.s.rings.of_execution(self.iterations).join(u64::MAX);
+            self.s.rings.all_rung(self.iterations).set(1);
         }
         Ok(())
     }
@@ -181,13 +216,14 @@ impl Lane<'_> {
         if self.iterations == 0 {
             return Ok(());
         }
-        let before = self.s.rings.of_execution(self.iterations - 1);
-        let is_open = |doorbell| is_rung(doorbell, before);
+        let (rings, before) = (&self.s.rings, self.iterations - 1);
+        let all = rings.all_rung(before).get() != 0;
+        let is_open = |doorbell| all || rings.is_rung(doorbell, before);
         // Whoever goes on now steps; who was rung for in vain still waits.
         let mut awaits = self.q.closed.is_some();
         self.q.closed = self.q.closed.filter(|doorbell| !is_open(*doorbell));
         for place in 0..self.places {
-            let closed = &self.s.rings.closed[self.ordinal_of(place) as usize];
+            let closed = &rings.closed[self.ordinal_of(place) as usize];
             let until = CrossDoorbellIndex::of_mark(closed.get() as u16);
             awaits |= until.is_some();
             if until.is_some_and(is_open) {
@@ -198,7 +234,7 @@ impl Lane<'_> {
             }
         }
         if awaits {
-            self.s.rings.awaited.join(1);
+            rings.awaited.join(1);
         }
         Ok(())
     }
@@ -207,8 +243,7 @@ impl Lane<'_> {
     /// others.
     pub(super) fn only_hears(&mut self) -> Checked<bool> {
         self.hear()?;
-        let now = self.s.rings.of_execution(self.iterations);
-        let is_open = |doorbell| is_rung(doorbell, now);
+        let is_open = |doorbell| self.s.rings.is_rung(doorbell, self.iterations);
         self.q.closed = self.q.closed.filter(|doorbell| !is_open(*doorbell));
         Ok(self.has_nothing_to_step() || self.q.closed.is_some())
     }

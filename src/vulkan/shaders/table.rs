@@ -144,7 +144,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/cross_doorbell.glsl")) == 0x2243_8a22_7423_74fd,
+    fnv1a(include_bytes!("../../../shaders/engine/cross_doorbell.glsl")) == 0x6dbd_6568_95d9_0ffd,
     "shader source engine/cross_doorbell.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -194,7 +194,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0x9b01_056c_c72f_7a3a,
+    fnv1a(include_bytes!("../../../shaders/engine/slice.glsl")) == 0xfd18_496d_6c69_cce1,
     "shader source engine/slice.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -484,14 +484,14 @@ pub static COUNT_TOGETHER: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0x8c5c_6d82_e529_80db,
+    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0x2d62_7b1f_8e86_081b,
     "spv/engine.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/engine.comp`.
 pub static ENGINE: Shader = Shader {
     name: "engine",
-    words: &words::<41_654>(include_bytes!("../../../shaders/spv/engine.spv")),
+    words: &words::<42_170>(include_bytes!("../../../shaders/spv/engine.spv")),
 };
 
 const _: () = assert!(
