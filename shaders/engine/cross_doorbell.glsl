@@ -17,7 +17,8 @@
 //
 // Only the queues are opened that wait for the fence which was rung for. Within a workgroup what was rung for stands by
 // name, each at one of some places; who finds another's name there leaves the word, and reads it again in the next
-// execution. In each the places are others, so that no two fences meet for long.
+// execution. In each the places are others, so that no two fences meet for long; but of many that are rung for at once
+// fewer are heard in an execution than there are places.
 //
 // That a running shader sees at all what another device stores is practice, as it is for CurrentValue itself. The
 // backstop: each slice, and each of its rounds, begins with all queues open; so what is stored without a ring, by commands
@@ -25,7 +26,8 @@
 
 // The fences that were rung for, each by its mark at its place (place_of), by the parity of the execution. Put there in
 // it, by all lanes; read in it and as the next one begins; forgotten between that one and the one after.
-shared uint s_rung[4u * gl_WorkGroupSize.x];
+const uint MOST_RUNG_PLACES = 64u;
+shared uint s_rung[2u * MOST_RUNG_PLACES];
 // Not 0: whatever was rung for. Likewise, but read as the next one begins alone.
 shared uint s_all_rung[2];
 // Lines that anybody rings; by lane 0, between executions.
@@ -108,19 +110,26 @@ void prepare_hearing(uint executions) {
     s_all_rung[executions & 1u] = 0u;
 }
 
+// Two a lane: no loop forgets them, which a driver may count.
+uint rung_places() {
+    return min(2u * gl_WorkGroupSize.x, MOST_RUNG_PLACES);
+}
+
 // Where the doorbell stands that was rung in an execution.
 uint place_of(uint doorbell, uint execution) {
     uint factor = (execution + 1u) * 0x9e3779b9u;
     factor = (factor ^ (factor >> 15)) | 1u;
-    uint places = 2u * gl_WorkGroupSize.x;
-    return (execution & 1u) * places + ((doorbell * factor) >> 16) % places;
+    return (execution & 1u) * MOST_RUNG_PLACES + ((doorbell * factor) >> 16) % rung_places();
 }
 
 // By all lanes, between executions, before the one of this number.
 void forget_rings(uint execution) {
-    uint place = (execution & 1u) * 2u * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
-    s_rung[place] = 0u;
-    s_rung[place + gl_WorkGroupSize.x] = 0u;
+    uint of_each_half = rung_places() / 2u;
+    if (gl_LocalInvocationID.x < of_each_half) {
+        uint place = (execution & 1u) * MOST_RUNG_PLACES + gl_LocalInvocationID.x;
+        s_rung[place] = 0u;
+        s_rung[place + of_each_half] = 0u;
+    }
 }
 
 // Reads the next word of a line; lanes that are fewer than lines take turns.

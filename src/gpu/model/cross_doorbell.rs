@@ -11,14 +11,15 @@ use crate::abi::{
 
 /// Of a queue that is not in registers: it was rung for, and is looked at.
 const RUNG_FOR: u64 = 1 << 31;
-/// As a shader of eight lanes has.
-const RUNG_PLACES: usize = 16;
+const MOST_RUNG_PLACES: usize = 64;
 
 /// What lanes share of it, of one slice: `s_…`.
 #[derive(Debug)]
 pub(super) struct Rings {
     /// The fences that were rung for, each by its mark at its place; by the parity of the execution.
-    rung: [[PlainWord; RUNG_PLACES]; 2],
+    rung: [Vec<PlainWord>; 2],
+    /// Two a lane, of those that are there.
+    places: PlainWord,
     /// Not 0: whatever was rung for. Likewise.
     all_rung: [PlainWord; 2],
     lines: PlainWord,
@@ -35,7 +36,12 @@ pub(super) struct Rings {
 impl Rings {
     pub(super) fn new() -> Self {
         Self {
-            rung: Default::default(),
+            rung: [(); 2].map(|()| {
+                (0..MOST_RUNG_PLACES)
+                    .map(|_| PlainWord::default())
+                    .collect()
+            }),
+            places: PlainWord::default(),
             all_rung: Default::default(),
             lines: PlainWord::default(),
             taken: SharedWord::default(),
@@ -66,7 +72,7 @@ impl Rings {
         let places = &self.rung[(execution & 1) as usize];
         let factor = (execution as u32).wrapping_add(1).wrapping_mul(0x9e37_79b9);
         let hash = mark.wrapping_mul((factor ^ factor >> 15) | 1) >> 16;
-        &places[hash as usize % RUNG_PLACES]
+        &places[hash as usize % self.places.get() as usize]
     }
 
     /// False where another's name stands at its place: the word is read again in the next execution.
@@ -117,6 +123,8 @@ pub(super) fn ring(g: &Globals<'_>, s: &Shared, doorbell: CrossDoorbellIndex) ->
 
 /// As a slice or a round begins, before any look: by lane 0, which the others come after.
 pub(super) fn begin_hearing(g: &Globals<'_>, s: &Shared) -> Checked<()> {
+    let places = (2 * u64::from(g.lanes)).min(MOST_RUNG_PLACES as u64);
+    s.rings.places.set(places);
     for (line, heard) in (0..).zip(&s.rings.heard) {
         heard.set(g.observe(line_va(g, line) + CrossDoorbellLine::TAKEN)? & 0xffff_ffff);
     }

@@ -144,7 +144,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/engine/cross_doorbell.glsl")) == 0x6dbd_6568_95d9_0ffd,
+    fnv1a(include_bytes!("../../../shaders/engine/cross_doorbell.glsl")) == 0x816d_3ef8_02b0_884c,
     "shader source engine/cross_doorbell.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -484,14 +484,14 @@ pub static COUNT_TOGETHER: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0x2d62_7b1f_8e86_081b,
+    fnv1a(include_bytes!("../../../shaders/spv/engine.spv")) == 0x89f5_3e6c_bdc0_13f1,
     "spv/engine.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/engine.comp`.
 pub static ENGINE: Shader = Shader {
     name: "engine",
-    words: &words::<42_170>(include_bytes!("../../../shaders/spv/engine.spv")),
+    words: &words::<42_212>(include_bytes!("../../../shaders/spv/engine.spv")),
 };
 
 const _: () = assert!(
