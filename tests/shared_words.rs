@@ -13,7 +13,7 @@ use support::rust_source::Source;
 
 /// Rooms each of whose atomics is in the table. Those of `vulkan` wait for the driver, and count calls; one that sleeps
 /// apart from it is in the table besides.
-const ROOMS: &[&str] = &["gpu", "kmd", "os"];
+const ROOMS: &[&str] = &["gpu", "kmd", "os", "trace"];
 
 /// An entry of the table.
 #[derive(Debug, serde::Deserialize)]

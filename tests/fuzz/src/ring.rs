@@ -10,7 +10,7 @@ use crate::neighbour::Neighbour;
 use crate::node::{Fence, ModelNode, Queue, Shape};
 use crate::packets::{arbitrary_shape, most_bytes};
 use arbitrary::{Arbitrary, Result, Unstructured};
-use native_fence::abi::{HandleAccess, PACKET_BYTES, Packet, RingControl};
+use native_fence::abi::{HandleAccess, Opcode, PACKET_BYTES, Packet, RingControl};
 use native_fence::gpu::{MemoryAccess, MemoryObserver};
 use native_fence::shared::Block;
 use std::collections::VecDeque;
@@ -219,6 +219,17 @@ impl Case {
     fn place_of(&self, scribble: Scribble) -> (Block, u64, u64) {
         let (control, packets) = (self.queue.control.clone(), self.queue.packets.clone());
         let written = self.queue.written;
+        // An engine whose slices are too short for a part of a transfer does not even refuse one (`most_bytes`).
+        let becomes = |offset, value: u64| {
+            let opcode = Opcode::from_bits(value & 0xff);
+            let is_transfer =
+                offset % PACKET_BYTES == Packet::CONTROL && opcode.is_some_and(Opcode::is_transfer);
+            if is_transfer && !self.transfers {
+                Opcode::Nop as u64
+            } else {
+                value
+            }
+        };
         let packet = |place: u8, word: u8| {
             let slot = u64::from(place) % self.queue.capacity();
             slot * PACKET_BYTES + u64::from(word % 8) * 8
@@ -242,11 +253,14 @@ impl Case {
                 let words = RingControl::BYTES / 8;
                 (control, u64::from(word) % words * 8, value)
             }
-            Scribble::Packet { place, word, value } => (packets, packet(place, word), value),
+            Scribble::Packet { place, word, value } => {
+                let offset = packet(place, word);
+                (packets, offset, becomes(offset, value))
+            }
             Scribble::Bit { place, word, bit } => {
                 let offset = packet(place, word);
                 let value = packets.word(offset).peek() ^ 1 << (bit % 64);
-                (packets, offset, value)
+                (packets, offset, becomes(offset, value))
             }
         }
     }
