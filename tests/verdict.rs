@@ -289,6 +289,32 @@ fn td_15_a_deadlock_of_kernel_mode_queues_is_found() {
     });
 }
 
+/// TD-15: a kernel-mode queue that is held at a wait for its own progress waits in no circle while its engine has what
+/// brings it. Once that is done, what nobody is left to bring is found, with no one asking.
+///
+/// Kills `what-an-engine-has-is-forgotten`, `a-completion-is-no-event`.
+#[test]
+fn td_15_a_kernel_mode_queue_waits_for_what_its_engine_has() {
+    on_every_bench(NodePolicy::default(), |bench| {
+        let target = bench.device.create_allocation(1 << 22).unwrap();
+        let mut fill = CommandList::new();
+        fill.fill(&target, 0..1 << 22, 7);
+        let mut queue = bench.device.create_kernel_queue().unwrap();
+        let own = queue.progress_fence().clone();
+        for _ in 0..4 {
+            let value = queue.submit(&fill).unwrap();
+            queue.wait(&own, value).unwrap();
+        }
+        let value = queue.submit(CommandList::new().nop()).unwrap();
+        own.wait(value, LONG).unwrap();
+        assert_eq!(queue.error(), None);
+        // One more than it can come to before that wait is over.
+        let value = queue.submit(&fill).unwrap();
+        queue.wait(&own, value + 1).unwrap();
+        until("the circle is found", || queue.error() == Some(DEADLOCKED));
+    });
+}
+
 /// TD-15: the circle is a suspicion where its fences could be signalled by somebody else as well, a handle for
 /// the CPU being enough: it is told to who asks, no wait fails, and the CPU opens it.
 ///

@@ -196,7 +196,7 @@ impl QueueCore {
         lock(&self.state).software.held_wait()
     }
 
-    /// The same, with the fence, where it stands in the fence's list.
+    /// The same, with the fence, where it stands in the fence's list and its engine has nothing of it.
     pub(super) fn stands_at(&self) -> Option<HeldAt> {
         lock(&self.state).software.stands_at()
     }

@@ -316,8 +316,12 @@ impl SoftwareQueue {
         }
     }
 
-    /// The wait at the head that stands in its fence's list.
+    /// The wait at the head that stands in its fence's list, once the engine has nothing of the queue any more: what it
+    /// still has moves the queue's progress and signals, though the OS holds back what is behind.
     pub(super) fn stands_at(&self) -> Option<HeldAt> {
+        if !self.in_flight.is_empty() {
+            return None;
+        }
         let Some(SoftwarePacket::Wait(wait)) = self.held.front() else {
             return None;
         };
