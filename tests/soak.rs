@@ -6,10 +6,10 @@
 mod engines;
 
 use assert_cmd::cargo::cargo_bin_cmd;
-use native_fence::soak::program::{Adder, Command};
+use native_fence::soak::program::{Adder, Command, KernelSignals, Mode};
 use native_fence::soak::{
     DeviceChoice, Disturbance, Expected, Failure, How, Joint, Outcome, Round, Scope, Soak,
-    SoakError, Target, WaitEnd, difference,
+    SoakError, Tally, Target, WaitEnd, difference,
 };
 use native_fence::vulkan::validation;
 use serde_json::Value;
@@ -60,7 +60,14 @@ fn failure(soak: &mut Soak, rounds: impl IntoIterator<Item = u64>) -> Failure {
     panic!("nothing was found");
 }
 
-/// Kills `soak-bursts-are-not-executed`, `soak-the-last-submission-is-left-out`, `soak-additions-are-not-made`.
+/// Rounds that are shrunk in no time.
+fn short_rounds(scope: Scope) -> impl Iterator<Item = u64> {
+    let is_short = move |round: &u64| scope.round(*round).program.packets() < 150;
+    (0..).filter(is_short).take(40)
+}
+
+/// Kills `soak-bursts-are-not-executed`, `soak-the-last-submission-is-left-out`, `soak-additions-are-not-made`,
+/// `soak-kernel-mode-waits-for-nothing`.
 #[test]
 fn rounds_go_well_on_the_model() {
     let soak = plays(scope(1), Target::Model, 0..30);
@@ -72,6 +79,17 @@ fn rounds_go_well_on_the_model() {
     assert!(tally.log_entries > 0 && tally.disturbances > 0);
     assert!(tally.interrupts > 0 && tally.notifications > 0);
     assert!(tally.transfers > 0 && tally.dispatches > 0, "{tally:?}");
+    assert_has_kernel_mode(&tally);
+}
+
+fn assert_has_kernel_mode(tally: &Tally) {
+    assert!(tally.queues > tally.kernel_queues, "{tally:?}");
+    let counts = [
+        tally.kernel_queues,
+        tally.kernel_waits,
+        tally.kernel_signals,
+    ];
+    assert!(counts.iter().all(|count| *count > 0), "{tally:?}");
 }
 
 #[test]
@@ -82,6 +100,7 @@ fn rounds_go_well_on_the_device() {
     assert_eq!(tally.rounds, 20);
     assert!(tally.dispatches > 0, "{tally:?}");
     assert!(tally.signals > tally.model_signals && tally.model_signals > 0);
+    assert_has_kernel_mode(&tally);
     assert_eq!(validation::messages(), Vec::<String>::new());
 }
 
@@ -124,6 +143,8 @@ fn the_same_seed_gives_the_same_rounds() {
 }
 
 /// What a program could ask for is asked for, sooner or later.
+///
+/// Kills `soak-no-queue-is-of-kernel-mode`.
 #[test]
 fn rounds_are_of_every_kind() {
     let rounds: Vec<_> = (0..200).map(|number| scope(9).round(number)).collect();
@@ -148,6 +169,23 @@ fn rounds_are_of_every_kind() {
         };
         assert!(any(&has_it), "{adder:?}");
     }
+    for signals in KernelSignals::ALL {
+        let both = |round: &Round| {
+            let queues = round.program.queues.iter();
+            let mut queues = queues.filter(|queue| queue.mode == Mode::Kernel(signals));
+            queues.any(|queue| {
+                let any = |is: fn(&Command) -> bool| queue.commands.iter().any(is);
+                any(|command| matches!(command, Command::Wait(..)))
+                    && any(|command| matches!(command, Command::Signal(..)))
+            })
+        };
+        assert!(any(&both), "{signals:?}");
+    }
+    let is_of_user_mode = |round: &Round| {
+        let mut queues = round.program.queues.iter();
+        queues.all(|queue| queue.mode == Mode::User)
+    };
+    assert!(any(&is_of_user_mode));
     assert!(any(
         &|round| (0..round.fences.len()).any(|at| round.openers(at).len() > 1)
     ));
@@ -200,7 +238,7 @@ fn a_wrong_word_is_found_shrunk_and_told() {
         }
     };
     let mut soak = Soak::new(scope(4), Target::Model).spoilt(Arc::new(spoil));
-    let failure = failure(&mut soak, 0..40);
+    let failure = failure(&mut soak, short_rounds(scope(4)));
     assert_eq!(failure.seed, 4);
     assert!(failure.what.contains("allocation 2, word 7"), "{failure}");
     assert_eq!(copies(&failure.least), 1, "{failure}");
@@ -211,6 +249,36 @@ fn a_wrong_word_is_found_shrunk_and_told() {
     assert!(told.contains("seed 4, round "), "{told}");
     assert!(told.contains("copy "), "{told}");
     assert!(failure.shows.is_some());
+}
+
+/// What the operating system did for a kernel-mode queue is compared as well: a signal too many is found, and the case that
+/// is told has the queue, of its mode.
+///
+/// Kills `soak-a-case-says-no-mode`.
+#[test]
+fn a_kernel_mode_queue_that_goes_wrong_is_found_shrunk_and_told() {
+    let signals = |round: &Round| {
+        let mut queues = round.program.queues.iter();
+        queues.position(|queue| {
+            let mut commands = queue.commands.iter();
+            queue.mode.is_kernel() && commands.any(|of| matches!(of, Command::Signal(..)))
+        })
+    };
+    let spoil = move |round: &Round, outcome: &mut Outcome| {
+        if let Some(queue) = signals(round) {
+            let entries = &mut outcome.queues[queue].logs[1].entries;
+            entries.extend(entries.last().copied());
+        }
+    };
+    let mut soak = Soak::new(scope(12), Target::Model).spoilt(Arc::new(spoil));
+    let failure = failure(&mut soak, short_rounds(scope(12)));
+    assert!(failure.what.contains("log of signals"), "{failure}");
+    // The signal, and what ends its submission.
+    assert_eq!(failure.least.program.packets(), 2, "{failure}");
+    assert!(signals(&failure.least).is_some());
+    let told = failure.to_string();
+    assert!(told.contains("of kernel mode, signals At"), "{told}");
+    assert!(told.contains("signal fence "), "{told}");
 }
 
 /// Each part of an outcome is compared: one that is spoilt in it is found.

@@ -1,6 +1,6 @@
 //! Case: a round as it is printed, for who looks for what is wrong.
 
-use super::program::{Command, Named};
+use super::program::{Command, Mode, Named};
 use super::round::Round;
 use std::fmt::{self, Display, Formatter};
 
@@ -38,11 +38,17 @@ impl Display for Round {
                 continue;
             }
             let (place, capacity) = (self.contexts[self.places[at]], queue.capacity);
-            writeln!(
+            write!(
                 f,
-                "queue {at}: device {}, node {}, context {}, ring of {capacity}",
-                place.device, place.node, self.places[at]
+                "queue {at}: device {}, node {}, ",
+                place.device, place.node
             )?;
+            match queue.mode {
+                Mode::User => {
+                    writeln!(f, "context {}, ring of {capacity}", self.places[at])?;
+                }
+                Mode::Kernel(signals) => writeln!(f, "of kernel mode, signals {signals:?}")?,
+            }
             for command in &queue.commands {
                 writeln!(f, "    {}", words(*command))?;
             }

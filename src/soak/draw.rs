@@ -152,11 +152,18 @@ fn waits(random: &mut Random, round: &Round) -> Vec<CpuWait> {
             Joint::One => 1,
             Joint::Any | Joint::All => 1 + random.below(5),
         };
+        let mut of: Vec<_> = (0..count).map(|_| awaited(random)).collect();
+        let joint = if of.iter().all(|awaited| round.is_native(awaited.named)) {
+            joint
+        } else {
+            of.truncate(1);
+            Joint::One
+        };
         CpuWait {
             thread: random.below(threads) as usize,
             how: *random.pick(&[How::Blocked, How::Blocked, How::Event, How::Future]),
             joint,
-            of: (0..count).map(|_| awaited(random)).collect(),
+            of,
         }
     };
     (0..random.below(20)).map(|_| wait(random)).collect()

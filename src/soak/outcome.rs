@@ -89,7 +89,9 @@ impl Expected {
                 match *command {
                     Command::Wait(named, value) => logs[0].push((named, value)),
                     Command::Signal(fence, value) => logs[1].push((Named::Fence(fence), value)),
-                    Command::Progress(value) => logs[1].push((Named::ProgressOf(at), value)),
+                    Command::Progress(value) if !queue.mode.is_kernel() => {
+                        logs[1].push((Named::ProgressOf(at), value));
+                    }
                     _ => {}
                 }
             }

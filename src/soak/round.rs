@@ -213,36 +213,55 @@ impl Round {
     }
 
     /// Makes it one that command lists can say, after something was drawn or left out: submissions fit their ring, are
-    /// numbered from 1 on, and all ends with one; a queue waits for progress of its own device alone. What could go on
-    /// before still can: no progress value comes later than before.
+    /// numbered from 1 on, and all ends with one; a queue waits for progress of its own device alone, and one of user mode
+    /// for none of kernel mode, which a monitored fence carries. What the operating system executes comes before the packets
+    /// of its submission. What could go on before still can: no progress value comes later than before.
     pub(super) fn put_in_order(&mut self) {
+        let modes: Vec<_> = self.program.queues.iter().map(|queue| queue.mode).collect();
         for at in 0..self.program.queues.len() {
-            let device = self.device_of(at);
+            let (device, mode) = (self.device_of(at), modes[at]);
             let places = &self.places;
-            let is_own = |queue: usize| self.contexts[places[queue]].device == device;
+            let can_name = |queue: usize| {
+                self.contexts[places[queue]].device == device
+                    && (mode.is_kernel() || !modes[queue].is_kernel())
+            };
             let queue = &mut self.program.queues[at];
             let most = queue.capacity as usize - 1;
-            let (mut ordered, mut length, mut progress) = (Vec::new(), 0, 0);
+            let (mut ordered, mut progress) = (Vec::new(), 0);
+            // Commands of the submission, and those of them that are packets.
+            let (mut length, mut packets) = (0, 0);
             for command in queue.commands.drain(..) {
                 let command = match command {
-                    Command::Wait(Named::ProgressOf(other), _) if !is_own(other) => Command::Nop,
+                    Command::Wait(Named::ProgressOf(other), _) if !can_name(other) => Command::Nop,
                     other => other,
                 };
                 let ends = matches!(command, Command::Progress(_));
-                if ends || length == most {
+                let is_of_the_os =
+                    mode.is_kernel() && matches!(command, Command::Wait(..) | Command::Signal(..));
+                if ends || length == most || (is_of_the_os && packets > 0) {
                     progress += 1;
                     ordered.push(Command::Progress(progress));
-                    length = 0;
+                    (length, packets) = (0, 0);
                 }
                 if !ends {
                     ordered.push(command);
                     length += 1;
+                    packets += usize::from(!is_of_the_os);
                 }
             }
             if length > 0 {
                 ordered.push(Command::Progress(progress + 1));
             }
             queue.commands = ordered;
+        }
+    }
+
+    /// Whether the CPU waits for it with others: native fences alone are waited for so.
+    #[must_use]
+    pub fn is_native(&self, named: Named) -> bool {
+        match named {
+            Named::Fence(_) => true,
+            Named::ProgressOf(queue) => !self.program.queues[queue].mode.is_kernel(),
         }
     }
 }

@@ -181,7 +181,7 @@ impl Soak {
             .add_round(&round, &expected, (&whole, has_fault), &counted);
         if stages.device.is_some() {
             let sample: Vec<_> = whole.into_iter().map(Burst::sample).collect();
-            self.tally.add_oracle(&expected, &sample);
+            self.tally.add_oracle(&round, &expected, &sample);
         }
         self.stages = Some(stages);
         Ok(())

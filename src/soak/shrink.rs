@@ -1,6 +1,6 @@
 //! Shrinking a round that shows something: what can be left out is.
 
-use super::program::{foretell, shrink_list, try_it};
+use super::program::{Mode, foretell, shrink_list, try_it};
 use super::round::Round;
 use std::time::{Duration, Instant};
 
@@ -39,6 +39,11 @@ pub fn shrink(round: &Round, patience: Duration, fails: impl Fn(&Round) -> bool)
             awaited.device = 0;
         }
         round.devices = 1;
+    });
+    try_it(&mut least, &fails, |round| {
+        for queue in &mut round.program.queues {
+            queue.mode = Mode::User;
+        }
     });
     shrink_list(&mut least, |round| &mut round.bursts, &fails);
     shrink_list(&mut least, |round| &mut round.disturbances, &fails);

@@ -2,7 +2,7 @@
 
 use super::outcome::Expected;
 use super::play::Counted;
-use super::program::Named;
+use super::program::Command;
 use super::round::{Burst, Round};
 use super::stage::Stage;
 use crate::os::Record;
@@ -22,6 +22,8 @@ pub struct Tally {
     pub contexts: u64,
     /// Hardware queues.
     pub queues: u64,
+    /// Those of kernel mode, beside these.
+    pub kernel_queues: u64,
     /// Native fences, but progress fences.
     pub fences: u64,
     /// Packets that engines executed.
@@ -32,6 +34,10 @@ pub struct Tally {
     pub progress_signals: u64,
     /// WAIT packets.
     pub gpu_waits: u64,
+    /// Waits of kernel-mode queues, which the operating system held them at or let them pass.
+    pub kernel_waits: u64,
+    /// Signals that it made for them.
+    pub kernel_signals: u64,
     /// FILL, COPY and TIMESTAMP packets, whose words were compared.
     pub transfers: u64,
     /// DISPATCH packets, whose kernels' words were.
@@ -73,19 +79,23 @@ impl Tally {
     ) {
         let of_bursts: u64 = bursts.iter().map(Burst::total).sum();
         let ends: u64 = bursts.iter().map(|burst| burst.lists).sum();
+        let (of_engines, of_the_os) = counts(round, expected);
+        let queues = round.program.queues.iter();
+        let of_kernel_mode = queues.filter(|queue| queue.mode.is_kernel()).count();
+        let queues = round.places.len() - of_kernel_mode + bursts.len() + usize::from(has_fault);
         self.rounds += 1;
         self.devices += (round.devices + usize::from(has_fault)) as u64;
         self.contexts += round.contexts.len() as u64;
-        self.queues += (round.places.len() + bursts.len() + usize::from(has_fault)) as u64;
+        self.queues += queues as u64;
+        self.kernel_queues += of_kernel_mode as u64;
         self.fences += (round.fences.len() + bursts.len()) as u64;
         self.packets += expected.program.packets() + of_bursts + ends;
-        self.signals += signals(expected) + of_bursts;
-        self.progress_signals += ends;
-        for [waits, signals] in &expected.logs {
-            self.gpu_waits += waits.len() as u64;
-            let of_progress = signals.iter().filter(|(named, _)| !is_fence(*named));
-            self.progress_signals += of_progress.count() as u64;
-        }
+        self.packets -= of_the_os.waits + of_the_os.signals;
+        self.signals += of_engines.signals + of_bursts;
+        self.progress_signals += of_engines.progress_signals + ends;
+        self.gpu_waits += of_engines.waits;
+        self.kernel_waits += of_the_os.waits;
+        self.kernel_signals += of_the_os.signals;
         self.transfers += expected.program.transfers(&round.program);
         self.dispatches += expected.program.dispatches(&round.program);
         self.cpu_signals += round.program.cpu.len() as u64;
@@ -98,8 +108,8 @@ impl Tally {
     }
 
     /// The model executed a round, whose bursts were these.
-    pub(super) fn add_oracle(&mut self, expected: &Expected, bursts: &[Burst]) {
-        self.model_signals += signals(expected);
+    pub(super) fn add_oracle(&mut self, round: &Round, expected: &Expected, bursts: &[Burst]) {
+        self.model_signals += counts(round, expected).0.signals;
         self.model_signals += bursts.iter().map(Burst::total).sum::<u64>();
     }
 
@@ -121,12 +131,32 @@ impl Tally {
     }
 }
 
-fn is_fence(named: Named) -> bool {
-    matches!(named, Named::Fence(_))
+/// Commands of one kind of queues.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    waits: u64,
+    signals: u64,
+    progress_signals: u64,
 }
 
-/// SIGNAL packets of the program.
-fn signals(expected: &Expected) -> u64 {
-    let signals = expected.logs.iter().flat_map(|[_, signals]| signals);
-    signals.filter(|(named, _)| is_fence(*named)).count() as u64
+/// Of the program: what its engines executed, then what the operating system did for queues of kernel mode.
+fn counts(round: &Round, expected: &Expected) -> (Counts, Counts) {
+    let (mut of_engines, mut of_the_os) = Default::default();
+    let ends = expected.program.queues.iter();
+    for (at, (end, queue)) in ends.zip(&round.program.queues).enumerate() {
+        for command in &queue.commands[..end.read as usize] {
+            let counts: &mut Counts = if round.program.is_of_the_os(at, *command) {
+                &mut of_the_os
+            } else {
+                &mut of_engines
+            };
+            match command {
+                Command::Wait(..) => counts.waits += 1,
+                Command::Signal(..) => counts.signals += 1,
+                Command::Progress(_) => counts.progress_signals += 1,
+                _ => {}
+            }
+        }
+    }
+    (of_engines, of_the_os)
 }

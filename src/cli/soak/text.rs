@@ -27,7 +27,7 @@ pub(super) fn text(found: &Found, failure: Option<&Failure>, colour: bool) -> St
     let _ = writeln!(text, "{}", painted(&device, BOLD, colour));
     let _ = writeln!(text, "{}; seed {}", found.machine.line(), found.seed);
     let tally = &found.tally;
-    let lines: [(&str, Vec<(u64, &str)>); 6] = [
+    let lines: [(&str, Vec<(u64, &str)>); 7] = [
         (
             "played",
             vec![
@@ -48,6 +48,14 @@ pub(super) fn text(found: &Found, failure: Option<&Failure>, colour: bool) -> St
                 (tally.transfers, "transfers"),
                 (tally.dispatches, "dispatches of kernels"),
                 (tally.packets, "packets"),
+            ],
+        ),
+        (
+            "by the OS",
+            vec![
+                (tally.kernel_queues, "kernel-mode queues"),
+                (tally.kernel_waits, "waits of theirs"),
+                (tally.kernel_signals, "signals for them"),
             ],
         ),
         (

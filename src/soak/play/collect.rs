@@ -1,7 +1,9 @@
 //! Collecting what stands when all is done.
 
 use super::Counted;
-use super::scene::{Opened, Player, Scene};
+use super::opened::OpenedFence;
+use super::player::{Player, Queue};
+use super::scene::{Opened, Scene};
 use crate::abi::LocalHandle;
 use crate::os::LogRead;
 use crate::soak::outcome::{Expected, Logged, Outcome, QueueOutcome};
@@ -21,7 +23,7 @@ pub(super) fn settle(
             .max(Duration::from_millis(1))
     };
     for (at, (player, end)) in queues.iter().zip(&expected.program.queues).enumerate() {
-        let progress = player.queue.progress_fence();
+        let progress = player.queue.progress();
         progress.wait(end.progress, left()).map_err(|error| {
             let stands = progress.current_value();
             format!(
@@ -40,9 +42,9 @@ pub(super) fn settle(
     }
     // The progress value is stored before the read index.
     for (at, (player, end)) in queues.iter().zip(&expected.program.queues).enumerate() {
-        while player.queue.read_index() < end.read {
+        while player.queue.taken() < end.read {
             if Instant::now() > deadline {
-                let stands = player.queue.read_index();
+                let stands = player.queue.taken();
                 return Err(format!("queue {at} takes {stands} packets of {}", end.read));
             }
             std::thread::yield_now();
@@ -52,10 +54,15 @@ pub(super) fn settle(
 }
 
 /// All but what threads have told.
-pub(super) fn outcome(scene: &Scene, counted: &Counted) -> Result<Outcome, String> {
+pub(super) fn outcome(
+    scene: &Scene,
+    expected: &Expected,
+    deadline: Instant,
+    counted: &Counted,
+) -> Result<Outcome, String> {
     let mut values = Vec::new();
     for (at, opened) in scene.fences.iter().enumerate() {
-        let mut stands = opened.values().map(crate::Fence::current_value);
+        let mut stands = opened.values().map(OpenedFence::current_value);
         let value = stands.next().unwrap_or_default();
         if let Some(other) = stands.find(|other| *other != value) {
             return Err(format!(
@@ -64,7 +71,8 @@ pub(super) fn outcome(scene: &Scene, counted: &Counted) -> Result<Outcome, Strin
         }
         values.push(value);
     }
-    let queues = scene.queues.iter().map(|player| queue(player, counted));
+    let queues = scene.queues.iter().zip(&expected.program.queues);
+    let queues = queues.map(|(player, end)| queue(player, end.logged, deadline, counted));
     Ok(Outcome {
         values,
         queues: queues.collect::<Result<_, _>>()?,
@@ -73,13 +81,20 @@ pub(super) fn outcome(scene: &Scene, counted: &Counted) -> Result<Outcome, Strin
     })
 }
 
-fn queue(player: &Player, counted: &Counted) -> Result<QueueOutcome, String> {
-    let queue = &player.queue;
+fn queue(
+    player: &Player,
+    due: [u64; 2],
+    deadline: Instant,
+    counted: &Counted,
+) -> Result<QueueOutcome, String> {
     let unread = |error| format!("a log is not read: {error}");
-    let logs = [
-        queue.read_wait_log().map_err(unread)?,
-        queue.read_signal_log().map_err(unread)?,
-    ];
+    let logs = match &player.queue {
+        Queue::User { queue, .. } => [
+            queue.read_wait_log().map_err(unread)?,
+            queue.read_signal_log().map_err(unread)?,
+        ],
+        Queue::Kernel(kernel) => kernel.logs(due, deadline),
+    };
     let mut memory = Memory::default();
     for (allocation, words) in player.memory.iter().zip(&mut memory.0) {
         allocation.read(0, words);
@@ -91,9 +106,9 @@ fn queue(player: &Player, counted: &Counted) -> Result<QueueOutcome, String> {
     let read = logs.iter().map(|log| log.entries.len() as u64).sum();
     Counted::add(&counted.entries_read, read);
     Ok(QueueOutcome {
-        read: queue.read_index(),
-        progress: queue.progress_fence().current_value(),
-        stopped: queue.error().map(|error| error.to_string()),
+        read: player.queue.taken(),
+        progress: player.queue.progress().current_value(),
+        stopped: player.queue.stopped(),
         logs,
         memory,
     })

@@ -1,10 +1,11 @@
 //! Feeding: submissions as rings have room, in an order of chance, with the CPU's signals between.
 
-use super::scene::{Opened, Player};
+use super::player::{Player, Queue};
+use super::scene::Opened;
+use crate::Fence;
 use crate::soak::Random;
 use crate::soak::outcome::Expected;
 use crate::soak::round::{Disturbance, Round};
-use crate::{Fence, SubmitError};
 use std::time::Instant;
 
 /// Puts all, but for what is behind a wait that never ends and has no room.
@@ -23,19 +24,20 @@ pub(super) fn feed(
     let takes_doorbells = round.disturbances.contains(&Disturbance::Doorbell);
     while cpu.peek().is_some() || put.iter().zip(&ends).any(|(put, end)| put < end) {
         if Instant::now() > deadline {
-            let stand: Vec<_> = queues
-                .iter()
-                .map(|player| player.queue.read_index())
-                .collect();
+            let stand = queues.iter().map(|player| player.queue.taken());
+            let stand: Vec<_> = stand.collect();
             return Err(format!(
                 "queues stand still: packets taken {stand:?}, submissions put {put:?} of {ends:?}"
             ));
         }
         let at = random.below(queues.len() as u64) as usize;
         let player = &mut queues[at];
-        if takes_doorbells && random.below(16) == 0 {
-            player.queue.os().disconnect_doorbell();
-            let rung = player.queue.ring_doorbell();
+        if let Queue::User { queue, .. } = &player.queue
+            && takes_doorbells
+            && random.below(16) == 0
+        {
+            queue.os().disconnect_doorbell();
+            let rung = queue.ring_doorbell();
             rung.map_err(|error| format!("queue {at} is not rung: {error}"))?;
         }
         if put[at] == ends[at] || !submit(player, &mut put[at], ends[at], random, at)? {
@@ -56,7 +58,6 @@ fn submit(
     random: &mut Random,
     at: usize,
 ) -> Result<bool, String> {
-    let wrong = |error: SubmitError| Err(format!("queue {at} takes nothing: {error}"));
     let several = 1 + if random.below(3) == 0 {
         random.below(8)
     } else {
@@ -64,14 +65,14 @@ fn submit(
     };
     let first = *put;
     for _ in 0..several.min((end - first) as u64) {
-        match player.queue.queue_commands(&player.lists[*put]) {
-            Ok(_) => *put += 1,
-            Err(SubmitError::Full { .. }) => break,
-            Err(error) => return wrong(error),
+        let taken = player.queue.put(*put);
+        if !taken.map_err(|error| format!("queue {at} takes nothing: {error}"))? {
+            break;
         }
+        *put += 1;
     }
     if *put > first {
-        let rung = player.queue.ring_doorbell();
+        let rung = player.queue.ring();
         rung.map_err(|error| format!("queue {at} is not rung: {error}"))?;
     }
     Ok(*put > first)
@@ -93,7 +94,11 @@ fn signal(
         let opened = &fences[fence];
         let mut devices: Vec<_> = opened.keys().copied().collect();
         devices.sort_unstable();
-        batch.push((&opened[random.pick(&devices)], value));
+        let fence_there = opened[random.pick(&devices)].native();
+        batch.push((
+            fence_there.ok_or("the CPU signals a fence that is no native one")?,
+            value,
+        ));
         if before.replace(fence).is_some() {
             break;
         }

@@ -8,7 +8,10 @@ mod collect;
 mod disturb;
 mod feed;
 mod guilty;
+mod kernel_mode;
 mod kernels;
+mod opened;
+mod player;
 mod scene;
 mod waits;
 
@@ -83,7 +86,7 @@ pub(super) fn play(
     let (contexts, fences) = (&*contexts, &*fences);
     let progress: Vec<_> = queues
         .iter()
-        .map(|queue| queue.queue.progress_fence().clone())
+        .map(|player| player.queue.progress())
         .collect();
     let random = &mut Random(moments);
     let (ended, waits, of_bursts) = std::thread::scope(|scope| {
@@ -118,7 +121,7 @@ pub(super) fn play(
     let outcome = Outcome {
         waits: waits?,
         bursts: of_bursts?,
-        ..collect::outcome(&scene, counted)?
+        ..collect::outcome(&scene, expected, deadline, counted)?
     };
     scene.end(stage.patience, random)?;
     match stage.complaint(fault.map(|fault| fault.node)) {

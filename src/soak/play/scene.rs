@@ -1,30 +1,15 @@
 //! Scene: what a round's program has on a stage.
 
+use super::kernel_mode::KernelMode;
 use super::kernels::{self, Kernels};
-use crate::abi::LocalHandle;
-use crate::soak::program::{Command, Held, Named, PARTS_BYTES, TIMES_BYTES, WORDS_BYTES};
+use super::opened::OpenedFence;
+use super::player::{Player, Queue};
+use crate::soak::program::{Mode, Named, PARTS_BYTES, TIMES_BYTES, WORDS_BYTES};
 use crate::soak::round::{Burst, Round};
 use crate::soak::{Random, Stage};
-use crate::{
-    Allocation, CommandList, Device, Fence, FenceMemory, FenceOptions, HwContext, HwQueue,
-    Parameters,
-};
+use crate::{Device, Fence, FenceMemory, FenceOptions, HwContext, HwQueue};
 use std::collections::HashMap;
 use std::time::Duration;
-
-/// A queue of the program.
-#[derive(Debug)]
-pub(super) struct Player {
-    pub(super) queue: HwQueue,
-    /// Whose handles it names.
-    pub(super) device: usize,
-    /// Its submissions, and how many packets each has.
-    pub(super) lists: Vec<CommandList>,
-    /// Times, words, more words, parts.
-    pub(super) memory: [Allocation; 4],
-    /// What the entries of its logs name.
-    pub(super) names: HashMap<LocalHandle, Named>,
-}
 
 /// A queue of a burst.
 #[derive(Debug)]
@@ -35,7 +20,7 @@ pub(super) struct Burster {
 }
 
 /// A fence of the program: by device, the handle of each that has it open.
-pub(super) type Opened = HashMap<usize, Fence>;
+pub(super) type Opened = HashMap<usize, OpenedFence>;
 
 /// See the file's head.
 #[derive(Debug)]
@@ -90,24 +75,38 @@ impl Scene {
                     .share()
                     .map_err(|error| format!("not shared: {error}"))?;
                 let fence = devices[device].open_fence(&shared);
-                opened.insert(device, fence.map_err(wrong("opened fence"))?);
+                let fence = fence.map_err(wrong("opened fence"))?;
+                opened.insert(device, OpenedFence::Native(fence));
             }
-            opened.insert(plan.home, made);
+            opened.insert(plan.home, OpenedFence::Native(made));
             fences.push(opened);
         }
         let kernels = kernels::registered(round, &devices)?;
         let mut queues = Vec::new();
         for (at, program) in round.program.queues.iter().enumerate() {
             let device = round.device_of(at);
-            let queue = contexts[round.places[at]].create_hw_queue(program.capacity);
+            let queue = match program.mode {
+                Mode::User => Queue::User {
+                    queue: contexts[round.places[at]]
+                        .create_hw_queue(program.capacity)
+                        .map_err(wrong("queue"))?,
+                    lists: Vec::new(),
+                },
+                Mode::Kernel(signals) => Queue::Kernel(KernelMode {
+                    queue: devices[device]
+                        .create_kernel_queue_on(round.contexts[round.places[at]].node)
+                        .map_err(wrong("kernel-mode queue"))?,
+                    signals,
+                    submissions: Vec::new(),
+                }),
+            };
             let sizes = [TIMES_BYTES, WORDS_BYTES, WORDS_BYTES, PARTS_BYTES];
             let [times, words, more, parts] =
                 sizes.map(|bytes| devices[device].create_allocation(bytes));
             let no_memory = wrong("allocation");
             queues.push(Player {
-                queue: queue.map_err(wrong("queue"))?,
+                queue,
                 device,
-                lists: Vec::new(),
                 memory: [
                     times.map_err(&no_memory)?,
                     words.map_err(&no_memory)?,
@@ -119,7 +118,7 @@ impl Scene {
         }
         let progress: Vec<_> = queues
             .iter()
-            .map(|player| player.queue.progress_fence().clone())
+            .map(|player| player.queue.progress())
             .collect();
         for (at, player) in queues.iter_mut().enumerate() {
             for (fence, opened) in fences.iter().enumerate() {
@@ -131,9 +130,7 @@ impl Scene {
             let names = (0..progress.len()).filter(own);
             let names = names.map(|queue| (progress[queue].handle(), Named::ProgressOf(queue)));
             player.names.extend(names);
-            let lists = round.submissions(at);
-            let lists = lists.map(|commands| player.list(commands, &fences, &progress, &kernels));
-            player.lists = lists.collect::<Result<_, _>>()?;
+            player.prepare(round.submissions(at), (&fences, &progress, &kernels))?;
         }
         let burster = |burst: &Burst| -> Result<Burster, String> {
             let device = round.contexts[burst.context].device;
@@ -178,58 +175,5 @@ impl Scene {
             }
         }
         Ok(())
-    }
-}
-
-impl Player {
-    fn list(
-        &self,
-        commands: &[Command],
-        fences: &[Opened],
-        progress: &[Fence],
-        kernels: &Kernels,
-    ) -> Result<CommandList, String> {
-        let mut list = CommandList::new();
-        let of = |held: Held| &self.memory[1 + held as usize];
-        for command in commands {
-            match *command {
-                Command::Wait(Named::Fence(fence), value) => {
-                    list.wait(&fences[fence][&self.device], value)
-                }
-                Command::Wait(Named::ProgressOf(queue), value) => {
-                    list.wait(&progress[queue], value)
-                }
-                Command::Signal(fence, value) => list.signal(&fences[fence][&self.device], value),
-                Command::Timestamp(word) => list.timestamp(&self.memory[0], word * 8),
-                Command::Fill(to, value) => {
-                    let bytes = to.first * 8..(to.first + to.count) * 8;
-                    list.fill(of(to.of), bytes, value)
-                }
-                Command::Copy(from, first, to) => {
-                    let bytes = first * 8..(first + to.count) * 8;
-                    list.copy(of(from), bytes, of(to.of), to.first * 8)
-                }
-                Command::Add {
-                    by,
-                    from,
-                    first,
-                    to,
-                    number,
-                } => {
-                    let sums = Parameters::new()
-                        .address(of(from), first * 8)
-                        .address(of(to.of), to.first * 8)
-                        .word(to.count)
-                        .word(number);
-                    let kernel = &kernels[&(self.device, by)];
-                    let recorded = list.dispatch(kernel, by.groups(to.count), &sums);
-                    recorded.map_err(|error| format!("a dispatch is not recorded: {error}"))?
-                }
-                // What a submission ends with is its library's.
-                Command::Progress(_) => &mut list,
-                Command::Nop | Command::Malformed(_) => list.nop(),
-            };
-        }
-        Ok(list)
     }
 }

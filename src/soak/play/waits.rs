@@ -1,6 +1,7 @@
 //! Waits of the CPU, on threads of their own: each is woken by its values, or times out where they never come.
 
 use super::joined;
+use super::opened::OpenedFence;
 use super::scene::Opened;
 use crate::os::{WaitError, WaitManyError};
 use crate::soak::outcome::{Expected, WaitEnd};
@@ -25,7 +26,7 @@ pub(super) fn spawn<'scope>(
     scope: &'scope Scope<'scope, '_>,
     (round, expected): (&'scope Round, &'scope Expected),
     fences: &'scope [Opened],
-    progress: &'scope [Fence],
+    progress: &'scope [OpenedFence],
     deadline: Instant,
 ) -> Vec<ScopedJoinHandle<'scope, Result<Ends, String>>> {
     let threads = round.waits.iter().map(|wait| wait.thread + 1).max();
@@ -66,18 +67,54 @@ pub(super) fn join(
     Ok(ends)
 }
 
-fn end_of(wait: &CpuWait, of: &[(&Fence, u64)], time: Duration) -> WaitEnd {
-    match (wait.how, wait.joint) {
-        (How::Blocked, Joint::One) => one(of[0].0.wait(of[0].1, time)),
-        (How::Blocked, Joint::Any) => any(of, Fence::wait_any(of, time)),
-        (How::Blocked, Joint::All) => all(Fence::wait_all(of, time)),
-        (How::Event, joint) => by_event(joint, of, time),
-        (How::Future, Joint::One) => awaited(of[0].0.wait_async(of[0].1), time, one),
-        (How::Future, Joint::Any) => match Fence::wait_any_async(of) {
+fn end_of(wait: &CpuWait, of: &[(&OpenedFence, u64)], time: Duration) -> WaitEnd {
+    let native = of
+        .iter()
+        .map(|(fence, value)| Some((fence.native()?, *value)));
+    let natives: Option<Vec<_>> = native.collect();
+    match (wait.joint, natives) {
+        (Joint::One, _) => of_one(wait.how, of[0], time),
+        (Joint::Any, Some(of)) => of_any(wait.how, &of, time),
+        (Joint::All, Some(of)) => of_all(wait.how, &of, time),
+        (Joint::Any | Joint::All, None) => {
+            WaitEnd::Failed("several fences are waited for, and not all of them are native".into())
+        }
+    }
+}
+
+fn of_one(how: How, (fence, value): (&OpenedFence, u64), time: Duration) -> WaitEnd {
+    match how {
+        How::Blocked => one(fence.wait(value, time)),
+        How::Event => by_event(time, |event| {
+            let wait = fence.wait_event(value, event);
+            Ok(move || wait.outcome().map(one))
+        }),
+        How::Future => awaited(fence.wait_async(value), time, one),
+    }
+}
+
+fn of_any(how: How, of: &[(&Fence, u64)], time: Duration) -> WaitEnd {
+    match how {
+        How::Blocked => any(of, Fence::wait_any(of, time)),
+        How::Event => by_event(time, |event| {
+            let wait = Fence::wait_any_event(of, event)?;
+            Ok(move || wait.outcome().map(|end| any(of, end)))
+        }),
+        How::Future => match Fence::wait_any_async(of) {
             Ok(future) => awaited(future, time, |end| any(of, end)),
             Err(error) => WaitEnd::Failed(error.to_string()),
         },
-        (How::Future, Joint::All) => match Fence::wait_all_async(of) {
+    }
+}
+
+fn of_all(how: How, of: &[(&Fence, u64)], time: Duration) -> WaitEnd {
+    match how {
+        How::Blocked => all(Fence::wait_all(of, time)),
+        How::Event => by_event(time, |event| {
+            let wait = Fence::wait_all_event(of, event)?;
+            Ok(move || wait.outcome().map(all))
+        }),
+        How::Future => match Fence::wait_all_async(of) {
             Ok(future) => awaited(future, time, all),
             Err(error) => WaitEnd::Failed(error.to_string()),
         },
@@ -110,39 +147,24 @@ fn any(of: &[(&Fence, u64)], end: Result<usize, WaitManyError>) -> WaitEnd {
     }
 }
 
-fn by_event(joint: Joint, of: &[(&Fence, u64)], time: Duration) -> WaitEnd {
+/// Asks for the end when the event says that there is one, and no sooner.
+fn by_event<E: Fn() -> Option<WaitEnd>>(
+    time: Duration,
+    wait: impl FnOnce(&EventHandle) -> Result<E, WaitManyError>,
+) -> WaitEnd {
     let event = match EventHandle::new() {
         Ok(event) => event,
         Err(error) => return WaitEnd::Failed(error.to_string()),
     };
-    let refused = |error: WaitManyError| WaitEnd::Failed(error.to_string());
-    match joint {
-        Joint::One => {
-            let wait = of[0].0.wait_event(of[0].1, &event);
-            until_readable(&event, time, || wait.outcome().map(one))
-        }
-        Joint::Any => match Fence::wait_any_event(of, &event) {
-            Ok(wait) => until_readable(&event, time, || wait.outcome().map(|end| any(of, end))),
-            Err(error) => refused(error),
-        },
-        Joint::All => match Fence::wait_all_event(of, &event) {
-            Ok(wait) => until_readable(&event, time, || wait.outcome().map(all)),
-            Err(error) => refused(error),
-        },
-    }
-}
-
-/// Asks for the end when the event says that there is one, and no sooner.
-fn until_readable(
-    event: &EventHandle,
-    time: Duration,
-    end: impl Fn() -> Option<WaitEnd>,
-) -> WaitEnd {
+    let end = match wait(&event) {
+        Ok(end) => end,
+        Err(error) => return WaitEnd::Failed(error.to_string()),
+    };
     let timeout = Timespec {
         tv_sec: time.as_secs().cast_signed(),
         tv_nsec: time.subsec_nanos().into(),
     };
-    match poll(&mut [PollFd::new(event, PollFlags::IN)], Some(&timeout)) {
+    match poll(&mut [PollFd::new(&event, PollFlags::IN)], Some(&timeout)) {
         Ok(0) => WaitEnd::TimedOut,
         Ok(_) => end().unwrap_or_else(|| {
             WaitEnd::Failed("its event is readable, and the wait has not ended".into())

@@ -2,8 +2,9 @@
 
 use super::super::Random;
 use super::add::{Adder, add};
+use super::mode::modes;
 use super::transfer::{malformed_transfer, transfer};
-use super::{Command, Malformed, Named, Program, QueueProgram};
+use super::{Command, Malformed, Mode, Named, Program, QueueProgram};
 
 /// What a party can still do.
 struct Drawn {
@@ -20,6 +21,8 @@ pub struct Kinds {
     pub transfers: bool,
     /// Dispatches of kernels, which the program's process registers; with transfers alone.
     pub kernels: bool,
+    /// Queues of kernel mode.
+    pub kernel_queues: bool,
     /// Packets that no queue gets past, write indices that cannot be, and progress values with gaps: what no library
     /// writes.
     pub packets: bool,
@@ -32,6 +35,7 @@ impl Kinds {
         Self {
             transfers,
             kernels: false,
+            kernel_queues: false,
             packets: true,
         }
     }
@@ -40,6 +44,7 @@ impl Kinds {
     pub const OF_LISTS: Self = Self {
         transfers: true,
         kernels: true,
+        kernel_queues: true,
         packets: false,
     };
 }
@@ -53,7 +58,9 @@ pub fn draw(random: &mut Random, kinds: Kinds) -> Program {
     let fences = (queues + 1) * each;
     let mut values = vec![0u64; fences];
     let mut cpu = Vec::new();
-    let mut drawn: Vec<Drawn> = (0..queues).map(|_| begin(random, kinds)).collect();
+    let modes = modes(random, queues, kinds.kernel_queues);
+    let begin = |mode: &Mode| begin(random, kinds, *mode);
+    let mut drawn: Vec<Drawn> = modes.iter().map(begin).collect();
     let steps = *random.pick(&[20, 120, 400, 900]);
     let ends_rarely = random.below(3) > 0;
     let mut has_parts = random.below(4) == 0;
@@ -73,7 +80,7 @@ pub fn draw(random: &mut Random, kinds: Kinds) -> Program {
             continue;
         }
         let command = match (random.below(of_commands), adder) {
-            (32.., Some(adder)) => add(random, adder),
+            (32.., Some(adder)) if !modes[party].is_kernel() => add(random, adder),
             (24.., _) => transfer(random, &mut has_parts),
             (0..=1, _) => Command::Nop,
             (2..=9, _) => wait(random, &values, &drawn),
@@ -118,7 +125,7 @@ pub fn draw(random: &mut Random, kinds: Kinds) -> Program {
     }
 }
 
-fn begin(random: &mut Random, kinds: Kinds) -> Drawn {
+fn begin(random: &mut Random, kinds: Kinds, mode: Mode) -> Drawn {
     let capacity = *random.pick(&[2, 4, 8, 16, 64, 512]);
     let bad_index = match random.below(12) {
         0 => Some(capacity + 1 + random.below(3)),
@@ -128,6 +135,7 @@ fn begin(random: &mut Random, kinds: Kinds) -> Drawn {
     };
     Drawn {
         program: QueueProgram {
+            mode,
             capacity,
             commands: Vec::new(),
             bad_index: bad_index.filter(|_| kinds.packets),

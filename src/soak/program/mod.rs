@@ -10,6 +10,9 @@
 //! anything runs. Each queue fills, copies, times and adds to allocations of its own, which no other names;
 //! their words are part of the outcome, but of a time only that it is there.
 //!
+//! A queue of kernel mode is a party as the others, whose waits and signals the operating system executes; it dispatches no
+//! kernels, and a submission without packets has one that does nothing.
+//!
 //! A new opcode is a new [`Command`]: how it is drawn (`draw.rs`), what it does (`foretell.rs`), and its packet, by
 //! whoever plays it: the soak by command lists, `tests/differential.rs` by packets that it writes itself, but for kernels,
 //! which lists alone dispatch. It belongs here if what it does depends on no order either.
@@ -17,12 +20,14 @@
 mod add;
 mod draw;
 mod foretell;
+mod mode;
 mod shrink;
 mod transfer;
 
 pub use add::Adder;
 pub use draw::{Kinds, draw};
 pub use foretell::{Foretold, Memory, QueueEnd, foretell};
+pub use mode::{KernelSignals, Mode};
 pub(super) use shrink::try_it;
 pub use shrink::{shrink, shrink_list};
 
@@ -246,10 +251,12 @@ impl Malformed {
     }
 }
 
-/// What one queue has in its ring.
+/// What one queue has in its ring, or gives the operating system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueueProgram {
-    /// Packets of the ring; a longer program wraps it.
+    /// Of which mode it is.
+    pub mode: Mode,
+    /// Packets of the ring; a longer program wraps it. No submission has more.
     pub capacity: u64,
     /// In their order.
     pub commands: Vec<Command>,
@@ -269,6 +276,13 @@ pub struct Program {
 }
 
 impl Program {
+    /// Whether the operating system executes the command, and no engine.
+    #[must_use]
+    pub fn is_of_the_os(&self, queue: usize, command: Command) -> bool {
+        let waits_or_signals = matches!(command, Command::Wait(..) | Command::Signal(..));
+        waits_or_signals && self.queues[queue].mode.is_kernel()
+    }
+
     /// Packets of all queues.
     #[must_use]
     pub fn packets(&self) -> u64 {
