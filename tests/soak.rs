@@ -6,7 +6,7 @@
 mod engines;
 
 use assert_cmd::cargo::cargo_bin_cmd;
-use native_fence::soak::program::{Adder, Command, KernelSignals, Mode};
+use native_fence::soak::program::{Adder, Command, KernelSignals, Mode, Named};
 use native_fence::soak::{
     DeviceChoice, Disturbance, Expected, Failure, How, Joint, Outcome, Round, Scope, Soak,
     SoakError, Tally, Target, WaitEnd, difference,
@@ -88,6 +88,7 @@ fn assert_has_kernel_mode(tally: &Tally) {
         tally.kernel_queues,
         tally.kernel_waits,
         tally.kernel_signals,
+        tally.monitored_fences,
     ];
     assert!(counts.iter().all(|count| *count > 0), "{tally:?}");
 }
@@ -144,7 +145,7 @@ fn the_same_seed_gives_the_same_rounds() {
 
 /// What a program could ask for is asked for, sooner or later.
 ///
-/// Kills `soak-no-queue-is-of-kernel-mode`.
+/// Kills `soak-no-queue-is-of-kernel-mode`, `soak-no-fence-is-monitored`.
 #[test]
 fn rounds_are_of_every_kind() {
     let rounds: Vec<_> = (0..200).map(|number| scope(9).round(number)).collect();
@@ -181,6 +182,37 @@ fn rounds_are_of_every_kind() {
         };
         assert!(any(&both), "{signals:?}");
     }
+    // Monitored fences that are signalled in each way, by the CPU, and that both wait for.
+    let monitored = |round: &Round, fence: &usize| round.fences[*fence].is_monitored;
+    for signals in KernelSignals::ALL {
+        let is = |round: &Round| {
+            let queues = round.program.queues.iter();
+            let queues = queues.filter(|queue| queue.mode == Mode::Kernel(signals));
+            let mut commands = queues.flat_map(|queue| &queue.commands);
+            commands.any(
+                |command| matches!(command, Command::Signal(fence, _) if monitored(round, fence)),
+            )
+        };
+        assert!(any(&is), "{signals:?}");
+    }
+    assert!(any(&|round| {
+        let mut signals = round.program.cpu.iter();
+        signals.any(|(fence, _)| monitored(round, fence))
+    }));
+    assert!(any(&|round| {
+        let mut awaited = round.waits.iter().flat_map(|wait| &wait.of);
+        awaited.any(|of| matches!(&of.named, Named::Fence(fence) if monitored(round, fence)))
+    }));
+    assert!(any(&|round| {
+        let mut commands = round
+            .program
+            .queues
+            .iter()
+            .flat_map(|queue| &queue.commands);
+        commands.any(
+            |command| matches!(command, Command::Wait(Named::Fence(fence), 1..) if monitored(round, fence)),
+        )
+    }));
     let is_of_user_mode = |round: &Round| {
         let mut queues = round.program.queues.iter();
         queues.all(|queue| queue.mode == Mode::User)
@@ -277,8 +309,37 @@ fn a_kernel_mode_queue_that_goes_wrong_is_found_shrunk_and_told() {
     assert_eq!(failure.least.program.packets(), 2, "{failure}");
     assert!(signals(&failure.least).is_some());
     let told = failure.to_string();
-    assert!(told.contains("of kernel mode, signals At"), "{told}");
+    assert!(told.contains("of kernel mode, signals "), "{told}");
     assert!(told.contains("signal fence "), "{told}");
+}
+
+/// A monitored fence that stands elsewhere than it must is found, and the case that is told says that it is one.
+///
+/// Kills `soak-a-case-says-no-monitored-fence`.
+#[test]
+fn a_monitored_fence_that_stands_elsewhere_is_found_shrunk_and_told() {
+    let monitored = |round: &Round| {
+        let mut commands = round
+            .program
+            .queues
+            .iter()
+            .flat_map(|queue| &queue.commands);
+        commands.find_map(|command| match command {
+            Command::Signal(fence, _) => round.fences[*fence].is_monitored.then_some(*fence),
+            _ => None,
+        })
+    };
+    let spoil = move |round: &Round, outcome: &mut Outcome| {
+        if let Some(fence) = monitored(round) {
+            outcome.values[fence] -= 1;
+        }
+    };
+    let mut soak = Soak::new(scope(13), Target::Model).spoilt(Arc::new(spoil));
+    let failure = failure(&mut soak, short_rounds(scope(13)));
+    assert!(failure.what.contains("fence "), "{failure}");
+    assert_eq!(failure.least.program.packets(), 2, "{failure}");
+    let told = failure.to_string();
+    assert!(told.contains("monitored, of device 0"), "{told}");
 }
 
 /// Each part of an outcome is compared: one that is spoilt in it is found.

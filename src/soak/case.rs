@@ -25,6 +25,10 @@ impl Display for Round {
             .enumerate()
             .filter(|(at, _)| is_used(*at))
         {
+            if fence.is_monitored {
+                writeln!(f, "fence {at}: monitored, of device {}", fence.home)?;
+                continue;
+            }
             let memory = if fence.is_local { "local" } else { "system" };
             let openers = self.openers(at);
             writeln!(

@@ -1,7 +1,7 @@
 //! Drawing a round, and the ground that it is played on.
 
 use super::Random;
-use super::program::{Kinds, Named, draw, foretell};
+use super::program::{Command, Kinds, Named, Program, QueueProgram, draw, foretell};
 use super::round::{
     Awaited, Burst, ContextPlan, CpuWait, Disturbance, Fault, FencePlan, Ground, How, Joint,
     ROUNDS_OF_A_GROUND, Round,
@@ -59,9 +59,10 @@ impl Scope {
         let program = draw(random, Kinds::OF_LISTS);
         let any_context = |random: &mut Random| random.below(contexts.len() as u64) as usize;
         let places = program.queues.iter().map(|_| any_context(random)).collect();
-        let fences = (0..program.fences).map(|_| FencePlan {
+        let fences = (0..program.fences).map(|fence| FencePlan {
             home: random.below(devices as u64) as usize,
             is_local: random.below(3) == 0,
+            is_monitored: is_monitored(random, &program, fence),
         });
         let fences = fences.collect();
         let bursts = match self.burst_signals {
@@ -101,6 +102,21 @@ impl Scope {
     }
 }
 
+/// One of two that a queue of kernel mode signals, and one of three that the CPU does and such a queue can wait for.
+fn is_monitored(random: &mut Random, program: &Program, fence: usize) -> bool {
+    let signals = |queue: &&QueueProgram| {
+        let mut commands = queue.commands.iter();
+        commands.any(|command| matches!(command, Command::Signal(named, _) if *named == fence))
+    };
+    match program.queues.iter().find(signals) {
+        Some(queue) => queue.mode.is_kernel() && random.below(2) == 0,
+        None => {
+            let mut queues = program.queues.iter();
+            queues.any(|queue| queue.mode.is_kernel()) && random.below(3) == 0
+        }
+    }
+}
+
 fn burst(random: &mut Random, context: usize, signals: u64) -> Burst {
     // What costs most is a submission: of short ones there are fewer signals.
     let (a_list, signals) = match random.below(6) {
@@ -128,7 +144,10 @@ fn waits(random: &mut Random, round: &Round) -> Vec<CpuWait> {
     let awaited = |random: &mut Random| {
         let fence = random.below(2 * round.program.fences as u64) as usize;
         let (named, last, device) = if fence < round.program.fences {
-            let device = random.below(round.devices as u64) as usize;
+            let device = match round.fences[fence] {
+                plan if plan.is_monitored => plan.home,
+                _ => random.below(round.devices as u64) as usize,
+            };
             (Named::Fence(fence), end.values[fence], device)
         } else {
             let queue = random.below(round.places.len() as u64) as usize;

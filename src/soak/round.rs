@@ -5,7 +5,7 @@
 //! and for what does not, in each way that there is, while somebody disturbs the engines in each way that changes
 //! nothing. Beside them queues execute bursts: long runs of signals, which are what most signals of a soak are.
 
-use super::program::{Command, Named, Program};
+use super::program::{Command, KernelSignals, Mode, Named, Program, QueueProgram};
 use std::collections::BTreeSet;
 
 /// Rounds that one adapter is opened for.
@@ -44,6 +44,8 @@ pub struct FencePlan {
     pub home: usize,
     /// In local memory, where that is offered.
     pub is_local: bool,
+    /// It is monitored, and not native: it is of one device, and for the CPU and queues of kernel mode alone.
+    pub is_monitored: bool,
 }
 
 /// By what the CPU waits.
@@ -212,56 +214,106 @@ impl Round {
         commands.split_inclusive(|command| matches!(command, Command::Progress(_)))
     }
 
-    /// Makes it one that command lists can say, after something was drawn or left out: submissions fit their ring, are
-    /// numbered from 1 on, and all ends with one; a queue waits for progress of its own device alone, and one of user mode
-    /// for none of kernel mode, which a monitored fence carries. What the operating system executes comes before the packets
-    /// of its submission. What could go on before still can: no progress value comes later than before.
-    pub(super) fn put_in_order(&mut self) {
-        let modes: Vec<_> = self.program.queues.iter().map(|queue| queue.mode).collect();
-        for at in 0..self.program.queues.len() {
-            let (device, mode) = (self.device_of(at), modes[at]);
-            let places = &self.places;
-            let can_name = |queue: usize| {
-                self.contexts[places[queue]].device == device
-                    && (mode.is_kernel() || !modes[queue].is_kernel())
-            };
-            let queue = &mut self.program.queues[at];
-            let most = queue.capacity as usize - 1;
-            let (mut ordered, mut progress) = (Vec::new(), 0);
-            // Commands of the submission, and those of them that are packets.
-            let (mut length, mut packets) = (0, 0);
-            for command in queue.commands.drain(..) {
-                let command = match command {
-                    Command::Wait(Named::ProgressOf(other), _) if !can_name(other) => Command::Nop,
-                    other => other,
-                };
-                let ends = matches!(command, Command::Progress(_));
-                let is_of_the_os =
-                    mode.is_kernel() && matches!(command, Command::Wait(..) | Command::Signal(..));
-                if ends || length == most || (is_of_the_os && packets > 0) {
-                    progress += 1;
-                    ordered.push(Command::Progress(progress));
-                    (length, packets) = (0, 0);
-                }
-                if !ends {
-                    ordered.push(command);
-                    length += 1;
-                    packets += usize::from(!is_of_the_os);
-                }
-            }
-            if length > 0 {
-                ordered.push(Command::Progress(progress + 1));
-            }
-            queue.commands = ordered;
-        }
+    /// Whether the operating system executes the command of a queue, and no engine.
+    #[must_use]
+    pub fn is_of_the_os(&self, queue: usize, command: &Command) -> bool {
+        is_of_the_os(self.program.queues[queue].mode, &self.fences, command)
     }
 
-    /// Whether the CPU waits for it with others: native fences alone are waited for so.
+    /// Whether the fence is a native one, for which alone the CPU waits with others.
     #[must_use]
     pub fn is_native(&self, named: Named) -> bool {
         match named {
-            Named::Fence(_) => true,
+            Named::Fence(fence) => !self.fences[fence].is_monitored,
             Named::ProgressOf(queue) => !self.program.queues[queue].mode.is_kernel(),
         }
     }
+
+    /// A monitored fence is of the device whose queue signals it, and no queue of user mode does.
+    fn settle_fences(&mut self) {
+        for (at, queue) in self.program.queues.iter().enumerate() {
+            let device = self.device_of(at);
+            for command in &queue.commands {
+                if let Command::Signal(fence, _) = *command {
+                    let fence = &mut self.fences[fence];
+                    fence.is_monitored &= queue.mode.is_kernel();
+                    if fence.is_monitored {
+                        fence.home = device;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether a queue can wait for it: for progress of its own device alone, and what is monitored is for queues of kernel
+    /// mode, of its own device as well.
+    fn can_wait(&self, queue: usize, named: Named) -> bool {
+        let device = self.device_of(queue);
+        let is_own = match named {
+            Named::Fence(fence) => self.fences[fence].home == device,
+            Named::ProgressOf(other) => self.device_of(other) == device,
+        };
+        match (named, self.is_native(named)) {
+            (Named::Fence(_), true) => true,
+            (Named::ProgressOf(_), true) => is_own,
+            (_, false) => is_own && self.program.queues[queue].mode.is_kernel(),
+        }
+    }
+
+    /// Makes it one that command lists can say, after something was drawn or left out: submissions fit their ring, are
+    /// numbered as the queue numbers them, and all ends with one; a wait that a queue cannot do is left out. What the
+    /// operating system executes comes before the packets of its submission. What could go on before still can: no progress
+    /// value comes later than before.
+    pub(super) fn put_in_order(&mut self) {
+        self.settle_fences();
+        for at in 0..self.program.queues.len() {
+            let commands = std::mem::take(&mut self.program.queues[at].commands);
+            let commands = commands.into_iter().map(|command| match command {
+                Command::Wait(named, _) if !self.can_wait(at, named) => Command::Nop,
+                other => other,
+            });
+            let commands = commands.collect();
+            let queue = &mut self.program.queues[at];
+            queue.commands = in_order(commands, queue, &self.fences);
+        }
+    }
+}
+
+fn is_of_the_os(mode: Mode, fences: &[FencePlan], command: &Command) -> bool {
+    match (mode, command) {
+        (Mode::Kernel(_), Command::Wait(..)) => true,
+        (Mode::Kernel(signals), Command::Signal(fence, _)) => {
+            signals != KernelSignals::ByPacket || !fences[*fence].is_monitored
+        }
+        _ => false,
+    }
+}
+
+/// A queue's commands as submissions.
+fn in_order(commands: Vec<Command>, queue: &QueueProgram, fences: &[FencePlan]) -> Vec<Command> {
+    let most = queue.capacity as usize - 1;
+    let (mut ordered, mut progress) = (Vec::new(), 0);
+    // Commands of the submission, how many of them are packets, and how many of these signals: through the operating system
+    // each of them moves the progress as well.
+    let (mut length, mut packets, mut signals) = (0, 0, 0);
+    for command in commands {
+        let ends = matches!(command, Command::Progress(_));
+        let is_of_the_os = is_of_the_os(queue.mode, fences, &command);
+        if ends || length == most || (is_of_the_os && packets > 0) {
+            progress += 1 + signals;
+            ordered.push(Command::Progress(progress));
+            (length, packets, signals) = (0, 0, 0);
+        }
+        if !ends {
+            ordered.push(command);
+            length += 1;
+            packets += usize::from(!is_of_the_os);
+            let is_signal = matches!(command, Command::Signal(..)) && !is_of_the_os;
+            signals += u64::from(is_signal && queue.mode.is_kernel());
+        }
+    }
+    if length > 0 {
+        ordered.push(Command::Progress(progress + 1 + signals));
+    }
+    ordered
 }

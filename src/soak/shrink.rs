@@ -45,6 +45,11 @@ pub fn shrink(round: &Round, patience: Duration, fails: impl Fn(&Round) -> bool)
             queue.mode = Mode::User;
         }
     });
+    try_it(&mut least, &fails, |round| {
+        for fence in &mut round.fences {
+            fence.is_monitored = false;
+        }
+    });
     shrink_list(&mut least, |round| &mut round.bursts, &fails);
     shrink_list(&mut least, |round| &mut round.disturbances, &fails);
     shrink_list(&mut least, |round| &mut round.waits, &fails);

@@ -26,6 +26,8 @@ pub struct Tally {
     pub kernel_queues: u64,
     /// Native fences, but progress fences.
     pub fences: u64,
+    /// Monitored fences, beside these.
+    pub monitored_fences: u64,
     /// Packets that engines executed.
     pub packets: u64,
     /// SIGNAL packets among them: signals of the GPU.
@@ -88,7 +90,10 @@ impl Tally {
         self.contexts += round.contexts.len() as u64;
         self.queues += queues as u64;
         self.kernel_queues += of_kernel_mode as u64;
-        self.fences += (round.fences.len() + bursts.len()) as u64;
+        let monitored = round.fences.iter().filter(|fence| fence.is_monitored);
+        let monitored = monitored.count();
+        self.fences += (round.fences.len() - monitored + bursts.len()) as u64;
+        self.monitored_fences += monitored as u64;
         self.packets += expected.program.packets() + of_bursts + ends;
         self.packets -= of_the_os.waits + of_the_os.signals;
         self.signals += of_engines.signals + of_bursts;
@@ -145,7 +150,7 @@ fn counts(round: &Round, expected: &Expected) -> (Counts, Counts) {
     let ends = expected.program.queues.iter();
     for (at, (end, queue)) in ends.zip(&round.program.queues).enumerate() {
         for command in &queue.commands[..end.read as usize] {
-            let counts: &mut Counts = if round.program.is_of_the_os(at, *command) {
+            let counts: &mut Counts = if round.is_of_the_os(at, command) {
                 &mut of_the_os
             } else {
                 &mut of_engines

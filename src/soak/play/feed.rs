@@ -1,10 +1,12 @@
 //! Feeding: submissions as rings have room, in an order of chance, with the CPU's signals between.
 
+use super::opened::OpenedFence;
 use super::player::{Player, Queue};
 use super::scene::Opened;
 use crate::Fence;
 use crate::soak::Random;
 use crate::soak::outcome::Expected;
+use crate::soak::program::Named;
 use crate::soak::round::{Disturbance, Round};
 use std::time::Instant;
 
@@ -44,7 +46,7 @@ pub(super) fn feed(
             std::thread::yield_now();
         }
         if random.below(4) == 0 {
-            signal(&mut cpu, fences, random)?;
+            signal(round, &mut cpu, fences, random)?;
         }
     }
     Ok(())
@@ -80,25 +82,30 @@ fn submit(
 
 /// The CPU's next signal, or the next two of two fences at a time, by the handle of any device that has the fence open.
 fn signal(
+    round: &Round,
     cpu: &mut std::iter::Peekable<impl Iterator<Item = (usize, u64)>>,
     fences: &[Opened],
     random: &mut Random,
 ) -> Result<(), String> {
+    let refused = |error| format!("a CPU signal was refused: {error}");
     let mut batch: Vec<(&Fence, u64)> = Vec::new();
     let mut before = None;
     while batch.is_empty() || random.below(2) == 0 {
-        // A call names no fence twice.
-        let Some((fence, value)) = cpu.next_if(|(fence, _)| before != Some(*fence)) else {
+        // A call names no fence twice, and a monitored one alone.
+        let is_next = |(fence, _): &(usize, u64)| match before {
+            Some(before) => before != *fence && round.is_native(Named::Fence(*fence)),
+            None => true,
+        };
+        let Some((fence, value)) = cpu.next_if(is_next) else {
             break;
         };
         let opened = &fences[fence];
         let mut devices: Vec<_> = opened.keys().copied().collect();
         devices.sort_unstable();
-        let fence_there = opened[random.pick(&devices)].native();
-        batch.push((
-            fence_there.ok_or("the CPU signals a fence that is no native one")?,
-            value,
-        ));
+        match &opened[random.pick(&devices)] {
+            OpenedFence::Native(fence) => batch.push((fence, value)),
+            OpenedFence::Monitored(fence) => return fence.signal(value).map_err(refused),
+        }
         if before.replace(fence).is_some() {
             break;
         }
@@ -106,7 +113,7 @@ fn signal(
     if batch.is_empty() {
         return Ok(());
     }
-    Fence::signal_all(&batch).map_err(|error| format!("a CPU signal was refused: {error}"))
+    Fence::signal_all(&batch).map_err(refused)
 }
 
 /// How many of a queue's submissions find room, where it stands in the end.

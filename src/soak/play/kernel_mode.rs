@@ -1,10 +1,10 @@
 //! Kernel mode: a queue of the program whose submissions go through the operating system.
 
 use super::opened::OpenedFence;
+use crate::CommandList;
 use crate::os::LogRead;
 use crate::soak::program::KernelSignals;
 use crate::umd::{KernelQueue, KernelQueueError};
-use crate::{CommandList, Fence};
 use std::time::Instant;
 
 /// What one command of the program is here.
@@ -13,7 +13,7 @@ pub(super) enum Step {
     /// Recorded for the engine.
     Record(CommandList),
     Wait(OpenedFence, u64),
-    Signal(Fence, u64),
+    Signal(OpenedFence, u64),
     /// All that was recorded is handed over, and the progress fence comes to this.
     Flush(u64),
 }
@@ -43,7 +43,10 @@ impl KernelMode {
                 Step::Wait(OpenedFence::Monitored(fence), value) => {
                     self.queue.wait(fence, *value).map(|_| ())
                 }
-                Step::Signal(fence, value) => self.signals.signal(&mut self.queue, fence, *value),
+                Step::Signal(fence, value) => {
+                    is_empty &= !self.signals.is_packet(fence);
+                    self.signals.signal(&mut self.queue, fence, *value)
+                }
                 Step::Flush(value) => {
                     if is_empty {
                         // What has nothing is no submission, and moves no progress.
@@ -92,15 +95,29 @@ impl KernelMode {
 }
 
 impl KernelSignals {
+    /// Whether a signal is a packet, which is recorded.
+    fn is_packet(self, fence: &OpenedFence) -> bool {
+        self == Self::ByPacket && fence.native().is_none()
+    }
+
     fn signal(
         self,
         queue: &mut KernelQueue,
-        fence: &Fence,
+        fence: &OpenedFence,
         value: u64,
     ) -> Result<(), KernelQueueError> {
-        let queued = match self {
-            Self::AtCompletion => queue.signal_native(fence, value),
-            Self::AtSubmission => queue.signal_native_at_submission(fence, value),
+        let queued = match (self, fence) {
+            (Self::ByPacket, OpenedFence::Monitored(fence)) => queue.signal(fence, value),
+            (Self::AtCompletion, OpenedFence::Monitored(fence)) => queue.signal_by_os(fence, value),
+            (Self::AtSubmission, OpenedFence::Monitored(fence)) => {
+                queue.signal_at_submission(fence, value)
+            }
+            (Self::ByPacket | Self::AtCompletion, OpenedFence::Native(fence)) => {
+                queue.signal_native(fence, value)
+            }
+            (Self::AtSubmission, OpenedFence::Native(fence)) => {
+                queue.signal_native_at_submission(fence, value)
+            }
         };
         queued.map(|_| ())
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub(super) enum OpenedFence {
     Native(Fence),
-    /// It carries the progress of a kernel-mode queue.
+    /// Those that carry the progress of kernel-mode queues among them.
     Monitored(MonitoredFence),
 }
 

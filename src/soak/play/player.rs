@@ -137,7 +137,7 @@ impl Hands<'_> {
         Ok(match command {
             Command::Wait(named, value) => Step::Wait(self.fence(named).clone(), value),
             Command::Signal(fence, value) => {
-                Step::Signal(self.native(Named::Fence(fence))?.clone(), value)
+                Step::Signal(self.fence(Named::Fence(fence)).clone(), value)
             }
             Command::Progress(value) => Step::Flush(value),
             other => {

@@ -61,6 +61,12 @@ impl Scene {
         };
         let mut fences = Vec::new();
         for (at, plan) in round.fences.iter().enumerate() {
+            if plan.is_monitored {
+                let made = devices[plan.home].create_monitored_fence(0);
+                let made = OpenedFence::Monitored(made.map_err(wrong("monitored fence"))?);
+                fences.push(Opened::from([(plan.home, made)]));
+                continue;
+            }
             let openers = round.openers(at);
             let options = FenceOptions {
                 memory: memory(plan.is_local),

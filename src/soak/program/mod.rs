@@ -276,13 +276,6 @@ pub struct Program {
 }
 
 impl Program {
-    /// Whether the operating system executes the command, and no engine.
-    #[must_use]
-    pub fn is_of_the_os(&self, queue: usize, command: Command) -> bool {
-        let waits_or_signals = matches!(command, Command::Wait(..) | Command::Signal(..));
-        waits_or_signals && self.queues[queue].mode.is_kernel()
-    }
-
     /// Packets of all queues.
     #[must_use]
     pub fn packets(&self) -> u64 {

@@ -14,6 +14,8 @@ pub enum Mode {
 /// When the signals of a kernel-mode queue are made: all of one queue alike, so that their order is that of its commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KernelSignals {
+    /// By packets, of fences that are monitored; of native ones, which no such queue's engine stores, as at completion.
+    ByPacket,
     /// By the operating system, when all before has completed.
     AtCompletion,
     /// By the operating system, when all before was submitted.
@@ -22,7 +24,7 @@ pub enum KernelSignals {
 
 impl KernelSignals {
     /// All.
-    pub const ALL: [Self; 2] = [Self::AtCompletion, Self::AtSubmission];
+    pub const ALL: [Self; 3] = [Self::ByPacket, Self::AtCompletion, Self::AtSubmission];
 }
 
 impl Mode {
