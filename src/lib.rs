@@ -38,6 +38,7 @@ mod adapter;
 mod made_driver;
 #[cfg(not(loom))]
 mod place;
+mod supply;
 mod sync;
 
 pub mod abi;

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 use support::rust_source::{Source, source};
 
-/// What a room may name besides itself and `crate::sync`.
+/// What a room may name besides itself and [`DOORWAYS`].
 const ROOMS: &[(&str, &[&str])] = &[
     ("abi", &[]),
     ("shared", &[]),
@@ -51,6 +51,10 @@ const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
 ];
+
+/// Root files that all but `abi` may name: the way to atomics, locks and threads, and the one to mappings and threads that may
+/// be had to be refused.
+const DOORWAYS: &[&str] = &["sync", "supply"];
 
 /// What the crate shows at its root: what a program names.
 const PUBLIC: &str = "the public names";
@@ -187,6 +191,7 @@ const ROOT_FILES: &[&str] = &[
     "made_driver.rs",
     "main.rs",
     "place.rs",
+    "supply.rs",
     "sync.rs",
 ];
 
@@ -221,8 +226,8 @@ fn trespasses(source: &Source) -> Vec<String> {
         let is_excepted = EXCEPTIONS
             .iter()
             .any(|(path, other, _)| is_of(source, path) && *other == name);
-        let is_sync = name == "sync" && room != "abi";
-        name == room || is_sync || allowed.contains(&name) || is_public || is_excepted
+        let is_doorway = DOORWAYS.contains(&name) && room != "abi";
+        name == room || is_doorway || allowed.contains(&name) || is_public || is_excepted
     };
     let names = source.root_names();
     let refused = names.iter().filter(|(_, name)| !may(name));

@@ -123,6 +123,35 @@ fn every_call_that_can_fail_is_made_to_fail() {
     assert!(found >= 25, "{found} calls: the sources are read wrongly");
 }
 
+/// Every mapping of shared memory, and file for one, is asked of what may refuse it, and so is every thread.
+///
+/// Kills `a-mapping-is-not-asked-for`.
+#[test]
+fn every_mapping_and_thread_is_made_to_fail() {
+    // What only says that no descriptor was left.
+    const TRIED: &str = "vulkan/exporter.rs";
+    let rooms = ["shared", "vulkan", "gpu", "kmd", "os", "umd", "beside"];
+    let mut found = 0;
+    for source in Source::all() {
+        let (path, code) = (&source.path, &source.code);
+        if !source.room().is_some_and(|room| rooms.contains(&room)) {
+            continue;
+        }
+        assert!(
+            !code.contains("thread::Builder"),
+            "{path}: a thread is not made to fail"
+        );
+        let calls = ["mm::mmap(", "memfd_create(", "ftruncate("];
+        let made: usize = calls.iter().map(|call| code.matches(call).count()).sum();
+        if path != TRIED {
+            let asked = code.matches("MAPPINGS.ask()").count();
+            assert_eq!(made, asked, "{path}: a mapping is not made to fail");
+            found += made;
+        }
+    }
+    assert!(found >= 4, "{found} calls: the sources are read wrongly");
+}
+
 fn told(error: &str) -> Vec<Told> {
     let step = String::from("a buffer");
     let error = String::from(error);
@@ -137,7 +166,7 @@ fn fault(name: &str) -> Planned {
 /// waiter that hangs, with something left behind, or with another adapter that stands.
 ///
 /// Kills `an-error-without-the-call-is-well`, `a-leak-is-well`, `another-adapter-may-stand`, `a-hung-waiter-is-well`,
-/// `any-thread-may-fail-in-silence`.
+/// `any-thread-may-fail-in-silence`, `an-error-of-threads-names-nothing`.
 #[test]
 fn what_came_of_a_fault_is_judged() {
     let fault_of = fault("vkCreateBuffer#1=VK_ERROR_OUT_OF_HOST_MEMORY");
@@ -216,9 +245,31 @@ fn what_came_of_a_fault_is_judged() {
         judge(fault_of, &on("nf-spare")),
         Outcome::Survived(_)
     ));
+    // What a spare starts is for it.
+    assert!(matches!(
+        judge(fault("threads#1"), &on("nf-spare/nf-link")),
+        Outcome::Survived(_)
+    ));
     is_failed(&on("main"), "on main");
     let again = fault("vkQueueSubmit#1=VK_ERROR_OUT_OF_HOST_MEMORY");
     assert!(matches!(judge(again, &silent), Outcome::Survived(_)));
+    for (planned, said, names) in [
+        (
+            "mappings#1",
+            "cannot map 4096 bytes (mmap): no memory",
+            true,
+        ),
+        ("mappings#1", "no memory (vkAllocateMemory)", false),
+        ("threads#1", "no thread (pthread_create)", true),
+        ("threads#1", "no thread", false),
+    ] {
+        let played = Played {
+            told: told(said),
+            ..silent.clone()
+        };
+        let outcome = judge(fault(planned), &played);
+        assert_eq!(matches!(outcome, Outcome::Told(_)), names, "{said}");
+    }
     for (said, names) in [
         ("no descriptor is left: raise ulimit -n", true),
         ("no Vulkan driver answers (vkCreateInstance)", true),
@@ -258,9 +309,10 @@ fn json(command: &mut Command, code: i32) -> Value {
 }
 
 /// Faults of several kinds in processes of their own: those that are told of by name where they were silent or nameless
-/// once, one that is survived, one of descriptors, one of a lost device.
+/// once, one that is survived, one of descriptors, of mappings and of threads, one of a lost device.
 ///
-/// Kills `a-fault-strikes-one-use-late`, `a-pool-is-refused-without-a-name`, `what-is-not-said-is-absent`.
+/// Kills `a-fault-strikes-one-use-late`, `a-pool-is-refused-without-a-name`, `what-is-not-said-is-absent`,
+/// `a-mapping-is-refused-without-a-name`, `a-refused-thread-is-started`.
 #[test]
 fn faults_end_as_they_should() {
     let faults = [
@@ -279,6 +331,8 @@ fn faults_end_as_they_should() {
         ("vkQueueWaitIdle#1=VK_ERROR_OUT_OF_HOST_MEMORY", "survived"),
         ("vkCreateDevice#1=lost", "told"),
         ("descriptors#2", "told"),
+        ("mappings#1", "told"),
+        ("threads#1", "told"),
     ];
     let mut arguments = Vec::new();
     for (fault, _) in faults {
@@ -306,7 +360,7 @@ fn faults_end_as_they_should() {
     };
     assert_eq!(
         (sum("runs"), sum("told"), sum("survived"), sum("failed")),
-        (6, 5, 1, 0)
+        (8, 7, 1, 0)
     );
 }
 
@@ -352,6 +406,8 @@ fn the_calls_are_listed_and_others_are_refused() {
         "vkAllocateMemory",
         "VK_ERROR_TOO_MANY_OBJECTS",
         "descriptors",
+        "mappings",
+        "threads",
         "lost",
     ] {
         assert!(text.contains(name), "{name}: {text}");

@@ -4,6 +4,7 @@
 //! woken by the second, burns a core on Mesa. So a watch that goes away while its thread sleeps there leaves the thread
 //! to it: it has nothing to do any more, and ends when its sleep does.
 
+use crate::supply::start_thread;
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, lock, sleep, sleep_until, thread};
 use crate::vulkan::{Alive, DeviceLost, EndsAtExit, InVulkan, Timeline, at_exit};
 use std::sync::Weak;
@@ -77,8 +78,7 @@ impl<W: Watched> Watch<W> {
         let mut state = lock(&self.inner.core.state);
         if state.thread.is_none() {
             let inner = Arc::clone(&self.inner);
-            let thread = thread::Builder::new().name("nf-bridge".into());
-            state.thread = Some(thread.spawn(move || watch(inner))?);
+            state.thread = Some(start_thread("nf-bridge", move || watch(inner))?);
         }
         Ok(())
     }

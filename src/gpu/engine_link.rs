@@ -10,8 +10,9 @@ use super::engine_program::EngineProcess;
 use super::engine_protocol::{ProtocolError, Reply, Request};
 use super::{EngineLost, MapError};
 use crate::shared::{PassError, Region};
+use crate::supply::start_thread;
 use crate::sync::plain::{AtomicU64, Mutex, lock};
-use crate::sync::{Arc, Ordering, thread};
+use crate::sync::{Arc, Ordering};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::collections::HashMap;
@@ -78,7 +79,7 @@ impl EngineLink {
         });
         let hears = Arc::clone(&link);
         let run = move || hears.hear();
-        thread::Builder::new().name("nf-link".into()).spawn(run)?;
+        start_thread("nf-link", run)?;
         Ok(link)
     }
 

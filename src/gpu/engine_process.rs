@@ -13,7 +13,8 @@ use super::{
 };
 use crate::abi::WordGroup;
 use crate::shared::Region;
-use crate::sync::{Arc, thread};
+use crate::supply::start_thread;
+use crate::sync::Arc;
 use crate::vulkan::{Instance, InstanceOptions};
 use anyhow::{Context, bail, ensure};
 use rustix::process::{Signal, getpid, kill_process};
@@ -120,7 +121,7 @@ impl Child {
         let (started, slices) = channel();
         let (theirs, tells) = (Arc::clone(&engine), Arc::clone(socket));
         let run = move || tell_ends(&theirs, &tells, &slices);
-        thread::Builder::new().name("nf-ends".into()).spawn(run)?;
+        start_thread("nf-ends", run)?;
         Ok(Self {
             socket: Arc::clone(socket),
             engine,
@@ -214,9 +215,7 @@ impl Child {
             // A parent that has gone is found by who receives.
             let _ = reply(&socket, number, compile(engine.as_ref()).map(|()| 0));
         };
-        thread::Builder::new()
-            .name("nf-compile".into())
-            .spawn(run)?;
+        start_thread("nf-compile", run)?;
         Ok(())
     }
 }

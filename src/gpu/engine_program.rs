@@ -4,8 +4,8 @@
 //! input and nothing else of it, and ends with it, however that ends.
 
 use crate::shared::bind_to_parent;
+use crate::supply::start_thread;
 use crate::sync::plain::{Mutex, lock};
-use crate::sync::thread;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -159,9 +159,7 @@ fn spawn(command: Command) -> io::Result<Child> {
                 let _ = started.send(command.spawn());
             }
         };
-        thread::Builder::new()
-            .name(STARTER_THREAD.into())
-            .spawn(run)?;
+        start_thread(STARTER_THREAD, run)?;
         // Of two at a time one's thread ends at once, without a child.
         STARTER.get_or_init(|| Mutex::new(sender))
     };

@@ -5,8 +5,9 @@
 //! this may be for ever. So such a one is ended by a thread of its own, the reaper, which nobody waits for.
 
 use super::{Engine, EngineAddress};
+use crate::supply::start_thread;
+use crate::sync::Arc;
 use crate::sync::plain::{Mutex, lock};
-use crate::sync::{Arc, thread};
 #[cfg(not(loom))]
 use crate::vulkan::InVulkan;
 use std::any::Any;
@@ -126,7 +127,7 @@ impl Drop for HeldEngine {
             *lock(&reaper.left) -= 1;
             reaper.changed.notify_all();
         };
-        let spawned = thread::Builder::new().name("nf-reaper".into()).spawn(reap);
+        let spawned = start_thread("nf-reaper", reap);
         if let Err(error) = spawned {
             // The closure is gone with the error, and the engine was ended here.
             eprintln!("native-fence: no thread to end an engine on ({error})");

@@ -14,6 +14,7 @@ use super::{
 };
 use crate::abi::SLICE_SLOTS;
 use crate::shared::{Providers, Region};
+use crate::supply::start_thread;
 use crate::sync::{Arc, Condvar, Mutex, lock, monotonic_ns, plain, sleep, sleep_until, thread};
 use std::time::{Duration, Instant};
 
@@ -373,9 +374,7 @@ impl Engine for ModelEngine {
         }
         for worker in 0..self.inner.workers() {
             let inner = Arc::clone(&self.inner);
-            let thread = thread::Builder::new()
-                .name("nf-model".into())
-                .spawn(move || inner.work(worker))
+            let thread = start_thread("nf-model", move || inner.work(worker))
                 .map_err(|error| MapError::Refused(format!("no thread for the model: {error}")))?;
             self.workers.push(thread);
         }

@@ -10,8 +10,9 @@
 use super::EngineUnit;
 use super::{Engine, EngineMapping, Kernels, MapError, SliceWork};
 use crate::abi::{EngineControl, EngineReport, SliceArgs, WordGroup};
+use crate::supply::start_thread;
+use crate::sync::Arc;
 use crate::sync::plain::{Mutex, lock};
-use crate::sync::{Arc, thread};
 use std::fmt;
 use std::sync::{Condvar, PoisonError};
 use std::time::Duration;
@@ -147,20 +148,18 @@ impl SpareEngines {
         make: impl FnOnce(&Self) -> Result<Box<dyn Engine>, String> + Send + 'static,
     ) {
         let this = Arc::clone(self);
-        let made = thread::Builder::new()
-            .name(SPARE_THREAD.into())
-            .spawn(move || {
-                // A program that ends meanwhile leaves at once: this thread is in Vulkan.
-                #[cfg(not(loom))]
-                let _in_vulkan = crate::vulkan::InVulkan::begin();
-                // It may be the last that has it, and a spare goes with it: before this thread is out of Vulkan.
-                let this = this;
-                // Nobody waits in vain for one that comes to no end.
-                let made = Making(&this);
-                let engine = make(&this);
-                this.put_with_kernels(engine);
-                std::mem::forget(made);
-            });
+        let made = start_thread(SPARE_THREAD, move || {
+            // A program that ends meanwhile leaves at once: this thread is in Vulkan.
+            #[cfg(not(loom))]
+            let _in_vulkan = crate::vulkan::InVulkan::begin();
+            // It may be the last that has it, and a spare goes with it: before this thread is out of Vulkan.
+            let this = this;
+            // Nobody waits in vain for one that comes to no end.
+            let made = Making(&this);
+            let engine = make(&this);
+            this.put_with_kernels(engine);
+            std::mem::forget(made);
+        });
         if let Err(error) = made {
             self.put(Err(format!("no thread to make an engine on: {error}")));
         }

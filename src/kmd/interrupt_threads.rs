@@ -6,6 +6,7 @@
 //! the process ends: on any thread, one of these among them, and not for ever.
 
 use super::DdiError;
+use crate::supply::start_thread;
 use crate::sync::{Mutex, lock, plain, thread};
 use std::convert::Infallible;
 #[cfg(not(loom))]
@@ -35,7 +36,7 @@ impl InterruptThreads {
     ) -> Result<(), DdiError> {
         let name = format!("nf-irq-{node_ordinal}");
         let (serves, ended) = channel();
-        let thread = thread::Builder::new().name(name).spawn(move || {
+        let thread = start_thread(&name, move || {
             // What it holds of the node goes before the service ends.
             serve();
             drop(serves);

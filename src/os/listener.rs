@@ -10,7 +10,8 @@ use super::event_handle::EventHandle;
 use super::queue_core::QueueCore;
 use super::turn::Foreign;
 use crate::kmd::Level;
-use crate::sync::{Arc, thread, thread_local};
+use crate::supply::start_thread;
+use crate::sync::{Arc, thread_local};
 use std::cell::Cell;
 use std::sync::Weak;
 use std::task::Waker;
@@ -133,7 +134,7 @@ pub(super) fn stop(adapter: Arc<AdapterState>) {
     if !tells() {
         return stop();
     }
-    if let Err(error) = thread::Builder::new().name("nf-stop".into()).spawn(stop) {
+    if let Err(error) = start_thread("nf-stop", stop) {
         eprintln!("native-fence: an adapter is not stopped, for want of a thread: {error}");
     }
 }

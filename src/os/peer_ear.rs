@@ -8,7 +8,8 @@
 
 use super::native_fence::NativeFence;
 use super::opener_page::OpenerPage;
-use crate::sync::{Arc, AtomicBool, Ordering, thread};
+use crate::supply::start_thread;
+use crate::sync::{Arc, AtomicBool, Ordering};
 use std::io;
 use std::sync::Weak;
 
@@ -40,7 +41,7 @@ impl PeerEar {
         };
         let (page, fence) = (page.clone(), Arc::downgrade(fence));
         let run = move || hear(&page, slot, calls, &fence, &ended);
-        thread::Builder::new().name("nf-peer".into()).spawn(run)?;
+        start_thread("nf-peer", run)?;
         Ok(ear)
     }
 }

@@ -4,7 +4,8 @@
 //! that are shared with others; it ends with the last of them.
 
 use super::native_fence::NativeFence;
-use crate::sync::{Arc, plain, thread};
+use crate::supply::start_thread;
+use crate::sync::{Arc, plain};
 use rustix::event::{EventfdFlags, epoll, eventfd};
 use rustix::io::{Errno, write};
 use std::collections::HashMap;
@@ -52,7 +53,7 @@ impl PeerWatch {
         watched.add(&watched.stop, STOP)?;
         let for_thread = Arc::clone(&watched);
         let run = move || for_thread.run();
-        thread::Builder::new().name("nf-peers".into()).spawn(run)?;
+        start_thread("nf-peers", run)?;
         Ok(Self(watched))
     }
 

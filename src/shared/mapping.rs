@@ -2,6 +2,7 @@
 
 use super::{Region, RegionError};
 use crate::abi::PAGE_BYTES;
+use crate::supply::MAPPINGS;
 use crate::sync::{Arc, AtomicU64, Ordering};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
@@ -39,11 +40,13 @@ impl Pages {
     fn new(region: &Arc<Region>, prot: ProtFlags) -> Result<Self, RegionError> {
         let error = |source| RegionError::System {
             action: "map",
+            call: "mmap",
             name: region.name(),
             len: region.len(),
             source,
         };
         let file = region.descriptor().ok_or_else(|| error(Errno::BADF))?;
+        MAPPINGS.ask().map_err(error)?;
         // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing; the file is
         // sealed against shrinking, so no access to these pages can fault.
         let start = unsafe {
@@ -149,11 +152,13 @@ impl Mapping {
         let region = self.region();
         let error = |source| RegionError::System {
             action: "cut off",
+            call: "mmap",
             name: region.name(),
             len: region.len(),
             source,
         };
         let file = region.descriptor().ok_or_else(|| error(Errno::BADF))?;
+        MAPPINGS.ask().map_err(error)?;
         // SAFETY: exactly the pages of this mapping are replaced, by pages of the same rights; words are
         // touched by atomics alone, before and after, and nothing is kept of what they held.
         unsafe {

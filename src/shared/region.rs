@@ -7,6 +7,7 @@
 
 use super::{Block, DeviceMemory, Exported, Mapping, ReadMapping, RegionError};
 use crate::abi::{Home, PAGE_BYTES, WordGroup};
+use crate::supply::MAPPINGS;
 use crate::sync::Arc;
 use crate::sync::plain::{Mutex, lock};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -58,16 +59,22 @@ impl Region {
     /// When the system has no memory or no file descriptor left.
     pub fn new(name: &'static str, bytes: u64) -> Result<Arc<Self>, RegionError> {
         let len = bytes.max(1).next_multiple_of(PAGE_BYTES) as usize;
-        let error = |source| RegionError::System {
-            action: "make",
-            name,
-            len,
-            source,
+        let error = |call| {
+            move |source| RegionError::System {
+                action: "make",
+                call,
+                name,
+                len,
+                source,
+            }
         };
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-        let memfd = rustix::fs::memfd_create(name, flags).map_err(error)?;
-        rustix::fs::ftruncate(&memfd, len as u64).map_err(error)?;
-        rustix::fs::fcntl_add_seals(&memfd, SealFlags::SHRINK | SealFlags::GROW).map_err(error)?;
+        MAPPINGS.ask().map_err(error("memfd_create"))?;
+        let memfd = rustix::fs::memfd_create(name, flags).map_err(error("memfd_create"))?;
+        MAPPINGS.ask().map_err(error("ftruncate"))?;
+        rustix::fs::ftruncate(&memfd, len as u64).map_err(error("ftruncate"))?;
+        let seals = SealFlags::SHRINK | SealFlags::GROW;
+        rustix::fs::fcntl_add_seals(&memfd, seals).map_err(error("fcntl"))?;
         Ok(Arc::new(Self {
             backing: Backing::File(memfd),
             len,
@@ -86,23 +93,26 @@ impl Region {
         descriptor: OwnedFd,
         bytes: u64,
     ) -> Result<Arc<Self>, RegionError> {
-        let error = |source| RegionError::System {
-            action: "look at",
-            name,
-            len: bytes as usize,
-            source,
+        let error = |call| {
+            move |source| RegionError::System {
+                action: "look at",
+                call,
+                name,
+                len: bytes as usize,
+                source,
+            }
         };
         let refused = |reason| RegionError::Received { name, reason };
         // From here on nobody seals it: writing stays allowed. One that is sealed so far takes no seal.
         match rustix::fs::fcntl_add_seals(&descriptor, SealFlags::SEAL) {
             Ok(()) | Err(Errno::PERM | Errno::INVAL | Errno::BADF) => {}
-            Err(source) => return Err(error(source)),
+            Err(source) => return Err(error("fcntl")(source)),
         }
         // What has seals is a file of memory; a file on a disk has none, and can be cut at any time.
         let seals = match rustix::fs::fcntl_get_seals(&descriptor) {
             Ok(seals) => seals,
             Err(Errno::INVAL | Errno::BADF) => return Err(refused("a page is no file of memory")),
-            Err(source) => return Err(error(source)),
+            Err(source) => return Err(error("fcntl")(source)),
         };
         if !seals.contains(SealFlags::SHRINK | SealFlags::GROW) {
             return Err(refused(
@@ -110,14 +120,14 @@ impl Region {
             ));
         }
         // Huge pages are of a store that may be empty when one is touched.
-        let system = rustix::fs::fstatfs(&descriptor).map_err(error)?;
+        let system = rustix::fs::fstatfs(&descriptor).map_err(error("fstatfs"))?;
         if system.f_type == libc::HUGETLBFS_MAGIC {
             return Err(refused("a page is a huge one"));
         }
         if seals.intersects(SealFlags::WRITE | SealFlags::FUTURE_WRITE) {
             return Err(refused("a page is sealed against writing"));
         }
-        let stat = rustix::fs::fstat(&descriptor).map_err(error)?;
+        let stat = rustix::fs::fstat(&descriptor).map_err(error("fstat"))?;
         if stat.st_size.cast_unsigned() != bytes || !bytes.is_multiple_of(PAGE_BYTES) {
             return Err(refused("a page is of another size"));
         }
@@ -140,6 +150,7 @@ impl Region {
         };
         let error = |source| RegionError::System {
             action: "look at",
+            call: "fstat",
             name: self.name,
             len: self.len,
             source,

@@ -6,10 +6,12 @@ use super::NoLocalMemory;
 #[derive(Debug, thiserror::Error)]
 pub enum RegionError {
     /// The system refused.
-    #[error("cannot {action} {len} bytes of shared memory for {name}: {source}{}", advice(*.source))]
+    #[error("cannot {action} {len} bytes of shared memory for {name} ({call}): {source}{}", advice(*.source))]
     System {
         /// What was tried.
         action: &'static str,
+        /// The system's call.
+        call: &'static str,
         /// What the memory is for.
         name: &'static str,
         /// Its size.
@@ -54,6 +56,7 @@ fn advice(source: rustix::io::Errno) -> &'static str {
     use rustix::io::Errno;
     match source {
         Errno::MFILE => "; the program has no file descriptor left: raise its limit (ulimit -n)",
+        Errno::NOMEM => "; free memory, or raise the limit of mappings (vm.max_map_count)",
         Errno::NFILE => "; the system has no file descriptor left: raise fs.file-max",
         _ => "",
     }

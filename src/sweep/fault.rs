@@ -7,6 +7,10 @@ use std::str::FromStr;
 
 /// The row of file descriptors.
 pub(super) const DESCRIPTORS: &str = "descriptors";
+/// The row of mappings of shared memory, with the files behind them.
+pub(super) const MAPPINGS: &str = "mappings";
+/// The row of threads.
+pub(super) const THREADS: &str = "threads";
 
 /// See the file's head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +23,10 @@ pub enum Planned {
     Loss(LossyCall, u64),
     /// So many descriptors more are to be had, and then none.
     Descriptor(u64),
+    /// The mapping of this number is refused, or the file for one, once.
+    Mapping(u64),
+    /// The thread of this number is refused, once.
+    Thread(u64),
 }
 
 /// It is the name of no fault.
@@ -37,6 +45,8 @@ impl Planned {
             Self::Call(fault) => fault.call.name(),
             Self::Loss(call, _) => call.name(),
             Self::Descriptor(_) => DESCRIPTORS,
+            Self::Mapping(_) => MAPPINGS,
+            Self::Thread(_) => THREADS,
         }
     }
 }
@@ -49,7 +59,9 @@ impl fmt::Display for Planned {
                 write!(f, "{}#{}={}", fault.call.name(), fault.at, fault.answer)
             }
             Self::Loss(call, at) => write!(f, "{}#{at}=lost", call.name()),
-            Self::Descriptor(at) => write!(f, "{DESCRIPTORS}#{at}"),
+            Self::Descriptor(at) | Self::Mapping(at) | Self::Thread(at) => {
+                write!(f, "{}#{at}", self.call())
+            }
         }
     }
 }
@@ -67,6 +79,8 @@ impl FromStr for Planned {
             let at = at.parse().ok().filter(|at| *at > 0)?;
             match (call, answer) {
                 (DESCRIPTORS, "") => Some(Self::Descriptor(at)),
+                (MAPPINGS, "") => Some(Self::Mapping(at)),
+                (THREADS, "") => Some(Self::Thread(at)),
                 (call, "lost") => {
                     let mut all = LossyCall::ALL.into_iter();
                     Some(Self::Loss(all.find(|known| known.name() == call)?, at))
@@ -89,6 +103,8 @@ mod tests {
             "vkCreateBuffer#3=VK_ERROR_OUT_OF_HOST_MEMORY",
             "vkQueueSubmit#1=lost",
             "descriptors#5",
+            "mappings#7",
+            "threads#2",
         ] {
             assert_eq!(name.parse::<Planned>().unwrap().to_string(), name);
         }
@@ -99,6 +115,8 @@ mod tests {
             "vkCreateBuffer#1=VK_ERROR_DEVICE_LOST",
             "vkCreateBuffer#1=lost",
             "descriptors#x",
+            "mappings#0",
+            "threads#1=lost",
             "vkDance#1=lost",
         ] {
             assert!(name.parse::<Planned>().is_err(), "{name}");

@@ -40,6 +40,12 @@ const DONE: &str =
 /// An engine that was late is suspected, and a spare made for it.
 const UNNEEDED: &str = "a spare engine could not be made, and none was needed; one that is makes it again, and says why it cannot";
 
+/// Calls that map shared memory, or make the file for it.
+const OF_MAPPINGS: [&str; 3] = ["mmap", "memfd_create", "ftruncate"];
+
+/// The call that makes a thread.
+const OF_THREADS: &str = "pthread_create";
+
 /// Words for a want of descriptors.
 const OF_DESCRIPTORS: [&str; 3] = ["descriptor", "ulimit", "Too many open files"];
 
@@ -65,6 +71,8 @@ pub fn judge(planned: Planned, played: &Played) -> Outcome {
         Planned::Call(_) => text.contains(planned.call()),
         // Any call may find it.
         Planned::Loss(..) => text.contains(planned.call()) || text.contains("lost"),
+        Planned::Mapping(_) => OF_MAPPINGS.iter().any(|call| text.contains(call)),
+        Planned::Thread(_) => text.contains(OF_THREADS),
         Planned::Descriptor(_) => {
             let is_loss = text.contains("lost");
             OF_DESCRIPTORS.iter().any(|word| text.contains(word)) || names_a_call(text) && !is_loss
@@ -91,10 +99,15 @@ pub fn judge(planned: Planned, played: &Played) -> Outcome {
 /// A call of which nobody was told.
 fn untold(thread: Option<&str>) -> Outcome {
     match thread {
-        Some(SPARE_THREAD) => Outcome::Survived(UNNEEDED.into()),
+        Some(thread) if is_for_spare(thread) => Outcome::Survived(UNNEEDED.into()),
         Some(thread) => Outcome::Failed(format!("nobody was told of it, on {thread}")),
         None => Outcome::Failed("nobody was told of it".into()),
     }
+}
+
+/// Whether it was the thread that makes a spare engine which failed, or was refused, or one that it starts.
+fn is_for_spare(thread: &str) -> bool {
+    thread.split('/').any(|name| name == SPARE_THREAD)
 }
 
 /// Whether it names a Vulkan call: a driver that wanted a descriptor within one has no error that says so.

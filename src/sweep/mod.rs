@@ -1,7 +1,7 @@
 //! Sweep: what comes of each call that fails.
 //!
-//! A [`Planned`] fault is one Vulkan call at one use with one error, a device that is lost at a call, or the k-th new file
-//! descriptor. A process plays ([`play()`]) one of them: it goes through a short story of everything there is (`story`) while
+//! A [`Planned`] fault is one Vulkan call at one use with one error, a device that is lost at a call, or the k-th mapping,
+//! thread or new file descriptor. A process plays ([`play()`]) one of them: it goes through a short story of everything there is (`story`) while
 //! another adapter works beside it, and says what it was told and what it left behind. [`judge()`] is pure: an error that
 //! names the call, waiters that have all ended, another adapter that goes on, and nothing left behind are well; a fault
 //! that nobody was told of is not.

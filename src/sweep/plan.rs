@@ -1,6 +1,6 @@
 //! Plan: which faults a sweep has, by what a run without any counted.
 
-use super::fault::DESCRIPTORS;
+use super::fault::{DESCRIPTORS, MAPPINGS, THREADS};
 use super::{Planned, Played};
 use crate::vulkan::LossyCall;
 use crate::vulkan::faults::{Fault, VulkanCall};
@@ -50,9 +50,14 @@ pub fn parts(counted: &Played, most: u64) -> Vec<Part> {
             None => parts.push(lost),
         }
     }
-    parts.push(part(DESCRIPTORS, counted.descriptors, most, 1, |at| {
-        vec![Planned::Descriptor(at)]
-    }));
+    let of_system: [(_, _, fn(u64) -> Planned); 3] = [
+        (DESCRIPTORS, counted.descriptors, Planned::Descriptor),
+        (MAPPINGS, counted.mappings, Planned::Mapping),
+        (THREADS, counted.threads, Planned::Thread),
+    ];
+    let of_system =
+        of_system.map(|(row, uses, fault)| part(row, uses, most, 1, |at| vec![fault(at)]));
+    parts.extend(of_system);
     parts
 }
 
@@ -70,6 +75,8 @@ pub fn all_parts() -> Vec<Part> {
             .map(|call| once(call.name()))
             .collect(),
         descriptors: 1,
+        mappings: 1,
+        threads: 1,
         ..Played::default()
     };
     parts(&counted, 1)
@@ -148,6 +155,8 @@ mod tests {
             uses: [("vkCreateBuffer".to_owned(), 2)].into(),
             losses: [("vkCreateDevice".to_owned(), 1)].into(),
             descriptors: 1,
+            mappings: 2,
+            threads: 1,
             ..Played::default()
         };
         let parts = parts(&counted, 10);
@@ -160,6 +169,9 @@ mod tests {
             "vkCreateBuffer#2=VK_ERROR_OUT_OF_HOST_MEMORY",
             "vkCreateBuffer#2=VK_ERROR_OUT_OF_DEVICE_MEMORY",
             "descriptors#1",
+            "mappings#1",
+            "mappings#2",
+            "threads#1",
         ];
         assert_eq!(names, expected);
     }

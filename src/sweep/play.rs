@@ -4,6 +4,7 @@ use super::step::{Other, step};
 use super::story::{Teller, tell};
 use super::{Holdings, Planned, limit};
 use crate::gpu::Injection;
+use crate::supply::{MAPPINGS, THREADS};
 use crate::vulkan::faults::{VulkanCall, faults};
 use crate::vulkan::{Instance, InstanceOptions, LossyCall, choose};
 use crate::{Adapter, AdapterOptions, TdrLevel, TdrPolicy};
@@ -46,7 +47,7 @@ pub struct Told {
 pub struct Played {
     /// The call came to the use at which it was to fail.
     pub struck: bool,
-    /// On which thread, where it was a call.
+    /// On which thread, where it was a call or a mapping, or a thread, which is named after it.
     pub struck_on: Option<String>,
     /// Errors, the first one first.
     pub told: Vec<Told>,
@@ -64,6 +65,10 @@ pub struct Played {
     pub losses: BTreeMap<String, u64>,
     /// How many descriptors there were at a time.
     pub descriptors: u64,
+    /// How many mappings of shared memory were made, and files for them.
+    pub mappings: u64,
+    /// How many threads were started.
+    pub threads: u64,
     /// The device.
     pub device: String,
 }
@@ -112,7 +117,17 @@ pub fn play(
             None
         }
         Planned::Descriptor(number) => Some(limit::Limit::before(number)?),
+        Planned::Mapping(number) => {
+            MAPPINGS.refuse(number);
+            None
+        }
+        Planned::Thread(number) => {
+            THREADS.refuse(number);
+            None
+        }
     };
+    let asked = || (MAPPINGS.asked(), THREADS.asked());
+    let asked_before = asked();
     let loss = injection.device_loss(0);
     let mut teller = Teller {
         other: &mut other,
@@ -137,6 +152,9 @@ pub fn play(
         highest_descriptor,
         ..
     } = teller;
+    let (mappings, threads) = asked();
+    played.mappings = mappings - asked_before.0;
+    played.threads = threads - asked_before.1;
     let lowered = limit.is_some();
     drop(limit);
     match hook {
@@ -162,10 +180,12 @@ pub fn play(
         .map(|call| (call.name().to_owned(), loss.calls(call)))
         .collect();
     played.descriptors = highest_descriptor - base;
-    played.struck_on = faults().struck_on().map(str::to_owned);
+    let refused_to = || MAPPINGS.refused_to().or(THREADS.refused_to());
+    let struck_on = faults().struck_on().or_else(refused_to);
+    played.struck_on = struck_on.map(str::to_owned);
     played.struck = match planned {
         Planned::Nothing => false,
-        Planned::Call(_) => played.struck_on.is_some(),
+        Planned::Call(_) | Planned::Mapping(_) | Planned::Thread(_) => played.struck_on.is_some(),
         Planned::Loss(..) => loss.is_lost(),
         // Somebody was told, or all that were left were seen to be taken: then the next was refused.
         Planned::Descriptor(number) => {

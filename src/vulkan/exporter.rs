@@ -158,6 +158,7 @@ fn refused(name: &'static str, len: usize, refusal: &Refusal) -> RegionError {
     match rustix::fs::memfd_create(name, rustix::fs::MemfdFlags::CLOEXEC) {
         Err(source @ (Errno::MFILE | Errno::NFILE)) => RegionError::System {
             action: "export",
+            call: "memfd_create",
             name,
             len,
             source,

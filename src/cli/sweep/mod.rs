@@ -29,6 +29,7 @@ Examples:
   nfence sweep                                each call fails at its first uses and at some later ones
   nfence sweep --call vkAllocateMemory        one call
   nfence sweep --call descriptors --most-uses 1000
+  nfence sweep --call mappings --call threads
   nfence sweep --list                         which calls there are, with which errors
   nfence sweep --play vkCreateBuffer#3=VK_ERROR_OUT_OF_HOST_MEMORY
   nfence sweep --device llvmpipe --json sweep.json
@@ -38,7 +39,7 @@ Exit codes: 0 every fault was told of, or rightly survived; 1 one was not, or so
 130 ended by Ctrl-C (what was found until then is printed and written).";
 
 /// Has each Vulkan call fail at its first, second and later uses with each error that it may answer with, and each new file
-/// descriptor, and tells what comes of it.
+/// descriptor, mapping of shared memory and thread, and tells what comes of it.
 ///
 /// Each fault is a run of a short story of everything in a process of its own. It is well where the run ends in time with
 /// an error that names the call, no waiter hangs, another adapter goes on, and nothing is left behind: no thread, no
@@ -46,7 +47,7 @@ Exit codes: 0 every fault was told of, or rightly survived; 1 one was not, or so
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Sweep {
-    /// Only this call, or `descriptors`; may be given several times [default: all]
+    /// Only this call, or `descriptors`, `mappings`, `threads`; may be given several times [default: all]
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     call: Vec<String>,
 

@@ -5,6 +5,7 @@ use super::draft::Draft;
 use crate::os::adapter::{Adapter, OsError};
 use crate::os::adapter_state::AdapterState;
 use crate::os::tracing::Tracing;
+use crate::supply::start_thread;
 use crate::sync::plain::{Mutex, lock};
 use crate::sync::{Arc, thread};
 use crate::trace::Trace;
@@ -151,27 +152,25 @@ impl Recording {
         let (cuts_from, cuts) = mpsc::channel();
         let order = Arc::<Order>::default();
         let ordered = Arc::clone(&order);
-        let thread = thread::Builder::new()
-            .name("nf-recording".into())
-            .spawn(move || {
-                let mut state = takes.recv().ok()?;
-                loop {
-                    match ordered.wait() {
-                        Stage::On => state.collector.collect(),
-                        Stage::Cut => {
-                            state.collector.collect();
-                            ordered.go_on();
-                            // Whoever asked for it waits, or is gone.
-                            let _ = cuts_from.send(state.collector.take());
-                        }
-                        Stage::Over => return Some(state),
-                        Stage::Abandoned => {
-                            state.collector.end();
-                            return None;
-                        }
+        let thread = start_thread("nf-recording", move || {
+            let mut state = takes.recv().ok()?;
+            loop {
+                match ordered.wait() {
+                    Stage::On => state.collector.collect(),
+                    Stage::Cut => {
+                        state.collector.collect();
+                        ordered.go_on();
+                        // Whoever asked for it waits, or is gone.
+                        let _ = cuts_from.send(state.collector.take());
+                    }
+                    Stage::Over => return Some(state),
+                    Stage::Abandoned => {
+                        state.collector.end();
+                        return None;
                     }
                 }
-            });
+            }
+        });
         let thread = thread.map_err(RecordError::Thread)?;
         if options.verbose {
             adapter.set_tracing(Tracing::Verbose)?;
