@@ -309,10 +309,11 @@ fn json(command: &mut Command, code: i32) -> Value {
 }
 
 /// Faults of several kinds in processes of their own: those that are told of by name where they were silent or nameless
-/// once, one that is survived, one of descriptors, of mappings and of threads, one of a lost device.
+/// once, one that is survived, one of descriptors from the story's begin and from a chapter's, of mappings and of threads, one of
+/// a lost device.
 ///
 /// Kills `a-fault-strikes-one-use-late`, `a-pool-is-refused-without-a-name`, `what-is-not-said-is-absent`,
-/// `a-mapping-is-refused-without-a-name`, `a-refused-thread-is-started`.
+/// `a-mapping-is-refused-without-a-name`, `a-refused-thread-is-started`, `a-chapter-has-no-limit`.
 #[test]
 fn faults_end_as_they_should() {
     let faults = [
@@ -331,6 +332,7 @@ fn faults_end_as_they_should() {
         ("vkQueueWaitIdle#1=VK_ERROR_OUT_OF_HOST_MEMORY", "survived"),
         ("vkCreateDevice#1=lost", "told"),
         ("descriptors#2", "told"),
+        ("descriptors:bridge#1", "told"),
         ("mappings#1", "told"),
         ("threads#1", "told"),
     ];
@@ -360,7 +362,7 @@ fn faults_end_as_they_should() {
     };
     assert_eq!(
         (sum("runs"), sum("told"), sum("survived"), sum("failed")),
-        (8, 7, 1, 0)
+        (9, 8, 1, 0)
     );
 }
 
@@ -406,6 +408,7 @@ fn the_calls_are_listed_and_others_are_refused() {
         "vkAllocateMemory",
         "VK_ERROR_TOO_MANY_OBJECTS",
         "descriptors",
+        "descriptors:bridge",
         "mappings",
         "threads",
         "lost",

@@ -1,5 +1,6 @@
 //! Fault: what one run has fail, and its name on a command line.
 
+use super::Chapter;
 use crate::vulkan::LossyCall;
 use crate::vulkan::faults::Fault;
 use std::fmt;
@@ -23,6 +24,8 @@ pub enum Planned {
     Loss(LossyCall, u64),
     /// So many descriptors more are to be had, and then none.
     Descriptor(u64),
+    /// The same from where a chapter of the story begins, until it ends.
+    DescriptorIn(Chapter, u64),
     /// The mapping of this number is refused, or the file for one, once.
     Mapping(u64),
     /// The thread of this number is refused, once.
@@ -45,6 +48,7 @@ impl Planned {
             Self::Call(fault) => fault.call.name(),
             Self::Loss(call, _) => call.name(),
             Self::Descriptor(_) => DESCRIPTORS,
+            Self::DescriptorIn(chapter, _) => chapter.descriptors(),
             Self::Mapping(_) => MAPPINGS,
             Self::Thread(_) => THREADS,
         }
@@ -59,9 +63,10 @@ impl fmt::Display for Planned {
                 write!(f, "{}#{}={}", fault.call.name(), fault.at, fault.answer)
             }
             Self::Loss(call, at) => write!(f, "{}#{at}=lost", call.name()),
-            Self::Descriptor(at) | Self::Mapping(at) | Self::Thread(at) => {
-                write!(f, "{}#{at}", self.call())
-            }
+            Self::Descriptor(at)
+            | Self::DescriptorIn(_, at)
+            | Self::Mapping(at)
+            | Self::Thread(at) => write!(f, "{}#{at}", self.call()),
         }
     }
 }
@@ -85,6 +90,11 @@ impl FromStr for Planned {
                     let mut all = LossyCall::ALL.into_iter();
                     Some(Self::Loss(all.find(|known| known.name() == call)?, at))
                 }
+                (row, "") => {
+                    let mut all = Chapter::ALL.into_iter();
+                    let of = all.find(|chapter| chapter.descriptors() == row)?;
+                    Some(Self::DescriptorIn(of, at))
+                }
                 (call, answer) => Some(Self::Call(Fault::of_names(call, at, answer)?)),
             }
         };
@@ -103,6 +113,7 @@ mod tests {
             "vkCreateBuffer#3=VK_ERROR_OUT_OF_HOST_MEMORY",
             "vkQueueSubmit#1=lost",
             "descriptors#5",
+            "descriptors:bridge#2",
             "mappings#7",
             "threads#2",
         ] {
@@ -115,6 +126,7 @@ mod tests {
             "vkCreateBuffer#1=VK_ERROR_DEVICE_LOST",
             "vkCreateBuffer#1=lost",
             "descriptors#x",
+            "descriptors:dance#1",
             "mappings#0",
             "threads#1=lost",
             "vkDance#1=lost",

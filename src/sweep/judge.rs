@@ -73,7 +73,7 @@ pub fn judge(planned: Planned, played: &Played) -> Outcome {
         Planned::Loss(..) => text.contains(planned.call()) || text.contains("lost"),
         Planned::Mapping(_) => OF_MAPPINGS.iter().any(|call| text.contains(call)),
         Planned::Thread(_) => text.contains(OF_THREADS),
-        Planned::Descriptor(_) => {
+        Planned::Descriptor(_) | Planned::DescriptorIn(..) => {
             let is_loss = text.contains("lost");
             OF_DESCRIPTORS.iter().any(|word| text.contains(word)) || names_a_call(text) && !is_loss
         }

@@ -40,6 +40,13 @@ pub(super) fn fill_gaps() -> rustix::io::Result<Vec<OwnedFd>> {
     }
 }
 
+/// How many descriptors are open; `None` where none is left to look by.
+pub(super) fn open_descriptors() -> Option<u64> {
+    let descriptors = std::fs::read_dir("/proc/self/fd").ok()?;
+    // One is the folder's own.
+    Some(descriptors.count() as u64 - 1)
+}
+
 /// The greatest number of an open descriptor, where the limit is counted from.
 pub(super) fn highest_descriptor() -> u64 {
     let descriptors = std::fs::read_dir("/proc/self/fd").into_iter().flatten();

@@ -1,10 +1,10 @@
 //! Sweep: what comes of each call that fails.
 //!
 //! A [`Planned`] fault is one Vulkan call at one use with one error, a device that is lost at a call, or the k-th mapping,
-//! thread or new file descriptor. A process plays ([`play()`]) one of them: it goes through a short story of everything there is (`story`) while
-//! another adapter works beside it, and says what it was told and what it left behind. [`judge()`] is pure: an error that
-//! names the call, waiters that have all ended, another adapter that goes on, and nothing left behind are well; a fault
-//! that nobody was told of is not.
+//! thread or new file descriptor, that one also from a [`Chapter`] on. A process plays ([`play()`]) one of them: it goes
+//! through a short story of everything there is (`story`) while another adapter works beside it, and says what it was told
+//! and what it left behind. [`judge()`] is pure: an error that names the call, waiters that have all ended, another adapter
+//! that goes on, and nothing left behind are well; a fault that nobody was told of is not.
 //!
 //! Nothing here starts a process: who sweeps does.
 #![forbid(unsafe_code)]
@@ -24,3 +24,4 @@ pub use holdings::Holdings;
 pub use judge::{Outcome, judge};
 pub use plan::{Part, all_parts, parts, parts_of};
 pub use play::{Hook, Played, Told, play};
+pub use story::Chapter;

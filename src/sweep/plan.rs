@@ -1,7 +1,7 @@
 //! Plan: which faults a sweep has, by what a run without any counted.
 
 use super::fault::{DESCRIPTORS, MAPPINGS, THREADS};
-use super::{Planned, Played};
+use super::{Chapter, Planned, Played};
 use crate::vulkan::LossyCall;
 use crate::vulkan::faults::{Fault, VulkanCall};
 
@@ -19,6 +19,9 @@ pub struct Part {
     /// A run each.
     pub faults: Vec<Planned>,
 }
+
+/// The fault of a number.
+type Number = fn(u64) -> Planned;
 
 /// All of them, `most` uses of each call at most, the first ones and some up to the last.
 #[must_use]
@@ -50,7 +53,13 @@ pub fn parts(counted: &Played, most: u64) -> Vec<Part> {
             None => parts.push(lost),
         }
     }
-    let of_system: [(_, _, fn(u64) -> Planned); 3] = [
+    for chapter in Chapter::ALL {
+        let row = chapter.descriptors();
+        let uses = counted.descriptors_in.get(row).copied().unwrap_or(0);
+        let faults = |at| vec![Planned::DescriptorIn(chapter, at)];
+        parts.push(part(row, uses, most, 1, faults));
+    }
+    let of_system: [(&'static str, u64, Number); 3] = [
         (DESCRIPTORS, counted.descriptors, Planned::Descriptor),
         (MAPPINGS, counted.mappings, Planned::Mapping),
         (THREADS, counted.threads, Planned::Thread),
@@ -75,6 +84,10 @@ pub fn all_parts() -> Vec<Part> {
             .map(|call| once(call.name()))
             .collect(),
         descriptors: 1,
+        descriptors_in: Chapter::ALL
+            .iter()
+            .map(|chapter| once(chapter.descriptors()))
+            .collect(),
         mappings: 1,
         threads: 1,
         ..Played::default()
@@ -155,6 +168,7 @@ mod tests {
             uses: [("vkCreateBuffer".to_owned(), 2)].into(),
             losses: [("vkCreateDevice".to_owned(), 1)].into(),
             descriptors: 1,
+            descriptors_in: [("descriptors:bridge".to_owned(), 1)].into(),
             mappings: 2,
             threads: 1,
             ..Played::default()
@@ -168,6 +182,7 @@ mod tests {
             "vkCreateBuffer#1=VK_ERROR_OUT_OF_DEVICE_MEMORY",
             "vkCreateBuffer#2=VK_ERROR_OUT_OF_HOST_MEMORY",
             "vkCreateBuffer#2=VK_ERROR_OUT_OF_DEVICE_MEMORY",
+            "descriptors:bridge#1",
             "descriptors#1",
             "mappings#1",
             "mappings#2",

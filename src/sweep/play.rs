@@ -65,6 +65,8 @@ pub struct Played {
     pub losses: BTreeMap<String, u64>,
     /// How many descriptors there were at a time.
     pub descriptors: u64,
+    /// The same of each chapter, beside those that were open when it began.
+    pub descriptors_in: BTreeMap<String, u64>,
     /// How many mappings of shared memory were made, and files for them.
     pub mappings: u64,
     /// How many threads were started.
@@ -107,7 +109,8 @@ pub fn play(
     let before = Holdings::now();
     let base = limit::highest_descriptor();
     let limit = match planned {
-        Planned::Nothing => None,
+        // The story has the limit of a chapter.
+        Planned::Nothing | Planned::DescriptorIn(..) => None,
         Planned::Call(fault) => {
             faults().plan(fault);
             None
@@ -137,6 +140,9 @@ pub fn play(
             device: info.name.clone(),
             ..Played::default()
         },
+        planned,
+        chapter: None,
+        limited: None,
     };
     if hook == Some(Hook::Others) {
         teller.others = step("the other adapter", Err::<(), _>("the hook")).err();
@@ -150,8 +156,10 @@ pub fn play(
         mut played,
         others,
         highest_descriptor,
+        limited,
         ..
     } = teller;
+    drop(limited);
     let (mappings, threads) = asked();
     played.mappings = mappings - asked_before.0;
     played.threads = threads - asked_before.1;
@@ -190,6 +198,10 @@ pub fn play(
         // Somebody was told, or all that were left were seen to be taken: then the next was refused.
         Planned::Descriptor(number) => {
             lowered && (!played.told.is_empty() || played.descriptors + 1 >= number)
+        }
+        Planned::DescriptorIn(chapter, number) => {
+            let most = played.descriptors_in.get(chapter.descriptors());
+            !played.told.is_empty() || most.is_some_and(|most| *most + 1 >= number)
         }
     };
     Ok(played)

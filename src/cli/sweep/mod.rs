@@ -29,6 +29,7 @@ Examples:
   nfence sweep                                each call fails at its first uses and at some later ones
   nfence sweep --call vkAllocateMemory        one call
   nfence sweep --call descriptors --most-uses 1000
+  nfence sweep --call descriptors:bridge      from where a chapter of the story begins
   nfence sweep --call mappings --call threads
   nfence sweep --list                         which calls there are, with which errors
   nfence sweep --play vkCreateBuffer#3=VK_ERROR_OUT_OF_HOST_MEMORY
@@ -47,7 +48,7 @@ Exit codes: 0 every fault was told of, or rightly survived; 1 one was not, or so
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Sweep {
-    /// Only this call, or `descriptors`, `mappings`, `threads`; may be given several times [default: all]
+    /// Only this call, or another row of `--list`, as `mappings`; may be given several times [default: all]
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     call: Vec<String>,
 

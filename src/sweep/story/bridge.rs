@@ -1,6 +1,6 @@
 //! Bridge: a fence's values on a timeline of an ordinary program's, and that timeline's on the fence.
 
-use super::Teller;
+use super::{Chapter, Teller};
 use crate::beside::{Crossing, CrossingError, FenceToTimeline, TimelineToFence};
 use crate::sweep::play::Told;
 use crate::sweep::step::step;
@@ -16,6 +16,7 @@ pub(super) fn tell(
     instance: &Arc<Instance>,
     info: &AdapterInfo,
 ) -> Result<(), Told> {
+    teller.begin(Chapter::Bridge)?;
     let options = DeviceOptions::default();
     let of_program = vulkan::Device::open(instance, info, options);
     let of_program = step("a device of the program's", of_program)?;

@@ -1,7 +1,7 @@
 //! Cross-adapter: fences that the other adapter has open too, passed there and back, in each way that adapters hear of each
 //! other's signals.
 
-use super::Teller;
+use super::{Chapter, Teller};
 use crate::sweep::play::Told;
 use crate::sweep::step::step;
 use crate::sweep::waiters::LONG;
@@ -9,6 +9,7 @@ use crate::{Adapter, CommandList, CrossAdapter, Fence, FenceOptions};
 
 /// Tells it.
 pub(super) fn tell(teller: &mut Teller<'_>, adapter: &Adapter) -> Result<(), Told> {
+    teller.begin(Chapter::CrossAdapter)?;
     for mode in [CrossAdapter::Propagated, CrossAdapter::Doorbell] {
         pass(teller, adapter, mode)?;
         teller.beat();
@@ -27,6 +28,7 @@ fn pass(teller: &mut Teller<'_>, adapter: &Adapter, mode: CrossAdapter) -> Resul
     let opened = step("a fence of another adapter", there.open_fence(&shared))?;
     let mut queue = step("a queue", here.create_hw_queue())?;
     let mut answers = step("a queue of the other adapter", there.create_hw_queue())?;
+    teller.beat();
     let mut list = CommandList::new();
     list.signal(&fence, 1).wait(&fence, 2).signal(&fence, 3);
     let mut answer = CommandList::new();

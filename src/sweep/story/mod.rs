@@ -1,16 +1,18 @@
 //! Story: a short life with something of everything, told through the public API.
 //!
 //! An adapter of two engines with shaders, on which queues of the user's and of the operating system's pass fences; fences
-//! that another adapter has open too; bridges to timelines of an ordinary program. Then one whose engine has a process of
-//! its own, and one whose engines execute command buffers. All of it goes in order, or by the first error.
+//! that another adapter has open too; bridges to timelines of an ordinary program. Then one whose engines execute command
+//! buffers, and one whose engine has a process of its own. All of it goes in order, or by the first error.
 
 mod bridge;
+mod chapter;
 mod cross_adapter;
 mod engine_process;
 mod kernel_mode;
 mod teller;
 mod user_mode;
 
+pub use chapter::Chapter;
 pub(super) use teller::Teller;
 
 use super::play::Told;
@@ -42,8 +44,9 @@ pub(super) fn tell(
     let info = step("the device", same.ok_or("the device is not there any more"))?;
     teller.beat();
     with_shaders(teller, &instance, info, injection)?;
-    with_a_process(teller, &instance, info)?;
-    with_command_buffers(teller, &instance, info)
+    with_command_buffers(teller, &instance, info)?;
+    // The last: a spare that is being made goes a while after it.
+    with_a_process(teller, &instance, info)
 }
 
 /// Local memory too, where it is to be had.
@@ -84,6 +87,7 @@ fn with_shaders(
     teller.beat();
     let mut waiters = Waiters::default();
     let told = user_mode::tell(teller, &adapter, &mut waiters)
+        .and_then(|()| teller.begin(Chapter::KernelMode))
         .and_then(|()| kernel_mode::tell(teller, &adapter))
         .and_then(|()| cross_adapter::tell(teller, &adapter))
         .and_then(|()| bridge::tell(teller, &adapter, instance, info));
@@ -102,23 +106,6 @@ fn with_shaders(
     told
 }
 
-fn with_a_process(
-    teller: &mut Teller<'_>,
-    instance: &Arc<Instance>,
-    info: &AdapterInfo,
-) -> Result<(), Told> {
-    let options = AdapterOptions {
-        unit: Some(EngineUnit::Process),
-        ..AdapterOptions::default()
-    };
-    let what = "an adapter whose engine has a process";
-    let adapter = step(what, Adapter::open_on(instance, info, &options))?;
-    teller.beat();
-    let told = engine_process::tell(teller, &adapter);
-    teller.hear(&adapter);
-    told
-}
-
 fn with_command_buffers(
     teller: &mut Teller<'_>,
     instance: &Arc<Instance>,
@@ -128,10 +115,29 @@ fn with_command_buffers(
         engine: EngineKind::CommandBuffers,
         ..AdapterOptions::default()
     };
+    teller.begin(Chapter::CommandBuffers)?;
     let what = "an adapter of command buffers";
     let adapter = step(what, Adapter::open_on(instance, info, &options))?;
     teller.beat();
     let told = kernel_mode::tell(teller, &adapter);
+    teller.hear(&adapter);
+    told
+}
+
+fn with_a_process(
+    teller: &mut Teller<'_>,
+    instance: &Arc<Instance>,
+    info: &AdapterInfo,
+) -> Result<(), Told> {
+    let options = AdapterOptions {
+        unit: Some(EngineUnit::Process),
+        ..AdapterOptions::default()
+    };
+    teller.begin(Chapter::EngineProcess)?;
+    let what = "an adapter whose engine has a process";
+    let adapter = step(what, Adapter::open_on(instance, info, &options))?;
+    teller.beat();
+    let told = engine_process::tell(teller, &adapter);
     teller.hear(&adapter);
     told
 }

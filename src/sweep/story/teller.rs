@@ -1,9 +1,12 @@
 //! Teller: who is told how a story goes, and looks meanwhile whether another adapter goes on.
 
+use super::Chapter;
 use crate::Adapter;
-use crate::sweep::limit::highest_descriptor;
+use crate::sweep::Planned;
+use crate::sweep::limit::{Limit, fill_gaps, highest_descriptor, open_descriptors};
 use crate::sweep::play::{Played, Told};
-use crate::sweep::step::Other;
+use crate::sweep::step::{Other, step};
+use rustix::fd::OwnedFd;
 
 /// See the file's head.
 pub(in crate::sweep) struct Teller<'a> {
@@ -12,15 +15,48 @@ pub(in crate::sweep) struct Teller<'a> {
     pub(in crate::sweep) others: Option<Told>,
     pub(in crate::sweep) highest_descriptor: u64,
     pub(in crate::sweep) played: Played,
+    pub(in crate::sweep) planned: Planned,
+    /// The one that is told, and the descriptors that were open when it began.
+    pub(in crate::sweep) chapter: Option<(Chapter, u64)>,
+    /// Its limit, with what fills the gaps below.
+    pub(in crate::sweep) limited: Option<(Limit, Vec<OwnedFd>)>,
 }
 
 impl Teller<'_> {
     /// Between two steps: the other adapter goes on.
     pub(in crate::sweep) fn beat(&mut self) {
         self.highest_descriptor = self.highest_descriptor.max(highest_descriptor());
+        if let Some((chapter, before)) = self.chapter {
+            // There is none to look by where all are taken.
+            let all = self.number_in(chapter).unwrap_or(0);
+            let more = open_descriptors().map_or(all, |open| open.saturating_sub(before));
+            let row = chapter.descriptors().to_owned();
+            let most = self.played.descriptors_in.entry(row).or_default();
+            *most = more.max(*most);
+        }
         if self.others.is_none() {
             self.others = self.other.pass().err();
         }
+    }
+
+    /// The descriptor of a chapter that is not to be had.
+    fn number_in(&self, chapter: Chapter) -> Option<u64> {
+        match self.planned {
+            Planned::DescriptorIn(of, number) => (of == chapter).then_some(number),
+            _ => None,
+        }
+    }
+
+    /// A chapter begins, and with it the limit of its descriptors; that of the one before ends.
+    pub(super) fn begin(&mut self, chapter: Chapter) -> Result<(), Told> {
+        self.limited = None;
+        let number = self.number_in(chapter);
+        let gaps = number.map(|_| fill_gaps()).transpose();
+        let gaps = step("descriptors that fill gaps", gaps)?;
+        self.chapter = open_descriptors().map(|open| (chapter, open));
+        let limit = number.map(Limit::before).transpose();
+        self.limited = step("a limit of descriptors", limit)?.zip(gaps);
+        Ok(())
     }
 
     /// What an adapter says beside errors.

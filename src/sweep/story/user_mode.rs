@@ -1,7 +1,7 @@
 //! User mode: fences in every memory that is offered, opened by a second device, passed from engine to engine by queues that
 //! fill, copy and dispatch, waited for by threads, events and futures, while it is recorded and while it is not.
 
-use super::{NODES, Teller, WORDS, is_summed};
+use super::{Chapter, NODES, Teller, WORDS, is_summed};
 use crate::sweep::play::Told;
 use crate::sweep::step::step;
 use crate::sweep::waiters::{LONG, Waiters};
@@ -42,6 +42,7 @@ pub(super) fn tell(
     adapter: &Adapter,
     waiters: &mut Waiters,
 ) -> Result<(), Told> {
+    teller.begin(Chapter::UserMode)?;
     let (device, second) = (adapter.create_device(), adapter.create_device());
     let fences = fences(adapter, &device)?;
     teller.beat();
