@@ -8,12 +8,13 @@ mod engines;
 use assert_cmd::cargo::cargo_bin_cmd;
 use native_fence::soak::program::{Adder, Command, KernelSignals, Mode, Named};
 use native_fence::soak::{
-    DeviceChoice, Disturbance, Expected, Failure, How, Joint, Outcome, Round, Scope, Soak,
-    SoakError, Tally, Target, WaitEnd, difference,
+    DeviceChoice, Disturbance, Expected, Failure, How, Joint, Outcome, ROUNDS_OF_A_GROUND, Round,
+    Scope, Soak, SoakError, Tally, Target, WaitEnd, difference,
 };
 use native_fence::vulkan::validation;
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 use std::process::Output;
 use std::sync::Arc;
 use std::time::Duration;
@@ -103,6 +104,22 @@ fn rounds_go_well_on_the_device() {
     assert!(tally.signals > tally.model_signals && tally.model_signals > 0);
     assert_has_kernel_mode(&tally);
     assert_eq!(validation::messages(), Vec::<String>::new());
+}
+
+/// HQ-13: what comes of a round is the same where engines have fewer doorbells than queues.
+///
+/// Kills `soak-doorbells-are-enough`, `soak-no-driver-has-few-doorbells`.
+#[test]
+fn hq_13_rounds_go_well_with_one_doorbell() {
+    let has_one = |number: &u64| scope(14).ground(*number).doorbells == NonZeroU32::new(1);
+    let ground = (0..100).map(|ground| ground * ROUNDS_OF_A_GROUND);
+    let first = ground.into_iter().find(has_one);
+    let first = first.expect("one of some has");
+    let targets = [Some(Target::Model), device()];
+    for target in targets.into_iter().flatten() {
+        let tally = plays(scope(14), target, first..first + 3).tally();
+        assert!(tally.doorbells_taken > 0, "{tally:?}");
+    }
 }
 
 /// The first rounds of the scope that have a fault.

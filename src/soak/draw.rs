@@ -6,6 +6,7 @@ use super::round::{
     Awaited, Burst, ContextPlan, CpuWait, Disturbance, Fault, FencePlan, Ground, How, Joint,
     ROUNDS_OF_A_GROUND, Round,
 };
+use std::num::NonZeroU32;
 
 /// What is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +41,7 @@ impl Scope {
                 *random.pick(&[1, 8]),
             ],
             model_cuts_within: *random.pick(&[None, None, Some(400), Some(3000)]),
+            doorbells: NonZeroU32::new(*random.pick(&[0, 0, 1, 2, 5])),
         }
     }
 

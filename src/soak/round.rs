@@ -7,6 +7,7 @@
 
 use super::program::{Command, KernelSignals, Mode, Named, Program, QueueProgram};
 use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 
 /// Rounds that one adapter is opened for.
 pub const ROUNDS_OF_A_GROUND: u64 = 16;
@@ -26,6 +27,9 @@ pub struct Ground {
     pub model: [u32; 3],
     /// Every slice of the model's is cut within so many loop passes, where none is to hang.
     pub model_cuts_within: Option<u64>,
+    /// Doorbells that an engine has, of which its driver takes away what another queue needs; enough where `None`, and where
+    /// engines hang and are lost.
+    pub doorbells: Option<NonZeroU32>,
 }
 
 /// A context: of which device, on which node.

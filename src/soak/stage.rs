@@ -85,7 +85,7 @@ impl Stage {
             Ok(Box::new(ModelEngine::new(options.clone())))
         };
         let spares = faults.then(|| SpareEngines::new(SparePolicy::OnSuspicion, make));
-        let driver = Driver::with_spares(nodes, DriverOptions::default(), spares);
+        let driver = Driver::with_spares(nodes, driver(ground, faults), spares);
         let tdr = tdr(faults.then_some(TDR_DELAY));
         Ok(Self {
             adapter: Adapter::with_driver_watched(driver, Features::default(), tdr)?,
@@ -119,6 +119,7 @@ impl Stage {
             // So that one is lost alone.
             unit: faults.then_some(EngineUnit::Instance),
             policy: policy(ground),
+            driver: driver(ground, faults),
             tuning: ShaderTuning {
                 stalls: faults,
                 ..ShaderTuning::default()
@@ -203,6 +204,14 @@ fn policy(ground: &Ground) -> NodePolicy {
             Delivery::Event
         },
         ..NodePolicy::default()
+    }
+}
+
+fn driver(ground: &Ground, faults: bool) -> DriverOptions {
+    DriverOptions {
+        // One whose doorbell is taken away is not the one that an engine is lost with.
+        doorbells: ground.doorbells.filter(|_| !faults),
+        ..DriverOptions::default()
     }
 }
 

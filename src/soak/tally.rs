@@ -58,6 +58,8 @@ pub struct Tally {
     pub interrupts: u64,
     /// Fences that they named.
     pub notifications: u64,
+    /// Doorbells that a driver with too few of them took away.
+    pub doorbells_taken: u64,
     /// Slices of the engines.
     pub slices: u64,
     /// Engines that hung or were lost on purpose.
@@ -127,6 +129,7 @@ impl Tally {
         self.adapters += 1;
         self.interrupts += interrupts.native_fence_signaled();
         self.notifications += interrupts.fences_named();
+        self.doorbells_taken += interrupts.doorbells_taken();
         self.slices += counters.slices;
         let records = stage.adapter.os().records();
         let resets = records.iter();

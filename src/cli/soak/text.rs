@@ -73,6 +73,7 @@ pub(super) fn text(found: &Found, failure: Option<&Failure>, colour: bool) -> St
             vec![
                 (tally.interrupts, "interrupts"),
                 (tally.notifications, "notifications"),
+                (tally.doorbells_taken, "doorbells taken"),
                 (tally.slices, "slices"),
                 (tally.log_entries, "log entries read"),
             ],
