@@ -110,12 +110,11 @@ fn is_monitored(random: &mut Random, program: &Program, fence: usize) -> bool {
         let mut commands = queue.commands.iter();
         commands.any(|command| matches!(command, Command::Signal(named, _) if *named == fence))
     };
-    match program.queues.iter().find(signals) {
-        Some(queue) => queue.mode.is_kernel() && random.below(2) == 0,
-        None => {
-            let mut queues = program.queues.iter();
-            queues.any(|queue| queue.mode.is_kernel()) && random.below(3) == 0
-        }
+    if let Some(queue) = program.queues.iter().find(signals) {
+        queue.mode.is_kernel() && random.below(2) == 0
+    } else {
+        let mut queues = program.queues.iter();
+        queues.any(|queue| queue.mode.is_kernel()) && random.below(3) == 0
     }
 }
 

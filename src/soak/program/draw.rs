@@ -15,6 +15,7 @@ struct Drawn {
 }
 
 /// What a program may have.
+#[allow(clippy::struct_excessive_bools, reason = "each is asked for by itself")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kinds {
     /// Transfers.
