@@ -1,7 +1,7 @@
 //! Supply: what the system gives, and of which it may be had to refuse one, on purpose.
 //!
-//! A system refuses a mapping or a thread where many are there already, and hardly ever does so in a test. So whoever asks it
-//! for one asks the supply first, which counts, and gives the system's own refusal once: to the one that is planned. Calls
+//! A system refuses a mapping or a thread where many are there already, and hardly ever does so in a test. So whoever asks
+//! it for one asks the supply first, which counts, and gives the system's own refusal once: to the one that is planned. Calls
 //! of Vulkan's are refused by shims (`vulkan::faults`), descriptors by the system.
 //!
 //! There is one plan and one count for the process, and a sweep (`sweep`) makes it: without one nothing is refused.
@@ -24,6 +24,9 @@ pub(crate) struct Supply {
 /// Mappings of shared memory, and the files behind them.
 #[cfg(not(loom))]
 pub(crate) static MAPPINGS: Supply = Supply::new(Errno::NOMEM);
+/// What a mapping is for by which an engine is cut off.
+#[cfg(not(loom))]
+pub(crate) const CUT_OFF: &str = "cut-off";
 /// Threads.
 pub(crate) static THREADS: Supply = Supply::new(Errno::AGAIN);
 
@@ -49,7 +52,7 @@ impl Supply {
         self.asked.load(Ordering::Relaxed)
     }
 
-    /// The thread that was refused one, and after a slash which it was refused, of threads; `None` where nobody was.
+    /// The thread that was refused one, and after a slash which thread, or what for; `None` where nobody was.
     #[cfg(not(loom))]
     pub(crate) fn refused_to(&self) -> Option<&str> {
         self.refused_to.get().map(String::as_str)
@@ -64,11 +67,11 @@ impl Supply {
         self.ask_for(None)
     }
 
-    /// The same, of a thread by its name.
+    /// The same, of a thread by its name, or of a mapping by what it is for.
     ///
     /// # Errors
     /// As [`Supply::ask`].
-    fn ask_for(&self, started: Option<&str>) -> rustix::io::Result<()> {
+    pub(crate) fn ask_for(&self, started: Option<&str>) -> rustix::io::Result<()> {
         let number = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
         if number != self.refused.load(Ordering::Relaxed) {
             return Ok(());

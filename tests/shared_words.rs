@@ -106,6 +106,10 @@ fn atomic_of(line: &str) -> Option<&str> {
         .split_once("struct ")
         .and_then(|(_, rest)| rest.split_once('('))
     {
+        let kind = kind
+            .rsplit_once(") ")
+            .filter(|(before, _)| before.starts_with("pub("))
+            .map_or(kind, |(_, kind)| kind);
         let kind = kind.strip_prefix("pub ").unwrap_or(kind);
         return is_atomic(kind).then_some(name);
     }

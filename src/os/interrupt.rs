@@ -277,7 +277,8 @@ impl AdapterState {
                 self.monitored.look_at_those_of(queue.process());
                 // Of every other fence somebody may signal it: nothing is certain by that.
                 let is_left = |(object, ..): HeldAt| object.is_left_to_queues();
-                if queue.stands_at().is_some_and(is_left) {
+                let (stands_at, has_in_flight) = queue.stands_at();
+                if !has_in_flight && stands_at.is_some_and(is_left) {
                     self.judge();
                 }
             }

@@ -196,9 +196,12 @@ impl QueueCore {
         lock(&self.state).software.held_wait()
     }
 
-    /// The same, with the fence, where it stands in the fence's list and its engine has nothing of it.
-    pub(super) fn stands_at(&self) -> Option<HeldAt> {
-        lock(&self.state).software.stands_at()
+    /// The wait that it is held at, with the fence, where it stands in the fence's list; and whether its engine has commands
+    /// of it. Both are of one moment, and what a command stores is there before it is in flight no more: who finds none there
+    /// and then looks at the fence misses nothing.
+    pub(super) fn stands_at(&self) -> (Option<HeldAt>, bool) {
+        let software = &lock(&self.state).software;
+        (software.stands_at(), software.has_in_flight())
     }
 
     /// Signals that it holds.

@@ -316,12 +316,13 @@ impl SoftwareQueue {
         }
     }
 
-    /// The wait at the head that stands in its fence's list, once the engine has nothing of the queue any more: what it
-    /// still has moves the queue's progress and signals, though the OS holds back what is behind.
+    /// Whether the engine has commands.
+    pub(super) fn has_in_flight(&self) -> bool {
+        !self.in_flight.is_empty()
+    }
+
+    /// The wait at the head that stands in its fence's list.
     pub(super) fn stands_at(&self) -> Option<HeldAt> {
-        if !self.in_flight.is_empty() {
-            return None;
-        }
         let Some(SoftwarePacket::Wait(wait)) = self.held.front() else {
             return None;
         };

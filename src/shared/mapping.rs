@@ -2,7 +2,7 @@
 
 use super::{Region, RegionError};
 use crate::abi::PAGE_BYTES;
-use crate::supply::MAPPINGS;
+use crate::supply::{CUT_OFF, MAPPINGS};
 use crate::sync::{Arc, AtomicU64, Ordering};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
@@ -158,7 +158,7 @@ impl Mapping {
             source,
         };
         let file = region.descriptor().ok_or_else(|| error(Errno::BADF))?;
-        MAPPINGS.ask().map_err(error)?;
+        MAPPINGS.ask_for(Some(CUT_OFF)).map_err(error)?;
         // SAFETY: exactly the pages of this mapping are replaced, by pages of the same rights; words are
         // touched by atomics alone, before and after, and nothing is kept of what they held.
         unsafe {

@@ -2,6 +2,7 @@
 
 use super::{Planned, Played};
 use crate::gpu::SPARE_THREAD;
+use crate::supply::CUT_OFF;
 use serde::Serialize;
 
 /// What came of it.
@@ -39,6 +40,9 @@ const DONE: &str =
 
 /// An engine that was late is suspected, and a spare made for it.
 const UNNEEDED: &str = "a spare engine could not be made, and none was needed; one that is makes it again, and says why it cannot";
+
+/// An engine was lost, or is at its end, and was not cut off.
+const CUT_AGAIN: &str = "an engine was not cut off at once; it is when another takes its place, and told if it cannot be";
 
 /// Calls that map shared memory, or make the file for it.
 const OF_MAPPINGS: [&str; 3] = ["mmap", "memfd_create", "ftruncate"];
@@ -100,6 +104,9 @@ pub fn judge(planned: Planned, played: &Played) -> Outcome {
 fn untold(thread: Option<&str>) -> Outcome {
     match thread {
         Some(thread) if is_for_spare(thread) => Outcome::Survived(UNNEEDED.into()),
+        Some(thread) if thread.split('/').any(|what| what == CUT_OFF) => {
+            Outcome::Survived(CUT_AGAIN.into())
+        }
         Some(thread) => Outcome::Failed(format!("nobody was told of it, on {thread}")),
         None => Outcome::Failed("nobody was told of it".into()),
     }

@@ -70,6 +70,7 @@ impl AdapterState {
                     fence.id(),
                     wait.value,
                 ),
+                has_in_flight: false,
             })
         });
         let (read, write) = queue.indices();
@@ -102,7 +103,8 @@ fn kernel_queue(
     answers: Answers<'_>,
     with_signals: bool,
 ) -> QueueSeen {
-    let stands_at = queue.stands_at().map(|(object, value, since)| {
+    let (stands_at, has_in_flight) = queue.stands_at();
+    let stands_at = stands_at.map(|(object, value, since)| {
         let fence = object.fence_id();
         graph.fences.insert(fence, object.signallers());
         Standing {
@@ -111,6 +113,7 @@ fn kernel_queue(
             since,
             is_reached: object.is_reached(value) || object.is_always_signaled(),
             is_awaited: true,
+            has_in_flight,
         }
     });
     QueueSeen {

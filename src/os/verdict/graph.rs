@@ -18,6 +18,9 @@ pub(super) struct Standing {
     pub(super) is_reached: bool,
     /// Its queue does not look by itself: somebody stands in the fence's list for it.
     pub(super) is_awaited: bool,
+    /// The engine still has something of the queue, which moves its progress and signals, though the OS holds back what is
+    /// behind the wait.
+    pub(super) has_in_flight: bool,
 }
 
 /// A queue of either kind.

@@ -81,7 +81,9 @@ fn able(graph: &WaitGraph) -> BTreeSet<HwQueueHandle> {
             !able.contains(&queue.queue)
                 && !queue.is_stopped
                 && queue.stands_at.as_ref().is_none_or(|wait| {
-                    wait.is_reached || may_be_signalled(graph, wait, |by| able.contains(&by))
+                    wait.is_reached
+                        || wait.has_in_flight
+                        || may_be_signalled(graph, wait, |by| able.contains(&by))
                 })
         };
         let more: Vec<_> = graph.queues.values().filter(goes_on).collect();
@@ -146,7 +148,7 @@ fn comes_round(
     let (Some(wait), Some(link)) = (stands, link(queue)) else {
         return false;
     };
-    if queue.is_stopped || !seen.insert(queue.queue) {
+    if queue.is_stopped || wait.has_in_flight || !seen.insert(queue.queue) {
         return false;
     }
     path.push(link);

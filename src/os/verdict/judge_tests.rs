@@ -52,6 +52,7 @@ fn standing(slot: u32, number: u32) -> Standing {
         since: u64::from(number),
         is_reached: false,
         is_awaited: true,
+        has_in_flight: false,
     }
 }
 
@@ -255,4 +256,23 @@ fn td_15_a_circle_that_somebody_could_open_is_a_suspicion() {
             .iter()
             .all(|verdict| verdict.verdict == none)
     );
+}
+
+/// What an engine has of a queue may end the wait at which the OS holds back the rest of it.
+#[test]
+fn td_15_a_queue_with_something_in_flight_waits_in_no_circle() {
+    let mut waits = graph(&[Does::WaitsFor(0), Does::WaitsFor(0)], true);
+    assert!(
+        judge(&waits)
+            .iter()
+            .all(|verdict| !matches!(verdict.verdict, Verdict::Waiting { .. }))
+    );
+    let first = waits.queues.get_mut(&handle(0));
+    if let Some(wait) = first.and_then(|queue| queue.stands_at.as_mut()) {
+        wait.has_in_flight = true;
+    }
+    let none = Verdict::Waiting { suspicion: None };
+    let verdicts = judge(&waits);
+    assert_eq!(verdicts.len(), 2);
+    assert!(verdicts.iter().all(|verdict| verdict.verdict == none));
 }

@@ -9,8 +9,9 @@ use crate::soak::stage::Blow;
 use crate::{Allocation, CommandList, Device, HwQueue, HwQueueOptions};
 use std::time::Instant;
 
-/// Bytes that its jobs fill, and how often each does: a job takes some milliseconds on a CPU and on a GPU.
-const BYTES: u64 = 1 << 20;
+/// Bytes that its jobs fill, and how often each does: all of them take longer than this thread may have no core, some
+/// tenths of a second at least.
+const BYTES: u64 = 1 << 23;
 const FILLS: u64 = 8;
 /// Jobs in its ring, so that there is always a packet of it to be aborted.
 const JOBS: u64 = 32;
