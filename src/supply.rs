@@ -58,29 +58,19 @@ impl Supply {
         self.refused_to.get().map(String::as_str)
     }
 
-    /// Asks for one.
+    /// Asks for one: a thread of this name, or a mapping for this.
     ///
     /// # Errors
     /// It is the one that is refused.
-    #[cfg(not(loom))]
-    pub(crate) fn ask(&self) -> rustix::io::Result<()> {
-        self.ask_for(None)
-    }
-
-    /// The same, of a thread by its name, or of a mapping by what it is for.
-    ///
-    /// # Errors
-    /// As [`Supply::ask`].
-    pub(crate) fn ask_for(&self, started: Option<&str>) -> rustix::io::Result<()> {
+    pub(crate) fn ask_for(&self, what: &str) -> rustix::io::Result<()> {
         let number = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
         if number != self.refused.load(Ordering::Relaxed) {
             return Ok(());
         }
         let asker = thread::current();
-        let names = [asker.name().or(Some("a thread without a name")), started];
-        let names: Vec<_> = names.into_iter().flatten().collect();
+        let asker = asker.name().unwrap_or("a thread without a name");
         // It comes once: no other has this number.
-        let _ = self.refused_to.set(names.join("/"));
+        let _ = self.refused_to.set(format!("{asker}/{what}"));
         Err(self.refusal)
     }
 }
@@ -93,7 +83,7 @@ pub(crate) fn start_thread<T: Send + 'static>(
     name: &str,
     run: impl FnOnce() -> T + Send + 'static,
 ) -> std::io::Result<thread::JoinHandle<T>> {
-    let asked = THREADS.ask_for(Some(name)).map_err(std::io::Error::from);
+    let asked = THREADS.ask_for(name).map_err(std::io::Error::from);
     let started = asked.and_then(|()| thread::Builder::new().name(name.to_owned()).spawn(run));
     started.map_err(|error| std::io::Error::new(error.kind(), format!("pthread_create: {error}")))
 }
@@ -105,9 +95,9 @@ mod tests {
     #[test]
     fn the_one_that_is_planned_is_refused_and_no_other() {
         let supply = Supply::new(Errno::NOMEM);
-        assert_eq!(supply.ask(), Ok(()));
+        assert_eq!(supply.ask_for("nf-spare"), Ok(()));
         supply.refuse(2);
-        let asked = [(); 3].map(|()| supply.ask_for(Some("nf-spare")));
+        let asked = [(); 3].map(|()| supply.ask_for("nf-spare"));
         assert_eq!(asked, [Ok(()), Err(Errno::NOMEM), Ok(())]);
         assert_eq!(supply.asked(), 4);
         let refused_to = supply.refused_to().unwrap();

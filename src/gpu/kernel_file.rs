@@ -23,13 +23,16 @@ pub(super) enum KernelFileError {
     Kernel(#[from] KernelError),
 }
 
+/// What it is called.
+pub(crate) const KERNEL_FILE: &str = "kernels";
+
 /// The file of kernels.
 ///
 /// # Errors
 /// The system has no memory for it.
 pub(super) fn file_of(kernels: &Kernels) -> Result<Arc<Region>, RegionError> {
     let words = words_of(kernels);
-    let file = Region::new("kernels", words.len() as u64 * 8)?;
+    let file = Region::new(KERNEL_FILE, words.len() as u64 * 8)?;
     Block::whole(&file.map()?).put_words(0, &words);
     Ok(file)
 }

@@ -106,6 +106,9 @@ pub use host_stores::{HOST_STORES_BYTES, sees_host_stores, with_host_stores_trie
 #[cfg(not(loom))]
 pub use injection::{Injection, LongKernel};
 pub use kernel_code::{KernelCode, KernelError, Kernels};
+#[cfg(not(loom))]
+#[cfg(not(loom))]
+pub(crate) use kernel_file::KERNEL_FILE;
 pub use model::{
     Arrival, CutPlan, MemoryAccess, MemoryObserver, ModelClock, ModelDispatch, ModelFence,
     ModelKernel, ModelMemory, MonotonicClock, Violation,
@@ -133,7 +136,6 @@ pub use shader_dispatches::epilogues_order;
 pub use shader_engine::ShaderEngine;
 #[cfg(not(loom))]
 pub use shader_tuning::{ShaderTuning, TuningError};
-#[cfg(not(loom))]
 pub(crate) use spare_engines::SPARE_THREAD;
 pub use spare_engines::{SpareEngines, SparePolicy};
 

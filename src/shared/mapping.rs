@@ -46,7 +46,7 @@ impl Pages {
             source,
         };
         let file = region.descriptor().ok_or_else(|| error(Errno::BADF))?;
-        MAPPINGS.ask().map_err(error)?;
+        MAPPINGS.ask_for(region.name()).map_err(error)?;
         // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing; the file is
         // sealed against shrinking, so no access to these pages can fault.
         let start = unsafe {
@@ -158,7 +158,7 @@ impl Mapping {
             source,
         };
         let file = region.descriptor().ok_or_else(|| error(Errno::BADF))?;
-        MAPPINGS.ask_for(Some(CUT_OFF)).map_err(error)?;
+        MAPPINGS.ask_for(CUT_OFF).map_err(error)?;
         // SAFETY: exactly the pages of this mapping are replaced, by pages of the same rights; words are
         // touched by atomics alone, before and after, and nothing is kept of what they held.
         unsafe {

@@ -69,9 +69,9 @@ impl Region {
             }
         };
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-        MAPPINGS.ask().map_err(error("memfd_create"))?;
+        MAPPINGS.ask_for(name).map_err(error("memfd_create"))?;
         let memfd = rustix::fs::memfd_create(name, flags).map_err(error("memfd_create"))?;
-        MAPPINGS.ask().map_err(error("ftruncate"))?;
+        MAPPINGS.ask_for(name).map_err(error("ftruncate"))?;
         rustix::fs::ftruncate(&memfd, len as u64).map_err(error("ftruncate"))?;
         let seals = SealFlags::SHRINK | SealFlags::GROW;
         rustix::fs::fcntl_add_seals(&memfd, seals).map_err(error("fcntl"))?;

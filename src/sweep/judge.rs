@@ -1,7 +1,7 @@
 //! Judge: whether what came of a fault is what should. Pure.
 
 use super::{Planned, Played};
-use crate::gpu::SPARE_THREAD;
+use crate::gpu::{KERNEL_FILE, SPARE_THREAD};
 use crate::supply::CUT_OFF;
 use serde::Serialize;
 
@@ -43,6 +43,9 @@ const UNNEEDED: &str = "a spare engine could not be made, and none was needed; o
 
 /// An engine was lost, or is at its end, and was not cut off.
 const CUT_AGAIN: &str = "an engine was not cut off at once; it is when another takes its place, and told if it cannot be";
+
+/// A kernel was destroyed, of which an engine in a process of its own was not told: a registration would have been.
+const KEPT: &str = "an engine keeps a kernel that no packet names any more";
 
 /// Calls that map shared memory, or make the file for it.
 const OF_MAPPINGS: [&str; 3] = ["mmap", "memfd_create", "ftruncate"];
@@ -103,18 +106,17 @@ pub fn judge(planned: Planned, played: &Played) -> Outcome {
 /// A call of which nobody was told.
 fn untold(thread: Option<&str>) -> Outcome {
     match thread {
-        Some(thread) if is_for_spare(thread) => Outcome::Survived(UNNEEDED.into()),
-        Some(thread) if thread.split('/').any(|what| what == CUT_OFF) => {
-            Outcome::Survived(CUT_AGAIN.into())
-        }
+        Some(thread) if names(thread, SPARE_THREAD) => Outcome::Survived(UNNEEDED.into()),
+        Some(thread) if names(thread, CUT_OFF) => Outcome::Survived(CUT_AGAIN.into()),
+        Some(thread) if names(thread, KERNEL_FILE) => Outcome::Survived(KEPT.into()),
         Some(thread) => Outcome::Failed(format!("nobody was told of it, on {thread}")),
         None => Outcome::Failed("nobody was told of it".into()),
     }
 }
 
-/// Whether it was the thread that makes a spare engine which failed, or was refused, or one that it starts.
-fn is_for_spare(thread: &str) -> bool {
-    thread.split('/').any(|name| name == SPARE_THREAD)
+/// Whether it was on the thread of this name, or what was refused is called so.
+fn names(thread: &str, what: &str) -> bool {
+    thread.split('/').any(|name| name == what)
 }
 
 /// Whether it names a Vulkan call: a driver that wanted a descriptor within one has no error that says so.
