@@ -13,7 +13,7 @@ use native_fence::gpu::{EngineState, SaveArea};
 use native_fence::kmd::{
     DriverOptions, Interrupt, NativeFenceSignaled, ResetEngine, SignaledFence,
 };
-use native_fence::os::{Record, TdrStep};
+use native_fence::os::{Record, SuspendError, TdrStep};
 use native_fence::shared::Block;
 use native_fence::{
     CommandList, DeviceExecutionState, EventHandle, Fence, TdrLevel, TdrPolicy, WaitError,
@@ -931,6 +931,35 @@ fn td_06_who_brings_work_after_a_loss_is_not_blamed() {
         let first = first.lock().unwrap();
         assert_eq!(first.progress_fence().wait(done + 1, LONG), Ok(()));
         assert_eq!(first.error(), None);
+        assert_eq!(guilty.error(), Some(WaitError::DeviceLost));
+        assert_eq!(codes(bench), [ENGINE]);
+    });
+}
+
+/// TD-06: whose slice is in flight is to blame, although its context is being suspended, and not one that came into
+/// the run list since, whose packets the engine never had.
+///
+/// Kills `who-is-in-no-slice-in-flight-is-blamed`.
+#[test]
+fn td_06_who_is_in_no_slice_in_flight_is_not_blamed() {
+    on_benches(1, |bench| {
+        let device = bench.adapter.create_device();
+        let context = device.create_context(0, 1).unwrap();
+        let mut guilty = context.create_hw_queue(64).unwrap();
+        bench.until_parked();
+        let gate = bench.engines[0].close();
+        guilty.submit(CommandList::new().nop()).unwrap();
+        until("its slice is in flight", || bench.engines[0].at_gate() == 1);
+        // The request stands.
+        let early = context.suspend(Duration::ZERO);
+        assert!(matches!(early, Err(SuspendError::TimedOut)), "{early:?}");
+        let mut innocent = bench.queue();
+        let done = innocent.submit(CommandList::new().nop()).unwrap();
+        bench.engines[0].lose();
+        until_noted(bench, 1);
+        drop(gate);
+        assert_eq!(innocent.progress_fence().wait(done, LONG), Ok(()));
+        assert_eq!(innocent.error(), None);
         assert_eq!(guilty.error(), Some(WaitError::DeviceLost));
         assert_eq!(codes(bench), [ENGINE]);
     });

@@ -10,6 +10,7 @@ use super::{QueueSlot, QueueStanding, SaveArea};
 use crate::abi::{EngineControl, MAX_HW_QUEUES, SLICE_SLOTS};
 use crate::shared::Block;
 use crate::sync::Arc;
+use std::ops::RangeInclusive;
 
 /// The list, and which version of it each slice slot's copy in memory holds.
 #[derive(Debug)]
@@ -26,8 +27,8 @@ pub(super) struct RunList {
     taken: Vec<(u32, bool)>,
     /// Those of the last kind that have left: number, and the last slice that may know it.
     drained: Vec<(u32, u64)>,
-    /// Queues that come back: their places are kept.
-    paused: u64,
+    /// Numbers of the queues in their turn, and among them of those that pause: they come back to their places.
+    order: Vec<u32>,
     /// Contexts whose queues are in no slice: number, and the last slice that may know one.
     suspended: Vec<(u32, u64)>,
     /// The same of single queues.
@@ -35,7 +36,15 @@ pub(super) struct RunList {
     /// Contexts whose priority is not 0.
     priorities: Vec<(u32, i32)>,
     version: u64,
-    written: [(u64, Choice); SLICE_SLOTS as usize],
+    written: [Written; SLICE_SLOTS as usize],
+}
+
+/// What a slice slot's copy in memory holds.
+#[derive(Debug, Default)]
+struct Written {
+    version: u64,
+    choice: Choice,
+    queues: Vec<u32>,
 }
 
 impl RunList {
@@ -47,12 +56,12 @@ impl RunList {
             by_call: Vec::new(),
             taken: Vec::new(),
             drained: Vec::new(),
-            paused: 0,
+            order: Vec::new(),
             suspended: Vec::new(),
             held: Vec::new(),
             version: 1,
             priorities: Vec::new(),
-            written: [(0, Choice::All); SLICE_SLOTS as usize],
+            written: Default::default(),
         }
     }
 
@@ -62,15 +71,31 @@ impl RunList {
         if self.contains(queue.number) {
             return true;
         }
-        if self.queues.len() as u64 + self.paused == MAX_HW_QUEUES {
-            return false;
+        if !self.order.contains(&queue.number) {
+            if self.order.len() as u64 == MAX_HW_QUEUES {
+                return false;
+            }
+            self.order.push(queue.number);
         }
         // Its faults are told as those of a queue of the list, and slices to come know it: those that
         // knew it before are no measure any more.
         self.has_left(queue.number);
-        self.queues.push(Arc::clone(queue));
+        let place = self.place(queue.number);
+        self.queues.insert(place, Arc::clone(queue));
         self.version += 1;
         true
+    }
+
+    /// How many queues of the list come before one in turn.
+    fn place(&self, number: u32) -> usize {
+        let before = self.order.iter().take_while(|other| **other != number);
+        before.fold(0, |place, other| {
+            let is_here = self
+                .queues
+                .get(place)
+                .is_some_and(|queue| queue.number == *other);
+            place + usize::from(is_here)
+        })
     }
 
     /// Takes a queue out for good; slices up to `last` may still run it.
@@ -93,6 +118,11 @@ impl RunList {
 
     /// Takes a queue out; slices in flight may still run it.
     fn remove(&mut self, number: u32) {
+        self.order.retain(|other| *other != number);
+        self.leave_queues(number);
+    }
+
+    fn leave_queues(&mut self, number: u32) {
         self.queues.retain(|queue| queue.number != number);
         self.version += 1;
     }
@@ -105,21 +135,21 @@ impl RunList {
     }
 
     fn take_out(&mut self, number: u32) {
-        let leaves = self.queues.iter().find(|queue| queue.number == number);
-        self.leaving.extend(leaves.cloned());
+        self.leaving.extend(self.queue(number).cloned());
         self.remove(number);
     }
 
-    /// The same for a queue that comes back: nobody else has its place until
-    /// [`RunList::end_pause`].
+    /// The same for a queue that comes back: nobody else has its place until it does, or
+    /// [`RunList::stays_out`].
     pub(super) fn begin_to_pause(&mut self, number: u32) {
-        self.take_out(number);
-        self.paused += 1;
+        self.leaving.extend(self.queue(number).cloned());
+        self.leave_queues(number);
     }
 
-    /// One that paused comes back, or does not.
-    pub(super) fn end_pause(&mut self) {
-        self.paused -= 1;
+    /// One that paused does not come back.
+    pub(super) fn stays_out(&mut self, number: u32) {
+        self.has_left(number);
+        self.order.retain(|other| *other != number);
     }
 
     /// No slice refers to the queue any more.
@@ -340,9 +370,16 @@ impl RunList {
         self.version
     }
 
-    /// The queues that slices may know: those of the next ones, and those that leave.
-    pub(super) fn known(&self) -> impl Iterator<Item = &Arc<QueueSlot>> {
-        self.active().chain(&self.leaving)
+    /// The queues of these slices, which are no more than there are slots, but for those that were taken out without
+    /// waiting.
+    pub(super) fn known_to(
+        &self,
+        slices: RangeInclusive<u64>,
+    ) -> impl Iterator<Item = &Arc<QueueSlot>> {
+        self.with_leaving().filter(move |queue| {
+            let mut written = slices.clone().map(|slice| &self.written[slot_of(slice)]);
+            written.any(|written| written.queues.contains(&queue.number))
+        })
     }
 
     /// Another engine has the list: no slice knows any queue, nor what was written of the list before.
@@ -351,7 +388,7 @@ impl RunList {
         self.stopped.clear();
         self.drained.clear();
         self.version += 1;
-        self.written = [(0, Choice::All); SLICE_SLOTS as usize];
+        self.written = Default::default();
     }
 
     /// The queues of the list, and those that leave it.
@@ -378,16 +415,28 @@ impl RunList {
     /// Writes the list of slice `slice`, whose slot no slice in flight reads: those of the choice; gives
     /// its length.
     pub(super) fn write(&mut self, control: &Block, slice: u64, choice: Choice) -> u64 {
-        let slot = (slice % SLICE_SLOTS) as usize;
-        if self.written[slot] != (self.version, choice) {
-            self.written[slot] = (self.version, choice);
+        let written = &self.written[slot_of(slice)];
+        if (written.version, written.choice) != (self.version, choice) {
+            let mut queues = std::mem::take(&mut self.written[slot_of(slice)].queues);
+            queues.clear();
             for (place, queue) in self.chosen(choice).enumerate() {
                 let word = control.word(EngineControl::run_list(slice, place as u64));
                 word.put(queue.descriptor_va().0);
+                queues.push(queue.number);
             }
+            self.written[slot_of(slice)] = Written {
+                version: self.version,
+                choice,
+                queues,
+            };
         }
-        self.chosen(choice).count() as u64
+        self.written[slot_of(slice)].queues.len() as u64
     }
+}
+
+/// The slot of a slice.
+fn slot_of(slice: u64) -> usize {
+    (slice % SLICE_SLOTS) as usize
 }
 
 #[cfg(all(test, not(loom)))]
@@ -444,6 +493,32 @@ mod tests {
         list.is_connected(7, false);
         list.stop(7, 9);
         assert_eq!(list.last_to_know(7, 9), 9);
+        assert!(node.stop());
+    }
+
+    /// LG-07: a queue whose log moves comes back to its place, though others came meanwhile.
+    ///
+    /// Kills `a-queue-whose-log-moved-is-the-last`.
+    #[test]
+    fn lg_07_a_queue_whose_log_moves_keeps_its_place() {
+        let engine = Box::new(ModelEngine::new(ModelOptions::default()));
+        let crowd = Arc::new(Crowd::new(1));
+        let node = Node::new(0, engine, NodePolicy::default(), crowd).unwrap();
+        let queues = [5, 3, 8, 4].map(|number| slot(&node, number, 0));
+        let mut list = RunList::new();
+        assert!(queues[..3].iter().all(|queue| list.add(queue)));
+        let numbers =
+            |list: &RunList| -> Vec<_> { list.queues().iter().map(|queue| queue.number).collect() };
+        list.begin_to_pause(3);
+        list.begin_to_pause(5);
+        assert!(list.add(&queues[3]));
+        assert_eq!(numbers(&list), [8, 4]);
+        assert!(list.add(&queues[1]) && list.add(&queues[0]));
+        assert_eq!(numbers(&list), [5, 3, 8, 4]);
+        list.begin_to_pause(3);
+        list.stays_out(3);
+        assert!(list.add(&queues[1]));
+        assert_eq!(numbers(&list), [5, 8, 4, 3], "it did not come back");
         assert!(node.stop());
     }
 

@@ -94,8 +94,6 @@ impl Node {
 
     /// No slice knows a queue that paused: it is in the list again, if it may run.
     fn end_pause(&self, inner: &mut Inner, queue: &Arc<QueueSlot>) {
-        inner.run_list.end_pause();
-        inner.run_list.has_left(queue.number);
         // It may have been stopped meanwhile, and is out of the list then for good.
         let goes_on = self.goes_on(inner)
             && queue.status() != DoorbellStatus::DisconnectedAbort
@@ -109,6 +107,8 @@ impl Node {
             queue.meet_doorbell();
             let is_back = inner.run_list.add(queue);
             debug_assert!(is_back, "a place was kept for it");
+        } else {
+            inner.run_list.stays_out(queue.number);
         }
     }
 }

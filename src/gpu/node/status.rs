@@ -12,6 +12,7 @@ use super::inner::Inner;
 use super::{Node, StalledAt};
 use crate::gpu::{QueueSlot, QueueStanding};
 use crate::sync::{Arc, lock};
+use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
 /// A request to end the slices in flight.
@@ -102,11 +103,12 @@ impl Node {
 impl Inner {
     /// The queue whose packet is under way on an engine that does not come back: the one that the engine
     /// names, whether or not it is in the run list now, since whoever stops a queue takes it out. Where it
-    /// names none, the first of those that slices know which could go on when its state was last saved, and has
+    /// names none, the first of the slices in flight which could go on when its state was last saved, and has
     /// packets that are not done; one whose packets initialise save areas, which hold nothing up, where there is
-    /// no other. A queue that stands at a wait holds no engine up.
-    pub(super) fn under_way(
+    /// no other. A queue that stands at a wait holds no engine up, nor does one that these slices do not have.
+    fn under_way(
         &self,
+        in_flight: RangeInclusive<u64>,
         stalled_at: Option<StalledAt>,
         queues: &[Arc<QueueSlot>],
     ) -> Option<Arc<QueueSlot>> {
@@ -119,14 +121,20 @@ impl Inner {
             let standing = QueueStanding::of(&state, || queue.write_index());
             standing == QueueStanding::Runnable
         };
-        let known = self.run_list.known().filter(goes_on);
+        let known = self.run_list.known_to(in_flight).filter(goes_on);
         known.min_by_key(|queue| queue.is_initialising()).cloned()
     }
 
     /// As [`Inner::under_way`], by its number: a stall is in the run list, or was taken out of it.
     pub(super) fn number_under_way(&self, stalled_at: Option<StalledAt>) -> Option<u32> {
         let named = stalled_at.map(|at| at.hw_queue);
-        named.or_else(|| self.under_way(None, &[]).map(|queue| queue.number))
+        let under_way = || self.under_way(self.slices_in_flight(), None, &[]);
+        named.or_else(|| under_way().map(|queue| queue.number))
+    }
+
+    /// Slices that were submitted and of which nobody knows that they have ended.
+    pub(super) fn slices_in_flight(&self) -> RangeInclusive<u64> {
+        self.serviced + 1..=self.submitted
     }
 
     /// What is left of the time that an engine has to answer.
@@ -135,19 +143,19 @@ impl Inner {
         self.asked.map_or(time, elapsed)
     }
 
-    /// The queue whose packet a reset aborts: the one that is under way, if the slices have not ended and the
-    /// device is not lost; where none is, the one that was when the engine did not answer, though it has
+    /// The queue whose packet a reset aborts: the one that is under way in these slices, if they have not ended and
+    /// the device is not lost; where none is, the one that was when the engine did not answer, though it has
     /// completed since, or when the device was lost, or when who waited for the engine was let go. A packet
     /// that initialises a save area hangs no engine, and is not aborted by the first reset that finds it there
     /// (choice): it is executed again.
     pub(super) fn aborted(
         &mut self,
-        has_ended: bool,
+        (in_flight, has_ended): (RangeInclusive<u64>, bool),
         stalled_at: Option<StalledAt>,
         queues: &[Arc<QueueSlot>],
     ) -> Option<Arc<QueueSlot>> {
         let (silent_in, let_go) = (self.silent_in.take(), std::mem::take(&mut self.let_go));
-        let under_way = || self.under_way(stalled_at, queues);
+        let under_way = || self.under_way(in_flight, stalled_at, queues);
         let is_open = !has_ended && !self.device_lost && !let_go;
         let aborted = is_open.then(under_way).flatten().or_else(|| {
             let mut queues = queues.iter();

@@ -94,6 +94,7 @@ impl Node {
         }
         let queues = &inner.run_list.with_all(queues);
         let has_ended = self.end_slices(inner);
+        let in_flight = inner.slices_in_flight();
         // Whoever rings from now on finds it lost, and leaves the packets in the ring.
         self.lose(inner);
         // The timeline of the one to come has come so far, and goes forward alone.
@@ -125,7 +126,7 @@ impl Node {
         let before = before.collect();
         inner.pass_on_tables();
         self.place_cross_doorbells(inner);
-        let aborted = inner.aborted(has_ended, self.stalled_at(), queues);
+        let aborted = inner.aborted((in_flight, has_ended), self.stalled_at(), queues);
         self.forget_stall();
         for queue in queues {
             Self::settle(inner, queue);

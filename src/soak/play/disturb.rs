@@ -38,7 +38,10 @@ pub(super) fn run(
                 PAUSE
             }
             Disturbance::Priority => {
-                let set = context.set_priority(random.below(15) as i32 - 7);
+                // The guilty's alone is 7.
+                let priorities = if has_fault { 14 } else { 15 };
+                let priority = random.below(priorities) as i32 - 7;
+                let set = context.set_priority(priority);
                 set.map_err(|error| format!("a context gets no priority: {error}"))?;
                 PAUSE
             }

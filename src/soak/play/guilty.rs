@@ -6,7 +6,7 @@ use crate::os::WaitError;
 use crate::soak::Stage;
 use crate::soak::round::Fault;
 use crate::soak::stage::Blow;
-use crate::{Allocation, CommandList, Device, HwQueue, HwQueueOptions};
+use crate::{Allocation, CommandList, Device, HwContext, HwQueue};
 use std::time::Instant;
 
 /// Bytes that its jobs fill, and how often each does: all of them take longer than this thread may have no core, some
@@ -15,6 +15,10 @@ const BYTES: u64 = 1 << 23;
 const FILLS: u64 = 8;
 /// Jobs in its ring, so that there is always a packet of it to be aborted.
 const JOBS: u64 = 32;
+/// Packets that its ring holds.
+const CAPACITY: u64 = 1024;
+/// Of its context; everybody else's is lower in a round with a fault.
+const PRIORITY: i32 = 7;
 /// Loop passes of a packet that nobody waits for the end of.
 const FOR_EVER: u64 = 1 << 40;
 
@@ -24,22 +28,24 @@ pub(super) struct Guilty {
     fault: Fault,
     device: Device,
     queue: HwQueue,
+    _context: HwContext,
     memory: Allocation,
 }
 
 impl Guilty {
+    /// Of an engine that says nothing of its packet the first queue of its slices that can go on is blamed, and a queue
+    /// has its place there since its doorbell was connected. So it is made before all others of its round, and is in
+    /// every slice, since nobody has its priority.
     pub(super) fn new(stage: &Stage, fault: Fault) -> Result<Self, String> {
+        let refused = |error: crate::CreateError| format!("the guilty has nothing: {error}");
         let device = stage.adapter.create_device();
-        let options = HwQueueOptions {
-            node_ordinal: fault.node,
-            ..HwQueueOptions::default()
-        };
-        let queue = device.create_hw_queue_with(options);
-        let memory = device.create_allocation(BYTES);
+        let context = device.create_context(fault.node, 1).map_err(refused)?;
+        context.set_priority(PRIORITY).map_err(refused)?;
         Ok(Self {
             fault,
-            queue: queue.map_err(|error| error.to_string())?,
-            memory: memory.map_err(|error| error.to_string())?,
+            queue: context.create_hw_queue(CAPACITY).map_err(refused)?,
+            memory: device.create_allocation(BYTES).map_err(refused)?,
+            _context: context,
             device,
         })
     }

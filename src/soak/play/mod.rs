@@ -71,7 +71,7 @@ pub(super) fn play(
     counted: &Counted,
 ) -> Result<Outcome, String> {
     let fault = round.fault.filter(|_| extent.faults);
-    // Before all others: it is the first that an engine which says nothing of its packet is blamed for.
+    // Before all others, see there.
     let guilty = fault.map(|fault| Guilty::new(stage, fault)).transpose()?;
     let mut scene = Scene::new(stage, round, &bursts(round, extent))?;
     let deadline = Instant::now() + stage.patience;
