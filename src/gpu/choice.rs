@@ -96,8 +96,9 @@ impl Chooser {
 
 #[cfg(test)]
 mod tests {
-    use super::QueueStanding::{Blocked, Idle, Runnable};
+    use super::QueueStanding::{Blocked, Faulted, Idle, Runnable};
     use super::*;
+    use proptest::prelude::*;
 
     fn one(context: u32, priority: i32, standing: QueueStanding) -> Candidate {
         Candidate {
@@ -151,5 +152,81 @@ mod tests {
         }
         assert_eq!(choose(&all), Choice::Only(9));
         assert_eq!(choose(&[idle]), Choice::All);
+    }
+
+    /// Slice by slice how some contexts stand, of which each keeps its number and priority.
+    fn slices() -> impl Strategy<Value = Vec<Vec<Candidate>>> {
+        let standing = prop_oneof![4 => Just(Runnable), 2 => Just(Blocked), 1 => Just(Idle), 1 => Just(Faulted)];
+        prop::collection::vec(-7..=7, 1..6).prop_flat_map(move |priorities: Vec<i32>| {
+            let contexts = priorities.len();
+            let standings = prop::collection::vec((standing.clone(), 0..12_u8), contexts);
+            prop::collection::vec(standings, 1..80).prop_map(move |slices| {
+                let candidates = |standings: Vec<(QueueStanding, u8)>| {
+                    let contexts = (0..).zip(&priorities).zip(standings);
+                    let candidate =
+                        |((context, priority), (standing, divided)): ((u32, &i32), (_, u8))| {
+                            Candidate {
+                                is_divided: divided == 0 && standing != Idle,
+                                ..one(context, *priority, standing)
+                            }
+                        };
+                    contexts.map(candidate).collect()
+                };
+                slices.into_iter().map(candidates).collect()
+            })
+        })
+    }
+
+    proptest! {
+        /// PR-08: however queues stand from slice to slice, the first that can go on is in it, with all of its priority
+        /// and above; lower ones are left out for no more than fifteen slices in a row.
+        ///
+        /// Kills `the-lower-ones-starve`, `who-is-as-high-as-the-top-is-left-out`.
+        #[test]
+        fn pr_08_the_highest_goes_on_and_nobody_starves(slices in slices()) {
+            let (mut chooser, mut left_out) = (Chooser::default(), 0);
+            for candidates in slices {
+                let choice = chooser.by_priority(&candidates);
+                let runnable = candidates.iter().filter(|one| one.standing == Runnable);
+                let top = runnable.map(|one| one.priority).max();
+                let is_out = |one: &Candidate| !choice.has(one.context, one.priority);
+                for one in candidates.iter().filter(|one| is_out(one)) {
+                    prop_assert!(top.is_some_and(|top| one.priority < top), "{choice:?}: {one:?}");
+                }
+                left_out = if candidates.iter().any(is_out) { left_out + 1 } else { 0 };
+                prop_assert!(left_out <= 15);
+            }
+        }
+
+        /// PR-11: however queues stand from slice to slice, an engine without preemption has one context that has work,
+        /// the one whose packet is divided where there is one; else whoever has work all the time has its turn as often
+        /// as there are contexts.
+        ///
+        /// Kills `a-divided-packet-shares-the-engine`, `the-first-context-has-every-turn`.
+        #[test]
+        fn pr_11_contexts_take_turns(slices in slices()) {
+            let mut chooser = Chooser::default();
+            let mut waits = vec![0; 8];
+            for candidates in slices {
+                let contexts = candidates.len();
+                let choice = chooser.one_context(&candidates);
+                let divided = |one: &&Candidate| one.is_divided && one.standing != Faulted;
+                let divided = candidates.iter().find(divided);
+                if let Some(divided) = divided {
+                    prop_assert_eq!(choice, Choice::Only(divided.context));
+                }
+                let has_work = |one: &Candidate| matches!(one.standing, Runnable | Blocked);
+                let mut chosen = candidates.iter().filter(|one| choice == Choice::Only(one.context));
+                prop_assert!(choice == Choice::All || chosen.any(|one| has_work(one)));
+                prop_assert_eq!(choice == Choice::All, !candidates.iter().any(has_work));
+                for one in &candidates {
+                    let waits = &mut waits[one.context as usize];
+                    let has_turn = choice == Choice::Only(one.context);
+                    let waited = if has_turn || divided.is_some() || !has_work(one) { 0 } else { *waits + 1 };
+                    *waits = waited;
+                    prop_assert!(waited < contexts, "context {} has no turn", one.context);
+                }
+            }
+        }
     }
 }

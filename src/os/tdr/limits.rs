@@ -34,6 +34,7 @@ impl Limits {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use std::time::Duration;
 
     /// TD-10: the sixth adapter-wide reset within a minute is one too many, and the fifth of an engine; those
@@ -75,5 +76,37 @@ mod tests {
         let (mut limits, now) = (Limits::default(), Instant::now());
         assert!((0..100).all(|_| !limits.is_adapter_over(&policy, now)));
         assert!((0..100).all(|_| !limits.is_program_over(&policy, now)));
+    }
+
+    proptest! {
+        /// TD-10: whenever resets come, one is too many exactly where more of them than the limit, itself among them,
+        /// lie within the limit's time; engines' limit is one less.
+        ///
+        /// Kills `a-reset-counts-a-moment-longer`, `one-reset-more-is-forgiven`.
+        #[test]
+        fn td_10_a_reset_counts_for_the_limit_time(
+            pauses in prop::collection::vec(0..30_u64, 1..60),
+            limit_count in 1..8_u32,
+            limit_seconds in 1..90_u64,
+        ) {
+            let policy = TdrPolicy {
+                limit_count,
+                limit_time: Duration::from_secs(limit_seconds),
+                ..TdrPolicy::default()
+            };
+            let (mut limits, begin) = (Limits::default(), Instant::now());
+            let mut resets = Vec::new();
+            let mut seconds = 0;
+            for pause in pauses {
+                seconds += pause;
+                resets.push(seconds);
+                let counting = resets.iter().filter(|reset| seconds - *reset < limit_seconds);
+                let counting = counting.count();
+                let now = begin + Duration::from_secs(seconds);
+                let most = limit_count as usize;
+                prop_assert_eq!(limits.is_adapter_over(&policy, now), counting > most);
+                prop_assert_eq!(limits.is_program_over(&policy, now), counting > most - 1);
+            }
+        }
     }
 }
