@@ -1,7 +1,8 @@
-// What an invocation of the workload `work` does: so many passes over a word of its own. It loads and stores plainly, so
-// what a link of a chain finds there tells whether the one before was waited for.
+// What an invocation of the workload `work` does: so many passes over a word of its own. No load or store of it is atomic
+// or orders anything, so what a link of a chain finds there tells whether the one before was waited for; `nonprivate`, as
+// the last one's is read by the CPU behind a signal of an epilogue (include/self_scheduling.glsl).
 
-layout(buffer_reference, scalar, buffer_reference_align = 8) buffer Words {
+layout(buffer_reference, scalar, buffer_reference_align = 8) nonprivate buffer Words {
     uint64_t word[];
 };
 

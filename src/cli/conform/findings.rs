@@ -77,12 +77,15 @@ impl Findings {
             .count()
     }
 
-    /// How the program ends: a broken rule counts though the run was interrupted, and a skipped one does not.
+    /// How the program ends: a broken rule counts though the run was interrupted, and a skipped one does not, unless there
+    /// is nothing else: that says nothing of an implementation.
     pub(super) fn ending(&self) -> Ending {
         if self.count(|verdict| matches!(verdict, Verdict::Broken(_))) > 0 {
             Ending::NotWell
         } else if self.interrupted {
             Ending::Interrupted
+        } else if self.count(|verdict| *verdict == Verdict::Holds) == 0 {
+            Ending::NotWell
         } else {
             Ending::Well
         }
@@ -108,7 +111,7 @@ mod tests {
         findings.ending()
     }
 
-    /// Kills `a-broken-rule-is-well`.
+    /// Kills `a-broken-rule-is-well` and `a-run-that-skips-everything-is-well`.
     #[test]
     fn a_broken_rule_is_what_a_run_ends_with() {
         let (holds, broken, skipped) = (
@@ -116,6 +119,9 @@ mod tests {
             Verdict::Broken("it does not".into()),
             Verdict::Skipped("it cannot".into()),
         );
+        let alone = std::slice::from_ref(&skipped);
+        assert_eq!(ending_of(alone, false), Ending::NotWell);
+        assert_eq!(ending_of(alone, true), Ending::Interrupted);
         assert_eq!(ending_of(&[holds.clone(), skipped], false), Ending::Well);
         assert_eq!(
             ending_of(std::slice::from_ref(&holds), true),

@@ -29,8 +29,8 @@ Examples:
 
 NFENCE_VALIDATION=1 has the Khronos validation layers look on; what they say breaks the rule that was asked.
 
-Exit codes: 0 no rule is broken (skipped ones have their reason beside them); 1 a rule is broken, or something did not \
-work; 2 usage; 130 ended by Ctrl-C (what was found until then is printed and written).";
+Exit codes: 0 no rule is broken (skipped ones have their reason beside them); 1 a rule is broken, none holds, or \
+something did not work; 2 usage; 130 ended by Ctrl-C (what was found until then is printed and written).";
 
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

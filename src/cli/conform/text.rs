@@ -70,6 +70,9 @@ pub(super) fn foot(findings: &Findings, colour: bool) -> String {
     if left > 0 {
         let _ = write!(text, "; {left} were not asked, since the run was ended");
     }
+    if holds + broken == 0 {
+        text.push_str(": nothing was found out");
+    }
     text.push('\n');
     text
 }
@@ -94,13 +97,13 @@ mod tests {
         }
         assert_eq!(
             foot(&findings, false),
-            "\n0 rules hold, 0 broken, 3 skipped (2 of them since the driver failed to reset its adapter)\n"
+            "\n0 rules hold, 0 broken, 3 skipped (2 of them since the driver failed to reset its adapter): nothing was found out\n"
         );
         findings.checks.clear();
         findings.of = 0;
         assert_eq!(
             foot(&findings, false),
-            "\n0 rules hold, 0 broken, 0 skipped\n"
+            "\n0 rules hold, 0 broken, 0 skipped: nothing was found out\n"
         );
     }
 }

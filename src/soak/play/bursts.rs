@@ -8,7 +8,7 @@ use super::scene::Burster;
 use crate::CommandList;
 use crate::soak::Random;
 use crate::soak::outcome::BurstOutcome;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Executes all.
 pub(super) fn run(
@@ -18,6 +18,7 @@ pub(super) fn run(
     counted: &Counted,
 ) -> Result<Vec<BurstOutcome>, String> {
     let random = &mut Random(seed);
+    let deadline = Instant::now() + patience;
     let mut logs: Vec<_> = bursts.iter().map(|_| Checked::default()).collect();
     let mut list = CommandList::new();
     let most = bursts.iter().map(|burster| burster.burst.lists).max();
@@ -45,6 +46,9 @@ pub(super) fn run(
         let progress = burster.queue.progress_fence().clone();
         let ended = progress.wait(burster.burst.lists, patience);
         ended.map_err(|error| format!("burst {at} does not end: {error}"))?;
+        burster
+            .until_taken(deadline)
+            .map_err(|taken| format!("burst {at} takes {taken} packets only"))?;
         log.look(burster)?;
         Counted::add(&counted.entries_read, log.read);
         outcomes.push(BurstOutcome {
@@ -71,6 +75,18 @@ impl Burster {
         }
         let submitted = self.queue.submit_blocking(list, patience);
         submitted.map(|_| ()).map_err(|error| error.to_string())
+    }
+
+    /// The progress value is stored before its log entry is, and the read index after both.
+    fn until_taken(&self, deadline: Instant) -> Result<(), u64> {
+        let packets = self.burst.lists * (self.burst.signals + 1);
+        loop {
+            match self.queue.read_index() {
+                taken if taken >= packets => return Ok(()),
+                taken if Instant::now() > deadline => return Err(taken),
+                _ => std::thread::yield_now(),
+            }
+        }
     }
 
     /// Which entry of its log of signals this is, counted from 0; none that is due where `None`.
