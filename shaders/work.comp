@@ -7,6 +7,8 @@
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_scalar_block_layout : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
+#extension GL_KHR_memory_scope_semantics : require
+#pragma use_vulkan_memory_model
 
 layout(local_size_x = 8) in;
 

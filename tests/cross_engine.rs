@@ -17,7 +17,9 @@ use support::bench::{
     Bench, EngineSpy, Moment, complete, monitored_value, native, on_benches_of, on_every_bench,
     try_until, until, until_completed, words,
 };
-use support::kernels::{add_words, groups_for, sums};
+use support::kernels::{
+    add_words, add_words_self_scheduling, add_words_together, groups_for, sums,
+};
 
 const NONE: u64 = u64::MAX;
 
@@ -188,7 +190,7 @@ fn nf_09_two_slices_in_flight_need_nothing_from_the_cpu() {
 }
 
 /// HQ-08: kernels of two engines that depend on each other by fences run, each on what the one before stored, without the
-/// CPU: a slice of each releases them all.
+/// CPU: a slice of each releases them all, whether they run alone, together or schedule themselves.
 ///
 /// Kills `a-round-that-finds-nothing-ends-its-slice`, `model-a-round-that-finds-nothing-ends-its-slice`.
 #[test]
@@ -196,32 +198,37 @@ fn hq_08_a_chain_over_two_engines_needs_nothing_from_the_cpu() {
     const ROUNDS: u64 = 5;
     const WORDS: u64 = 100;
     on_benches_of(2, patient(Duration::from_millis(200)), |bench| {
-        let device = &bench.device;
-        let kernel = device.create_kernel(add_words()).unwrap();
-        let memory = [0, 1].map(|_| device.create_allocation(WORDS * 8).unwrap());
-        let (there, back) = (bench.fence(0), bench.fence(0));
-        let (mut one, mut other) = (bench.queue_on(0), bench.queue_on(1));
-        let add = |list: &mut CommandList, from: usize| {
-            let parameters = sums(&memory[from], &memory[1 - from], 1);
-            let added = list.dispatch(&kernel, groups_for(WORDS), &parameters);
-            added.map(drop).unwrap();
-        };
-        let mut value = 0;
-        // The first that an engine meets ends a slice that makes none; those behind it make some.
-        try_until("two slices meet", |_| {
-            let (mut first, mut second) = (CommandList::new(), CommandList::new());
-            for _ in 0..ROUNDS {
-                value += 1;
-                add(&mut first, 0);
-                first.signal(&there, value).wait(&back, value);
-                second.wait(&there, value);
-                add(&mut second, 1);
-                second.signal(&back, value);
-            }
-            let without = end_by_themselves(bench, [&mut one, &mut other], [&first, &second]);
-            assert_eq!(words(&memory[0]), [2 * value; WORDS as usize]);
-            without
-        });
+        for code in [
+            add_words(),
+            add_words_together(),
+            add_words_self_scheduling(),
+        ] {
+            let kernel = bench.device.create_kernel(code).unwrap();
+            let memory = [0, 1].map(|_| bench.device.create_allocation(WORDS * 8).unwrap());
+            let (there, back) = (bench.fence(0), bench.fence(0));
+            let (mut one, mut other) = (bench.queue_on(0), bench.queue_on(1));
+            let add = |list: &mut CommandList, from: usize| {
+                let parameters = sums(&memory[from], &memory[1 - from], 1);
+                let added = list.dispatch(&kernel, groups_for(WORDS), &parameters);
+                added.map(drop).unwrap();
+            };
+            let mut value = 0;
+            // The first that an engine meets ends a slice that makes none; those behind it make some.
+            try_until("two slices meet", |_| {
+                let (mut first, mut second) = (CommandList::new(), CommandList::new());
+                for _ in 0..ROUNDS {
+                    value += 1;
+                    add(&mut first, 0);
+                    first.signal(&there, value).wait(&back, value);
+                    second.wait(&there, value);
+                    add(&mut second, 1);
+                    second.signal(&back, value);
+                }
+                let without = end_by_themselves(bench, [&mut one, &mut other], [&first, &second]);
+                assert_eq!(words(&memory[0]), [2 * value; WORDS as usize]);
+                without
+            });
+        }
     });
 }
 

@@ -354,12 +354,12 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/work.comp")) == 0x6233_033a_85ad_3abe,
+    fnv1a(include_bytes!("../../../shaders/work.comp")) == 0x2880_6eaf_05ff_6dce,
     "shader source work.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/work/passes.glsl")) == 0xf963_3293_61c2_db3d,
+    fnv1a(include_bytes!("../../../shaders/work/passes.glsl")) == 0x9f79_0637_f28b_b98d,
     "shader source work/passes.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -825,14 +825,14 @@ pub static WAIT_VALUES: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/work.spv")) == 0xec20_6315_5b64_2f10,
+    fnv1a(include_bytes!("../../../shaders/spv/work.spv")) == 0x9ea8_dc6a_3d88_0526,
     "spv/work.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
 /// `shaders/work.comp`.
 pub static WORK: Shader = Shader {
     name: "work",
-    words: &words::<3_330>(include_bytes!("../../../shaders/spv/work.spv")),
+    words: &words::<3_341>(include_bytes!("../../../shaders/spv/work.spv")),
 };
 
 const _: () = assert!(
