@@ -8,8 +8,8 @@ layout(local_size_x = 8) in;
 
 #include "include/self_scheduling.glsl"
 
-layout(buffer_reference, scalar, buffer_reference_align = 8) nonprivate buffer Words {
-    uint64_t word[];
+layout(buffer_reference, scalar, buffer_reference_align = 8) buffer Words {
+    nonprivate uint64_t word[];
 };
 
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Parameters {

@@ -198,18 +198,22 @@ fn hq_08_a_chain_over_two_engines_needs_nothing_from_the_cpu() {
     const ROUNDS: u64 = 5;
     const WORDS: u64 = 100;
     on_benches_of(2, patient(Duration::from_millis(200)), |bench| {
-        for code in [
-            add_words(),
-            add_words_together(),
-            add_words_self_scheduling(),
-        ] {
+        let kinds = [
+            (add_words(), groups_for(WORDS)),
+            (add_words_together(), groups_for(WORDS)),
+            (
+                add_words_self_scheduling(),
+                [WORDS.div_ceil(8) as u32, 1, 1],
+            ),
+        ];
+        for (code, groups) in kinds {
             let kernel = bench.device.create_kernel(code).unwrap();
             let memory = [0, 1].map(|_| bench.device.create_allocation(WORDS * 8).unwrap());
             let (there, back) = (bench.fence(0), bench.fence(0));
             let (mut one, mut other) = (bench.queue_on(0), bench.queue_on(1));
             let add = |list: &mut CommandList, from: usize| {
                 let parameters = sums(&memory[from], &memory[1 - from], 1);
-                let added = list.dispatch(&kernel, groups_for(WORDS), &parameters);
+                let added = list.dispatch(&kernel, groups, &parameters);
                 added.map(drop).unwrap();
             };
             let mut value = 0;

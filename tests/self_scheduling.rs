@@ -14,7 +14,8 @@ mod support {
     }
 }
 
-use native_fence::gpu::{Engine, ModelEngine, ModelOptions, NodePolicy};
+use native_fence::gpu::{Engine, KernelCode, KernelError, ModelEngine, ModelOptions, NodePolicy};
+use native_fence::vulkan::shaders;
 use native_fence::{Adapter, AdapterOptions, CommandList, Device, Kernel, Parameters, WaitError};
 use std::time::Duration;
 use support::bench::{LONG, words};
@@ -47,6 +48,30 @@ fn hq_08_a_chain_over_two_queues() {
             }
         }
     });
+}
+
+/// HQ-08: a kernel that signals before it has ended, and has a store that no signal makes available, is refused; the same
+/// store in a kernel without an epilogue is none to refuse.
+///
+/// Kills `private-stores-pass`.
+#[test]
+fn hq_08_a_kernel_whose_stores_nothing_orders_is_not_registered() {
+    const OP_STORE: u32 = 5 << 16 | 62;
+    const ALIGNED: u32 = 0x2;
+    const NON_PRIVATE: u32 = 0x20;
+    let private = |words: &[u32]| {
+        let mut words = words.to_vec();
+        let is_store = |at: &[u32]| at[0] == OP_STORE && at[3..] == [ALIGNED | NON_PRIVATE, 8];
+        let store = words.windows(5).rposition(is_store).unwrap();
+        words[store + 3] = ALIGNED;
+        KernelCode::new(&words, 64)
+    };
+    let refused = private(shaders::PASS_ON_SELF_SCHEDULING.words);
+    assert!(
+        matches!(refused, Err(KernelError::PrivateStores)),
+        "{refused:?}"
+    );
+    assert!(private(shaders::WORK.words).is_ok());
 }
 
 /// HQ-08: chains side by side, more queues than an epilogue has lanes.

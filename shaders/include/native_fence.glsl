@@ -35,7 +35,7 @@
 //     each of the two                            NF_NO_FENCE, NF_CLOSED, NF_DENIED
 //
 // What is stored plainly before a signal and loaded plainly after a wait or a look is ordered by them where the
-// references are `nonprivate`. Between invocations of one device the Vulkan memory model promises that. Between devices,
+// blocks' members are `nonprivate` (before `buffer` the word does nothing). Between invocations of one device the Vulkan memory model promises that. Between devices,
 // and between a kernel that runs and the CPU, it is practice on coherent memory; the end of the packet's slice, with its
 // barrier to the host, is the backstop.
 //

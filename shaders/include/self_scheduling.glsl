@@ -5,7 +5,7 @@
 //     layout(local_size_x = 64) in;
 //     #include "include/self_scheduling.glsl"
 //
-//     layout(buffer_reference, scalar) nonprivate buffer Words { … };
+//     layout(buffer_reference, scalar) buffer Words { nonprivate uint64_t word[]; };
 //
 //     void nf_kernel(NfJob job) {
 //         uvec3 at = nf_global_invocation(job);
@@ -19,9 +19,10 @@
 //
 // It costs workgroup memory (some 70 bytes), registers where a compiler keeps those of the epilogue for the whole kernel,
 // and two barriers of the workgroup and one atomic of the device a workgroup. A kernel whose packets do not follow each
-// other is as well off without. Two sorts of stores go through `nonprivate` references: those that another engine or the
-// CPU is to see with a signal behind the packet, and counts and parameters of packets that follow, which the epilogue reads
-// (engine/epilogue.glsl).
+// other is as well off without. What it stores goes through `nonprivate` members of its blocks (before `buffer` the word does
+// nothing): else the memory model lets another engine or the CPU miss it, who learn of a signal behind the packet before
+// the dispatch has ended, and so the epilogue, which reads counts and parameters of packets that follow. A kernel that
+// stores otherwise is not registered (src/gpu/kernel_stores.rs).
 //
 // Names of the library begin with nf_, NF_ or Nf; those of the engine's step are in shaders/engine and shaders/abi.
 

@@ -2,8 +2,8 @@
 // or orders anything, so what a link of a chain finds there tells whether the one before was waited for; `nonprivate`, as
 // the last one's is read by the CPU behind a signal of an epilogue (include/self_scheduling.glsl).
 
-layout(buffer_reference, scalar, buffer_reference_align = 8) nonprivate buffer Words {
-    uint64_t word[];
+layout(buffer_reference, scalar, buffer_reference_align = 8) buffer Words {
+    nonprivate uint64_t word[];
 };
 
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Parameters {

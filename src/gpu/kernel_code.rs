@@ -39,6 +39,12 @@ pub enum KernelError {
          parameters, of 8 bytes"
     )]
     PushConstantType,
+    /// It schedules itself, and nothing orders what it stores with a signal behind it.
+    #[error(
+        "the kernel schedules itself, and stores through references that are not nonprivate: who learns of a signal behind \
+         it need not see that; declare the members of its blocks nonprivate, each (glslang heeds the word nowhere else)"
+    )]
+    PrivateStores,
     /// Its parameters are too many, or no words.
     #[error(
         "a kernel of {0} bytes of parameters: they must be a multiple of 8 and at most {most}",

@@ -8,6 +8,7 @@
 
 use super::KernelError;
 use super::kernel_push::PushConstants;
+use super::kernel_stores::KernelStores;
 use std::collections::BTreeMap;
 
 const MAGIC: u32 = 0x0723_0203;
@@ -57,6 +58,7 @@ pub(super) fn check(words: &[u32]) -> Result<KernelLibrary, KernelError> {
     }
     let mut rest = words.get(HEADER_WORDS..).ok_or(KernelError::Cut)?;
     let (mut main, mut push) = (None, PushConstants::default());
+    let mut stores = KernelStores::default();
     let (mut constant, mut library, mut schedules_itself) = (None, None, false);
     let (mut workgroup, mut size, mut fixed) = (u32::MAX, None, BTreeMap::new());
     while let Some(&first) = rest.first() {
@@ -66,6 +68,7 @@ pub(super) fn check(words: &[u32]) -> Result<KernelLibrary, KernelError> {
         }
         let (instruction, behind) = rest.split_at(length);
         push.take(opcode, instruction);
+        stores.take(opcode, instruction);
         match (opcode, instruction) {
             (OP_ENTRY_POINT, [_, GL_COMPUTE, id, name @ ..]) if name.starts_with(&MAIN) => {
                 main = Some(*id);
@@ -103,11 +106,15 @@ pub(super) fn check(words: &[u32]) -> Result<KernelLibrary, KernelError> {
         return Err(KernelError::NoMain);
     }
     push.check()?;
+    let schedules_itself = library.is_some() && schedules_itself;
+    if schedules_itself {
+        stores.check()?;
+    }
     match library {
         Some(version) if version != LIBRARY_VERSION => Err(KernelError::Library(version)),
         library => Ok(KernelLibrary {
             finds_job: library.is_some(),
-            schedules_itself: library.is_some() && schedules_itself,
+            schedules_itself,
             workgroup,
         }),
     }

@@ -45,6 +45,7 @@ mod kernel_code;
 mod kernel_file;
 mod kernel_push;
 mod kernel_spirv;
+mod kernel_stores;
 #[cfg(not(loom))]
 mod kernels_in_use;
 #[cfg(not(loom))]

@@ -84,7 +84,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/add_words_self_scheduling.comp")) == 0x9806_7642_6712_1feb,
+    fnv1a(include_bytes!("../../../shaders/add_words_self_scheduling.comp")) == 0x0a7a_84b6_11f2_e4d6,
     "shader source add_words_self_scheduling.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -244,12 +244,12 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/include/native_fence.glsl")) == 0xd40f_6597_6a77_305e,
+    fnv1a(include_bytes!("../../../shaders/include/native_fence.glsl")) == 0x4266_5b07_ee99_f958,
     "shader source include/native_fence.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/include/self_scheduling.glsl")) == 0xa20b_357e_7d95_1812,
+    fnv1a(include_bytes!("../../../shaders/include/self_scheduling.glsl")) == 0x0006_a3a4_b35b_59fd,
     "shader source include/self_scheduling.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -309,7 +309,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/pass_on_self_scheduling.comp")) == 0x57eb_1cdf_b203_35b2,
+    fnv1a(include_bytes!("../../../shaders/pass_on_self_scheduling.comp")) == 0x01f6_2144_2fee_f3e3,
     "shader source pass_on_self_scheduling.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -359,7 +359,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/work/passes.glsl")) == 0x9f79_0637_f28b_b98d,
+    fnv1a(include_bytes!("../../../shaders/work/passes.glsl")) == 0xc814_c26c_0ebf_b23c,
     "shader source work/passes.glsl changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -385,7 +385,7 @@ pub static ADD_WORDS: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")) == 0x030f_d056_f17b_bf37,
+    fnv1a(include_bytes!("../../../shaders/spv/add_words_self_scheduling.spv")) == 0x1eeb_1737_9217_87d7,
     "spv/add_words_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -726,7 +726,7 @@ pub static PASS_ON: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")) == 0x7917_61df_40c1_6dde,
+    fnv1a(include_bytes!("../../../shaders/spv/pass_on_self_scheduling.spv")) == 0x7377_aa7f_40c1_6dde,
     "spv/pass_on_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -825,7 +825,7 @@ pub static WAIT_VALUES: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/work.spv")) == 0x9ea8_dc6a_3d88_0526,
+    fnv1a(include_bytes!("../../../shaders/spv/work.spv")) == 0x1438_462a_3d88_0526,
     "spv/work.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -836,7 +836,7 @@ pub static WORK: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")) == 0xbba5_1977_29a1_fcd9,
+    fnv1a(include_bytes!("../../../shaders/spv/work_self_scheduling.spv")) == 0x01eb_7d87_7de3_3119,
     "spv/work_self_scheduling.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -847,7 +847,7 @@ pub static WORK_SELF_SCHEDULING: Shader = Shader {
 };
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/spv/work_together.spv")) == 0xe3da_83fe_3588_5904,
+    fnv1a(include_bytes!("../../../shaders/spv/work_together.spv")) == 0xb89c_e202_eb45_7884,
     "spv/work_together.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
 
