@@ -137,6 +137,7 @@ pub use shader_dispatches::epilogues_order;
 pub use shader_engine::ShaderEngine;
 #[cfg(not(loom))]
 pub use shader_tuning::{ShaderTuning, TuningError};
+#[cfg(not(loom))]
 pub(crate) use spare_engines::SPARE_THREAD;
 pub use spare_engines::{SpareEngines, SparePolicy};
 
