@@ -11,7 +11,8 @@ mod support {
 }
 
 use loom::thread;
-use native_fence::{CommandList, Timeout};
+use native_fence::os::QueueStop;
+use native_fence::{CommandList, Timeout, WaitError};
 use std::num::NonZeroU32;
 use support::loom_rig::{Rig, RigOptions, explore};
 use support::loom_systems::{engine_signals_monitored, without_engines};
@@ -53,6 +54,32 @@ fn loom_a_kernel_queue_is_looked_at_while_its_wait_ends() {
         queue.progress_fence().wait(end, Timeout::Never).unwrap();
         signals.join().unwrap();
         loom::stop_exploring();
+    });
+}
+
+/// A queue stands at a wait for the progress of another, and a thread that has queued more looks at it, with the
+/// wait in hand, while the other comes to wait for its progress: the circle is found (TD-15), since that thread
+/// puts back what the verdict has not seen, and has it judged.
+#[test]
+fn loom_a_circle_closes_while_a_thread_looks_at_a_wait_of_it() {
+    explore(1..=2, || {
+        let rig = Rig::new(RigOptions::default());
+        let [mut one, mut other] = [(); 2].map(|()| rig.device.create_kernel_queue().unwrap());
+        let of_one = one.progress_fence().clone();
+        one.wait(other.progress_fence(), 1).unwrap();
+        rig.rest();
+        loom::explore();
+        let closes = thread::spawn(move || {
+            // Whose wait is the younger, which fails: where it is found before this returns, it is refused.
+            let _refused = other.wait(&of_one, 1).map(drop);
+            other
+        });
+        let _refused = one.submit(CommandList::new().nop());
+        let other = closes.join().unwrap();
+        loom::stop_exploring();
+        let deadlocked = WaitError::QueueStopped(QueueStop::Deadlocked);
+        assert_eq!(other.error(), Some(deadlocked));
+        assert!(one.error().is_some());
     });
 }
 

@@ -292,7 +292,7 @@ fn td_15_a_deadlock_of_kernel_mode_queues_is_found() {
 /// TD-15: a kernel-mode queue that is held at a wait for its own progress waits in no circle while its engine has what
 /// brings it. Once that is done, what nobody is left to bring is found, with no one asking.
 ///
-/// Kills `what-an-engine-has-is-forgotten`, `a-completion-is-no-event`.
+/// Kills `what-an-engine-has-is-forgotten` and `a-completion-is-no-event`.
 #[test]
 fn td_15_a_kernel_mode_queue_waits_for_what_its_engine_has() {
     on_every_bench(NodePolicy::default(), |bench| {
@@ -315,6 +315,26 @@ fn td_15_a_kernel_mode_queue_waits_for_what_its_engine_has() {
             matches!(queued, Ok(()) | Err(KernelQueueError::Stopped(DEADLOCKED))),
             "{queued:?}"
         );
+        until("the circle is found", || queue.error() == Some(DEADLOCKED));
+    });
+}
+
+/// TD-15: a wait that stands behind another is judged where it comes to stand, when that one is over: whoever ends it
+/// is the last that does anything with the queue.
+///
+/// Kills `a-kernel-mode-wait-is-no-event` and `a-wait-behind-another-is-no-event`.
+#[test]
+fn td_15_a_kernel_mode_wait_is_judged_when_the_one_before_it_is_over() {
+    on_every_bench(NodePolicy::default(), |bench| {
+        let fence = bench.fence(0);
+        let mut queue = bench.device.create_kernel_queue().unwrap();
+        let own = queue.progress_fence().clone();
+        queue.wait_native(&fence, 1).unwrap();
+        queue.wait(&own, 1).unwrap();
+        // Behind both, so that it comes too late.
+        queue.submit(CommandList::new().nop()).unwrap();
+        assert_eq!(queue.error(), None);
+        fence.signal(1).unwrap();
         until("the circle is found", || queue.error() == Some(DEADLOCKED));
     });
 }

@@ -4,7 +4,6 @@ use super::adapter_state::AdapterState;
 use super::fence_slots::Named;
 use super::kernel_engine::Submitted;
 use super::record::Record;
-use super::verdict::HeldAt;
 use super::wait_cell::WaitError;
 use crate::abi::FaultCode;
 use crate::kmd::{
@@ -275,12 +274,6 @@ impl AdapterState {
             Submitted::Of(queue) => {
                 queue.completed();
                 self.monitored.look_at_those_of(queue.process());
-                // Of every other fence somebody may signal it: nothing is certain by that.
-                let is_left = |(object, ..): HeldAt| object.is_left_to_queues();
-                let (stands_at, has_in_flight) = queue.stands_at();
-                if !has_in_flight && stands_at.is_some_and(is_left) {
-                    self.judge();
-                }
             }
             Submitted::Switch => {}
             // Its queue was destroyed meanwhile, whose end made the OS look. But a command has completed,

@@ -118,7 +118,7 @@ impl KernelQueue {
             handle,
             process.id(),
             &progress,
-            &adapter,
+            &adapter.state(),
             context.record(),
             software,
         );
@@ -314,12 +314,7 @@ impl KernelQueue {
                     stands: None,
                 }));
             }
-        })?;
-        // Of every other fence somebody may signal it: nothing is certain by that.
-        if waits.iter().any(|(object, ..)| object.is_left_to_queues()) {
-            self.adapter.judge();
-        }
-        Ok(())
+        })
     }
 
     /// Signals of the OS of several fences, when all before them has completed or was submitted: all are

@@ -6,15 +6,15 @@ use super::queue_core::QueueCore;
 use super::wait_cell::WaitError;
 use crate::kmd::{HwQueueHandle, StillInside};
 use crate::sync::{Arc, Mutex, lock};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Weak;
 use std::time::Duration;
 
 /// See the file's head.
 #[derive(Debug, Default)]
 pub(super) struct KernelQueues {
-    queues: Mutex<HashMap<HwQueueHandle, Weak<QueueCore>>>,
-    engines: Mutex<HashMap<u32, Arc<KernelEngine>>>,
+    queues: Mutex<BTreeMap<HwQueueHandle, Weak<QueueCore>>>,
+    engines: Mutex<BTreeMap<u32, Arc<KernelEngine>>>,
     level_one: Arc<LevelOne>,
 }
 
@@ -56,7 +56,7 @@ impl KernelQueues {
         lock(&self.queues).get(&handle)?.upgrade()
     }
 
-    /// All of them.
+    /// All of them, in the order of their handles.
     pub(super) fn all(&self) -> Vec<Arc<QueueCore>> {
         let queues = lock(&self.queues);
         queues.values().filter_map(Weak::upgrade).collect()

@@ -10,6 +10,10 @@
 //! before it stops; so nothing that happened before a call of [`QueueCore::advance`] is overlooked. A
 //! signal of one queue may let another go on: a thread that advances one already puts the other on
 //! its own list, since a chain of queues may be longer than a stack.
+//!
+//! A queue that comes to stand at a wait which nobody but queues may end, with nothing in flight that could,
+//! may have closed a circle: so the thread that leaves it there has it judged (TD-15), when its list is worked
+//! off and it advances nothing any more.
 
 use super::adapter_state::AdapterState;
 use super::cpu_signal::{CpuSignal, SignalError};
@@ -44,6 +48,9 @@ struct State {
     advancing: bool,
     /// Somebody came meanwhile.
     again: bool,
+    /// It has come to stand at the wait at its head and was not judged there, or a verdict was made while
+    /// somebody had that in hand.
+    is_unjudged: bool,
     logs: [OsLog; LogType::ALL.len()],
     stage: Stage,
 }
@@ -67,6 +74,7 @@ pub(super) struct QueueCore {
     handle: HwQueueHandle,
     process: ProcessId,
     progress: Weak<MonitoredFenceObject>,
+    adapter: Weak<AdapterState>,
     ddi: Arc<dyn Ddi>,
     engine: Arc<KernelEngine>,
     context: Arc<ContextRecord>,
@@ -94,7 +102,7 @@ impl QueueCore {
         handle: HwQueueHandle,
         process: ProcessId,
         progress: &Arc<MonitoredFenceObject>,
-        adapter: &AdapterState,
+        adapter: &Arc<AdapterState>,
         context: &Arc<ContextRecord>,
         software: SoftwareQueue,
     ) -> Arc<Self> {
@@ -107,6 +115,7 @@ impl QueueCore {
             handle,
             process,
             progress: Arc::downgrade(progress),
+            adapter: Arc::downgrade(adapter),
             ddi: Arc::clone(adapter.ddi()),
             engine: adapter.kernel_queues.engine(handle.node_ordinal),
             context: Arc::clone(context),
@@ -199,9 +208,14 @@ impl QueueCore {
     /// The wait that it is held at, with the fence, where it stands in the fence's list; and whether its engine has commands
     /// of it. Both are of one moment, and what a command stores is there before it is in flight no more: who finds none there
     /// and then looks at the fence misses nothing.
+    ///
+    /// It is asked for a verdict, which takes a queue that stands nowhere for one that goes on. Whoever advances it may have
+    /// the wait in hand, and put it back: then he has it judged again.
     pub(super) fn stands_at(&self) -> (Option<HeldAt>, bool) {
-        let software = &lock(&self.state).software;
-        (software.stands_at(), software.has_in_flight())
+        let mut state = lock(&self.state);
+        let stands_at = state.software.stands_at();
+        state.is_unjudged |= state.advancing && stands_at.is_none();
+        (stands_at, state.software.has_in_flight())
     }
 
     /// Signals that it holds.
@@ -292,19 +306,37 @@ impl QueueCore {
             return;
         }
         TO_ADVANCE.with(|list| *list.borrow_mut() = Some(VecDeque::new()));
-        let _advances = Advances;
+        let advances = Advances;
+        let mut to_judge: Vec<Arc<AdapterState>> = Vec::new();
         let mut next = Some(Arc::clone(self));
         while let Some(queue) = next {
-            queue.advance_alone();
+            if queue.advance_alone() {
+                to_judge.extend(queue.adapter.upgrade());
+            }
             next = TO_ADVANCE.with(|list| list.borrow_mut().as_mut()?.pop_front());
+        }
+        // A queue that a verdict stops lets others go on, or ends their waits: they are advanced there and then,
+        // before the verdict is looked at again. They may have more judged, which is left to whoever acts for
+        // their adapter by now: this thread, or another. So it goes as deep as there are adapters.
+        drop(advances);
+        to_judge.dedup_by(|one, other| Arc::ptr_eq(one, other));
+        for adapter in to_judge {
+            adapter.judge();
         }
     }
 
-    fn advance_alone(self: &Arc<Self>) {
+    /// Whether it is to be judged where it has come to stand.
+    ///
+    /// No circle is missed, whoever of it comes last: each has it judged, once it stands and nothing of it is
+    /// in flight. That verdict sees the others at their waits, or one of them before it has come there, or in
+    /// hand; either of these has it judged after that ([`QueueCore::stands_at`]). Who finds it advanced by
+    /// another thread leaves that to it with all else: its word is there before the last look, and what is asked
+    /// here is of the moment of that.
+    fn advance_alone(self: &Arc<Self>) -> bool {
         let mut state = lock(&self.state);
         state.again = true;
         if state.advancing {
-            return;
+            return false;
         }
         state.advancing = true;
         while std::mem::take(&mut state.again) {
@@ -318,6 +350,10 @@ impl QueueCore {
             }
         }
         state.advancing = false;
+        // Of every other fence somebody may signal it: nothing is certain by that.
+        let is_judged = state.is_unjudged && state.software.is_left_to_queues();
+        state.is_unjudged &= !is_judged;
+        is_judged
     }
 
     /// Executes the head; `false` if it stays there.
@@ -342,6 +378,7 @@ impl QueueCore {
     /// queue.
     fn wait(&self, mut wait: HeldWait) -> bool {
         let (value, handle) = (wait.value, wait.handle);
+        let comes_to_stand = wait.stands.is_none();
         let ended = if let Some((_, stands)) = &wait.stands {
             stands.outcome()
         } else {
@@ -364,7 +401,10 @@ impl QueueCore {
             })
         };
         let Some(ended) = ended else {
-            let _stopped = lock(&self.state).software.put_back(wait);
+            let mut state = lock(&self.state);
+            state.is_unjudged |= comes_to_stand;
+            let _stopped = state.software.put_back(wait);
+            drop(state);
             return false;
         };
         // What a CPU wait is told of as a loss, a queue passes (NF-19).

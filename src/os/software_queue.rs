@@ -330,6 +330,14 @@ impl SoftwareQueue {
         Some((Arc::clone(&wait.object), wait.value, *observed))
     }
 
+    /// Whether it stands at a wait that nobody but queues may end, and its engine has nothing of it that could.
+    pub(super) fn is_left_to_queues(&self) -> bool {
+        let Some(SoftwarePacket::Wait(wait)) = self.held.front() else {
+            return false;
+        };
+        wait.stands.is_some() && !self.has_in_flight() && wait.object.is_left_to_queues()
+    }
+
     /// Signals that are held.
     pub(super) fn queued_signals(&self) -> Vec<(FenceId, u64)> {
         let signal = |signal: &QueuedSignal| (signal.object.fence().id(), signal.value());
