@@ -375,3 +375,94 @@ impl Adapter {
         Device::with_fences_in(&self.os, self.fence_memory)
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::CommandList;
+    use crate::gpu::{Crowd, ModelEngine, ModelOptions, Node, NodePolicy};
+    use crate::kmd::Driver;
+    use crate::supply::THREADS;
+    use crate::sync::plain::{Mutex, lock};
+    use std::any::Any;
+    use std::pin::Pin;
+    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::task::{Context, Wake, Waker};
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    const LONG: Duration = Duration::from_secs(20);
+
+    /// Has all that there is of an adapter, and drops it where it is woken: once nobody else has anything of it, and
+    /// no thread is left that could stop it.
+    struct DropsAll {
+        all: Mutex<Option<Box<dyn Any + Send>>>,
+        may_drop: Mutex<Receiver<()>>,
+        dropped_on: Mutex<Sender<String>>,
+    }
+
+    impl Wake for DropsAll {
+        fn wake(self: Arc<Self>) {
+            // Nobody comes where the thread that submits has woken it itself.
+            let _ = lock(&self.may_drop).recv_timeout(Duration::from_secs(1));
+            let all = lock(&self.all).take();
+            THREADS.refuse(1);
+            drop(all);
+            let thread = thread::current().name().unwrap_or_default().to_owned();
+            let _ = lock(&self.dropped_on).send(thread);
+        }
+    }
+
+    fn threads_of_ours() -> usize {
+        let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+        let names = tasks.map(|task| std::fs::read_to_string(task.unwrap().path().join("comm")));
+        let ours = names.filter(|name| name.as_ref().is_ok_and(|name| name.starts_with("nf-")));
+        ours.count()
+    }
+
+    /// On which thread it was dropped.
+    fn drop_where_it_is_woken() -> String {
+        let engine = Box::new(ModelEngine::new(ModelOptions::default()));
+        let node = Node::new(0, engine, NodePolicy::default(), Arc::new(Crowd::new(1)));
+        let adapter = Adapter::with_driver(Driver::new(vec![node.unwrap()])).unwrap();
+        let device = adapter.create_device();
+        let fence = device.create_fence(0).unwrap();
+        let queue = Arc::new(Mutex::new(device.create_hw_queue().unwrap()));
+        let (may_drop, dropped_on) = (channel(), channel());
+        let drops_all = Arc::new(DropsAll {
+            all: Mutex::new(None),
+            may_drop: Mutex::new(may_drop.1),
+            dropped_on: Mutex::new(dropped_on.0),
+        });
+        let waker = Waker::from(Arc::clone(&drops_all));
+        let mut wait = fence.wait_async(1);
+        let polled = Pin::new(&mut wait).poll(&mut Context::from_waker(&waker));
+        assert!(polled.is_pending());
+        let all = (wait, adapter, device, Arc::clone(&queue));
+        *lock(&drops_all.all) = Some(Box::new(all));
+        let mut list = CommandList::new();
+        lock(&queue).submit(list.signal(&fence, 1)).unwrap();
+        drop((queue, fence));
+        let _ = may_drop.0.send(());
+        dropped_on.1.recv_timeout(LONG).unwrap()
+    }
+
+    /// Where the system has no thread that could stop an adapter whose last reference a waker drops, on a thread of
+    /// its driver, it is stopped all the same: its threads end when they come back.
+    ///
+    /// Kills `an-adapter-runs-on-without-a-thread`.
+    #[test]
+    fn nf_22_an_adapter_is_stopped_where_no_thread_is_left_for_it() {
+        let begun = Instant::now();
+        while !drop_where_it_is_woken().starts_with("nf-irq") {
+            assert!(begun.elapsed() < LONG, "no task is woken by an interrupt");
+        }
+        let refused_to = THREADS.refused_to().unwrap();
+        assert!(refused_to.ends_with("/nf-stop"), "{refused_to}");
+        let begun = Instant::now();
+        while threads_of_ours() > 0 {
+            assert!(begun.elapsed() < LONG, "a thread of the driver stays");
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}

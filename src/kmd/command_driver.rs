@@ -129,6 +129,12 @@ impl CommandDriver {
         }
     }
 
+    fn stop_nodes(&self) {
+        for node in &self.nodes {
+            node.stop();
+        }
+    }
+
     fn tell_ended(&self) {
         for node in &self.nodes {
             node.tell_ended(&|news| self.telling.tell(news));
@@ -138,9 +144,7 @@ impl CommandDriver {
 
 impl EndsAtExit for CommandDriver {
     fn end_at_exit(&self, deadline: Instant) {
-        for node in &self.nodes {
-            node.stop();
-        }
+        self.stop_nodes();
         self.threads.wait_for_services(deadline);
     }
 }
@@ -157,10 +161,13 @@ impl Ddi for CommandDriver {
     }
 
     fn stop(&self) {
-        for node in &self.nodes {
-            node.stop();
-        }
+        self.stop_nodes();
         self.threads.join();
+    }
+
+    fn stop_unawaited(&self) {
+        self.stop_nodes();
+        self.threads.let_all_go();
     }
 
     fn native_fence_caps(&self) -> NativeFenceCaps {

@@ -74,6 +74,13 @@ pub trait Ddi: Send + Sync + Debug {
     /// `DxgkDdiStopDevice`, PASSIVE_LEVEL. Stops the adapter: no slice runs and no interrupt comes once this returns.
     fn stop(&self);
 
+    /// The same, PASSIVE_LEVEL, where no thread is left that may wait for those of the driver: the caller may be one
+    /// of them, or within a callback that another waits for. They end when they come back, and nobody waits for
+    /// that. A driver whose `stop` waits for none that may call back has nothing to add.
+    fn stop_unawaited(&self) {
+        self.stop();
+    }
+
     /// `DxgkDdiQueryAdapterInfo(DXGKQAITYPE_NATIVE_FENCE_CAPS)`, PASSIVE_LEVEL.
     fn native_fence_caps(&self) -> NativeFenceCaps;
 

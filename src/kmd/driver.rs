@@ -159,6 +159,14 @@ impl Driver {
         })
     }
 
+    fn stop_nodes(&self) {
+        for node in &self.nodes {
+            if !node.stop() {
+                self.threads.let_go(node.ordinal());
+            }
+        }
+    }
+
     /// Tells the OS, on this thread, what slices reported that ended for it.
     pub(super) fn deliver_all(&self, node: &Node, reports: impl IntoIterator<Item = SliceReport>) {
         for report in reports {
@@ -206,12 +214,13 @@ impl Ddi for Driver {
     }
 
     fn stop(&self) {
-        for node in &self.nodes {
-            if !node.stop() {
-                self.threads.let_go(node.ordinal());
-            }
-        }
+        self.stop_nodes();
         self.threads.join();
+    }
+
+    fn stop_unawaited(&self) {
+        self.stop_nodes();
+        self.threads.let_all_go();
     }
 
     fn native_fence_caps(&self) -> NativeFenceCaps {

@@ -57,6 +57,11 @@ impl InterruptThreads {
         plain::lock(&self.services).retain(is_open);
     }
 
+    /// Nobody waits for any of them any more: each ends when it comes back to its node, which was stopped.
+    pub(super) fn let_all_go(&self) {
+        lock(&self.handles).clear();
+    }
+
     /// Waits until all have ended, but those that were let go.
     pub(super) fn join(&self) {
         for (_, thread) in lock(&self.handles).drain(..) {

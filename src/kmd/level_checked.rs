@@ -144,6 +144,10 @@ impl Ddi for LevelChecked {
         self.call("Stop", Level::Passive, Ddi::stop);
     }
 
+    fn stop_unawaited(&self) {
+        self.call("Stop", Level::Passive, Ddi::stop_unawaited);
+    }
+
     fn native_fence_caps(&self) -> NativeFenceCaps {
         self.call("NativeFenceCaps", Level::Passive, |ddi| {
             ddi.native_fence_caps()

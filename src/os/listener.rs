@@ -11,7 +11,7 @@ use super::queue_core::QueueCore;
 use super::turn::Foreign;
 use crate::kmd::Level;
 use crate::supply::start_thread;
-use crate::sync::{Arc, thread_local};
+use crate::sync::{Arc, plain, thread_local};
 use std::cell::Cell;
 use std::sync::Weak;
 use std::task::Waker;
@@ -125,16 +125,33 @@ impl Drop for Tells {
 /// Stops a driver whose adapter has no user any more; when this returns it has stopped.
 ///
 /// But where a waker let the last reference go: it may run on a thread of the driver, and to stop a
-/// driver is to wait for its threads. Then a thread of its own does it.
+/// driver is to wait for its threads. Then a thread of its own does it. Where the system has none left, this
+/// one does what does not wait for others.
 pub(super) fn stop(adapter: Arc<AdapterState>) {
-    let stop = move || {
-        adapter.tdr.stop();
-        adapter.ddi().stop();
-    };
     if !tells() {
-        return stop();
+        return stop_and_wait(&adapter);
     }
-    if let Err(error) = start_thread("nf-stop", stop) {
-        eprintln!("native-fence: an adapter is not stopped, for want of a thread: {error}");
+    // Whoever stops it has the last reference: the other thread, or this one where there is no other.
+    let kept = Arc::new(plain::Mutex::new(Some(adapter)));
+    let passed = Arc::clone(&kept);
+    let started = start_thread("nf-stop", move || {
+        let adapter = plain::lock(&passed).take();
+        adapter.iter().for_each(stop_and_wait);
+    });
+    let Err(error) = started else {
+        return;
+    };
+    eprintln!(
+        "native-fence: an adapter is stopped and not waited for, for want of a thread: {error}"
+    );
+    let adapter = plain::lock(&kept).take();
+    if let Some(adapter) = adapter {
+        adapter.tdr.let_go();
+        adapter.ddi().stop_unawaited();
     }
+}
+
+fn stop_and_wait(adapter: &Arc<AdapterState>) {
+    adapter.tdr.stop();
+    adapter.ddi().stop();
 }

@@ -90,6 +90,11 @@ impl Ddi for DdiSpy {
         *lock(&self.book.os) = None;
     }
 
+    fn stop_unawaited(&self) {
+        self.driver.stop_unawaited();
+        *lock(&self.book.os) = None;
+    }
+
     fn native_fence_caps(&self) -> NativeFenceCaps {
         self.book.write(Call::NativeFenceCaps);
         self.driver.native_fence_caps()

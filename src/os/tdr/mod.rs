@@ -112,6 +112,11 @@ impl Tdr {
         self.watch.stop();
     }
 
+    /// The same, and whoever watches is not waited for.
+    pub(super) fn let_go(&self) {
+        let _nobody_waits = self.watch.let_go();
+    }
+
     /// The last reports, oldest first.
     pub(super) fn reports(&self) -> Vec<TdrReport> {
         lock(&self.reports).clone()

@@ -39,11 +39,16 @@ impl Watch {
         }
     }
 
-    /// Ends the thread, and waits for it; not on itself.
-    pub(super) fn stop(&self) {
+    /// Ends the thread, and gives it to who waits for it.
+    pub(super) fn let_go(&self) -> Option<thread::JoinHandle<()>> {
         self.stops.store(true, Ordering::Release);
         self.call();
-        let Some(thread) = lock(&self.thread).take() else {
+        lock(&self.thread).take()
+    }
+
+    /// Ends the thread, and waits for it; not on itself.
+    pub(super) fn stop(&self) {
+        let Some(thread) = self.let_go() else {
             return;
         };
         if thread.thread().id() != thread::current().id() && thread.join().is_err() {

@@ -69,6 +69,10 @@ impl Ddi for Forwarding {
         self.0.stop();
     }
 
+    fn stop_unawaited(&self) {
+        self.0.stop_unawaited();
+    }
+
     fn user_mode_submission_caps(&self) -> UserModeSubmissionCaps {
         self.0.user_mode_submission_caps()
     }
