@@ -134,6 +134,7 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
         "binds a process of the program's own to its life",
     ),
     ("cli/sweep/child.rs", "shared", "as apart.rs"),
+    ("cli/sweep/peer.rs", "shared", "as apart.rs"),
     (
         "workload/work.rs",
         "vulkan",

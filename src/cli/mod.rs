@@ -65,6 +65,8 @@ enum Command {
     Sweep(sweep::Sweep),
     #[command(name = sweep::NAME, hide = true)]
     SweepPlay(sweep::Play),
+    #[command(name = sweep::PEER_NAME, hide = true)]
+    SweepPeer(sweep::Peer),
     Tdr(tdr::Tdr),
     Trace(trace::Trace),
     View(view::View),
@@ -94,11 +96,12 @@ pub fn main() -> ExitCode {
         | Command::View(_) => {
             driver_settings::apply();
         }
-        // Three are not started again, since they have what their parent gave them, and one opens no device. Workgroups of
+        // Four are not started again, since they have what their parent gave them, and one opens no device. Workgroups of
         // litmus tests run at the same time only on threads of the driver's.
         Command::Apart(_)
         | Command::EngineProcess(_)
         | Command::SweepPlay(_)
+        | Command::SweepPeer(_)
         | Command::Diff(_)
         | Command::Litmus(_) => {}
     }
@@ -114,6 +117,7 @@ pub fn main() -> ExitCode {
         Command::Soak(soak) => soak.run(),
         Command::Sweep(sweep) => sweep.run(),
         Command::SweepPlay(play) => play.run(),
+        Command::SweepPeer(peer) => peer.run(),
         Command::Tdr(tdr) => tdr.run(),
         Command::Trace(trace) => trace.run(),
         Command::View(view) => view.run(),

@@ -6,13 +6,14 @@
 //! and what it left behind. [`judge()`] is pure: an error that names the call, waiters that have all ended, another adapter
 //! that goes on, and nothing left behind are well; a fault that nobody was told of is not.
 //!
-//! Nothing here starts a process: who sweeps does.
+//! Nothing here starts a process: who sweeps does, and the second process of the story (`peer`) is started by who plays it.
 #![forbid(unsafe_code)]
 
 mod fault;
 mod holdings;
 mod judge;
 mod limit;
+mod peer;
 mod plan;
 mod play;
 mod step;
@@ -22,6 +23,7 @@ mod waiters;
 pub use fault::{Planned, Unknown};
 pub use holdings::Holdings;
 pub use judge::{Outcome, judge};
+pub use peer::{StartPeer, serve_peer};
 pub use plan::{Part, all_parts, parts, parts_of};
 pub use play::{Hook, Played, Told, play};
 pub use story::Chapter;

@@ -1,5 +1,6 @@
 //! Play: the story with one fault, in this process, and what came of it.
 
+use super::peer::StartPeer;
 use super::step::{Other, step};
 use super::story::{Teller, tell};
 use super::{Holdings, Planned, limit};
@@ -75,7 +76,9 @@ pub struct Played {
     pub device: String,
 }
 
-/// Plays it. A process does so once.
+/// Plays it. A process does so once. The story's second process is started by `start_peer`, and serves ([`serve_peer`]).
+///
+/// [`serve_peer`]: super::serve_peer
 ///
 /// # Errors
 /// What could not be done before any fault: without a device there is nothing to play on.
@@ -86,6 +89,7 @@ pub fn play(
     planned: Planned,
     device: Option<&str>,
     hook: Option<Hook>,
+    start_peer: &StartPeer,
 ) -> Result<Played, Box<dyn std::error::Error>> {
     // Nobody watches it, who would start threads at a time of his own.
     let options = AdapterOptions {
@@ -134,6 +138,7 @@ pub fn play(
     let loss = injection.device_loss(0);
     let mut teller = Teller {
         other: &mut other,
+        start_peer,
         others: None,
         highest_descriptor: base,
         played: Played {

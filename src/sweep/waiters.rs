@@ -19,6 +19,9 @@ type Ended = Option<Result<(), WaitError>>;
 pub(super) struct Waiters(Vec<(String, JoinHandle<Ended>)>);
 
 impl Waiters {
+    /// So many ways there are to wait.
+    pub(super) const WAYS: usize = 3;
+
     /// One that sleeps in a call, one at an event handle, one at a future.
     pub(super) fn add(
         &mut self,

@@ -2,9 +2,11 @@
 
 mod child;
 mod findings;
+mod peer;
 mod play;
 mod text;
 
+pub(super) use peer::{NAME as PEER_NAME, Peer};
 pub(super) use play::{NAME, Play};
 
 use super::Ending;

@@ -1,6 +1,7 @@
 //! `nfence sweep-play`: one fault, in the process that it is for.
 
 use super::super::Ending;
+use super::peer::start;
 use crate::sweep::{Hook, Planned, play};
 use anyhow::anyhow;
 use std::io::Write;
@@ -30,7 +31,10 @@ impl Play {
     pub(in crate::cli) fn run(self) -> anyhow::Result<Ending> {
         // A run that counts is well in any case.
         let hook = hook()?.filter(|_| self.fault != Planned::Nothing);
-        let played = play(self.fault, self.device.as_deref(), hook);
+        let device = self.device;
+        let peers = device.clone();
+        let start_peer = move |socket| start(socket, peers.as_deref());
+        let played = play(self.fault, device.as_deref(), hook, &start_peer);
         let played = played.map_err(|error| anyhow!("{error}"))?;
         let mut line = serde_json::to_vec(&played)?;
         line.push(b'\n');

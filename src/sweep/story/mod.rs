@@ -1,14 +1,18 @@
 //! Story: a short life with something of everything, told through the public API.
 //!
 //! An adapter of two engines with shaders, on which queues of the user's and of the operating system's pass fences; fences
-//! that another adapter has open too; bridges to timelines of an ordinary program. Then one whose engines execute command
-//! buffers, and one whose engine has a process of its own. All of it goes in order, or by the first error.
+//! that another adapter has open too, or another process; a context that is suspended; bridges to timelines of an ordinary
+//! program. Then one whose engines execute command buffers, one that recovers an engine whose device is lost, and one whose
+//! engine has a process of its own. All of it goes in order, or by the first error.
 
 mod bridge;
 mod chapter;
 mod cross_adapter;
 mod engine_process;
 mod kernel_mode;
+mod recovery;
+mod second_process;
+mod suspension;
 mod teller;
 mod user_mode;
 
@@ -45,6 +49,7 @@ pub(super) fn tell(
     teller.beat();
     with_shaders(teller, &instance, info, injection)?;
     with_command_buffers(teller, &instance, info)?;
+    recovery::tell(teller, &instance, info)?;
     // The last: a spare that is being made goes a while after it.
     with_a_process(teller, &instance, info)
 }
@@ -87,21 +92,15 @@ fn with_shaders(
     teller.beat();
     let mut waiters = Waiters::default();
     let told = user_mode::tell(teller, &adapter, &mut waiters)
+        .and_then(|()| suspension::tell(teller, &adapter))
         .and_then(|()| teller.begin(Chapter::KernelMode))
         .and_then(|()| kernel_mode::tell(teller, &adapter))
         .and_then(|()| cross_adapter::tell(teller, &adapter))
+        .and_then(|()| second_process::tell(teller, &adapter, &mut waiters))
         .and_then(|()| bridge::tell(teller, &adapter, instance, info));
     teller.hear(&adapter);
     drop(adapter);
-    let (by_waiters, hung) = waiters.end();
-    teller
-        .played
-        .told
-        .extend(by_waiters.into_iter().map(|(step, error)| Told {
-            step,
-            error: error.to_string(),
-        }));
-    teller.played.hung.extend(hung);
+    teller.end(waiters);
     teller.beat();
     told
 }

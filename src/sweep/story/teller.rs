@@ -4,13 +4,16 @@ use super::Chapter;
 use crate::Adapter;
 use crate::sweep::Planned;
 use crate::sweep::limit::{Limit, fill_gaps, highest_descriptor, open_descriptors};
+use crate::sweep::peer::StartPeer;
 use crate::sweep::play::{Played, Told};
 use crate::sweep::step::{Other, step};
+use crate::sweep::waiters::Waiters;
 use rustix::fd::OwnedFd;
 
 /// See the file's head.
 pub(in crate::sweep) struct Teller<'a> {
     pub(in crate::sweep) other: &'a mut Other,
+    pub(in crate::sweep) start_peer: &'a StartPeer,
     /// What the other adapter said first, where it did not go on.
     pub(in crate::sweep) others: Option<Told>,
     pub(in crate::sweep) highest_descriptor: u64,
@@ -49,7 +52,7 @@ impl Teller<'_> {
 
     /// A chapter begins, and with it the limit of its descriptors; that of the one before ends.
     pub(super) fn begin(&mut self, chapter: Chapter) -> Result<(), Told> {
-        self.limited = None;
+        self.end_chapter();
         let number = self.number_in(chapter);
         let gaps = number.map(|_| fill_gaps()).transpose();
         let gaps = step("descriptors that fill gaps", gaps)?;
@@ -57,6 +60,23 @@ impl Teller<'_> {
         let limit = number.map(Limit::before).transpose();
         self.limited = step("a limit of descriptors", limit)?.zip(gaps);
         Ok(())
+    }
+
+    /// A chapter ends, and with it the limit of its descriptors.
+    pub(super) fn end_chapter(&mut self) {
+        self.limited = None;
+        self.chapter = None;
+    }
+
+    /// Waiters end: what each was told that did not end well, and those that hang.
+    pub(super) fn end(&mut self, waiters: Waiters) {
+        let (by_waiters, hung) = waiters.end();
+        let told = by_waiters.into_iter().map(|(step, error)| Told {
+            step,
+            error: error.to_string(),
+        });
+        self.played.told.extend(told);
+        self.played.hung.extend(hung);
     }
 
     /// What an adapter says beside errors.

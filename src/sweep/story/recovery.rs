@@ -1,0 +1,179 @@
+//! Recovery: an engine that loses its device while a queue is at work on it. A spare takes its place; the device of that
+//! queue is in error, and all who wait for it are told; the queues of another device, on this engine and on the other
+//! one, do all that they have.
+
+use super::{Chapter, NODES, Teller};
+use crate::gpu::{EngineUnit, Injection};
+use crate::sweep::play::Told;
+use crate::sweep::step::step;
+use crate::sweep::waiters::{LONG, Waiters};
+use crate::sync::Arc;
+use crate::vulkan::{AdapterInfo, Instance};
+use crate::{
+    Adapter, AdapterOptions, Allocation, CommandList, Device, DeviceExecutionState, EventHandle,
+    Fence, HwQueue, HwQueueOptions, WaitError,
+};
+use std::num::NonZeroU32;
+use std::time::Instant;
+
+/// What a job fills, and how often: all of them take longer than this thread may have no core.
+const BYTES: u64 = 1 << 23;
+const FILLS: u64 = 8;
+/// Jobs of the guilty queue, so that one is under way.
+const JOBS: u64 = 24;
+
+/// Tells it.
+pub(super) fn tell(
+    teller: &mut Teller<'_>,
+    instance: &Arc<Instance>,
+    info: &AdapterInfo,
+) -> Result<(), Told> {
+    teller.begin(Chapter::Recovery)?;
+    let injection = step("what loses a device", Injection::new(NODES))?;
+    let options = AdapterOptions {
+        nodes: NonZeroU32::MIN.saturating_add(NODES - 1),
+        // So that one is lost alone.
+        unit: Some(EngineUnit::Instance),
+        injection: Some(Arc::clone(&injection)),
+        ..AdapterOptions::default()
+    };
+    let what = "an adapter that recovers";
+    let adapter = step(what, Adapter::open_on(instance, info, &options))?;
+    teller.beat();
+    let guilty = adapter.create_device();
+    let never = step("a fence", guilty.create_fence(0))?;
+    let (mut waiters, mut of_guilty) = (Waiters::default(), Waiters::default());
+    let told = lose(
+        teller,
+        (&adapter, &injection),
+        (&guilty, &never),
+        [&mut waiters, &mut of_guilty],
+    );
+    if told.is_err() {
+        never.close();
+    }
+    let (ended, hung) = of_guilty.end();
+    teller.played.hung.extend(hung);
+    teller.hear(&adapter);
+    drop((never, guilty, adapter));
+    teller.end(waiters);
+    teller.beat();
+    told?;
+    let are_lost = ended
+        .iter()
+        .filter(|(_, error)| *error == WaitError::DeviceLost);
+    let all = (are_lost.count() == Waiters::WAYS).then_some(());
+    let all = all.ok_or_else(|| format!("they were told {ended:?}"));
+    step("the waiters of a lost device", all)
+}
+
+/// One that stands at a gate, for a device that is to blame for nothing.
+struct Innocent {
+    queue: HwQueue,
+    gate: Fence,
+    done: Fence,
+    end: u64,
+}
+
+fn queue_on(device: &Device, node_ordinal: u32) -> Result<HwQueue, Told> {
+    let options = HwQueueOptions {
+        node_ordinal,
+        ..HwQueueOptions::default()
+    };
+    step("a queue", device.create_hw_queue_with(options))
+}
+
+impl Innocent {
+    fn new(device: &Device, node_ordinal: u32, waiters: &mut Waiters) -> Result<Self, Told> {
+        let gate = step("a fence", device.create_fence(0))?;
+        let done = step("a fence", device.create_fence(0))?;
+        let mut queue = queue_on(device, node_ordinal)?;
+        let event = step("an event handle", EventHandle::new())?;
+        let of = format!("a queue of node {node_ordinal}");
+        let list = CommandList::new().wait(&gate, 1).signal(&done, 1).clone();
+        let end = step("a submission", queue.submit(&list))?;
+        let waiter = waiters.add(&of, &done, 1, event);
+        let innocent = Self {
+            queue,
+            gate,
+            done,
+            end,
+        };
+        step("a waiter", waiter)?;
+        Ok(innocent)
+    }
+
+    /// It goes on, as if nothing had been.
+    fn go_on(&self) -> Result<(), Told> {
+        let progress = self.queue.progress_fence();
+        step("a signal of the CPU", self.gate.signal(1))?;
+        step(
+            "the progress of another device",
+            progress.wait(self.end, LONG),
+        )?;
+        step("a fence of another device", self.done.wait(1, LONG))
+    }
+}
+
+fn lose(
+    teller: &mut Teller<'_>,
+    (adapter, injection): (&Adapter, &Injection),
+    (guilty, never): (&Device, &Fence),
+    [waiters, of_guilty]: [&mut Waiters; 2],
+) -> Result<(), Told> {
+    let innocent = adapter.create_device();
+    let mut queue = queue_on(guilty, 0)?;
+    let memory = step("an allocation", guilty.create_allocation(BYTES))?;
+    let event = step("an event handle", EventHandle::new())?;
+    step(
+        "a waiter",
+        of_guilty.add("a fence of a lost device", never, u64::MAX, event),
+    )?;
+    let others = (0..NODES).map(|node| Innocent::new(&innocent, node, waiters));
+    let others = others.collect::<Result<Vec<_>, _>>()?;
+    teller.beat();
+
+    let end = set_to_work(&mut queue, &memory)?;
+    injection.device_loss(0).lose();
+    let ended = match queue.progress_fence().wait(end, LONG) {
+        Err(WaitError::DeviceLost) => Ok(()),
+        Err(error) => Err(error.to_string()),
+        Ok(()) => Err("it did all that it had".into()),
+    };
+    step("a queue whose engine was lost", ended)?;
+    teller.beat();
+    for other in &others {
+        other.go_on()?;
+    }
+    let states = [guilty, &innocent].map(Device::execution_state);
+    let due = [DeviceExecutionState::HUNG, DeviceExecutionState::ACTIVE];
+    let due = (states == due).then_some(()).ok_or("they are others");
+    step("the states of the devices", due)?;
+    teller.beat();
+    drop((others, queue));
+    let mut queue = queue_on(&innocent, 0)?;
+    let fence = step("a fence", innocent.create_fence(0))?;
+    let list = CommandList::new().signal(&fence, 1).clone();
+    step("a submission", queue.submit(&list))?;
+    step("a wait for the spare engine", fence.wait(1, LONG))
+}
+
+/// Gives it so much that it is at work for a while, and waits until it is.
+fn set_to_work(queue: &mut HwQueue, memory: &Allocation) -> Result<u64, Told> {
+    let mut job = CommandList::new();
+    for value in 0..FILLS {
+        job.fill(memory, 0..BYTES, value);
+    }
+    let mut end = 0;
+    for _ in 0..JOBS {
+        end = step("a submission", queue.submit(&job))?;
+    }
+    let late = Instant::now() + LONG;
+    while queue.read_index() == 0 && queue.error().is_none() {
+        if Instant::now() > late {
+            return step("a queue's work", Err("it timed out"));
+        }
+        std::thread::yield_now();
+    }
+    Ok(end)
+}
