@@ -2,7 +2,9 @@
 //!
 //! Several threads have it in use for a moment: one waits for a slice, another looks whether one has ended.
 //! Whoever lets go of it last ends it, and that waits for what still runs. Of an engine that was given up
-//! this may be for ever. So such a one is ended by a thread of its own, the reaper, which nobody waits for.
+//! this may be for ever. So such a one is ended by a thread of its own, the reaper, which nobody waits for. Where the
+//! system has no thread it waits for one with all that it has: until the next is given up, or nobody has the reaper any
+//! more.
 
 use super::{Engine, EngineAddress};
 use crate::supply::start_thread;
@@ -15,11 +17,16 @@ use std::ops::Deref;
 use std::sync::{Condvar, PoisonError};
 use std::time::{Duration, Instant};
 
+/// What the threads are called that end engines.
+pub(crate) const REAPER_THREAD: &str = "nf-reaper";
+
 /// Engines that were given up and have not ended.
 #[derive(Debug, Default)]
 pub struct Reaper {
     left: Mutex<u64>,
     changed: Condvar,
+    /// Those that no thread ends yet.
+    waiting: Mutex<Vec<Remains>>,
 }
 
 impl Reaper {
@@ -30,7 +37,8 @@ impl Reaper {
     }
 
     /// Sleeps until there is none, or until the deadline.
-    pub fn wait_until(&self, deadline: Instant) {
+    pub fn wait_until(self: &Arc<Self>, deadline: Instant) {
+        self.end_waiting();
         let mut left = lock(&self.left);
         while *left > 0 {
             let time = deadline.saturating_duration_since(Instant::now());
@@ -40,6 +48,80 @@ impl Reaper {
             let woken = self.changed.wait_timeout(left, time);
             left = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
+    }
+
+    /// Has it ended by a thread.
+    fn end(self: &Arc<Self>, remains: Remains) {
+        lock(&self.waiting).push(remains);
+        self.end_waiting();
+    }
+
+    /// Has each that waits for a thread ended by one, as far as there are threads.
+    fn end_waiting(self: &Arc<Self>) {
+        // Another may do so too: then there is nothing left for one of the threads.
+        let waiting = lock(&self.waiting).len();
+        for _ in 0..waiting {
+            let this = Arc::clone(self);
+            let end = move || {
+                let next = lock(&this.waiting).pop();
+                if let Some(remains) = next {
+                    remains.end();
+                    *lock(&this.left) -= 1;
+                    this.changed.notify_all();
+                }
+            };
+            if let Err(error) = start_thread(REAPER_THREAD, end) {
+                eprintln!("native-fence: no thread to end an engine on, for now ({error})");
+                return;
+            }
+        }
+    }
+}
+
+impl Drop for Reaper {
+    fn drop(&mut self) {
+        let waiting = self.waiting.get_mut();
+        for remains in std::mem::take(waiting.unwrap_or_else(PoisonError::into_inner)) {
+            // Here it may never come to its end: then it is kept for as long as the process lives.
+            let remains = Arc::new(Mutex::new(Some(remains)));
+            let ended = Arc::clone(&remains);
+            let end = move || {
+                let remains = lock(&ended).take();
+                remains.map(Remains::end)
+            };
+            if let Err(error) = start_thread(REAPER_THREAD, end) {
+                eprintln!("native-fence: no thread to end an engine on, which is kept ({error})");
+                std::mem::forget(lock(&remains).take());
+            }
+        }
+    }
+}
+
+/// An engine that was given up and that nobody has in use any more, with what it has.
+#[derive(Debug)]
+struct Remains {
+    engine: Box<dyn Engine>,
+    addresses: Vec<EngineAddress>,
+    mapped: Vec<Box<dyn Any + Send + Sync>>,
+    #[cfg(not(loom))]
+    in_vulkan: InVulkan,
+}
+
+impl Remains {
+    fn end(self) {
+        // In Vulkan until all is gone.
+        let Self {
+            engine,
+            addresses,
+            mapped,
+            #[cfg(not(loom))]
+            in_vulkan,
+        } = self;
+        // In this order: as long as it runs it may touch what it has.
+        drop(engine);
+        drop((addresses, mapped));
+        #[cfg(not(loom))]
+        drop(in_vulkan);
     }
 }
 
@@ -110,28 +192,13 @@ impl Drop for HeldEngine {
         else {
             return;
         };
-        let reap = move || {
-            // By name, or the closure would not have it: in Vulkan until all is gone.
-            let GivenUp {
-                addresses,
-                mapped,
-                reaper,
-                #[cfg(not(loom))]
-                in_vulkan,
-            } = given_up;
-            // In this order: as long as it runs it may touch what it has.
-            drop(engine);
-            drop((addresses, mapped));
+        given_up.reaper.end(Remains {
+            engine,
+            addresses: given_up.addresses,
+            mapped: given_up.mapped,
             #[cfg(not(loom))]
-            drop(in_vulkan);
-            *lock(&reaper.left) -= 1;
-            reaper.changed.notify_all();
-        };
-        let spawned = start_thread("nf-reaper", reap);
-        if let Err(error) = spawned {
-            // The closure is gone with the error, and the engine was ended here.
-            eprintln!("native-fence: no thread to end an engine on ({error})");
-        }
+            in_vulkan: given_up.in_vulkan,
+        });
     }
 }
 
@@ -139,7 +206,8 @@ impl Drop for HeldEngine {
 mod tests {
     use super::*;
     use crate::gpu::{ModelEngine, ModelOptions};
-    use std::sync::mpsc::{Receiver, channel};
+    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::thread;
 
     /// What takes its time to go.
     struct Slow(Mutex<Receiver<()>>);
@@ -166,5 +234,43 @@ mod tests {
         go.send(()).unwrap();
         reaper.wait_until(Instant::now() + Duration::from_secs(20));
         assert_eq!((reaper.left(), InVulkan::count()), (0, 0));
+    }
+
+    /// Says when it goes, and on which thread.
+    struct Goes(Mutex<Sender<String>>);
+
+    impl Drop for Goes {
+        fn drop(&mut self) {
+            let thread = thread::current();
+            let name = thread.name().unwrap_or_default();
+            let _ = lock(&self.0).send(name.to_owned());
+        }
+    }
+
+    /// An engine for which there was no thread is ended by one when it is next looked for one, or when nobody has the
+    /// reaper any more; never by who gave it up, whom it might keep for ever.
+    ///
+    /// Kills `an-engine-without-a-thread-waits-for-ever`, `an-engine-without-a-thread-goes-with-its-reaper`.
+    #[test]
+    fn td_23_an_engine_without_a_thread_is_ended_by_the_next_one() {
+        for is_waited_for in [true, false] {
+            let (goes, gone) = channel();
+            let reaper = Arc::<Reaper>::default();
+            *lock(&reaper.left) += 1;
+            // As if the system had refused one.
+            lock(&reaper.waiting).push(Remains {
+                engine: Box::new(ModelEngine::new(ModelOptions::default())),
+                addresses: Vec::new(),
+                mapped: vec![Box::new(Goes(Mutex::new(goes)))],
+                in_vulkan: InVulkan::begin(),
+            });
+            if is_waited_for {
+                reaper.wait_until(Instant::now() + Duration::from_secs(20));
+                assert_eq!(reaper.left(), 0);
+            }
+            drop(reaper);
+            let by = gone.recv_timeout(Duration::from_secs(20));
+            assert_eq!(by.as_deref(), Ok(REAPER_THREAD));
+        }
     }
 }

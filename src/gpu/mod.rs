@@ -101,6 +101,7 @@ pub use engine_unit::{EngineUnit, EngineUnitError, SharedQueue};
 pub use engine_word::{EngineState, EngineWord, Taken, Wake};
 #[cfg(loom)]
 pub use explored_activity::ExploredActivity;
+pub(crate) use held_engine::REAPER_THREAD;
 pub use held_engine::{HeldEngine, Reaper};
 #[cfg(not(loom))]
 pub use host_stores::{HOST_STORES_BYTES, sees_host_stores, with_host_stores_tried};

@@ -1,7 +1,7 @@
 //! Judge: whether what came of a fault is what should. Pure.
 
 use super::{Planned, Played};
-use crate::gpu::{KERNEL_FILE, SPARE_THREAD};
+use crate::gpu::{KERNEL_FILE, REAPER_THREAD, SPARE_THREAD};
 use crate::supply::CUT_OFF;
 use serde::Serialize;
 
@@ -38,8 +38,12 @@ const AGAIN: &str = "it is called again, and all was done";
 const DONE: &str =
     "all that was asked of the lost device was done before, or was done again by another";
 
-/// An engine that was late is suspected, and a spare made for it.
-const UNNEEDED: &str = "a spare engine could not be made, and none was needed; one that is makes it again, and says why it cannot";
+/// An engine that was late is suspected, and a spare made for it; and of one that was needed another was made.
+const MADE_AGAIN: &str = "a spare engine could not be made, and none was needed, or another was made; one that is needed and cannot be made is told";
+
+/// An engine was given up. The story ends well only where nothing is left of it in the end.
+const ENDED_LATER: &str =
+    "no thread was there to end an engine that was given up: one ends it later";
 
 /// An engine was lost, or is at its end, and was not cut off.
 const CUT_AGAIN: &str = "an engine was not cut off at once; it is when another takes its place, and told if it cannot be";
@@ -106,7 +110,8 @@ pub fn judge(planned: Planned, played: &Played) -> Outcome {
 /// A call of which nobody was told.
 fn untold(thread: Option<&str>) -> Outcome {
     match thread {
-        Some(thread) if names(thread, SPARE_THREAD) => Outcome::Survived(UNNEEDED.into()),
+        Some(thread) if names(thread, SPARE_THREAD) => Outcome::Survived(MADE_AGAIN.into()),
+        Some(thread) if names(thread, REAPER_THREAD) => Outcome::Survived(ENDED_LATER.into()),
         Some(thread) if names(thread, CUT_OFF) => Outcome::Survived(CUT_AGAIN.into()),
         Some(thread) if names(thread, KERNEL_FILE) => Outcome::Survived(KEPT.into()),
         Some(thread) => Outcome::Failed(format!("nobody was told of it, on {thread}")),
