@@ -27,6 +27,8 @@ pub(crate) static MAPPINGS: Supply = Supply::new(Errno::NOMEM);
 /// What a mapping is for by which an engine is cut off.
 #[cfg(not(loom))]
 pub(crate) const CUT_OFF: &str = "cut-off";
+/// The thread that recovers engines, and asks for what their spares map.
+pub(crate) const RECOVERY_THREAD: &str = "nf-tdr";
 /// Threads.
 pub(crate) static THREADS: Supply = Supply::new(Errno::AGAIN);
 

@@ -167,7 +167,7 @@ fn fault(name: &str) -> Planned {
 /// waiter that hangs, with something left behind, or with another adapter that stands.
 ///
 /// Kills `an-error-without-the-call-is-well`, `a-leak-is-well`, `another-adapter-may-stand`, `a-hung-waiter-is-well`,
-/// `any-thread-may-fail-in-silence`, `an-error-of-threads-names-nothing`.
+/// `any-thread-may-fail-in-silence`, `a-recovery-may-be-missing`, `an-error-of-threads-names-nothing`.
 #[test]
 fn what_came_of_a_fault_is_judged() {
     let fault_of = fault("vkCreateBuffer#1=VK_ERROR_OUT_OF_HOST_MEMORY");
@@ -251,13 +251,20 @@ fn what_came_of_a_fault_is_judged() {
         judge(fault("threads#1"), &on("nf-spare/nf-link")),
         Outcome::Survived(_)
     ));
-    // Another engine cuts it off again, and tells; and what is kept of a kernel disturbs nobody.
-    for what in ["main/cut-off", "main/kernels"] {
+    // Another engine cuts it off again, and tells; what is kept of a kernel disturbs nobody; and an engine that was
+    // given up is ended later.
+    for what in ["main/cut-off", "main/kernels", "nf-tdr/nf-reaper"] {
         assert!(matches!(
             judge(fault("mappings#1"), &on(what)),
             Outcome::Survived(_)
         ));
     }
+    // Another spare took the place; the thread that sees to that is nobody's spare.
+    assert!(matches!(
+        judge(fault("mappings#1"), &on("nf-tdr/hw-queue-progress")),
+        Outcome::Survived(_)
+    ));
+    is_failed(&on("main/nf-tdr"), "on main");
     is_failed(&on("main/handle-table"), "on main");
     is_failed(&on("main"), "on main");
     let again = fault("vkQueueSubmit#1=VK_ERROR_OUT_OF_HOST_MEMORY");
@@ -342,6 +349,9 @@ fn faults_end_as_they_should() {
         ("vkCreateDevice#1=lost", "told"),
         ("descriptors#2", "told"),
         ("descriptors:bridge#1", "told"),
+        ("descriptors:suspension#1", "told"),
+        ("descriptors:second-process#1", "told"),
+        ("descriptors:recovery#1", "told"),
         ("mappings#1", "told"),
         ("threads#1", "told"),
     ];
@@ -371,8 +381,27 @@ fn faults_end_as_they_should() {
     };
     assert_eq!(
         (sum("runs"), sum("told"), sum("survived"), sum("failed")),
-        (9, 8, 1, 0)
+        (12, 11, 1, 0)
     );
+}
+
+/// Threads that a recovery asks for are refused: that of a spare, that of its interrupts, and that which ends the engine
+/// before it. Which number each has is told by a run without a fault, up to what comes before: none of those about them
+/// fails.
+#[test]
+fn a_recovery_goes_without_a_thread() {
+    let numbers: Vec<_> = (17..=20).map(|at| format!("threads#{at}")).collect();
+    let mut arguments = Vec::new();
+    for number in &numbers {
+        arguments.extend(["--play", number]);
+    }
+    let found = json(&mut sweep(&arguments), 0);
+    let runs = found["runs"].as_array().unwrap();
+    let mut struck = runs
+        .iter()
+        .filter_map(|run| run["played"]["struck_on"].as_str());
+    assert_eq!(runs.len(), numbers.len());
+    assert!(struck.any(|on| on.starts_with("nf-tdr/")), "{found}");
 }
 
 /// A run that hangs, is silent, leaves something behind, panics, or holds up others is a failure, with what plays it again.

@@ -2,7 +2,7 @@
 
 use super::{Planned, Played};
 use crate::gpu::{KERNEL_FILE, REAPER_THREAD, SPARE_THREAD};
-use crate::supply::CUT_OFF;
+use crate::supply::{CUT_OFF, RECOVERY_THREAD};
 use serde::Serialize;
 
 /// What came of it.
@@ -47,6 +47,10 @@ const ENDED_LATER: &str =
 
 /// An engine was lost, or is at its end, and was not cut off.
 const CUT_AGAIN: &str = "an engine was not cut off at once; it is when another takes its place, and told if it cannot be";
+
+/// Of an engine that was reset; one that is not has a record that says why. The story looks whether all went on.
+const ANOTHER_TOOK_IT: &str =
+    "a spare engine could not take the place of one that was lost, and another did";
 
 /// A kernel was destroyed, of which an engine in a process of its own was not told: a registration would have been.
 const KEPT: &str = "an engine keeps a kernel that no packet names any more";
@@ -112,11 +116,17 @@ fn untold(thread: Option<&str>) -> Outcome {
     match thread {
         Some(thread) if names(thread, SPARE_THREAD) => Outcome::Survived(MADE_AGAIN.into()),
         Some(thread) if names(thread, REAPER_THREAD) => Outcome::Survived(ENDED_LATER.into()),
+        Some(thread) if is_by(thread, RECOVERY_THREAD) => Outcome::Survived(ANOTHER_TOOK_IT.into()),
         Some(thread) if names(thread, CUT_OFF) => Outcome::Survived(CUT_AGAIN.into()),
         Some(thread) if names(thread, KERNEL_FILE) => Outcome::Survived(KEPT.into()),
         Some(thread) => Outcome::Failed(format!("nobody was told of it, on {thread}")),
         None => Outcome::Failed("nobody was told of it".into()),
     }
+}
+
+/// Whether it was on the thread of this name.
+fn is_by(thread: &str, name: &str) -> bool {
+    thread.split('/').next() == Some(name)
 }
 
 /// Whether it was on the thread of this name, or what was refused is called so.

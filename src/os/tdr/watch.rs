@@ -9,7 +9,7 @@ use super::sequence::Cause;
 use super::verdict::{Observed, Verdict};
 use crate::kmd::{Activity, DdiError};
 use crate::os::adapter_state::AdapterState;
-use crate::supply::start_thread;
+use crate::supply::{RECOVERY_THREAD, start_thread};
 use crate::sync::plain::{Mutex, lock};
 use crate::sync::{Arc, AtomicBool, Ordering, thread};
 use std::collections::HashMap;
@@ -70,7 +70,7 @@ impl AdapterState {
         let activity = Arc::clone(watch.activity.get_or_init(|| tdr.activity()));
         let adapter = Arc::downgrade(self);
         let run = move || run(&adapter, &activity, policy);
-        let thread = start_thread("nf-tdr", run);
+        let thread = start_thread(RECOVERY_THREAD, run);
         *lock(&watch.thread) = Some(thread.map_err(DdiError::NoThread)?);
         Ok(())
     }

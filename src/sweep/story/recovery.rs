@@ -14,7 +14,7 @@ use crate::{
     Fence, HwQueue, HwQueueOptions, WaitError,
 };
 use std::num::NonZeroU32;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What a job fills, and how often: all of them take longer than this thread may have no core.
 const BYTES: u64 = 1 << 23;
@@ -115,6 +115,13 @@ impl Innocent {
     }
 }
 
+impl Drop for Innocent {
+    fn drop(&mut self) {
+        // Its waiters have it open too, and what they wait for does not come any more.
+        self.done.close();
+    }
+}
+
 fn lose(
     teller: &mut Teller<'_>,
     (adapter, injection): (&Adapter, &Injection),
@@ -135,7 +142,7 @@ fn lose(
 
     let end = set_to_work(&mut queue, &memory)?;
     injection.device_loss(0).lose();
-    let ended = match queue.progress_fence().wait(end, LONG) {
+    let ended = match ended(teller, queue.progress_fence(), end) {
         Err(WaitError::DeviceLost) => Ok(()),
         Err(error) => Err(error.to_string()),
         Ok(()) => Err("it did all that it had".into()),
@@ -156,6 +163,18 @@ fn lose(
     let list = CommandList::new().signal(&fence, 1).clone();
     step("a submission", queue.submit(&list))?;
     step("a wait for the spare engine", fence.wait(1, LONG))
+}
+
+/// How the wait for a queue that is lost ends; meanwhile what its recovery opens is counted.
+fn ended(teller: &mut Teller<'_>, progress: &Fence, end: u64) -> Result<(), WaitError> {
+    const LOOK: Duration = Duration::from_millis(2);
+    let late = Instant::now() + LONG;
+    loop {
+        match progress.wait(end, LOOK) {
+            Err(WaitError::TimedOut) if Instant::now() < late => teller.count(),
+            ended => return ended,
+        }
+    }
 }
 
 /// Gives it so much that it is at work for a while, and waits until it is.

@@ -28,6 +28,14 @@ pub(in crate::sweep) struct Teller<'a> {
 impl Teller<'_> {
     /// Between two steps: the other adapter goes on.
     pub(in crate::sweep) fn beat(&mut self) {
+        self.count();
+        if self.others.is_none() {
+            self.others = self.other.pass().err();
+        }
+    }
+
+    /// Counts descriptors, which may be within a step too.
+    pub(super) fn count(&mut self) {
         self.highest_descriptor = self.highest_descriptor.max(highest_descriptor());
         if let Some((chapter, before)) = self.chapter {
             // There is none to look by where all are taken.
@@ -36,9 +44,6 @@ impl Teller<'_> {
             let row = chapter.descriptors().to_owned();
             let most = self.played.descriptors_in.entry(row).or_default();
             *most = more.max(*most);
-        }
-        if self.others.is_none() {
-            self.others = self.other.pass().err();
         }
     }
 
