@@ -17,8 +17,8 @@
 //!
 //! The graph of waits (`graph`) is data, and the verdict (`judge`) a function of it. The operating system
 //! collects the graph and acts (`collect`, `act`) when something has happened that can make one certain: an
-//! engine parks at such a wait, a queue in kernel mode comes to stand at one with nothing in flight, a queue is stopped or destroyed, a device is lost, a wait has expired; and
-//! when somebody asks. Nothing here has a timer (HQ-09). Hung is told to who asks alone, for whom the driver
+//! engine parks at such a wait, a queue in kernel mode comes to stand at one with nothing in flight, a queue is
+//! stopped or destroyed, a device is lost, a wait has expired; and when somebody asks. Nothing here has a timer (HQ-09). Hung is told to who asks alone, for whom the driver
 //! asks the engine: what becomes of it is the watch's (`tdr`).
 #![forbid(unsafe_code)]
 
