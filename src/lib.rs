@@ -86,10 +86,10 @@ pub use abi::{Delivery, StallKind};
 #[cfg(not(loom))]
 pub use adapter::{Adapter, AdapterOptions, EngineKind, OpenError};
 pub use os::{
-    AllocationMemory, CrossAdapter, EndError, EventError, EventHandle, FenceMemory, KernelCode,
-    KernelError, PassFenceError, PassMemoryError, QueueStop, ShareError, ShareMemoryError,
-    SharedHandle, SharedMemory, SignalError, TdrDebugMode, TdrLevel, TdrPolicy, TdrReport, Tracing,
-    WaitError, WaitManyError,
+    AllocationMemory, CrossAdapter, EndError, EventError, EventHandle, FenceMemory,
+    KernelCapability, KernelCode, KernelError, PassFenceError, PassMemoryError, QueueStop,
+    ShareError, ShareMemoryError, SharedHandle, SharedMemory, SignalError, TdrDebugMode, TdrLevel,
+    TdrPolicy, TdrReport, Tracing, WaitError, WaitManyError,
 };
 #[cfg(not(loom))]
 pub use os::{RecordError, Recording, RecordingOptions, Recordings};

@@ -8,10 +8,10 @@ mod engines;
 
 use ash::vk;
 use engines::{model, shader};
-use native_fence::Adapter;
 use native_fence::gpu::{EngineCaps, LocalMemory};
 use native_fence::kmd::NativeFenceCaps;
 use native_fence::vulkan::{self, AdapterInfo, Instance, InstanceOptions, validation};
+use native_fence::{Adapter, KernelCapability};
 
 /// What Vulkan says of one device.
 #[derive(Debug, PartialEq)]
@@ -19,14 +19,64 @@ struct Answer {
     name: String,
     atomics: bool,
     local_storage: LocalMemory,
+    /// Numbers of capabilities of SPIR-V that are not Vulkan's own.
+    capabilities: Vec<u32>,
 }
 
 fn answer(instance: &ash::Instance, device: vk::PhysicalDevice) -> Answer {
+    let mut storage = vk::PhysicalDevice16BitStorageFeatures::default();
+    let mut clock = vk::PhysicalDeviceShaderClockFeaturesKHR::default();
     let mut v12 = vk::PhysicalDeviceVulkan12Features::default();
-    let mut features = vk::PhysicalDeviceFeatures2::default().push_next(&mut v12);
+    let mut features = vk::PhysicalDeviceFeatures2::default()
+        .push_next(&mut storage)
+        .push_next(&mut clock)
+        .push_next(&mut v12);
     // SAFETY: the device is of this instance and offers Vulkan 1.2.
     unsafe { instance.get_physical_device_features2(device, &mut features) };
-    let int64 = features.features.shader_int64;
+    let core = features.features;
+    let int64 = core.shader_int64;
+    let mut subgroup = vk::PhysicalDeviceSubgroupProperties::default();
+    let mut all = vk::PhysicalDeviceProperties2::default().push_next(&mut subgroup);
+    // SAFETY: as above.
+    unsafe { instance.get_physical_device_properties2(device, &mut all) };
+    // Numbers as SPIR-V's specification lists them.
+    let features = [
+        (v12.shader_float16, 9),
+        (core.shader_float64, 10),
+        (core.shader_int64, 11),
+        (v12.shader_buffer_int64_atomics, 12),
+        (core.shader_int16, 22),
+        (v12.shader_int8, 39),
+        (storage.storage_buffer16_bit_access, 4433),
+        (v12.storage_buffer8_bit_access, 4448),
+        (clock.shader_device_clock, 5055),
+        (v12.vulkan_memory_model, 5345),
+        (v12.vulkan_memory_model_device_scope, 5346),
+        (v12.buffer_device_address, 5347),
+    ];
+    let mut capabilities: Vec<u32> = features
+        .into_iter()
+        .filter_map(|(is_offered, number)| (is_offered == vk::TRUE).then_some(number))
+        .collect();
+    let operations = [
+        (vk::SubgroupFeatureFlags::BASIC, 61),
+        (vk::SubgroupFeatureFlags::VOTE, 62),
+        (vk::SubgroupFeatureFlags::ARITHMETIC, 63),
+        (vk::SubgroupFeatureFlags::BALLOT, 64),
+        (vk::SubgroupFeatureFlags::SHUFFLE, 65),
+        (vk::SubgroupFeatureFlags::SHUFFLE_RELATIVE, 66),
+        (vk::SubgroupFeatureFlags::CLUSTERED, 67),
+        (vk::SubgroupFeatureFlags::QUAD, 68),
+    ];
+    if subgroup
+        .supported_stages
+        .contains(vk::ShaderStageFlags::COMPUTE)
+    {
+        let operations = operations.into_iter();
+        let offered = operations.filter(|(one, _)| subgroup.supported_operations.contains(*one));
+        capabilities.extend(offered.map(|(_, number)| number));
+    }
+    capabilities.sort_unstable();
     // SAFETY: as above.
     let properties = unsafe { instance.get_physical_device_properties(device) };
     // SAFETY: as above.
@@ -40,6 +90,7 @@ fn answer(instance: &ash::Instance, device: vk::PhysicalDevice) -> Answer {
             .to_owned(),
         atomics: int64 == vk::TRUE && v12.shader_buffer_int64_atomics == vk::TRUE,
         local_storage: local_storage(&memory),
+        capabilities,
     }
 }
 
@@ -94,6 +145,7 @@ fn of(answers: &[Answer], info: &AdapterInfo) -> Answer {
         name,
         atomics,
         local_storage,
+        capabilities,
     }) = found
     else {
         panic!("{} is not among {answers:?}", info.name)
@@ -102,6 +154,7 @@ fn of(answers: &[Answer], info: &AdapterInfo) -> Answer {
         name: name.clone(),
         atomics: *atomics,
         local_storage: *local_storage,
+        capabilities: capabilities.clone(),
     }
 }
 
@@ -168,6 +221,26 @@ fn fq_03_caps_follow_the_features_of_the_device() {
         without.features = info.features.clone();
         without.features.shader_int64 = false;
         assert!(!EngineCaps::of(&without).has_64_bit_atomics);
+    }
+    assert_eq!(validation::messages(), Vec::<String>::new());
+}
+
+/// HQ-04: what kernels may declare on a device is what Vulkan answers for it, and what all of 1.2 have.
+///
+/// Kills `a-subgroup-does-all-that-vulkan-names`.
+#[test]
+fn hq_04_kernels_may_have_what_vulkan_answers() {
+    let Ok(instance) = Instance::new(InstanceOptions::default()) else {
+        drop(shader());
+        return;
+    };
+    let answers = answers();
+    for info in instance.adapters().iter().filter(|i| i.has_vulkan_1_2()) {
+        let may = KernelCapability::all_of(info);
+        let may: Vec<_> = may.into_iter().map(KernelCapability::number).collect();
+        let says = of(&answers, info).capabilities;
+        assert_eq!(may, [&[0, 1], &says[..]].concat(), "{}", info.name);
+        println!("{}: {may:?}", info.name);
     }
     assert_eq!(validation::messages(), Vec::<String>::new());
 }

@@ -13,15 +13,17 @@ mod support {
 }
 
 use native_fence::abi::{Dispatch, FaultCode, LocalHandle, Packet};
+use native_fence::gpu::NodeError;
+use native_fence::kmd::DdiError;
 use native_fence::os::OsError;
 use native_fence::umd::DispatchError;
 use native_fence::{
-    CommandList, CreateError, Device, Groups, Kernel, KernelCode, KernelError, KernelQueueError,
-    Parameters, SubmitError,
+    CommandList, CreateError, Device, Groups, Kernel, KernelCapability, KernelCode, KernelError,
+    KernelQueueError, Parameters, SubmitError,
 };
 use support::engine_processes::on_every_engine_and_process;
 use support::hand_ring::{Neighbour, Ring, control, with_control};
-use support::kernels::{ADD_WORDS_BYTES, add_words, sums};
+use support::kernels::{ADD_WORDS_BYTES, add_words, add_words_declaring, sums};
 use support::until::LONG;
 
 const BYTES: u64 = 4096;
@@ -334,4 +336,75 @@ fn of_another_device(device: &Device, other: &Device, kernel: &Kernel) {
     let mut kernel_mode = device.create_kernel_queue().unwrap();
     let refused = kernel_mode.record(&list).unwrap_err();
     assert!(matches!(refused, KernelQueueError::Dispatch), "{refused:?}");
+}
+
+/// HQ-04: a kernel that declares a capability which its device has runs, with the feature for it turned on, or the
+/// validation layers say so; one that declares another is refused by its name, and no driver gets it. The model runs Rust
+/// in place of kernels.
+///
+/// Kills `a-capability-is-told-by-the-child`.
+#[test]
+fn hq_04_a_kernel_declares_what_its_device_has() {
+    on_every_engine_and_process(|adapter| {
+        let device = adapter.create_device();
+        let memory = device.create_allocation(BYTES).unwrap();
+        let (fence, mut queue) = (
+            device.create_fence(0).unwrap(),
+            device.create_hw_queue().unwrap(),
+        );
+        let has = adapter.info().map(KernelCapability::all_of);
+        let mut ran = 0;
+        for capability in KernelCapability::ALL {
+            let needs_more = matches!(
+                capability,
+                // The memory model, and the extension by name: kernels of the shader library have both.
+                KernelCapability::VulkanMemoryModel
+                    | KernelCapability::VulkanMemoryModelDeviceScope
+                    | KernelCapability::ShaderClockKHR
+            );
+            if needs_more {
+                continue;
+            }
+            let code = add_words_declaring(capability.number()).unwrap();
+            assert!(code.capabilities().contains(&capability));
+            let created = device.create_kernel(code);
+            if has.as_ref().is_some_and(|has| !has.contains(&capability)) {
+                let refused = created.unwrap_err();
+                assert_eq!(capability_of(&refused), Some(capability), "{refused:?}");
+                let says = format!("declares the capability {capability} of SPIR-V");
+                let says_why = format!("the device has no {}", capability.needs());
+                let text = refused.to_string();
+                assert!(text.contains(&says) && text.contains(&says_why), "{text}");
+                continue;
+            }
+            ran += 1;
+            memory.write(0, &[ran]);
+            let mut list = CommandList::new();
+            list.dispatch(&created.unwrap(), [1, 1, 1], &sums(&memory, &memory, 5))
+                .unwrap();
+            queue.submit(list.signal(&fence, ran)).unwrap();
+            fence.wait(ran, LONG).unwrap();
+            let mut sum = [0];
+            memory.read(0, &mut sum);
+            assert_eq!(sum, [ran + 5], "{capability}");
+        }
+        println!("{ran} of {} capabilities", KernelCapability::ALL.len() - 3);
+    });
+    // Geometry, ImageGatherExtended, UniformAndStorageBuffer16BitAccess, AtomicFloat32AddEXT.
+    for number in [2, 25, 4434, 6033] {
+        let refused = add_words_declaring(number).unwrap_err();
+        assert_eq!(refused, KernelError::UnknownCapability(number));
+        let says = format!("declares capability {number} of SPIR-V");
+        assert!(refused.to_string().contains(&says), "{refused}");
+    }
+}
+
+/// The one that a kernel was refused for.
+fn capability_of(refused: &CreateError) -> Option<KernelCapability> {
+    match refused {
+        CreateError::Os(OsError::Driver(DdiError::Node(NodeError::Kernel(
+            KernelError::Capability(capability),
+        )))) => Some(*capability),
+        _ => None,
+    }
 }

@@ -14,13 +14,15 @@ use native_fence::vulkan::{
 };
 use native_fence::{
     Adapter, AdapterOptions, Buffer, CommandList, Device, DeviceExecutionState, Fence, HwQueue,
-    Kernel, OpenError, Parameters, TdrPolicy,
+    Kernel, KernelCapability, OpenError, Parameters, TdrPolicy,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
-use support::kernels::{add_words, add_words_self_scheduling, add_words_together, groups_for};
+use support::kernels::{
+    add_words, add_words_declaring, add_words_self_scheduling, add_words_together, groups_for,
+};
 use support::until::{LONG, until};
 use support::vulkan_program::Program;
 
@@ -297,6 +299,37 @@ fn what_was_not_turned_on_is_named() {
     assert_eq!(lacks(no_memory), Need::SharedMemory);
     let no_sizes = refused(|needs| needs.maintenance4 = None);
     assert_eq!(no_sizes, DeviceImportError::NoMaintenance4);
+}
+
+/// HQ-04: on a program's device a kernel may declare what the program turned on, whatever its adapter offers beside.
+///
+/// Kills `what-a-program-left-off-is-on` and `a-kernel-may-have-what-its-device-has-not`.
+#[test]
+fn hq_04_kernels_have_what_the_program_turned_on() {
+    use KernelCapability::{Float16, Float64, Int8, Int16, StorageBuffer16BitAccess};
+    let program = Program::that_turns_on(|needs| {
+        needs.core.shader_float64 = vk::FALSE;
+        needs.vulkan_1_1.storage_buffer16_bit_access = vk::FALSE;
+        needs.vulkan_1_2.shader_int8 = vk::FALSE;
+    });
+    let device = program.hand_over();
+    let has = KernelCapability::all_of(device.adapter());
+    let adapter = Adapter::open_on_device(&device, &patient()).unwrap();
+    let process = adapter.create_device();
+    let refused = |capability: KernelCapability| {
+        let code = add_words_declaring(capability.number()).unwrap();
+        process.create_kernel(code).err().map(|why| why.to_string())
+    };
+    for capability in [Float64, StorageBuffer16BitAccess, Int8] {
+        assert!(!has.contains(&capability));
+        let why = refused(capability).unwrap();
+        let says = format!("the device has no {}: its adapter does", capability.needs());
+        assert!(why.contains(&says), "{why}");
+    }
+    for capability in [Float16, Int16] {
+        let is_on = has.contains(&capability);
+        assert_eq!(refused(capability).is_none(), is_on, "{capability}");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Kernel code: what a program registers, and DISPATCH packets run.
 
-use super::kernel_spirv::{self, KernelLibrary};
-use super::{EngineCaps, ModelKernel};
+use super::kernel_spirv::{self, KernelLibrary, KernelModule};
+use super::{EngineCaps, KernelCapability, ModelKernel};
 use crate::abi::{Dispatch, MAX_KERNELS};
 use crate::sync::Arc;
 use std::fmt::Debug;
@@ -45,6 +45,18 @@ pub enum KernelError {
          it need not see that; declare the members of its blocks nonprivate, each (glslang heeds the word nowhere else)"
     )]
     PrivateStores,
+    /// It declares what no kernel has.
+    #[error(
+        "the kernel declares capability {0} of SPIR-V, which no kernel can have here: KernelCapability lists those \
+         that it may"
+    )]
+    UnknownCapability(u32),
+    /// It declares what the device has not, or has turned off.
+    #[error(
+        "the kernel declares the capability {0} of SPIR-V, and the device has no {needs}: its adapter does not offer \
+         it, or it was not turned on when the device was made", needs = .0.needs()
+    )]
+    Capability(KernelCapability),
     /// Its parameters are too many, or no words.
     #[error(
         "a kernel of {0} bytes of parameters: they must be a multiple of 8 and at most {most}",
@@ -73,10 +85,15 @@ pub enum KernelError {
 
 /// What a program registers: a compute shader of entry point `main`, without descriptors, whose one push
 /// constant is the address of its parameters, or that of the shader library.
+///
+/// It may declare each [`KernelCapability`] that the device has on which it is registered. This library's own devices have
+/// all of them that their adapter offers; a program's device has those that it turned on
+/// ([`DeviceNeeds`](crate::vulkan::DeviceNeeds)). What the model runs in its place needs none.
 #[derive(Clone, Debug)]
 pub struct KernelCode {
     spirv: Arc<[u32]>,
     library: KernelLibrary,
+    capabilities: Vec<KernelCapability>,
     parameter_bytes: u32,
     model: Option<Arc<dyn ModelKernel>>,
 }
@@ -85,10 +102,13 @@ impl KernelCode {
     /// Of a compiled shader, which takes so many bytes of parameters.
     ///
     /// # Errors
-    /// No SPIR-V of a compute shader without descriptors and with one address for push constants, or parameters that
-    /// cannot be.
+    /// No SPIR-V of a compute shader without descriptors and with one address for push constants, a capability that no
+    /// kernel has, or parameters that cannot be.
     pub fn new(spirv: &[u32], parameter_bytes: u32) -> Result<Self, KernelError> {
-        let library = kernel_spirv::check(spirv)?;
+        let KernelModule {
+            library,
+            capabilities,
+        } = kernel_spirv::check(spirv)?;
         if u64::from(parameter_bytes) > Dispatch::MOST_PARAMETER_BYTES
             || !parameter_bytes.is_multiple_of(8)
         {
@@ -97,6 +117,7 @@ impl KernelCode {
         Ok(Self {
             spirv: spirv.into(),
             library,
+            capabilities,
             parameter_bytes,
             model: None,
         })
@@ -128,6 +149,12 @@ impl KernelCode {
     #[must_use]
     pub fn spirv(&self) -> &[u32] {
         &self.spirv
+    }
+
+    /// What it declares, in the order of the numbers: its device must have all of it.
+    #[must_use]
+    pub fn capabilities(&self) -> &[KernelCapability] {
+        &self.capabilities
     }
 
     /// Whether it was compiled with the shader library, `include/native_fence.glsl`: its workgroups ask which packet
@@ -218,6 +245,19 @@ impl Kernels {
             other.is_some_and(|other| Arc::ptr_eq(code, other))
         };
         self.version == other.version && self.len() == other.len() && self.iter().all(same)
+    }
+
+    /// Whether a device that has these capabilities has all that they declare.
+    ///
+    /// # Errors
+    /// The first that it has not.
+    #[cfg(not(loom))]
+    pub(super) fn declare_only(&self, has: &[KernelCapability]) -> Result<(), KernelError> {
+        let mut declared = self.iter().flat_map(|(_, code)| code.capabilities());
+        match declared.find(|one| !has.contains(one)) {
+            Some(lacking) => Err(KernelError::Capability(*lacking)),
+            None => Ok(()),
+        }
     }
 
     /// Takes one out.

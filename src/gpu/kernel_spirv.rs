@@ -2,20 +2,22 @@
 //!
 //! Not whether it is valid: drivers take that for granted, and who registers a kernel is trusted as the process is
 //! (`decisions.md` 26); `spirv-val` tells. A file that is cut, or another stage's, or that wants descriptors or
-//! more push constants than there are, is a slip that is told here by name. And whether it finds its job itself, and
+//! more push constants than there are, is a slip that is told here by name, as is a capability that no kernel has; which
+//! of the others its device must have is noted ([`KernelCapability`]). And whether it finds its job itself, and
 //! schedules itself: whether it has the constants of the shader library (`shaders/include/native_fence.glsl`,
 //! `self_scheduling.glsl`).
 
-use super::KernelError;
 use super::kernel_push::PushConstants;
 use super::kernel_stores::KernelStores;
-use std::collections::BTreeMap;
+use super::{KernelCapability, KernelError};
+use std::collections::{BTreeMap, BTreeSet};
 
 const MAGIC: u32 = 0x0723_0203;
 const HEADER_WORDS: usize = 5;
 
 const OP_ENTRY_POINT: u32 = 15;
 const OP_EXECUTION_MODE: u32 = 16;
+const OP_CAPABILITY: u32 = 17;
 const OP_CONSTANT: u32 = 43;
 const OP_CONSTANT_COMPOSITE: u32 = 44;
 const OP_SPEC_CONSTANT: u32 = 50;
@@ -51,14 +53,23 @@ pub(super) struct KernelLibrary {
     pub(super) workgroup: u32,
 }
 
-/// Looks at a module: what it has of the library.
-pub(super) fn check(words: &[u32]) -> Result<KernelLibrary, KernelError> {
+/// What a module is that is a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct KernelModule {
+    pub(super) library: KernelLibrary,
+    /// Those that it declares, in their order.
+    pub(super) capabilities: Vec<KernelCapability>,
+}
+
+/// Looks at a module: what it has of the library, and what its device must have.
+pub(super) fn check(words: &[u32]) -> Result<KernelModule, KernelError> {
     if words.first() != Some(&MAGIC) {
         return Err(KernelError::NoSpirv);
     }
     let mut rest = words.get(HEADER_WORDS..).ok_or(KernelError::Cut)?;
     let (mut main, mut push) = (None, PushConstants::default());
     let mut stores = KernelStores::default();
+    let (mut capabilities, mut unknown) = (BTreeSet::new(), None);
     let (mut constant, mut library, mut schedules_itself) = (None, None, false);
     let (mut workgroup, mut size, mut fixed) = (u32::MAX, None, BTreeMap::new());
     while let Some(&first) = rest.first() {
@@ -70,6 +81,12 @@ pub(super) fn check(words: &[u32]) -> Result<KernelLibrary, KernelError> {
         push.take(opcode, instruction);
         stores.take(opcode, instruction);
         match (opcode, instruction) {
+            (OP_CAPABILITY, [_, number, ..]) => match KernelCapability::of(*number) {
+                Some(capability) => {
+                    capabilities.insert(capability);
+                }
+                None => unknown = unknown.or(Some(*number)),
+            },
             (OP_ENTRY_POINT, [_, GL_COMPUTE, id, name @ ..]) if name.starts_with(&MAIN) => {
                 main = Some(*id);
             }
@@ -106,18 +123,24 @@ pub(super) fn check(words: &[u32]) -> Result<KernelLibrary, KernelError> {
         return Err(KernelError::NoMain);
     }
     push.check()?;
+    if let Some(number) = unknown {
+        return Err(KernelError::UnknownCapability(number));
+    }
+    if let Some(version) = library.filter(|version| *version != LIBRARY_VERSION) {
+        return Err(KernelError::Library(version));
+    }
     let schedules_itself = library.is_some() && schedules_itself;
     if schedules_itself {
         stores.check()?;
     }
-    match library {
-        Some(version) if version != LIBRARY_VERSION => Err(KernelError::Library(version)),
-        library => Ok(KernelLibrary {
+    Ok(KernelModule {
+        library: KernelLibrary {
             finds_job: library.is_some(),
             schedules_itself,
             workgroup,
-        }),
-    }
+        },
+        capabilities: capabilities.into_iter().collect(),
+    })
 }
 
 /// Of a workgroup of these sizes.
@@ -139,11 +162,36 @@ mod tests {
         words
     }
 
+    /// The operands of the entry point.
+    const ENTRY: &[u32] = &[GL_COMPUTE, 7, MAIN[0], MAIN[1]];
+
     fn workgroup(more: &[(u32, &[u32])]) -> u32 {
-        let main: &[u32] = &[GL_COMPUTE, 7, MAIN[0], MAIN[1]];
         let other: &[u32] = &[GL_COMPUTE, 8, u32::from_le_bytes(*b"wide"), 0];
-        let common: &[(u32, &[u32])] = &[(OP_ENTRY_POINT, main), (OP_ENTRY_POINT, other)];
-        check(&module(&[common, more].concat())).unwrap().workgroup
+        let common: &[(u32, &[u32])] = &[(OP_ENTRY_POINT, ENTRY), (OP_ENTRY_POINT, other)];
+        let checked = check(&module(&[common, more].concat())).unwrap();
+        checked.library.workgroup
+    }
+
+    /// What comes of a module with these capabilities.
+    fn declared(numbers: &[u32]) -> Result<Vec<KernelCapability>, KernelError> {
+        let all = numbers.chunks(1).map(|number| (OP_CAPABILITY, number));
+        let all: Vec<_> = all.chain([(OP_ENTRY_POINT, ENTRY)]).collect();
+        Ok(check(&module(&all))?.capabilities)
+    }
+
+    /// Kills `a-capability-that-no-kernel-has-is-passed-over` and `what-a-kernel-declares-is-forgotten`.
+    #[test]
+    fn hq_04_capabilities_are_known_or_refused_by_number() {
+        use KernelCapability::{Float64, Shader};
+        assert_eq!(declared(&[]), Ok(Vec::new()));
+        assert_eq!(declared(&[10, 1, 10]), Ok(vec![Shader, Float64]));
+        // Geometry, ImageQuery.
+        for number in [2, 50, u32::MAX] {
+            let refused = Err(KernelError::UnknownCapability(number));
+            assert_eq!(declared(&[1, number, 10, 57]), refused);
+        }
+        let of_another_stage = module(&[(OP_CAPABILITY, &[2])]);
+        assert_eq!(check(&of_another_stage), Err(KernelError::NoMain));
     }
 
     /// The size of `main` counts, whatever other entry points have; where it is made of constants that are set when the

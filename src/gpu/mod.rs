@@ -40,6 +40,7 @@ mod held_engine;
 mod host_stores;
 #[cfg(not(loom))]
 mod injection;
+mod kernel_capability;
 mod kernel_code;
 #[cfg(not(loom))]
 mod kernel_file;
@@ -107,6 +108,7 @@ pub use held_engine::{HeldEngine, Reaper};
 pub use host_stores::{HOST_STORES_BYTES, sees_host_stores, with_host_stores_tried};
 #[cfg(not(loom))]
 pub use injection::{Injection, LongKernel};
+pub use kernel_capability::KernelCapability;
 pub use kernel_code::{KernelCode, KernelError, Kernels};
 #[cfg(not(loom))]
 #[cfg(not(loom))]

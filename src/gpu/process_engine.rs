@@ -10,7 +10,7 @@ use super::kernel_file::file_of;
 use super::shader_clock::ShaderClock;
 use super::{
     AddressSpace, CutOff, Engine, EngineAddress, EngineCaps, EngineLost, EngineMemory, GpuVa,
-    KernelError, Kernels, MapError, NoEngineProgram, ShaderTuning, SliceWork,
+    KernelCapability, KernelError, Kernels, MapError, NoEngineProgram, ShaderTuning, SliceWork,
 };
 use crate::shared::{NoLocalMemory, Providers, Region, RegionError, SystemPages};
 use crate::sync::Arc;
@@ -26,6 +26,8 @@ pub struct ProcessEngine {
     /// What the child has.
     kernels: Mutex<Kernels>,
     caps: EngineCaps,
+    /// Of the child's device.
+    capabilities: Vec<KernelCapability>,
     clock: ShaderClock,
     providers: Arc<Providers>,
 }
@@ -82,6 +84,7 @@ impl ProcessEngine {
             link,
             kernels: Mutex::default(),
             caps: EngineCaps::of(info),
+            capabilities: KernelCapability::all_of(info),
             clock: ShaderClock::of(info),
             providers: Arc::new(Providers::new(Arc::new(SystemPages), local)),
         };
@@ -160,6 +163,8 @@ impl Engine for ProcessEngine {
     }
 
     fn set_kernels(&self, kernels: &Kernels) -> Result<(), KernelError> {
+        // Here, where the error still has its name: a child says it in words.
+        kernels.declare_only(&self.capabilities)?;
         // One that has them is not asked: who puts a spare into an engine's place waits for no other answer than
         // those that come at once.
         if lock(&self.kernels).are(kernels) {

@@ -1,7 +1,7 @@
-//! Shader caps: what an engine that is a shader has, by what its device offers.
+//! Shader caps: what an engine that is a shader has, and what its kernels may have, by what its device offers.
 
-use super::{EngineCaps, GpuVa};
-use crate::vulkan::{AdapterInfo, AdapterKind, Driver};
+use super::{EngineCaps, GpuVa, KernelCapability};
+use crate::vulkan::{AdapterInfo, AdapterKind, Driver, Features};
 
 /// Addresses of a process on the host: the first page is never mapped, and the kernel gives out
 /// none above this unless asked.
@@ -32,6 +32,45 @@ impl EngineCaps {
             } else {
                 u32::MAX
             },
+        }
+    }
+}
+
+impl KernelCapability {
+    /// Those that kernels may have on this adapter, with what it has of its features turned on.
+    #[must_use]
+    pub fn all_of(adapter: &AdapterInfo) -> Vec<Self> {
+        let all = Self::ALL.into_iter();
+        all.filter(|one| one.is_of(&adapter.features)).collect()
+    }
+
+    fn is_of(self, has: &Features) -> bool {
+        match self {
+            Self::Matrix | Self::Shader => true,
+            Self::Float16 => has.shader_float16,
+            Self::Float64 => has.shader_float64,
+            Self::Int64 => has.shader_int64,
+            Self::Int64Atomics => has.buffer_int64_atomics,
+            Self::Int16 => has.shader_int16,
+            Self::Int8 => has.shader_int8,
+            Self::GroupNonUniform
+            | Self::GroupNonUniformVote
+            | Self::GroupNonUniformArithmetic
+            | Self::GroupNonUniformBallot
+            | Self::GroupNonUniformShuffle
+            | Self::GroupNonUniformShuffleRelative
+            | Self::GroupNonUniformClustered
+            | Self::GroupNonUniformQuad => {
+                // Vulkan has its bits in SPIR-V's order.
+                let bit = self.number() - Self::GroupNonUniform.number();
+                has.subgroup_operations >> bit & 1 == 1
+            }
+            Self::StorageBuffer16BitAccess => has.storage_16_bit,
+            Self::StorageBuffer8BitAccess => has.storage_8_bit,
+            Self::ShaderClockKHR => has.shader_device_clock,
+            Self::VulkanMemoryModel => has.vulkan_memory_model,
+            Self::VulkanMemoryModelDeviceScope => has.memory_model_device_scope,
+            Self::PhysicalStorageBufferAddresses => has.buffer_device_address,
         }
     }
 }

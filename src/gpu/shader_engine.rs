@@ -12,8 +12,8 @@ use super::shader_dispatches::{Dispatches, engine_push, warm};
 use super::slice_kind::SliceKind;
 use super::{
     AddressSpace, ClockReading, CutOff, Engine, EngineAddress, EngineCaps, EngineLost,
-    EngineMemory, GpuVa, Injection, KernelError, Kernels, MapError, ShaderTuning, SharedQueue,
-    SliceWork,
+    EngineMemory, GpuVa, Injection, KernelCapability, KernelError, Kernels, MapError, ShaderTuning,
+    SharedQueue, SliceWork,
 };
 use crate::abi::SLICE_SLOTS;
 use crate::shared::{Block, Mapping, Providers, Region, RegionError};
@@ -352,6 +352,7 @@ impl Engine for ShaderEngine {
     }
 
     fn set_kernels(&self, kernels: &Kernels) -> Result<(), KernelError> {
+        kernels.declare_only(&KernelCapability::all_of(self.device.adapter()))?;
         // Made without the lock, which a slice's start takes. Callers take turns.
         let before = lock(&self.dispatches).clone();
         if before.is_none() && kernels.is_empty() {

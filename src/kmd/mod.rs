@@ -97,7 +97,7 @@ pub use crate::abi::wddm::{
 #[cfg(loom)]
 pub use crate::gpu::ExploredLog;
 pub use crate::gpu::{
-    Activity, ContextKind, EndedSlice, EndedSlices, EngineLost, EngineWait, KernelCode,
-    KernelError, LocalMemory, NodeCounters, NodeError, Parking, QueueFault, ReplaceError,
-    SaveAreaMove, Suspension,
+    Activity, ContextKind, EndedSlice, EndedSlices, EngineLost, EngineWait, KernelCapability,
+    KernelCode, KernelError, LocalMemory, NodeCounters, NodeError, Parking, QueueFault,
+    ReplaceError, SaveAreaMove, Suspension,
 };

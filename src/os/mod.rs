@@ -149,7 +149,7 @@ use explored_processes as peer_watch;
 #[cfg(loom)]
 use explored_processes as process_identity;
 
-pub use crate::kmd::{KernelCode, KernelError};
+pub use crate::kmd::{KernelCapability, KernelCode, KernelError};
 pub use adapter::{Adapter, OsError};
 pub use adapter_state::AdapterState;
 pub use allocation::Allocation;

@@ -24,6 +24,8 @@ pub struct DeviceNeeds {
     /// For `VkPhysicalDeviceFeatures2`, or `VkDeviceCreateInfo::pEnabledFeatures`.
     pub core: vk::PhysicalDeviceFeatures,
     /// To be chained, or each of its switches in the structure that it has for itself.
+    pub vulkan_1_1: vk::PhysicalDeviceVulkan11Features<'static>,
+    /// The same.
     pub vulkan_1_2: vk::PhysicalDeviceVulkan12Features<'static>,
     /// To be chained where it is there.
     pub shader_clock: Option<vk::PhysicalDeviceShaderClockFeaturesKHR<'static>>,
@@ -34,12 +36,28 @@ pub struct DeviceNeeds {
 impl DeviceNeeds {
     /// All that an adapter offers of what this library uses.
     pub(super) fn of(extensions: &Extensions, has: &Features) -> Self {
+        Self {
+            extensions: extension_names(extensions, has),
+            ..Self::switches(has)
+        }
+    }
+
+    /// The same without extensions.
+    fn switches(has: &Features) -> Self {
         let clock = vk::PhysicalDeviceShaderClockFeaturesKHR::default().shader_device_clock(true);
         let maintenance4 = vk::PhysicalDeviceMaintenance4Features::default().maintenance4(true);
         Self {
-            extensions: extension_names(extensions, has),
-            core: vk::PhysicalDeviceFeatures::default().shader_int64(has.shader_int64),
+            extensions: Vec::new(),
+            core: vk::PhysicalDeviceFeatures::default()
+                .shader_int64(has.shader_int64)
+                .shader_int16(has.shader_int16)
+                .shader_float64(has.shader_float64),
+            vulkan_1_1: vk::PhysicalDeviceVulkan11Features::default()
+                .storage_buffer16_bit_access(has.storage_16_bit),
             vulkan_1_2: vk::PhysicalDeviceVulkan12Features::default()
+                .shader_int8(has.shader_int8)
+                .shader_float16(has.shader_float16)
+                .storage_buffer8_bit_access(has.storage_8_bit)
                 .shader_buffer_int64_atomics(has.buffer_int64_atomics)
                 .buffer_device_address(has.buffer_device_address)
                 .vulkan_memory_model(has.vulkan_memory_model)
@@ -57,9 +75,15 @@ impl DeviceNeeds {
         let has = |name: &CStr| self.extensions.contains(&name);
         let clock = self.shader_clock.map_or(0, |on| on.shader_device_clock);
         let maintenance4 = self.maintenance4.map_or(0, |on| on.maintenance4);
-        let v12 = &self.vulkan_1_2;
+        let (v11, v12) = (&self.vulkan_1_1, &self.vulkan_1_2);
         let mut on = offered.clone();
         on.shader_int64 = is(offered.shader_int64, self.core.shader_int64);
+        on.shader_int16 = is(offered.shader_int16, self.core.shader_int16);
+        on.shader_int8 = is(offered.shader_int8, v12.shader_int8);
+        on.shader_float64 = is(offered.shader_float64, self.core.shader_float64);
+        on.shader_float16 = is(offered.shader_float16, v12.shader_float16);
+        on.storage_16_bit = is(offered.storage_16_bit, v11.storage_buffer16_bit_access);
+        on.storage_8_bit = is(offered.storage_8_bit, v12.storage_buffer8_bit_access);
         on.buffer_int64_atomics = is(
             offered.buffer_int64_atomics,
             v12.shader_buffer_int64_atomics,
@@ -115,17 +139,46 @@ fn extension_names(extensions: &Extensions, has: &Features) -> Vec<&'static CStr
 mod tests {
     use super::*;
 
+    /// All that needs no extension.
+    fn switches() -> Features {
+        Features {
+            shader_int64: true,
+            shader_int16: true,
+            shader_int8: true,
+            shader_float64: true,
+            shader_float16: true,
+            storage_16_bit: true,
+            storage_8_bit: true,
+            buffer_int64_atomics: true,
+            buffer_device_address: true,
+            vulkan_memory_model: true,
+            memory_model_device_scope: true,
+            timeline_semaphore: true,
+            scalar_block_layout: true,
+            maintenance4: true,
+            ..Features::default()
+        }
+    }
+
+    /// Kills `numbers-of-16-bits-stay-off`.
+    #[test]
+    fn what_is_offered_is_turned_on_and_nothing_else() {
+        let (offered, none) = (switches(), Features::default());
+        let needs = DeviceNeeds::switches(&offered);
+        assert_eq!(needs.turned_on(&offered), offered);
+        assert_eq!(DeviceNeeds::switches(&none).turned_on(&offered), none);
+        assert_eq!(needs.turned_on(&none), none);
+    }
+
+    /// Kills `what-a-program-left-off-is-on`.
     #[test]
     fn what_was_not_turned_on_is_not_there() {
         let offered = Features {
-            shader_int64: true,
-            timeline_semaphore: true,
             shader_device_clock: true,
             shader_clock_bits: 64,
             host_import: true,
             host_import_alignment: 4096,
-            maintenance4: true,
-            ..Features::default()
+            ..switches()
         };
         let nothing = DeviceNeeds::default().turned_on(&offered);
         assert_eq!(nothing, Features::default());

@@ -52,6 +52,18 @@ impl ExternalBuffers {
 pub struct Features {
     /// 64-bit integers in shaders.
     pub shader_int64: bool,
+    /// 16-bit integers in shaders.
+    pub shader_int16: bool,
+    /// 8-bit integers in shaders.
+    pub shader_int8: bool,
+    /// Floating-point numbers of 64 bits in shaders.
+    pub shader_float64: bool,
+    /// Floating-point numbers of 16 bits in shaders.
+    pub shader_float16: bool,
+    /// Words of 16 bits in buffers.
+    pub storage_16_bit: bool,
+    /// Words of 8 bits in buffers.
+    pub storage_8_bit: bool,
     /// 64-bit atomics on buffers.
     pub buffer_int64_atomics: bool,
     /// Buffers by address.
@@ -92,6 +104,8 @@ pub struct Features {
     pub compute_families: Vec<QueueFamily>,
     /// Invocations in a subgroup.
     pub subgroup_size: u32,
+    /// What the invocations of a compute shader's subgroup do together: bits of `VkSubgroupFeatureFlagBits`.
+    pub subgroup_operations: u32,
     /// Invocations that a workgroup of one dimension may have.
     pub workgroup_lanes: u32,
     /// Queues note the device's time in command buffers.
@@ -133,11 +147,14 @@ impl Features {
         physical: vk::PhysicalDevice,
         extensions: &Extensions,
     ) {
+        let mut v11 = vk::PhysicalDeviceVulkan11Features::default();
         let mut v12 = vk::PhysicalDeviceVulkan12Features::default();
         let mut clock = vk::PhysicalDeviceShaderClockFeaturesKHR::default();
         let mut maintenance4 = vk::PhysicalDeviceMaintenance4Features::default();
         let mut synchronization2 = vk::PhysicalDeviceSynchronization2Features::default();
-        let mut all = vk::PhysicalDeviceFeatures2::default().push_next(&mut v12);
+        let mut all = vk::PhysicalDeviceFeatures2::default()
+            .push_next(&mut v11)
+            .push_next(&mut v12);
         if extensions.has(khr::shader_clock::NAME) {
             all = all.push_next(&mut clock);
         }
@@ -153,7 +170,14 @@ impl Features {
                 .raw()
                 .get_physical_device_features2(physical, &mut all);
         };
-        self.shader_int64 = is(all.features.shader_int64);
+        let core = all.features;
+        self.shader_int64 = is(core.shader_int64);
+        self.shader_int16 = is(core.shader_int16);
+        self.shader_int8 = is(v12.shader_int8);
+        self.shader_float64 = is(core.shader_float64);
+        self.shader_float16 = is(v12.shader_float16);
+        self.storage_16_bit = is(v11.storage_buffer16_bit_access);
+        self.storage_8_bit = is(v12.storage_buffer8_bit_access);
         self.buffer_int64_atomics = is(v12.shader_buffer_int64_atomics);
         self.buffer_device_address = is(v12.buffer_device_address);
         self.vulkan_memory_model = is(v12.vulkan_memory_model);
@@ -191,6 +215,10 @@ impl Features {
         self.workgroup_lanes =
             limits.max_compute_work_group_size[0].min(limits.max_compute_work_group_invocations);
         self.subgroup_size = subgroup.subgroup_size;
+        let of_stages = subgroup.supported_stages;
+        if of_stages.contains(vk::ShaderStageFlags::COMPUTE) {
+            self.subgroup_operations = subgroup.supported_operations.as_raw();
+        }
         self.host_import_alignment = host.min_imported_host_pointer_alignment;
     }
 

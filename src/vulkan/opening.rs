@@ -56,6 +56,7 @@ pub(super) fn create(
         .queue_priorities(&priorities)];
     let DeviceNeeds {
         core,
+        vulkan_1_1: mut v11,
         vulkan_1_2: mut v12,
         shader_clock: mut clock,
         mut maintenance4,
@@ -65,6 +66,7 @@ pub(super) fn create(
         .queue_create_infos(&queues)
         .enabled_extension_names(&names)
         .enabled_features(&core)
+        .push_next(&mut v11)
         .push_next(&mut v12);
     if let Some(clock) = &mut clock {
         info = info.push_next(clock);

@@ -3,7 +3,7 @@
 
 use native_fence::gpu::{ModelDispatch, ModelKernel, Violation};
 use native_fence::vulkan::shaders;
-use native_fence::{Allocation, KernelCode, Parameters};
+use native_fence::{Allocation, KernelCode, KernelError, Parameters};
 use std::sync::Arc;
 
 /// Workgroups of `shaders/add_words.comp` for so many words.
@@ -39,6 +39,15 @@ pub(crate) const ADD_WORDS_BYTES: u32 = 32;
 pub(crate) fn add_words() -> KernelCode {
     let code = KernelCode::new(shaders::ADD_WORDS.words, ADD_WORDS_BYTES).unwrap();
     code.with_model(Arc::new(AddWords))
+}
+
+/// The same that declares one capability more, of this number in SPIR-V.
+pub(crate) fn add_words_declaring(capability: u32) -> Result<KernelCode, KernelError> {
+    let mut words = shaders::ADD_WORDS.words.to_vec();
+    // OpCapability, behind the head.
+    words.splice(5..5, [0x0002_0011, capability]);
+    let code = KernelCode::new(&words, ADD_WORDS_BYTES)?;
+    Ok(code.with_model(Arc::new(AddWords)))
 }
 
 /// The same with the shader library: packets of it run together.

@@ -442,6 +442,7 @@ fn device(
         .queue_create_infos(&queues)
         .enabled_extension_names(&names)
         .enabled_features(&needs.core)
+        .push_next(&mut needs.vulkan_1_1)
         .push_next(&mut needs.vulkan_1_2);
     if let Some(clock) = &mut needs.shader_clock {
         info = info.push_next(clock);

@@ -1,5 +1,5 @@
 //! SPIR-V: whatever words a program registers as a kernel, they are looked at without a panic, and what is taken is
-//! whole, and has no more push constants than the address of its parameters.
+//! whole, has no more push constants than the address of its parameters, and tells all capabilities that it declares.
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use native_fence::KernelCode;
@@ -70,6 +70,24 @@ fn push_offset(words: &[u32]) -> Option<usize> {
     blocks.next().map(|at| at + 4)
 }
 
+/// Numbers of the capabilities that a whole module declares.
+fn declared(words: &[u32]) -> Vec<u32> {
+    let mut rest = words.get(5..).unwrap_or_default();
+    let mut declared = Vec::new();
+    while let Some(first) = rest.first() {
+        let (instruction, behind) = rest.split_at((first >> 16) as usize);
+        match instruction {
+            // OpCapability.
+            [first, number, ..] if first & 0xffff == 17 => declared.push(*number),
+            _ => {}
+        }
+        rest = behind;
+    }
+    declared.sort_unstable();
+    declared.dedup();
+    declared
+}
+
 /// Whether all instructions are there to their ends.
 fn is_whole(words: &[u32]) -> bool {
     let mut rest = words.get(5..).unwrap_or_default();
@@ -132,6 +150,8 @@ impl Program {
             assert_eq!(code.spirv(), words);
             assert!(is_whole(&words), "an instruction has no end");
             assert!(!is_long, "more push constants than an address");
+            let told = code.capabilities().iter().map(|one| one.number());
+            assert!(told.eq(declared(&words)), "another capability");
         }
         taken.is_ok()
     }
