@@ -32,6 +32,7 @@ Examples:
   nfence sweep --call vkAllocateMemory        one call
   nfence sweep --call descriptors --most-uses 1000
   nfence sweep --call descriptors:bridge      from where a chapter of the story begins
+  nfence sweep --call descriptors:recovery    one in which an engine is lost and another takes its place
   nfence sweep --call mappings --call threads
   nfence sweep --list                         which calls there are, with which errors
   nfence sweep --play vkCreateBuffer#3=VK_ERROR_OUT_OF_HOST_MEMORY
