@@ -12,7 +12,9 @@ mod support {
 }
 
 use loom::thread;
+use native_fence::os::ExploredOpener;
 use native_fence::{CommandList, Timeout};
+use std::sync::Arc;
 use support::loom_rig::{Rig, RigOptions, explore};
 use support::loom_systems::{opened, raise, rest, shared_fence, signaller, without_engines};
 
@@ -155,5 +157,92 @@ fn loom_two_threads_open_a_fence_that_came() {
         let other = opens.join().unwrap();
         loom::stop_exploring();
         assert_eq!(one.object().fence().id(), other.object().fence().id());
+    });
+}
+
+/// NF-19: a system joins while another says that a device is lost: it reads that, or is called to look.
+#[test]
+fn loom_a_system_joins_while_another_loses_a_device() {
+    explore(3..=4, || {
+        let first = Arc::new(ExploredOpener::first().unwrap());
+        loom::explore();
+        let loses = thread::spawn({
+            let first = Arc::clone(&first);
+            move || first.loses()
+        });
+        let joins = first.join().unwrap();
+        let knows = joins.knows_of_loss();
+        loses.join().unwrap();
+        loom::stop_exploring();
+        assert!(knows || joins.was_called(), "it would sleep on");
+    });
+}
+
+/// Two openers of a fence, of which the first takes the other for ended.
+fn with_one_taken_for_ended() -> (ExploredOpener, ExploredOpener) {
+    let first = ExploredOpener::first().unwrap();
+    let ended = first.join().unwrap();
+    ended.awaits(7);
+    ended.seems_ended();
+    (first, ended)
+}
+
+/// NF-06: one that is taken for ended does something, while its slot is cleared by another and taken by a third. What
+/// the third waits for is known when it has heard that it was called, if it was.
+fn a_slot_is_taken(
+    (first, ended): (ExploredOpener, ExploredOpener),
+    does: fn(ExploredOpener) -> Option<ExploredOpener>,
+) {
+    loom::explore();
+    let goes_on = thread::spawn(move || does(ended));
+    let _ = first.least_awaited();
+    let third = first.join().unwrap();
+    third.awaits(4);
+    let ended = goes_on.join().unwrap();
+    loom::stop_exploring();
+    if third.was_called() {
+        assert!(third.hears(), "it is there");
+    }
+    assert_eq!(first.least_awaited(), Some(4), "nobody would tell it");
+    drop(ended);
+}
+
+/// The slot is left meanwhile.
+#[test]
+fn loom_a_slot_is_left_while_it_is_cleared_and_taken() {
+    explore(2..=4, || {
+        a_slot_is_taken(with_one_taken_for_ended(), |_leaves| None);
+    });
+}
+
+/// A waiter comes to it meanwhile.
+#[test]
+fn loom_who_has_lost_its_slot_arms_while_it_is_taken() {
+    explore(2..=3, || {
+        a_slot_is_taken(with_one_taken_for_ended(), |arms| {
+            arms.awaits(9);
+            Some(arms)
+        });
+    });
+}
+
+fn hear(hears: ExploredOpener) -> Option<ExploredOpener> {
+    let _ = hears.hears();
+    Some(hears)
+}
+
+/// It hears that it was called, has the slot still, and looks what stands there.
+#[test]
+fn loom_who_loses_its_slot_hears_while_it_is_taken() {
+    explore(2..=3, || a_slot_is_taken(with_one_taken_for_ended(), hear));
+}
+
+/// Its slot was cleared before. It hears that, and takes the slot again, which is cleared again.
+#[test]
+fn loom_who_has_lost_its_slot_takes_it_again_while_it_is_taken() {
+    explore(2..=3, || {
+        let (first, ended) = with_one_taken_for_ended();
+        let _ = first.least_awaited();
+        a_slot_is_taken((first, ended), hear);
     });
 }

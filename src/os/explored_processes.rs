@@ -1,11 +1,12 @@
 //! Explored processes: who has a slot of a shared fence, as loom has it.
 //!
-//! Loom explores several operating systems in one process, none of which ends: each is named by a number
-//! that no other has, and there is no thread that hears of ends. What a death leaves to others is proved
-//! with real processes.
+//! Loom explores several operating systems in one process, each of which is named by a number that no other
+//! has. A scenario says which of them have ended, as others see it; there is no thread that hears of it. What
+//! a death leaves to others is proved with real processes.
 
 use super::native_fence::NativeFence;
 use crate::sync::{Arc, Ordering, plain};
+use std::collections::BTreeSet;
 use std::io;
 
 /// Of an operating system, in one word; never 0.
@@ -23,9 +24,19 @@ pub(super) enum Standing {
 
 /// In the place of a process's descriptor.
 #[derive(Debug)]
-pub(super) struct ProcessDescriptor;
+pub(super) struct ProcessDescriptor(u64);
 
 static SYSTEMS: plain::AtomicU64 = plain::AtomicU64::new(0);
+static ENDED: plain::Mutex<BTreeSet<u64>> = plain::Mutex::new(BTreeSet::new());
+
+/// The system of a word has ended, as all others see it.
+pub(super) fn end(word: u64) {
+    plain::lock(&ENDED).insert(word);
+}
+
+fn is_ended(word: u64) -> bool {
+    plain::lock(&ENDED).contains(&word)
+}
 
 impl ProcessIdentity {
     /// One more system.
@@ -48,14 +59,15 @@ impl ProcessIdentity {
     pub(super) fn standing(word: u64) -> io::Result<Standing> {
         Ok(match word {
             0 => Standing::Ended,
-            _ => Standing::Lives(ProcessDescriptor),
+            _ if is_ended(word) => Standing::Ended,
+            _ => Standing::Lives(ProcessDescriptor(word)),
         })
     }
 }
 
 /// Whether a system has ended.
-pub(super) fn has_ended(_: &ProcessDescriptor) -> bool {
-    false
+pub(super) fn has_ended(process: &ProcessDescriptor) -> bool {
+    is_ended(process.0)
 }
 
 /// There is one namespace.

@@ -48,6 +48,8 @@ mod explored_low_half;
 #[cfg(loom)]
 mod explored_moving_log;
 #[cfg(loom)]
+mod explored_opener;
+#[cfg(loom)]
 mod explored_processes;
 #[cfg(loom)]
 mod explored_telling;
@@ -143,7 +145,7 @@ mod waiter;
 mod waiter_list;
 mod witness;
 
-// Processes do not end under loom.
+// Processes are numbers under loom.
 #[cfg(loom)]
 use explored_processes as peer_watch;
 #[cfg(loom)]
@@ -167,6 +169,8 @@ pub use event_wait::EventWait;
 pub use explored_low_half::{ExploredLowHalf, ExploredSignal};
 #[cfg(loom)]
 pub use explored_moving_log::ExploredMovingLog;
+#[cfg(loom)]
+pub use explored_opener::ExploredOpener;
 #[cfg(loom)]
 pub use explored_telling::{ExploredTelling, ExploredTold};
 pub use features::Features;

@@ -530,11 +530,38 @@ impl MonitoredFence {
     /// good value stays readable (NF-26).
     pub(super) fn fail(&self, error: WaitError) {
         self.with_state(|state, told| {
-            state.failed.get_or_insert(error);
+            // Its handle is closed for good, whatever it had failed by: who signals by it is told under this lock.
+            if state.failed.is_none() || error == WaitError::Closed {
+                state.failed = Some(error);
+            }
             self.look(state, told);
             for part in state.waiters.drain() {
                 part.end(Err(error), told);
             }
         });
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::super::low_half_fence::low_half_fence;
+    use super::*;
+
+    /// MF-04: by a handle that is closed nothing is signalled, whatever the fence had failed by before. Who began
+    /// earlier finds that under the fence's lock.
+    ///
+    /// Kills `a-close-after-a-loss-closes-nothing`.
+    #[test]
+    fn mf_04_a_handle_that_is_closed_after_a_loss_signals_nothing() {
+        let fence = low_half_fence(5).expect("memory");
+        let queued = fence.begin_signal(6, None).expect("it is near");
+        fence.fail(WaitError::DeviceLost);
+        assert!(fence.signal(6, false).is_ok(), "a loss forbids nothing");
+        fence.fail(WaitError::Closed);
+        let is_closed = |result| matches!(result, Err(SignalError::Closed));
+        assert!(is_closed(fence.signal(7, false)));
+        assert!(is_closed(fence.signal_queued(&queued)));
+        assert!(is_closed(fence.begin_signal(7, None).map(drop)));
+        assert_eq!(fence.current_value(), 6);
     }
 }

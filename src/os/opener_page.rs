@@ -2,13 +2,17 @@
 //! their waiters wait for (`peers` says how, and why nothing is lost).
 //!
 //! A slot is taken by one read-modify-write of its owner, and cleared by one after its owner's death, by
-//! whoever comes first. What a dead owner left in the other words counts for nobody: the next owner
-//! writes them anew, and until then the slot's words are of a free slot.
+//! whoever comes first. What an owner that left or died has in the other words counts for nobody: the next
+//! owner writes them anew.
+//!
+//! One that is taken for dead and lives goes on until it finds that (`peer_link`). Of the slot of another it
+//! changes nothing by leaving; what it says there in AWAITED, before it finds out, that one is called to put right.
 
 use super::process_identity::ProcessIdentity;
 use super::telling_words::TellingWords;
 use crate::abi::{NO_CPU_WAITER, OpenerSlot, PAGE_BYTES, SharedFenceHeader};
 use crate::shared::{Block, Word};
+use crate::sync::{Ordering, fence};
 
 /// A mapping of the page.
 #[derive(Clone, Debug)]
@@ -115,27 +119,28 @@ impl OpenerPage {
 
     /// Takes a slot if it is free.
     pub(super) fn take_slot(&self, slot: usize, own: ProcessIdentity, awaited: u64) -> bool {
-        let is_taken = self.word(slot, OpenerSlot::OWNER).exchange(0, own.word());
+        let is_taken = self.take_back(slot, own);
         if is_taken {
-            // Until this is stored others may wait for what a dead owner waited for: they raise once more.
+            // Until this is stored others may wait for what the owner before waited for: they raise once more.
             self.set_awaited(slot, awaited);
             self.telling.clear(slot);
         }
         is_taken
     }
 
-    /// The owner leaves its slot.
+    /// The owner leaves its slot, and stores nothing else: it may be another's by now.
     pub(super) fn leave(&self, slot: usize, own: ProcessIdentity) {
-        // Not in a slot that is another's by now.
-        if self.owner(slot) == own.word() {
-            self.set_awaited(slot, NO_CPU_WAITER);
-            let _ = self.word(slot, OpenerSlot::OWNER).exchange(own.word(), 0);
-        }
+        let _ = self.word(slot, OpenerSlot::OWNER).exchange(own.word(), 0);
     }
 
     /// Takes a slot again that was cleared although its owner lives; what the owner was told stays.
     pub(super) fn take_back(&self, slot: usize, own: ProcessIdentity) -> bool {
-        self.word(slot, OpenerSlot::OWNER).exchange(0, own.word())
+        let is_taken = self.word(slot, OpenerSlot::OWNER).exchange(0, own.word());
+        // Before it is read whether the fence is always signaled: pairs with that of `PeerLink::always_signal`. And
+        // before the slot's words are stored: pairs with that of an owner before that stores there, in
+        // `PeerLink::say_awaited`.
+        fence(Ordering::SeqCst);
+        is_taken
     }
 
     /// The slot's owner is dead: the slot is free. `false` if somebody has cleared it before.

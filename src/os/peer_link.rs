@@ -219,6 +219,19 @@ impl PeerLink {
     fn has_slot(&self) -> bool {
         self.page.owner(self.slot) == self.own.word()
     }
+
+    /// Says in the own slot what is waited for. If it is another's by now, that one's word is not its own any
+    /// more, and it is called to say it again.
+    fn say_awaited(&self, known: &Known) {
+        self.page.set_awaited(self.slot, known.awaited);
+        // Before CurrentValue is read again: pairs with the signaller's, in `NativeFence::least`. And before the
+        // owner is: pairs with that of `OpenerPage::take_back`; who took the slot before that is seen, and who takes
+        // it later stores later.
+        fence(Ordering::SeqCst);
+        if !self.has_slot() {
+            self.page.call(self.slot);
+        }
+    }
 }
 
 /// The process of a slot cannot be watched: its end is noticed when its slot is needed.
@@ -257,10 +270,8 @@ impl Peers for PeerLink {
             return;
         }
         known.awaited = monitored_value;
+        self.say_awaited(&known);
         drop(known);
-        self.page.set_awaited(self.slot, monitored_value);
-        // Before CurrentValue is read again: pairs with the signaller's, in `NativeFence::least`.
-        fence(Ordering::SeqCst);
         self.call();
     }
 
@@ -302,15 +313,13 @@ impl Peers for PeerLink {
 
     fn always_signal(&self) {
         if self.page.always_signal() {
-            // Before the owners are read: pairs with that of who takes a slot, below.
+            // Before the owners are read: pairs with that of who takes a slot, in `OpenerPage::take_back`.
             fence(Ordering::SeqCst);
             self.call();
         }
     }
 
     fn is_always_signaled(&self) -> bool {
-        // After the own slot was taken.
-        fence(Ordering::SeqCst);
         self.page.is_always_signaled()
     }
 
@@ -370,8 +379,17 @@ impl Peers for PeerLink {
 
     fn keeps_slot(&self) -> bool {
         let mut known = lock(&self.known);
-        if known.is_lost || self.has_slot() {
-            return !known.is_lost;
+        if known.is_lost {
+            return false;
+        }
+        if self.has_slot() {
+            // Who had it before, and did not know yet that it has it no more, may have stored there.
+            if self.page.awaited(self.slot) != known.awaited {
+                self.say_awaited(&known);
+                drop(known);
+                self.call();
+            }
+            return true;
         }
         if !self.page.take_back(self.slot, self.own) {
             known.is_lost = true;
@@ -380,10 +398,9 @@ impl Peers for PeerLink {
             return false;
         }
         // As when it joined: others know neither it nor what it waits for.
-        self.page.set_awaited(self.slot, known.awaited);
         known.reached.restore(self.page.telling());
+        self.say_awaited(&known);
         drop(known);
-        fence(Ordering::SeqCst);
         self.call();
         true
     }

@@ -70,7 +70,8 @@
 //!
 //! **Who writes to the page is not trusted.** A settling ends after a few rounds whatever others store
 //! ([`Peers::look_again`]). Who finds that its slot is not its own takes it again where it is free, and
-//! else ends its waits with an error, since nobody would tell it anything.
+//! else ends its waits with an error, since nobody would tell it anything. What it has said in the slot since, over
+//! what the next owner says there, that one is called to say again.
 
 use std::fmt::Debug;
 
@@ -145,7 +146,7 @@ pub(super) trait Peers: Send + Sync + Debug {
     /// This one is to look again, when whoever has the fence's lock has let it go.
     fn look_again(&self);
 
-    /// Whether the own slot is the own one; one that is free is taken again.
+    /// Whether the own slot is the own one; one that is free is taken again, and what it is to say there is said again.
     fn keeps_slot(&self) -> bool;
 
     /// What was told and heard so far.

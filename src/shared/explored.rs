@@ -76,6 +76,12 @@ fn is_one_more(group: WordGroup, offset: u64) -> bool {
             let in_records = offset.checked_sub(EngineReport::RECORDS);
             in_records.is_some() || offset == EngineReport::RESCAN_SEEN
         }
+        // Who has a slot.
+        WordGroup::MonitoredValues => {
+            let is_owner = offset % OpenerSlot::BYTES == OpenerSlot::OWNER;
+            is_owner && offset < EXPLORED_OPENERS * OpenerSlot::BYTES
+                || offset == SharedFenceHeader::ALWAYS_SIGNALED
+        }
         _ => false,
     }
 }
@@ -139,8 +145,8 @@ fn line_words() -> impl Iterator<Item = u64> {
     (0..EXPLORED_LINES).flat_map(of_line)
 }
 
-/// Words of an opener's slot, but for who has it, which nobody changes while others look; and by which it
-/// tells and is told, of those that a scenario has.
+/// Words of an opener's slot, but for who has it, which only some scenarios change while others look; and by
+/// which it tells and is told, of those that a scenario has.
 fn is_of_opener(offset: u64) -> bool {
     match offset % OpenerSlot::BYTES {
         // Of REWINDS as well, which lies at the start of its line.
