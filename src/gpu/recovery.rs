@@ -211,7 +211,11 @@ impl Marks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::abi::LocalHandle;
     use bytemuck::Zeroable;
+    use proptest::prelude::*;
+    use proptest::sample::Index;
+    use std::collections::BTreeMap;
 
     const ENTRIES: u32 = 84;
 
@@ -371,7 +375,6 @@ mod tests {
     /// Kills `the-signal-behind-a-dispatch-is-stored-again`.
     #[test]
     fn td_22_a_dispatch_that_is_done_is_not_made_again() {
-        use crate::abi::LocalHandle;
         let ring = |at: u64| match at {
             0 => Dispatch::direct(LocalHandle::from_raw(5), [1, 1, 1]),
             _ => Packet::signal(LocalHandle::from_raw(8), at, at - 1),
@@ -406,7 +409,6 @@ mod tests {
     /// Kills `a-kernels-signal-is-taken-for-a-packets`.
     #[test]
     fn td_22_what_a_kernel_signalled_covers_no_packet() {
-        use crate::abi::LocalHandle;
         let ring = |at: u64| match at {
             0 => Dispatch::direct(LocalHandle::from_raw(5), [1, 1, 1]),
             _ => Packet::signal(LocalHandle::from_raw(8), at, at - 1),
@@ -461,6 +463,199 @@ mod tests {
                     "{done} {queued}"
                 );
             }
+        }
+    }
+
+    /// A packet of a program.
+    #[derive(Clone, Copy, Debug)]
+    enum Kind {
+        Wait,
+        /// Of one of two fences.
+        Signal(u8),
+        Nop,
+        Progress,
+    }
+
+    const PROGRESS: u32 = 9;
+
+    /// With numbers and rising values, as who submits them gives these.
+    fn program(kinds: &[Kind]) -> Vec<Packet> {
+        let mut done = Done::default();
+        let mut next = |kind: &Kind| {
+            let signals = done.signals.len() as u64;
+            let rising = |fence| done.value(fence) + 1;
+            let handle = LocalHandle::from_raw;
+            let packet = match *kind {
+                Kind::Wait => Packet::wait(handle(7), 1, done.waits.len() as u64),
+                Kind::Signal(fence) => {
+                    let fence = u32::from(fence) + 20;
+                    Packet::signal(handle(fence), rising(fence), signals)
+                }
+                Kind::Nop => Packet::nop(),
+                Kind::Progress => Packet::progress(handle(PROGRESS), rising(PROGRESS), signals),
+            };
+            done.execute(packet);
+            packet
+        };
+        kinds.iter().map(&mut next).collect()
+    }
+
+    fn stores(packet: &Packet) -> bool {
+        matches!(packet.opcode(), Some(Opcode::Signal | Opcode::Progress))
+    }
+
+    /// What packets did, one after another.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    struct Done {
+        packets: u64,
+        waits: Vec<Packet>,
+        signals: Vec<Packet>,
+        stores: Vec<Packet>,
+        values: BTreeMap<u32, u64>,
+    }
+
+    impl Done {
+        fn store(&mut self, packet: Packet) {
+            if stores(&packet) {
+                self.stores.push(packet);
+                self.values.insert(packet.handle().raw(), packet.value);
+            }
+        }
+
+        fn log(&mut self, packet: Packet) {
+            if stores(&packet) {
+                self.signals.push(packet);
+            } else if packet.opcode() == Some(Opcode::Wait) {
+                self.waits.push(packet);
+            }
+            self.packets += 1;
+        }
+
+        fn execute(&mut self, packet: Packet) {
+            self.store(packet);
+            self.log(packet);
+        }
+
+        fn value(&self, fence: u32) -> u64 {
+            self.values.get(&fence).copied().unwrap_or(0)
+        }
+
+        /// As an engine saves it.
+        fn state(&self, entries: u32) -> QueueState {
+            let index = |total: usize| {
+                (total as u64 / u64::from(entries)) << 32 | total as u64 % u64::from(entries)
+            };
+            QueueState {
+                read_index: self.packets,
+                wait_number: self.waits.len() as u64,
+                signal_number: self.signals.len() as u64,
+                wait_log_index: index(self.waits.len()),
+                signal_log_index: index(self.signals.len()),
+                progress_value: self.value(PROGRESS),
+                status: QueueStatus::Ready as u64,
+                ..QueueState::zeroed()
+            }
+        }
+    }
+
+    /// Steps of an engine: a packet, or one and the signal behind it, if the engine has seen both. Where each begins and ends.
+    fn steps(program: &[Packet], together: &[bool]) -> Vec<(usize, usize)> {
+        let (mut steps, mut begin) = (Vec::new(), 0);
+        while begin < program.len() {
+            let is_signal = program.get(begin + 1).is_some_and(stores);
+            let end = begin + 1 + usize::from(is_signal && together[begin]);
+            steps.push((begin, end));
+            begin = end;
+        }
+        steps
+    }
+
+    fn kind() -> impl Strategy<Value = Kind> {
+        prop_oneof![
+            2 => Just(Kind::Wait),
+            4 => (0..2_u8).prop_map(Kind::Signal),
+            2 => Just(Kind::Nop),
+            2 => Just(Kind::Progress),
+        ]
+    }
+
+    proptest! {
+        /// TD-22: wherever an engine was gone, in whatever step, whichever of its stores were its last, and wherever it
+        /// had saved last: the queue goes on so that each packet has stored once and has one entry, in the program's
+        /// order, and none is left out. A NOP does nothing, however often.
+        ///
+        /// Kills `what-was-done-is-done-again`, `a-stored-signal-is-stored-again`, `a-lap-before-counts-as-done`,
+        /// `a-packet-is-passed-over`, `a-kill-forgets-what-was-logged`, `a-nop-keeps-a-stored-signal-from-being-found`,
+        /// `what-was-found-at-another-head-counts`.
+        #[test]
+        fn td_22_each_packet_takes_effect_once_wherever_its_engine_was_gone(
+            kinds in prop::collection::vec((kind(), any::<bool>()), 1..40),
+            (saved_in, gone_in) in any::<(Index, Index)>(),
+            executed in any::<Index>(),
+            (has_stored, has_published) in any::<(bool, bool)>(),
+            observed in 0..3_u64,
+            (entries, capacity) in (3..ENTRIES, 1..7_u32),
+        ) {
+            let (kinds, together): (Vec<_>, Vec<_>) = kinds.into_iter().unzip();
+            let (program, capacity) = (program(&kinds), 1_u64 << capacity);
+            let steps = steps(&program, &together);
+            let gone_in = gone_in.index(steps.len());
+            let (begin, end) = steps[gone_in];
+            let (saved_at, _) = steps[saved_in.index(gone_in + 1)];
+
+            let (mut done, mut saved) = (Done::default(), QueueState::zeroed());
+            let executed = begin + executed.index(end - begin + 1);
+            for (at, packet) in program.iter().enumerate().take(executed.max(saved_at + 1)) {
+                if at == saved_at {
+                    saved = done.state(entries);
+                    if packet.opcode() == Some(Opcode::Wait) && observed > 0 {
+                        let status = QueueStatus::Blocked as u64;
+                        saved = QueueState { observed_ticks: observed, status, ..saved };
+                    }
+                }
+                if at < executed {
+                    done.execute(*packet);
+                }
+            }
+            let has_stored = has_stored && executed < end;
+            if has_stored {
+                done.store(program[executed]);
+            }
+            // The store of a step's read index is the first that is cut off.
+            let has_published = has_published && executed == end;
+            let read_index = if has_published { end } else { begin } as u64;
+            let written = (program.len() as u64).min(read_index + capacity);
+            let marks = Marks {
+                read_index,
+                waits: LogMark { entries, ..marks(saved, done.state(entries)).waits },
+                signals: LogMark { entries, ..marks(saved, done.state(entries)).signals },
+                write_index: written,
+                capacity,
+                ..marks(saved, done.state(entries))
+            };
+            let in_ring = |at: u64| {
+                let at = if at < written { at } else { at.wrapping_sub(capacity) };
+                program.get(at as usize).copied().unwrap_or(Packet::nop())
+            };
+            let is_stored = |signal: &Packet| done.value(signal.handle().raw()) >= signal.value;
+            let Recovered { state, unlogged } = marks.recover(in_ring, is_stored);
+
+            if let Some((signal, index)) = unlogged {
+                prop_assert_eq!(index, done.state(entries).signal_log_index);
+                done.log(signal);
+            }
+            let head = saved.read_index == state.read_index;
+            let observed_ticks = if head { saved.observed_ticks } else { 0 };
+            let (read_index, known) = (state.read_index, done.state(entries));
+            prop_assert_eq!(state, QueueState { read_index, observed_ticks, ..known });
+            for packet in &program[read_index as usize..written as usize] {
+                done.execute(*packet);
+            }
+            let mut whole = Done::default();
+            program[..written as usize].iter().for_each(|packet| whole.execute(*packet));
+            // A NOP that is done again is counted again.
+            whole.packets = done.packets;
+            prop_assert_eq!(done, whole);
         }
     }
 }

@@ -115,6 +115,9 @@ impl KernelBook {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+    use proptest::sample::Index;
+    use std::cell::RefCell;
 
     fn completed(id: u64) -> Interrupt {
         Interrupt::DmaCompleted {
@@ -154,5 +157,134 @@ mod tests {
         assert!(!book.is_beyond(1) && !book.is_beyond(2), "1 is outstanding");
         book.completed(1, completed(1));
         assert!(book.is_beyond(1) && !book.is_beyond(2));
+    }
+
+    #[derive(Clone, Copy, Debug)]
+    enum Event {
+        Submitted,
+        Completed(Index),
+        TakenBack(Index),
+        /// One that was taken back: it keeps its id.
+        SubmittedAgain(Index),
+        PreemptionBegins,
+        PreemptionEnds,
+        Told,
+    }
+
+    fn event() -> impl Strategy<Value = Event> {
+        prop_oneof![
+            6 => Just(Event::Submitted),
+            5 => any::<Index>().prop_map(Event::Completed),
+            2 => any::<Index>().prop_map(Event::TakenBack),
+            1 => any::<Index>().prop_map(Event::SubmittedAgain),
+            1 => Just(Event::PreemptionBegins),
+            1 => Just(Event::PreemptionEnds),
+            2 => Just(Event::Told),
+        ]
+    }
+
+    /// Takes one of them out.
+    fn take(ids: &mut BTreeSet<u64>, index: Index) -> Option<u64> {
+        let id = (!ids.is_empty()).then(|| index.index(ids.len()))?;
+        let id = ids.iter().nth(id).copied()?;
+        ids.remove(&id);
+        Some(id)
+    }
+
+    proptest! {
+        /// PR-04, TD-03: however commands of several queues are handed over, complete, and are taken back and handed over
+        /// again, the last completed id is the greatest of those that had completed when one did last below all that were
+        /// outstanding; it never goes back, and a preemption tells it as it is then. All is told once and in order,
+        /// though who is told has something to tell.
+        ///
+        /// Kills `the-last-completed-id-overtakes`, `an-id-is-never-passed`, `the-last-completed-id-goes-back`,
+        /// `what-is-told-comes-from-two-threads`.
+        #[test]
+        fn pr_04_the_last_completed_id_is_below_all_that_is_outstanding(
+            events in prop::collection::vec(event(), 1..100),
+        ) {
+            let book = KernelBook::default();
+            let (mut outstanding, mut taken_back) = (BTreeSet::new(), BTreeSet::new());
+            let (mut done, mut news) = (BTreeSet::new(), VecDeque::new());
+            let (mut submitted, mut last, mut preempting) = (0, 0, None);
+            for event in events {
+                match event {
+                    Event::Submitted => {
+                        submitted += 1;
+                        book.submitted(submitted);
+                        outstanding.insert(submitted);
+                    }
+                    Event::Completed(index) => {
+                        if let Some(id) = take(&mut outstanding, index) {
+                            book.completed(id, completed(id));
+                            done.insert(id);
+                            let oldest = outstanding.first().copied().unwrap_or(u64::MAX);
+                            last = done.range(..oldest).copied().max().unwrap_or(0).max(last);
+                            news.push_back(completed(id));
+                        }
+                    }
+                    Event::TakenBack(index) => {
+                        if let Some(id) = take(&mut outstanding, index) {
+                            book.taken_back(id);
+                            taken_back.insert(id);
+                        }
+                    }
+                    Event::SubmittedAgain(index) => {
+                        if let Some(id) = take(&mut taken_back, index) {
+                            book.submitted(id);
+                            outstanding.insert(id);
+                        }
+                    }
+                    Event::PreemptionBegins => {
+                        prop_assert_eq!(book.begin_preemption(), preempting.is_none());
+                        preempting.get_or_insert(submitted);
+                    }
+                    Event::PreemptionEnds => {
+                        if let Some(preemption_id) = preempting.take() {
+                            book.end_preemption(preemption_id, 3);
+                            news.push_back(Interrupt::DmaPreempted {
+                                preemption_id,
+                                last_completed_id: last,
+                                node_ordinal: 3,
+                                engine_ordinal: 0,
+                            });
+                        }
+                    }
+                    Event::Told => {
+                        let told = RefCell::new(Vec::new());
+                        book.tell(&|interrupt| {
+                            // Whoever is told has more, once: it comes last, and to the same.
+                            if let Interrupt::DmaCompleted { submission_id, node_ordinal: 0, .. } = interrupt {
+                                book.add(more(submission_id));
+                                book.tell(&|_| panic!("two tell at a time"));
+                            }
+                            told.borrow_mut().push(interrupt);
+                        });
+                        let mut expected = Vec::new();
+                        while let Some(interrupt) = news.pop_front() {
+                            if let Interrupt::DmaCompleted { submission_id, node_ordinal: 0, .. } = interrupt {
+                                news.push_back(more(submission_id));
+                            }
+                            expected.push(interrupt);
+                        }
+                        prop_assert_eq!(told.into_inner(), expected);
+                    }
+                }
+                prop_assert_eq!(book.has_outstanding(), !outstanding.is_empty());
+                prop_assert_eq!(book.is_preempting(), preempting.is_some());
+                for id in 0..=submitted {
+                    prop_assert_eq!(book.is_beyond(id), id < last, "{} of {}", id, last);
+                }
+            }
+        }
+    }
+
+    /// What who is told of a command has to tell.
+    fn more(submission_id: u64) -> Interrupt {
+        Interrupt::DmaCompleted {
+            submission_id,
+            node_ordinal: 1,
+            engine_ordinal: 0,
+        }
     }
 }
