@@ -72,6 +72,7 @@ impl Observed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use std::time::Duration;
 
     /// What is said of an engine that shows `marks` at these times, in quarters of TdrDelay.
@@ -131,6 +132,58 @@ mod tests {
             }
             let beyond = elapsed.saturating_sub(delay);
             assert!(beyond < Duration::from_millis(500), "{delay:?}: {beyond:?}");
+        }
+    }
+
+    /// What is to be said at the last of these looks, the first of which has shown something new.
+    fn expected(times: &[Duration], policy: &TdrPolicy) -> Verdict {
+        let (now, begin) = (times[times.len() - 1], times[0]);
+        let mut later = times.iter().skip(1);
+        let Some(asked) = later.position(|at| *at >= begin + policy.quantum()) else {
+            return Verdict::Well;
+        };
+        let (asked_at, since) = (times[asked + 1], &times[asked + 2..]);
+        let of_half = |at: &&Duration| **at >= asked_at + policy.delay / 2;
+        match since {
+            [] => Verdict::Ask,
+            _ if now >= asked_at + policy.delay => Verdict::TimedOut,
+            _ if of_half(&&now) && since.iter().filter(of_half).count() == 1 => Verdict::Suspect,
+            _ => Verdict::Well,
+        }
+    }
+
+    proptest! {
+        /// PR-01, TD-01: whenever an engine is looked at and whatever it shows, it is asked at the first look a quantum or
+        /// more after it was first seen so, suspected once, at the first look half of TdrDelay later, and times out at
+        /// the first look TdrDelay after it was asked; what is new, or that it has nothing to do, begins anew.
+        ///
+        /// Kills `a-time-out-comes-without-a-request`, `steps-are-no-signs-of-life`, `a-time-out-comes-at-once`,
+        /// `an-engine-is-suspected-at-every-look`.
+        #[test]
+        fn pr_01_an_engine_is_asked_suspected_and_timed_out_in_turn(
+            looks in prop::collection::vec((0..900_u64, prop_oneof![30 => Just(None), 1 => any::<bool>().prop_map(Some)]), 1..120),
+        ) {
+            let (policy, begin) = (TdrPolicy::default(), Instant::now());
+            let (mut observed, mut now, mut marks) = (Observed::default(), Duration::ZERO, 0);
+            let mut same = Vec::new();
+            for (pause, change) in looks {
+                now += Duration::from_millis(pause);
+                // Something new; or it has nothing to do.
+                if let Some(has_work) = change {
+                    marks += 1;
+                    same.clear();
+                    if !has_work {
+                        prop_assert_eq!(observed.look(None, &policy, begin + now), Verdict::Well);
+                        continue;
+                    }
+                }
+                same.push(now);
+                let verdict = observed.look(Some(marks), &policy, begin + now);
+                prop_assert_eq!(verdict, expected(&same, &policy));
+                if verdict == Verdict::TimedOut {
+                    same.clear();
+                }
+            }
         }
     }
 }
