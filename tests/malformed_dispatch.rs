@@ -377,10 +377,11 @@ fn hq_04_a_kernel_declares_what_its_device_has() {
                 assert!(text.contains(&says) && text.contains(&says_why), "{text}");
                 continue;
             }
+            let kernel = created.unwrap();
             ran += 1;
             memory.write(0, &[ran]);
             let mut list = CommandList::new();
-            list.dispatch(&created.unwrap(), [1, 1, 1], &sums(&memory, &memory, 5))
+            list.dispatch(&kernel, [1, 1, 1], &sums(&memory, &memory, 5))
                 .unwrap();
             queue.submit(list.signal(&fence, ran)).unwrap();
             fence.wait(ran, LONG).unwrap();
