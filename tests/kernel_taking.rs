@@ -21,7 +21,8 @@ use native_fence::kmd::{DdiError, Driver, DriverOptions};
 use native_fence::os::{Features, OsError};
 use native_fence::vulkan::AdapterInfo;
 use native_fence::{
-    Adapter, Allocation, CommandList, CreateError, Device, Kernel, TdrPolicy, WaitError,
+    Adapter, Allocation, CommandList, CreateError, Device, Kernel, KernelCapability, TdrPolicy,
+    WaitError,
 };
 use rustix::process::{Signal, getpid, kill_process};
 use std::collections::VecDeque;
@@ -386,4 +387,31 @@ fn td_13_a_spare_takes_kernels_while_its_node_goes_on() {
         queue.progress_fence().wait(value, LONG).unwrap();
         assert_eq!(words::<3>(&memory), [3, 5, 3]);
     });
+}
+
+/// TD-13: where no engine that could take the place of a lost one has what a kernel declares, the adapter stops and says
+/// which capability that is; nothing runs the kernel, and who waits is told.
+#[test]
+fn td_13_a_kernel_that_no_spare_can_have_stops_the_adapter_by_name() {
+    let spares = SpareEngines::new(SparePolicy::OnSuspicion, || {
+        Ok(Box::new(KernelTaker::new(|model, kernels| {
+            if kernels.is_empty() {
+                return model.set_kernels(kernels);
+            }
+            Err(KernelError::Capability(KernelCapability::Float64))
+        })))
+    });
+    let first = KernelTaker::new(Engine::set_kernels);
+    let is_lost = Arc::clone(first.is_lost());
+    let (adapter, _driver) = adapter(Box::new(first), Some(spares));
+    let device = adapter.create_device();
+    let _adds = device.create_kernel(add_words()).unwrap();
+    let fence = device.create_fence(0).unwrap();
+    let mut queue = queue_of(&device, 0);
+    is_lost.store(true, Ordering::Release);
+    let _ = queue.submit(CommandList::new().signal(&fence, 1));
+    assert_eq!(fence.wait(1, LONG), Err(WaitError::AdapterStopped));
+    until("the adapter stops", || adapter.os().stopped().is_some());
+    let stopped = format!("{:?}", adapter.os().stopped());
+    assert!(stopped.contains("the capability Float64"), "{stopped}");
 }
