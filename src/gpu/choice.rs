@@ -206,7 +206,7 @@ mod tests {
         #[test]
         fn pr_11_contexts_take_turns(slices in slices()) {
             let mut chooser = Chooser::default();
-            let mut waits = vec![0; 8];
+            let mut waits = [0; 8];
             for candidates in slices {
                 let contexts = candidates.len();
                 let choice = chooser.one_context(&candidates);
@@ -217,7 +217,7 @@ mod tests {
                 }
                 let has_work = |one: &Candidate| matches!(one.standing, Runnable | Blocked);
                 let mut chosen = candidates.iter().filter(|one| choice == Choice::Only(one.context));
-                prop_assert!(choice == Choice::All || chosen.any(|one| has_work(one)));
+                prop_assert!(choice == Choice::All || chosen.any(has_work));
                 prop_assert_eq!(choice == Choice::All, !candidates.iter().any(has_work));
                 for one in &candidates {
                     let waits = &mut waits[one.context as usize];

@@ -543,7 +543,7 @@ mod tests {
         /// As an engine saves it.
         fn state(&self, entries: u32) -> QueueState {
             let index = |total: usize| {
-                (total as u64 / u64::from(entries)) << 32 | total as u64 % u64::from(entries)
+                ((total as u64 / u64::from(entries)) << 32) | (total as u64 % u64::from(entries))
             };
             QueueState {
                 read_index: self.packets,
