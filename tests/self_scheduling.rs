@@ -56,7 +56,8 @@ fn hq_08_a_chain_over_two_queues() {
 /// Kills `private-stores-pass`.
 #[test]
 fn hq_08_a_kernel_whose_stores_nothing_orders_is_not_registered() {
-    const OP_STORE: u32 = 5 << 16 | 62;
+    // OpStore of five words.
+    const OP_STORE: u32 = 0x0005_003e;
     const ALIGNED: u32 = 0x2;
     const NON_PRIVATE: u32 = 0x20;
     let private = |words: &[u32]| {
