@@ -102,6 +102,7 @@ pub use engine_unit::{EngineUnit, EngineUnitError, SharedQueue};
 pub use engine_word::{EngineState, EngineWord, Taken, Wake};
 #[cfg(loom)]
 pub use explored_activity::ExploredActivity;
+#[cfg(not(loom))]
 pub(crate) use held_engine::REAPER_THREAD;
 pub use held_engine::{HeldEngine, Reaper};
 #[cfg(not(loom))]
@@ -110,7 +111,6 @@ pub use host_stores::{HOST_STORES_BYTES, sees_host_stores, with_host_stores_trie
 pub use injection::{Injection, LongKernel};
 pub use kernel_capability::KernelCapability;
 pub use kernel_code::{KernelCode, KernelError, Kernels};
-#[cfg(not(loom))]
 #[cfg(not(loom))]
 pub(crate) use kernel_file::KERNEL_FILE;
 pub use model::{
