@@ -10,6 +10,9 @@
 use std::fmt;
 
 /// A capability that kernels may have, by its name in SPIR-V and its number there.
+///
+/// Two of them are more in SPIR-V than what is looked for: `ShaderClockKHR` is here the device's clock and not a
+/// subgroup's, and `Int64Atomics` are those of buffers and not of a workgroup's memory, which nothing is turned on for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names of the SPIR-V specification")]

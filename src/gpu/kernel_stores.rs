@@ -4,7 +4,8 @@
 //! by a release in its epilogue, and of that the Vulkan memory model promises the same for stores alone that are not
 //! private: NonPrivatePointer in SPIR-V, `nonprivate` in GLSL, which glslang heeds of a block's members and not of a block.
 //!
-//! A pointer is known by its type, which stands before it: one walk through the module finds out.
+//! A pointer is known by its type, whatever instruction gives it, and stands before its use but for loops that pass it on:
+//! one walk through the module finds out.
 
 use super::KernelError;
 use std::collections::HashSet;
@@ -13,9 +14,10 @@ const OP_TYPE_POINTER: u32 = 32;
 const OP_STORE: u32 = 62;
 const OP_COPY_MEMORY: u32 = 63;
 const OP_COPY_MEMORY_SIZED: u32 = 64;
-/// What gives pointers: OpFunctionParameter, OpFunctionCall, OpLoad, OpAccessChain and its kin, OpCopyObject,
-/// OpConvertUToPtr, OpBitcast, OpSelect, OpPhi.
-const GIVE_POINTERS: [u32; 12] = [55, 57, 61, 65, 66, 67, 70, 83, 120, 124, 169, 245];
+/// Whether an instruction can have a type first that is not of its result: names, decorations, types.
+fn is_of_a_type(opcode: u32) -> bool {
+    matches!(opcode, 5 | 6 | 19..=39 | 71..=75 | 332 | 5632 | 5633)
+}
 
 const PHYSICAL_STORAGE_BUFFER: u32 = 5349;
 const NON_PRIVATE_POINTER: u32 = 0x20;
@@ -42,7 +44,7 @@ impl KernelStores {
                 self.has_private |=
                     self.pointers.contains(to) && operands & NON_PRIVATE_POINTER == 0;
             }
-            (_, [_, of, id, ..]) if GIVE_POINTERS.contains(&opcode) && self.types.contains(of) => {
+            (_, [_, of, id, ..]) if !is_of_a_type(opcode) && self.types.contains(of) => {
                 self.pointers.insert(*id);
             }
             _ => {}
@@ -62,8 +64,9 @@ impl KernelStores {
 mod tests {
     use super::*;
 
-    /// HQ-08: a store is found however its address was come by, and with other operands; one that is not private, or to
-    /// memory of the invocation's, is none.
+    /// HQ-08: a store is found whatever gave its address (OpUndef, OpConstantNull, OpFunctionParameter, OpFunctionCall,
+    /// OpLoad, access chains, OpCompositeExtract, OpCopyObject, OpConvertUToPtr, OpBitcast, OpSelect, OpPhi), and with other
+    /// operands; one that is not private, or to memory of the invocation's, is none, and to decorate a type gives nothing.
     ///
     /// Kills `private-stores-pass`.
     #[test]
@@ -79,7 +82,9 @@ mod tests {
         };
         let physical: (u32, &[u32]) = (OP_TYPE_POINTER, &[1, PHYSICAL_STORAGE_BUFFER, 9]);
         let own: (u32, &[u32]) = (OP_TYPE_POINTER, &[2, FUNCTION, 9]);
-        for opcode in GIVE_POINTERS {
+        for opcode in [
+            1, 46, 55, 57, 61, 65, 66, 67, 70, 81, 83, 120, 124, 169, 245,
+        ] {
             let there: (u32, &[u32]) = (opcode, &[1, 30, 31]);
             let here: (u32, &[u32]) = (opcode, &[2, 30, 31]);
             assert!(private(&[physical, own, there, (OP_STORE, &[30, 40])]));
@@ -88,6 +93,8 @@ mod tests {
             assert!(private(&[physical, there, (OP_STORE, &[30, 40, 2, 8])]));
             assert!(!private(&[physical, there, (OP_STORE, &[30, 40, 0x22, 8])]));
         }
+        let decorated: (u32, &[u32]) = (71, &[1, 30]);
+        assert!(!private(&[physical, decorated, (OP_STORE, &[30, 40])]));
         let there: (u32, &[u32]) = (OP_LOAD, &[1, 30, 31]);
         assert!(private(&[physical, there, (OP_COPY_MEMORY, &[30, 40])]));
         let sized: (u32, &[u32]) = (OP_COPY_MEMORY_SIZED, &[30, 40, 41]);

@@ -92,7 +92,8 @@ impl Guilty {
                 "the guilty queue's wait ended otherwise than by its loss: {ended:?}"
             ));
         }
-        if state != DeviceExecutionState::HUNG && !is_done {
+        let is_well = is_done && state == DeviceExecutionState::ACTIVE;
+        if state != DeviceExecutionState::HUNG && !is_well {
             return Err(format!("the guilty device is in state {}", state.0));
         }
         Ok(())
