@@ -322,7 +322,7 @@ fn td_15_a_kernel_mode_queue_waits_for_what_its_engine_has() {
 /// TD-15: a wait that stands behind another is judged where it comes to stand, when that one is over: whoever ends it
 /// is the last that does anything with the queue.
 ///
-/// Kills `a-kernel-mode-wait-is-no-event` and `a-wait-behind-another-is-no-event`.
+/// Kills `a-kernel-mode-wait-is-no-event`.
 #[test]
 fn td_15_a_kernel_mode_wait_is_judged_when_the_one_before_it_is_over() {
     on_every_bench(NodePolicy::default(), |bench| {

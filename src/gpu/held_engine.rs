@@ -209,13 +209,15 @@ mod tests {
     use std::sync::mpsc::{Receiver, Sender, channel};
     use std::thread;
 
-    /// What takes its time to go.
-    struct Slow(Mutex<Receiver<()>>);
+    /// What takes its time to go, and says that it has begun to.
+    struct Slow(Mutex<(Sender<()>, Receiver<()>)>);
 
     impl Drop for Slow {
         fn drop(&mut self) {
+            let (goes, may_go) = &*lock(&self.0);
+            let _ = goes.send(());
             // Until it is let, or its test has failed.
-            let _ = lock(&self.0).recv();
+            let _ = may_go.recv();
         }
     }
 
@@ -225,11 +227,14 @@ mod tests {
     /// Kills `a-reaper-is-in-vulkan-for-a-moment`.
     #[test]
     fn td_23_whoever_ends_an_engine_is_in_vulkan_until_it_has_gone() {
-        let (go, slow) = channel();
+        let (go, may_go) = channel();
+        let (goes, begun) = channel();
+        let slow = Slow(Mutex::new((goes, may_go)));
         let reaper = Arc::<Reaper>::default();
         let engine = HeldEngine::new(Box::new(ModelEngine::new(ModelOptions::default())));
-        engine.give_up(Vec::new(), Box::new(Slow(Mutex::new(slow))), &reaper);
+        engine.give_up(Vec::new(), Box::new(slow), &reaper);
         drop(engine);
+        assert_eq!(begun.recv_timeout(Duration::from_secs(20)), Ok(()));
         assert_eq!((reaper.left(), InVulkan::count()), (1, 1));
         go.send(()).unwrap();
         reaper.wait_until(Instant::now() + Duration::from_secs(20));
