@@ -96,9 +96,15 @@ fn td_03_an_id_that_the_engine_does_not_have_stops_the_adapter() {
             kept.submit(CommandList::new().nop()).unwrap();
             let preempted = completed + 1;
             until("it is handed over", || ids() == (preempted, completed));
+            bench.until_parked();
+            let slices = bench.counters().slices;
             bench.adapter.os().preempt(0).unwrap();
             let submitted = preempted + 2;
             until("it has another id", || ids() == (preempted + 1, completed));
+            // It has its id before the engine is told of it: a slice without queues, which nobody is to be blamed for.
+            until("the engine looks at it", || {
+                bench.counters().slices > slices
+            });
             let wrong = [completed - 1, preempted, submitted + 1][place];
             bench.spy.answer_reset(move |reset| {
                 Ok(ResetEngine {
