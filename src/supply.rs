@@ -6,8 +6,8 @@
 //!
 //! There is one plan and one count for the process, and a sweep (`sweep`) makes it: without one nothing is refused.
 
-use crate::sync::plain::AtomicU64;
-use crate::sync::{Ordering, thread};
+use crate::sync::plain::{AtomicU64, Mutex, lock};
+use crate::sync::{Arc, Ordering, thread};
 use rustix::io::Errno;
 use std::sync::OnceLock;
 
@@ -88,6 +88,27 @@ pub(crate) fn start_thread<T: Send + 'static>(
     let asked = THREADS.ask_for(name).map_err(std::io::Error::from);
     let started = asked.and_then(|()| thread::Builder::new().name(name.to_owned()).spawn(run));
     started.map_err(|error| std::io::Error::new(error.kind(), format!("pthread_create: {error}")))
+}
+
+/// The same for a thread that has something, which comes back where there is none.
+///
+/// # Errors
+/// As [`start_thread`].
+pub(crate) fn start_thread_with<T: Send + 'static>(
+    name: &str,
+    what: T,
+    run: impl FnOnce(T) + Send + 'static,
+) -> Result<(), (std::io::Error, T)> {
+    // Whoever cannot start a thread drops what was to run there.
+    let kept = Arc::new(Mutex::new(Some(what)));
+    let passed = Arc::clone(&kept);
+    let started = start_thread(name, move || lock(&passed).take().map(run));
+    let Err(error) = started else {
+        return Ok(());
+    };
+    let kept = lock(&kept).take();
+    // Nobody else has taken it.
+    kept.map_or(Ok(()), |what| Err((error, what)))
 }
 
 #[cfg(all(test, not(loom)))]

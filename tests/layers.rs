@@ -133,6 +133,11 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
         "shared",
         "binds a process of the program's own to its life",
     ),
+    (
+        "sweep/story/recovery.rs",
+        "soak",
+        "the work of a queue whose engine is lost, and what becomes of it",
+    ),
     ("cli/sweep/child.rs", "shared", "as apart.rs"),
     ("cli/sweep/peer.rs", "shared", "as apart.rs"),
     (

@@ -7,7 +7,7 @@
 //! more.
 
 use super::{Engine, EngineAddress};
-use crate::supply::start_thread;
+use crate::supply::{start_thread, start_thread_with};
 use crate::sync::Arc;
 use crate::sync::plain::{Mutex, lock};
 #[cfg(not(loom))]
@@ -83,15 +83,10 @@ impl Drop for Reaper {
         let waiting = self.waiting.get_mut();
         for remains in std::mem::take(waiting.unwrap_or_else(PoisonError::into_inner)) {
             // Here it may never come to its end: then it is kept for as long as the process lives.
-            let remains = Arc::new(Mutex::new(Some(remains)));
-            let ended = Arc::clone(&remains);
-            let end = move || {
-                let remains = lock(&ended).take();
-                remains.map(Remains::end)
-            };
-            if let Err(error) = start_thread(REAPER_THREAD, end) {
+            let started = start_thread_with(REAPER_THREAD, remains, Remains::end);
+            if let Err((error, remains)) = started {
                 eprintln!("native-fence: no thread to end an engine on, which is kept ({error})");
-                std::mem::forget(lock(&remains).take());
+                std::mem::forget(remains);
             }
         }
     }

@@ -135,8 +135,8 @@ impl RunList {
     }
 
     fn take_out(&mut self, number: u32) {
-        self.leaving.extend(self.queue(number).cloned());
-        self.remove(number);
+        self.begin_to_pause(number);
+        self.order.retain(|other| *other != number);
     }
 
     /// The same for a queue that comes back: nobody else has its place until it does, or

@@ -10,8 +10,8 @@ use super::event_handle::EventHandle;
 use super::queue_core::QueueCore;
 use super::turn::Foreign;
 use crate::kmd::Level;
-use crate::supply::start_thread;
-use crate::sync::{Arc, plain, thread_local};
+use crate::supply::start_thread_with;
+use crate::sync::{Arc, thread_local};
 use std::cell::Cell;
 use std::sync::Weak;
 use std::task::Waker;
@@ -132,23 +132,15 @@ pub(super) fn stop(adapter: Arc<AdapterState>) {
         return stop_and_wait(&adapter);
     }
     // Whoever stops it has the last reference: the other thread, or this one where there is no other.
-    let kept = Arc::new(plain::Mutex::new(Some(adapter)));
-    let passed = Arc::clone(&kept);
-    let started = start_thread("nf-stop", move || {
-        let adapter = plain::lock(&passed).take();
-        adapter.iter().for_each(stop_and_wait);
-    });
-    let Err(error) = started else {
+    let started = start_thread_with("nf-stop", adapter, |adapter| stop_and_wait(&adapter));
+    let Err((error, adapter)) = started else {
         return;
     };
     eprintln!(
         "native-fence: an adapter is stopped and not waited for, for want of a thread: {error}"
     );
-    let adapter = plain::lock(&kept).take();
-    if let Some(adapter) = adapter {
-        adapter.tdr.let_go();
-        adapter.ddi().stop_unawaited();
-    }
+    adapter.tdr.let_go();
+    adapter.ddi().stop_unawaited();
 }
 
 fn stop_and_wait(adapter: &Arc<AdapterState>) {

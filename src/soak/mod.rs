@@ -15,6 +15,7 @@
 
 mod case;
 mod draw;
+pub(crate) mod lost_work;
 mod outcome;
 mod play;
 pub mod program;

@@ -6,12 +6,17 @@
 //! never ends has its own time-out.
 
 use crate::mutant::Mutant;
+use crate::together::{Choice, Together};
 use crate::trial::{Workshop, tail};
 use anyhow::{Context, ensure};
 use serde::Deserialize;
-use std::fmt::Write;
+use std::collections::BTreeMap;
+use std::fmt::{self, Write};
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// For the suite, in which whatever is awaited has its own limit.
+const LIMIT: Duration = Duration::from_secs(1200);
 
 /// Where they are listed.
 const LIST: &str = "tests/broken.toml";
@@ -92,7 +97,20 @@ enum Found {
     Invalid,
 }
 
+/// How the suite is asked.
+#[derive(Clone, Copy)]
+struct Asking<'c> {
+    engine: Engine,
+    /// Every rule, though one is found broken.
+    is_whole: bool,
+    /// What makes the program of the woven tree one of them.
+    choice: Option<&'c Choice>,
+}
+
 /// Puts each under the suite, prints the matrix, and writes it as Markdown to `matrix` if there is one.
+///
+/// Those that can be stand in one build (`together`); the others, and those that the suite does not find there, have one
+/// each.
 pub(crate) fn try_all(
     workshop: &Workshop<'_>,
     chosen: &[(Broken, &Mutant)],
@@ -101,8 +119,76 @@ pub(crate) fn try_all(
 ) -> anyhow::Result<bool> {
     workshop.copy_original()?;
     let start = Instant::now();
-    let mut engines: Vec<_> = chosen.iter().map(|(broken, _)| broken.engine).collect();
-    engines.dedup();
+    let mutants: Vec<_> = chosen.iter().map(|(_, mutant)| *mutant).collect();
+    let (together, _) = Together::weave(workshop, &mutants, "--lib")?;
+    prove_whole(workshop, chosen)?;
+    println!(
+        "the tree as it is keeps all rules that are asked ({:.0} s)\n",
+        start.elapsed().as_secs_f64()
+    );
+    let mut rows = BTreeMap::new();
+    let mut alone = Vec::new();
+    for (at, (broken, mutant)) in chosen.iter().enumerate() {
+        let began = Instant::now();
+        let log = workshop.fresh_log(&mutant.id)?;
+        let choice = together.choice(workshop, mutant, &log)?;
+        let asking = Asking {
+            engine: broken.engine,
+            is_whole,
+            choice: choice.as_ref(),
+        };
+        let found = choice.is_some().then(|| find(workshop, asking, mutant));
+        match found.transpose()? {
+            Some(found) if found.is_good() => {
+                found.print((broken, mutant), began);
+                rows.insert(at, found);
+            }
+            _ => alone.push(at),
+        }
+    }
+    println!("{} have a build each", alone.len());
+    for at in alone {
+        let (broken, mutant) = &chosen[at];
+        let began = Instant::now();
+        workshop.restore()?;
+        mutant.apply(&workshop.tree())?;
+        let log = workshop.fresh_log(&mutant.id)?;
+        let builds = (!mutant.is_of_shader() || workshop.build_shaders(&log)?.succeeded())
+            && workshop.build_program(&log)?.succeeded();
+        let asking = Asking {
+            engine: broken.engine,
+            is_whole,
+            choice: None,
+        };
+        let found = if builds {
+            find(workshop, asking, mutant)?
+        } else {
+            Found::Invalid
+        };
+        found.print((broken, mutant), began);
+        rows.insert(at, found);
+    }
+    workshop.restore()?;
+    if let Some(matrix) = matrix {
+        std::fs::write(matrix, table(chosen, &rows))
+            .with_context(|| matrix.display().to_string())?;
+    }
+    let bad = rows.values().filter(|found| !found.is_good()).count();
+    println!(
+        "\n{} broken implementations in {:.0} s: {}",
+        chosen.len(),
+        start.elapsed().as_secs_f64(),
+        if bad == 0 {
+            "all found".to_owned()
+        } else {
+            format!("{bad} are NOT found")
+        }
+    );
+    Ok(bad == 0)
+}
+
+/// Builds the program, and proves that it keeps every rule on the engines that will be asked.
+fn prove_whole(workshop: &Workshop<'_>, chosen: &[(Broken, &Mutant)]) -> anyhow::Result<()> {
     let log = workshop.fresh_log("unmutated-conform")?;
     ensure!(
         workshop.build_program(&log)?.succeeded(),
@@ -110,10 +196,15 @@ pub(crate) fn try_all(
         tail(&log)
     );
     for engine in [Engine::Model, Engine::Shader] {
-        if !engines.contains(&engine) {
+        if !chosen.iter().any(|(broken, _)| broken.engine == engine) {
             continue;
         }
-        match conform(workshop, engine, "unmutated-conform", &[], true)? {
+        let asking = Asking {
+            engine,
+            is_whole: true,
+            choice: None,
+        };
+        match conform(workshop, asking, "unmutated-conform", &[])? {
             Found::Rules(broken) if broken.is_empty() => {}
             Found::Rules(broken) => anyhow::bail!(
                 "the tree as it is does not keep {} on the {}",
@@ -128,96 +219,85 @@ pub(crate) fn try_all(
             }
         }
     }
-    println!(
-        "the tree as it is keeps all rules that are asked ({:.0} s)\n",
-        start.elapsed().as_secs_f64()
-    );
+    Ok(())
+}
+
+fn table(chosen: &[(Broken, &Mutant)], rows: &BTreeMap<usize, Found>) -> String {
     let mut table = String::from(
         "| broken implementation | mutant | engine | rules that find it |\n|---|---|---|---|\n",
     );
-    let mut bad = 0;
-    for (broken, mutant) in chosen {
-        let began = Instant::now();
-        workshop.restore()?;
-        mutant.apply(&workshop.tree())?;
-        let log = workshop.fresh_log(&mutant.id)?;
-        let builds = (!mutant.is_of_shader() || workshop.build_shaders(&log)?.succeeded())
-            && workshop.build_program(&log)?.succeeded();
-        let found = if builds {
-            find(workshop, broken.engine, mutant, is_whole)?
-        } else {
-            Found::Invalid
-        };
-        let rules = match &found {
-            Found::Rules(rules) if rules.is_empty() => "NOT FOUND".to_owned(),
-            Found::Rules(rules) => rules.join(" "),
-            Found::Hung => "NO RULE: the suite came to no end".to_owned(),
-            Found::Invalid => "INVALID: it does not build".to_owned(),
-        };
-        bad += usize::from(matches!(&found, Found::Rules(rules) if rules.is_empty()));
-        bad += usize::from(matches!(found, Found::Invalid | Found::Hung));
+    for (at, (broken, mutant)) in chosen.iter().enumerate() {
+        let found = rows.get(&at).map(ToString::to_string);
+        let _ = writeln!(
+            table,
+            "| {} | `{}` | {} | {} |",
+            broken.says,
+            mutant.id,
+            broken.engine.name(),
+            found.unwrap_or_default()
+        );
+    }
+    table
+}
+
+impl Found {
+    fn is_good(&self) -> bool {
+        matches!(self, Self::Rules(rules) if !rules.is_empty())
+    }
+
+    fn print(&self, (broken, mutant): (&Broken, &Mutant), began: Instant) {
         println!(
-            "{:<55} {:<45} {:<6} {:>4.0} s  {rules}",
+            "{:<55} {:<45} {:<6} {:>4.0} s  {self}",
             broken.says,
             mutant.id,
             broken.engine.name(),
             began.elapsed().as_secs_f64()
         );
-        let _ = writeln!(
-            table,
-            "| {} | `{}` | {} | {rules} |",
-            broken.says,
-            mutant.id,
-            broken.engine.name()
-        );
     }
-    workshop.restore()?;
-    if let Some(matrix) = matrix {
-        std::fs::write(matrix, table).with_context(|| matrix.display().to_string())?;
-    }
-    println!(
-        "\n{} broken implementations in {:.0} s: {}",
-        chosen.len(),
-        start.elapsed().as_secs_f64(),
-        if bad == 0 {
-            "all found".to_owned()
-        } else {
-            format!("{bad} are NOT found")
+}
+
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rules(rules) if rules.is_empty() => f.write_str("NOT FOUND"),
+            Self::Rules(rules) => f.write_str(&rules.join(" ")),
+            Self::Hung => f.write_str("NO RULE: the suite came to no end"),
+            Self::Invalid => f.write_str("INVALID: it does not build"),
         }
-    );
-    Ok(bad == 0)
+    }
 }
 
 /// Asks the rules of the mutant's families, and where these find nothing, or all shall be known, every rule.
-fn find(
-    workshop: &Workshop<'_>,
-    engine: Engine,
-    mutant: &Mutant,
-    is_whole: bool,
-) -> anyhow::Result<Found> {
-    if !is_whole {
+fn find(workshop: &Workshop<'_>, asking: Asking<'_>, mutant: &Mutant) -> anyhow::Result<Found> {
+    if !asking.is_whole {
         let families = mutant.rules().filter_map(|rule| rule.split('-').next());
         let families: Vec<_> = families.collect();
-        let found = conform(workshop, engine, &mutant.id, &families, false)?;
+        let found = conform(workshop, asking, &mutant.id, &families)?;
         if !matches!(&found, Found::Rules(rules) if rules.is_empty()) {
             return Ok(found);
         }
     }
-    conform(workshop, engine, &mutant.id, &[], is_whole)
+    conform(workshop, asking, &mutant.id, &[])
 }
 
-/// Runs the suite of the program that was built.
+/// Runs the suite of the program that was built: these families of rules, all where there is none.
 fn conform(
     workshop: &Workshop<'_>,
-    engine: Engine,
+    asking: Asking<'_>,
     id: &str,
     families: &[&str],
-    is_whole: bool,
 ) -> anyhow::Result<Found> {
     let json = workshop.log(id).with_extension("json");
     let log = workshop.log(id);
     let _ = std::fs::remove_file(&json);
-    let ended = workshop.conform(engine.name(), families, is_whole, &json, &log)?;
+    let mut program = workshop.program();
+    program.args(["conform", "--engine", asking.engine.name(), "--json"]);
+    program.arg(&json).args(families);
+    if !asking.is_whole {
+        program.arg("--fail-fast");
+    }
+    program.envs(asking.choice.map(|(variable, value)| (variable, value)));
+    let ended = workshop.run(program, LIMIT, &log)?;
     let Ok(text) = std::fs::read_to_string(&json) else {
         // Killed by the limit, or by what the mutant does.
         return Ok(Found::Hung);

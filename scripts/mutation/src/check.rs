@@ -1,6 +1,6 @@
 //! What must hold of the lists of mutants before any of them is tried.
 
-use crate::mutant::{Harness, Mutant};
+use crate::mutant::{Change, Harness, Mutant};
 use crate::test_index::{Program, TestIndex, is_named_after_rule};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -40,9 +40,10 @@ pub(crate) fn complaints(root: &Path, mutants: &[Mutant], index: &TestIndex) -> 
         if mutant.why.trim().is_empty() {
             complain("does not say why".into());
         }
-        if let Some(what) = edit_complaint(root, mutant) {
-            complain(what);
-        }
+        mutant
+            .changes()
+            .filter_map(|change| change_complaint(root, &change))
+            .for_each(complain);
     }
     let named: BTreeSet<&str> = mutants.iter().flat_map(Mutant::tests).collect();
     complaints.extend(
@@ -54,21 +55,21 @@ pub(crate) fn complaints(root: &Path, mutants: &[Mutant], index: &TestIndex) -> 
     complaints
 }
 
-fn edit_complaint(root: &Path, mutant: &Mutant) -> Option<String> {
-    if !mutant.file.starts_with("src/") && !mutant.file.starts_with("shaders/") {
-        return Some(format!("{} is not under src/ or shaders/", mutant.file));
+fn change_complaint(root: &Path, change: &Change) -> Option<String> {
+    if !change.file.starts_with("src/") && !change.file.starts_with("shaders/") {
+        return Some(format!("{} is not under src/ or shaders/", change.file));
     }
-    if mutant.find == mutant.replace {
+    if change.find == change.replace {
         return Some("find and replace are the same".into());
     }
-    let Ok(text) = std::fs::read_to_string(root.join(&mutant.file)) else {
-        return Some(format!("{} cannot be read", mutant.file));
+    let Ok(text) = std::fs::read_to_string(root.join(&change.file)) else {
+        return Some(format!("{} cannot be read", change.file));
     };
-    match text.matches(&mutant.find).count() {
+    match text.matches(&change.find).count() {
         1 => None,
         times => Some(format!(
             "find stands {times} times in {}, not once",
-            mutant.file
+            change.file
         )),
     }
 }
@@ -111,7 +112,9 @@ mod tests {
             )
         };
         write("tests/mutants.toml", &mutant("good", "+ 1", "lg_01_a"));
+        let also = "also = [{ file = 'src/gone.rs', find = '1', replace = '2' }]\n";
         let list = [mutant("good", "1", "lg_01_a"), mutant("Bad", "u32", "gone")].concat()
+            + also
             + &mutant("twin", "+ 1", "lg_01_a")
             + "harness = 'loom'";
         write("tests/mutants/log.toml", &list);
@@ -125,6 +128,7 @@ mod tests {
                 "tests/mutants/log.toml: good: find stands 3 times in src/lib.rs, not once",
                 "tests/mutants/log.toml: Bad: the id is not in kebab-case",
                 "tests/mutants/log.toml: Bad: there is no test function gone",
+                "tests/mutants/log.toml: Bad: src/gone.rs cannot be read",
                 "tests/mutants/log.toml: twin: lg_01_a runs by another harness",
                 "tests/log.rs: no mutant names lg_02_b",
             ]

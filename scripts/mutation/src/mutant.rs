@@ -1,7 +1,8 @@
-//! A mutant: one edit of the source that breaks one promise, and the tests that must notice.
+//! A mutant: an edit of the source that breaks one promise, and the tests that must notice.
 
 use anyhow::Context;
 use serde::Deserialize;
+use std::iter;
 use std::path::{Path, PathBuf};
 
 /// How a mutant's tests are built and run.
@@ -36,6 +37,9 @@ pub(crate) struct Mutant {
     /// What is replaced; stands exactly once in the file.
     pub(crate) find: String,
     pub(crate) replace: String,
+    /// What is replaced besides, where a step goes from one place to another. Such a mutant is tried alone.
+    #[serde(default)]
+    pub(crate) also: Vec<Change>,
     /// What it breaks, in one line.
     pub(crate) why: String,
     /// What looks for it takes so long that chance does not choose it.
@@ -44,6 +48,15 @@ pub(crate) struct Mutant {
     /// The file that lists it, for messages.
     #[serde(skip)]
     pub(crate) listed_in: String,
+}
+
+/// One place that is changed, as the fields of a mutant say.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Change {
+    pub(crate) file: String,
+    pub(crate) find: String,
+    pub(crate) replace: String,
 }
 
 #[derive(Deserialize)]
@@ -63,13 +76,30 @@ impl Mutant {
         self.test.iter().chain(&self.tests).map(String::as_str)
     }
 
-    /// Whether the SPIR-V has to be rebuilt for it.
-    pub(crate) fn is_of_shader(&self) -> bool {
-        self.file.starts_with("shaders/")
+    /// All that is changed.
+    pub(crate) fn changes(&self) -> impl Iterator<Item = Change> {
+        let first = Change {
+            file: self.file.clone(),
+            find: self.find.clone(),
+            replace: self.replace.clone(),
+        };
+        iter::once(first).chain(self.also.iter().cloned())
     }
 
-    /// Edits the file under `tree`.
+    /// Whether the SPIR-V has to be rebuilt for it.
+    pub(crate) fn is_of_shader(&self) -> bool {
+        self.changes()
+            .any(|change| change.file.starts_with("shaders/"))
+    }
+
+    /// Edits the files under `tree`.
     pub(crate) fn apply(&self, tree: &Path) -> anyhow::Result<()> {
+        self.changes().try_for_each(|change| change.apply(tree))
+    }
+}
+
+impl Change {
+    fn apply(&self, tree: &Path) -> anyhow::Result<()> {
         let path = tree.join(&self.file);
         let text = std::fs::read_to_string(&path).with_context(|| self.file.clone())?;
         std::fs::write(&path, text.replacen(&self.find, &self.replace, 1))

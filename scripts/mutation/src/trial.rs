@@ -27,8 +27,6 @@ const EXPLORED: &str = " executions of at most ";
 const TAIL_LINES: usize = 25;
 /// And so many characters of each.
 const LINE_LENGTH: usize = 300;
-/// For the conformance suite, in which whatever is awaited has its own limit.
-const CONFORM_LIMIT: Duration = Duration::from_secs(1200);
 /// What nextest ends with when no test matched.
 const NEXTEST_NO_TESTS: i32 = 4;
 
@@ -341,22 +339,9 @@ impl Workshop<'_> {
         self.runner.run(&mut cargo, BUILD_LIMIT, log)
     }
 
-    /// Its conformance suite, which writes what it finds to `json`: of these families of rules, all where there is none.
-    pub(crate) fn conform(
-        &self,
-        engine: &str,
-        families: &[&str],
-        is_whole: bool,
-        json: &Path,
-        log: &Path,
-    ) -> anyhow::Result<Ended> {
-        let mut program = Command::new(self.folder.join("build/debug/nfence"));
-        program.args(["conform", "--engine", engine, "--json"]);
-        program.arg(json).args(families);
-        if !is_whole {
-            program.arg("--fail-fast");
-        }
-        self.runner.run(&mut program, CONFORM_LIMIT, log)
+    /// What was built of it.
+    pub(crate) fn program(&self) -> Command {
+        Command::new(self.folder.join("build/debug/nfence"))
     }
 
     pub(crate) fn tests_of(&self, arguments: &[&str], programs: &BTreeSet<Program>) -> Command {

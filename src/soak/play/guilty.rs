@@ -1,20 +1,12 @@
 //! Guilty: a process that has an engine hang, or that is at work on it when its device is lost. Nobody shares anything
 //! with it, and it alone is in error in the end.
 
-use crate::abi::wddm::DeviceExecutionState;
-use crate::os::WaitError;
 use crate::soak::Stage;
+use crate::soak::lost_work::{LostWork, is_blamed};
 use crate::soak::round::Fault;
 use crate::soak::stage::Blow;
-use crate::{Allocation, CommandList, Device, HwContext, HwQueue};
-use std::time::Instant;
+use crate::{CommandList, Device, HwContext, HwQueue};
 
-/// Bytes that its jobs fill, and how often each does: all of them take longer than this thread may have no core, some
-/// tenths of a second at least.
-const BYTES: u64 = 1 << 23;
-const FILLS: u64 = 8;
-/// Jobs in its ring, so that there is always a packet of it to be aborted.
-const JOBS: u64 = 32;
 /// Packets that its ring holds.
 const CAPACITY: u64 = 1024;
 /// Of its context; everybody else's is lower in a round with a fault.
@@ -29,7 +21,7 @@ pub(super) struct Guilty {
     device: Device,
     queue: HwQueue,
     _context: HwContext,
-    memory: Allocation,
+    work: LostWork,
 }
 
 impl Guilty {
@@ -44,7 +36,7 @@ impl Guilty {
         Ok(Self {
             fault,
             queue: context.create_hw_queue(CAPACITY).map_err(refused)?,
-            memory: device.create_allocation(BYTES).map_err(refused)?,
+            work: LostWork::new(&device).map_err(refused)?,
             _context: context,
             device,
         })
@@ -52,17 +44,13 @@ impl Guilty {
 
     /// Does it, and looks what becomes of itself.
     pub(super) fn run(mut self, stage: &Stage) -> Result<(), String> {
-        let mut job = CommandList::new();
-        for value in 0..FILLS {
-            job.fill(&self.memory, 0..BYTES, value);
-        }
         let refused =
             |error: crate::SubmitError| format!("the guilty queue takes nothing: {error}");
         let progress = self.queue.progress_fence().clone();
-        let blow = stage.blow(self.fault);
+        let (after, blow) = (self.fault.after, stage.blow(self.fault));
         let submitted = match blow {
             Blow::Stall(kind) => {
-                for _ in 0..self.fault.after {
+                for _ in 0..after {
                     self.queue
                         .submit(CommandList::new().nop())
                         .map_err(refused)?;
@@ -72,43 +60,23 @@ impl Guilty {
                 self.queue.submit(&hang).map_err(refused)?
             }
             Blow::Loss => {
-                let mut last = 0;
-                for _ in 0..self.fault.after + JOBS {
-                    last = self.queue.submit(&job).map_err(refused)?;
+                let jobs = after + LostWork::JOBS;
+                let last = self.work.submit(&mut self.queue, jobs).map_err(refused)?;
+                let before = after * LostWork::PACKETS;
+                if !LostWork::is_under_way(&self.queue, before, stage.patience) {
+                    return Err("the guilty queue is not executed".into());
                 }
-                // It is at work then.
-                self.until_at_work(stage)?;
                 stage.lose(self.fault.node);
                 last
             }
         };
         let ended = progress.wait(submitted, stage.patience);
-        let state = self.device.execution_state();
-        // On a busy machine it may come to its end before the loss of a device is noticed: it is in error then if
-        // its last packet was the one that was under way (TD-05), or else nobody is.
-        let is_done = blow == Blow::Loss && ended == Ok(());
-        if ended != Err(WaitError::DeviceLost) && !is_done {
-            return Err(format!(
-                "the guilty queue's wait ended otherwise than by its loss: {ended:?}"
-            ));
+        if ended == Ok(()) && blow != Blow::Loss {
+            return Err("the guilty queue has come to the end of a packet that has none".into());
         }
-        let is_well = is_done && state == DeviceExecutionState::ACTIVE;
-        if state != DeviceExecutionState::HUNG && !is_well {
-            return Err(format!("the guilty device is in state {}", state.0));
-        }
-        Ok(())
-    }
-
-    /// Until it has completed what it does before, and a packet after that.
-    fn until_at_work(&self, stage: &Stage) -> Result<(), String> {
-        let before = self.fault.after * (FILLS + 1);
-        let deadline = Instant::now() + stage.patience;
-        while self.queue.read_index() <= before {
-            if Instant::now() > deadline {
-                return Err("the guilty queue is not executed".into());
-            }
-            std::thread::yield_now();
-        }
-        Ok(())
+        let blamed = is_blamed(ended, self.device.execution_state());
+        blamed
+            .map(drop)
+            .map_err(|what| format!("the guilty queue has lost its engine: {what}"))
     }
 }

@@ -4,23 +4,18 @@
 
 use super::{Chapter, NODES, Teller};
 use crate::gpu::{EngineUnit, Injection};
+use crate::soak::lost_work::{LostWork, is_blamed};
 use crate::sweep::play::Told;
 use crate::sweep::step::step;
 use crate::sweep::waiters::{LONG, Waiters};
 use crate::sync::Arc;
 use crate::vulkan::{AdapterInfo, Instance};
 use crate::{
-    Adapter, AdapterOptions, Allocation, CommandList, Device, DeviceExecutionState, EventHandle,
-    Fence, HwQueue, HwQueueOptions, WaitError,
+    Adapter, AdapterOptions, CommandList, Device, DeviceExecutionState, EventHandle, Fence,
+    HwQueue, HwQueueOptions, WaitError,
 };
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
-
-/// What a job fills, and how often: all of them take longer than this thread may have no core.
-const BYTES: u64 = 1 << 23;
-const FILLS: u64 = 8;
-/// Jobs of the guilty queue, so that one is under way.
-const JOBS: u64 = 24;
 
 /// Tells it.
 pub(super) fn tell(
@@ -49,7 +44,7 @@ pub(super) fn tell(
         (&guilty, &never),
         [&mut waiters, &mut of_guilty],
     );
-    if told.is_err() {
+    if told != Ok(true) {
         never.close();
     }
     let (ended, hung) = of_guilty.end();
@@ -58,10 +53,12 @@ pub(super) fn tell(
     drop((never, guilty, adapter));
     teller.end(waiters);
     teller.beat();
-    told?;
-    let are_lost = ended
-        .iter()
-        .filter(|(_, error)| *error == WaitError::DeviceLost);
+    let due = if told? {
+        WaitError::DeviceLost
+    } else {
+        WaitError::Closed
+    };
+    let are_lost = ended.iter().filter(|(_, error)| *error == due);
     let all = (are_lost.count() == Waiters::WAYS).then_some(());
     let all = all.ok_or_else(|| format!("they were told {ended:?}"));
     step("the waiters of a lost device", all)
@@ -122,15 +119,16 @@ impl Drop for Innocent {
     }
 }
 
+/// Whether the guilty one is in error in the end.
 fn lose(
     teller: &mut Teller<'_>,
     (adapter, injection): (&Adapter, &Injection),
     (guilty, never): (&Device, &Fence),
     [waiters, of_guilty]: [&mut Waiters; 2],
-) -> Result<(), Told> {
+) -> Result<bool, Told> {
     let innocent = adapter.create_device();
     let mut queue = queue_on(guilty, 0)?;
-    let memory = step("an allocation", guilty.create_allocation(BYTES))?;
+    let work = step("an allocation", LostWork::new(guilty))?;
     let event = step("an event handle", EventHandle::new())?;
     step(
         "a waiter",
@@ -140,29 +138,29 @@ fn lose(
     let others = others.collect::<Result<Vec<_>, _>>()?;
     teller.beat();
 
-    let end = set_to_work(&mut queue, &memory)?;
+    let end = step("a submission", work.submit(&mut queue, LostWork::JOBS))?;
+    let is_under_way = LostWork::is_under_way(&queue, 0, LONG);
+    let at_work = is_under_way.then_some(()).ok_or("it timed out");
+    step("a queue's work", at_work)?;
     injection.device_loss(0).lose();
-    let ended = match ended(teller, queue.progress_fence(), end) {
-        Err(WaitError::DeviceLost) => Ok(()),
-        Err(error) => Err(error.to_string()),
-        Ok(()) => Err("it did all that it had".into()),
-    };
-    step("a queue whose engine was lost", ended)?;
+    let ended = ended(teller, queue.progress_fence(), end);
     teller.beat();
     for other in &others {
         other.go_on()?;
     }
-    let states = [guilty, &innocent].map(Device::execution_state);
-    let due = [DeviceExecutionState::HUNG, DeviceExecutionState::ACTIVE];
-    let due = (states == due).then_some(()).ok_or("they are others");
-    step("the states of the devices", due)?;
+    let blamed = is_blamed(ended, guilty.execution_state());
+    let blamed = step("a queue whose engine was lost", blamed)?;
+    let is_well = innocent.execution_state() == DeviceExecutionState::ACTIVE;
+    let well = is_well.then_some(()).ok_or("it is in error");
+    step("the state of another device", well)?;
     teller.beat();
     drop((others, queue));
     let mut queue = queue_on(&innocent, 0)?;
     let fence = step("a fence", innocent.create_fence(0))?;
     let list = CommandList::new().signal(&fence, 1).clone();
     step("a submission", queue.submit(&list))?;
-    step("a wait for the spare engine", fence.wait(1, LONG))
+    step("a wait for the spare engine", fence.wait(1, LONG))?;
+    Ok(blamed)
 }
 
 /// How the wait for a queue that is lost ends; meanwhile what its recovery opens is counted.
@@ -175,24 +173,4 @@ fn ended(teller: &mut Teller<'_>, progress: &Fence, end: u64) -> Result<(), Wait
             ended => return ended,
         }
     }
-}
-
-/// Gives it so much that it is at work for a while, and waits until it is.
-fn set_to_work(queue: &mut HwQueue, memory: &Allocation) -> Result<u64, Told> {
-    let mut job = CommandList::new();
-    for value in 0..FILLS {
-        job.fill(memory, 0..BYTES, value);
-    }
-    let mut end = 0;
-    for _ in 0..JOBS {
-        end = step("a submission", queue.submit(&job))?;
-    }
-    let late = Instant::now() + LONG;
-    while queue.read_index() == 0 && queue.error().is_none() {
-        if Instant::now() > late {
-            return step("a queue's work", Err("it timed out"));
-        }
-        std::thread::yield_now();
-    }
-    Ok(end)
 }

@@ -73,6 +73,9 @@ const ROUNDS: u32 = 20;
 /// How long a test takes with no mutant chosen, beside other trials, if it was asked: `None` of one that does not pass.
 type Takes = Option<Option<Duration>>;
 
+/// The variable of the environment that makes a process one of them, and its value.
+pub(crate) type Choice = (&'static str, OsString);
+
 /// The mutants that one build has, by number.
 #[derive(Debug, Default)]
 pub(crate) struct Together<'m> {
@@ -106,7 +109,10 @@ impl<'m> Together<'m> {
             let is_rust = Path::new(&mutant.file)
                 .extension()
                 .is_some_and(|of| of == "rs");
-            is_rust && mutant.file != "src/main.rs" && mutant.harness == Harness::Suite
+            is_rust
+                && mutant.also.is_empty()
+                && mutant.file != "src/main.rs"
+                && mutant.harness == Harness::Suite
         };
         let mut woven: BTreeMap<u32, &Mutant> =
             (1..).zip(chosen.iter().filter(is_meant).copied()).collect();
@@ -221,13 +227,13 @@ impl<'m> Together<'m> {
         Ok(Some(rows))
     }
 
-    /// The variable that makes a process this mutant, and its value.
-    fn choice(
+    /// What makes a process this mutant; `None` for one that must be tried alone.
+    pub(crate) fn choice(
         &self,
         workshop: &Workshop<'_>,
         mutant: &Mutant,
         log: &Path,
-    ) -> anyhow::Result<Option<(&'static str, OsString)>> {
+    ) -> anyhow::Result<Option<Choice>> {
         if mutant.is_of_shader() {
             let _tree = lock(&self.shaders_tree);
             let tree = workshop.folder.join("shaders-tree");

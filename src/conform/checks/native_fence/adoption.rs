@@ -11,7 +11,7 @@ use crate::conform::spy::{Moment, TdrCall};
 use crate::conform::until::until;
 use crate::conform::{Bench, Check, Ground, LONG, Wanted};
 use crate::kmd::Ddi;
-use crate::{CommandList, StallKind};
+use crate::{CommandList, Fence, StallKind};
 use anyhow::{bail, ensure};
 use std::time::Instant;
 
@@ -180,11 +180,22 @@ fn looks_again(bench: &Bench) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The same where the post raises MonitoredValue, since who waited for the least value is released.
+/// The same where the post raises MonitoredValue, since who waited for the least value is released: of a fence that only
+/// went forward, and of one that was rewound, of which an interrupt of before has told a greater value.
 fn looks_again_after_a_rise(bench: &Bench) -> anyhow::Result<()> {
-    let fence = bench.fence(0)?;
-    let raw = RawFence::of(&fence)?;
-    let (least, next) = (Listener::of(&fence, 5)?, Listener::of(&fence, 10)?);
+    let [forward, rewound] = [bench.fence(0)?, bench.fence(0)?];
+    let wait = Listener::of(&rewound, 20)?;
+    complete(&mut bench.queue()?, CommandList::new().signal(&rewound, 20))?;
+    same("a wait for 20", &wait.ended()?, &Ok(()))?;
+    rewound.rewind(0)?;
+    [forward, rewound]
+        .iter()
+        .try_for_each(|fence| looks_again_after_it_rises(bench, fence))
+}
+
+fn looks_again_after_it_rises(bench: &Bench, fence: &Fence) -> anyhow::Result<()> {
+    let raw = RawFence::of(fence)?;
+    let (least, next) = (Listener::of(fence, 5)?, Listener::of(fence, 10)?);
     bench.spy.hook(move |at, updates| {
         if at == Moment::AfterUpdateOfMonitoredValues && updates.contains(&(raw.id, 9)) {
             raw.store(10);
