@@ -13,6 +13,8 @@ pub struct Holdings {
     pub threads: u64,
     /// Their names, which a thread that has only begun does not have yet.
     pub names: BTreeSet<String>,
+    /// Processes that it has started and that have not ended, or that nobody has waited for since, by name.
+    pub children: BTreeMap<String, u64>,
     /// Open descriptors, by what they are of.
     pub descriptors: BTreeMap<String, u64>,
     /// Mappings of shared memory, by name.
@@ -29,6 +31,8 @@ impl Holdings {
         let names = names.map(|name| name.trim_end().to_owned());
         // There is one, from the first engine's process to the end of this one.
         let names: Vec<_> = names.filter(|name| name != STARTER_THREAD).collect();
+        let processes = entries("/proc").filter_map(|of| read_to_string(of.join("stat")).ok());
+        let children = processes.filter_map(|stat| child_of(std::process::id(), &stat));
         let descriptors = entries("/proc/self/fd").filter_map(|fd| read_link(fd).ok());
         let maps = read_to_string("/proc/self/maps").unwrap_or_default();
         let shared = maps
@@ -38,6 +42,7 @@ impl Holdings {
         Self {
             threads: names.len() as u64,
             names: names.into_iter().collect(),
+            children: counted(children),
             descriptors: counted(descriptors.map(|of| without_number(&of.to_string_lossy()))),
             mappings: counted(shared.map(without_number)),
             objects: alive.into_iter().filter(|(_, count)| *count > 0).collect(),
@@ -47,6 +52,7 @@ impl Holdings {
     /// What there is more than `before`, in words.
     pub(super) fn more_than(&self, before: &Self) -> Vec<String> {
         let kinds = [
+            ("child process", &self.children, &before.children),
             ("descriptor", &self.descriptors, &before.descriptors),
             ("mapping", &self.mappings, &before.mappings),
             ("Vulkan object", &self.objects, &before.objects),
@@ -74,6 +80,15 @@ fn entries(folder: &str) -> impl Iterator<Item = std::path::PathBuf> {
     entries.map(|entry| entry.path())
 }
 
+/// What `/proc/PID/stat` says of a process: its name, if it is a child of this one.
+fn child_of(parent: u32, stat: &str) -> Option<String> {
+    // The name may have brackets and blanks.
+    let (of, rest) = stat.rsplit_once(')')?;
+    let (_, name) = of.split_once('(')?;
+    let is_child = rest.split_whitespace().nth(1)?.parse() == Ok(parent);
+    is_child.then(|| name.to_owned())
+}
+
 /// Sockets and pipes have numbers of their own.
 fn without_number(name: &str) -> String {
     name.split([':', '('])
@@ -92,8 +107,10 @@ fn counted(names: impl Iterator<Item = String>) -> BTreeMap<String, u64> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 mod tests {
     use super::*;
+    use std::process::Command;
 
     #[test]
     fn what_there_is_more_is_named() {
@@ -104,15 +121,33 @@ mod tests {
         let now = Holdings {
             threads: 2,
             names: ["engine".to_owned()].into(),
+            children: [("nfence".to_owned(), 1)].into(),
             objects: [("Buffer".to_owned(), 1)].into(),
             ..Holdings::default()
         };
         let more = [
             "threads: 2, was 1 (engine)",
+            "child process nfence: 1, was 0",
             "Vulkan object Buffer: 1, was 0",
         ];
         assert_eq!(now.more_than(&before), more);
         assert!(before.more_than(&now).is_empty());
+    }
+
+    #[test]
+    fn a_child_is_known_by_its_parent_until_it_was_waited_for() {
+        let stat = "8 (a) (b) S 7 8 8 0";
+        assert_eq!(child_of(7, stat).as_deref(), Some("a) (b"));
+        assert_eq!(child_of(8, stat), None);
+        let count = || Holdings::now().children.get("true").copied();
+        let before = count();
+        let mut child = Command::new("true").spawn().unwrap();
+        assert!(
+            count() > before,
+            "nobody has waited for it, whether or not it has ended"
+        );
+        child.wait().unwrap();
+        assert_eq!(count(), before);
     }
 
     #[test]
