@@ -6,6 +6,7 @@
 mod engines;
 
 use assert_cmd::cargo::cargo_bin_cmd;
+use native_fence::CrossAdapter;
 use native_fence::soak::program::{Adder, Command, KernelSignals, Mode, Named};
 use native_fence::soak::{
     DeviceChoice, Disturbance, Expected, Failure, How, Joint, Outcome, ROUNDS_OF_A_GROUND, Round,
@@ -242,7 +243,12 @@ fn rounds_are_of_every_kind() {
         .fences
         .iter()
         .any(|fence| fence.is_local)));
-    assert!(any(&|round| round.devices == 3));
+    assert!(any(&|round| round.devices.len() == 3));
+    for mode in [CrossAdapter::Propagated, CrossAdapter::Doorbell] {
+        assert!(any(
+            &|round| (0..round.fences.len()).any(|at| round.crosses(at) == Some(mode))
+        ));
+    }
     let grounds: Vec<_> = (0..200)
         .map(|number| scope(9).ground(16 * number))
         .collect();

@@ -6,10 +6,12 @@ use std::fmt::{self, Display, Formatter};
 
 impl Display for Round {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let adapters = self.devices.iter().map(|device| device.adapter);
         writeln!(
             f,
-            "{} devices; disturbed by {:?}",
-            self.devices, self.disturbances
+            "devices of adapters {:?}; disturbed by {:?}",
+            adapters.collect::<Vec<_>>(),
+            self.disturbances
         )?;
         let is_used = |fence: usize| {
             let of_cpu = self
@@ -29,11 +31,15 @@ impl Display for Round {
                 writeln!(f, "fence {at}: monitored, of device {}", fence.home)?;
                 continue;
             }
-            let memory = if fence.is_local { "local" } else { "system" };
+            let place = match (self.crosses(at), fence.is_local) {
+                (Some(mode), _) => format!("between adapters, {mode:?}"),
+                (None, true) => "local memory if offered".into(),
+                (None, false) => "system memory".into(),
+            };
             let openers = self.openers(at);
             writeln!(
                 f,
-                "fence {at}: of device {}, open in {openers:?}, {memory} memory if offered",
+                "fence {at}: of device {}, open in {openers:?}, {place}",
                 fence.home
             )?;
         }
@@ -84,7 +90,7 @@ impl Display for Round {
         match self.fault {
             Some(fault) => writeln!(
                 f,
-                "the engine of node {} {}, after {} submissions of the guilty",
+                "the engine of node {} of adapter 0 {}, after {} submissions of the guilty",
                 fault.node,
                 if fault.hangs { "hangs" } else { "is lost" },
                 fault.after

@@ -3,9 +3,10 @@
 use super::Random;
 use super::program::{Command, Kinds, Named, Program, QueueProgram, draw, foretell};
 use super::round::{
-    Awaited, Burst, ContextPlan, CpuWait, Disturbance, Fault, FencePlan, Ground, How, Joint,
-    ROUNDS_OF_A_GROUND, Round,
+    Awaited, Burst, ContextPlan, CpuWait, DevicePlan, Disturbance, Fault, FencePlan, Ground, How,
+    Joint, ROUNDS_OF_A_GROUND, Round,
 };
+use crate::CrossAdapter;
 use std::num::NonZeroU32;
 
 /// What is drawn.
@@ -42,6 +43,7 @@ impl Scope {
             ],
             model_cuts_within: *random.pick(&[None, None, Some(400), Some(3000)]),
             doorbells: NonZeroU32::new(*random.pick(&[0, 0, 1, 2, 5])),
+            adapters: *random.pick(&[1, 2]),
         }
     }
 
@@ -49,22 +51,29 @@ impl Scope {
     #[must_use]
     pub fn round(&self, number: u64) -> Round {
         let random = &mut self.chance(number, 0);
-        let nodes = self.ground(number).nodes;
-        let devices = 1 + random.below(3) as usize;
+        let Ground {
+            nodes, adapters, ..
+        } = self.ground(number);
+        let devices = (0..1 + random.below(3)).map(|_| DevicePlan {
+            adapter: random.below(adapters as u64) as usize,
+        });
+        let devices: Vec<_> = devices.collect();
+        let any_device = |random: &mut Random| random.below(devices.len() as u64) as usize;
         let context = |random: &mut Random| ContextPlan {
-            device: random.below(devices as u64) as usize,
+            device: any_device(random),
             node: random.below(nodes.into()) as u32,
         };
-        let contexts: Vec<_> = (0..devices as u64 + random.below(4))
+        let contexts: Vec<_> = (0..devices.len() as u64 + random.below(4))
             .map(|_| context(random))
             .collect();
         let program = draw(random, Kinds::OF_LISTS);
         let any_context = |random: &mut Random| random.below(contexts.len() as u64) as usize;
         let places = program.queues.iter().map(|_| any_context(random)).collect();
         let fences = (0..program.fences).map(|fence| FencePlan {
-            home: random.below(devices as u64) as usize,
+            home: any_device(random),
             is_local: random.below(3) == 0,
             is_monitored: is_monitored(random, &program, fence),
+            crosses: crossing(random, nodes),
         });
         let fences = fences.collect();
         let bursts = match self.burst_signals {
@@ -101,6 +110,16 @@ impl Scope {
         round.put_in_order();
         round.waits = waits(random, &round);
         round
+    }
+}
+
+/// A process has eight lines for engines that ring each other, of which those of the oracle have as many as those that are
+/// soaked.
+fn crossing(random: &mut Random, nodes: u32) -> CrossAdapter {
+    if nodes == 1 && random.below(2) == 0 {
+        CrossAdapter::Doorbell
+    } else {
+        CrossAdapter::Propagated
     }
 }
 
@@ -147,7 +166,7 @@ fn waits(random: &mut Random, round: &Round) -> Vec<CpuWait> {
         let (named, last, device) = if fence < round.program.fences {
             let device = match round.fences[fence] {
                 plan if plan.is_monitored => plan.home,
-                _ => random.below(round.devices as u64) as usize,
+                _ => random.below(round.devices.len() as u64) as usize,
             };
             (Named::Fence(fence), end.values[fence], device)
         } else {
@@ -173,7 +192,11 @@ fn waits(random: &mut Random, round: &Round) -> Vec<CpuWait> {
             Joint::Any | Joint::All => 1 + random.below(5),
         };
         let mut of: Vec<_> = (0..count).map(|_| awaited(random)).collect();
-        let joint = if of.iter().all(|awaited| round.is_native(awaited.named)) {
+        // One call waits on one adapter, and for several native fences alone.
+        let adapter = |awaited: &Awaited| round.devices[awaited.device].adapter;
+        let may_join =
+            |other: &Awaited| round.is_native(other.named) && adapter(other) == adapter(&of[0]);
+        let joint = if of.iter().all(may_join) {
             joint
         } else {
             of.truncate(1);

@@ -30,8 +30,8 @@ pub use draw::Scope;
 pub use outcome::{BurstOutcome, Expected, Logged, Outcome, QueueOutcome, WaitEnd, difference};
 pub use random::Random;
 pub use round::{
-    Awaited, Burst, ContextPlan, CpuWait, Disturbance, Fault, FencePlan, Ground, How, Joint,
-    ROUNDS_OF_A_GROUND, Round,
+    Awaited, Burst, ContextPlan, CpuWait, DevicePlan, Disturbance, Fault, FencePlan, Ground, How,
+    Joint, ROUNDS_OF_A_GROUND, Round,
 };
 pub use run::{Failure, Soak, SoakError, Spoil, Target};
 pub use shrink::shrink;

@@ -1,21 +1,25 @@
 //! Round: what a soak plays at a time, all of it from a seed and a number.
 //!
-//! Several processes (devices) have contexts on the engines of an adapter, queues in them, and fences that others open.
+//! Several processes (devices) have contexts on the engines of an adapter or of two, queues in them, and fences that others
+//! open, on the other adapter too.
 //! Their queues execute a program whose outcome depends on no order ([`super::program`]); the CPU waits for what comes
 //! and for what does not, in each way that there is, while somebody disturbs the engines in each way that changes
 //! nothing. Beside them queues execute bursts: long runs of signals, which are what most signals of a soak are.
 
 use super::program::{Command, KernelSignals, Mode, Named, Program, QueueProgram};
+use crate::CrossAdapter;
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 
 /// Rounds that one adapter is opened for.
 pub const ROUNDS_OF_A_GROUND: u64 = 16;
 
-/// What the adapter of some rounds is like.
+/// What the adapters of some rounds are like.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ground {
-    /// Engines.
+    /// How many there are, which have fences in common: one or two.
+    pub adapters: usize,
+    /// Engines of each.
     pub nodes: u32,
     /// CPU waiters watch, and nobody is interrupted; else they sleep.
     pub is_polled: bool,
@@ -32,7 +36,14 @@ pub struct Ground {
     pub doorbells: Option<NonZeroU32>,
 }
 
-/// A context: of which device, on which node.
+/// A process: on which adapter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DevicePlan {
+    /// By number; what is hung or lost is an engine of the first.
+    pub adapter: usize,
+}
+
+/// A context: of which device, on which node of its adapter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContextPlan {
     /// The process.
@@ -50,6 +61,8 @@ pub struct FencePlan {
     pub is_local: bool,
     /// It is monitored, and not native: it is of one device, and for the CPU and queues of kernel mode alone.
     pub is_monitored: bool,
+    /// How adapters hear of each other's signals, where several have it open.
+    pub crosses: CrossAdapter,
 }
 
 /// By what the CPU waits.
@@ -165,7 +178,7 @@ pub struct Fault {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Round {
     /// Processes.
-    pub devices: usize,
+    pub devices: Vec<DevicePlan>,
     /// Where queues are.
     pub contexts: Vec<ContextPlan>,
     /// The context of each queue of the program.
@@ -210,6 +223,20 @@ impl Round {
         let awaited = awaited.filter(|awaited| awaited.named == Named::Fence(fence));
         openers.extend(awaited.map(|awaited| awaited.device));
         openers
+    }
+
+    /// How the adapters that have a fence of the program open hear of each other's signals; `None` where it is one alone.
+    #[must_use]
+    pub fn crosses(&self, fence: usize) -> Option<CrossAdapter> {
+        let plan = self.fences[fence];
+        let own = self.devices[plan.home].adapter;
+        let openers = self.openers(fence);
+        let mut adapters = openers
+            .into_iter()
+            .map(|device| self.devices[device].adapter);
+        adapters
+            .any(|adapter| adapter != own)
+            .then_some(plan.crosses)
     }
 
     /// The submissions of a queue: commands up to a progress value, which ends each.

@@ -1,7 +1,7 @@
 //! Shrinking a round that shows something: what can be left out is.
 
 use super::program::{Mode, foretell, shrink_list, try_it};
-use super::round::Round;
+use super::round::{DevicePlan, Round};
 use std::time::{Duration, Instant};
 
 /// A smaller round that still `fails`, as far as one is found within `patience`.
@@ -29,6 +29,11 @@ pub fn shrink(round: &Round, patience: Duration, fails: impl Fn(&Round) -> bool)
     }
     try_it(&mut least, &fails, |round| round.program.cpu.clear());
     try_it(&mut least, &fails, |round| {
+        for device in &mut round.devices {
+            device.adapter = 0;
+        }
+    });
+    try_it(&mut least, &fails, |round| {
         for context in &mut round.contexts {
             (context.device, context.node) = (0, 0);
         }
@@ -38,7 +43,7 @@ pub fn shrink(round: &Round, patience: Duration, fails: impl Fn(&Round) -> bool)
         for awaited in round.waits.iter_mut().flat_map(|wait| &mut wait.of) {
             awaited.device = 0;
         }
-        round.devices = 1;
+        round.devices = vec![DevicePlan { adapter: 0 }];
     });
     try_it(&mut least, &fails, |round| {
         for queue in &mut round.program.queues {

@@ -1,4 +1,4 @@
-//! Stage: an adapter that rounds are played on, over models or over engines of a Vulkan device.
+//! Stage: the adapters that rounds are played on, over models or over engines of a Vulkan device.
 
 use super::round::{Fault, Ground};
 use crate::abi::{Delivery, StallKind};
@@ -38,17 +38,24 @@ pub struct DeviceChoice {
     pub validation: bool,
 }
 
+/// An adapter.
+#[derive(Debug)]
+struct Side {
+    adapter: Adapter,
+    /// Of the models.
+    memories: Vec<Arc<ModelMemory>>,
+    /// Records of the operating system that were looked at.
+    known_records: Mutex<usize>,
+}
+
 /// See the file's head.
 #[derive(Debug)]
 pub struct Stage {
-    pub(super) adapter: Adapter,
-    /// Of the models.
-    memories: Vec<Arc<ModelMemory>>,
+    sides: Vec<Side>,
+    /// Of the first one's engines.
     injection: Option<Arc<Injection>>,
     /// What hangs an engine here, where something does.
     stall: Option<StallKind>,
-    /// Records of the operating system that were looked at.
-    known_records: Mutex<usize>,
     /// Longer than anything takes that comes.
     pub(super) patience: Duration,
 }
@@ -72,27 +79,13 @@ impl Stage {
             },
             ..ModelOptions::default()
         };
-        let crowd = Arc::new(Crowd::on_cores());
-        let (mut nodes, mut memories) = (Vec::new(), Vec::new());
-        for ordinal in 0..ground.nodes {
-            let engine = ModelEngine::new(options.clone());
-            memories.push(Arc::clone(engine.memory()));
-            let crowd = Arc::clone(&crowd);
-            let node = Node::new(ordinal, Box::new(engine), policy(ground), crowd);
-            nodes.push(node.map_err(|error| OpenError::Engine(error.to_string()))?);
-        }
-        let make = move || -> Result<Box<dyn Engine>, String> {
-            Ok(Box::new(ModelEngine::new(options.clone())))
-        };
-        let spares = faults.then(|| SpareEngines::new(SparePolicy::OnSuspicion, make));
-        let driver = Driver::with_spares(nodes, driver(ground, faults), spares);
-        let tdr = tdr(faults.then_some(TDR_DELAY));
+        let side = || Side::of_models(ground, &options, faults);
         Ok(Self {
-            adapter: Adapter::with_driver_watched(driver, Features::default(), tdr)?,
-            memories,
+            sides: (0..ground.adapters)
+                .map(|_| side())
+                .collect::<Result<_, _>>()?,
             injection: None,
             stall: Some(StallKind::HeedsNothing),
-            known_records: Mutex::default(),
             patience,
         })
     }
@@ -112,38 +105,52 @@ impl Stage {
             made.map_err(|error| OpenError::Engine(error.to_string()))
         });
         let injection = injection.transpose()?;
-        let adapter = Adapter::open(&AdapterOptions {
-            device: device.name.clone(),
-            validation: device.validation,
-            nodes: NonZeroU32::new(ground.nodes).unwrap_or(NonZeroU32::MIN),
-            // So that one is lost alone.
-            unit: faults.then_some(EngineUnit::Instance),
-            policy: policy(ground),
-            driver: driver(ground, faults),
-            tuning: ShaderTuning {
-                stalls: faults,
-                ..ShaderTuning::default()
-            },
-            tdr: tdr(faults.then_some(TDR_DELAY)),
-            spares: SparePolicy::Kept,
-            injection: injection.clone(),
-            ..AdapterOptions::default()
-        })?;
-        let ends_loops = adapter.info().is_some_and(AdapterInfo::ends_loops);
+        let side = |number: usize| {
+            let options = AdapterOptions {
+                device: device.name.clone(),
+                validation: device.validation,
+                nodes: NonZeroU32::new(ground.nodes).unwrap_or(NonZeroU32::MIN),
+                // So that one is lost alone.
+                unit: faults.then_some(EngineUnit::Instance),
+                policy: policy(ground),
+                driver: driver(ground, faults),
+                tuning: ShaderTuning {
+                    stalls: faults,
+                    ..ShaderTuning::default()
+                },
+                tdr: tdr(faults.then_some(TDR_DELAY)),
+                spares: SparePolicy::Kept,
+                injection: injection.clone().filter(|_| number == 0),
+                ..AdapterOptions::default()
+            };
+            Adapter::open(&options).map(|adapter| Side::new(adapter, Vec::new()))
+        };
+        let sides: Vec<_> = (0..ground.adapters).map(side).collect::<Result<_, _>>()?;
+        let mut infos = sides.iter().filter_map(|side| side.adapter.info());
+        let ends_loops = infos.any(AdapterInfo::ends_loops);
         Ok(Self {
-            adapter,
-            memories: Vec::new(),
+            sides,
             injection,
             // Nobody takes a processor, or a GPU, from a packet that heeds nothing.
             stall: (!ends_loops).then_some(StallKind::HeedsAbort),
-            known_records: Mutex::default(),
             patience,
         })
     }
 
+    /// The adapter of this number.
+    pub(super) fn adapter(&self, number: usize) -> &Adapter {
+        &self.sides[number].adapter
+    }
+
+    /// All of them.
+    pub(super) fn adapters(&self) -> impl Iterator<Item = &Adapter> {
+        self.sides.iter().map(|side| &side.adapter)
+    }
+
     /// Whether fences can lie in local memory.
     pub(super) fn has_local_memory(&self) -> bool {
-        self.adapter.providers().local().is_ok()
+        let mut adapters = self.adapters();
+        adapters.all(|adapter| adapter.providers().local().is_ok())
     }
 
     /// What happens to an engine in a round with a fault.
@@ -162,8 +169,47 @@ impl Stage {
         }
     }
 
-    /// What is wrong with the adapter after a round, in which so many engines were to be reset.
+    /// What is wrong with the adapters after a round, in which the engine of this node of the first was to be reset, and no
+    /// other.
     pub(super) fn complaint(&self, node_reset: Option<u32>) -> Option<String> {
+        self.sides.iter().enumerate().find_map(|(number, side)| {
+            let complaint = side.complaint(node_reset.filter(|_| number == 0))?;
+            Some(format!("of adapter {number}: {complaint}"))
+        })
+    }
+}
+
+impl Side {
+    fn new(adapter: Adapter, memories: Vec<Arc<ModelMemory>>) -> Self {
+        Self {
+            adapter,
+            memories,
+            known_records: Mutex::default(),
+        }
+    }
+
+    fn of_models(ground: &Ground, options: &ModelOptions, faults: bool) -> Result<Self, OpenError> {
+        let crowd = Arc::new(Crowd::on_cores());
+        let (mut nodes, mut memories) = (Vec::new(), Vec::new());
+        for ordinal in 0..ground.nodes {
+            let engine = ModelEngine::new(options.clone());
+            memories.push(Arc::clone(engine.memory()));
+            let crowd = Arc::clone(&crowd);
+            let node = Node::new(ordinal, Box::new(engine), policy(ground), crowd);
+            nodes.push(node.map_err(|error| OpenError::Engine(error.to_string()))?);
+        }
+        let options = options.clone();
+        let make = move || -> Result<Box<dyn Engine>, String> {
+            Ok(Box::new(ModelEngine::new(options.clone())))
+        };
+        let spares = faults.then(|| SpareEngines::new(SparePolicy::OnSuspicion, make));
+        let driver = Driver::with_spares(nodes, driver(ground, faults), spares);
+        let tdr = tdr(faults.then_some(TDR_DELAY));
+        let adapter = Adapter::with_driver_watched(driver, Features::default(), tdr)?;
+        Ok(Self::new(adapter, memories))
+    }
+
+    fn complaint(&self, node_reset: Option<u32>) -> Option<String> {
         for (node, memory) in self.memories.iter().enumerate() {
             if let Some(violation) = memory.violations().first() {
                 return Some(format!(
@@ -173,7 +219,7 @@ impl Stage {
         }
         let os = self.adapter.os();
         if let Some(record) = os.stopped() {
-            return Some(format!("the adapter was stopped: {record}"));
+            return Some(format!("it was stopped: {record}"));
         }
         let records = os.records();
         let mut known = lock(&self.known_records);

@@ -5,6 +5,7 @@ use super::play::Counted;
 use super::program::Command;
 use super::round::{Burst, Round};
 use super::stage::Stage;
+use crate::Adapter;
 use crate::os::Record;
 use crate::sync::Ordering;
 use serde::Serialize;
@@ -26,6 +27,8 @@ pub struct Tally {
     pub kernel_queues: u64,
     /// Native fences, but progress fences.
     pub fences: u64,
+    /// Those that two adapters have open, among them.
+    pub cross_adapter_fences: u64,
     /// Monitored fences, beside these.
     pub monitored_fences: u64,
     /// Packets that engines executed.
@@ -88,7 +91,7 @@ impl Tally {
         let of_kernel_mode = queues.filter(|queue| queue.mode.is_kernel()).count();
         let queues = round.places.len() - of_kernel_mode + bursts.len() + usize::from(has_fault);
         self.rounds += 1;
-        self.devices += (round.devices + usize::from(has_fault)) as u64;
+        self.devices += (round.devices.len() + usize::from(has_fault)) as u64;
         self.contexts += round.contexts.len() as u64;
         self.queues += queues as u64;
         self.kernel_queues += of_kernel_mode as u64;
@@ -96,6 +99,8 @@ impl Tally {
         let monitored = monitored.count();
         self.fences += (round.fences.len() - monitored + bursts.len()) as u64;
         self.monitored_fences += monitored as u64;
+        let crosses = (0..round.fences.len()).filter(|fence| round.crosses(*fence).is_some());
+        self.cross_adapter_fences += crosses.count() as u64;
         self.packets += expected.program.packets() + of_bursts + ends;
         self.packets -= of_the_os.waits + of_the_os.signals;
         self.signals += of_engines.signals + of_bursts;
@@ -120,18 +125,21 @@ impl Tally {
         self.model_signals += bursts.iter().map(Burst::total).sum::<u64>();
     }
 
-    /// An adapter is closed, and was counted for until now.
+    /// Adapters are closed, and were counted for until now.
     pub(super) fn add_stage(&mut self, stage: &Stage) {
-        let (interrupts, counters) = (
-            stage.adapter.os().interrupts(),
-            stage.adapter.node_counters(),
-        );
+        stage
+            .adapters()
+            .for_each(|adapter| self.add_adapter(adapter));
+    }
+
+    fn add_adapter(&mut self, adapter: &Adapter) {
+        let (interrupts, counters) = (adapter.os().interrupts(), adapter.node_counters());
         self.adapters += 1;
         self.interrupts += interrupts.native_fence_signaled();
         self.notifications += interrupts.fences_named();
         self.doorbells_taken += interrupts.doorbells_taken();
         self.slices += counters.slices;
-        let records = stage.adapter.os().records();
+        let records = adapter.os().records();
         let resets = records.iter();
         let resets = resets.filter(|note| note.code == Record::VIDEO_ENGINE_TIMEOUT_DETECTED);
         self.recoveries += resets.count() as u64;

@@ -37,6 +37,7 @@ pub(super) fn text(found: &Found, failure: Option<&Failure>, colour: bool) -> St
                 (tally.contexts, "contexts"),
                 (tally.queues, "queues"),
                 (tally.fences, "fences"),
+                (tally.cross_adapter_fences, "of two adapters"),
                 (tally.monitored_fences, "monitored fences"),
             ],
         ),

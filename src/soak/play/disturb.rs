@@ -1,11 +1,11 @@
 //! Disturbing: what changes nothing, again and again until all is done.
 
 use super::Counted;
-use crate::HwContext;
 use crate::os::Tracing;
 use crate::soak::round::{Disturbance, Round};
 use crate::soak::{Random, Stage};
 use crate::sync::{AtomicBool, Ordering};
+use crate::{Adapter, HwContext};
 use std::time::{Duration, Instant};
 
 /// Between two, at most; and after tracing was switched, which makes megabytes.
@@ -47,7 +47,8 @@ pub(super) fn run(
             }
             Disturbance::Tracing => {
                 let tracing = *random.pick(&[Tracing::Off, Tracing::On, Tracing::Verbose]);
-                trace(stage, tracing, has_fault)?;
+                let adapters = stage.adapters().collect::<Vec<_>>();
+                trace(stage, *random.pick(&adapters), tracing, has_fault)?;
                 LONG_PAUSE
             }
             Disturbance::Doorbell => unreachable!("it was left out"),
@@ -55,14 +56,21 @@ pub(super) fn run(
         Counted::add(&counted.disturbed, 1);
         self::pause(random, pause);
     }
-    trace(stage, Tracing::Off, has_fault)
+    stage
+        .adapters()
+        .try_for_each(|adapter| trace(stage, adapter, Tracing::Off, has_fault))
 }
 
 /// Switches it, if need be again and again: a lost engine moves no logs before another is in its place.
-fn trace(stage: &Stage, tracing: Tracing, has_fault: bool) -> Result<(), String> {
+fn trace(
+    stage: &Stage,
+    adapter: &Adapter,
+    tracing: Tracing,
+    has_fault: bool,
+) -> Result<(), String> {
     let deadline = Instant::now() + stage.patience;
     loop {
-        match stage.adapter.set_tracing(tracing) {
+        match adapter.set_tracing(tracing) {
             Ok(()) => return Ok(()),
             Err(_) if has_fault && Instant::now() < deadline => std::thread::yield_now(),
             Err(error) => return Err(format!("tracing is not switched: {error}")),

@@ -80,7 +80,8 @@ fn submit(
     Ok(*put > first)
 }
 
-/// The CPU's next signal, or the next two of two fences at a time, by the handle of any device that has the fence open.
+/// The CPU's next signal, or the next two of two fences at a time, by the handle of any device that has the fence open. A
+/// call is of one adapter, names no fence twice, and a monitored one alone.
 fn signal(
     round: &Round,
     cpu: &mut std::iter::Peekable<impl Iterator<Item = (usize, u64)>>,
@@ -91,22 +92,29 @@ fn signal(
     let mut batch: Vec<(&Fence, u64)> = Vec::new();
     let mut before = None;
     while batch.is_empty() || random.below(2) == 0 {
-        // A call names no fence twice, and a monitored one alone.
-        let is_next = |(fence, _): &(usize, u64)| match before {
-            Some(before) => before != *fence && round.is_native(Named::Fence(*fence)),
-            None => true,
-        };
-        let Some((fence, value)) = cpu.next_if(is_next) else {
+        let Some((fence, value)) = cpu.peek().copied() else {
             break;
         };
-        let opened = &fences[fence];
-        let mut devices: Vec<_> = opened.keys().copied().collect();
+        let adapter_of = |device: usize| round.devices[device].adapter;
+        let mut devices: Vec<_> = fences[fence].keys().copied().collect();
+        devices.retain(|device| before.is_none_or(|(_, adapter)| adapter_of(*device) == adapter));
         devices.sort_unstable();
-        match &opened[random.pick(&devices)] {
+        let is_next = match before {
+            Some((before, _)) => {
+                before != fence && round.is_native(Named::Fence(fence)) && !devices.is_empty()
+            }
+            None => true,
+        };
+        if !is_next {
+            break;
+        }
+        cpu.next();
+        let device = *random.pick(&devices);
+        match &fences[fence][&device] {
             OpenedFence::Native(fence) => batch.push((fence, value)),
             OpenedFence::Monitored(fence) => return fence.signal(value).map_err(refused),
         }
-        if before.replace(fence).is_some() {
+        if before.replace((fence, adapter_of(device))).is_some() {
             break;
         }
     }

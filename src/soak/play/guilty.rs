@@ -30,7 +30,7 @@ impl Guilty {
     /// every slice, since nobody has its priority.
     pub(super) fn new(stage: &Stage, fault: Fault) -> Result<Self, String> {
         let refused = |error: crate::CreateError| format!("the guilty has nothing: {error}");
-        let device = stage.adapter.create_device();
+        let device = stage.adapter(0).create_device();
         let context = device.create_context(fault.node, 1).map_err(refused)?;
         context.set_priority(PRIORITY).map_err(refused)?;
         Ok(Self {

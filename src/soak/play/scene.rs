@@ -42,9 +42,9 @@ fn wrong(what: &str) -> impl Fn(crate::umd::CreateError) -> String {
 
 impl Scene {
     pub(super) fn new(stage: &Stage, round: &Round, bursts: &[Burst]) -> Result<Self, String> {
-        let devices: Vec<_> = (0..round.devices)
-            .map(|_| stage.adapter.create_device())
-            .collect();
+        let devices = round.devices.iter();
+        let devices = devices.map(|plan| stage.adapter(plan.adapter).create_device());
+        let devices: Vec<_> = devices.collect();
         let context = |plan: &crate::soak::ContextPlan| {
             devices[plan.device]
                 .create_context(plan.node, 1)
@@ -68,9 +68,11 @@ impl Scene {
                 continue;
             }
             let openers = round.openers(at);
+            let crosses = round.crosses(at);
             let options = FenceOptions {
-                memory: memory(plan.is_local),
+                memory: memory(plan.is_local && crosses.is_none()),
                 shared: openers.len() > 1,
+                cross_adapter: crosses,
                 ..FenceOptions::default()
             };
             let made = devices[plan.home].create_fence_with(options);

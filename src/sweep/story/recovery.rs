@@ -144,12 +144,14 @@ fn lose(
     step("a queue's work", at_work)?;
     injection.device_loss(0).lose();
     let ended = ended(teller, queue.progress_fence(), end);
+    let what = "a queue whose engine was lost";
+    step(what, is_blamed(ended, guilty.execution_state()))?;
     teller.beat();
     for other in &others {
         other.go_on()?;
     }
-    let blamed = is_blamed(ended, guilty.execution_state());
-    let blamed = step("a queue whose engine was lost", blamed)?;
+    // Where it had done all that it had, the loss may not have been noticed before.
+    let blamed = step(what, is_blamed(ended, guilty.execution_state()))?;
     let is_well = innocent.execution_state() == DeviceExecutionState::ACTIVE;
     let well = is_well.then_some(()).ok_or("it is in error");
     step("the state of another device", well)?;
