@@ -102,7 +102,10 @@ pub(crate) fn start_thread_with<T: Send + 'static>(
     // Whoever cannot start a thread drops what was to run there.
     let kept = Arc::new(Mutex::new(Some(what)));
     let passed = Arc::clone(&kept);
-    let started = start_thread(name, move || lock(&passed).take().map(run));
+    let started = start_thread(name, move || {
+        let what = lock(&passed).take();
+        what.map(run)
+    });
     let Err(error) = started else {
         return Ok(());
     };

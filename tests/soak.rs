@@ -163,7 +163,8 @@ fn the_same_seed_gives_the_same_rounds() {
 
 /// What a program could ask for is asked for, sooner or later.
 ///
-/// Kills `soak-no-queue-is-of-kernel-mode`, `soak-no-fence-is-monitored`.
+/// Kills `soak-no-queue-is-of-kernel-mode`, `soak-no-fence-is-monitored`, `soak-an-adapter-is-alone`,
+/// `soak-no-fence-has-a-doorbell`.
 #[test]
 fn rounds_are_of_every_kind() {
     let rounds: Vec<_> = (0..200).map(|number| scope(9).round(number)).collect();

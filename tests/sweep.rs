@@ -393,6 +393,8 @@ fn faults_end_as_they_should() {
 /// Threads that a recovery asks for are refused: that of a spare, that of its interrupts, and that which ends the engine
 /// before it. Which number each has is told by a run without a fault, up to what comes before: none of those about them
 /// fails.
+///
+/// Kills `the-story-loses-no-engine`.
 #[test]
 fn a_recovery_goes_without_a_thread() {
     let numbers: Vec<_> = (17..=20).map(|at| format!("threads#{at}")).collect();

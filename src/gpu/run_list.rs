@@ -135,15 +135,20 @@ impl RunList {
     }
 
     fn take_out(&mut self, number: u32) {
-        self.begin_to_pause(number);
+        self.leave_slices(number);
         self.order.retain(|other| *other != number);
+    }
+
+    /// Slices to come do not have it, and those in flight may.
+    fn leave_slices(&mut self, number: u32) {
+        self.leaving.extend(self.queue(number).cloned());
+        self.leave_queues(number);
     }
 
     /// The same for a queue that comes back: nobody else has its place until it does, or
     /// [`RunList::stays_out`].
     pub(super) fn begin_to_pause(&mut self, number: u32) {
-        self.leaving.extend(self.queue(number).cloned());
-        self.leave_queues(number);
+        self.leave_slices(number);
     }
 
     /// One that paused does not come back.

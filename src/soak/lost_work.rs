@@ -17,8 +17,8 @@ pub(crate) struct LostWork {
 }
 
 impl LostWork {
-    /// Jobs in a ring that take longer than a thread may have no core, some tenths of a second at least: so there is always
-    /// a packet of them to be aborted.
+    /// Jobs in a ring that take longer than a thread mostly has no core, some tenths of a second at least: so there is
+    /// nearly always a packet of them to be aborted ([`is_blamed`] says what else may be).
     pub(crate) const JOBS: u64 = 32;
     /// Packets of a job, its progress among them.
     pub(crate) const PACKETS: u64 = FILLS + 1;
@@ -52,7 +52,7 @@ impl LostWork {
     }
 
     /// Looks until the queue has executed more than so many packets, or is in error; whether it comes to that.
-    pub(crate) fn is_under_way(queue: &HwQueue, packets: u64, patience: Duration) -> bool {
+    pub(crate) fn until_under_way(queue: &HwQueue, packets: u64, patience: Duration) -> bool {
         let deadline = Instant::now() + patience;
         while queue.read_index() <= packets && queue.error().is_none() {
             if Instant::now() > deadline {

@@ -1,12 +1,12 @@
 //! Broken implementations: mutants under the conformance suite.
 //!
 //! `tests/broken.toml` lists implementations that are wrong in one known way each, and by which mutant each is made. The
-//! program is built with the mutant, and `nfence conform` asks it the rules, those of its mutant's families first: the
-//! first that it breaks has found it. A whole matrix has all that it breaks, which takes a while: each wait that a mutant
-//! never ends has its own time-out.
+//! program has the mutant, alone or beside the others (`together`), and `nfence conform` asks it the rules, those of its
+//! mutant's families first: the first that it breaks has found it. A whole matrix has all that it breaks, which takes a
+//! while: each wait that a mutant never ends has its own time-out.
 
 use crate::mutant::Mutant;
-use crate::together::{Choice, Together};
+use crate::together::{Together, Variable};
 use crate::trial::{Workshop, tail};
 use anyhow::{Context, ensure};
 use serde::Deserialize;
@@ -104,7 +104,7 @@ struct Asking<'c> {
     /// Every rule, though one is found broken.
     is_whole: bool,
     /// What makes the program of the woven tree one of them.
-    choice: Option<&'c Choice>,
+    variable: Option<&'c Variable>,
 }
 
 /// Puts each under the suite, prints the matrix, and writes it as Markdown to `matrix` if there is one.
@@ -123,7 +123,7 @@ pub(crate) fn try_all(
     let (together, _) = Together::weave(workshop, &mutants, "--lib")?;
     prove_whole(workshop, chosen)?;
     println!(
-        "the tree as it is keeps all rules that are asked ({:.0} s)\n",
+        "the woven tree, with none of them chosen, keeps all rules that are asked ({:.0} s)\n",
         start.elapsed().as_secs_f64()
     );
     let mut rows = BTreeMap::new();
@@ -131,19 +131,23 @@ pub(crate) fn try_all(
     for (at, (broken, mutant)) in chosen.iter().enumerate() {
         let began = Instant::now();
         let log = workshop.fresh_log(&mutant.id)?;
-        let choice = together.choice(workshop, mutant, &log)?;
+        let variable = together.variable(workshop, mutant, &log)?;
         let asking = Asking {
             engine: broken.engine,
             is_whole,
-            choice: choice.as_ref(),
+            variable: variable.as_ref(),
         };
-        let found = choice.is_some().then(|| find(workshop, asking, mutant));
-        match found.transpose()? {
-            Some(found) if found.is_good() => {
-                found.print((broken, mutant), began);
-                rows.insert(at, found);
-            }
-            _ => alone.push(at),
+        if variable.is_none() {
+            alone.push(at);
+            continue;
+        }
+        let found = find(workshop, asking, mutant)?;
+        found.print((broken, mutant), began);
+        if found.is_good() {
+            rows.insert(at, found);
+        } else {
+            println!("    in the build of all; it is asked again in one of its own");
+            alone.push(at);
         }
     }
     println!("{} have a build each", alone.len());
@@ -158,7 +162,7 @@ pub(crate) fn try_all(
         let asking = Asking {
             engine: broken.engine,
             is_whole,
-            choice: None,
+            variable: None,
         };
         let found = if builds {
             find(workshop, asking, mutant)?
@@ -192,7 +196,7 @@ fn prove_whole(workshop: &Workshop<'_>, chosen: &[(Broken, &Mutant)]) -> anyhow:
     let log = workshop.fresh_log("unmutated-conform")?;
     ensure!(
         workshop.build_program(&log)?.succeeded(),
-        "the tree does not build as it is:\n{}",
+        "the woven tree does not build:\n{}",
         tail(&log)
     );
     for engine in [Engine::Model, Engine::Shader] {
@@ -202,18 +206,18 @@ fn prove_whole(workshop: &Workshop<'_>, chosen: &[(Broken, &Mutant)]) -> anyhow:
         let asking = Asking {
             engine,
             is_whole: true,
-            choice: None,
+            variable: None,
         };
         match conform(workshop, asking, "unmutated-conform", &[])? {
             Found::Rules(broken) if broken.is_empty() => {}
             Found::Rules(broken) => anyhow::bail!(
-                "the tree as it is does not keep {} on the {}",
+                "the woven tree, with none of them chosen, does not keep {} on the {}",
                 broken.join(" "),
                 engine.name()
             ),
             Found::Hung | Found::Invalid => {
                 anyhow::bail!(
-                    "the suite does not end on the tree as it is; see {}",
+                    "the suite does not end on the woven tree; see {}",
                     log.display()
                 )
             }
@@ -227,14 +231,13 @@ fn table(chosen: &[(Broken, &Mutant)], rows: &BTreeMap<usize, Found>) -> String 
         "| broken implementation | mutant | engine | rules that find it |\n|---|---|---|---|\n",
     );
     for (at, (broken, mutant)) in chosen.iter().enumerate() {
-        let found = rows.get(&at).map(ToString::to_string);
         let _ = writeln!(
             table,
             "| {} | `{}` | {} | {} |",
             broken.says,
             mutant.id,
             broken.engine.name(),
-            found.unwrap_or_default()
+            rows[&at]
         );
     }
     table
@@ -296,7 +299,7 @@ fn conform(
     if !asking.is_whole {
         program.arg("--fail-fast");
     }
-    program.envs(asking.choice.map(|(variable, value)| (variable, value)));
+    program.envs(asking.variable.map(|(variable, value)| (variable, value)));
     let ended = workshop.run(program, LIMIT, &log)?;
     let Ok(text) = std::fs::read_to_string(&json) else {
         // Killed by the limit, or by what the mutant does.

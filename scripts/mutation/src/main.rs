@@ -1,7 +1,7 @@
 //! A test that cannot fail proves nothing. A mutant is a source edit that breaks one promise; the
 //! tests that it names must notice.
 //!
-//! `scripts/mutants` starts this program. Mutants are made in a copy of the tree, one at a time:
+//! `scripts/mutants` starts this program. Mutants are made in a copy of the tree, one at a time, or most of them in one build:
 //! built, tested, judged. First the copy passes the same tests unmutated.
 //!
 //! Twins are mutants that lack an ordering; they are found under loom, which runs their tests in
@@ -51,7 +51,7 @@ Options:
   --id ID...       only these
   --rule RULE...   only those of these rules, such as NF-05
   --loom           only the twins, which run under loom; without it all others
-  --conform        the implementations of tests/broken.toml, each under `nfence conform`
+  --conform        the implementations of tests/broken.toml, each under `nfence conform`; most of them in one build
   --whole          with --conform: every rule that finds one, not the first alone
   --matrix FILE    with --conform: writes which rules found which as Markdown
   --together       most of them in one build, in which each is chosen when a test starts: hours for what takes a day
@@ -204,7 +204,18 @@ fn run(options: &Options) -> anyhow::Result<bool> {
 fn conform(options: &Options, index: &TestIndex, mutants: &[Mutant]) -> anyhow::Result<bool> {
     let choice = &options.choice;
     let mut chosen = broken::load(&options.root, mutants)?;
-    chosen.retain(|(_, mutant)| choice.names_none() || choice.ids.contains(&mutant.id));
+    for id in &choice.ids {
+        let is_listed = chosen.iter().any(|(_, mutant)| &mutant.id == id);
+        anyhow::ensure!(is_listed, "no broken implementation is made by `{id}`");
+    }
+    let is_of = |mutant: &Mutant| {
+        let mut rules = mutant.rules();
+        choice.names_none()
+            || choice.ids.contains(&mutant.id)
+            || rules.any(|rule| choice.rules.iter().any(|wanted| wanted == rule))
+    };
+    chosen.retain(|(_, mutant)| is_of(mutant));
+    anyhow::ensure!(!chosen.is_empty(), "no broken implementation is chosen");
     let folder = options.target.join("mutants");
     let _lock = Lock::take(&folder)?;
     let workshop = workshop(options, folder, index)?;
@@ -247,6 +258,9 @@ fn try_all(options: &Options, index: &TestIndex, chosen: &[&Mutant]) -> anyhow::
     if options.builds {
         let woven = Together::weave(&workshop, chosen, "--lib");
         workshop.restore()?;
+        for mutant in chosen.iter().filter(|mutant| !mutant.also.is_empty()) {
+            println!("{} changes several places, and is not looked at", mutant.id);
+        }
         return Ok(woven?.1.is_empty());
     }
     let (mut bad, mut alone) = (0, chosen.to_vec());

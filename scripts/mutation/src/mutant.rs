@@ -1,6 +1,6 @@
-//! A mutant: an edit of the source that breaks one promise, and the tests that must notice.
+//! A mutant: a change of the source, at one place or several, that breaks one promise, and the tests that must notice.
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use serde::Deserialize;
 use std::iter;
 use std::path::{Path, PathBuf};
@@ -102,7 +102,13 @@ impl Change {
     fn apply(&self, tree: &Path) -> anyhow::Result<()> {
         let path = tree.join(&self.file);
         let text = std::fs::read_to_string(&path).with_context(|| self.file.clone())?;
-        std::fs::write(&path, text.replacen(&self.find, &self.replace, 1))
+        // It was looked at before the others of its mutant were made.
+        ensure!(
+            text.matches(&self.find).count() == 1,
+            "{}: find does not stand there once",
+            self.file
+        );
+        std::fs::write(&path, text.replace(&self.find, &self.replace))
             .with_context(|| self.file.clone())
     }
 }

@@ -46,8 +46,8 @@ Exit codes: 0 every fault was told of, or rightly survived; 1 one was not, or so
 /// descriptor, mapping of shared memory and thread, and tells what comes of it.
 ///
 /// Each fault is a run of a short story of everything in a process of its own. It is well where the run ends in time with
-/// an error that names the call, no waiter hangs, another adapter goes on, and nothing is left behind: no thread, no child process, no
-/// descriptor, no mapping, no object of Vulkan's.
+/// an error that names the call, no waiter hangs, another adapter goes on, and nothing is left behind: no thread, no child
+/// process, no descriptor, no mapping, no object of Vulkan's.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Sweep {

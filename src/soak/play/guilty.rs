@@ -63,8 +63,11 @@ impl Guilty {
                 let jobs = after + LostWork::JOBS;
                 let last = self.work.submit(&mut self.queue, jobs).map_err(refused)?;
                 let before = after * LostWork::PACKETS;
-                if !LostWork::is_under_way(&self.queue, before, stage.patience) {
+                if !LostWork::until_under_way(&self.queue, before, stage.patience) {
                     return Err("the guilty queue is not executed".into());
+                }
+                if let Some(error) = self.queue.error() {
+                    return Err(format!("the guilty queue was stopped before: {error}"));
                 }
                 stage.lose(self.fault.node);
                 last
@@ -77,6 +80,6 @@ impl Guilty {
         let blamed = is_blamed(ended, self.device.execution_state());
         blamed
             .map(drop)
-            .map_err(|what| format!("the guilty queue has lost its engine: {what}"))
+            .map_err(|what| format!("of the guilty queue: {what}"))
     }
 }

@@ -58,10 +58,10 @@ pub(super) fn tell(
     } else {
         WaitError::Closed
     };
-    let are_lost = ended.iter().filter(|(_, error)| *error == due);
-    let all = (are_lost.count() == Waiters::WAYS).then_some(());
+    let as_due = ended.iter().filter(|(_, error)| *error == due);
+    let all = (as_due.count() == Waiters::WAYS).then_some(());
     let all = all.ok_or_else(|| format!("they were told {ended:?}"));
-    step("the waiters of a lost device", all)
+    step("the waiters of the guilty device", all)
 }
 
 /// One that stands at a gate, for a device that is to blame for nothing.
@@ -139,7 +139,7 @@ fn lose(
     teller.beat();
 
     let end = step("a submission", work.submit(&mut queue, LostWork::JOBS))?;
-    let is_under_way = LostWork::is_under_way(&queue, 0, LONG);
+    let is_under_way = LostWork::until_under_way(&queue, 0, LONG);
     let at_work = is_under_way.then_some(()).ok_or("it timed out");
     step("a queue's work", at_work)?;
     injection.device_loss(0).lose();
@@ -150,6 +150,9 @@ fn lose(
     for other in &others {
         other.go_on()?;
     }
+    let is_replaced = adapter.node_counters().resets > 0;
+    let replaced = is_replaced.then_some(()).ok_or("none took its place");
+    step("a spare for the engine that was lost", replaced)?;
     // Where it had done all that it had, the loss may not have been noticed before.
     let blamed = step(what, is_blamed(ended, guilty.execution_state()))?;
     let is_well = innocent.execution_state() == DeviceExecutionState::ACTIVE;

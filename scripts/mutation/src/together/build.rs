@@ -1,11 +1,11 @@
 //! Build: the woven tree is compiled once, and its test programs are run without asking cargo.
 
+use super::Variable;
 use crate::child::Ended;
 use crate::test_index::Program;
 use crate::trial::{BUILD_LIMIT, Workshop, tail};
 use anyhow::{bail, ensure};
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -94,7 +94,7 @@ impl Workshop<'_> {
     pub(crate) fn test_built(
         &self,
         test: &str,
-        chosen: Option<&(&str, OsString)>,
+        chosen: Option<&Variable>,
         limit: Duration,
         log: &Path,
     ) -> anyhow::Result<Ended> {

@@ -74,7 +74,7 @@ const ROUNDS: u32 = 20;
 type Takes = Option<Option<Duration>>;
 
 /// The variable of the environment that makes a process one of them, and its value.
-pub(crate) type Choice = (&'static str, OsString);
+pub(crate) type Variable = (&'static str, OsString);
 
 /// The mutants that one build has, by number.
 #[derive(Debug, Default)]
@@ -205,7 +205,7 @@ impl<'m> Together<'m> {
     ) -> anyhow::Result<Option<Vec<Row>>> {
         let log = workshop.fresh_log(&mutant.id)?;
         let start = Instant::now();
-        let Some(chosen) = self.choice(workshop, mutant, &log)? else {
+        let Some(chosen) = self.variable(workshop, mutant, &log)? else {
             return Ok(None);
         };
         let mut took = start.elapsed();
@@ -228,12 +228,15 @@ impl<'m> Together<'m> {
     }
 
     /// What makes a process this mutant; `None` for one that must be tried alone.
-    pub(crate) fn choice(
+    pub(crate) fn variable(
         &self,
         workshop: &Workshop<'_>,
         mutant: &Mutant,
         log: &Path,
-    ) -> anyhow::Result<Option<Choice>> {
+    ) -> anyhow::Result<Option<Variable>> {
+        if !mutant.also.is_empty() {
+            return Ok(None);
+        }
         if mutant.is_of_shader() {
             let _tree = lock(&self.shaders_tree);
             let tree = workshop.folder.join("shaders-tree");

@@ -185,11 +185,11 @@ fn looks_again(bench: &Bench) -> anyhow::Result<()> {
 fn looks_again_after_a_rise(bench: &Bench) -> anyhow::Result<()> {
     let [forward, rewound] = [bench.fence(0)?, bench.fence(20)?];
     rewound.rewind(0)?;
-    looks_again_after_it_rises(bench, &forward)?;
-    looks_again_after_it_rises(bench, &rewound)
+    looks_again_at(bench, &forward, "a fence that never went back")?;
+    looks_again_at(bench, &rewound, "a fence that was rewound")
 }
 
-fn looks_again_after_it_rises(bench: &Bench, fence: &Fence) -> anyhow::Result<()> {
+fn looks_again_at(bench: &Bench, fence: &Fence, what: &str) -> anyhow::Result<()> {
     let raw = RawFence::of(fence)?;
     let (least, next) = (Listener::of(fence, 5)?, Listener::of(fence, 10)?);
     bench.spy.hook(move |at, updates| {
@@ -202,8 +202,8 @@ fn looks_again_after_it_rises(bench: &Bench, fence: &Fence) -> anyhow::Result<()
     same("the wait for 5, after a signal of it", &least.heard(), &1)?;
     ensure!(
         next.heard() == 1,
-        "a wait for 10, which was stored, without a raise, between the post of 9 and the OS's look, is not released: \
-         the OS does not read CurrentValue after it has raised MonitoredValue"
+        "of {what}: a wait for 10, which was stored, without a raise, between the post of 9 and the OS's look, is not \
+         released: the OS does not read CurrentValue after it has raised MonitoredValue"
     );
     Ok(())
 }
