@@ -61,7 +61,7 @@ pub struct FencePlan {
     pub is_local: bool,
     /// It is monitored, and not native: it is of one device, and for the CPU and queues of kernel mode alone.
     pub is_monitored: bool,
-    /// How adapters hear of each other's signals, where several have it open.
+    /// How adapters hear of each other's signals, where several have it open and offer that.
     pub crosses: CrossAdapter,
 }
 

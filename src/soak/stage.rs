@@ -11,7 +11,7 @@ use crate::os::{Features, Record};
 use crate::sync::Arc;
 use crate::sync::plain::{Mutex, lock};
 use crate::vulkan::AdapterInfo;
-use crate::{Adapter, AdapterOptions, OpenError, TdrPolicy};
+use crate::{Adapter, AdapterOptions, CrossAdapter, OpenError, TdrPolicy};
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -151,6 +151,16 @@ impl Stage {
     pub(super) fn has_local_memory(&self) -> bool {
         let mut adapters = self.adapters();
         adapters.all(|adapter| adapter.providers().local().is_ok())
+    }
+
+    /// How adapters hear of each other's signals: by doorbells where these are offered.
+    pub(super) fn crossing(&self, asked: CrossAdapter) -> CrossAdapter {
+        let mut adapters = self.adapters();
+        if adapters.all(|adapter| adapter.providers().is_system_memory_seen()) {
+            asked
+        } else {
+            CrossAdapter::Propagated
+        }
     }
 
     /// What happens to an engine in a round with a fault.

@@ -68,7 +68,7 @@ impl Scene {
                 continue;
             }
             let openers = round.openers(at);
-            let crosses = round.crosses(at);
+            let crosses = round.crosses(at).map(|mode| stage.crossing(mode));
             let options = FenceOptions {
                 memory: memory(plan.is_local && crosses.is_none()),
                 shared: openers.len() > 1,
