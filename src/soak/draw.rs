@@ -54,7 +54,7 @@ impl Scope {
         let Ground {
             nodes, adapters, ..
         } = self.ground(number);
-        let devices = (0..1 + random.below(3)).map(|_| DevicePlan {
+        let devices = (0..=random.below(3)).map(|_| DevicePlan {
             adapter: random.below(adapters as u64) as usize,
         });
         let devices: Vec<_> = devices.collect();

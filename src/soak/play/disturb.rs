@@ -48,7 +48,8 @@ pub(super) fn run(
             Disturbance::Tracing => {
                 let tracing = *random.pick(&[Tracing::Off, Tracing::On, Tracing::Verbose]);
                 let adapters = stage.adapters().collect::<Vec<_>>();
-                trace(stage, *random.pick(&adapters), tracing, has_fault)?;
+                let adapter = *random.pick(&adapters);
+                trace(stage, adapter, tracing, has_fault)?;
                 LONG_PAUSE
             }
             Disturbance::Doorbell => unreachable!("it was left out"),
