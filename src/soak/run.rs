@@ -87,6 +87,16 @@ pub enum SoakError {
     Failed(Box<Failure>),
 }
 
+/// What a round shows.
+enum Shown {
+    /// Nothing but what was foretold.
+    AsForetold,
+    /// Nothing was foretold of what came.
+    Unforetold,
+    /// What must not be, in words.
+    Wrong(String),
+}
+
 /// The adapters of some rounds.
 #[derive(Debug)]
 struct Stages {
@@ -168,12 +178,19 @@ impl Soak {
         };
         let counted = Counted::default();
         let shown = self.shows(&stages, (&round, &expected), number, &counted);
-        if let Some(what) = shown {
-            // An adapter on which something is wrong is not used again.
-            self.close(Some(stages));
-            return Err(SoakError::Failed(Box::new(
-                self.failure(number, &round, what),
-            )));
+        // An adapter on which something is wrong is not used again, nor one whose engine is lost still.
+        match shown {
+            Shown::AsForetold => {}
+            Shown::Unforetold => {
+                self.close(Some(stages));
+                self.tally.unforetold += 1;
+                return Ok(());
+            }
+            Shown::Wrong(what) => {
+                self.close(Some(stages));
+                let failure = self.failure(number, &round, what);
+                return Err(SoakError::Failed(Box::new(failure)));
+            }
         }
         let whole = bursts(&round, self.extent());
         let has_fault = self.scope.faults && round.fault.is_some();
@@ -215,14 +232,14 @@ impl Soak {
         }
     }
 
-    /// What a round shows that must not be.
+    /// What a round shows.
     fn shows(
         &self,
         stages: &Stages,
         (round, expected): (&Round, &Expected),
         number: u64,
         counted: &Counted,
-    ) -> Option<String> {
+    ) -> Shown {
         let moments = self.scope.seed ^ number;
         let mut of_oracle = None;
         if stages.device.is_some() {
@@ -238,17 +255,20 @@ impl Soak {
                 None,
                 nobody,
             ) {
-                Ok(outcome) => of_oracle = Some(outcome),
-                Err(how) => return Some(format!("on the model: {how}")),
+                Ok(outcome) => of_oracle = outcome,
+                Err(how) => return Shown::Wrong(format!("on the model: {how}")),
             }
         }
         let on = self.target.name();
         let plays = (!moments, self.extent());
         let spoil = self.spoil.as_ref();
         match judged(stages.soaked(), (round, expected), plays, spoil, counted) {
-            Err(how) => Some(format!("on the {on}: {how}")),
-            Ok(outcome) => difference(&of_oracle?, &outcome)
-                .map(|how| format!("the model and the {on} differ in {how}")),
+            Err(how) => Shown::Wrong(format!("on the {on}: {how}")),
+            Ok(None) => Shown::Unforetold,
+            Ok(Some(outcome)) => match of_oracle.and_then(|of| difference(&of, &outcome)) {
+                Some(how) => Shown::Wrong(format!("the model and the {on} differ in {how}")),
+                None => Shown::AsForetold,
+            },
         }
     }
 
@@ -262,11 +282,14 @@ impl Soak {
             let stages = stages.ok()?;
             let expected = Expected::of(round);
             let counted = Counted::default();
-            let shown = self.shows(&stages, (round, &expected), number, &counted);
-            if shown.is_none() {
-                kept.replace(Some(stages));
+            match self.shows(&stages, (round, &expected), number, &counted) {
+                Shown::AsForetold => {
+                    kept.replace(Some(stages));
+                    None
+                }
+                Shown::Unforetold => None,
+                Shown::Wrong(what) => Some(what),
             }
-            shown
         };
         let fails = |round: &Round| (0..2).any(|_| shows(round).is_some());
         let least = shrink(round, SHRINKING, fails);
@@ -288,13 +311,16 @@ fn judged(
     (moments, extent): (u64, Extent),
     spoil: Option<&Spoil>,
     counted: &Counted,
-) -> Result<Outcome, String> {
-    let mut outcome = play(stage, round, expected, (moments, extent), counted)?;
+) -> Result<Option<Outcome>, String> {
+    let played = play(stage, round, expected, (moments, extent), counted)?;
+    let Some(mut outcome) = played else {
+        return Ok(None);
+    };
     if let Some(spoil) = spoil {
         spoil(round, &mut outcome);
     }
     match expected.difference(&outcome, &bursts(round, extent)) {
-        None => Ok(outcome),
+        None => Ok(Some(outcome)),
         Some(how) => Err(how),
     }
 }

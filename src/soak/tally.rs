@@ -71,6 +71,8 @@ pub struct Tally {
     pub recoveries: u64,
     /// Those whose place another took; others let go of what hung them.
     pub replaced: u64,
+    /// Rounds of which nothing could be foretold, since the guilty had done all before its engine was found lost.
+    pub unforetold: u64,
     /// Signals that the model executed as oracle.
     pub model_signals: u64,
 }

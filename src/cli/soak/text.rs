@@ -85,6 +85,7 @@ pub(super) fn text(found: &Found, failure: Option<&Failure>, colour: bool) -> St
                 (tally.faults, "faults"),
                 (tally.recoveries, "recoveries"),
                 (tally.replaced, "engines replaced"),
+                (tally.unforetold, "rounds of which nothing was foretold"),
             ],
         ),
         (

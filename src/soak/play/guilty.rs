@@ -42,8 +42,8 @@ impl Guilty {
         })
     }
 
-    /// Does it, and looks what becomes of itself.
-    pub(super) fn run(mut self, stage: &Stage) -> Result<(), String> {
+    /// Does it, and looks what becomes of itself: whether it is in error.
+    pub(super) fn run(mut self, stage: &Stage) -> Result<bool, String> {
         let refused =
             |error: crate::SubmitError| format!("the guilty queue takes nothing: {error}");
         let progress = self.queue.progress_fence().clone();
@@ -78,8 +78,6 @@ impl Guilty {
             return Err("the guilty queue has come to the end of a packet that has none".into());
         }
         let blamed = is_blamed(ended, self.device.execution_state());
-        blamed
-            .map(drop)
-            .map_err(|what| format!("of the guilty queue: {what}"))
+        blamed.map_err(|what| format!("of the guilty queue: {what}"))
     }
 }

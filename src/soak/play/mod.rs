@@ -59,7 +59,8 @@ pub(super) fn bursts(round: &Round, extent: Extent) -> Vec<Burst> {
     round.bursts.iter().map(sample).collect()
 }
 
-/// Plays it; `moments` is the chance by which moments vary.
+/// Plays it; `moments` is the chance by which moments vary. `None` where the guilty had done all that it had before its
+/// engine was found lost: then whoever else was under way is in error (TD-06), and nothing is foretold of what comes.
 ///
 /// # Errors
 /// What did not come to pass, in words.
@@ -69,7 +70,7 @@ pub(super) fn play(
     expected: &Expected,
     (moments, extent): (u64, Extent),
     counted: &Counted,
-) -> Result<Outcome, String> {
+) -> Result<Option<Outcome>, String> {
     let fault = round.fault.filter(|_| extent.faults);
     // Before all others, see there.
     let guilty = fault.map(|fault| Guilty::new(stage, fault)).transpose()?;
@@ -109,15 +110,20 @@ pub(super) fn play(
         let settled = fed.and_then(|()| collect::settle(expected, queues, fences, deadline));
         let waits = waits::join(waiters, round.waits.len());
         let of_bursts = joined(burster);
-        let guilty = guilty.map_or(Ok(()), joined);
+        let is_blamed = guilty.map_or(Ok(true), joined);
         is_done.store(true, Ordering::Release);
         let disturbed = joined(disturber);
         Counted::add(&counted.cpu_waits, round.waits.len() as u64);
         // Who goes wrong first is the one to be told of: the others wait for it.
-        let ended = guilty.and(settled).and(disturbed);
+        let ended = is_blamed.and_then(|is_blamed| {
+            let ended = is_blamed.then(|| settled.and(disturbed));
+            ended.transpose()
+        });
         (ended, waits, of_bursts)
     });
-    ended?;
+    if ended?.is_none() {
+        return Ok(None);
+    }
     let outcome = Outcome {
         waits: waits?,
         bursts: of_bursts?,
@@ -125,7 +131,7 @@ pub(super) fn play(
     };
     scene.end(stage.patience, random)?;
     match stage.complaint(fault.map(|fault| fault.node)) {
-        None => Ok(outcome),
+        None => Ok(Some(outcome)),
         Some(complaint) => Err(complaint),
     }
 }
