@@ -48,6 +48,8 @@ impl Guilty {
             |error: crate::SubmitError| format!("the guilty queue takes nothing: {error}");
         let progress = self.queue.progress_fence().clone();
         let (after, blow) = (self.fault.after, stage.blow(self.fault));
+        let replaced = || stage.adapter(0).node_counters().resets;
+        let before = replaced();
         let submitted = match blow {
             Blow::Stall(kind) => {
                 for _ in 0..after {
@@ -62,8 +64,8 @@ impl Guilty {
             Blow::Loss => {
                 let jobs = after + LostWork::JOBS;
                 let last = self.work.submit(&mut self.queue, jobs).map_err(refused)?;
-                let before = after * LostWork::PACKETS;
-                if !LostWork::until_under_way(&self.queue, before, stage.patience) {
+                let packets = after * LostWork::PACKETS;
+                if !LostWork::until_under_way(&self.queue, packets, stage.patience) {
                     return Err("the guilty queue is not executed".into());
                 }
                 if let Some(error) = self.queue.error() {
@@ -78,6 +80,11 @@ impl Guilty {
             return Err("the guilty queue has come to the end of a packet that has none".into());
         }
         let blamed = is_blamed(ended, self.device.execution_state());
-        blamed.map_err(|what| format!("of the guilty queue: {what}"))
+        let is_blamed = blamed.map_err(|what| format!("of the guilty queue: {what}"))?;
+        // Whom another engine has let go on was not done before the loss was found: then somebody else is blamed for it.
+        if !is_blamed && replaced() != before {
+            return Err("the guilty queue's engine was replaced, and it is not blamed".into());
+        }
+        Ok(is_blamed)
     }
 }
