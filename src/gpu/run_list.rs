@@ -375,16 +375,15 @@ impl RunList {
         self.version
     }
 
-    /// The queues of these slices, which are no more than there are slots, but for those that were taken out without
-    /// waiting.
+    /// The queues of these slices in the order in which an engine comes to them: the oldest slice's first, and of one
+    /// slice in their places, whether or not they leave the list. Slices are no more than there are slots; who was taken
+    /// out without waiting is left out.
     pub(super) fn known_to(
         &self,
         slices: RangeInclusive<u64>,
     ) -> impl Iterator<Item = &Arc<QueueSlot>> {
-        self.with_leaving().filter(move |queue| {
-            let mut written = slices.clone().map(|slice| &self.written[slot_of(slice)]);
-            written.any(|written| written.queues.contains(&queue.number))
-        })
+        let numbers = slices.flat_map(|slice| &self.written[slot_of(slice)].queues);
+        numbers.filter_map(|number| self.with_leaving().find(|queue| queue.number == *number))
     }
 
     /// Another engine has the list: no slice knows any queue, nor what was written of the list before.
@@ -524,6 +523,32 @@ mod tests {
         list.stays_out(3);
         assert!(list.add(&queues[1]));
         assert_eq!(numbers(&list), [5, 8, 4, 3], "it did not come back");
+        assert!(node.stop());
+    }
+
+    /// TD-06: of slices in flight the engine is in the oldest, and of its queues it comes to the first, whichever the list
+    /// has first and whether or not one pauses.
+    ///
+    /// Kills `a-later-slices-queue-is-blamed-first`, `who-stays-is-blamed-before-who-pauses`.
+    #[test]
+    fn td_06_the_oldest_slices_queues_are_the_first() {
+        let engine = Box::new(ModelEngine::new(ModelOptions::default()));
+        let crowd = Arc::new(Crowd::new(1));
+        let node = Node::new(0, engine, NodePolicy::default(), crowd).unwrap();
+        let region = Region::for_words(WordGroup::EngineControl, EngineControl::BLOCK_BYTES);
+        let control = region.unwrap().host().unwrap();
+        let queues = [(7, 0), (8, 1), (9, 1)].map(|(number, of)| slot(&node, number, of));
+        let mut list = RunList::new();
+        assert!(queues.iter().all(|queue| list.add(queue)));
+        assert_eq!(list.write(&control, 1, Choice::Only(1)), 2);
+        assert_eq!(list.write(&control, 2, Choice::All), 3);
+        let numbers = |list: &RunList, slices| -> Vec<_> {
+            list.known_to(slices).map(|queue| queue.number).collect()
+        };
+        assert_eq!(numbers(&list, 1..=2), [8, 9, 7, 8, 9]);
+        list.begin_to_pause(8);
+        assert_eq!(numbers(&list, 1..=2), [8, 9, 7, 8, 9]);
+        assert_eq!(numbers(&list, 2..=2), [7, 8, 9]);
         assert!(node.stop());
     }
 
