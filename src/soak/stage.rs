@@ -56,6 +56,8 @@ pub struct Stage {
     injection: Option<Arc<Injection>>,
     /// What hangs an engine here, where something does.
     stall: Option<StallKind>,
+    /// Held by who has logs move, or wants none to: a queue whose log moves is in no slice then.
+    pub(super) log_moves: Mutex<()>,
     /// Longer than anything takes that comes.
     pub(super) patience: Duration,
 }
@@ -86,6 +88,7 @@ impl Stage {
                 .collect::<Result<_, _>>()?,
             injection: None,
             stall: Some(StallKind::HeedsNothing),
+            log_moves: Mutex::default(),
             patience,
         })
     }
@@ -133,6 +136,7 @@ impl Stage {
             injection,
             // Nobody takes a processor, or a GPU, from a packet that heeds nothing.
             stall: (!ends_loops).then_some(StallKind::HeedsAbort),
+            log_moves: Mutex::default(),
             patience,
         })
     }

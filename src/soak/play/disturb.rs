@@ -4,6 +4,7 @@ use super::Counted;
 use crate::os::Tracing;
 use crate::soak::round::{Disturbance, Round};
 use crate::soak::{Random, Stage};
+use crate::sync::plain::lock;
 use crate::sync::{AtomicBool, Ordering};
 use crate::{Adapter, HwContext};
 use std::time::{Duration, Instant};
@@ -71,7 +72,12 @@ fn trace(
 ) -> Result<(), String> {
     let deadline = Instant::now() + stage.patience;
     loop {
-        match adapter.set_tracing(tracing) {
+        // Released before each try anew, for who wants no log to move.
+        let switched = {
+            let _moves = lock(&stage.log_moves);
+            adapter.set_tracing(tracing)
+        };
+        match switched {
             Ok(()) => return Ok(()),
             Err(_) if has_fault && Instant::now() < deadline => std::thread::yield_now(),
             Err(error) => return Err(format!("tracing is not switched: {error}")),

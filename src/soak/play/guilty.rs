@@ -5,6 +5,7 @@ use crate::soak::Stage;
 use crate::soak::lost_work::{LostWork, is_blamed};
 use crate::soak::round::Fault;
 use crate::soak::stage::Blow;
+use crate::sync::plain::lock;
 use crate::{CommandList, Device, HwContext, HwQueue};
 
 /// Packets that its ring holds.
@@ -50,6 +51,9 @@ impl Guilty {
         let (after, blow) = (self.fault.after, stage.blow(self.fault));
         let replaced = || stage.adapter(0).node_counters().resets;
         let before = replaced();
+        // An engine that hangs names its packet. One that is lost blames who is in its slices, and a queue whose log moves
+        // at that moment is in none.
+        let _no_moves = (blow == Blow::Loss).then(|| lock(&stage.log_moves));
         let submitted = match blow {
             Blow::Stall(kind) => {
                 for _ in 0..after {
