@@ -12,7 +12,7 @@
 //! What stands in bodies of functions can be tried in one build for all (`--together`): `together`.
 //!
 //! `mutant` reads the lists, `check` holds them to their form, `choice` picks, `tree` copies into a folder that `lock` keeps,
-//! `trial` builds and judges, `child` runs programs with a limit.
+//! `trial` builds and judges, `verdicts` keeps what came of it, `child` runs programs with a limit.
 
 #![forbid(unsafe_code)]
 
@@ -26,6 +26,7 @@ mod test_index;
 mod together;
 mod tree;
 mod trial;
+mod verdicts;
 
 use anyhow::{Context, bail, ensure};
 use choice::Choice;
@@ -38,6 +39,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use test_index::TestIndex;
 use together::Together;
 use trial::{Row, Workshop};
+use verdicts::Verdicts;
 
 const HELP: &str = "\
 Breaks native-fence on purpose and looks whether its tests notice.
@@ -53,10 +55,12 @@ Options:
   --loom           only the twins, which run under loom; without it all others
   --conform        the implementations of tests/broken.toml, each under `nfence conform`; most of them in one build
   --whole          with --conform: every rule that finds one, not the first alone
-  --matrix FILE    with --conform: writes which rules found which as Markdown
+  --matrix FILE    writes how many each rule has and what came of them as Markdown; with --conform, which rules found
+                   which
   --together       most of them in one build, in which each is chosen when a test starts: hours for what takes a day
                    else; the others, and what survives this way, one at a time
   --jobs N         with --together: so many trials at once (4, if not said: most of what lasts sleeps)
+  --resume         goes on where runs of this very tree were cut short: what they have seen killed is not tried again
   --builds         has the compiler look at those of the library in one build, and tries none: a mutant that does not
                    build any more kills nothing
   --random N       only N of them, by chance, and none that takes minutes
@@ -81,6 +85,7 @@ struct Options {
     conform: bool,
     together: bool,
     builds: bool,
+    resume: bool,
     jobs: Option<usize>,
     whole: bool,
     matrix: Option<PathBuf>,
@@ -139,6 +144,7 @@ fn parse(arguments: impl Iterator<Item = String>) -> anyhow::Result<Options> {
             "--conform" => options.conform = true,
             "--together" => options.together = true,
             "--builds" => options.builds = true,
+            "--resume" => options.resume = true,
             "--jobs" => {
                 let jobs: usize = value()?.parse().context("--jobs")?;
                 ensure!(jobs > 0, "--jobs is 1 or more");
@@ -263,19 +269,36 @@ fn try_all(options: &Options, index: &TestIndex, chosen: &[&Mutant]) -> anyhow::
         }
         return Ok(woven?.1.is_empty());
     }
-    let (mut bad, mut alone) = (0, chosen.to_vec());
-    if options.together {
-        let together = Together::build(&workshop, chosen)?;
+    let mut verdicts = Verdicts::open(&workshop.folder, &workshop.original())?;
+    let mut alone = chosen.to_vec();
+    if options.resume {
+        alone.retain(|mutant| !verdicts.is_killed(mutant));
+        println!(
+            "{} of {} were seen killed before",
+            chosen.len() - alone.len(),
+            chosen.len()
+        );
+    }
+    let mut bad = 0;
+    let mut judged = |mutant: &Mutant, rows: Vec<Row>| {
+        bad += print_rows(&workshop, mutant, &rows);
+        verdicts.keep(&mutant.id, rows)
+    };
+    if options.together && !alone.is_empty() {
+        let together = Together::build(&workshop, &alone)?;
         print_head();
-        let judged = |mutant: &Mutant, rows: &[Row]| bad += print_rows(&workshop, mutant, rows);
         let jobs = options.jobs.unwrap_or(JOBS);
-        let tried = together::jobs::try_all(&together, &workshop, chosen, jobs, judged);
+        let tried = together::jobs::try_all(&together, &workshop, &alone, jobs, &mut judged);
         workshop.restore()?;
         alone = tried?;
         println!("\n{} mutants are tried alone", alone.len());
     }
     if !alone.is_empty() {
-        bad += try_alone(&workshop, &alone, options.choice.names_none())?;
+        try_alone(&workshop, &alone, options.choice.names_none(), judged)?;
+    }
+    if let Some(matrix) = &options.matrix {
+        std::fs::write(matrix, verdicts.matrix(chosen))
+            .with_context(|| matrix.display().to_string())?;
     }
     println!(
         "\n{} mutants in {:.0} s: {}",
@@ -290,12 +313,13 @@ fn try_all(options: &Options, index: &TestIndex, chosen: &[&Mutant]) -> anyhow::
     Ok(bad == 0)
 }
 
-/// Tries each in a build of its own, after the tests of all have passed without them; gives how many lines are not good.
+/// Tries each in a build of its own, after the tests of all have passed without them, and gives its rows to `judged`.
 fn try_alone(
     workshop: &Workshop<'_>,
     mutants: &[&Mutant],
     names_none: bool,
-) -> anyhow::Result<usize> {
+    mut judged: impl FnMut(&Mutant, Vec<Row>) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
     let start = Instant::now();
     let of_harness = |harness| {
         let mutants = mutants.iter().filter(move |m| m.harness == harness);
@@ -325,17 +349,15 @@ fn try_alone(
         println!("it does NOT pass {test}, which proves nothing of its mutants");
     }
     print_head();
-    let mut bad = 0;
     for mutant in mutants {
         let tried = workshop.try_mutant(mutant, &fail);
         // An interrupted one leaves the copy as if it had never been.
         if tried.is_err() {
             workshop.restore()?;
         }
-        bad += print_rows(workshop, mutant, &tried?);
+        judged(mutant, tried?)?;
     }
-    workshop.restore()?;
-    Ok(bad)
+    workshop.restore()
 }
 
 fn print_head() {

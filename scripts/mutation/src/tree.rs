@@ -6,12 +6,26 @@
 
 use anyhow::{Context, ensure};
 use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Makes `copy` what git tracks, or would track, in `root`.
 pub(crate) fn copy_tracked(root: &Path, copy: &Path) -> anyhow::Result<()> {
     copy_files(root, &tracked(root)?, copy)
+}
+
+/// What tells a tree from another one: names and contents of its files.
+pub(crate) fn digest(root: &Path) -> anyhow::Result<u64> {
+    let mut files = BTreeSet::new();
+    collect(root, Path::new(""), &mut files)?;
+    let mut digest = DefaultHasher::new();
+    for file in files {
+        let content =
+            std::fs::read(root.join(&file)).with_context(|| file.display().to_string())?;
+        (file, content).hash(&mut digest);
+    }
+    Ok(digest.finish())
 }
 
 /// Makes `copy` what lies in `root`.

@@ -5,6 +5,7 @@ use crate::mutant::{Harness, Mutant};
 use crate::test_index::{Program, TestIndex};
 use crate::tree;
 use anyhow::ensure;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -31,7 +32,8 @@ const LINE_LENGTH: usize = 300;
 const NEXTEST_NO_TESTS: i32 = 4;
 
 /// What came of one test under one mutant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Verdict {
     Killed,
     /// Killed by the time limit.

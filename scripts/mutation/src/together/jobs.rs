@@ -15,7 +15,7 @@ pub(crate) fn try_all<'m>(
     workshop: &Workshop<'_>,
     mutants: &[&'m Mutant],
     jobs: usize,
-    mut judged: impl FnMut(&Mutant, &[Row]),
+    mut judged: impl FnMut(&Mutant, Vec<Row>) -> anyhow::Result<()>,
 ) -> anyhow::Result<Vec<&'m Mutant>> {
     let next = AtomicUsize::new(0);
     let (tried, ended) = channel();
@@ -38,7 +38,7 @@ pub(crate) fn try_all<'m>(
         let mut alone = BTreeSet::new();
         for (at, rows) in ended {
             match rows? {
-                Some(rows) => judged(mutants[at], &rows),
+                Some(rows) => judged(mutants[at], rows)?,
                 None => {
                     alone.insert(at);
                 }
