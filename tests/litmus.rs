@@ -54,7 +54,8 @@ fn verdict<'a>(report: &'a Value, row: &Value) -> &'a str {
     report["conclusions"][place]["verdict"].as_str().unwrap()
 }
 
-/// Kills `litmus-cpu-reads-the-data-first`, `litmus-log-reader-counts-wrong` and `litmus-engine-forgets-what-it-adopted`.
+/// Kills `litmus-cpu-reads-the-data-first`, `litmus-log-reader-counts-wrong`, `litmus-engine-forgets-what-it-adopted` and
+/// `litmus-looks-before-the-dispatch-has-ended`.
 #[test]
 fn what_is_relied_on_holds() {
     let Some(report) = report(&["--seconds", "10"], &[]) else {
@@ -81,6 +82,7 @@ fn what_is_relied_on_holds() {
         "adoption",
         "log-entry",
         "message-passing",
+        "slice-to-host",
         "store-buffering",
         "tearing",
         "visibility",
@@ -115,6 +117,59 @@ fn load_what_is_known_to_be_weak_is_seen() {
         }
     }
     panic!("seen to be weak is only {seen:?}");
+}
+
+/// NF-01: no reader sees half a value, and engines may be on two queues and on two devices.
+///
+/// Kills `litmus-tearing-is-asked-of-one-dispatch`.
+#[test]
+fn tearing_is_asked_of_any_two_engines() {
+    let Some(report) = report(&["--shape", "tearing", "--iterations", "1"], &[]) else {
+        return;
+    };
+    // A device may have one queue.
+    let not_asked = report["not_asked"].as_array().unwrap();
+    let parties: BTreeSet<_> = rows(&report)
+        .iter()
+        .chain(not_asked)
+        .map(|asked| asked["parties"].as_str().unwrap())
+        .collect();
+    let all = [
+        "cpu-to-gpu",
+        "devices",
+        "gpu-to-cpu",
+        "queues",
+        "workgroups",
+    ];
+    assert_eq!(parties, BTreeSet::from(all));
+}
+
+/// What is polled plainly is asked beside what is polled as shipped, and nothing is demanded of it. A load of the CPU's
+/// is atomic always.
+///
+/// Kills `litmus-a-plain-load-is-not-asked`.
+#[test]
+fn a_store_of_the_cpu_is_looked_for_by_a_plain_load_too() {
+    let Some(report) = report(&["--shape", "visibility", "--iterations", "1"], &[]) else {
+        return;
+    };
+    let asked: BTreeSet<_> = rows(&report)
+        .iter()
+        .map(|row| {
+            let of = |what: &str| row[what].as_str().unwrap();
+            assert_eq!(row["required"], of("order") == "as-shipped", "{row}");
+            (of("parties"), of("order"))
+        })
+        .collect();
+    let expected = [
+        ("cpu-to-gpu", "as-shipped"),
+        ("cpu-to-gpu", "plain"),
+        ("gpu-to-cpu", "as-shipped"),
+    ];
+    // Without a clock of the shaders nothing is asked.
+    let has_clock = report["not_asked"].as_array().unwrap().is_empty();
+    let expected = expected.into_iter().filter(|_| has_clock);
+    assert_eq!(asked, expected.collect());
 }
 
 /// The engine's table beside two accesses is no measure of what an order costs.
@@ -318,22 +373,36 @@ fn ctrl_c_ends_a_run_that_tells_what_it_has_counted() {
     assert_eq!(folder.path().read_dir().unwrap().count(), 1);
 }
 
+/// All lists of twins, one behind the other.
+fn loom_twins() -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mutants");
+    let mut all = String::new();
+    for entry in folder.read_dir().unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if name.starts_with("loom") && path.extension().is_some_and(|kind| kind == "toml") {
+            all += &std::fs::read_to_string(&path).unwrap();
+        }
+    }
+    all
+}
+
+/// Kills `litmus-a-twin-that-nobody-has`.
 #[test]
 fn the_list_names_shapes_and_twins_that_there_are() {
     let output = litmus(&["--list"], &[]);
     assert_eq!(output.status.code(), Some(0));
     let list = String::from_utf8(output.stdout).unwrap();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mutants");
-    let twins = std::fs::read_to_string(folder.join("loom.toml")).unwrap();
+    let twins = loom_twins();
     let named = list
         .split([' ', ',', '\n'])
         .filter(|word| word.starts_with("loom-"));
     let named: BTreeSet<_> = named.collect();
-    assert!(named.len() >= 6, "{list}");
+    assert!(named.len() >= 8, "{list}");
     for twin in named {
         assert!(twins.contains(&format!("id = \"{twin}\"\n")), "{twin}");
     }
-    for shape in ["message-passing", "store-buffering", "tearing", "log-entry"] {
+    for shape in ["message-passing", "tearing", "log-entry", "slice-to-host"] {
         assert!(list.contains(shape), "{list}");
     }
 }

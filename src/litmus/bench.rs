@@ -197,11 +197,11 @@ impl Bench {
             while until.goes_on(visibility.tried()) {
                 visibility.round()?;
             }
-            let (outcomes, delays) = visibility.found();
-            return Ok(Asked::Rows(vec![Row {
+            let rows = visibility.found().map(|(order, outcomes, delays)| Row {
                 delays: Some(delays),
-                ..row(Order::AsShipped, outcomes)
-            }]));
+                ..row(order, outcomes)
+            });
+            return Ok(Asked::Rows(rows.collect()));
         }
         let of = Of {
             shape,

@@ -199,7 +199,14 @@ impl<'a> CpuParty<'a> {
             (Shape::StoreBuffering, _) => {
                 Some(self.new_or_old(self.wait_for_value(instance, lane)))
             }
-            (Shape::Adoption | Shape::Tearing | Shape::LogEntry | Shape::Visibility, _) => None,
+            (
+                Shape::Adoption
+                | Shape::Tearing
+                | Shape::LogEntry
+                | Shape::Visibility
+                | Shape::SliceToHost,
+                _,
+            ) => None,
         }
     }
 
@@ -318,7 +325,8 @@ impl<'a> CpuParty<'a> {
                     | Shape::Adoption
                     | Shape::Tearing
                     | Shape::LogEntry
-                    | Shape::Visibility,
+                    | Shape::Visibility
+                    | Shape::SliceToHost,
                     _,
                 ) => {}
             }

@@ -1,17 +1,34 @@
 //! Dispatch: a party that is a shader, ready to be submitted again and again.
 
+use super::Order;
 use super::areas::Areas;
 use crate::sync::Arc;
 use crate::vulkan::shaders::Shader;
 use crate::vulkan::{
-    AdapterKind, CommandBuffer, CommandRecorder, ComputePipeline, Device, Queue, RegionImport,
-    Reuse, SLICE_BEGIN, SLICE_END, Timeline, WaitOutcome,
+    Accesses, AdapterKind, Barrier, CommandBuffer, CommandRecorder, ComputePipeline, Device, Queue,
+    RegionImport, Reuse, SLICE_BEGIN, SLICE_END, Stages, Timeline, WaitOutcome,
 };
 use anyhow::bail;
 use std::time::Duration;
 
 /// Longer than any run: its loops are bounded.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// An end that the next dispatch sees, and nothing promises that the host does.
+const NO_HOST_BARRIER: Barrier = Barrier {
+    dst_stage: Stages::COMPUTE,
+    dst_access: Accesses::SHADER_READ,
+    ..SLICE_END
+};
+
+/// The barrier at the end of dispatches in this order.
+pub(super) fn end_of(order: Order) -> Barrier {
+    if order == Order::NoHostBarrier {
+        NO_HOST_BARRIER
+    } else {
+        SLICE_END
+    }
+}
 
 /// Which party a dispatch is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +58,7 @@ pub(super) struct Dispatch {
 
 impl Dispatch {
     /// Of a shader that has these push constants and specialisation constants, in so many workgroups, and reaches these
-    /// imports.
+    /// imports, and this barrier behind them.
     ///
     /// # Errors
     /// The driver takes no shader.
@@ -50,6 +67,7 @@ impl Dispatch {
         shader: &Shader,
         (push, spec, groups): (&[u8], &[(u32, u32)], u32),
         imports: &[Arc<RegionImport>],
+        end: Barrier,
     ) -> anyhow::Result<Self> {
         let pipeline = ComputePipeline::new(device, shader.words, push.len() as u32, spec)?;
         let recorder = CommandRecorder::begin(device, Reuse::OneAtATime)?;
@@ -62,7 +80,7 @@ impl Dispatch {
             .bind(&pipeline)
             .push(push)
             .dispatch(groups, 1, 1)
-            .barrier(SLICE_END)
+            .barrier(end)
             .end()?;
         Ok(Self {
             commands,
@@ -79,8 +97,8 @@ impl Dispatch {
         (number, device): (usize, &Arc<Device>),
         shader: &Shader,
         areas: &Areas,
-        part: Part,
-        is_alone: bool,
+        (part, is_alone): (Part, bool),
+        end: Barrier,
     ) -> anyhow::Result<Self> {
         let size = areas.size();
         let spec = [
@@ -97,7 +115,7 @@ impl Dispatch {
             Part::Both => 2 * size.groups,
         };
         let launch = (&areas.push(number)[..], &spec[..], groups);
-        Self::new(device, shader, launch, &areas.imports(number))
+        Self::new(device, shader, launch, &areas.imports(number), end)
     }
 
     pub(super) fn submit(&mut self, queue: &mut Queue) -> anyhow::Result<()> {
@@ -129,5 +147,21 @@ pub(super) fn most_passes(device: &Device) -> u32 {
         // Some nanoseconds each: a scheduler that has put both parties on one core must come to see it.
         AdapterKind::Cpu => 1_000_000,
         _ => 120_000,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Kills `litmus-the-host-is-told-anyway`.
+    #[test]
+    fn what_ends_without_the_host_tells_only_the_next_dispatch() {
+        let without = end_of(Order::NoHostBarrier);
+        assert_eq!(without.dst_stage, Stages::COMPUTE);
+        assert_eq!(without.dst_access, Accesses::SHADER_READ);
+        let sources = |barrier: Barrier| (barrier.src_stage, barrier.src_access);
+        assert_eq!(sources(without), sources(SLICE_END));
+        assert_eq!(end_of(Order::AsShipped), SLICE_END);
     }
 }

@@ -3,8 +3,8 @@
 use super::areas::{Areas, Size};
 use super::cost::{Costs, FEW, MANY};
 use super::cpu_party::CpuParty;
-use super::dispatch::{Dispatch, Part};
-use super::outcome::{Outcomes, of_both, of_reader};
+use super::dispatch::{Dispatch, Part, end_of};
+use super::outcome::{Outcomes, SAW_NEW, SAW_OLD, of_both, of_reader};
 use super::setup::{Chance, LINE_BYTES, Permutation, Setup, line};
 use super::{Memory, Order, Parties, Shape, cpu_log};
 use crate::abi::LOG_BUFFER_BYTES;
@@ -12,6 +12,7 @@ use crate::gpu::ShaderTuning;
 use crate::sync::Arc;
 use crate::vulkan::{AdapterKind, Device, Queue};
 use anyhow::Context;
+use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 /// How far the parties may be apart: in step, or one after the other.
@@ -39,9 +40,9 @@ pub(super) struct Of {
 
 impl Of {
     /// Whether what its orders take can be held against each other: of store buffering one is the engine's walk of a
-    /// table, and the others are two accesses.
+    /// table, and the others are two accesses; and what ends a dispatch costs once a dispatch and not an instance.
     fn is_measured(self) -> bool {
-        self.shape != Shape::StoreBuffering
+        !matches!(self.shape, Shape::StoreBuffering | Shape::SliceToHost)
     }
 
     fn size(self, device: &Device, cores: usize) -> anyhow::Result<Size> {
@@ -74,9 +75,11 @@ impl Of {
         let words = match self.shape {
             Shape::Tearing => Some(lanes * LINE_BYTES),
             Shape::LogEntry => Some(lanes * LOG_BUFFER_BYTES),
-            Shape::MessagePassing | Shape::StoreBuffering | Shape::Adoption | Shape::Visibility => {
-                None
-            }
+            Shape::MessagePassing
+            | Shape::StoreBuffering
+            | Shape::Adoption
+            | Shape::Visibility
+            | Shape::SliceToHost => None,
         };
         Ok(Size {
             players,
@@ -258,18 +261,23 @@ impl Question {
             areas.write_tables(first, second);
         }
         let shader = order.shader(of.shape);
+        let end = end_of(order);
+        // What has ended has nobody to wait for.
+        let is_alone = of.shape == Shape::SliceToHost;
         let mut dispatches = Vec::new();
         let mut alone = Vec::new();
         for (index, side) in sides.iter().enumerate() {
             let on = (side.number, &side.device);
-            dispatches.push(Dispatch::of_party(on, shader, &areas, side.part, false)?);
+            let part = (side.part, is_alone);
+            dispatches.push(Dispatch::of_party(on, shader, &areas, part, end)?);
             let roles = match side.part {
                 _ if !of.is_measured() => 0..0,
                 Part::One(role) => role..role + 1,
                 Part::Both => 0..2,
             };
             for role in roles {
-                let dispatch = Dispatch::of_party(on, shader, &areas, Part::One(role), true)?;
+                let part = (Part::One(role), true);
+                let dispatch = Dispatch::of_party(on, shader, &areas, part, end)?;
                 alone.push((index, dispatch));
             }
         }
@@ -288,6 +296,9 @@ impl Question {
 
     fn run(&mut self, of: Of, sides: &mut [Side], setup: &Setup) -> anyhow::Result<Outcomes> {
         self.areas.write_setup(setup);
+        if of.shape == Shape::SliceToHost {
+            return self.run_to_its_end(sides, setup);
+        }
         let question = (of.shape, self.order);
         let cpu = of
             .parties
@@ -327,7 +338,33 @@ impl Question {
                 of_both(both, setup.generation)
             }
             Shape::Tearing => self.torn(setup),
-            Shape::LogEntry | Shape::Visibility => logged.unwrap_or_default(),
+            Shape::LogEntry | Shape::Visibility | Shape::SliceToHost => logged.unwrap_or_default(),
+        })
+    }
+
+    /// Reads what was stored, when all has ended.
+    fn run_to_its_end(&mut self, sides: &mut [Side], setup: &Setup) -> anyhow::Result<Outcomes> {
+        if setup.warm {
+            black_box(self.stored(setup).filter(|is_new| *is_new).count());
+        }
+        for (dispatch, side) in self.dispatches.iter_mut().zip(sides) {
+            dispatch.submit(&mut side.queue)?;
+            dispatch.wait()?;
+        }
+        let found: Vec<_> = self.stored(setup).collect();
+        let said = |is_new| setup.generation << 32 | if is_new { SAW_NEW } else { SAW_OLD };
+        Ok(of_reader(found.into_iter().map(said), setup.generation))
+    }
+
+    /// Of each instance, whether both of its words are of this run.
+    fn stored(&self, setup: &Setup) -> impl Iterator<Item = bool> {
+        let (first, second) = (self.areas.first(), self.areas.second());
+        (0..self.areas.size().instances()).map(move |instance| {
+            let words = [
+                first.word(setup.first.place(instance)).peek(),
+                second.word(setup.second.place(instance)).peek(),
+            ];
+            words == [setup.generation; 2]
         })
     }
 

@@ -1,8 +1,8 @@
 //! Litmus: the questions of memory order that this design stands on, asked of a device.
 //!
 //! Two parties, of which each does a few loads and stores, and an outcome that must not be: published and not there, both
-//! looked and neither saw, half a word. Parties are a running shader and the CPU, two workgroups, two queues, two
-//! devices. They do it again and again, in other places of memory and at other moments, and outcomes are counted.
+//! looked and neither saw, half a word, ended and not there. Parties are a running shader and the CPU, two workgroups,
+//! two queues, two devices. They do it again and again, in other places of memory and at other moments, and outcomes are counted.
 //!
 //! Each question is asked in the order of the shipped engine, with its words and, of adoption and logs, its functions
 //! (`shaders/abi/word.glsl`, `shaders/engine/`), and with orderings left out. The first must never show the forbidden

@@ -57,7 +57,7 @@ fn of_generation(word: u64, generation: u64) -> Option<u64> {
     (word >> 32 == generation).then_some(word & 0xffff_ffff)
 }
 
-/// Of message passing: what the reader says of each instance.
+/// Of message passing, and of what a dispatch left: what the reader says of each instance.
 pub(super) fn of_reader(results: impl Iterator<Item = u64>, generation: u64) -> Outcomes {
     let mut outcomes = Outcomes::of_a_batch();
     for word in results {

@@ -28,6 +28,8 @@ pub enum Order {
     Plain,
     /// Loads and stores of 32 bits, two for a word.
     Halves,
+    /// The dispatch ends without a barrier to the host.
+    NoHostBarrier,
 }
 
 impl Order {
@@ -63,6 +65,7 @@ impl Order {
             (Self::AsShipped, Shape::Adoption) => "two meetings",
             (Self::AsShipped, Shape::Tearing) => "atomic, 64 bits",
             (Self::AsShipped, Shape::Visibility) => "publish, observe",
+            (Self::AsShipped, Shape::SliceToHost) => "barrier to the host",
             (Self::AsShipped, Shape::MessagePassing | Shape::LogEntry) => "release, acquire",
             (Self::NoRelease, _) => "no release",
             (Self::NoAcquire, _) => "no acquire",
@@ -71,8 +74,10 @@ impl Order {
             (Self::Fenced, _) => "store, barrier, look",
             (Self::NoFirstMeeting, _) => "no first meeting",
             (Self::NoSecondMeeting, _) => "no second meeting",
+            (Self::Plain, Shape::Visibility) => "plain load",
             (Self::Plain, _) => "plain, 64 bits",
             (Self::Halves, _) => "halves, 32 bits",
+            (Self::NoHostBarrier, _) => "no barrier to the host",
         }
     }
 
@@ -80,7 +85,9 @@ impl Order {
     #[must_use]
     pub fn name_between(self, shape: Shape, parties: Parties) -> &'static str {
         match self {
-            Self::Plain if parties.cpu_role().is_some() => "plain on the GPU",
+            Self::Plain if shape == Shape::Tearing && parties.cpu_role().is_some() => {
+                "plain on the GPU"
+            }
             _ => self.name(shape),
         }
     }
@@ -100,6 +107,7 @@ impl Order {
             Self::Plain if parties.cpu_role().is_some() => "the GPU's atomic access",
             Self::Plain => "atomic access",
             Self::Halves => "access in one piece",
+            Self::NoHostBarrier => "the barrier to the host",
         }
     }
 
@@ -109,7 +117,8 @@ impl Order {
             (Shape::MessagePassing, Self::NoRelease) => &shaders::LITMUS_MESSAGE_NO_RELEASE,
             (Shape::MessagePassing, Self::NoAcquire) => &shaders::LITMUS_MESSAGE_NO_ACQUIRE,
             (Shape::MessagePassing, Self::Neither) => &shaders::LITMUS_MESSAGE_NEITHER,
-            (Shape::MessagePassing, _) => &shaders::LITMUS_MESSAGE,
+            // What a dispatch leaves the writer of messages stores, with nobody to wait for.
+            (Shape::MessagePassing | Shape::SliceToHost, _) => &shaders::LITMUS_MESSAGE,
             (Shape::StoreBuffering, Self::Bare) => &shaders::LITMUS_BUFFERING,
             (Shape::StoreBuffering, Self::Fenced) => &shaders::LITMUS_BUFFERING_FENCED,
             (Shape::StoreBuffering, _) => &shaders::LITMUS_BUFFERING_ADOPTED,
@@ -121,6 +130,7 @@ impl Order {
             (Shape::Tearing, _) => &shaders::LITMUS_TEARING,
             (Shape::LogEntry, Self::NoRelease | Self::Neither) => &shaders::LITMUS_LOG_NO_RELEASE,
             (Shape::LogEntry, _) => &shaders::LITMUS_LOG,
+            (Shape::Visibility, Self::Plain) => &shaders::LITMUS_VISIBILITY_PLAIN,
             (Shape::Visibility, _) => &shaders::LITMUS_VISIBILITY,
         }
     }

@@ -45,6 +45,15 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// Whether nothing was seen to go wrong, so that a twin has to tell what it would be like.
+    #[must_use]
+    pub fn is_silent(&self) -> bool {
+        matches!(
+            self,
+            Self::NeverMattered { .. } | Self::NotMet | Self::TooFew | Self::NeverRaced
+        )
+    }
+
     /// Whether what is shipped costs nothing that can be told, where it never mattered.
     #[must_use]
     pub fn costs_nothing(&self) -> bool {
@@ -65,7 +74,7 @@ pub fn verdict(row: &Row, shipped: Option<&Row>) -> Verdict {
     if runs == 0 {
         return Verdict::NotMet;
     }
-    if row.shape == Shape::Visibility {
+    if row.shape == Shape::Visibility && row.required {
         return Verdict::Timed;
     }
     match (row.required, forbidden > 0) {
@@ -91,7 +100,11 @@ fn has_raced(row: &Row) -> bool {
     let counted = match row.shape {
         Shape::StoreBuffering => true,
         Shape::Adoption => !row.order.is_required(),
-        Shape::MessagePassing | Shape::Tearing | Shape::LogEntry | Shape::Visibility => false,
+        Shape::MessagePassing
+        | Shape::Tearing
+        | Shape::LogEntry
+        | Shape::Visibility
+        | Shape::SliceToHost => false,
     };
     let outcomes = &row.outcomes;
     let ways = [outcomes.first_saw, outcomes.second_saw, outcomes.both_saw];
@@ -127,7 +140,7 @@ pub struct Conclusion {
     /// What came of it.
     #[serde(flatten)]
     pub verdict: Verdict,
-    /// Where the outcome is seen that this device never showed.
+    /// Where the outcome is seen that this device never showed; no twin lacks some of the orderings.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub loom_twins: Vec<&'static str>,
 }
@@ -144,16 +157,11 @@ pub fn conclusions(rows: &[Row]) -> Vec<Conclusion> {
     };
     let conclude = |row: &Row| {
         let verdict = verdict(row, shipped_of(row));
-        let twins = match verdict {
-            Verdict::NeverMattered { .. }
-            | Verdict::NotMet
-            | Verdict::TooFew
-            | Verdict::NeverRaced
-                if !row.required =>
-            {
-                row.shape.loom_twins().to_vec()
-            }
-            _ => Vec::new(),
+        let is_told = verdict.is_silent() && !row.required;
+        let twins: &[_] = if is_told {
+            row.shape.loom_twins(row.order)
+        } else {
+            &[]
         };
         Conclusion {
             shape: row.shape,
@@ -161,7 +169,7 @@ pub fn conclusions(rows: &[Row]) -> Vec<Conclusion> {
             memory: row.memory,
             order: row.order,
             verdict,
-            loom_twins: twins,
+            loom_twins: twins.to_vec(),
         }
     };
     rows.iter().map(conclude).collect()
@@ -323,6 +331,45 @@ mod tests {
             costs_share: Some(0.2),
         };
         assert_eq!(said[3].verdict, expected);
-        assert_eq!(said[3].loom_twins, Shape::MessagePassing.loom_twins());
+        assert_eq!(said[3].loom_twins, ["loom-published-without-release"]);
+    }
+
+    /// Kills `litmus-twins-of-another-ordering`. What is left out, a twin lacks, and no other ordering.
+    #[test]
+    fn each_ordering_has_twins_of_its_own() {
+        for shape in Shape::ALL {
+            let mut single = Vec::new();
+            for order in shape.orders() {
+                let twins = shape.loom_twins(*order);
+                assert!(!order.is_required() || twins.is_empty(), "{shape}");
+                if *order != Order::Neither {
+                    assert!(twins.len() <= 1, "{shape}: {twins:?}");
+                    single.extend_from_slice(twins);
+                }
+            }
+            let mut different = single.clone();
+            different.sort_unstable();
+            different.dedup();
+            assert_eq!(different.len(), single.len(), "{shape}: {single:?}");
+            if shape.orders().contains(&Order::Neither) {
+                assert_eq!(shape.loom_twins(Order::Neither), single);
+            }
+        }
+    }
+
+    /// Kills `litmus-a-plain-load-is-timed`. As shipped a time is all; what is polled plainly is needed to be atomic where
+    /// a shader went on and did not see the store.
+    #[test]
+    fn what_is_polled_plainly_is_told_and_not_timed() {
+        let of = |order, counts| Row {
+            shape: Shape::Visibility,
+            parties: Parties::CpuToGpu,
+            ..row(order, counts, 0.0)
+        };
+        let shipped = of(Order::AsShipped, (0, MANY));
+        assert_eq!(verdict(&shipped, None), Verdict::Timed);
+        let plain = |counts| verdict(&of(Order::Plain, counts), Some(&shipped));
+        assert_eq!(plain((1, 1)), Verdict::Needed);
+        assert!(matches!(plain((0, MANY)), Verdict::NeverMattered { .. }));
     }
 }

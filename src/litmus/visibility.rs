@@ -3,36 +3,69 @@
 //! The CPU stores a word, a running shader that polls it sees that and answers, and the CPU, which polls too, sees the
 //! answer. One of the words lies in the memory that is asked about, the other where the design has it. Times of one way
 //! need the shader's clock beside the CPU's, and say how far they may be off; the round trip is the CPU's alone.
+//!
+//! It is asked with the poll that the engine has and with a plain load, by turns. Of the second a shader may end and not
+//! have seen a store over which it has polled on. That it did so, and had not merely come to its end, its beats say.
 
 use super::areas::Area;
-use super::dispatch::{Dispatch, most_passes};
+use super::dispatch::{Dispatch, end_of, most_passes};
 use super::group::PAUSE;
 use super::outcome::Outcomes;
 use super::row::{Delays, Distribution};
-use super::{Memory, Parties};
+use super::{Memory, Order, Parties, Shape};
 use crate::sync::{Arc, monotonic_ns};
 use crate::trace::{ClockSource, Exchange, GpuClock, Reading};
-use crate::vulkan::{Calibration, Device, Queue, shaders};
+use crate::vulkan::{Calibration, Device, Queue};
 
 /// Round trips of one run, behind the first, which waits for the dispatch.
 const ROUNDS: u64 = 128;
 /// Looks of the CPU after which it asks whether the shader is still there.
 const LOOKS: u32 = 512;
+/// Where a shader that polls plainly tells at which pass it is: behind the times.
+const BEAT: u64 = (ROUNDS + 1) * 16;
+
+/// A way to poll, and what was seen with it.
+#[derive(Debug)]
+struct Poll {
+    order: Order,
+    dispatch: Dispatch,
+    outcomes: Outcomes,
+    /// Of each run, with how far they may be off.
+    one_way: Vec<(u64, Vec<u64>)>,
+    round_trip: Vec<u64>,
+}
+
+/// The words.
+#[derive(Debug)]
+struct Words {
+    question: Area,
+    answer: Area,
+    times: Area,
+}
 
 /// See the file's head.
 #[derive(Debug)]
 pub(super) struct Visibility {
     asks: Parties,
-    question: Area,
-    answer: Area,
-    times: Area,
-    dispatch: Dispatch,
+    words: Words,
+    polls: Vec<Poll>,
     queue: Queue,
     device: Arc<Device>,
-    outcomes: Outcomes,
-    /// Of each run, with how far they may be off.
-    one_way: Vec<(u64, Vec<u64>)>,
-    round_trip: Vec<u64>,
+}
+
+/// How the CPU's part of a run went.
+#[derive(Debug)]
+struct Asked {
+    /// Of each round that was answered, when the CPU stored and when it saw the answer.
+    stored_and_seen: Vec<(u64, u64)>,
+    /// The beat behind the store that was not answered.
+    beat: u64,
+}
+
+/// Whether a shader has polled over a store for half of its passes, by its beats when the store was made and at its end.
+/// Beats reach the CPU late, but not so late.
+fn polled_on([stored, ended]: [u64; 2], most_passes: u32) -> bool {
+    ended.saturating_sub(stored) >= u64::from(most_passes / 2)
 }
 
 fn reading(both: Calibration) -> Reading {
@@ -61,7 +94,7 @@ impl Visibility {
             _ => (polled, memory),
         };
         let (question, answer) = (area(question, 8)?, area(answer, 8)?);
-        let times = area(Memory::System, (ROUNDS + 1) * 16)?;
+        let times = area(Memory::System, BEAT + 8)?;
         let spec = [
             (0, device.adapter().features.subgroup_size.max(1)),
             (1, most_passes(&device)),
@@ -72,52 +105,80 @@ impl Visibility {
             .iter()
             .flat_map(|import| import.gpu_va().to_le_bytes())
             .collect();
-        let shader = &shaders::LITMUS_VISIBILITY;
-        let dispatch = Dispatch::new(&device, shader, (&push, &spec, 1), &imports)?;
+        let poll = |order: &Order| {
+            let shader = order.shader(Shape::Visibility);
+            let launch = (&push[..], &spec[..], 1);
+            let dispatch = Dispatch::new(&device, shader, launch, &imports, end_of(*order))?;
+            Ok(Poll {
+                order: *order,
+                dispatch,
+                outcomes: Outcomes::default(),
+                one_way: Vec::new(),
+                round_trip: Vec::new(),
+            })
+        };
+        let orders = Shape::Visibility.orders_between(asks).iter();
+        let polls = orders.map(poll).collect::<anyhow::Result<_>>()?;
         Ok(Self {
             asks,
-            question,
-            answer,
-            times,
-            dispatch,
+            words: Words {
+                question,
+                answer,
+                times,
+            },
+            polls,
             queue,
             device,
-            outcomes: Outcomes::default(),
-            one_way: Vec::new(),
-            round_trip: Vec::new(),
         })
     }
 
+    /// Stores that were made in the order in which there were fewest.
     pub(super) fn tried(&self) -> u64 {
-        self.outcomes.runs + self.outcomes.not_met
+        let tried = |poll: &Poll| poll.outcomes.runs + poll.outcomes.not_met;
+        self.polls.iter().map(tried).min().unwrap_or(0)
     }
 
-    /// One run.
+    /// One run of each order.
     ///
     /// # Errors
     /// The device is lost, or does not come to its end.
     pub(super) fn round(&mut self) -> anyhow::Result<()> {
-        self.question.host().word(0).publish(0);
-        self.answer.host().word(0).publish(0);
-        let before = self.device.calibrate();
-        let submitted_ns = monotonic_ns();
-        self.dispatch.submit(&mut self.queue)?;
-        let mut stored_and_seen = Vec::new();
-        for round in 1..=ROUNDS + 1 {
-            let stored_ns = monotonic_ns();
-            self.question.host().word(0).publish(round);
-            if !self.is_answered(round) {
-                break;
-            }
-            stored_and_seen.push((stored_ns, monotonic_ns()));
+        for poll in &mut self.polls {
+            poll.run(self.asks, &self.words, &mut self.queue, &self.device)?;
         }
+        Ok(())
+    }
+
+    /// What was seen in each order.
+    pub(super) fn found(self) -> impl Iterator<Item = (Order, Outcomes, Delays)> {
+        self.polls.into_iter().map(Poll::found)
+    }
+}
+
+impl Poll {
+    fn run(
+        &mut self,
+        asks: Parties,
+        words: &Words,
+        queue: &mut Queue,
+        device: &Device,
+    ) -> anyhow::Result<()> {
+        words.question.host().word(0).publish(0);
+        words.answer.host().word(0).publish(0);
+        words.times.host().word(BEAT).publish(0);
+        let before = device.calibrate();
+        let submitted_ns = monotonic_ns();
+        self.dispatch.submit(queue)?;
+        let asked = self.ask(words);
         self.dispatch.wait()?;
-        let after = self.device.calibrate();
+        let after = device.calibrate();
         let seen_ns = monotonic_ns();
-        let answered = stored_and_seen.len() as u64;
-        let runs = answered.saturating_sub(1);
+        let answered = asked.stored_and_seen.len() as u64;
+        let is_unseen = self.is_unseen(&asked, words, most_passes(device));
+        let runs = answered.saturating_sub(1) + u64::from(is_unseen);
         self.outcomes.add(&Outcomes {
             runs,
+            forbidden: u64::from(is_unseen),
             not_met: ROUNDS - runs,
             batches: 1,
             ..Outcomes::default()
@@ -128,8 +189,8 @@ impl Visibility {
         let base = before.map_or(submitted_ns, |both| both.device_ticks);
         let times: Vec<[u64; 2]> = (0..answered)
             .map(|round| {
-                let raw = self.times.host().peek_words(16 * round);
-                raw.map(|raw| self.device.whole_ticks(raw, base))
+                let raw = words.times.host().peek_words(16 * round);
+                raw.map(|raw| device.whole_ticks(raw, base))
             })
             .collect();
         let ends = times.first().zip(times.last());
@@ -140,9 +201,9 @@ impl Visibility {
             seen_ns,
         });
         let readings = before.map(reading).zip(after.map(reading));
-        let frequency = self.device.ticks_per_second();
+        let frequency = device.ticks_per_second();
         let clock = exchange.map(|exchange| GpuClock::new(frequency, readings, &[exchange]));
-        let counted = stored_and_seen.iter().zip(times).skip(1);
+        let counted = asked.stored_and_seen.iter().zip(times).skip(1);
         let round_trips = counted.clone().map(|((stored, seen), _)| seen - stored);
         self.round_trip.extend(round_trips);
         let is_known = |clock: &GpuClock| match clock.source {
@@ -150,7 +211,7 @@ impl Visibility {
             ClockSource::None | ClockSource::Unchecked => false,
         };
         if let Some(clock) = clock.filter(is_known) {
-            let one_way = counted.map(|((stored_ns, seen_ns), [got, passed])| match self.asks {
+            let one_way = counted.map(|((stored_ns, seen_ns), [got, passed])| match asks {
                 Parties::CpuToGpu => clock.ns(got).saturating_sub(*stored_ns),
                 _ => seen_ns.saturating_sub(clock.ns(passed)),
             });
@@ -159,9 +220,41 @@ impl Visibility {
         Ok(())
     }
 
+    /// Stores one number after another, each when the one before is answered.
+    fn ask(&self, words: &Words) -> Asked {
+        let mut stored_and_seen = Vec::new();
+        let mut beat = 0;
+        for round in 1..=ROUNDS + 1 {
+            let stored_ns = monotonic_ns();
+            words.question.host().word(0).publish(round);
+            if self.order == Order::Plain {
+                // The beat comes behind the store.
+                words.question.host().keep_order();
+                beat = words.times.host().word(BEAT).observe();
+            }
+            if !self.is_answered(words, round) {
+                break;
+            }
+            stored_and_seen.push((stored_ns, monotonic_ns()));
+        }
+        Asked {
+            stored_and_seen,
+            beat,
+        }
+    }
+
+    /// Whether the shader, which had answered before, did not see the last store though it polled on.
+    fn is_unseen(&self, asked: &Asked, words: &Words, most_passes: u32) -> bool {
+        let answered = asked.stored_and_seen.len() as u64;
+        let ended = words.times.host().word(BEAT).observe();
+        self.order == Order::Plain
+            && (1..=ROUNDS).contains(&answered)
+            && polled_on([asked.beat, ended], most_passes)
+    }
+
     /// Whether the shader answers.
-    fn is_answered(&self, round: u64) -> bool {
-        let answer = self.answer.host().word(0);
+    fn is_answered(&self, words: &Words, round: u64) -> bool {
+        let answer = words.answer.host().word(0);
         loop {
             for _ in 0..LOOKS {
                 if answer.observe() >= round {
@@ -175,7 +268,7 @@ impl Visibility {
         }
     }
 
-    pub(super) fn found(self) -> (Outcomes, Delays) {
+    fn found(self) -> (Order, Outcomes, Delays) {
         // Of runs in which the clocks were known much worse than in the best they would tell of the clocks.
         let least = self.one_way.iter().map(|(error, _)| *error).min();
         let well_known = |(error, _): &(u64, _)| least.is_some_and(|least| *error <= 2 * least);
@@ -185,6 +278,20 @@ impl Visibility {
             one_way: Distribution::of(kept.into_iter().flat_map(|(_, times)| times).collect()),
             round_trip: Distribution::of(self.round_trip),
         };
-        (self.outcomes, delays)
+        (self.order, self.outcomes, delays)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Kills `litmus-an-end-is-a-store-unseen`.
+    #[test]
+    fn who_came_to_its_end_was_not_polling() {
+        assert!(polled_on([64, 59_967], 60_000));
+        assert!(!polled_on([59_903, 59_967], 60_000));
+        assert!(!polled_on([0, 0], 60_000), "no beat");
+        assert!(!polled_on([7, 0], 60_000), "of a run before");
     }
 }

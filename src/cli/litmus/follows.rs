@@ -145,14 +145,19 @@ fn lines(found: &Found, paragraph: &Paragraph<'_>) -> Vec<String> {
 /// Where outcomes are seen that this device never showed.
 fn twins(found: &Found) -> Vec<String> {
     let mut lines = Vec::new();
-    for said in &found.conclusions {
-        let line = format!("    {}: {}", said.shape, said.loom_twins.join(", "));
-        if !said.loom_twins.is_empty() && !lines.contains(&line) {
+    for (said, row) in found.conclusions.iter().zip(&found.rows) {
+        let twins = match said.loom_twins[..] {
+            [] => "no twin".into(),
+            _ => said.loom_twins.join(", "),
+        };
+        let left_out = said.order.left_out(said.parties);
+        let line = format!("    {}, {left_out}: {twins}", said.shape);
+        if said.verdict.is_silent() && !row.required && !lines.contains(&line) {
             lines.push(line);
         }
     }
     if !lines.is_empty() {
-        let head = "Not to see an outcome promises nothing. Twins of scripts/loom that lack such an ordering, and fail:";
+        let head = "Not to see an outcome promises nothing. Twins of scripts/loom that lack the ordering, and fail:";
         lines.insert(0, head.into());
     }
     lines
@@ -217,6 +222,21 @@ Fails without it, and with it too:
     message-passing, the writer's release: CPU → GPU, system (7 of 1000000)
 ";
         assert!(said.starts_with(expected), "{said}");
+    }
+
+    /// Kills `litmus-no-twin-is-not-told`. Each ordering has its own twin, or is said to have none.
+    #[test]
+    fn where_no_twin_lacks_an_ordering_it_is_said() {
+        let tearing = Row {
+            shape: Shape::Tearing,
+            ..row(Order::Plain, true, 0)
+        };
+        let said = said(&[row(Order::NoRelease, true, 0), tearing], false);
+        let expected = "\
+    message-passing, the writer's release: loom-published-without-release
+    tearing, the GPU's atomic access: no twin
+";
+        assert!(said.ends_with(expected), "{said}");
     }
 
     /// Kills `litmus-interrupted-and-all-held`.

@@ -40,12 +40,12 @@ pub(super) fn list() -> String {
             "    asked as {} (the first as shipped)",
             orders.join("; ")
         );
-        if !shape.loom_twins().is_empty() {
-            let _ = writeln!(
-                text,
-                "    seen under loom by {}",
-                shape.loom_twins().join(", ")
-            );
+        for order in shape.orders().iter().filter(|order| !order.is_required()) {
+            let seen = match shape.loom_twins(*order) {
+                [] => "no twin".into(),
+                twins => format!("seen under loom by {}", twins.join(", ")),
+            };
+            let _ = writeln!(text, "    {}: {seen}", order.name(shape));
         }
     }
     text
@@ -156,7 +156,8 @@ fn times(row: &Row, delays: &Delays) -> String {
         None => String::new(),
     };
     format!(
-        "time to see a store, {}, {} memory\n{one_way}{}",
+        "time to see a store, {}, {}, {} memory\n{one_way}{}",
+        row.ordering,
         row.parties,
         row.memory,
         of("there and back", delays.round_trip),

@@ -294,7 +294,7 @@ const _: () = assert!(
 );
 
 const _: () = assert!(
-    fnv1a(include_bytes!("../../../shaders/litmus_visibility.comp")) == 0x6f19_993c_804a_3424,
+    fnv1a(include_bytes!("../../../shaders/litmus_visibility.comp")) == 0xa840_6097_dbc4_83e1,
     "shader source litmus_visibility.comp changed: run `cargo run --locked -p nfence-shaders`"
 );
 
@@ -704,6 +704,17 @@ pub static LITMUS_VISIBILITY: Shader = Shader {
 };
 
 const _: () = assert!(
+    fnv1a(include_bytes!("../../../shaders/spv/litmus_visibility.plain.spv")) == 0x58e7_42cc_b330_c2c4,
+    "spv/litmus_visibility.plain.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
+);
+
+/// `shaders/litmus_visibility.comp` with `PLAIN`.
+pub static LITMUS_VISIBILITY_PLAIN: Shader = Shader {
+    name: "litmus_visibility.plain",
+    words: &words::<789>(include_bytes!("../../../shaders/spv/litmus_visibility.plain.spv")),
+};
+
+const _: () = assert!(
     fnv1a(include_bytes!("../../../shaders/spv/long_kernel.spv")) == 0xfa83_d2c0_0f86_a2df,
     "spv/long_kernel.spv is not what was compiled: run `cargo run --locked -p nfence-shaders`"
 );
@@ -858,4 +869,4 @@ pub static WORK_TOGETHER: Shader = Shader {
 };
 
 /// Every shader of this table.
-pub static ALL: &[&Shader] = &[&ADD_WORDS, &ADD_WORDS_SELF_SCHEDULING, &ADD_WORDS_TOGETHER, &BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_HANDOFF_TIMED, &BARE_STORE, &BARE_STORE_NARROW, &COUNT_TOGETHER, &ENGINE, &ENROLLED_CONDITION, &ENROLLED_SIGNAL, &HOLD_SELF_SCHEDULING, &LITMUS_BUFFERING, &LITMUS_BUFFERING_FENCED, &LITMUS_BUFFERING_ADOPTED, &LITMUS_LOG, &LITMUS_LOG_NO_RELEASE, &LITMUS_MEETING, &LITMUS_MEETING_ONE_MEETING, &LITMUS_MEETING_NO_SECOND, &LITMUS_MESSAGE, &LITMUS_MESSAGE_NO_RELEASE, &LITMUS_MESSAGE_NO_ACQUIRE, &LITMUS_MESSAGE_NEITHER, &LITMUS_TEARING, &LITMUS_TEARING_PLAIN, &LITMUS_TEARING_HALVES, &LITMUS_VISIBILITY, &LONG_KERNEL, &PASS_ON, &PASS_ON_SELF_SCHEDULING, &READ_VALUES, &SIGNAL_VALUES, &SPIN, &SPIN_SELF_SCHEDULING, &SPIN_SIGNAL, &SPIN_TOGETHER, &SUM_PARAMETERS, &WAIT_VALUES, &WORK, &WORK_SELF_SCHEDULING, &WORK_TOGETHER];
+pub static ALL: &[&Shader] = &[&ADD_WORDS, &ADD_WORDS_SELF_SCHEDULING, &ADD_WORDS_TOGETHER, &BARE_COPY, &BARE_HANDOFF, &BARE_HANDOFF_NARROW, &BARE_HANDOFF_TIMED, &BARE_STORE, &BARE_STORE_NARROW, &COUNT_TOGETHER, &ENGINE, &ENROLLED_CONDITION, &ENROLLED_SIGNAL, &HOLD_SELF_SCHEDULING, &LITMUS_BUFFERING, &LITMUS_BUFFERING_FENCED, &LITMUS_BUFFERING_ADOPTED, &LITMUS_LOG, &LITMUS_LOG_NO_RELEASE, &LITMUS_MEETING, &LITMUS_MEETING_ONE_MEETING, &LITMUS_MEETING_NO_SECOND, &LITMUS_MESSAGE, &LITMUS_MESSAGE_NO_RELEASE, &LITMUS_MESSAGE_NO_ACQUIRE, &LITMUS_MESSAGE_NEITHER, &LITMUS_TEARING, &LITMUS_TEARING_PLAIN, &LITMUS_TEARING_HALVES, &LITMUS_VISIBILITY, &LITMUS_VISIBILITY_PLAIN, &LONG_KERNEL, &PASS_ON, &PASS_ON_SELF_SCHEDULING, &READ_VALUES, &SIGNAL_VALUES, &SPIN, &SPIN_SELF_SCHEDULING, &SPIN_SIGNAL, &SPIN_TOGETHER, &SUM_PARAMETERS, &WAIT_VALUES, &WORK, &WORK_SELF_SCHEDULING, &WORK_TOGETHER];
