@@ -332,8 +332,8 @@ fn nf_08_the_call_and_the_service_routine_exclude_each_other() {
 /// UpdateMonitoredValues takes a batch in its order: every value is stored, and every engine adopts
 /// all of it, with no slice in flight and with one.
 ///
-/// Kills `batch-posts-the-first-only`, `batch-adopts-the-first-only` and
-/// `batch-stores-one-monitored-value`.
+/// Kills `batch-posts-the-first-only`, `batch-adopts-the-first-only`,
+/// `batch-stores-one-monitored-value` and `broken-the-driver-posts-half-a-batch`.
 #[test]
 fn nf_17_a_batch_of_monitored_values_takes_effect_whole() {
     for in_flight in [false, true] {

@@ -23,7 +23,8 @@ fn is_update(call: &Call) -> bool {
 /// A batch is one call of the driver with all values in the caller's order; every value is there
 /// on return, and every queue that waited for one goes on.
 ///
-/// Kills `a-batch-in-the-order-of-locks` and `only-the-first-of-a-batch`.
+/// Kills `a-batch-in-the-order-of-locks`, `only-the-first-of-a-batch` and
+/// `broken-the-driver-stops-half-way-in-a-batch`.
 #[test]
 fn nf_17_a_batch_is_one_call_in_order() {
     on_every_bench(NodePolicy::default(), |bench| {

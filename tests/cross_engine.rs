@@ -169,7 +169,8 @@ fn end_by_themselves(bench: &Bench, queues: [&mut HwQueue; 2], lists: [&CommandL
 ///
 /// Open: engines as queues of one device, where a device has several; lavapipe has one.
 ///
-/// Kills `a-standing-queue-looks-once` and `model-a-standing-queue-looks-once`.
+/// Kills `a-standing-queue-looks-once`, `model-a-standing-queue-looks-once` and
+/// `model-a-standing-queue-looks-once-a-slice`.
 #[test]
 fn nf_09_two_slices_in_flight_need_nothing_from_the_cpu() {
     const ROUNDS: u64 = 20;

@@ -260,26 +260,29 @@ fn td_02_an_engine_with_nothing_left_is_not_reset() {
     });
 }
 
-/// TD-01: a queue that merely waits, for as long as it likes, is never asked for anything nor timed out.
+/// TD-01: a queue that merely waits, alone on its engine and for as long as it likes, is never timed out.
+///
+/// Kills `a-step-is-a-time-out` and `a-parked-engine-is-a-hang`.
 #[test]
 fn td_01_a_wait_is_never_a_hang() {
     let tdr = TdrPolicy {
         delay: Duration::from_millis(200),
         ..soon()
     };
-    on_recovering_benches(1, tdr, &DriverOptions::default(), |bench| {
+    on_recovering_benches(2, tdr, &DriverOptions::default(), |bench| {
         let (fence, mut waits) = (bench.fence(0), bench.queue());
         waits.submit(CommandList::new().wait(&fence, 1)).unwrap();
-        // Another queue keeps the engine, and the watch, awake for longer than TdrDelay.
+        // A queue of another engine, which is no sign of life of this one, keeps the watch awake for longer than TdrDelay.
         let begin = Instant::now();
-        let mut busy = bench.queue();
+        let mut busy = bench.queue_on(1);
         while begin.elapsed() < 5 * tdr.delay {
             let value = busy.submit(CommandList::new().nop()).unwrap();
             busy.progress_fence().wait(value, LONG).unwrap();
         }
         let calls = bench.spy.tdr_calls();
-        let asks = |call: &TdrCall| matches!(call, TdrCall::RequestPreemption(0));
+        let asks = |call: &TdrCall| matches!(call, TdrCall::RequestPreemption(_));
         assert!(calls.iter().all(asks), "{calls:?}");
+        assert_eq!(bench.adapter.os().tdr_reports(), []);
         fence.signal(1).unwrap();
         waits.progress_fence().wait(1, LONG).unwrap();
     });
@@ -287,6 +290,8 @@ fn td_01_a_wait_is_never_a_hang() {
 
 /// TD-03: an aborted id below the last completed one is a bug check 0x119, P1 = 0xA, with the value and the
 /// last completed id; the adapter is stopped.
+///
+/// Kills `any-aborted-id-will-do`, `broken-any-aborted-id-is-believed`.
 #[test]
 fn td_03_an_aborted_id_that_cannot_be_stops_the_adapter() {
     on_benches(1, |bench| {
@@ -900,7 +905,10 @@ fn td_09_dependent_engines_are_preempted_or_reset_too() {
     });
 }
 
-/// TD-12: an engine whose device is lost is recovered from at once, without a preemption request.
+/// TD-12: an engine whose device is lost is recovered from at once, without a preemption request; alone, since no other
+/// depends on it (TD-09).
+///
+/// Kills `broken-the-driver-names-the-wrong-group`.
 #[test]
 fn td_12_a_lost_device_is_recovered_from_the_same_way() {
     on_benches(2, |bench| {

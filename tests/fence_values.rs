@@ -103,7 +103,8 @@ fn nf_04_monitored_value_is_least_minus_one() {
 ///
 /// Each signal finds no slice in flight, so that it is compared with what was posted before.
 ///
-/// Mutants: `signal-raises-at-mv`, `signal-raises-late-by-one`.
+/// Mutants: `signal-raises-at-mv`, `signal-raises-late-by-one`,
+/// `broken-a-later-signal-releases-waits-above-it`.
 #[test]
 fn nf_05_the_numbers_of_the_article() {
     on_every_bench(NodePolicy::default(), |bench| {

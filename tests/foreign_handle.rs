@@ -19,7 +19,7 @@ use support::hand_ring::{CAPACITY, Neighbour, Ring, control, with_control};
 /// A fence that another process has open is no fence of this one's: its handle, whatever it names
 /// here, moves nothing there.
 ///
-/// Kills `handles-of-all-processes`, `model-unopened-slot-passes`.
+/// Kills `handles-of-all-processes`, `model-unopened-slot-passes`, `model-no-check-of-handles`.
 #[test]
 fn hq_05_a_foreign_handle_names_no_fence_of_its_owner() {
     on_every_engine(|adapter| {

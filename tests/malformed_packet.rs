@@ -24,7 +24,7 @@ use support::hand_ring::{CAPACITY, Neighbour, Ring, control, with_control};
 ///
 /// Kills `model-no-length-check`, `model-no-opcode-check`, `model-no-log-number-check`,
 /// `model-handle-zero-is-known`, `model-progress-may-fall`, `shader-no-length-check`,
-/// `shader-no-log-number-check`.
+/// `shader-no-log-number-check`, `model-any-log-number-passes`.
 #[test]
 fn hq_04_a_malformed_packet_stops_its_queue_and_is_named() {
     on_every_engine(|adapter| {
@@ -154,7 +154,8 @@ fn hq_04_a_write_index_that_cannot_be_stops_the_queue() {
 
 /// A handle that was closed, and one whose slot another fence has now, stop the queue.
 ///
-/// Kills `model-no-generation-check`, `model-closed-handle-passes`, `shader-no-generation-check`.
+/// Kills `model-no-generation-check`, `model-closed-handle-passes`, `shader-no-generation-check`,
+/// `model-no-check-of-handles`.
 #[test]
 fn hq_04_a_closed_handle_stops_the_queue() {
     on_every_engine(|adapter| {

@@ -160,7 +160,8 @@ fn pr_04_what_has_not_completed_is_preempted() {
 /// handed over again with the same ids, in the same order and before all others; render packets that were
 /// submitted before them get new ids, and come before what came after the request.
 ///
-/// Kills `a-paging-packet-gets-a-new-id`, `paging-packets-wait-for-others`.
+/// Kills `a-paging-packet-gets-a-new-id`, `paging-packets-wait-for-others`, `broken-paging-packets-in-reverse`,
+/// `broken-the-driver-takes-back-in-reverse`.
 #[test]
 fn pr_05_paging_packets_run_first_with_their_ids() {
     on_every_bench(short(), |bench| {

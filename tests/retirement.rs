@@ -93,7 +93,7 @@ fn nf_31_with_no_slice_in_flight_a_dropped_fence_is_gone_at_once() {
 /// An engine has raised, nobody has taken its record, and it is replaced; the fence is gone when the next slice has the
 /// record taken. It names what was there when it was written, and stops nobody.
 ///
-/// Kills `what-a-replaced-engine-left-is-new`.
+/// Kills `what-a-replaced-engine-left-is-new`, `broken-the-driver-names-a-retired-fence`.
 #[test]
 fn in_05_what_a_replaced_engine_has_raised_is_held_against_nobody() {
     on_patient_benches(1, |bench| {

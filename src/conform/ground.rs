@@ -15,6 +15,8 @@ use std::time::Duration;
 pub struct Ground {
     subject: Arc<dyn Subject>,
     made: Mutex<Vec<Made>>,
+    /// Why parts of the check were left out, each reason once.
+    left_out: Mutex<Vec<String>>,
 }
 
 /// An adapter that was made, whose records are looked at in the end.
@@ -65,7 +67,32 @@ impl Ground {
         Self {
             subject: Arc::clone(subject),
             made: Mutex::default(),
+            left_out: Mutex::default(),
         }
+    }
+
+    /// What a part of a check needs; `None` where the subject has it not: then the check goes on without the part, and it
+    /// is told why that was left out.
+    ///
+    /// # Errors
+    /// Any other than [`Unfit`].
+    pub(super) fn if_fit<T>(&self, made: anyhow::Result<T>) -> anyhow::Result<Option<T>> {
+        match made.map_err(anyhow::Error::downcast::<Unfit>) {
+            Ok(made) => Ok(Some(made)),
+            Err(Ok(Unfit(why))) => {
+                let mut left_out = lock(&self.left_out);
+                if !left_out.contains(&why) {
+                    left_out.push(why);
+                }
+                Ok(None)
+            }
+            Err(Err(error)) => Err(error),
+        }
+    }
+
+    /// Why parts of the check were left out.
+    pub(super) fn take_left_out(&self) -> Vec<String> {
+        std::mem::take(&mut *lock(&self.left_out))
     }
 
     /// The subject.
@@ -91,15 +118,12 @@ impl Ground {
         self.bench_watched(wanted, Features::default(), tdr)
     }
 
-    /// The same for a part of a check that the rest does without; `None` where it cannot be had.
+    /// The same for a part of a check that the rest does without; `None` where it cannot be had, which is told.
     ///
     /// # Errors
     /// The adapter does not come up.
     pub fn bench_if(&self, wanted: &Wanted) -> anyhow::Result<Option<Bench>> {
-        match self.bench_with(wanted) {
-            Err(error) if error.is::<Unfit>() => Ok(None),
-            bench => bench.map(Some),
-        }
+        self.if_fit(self.bench_with(wanted))
     }
 
     /// An adapter without native fences: one of [`Form::Monitored`], or else one whose driver leaves them out.

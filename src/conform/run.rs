@@ -3,7 +3,7 @@
 use super::ground::ResetFailed;
 use super::{Check, Ground, Subject, Unfit};
 use crate::sync::Arc;
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use serde::Serialize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
@@ -35,6 +35,8 @@ pub struct Ran {
     /// It was skipped since the driver itself failed to reset its adapter, which a driver may where an engine hangs, or
     /// where it says that it resets none that runs.
     pub reset_failed: bool,
+    /// Parts of it that were left out, though the rest was asked: why.
+    pub left_out: Vec<String>,
 }
 
 /// Asks a subject one rule. What panics breaks the rule; a check that does not end within three minutes does as well, and
@@ -42,12 +44,13 @@ pub struct Ran {
 #[must_use]
 pub fn run(check: &Check, subject: &Arc<dyn Subject>) -> Ran {
     let began = Instant::now();
-    let told = told(check, subject);
+    let (told, left_out) = told(check, subject);
     let reset_failed = told.as_ref().is_err_and(anyhow::Error::is::<ResetFailed>);
     Ran {
         verdict: verdict(told),
         took: began.elapsed(),
         reset_failed,
+        left_out,
     }
 }
 
@@ -63,8 +66,8 @@ fn verdict(told: anyhow::Result<()>) -> Verdict {
     }
 }
 
-/// How the story ended.
-fn told(check: &Check, subject: &Arc<dyn Subject>) -> anyhow::Result<()> {
+/// How the story ended, and what of it was left out.
+fn told(check: &Check, subject: &Arc<dyn Subject>) -> (anyhow::Result<()>, Vec<String>) {
     let story = check.story;
     // What an earlier check left is not this one's.
     drop(subject.take_misdeeds());
@@ -78,21 +81,23 @@ fn told(check: &Check, subject: &Arc<dyn Subject>) -> anyhow::Result<()> {
             told.and_then(|()| ground.judge())
         }));
         // Who waited long enough is gone.
-        let _ = tell.send(told);
+        let _ = tell.send((told, ground.take_left_out()));
     });
     let thread = match thread {
         Ok(thread) => thread,
         Err(error) => {
             let why = format!("the system gives no thread for it: {error}");
-            return Err(Unfit(why).into());
+            return (Err(Unfit(why).into()), Vec::new());
         }
     };
-    let Ok(told) = ended.recv_timeout(MOST) else {
-        bail!("the check did not end within {} s", MOST.as_secs());
+    let Ok((told, left_out)) = ended.recv_timeout(MOST) else {
+        let late = anyhow!("the check did not end within {} s", MOST.as_secs());
+        return (Err(late), Vec::new());
     };
     // What it made goes before the program does.
     let _ = thread.join();
-    told.unwrap_or_else(|panic| bail!("it panicked: {}", said(panic.as_ref())))
+    let told = told.unwrap_or_else(|panic| bail!("it panicked: {}", said(panic.as_ref())));
+    (told, left_out)
 }
 
 /// What a panic said.

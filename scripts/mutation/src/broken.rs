@@ -4,6 +4,9 @@
 //! program has the mutant, alone or beside the others (`together`), and `nfence conform` asks it the rules, those of its
 //! mutant's families first: the first that it breaks has found it. A whole matrix has all that it breaks, which takes a
 //! while: each wait that a mutant never ends has its own time-out.
+//!
+//! A rule that the list of mutants does not name may have been broken by chance. It is asked once more of the program
+//! without a mutant, and has found something only if it holds there.
 
 use crate::mutant::Mutant;
 use crate::together::{Together, Variable};
@@ -12,7 +15,8 @@ use anyhow::{Context, ensure};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// For the suite, in which whatever is awaited has its own limit.
@@ -77,14 +81,14 @@ pub(crate) fn load<'m>(
 
 /// What `nfence conform --json` says of a rule.
 #[derive(Debug, Deserialize)]
-struct Asked {
+struct Check {
     rule: String,
     verdict: String,
 }
 
 #[derive(Debug, Deserialize)]
 struct Findings {
-    checks: Vec<Asked>,
+    checks: Vec<Check>,
 }
 
 /// What the suite found.
@@ -97,14 +101,24 @@ enum Found {
     Invalid,
 }
 
+/// Which program is asked.
+#[derive(Clone, Copy)]
+enum Asked<'c> {
+    /// The one that was built last.
+    Built,
+    /// The same of the woven tree, made one of them by this.
+    Woven(&'c Variable),
+    /// The one of the woven tree that was proved, which is none of them.
+    Unmutated,
+}
+
 /// How the suite is asked.
 #[derive(Clone, Copy)]
 struct Asking<'c> {
     engine: Engine,
     /// Every rule, though one is found broken.
     is_whole: bool,
-    /// What makes the program of the woven tree one of them.
-    variable: Option<&'c Variable>,
+    program: Asked<'c>,
 }
 
 /// Puts each under the suite, prints the matrix, and writes it as Markdown to `matrix` if there is one.
@@ -131,16 +145,15 @@ pub(crate) fn try_all(
     for (at, (broken, mutant)) in chosen.iter().enumerate() {
         let began = Instant::now();
         let log = workshop.fresh_log(&mutant.id)?;
-        let variable = together.variable(workshop, mutant, &log)?;
+        let Some(variable) = together.variable(workshop, mutant, &log)? else {
+            alone.push(at);
+            continue;
+        };
         let asking = Asking {
             engine: broken.engine,
             is_whole,
-            variable: variable.as_ref(),
+            program: Asked::Woven(&variable),
         };
-        if variable.is_none() {
-            alone.push(at);
-            continue;
-        }
         let found = find(workshop, asking, mutant)?;
         found.print((broken, mutant), began);
         if found.is_good() {
@@ -162,7 +175,7 @@ pub(crate) fn try_all(
         let asking = Asking {
             engine: broken.engine,
             is_whole,
-            variable: None,
+            program: Asked::Built,
         };
         let found = if builds {
             find(workshop, asking, mutant)?
@@ -191,6 +204,11 @@ pub(crate) fn try_all(
     Ok(bad == 0)
 }
 
+/// Where the program of the woven tree stays.
+fn unmutated(workshop: &Workshop<'_>) -> PathBuf {
+    workshop.folder.join("nfence-unmutated")
+}
+
 /// Builds the program, and proves that it keeps every rule on the engines that will be asked.
 fn prove_whole(workshop: &Workshop<'_>, chosen: &[(Broken, &Mutant)]) -> anyhow::Result<()> {
     let log = workshop.fresh_log("unmutated-conform")?;
@@ -199,6 +217,8 @@ fn prove_whole(workshop: &Workshop<'_>, chosen: &[(Broken, &Mutant)]) -> anyhow:
         "the woven tree does not build:\n{}",
         tail(&log)
     );
+    // Those that have a build each overwrite it.
+    std::fs::copy(workshop.program().get_program(), unmutated(workshop))?;
     for engine in [Engine::Model, Engine::Shader] {
         if !chosen.iter().any(|(broken, _)| broken.engine == engine) {
             continue;
@@ -206,7 +226,7 @@ fn prove_whole(workshop: &Workshop<'_>, chosen: &[(Broken, &Mutant)]) -> anyhow:
         let asking = Asking {
             engine,
             is_whole: true,
-            variable: None,
+            program: Asked::Unmutated,
         };
         match conform(workshop, asking, "unmutated-conform", &[])? {
             Found::Rules(broken) if broken.is_empty() => {}
@@ -275,15 +295,52 @@ fn find(workshop: &Workshop<'_>, asking: Asking<'_>, mutant: &Mutant) -> anyhow:
     if !asking.is_whole {
         let families = mutant.rules().filter_map(|rule| rule.split('-').next());
         let families: Vec<_> = families.collect();
-        let found = conform(workshop, asking, &mutant.id, &families)?;
+        let found = find_by(workshop, asking, mutant, &families)?;
         if !matches!(&found, Found::Rules(rules) if rules.is_empty()) {
             return Ok(found);
         }
     }
-    conform(workshop, asking, &mutant.id, &[])
+    find_by(workshop, asking, mutant, &[])
 }
 
-/// Runs the suite of the program that was built: these families of rules, all where there is none.
+/// The rules among these that the mutant breaks, and the program without it does not.
+fn find_by(
+    workshop: &Workshop<'_>,
+    asking: Asking<'_>,
+    mutant: &Mutant,
+    families: &[&str],
+) -> anyhow::Result<Found> {
+    let Found::Rules(rules) = conform(workshop, asking, &mutant.id, families)? else {
+        return Ok(Found::Hung);
+    };
+    let is_others = |rule: &&str| mutant.rules().all(|own| own != *rule);
+    let others: Vec<_> = rules.iter().map(String::as_str).filter(is_others).collect();
+    if others.is_empty() {
+        return Ok(Found::Rules(rules));
+    }
+    let again = Asking {
+        is_whole: true,
+        program: Asked::Unmutated,
+        ..asking
+    };
+    let by_chance = match conform(workshop, again, "unmutated-again", &others)? {
+        Found::Rules(rules) => rules,
+        Found::Hung | Found::Invalid => others.into_iter().map(str::to_owned).collect(),
+    };
+    let is_meant = |rule: &String| !by_chance.contains(rule);
+    let meant: Vec<_> = rules.into_iter().filter(is_meant).collect();
+    if meant.is_empty() && !asking.is_whole {
+        // The suite ended at the first, and others come behind it.
+        let whole = Asking {
+            is_whole: true,
+            ..asking
+        };
+        return find_by(workshop, whole, mutant, families);
+    }
+    Ok(Found::Rules(meant))
+}
+
+/// Runs the suite of a program: these rules or families of rules, all where there is none.
 fn conform(
     workshop: &Workshop<'_>,
     asking: Asking<'_>,
@@ -293,13 +350,18 @@ fn conform(
     let json = workshop.log(id).with_extension("json");
     let log = workshop.log(id);
     let _ = std::fs::remove_file(&json);
-    let mut program = workshop.program();
+    let mut program = match asking.program {
+        Asked::Built | Asked::Woven(_) => workshop.program(),
+        Asked::Unmutated => Command::new(unmutated(workshop)),
+    };
+    if let Asked::Woven((variable, value)) = asking.program {
+        program.env(variable, value);
+    }
     program.args(["conform", "--engine", asking.engine.name(), "--json"]);
     program.arg(&json).args(families);
     if !asking.is_whole {
         program.arg("--fail-fast");
     }
-    program.envs(asking.variable.map(|(variable, value)| (variable, value)));
     let ended = workshop.run(program, LIMIT, &log)?;
     let Ok(text) = std::fs::read_to_string(&json) else {
         // Killed by the limit, or by what the mutant does.

@@ -16,6 +16,8 @@ pub(super) struct Found {
     pub(super) took_ms: f64,
     /// It was skipped since the driver failed to reset its adapter.
     pub(super) reset_failed: bool,
+    /// Parts of it that were left out, though the rest was asked: why.
+    pub(super) left_out: Vec<String>,
     #[serde(skip)]
     pub(super) took: Duration,
 }
@@ -56,6 +58,7 @@ impl Findings {
             verdict: ran.verdict,
             took_ms: ran.took.as_secs_f64() * 1e3,
             reset_failed: ran.reset_failed,
+            left_out: ran.left_out,
             took: ran.took,
         });
         &self.checks[self.checks.len() - 1]
@@ -66,6 +69,14 @@ impl Findings {
         self.checks
             .iter()
             .filter(|found| is(&found.verdict))
+            .count()
+    }
+
+    /// How many hold, and were not asked in every part.
+    pub(super) fn in_part(&self) -> usize {
+        self.checks
+            .iter()
+            .filter(|found| found.verdict == Verdict::Holds && !found.left_out.is_empty())
             .count()
     }
 
@@ -105,6 +116,7 @@ mod tests {
                 verdict: verdict.clone(),
                 took: Duration::ZERO,
                 reset_failed: false,
+                left_out: Vec::new(),
             };
             findings.note(check, ran);
         }

@@ -22,6 +22,9 @@ pub(super) fn report(findings: &Findings) -> anyhow::Result<String> {
         let mut case = TestCase::new(format!("{} {}", found.rule, found.title), status);
         case.set_classname(format!("conform.{family}"));
         case.set_time(found.took);
+        for why in &found.left_out {
+            case.add_property(("a part was not asked", why.as_str()));
+        }
         if suites
             .last()
             .is_none_or(|suite| suite.name.as_str() != family)

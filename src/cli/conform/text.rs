@@ -45,6 +45,9 @@ pub(super) fn line(found: &Found, colour: bool) -> String {
     if let Some(why) = why {
         let _ = writeln!(text, "                {why}");
     }
+    for why in &found.left_out {
+        let _ = writeln!(text, "                a part was not asked: {why}");
+    }
     text
 }
 
@@ -58,7 +61,12 @@ pub(super) fn foot(findings: &Findings, colour: bool) -> String {
         0 => is_broken,
         _ => painted(&is_broken, RED, colour),
     };
-    let mut text = format!("\n{holds} rules hold, {is_broken}, {skipped} skipped");
+    let mut text = format!("\n{holds} rules hold");
+    let in_part = findings.in_part();
+    if in_part > 0 {
+        let _ = write!(text, " ({in_part} of them asked in part)");
+    }
+    let _ = write!(text, ", {is_broken}, {skipped} skipped");
     let failed = findings.failed_resets();
     if failed > 0 {
         let _ = write!(
@@ -92,12 +100,29 @@ mod tests {
                 verdict: Verdict::Skipped("it cannot".into()),
                 took: Duration::ZERO,
                 reset_failed,
+                left_out: Vec::new(),
             };
             findings.note(check, ran);
         }
         assert_eq!(
             foot(&findings, false),
             "\n0 rules hold, 0 broken, 3 skipped (2 of them since the driver failed to reset its adapter): nothing was found out\n"
+        );
+        findings.checks.clear();
+        let ran = Ran {
+            verdict: Verdict::Holds,
+            took: Duration::ZERO,
+            reset_failed: false,
+            left_out: vec!["nothing hangs".into()],
+        };
+        let found = findings.note(conform::checks()[0], ran);
+        assert!(
+            line(found, false).ends_with("\n                a part was not asked: nothing hangs\n")
+        );
+        findings.of = 1;
+        assert_eq!(
+            foot(&findings, false),
+            "\n1 rules hold (1 of them asked in part), 0 broken, 0 skipped\n"
         );
         findings.checks.clear();
         findings.of = 0;

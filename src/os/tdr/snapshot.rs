@@ -75,6 +75,8 @@ mod tests {
     use super::*;
 
     /// TD-03: the last completed id, and each above it up to the last submitted one; nothing else.
+    ///
+    /// Kills `any-aborted-id-will-do`, `broken-any-aborted-id-is-believed`.
     #[test]
     fn td_03_an_aborted_id_is_one_of_the_hardware_queue_or_the_last_completed() {
         for (completed, submitted) in [(0, 0), (3, 3), (3, 9), (0, u64::MAX)] {

@@ -46,9 +46,9 @@ fn doorbell(ground: &Ground) -> anyhow::Result<()> {
     unwatched(&benches)?;
     watched(&benches)?;
     by_cpu(&benches)?;
-    match ground.bench_without_native_fences(&Wanted::default()) {
-        Err(error) if error.is::<Unfit>() => Ok(()),
-        without => refused([&without?, &benches[0]]),
+    match ground.if_fit(ground.bench_without_native_fences(&Wanted::default()))? {
+        Some(without) => refused([&without, &benches[0]]),
+        None => Ok(()),
     }
 }
 

@@ -6,7 +6,7 @@ use crate::abi::FenceId;
 use crate::conform::bench::{complete, until_completed};
 use crate::conform::checks::sleeper::{ended, sleeper};
 use crate::conform::seen::same;
-use crate::conform::{Bench, Check, Ground, LONG, Unfit, Waiter, Wanted, until};
+use crate::conform::{Bench, Check, Ground, LONG, Waiter, Wanted, until};
 use crate::kmd::{Interrupt, NativeFenceSignaled, SignaledFence};
 use crate::{
     CommandList, CrossAdapter, DeviceExecutionState, Fence, FenceOptions, HwQueue, WaitError,
@@ -76,9 +76,8 @@ fn losses(ground: &Ground) -> anyhow::Result<()> {
         of_native([&stays, &goes], end).with_context(|| format!("an adapter that is {end:?}"))?;
     }
     let without = || ground.bench_without_native_fences(&Wanted::default());
-    let waits = match without() {
-        Err(error) if error.is::<Unfit>() => return Ok(()),
-        first => first?,
+    let Some(waits) = ground.if_fit(without())? else {
+        return Ok(());
     };
     for end in ENDS {
         let goes = without()?;

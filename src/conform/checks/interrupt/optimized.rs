@@ -10,7 +10,7 @@ use crate::conform::listener::Listener;
 use crate::conform::raw_fence::RawFence;
 use crate::conform::seen::same;
 use crate::conform::spy::{Call, Moment};
-use crate::conform::{Bench, Check, Ground, Unfit};
+use crate::conform::{Bench, Check, Ground};
 use crate::{CommandList, Fence, HwQueue};
 use anyhow::ensure;
 
@@ -125,9 +125,9 @@ fn by_its_engine(bench: &Bench) -> anyhow::Result<()> {
 /// Three queues, one of them of another engine where the subject has two, each of which has logged a signal; then a queue
 /// that is gone, of which there is no log: every fence is looked at, as for a raise that stands in none.
 fn null_queue(ground: &Ground) -> anyhow::Result<()> {
-    let bench = match optimized(ground, 2) {
-        Err(error) if error.is::<Unfit>() => optimized(ground, 1)?,
-        bench => bench?,
+    let bench = match ground.if_fit(optimized(ground, 2))? {
+        Some(bench) => bench,
+        None => optimized(ground, 1)?,
     };
     let other_node = bench.adapter.os().ddi().node_count() - 1;
     let queues = [bench.queue()?, bench.queue()?, bench.queue_on(other_node)?];

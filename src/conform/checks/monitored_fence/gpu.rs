@@ -6,7 +6,7 @@ use crate::conform::bench::{complete, finish};
 use crate::conform::checks::sleeper::{ended, sleeper};
 use crate::conform::seen::same;
 use crate::conform::spy::Call;
-use crate::conform::{Bench, Check, Ground, LONG, Unfit, Wanted, until};
+use crate::conform::{Bench, Check, Ground, LONG, Wanted, until};
 use crate::kmd::{DriverOptions, Interrupt, NativeFenceSignaled};
 use crate::{CommandList, EventHandle, KernelQueueError, MonitoredFenceOptions, WaitError};
 use anyhow::{bail, ensure};
@@ -211,11 +211,7 @@ fn waits(ground: &Ground) -> anyhow::Result<()> {
         )
     });
     // One node has told the rest.
-    if two.as_ref().is_err_and(anyhow::Error::is::<Unfit>) {
-        Ok(())
-    } else {
-        two
-    }
+    ground.if_fit(two).map(|_| ())
 }
 
 /// A fence without GPU access: its signals are stored when what was queued before is executed, in their order, and not
@@ -365,10 +361,9 @@ fn user_mode(ground: &Ground) -> anyhow::Result<()> {
     }
     same("the fence that they named", &fence.current_value(), &5)?;
     complete(&mut bench.queue()?, CommandList::new().nop())?;
-    match ground.bench_without_native_fences(&Wanted::default()) {
-        Err(error) if error.is::<Unfit>() => Ok(()),
-        without => {
-            let without = without?;
+    match ground.if_fit(ground.bench_without_native_fences(&Wanted::default()))? {
+        None => Ok(()),
+        Some(without) => {
             let refused = without.device.create_hw_queue();
             ensure!(
                 refused.is_err(),

@@ -3,7 +3,7 @@
 use super::scene::starts_at;
 use crate::conform::checks::sleeper::{ended, sleeper};
 use crate::conform::seen::same;
-use crate::conform::{Bench, Check, Ground, Unfit, Wanted, until};
+use crate::conform::{Bench, Check, Ground, Wanted, until};
 use crate::{CommandList, DeviceExecutionState, MonitoredFenceOptions, StallKind, WaitError};
 use anyhow::ensure;
 
@@ -19,15 +19,14 @@ fn maximum(ground: &Ground) -> anyhow::Result<()> {
         hangs: true,
         ..Wanted::default()
     };
-    match ground.bench_with(&hangs) {
-        Err(error) if error.is::<Unfit>() => {}
-        bench => of_a_loss(&bench?, true, |bench| {
+    if let Some(bench) = ground.bench_if(&hangs)? {
+        of_a_loss(&bench, true, |bench| {
             let mut queue = bench.device.create_hw_queue()?;
             queue.submit(CommandList::new().stall(StallKind::HeedsAbort, u64::MAX))?;
             until("the device is in error", || {
                 bench.device.execution_state() != DeviceExecutionState::ACTIVE
             })
-        })?,
+        })?;
     }
     of_a_loss(&ground.bench()?, false, |bench| {
         let lost = [bench.device.process().id()].into();

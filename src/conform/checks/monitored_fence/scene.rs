@@ -25,7 +25,8 @@ pub(super) fn on_both(
     }
     match unfit {
         Some(unfit) if !is_told => Err(unfit),
-        Some(_) | None => Ok(()),
+        Some(unfit) => ground.if_fit::<()>(Err(unfit)).map(|_| ()),
+        None => Ok(()),
     }
 }
 

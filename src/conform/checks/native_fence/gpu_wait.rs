@@ -1,14 +1,18 @@
-//! GPU wait: which values let a queue go on, and what it costs when they are there.
+//! GPU wait: which values let a queue go on, who has a hand in it, and what it costs when they are there.
 
 use crate::CommandList;
 use crate::conform::bench::{complete, until_completed};
 use crate::conform::seen::same;
-use crate::conform::{Check, Ground, LONG, Wanted};
+use crate::conform::spy::Call;
+use crate::conform::{Bench, Check, Ground, LONG, Wanted, until};
+use crate::gpu::NodePolicy;
+use crate::kmd::{Interrupt, Parking};
+use std::time::Duration;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::by(
         "NF-09",
-        "a GPU wait passes iff CurrentValue is at least its value, whoever signals",
+        "a GPU wait passes iff CurrentValue is at least its value, and between engines that run without the CPU",
         passes,
     ),
     Check::by(
@@ -18,13 +22,24 @@ pub(super) const CHECKS: &[Check] = &[
     ),
 ];
 
-/// A wait for 5 stands at 4 and passes at 7; then two queues, on two nodes where the subject has them, hand over to each
-/// other, and the engine that has left is brought back each time. That nothing of it needs the CPU while both have a
-/// slice in flight is `tests/cross_engine.rs`: from outside the threads of a driver cannot be held still.
+/// On two nodes where the subject has them. That two slices in flight never need the CPU is `tests/cross_engine.rs`:
+/// from outside the threads of a driver cannot be held still.
 fn passes(ground: &Ground) -> anyhow::Result<()> {
     let nodes = ground.bench_if(&Wanted::nodes(2))?;
     let other_node = u32::from(nodes.is_some());
     let bench = nodes.map_or_else(|| ground.bench(), Ok)?;
+    by_value(&bench, other_node)?;
+    brought_back(&bench, other_node)?;
+    drop(bench);
+    let bench = ground.bench_with(&staying(1 + other_node))?;
+    for node in 0..=other_node {
+        without_the_cpu(&bench, node)?;
+    }
+    Ok(())
+}
+
+/// A wait for 5 stands at 4 and passes at 7.
+fn by_value(bench: &Bench, other_node: u32) -> anyhow::Result<()> {
     let (mut waits, mut signals) = (bench.queue()?, bench.queue_on(other_node)?);
     let fence = bench.fence(0)?;
     let value = waits.submit(CommandList::new().wait(&fence, 5))?;
@@ -35,7 +50,13 @@ fn passes(ground: &Ground) -> anyhow::Result<()> {
         same("whether a wait for 5 passes below it", &passed, &false)?;
     }
     complete(&mut signals, CommandList::new().signal(&fence, 7))?;
-    until_completed(&waits, value)?;
+    until_completed(&waits, value)
+}
+
+/// Two queues hand over to each other, on engines that may leave between; then one has left, and is brought back each
+/// time.
+fn brought_back(bench: &Bench, other_node: u32) -> anyhow::Result<()> {
+    let (mut waits, mut signals) = (bench.queue()?, bench.queue_on(other_node)?);
     let (there, back) = (bench.fence(0)?, bench.fence(0)?);
     let (mut first, mut second) = (CommandList::new(), CommandList::new());
     for value in 1..=10 {
@@ -52,6 +73,81 @@ fn passes(ground: &Ground) -> anyhow::Result<()> {
         until_completed(&waits, end)?;
     }
     Ok(())
+}
+
+/// Engines that stay at waits for longer than others take to answer, on a busy machine too, and in a crowd.
+fn staying(nodes: u32) -> Wanted {
+    let stay = Duration::from_millis(200);
+    Wanted {
+        policy: NodePolicy {
+            slice_time: Duration::from_secs(1),
+            idle_window: stay,
+            company_window: stay,
+            crowded_window: stay,
+            ..NodePolicy::default()
+        },
+        ..Wanted::nodes(nodes)
+    }
+}
+
+/// A queue of the first engine and one of another, or of the same, hand two fences to and fro: there is a time at which
+/// driver and OS tell each other nothing of any fence from the first wait's start to the last one's end. An engine that
+/// leaves between is brought back by an interrupt, rightly: then it is tried again.
+fn without_the_cpu(bench: &Bench, other_node: u32) -> anyhow::Result<()> {
+    const ROUNDS: u64 = 4;
+    let (mut first, mut second) = (bench.queue()?, bench.queue_on(other_node)?);
+    let (there, back) = (bench.fence(0)?, bench.fence(0)?);
+    let (mut value, mut failed) = (0, None);
+    let mut hand_over = || -> anyhow::Result<bool> {
+        // Both run, and stand at nothing.
+        complete(&mut first, CommandList::new().nop())?;
+        complete(&mut second, CommandList::new().nop())?;
+        bench.spy.take();
+        let (mut list, mut answers) = (CommandList::new(), CommandList::new());
+        for _ in 0..ROUNDS {
+            value += 1;
+            list.signal(&there, value).wait(&back, value);
+            answers.wait(&there, value).signal(&back, value);
+        }
+        let answered = second.submit(&answers)?;
+        let ended = first.submit(&list)?;
+        until_completed(&first, ended)?;
+        until_completed(&second, answered)?;
+        Ok(bench.spy.count(is_of_a_fence) == 0)
+    };
+    let between = if other_node == 0 {
+        "queues of one engine"
+    } else {
+        "engines"
+    };
+    until(
+        &format!("four hand-overs to and fro between two {between}, all without the CPU"),
+        || {
+            hand_over().unwrap_or_else(|error| {
+                failed = Some(error);
+                true
+            })
+        },
+    )?;
+    failed.map_or(Ok(()), Err)
+}
+
+/// By which the CPU has a hand in a wait: a value is raised, posted, stored or to be looked at, or the OS waits in an
+/// engine's stead.
+fn is_of_a_fence(call: &Call) -> bool {
+    match call {
+        Call::UpdateMonitoredValues(_) | Call::UpdateCurrentValuesFromCpu(..) => true,
+        Call::Interrupt(interrupt) => matches!(
+            interrupt,
+            Interrupt::NativeFenceSignaled(_)
+                | Interrupt::ResampleFences { .. }
+                | Interrupt::EngineParking {
+                    parking: Parking::Asked { .. },
+                    ..
+                }
+        ),
+        _ => false,
+    }
 }
 
 /// Waits for 5 and less on a fence that starts there: nobody signals, the queue goes on, and each is logged as observed

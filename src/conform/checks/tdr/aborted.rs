@@ -1,8 +1,8 @@
 //! Aborted: LastAbortedFenceId, and the ids that an engine's queues have come to.
 
 use super::scene::{
-    ADAPTER, ENGINE, FOR_EVER, blame, codes, hanging, if_fit, is_one_engine_reset, queue_of,
-    tdr_calls, until_reset, until_stopped,
+    ADAPTER, ENGINE, FOR_EVER, blame, codes, hanging, is_one_engine_reset, queue_of, tdr_calls,
+    until_reset, until_stopped,
 };
 use crate::abi::{DoorbellStatus, StallKind};
 use crate::conform::bench::{complete, monitored_value, until_completed};
@@ -354,7 +354,9 @@ fn completes_late(ground: &Ground) -> anyhow::Result<()> {
         ..TdrPolicy::default()
     };
     let bench = ground.bench_watched(&hanging(1), Features::default(), tdr);
-    if_fit(bench)?.map_or(Ok(()), |bench| ends_by_itself(&bench))
+    ground
+        .if_fit(bench)?
+        .map_or(Ok(()), |bench| ends_by_itself(&bench))
 }
 
 /// A stall that takes longer than its engine has, and ends when its reset has begun; other attempts count for nothing.

@@ -4,16 +4,17 @@ use super::scene::{
     ENGINE, Trouble, codes, goes_on, hanging, is_one_engine_reset, logged, queue_of, tdr_calls,
     until_reset,
 };
-use crate::abi::{DoorbellStatus, StallKind};
+use crate::abi::{DoorbellStatus, LogType, StallKind};
 use crate::conform::bench::complete;
 use crate::conform::checks::preemption::scene::short;
 use crate::conform::seen::same;
 use crate::conform::spy::{Call, TdrCall};
-use crate::conform::{Check, Ground, LONG, Waiter, until};
-use crate::kmd::UpdateCurrentValuesFlags;
+use crate::conform::{Bench, Check, Ground, LONG, Waiter, until};
+use crate::kmd::{Interrupt, UpdateCurrentValuesFlags};
+use crate::shared::Block;
 use crate::{
-    CommandList, DeviceExecutionState, EventHandle, Fence, FenceOptions, HwQueue,
-    MonitoredFenceOptions, SubmitError, WaitError,
+    Allocation, CommandList, DeviceExecutionState, EventHandle, Fence, FenceOptions, HwContext,
+    HwQueue, MonitoredFenceOptions, SubmitError, WaitError,
 };
 use anyhow::{bail, ensure};
 use std::time::{Duration, Instant};
@@ -222,27 +223,17 @@ fn waits_and_fences(ground: &Ground) -> anyhow::Result<()> {
 }
 
 /// The packet ends long after its engine was reset, and the engine goes on to a signal behind it, and to the other
-/// queue, in the middle of whose work it was. A machine so slow that the engine comes back later yet is not found out.
+/// queue, in the middle of whose work it was. Meanwhile the one that has its place now rests, so that the old one has a
+/// processor, and nothing is stored over what it stores; then that one works, and takes it for its own. A machine so slow
+/// that the old one comes back later yet is not found out.
 fn comes_back(ground: &Ground) -> anyhow::Result<()> {
     let mut wanted = hanging(1);
     wanted.policy = short().policy;
     let bench = ground.bench_with(&wanted)?;
     let mut passes = 1000;
     for _ in 0..20 {
-        let (innocent, guilty) = (bench.adapter.create_device(), bench.adapter.create_device());
-        let (mut queue, mut hung) = (queue_of(&innocent, 0)?, queue_of(&guilty, 0)?);
-        let (mirror, behind) = (innocent.create_fence(0)?, guilty.create_fence(0)?);
-        let memory = innocent.create_allocation(4096)?;
-        let begin = Instant::now();
-        let mut list = CommandList::new();
-        list.stall(StallKind::HeedsNothing, passes)
-            .signal(&behind, 77);
-        let value = hung.submit(&list)?;
-        let mut list = CommandList::new();
-        list.fill(&memory, 0..4096, 3).signal(&mirror, 1);
-        queue.submit(&list)?;
-        let ended = hung.progress_fence().wait(value, LONG);
-        let took = begin.elapsed();
+        let mut overtaken = Overtaken::new(&bench)?;
+        let (ended, took) = overtaken.until_ended(passes)?;
         if ended.is_ok() {
             passes *= if took < Duration::from_millis(200) {
                 4
@@ -252,41 +243,7 @@ fn comes_back(ground: &Ground) -> anyhow::Result<()> {
             continue;
         }
         same("the wait for a packet that was aborted", &ended, &LOST)?;
-        same("the innocent queue", &mirror.wait(1, LONG), &Ok(()))?;
-        memory.write(0, &[8]);
-        let stands = |queue: &HwQueue| {
-            let (control, packets) = queue.raw_memory();
-            let words = [control, packets, queue.raw_doorbell()].map(|block| {
-                let words = (0..block.bytes() as u64).step_by(8);
-                words.map(|at| block.word(at).observe()).collect::<Vec<_>>()
-            });
-            let logs = [crate::abi::LogType::Waits, crate::abi::LogType::Signals];
-            let logs = logs.map(|log| bench.spy.log(queue.os().handle(), log).bytes());
-            (words, logs, queue.progress_fence().current_value())
-        };
-        // One of an attempt before may have been late, and reset for nothing.
-        let resets = tdr_calls(&bench, TdrCall::ResetEngine(0));
-        until_reset(&bench, 0, resets)?;
-        let before = [stands(&queue), stands(&hung)];
-        // It was reset when more than half of its time was over.
-        let end = Instant::now() + 2 * took;
-        let beside = bench.adapter.create_device();
-        let mut beside = queue_of(&beside, 0)?;
-        while Instant::now() < end {
-            complete(&mut beside, CommandList::new().nop())?;
-        }
-        ensure!(
-            [stands(&queue), stands(&hung)] == before,
-            "an engine that comes back after its reset has changed a ring, a doorbell, a log or the progress of its queues"
-        );
-        same(
-            "the fences, after the old engine came back",
-            &(mirror.current_value(), behind.current_value()),
-            &(1, 0),
-        )?;
-        let mut words = [0; 2];
-        memory.read(0, &mut words);
-        same("memory that the old engine was to fill", &words, &[8, 3])?;
+        overtaken.changes_nothing(&bench, took)?;
         let codes = codes(&bench, 1)?;
         ensure!(
             codes.iter().all(|code| *code == ENGINE),
@@ -295,4 +252,174 @@ fn comes_back(ground: &Ground) -> anyhow::Result<()> {
         return Ok(());
     }
     bail!("in 20 attempts no packet was longer than its engine had to answer")
+}
+
+/// Queues of two devices that an engine has when it is reset, and what they signal and store.
+struct Overtaken {
+    innocent: HwContext,
+    guilty: HwContext,
+    queue: HwQueue,
+    hung: HwQueue,
+    mirror: Fence,
+    behind: Fence,
+    memory: Allocation,
+}
+
+/// What there is of one queue.
+#[derive(Debug, PartialEq, Eq)]
+struct Stands {
+    ring_and_doorbell: [Vec<u64>; 3],
+    logs: [Vec<u8>; 2],
+    read_index: u64,
+    progress: u64,
+    saved: Vec<Vec<u64>>,
+}
+
+impl Overtaken {
+    fn new(bench: &Bench) -> anyhow::Result<Self> {
+        let [well, hangs] = [(); 2].map(|()| bench.adapter.create_device());
+        let (innocent, guilty) = (well.create_context(0, 1)?, hangs.create_context(0, 1)?);
+        Ok(Self {
+            queue: innocent.create_hw_queue(64)?,
+            hung: guilty.create_hw_queue(64)?,
+            innocent,
+            guilty,
+            mirror: well.create_fence(0)?,
+            behind: hangs.create_fence(0)?,
+            memory: well.create_allocation(4096)?,
+        })
+    }
+
+    /// Runs a packet of so many passes, and the other queue beside it: how the packet ended, and when. Somebody waits for
+    /// each signal, as the engine has seen before: so it would interrupt, whenever it comes to it.
+    fn until_ended(&mut self, passes: u64) -> anyhow::Result<(Result<(), WaitError>, Duration)> {
+        let of_mirror = Waiter::standing(&self.mirror, 1, LONG)?;
+        let of_behind = Waiter::standing(&self.behind, 77, LONG)?;
+        let begin = Instant::now();
+        let mut list = CommandList::new();
+        list.stall(StallKind::HeedsNothing, passes)
+            .signal(&self.behind, 77);
+        let value = self.hung.submit(&list)?;
+        let mut list = CommandList::new();
+        list.fill(&self.memory, 0..4096, 3).signal(&self.mirror, 1);
+        self.queue.submit(&list)?;
+        let ended = self.hung.progress_fence().wait(value, LONG);
+        let took = begin.elapsed();
+        same(
+            "the wait for a signal behind the packet, against that for the packet",
+            &of_behind.join(),
+            &ended,
+        )?;
+        same("the innocent queue", &of_mirror.join(), &Ok(()))?;
+        Ok((ended, took))
+    }
+
+    /// The engine was reset after so long, which was more than half of its packet's time: within four times as long it is
+    /// back.
+    fn changes_nothing(&mut self, bench: &Bench, took: Duration) -> anyhow::Result<()> {
+        // One of an attempt before may have been late, and reset for nothing.
+        let resets = tdr_calls(bench, TdrCall::ResetEngine(0));
+        until_reset(bench, 0, resets)?;
+        // Else the new engine may save the queue's state, though it has nothing to do for it.
+        self.innocent.os().suspend(Some(LONG))?;
+        self.memory.write(0, &[8]);
+        let (before, has_collapsed) = (self.stands(bench), bench.spy.has_collapsed());
+        let never = bench.fence(0)?;
+        let rest = |time| {
+            let ended = never.wait(1, time);
+            same("a wait that nobody ends", &ended, &Err(WaitError::TimedOut))
+        };
+        rest(3 * took)?;
+        let (mut beside, end) = (bench.queue()?, Instant::now() + took);
+        while Instant::now() < end {
+            let value = beside.submit(CommandList::new().nop())?;
+            let ended = beside.progress_fence().wait(value, LONG);
+            same("the new engine's work", &ended, &Ok(()))?;
+            rest(Duration::from_millis(20))?;
+        }
+        ensure!(
+            self.stands(bench) == before,
+            "an engine that comes back after its reset has changed a ring, a doorbell, a log, the progress or a saved state \
+             of its queues"
+        );
+        self.have_not_interrupted(bench)?;
+        same(
+            "whether an interrupt names nothing, after the old engine came back",
+            &bench.spy.has_collapsed(),
+            &has_collapsed,
+        )?;
+        same(
+            "the fences, after the old engine came back",
+            &(self.mirror.current_value(), self.behind.current_value()),
+            &(1, 0),
+        )?;
+        let mut words = [0; 2];
+        self.memory.read(0, &mut words);
+        same("memory that the old engine was to fill", &words, &[8, 3])?;
+        self.innocent.os().resume();
+        self.queue
+            .submit(CommandList::new().signal(&self.mirror, 2))?;
+        let goes_on = self.mirror.wait(2, LONG);
+        same("the innocent queue, afterwards", &goes_on, &Ok(()))
+    }
+
+    fn stands(&self, bench: &Bench) -> [Stands; 2] {
+        let both = [(&self.queue, &self.innocent), (&self.hung, &self.guilty)];
+        both.map(|(queue, context)| {
+            let (control, packets) = queue.raw_memory();
+            let logs = [LogType::Waits, LogType::Signals];
+            Stands {
+                ring_and_doorbell: [control, packets, queue.raw_doorbell()].map(words),
+                logs: logs.map(|log| bench.spy.log(queue.os().handle(), log).bytes()),
+                read_index: queue.read_index(),
+                progress: queue.progress_fence().current_value(),
+                saved: save_areas(bench, context).iter().map(words).collect(),
+            }
+        })
+    }
+
+    /// Of the fences of the two queues one was signalled for somebody who waits, by the new engine, and no queue has
+    /// faulted.
+    fn have_not_interrupted(&self, bench: &Bench) -> anyhow::Result<()> {
+        let fences = [
+            &self.behind,
+            self.queue.progress_fence(),
+            self.hung.progress_fence(),
+        ];
+        let named = |fence: &Fence| bench.spy.raised(fence.object().fence().id());
+        same(
+            "values of interrupts for the signal behind the aborted packet, and for the progress of both queues",
+            &fences.map(named),
+            &[const { Vec::<u64>::new() }; 3],
+        )?;
+        let of_mirror = named(&self.mirror);
+        ensure!(
+            of_mirror.is_empty() || of_mirror == [1],
+            "interrupts for the innocent queue's signal: {of_mirror:?}"
+        );
+        let is_fault =
+            |call: &Call| matches!(call, Call::Interrupt(Interrupt::HwQueueFaulted { .. }));
+        same("queues that have faulted", &bench.spy.count(is_fault), &0)
+    }
+}
+
+fn words(block: &Block) -> Vec<u64> {
+    let words = (0..block.bytes() as u64).step_by(8);
+    words.map(|at| block.word(at).observe()).collect()
+}
+
+/// Where the states of a context's queues are saved, as far as the host reaches it; none where the driver asks for none.
+fn save_areas(bench: &Bench, context: &HwContext) -> Vec<Block> {
+    let handle = context.os().handle();
+    let asked = bench.spy.calls().into_iter();
+    let asked = asked.filter_map(|call| match call {
+        Call::CreateContextAllocation(asked, _) if asked.context == Some(handle) => {
+            Some(asked.bytes)
+        }
+        _ => None,
+    });
+    let areas = bench.spy.save_areas(handle).into_iter().zip(asked);
+    let blocks =
+        areas.filter_map(|(area, bytes)| Some(area.region.host().ok()?.part(area.offset, bytes)));
+    blocks.collect()
 }

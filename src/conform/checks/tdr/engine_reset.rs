@@ -79,10 +79,21 @@ fn submitted_again(ground: &Ground) -> anyhow::Result<()> {
     is_one_engine_reset(&bench)
 }
 
-/// Of a group of three one is lost, one answers and one is silent; another group leaves its own node out. (That a
+/// The driver's own groups have their nodes in them. Of a group of three one is lost, one answers and one is silent; another
+/// group leaves its own node out. (That a
 /// dependent engine has 500 ms: `tests/engine_status.rs`.)
 fn dependent(ground: &Ground) -> anyhow::Result<()> {
     let bench = ground.bench_with(&Wanted::nodes(3))?;
+    if let Some(tdr) = bench.spy.driver().tdr() {
+        for node in 0..3 {
+            let group = tdr.query_dependent_engine_group(node);
+            let is_one = group & 1 << node != 0 && group < 1 << 3;
+            ensure!(
+                is_one,
+                "the engines that depend on engine {node}: {group:#b}"
+            );
+        }
+    }
     let mut queue = bench.queue_on(1)?;
     bench.spy.answer_group(|_| 0b111);
     bench.silence_engine(2)?;

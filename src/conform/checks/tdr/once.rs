@@ -1,6 +1,6 @@
 //! Once: what was under way at a reset takes effect once.
 
-use super::scene::{ENGINE, Trouble, codes, hanging, if_fit, logged, queue_of, until_reset};
+use super::scene::{ENGINE, Trouble, codes, hanging, logged, queue_of, until_reset};
 use crate::abi::{RingControl, StallKind};
 use crate::conform::bench::complete;
 use crate::conform::checks::preemption::scene::is_full_of;
@@ -45,7 +45,9 @@ fn once(ground: &Ground) -> anyhow::Result<()> {
         ..TdrPolicy::default()
     };
     let bench = ground.bench_watched(&wanted, Features::default(), tdr);
-    if_fit(bench)?.map_or(Ok(()), |bench| unsaved(&bench))
+    ground
+        .if_fit(bench)?
+        .map_or(Ok(()), |bench| unsaved(&bench))
 }
 
 /// Three resets at whatever moment, of an engine that works for nobody else: a queue waits for what it has signalled

@@ -12,7 +12,7 @@ use crate::conform::{Bench, Check, Ground, Wanted, until};
 use crate::os::{Features, Record};
 use crate::{CommandList, DeviceExecutionState, TdrDebugMode, TdrLevel, TdrPolicy};
 use anyhow::ensure;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::by(
@@ -156,7 +156,7 @@ fn left_to_itself(ground: &Ground) -> anyhow::Result<()> {
         let (mut silent, mut works) = (bench.queue_on(0)?, bench.queue_on(1)?);
         bench.spy.silence_engine(0);
         complete(&mut silent, CommandList::new().nop())?;
-        let begin = std::time::Instant::now();
+        let begin = Instant::now();
         while begin.elapsed() < 10 * tdr.delay {
             complete(&mut works, CommandList::new().nop())?;
         }
@@ -228,7 +228,30 @@ fn limits(ground: &Ground) -> anyhow::Result<()> {
     let what =
         "the record of the first reset of the adapter, after as many of engines as may be of it";
     same(what, &last, &Some(ADAPTER))?;
-    Ok(())
+    is_forgotten(ground)
+}
+
+/// Resets of the adapter that are further apart than TdrLimitTime: as many as come.
+fn is_forgotten(ground: &Ground) -> anyhow::Result<()> {
+    let tdr = TdrPolicy {
+        limit_count: 1,
+        limit_time: Duration::from_millis(50),
+        ..patient()
+    };
+    let bench = bench_of(ground, 1, tdr)?;
+    bench.spy.fail_tdr(TdrCall::ResetEngine(0));
+    for resets in 1..=3 {
+        bench.spy.lose_engine(0);
+        let what = "records of resets of the adapter, each long after the one before";
+        same(what, &codes(&bench, resets)?, &vec![ADAPTER; resets])?;
+        let noted = Instant::now();
+        let device = bench.adapter.create_device();
+        let mut works = queue_of(&device, 0)?;
+        while noted.elapsed() < 2 * tdr.limit_time {
+            complete(&mut works, CommandList::new().nop())?;
+        }
+    }
+    same("the adapter", &bench.adapter.os().stopped(), &None)
 }
 
 /// Code, parameters, and whether it is the end of its adapter.

@@ -8,7 +8,7 @@
 use crate::abi::StallKind;
 use crate::conform::seen::same;
 use crate::conform::spy::TdrCall;
-use crate::conform::{Bench, Ground, LONG, Unfit, Wanted, until};
+use crate::conform::{Bench, Ground, LONG, Wanted, until};
 use crate::kmd::{HwQueueHandle, ResetEngine};
 use crate::os::Record;
 use crate::sync::{Arc, AtomicBool, Ordering};
@@ -26,14 +26,6 @@ pub(super) fn hanging(nodes: u32) -> Wanted {
     Wanted {
         hangs: true,
         ..Wanted::nodes(nodes)
-    }
-}
-
-/// What a part of a check needs, or nothing where the subject has it not.
-pub(super) fn if_fit<T>(made: anyhow::Result<T>) -> anyhow::Result<Option<T>> {
-    match made {
-        Err(error) if error.is::<Unfit>() => Ok(None),
-        made => made.map(Some),
     }
 }
 
@@ -76,7 +68,7 @@ pub(super) struct Guilty {
 
 impl Trouble {
     pub(super) fn new(ground: &Ground, nodes: u32) -> anyhow::Result<Self> {
-        match if_fit(ground.bench_with(&hanging(nodes)))? {
+        match ground.bench_if(&hanging(nodes))? {
             Some(bench) => Ok(Self { bench, hangs: true }),
             None => Self::by_losses(ground, nodes),
         }

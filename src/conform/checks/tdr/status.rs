@@ -1,6 +1,6 @@
 //! Status: whether an engine answers, asked of the driver at any moment.
 
-use super::scene::{goes_on, hanging, if_fit, queue_of, until_reset};
+use super::scene::{goes_on, hanging, queue_of, until_reset};
 use crate::CommandList;
 use crate::abi::StallKind;
 use crate::conform::bench::{complete, until_completed};
@@ -59,7 +59,7 @@ fn status(ground: &Ground) -> anyhow::Result<()> {
     suspended.resume();
     fence.signal(1)?;
     until_completed(&waits, waited)?;
-    let hung = if_fit(ground.bench_with(&hanging(2)))?;
+    let hung = ground.bench_if(&hanging(2))?;
     hung.map_or(Ok(()), |bench| does_not_answer(&bench))
 }
 

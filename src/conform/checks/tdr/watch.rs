@@ -1,6 +1,6 @@
 //! Watch: which engines are asked, and who is held up by one that hangs.
 
-use super::scene::{hanging, is_one_engine_reset, queue_of, tdr_calls, until_reset};
+use super::scene::{ENGINE, codes, hanging, is_one_engine_reset, queue_of, tdr_calls, until_reset};
 use crate::abi::StallKind;
 use crate::conform::bench::complete;
 use crate::conform::seen::same;
@@ -8,7 +8,7 @@ use crate::conform::spy::TdrCall;
 use crate::conform::{Bench, Check, Ground, LONG, Wanted, until};
 use crate::os::Features;
 use crate::sync::plain::{Mutex, lock};
-use crate::{CommandList, TdrPolicy, WaitError};
+use crate::{CommandList, Fence, HwQueue, TdrPolicy, WaitError};
 use anyhow::bail;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -26,43 +26,95 @@ pub(super) const CHECKS: &[Check] = &[
     ),
 ];
 
-/// A lone queue's engine is silent; then a queue stands at a wait for many times TdrDelay, while another one keeps the
-/// engine, and so who watches it, awake.
+/// A queue stands at a wait while the engine of another node is found silent, twice, by who watches both: that takes longer
+/// than TdrDelay each time. Where there is one node, the wait stands on another adapter, until a wait of the CPU has timed
+/// out.
 fn asked(ground: &Ground) -> anyhow::Result<()> {
     let tdr = TdrPolicy {
         delay: Duration::from_millis(500),
         limit_count: 1000,
         ..TdrPolicy::default()
     };
-    let bench = ground.bench_watched(&Wanted::default(), Features::default(), tdr)?;
-    let mut queue = bench.queue()?;
-    bench.silence_engine(0)?;
-    queue.submit(CommandList::new().nop())?;
-    until_reset(&bench, 0, 1)?;
-    let calls = bench.spy.tdr_calls();
+    let watched = |nodes| ground.bench_watched(&Wanted::nodes(nodes), Features::default(), tdr);
+    if let Some(bench) = ground.if_fit(watched(2))? {
+        let standing = Standing::on(&bench)?;
+        silent_engine_is_asked(&bench, 1, 2)?;
+        return standing.is_well(&bench);
+    }
+    silent_engine_is_asked(&watched(1)?, 0, 1)?;
+    let bench = watched(1)?;
+    let standing = Standing::on(&bench)?;
+    same(
+        "a wait of the CPU that nobody ends",
+        &bench.fence(0)?.wait(1, 3 * tdr.delay),
+        &Err(WaitError::TimedOut),
+    )?;
+    standing.is_well(&bench)
+}
+
+/// A lone queue of an engine that shows nothing: it is asked first, and then reset, so often.
+fn silent_engine_is_asked(bench: &Bench, node: u32, times: usize) -> anyhow::Result<()> {
+    for time in 1..=times {
+        // It may be in error afterwards.
+        let device = bench.adapter.create_device();
+        let mut queue = queue_of(&device, node)?;
+        bench.silence_engine(node)?;
+        queue.submit(CommandList::new().nop())?;
+        until_reset(bench, node, time)?;
+    }
+    // Another engine may be asked as well, on its way to a wait.
+    let of_others =
+        |call: &TdrCall| matches!(call, TdrCall::RequestPreemption(other) if *other != node);
+    let first = bench
+        .spy
+        .tdr_calls()
+        .into_iter()
+        .find(|call| !of_others(call));
     same(
         "the first call of the recovery",
-        &calls.first(),
-        &Some(&TdrCall::RequestPreemption(0)),
+        &first,
+        &Some(TdrCall::RequestPreemption(node)),
     )?;
-    is_one_engine_reset(&bench)?;
-
-    let bench = ground.bench_watched(&Wanted::default(), Features::default(), tdr)?;
-    let (fence, mut waits) = (bench.fence(0)?, bench.queue()?);
-    let value = waits.submit(CommandList::new().wait(&fence, 1))?;
-    let (mut busy, begin) = (bench.queue()?, Instant::now());
-    while begin.elapsed() < 3 * tdr.delay {
-        complete(&mut busy, CommandList::new().nop())?;
-    }
-    let resets = tdr_calls(&bench, TdrCall::ResetEngine(0));
-    same("resets of an engine with a queue at a wait", &resets, &0)?;
-    same("the waiting queue's error", &waits.error(), &None)?;
-    fence.signal(1)?;
     same(
-        "the waiting queue",
-        &waits.progress_fence().wait(value, LONG),
-        &Ok(()),
+        "codes of the records",
+        &codes(bench, times)?,
+        &vec![ENGINE; times],
     )
+}
+
+/// A queue at a wait on the first node, alone there.
+struct Standing {
+    queue: HwQueue,
+    fence: Fence,
+    value: u64,
+}
+
+impl Standing {
+    fn on(bench: &Bench) -> anyhow::Result<Self> {
+        let (fence, mut queue) = (bench.fence(0)?, bench.queue()?);
+        let value = queue.submit(CommandList::new().wait(&fence, 1))?;
+        Ok(Self {
+            queue,
+            fence,
+            value,
+        })
+    }
+
+    /// Its engine was not reset, nor found to have timed out, and the wait ends well when it is signalled.
+    fn is_well(&self, bench: &Bench) -> anyhow::Result<()> {
+        let resets = tdr_calls(bench, TdrCall::ResetEngine(0));
+        same("resets of an engine with a queue at a wait", &resets, &0)?;
+        let reports = bench.adapter.os().tdr_reports();
+        let of_engine = reports.iter().filter(|report| report.node_ordinal == 0);
+        same("reports of that engine", &of_engine.count(), &0)?;
+        same("the waiting queue's error", &self.queue.error(), &None)?;
+        self.fence.signal(1)?;
+        same(
+            "the waiting queue",
+            &self.queue.progress_fence().wait(self.value, LONG),
+            &Ok(()),
+        )
+    }
 }
 
 /// While the recovery stands, another engine's queue runs; when it is over, one of the same engine does, though the
