@@ -9,8 +9,8 @@ use assert_cmd::cargo::cargo_bin_cmd;
 use native_fence::CrossAdapter;
 use native_fence::soak::program::{Adder, Command, KernelSignals, Mode, Named};
 use native_fence::soak::{
-    DeviceChoice, Disturbance, Expected, Failure, How, Joint, Outcome, ROUNDS_OF_A_GROUND, Round,
-    Scope, Soak, SoakError, Tally, Target, WaitEnd, difference,
+    DeviceChoice, Disturbance, Expected, Failure, Ground, How, Joint, Outcome, ROUNDS_OF_A_GROUND,
+    Round, Scope, Soak, SoakError, Tally, Target, WaitEnd, difference,
 };
 use native_fence::vulkan::validation;
 use serde_json::Value;
@@ -123,6 +123,43 @@ fn hq_13_rounds_go_well_with_one_doorbell() {
     }
 }
 
+/// The first of three rounds on a ground that is so, whose waiters sleep.
+fn first_round_on(scope: Scope, is_so: impl Fn(&Ground) -> bool) -> u64 {
+    let mut firsts = (0..100).map(|ground| ground * ROUNDS_OF_A_GROUND);
+    let first = firsts.find(|number| {
+        let ground = scope.ground(*number);
+        !ground.is_polled && is_so(&ground)
+    });
+    first.expect("one of some is")
+}
+
+/// IN-07: what comes of a round is the same where interrupts name queues, and whom they wake is found in logs.
+///
+/// Kills `soak-interrupts-name-fences`.
+#[test]
+fn in_07_rounds_go_well_where_interrupts_name_queues() {
+    let first = first_round_on(scope(15), |ground| ground.names_queues);
+    let targets = [Some(Target::Model), device()];
+    for target in targets.into_iter().flatten() {
+        let tally = plays(scope(15), target, first..first + 3).tally();
+        assert_eq!(tally.optimized_adapters, tally.adapters, "{tally:?}");
+        assert!(tally.interrupts > 0, "{tally:?}");
+    }
+}
+
+/// NF-16: what comes of a round is the same where engines adopt and log at addresses of the system process.
+///
+/// Kills `soak-all-is-mapped-once`.
+#[test]
+fn nf_16_rounds_go_well_where_all_is_mapped_twice() {
+    let first = first_round_on(scope(16), |ground| ground.is_mapped_twice);
+    let targets = [Some(Target::Model), device()];
+    for target in targets.into_iter().flatten() {
+        let tally = plays(scope(16), target, first..first + 3).tally();
+        assert_eq!(tally.twice_mapped_adapters, tally.adapters, "{tally:?}");
+    }
+}
+
 /// The first rounds of the scope that have a fault.
 fn rounds_with_faults(scope: Scope, count: usize) -> Vec<u64> {
     let has_fault = |round: &u64| scope.round(*round).fault.is_some();
@@ -164,7 +201,7 @@ fn the_same_seed_gives_the_same_rounds() {
 /// What a program could ask for is asked for, sooner or later.
 ///
 /// Kills `soak-no-queue-is-of-kernel-mode`, `soak-no-fence-is-monitored`, `soak-an-adapter-is-alone`,
-/// `soak-no-fence-has-a-doorbell`.
+/// `soak-no-fence-has-a-doorbell`, `soak-no-driver-names-queues`, `soak-no-driver-maps-twice`.
 #[test]
 fn rounds_are_of_every_kind() {
     let rounds: Vec<_> = (0..200).map(|number| scope(9).round(number)).collect();
@@ -257,6 +294,13 @@ fn rounds_are_of_every_kind() {
         assert!(grounds.iter().any(|ground| ground.nodes == nodes));
     }
     assert!(grounds.iter().any(|ground| ground.is_polled));
+    for names_queues in [false, true] {
+        for is_mapped_twice in [false, true] {
+            let form = (names_queues, is_mapped_twice);
+            let is_so = |ground: &Ground| (ground.names_queues, ground.is_mapped_twice) == form;
+            assert!(grounds.iter().any(is_so), "{form:?}");
+        }
+    }
     // All of it comes to its end, as command lists can say it.
     for round in &rounds {
         let expected = Expected::of(round);

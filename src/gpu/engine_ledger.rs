@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 /// What a reply means.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
-pub(super) enum EngineNews {
+pub enum EngineNews {
     /// The request with this number is answered: by an address, or by why not.
     Answer(u64, Result<u64, String>),
     /// All slices up to this one have ended.
@@ -19,7 +19,7 @@ pub(super) enum EngineNews {
 
 /// What the parent has asked and started, by which it judges what it is told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct EngineLedger {
+pub struct EngineLedger {
     requests: u64,
     /// The requests that are not replied to.
     asked: BTreeSet<u64>,
@@ -29,19 +29,19 @@ pub(super) struct EngineLedger {
 
 impl EngineLedger {
     /// A request is sent: its number.
-    pub(super) fn ask(&mut self) -> u64 {
+    pub fn ask(&mut self) -> u64 {
         self.requests += 1;
         self.asked.insert(self.requests);
         self.requests
     }
 
     /// The engine is attached: the next slice is that after `before`.
-    pub(super) fn attach(&mut self, before: u64) {
+    pub fn attach(&mut self, before: u64) {
         (self.started, self.ended) = (before, before);
     }
 
     /// A slice is started.
-    pub(super) fn start(&mut self, slice: u64) {
+    pub fn start(&mut self, slice: u64) {
         self.started = slice;
     }
 
@@ -49,7 +49,7 @@ impl EngineLedger {
     ///
     /// # Errors
     /// Nothing like it could have come.
-    pub(super) fn take(&mut self, reply: Reply) -> Result<EngineNews, ProtocolError> {
+    pub fn take(&mut self, reply: Reply) -> Result<EngineNews, ProtocolError> {
         match reply {
             Reply::Done { number, .. } | Reply::Failed { number, .. }
                 if !self.asked.remove(&number) =>

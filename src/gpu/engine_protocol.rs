@@ -28,7 +28,7 @@ const NO_LANES: u64 = u64::MAX;
 
 /// A message that is none.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum ProtocolError {
+pub enum ProtocolError {
     /// It is no message of this size, or none can come any more.
     #[error(transparent)]
     Pass(#[from] PassError),
@@ -144,13 +144,26 @@ pub(super) enum Request {
 
 /// What the child tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Reply {
+pub enum Reply {
     /// It is done; an address, where one was asked for.
-    Done { number: u64, value: u64 },
+    Done {
+        /// Of the request.
+        number: u64,
+        /// The address.
+        value: u64,
+    },
     /// It is not, for this reason.
-    Failed { number: u64, why: String },
+    Failed {
+        /// Of the request.
+        number: u64,
+        /// In words, without control characters.
+        why: String,
+    },
     /// A slice has ended.
-    Ended { slice: u64 },
+    Ended {
+        /// Which.
+        slice: u64,
+    },
     /// The engine's device is lost.
     Lost,
 }
@@ -308,7 +321,10 @@ impl Reply {
     }
 
     /// Receives the next.
-    pub(super) fn receive(socket: impl AsFd) -> Result<Self, ProtocolError> {
+    ///
+    /// # Errors
+    /// It is none, or none can come any more.
+    pub fn receive(socket: impl AsFd) -> Result<Self, ProtocolError> {
         match Message::receive(socket)? {
             (message, None) => Self::of(&message),
             (_, Some(_)) => Err(ProtocolError::Descriptor),

@@ -91,12 +91,19 @@ pub use ended_slice::{ClockReading, EndedSlice, EndedSlices};
 pub use engine::{AddressSpace, Engine, EngineLost, MapError, SliceWork};
 pub use engine_caps::EngineCaps;
 pub use engine_mapping::{CutOff, EngineAddress, EngineBlock, EngineMapping, EngineMemory, GpuVa};
+// For `tests/fuzz`, which feeds it whatever a child may say.
+#[cfg(not(loom))]
+#[doc(hidden)]
+pub use engine_ledger::{EngineLedger, EngineNews};
 #[cfg(not(loom))]
 pub use engine_process::{serve_engine, serve_engine_made_by};
 #[cfg(not(loom))]
 pub(crate) use engine_program::STARTER_THREAD;
 #[cfg(not(loom))]
 pub use engine_program::{ENGINE_COMMAND, NoEngineProgram, engine_program};
+#[cfg(not(loom))]
+#[doc(hidden)]
+pub use engine_protocol::{ProtocolError as EngineProtocolError, Reply as EngineReply};
 #[cfg(not(loom))]
 pub use engine_unit::{EngineUnit, EngineUnitError, SharedQueue};
 pub use engine_word::{EngineState, EngineWord, Taken, Wake};

@@ -44,6 +44,8 @@ impl Scope {
             model_cuts_within: *random.pick(&[None, None, Some(400), Some(3000)]),
             doorbells: NonZeroU32::new(*random.pick(&[0, 0, 1, 2, 5])),
             adapters: *random.pick(&[1, 2]),
+            names_queues: random.below(3) == 0,
+            is_mapped_twice: random.below(4) == 0,
         }
     }
 

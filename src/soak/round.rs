@@ -34,6 +34,10 @@ pub struct Ground {
     /// Doorbells that an engine has, of which its driver takes away what another queue needs; enough where `None`, and where
     /// engines hang and are lost.
     pub doorbells: Option<NonZeroU32>,
+    /// Interrupts name the queue, and the operating system finds in its log whom it wakes.
+    pub names_queues: bool,
+    /// Values and logs are mapped a second time, where engines adopt and log.
+    pub is_mapped_twice: bool,
 }
 
 /// A process: on which adapter.

@@ -271,6 +271,8 @@ fn driver(ground: &Ground, faults: bool) -> DriverOptions {
     DriverOptions {
         // One whose doorbell is taken away is not the one that an engine is lost with.
         doorbells: ground.doorbells.filter(|_| !faults),
+        optimized_interrupt: ground.names_queues,
+        map_to_gpu_system_process: ground.is_mapped_twice,
         ..DriverOptions::default()
     }
 }

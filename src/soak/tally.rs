@@ -6,6 +6,7 @@ use super::program::Command;
 use super::round::{Burst, Round};
 use super::stage::Stage;
 use crate::Adapter;
+use crate::abi::wddm::VidSchCaps;
 use crate::os::Record;
 use crate::sync::Ordering;
 use serde::Serialize;
@@ -17,6 +18,10 @@ pub struct Tally {
     pub rounds: u64,
     /// Adapters that were opened for them.
     pub adapters: u64,
+    /// Those whose interrupts name queues and not fences, among them.
+    pub optimized_adapters: u64,
+    /// Those whose values and logs are mapped a second time, for the GPU's command processor.
+    pub twice_mapped_adapters: u64,
     /// Processes.
     pub devices: u64,
     /// Contexts.
@@ -137,6 +142,12 @@ impl Tally {
     fn add_adapter(&mut self, adapter: &Adapter) {
         let (interrupts, counters) = (adapter.os().interrupts(), adapter.node_counters());
         self.adapters += 1;
+        let caps = adapter.os().vidsch_caps();
+        let is_optimized = caps.has(VidSchCaps::OPTIMIZED_NATIVE_FENCE_SIGNALED_INTERRUPT);
+        self.optimized_adapters += u64::from(is_optimized);
+        let caps = adapter.os().native_fence_caps();
+        let is_mapped_twice = caps.is_ok_and(|caps| caps.published.map_to_gpu_system_process != 0);
+        self.twice_mapped_adapters += u64::from(is_mapped_twice);
         self.interrupts += interrupts.native_fence_signaled();
         self.notifications += interrupts.fences_named();
         self.doorbells_taken += interrupts.doorbells_taken();

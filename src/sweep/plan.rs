@@ -23,7 +23,7 @@ pub struct Part {
 /// The fault of a number.
 type Number = fn(u64) -> Planned;
 
-/// All of them, `most` uses of each call at most, the first ones and some up to the last.
+/// All of them, `most` uses of each call at most, the first ones and some up to nine tenths of them.
 #[must_use]
 pub fn parts(counted: &Played, most: u64) -> Vec<Part> {
     let mut parts: Vec<_> = VulkanCall::ALL
@@ -132,15 +132,17 @@ fn part(
 }
 
 /// Uses that fail: all where they are no more than `most`; else the first ones, as many as half of it, and the others
-/// evenly up to the last.
+/// evenly up to nine tenths of them. Where there are many their number differs a little from run to run, and the last one
+/// may not come again; of less than ten it does.
 fn chosen(uses: u64, most: u64) -> Vec<u64> {
     if uses <= most {
         return (1..=uses).collect();
     }
     let first = most.div_ceil(2);
     let spread = most - first;
+    let last = (uses - uses / 10).max(most);
     let mut chosen: Vec<_> = (1..=first).collect();
-    chosen.extend((1..=spread).map(|at| first + (uses - first) * at / spread));
+    chosen.extend((1..=spread).map(|at| first + (last - first) * at / spread));
     chosen
 }
 
@@ -148,17 +150,27 @@ fn chosen(uses: u64, most: u64) -> Vec<u64> {
 mod tests {
     use super::*;
 
+    /// The last use of many, which the next run may not come to, is not among them.
+    ///
+    /// Kills `the-last-use-fails`.
     #[test]
-    fn the_first_uses_and_the_last_are_among_those_that_fail() {
+    fn the_first_uses_and_late_ones_are_among_those_that_fail() {
         assert_eq!(chosen(3, 5), [1, 2, 3]);
         assert_eq!(chosen(0, 5), [0; 0]);
-        assert_eq!(chosen(100, 4), [1, 2, 51, 100]);
+        assert_eq!(chosen(100, 4), [1, 2, 46, 90]);
         assert_eq!(chosen(100, 1), [1]);
-        for (uses, most) in [(7, 6), (1000, 9), (13, 12)] {
+        let ends = [
+            (7, 6, 7),
+            (10, 9, 9),
+            (13, 12, 12),
+            (23, 22, 22),
+            (1000, 9, 900),
+        ];
+        for (uses, most, last) in ends {
             let chosen = chosen(uses, most);
             assert_eq!(chosen.len() as u64, most);
             assert!(chosen.is_sorted_by(|a, b| a < b), "{chosen:?}");
-            assert_eq!((chosen[0], chosen.last()), (1, Some(&uses)));
+            assert_eq!((chosen[0], chosen.last()), (1, Some(&last)));
         }
     }
 

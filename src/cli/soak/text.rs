@@ -33,6 +33,8 @@ pub(super) fn text(found: &Found, failure: Option<&Failure>, colour: bool) -> St
             vec![
                 (tally.rounds, "rounds"),
                 (tally.adapters, "adapters"),
+                (tally.optimized_adapters, "with interrupts that name queues"),
+                (tally.twice_mapped_adapters, "with all mapped twice"),
                 (tally.devices, "devices"),
                 (tally.contexts, "contexts"),
                 (tally.queues, "queues"),

@@ -47,6 +47,8 @@ pub(super) struct Findings {
     pub(super) counting_ms: f64,
     pub(super) interrupted: bool,
     pub(super) calls: Vec<Row>,
+    /// Those that the story does not use on this device, and that never failed.
+    pub(super) not_used: Vec<&'static str>,
     pub(super) runs: Vec<Run>,
 }
 
@@ -61,14 +63,17 @@ impl Findings {
             faults: part.faults,
             ..Row::default()
         });
+        let rows: Vec<_> = rows.collect();
+        let not_used = rows.iter().filter(|row| row.uses == 0);
         Self {
             schema: 1,
+            not_used: not_used.map(|row| row.call).collect(),
             device: device.to_owned(),
             machine: Machine::this(),
             most_uses,
             counting_ms: counting.as_secs_f64() * 1e3,
             interrupted: false,
-            calls: rows.collect(),
+            calls: rows,
             runs: Vec::new(),
         }
     }

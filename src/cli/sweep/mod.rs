@@ -59,7 +59,7 @@ pub(super) struct Sweep {
     #[arg(long, value_name = "FAULT", conflicts_with = "call")]
     play: Vec<Planned>,
 
-    /// Uses of each call that fail: its first ones, and where there are more, later ones up to the last
+    /// Uses of each call that fail: its first ones, and where there are more, later ones up to nine tenths of them
     #[arg(long, value_name = "NUMBER", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     most_uses: u64,
 

@@ -54,21 +54,20 @@ pub(super) fn head(findings: &Findings, colour: bool) -> String {
     if tried < uses {
         let _ = writeln!(
             text,
-            "of each call no more than {} uses fail, the first ones and some up to the last: --most-uses has more of them",
+            "of each call no more than {} uses fail, the first ones and some up to nine tenths of them: --most-uses has more of them",
             findings.most_uses
         );
     }
-    let unused = findings.calls.iter().filter(|row| row.uses == 0);
-    let unused: Vec<_> = unused.map(|row| row.call).collect();
-    if !unused.is_empty() {
-        let _ = writeln!(
-            text,
-            "not used by the story on this device: {}",
-            unused.join(", ")
-        );
+    text + &not_used(findings) + "\n"
+}
+
+/// The calls that have no row, since no run has them fail.
+fn not_used(findings: &Findings) -> String {
+    if findings.not_used.is_empty() {
+        return String::new();
     }
-    text.push('\n');
-    text
+    let calls = findings.not_used.join(", ");
+    format!("not used by the story on this device: {calls}\n")
 }
 
 /// A run.
@@ -85,7 +84,7 @@ pub(super) fn run(run: &Run, colour: bool) -> String {
 
 /// After the last one.
 pub(super) fn foot(findings: &Findings, device: Option<&str>, colour: bool) -> String {
-    let mut text = format!("{}\n", table(findings));
+    let mut text = format!("{}\n{}", table(findings), not_used(findings));
     for (why, calls) in survivals(findings) {
         let _ = writeln!(text, "survived, {}: {why}", calls.join(", "));
     }

@@ -1,4 +1,5 @@
-//! Kernel mode: a queue that the operating system feeds, and monitored fences around what it does.
+//! Kernel mode: a queue that the operating system feeds, which fills and notes the time, and monitored fences around what it
+//! does.
 
 use super::{Teller, WORDS};
 use crate::sweep::play::Told;
@@ -22,12 +23,17 @@ pub(super) fn tell(teller: &mut Teller<'_>, adapter: &Adapter) -> Result<(), Tol
     let armed = fence.arm(1);
     let mut list = CommandList::new();
     list.fill(&memory, 0..WORDS * 8, 7);
+    // A command buffer may have no clock.
+    let has_clock = adapter.info().is_some_and(|info| info.features.timestamps);
+    if has_clock {
+        list.timestamp(&memory, 8);
+    }
     step(
         "a wait of a kernel-mode queue",
         queue.wait(&gate, 1).map(drop),
     )?;
     step(
-        "a fill of a kernel-mode queue",
+        "transfers of a kernel-mode queue",
         queue.record(&list).map(drop),
     )?;
     step(
@@ -38,12 +44,12 @@ pub(super) fn tell(teller: &mut Teller<'_>, adapter: &Adapter) -> Result<(), Tol
     step("a signal of the CPU", gate.signal(1))?;
     step("a queue's progress", queue.progress_fence().wait(end, LONG))?;
     step("a wait for a monitored fence", armed.wait(LONG))?;
-    let mut word = [0];
-    memory.read(0, &mut word);
-    let right = (word == [7])
-        .then_some(())
-        .ok_or("it stored something else");
-    step("what a kernel-mode queue filled", right)?;
+    let mut words = [0; 3];
+    memory.read(0, &mut words);
+    let [first, time, last] = words;
+    let is_right = [first, last] == [7, 7] && (time != 7) == has_clock;
+    let right = is_right.then_some(()).ok_or("it stored something else");
+    step("what a kernel-mode queue stored", right)?;
     teller.beat();
     Ok(())
 }

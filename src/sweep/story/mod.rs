@@ -2,14 +2,16 @@
 //!
 //! An adapter of two engines with shaders, on which queues of the user's and of the operating system's pass fences; fences
 //! that another adapter has open too, or another process; a context that is suspended; bridges to timelines of an ordinary
-//! program. Then one whose engines execute command buffers, one that recovers an engine whose device is lost, and one whose
-//! engine has a process of its own. All of it goes in order, or by the first error.
+//! program. Then one whose engines execute command buffers, an instance that is watched over by the validation layer, an
+//! adapter that recovers an engine whose device is lost, and one whose engine has a process of its own. All of it goes in
+//! order, or by the first error.
 
 mod bridge;
 mod chapter;
 mod cross_adapter;
 mod engine_process;
 mod kernel_mode;
+mod layers;
 mod recovery;
 mod second_process;
 mod suspension;
@@ -49,6 +51,7 @@ pub(super) fn tell(
     teller.beat();
     with_shaders(teller, &instance, info, injection)?;
     with_command_buffers(teller, &instance, info)?;
+    layers::tell(teller)?;
     recovery::tell(teller, &instance, info)?;
     // The last: a spare that is being made goes a while after it.
     with_a_process(teller, &instance, info)

@@ -1,7 +1,7 @@
 //! Fuzz targets of native-fence.
 //!
-//! What an engine reads was written by a program, and what the operating system reads by an engine;
-//! neither trusts the other. Each target feeds one reader anything at all, and asserts what the
+//! What an engine reads was written by a program, and what the operating system and an engine's parent read by an
+//! engine; neither trusts the other. Each target feeds one reader anything at all, and asserts what the
 //! contract promises of it: no panic, no access outside of what is allowed (the model's oracle), no
 //! hang (slices are counted, not time), and of what was said right, no word lost or made up.
 //!
@@ -12,6 +12,7 @@
 //! | [`log`] | a log whose engine goes on, or lies, while it is read | the log reader |
 //! | [`records`] | records, indices and results of slices | driver and operating system |
 //! | [`spirv`] | kernels, good, bent and none | who registers kernels |
+//! | [`reply`] | messages, good, bent and none | the parent of an engine's process |
 //! | [`trace`] | recorded traces, good, bent and none | who opens a file |
 //! | [`capi`] | calls of C, good, bent and out of order, with wild arguments | the C interface |
 //!
@@ -27,6 +28,7 @@ mod neighbour;
 mod node;
 pub mod packets;
 pub mod records;
+pub mod reply;
 pub mod ring;
 pub mod spirv;
 pub mod trace;

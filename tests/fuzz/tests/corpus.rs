@@ -1,7 +1,7 @@
 //! Plays what is checked in through the targets, with any Rust: the seeds that a fuzzer has found,
 //! each of which goes where no other goes.
 
-use nfence_fuzz::{capi, from_bytes, log, packets, records, ring, spirv, trace};
+use nfence_fuzz::{capi, from_bytes, log, packets, records, reply, ring, spirv, trace};
 use std::path::Path;
 
 /// Plays each file of a target's corpus; says which one it was, if it fails.
@@ -51,6 +51,15 @@ fn log() {
 fn records() {
     play("records", |bytes| {
         if let Some(program) = from_bytes::<records::Program>(bytes) {
+            let _ = program.play();
+        }
+    });
+}
+
+#[test]
+fn reply() {
+    play("reply", |bytes| {
+        if let Some(program) = from_bytes::<reply::Program>(bytes) {
             let _ = program.play();
         }
     });

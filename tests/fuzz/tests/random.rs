@@ -3,7 +3,7 @@
 //! `NFENCE_RANDOM_CASES` sets how many cases of each target there are, `NFENCE_RANDOM_SEED` where
 //! they begin. A case that fails is printed with its number, and played alone with that as seed.
 
-use nfence_fuzz::{capi, from_bytes, log, packets, records, ring, spirv, trace};
+use nfence_fuzz::{capi, from_bytes, log, packets, records, reply, ring, spirv, trace};
 use std::time::Instant;
 
 fn setting(name: &str, usual: u64) -> u64 {
@@ -96,6 +96,20 @@ fn records() {
     });
     println!("{waits} waits");
     assert!(waits > 0);
+}
+
+#[test]
+fn reply() {
+    let (mut taken, mut refused) = (0, 0);
+    cases("reply", 1000, |bytes| {
+        if let Some(program) = from_bytes::<reply::Program>(bytes) {
+            let played = program.play();
+            taken += played.taken;
+            refused += played.refused;
+        }
+    });
+    println!("{taken} messages taken, {refused} refused");
+    assert!(taken > 0 && refused > 0);
 }
 
 #[test]
