@@ -10,7 +10,7 @@ mod support {
 use native_fence::abi::EngineControl;
 use native_fence::kmd::DriverOptions;
 use native_fence::os::{Record, SuspendError};
-use native_fence::{CommandList, WaitError};
+use native_fence::{CommandList, TdrPolicy, WaitError};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -165,16 +165,23 @@ fn td_06_who_brings_work_to_a_dependent_engine_after_its_loss_is_not_blamed() {
 /// Kills `who-stays-is-blamed-before-who-pauses`.
 #[test]
 fn td_06_who_pauses_while_its_engine_is_lost_is_to_blame() {
-    on_benches(1, |bench| {
+    // Once it has asked, the watch waits for longer than the test.
+    let patient = TdrPolicy {
+        delay: 10 * LONG,
+        ..soon()
+    };
+    on_recovering_benches(1, patient, &DriverOptions::default(), |bench| {
         let mut guilty = bench.queue();
         let device = bench.adapter.create_device();
         let mut innocent = queue_of(&device, 0);
         bench.until_parked();
         let engine = &bench.engines[0];
         let gate = engine.close();
+        let parked = requests(engine);
         guilty.submit(CommandList::new().nop()).unwrap();
         let done = innocent.submit(CommandList::new().nop()).unwrap();
         until("their slice is in flight", || engine.at_gate() == 1);
+        until("the watch has asked", || requests(engine) > parked);
         let before = requests(engine);
         thread::scope(|scope| {
             let moves = scope.spawn(|| guilty.resize_logs(500));

@@ -60,6 +60,31 @@ fn soon() -> TdrPolicy {
     }
 }
 
+/// What was made, or what it could not be made for; any other error is one.
+fn or_unfit<T>(made: anyhow::Result<T>) -> anyhow::Result<Result<T, Unfit>> {
+    match made.map_err(anyhow::Error::downcast::<Unfit>) {
+        Ok(made) => Ok(Ok(made)),
+        Err(Ok(unfit)) => Ok(Err(unfit)),
+        Err(Err(error)) => Err(error),
+    }
+}
+
+/// So many nodes, or as many as there are, of which the check asks the same; and how many they are.
+///
+/// # Errors
+/// As `make`.
+pub(super) fn most_nodes(
+    nodes: u32,
+    make: impl Fn(u32) -> anyhow::Result<Bench>,
+) -> anyhow::Result<(u32, Bench)> {
+    for nodes in (2..=nodes).rev() {
+        if let Ok(bench) = or_unfit(make(nodes))? {
+            return Ok((nodes, bench));
+        }
+    }
+    Ok((1, make(1)?))
+}
+
 impl Ground {
     /// Over a subject.
     #[must_use]
@@ -77,16 +102,14 @@ impl Ground {
     /// # Errors
     /// Any other than [`Unfit`].
     pub(super) fn if_fit<T>(&self, made: anyhow::Result<T>) -> anyhow::Result<Option<T>> {
-        match made.map_err(anyhow::Error::downcast::<Unfit>) {
-            Ok(made) => Ok(Some(made)),
-            Err(Ok(Unfit(why))) => {
-                let mut left_out = lock(&self.left_out);
-                if !left_out.contains(&why) {
-                    left_out.push(why);
-                }
-                Ok(None)
-            }
-            Err(Err(error)) => Err(error),
+        let made = or_unfit(made)?;
+        Ok(made.map_err(|Unfit(why)| self.leave_out(why)).ok())
+    }
+
+    fn leave_out(&self, why: String) {
+        let mut left_out = lock(&self.left_out);
+        if !left_out.contains(&why) {
+            left_out.push(why);
         }
     }
 

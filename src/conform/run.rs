@@ -44,10 +44,14 @@ pub struct Ran {
 #[must_use]
 pub fn run(check: &Check, subject: &Arc<dyn Subject>) -> Ran {
     let began = Instant::now();
-    let (told, left_out) = told(check, subject);
+    let (told, mut left_out) = told(check, subject);
     let reset_failed = told.as_ref().is_err_and(anyhow::Error::is::<ResetFailed>);
+    let verdict = verdict(told);
+    if matches!(verdict, Verdict::Skipped(_)) {
+        left_out.clear();
+    }
     Ran {
-        verdict: verdict(told),
+        verdict,
         took: began.elapsed(),
         reset_failed,
         left_out,

@@ -99,6 +99,12 @@ pub trait Subject: Debug + Send + Sync {
         FenceMemory::System
     }
 
+    /// Whether two engines of an adapter run at the same time. Where they need not, a wait between them may be ended by the
+    /// operating system (NF-09).
+    fn engines_run_together(&self) -> bool {
+        true
+    }
+
     /// Whether a thread of this name may be its own, of those that begin with its drivers: not one of what lies below
     /// it, whose sleep it has no hand in.
     fn may_be_its_thread(&self, name: &str) -> bool {

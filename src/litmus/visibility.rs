@@ -132,7 +132,7 @@ impl Visibility {
         })
     }
 
-    /// Stores that were made in the order in which there were fewest.
+    /// Stores that were to be made in the order in which there were fewest; behind one that was not seen there are none.
     pub(super) fn tried(&self) -> u64 {
         let tried = |poll: &Poll| poll.outcomes.runs + poll.outcomes.not_met;
         self.polls.iter().map(tried).min().unwrap_or(0)
@@ -224,6 +224,9 @@ impl Poll {
     fn ask(&self, words: &Words) -> Asked {
         let mut stored_and_seen = Vec::new();
         let mut beat = 0;
+        if self.order == Order::Plain {
+            self.until_polling(words);
+        }
         for round in 1..=ROUNDS + 1 {
             let stored_ns = monotonic_ns();
             words.question.host().word(0).publish(round);
@@ -243,13 +246,21 @@ impl Poll {
         }
     }
 
-    /// Whether the shader, which had answered before, did not see the last store though it polled on.
+    /// Whether the shader, which was running before, did not see the last store though it polled on.
     fn is_unseen(&self, asked: &Asked, words: &Words, most_passes: u32) -> bool {
         let answered = asked.stored_and_seen.len() as u64;
         let ended = words.times.host().word(BEAT).observe();
         self.order == Order::Plain
-            && (1..=ROUNDS).contains(&answered)
+            && answered <= ROUNDS
             && polled_on([asked.beat, ended], most_passes)
+    }
+
+    /// Until the shader has polled, of which it may be that it sees none of the stores, or has ended.
+    fn until_polling(&self, words: &Words) {
+        let beat = words.times.host().word(BEAT);
+        while beat.observe() == 0 && !self.dispatch.has_ended() {
+            std::hint::spin_loop();
+        }
     }
 
     /// Whether the shader answers.

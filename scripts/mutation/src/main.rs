@@ -158,6 +158,15 @@ fn parse(arguments: impl Iterator<Item = String>) -> anyhow::Result<Options> {
             _ => bail!("unknown argument `{argument}`"),
         }
     }
+    let is_other = options.conform || options.builds;
+    ensure!(
+        !(options.resume && is_other),
+        "--resume is of runs that try mutants by their tests"
+    );
+    ensure!(
+        options.matrix.is_none() || !options.builds,
+        "--builds has no matrix"
+    );
     Ok(options)
 }
 
@@ -269,7 +278,8 @@ fn try_all(options: &Options, index: &TestIndex, chosen: &[&Mutant]) -> anyhow::
         }
         return Ok(woven?.1.is_empty());
     }
-    let mut verdicts = Verdicts::open(&workshop.folder, &workshop.original())?;
+    let driver = std::env::var("VK_DRIVER_FILES").unwrap_or_default();
+    let mut verdicts = Verdicts::open(&workshop.folder, &workshop.original(), &driver)?;
     let mut alone = chosen.to_vec();
     if options.resume {
         alone.retain(|mutant| !verdicts.is_killed(mutant));

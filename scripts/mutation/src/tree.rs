@@ -15,11 +15,12 @@ pub(crate) fn copy_tracked(root: &Path, copy: &Path) -> anyhow::Result<()> {
     copy_files(root, &tracked(root)?, copy)
 }
 
-/// What tells a tree from another one: names and contents of its files.
-pub(crate) fn digest(root: &Path) -> anyhow::Result<u64> {
+/// What tells a tree from another one, names and contents of its files, and what it is tried on.
+pub(crate) fn digest(root: &Path, driver: &str) -> anyhow::Result<u64> {
     let mut files = BTreeSet::new();
     collect(root, Path::new(""), &mut files)?;
     let mut digest = DefaultHasher::new();
+    driver.hash(&mut digest);
     for file in files {
         let content =
             std::fs::read(root.join(&file)).with_context(|| file.display().to_string())?;

@@ -34,10 +34,11 @@ pub(crate) struct Verdicts {
 }
 
 impl Verdicts {
-    /// Of the tree `original`, in `folder`: with what earlier runs left, if they were of this tree.
-    pub(crate) fn open(folder: &Path, original: &Path) -> anyhow::Result<Self> {
-        let path = folder.join("verdicts.jsonl");
-        let tree = tree::digest(original)?;
+    /// Of the tree `original` on a driver, in `folder`: with what earlier runs left of the two. What there is of others
+    /// stays beside.
+    pub(crate) fn open(folder: &Path, original: &Path, driver: &str) -> anyhow::Result<Self> {
+        let tree = tree::digest(original, driver)?;
+        let path = folder.join(format!("verdicts-{tree:016x}.jsonl"));
         // None where there was no run.
         let text = std::fs::read_to_string(&path).unwrap_or_default();
         let rows = rows_of(&text, tree);
@@ -136,7 +137,10 @@ fn rows_of(text: &str, tree: u64) -> BTreeMap<String, Vec<Row>> {
             seconds,
         } = line
         {
-            rows.entry(mutant).or_default().push(Row {
+            let rows = rows.entry(mutant).or_default();
+            // What came last of it counts.
+            rows.retain(|row: &Row| row.test != test);
+            rows.push(Row {
                 test,
                 verdict,
                 took: Duration::try_from_secs_f64(seconds).unwrap_or_default(),
@@ -172,7 +176,7 @@ mod tests {
         let original = folder.path().join("original");
         std::fs::create_dir(&original).unwrap();
         std::fs::write(original.join("a.rs"), "a").unwrap();
-        let open = || Verdicts::open(folder.path(), &original).unwrap();
+        let open = || Verdicts::open(folder.path(), &original, "lavapipe").unwrap();
         let [both, half, survives] = [
             mutant("both", "NF-01", &["t", "u"]),
             mutant("half", "NF-01", &["t", "u"]),
@@ -188,7 +192,9 @@ mod tests {
         drop(verdicts);
 
         // Cut short in the midst of a line.
-        let path = folder.path().join("verdicts.jsonl");
+        let files: Vec<_> = folder.path().read_dir().unwrap().collect();
+        let mut files = files.into_iter().map(|file| file.unwrap().path());
+        let path = files.find(|path| path.extension().is_some()).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, text + "{\"tried\":{\"mut").unwrap();
         for _ in 0..2 {
@@ -205,9 +211,16 @@ mod tests {
                 "{matrix}"
             );
         }
+        // What came of one last counts.
+        for (verdict, is_killed) in [(Verdict::Killed, true), (Verdict::Survived, false)] {
+            open().keep("survives", vec![row("t", verdict)]).unwrap();
+            assert_eq!(open().is_killed(&survives), is_killed);
+        }
         std::fs::write(original.join("a.rs"), "b").unwrap();
         assert!(!open().is_killed(&both), "it is another tree");
         std::fs::write(original.join("a.rs"), "a").unwrap();
-        assert!(!open().is_killed(&both), "what was of it is gone");
+        let other = Verdicts::open(folder.path(), &original, "another driver").unwrap();
+        assert!(!other.is_killed(&both));
+        assert!(open().is_killed(&both), "it is that tree again");
     }
 }

@@ -70,13 +70,13 @@ fn trace(
     tracing: Tracing,
     has_fault: bool,
 ) -> Result<(), String> {
-    let deadline = Instant::now() + stage.patience;
+    let mut deadline = None;
     loop {
-        // Released before each try anew, for who wants no log to move.
-        let switched = {
-            let _moves = lock(&stage.log_moves);
-            adapter.set_tracing(tracing)
-        };
+        // Released before each try anew, for who wants no log to move, and who may want that for long.
+        let moves = lock(&stage.log_moves);
+        let deadline = *deadline.get_or_insert_with(|| Instant::now() + stage.patience);
+        let switched = adapter.set_tracing(tracing);
+        drop(moves);
         match switched {
             Ok(()) => return Ok(()),
             Err(_) if has_fault && Instant::now() < deadline => std::thread::yield_now(),

@@ -3,6 +3,7 @@
 use super::scene::words;
 use crate::abi::LogType;
 use crate::conform::bench::{complete, finish, until_completed};
+use crate::conform::ground::most_nodes;
 use crate::conform::seen::same;
 use crate::conform::spy::Call;
 use crate::conform::{Bench, Check, Ground, LONG, Wanted, until};
@@ -212,18 +213,8 @@ fn other_kind(bench: &Bench) -> anyhow::Result<()> {
 /// As many nodes as there are, up to three: queues of both kinds on each, in contexts and without; what is not there is
 /// refused. Preemptions and resets name a node too, which PR and TD ask.
 fn nodes(ground: &Ground) -> anyhow::Result<()> {
-    let mut most = None;
-    for nodes in [3, 2] {
-        if most.is_none() {
-            most = ground
-                .bench_if(&Wanted::nodes(nodes))?
-                .map(|bench| (nodes, bench));
-        }
-    }
-    let (nodes, bench) = match most {
-        Some(most) => most,
-        None => (1, ground.bench()?),
-    };
+    let of = |nodes| ground.bench_with(&Wanted::nodes(nodes));
+    let (nodes, bench) = most_nodes(3, of)?;
     same(
         "nodes that the adapter reports",
         &bench.adapter.os().ddi().node_count(),

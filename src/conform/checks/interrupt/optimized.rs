@@ -6,6 +6,7 @@
 use super::payload::{of_queue, optimized, publish_entries, write_signals};
 use crate::abi::{LogHeader, LogType};
 use crate::conform::bench::{complete, monitored_value};
+use crate::conform::ground::most_nodes;
 use crate::conform::listener::Listener;
 use crate::conform::raw_fence::RawFence;
 use crate::conform::seen::same;
@@ -125,11 +126,8 @@ fn by_its_engine(bench: &Bench) -> anyhow::Result<()> {
 /// Three queues, one of them of another engine where the subject has two, each of which has logged a signal; then a queue
 /// that is gone, of which there is no log: every fence is looked at, as for a raise that stands in none.
 fn null_queue(ground: &Ground) -> anyhow::Result<()> {
-    let bench = match ground.if_fit(optimized(ground, 2))? {
-        Some(bench) => bench,
-        None => optimized(ground, 1)?,
-    };
-    let other_node = bench.adapter.os().ddi().node_count() - 1;
+    let (nodes, bench) = most_nodes(2, |nodes| optimized(ground, nodes))?;
+    let other_node = nodes - 1;
     let queues = [bench.queue()?, bench.queue()?, bench.queue_on(other_node)?];
     let fences = [bench.fence(0)?, bench.fence(0)?, bench.fence(0)?];
     let waits = fences.each_ref().map(|fence| Listener::of(fence, 4));

@@ -4,7 +4,7 @@ use crate::CommandList;
 use crate::conform::bench::{complete, until_completed};
 use crate::conform::seen::same;
 use crate::conform::spy::Call;
-use crate::conform::{Bench, Check, Ground, LONG, Wanted, until};
+use crate::conform::{Bench, Check, Ground, LONG, Unfit, Wanted, until};
 use crate::gpu::NodePolicy;
 use crate::kmd::{Interrupt, Parking};
 use std::time::Duration;
@@ -22,8 +22,7 @@ pub(super) const CHECKS: &[Check] = &[
     ),
 ];
 
-/// On two nodes where the subject has them. That two slices in flight never need the CPU is `tests/cross_engine.rs`:
-/// from outside the threads of a driver cannot be held still.
+/// On two nodes where the subject has them, which then hand over without the CPU if they run together.
 fn passes(ground: &Ground) -> anyhow::Result<()> {
     let nodes = ground.bench_if(&Wanted::nodes(2))?;
     let other_node = u32::from(nodes.is_some());
@@ -31,11 +30,16 @@ fn passes(ground: &Ground) -> anyhow::Result<()> {
     by_value(&bench, other_node)?;
     brought_back(&bench, other_node)?;
     drop(bench);
-    let bench = ground.bench_with(&staying(1 + other_node))?;
-    for node in 0..=other_node {
-        without_the_cpu(&bench, node)?;
+    if other_node == 0 {
+        return Ok(());
     }
-    Ok(())
+    let apart = Unfit("its engines need not run at the same time".into());
+    let together = ground.subject().engines_run_together();
+    let together = together.then_some(()).ok_or(apart.into());
+    match ground.if_fit(together)? {
+        Some(()) => without_the_cpu(&ground.bench_with(&staying())?),
+        None => Ok(()),
+    }
 }
 
 /// A wait for 5 stands at 4 and passes at 7.
@@ -76,7 +80,7 @@ fn brought_back(bench: &Bench, other_node: u32) -> anyhow::Result<()> {
 }
 
 /// Engines that stay at waits for longer than others take to answer, on a busy machine too, and in a crowd.
-fn staying(nodes: u32) -> Wanted {
+fn staying() -> Wanted {
     let stay = Duration::from_millis(200);
     Wanted {
         policy: NodePolicy {
@@ -86,16 +90,16 @@ fn staying(nodes: u32) -> Wanted {
             crowded_window: stay,
             ..NodePolicy::default()
         },
-        ..Wanted::nodes(nodes)
+        ..Wanted::nodes(2)
     }
 }
 
-/// A queue of the first engine and one of another, or of the same, hand two fences to and fro: there is a time at which
+/// Queues of two engines hand two fences to and fro: there is a time at which
 /// driver and OS tell each other nothing of any fence from the first wait's start to the last one's end. An engine that
 /// leaves between is brought back by an interrupt, rightly: then it is tried again.
-fn without_the_cpu(bench: &Bench, other_node: u32) -> anyhow::Result<()> {
+fn without_the_cpu(bench: &Bench) -> anyhow::Result<()> {
     const ROUNDS: u64 = 4;
-    let (mut first, mut second) = (bench.queue()?, bench.queue_on(other_node)?);
+    let (mut first, mut second) = (bench.queue()?, bench.queue_on(1)?);
     let (there, back) = (bench.fence(0)?, bench.fence(0)?);
     let (mut value, mut failed) = (0, None);
     let mut hand_over = || -> anyhow::Result<bool> {
@@ -115,13 +119,8 @@ fn without_the_cpu(bench: &Bench, other_node: u32) -> anyhow::Result<()> {
         until_completed(&second, answered)?;
         Ok(bench.spy.count(is_of_a_fence) == 0)
     };
-    let between = if other_node == 0 {
-        "queues of one engine"
-    } else {
-        "engines"
-    };
     until(
-        &format!("four hand-overs to and fro between two {between}, all without the CPU"),
+        "four hand-overs to and fro between two engines, all without the CPU",
         || {
             hand_over().unwrap_or_else(|error| {
                 failed = Some(error);
