@@ -58,7 +58,7 @@ fn verdict<'a>(report: &'a Value, row: &Value) -> &'a str {
 /// `litmus-looks-before-the-dispatch-has-ended`.
 #[test]
 fn what_is_relied_on_holds() {
-    let Some(report) = report(&["--seconds", "10"], &[]) else {
+    let Some(report) = report(&["--seconds", "20"], &[]) else {
         return;
     };
     let mut met = BTreeSet::new();
