@@ -35,6 +35,24 @@ pub(super) fn until_within(
     Ok(())
 }
 
+/// Tries again and again, until an attempt says that it came to it, or fails.
+///
+/// # Errors
+/// As the attempt, or as [`until`].
+pub(super) fn until_tried(
+    what: &str,
+    mut attempt: impl FnMut() -> anyhow::Result<bool>,
+) -> anyhow::Result<()> {
+    let mut failed = None;
+    until(what, || {
+        attempt().unwrap_or_else(|error| {
+            failed = Some(error);
+            true
+        })
+    })?;
+    failed.map_or(Ok(()), Err)
+}
+
 /// Waits until a thread of this process, of which `gettid` gave the number, sleeps.
 ///
 /// # Errors

@@ -5,6 +5,7 @@ use super::seen::{Seen, seen};
 use crate::abi::NO_CPU_WAITER;
 use crate::conform::bench::{complete, monitored_value, until_completed};
 use crate::conform::seen::same;
+use crate::conform::until::until_tried;
 use crate::conform::{Bench, Check, Ground, Unfit, Wanted, until};
 use crate::gpu::NodePolicy;
 use crate::os::OsError;
@@ -61,7 +62,7 @@ fn without_the_cpu(benches: &[Bench; 2]) -> anyhow::Result<()> {
     let [(there, there_too), (back, back_too)] = &fences;
     let (mut first, mut second) = (one.queue()?, other.queue()?);
     let mut value = 0;
-    let mut hand_over = || -> anyhow::Result<bool> {
+    let hand_over = || -> anyhow::Result<bool> {
         // Both run, and stand at nothing.
         value += 1;
         let awake = second.submit(CommandList::new().wait(there_too, value))?;
@@ -83,17 +84,8 @@ fn without_the_cpu(benches: &[Bench; 2]) -> anyhow::Result<()> {
             .iter()
             .all(|(here, there)| seen(one, here).is_empty() && seen(other, there).is_empty()))
     };
-    let mut failed = None;
-    until(
-        "four hand-overs to and fro between two adapters of which no driver hears anything",
-        || {
-            hand_over().unwrap_or_else(|error| {
-                failed = Some(error);
-                true
-            })
-        },
-    )?;
-    failed.map_or(Ok(()), Err)
+    let what = "four hand-overs to and fro between two adapters of which no driver hears anything";
+    until_tried(what, hand_over)
 }
 
 /// Signals of both adapters that nobody waits for interrupt nobody, and MonitoredValue says that nobody waits.

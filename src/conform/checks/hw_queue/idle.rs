@@ -3,7 +3,8 @@
 use crate::CommandList;
 use crate::conform::bench::until_completed;
 use crate::conform::seen::same;
-use crate::conform::{Check, Ground, until};
+use crate::conform::until::until_tried;
+use crate::conform::{Check, Ground};
 use anyhow::{Context, ensure};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -71,34 +72,24 @@ fn idle(ground: &Ground) -> anyhow::Result<()> {
     for waiter in &waiters {
         waiter.until_asleep()?;
     }
-    let (mut failed, mut woken) = (None, String::new());
-    let quiet = until(
+    let mut woken = String::new();
+    let look = || -> anyhow::Result<_> {
+        let mut of_driver = threads()?;
+        of_driver.retain(|thread, (name, _)| {
+            !others.contains_key(thread) && ground.may_be_its_thread(name)
+        });
+        Ok((of_driver, bench.spy.calls().len()))
+    };
+    let quiet = until_tried(
         "for a third of a second no thread of the driver is put on a processor",
         || {
-            let look = || -> anyhow::Result<_> {
-                let mut of_driver = threads()?;
-                of_driver.retain(|thread, (name, _)| {
-                    !others.contains_key(thread) && ground.may_be_its_thread(name)
-                });
-                Ok((of_driver, bench.spy.calls().len()))
-            };
-            let before = look();
+            let before = look()?;
             std::thread::sleep(Duration::from_millis(333));
-            match (before, look()) {
-                (Ok(before), Ok(after)) => {
-                    woken = names_of_woken(&before.0, &after.0);
-                    before == after
-                }
-                (Err(error), _) | (_, Err(error)) => {
-                    failed = Some(error);
-                    true
-                }
-            }
+            let after = look()?;
+            woken = names_of_woken(&before.0, &after.0);
+            Ok(before == after)
         },
     );
-    if let Some(error) = failed {
-        return Err(error);
-    }
     quiet.with_context(|| format!("woken at last: {woken}"))?;
     for gate in &gates {
         gate.signal(3)?;

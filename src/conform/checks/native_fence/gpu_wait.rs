@@ -4,7 +4,8 @@ use crate::CommandList;
 use crate::conform::bench::{complete, until_completed};
 use crate::conform::seen::same;
 use crate::conform::spy::Call;
-use crate::conform::{Bench, Check, Ground, LONG, Unfit, Wanted, until};
+use crate::conform::until::until_tried;
+use crate::conform::{Bench, Check, Ground, LONG, Unfit, Wanted};
 use crate::gpu::NodePolicy;
 use crate::kmd::{Interrupt, Parking};
 use std::time::Duration;
@@ -94,15 +95,15 @@ fn staying() -> Wanted {
     }
 }
 
-/// Queues of two engines hand two fences to and fro: there is a time at which
-/// driver and OS tell each other nothing of any fence from the first wait's start to the last one's end. An engine that
-/// leaves between is brought back by an interrupt, rightly: then it is tried again.
+/// Queues of two engines hand two fences to and fro: there is a time at which driver and OS tell each other nothing of any
+/// fence from the first wait's start to the last one's end. An engine that leaves between is brought back by an interrupt,
+/// rightly: then it is tried again.
 fn without_the_cpu(bench: &Bench) -> anyhow::Result<()> {
     const ROUNDS: u64 = 4;
     let (mut first, mut second) = (bench.queue()?, bench.queue_on(1)?);
     let (there, back) = (bench.fence(0)?, bench.fence(0)?);
-    let (mut value, mut failed) = (0, None);
-    let mut hand_over = || -> anyhow::Result<bool> {
+    let mut value = 0;
+    let hand_over = || -> anyhow::Result<bool> {
         // Both run, and stand at nothing.
         complete(&mut first, CommandList::new().nop())?;
         complete(&mut second, CommandList::new().nop())?;
@@ -119,16 +120,8 @@ fn without_the_cpu(bench: &Bench) -> anyhow::Result<()> {
         until_completed(&second, answered)?;
         Ok(bench.spy.count(is_of_a_fence) == 0)
     };
-    until(
-        "four hand-overs to and fro between two engines, all without the CPU",
-        || {
-            hand_over().unwrap_or_else(|error| {
-                failed = Some(error);
-                true
-            })
-        },
-    )?;
-    failed.map_or(Ok(()), Err)
+    let what = "four hand-overs to and fro between two engines, all without the CPU";
+    until_tried(what, hand_over)
 }
 
 /// By which the CPU has a hand in a wait: a value is raised, posted, stored or to be looked at, or the OS waits in an
