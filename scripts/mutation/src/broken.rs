@@ -6,7 +6,7 @@
 //! while: each wait that a mutant never ends has its own time-out.
 //!
 //! A rule that the list of mutants does not name may have been broken by chance. It is asked once more of the program
-//! without a mutant, and has found something only if it holds there.
+//! without a mutant and of the one with it, and has found something only if it holds there and is broken here again.
 
 use crate::mutant::Mutant;
 use crate::together::{Together, Variable};
@@ -303,7 +303,8 @@ fn find(workshop: &Workshop<'_>, asking: Asking<'_>, mutant: &Mutant) -> anyhow:
     find_by(workshop, asking, mutant, &[])
 }
 
-/// The rules among these that the mutant breaks, and the program without it does not.
+/// The rules among these that the mutant breaks: its own, and others that it breaks again and the program without it
+/// does not.
 fn find_by(
     workshop: &Workshop<'_>,
     asking: Asking<'_>,
@@ -318,21 +319,20 @@ fn find_by(
     if others.is_empty() {
         return Ok(Found::Rules(rules));
     }
-    let again = Asking {
+    let whole = Asking {
         is_whole: true,
-        program: Asked::Unmutated,
         ..asking
     };
-    let by_chance = match conform(workshop, again, "unmutated-again", &others)? {
+    let unmutated = Asking {
+        program: Asked::Unmutated,
+        ..whole
+    };
+    let by_chance = match conform(workshop, unmutated, "unmutated-again", &others)? {
         Found::Rules(rules) => rules,
         Found::Hung | Found::Invalid => others.iter().map(|rule| (*rule).to_owned()).collect(),
     };
     // What breaks once in a hundred runs held there, and holds here.
-    let again = Asking {
-        is_whole: true,
-        ..asking
-    };
-    let twice = match conform(workshop, again, &mutant.id, &others)? {
+    let twice = match conform(workshop, whole, &mutant.id, &others)? {
         Found::Rules(rules) => rules,
         Found::Hung | Found::Invalid => Vec::new(),
     };
@@ -343,10 +343,6 @@ fn find_by(
     let meant: Vec<_> = rules.into_iter().filter(is_meant).collect();
     if meant.is_empty() && !asking.is_whole {
         // The suite ended at the first, and others come behind it.
-        let whole = Asking {
-            is_whole: true,
-            ..asking
-        };
         return find_by(workshop, whole, mutant, families);
     }
     Ok(Found::Rules(meant))

@@ -13,17 +13,13 @@ use std::io::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-/// A line of the file, which begins with the tree that the others are of.
+/// A line of the file.
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Line {
-    Tree(u64),
-    Tried {
-        mutant: String,
-        test: String,
-        verdict: Verdict,
-        seconds: f64,
-    },
+struct Tried {
+    mutant: String,
+    test: String,
+    verdict: Verdict,
+    seconds: f64,
 }
 
 /// See the file's head.
@@ -41,7 +37,7 @@ impl Verdicts {
         let path = folder.join(format!("verdicts-{tree:016x}.jsonl"));
         // None where there was no run.
         let text = std::fs::read_to_string(&path).unwrap_or_default();
-        let rows = rows_of(&text, tree);
+        let rows = rows_of(&text);
         // Anew with what is right of it: the last line may have been cut short.
         let mut options = OpenOptions::new();
         let opened = options.write(true).create(true).truncate(true).open(&path);
@@ -49,7 +45,6 @@ impl Verdicts {
             file: opened.with_context(|| path.display().to_string())?,
             rows: BTreeMap::new(),
         };
-        verdicts.write(&Line::Tree(tree))?;
         for (mutant, rows) in rows {
             verdicts.keep(&mutant, rows)?;
         }
@@ -59,7 +54,7 @@ impl Verdicts {
     /// Keeps what came of a mutant.
     pub(crate) fn keep(&mut self, mutant: &str, rows: Vec<Row>) -> anyhow::Result<()> {
         for row in &rows {
-            self.write(&Line::Tried {
+            self.write(&Tried {
                 mutant: mutant.to_owned(),
                 test: row.test.clone(),
                 verdict: row.verdict,
@@ -113,39 +108,28 @@ impl Verdicts {
         text
     }
 
-    fn write(&mut self, line: &Line) -> anyhow::Result<()> {
+    fn write(&mut self, line: &Tried) -> anyhow::Result<()> {
         let mut text = serde_json::to_string(line)?;
         text.push('\n');
         Ok(self.file.write_all(text.as_bytes())?)
     }
 }
 
-/// The rows of a file, by mutant, if they are of this tree.
-fn rows_of(text: &str, tree: u64) -> BTreeMap<String, Vec<Row>> {
-    let mut lines = text
+/// The rows of a file, by mutant.
+fn rows_of(text: &str) -> BTreeMap<String, Vec<Row>> {
+    let lines = text
         .lines()
-        .map_while(|line| serde_json::from_str(line).ok());
-    let mut rows: BTreeMap<_, Vec<_>> = BTreeMap::new();
-    if !matches!(lines.next(), Some(Line::Tree(of)) if of == tree) {
-        return rows;
-    }
-    for line in lines {
-        if let Line::Tried {
-            mutant,
-            test,
-            verdict,
-            seconds,
-        } = line
-        {
-            let rows = rows.entry(mutant).or_default();
-            // What came last of it counts.
-            rows.retain(|row: &Row| row.test != test);
-            rows.push(Row {
-                test,
-                verdict,
-                took: Duration::try_from_secs_f64(seconds).unwrap_or_default(),
-            });
-        }
+        .map_while(|line| serde_json::from_str::<Tried>(line).ok());
+    let mut rows: BTreeMap<_, Vec<Row>> = BTreeMap::new();
+    for tried in lines {
+        let rows = rows.entry(tried.mutant).or_default();
+        // What came last of a test counts.
+        rows.retain(|row| row.test != tried.test);
+        rows.push(Row {
+            test: tried.test,
+            verdict: tried.verdict,
+            took: Duration::try_from_secs_f64(tried.seconds).unwrap_or_default(),
+        });
     }
     rows
 }
@@ -196,7 +180,7 @@ mod tests {
         let mut files = files.into_iter().map(|file| file.unwrap().path());
         let path = files.find(|path| path.extension().is_some()).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
-        std::fs::write(&path, text + "{\"tried\":{\"mut").unwrap();
+        std::fs::write(&path, text + "{\"mut").unwrap();
         for _ in 0..2 {
             let verdicts = open();
             assert!(verdicts.is_killed(&both));
