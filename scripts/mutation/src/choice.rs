@@ -39,13 +39,18 @@ impl Choice {
         let mut chosen: Vec<_> = all.iter().filter(is_wanted).collect();
         if let Some(count) = self.random {
             chosen.retain(|mutant| !mutant.takes_minutes || !self.ids.is_empty());
-            let mut chance = Chance(seed);
-            while chosen.len() > count {
-                let out = chance.below(chosen.len());
-                chosen.remove(out);
-            }
+            leave(&mut chosen, count, seed);
         }
         Ok(chosen)
+    }
+}
+
+/// Leaves so many of them, by chance, in their order.
+pub(crate) fn leave<T>(chosen: &mut Vec<T>, count: usize, seed: u64) {
+    let mut chance = Chance(seed);
+    while chosen.len() > count {
+        let out = chance.below(chosen.len());
+        chosen.remove(out);
     }
 }
 

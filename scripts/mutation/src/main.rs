@@ -197,13 +197,13 @@ fn run(options: &Options) -> anyhow::Result<bool> {
         );
         return Ok(complaints.is_empty());
     }
-    if options.conform {
-        return conform(options, &index, &mutants);
-    }
     let seed = match options.seed {
         Some(seed) => seed,
         None => SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs(),
     };
+    if options.conform {
+        return conform(options, &index, &mutants, seed);
+    }
     let chosen = options.choice.of(&mutants, seed)?;
     if options.choice.random.is_some() {
         println!(
@@ -216,7 +216,12 @@ fn run(options: &Options) -> anyhow::Result<bool> {
 }
 
 /// Puts the broken implementations whose mutants are chosen, or all, under the conformance suite.
-fn conform(options: &Options, index: &TestIndex, mutants: &[Mutant]) -> anyhow::Result<bool> {
+fn conform(
+    options: &Options,
+    index: &TestIndex,
+    mutants: &[Mutant],
+    seed: u64,
+) -> anyhow::Result<bool> {
     let choice = &options.choice;
     let mut chosen = broken::load(&options.root, mutants)?;
     for id in &choice.ids {
@@ -231,6 +236,14 @@ fn conform(options: &Options, index: &TestIndex, mutants: &[Mutant]) -> anyhow::
     };
     chosen.retain(|(_, mutant)| is_of(mutant));
     anyhow::ensure!(!chosen.is_empty(), "no broken implementation is chosen");
+    if let Some(count) = choice.random {
+        let all = chosen.len();
+        choice::leave(&mut chosen, count, seed);
+        println!(
+            "{} of {all} broken implementations, --seed {seed}",
+            chosen.len()
+        );
+    }
     let folder = options.target.join("mutants");
     let _lock = Lock::take(&folder)?;
     let workshop = workshop(options, folder, index)?;

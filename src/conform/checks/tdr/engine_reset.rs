@@ -1,16 +1,24 @@
 //! Engine reset: what is submitted again after it, and who is reset as well.
 
 use super::scene::{
-    ENGINE, blame_nobody, codes, is_one_engine_reset, tdr_calls, until_reset, until_stopped,
+    ENGINE, FOR_EVER, blame_nobody, codes, hanging, is_one_engine_reset, queue_of, tdr_calls,
+    until_reset, until_stopped,
 };
+use crate::abi::StallKind;
 use crate::conform::checks::preemption::scene::{
     AGAIN, NEW, PAGING, context, handed, initialised, is_full_of, nop,
 };
 use crate::conform::seen::same;
 use crate::conform::spy::TdrCall;
-use crate::conform::{Check, Ground, LONG, Wanted, until};
-use crate::os::{Record, SystemDevice};
-use anyhow::ensure;
+use crate::conform::until::until_tried;
+use crate::conform::{Check, Ground, LONG, Unfit, Wanted, until};
+use crate::kmd::DriverOptions;
+use crate::os::{Features, Record, SystemDevice};
+use crate::sync::Arc;
+use crate::sync::plain::{Mutex, lock};
+use crate::{CommandList, TdrPolicy};
+use anyhow::{Context, ensure};
+use std::time::{Duration, Instant};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::by(
@@ -80,8 +88,7 @@ fn submitted_again(ground: &Ground) -> anyhow::Result<()> {
 }
 
 /// The driver's own groups have their nodes in them. Of a group of three one is lost, one answers and one is silent; another
-/// group leaves its own node out. (That a
-/// dependent engine has 500 ms: `tests/engine_status.rs`.)
+/// group leaves its own node out.
 fn dependent(ground: &Ground) -> anyhow::Result<()> {
     let bench = ground.bench_with(&Wanted::nodes(3))?;
     if let Some(tdr) = bench.spy.driver().tdr() {
@@ -130,6 +137,7 @@ fn dependent(ground: &Ground) -> anyhow::Result<()> {
         &queue.progress_fence().wait(value, LONG),
         &Ok(()),
     )?;
+    ground.if_fit(has_its_time(ground))?;
 
     let bench = ground.bench_with(&Wanted::nodes(2))?;
     bench.spy.answer_group(|_| 0b01);
@@ -139,4 +147,81 @@ fn dependent(ground: &Ground) -> anyhow::Result<()> {
     let parameters = [Record::NODE_WITHOUT_ITSELF, 1];
     let should = (Record::VIDEO_SCHEDULER_INTERNAL_ERROR, &parameters[..]);
     same("the record of a group without its own node", &seen, &should)
+}
+
+/// How long a dependent engine has to be preempted.
+const DEPENDENT_TIME: Duration = Duration::from_millis(500);
+
+/// Of a group of the driver's own one engine is said to be lost while the other one is in a packet that it does not come
+/// out of, for which it has its time though the driver gives engines none otherwise. An attempt in which it was asked
+/// before it had begun that packet counts for nothing.
+fn has_its_time(ground: &Ground) -> anyhow::Result<()> {
+    let wanted = Wanted {
+        driver: DriverOptions {
+            shared_device: true,
+            answer_time: Duration::ZERO,
+            ..DriverOptions::default()
+        },
+        ..hanging(2)
+    };
+    // The watch finds nobody hung, who hangs for as long as this takes.
+    let tdr = TdrPolicy {
+        delay: Duration::from_secs(600),
+        limit_count: 1000,
+        ..TdrPolicy::default()
+    };
+    let bench = ground.bench_watched(&wanted, Features::default(), tdr)?;
+    let group = bench
+        .spy
+        .driver()
+        .tdr()
+        .map_or(0, |tdr| tdr.query_dependent_engine_group(0));
+    if group & 0b10 == 0 {
+        return Err(Unfit("no engine of it depends on another one".into()).into());
+    }
+    let times = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&times);
+    bench
+        .spy
+        .before_tdr(move |call| lock(&noted).push((call, Instant::now())));
+    let guilty = bench.adapter.create_device();
+    let begun = guilty.create_fence(0)?;
+    let mut queue = queue_of(&guilty, 1)?;
+    let mut hangs = CommandList::new();
+    hangs
+        .signal(&begun, 1)
+        .stall(StallKind::HeedsAbort, FOR_EVER);
+    queue.submit(&hangs)?;
+    until("the packet before the one that hangs is executed", || {
+        begun.current_value() == 1
+    })?;
+    let mut attempts = 0;
+    until_tried("an engine is found in the packet that hangs", || {
+        lock(&times).clear();
+        attempts += 1;
+        bench.spy.lose_engine(0);
+        until_reset(&bench, 0, attempts)?;
+        Ok(tdr_calls(&bench, TdrCall::ResetEngine(1)) > 0)
+    })?;
+    let times = lock(&times).clone();
+    let at = |of| {
+        times
+            .iter()
+            .find(|(call, _)| *call == of)
+            .map(|(_, at)| *at)
+    };
+    let asked = at(TdrCall::RequestPreemption(1));
+    let asked = asked.context("a dependent engine is reset that was not asked to be preempted")?;
+    let reset = at(TdrCall::ResetEngine(1)).context("it is reset in this attempt")?;
+    let given = reset.saturating_duration_since(asked);
+    ensure!(
+        given >= DEPENDENT_TIME,
+        "a dependent engine had {given:?} to be preempted, and not {DEPENDENT_TIME:?}"
+    );
+    let resets = attempts + 1;
+    same(
+        "codes of the records",
+        &codes(&bench, resets)?,
+        &vec![ENGINE; resets],
+    )
 }
