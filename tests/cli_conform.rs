@@ -83,6 +83,16 @@ fn a_rule_that_there_is_not_is_a_wrong_call() {
     assert!(output.stdout.is_empty(), "nothing was asked");
 }
 
+/// Kills `conform-takes-a-device-that-is-not-asked`.
+#[test]
+fn a_device_beside_the_model_is_a_wrong_call() {
+    let output = conform(&["NF-05", "--engine", "model", "--device", "llvmpipe"]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("--device is of no use"), "{said}");
+    assert!(output.stdout.is_empty(), "nothing was asked");
+}
+
 #[test]
 fn the_list_names_each_rule_and_asks_none() {
     let output = conform(&["--list"]);

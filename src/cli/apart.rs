@@ -9,7 +9,7 @@ use super::choice::Choice;
 use super::interrupt::Interrupt;
 use super::progress::{Bar, message};
 use super::{Ending, driver_settings};
-use crate::report::{DeviceDescription, Machine, Report};
+use crate::report::{DeviceDescription, Report};
 use crate::shared::bind_to_parent;
 use crate::workload::Progress;
 use anyhow::Context;
@@ -74,11 +74,7 @@ pub(super) fn compare(
     let outcome = choice
         .comparison()?
         .run(&bench, &|| interrupt.is_pressed(), watch);
-    let machine = Machine {
-        driver_settings: driver_settings::in_force(),
-        ..Machine::this()
-    };
-    Ok(Report::new(machine, device, &outcome).begun(begun))
+    Ok(Report::new(driver_settings::machine(), device, &outcome).begun(begun))
 }
 
 /// Runs what was chosen in a process of its own, with the driver as it comes.

@@ -9,6 +9,7 @@
 //! Work is what the pool is for: dispatches of many workgroups, which by themselves use all cores. That scenario has
 //! the driver as it comes.
 
+use crate::report::Machine;
 use crate::vulkan::{AdapterInfo, Driver};
 use crate::workload::Scenario;
 use std::collections::BTreeMap;
@@ -61,4 +62,12 @@ pub(super) fn in_force() -> BTreeMap<String, String> {
         .map(|value| (LAVAPIPE_THREADS.to_owned(), value))
         .into_iter()
         .collect()
+}
+
+/// This machine, with the settings in force.
+pub(super) fn machine() -> Machine {
+    Machine {
+        driver_settings: in_force(),
+        ..Machine::this()
+    }
 }

@@ -31,6 +31,7 @@ mod tdr;
 mod time_span;
 mod trace;
 mod until;
+mod usage;
 mod view;
 
 use clap::{Parser, Subcommand};

@@ -11,6 +11,21 @@ use crate::sync::Arc;
 use crate::vulkan::{Device, Exporter, RegionImport};
 use anyhow::Context;
 
+/// Words of the host, or of the one device's own memory.
+///
+/// # Errors
+/// There is none.
+pub(super) fn region(
+    device: &Arc<Device>,
+    memory: Memory,
+    bytes: u64,
+) -> anyhow::Result<Arc<Region>> {
+    Ok(match memory {
+        Memory::System => Region::new("litmus", bytes)?,
+        Memory::Local => Exporter::of_one_device(device).words_of_host(bytes)?,
+    })
+}
+
 /// One piece of memory.
 #[derive(Debug)]
 pub(super) struct Area {
@@ -24,10 +39,7 @@ impl Area {
     /// # Errors
     /// There is none, or a device does not take it.
     pub(super) fn new(devices: &[Arc<Device>], memory: Memory, bytes: u64) -> anyhow::Result<Self> {
-        let region = match memory {
-            Memory::System => Region::new("litmus", bytes)?,
-            Memory::Local => Exporter::of_one_device(&devices[0]).words_of_host(bytes)?,
-        };
+        let region = region(&devices[0], memory, bytes)?;
         let import = |device: &Arc<Device>| -> anyhow::Result<_> {
             let mapping = region.map()?;
             Ok(Arc::new(RegionImport::new(device, &mapping)?))
@@ -147,8 +159,16 @@ impl Areas {
 
     /// The second array of cells.
     pub(super) fn second(&self) -> Block {
-        let bytes = self.size.cells() * LINE_BYTES;
-        self.words.host.part(bytes, bytes)
+        let [offset, bytes] = self.second_array();
+        self.words.host.part(offset, bytes)
+    }
+
+    /// Where it begins and how long it is. Words that are no cells are one array, which is both.
+    fn second_array(&self) -> [u64; 2] {
+        match self.size.words {
+            Some(words) => [0, words],
+            None => [self.size.cells() * LINE_BYTES; 2],
+        }
     }
 
     pub(super) fn write_setup(&self, setup: &Setup) {
@@ -193,15 +213,12 @@ impl Areas {
             let (area, offset) = self.lines(role);
             area.va(device) + offset
         };
-        let second = match self.size.words {
-            Some(_) => words,
-            None => words + self.size.cells() * LINE_BYTES,
-        };
+        let [second, _] = self.second_array();
         let to_cpu = self.to_cpu.va(device);
         [
             self.to_gpu.va(device),
             words,
-            second,
+            words + second,
             to_cpu + self.results_at(0),
             to_cpu + self.results_at(1),
             line(0),

@@ -1,5 +1,6 @@
 //! Bench: the device that is asked, and the run of all questions.
 
+use super::areas::region;
 use super::group::{Group, Of};
 use super::setup::{Chance, mixed};
 use super::visibility::Visibility;
@@ -7,9 +8,7 @@ use super::{Memory, Order, Outcomes, Parties, Row, Shape};
 use crate::gpu::{HOST_STORES_BYTES, ShaderTuning, epilogues_order, sees_host_stores};
 use crate::shared::LocalMemory;
 use crate::sync::{Arc, Mutex};
-use crate::vulkan::{
-    AdapterInfo, Device, DeviceOptions, Exporter, Instance, InstanceOptions, Queue,
-};
+use crate::vulkan::{AdapterInfo, Device, DeviceOptions, Instance, InstanceOptions, Queue};
 use anyhow::{Context, ensure};
 use serde::Serialize;
 use std::time::{Duration, Instant};
@@ -96,12 +95,7 @@ impl Bench {
     }
 
     fn sees(&self, memory: Memory) -> anyhow::Result<bool> {
-        let region = match memory {
-            Memory::System => crate::shared::Region::new("litmus", HOST_STORES_BYTES)?,
-            Memory::Local => {
-                Exporter::of_one_device(&self.device).words_of_host(HOST_STORES_BYTES)?
-            }
-        };
+        let region = region(&self.device, memory, HOST_STORES_BYTES)?;
         let queue = Arc::new(Mutex::new(self.queue(0)?));
         sees_host_stores(&queue, &region.map()?, &region.host()?)
     }

@@ -2,6 +2,7 @@
 
 use super::Order;
 use super::areas::Areas;
+use super::looks::Looks;
 use super::outcome::Outcomes;
 use super::setup::{Setup, line};
 use crate::abi::{LOG_BUFFER_BYTES, LOG_BUFFER_ENTRIES, LogEntry, LogHeader, LogIndex, LogType};
@@ -9,11 +10,8 @@ use crate::os::{LogRead, LogReader};
 use crate::shared::Block;
 use crate::sync::{Ordering, fence};
 use std::convert::Infallible;
-use std::hint::{black_box, spin_loop};
-use std::time::{Duration, Instant};
+use std::hint::black_box;
 
-const PATIENCE: Duration = Duration::from_millis(500);
-const LOOKS: u32 = 512;
 const ENTRIES: u32 = LOG_BUFFER_ENTRIES as u32;
 
 /// Instances that the engine may be ahead at most: more would overrun the reader, which is no question of order.
@@ -65,7 +63,7 @@ pub(super) fn come(areas: &Areas, setup: &Setup) {
         log.put_words(LogHeader::INDEX, &[0, kind, LOG_BUFFER_ENTRIES, 0, 0]);
         log.keep_order();
         let mine = areas.line(1, lane);
-        mine.word(line::DONE).put(setup.generation << 32);
+        mine.word(line::DONE).put(setup.word(0));
         mine.keep_order();
     }
 }
@@ -91,12 +89,8 @@ pub(super) fn play(
             }
         })
         .collect();
-    let mut outcomes = Outcomes {
-        batches: 1,
-        ..Outcomes::default()
-    };
-    let deadline = Instant::now() + PATIENCE;
-    let mut looks = 0_u32;
+    let mut outcomes = Outcomes::of_a_batch();
+    let mut looks = Looks::new(has_ended);
     let mut is_last = false;
     loop {
         for log in &mut logs {
@@ -108,16 +102,13 @@ pub(super) fn play(
                 outcomes.forbidden += u64::from(!is_right(&entry, setup, log.read));
                 log.read += 1;
             }
-            let done = setup.generation << 32 | log.read;
-            log.mine.word(line::DONE).put(done);
+            log.mine.word(line::DONE).put(setup.word(log.read));
         }
         logs[0].mine.keep_order();
         if is_last || logs.iter().all(|log| log.read >= setup.iterations) {
             break;
         }
-        looks += 1;
-        spin_loop();
-        is_last = looks.is_multiple_of(LOOKS) && (has_ended() || Instant::now() >= deadline);
+        is_last = !looks.again();
     }
     let asked = areas.size().lanes() * setup.iterations;
     outcomes.not_met = asked.saturating_sub(outcomes.runs);
@@ -126,7 +117,7 @@ pub(super) fn play(
 
 /// Whether it is the entry that the engine logged as the one of this number.
 fn is_right(entry: &LogEntry, setup: &Setup, number: u64) -> bool {
-    let value = setup.generation << 32 | number;
+    let value = setup.word(number);
     entry.fence_value == value
         && entry.end_ticks == value
         && u64::from(entry.native_fence) == number

@@ -4,35 +4,13 @@
 //! that waits for the GPU ends when the dispatch has ended or time is up; what was not done then was not met.
 
 use super::areas::Areas;
+use super::looks::Looks;
 use super::outcome::{SAW_NEW, SAW_OLD};
-use super::setup::{GONE, LINE_BYTES, Setup, line};
+use super::setup::{GONE, LINE_BYTES, Setup, line, low_of};
 use super::{Order, Shape};
 use crate::shared::{Block, Word};
 use crate::sync::{Ordering, fence};
 use std::hint::{black_box, spin_loop};
-use std::time::{Duration, Instant};
-
-/// Longer than any run that goes well.
-const PATIENCE: Duration = Duration::from_millis(500);
-/// Looks between two at whether the dispatch has ended, which is a call of the driver.
-const LOOKS: u32 = 512;
-
-/// Whether it is worth while to look again.
-struct Looks<'a> {
-    has_ended: &'a dyn Fn() -> bool,
-    deadline: Instant,
-    taken: u32,
-}
-
-impl Looks<'_> {
-    /// False once the dispatch has ended or time is up. A caller looks once more then.
-    fn again(&mut self) -> bool {
-        self.taken += 1;
-        spin_loop();
-        !self.taken.is_multiple_of(LOOKS)
-            || !((self.has_ended)() || Instant::now() >= self.deadline)
-    }
-}
 
 /// See the file's head.
 pub(super) struct CpuParty<'a> {
@@ -59,10 +37,6 @@ impl<'a> CpuParty<'a> {
                 .map(|lane| areas.line(role, lane))
                 .collect()
         };
-        let second = match areas.size().words {
-            Some(_) => areas.first().clone(),
-            None => areas.second(),
-        };
         Self {
             shape,
             order,
@@ -70,7 +44,7 @@ impl<'a> CpuParty<'a> {
             areas,
             setup,
             first: areas.first(),
-            second,
+            second: areas.second(),
             mine: lines(role),
             others: lines(1 - role),
         }
@@ -90,7 +64,7 @@ impl<'a> CpuParty<'a> {
     }
 
     fn say(&self, lane: usize, done: u64) {
-        let word = self.setup.generation << 32 | done;
+        let word = self.setup.word(done);
         self.mine[lane].word(line::DONE).put(word);
     }
 
@@ -108,11 +82,7 @@ impl<'a> CpuParty<'a> {
 
     /// Plays its part while the dispatch runs; `has_ended` says whether it does.
     pub(super) fn play(&self, has_ended: &dyn Fn() -> bool) {
-        let mut looks = Looks {
-            has_ended,
-            deadline: Instant::now() + PATIENCE,
-            taken: 0,
-        };
+        let mut looks = Looks::new(has_ended);
         let played = match (self.shape, self.role) {
             (Shape::Tearing, 0) => self.store_words(&mut looks),
             (Shape::Tearing, _) => self.read_words(&mut looks),
@@ -144,7 +114,7 @@ impl<'a> CpuParty<'a> {
                 let Some(saw) = self.instance(instance, lane, looks) else {
                     return false;
                 };
-                let word = self.setup.generation << 32 | saw;
+                let word = self.setup.word(saw);
                 self.areas.put_result(role, instance, word);
                 self.say(lane as usize, i + 1);
             }
@@ -158,8 +128,7 @@ impl<'a> CpuParty<'a> {
         let line = &self.others[lane as usize];
         loop {
             let other = line.word(line::DONE).peek();
-            if other >> 32 == self.setup.generation {
-                let done = other & 0xffff_ffff;
+            if let Some(done) = low_of(other, self.setup.generation) {
                 if done == GONE {
                     return false;
                 }
@@ -244,7 +213,7 @@ impl<'a> CpuParty<'a> {
                 self.flag(instance).publish(generation - 1);
                 // Posted to the lane's engine.
                 let done = instance / self.mine.len() as u64;
-                let posts = generation << 32 | (done + 1);
+                let posts = self.setup.word(done + 1);
                 self.mine[lane as usize].word(line::POSTS).publish(posts);
             }
             order => {
@@ -306,8 +275,7 @@ impl<'a> CpuParty<'a> {
             }
         }
         for (line, [seen, torn]) in self.mine.iter().zip(counts) {
-            let seen = self.setup.generation << 32 | seen;
-            line.put_words(line::COUNTS, &[seen, torn]);
+            line.put_words(line::COUNTS, &[self.setup.word(seen), torn]);
         }
         false
     }

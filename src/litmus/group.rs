@@ -5,7 +5,7 @@ use super::cost::{Costs, FEW, MANY};
 use super::cpu_party::CpuParty;
 use super::dispatch::{Dispatch, Part, end_of};
 use super::outcome::{Outcomes, SAW_NEW, SAW_OLD, of_both, of_reader};
-use super::setup::{Chance, LINE_BYTES, Permutation, Setup, line};
+use super::setup::{Chance, LINE_BYTES, Permutation, Setup, line, low_of};
 use super::{Memory, Order, Parties, Shape, cpu_log};
 use crate::abi::LOG_BUFFER_BYTES;
 use crate::gpu::ShaderTuning;
@@ -226,7 +226,7 @@ impl Group {
 
     /// Instances that were tried in the order that was tried least.
     pub(super) fn tried(&self) -> u64 {
-        let tried = |question: &Question| question.outcomes.runs + question.outcomes.not_met;
+        let tried = |question: &Question| question.outcomes.tried();
         self.questions.iter().map(tried).min().unwrap_or(0)
     }
 
@@ -352,7 +352,7 @@ impl Question {
             dispatch.wait()?;
         }
         let found: Vec<_> = self.stored(setup).collect();
-        let said = |is_new| setup.generation << 32 | if is_new { SAW_NEW } else { SAW_OLD };
+        let said = |is_new| setup.word(if is_new { SAW_NEW } else { SAW_OLD });
         Ok(of_reader(found.into_iter().map(said), setup.generation))
     }
 
@@ -376,18 +376,16 @@ impl Question {
 
     /// What readers counted. A run is a store that was seen; where none was, the parties did not meet.
     fn torn(&self, setup: &Setup) -> Outcomes {
-        let mut outcomes = Outcomes {
-            batches: 1,
-            ..Outcomes::default()
-        };
+        let mut outcomes = Outcomes::of_a_batch();
         for lane in 0..self.areas.size().lanes() {
             let [seen, torn] = self.areas.line(1, lane).peek_words::<2>(line::COUNTS);
             // One alone may be the last of all, seen when the writer had ended.
-            if seen >> 32 == setup.generation && seen & 0xffff_ffff > 1 {
-                outcomes.runs += seen & 0xffff_ffff;
-                outcomes.forbidden += torn;
-            } else {
-                outcomes.not_met += 1;
+            match low_of(seen, setup.generation).filter(|seen| *seen > 1) {
+                Some(seen) => {
+                    outcomes.runs += seen;
+                    outcomes.forbidden += torn;
+                }
+                None => outcomes.not_met += 1,
             }
         }
         outcomes

@@ -27,6 +27,7 @@ mod cpu_log;
 mod cpu_party;
 mod dispatch;
 mod group;
+mod looks;
 mod outcome;
 mod plan;
 mod question;

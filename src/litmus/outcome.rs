@@ -1,5 +1,6 @@
 //! Outcomes: what was seen, counted.
 
+use super::setup::low_of;
 use serde::Serialize;
 
 /// What a party says of an instance.
@@ -34,11 +35,17 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl Outcomes {
-    fn of_a_batch() -> Self {
+    /// Of one dispatch, of which nothing is counted yet.
+    pub(super) fn of_a_batch() -> Self {
         Self {
             batches: 1,
             ..Self::default()
         }
+    }
+
+    /// Instances that were to be done together.
+    pub(super) fn tried(&self) -> u64 {
+        self.runs + self.not_met
     }
 
     pub(super) fn add(&mut self, more: &Self) {
@@ -52,16 +59,11 @@ impl Outcomes {
     }
 }
 
-/// What a result word says, if it is of this run.
-fn of_generation(word: u64, generation: u64) -> Option<u64> {
-    (word >> 32 == generation).then_some(word & 0xffff_ffff)
-}
-
 /// Of message passing, and of what a dispatch left: what the reader says of each instance.
 pub(super) fn of_reader(results: impl Iterator<Item = u64>, generation: u64) -> Outcomes {
     let mut outcomes = Outcomes::of_a_batch();
     for word in results {
-        match of_generation(word, generation) {
+        match low_of(word, generation) {
             Some(SAW_NEW) => outcomes.runs += 1,
             Some(SAW_OLD) => {
                 outcomes.runs += 1;
@@ -77,7 +79,7 @@ pub(super) fn of_reader(results: impl Iterator<Item = u64>, generation: u64) -> 
 pub(super) fn of_both(results: impl Iterator<Item = (u64, u64)>, generation: u64) -> Outcomes {
     let mut outcomes = Outcomes::of_a_batch();
     for (first, second) in results {
-        let said = [first, second].map(|word| of_generation(word, generation));
+        let said = [first, second].map(|word| low_of(word, generation));
         let count = match said {
             [Some(SAW_OLD), Some(SAW_OLD)] => &mut outcomes.forbidden,
             [Some(SAW_NEW), Some(SAW_OLD)] => &mut outcomes.first_saw,

@@ -90,6 +90,11 @@ impl Setup {
     /// Bytes that it takes.
     pub(super) const BYTES: u64 = 88;
 
+    /// A word of this run: high half generation, low half what it says. [`low_of`] takes it apart.
+    pub(super) fn word(&self, low: u64) -> u64 {
+        self.generation << 32 | low
+    }
+
     pub(super) fn write(&self, to: &Block) {
         to.put_words(
             0,
@@ -114,6 +119,11 @@ impl Setup {
     pub(super) fn delay(&self, instance: u64, role: u64) -> u64 {
         mixed(self.seed ^ (instance * 2 + role)) & self.most_delay
     }
+}
+
+/// What a word says ([`Setup::word`]), if it is of the run of this generation.
+pub(super) fn low_of(word: u64, generation: u64) -> Option<u64> {
+    (word >> 32 == generation).then_some(word & 0xffff_ffff)
 }
 
 #[cfg(test)]

@@ -134,7 +134,7 @@ impl Visibility {
 
     /// Stores that were to be made in the order in which there were fewest; behind one that was not seen there are none.
     pub(super) fn tried(&self) -> u64 {
-        let tried = |poll: &Poll| poll.outcomes.runs + poll.outcomes.not_met;
+        let tried = |poll: &Poll| poll.outcomes.tried();
         self.polls.iter().map(tried).min().unwrap_or(0)
     }
 
@@ -180,8 +180,7 @@ impl Poll {
             runs,
             forbidden: u64::from(is_unseen),
             not_met: ROUNDS - runs,
-            batches: 1,
-            ..Outcomes::default()
+            ..Outcomes::of_a_batch()
         });
         if runs < ROUNDS / 2 {
             std::thread::sleep(PAUSE);

@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 /// Waiters in the order of their values. `W` is whatever is to be woken.
 #[derive(Debug)]
 pub(super) struct WaiterList<W> {
-    waiters: BTreeMap<(u64, u64), W>,
+    waiters: BTreeMap<WaiterKey, W>,
     next: u64,
     /// The first number after the last rewind of CurrentValue.
     rewound: Option<u64>,
 }
 
-/// A waiter's place in its list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A waiter's place in its list: its value, then its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WaiterKey(u64, u64);
 
 impl WaiterKey {
@@ -39,15 +39,15 @@ impl<W> WaiterList<W> {
     /// Adds a waiter for `value`, which is not 0: a wait for 0 is satisfied at once (NF-04).
     pub(super) fn add(&mut self, value: u64, waiter: W) -> WaiterKey {
         debug_assert!(value != 0, "a wait for 0 never waits");
-        let key = (value, self.next);
+        let key = WaiterKey(value, self.next);
         self.next += 1;
         self.waiters.insert(key, waiter);
-        WaiterKey(key.0, key.1)
+        key
     }
 
     /// Whether a waiter is in the list.
     pub(super) fn contains(&self, key: WaiterKey) -> bool {
-        self.waiters.contains_key(&(key.0, key.1))
+        self.waiters.contains_key(&key)
     }
 
     /// The number of the waiter that comes next.
@@ -67,7 +67,7 @@ impl<W> WaiterList<W> {
 
     /// Takes a waiter out that gave up; `None` if it was released before.
     pub(super) fn remove(&mut self, key: WaiterKey) -> Option<W> {
-        self.waiters.remove(&(key.0, key.1))
+        self.waiters.remove(&key)
     }
 
     /// Takes out all waiters whose value `reached` satisfies, least value first.
@@ -107,9 +107,9 @@ impl<W> WaiterList<W> {
         }
         let older: Vec<_> = self
             .waiters
-            .range(..=(value, u64::MAX))
+            .range(..=WaiterKey(value, u64::MAX))
             .map(|(key, _)| *key)
-            .filter(|(_, number)| *number < before)
+            .filter(|WaiterKey(_, number)| *number < before)
             .collect();
         older
             .iter()

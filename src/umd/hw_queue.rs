@@ -142,15 +142,7 @@ impl HwQueue {
                 .wait(value, left)
                 .map_err(|error| match error {
                     WaitError::TimedOut => SubmitError::TimedOut,
-                    WaitError::QueueFaulted(fault) => SubmitError::Faulted(fault),
-                    WaitError::QueueStopped(stop) => SubmitError::Stopped(stop),
-                    WaitError::Closed
-                    | WaitError::TooFar
-                    | WaitError::AccessDenied
-                    | WaitError::IntraGpu
-                    | WaitError::SlotLost
-                    | WaitError::DeviceLost
-                    | WaitError::AdapterStopped => SubmitError::Lost,
+                    error => refused(&stopped_by(Some(error))),
                 })?;
         }
     }
@@ -172,11 +164,7 @@ impl HwQueue {
             });
         }
         if self.doorbell_status() == DoorbellStatus::DisconnectedAbort {
-            return Err(match self.stopped() {
-                RingError::Faulted(fault) => SubmitError::Faulted(fault),
-                RingError::Stopped(stop) => SubmitError::Stopped(stop),
-                RingError::Lost | RingError::Connect(_) => SubmitError::Lost,
-            });
+            return Err(refused(&self.stopped()));
         }
         let room = self.room();
         if needed > room {
@@ -264,21 +252,7 @@ impl HwQueue {
 
     /// Why the doorbell was taken for good.
     fn stopped(&self) -> RingError {
-        match self.queue.error() {
-            Some(WaitError::QueueFaulted(fault)) => RingError::Faulted(fault),
-            Some(WaitError::QueueStopped(stop)) => RingError::Stopped(stop),
-            Some(
-                WaitError::TimedOut
-                | WaitError::Closed
-                | WaitError::TooFar
-                | WaitError::AccessDenied
-                | WaitError::IntraGpu
-                | WaitError::SlotLost
-                | WaitError::DeviceLost
-                | WaitError::AdapterStopped,
-            )
-            | None => RingError::Lost,
-        }
+        stopped_by(self.queue.error())
     }
 
     /// Makes the doorbell of a queue that has none, disconnected (HQ-02): one that was made without
@@ -362,5 +336,33 @@ impl HwQueue {
     #[must_use]
     pub fn raw_memory(&self) -> (&Block, &Block) {
         self.ring.memory()
+    }
+}
+
+/// What a queue's error, or none, means to who rings for it.
+fn stopped_by(error: Option<WaitError>) -> RingError {
+    match error {
+        Some(WaitError::QueueFaulted(fault)) => RingError::Faulted(fault),
+        Some(WaitError::QueueStopped(stop)) => RingError::Stopped(stop),
+        Some(
+            WaitError::TimedOut
+            | WaitError::Closed
+            | WaitError::TooFar
+            | WaitError::AccessDenied
+            | WaitError::IntraGpu
+            | WaitError::SlotLost
+            | WaitError::DeviceLost
+            | WaitError::AdapterStopped,
+        )
+        | None => RingError::Lost,
+    }
+}
+
+/// The same to who submits, of whose commands nothing was taken.
+fn refused(why: &RingError) -> SubmitError {
+    match *why {
+        RingError::Faulted(fault) => SubmitError::Faulted(fault),
+        RingError::Stopped(stop) => SubmitError::Stopped(stop),
+        RingError::Lost | RingError::Connect(_) => SubmitError::Lost,
     }
 }

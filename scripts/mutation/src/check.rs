@@ -111,7 +111,7 @@ mod tests {
                  file = 'src/lib.rs'\nfind = '{find}'\nreplace = 'x'\nwhy = 'w'\n"
             )
         };
-        write("tests/mutants.toml", &mutant("good", "+ 1", "lg_01_a"));
+        write("tests/mutants/a.toml", &mutant("good", "+ 1", "lg_01_a"));
         let also = "also = [{ file = 'src/gone.rs', find = '1', replace = '2' }]\n";
         let list = [mutant("good", "1", "lg_01_a"), mutant("Bad", "u32", "gone")].concat()
             + also

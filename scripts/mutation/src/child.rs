@@ -1,6 +1,7 @@
 //! A program that is run with a time limit and can be ended by Ctrl-C, with all that it started. Several threads may run
 //! one each.
 
+use crate::mutex::lock;
 use anyhow::{Context, ensure};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::HashSet;
@@ -9,7 +10,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// How it ended.
@@ -101,10 +102,6 @@ impl Runner {
             None => Ended::TimeLimit,
         })
     }
-}
-
-fn lock(running: &Mutex<Running>) -> MutexGuard<'_, Running> {
-    running.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Ends a group, whose first program's end `end` tells.

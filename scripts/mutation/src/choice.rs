@@ -21,6 +21,12 @@ impl Choice {
         self.ids.is_empty() && self.rules.is_empty()
     }
 
+    /// Whether a mutant breaks one of the rules that are chosen by name.
+    pub(crate) fn names_rule_of(&self, mutant: &Mutant) -> bool {
+        let mut rules = mutant.rules();
+        rules.any(|rule| self.rules.iter().any(|wanted| wanted == rule))
+    }
+
     /// The chosen ones, in their order.
     ///
     /// # Errors
@@ -31,10 +37,9 @@ impl Choice {
             anyhow::ensure!(known, "there is no mutant `{id}`; see --list");
         }
         let is_wanted = |mutant: &&Mutant| {
-            let of_rule = |rule| self.rules.iter().any(|wanted| wanted == rule);
             let of_harness = self.loom == (mutant.harness == Harness::Loom);
             (self.ids.is_empty() && of_harness || self.ids.contains(&mutant.id))
-                && (self.rules.is_empty() || mutant.rules().any(of_rule))
+                && (self.rules.is_empty() || self.names_rule_of(mutant))
         };
         let mut chosen: Vec<_> = all.iter().filter(is_wanted).collect();
         if let Some(count) = self.random {

@@ -11,8 +11,10 @@
 //!
 //! What stands in bodies of functions can be tried in one build for all (`--together`): `together`.
 //!
-//! `mutant` reads the lists, `check` holds them to their form, `choice` picks, `tree` copies into a folder that `lock` keeps,
-//! `trial` builds and judges, `verdicts` keeps what came of it, `child` runs programs with a limit.
+//! `options` reads the command line, `mutant` the lists, `test_index` where the tests are; `check` holds the lists to their
+//! form, `choice` picks. `tree` copies into the folder of the `workshop`, which `lock` keeps and which builds and tests;
+//! `trial` judges a mutant by its tests, `suite` by the rules; `verdicts` keeps what came of it. `child` runs programs with
+//! a limit, `mutex` is what several threads take by turns.
 
 #![forbid(unsafe_code)]
 
@@ -22,80 +24,30 @@ mod child;
 mod choice;
 mod lock;
 mod mutant;
+mod mutex;
+mod options;
+mod suite;
 mod test_index;
 mod together;
 mod tree;
 mod trial;
 mod verdicts;
+mod workshop;
 
-use anyhow::{Context, bail, ensure};
-use choice::Choice;
-use lock::Lock;
+use anyhow::Context;
 use mutant::{Harness, Mutant};
+use options::{HELP, JOBS, Options};
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::ExitCode;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use test_index::TestIndex;
 use together::Together;
-use trial::{Row, Workshop};
+use trial::Row;
 use verdicts::Verdicts;
-
-const HELP: &str = "\
-Breaks native-fence on purpose and looks whether its tests notice.
-
-Usage: scripts/mutants [options]
-
-Tries every mutant of tests/mutants.toml and tests/mutants/*.toml that the options leave, in a copy
-of the tree in target/mutants. Exit code 1 where one survives or is not valid.
-
-Options:
-  --id ID...       only these
-  --rule RULE...   only those of these rules, such as NF-05
-  --loom           only the twins, which run under loom; without it all others
-  --conform        the implementations of tests/broken.toml, each under `nfence conform`; most of them in one build
-  --whole          with --conform: every rule that finds one, not the first alone
-  --matrix FILE    writes how many each rule has and what came of them as Markdown; with --conform, which rules found
-                   which
-  --together       most of them in one build, in which each is chosen when a test starts: hours for what takes a day
-                   else; the others, and what survives this way, one at a time
-  --jobs N         with --together: so many trials at once (4, if not said: most of what lasts sleeps)
-  --resume         goes on where runs of this very tree were cut short: what they have seen killed is not tried again
-  --builds         has the compiler look at those of the library in one build, and tries none: a mutant that does not
-                   build any more kills nothing
-  --random N       only N of them, by chance, and none that takes minutes
-  --seed S         the chance, to have the same ones again
-  --list           list them and try none
-  --check          hold the lists to their form and build nothing
-  -h, --help       print this";
-
-/// How many trials `--together` has at once, if not told.
-const JOBS: usize = 4;
-
-#[derive(Debug, Default)]
-#[allow(
-    clippy::struct_excessive_bools,
-    reason = "what the command line has switched, one a name"
-)]
-struct Options {
-    root: PathBuf,
-    target: PathBuf,
-    choice: Choice,
-    seed: Option<u64>,
-    conform: bool,
-    together: bool,
-    builds: bool,
-    resume: bool,
-    jobs: Option<usize>,
-    whole: bool,
-    matrix: Option<PathBuf>,
-    list: bool,
-    check: bool,
-    help: bool,
-}
+use workshop::Workshop;
 
 fn main() -> ExitCode {
-    let options = match parse(std::env::args().skip(1)) {
+    let options = match Options::parse(std::env::args().skip(1)) {
         Ok(options) => options,
         Err(error) => {
             eprintln!("scripts/mutants: {error:#}; see --help");
@@ -114,60 +66,6 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-fn parse(arguments: impl Iterator<Item = String>) -> anyhow::Result<Options> {
-    let mut options = Options::default();
-    let mut arguments = arguments.peekable();
-    while let Some(argument) = arguments.next() {
-        let mut value = || {
-            let next = arguments.next_if(|next| !next.starts_with("--"));
-            next.with_context(|| format!("{argument} needs a value"))
-        };
-        match argument.as_str() {
-            "--root" => options.root = value()?.into(),
-            "--target" => options.target = value()?.into(),
-            "--random" => options.choice.random = Some(value()?.parse().context("--random")?),
-            "--seed" => options.seed = Some(value()?.parse().context("--seed")?),
-            "--id" | "--rule" => {
-                let list = if argument == "--id" {
-                    &mut options.choice.ids
-                } else {
-                    &mut options.choice.rules
-                };
-                list.push(value()?);
-                while let Ok(more) = value() {
-                    list.push(more);
-                }
-            }
-            "--loom" => options.choice.loom = true,
-            "--conform" => options.conform = true,
-            "--together" => options.together = true,
-            "--builds" => options.builds = true,
-            "--resume" => options.resume = true,
-            "--jobs" => {
-                let jobs: usize = value()?.parse().context("--jobs")?;
-                ensure!(jobs > 0, "--jobs is 1 or more");
-                options.jobs = Some(jobs);
-            }
-            "--whole" => options.whole = true,
-            "--matrix" => options.matrix = Some(value()?.into()),
-            "--list" => options.list = true,
-            "--check" => options.check = true,
-            "-h" | "--help" => options.help = true,
-            _ => bail!("unknown argument `{argument}`"),
-        }
-    }
-    let is_other = options.conform || options.builds;
-    ensure!(
-        !(options.resume && is_other),
-        "--resume is of runs that try mutants by their tests"
-    );
-    ensure!(
-        options.matrix.is_none() || !options.builds,
-        "--builds has no matrix"
-    );
-    Ok(options)
 }
 
 /// Whether all is well.
@@ -229,10 +127,7 @@ fn conform(
         anyhow::ensure!(is_listed, "no broken implementation is made by `{id}`");
     }
     let is_of = |mutant: &Mutant| {
-        let mut rules = mutant.rules();
-        choice.names_none()
-            || choice.ids.contains(&mutant.id)
-            || rules.any(|rule| choice.rules.iter().any(|wanted| wanted == rule))
+        choice.names_none() || choice.ids.contains(&mutant.id) || choice.names_rule_of(mutant)
     };
     chosen.retain(|(_, mutant)| is_of(mutant));
     anyhow::ensure!(!chosen.is_empty(), "no broken implementation is chosen");
@@ -244,26 +139,9 @@ fn conform(
             chosen.len()
         );
     }
-    let folder = options.target.join("mutants");
-    let _lock = Lock::take(&folder)?;
-    let workshop = workshop(options, folder, index)?;
+    let workshop = Workshop::open(&options.root, &options.target, index)?;
     let matrix = options.matrix.as_deref();
     broken::try_all(&workshop, &chosen, options.whole, matrix)
-}
-
-fn workshop<'a>(
-    options: &'a Options,
-    folder: PathBuf,
-    index: &'a TestIndex,
-) -> anyhow::Result<Workshop<'a>> {
-    Ok(Workshop {
-        root: &options.root,
-        target: &options.target,
-        folder,
-        index,
-        runner: child::Runner::new()?,
-        has_nextest: has_nextest(&options.root),
-    })
 }
 
 fn list(mutants: &[&Mutant]) {
@@ -278,9 +156,7 @@ fn try_all(options: &Options, index: &TestIndex, chosen: &[&Mutant]) -> anyhow::
         println!("no mutant was chosen");
         return Ok(true);
     }
-    let folder = options.target.join("mutants");
-    let _lock = Lock::take(&folder)?;
-    let workshop = workshop(options, folder, index)?;
+    let workshop = Workshop::open(&options.root, &options.target, index)?;
     let start = Instant::now();
     workshop.copy_original()?;
     if options.builds {
@@ -417,14 +293,4 @@ fn print_row(mutant: &Mutant, row: &Row) {
         row.took.as_secs_f64(),
         row.test
     );
-}
-
-fn has_nextest(root: &Path) -> bool {
-    Command::new("cargo")
-        .args(["nextest", "--version"])
-        .current_dir(root)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success())
 }

@@ -16,7 +16,7 @@ pub(crate) enum Harness {
     Loom,
 }
 
-/// One `[[mutant]]` of tests/mutants.toml or tests/mutants/*.toml.
+/// One `[[mutant]]` of tests/mutants/*.toml.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Mutant {
@@ -130,24 +130,17 @@ pub(crate) fn load(root: &Path) -> anyhow::Result<Vec<Mutant>> {
 }
 
 fn lists(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let folder = Path::new("tests/mutants");
     let mut files = Vec::new();
-    let first = PathBuf::from("tests/mutants.toml");
-    if root.join(&first).exists() {
-        files.push(first);
+    for entry in root.join(folder).read_dir().context("tests/mutants")? {
+        let name = PathBuf::from(entry?.file_name());
+        if name
+            .extension()
+            .is_some_and(|extension| extension == "toml")
+        {
+            files.push(folder.join(name));
+        }
     }
-    let folder = root.join("tests/mutants");
-    if folder.is_dir() {
-        let mut names: Vec<_> = folder
-            .read_dir()?
-            .map(|entry| Ok(entry?.file_name()))
-            .collect::<std::io::Result<_>>()?;
-        names.sort();
-        let lists = names.into_iter().map(PathBuf::from);
-        files.extend(
-            lists
-                .filter(|name| name.extension().is_some_and(|e| e == "toml"))
-                .map(|name| Path::new("tests/mutants").join(name)),
-        );
-    }
+    files.sort();
     Ok(files)
 }

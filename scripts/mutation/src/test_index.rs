@@ -46,6 +46,11 @@ impl Program {
     }
 }
 
+/// Nextest's filter that selects a test function, whatever module it is in.
+pub(crate) fn filter_of(test: &str) -> String {
+    format!("test(/(^|::){test}$/)")
+}
+
 /// All test functions.
 #[derive(Debug, Default)]
 pub(crate) struct TestIndex {

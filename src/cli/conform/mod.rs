@@ -7,6 +7,7 @@ mod text;
 use super::interrupt::Interrupt;
 use super::output::{JsonOutput, OutputFile, colour, print};
 use super::progress::Bar;
+use super::usage::refuse;
 use super::{Ending, devices};
 use crate::conform::{self, Check, DeviceSubject, ModelSubject, Subject, Verdict};
 use crate::report::DeviceDescription;
@@ -17,6 +18,8 @@ use clap::error::ErrorKind;
 use clap::{Args, ValueEnum};
 use findings::Findings;
 use std::path::PathBuf;
+
+const NAME: &str = "nfence conform";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -84,6 +87,7 @@ impl Conform {
             print(&text::list(&checks), false);
             return Ok(Ending::Well);
         }
+        self.must_be_of_use();
         let interrupt = Interrupt::watch()?;
         let json = self.json.as_deref().map(JsonOutput::open).transpose()?;
         let junit = self.junit.as_deref().map(OutputFile::open).transpose()?;
@@ -127,16 +131,23 @@ impl Conform {
         };
         for name in &self.rules {
             if !all.iter().any(|check| names(name, check)) {
-                let mut command = Self::augment_args(clap::Command::new("nfence conform"));
                 let why = format!(
                     "there is no rule or family of rules {name:?}: `nfence conform --list` tells which there are"
                 );
-                command.error(ErrorKind::InvalidValue, why).exit();
+                refuse::<Self>(NAME, ErrorKind::InvalidValue, why);
             }
         }
         let is_asked_for =
             |check: &&Check| self.rules.is_empty() || self.rules.iter().any(|n| names(n, check));
         all.into_iter().filter(is_asked_for).collect()
+    }
+
+    /// Ends the program where a device is named that would not be asked.
+    fn must_be_of_use(&self) {
+        if self.engine == Engine::Model && self.device.is_some() {
+            let why = "--device is of no use with --engine model, which needs none: leave one of them out";
+            refuse::<Self>(NAME, ErrorKind::ArgumentConflict, why);
+        }
     }
 
     fn subject(&self) -> anyhow::Result<(Arc<dyn Subject>, Option<DeviceDescription>)> {

@@ -118,10 +118,7 @@ impl Scenario {
         let mut findings = Findings {
             schema: 1,
             scenario: self.table,
-            machine: Machine {
-                driver_settings: driver_settings::in_force(),
-                ..Machine::this()
-            },
+            machine: driver_settings::machine(),
             device: DeviceDescription::of(pair.native),
             other: DeviceDescription::of(pair.other),
             other_is_opened_without: pair.is_opened_without,

@@ -1,10 +1,14 @@
 //! Hang: the ways to bring an engine to a standstill, and what the driver does wrong then.
 
 use crate::gpu::EngineUnit;
+use clap::ValueEnum;
 use serde::Serialize;
 
 /// See the file's head.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
+///
+/// What still runs when it was recovered from comes last: it takes processors from what is shown after it, where the
+/// device is a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Hang {
     /// The engine's device is lost (VK_ERROR_DEVICE_LOST) while a job runs
@@ -40,26 +44,6 @@ pub(super) enum Hang {
 }
 
 impl Hang {
-    /// All. What still runs when it was recovered from comes last: it takes processors from what is shown
-    /// after it, where the device is a CPU.
-    pub(super) const ALL: [Self; 15] = [
-        Self::Lost,
-        Self::WrongAbortedId,
-        Self::Dependent,
-        Self::KilledProcess,
-        Self::StoppedProcess,
-        Self::Endless,
-        Self::Abort,
-        Self::ComesBack,
-        Self::Late,
-        Self::LateWithOthers,
-        Self::FailedReset,
-        Self::DependentStalled,
-        Self::Paging,
-        Self::Dispatch,
-        Self::Stall,
-    ];
-
     /// What engines are made of, so that one is lost, or hangs, alone.
     pub(super) fn unit(self) -> EngineUnit {
         match self {
@@ -98,24 +82,11 @@ impl Hang {
     }
 
     /// As on the command line.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Lost => "lost",
-            Self::FailedReset => "failed-reset",
-            Self::WrongAbortedId => "wrong-aborted-id",
-            Self::Dependent => "dependent",
-            Self::KilledProcess => "killed-process",
-            Self::StoppedProcess => "stopped-process",
-            Self::Endless => "endless",
-            Self::Abort => "abort",
-            Self::ComesBack => "comes-back",
-            Self::Late => "late",
-            Self::LateWithOthers => "late-with-others",
-            Self::DependentStalled => "dependent-stalled",
-            Self::Paging => "paging",
-            Self::Dispatch => "dispatch",
-            Self::Stall => "stall",
-        }
+    pub(super) fn name(self) -> String {
+        let Some(value) = self.to_possible_value() else {
+            unreachable!("each can be asked for")
+        };
+        value.get_name().to_owned()
     }
 
     /// What is done to the engine.

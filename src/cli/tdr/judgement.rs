@@ -216,6 +216,7 @@ mod tests {
     use super::super::hang::Hang;
     use super::*;
     use crate::os::Record;
+    use clap::ValueEnum;
 
     /// What the queue had completed before.
     const COMPLETED: u64 = 3;
@@ -277,7 +278,7 @@ mod tests {
 
     #[test]
     fn each_hang_comes_out_as_it_should() {
-        for hang in Hang::ALL {
+        for &hang in Hang::value_variants() {
             assert_eq!(
                 outcome(hang, |_| {}),
                 (expected(hang).outcome, 0),
@@ -325,7 +326,7 @@ mod tests {
         let stall = |change: Change| outcome(Hang::Stall, change);
         assert_eq!(stall(|seen| seen.resets[0] = 0), (Recovered, 0));
         assert_eq!(stall(|seen| seen.process_gone = None), (Recovered, 0));
-        for hang in Hang::ALL {
+        for &hang in Hang::value_variants() {
             assert_problems(hang, &ALWAYS);
         }
         let of_stall: [Change; 12] = [

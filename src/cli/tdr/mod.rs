@@ -24,11 +24,12 @@ mod text;
 
 use super::output::{JsonOutput, colour, print};
 use super::progress::Bar;
+use super::usage::refuse;
 use super::{Ending, devices, driver_settings};
-use crate::report::{DeviceDescription, Machine};
+use crate::report::DeviceDescription;
 use crate::vulkan::{self, LossyCall};
 use anyhow::ensure;
-use clap::Args as _;
+use clap::ValueEnum;
 use clap::builder::NonEmptyStringValueParser;
 use clap::error::ErrorKind;
 use findings::{Findings, Outcome};
@@ -84,10 +85,11 @@ impl Tdr {
     pub(super) fn run(self) -> anyhow::Result<Ending> {
         let (hangs, loss_at) = (self.hangs(), self.loss_at());
         if loss_at.is_some() && !hangs.iter().all(|hang| hang.is_loss()) {
-            let mut command = Self::augment_args(clap::Command::new("nfence tdr"));
-            let why =
-                "--call is for kinds in which the engine's device is lost: give --inject lost";
-            command.error(ErrorKind::ArgumentConflict, why).exit();
+            refuse::<Self>(
+                "nfence tdr",
+                ErrorKind::ArgumentConflict,
+                "--call is for kinds in which the engine's device is lost: give --inject lost",
+            );
         }
         let (instance, adapters) = devices::connect()?;
         let adapter = vulkan::choose(&adapters, self.device.as_deref())?;
@@ -96,11 +98,8 @@ impl Tdr {
             "{} has no native fences, whose engines could be recovered: `nfence doctor` says what it lacks",
             adapter.name
         );
-        let machine = Machine {
-            driver_settings: driver_settings::in_force(),
-            ..Machine::this()
-        };
-        let mut findings = Findings::new(machine, DeviceDescription::of(adapter), self.delay);
+        let device = DeviceDescription::of(adapter);
+        let mut findings = Findings::new(driver_settings::machine(), device, self.delay);
         let is_text = !self.json;
         let say = |text: &str| print(text, false);
         if is_text {
@@ -108,7 +107,7 @@ impl Tdr {
         }
         let bar = Bar::new(hangs.len() as u64);
         for hang in hangs {
-            bar.begin(hang.name().into());
+            bar.begin(hang.name());
             let run = play::play(&instance, adapter, (hang, loss_at), self.delay)?;
             bar.step();
             if is_text {
@@ -137,7 +136,8 @@ impl Tdr {
 
     /// Each once, in the order in which they disturb each other least.
     fn hangs(&self) -> Vec<Hang> {
-        let is_asked_for = |hang: &Hang| self.inject.is_empty() || self.inject.contains(hang);
-        Hang::ALL.into_iter().filter(is_asked_for).collect()
+        let is_asked_for = |hang: &&Hang| self.inject.is_empty() || self.inject.contains(hang);
+        let all = Hang::value_variants().iter();
+        all.filter(is_asked_for).copied().collect()
     }
 }

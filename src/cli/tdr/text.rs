@@ -32,7 +32,7 @@ pub(super) fn run(run: &Run, colour: bool) -> String {
     let mut line = |line: &str| {
         let _ = writeln!(text, "{line}");
     };
-    let name = painted(run.inject.name(), BOLD, colour);
+    let name = painted(&run.inject.name(), BOLD, colour);
     let at = run.lost_at.map_or_else(String::new, |LossAt { call, at }| {
         format!(" (at call {at} of {})", call.name())
     });

@@ -215,7 +215,7 @@ impl View {
 }
 
 fn time(text: &str) -> Result<Duration, &'static str> {
-    time_span(text).ok_or("write a number and a unit: ns, us, ms or s, as 12us or 1.5ms")
+    time_span(text).ok_or("write a number and a unit: ns, us, µs, ms, s, m or h, as 12us or 1.5ms")
 }
 
 fn pair(text: &str, between: char) -> Option<(u32, u32)> {

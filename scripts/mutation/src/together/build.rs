@@ -2,8 +2,8 @@
 
 use super::Variable;
 use crate::child::Ended;
-use crate::test_index::Program;
-use crate::trial::{BUILD_LIMIT, Workshop, tail};
+use crate::test_index::{Program, filter_of};
+use crate::workshop::{BUILD_LIMIT, Workshop, tail};
 use anyhow::{bail, ensure};
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -100,7 +100,7 @@ impl Workshop<'_> {
     ) -> anyhow::Result<Ended> {
         let of = self.programs([test]);
         let programs: Vec<_> = of.iter().filter_map(Program::filter).collect();
-        let mut filter = format!("test(/(^|::){test}$/)");
+        let mut filter = filter_of(test);
         if programs.len() == of.len() {
             filter = format!("({}) & {filter}", programs.join(" | "));
         }

@@ -3,7 +3,8 @@
 
 use super::Together;
 use crate::mutant::Mutant;
-use crate::trial::{Row, Workshop};
+use crate::trial::Row;
+use crate::workshop::Workshop;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;

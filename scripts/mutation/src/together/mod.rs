@@ -16,14 +16,16 @@ pub(crate) mod shaders;
 pub(crate) mod weave;
 
 use crate::mutant::{Harness, Mutant};
+use crate::mutex::lock;
 use crate::tree;
-use crate::trial::{Row, TEST_LIMIT, Verdict, Workshop, tail};
+use crate::trial::{Row, TEST_LIMIT, Verdict};
+use crate::workshop::{Workshop, tail};
 use anyhow::{Context, bail, ensure};
 use refusal::{Places, refused};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use weave::{Edit, weave};
 
@@ -268,8 +270,4 @@ impl<'m> Together<'m> {
         }
         Ok(*known.insert(passes.then(|| start.elapsed())))
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,7 +3,7 @@
 //! The SPIR-V is part of the library. In the woven one each shader of the table is looked for in the folder first, by its
 //! name, when it is first used: a mutant's folder has those that its edit changes.
 
-use crate::trial::Workshop;
+use crate::workshop::Workshop;
 use anyhow::Context;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
