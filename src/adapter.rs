@@ -328,6 +328,18 @@ impl Adapter {
         driver.node(node_ordinal).ok()?.engine().process_id()
     }
 
+    /// Why the engine of a node was last lost: what its Vulkan device answered to which call. `None` of one that never was,
+    /// nor of one in a process of its own. Of an adapter without native fences, whose engines are of one device, what that
+    /// was last told.
+    #[must_use]
+    pub fn engine_failure(&self, node_ordinal: u32) -> Option<String> {
+        if let Some(device) = &self.bare_device {
+            return Some(device.failure()?.to_string());
+        }
+        let driver = self.driver.upgrade()?;
+        driver.node(node_ordinal).ok()?.failure()
+    }
+
     /// Counters of all engines together; [`Ddi::node_counters`] has those of each.
     #[must_use]
     pub fn node_counters(&self) -> NodeCounters {

@@ -9,7 +9,7 @@ mod support {
 
 use assert_cmd::Command;
 use assert_cmd::cargo::cargo_bin_cmd;
-use native_fence::sweep::{Outcome, Planned, Played, Told, judge};
+use native_fence::sweep::{Outcome, Planned, Played, Told, judge, judge_by};
 use native_fence::vulkan::faults::VulkanCall;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -167,7 +167,9 @@ fn fault(name: &str) -> Planned {
 /// waiter that hangs, with something left behind, or with another adapter that stands.
 ///
 /// Kills `an-error-without-the-call-is-well`, `a-leak-is-well`, `another-adapter-may-stand`, `a-hung-waiter-is-well`,
-/// `any-thread-may-fail-in-silence`, `a-recovery-may-be-missing`, `an-error-of-threads-names-nothing`.
+/// `any-thread-may-fail-in-silence`, `a-recovery-may-be-missing`, `an-error-of-threads-names-nothing`,
+/// `an-error-of-descriptors-names-nothing`, `any-call-wants-a-descriptor`, `what-was-tried-again-need-not-go-on`,
+/// `what-lasts-is-called-again`.
 #[test]
 fn what_came_of_a_fault_is_judged() {
     let fault_of = fault("vkCreateBuffer#1=VK_ERROR_OUT_OF_HOST_MEMORY");
@@ -268,7 +270,28 @@ fn what_came_of_a_fault_is_judged() {
     is_failed(&on("main/handle-table"), "on main");
     is_failed(&on("main"), "on main");
     let again = fault("vkQueueSubmit#1=VK_ERROR_OUT_OF_HOST_MEMORY");
-    assert!(matches!(judge(again, &silent), Outcome::Survived(_)));
+    assert!(matches!(judge(again, &silent), Outcome::Survived(why) if why.contains("again")));
+    // It lasts, or says nothing of memory: then it does not help to call again, and the device is given up.
+    for lasts in [
+        "vkQueueSubmit#1+=VK_ERROR_OUT_OF_HOST_MEMORY",
+        "vkQueueSubmit#1=VK_ERROR_UNKNOWN",
+        "vkQueueSubmit#1:done=VK_ERROR_UNKNOWN",
+    ] {
+        let silent = judge(fault(lasts), &silent);
+        assert!(matches!(silent, Outcome::Survived(why) if why.contains("lost device")));
+    }
+    let refused = told("no memory (vkCreateBuffer)");
+    let tried_again = Played {
+        tried_again: refused.first().cloned(),
+        told: refused,
+        ..silent.clone()
+    };
+    assert!(matches!(judge(fault_of, &tried_again), Outcome::Told(_)));
+    let refused_again = Played {
+        told: [told("no memory (vkCreateBuffer)"), told("it is stopped")].concat(),
+        ..tried_again
+    };
+    is_failed(&refused_again, "it is stopped");
     for (planned, said, names) in [
         (
             "mappings#1",
@@ -290,6 +313,7 @@ fn what_came_of_a_fault_is_judged() {
         ("no descriptor is left: raise ulimit -n", true),
         ("no Vulkan driver answers (vkCreateInstance)", true),
         ("no Vulkan driver answers: install one", false),
+        ("no layout is to be had (vkCreatePipelineLayout)", false),
         ("the Vulkan device is lost (vkQueueSubmit)", false),
     ] {
         let played = Played {
@@ -299,6 +323,24 @@ fn what_came_of_a_fault_is_judged() {
         let outcome = judge(fault("descriptors#1"), &played);
         assert_eq!(matches!(outcome, Outcome::Told(_)), names, "{said}");
     }
+}
+
+/// A fault at a use that every run comes to has struck, or nothing was tried.
+///
+/// Kills `a-sweep-that-strikes-nothing-is-well`.
+#[test]
+fn a_fault_that_never_strikes_has_failed() {
+    let uses = [("vkCreateBuffer".to_owned(), 9)].into();
+    let counted = Played {
+        uses,
+        ..Played::default()
+    };
+    let outcome = |at: u64| {
+        let name = format!("vkCreateBuffer#{at}=VK_ERROR_OUT_OF_HOST_MEMORY");
+        judge_by(fault(&name), &Played::default(), &counted)
+    };
+    assert!(matches!(outcome(1), Outcome::Failed(why) if why.contains("not struck")));
+    assert_eq!(outcome(9), Outcome::NotReached);
 }
 
 fn sweep(arguments: &[&str]) -> Command {
@@ -335,7 +377,7 @@ const PATIENT: [&str; 2] = ["--limit", "120"];
 ///
 /// Kills `a-fault-strikes-one-use-late`, `a-pool-is-refused-without-a-name`, `what-is-not-said-is-absent`,
 /// `a-mapping-is-refused-without-a-name`, `a-refused-thread-is-started`, `a-chapter-has-no-limit`,
-/// `the-story-notes-no-time`, `the-story-looks-for-no-layers`.
+/// `the-story-notes-no-time`, `the-story-looks-for-no-layers`, `released-and-nobody-told`.
 #[test]
 fn faults_end_as_they_should() {
     let faults = [
@@ -444,6 +486,18 @@ fn a_run_that_goes_wrong_is_found() {
     }
 }
 
+/// A sweep of a use that no run comes to has tried nothing, and says so.
+///
+/// Kills `a-row-that-nothing-struck-is-well`.
+#[test]
+fn a_run_that_goes_wrong_by_striking_nothing_is_found() {
+    let fault = "vkCreateInstance#1000000=VK_ERROR_OUT_OF_HOST_MEMORY";
+    let (found, text) = found(sweep(&["--play", fault]).args(PATIENT), 1);
+    assert_eq!(found["runs"][0]["outcome"], "not_reached", "{found}");
+    assert_eq!(found["not_struck"][0], "vkCreateInstance", "{found}");
+    assert!(text.contains("nothing was struck"), "{text}");
+}
+
 #[test]
 fn the_calls_are_listed_and_others_are_refused() {
     let mut list = cargo_bin_cmd!("nfence");
@@ -458,6 +512,8 @@ fn the_calls_are_listed_and_others_are_refused() {
         "mappings",
         "threads",
         "lost",
+        "VK_ERROR_OUT_OF_HOST_MEMORY from then on",
+        "VK_ERROR_UNKNOWN when it is done",
     ] {
         assert!(text.contains(name), "{name}: {text}");
     }
@@ -466,6 +522,8 @@ fn the_calls_are_listed_and_others_are_refused() {
         &["--play", "vkCreateBuffer#0=VK_ERROR_OUT_OF_HOST_MEMORY"],
         &["--play", "nonsense"],
         &["--most-uses", "0"],
+        &["--play", "descriptors#1", "--most-uses", "2"],
+        &["--play", "descriptors#1", "--list"],
     ] {
         let mut refused = cargo_bin_cmd!("nfence");
         let output = refused.arg("sweep").args(arguments).output().unwrap();

@@ -1,7 +1,7 @@
 //! Crossing: one value on its way over a bridge, and how that ended.
 
 use crate::sync::{Arc, Condvar, Mutex, lock, sleep_until};
-use crate::vulkan::{self, DeviceLost};
+use crate::vulkan::{self, DeviceFailure};
 use crate::{SignalError, Timeout, WaitError};
 use std::time::{Duration, Instant};
 
@@ -22,9 +22,9 @@ pub enum CrossingError {
     /// The timeline did not take the value.
     #[error("the timeline is not signalled: {0}")]
     Timeline(vulkan::SignalError),
-    /// The timeline's device is lost.
+    /// The timeline's device is lost, or its driver gives up.
     #[error(transparent)]
-    DeviceLost(#[from] DeviceLost),
+    DeviceLost(#[from] DeviceFailure),
 }
 
 impl From<vulkan::SignalError> for CrossingError {

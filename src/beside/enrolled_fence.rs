@@ -9,8 +9,8 @@ use super::watch::{Nudge, Watch, Watched};
 use crate::os::SignalsElsewhere;
 use crate::sync::{Arc, Mutex, lock};
 use crate::vulkan::{
-    ComputePipeline, DeviceLost, ENROLLED_BEGIN, ENROLLED_CONDITION_END, ENROLLED_SIGNAL_END, Gap,
-    ImportError, OtherDevice, PipelineError, ProgramCommands, RegionImport, Timeline, gaps,
+    ComputePipeline, DeviceFailure, ENROLLED_BEGIN, ENROLLED_CONDITION_END, ENROLLED_SIGNAL_END,
+    Gap, ImportError, OtherDevice, PipelineError, ProgramCommands, RegionImport, Timeline, gaps,
     shaders,
 };
 use crate::{Fence, SignalError, vulkan};
@@ -237,10 +237,15 @@ impl Watched for Enrolled {
         lock(&self.state).next()
     }
 
-    fn woken(&self, reached: Result<u64, DeviceLost>) {
+    fn woken(&self, reached: Result<u64, DeviceFailure>) {
         let mut state = lock(&self.state);
-        // Of a device that is lost nothing more comes.
-        state.seen = reached.unwrap_or(state.submitted);
+        state.seen = match reached {
+            Ok(reached) => reached,
+            // Nobody has looked: the wait is begun again.
+            Err(failure) if failure.is_want() => state.seen,
+            // Of a device that is lost nothing more comes, nor is more heard of one that nobody knows anything of.
+            Err(_) => state.submitted,
+        };
         drop(state);
         let fence = lock(&self.fence).clone();
         if let Some(fence) = fence {

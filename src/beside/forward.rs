@@ -4,7 +4,7 @@
 //! crosses can take one back that has crossed before.
 
 use crate::SignalError;
-use crate::vulkan::DeviceLost;
+use crate::vulkan::DeviceFailure;
 
 /// Why a value is not carried.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -31,9 +31,9 @@ pub enum AskError {
     /// The fence is beyond, or takes no signals any more.
     #[error(transparent)]
     Fence(SignalError),
-    /// The timeline's device is lost.
+    /// The timeline's device is lost, or its driver gives up.
     #[error(transparent)]
-    DeviceLost(#[from] DeviceLost),
+    DeviceLost(#[from] DeviceFailure),
     /// There is no thread to wait for the timeline.
     #[error("no thread to wait for the timeline: {0}")]
     NoThread(String),

@@ -23,7 +23,7 @@ use super::crossing::{Crossing, CrossingError};
 use super::forward::{AskError, Forward};
 use super::watch::{Watch, Watched};
 use crate::sync::{Arc, Mutex, lock};
-use crate::vulkan::{DeviceLost, Timeline};
+use crate::vulkan::{DeviceFailure, Timeline};
 use crate::{Fence, SignalError};
 use std::collections::VecDeque;
 use std::fmt;
@@ -125,7 +125,7 @@ impl Watched for Carried {
         state.asked.front().map(|asked| asked.timeline_value)
     }
 
-    fn woken(&self, reached: Result<u64, DeviceLost>) {
+    fn woken(&self, reached: Result<u64, DeviceFailure>) {
         let mut state = lock(&self.0);
         let Some(fence) = state.fence.clone() else {
             return;

@@ -6,7 +6,7 @@
 
 use crate::supply::start_thread;
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, lock, sleep, sleep_until, thread};
-use crate::vulkan::{Alive, DeviceLost, EndsAtExit, InVulkan, Timeline, at_exit};
+use crate::vulkan::{Alive, DeviceFailure, EndsAtExit, InVulkan, Timeline, at_exit};
 use std::sync::Weak;
 use std::thread::JoinHandle;
 use std::time::Instant;
@@ -19,7 +19,7 @@ pub(super) trait Watched: Send + Sync + 'static {
     fn next(&self) -> Option<u64>;
 
     /// The timeline has that value, and maybe more by now; or never will.
-    fn woken(&self, reached: Result<u64, DeviceLost>);
+    fn woken(&self, reached: Result<u64, DeviceFailure>);
 
     /// Nothing comes any more. Maybe more than once.
     fn closed(&self);

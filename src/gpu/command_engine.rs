@@ -188,7 +188,7 @@ impl CommandEngine {
             }
         }
         let call = "vkQueueSubmit";
-        Err(CommandError::NoMemory(OutOfMemory { call }))
+        Err(CommandError::NoMemory(OutOfMemory::in_call(call)))
     }
 
     /// The number of the last part that was submitted, 0 for none.

@@ -26,7 +26,10 @@ pub enum MapError {
     Address(u64),
 }
 
-/// The engine executes no more: its device is lost.
+/// The engine executes no more: its device is lost. So it counts where the driver gives up on it, by memory that stays
+/// wanting or an error that it does not explain (choice): when a slice ends can then not be learned, nor what was taken of what
+/// was started, and the device may go on. Whoever has work on it is told the same, and what it has is kept from others as of
+/// one that is lost, until its queue is idle; what was answered to which call is told apart ([`Engine::failure`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the engine's device is lost")]
 pub struct EngineLost;
@@ -79,6 +82,11 @@ pub trait Engine: AddressSpace + Send + Sync + Debug {
     /// # Errors
     /// When the engine cannot prepare its slices.
     fn attach(&mut self, control: GpuVa, before: u64) -> Result<(), MapError>;
+
+    /// What its device answered when it last failed, and to which call: why it is lost, as a sentence.
+    fn failure(&self) -> Option<String> {
+        None
+    }
 
     /// Tells an engine that was kept warm which node it is of from now on.
     fn serve(&mut self, _node_ordinal: u32) {}

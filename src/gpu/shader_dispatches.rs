@@ -16,8 +16,8 @@ use super::{EngineCaps, GpuVa, KernelCode, KernelError, Kernels, SharedQueue, Sl
 use crate::abi::{DispatchBlock, KernelUse, SLICE_SLOTS};
 use crate::sync::{Arc, lock};
 use crate::vulkan::{
-    AdapterKind, Buffer, CommandBuffer, CommandRecorder, ComputePipeline, Device, DeviceLost, Home,
-    OutOfMemory, Reuse, SLICE_BEGIN, SLICE_END, SubmitError, Timeline, WaitOutcome,
+    AdapterKind, Buffer, CommandBuffer, CommandRecorder, ComputePipeline, Device, DeviceFailure,
+    Home, OutOfMemory, Reuse, SLICE_BEGIN, SLICE_END, SubmitError, Timeline, WaitOutcome,
 };
 use std::time::Duration;
 
@@ -72,13 +72,24 @@ fn refused(error: impl std::fmt::Display) -> KernelError {
     KernelError::Refused(error.to_string())
 }
 
-/// A device that is lost says nothing of the kernel (TD-12).
+/// A device that is lost says nothing of the kernel (TD-12). A driver that does not say what has become of the submission has
+/// refused, and is named with what it answered.
 fn not_submitted(error: SubmitError) -> KernelError {
     match error {
         SubmitError::DeviceLost => KernelError::Lost,
-        SubmitError::OutOfMemory | SubmitError::NotForward { .. } | SubmitError::StillInFlight => {
-            refused(error)
-        }
+        SubmitError::OutOfMemory
+        | SubmitError::NotForward { .. }
+        | SubmitError::StillInFlight
+        | SubmitError::Unknown { .. } => refused(error),
+    }
+}
+
+/// The same of who waits.
+fn not_ended(failure: DeviceFailure) -> KernelError {
+    if failure.is_loss() {
+        KernelError::Lost
+    } else {
+        refused(failure)
     }
 }
 
@@ -104,7 +115,7 @@ pub(super) fn warm<'a>(
     // Behind a kernel that does not end, on a device of one queue, it is not run either. That is another's, and no
     // reason to refuse these: after the time they count as taken, and the first slice that runs one compiles it.
     let ended = done.wait(1, Some(WARM_TIME));
-    let _: WaitOutcome = ended.map_err(|DeviceLost| KernelError::Lost)?;
+    let _: WaitOutcome = ended.map_err(not_ended)?;
     Ok(())
 }
 

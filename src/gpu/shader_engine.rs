@@ -327,6 +327,10 @@ impl Engine for ShaderEngine {
         EngineCaps::of(self.device.adapter())
     }
 
+    fn failure(&self) -> Option<String> {
+        Some(self.device.failure()?.to_string())
+    }
+
     fn serve(&mut self, node_ordinal: u32) {
         if let (Some(kernels), Some(loss)) = (&mut self.kernels, &self.loss) {
             kernels.serve(node_ordinal, loss);
@@ -436,9 +440,10 @@ impl Engine for ShaderEngine {
             match queue.submit_one(Some(commands), None, (&self.timeline, slice)) {
                 Ok(()) => return Ok(()),
                 Err(SubmitError::OutOfMemory) => thread::yield_now(),
-                Err(_) => break,
+                Err(_) => return Err(EngineLost),
             }
         }
+        queue.note_want();
         Err(EngineLost)
     }
 
@@ -466,7 +471,13 @@ impl Engine for ShaderEngine {
         // ends.
         let by_queue = lock(&self.queue).submit_one(None, None, (&self.timeline, slice));
         // One that is not forward was started, and is its device's to end.
-        if let Err(SubmitError::DeviceLost | SubmitError::OutOfMemory) = by_queue {
+        let is_refused = |error| {
+            matches!(
+                error,
+                SubmitError::DeviceLost | SubmitError::OutOfMemory | SubmitError::Unknown { .. }
+            )
+        };
+        if by_queue.is_err_and(is_refused) {
             self.timeline.end_waits(slice);
         }
     }

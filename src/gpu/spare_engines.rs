@@ -246,7 +246,11 @@ fn warm_up(engine: &mut dyn Engine) -> Result<(), MapError> {
     let control = map(WordGroup::EngineControl, EngineControl::BLOCK_BYTES)?;
     let report = map(WordGroup::EngineReport, EngineReport::BLOCK_BYTES)?;
     super::node::attach(engine, control.host(), control.va(), report.va(), 0)?;
-    let lost = |_| MapError::Refused(String::from("its device is lost"));
+    let engine = &*engine;
+    let lost = |_| {
+        let why = engine.failure();
+        MapError::Refused(why.unwrap_or_else(|| String::from("its device is lost")))
+    };
     for slice in 1..=WARM_SLICES {
         let at = EngineControl::slice_args(slice);
         for (offset, value) in [

@@ -486,4 +486,33 @@ impl AdapterState {
             .filter_map(Weak::upgrade)
             .collect()
     }
+
+    /// How many objects of each kind a process has here, and how many fences there are that nobody else has open.
+    pub(super) fn object_counts(&self, process: ProcessId) -> [(&'static str, usize); 7] {
+        let is_its = |of: ProcessId| of == process;
+        // One lock after the other.
+        let handles = lock(&self.handles);
+        let of_process = handles.keys().filter(|(of, _)| is_its(*of)).count();
+        drop(handles);
+        let retiring = lock(&self.retiring).len();
+        let fences = self.all_fences();
+        let fences = fences
+            .iter()
+            .filter(|fence| fence.processes().into_iter().all(is_its));
+        let (monitored, queues) = (self.monitored.all(), self.all_queues());
+        let monitored = monitored.iter().filter(|fence| is_its(fence.process()));
+        let queues = queues.iter().filter(|queue| is_its(queue.process()));
+        let (kernel_queues, contexts) = (self.kernel_queues.all(), self.contexts.all());
+        let kernel_queues = kernel_queues.iter().filter(|queue| is_its(queue.process()));
+        let contexts = contexts.iter().filter(|context| is_its(context.process()));
+        [
+            ("native fence", fences.count()),
+            ("monitored fence", monitored.count()),
+            ("handle of a native fence", of_process),
+            ("hardware queue", queues.count()),
+            ("kernel-mode queue", kernel_queues.count()),
+            ("context", contexts.count()),
+            ("destroyed object", retiring),
+        ]
+    }
 }

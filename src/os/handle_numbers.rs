@@ -42,6 +42,11 @@ impl HandleNumbers {
         LocalHandle::new(slot, *generation).ok()
     }
 
+    /// How many are given out.
+    pub(crate) fn given_out(&self) -> usize {
+        self.generations.len() - self.free.len()
+    }
+
     /// Takes the slot of a handle back.
     pub(crate) fn free(&mut self, slot: u32) {
         self.free.push_back(slot);

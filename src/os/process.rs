@@ -175,6 +175,16 @@ impl Process {
         lock(&self.handles).allocate().ok_or(OsError::HandlesUsedUp)
     }
 
+    /// How many objects of each kind the process has, by what the kind is called, and how many handles: as many as before
+    /// once a call was refused, and once no engine refers any more to what it had made by then.
+    #[must_use]
+    pub fn object_counts(&self) -> Vec<(&'static str, usize)> {
+        let handles = lock(&self.handles).given_out();
+        let mut counts = self.adapter.object_counts(self.id).to_vec();
+        counts.push(("handle", handles));
+        counts
+    }
+
     /// The slot of a handle, to be given back.
     pub(super) fn handle_slot(&self, handle: LocalHandle) -> HandleSlot {
         HandleSlot {

@@ -2,7 +2,7 @@
 
 use super::Chapter;
 use crate::vulkan::LossyCall;
-use crate::vulkan::faults::Fault;
+use crate::vulkan::faults::{Fault, Strikes, VulkanCall};
 use std::fmt;
 use std::str::FromStr;
 
@@ -13,12 +13,22 @@ pub(super) const MAPPINGS: &str = "mappings";
 /// The row of threads.
 pub(super) const THREADS: &str = "threads";
 
+/// Calls that are made again where the driver is short of memory, and that may not be for ever.
+pub(super) const CALLED_AGAIN: [VulkanCall; 6] = [
+    VulkanCall::QueueSubmit,
+    VulkanCall::WaitSemaphores,
+    VulkanCall::SignalSemaphore,
+    VulkanCall::GetSemaphoreCounterValue,
+    VulkanCall::QueueWaitIdle,
+    VulkanCall::DeviceWaitIdle,
+];
+
 /// See the file's head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Planned {
     /// None: the run counts.
     Nothing,
-    /// A Vulkan call answers with an error, once.
+    /// A Vulkan call answers with an error: once, or from then on, or when the driver has done what it was called for.
     Call(Fault),
     /// The first engine's device is lost at a call, for good.
     Loss(LossyCall, u64),
@@ -53,15 +63,35 @@ impl Planned {
             Self::Thread(_) => THREADS,
         }
     }
+
+    /// At which use, or which descriptor, mapping or thread.
+    pub(super) fn at(self) -> u64 {
+        match self {
+            Self::Nothing => 0,
+            Self::Call(fault) => fault.at,
+            Self::Loss(_, at)
+            | Self::Descriptor(at)
+            | Self::DescriptorIn(_, at)
+            | Self::Mapping(at)
+            | Self::Thread(at) => at,
+        }
+    }
+
+    /// Whether it is over when it has struck, and nothing was done of what was refused.
+    pub(super) fn strikes_once(self) -> bool {
+        match self {
+            Self::Call(fault) => fault.strikes == Strikes::Once,
+            Self::Mapping(_) | Self::Thread(_) => true,
+            Self::Nothing | Self::Loss(..) | Self::Descriptor(_) | Self::DescriptorIn(..) => false,
+        }
+    }
 }
 
 impl fmt::Display for Planned {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Nothing => f.write_str("nothing"),
-            Self::Call(fault) => {
-                write!(f, "{}#{}={}", fault.call.name(), fault.at, fault.answer)
-            }
+            Self::Call(fault) => fault.fmt(f),
             Self::Loss(call, at) => write!(f, "{}#{at}=lost", call.name()),
             Self::Descriptor(at)
             | Self::DescriptorIn(_, at)
@@ -79,6 +109,9 @@ impl FromStr for Planned {
             if name == "nothing" {
                 return Some(Self::Nothing);
             }
+            if let Ok(fault) = name.parse() {
+                return Some(Self::Call(fault));
+            }
             let (call, rest) = name.split_once('#')?;
             let (at, answer) = rest.split_once('=').unwrap_or((rest, ""));
             let at = at.parse().ok().filter(|at| *at > 0)?;
@@ -95,7 +128,7 @@ impl FromStr for Planned {
                     let of = all.find(|chapter| chapter.descriptors() == row)?;
                     Some(Self::DescriptorIn(of, at))
                 }
-                (call, answer) => Some(Self::Call(Fault::of_names(call, at, answer)?)),
+                _ => None,
             }
         };
         parsed().ok_or_else(|| Unknown(name.to_owned()))
@@ -111,6 +144,8 @@ mod tests {
         for name in [
             "nothing",
             "vkCreateBuffer#3=VK_ERROR_OUT_OF_HOST_MEMORY",
+            "vkWaitSemaphores#1+=VK_ERROR_OUT_OF_HOST_MEMORY",
+            "vkQueueSubmit#2:done=VK_ERROR_UNKNOWN",
             "vkQueueSubmit#1=lost",
             "descriptors#5",
             "descriptors:bridge#2",

@@ -1,8 +1,10 @@
 //! Judge: whether what came of a fault is what should. Pure.
 
-use super::{Planned, Played};
+use super::fault::CALLED_AGAIN;
+use super::{Planned, Played, is_certain};
 use crate::gpu::{KERNEL_FILE, REAPER_THREAD, SPARE_THREAD};
 use crate::supply::{CUT_OFF, RECOVERY_THREAD};
+use crate::vulkan::faults::{Fault, Strikes};
 use serde::Serialize;
 
 /// What came of it.
@@ -13,7 +15,7 @@ pub enum Outcome {
     Told(String),
     /// All was done, and why that is right.
     Survived(String),
-    /// The run had fewer uses of it than the one that counted.
+    /// The run had fewer uses of it than the one that counted, of which that use was a late one.
     NotReached,
     /// What is wrong.
     Failed(String),
@@ -61,8 +63,35 @@ const OF_MAPPINGS: [&str; 3] = ["mmap", "memfd_create", "ftruncate"];
 /// The call that makes a thread.
 const OF_THREADS: &str = "pthread_create";
 
+/// What a driver answers that has no other word for what went wrong.
+const UNKNOWN: &str = "VK_ERROR_UNKNOWN";
+
+/// Vulkan calls within which a loader or a driver opens files, or makes descriptors of memory and semaphores: one that gets
+/// none has no error that says so.
+const WANT_DESCRIPTORS: [&str; 8] = [
+    "vkEnumerateInstanceVersion",
+    "vkEnumerateInstanceLayerProperties",
+    "vkCreateInstance",
+    "vkEnumeratePhysicalDevices",
+    "vkCreateDevice",
+    "vkAllocateMemory",
+    "vkGetMemoryFdKHR",
+    "vkCreateSemaphore",
+];
+
 /// Words for a want of descriptors.
 const OF_DESCRIPTORS: [&str; 3] = ["descriptor", "ulimit", "Too many open files"];
+
+/// Judges a run by one without a fault as well: what that came to at its begin, every run comes to.
+#[must_use]
+pub fn judge_by(planned: Planned, played: &Played, counted: &Played) -> Outcome {
+    match judge(planned, played) {
+        Outcome::NotReached if is_certain(planned, counted) => Outcome::Failed(
+            "it was not struck, though the run that counts had many more uses of it".into(),
+        ),
+        outcome => outcome,
+    }
+}
 
 /// Judges a run that ended by itself.
 #[must_use]
@@ -83,19 +112,23 @@ pub fn judge(planned: Planned, played: &Played) -> Outcome {
     }
     let names = |text: &str| match planned {
         Planned::Nothing => false,
-        Planned::Call(_) => text.contains(planned.call()),
+        Planned::Call(fault) => {
+            text.contains(planned.call()) || is_as_a_loss(fault) && text.contains("lost")
+        }
         // Any call may find it.
         Planned::Loss(..) => text.contains(planned.call()) || text.contains("lost"),
         Planned::Mapping(_) => OF_MAPPINGS.iter().any(|call| text.contains(call)),
         Planned::Thread(_) => text.contains(OF_THREADS),
         Planned::Descriptor(_) | Planned::DescriptorIn(..) => {
             let is_loss = text.contains("lost");
-            OF_DESCRIPTORS.iter().any(|word| text.contains(word)) || names_a_call(text) && !is_loss
+            OF_DESCRIPTORS.iter().any(|word| text.contains(word)) || wants_one(text) && !is_loss
         }
     };
     let errors = played.told.iter().map(|told| &told.error);
-    let mut all = errors.chain(&played.announced);
-    let named = all.find(|text| names(text)).cloned();
+    let mut all = errors.chain(&played.announced).filter(|text| names(text));
+    // One that says the call's own name says most.
+    let by_name = all.clone().find(|text| text.contains(planned.call()));
+    let named = by_name.or_else(|| all.next()).cloned();
     match (played.told.first(), named) {
         (Some(_), Some(named)) => Outcome::Told(named),
         (Some(told), None) => Outcome::Failed(format!(
@@ -103,12 +136,31 @@ pub fn judge(planned: Planned, played: &Played) -> Outcome {
             told.step, told.error
         )),
         (None, Some(named)) => Outcome::Survived(named),
-        (None, None) if matches!(planned, Planned::Loss(..)) => Outcome::Survived(DONE.into()),
+        (None, None) if is_loss(planned) => Outcome::Survived(DONE.into()),
         (None, None) => match UNTOLD.iter().find(|(call, _)| *call == planned.call()) {
             Some((_, why)) => Outcome::Survived((*why).to_owned()),
             None => untold(played.struck_on.as_deref()),
         },
     }
+}
+
+/// Whether a device is lost by it.
+fn is_loss(planned: Planned) -> bool {
+    match planned {
+        Planned::Loss(..) => true,
+        Planned::Call(fault) => is_as_a_loss(fault),
+        Planned::Nothing
+        | Planned::Descriptor(_)
+        | Planned::DescriptorIn(..)
+        | Planned::Mapping(_)
+        | Planned::Thread(_) => false,
+    }
+}
+
+/// Whether a call that is made again where that helps fails in a way in which it does not: its device is given up.
+fn is_as_a_loss(fault: Fault) -> bool {
+    let helps = fault.strikes == Strikes::Once && fault.answer.to_string() != UNKNOWN;
+    CALLED_AGAIN.contains(&fault.call) && !helps
 }
 
 /// A call of which nobody was told.
@@ -134,13 +186,10 @@ fn names(thread: &str, what: &str) -> bool {
     thread.split('/').any(|name| name == what)
 }
 
-/// Whether it names a Vulkan call: a driver that wanted a descriptor within one has no error that says so.
-fn names_a_call(text: &str) -> bool {
+/// Whether it names a Vulkan call that may want a descriptor.
+fn wants_one(text: &str) -> bool {
     let mut words = text.split(|c: char| !c.is_ascii_alphanumeric());
-    words.any(|word| {
-        let call = word.strip_prefix("vk");
-        call.is_some_and(|call| call.starts_with(|c: char| c.is_ascii_uppercase()))
-    })
+    words.any(|word| WANT_DESCRIPTORS.contains(&word))
 }
 
 /// What must not be, whatever the fault.
@@ -164,5 +213,13 @@ fn wrong(played: &Played) -> Vec<String> {
         .map(|told| format!("{}: {}", told.step, told.error))
         .collect();
     note("the other adapter does not go on", &others);
+    if played.tried_again.is_some() {
+        // The first is what was refused.
+        let later = played.told.iter().skip(1);
+        let later: Vec<_> = later
+            .map(|told| format!("{}: {}", told.step, told.error))
+            .collect();
+        note("refused once, and then it did not go on", &later);
+    }
     wrong
 }

@@ -4,8 +4,8 @@
 //! and the words of an error. It has no faults, and its end is the first one's to see to.
 
 use super::play::Told;
-use super::step::step;
-use super::waiters::LONG;
+use super::step::{holds, step};
+use super::waiters::{LONG, woken};
 use crate::{Adapter, AdapterOptions, CommandList, FenceOptions, SharedHandle};
 use rustix::fd::OwnedFd;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -57,14 +57,12 @@ impl Peer {
         let ended = self.socket.shutdown(Shutdown::Write).and_then(|()| {
             // Its end is closed when it ends.
             let read = self.socket.read(&mut [0])?;
-            let status = self.process.wait()?;
-            let is_well = read == 0 && status.success();
-            is_well
-                .then_some(())
-                .ok_or_else(|| io::Error::other(format!("it ended by {status}")))
+            Ok((read, self.process.wait()?))
         });
-        let ended = ended.map_err(|error| in_words(&error));
-        step("the end of the second process", ended)
+        let what = "the end of the second process";
+        let (read, status) = step(what, ended.map_err(|error| in_words(&error)))?;
+        let is_well = read == 0 && status.success();
+        holds(what, is_well, format!("it ended by {status}"))
     }
 }
 
@@ -155,8 +153,10 @@ fn serve(mut socket: &UnixStream, device: Option<&str>) -> Result<(), Told> {
     let end = step("a submission", queue.submit(&list))?;
     done()?;
     let progress = queue.progress_fence();
-    step("the queue's progress", progress.wait(end, LONG))?;
-    step("a wait for the first process", theirs.wait(2, LONG))?;
+    let ended = woken(|most| progress.wait(end, most));
+    step("the queue's progress", ended)?;
+    let ended = woken(|most| theirs.wait(2, most));
+    step("a wait for the first process", ended)?;
     step("a signal of the CPU", own.signal(2))?;
     done()?;
     // Both fences stay open until the other has seen it.

@@ -1,9 +1,9 @@
 //! Plan: which faults a sweep has, by what a run without any counted.
 
-use super::fault::{DESCRIPTORS, MAPPINGS, THREADS};
+use super::fault::{CALLED_AGAIN, DESCRIPTORS, MAPPINGS, THREADS};
 use super::{Chapter, Planned, Played};
 use crate::vulkan::LossyCall;
-use crate::vulkan::faults::{Fault, VulkanCall};
+use crate::vulkan::faults::{Answer, Fault, VulkanCall};
 
 /// The faults of one call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct Part {
     pub uses: u64,
     /// Of these, how many fail.
     pub tried: u64,
-    /// How many errors it may answer with.
+    /// How many errors it may answer with, counted again for those that last and those of what was done.
     pub errors: u64,
     /// A run each.
     pub faults: Vec<Planned>,
@@ -22,23 +22,15 @@ pub struct Part {
 
 /// The fault of a number.
 type Number = fn(u64) -> Planned;
+/// The fault of a call, with the number of its use and an error.
+type OfCall = fn(VulkanCall, u64, Answer) -> Fault;
 
 /// All of them, `most` uses of each call at most, the first ones and some up to nine tenths of them.
 #[must_use]
 pub fn parts(counted: &Played, most: u64) -> Vec<Part> {
     let mut parts: Vec<_> = VulkanCall::ALL
         .iter()
-        .map(|&call| {
-            let uses = counted.uses.get(call.name()).copied().unwrap_or(0);
-            let answers = call.errors();
-            let errors = answers.len() as u64;
-            part(call.name(), uses, most, errors, |at| {
-                let faults = answers
-                    .iter()
-                    .map(|&answer| Planned::Call(Fault { call, at, answer }));
-                faults.collect()
-            })
-        })
+        .map(|&call| of_call(call, counted, most))
         .collect();
     for call in LossyCall::ALL {
         let uses = counted.losses.get(call.name()).copied().unwrap_or(0);
@@ -68,6 +60,49 @@ pub fn parts(counted: &Played, most: u64) -> Vec<Part> {
         of_system.map(|(row, uses, fault)| part(row, uses, most, 1, |at| vec![fault(at)]));
     parts.extend(of_system);
     parts
+}
+
+/// A call's faults: each use with each error, once. Where it is called again, errors that last too, and where the driver may
+/// have done what it was called for, errors that come after that: from half as many uses, since these runs are long.
+fn of_call(call: VulkanCall, counted: &Played, most: u64) -> Part {
+    let uses = counted.uses.get(call.name()).copied().unwrap_or(0);
+    let of = |most, answers: &[Answer], fault: OfCall| {
+        part(call.name(), uses, most, answers.len() as u64, |at| {
+            let faults = answers.iter().map(|&answer| fault(call, at, answer));
+            faults.map(Planned::Call).collect()
+        })
+    };
+    let mut all = of(most, call.errors(), Fault::once);
+    let lasting = if CALLED_AGAIN.contains(&call) {
+        call.errors()
+    } else {
+        &[]
+    };
+    let half = most.div_ceil(2);
+    for more in [
+        of(half, lasting, Fault::from_then_on),
+        of(half, call.errors_afterwards(), Fault::afterwards),
+    ] {
+        all.errors += more.errors;
+        all.faults.extend(more.faults);
+    }
+    all
+}
+
+/// Whether a run that has the fault comes to it for sure, by what a run without one counted: to the first uses, up to a
+/// quarter of them. Where somebody looks again and again, the next run may have half as many.
+#[must_use]
+pub fn is_certain(planned: Planned, counted: &Played) -> bool {
+    let uses = match planned {
+        Planned::Nothing => None,
+        Planned::Call(fault) => counted.uses.get(fault.call.name()),
+        Planned::Loss(call, _) => counted.losses.get(call.name()),
+        Planned::Descriptor(_) => Some(&counted.descriptors),
+        Planned::DescriptorIn(chapter, _) => counted.descriptors_in.get(chapter.descriptors()),
+        Planned::Mapping(_) => Some(&counted.mappings),
+        Planned::Thread(_) => Some(&counted.threads),
+    };
+    uses.is_some_and(|uses| planned.at() <= uses.div_ceil(4))
 }
 
 /// A use of each call: what can be made to fail, with which errors.
@@ -174,6 +209,48 @@ mod tests {
         }
     }
 
+    /// Kills `no-use-is-certain`.
+    #[test]
+    fn the_first_quarter_of_the_uses_comes_again() {
+        let counted = Played {
+            uses: [("vkCreateBuffer".to_owned(), 9)].into(),
+            threads: 1,
+            ..Played::default()
+        };
+        let is_certain = |name: &str| {
+            let planned = name.parse::<Planned>();
+            planned.is_ok_and(|planned| is_certain(planned, &counted))
+        };
+        assert!(is_certain("vkCreateBuffer#3=VK_ERROR_OUT_OF_HOST_MEMORY"));
+        assert!(!is_certain("vkCreateBuffer#4=VK_ERROR_OUT_OF_HOST_MEMORY"));
+        assert!(is_certain("threads#1") && !is_certain("threads#2"));
+        assert!(!is_certain("mappings#1") && !is_certain("nothing"));
+        assert!(!is_certain("vkCreateDevice#1=lost"));
+    }
+
+    /// Kills `no-fault-lasts`.
+    #[test]
+    fn what_is_called_again_fails_for_good_too() {
+        let counted = Played {
+            uses: [("vkQueueSubmit".to_owned(), 4)].into(),
+            ..Played::default()
+        };
+        let parts = parts(&counted, 4);
+        let of_call = parts.iter().find(|part| part.call == "vkQueueSubmit");
+        let names = of_call.into_iter().flat_map(|part| &part.faults);
+        let names: Vec<_> = names.map(ToString::to_string).collect();
+        for name in [
+            "vkQueueSubmit#4=VK_ERROR_OUT_OF_HOST_MEMORY",
+            "vkQueueSubmit#1+=VK_ERROR_OUT_OF_HOST_MEMORY",
+            "vkQueueSubmit#1+=VK_ERROR_OUT_OF_DEVICE_MEMORY",
+            "vkQueueSubmit#4+=VK_ERROR_UNKNOWN",
+            "vkQueueSubmit#1:done=VK_ERROR_UNKNOWN",
+        ] {
+            assert!(names.iter().any(|known| known == name), "{name}: {names:?}");
+        }
+        assert!(!names.iter().any(|name| name.contains("#2+")), "{names:?}");
+    }
+
     #[test]
     fn each_use_fails_with_each_error() {
         let counted = Played {
@@ -192,8 +269,10 @@ mod tests {
             "vkCreateDevice#1=lost",
             "vkCreateBuffer#1=VK_ERROR_OUT_OF_HOST_MEMORY",
             "vkCreateBuffer#1=VK_ERROR_OUT_OF_DEVICE_MEMORY",
+            "vkCreateBuffer#1=VK_ERROR_UNKNOWN",
             "vkCreateBuffer#2=VK_ERROR_OUT_OF_HOST_MEMORY",
             "vkCreateBuffer#2=VK_ERROR_OUT_OF_DEVICE_MEMORY",
+            "vkCreateBuffer#2=VK_ERROR_UNKNOWN",
             "descriptors:bridge#1",
             "descriptors#1",
             "mappings#1",

@@ -3,6 +3,7 @@
 use super::peer::StartPeer;
 use super::step::{Other, step};
 use super::story::{Teller, tell};
+use super::strike::struck_on;
 use super::{Holdings, Planned, limit};
 use crate::gpu::Injection;
 use crate::supply::{MAPPINGS, THREADS};
@@ -52,13 +53,16 @@ pub struct Played {
     pub struck_on: Option<String>,
     /// Errors, the first one first.
     pub told: Vec<Told>,
+    /// The first of them, where it was of a step that was tried again on the same adapter: the story goes on from there, and
+    /// there is no other error.
+    pub tried_again: Option<Told>,
     /// What the adapter says of itself beside errors: records of recoveries, memory that it passed over.
     pub announced: Vec<String>,
-    /// Waiters that did not end.
+    /// Waiters that did not end, or that nobody told.
     pub hung: Vec<String>,
     /// What the other adapter said, where it did not go on.
     pub others: Option<Told>,
-    /// What the process had more in the end than when it began.
+    /// What the process had more in the end than when it began; and an adapter after a call that was refused than before.
     pub left: Vec<String>,
     /// How often each call was used.
     pub uses: BTreeMap<String, u64>,
@@ -106,33 +110,21 @@ pub fn play(
     let other = Adapter::open_on(&instance, info, &options)?;
     drop(instance);
     let mut other = Other::of(other.create_device()).map_err(|told| told.error)?;
-    other.pass().map_err(|told| told.error)?;
 
-    let injection = Injection::new(super::story::NODES)?;
+    let injection = Injection::new(super::story::NODES.get())?;
     let _gaps = limit::fill_gaps()?;
     let before = Holdings::now();
     let base = limit::highest_descriptor();
-    let limit = match planned {
+    let mut limit = None;
+    match planned {
         // The story has the limit of a chapter.
-        Planned::Nothing | Planned::DescriptorIn(..) => None,
-        Planned::Call(fault) => {
-            faults().plan(fault);
-            None
-        }
-        Planned::Loss(call, at) => {
-            injection.device_loss(0).plan(call, at);
-            None
-        }
-        Planned::Descriptor(number) => Some(limit::Limit::before(number)?),
-        Planned::Mapping(number) => {
-            MAPPINGS.refuse(number);
-            None
-        }
-        Planned::Thread(number) => {
-            THREADS.refuse(number);
-            None
-        }
-    };
+        Planned::Nothing | Planned::DescriptorIn(..) => {}
+        Planned::Call(fault) => faults().plan(fault),
+        Planned::Loss(call, at) => injection.device_loss(0).plan(call, at),
+        Planned::Descriptor(number) => limit = Some(limit::Limit::before(number)?),
+        Planned::Mapping(number) => MAPPINGS.refuse(number),
+        Planned::Thread(number) => THREADS.refuse(number),
+    }
     let asked = || (MAPPINGS.asked(), THREADS.asked());
     let asked_before = asked();
     let loss = injection.device_loss(0);
@@ -152,9 +144,9 @@ pub fn play(
     if hook == Some(Hook::Others) {
         teller.others = step("the other adapter", Err::<(), _>("the hook")).err();
     }
-    if let Err(told) = tell(&mut teller, info, &injection) {
-        teller.played.told.insert(0, told);
-    }
+    let told = tell(&mut teller, info, &injection).err();
+    let first = teller.played.tried_again.clone().into_iter().chain(told);
+    teller.played.told.splice(0..0, first);
     drop(injection);
     teller.beat();
     let Teller {
@@ -168,7 +160,6 @@ pub fn play(
     let (mappings, threads) = asked();
     played.mappings = mappings - asked_before.0;
     played.threads = threads - asked_before.1;
-    let lowered = limit.is_some();
     drop(limit);
     match hook {
         None | Some(Hook::Others) => {}
@@ -183,7 +174,8 @@ pub fn play(
         Some(Hook::Leak) => std::mem::forget(crate::EventHandle::new()?),
     }
     played.others = others;
-    played.left = left(&before);
+    let left = until_nothing(SETTLES, || Holdings::now().more_than(&before));
+    played.left.extend(left);
     let uses = VulkanCall::ALL.iter();
     played.uses = uses
         .map(|call| (call.name().to_owned(), faults().uses(*call)))
@@ -193,17 +185,13 @@ pub fn play(
         .map(|call| (call.name().to_owned(), loss.calls(call)))
         .collect();
     played.descriptors = highest_descriptor - base;
-    let refused_to = || MAPPINGS.refused_to().or(THREADS.refused_to());
-    let struck_on = faults().struck_on().or_else(refused_to);
-    played.struck_on = struck_on.map(str::to_owned);
+    played.struck_on = struck_on().map(str::to_owned);
     played.struck = match planned {
         Planned::Nothing => false,
         Planned::Call(_) | Planned::Mapping(_) | Planned::Thread(_) => played.struck_on.is_some(),
         Planned::Loss(..) => loss.is_lost(),
         // Somebody was told, or all that were left were seen to be taken: then the next was refused.
-        Planned::Descriptor(number) => {
-            lowered && (!played.told.is_empty() || played.descriptors + 1 >= number)
-        }
+        Planned::Descriptor(number) => !played.told.is_empty() || played.descriptors + 1 >= number,
         Planned::DescriptorIn(chapter, number) => {
             let most = played.descriptors_in.get(chapter.descriptors());
             !played.told.is_empty() || most.is_some_and(|most| *most + 1 >= number)
@@ -212,15 +200,15 @@ pub fn play(
     Ok(played)
 }
 
-/// What is left behind, once what ends by itself has ended.
-fn left(before: &Holdings) -> Vec<String> {
-    let end = Instant::now() + SETTLES;
+/// What is left behind, once what ends by itself has ended, or this time is over.
+pub(super) fn until_nothing(time: Duration, left: impl Fn() -> Vec<String>) -> Vec<String> {
+    let end = Instant::now() + time;
     loop {
-        let left = Holdings::now().more_than(before);
+        let left = left();
         if left.is_empty() || Instant::now() >= end {
             return left;
         }
-        // The system tells nobody when a thread's entry has gone.
+        // Nobody is told when a thread's entry has gone, or the last slice that may refer to an object.
         std::thread::sleep(Duration::from_millis(2));
     }
 }

@@ -1,10 +1,18 @@
 //! Waiters: threads that wait for a fence in each of the ways that there are, and how each has ended.
+//!
+//! A wait that times out looks at its fence once more, and ends well where the value has come meanwhile, whether or not
+//! anybody has told of it. A value of which nobody is told is what a fault may lead to. So a waiter was released only where
+//! it was told, and well before its time was over: by its event, by its waker, or, where a thread sleeps in a call, by the
+//! return of that.
 
-use crate::{EventHandle, Fence, WaitError, WaitFuture};
+use crate::{EventHandle, Fence, WaitError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use std::fmt::Display;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
@@ -31,23 +39,16 @@ impl Waiters {
         event: EventHandle,
     ) -> std::io::Result<()> {
         let armed = fence.arm(value);
-        self.start(
-            format!("a thread that waits for {of}"),
-            move || match armed.wait(LONG) {
-                Err(WaitError::TimedOut) => None,
-                ended => Some(ended),
-            },
-        )?;
+        self.start(format!("a thread that waits for {of}"), move || {
+            by_thread(LONG, |most| armed.wait(most))
+        })?;
         let wait = fence.wait_event(value, &event);
         self.start(format!("an event that waits for {of}"), move || {
-            let mut descriptors = [PollFd::new(&event, PollFlags::IN)];
-            let time = Timespec::try_from(LONG).ok();
-            let _ = poll(&mut descriptors, time.as_ref());
-            wait.outcome()
+            by_event(LONG, &event, || wait.outcome())
         })?;
         let future = fence.wait_async(value);
         self.start(format!("a future that waits for {of}"), move || {
-            block_on(future)
+            by_waker(LONG, future)
         })
     }
 
@@ -61,7 +62,7 @@ impl Waiters {
         Ok(())
     }
 
-    /// What each that did not end well was told, and those that did not end.
+    /// What each that did not end well was told, and those that did not end, or that nobody told.
     pub(super) fn end(self) -> (Vec<(String, WaitError)>, Vec<String>) {
         let (mut told, mut hung) = (Vec::new(), Vec::new());
         for (name, thread) in self.0 {
@@ -76,26 +77,190 @@ impl Waiters {
     }
 }
 
-struct Unpark(Thread);
+/// A wait of the story's own, which somebody ends: one that only its time has ended timed out, whatever its last look found.
+pub(super) fn woken<E: Display>(
+    wait: impl FnOnce(Duration) -> Result<(), E>,
+) -> Result<(), String> {
+    woken_within(LONG, wait)
+}
 
-impl Wake for Unpark {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
+/// The same in less time.
+fn woken_within<E: Display>(
+    time: Duration,
+    wait: impl FnOnce(Duration) -> Result<(), E>,
+) -> Result<(), String> {
+    let ended = before(time, || wait(time).map_err(|error| error.to_string()));
+    ended.unwrap_or_else(|| Err(WaitError::TimedOut.to_string()))
+}
+
+/// What is done before this time is over.
+fn before<T>(time: Duration, act: impl FnOnce() -> T) -> Option<T> {
+    let began = Instant::now();
+    let done = act();
+    (began.elapsed() < time).then_some(done)
+}
+
+/// The call may last for longer, so that its own last look is late, and what others are told by that.
+fn by_thread(time: Duration, wait: impl FnOnce(Duration) -> Result<(), WaitError>) -> Ended {
+    before(time, || wait(time + time / 4))
+}
+
+/// First its event, which serves this wait alone, and then how it ended: a look at the wait finds a value as well.
+fn by_event(time: Duration, event: &EventHandle, outcome: impl FnOnce() -> Ended) -> Ended {
+    if is_readable(event, time) {
+        outcome()
+    } else {
+        None
     }
 }
 
-fn block_on(future: WaitFuture) -> Ended {
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
-    let mut future = pin!(future);
-    let end = Instant::now() + LONG;
+/// Whether an event comes to be readable within this time, whatever disturbs the thread meanwhile.
+fn is_readable(event: &EventHandle, time: Duration) -> bool {
+    let end = Instant::now() + time;
     loop {
+        let left = end.saturating_duration_since(Instant::now());
+        let left = Timespec::try_from(left).expect("some seconds fit");
+        match poll(&mut [PollFd::new(event, PollFlags::IN)], Some(&left)) {
+            Err(Errno::INTR) => {}
+            told => return told.is_ok_and(|told| told > 0),
+        }
+    }
+}
+
+/// The task of a future: how often it was woken, and the thread that runs it.
+struct Task {
+    woken: AtomicU64,
+    thread: Thread,
+}
+
+impl Wake for Task {
+    fn wake(self: Arc<Self>) {
+        self.woken.fetch_add(1, Ordering::Release);
+        self.thread.unpark();
+    }
+}
+
+impl Task {
+    /// Whether it was woken more often than so, within the time until then.
+    fn is_woken_again(&self, before: u64, end: Instant) -> bool {
+        // What was done before it was woken is seen after this.
+        while self.woken.load(Ordering::Acquire) == before {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            thread::park_timeout(left);
+        }
+        true
+    }
+}
+
+/// Polled when it begins, and then where its task was woken alone: each poll looks at the fence.
+fn by_waker(
+    time: Duration,
+    future: impl Future<Output = Result<(), WaitError>>,
+) -> Option<Result<(), WaitError>> {
+    let task = Arc::new(Task {
+        woken: AtomicU64::new(0),
+        thread: thread::current(),
+    });
+    let waker = Waker::from(Arc::clone(&task));
+    let mut future = pin!(future);
+    let end = Instant::now() + time;
+    loop {
+        let woken = task.woken.load(Ordering::Acquire);
         if let Poll::Ready(ended) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
             return Some(ended);
         }
-        let left = end.saturating_duration_since(Instant::now());
-        if left.is_zero() {
+        if !task.is_woken_again(woken, end) {
             return None;
         }
-        thread::park_timeout(left);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+mod tests {
+    use super::*;
+    use crate::gpu::{ModelEngine, ModelOptions, NodePolicy};
+    use crate::{Adapter, CommandList};
+    use std::future::poll_fn;
+
+    const SHORT: Duration = Duration::from_millis(40);
+
+    /// Waits whose value has come, and of which nobody has told: what a last look finds is no release.
+    ///
+    /// Kills `what-is-late-is-in-time`, `a-silent-event-has-told`, `a-task-that-nobody-woke-looks`.
+    #[test]
+    fn who_is_told_by_nobody_hangs() {
+        let lasts = |most| -> Result<(), WaitError> {
+            thread::sleep(most);
+            Ok(())
+        };
+        assert_eq!(by_thread(SHORT, lasts), None);
+        let late = woken_within(SHORT, lasts);
+        assert!(late.unwrap_err().contains("timed out"));
+        let event = EventHandle::new().unwrap();
+        assert_eq!(by_event(SHORT, &event, || Some(Ok(()))), None);
+        let mut polls = 0;
+        let future = poll_fn(|_| {
+            polls += 1;
+            if polls == 1 {
+                Poll::Pending
+            } else {
+                Poll::Ready(Ok(()))
+            }
+        });
+        assert_eq!(by_waker(SHORT, future), None);
+    }
+
+    /// Waits that somebody has told of have ended, however that was.
+    #[test]
+    fn who_is_told_has_ended() {
+        assert_eq!(by_thread(LONG, |_| Ok(())), Some(Ok(())));
+        let closed: Result<(), WaitError> = Err(WaitError::Closed);
+        assert_eq!(by_thread(LONG, |_| closed), Some(closed));
+        assert_eq!(woken(|_| closed), Err(WaitError::Closed.to_string()));
+        let event = EventHandle::new().unwrap();
+        rustix::io::write(&event, &1_u64.to_ne_bytes()).unwrap();
+        assert_eq!(by_event(LONG, &event, || Some(closed)), Some(closed));
+        let mut polls = 0;
+        let future = poll_fn(|context| {
+            polls += 1;
+            context.waker().wake_by_ref();
+            if polls == 1 {
+                Poll::Pending
+            } else {
+                Poll::Ready(closed)
+            }
+        });
+        assert_eq!(by_waker(LONG, future), Some(closed));
+    }
+
+    /// The waiters of a fence that an engine signals are told, each in its way.
+    ///
+    /// Kills `released-and-nobody-told`.
+    #[test]
+    fn the_waiters_of_a_fence_are_told_when_it_is_signalled() {
+        let engine = Box::new(ModelEngine::new(ModelOptions::default()));
+        let adapter = Adapter::with_engines(vec![engine], NodePolicy::default()).unwrap();
+        let device = adapter.create_device();
+        let fence = device.create_fence(0).unwrap();
+        let mut waiters = Waiters::default();
+        let event = EventHandle::new().unwrap();
+        waiters.add("a fence", &fence, 1, event).unwrap();
+        // They stand: none finds the value when it begins.
+        let waits = || fence.object().fence().waits();
+        let stand = woken(|most| {
+            let end = Instant::now() + most;
+            while waits() < Waiters::WAYS as u64 && Instant::now() < end {
+                thread::yield_now();
+            }
+            Ok::<_, WaitError>(())
+        });
+        assert_eq!(stand, Ok(()));
+        let mut queue = device.create_hw_queue().unwrap();
+        queue.submit(CommandList::new().signal(&fence, 1)).unwrap();
+        assert_eq!(waiters.end(), (vec![], vec![]));
     }
 }

@@ -19,8 +19,8 @@ use thiserror::Error;
 use crate::sync::{AtomicU64, Ordering};
 
 use super::{
-    Barrier, CommandRecorder, Device, DeviceLost, LocalMemory, OutOfMemory, Queue, Refusal, Reuse,
-    SubmitError, Timeline, WaitOutcome, barrier,
+    Barrier, CommandRecorder, Device, DeviceFailure, LocalMemory, OutOfMemory, Queue, Refusal,
+    Reuse, SubmitError, Timeline, barrier,
 };
 
 /// What every buffer of this program may be used for.
@@ -49,9 +49,9 @@ pub enum BufferError {
     /// Memory ran out.
     #[error("the Vulkan device has no memory left for a buffer ({})", .0.call)]
     OutOfMemory(#[from] OutOfMemory),
-    /// The device is lost.
+    /// The device is lost, or its driver gives up.
     #[error(transparent)]
-    DeviceLost(#[from] DeviceLost),
+    DeviceLost(#[from] DeviceFailure),
     /// The driver refuses.
     #[error("the driver gives no buffer: {0}")]
     Refused(Refusal),
@@ -152,7 +152,7 @@ impl Buffer {
     /// that no other work uses meanwhile.
     ///
     /// # Errors
-    /// Memory ran out or the device is lost.
+    /// Memory ran out, the device is lost, or its driver gives up.
     pub fn zero(&self, queue: &mut Queue) -> Result<(), BufferError> {
         let done = Timeline::new(&self.device, 0)?;
         let commands = CommandRecorder::begin(&self.device, Reuse::OneAtATime)?
@@ -162,13 +162,19 @@ impl Buffer {
         queue
             .submit_one(Some(&commands), None, (&done, 1))
             .map_err(|error| match error {
-                SubmitError::DeviceLost => BufferError::DeviceLost(DeviceLost),
-                _ => out_of_memory("vkQueueSubmit"),
+                SubmitError::OutOfMemory => out_of_memory("vkQueueSubmit"),
+                error => self.doubt(error.of_device()),
             })?;
         // No list keeps the buffer, so the fill must be over before the caller may drop it.
-        match done.wait(1, None)? {
-            WaitOutcome::Reached | WaitOutcome::TimedOut => Ok(()),
+        done.wait_or_look(1).map_err(|failure| self.doubt(failure))
+    }
+
+    /// It may still be filled, but on a device that is lost.
+    fn doubt(&self, failure: DeviceFailure) -> BufferError {
+        if !failure.is_loss() {
+            self.device.keep_for_good(failure);
         }
+        failure.into()
     }
 
     pub(super) fn device(&self) -> &Arc<Device> {
@@ -230,6 +236,10 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
+        if self.device.is_kept() {
+            // Its allocation has no drop of its own, and stays the allocator's.
+            return;
+        }
         // SAFETY: whoever submits work that uses the address keeps the buffer with it; see `keep`.
         unsafe { self.device.raw().destroy_buffer(self.raw, None) };
         if let Some(allocation) = self.allocation.take() {
@@ -294,7 +304,7 @@ fn not_allocated(error: &AllocationError) -> BufferError {
 }
 
 fn out_of_memory(call: &'static str) -> BufferError {
-    BufferError::OutOfMemory(OutOfMemory { call })
+    BufferError::OutOfMemory(OutOfMemory::in_call(call))
 }
 
 fn refused(call: &'static str, code: vk::Result) -> BufferError {
@@ -302,7 +312,7 @@ fn refused(call: &'static str, code: vk::Result) -> BufferError {
         vk::Result::ERROR_OUT_OF_HOST_MEMORY | vk::Result::ERROR_OUT_OF_DEVICE_MEMORY => {
             out_of_memory(call)
         }
-        vk::Result::ERROR_DEVICE_LOST => BufferError::DeviceLost(DeviceLost),
+        vk::Result::ERROR_DEVICE_LOST => DeviceFailure::of(call, code).into(),
         code => BufferError::Refused(Refusal::of(call, code)),
     }
 }

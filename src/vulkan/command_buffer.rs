@@ -142,7 +142,7 @@ impl CommandRecorder {
             .map_err(OutOfMemory::of(call))?
             .first()
             .copied()
-            .ok_or(OutOfMemory { call })?;
+            .ok_or(OutOfMemory::in_call(call))?;
         let begin = vk::CommandBufferBeginInfo::default().flags(match reuse {
             Reuse::OneAtATime => vk::CommandBufferUsageFlags::empty(),
             Reuse::Simultaneous => vk::CommandBufferUsageFlags::SIMULTANEOUS_USE,
@@ -331,6 +331,13 @@ impl CommandBuffer {
     pub(super) fn last(&self) -> std::sync::MutexGuard<'_, Option<(Timeline, u64)>> {
         self.0.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// It was submitted with this signal, or may have been.
+    pub(super) fn note_last(&self, timeline: &Timeline, value: u64) {
+        if self.reuse() == Reuse::OneAtATime {
+            *self.last() = Some((timeline.clone(), value));
+        }
+    }
 }
 
 impl Inner {
@@ -344,6 +351,9 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        if self.device.is_kept() {
+            return;
+        }
         // SAFETY: a queue keeps a clone of the command buffer until its submissions are complete.
         unsafe { self.device.raw().destroy_command_pool(self.pool, None) };
     }

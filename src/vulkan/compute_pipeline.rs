@@ -96,6 +96,9 @@ impl ComputePipeline {
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        if self.device.is_kept() {
+            return;
+        }
         // SAFETY: command buffers that bind it keep a clone, so no work uses it; null is allowed.
         unsafe { self.device.raw().destroy_pipeline(self.pipeline, None) };
         // SAFETY: as above.
@@ -167,7 +170,7 @@ fn compile(
 fn refused(call: &'static str, code: vk::Result) -> PipelineError {
     match code {
         vk::Result::ERROR_OUT_OF_HOST_MEMORY | vk::Result::ERROR_OUT_OF_DEVICE_MEMORY => {
-            PipelineError::OutOfMemory(OutOfMemory { call })
+            PipelineError::OutOfMemory(OutOfMemory::in_call(call))
         }
         code => PipelineError::Refused(Refusal::of(call, code)),
     }

@@ -16,8 +16,9 @@ use gpu_allocator::vulkan::Allocator;
 
 use super::idle_waits::IdleWaits;
 use super::opening::{allocator, create, family, find};
-use super::refusal::again_with_memory;
-use super::{AdapterInfo, BringUpError, DeviceLoss, Instance, ProgramQueue, Queue};
+use super::refusal::{DeviceFailure, again_with_memory};
+use super::{AdapterInfo, BringUpError, DeviceLoss, InVulkan, Instance, ProgramQueue, Queue};
+use crate::sync::{AtomicBool, Ordering};
 
 /// How to open a [`Device`].
 #[derive(Clone, Debug)]
@@ -77,6 +78,10 @@ pub struct Device {
     /// One entry a queue: whether it is given out.
     given_out: Mutex<Vec<bool>>,
     idle_waits: Arc<IdleWaits>,
+    /// The last one.
+    failure: Mutex<Option<DeviceFailure>>,
+    /// Until the process ends.
+    is_kept: AtomicBool,
     // Before the instance: what is kept may destroy the device.
     owner: Owner,
     instance: Arc<Instance>,
@@ -183,6 +188,8 @@ impl Device {
             family,
             given_out: Mutex::new(vec![false; queues]),
             idle_waits,
+            failure: Mutex::new(None),
+            is_kept: AtomicBool::new(false),
             owner,
             instance,
         }))
@@ -282,6 +289,45 @@ impl Device {
         &self.idle_waits
     }
 
+    /// What a wait, a signal or a submission on it was last told instead of being done.
+    #[must_use]
+    pub fn failure(&self) -> Option<DeviceFailure> {
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A call has failed. Who sleeps apart from the driver hears of it, but where memory was wanting: what he sleeps for may
+    /// come then.
+    pub(super) fn failed(&self, call: &'static str, code: vk::Result) -> DeviceFailure {
+        let failure = DeviceFailure::of(call, code);
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
+        if !failure.is_want() {
+            self.idle_waits.note_loss();
+        }
+        failure
+    }
+
+    /// Nobody can tell whether it is done with what it was given: it, and all that was made on it, is there until the process
+    /// ends. Nothing that it may use is freed from now on, which those look at that free (`is_kept`), memory of the host that
+    /// it imported among it; its handles stay, so that none comes again; and the instance stays, with the driver's library.
+    ///
+    /// It may be at work when the process ends, as one that was given up: then nothing that is run at the end may take apart
+    /// what it uses (`at_exit`).
+    pub(super) fn keep_for_good(self: &Arc<Self>, failure: DeviceFailure) {
+        if !self.is_kept.swap(true, Ordering::AcqRel) {
+            std::mem::forget(Arc::clone(self));
+            std::mem::forget(InVulkan::begin());
+            eprintln!(
+                "native-fence: {failure}: whether it is done is not known, and all that it may use is kept until the \
+                 process ends"
+            );
+        }
+    }
+
+    /// Whether nothing of it is freed any more.
+    pub(super) fn is_kept(&self) -> bool {
+        self.is_kept.load(Ordering::Acquire)
+    }
+
     fn given_out(&self) -> std::sync::MutexGuard<'_, Vec<bool>> {
         self.given_out
             .lock()
@@ -292,7 +338,8 @@ impl Device {
 impl Drop for Device {
     fn drop(&mut self) {
         if let Owner::Library = self.owner {
-            // Each queue waited for its work when it was dropped; this is for what a driver does itself.
+            // Each queue waited for its work when it was dropped, or has kept the device from coming here; this is for
+            // what a driver does itself, and an answer other than that it is done changes nothing: nothing of ours is left.
             // SAFETY: queues hold an Arc of this, so none is in use by another thread.
             let wait = || unsafe { self.raw.device_wait_idle() };
             let _lost = again_with_memory(wait);

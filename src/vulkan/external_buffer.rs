@@ -130,6 +130,9 @@ impl ExternalBuffer {
 
 impl Drop for ExternalBuffer {
     fn drop(&mut self) {
+        if self.device.is_kept() {
+            return;
+        }
         // SAFETY: whoever submits work that uses the address keeps the buffer with it.
         unsafe { self.device.raw().destroy_buffer(self.buffer, None) };
         // SAFETY: its only buffer is gone; null is allowed. A mapping of it ends with it.

@@ -46,7 +46,16 @@ pub struct HostImport {
     buffer: ExternalBuffer,
     bytes: u64,
     // Last, so that the pages outlive the import.
-    _pages: Arc<dyn Any + Send + Sync>,
+    pages: Arc<dyn Any + Send + Sync>,
+}
+
+/// Of a device that is kept the import stays, and the pages are mapped as long as that.
+impl Drop for HostImport {
+    fn drop(&mut self) {
+        if self.device().is_kept() {
+            std::mem::forget(Arc::clone(&self.pages));
+        }
+    }
 }
 
 impl HostImport {
@@ -91,7 +100,7 @@ impl HostImport {
         Ok(Self {
             buffer,
             bytes: size,
-            _pages: keep_alive,
+            pages: keep_alive,
         })
     }
 

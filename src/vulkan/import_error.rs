@@ -45,7 +45,7 @@ pub enum ImportError {
 impl ImportError {
     pub(super) fn of(call: &'static str, code: vk::Result) -> Self {
         match code {
-            vk::Result::ERROR_OUT_OF_HOST_MEMORY => Self::OutOfMemory(OutOfMemory { call }),
+            vk::Result::ERROR_OUT_OF_HOST_MEMORY => Self::OutOfMemory(OutOfMemory::in_call(call)),
             code => Self::ImportRefused(Refusal::of(call, code)),
         }
     }

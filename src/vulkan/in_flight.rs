@@ -17,7 +17,6 @@ const FEW: usize = 32;
 
 /// Handles that a submission names, and the value that says that it is complete.
 #[derive(Default)]
-#[expect(dead_code, reason = "commands and wait are held, not read")]
 pub(super) struct Entry {
     pub(super) commands: Option<CommandBuffer>,
     pub(super) wait: Option<Timeline>,
@@ -45,13 +44,34 @@ impl InFlight {
         }
     }
 
+    /// Of what may have been submitted, or not: its signal may never come, and is asked for by nobody. Who submits after it
+    /// vouches for it.
+    pub(super) fn remember_doubtful(&mut self, entry: Entry) {
+        let Entry {
+            commands,
+            wait,
+            signal,
+        } = entry;
+        let signals = signal.map(|(timeline, _)| timeline);
+        self.entries.push_back(Entry {
+            commands,
+            wait,
+            signal: None,
+        });
+        self.entries.push_back(Entry {
+            wait: signals,
+            ..Entry::default()
+        });
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// What the newest entry signals.
+    /// What the newest entry signals, where that can still be told from another's doing.
     pub(super) fn last_signal(&self) -> Option<(Timeline, u64)> {
-        self.entries.back()?.signal.clone()
+        let signal = self.entries.back()?.signal.clone();
+        signal.filter(|(timeline, value)| !timeline.was_ended(*value))
     }
 
     pub(super) fn forget_all(&mut self) {
@@ -59,11 +79,15 @@ impl InFlight {
     }
 
     fn forget_complete(&mut self) {
-        while let Some(vouching) = self.entries.iter().position(|entry| entry.signal.is_some()) {
+        let vouches = |entry: &Entry| {
+            let signal = entry.signal.as_ref();
+            signal.is_some_and(|(timeline, value)| !timeline.was_ended(*value))
+        };
+        while let Some(vouching) = self.entries.iter().position(vouches) {
             let complete = self.entries[vouching]
                 .signal
                 .as_ref()
-                .is_some_and(|(timeline, value)| timeline.value().is_ok_and(|now| now >= *value));
+                .is_some_and(|(timeline, value)| timeline.has_come_to(*value));
             if !complete {
                 return;
             }

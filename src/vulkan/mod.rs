@@ -10,7 +10,7 @@
 //!   synchronisation written as a type;
 //! - a queue keeps what it was given (command buffers with all that they name, timelines) until the
 //!   submission is known to be complete, and waits for the rest when it is dropped; so dropping a
-//!   handle while the GPU works is harmless;
+//!   handle while the GPU works is harmless; where no driver's call tells that, the device is kept for good;
 //! - memory that a GPU writes is handed out as a pointer, never as a slice.
 //!
 //! What no type can hold: a shader that is given an address may write anywhere. Pipelines are made
@@ -60,6 +60,7 @@ mod timeline;
 mod timestamp_query;
 mod transfers;
 pub mod validation;
+mod want;
 
 pub use adapter_info::{AdapterInfo, AdapterKind, Driver, Heap, MemoryType};
 pub use at_exit::{Alive, EndsAtExit, InVulkan, at_exit};
@@ -96,7 +97,7 @@ pub use program_commands::{OtherDevice, ProgramCommands};
 pub use program_device::{DeviceImportError, ProgramDevice, ProgramQueue};
 pub use queue::Queue;
 pub use queue_lock::QueueLock;
-pub use refusal::{DeviceLost, OutOfMemory, Refusal};
+pub use refusal::{DeviceFailure, OutOfMemory, Refusal};
 pub use region_import::RegionImport;
 pub use submission::{Submission, SubmitError};
 pub use timeline::{SignalError, Timeline, WaitOutcome};

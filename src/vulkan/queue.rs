@@ -11,24 +11,29 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Instant;
 
 use ash::vk;
 
 use super::in_flight::InFlight;
-use super::refusal::DeviceLost;
+use super::refusal::{DeviceFailure, OutOfMemory, is_want};
+use super::want::Want;
 use super::{Device, QueueLock, SubmitError, Timeline};
 
 /// One queue of a device. There is only one of each, see [`Device::queue`].
 ///
 /// Dropping it waits until all that was submitted to it is complete. A submission that waits for a
 /// value nobody will signal, or a shader that never ends, therefore holds up the drop: abandon
-/// such a queue to a thread of its own.
+/// such a queue to a thread of its own. Where the driver answers none of the calls that tell whether it
+/// is, the device and all that was made on it is kept until the process ends.
 pub struct Queue {
     raw: vk::Queue,
     /// Of the program's.
     lock: Option<Arc<dyn QueueLock>>,
     pub(super) in_flight: InFlight,
     pub(super) submits: u64,
+    /// What its driver answered that leaves open what it has done: from then on it is given no more work.
+    pub(super) failed: Option<SubmitError>,
     pub(super) device: Arc<Device>,
     index: u32,
 }
@@ -45,6 +50,7 @@ impl Queue {
             lock,
             in_flight: InFlight::new(),
             submits: 0,
+            failed: None,
             device,
             index,
         }
@@ -107,53 +113,91 @@ impl Queue {
     /// Waits until all that was submitted is complete; of a program's queue, what was submitted here.
     ///
     /// # Errors
-    /// The device is lost.
-    pub fn wait_idle(&mut self) -> Result<(), DeviceLost> {
+    /// The device is lost; or its driver gives up, and it is not known whether it is.
+    pub fn wait_idle(&mut self) -> Result<(), DeviceFailure> {
         if self.lock.is_some() {
             self.wait_for_own()?;
-        } else {
-            // SAFETY: `&mut self`: no other thread uses the queue.
-            while let Err(error) = unsafe { self.device.raw().queue_wait_idle(self.raw) } {
-                match error {
-                    // Short of memory for the wait itself: what is in flight cannot go before it is complete.
-                    vk::Result::ERROR_OUT_OF_HOST_MEMORY
-                    | vk::Result::ERROR_OUT_OF_DEVICE_MEMORY => std::thread::yield_now(),
-                    _ => return Err(DeviceLost),
-                }
+        } else if let Err(failure) = self.wait_for_all() {
+            if failure.is_loss() {
+                return Err(failure);
             }
+            // The driver cannot wait for the queue. What was submitted here tells its end in another way.
+            let told = self.wait_for_own();
+            told.map_err(|other| if other.is_loss() { other } else { failure })?;
         }
         self.in_flight.forget_all();
         Ok(())
     }
 
+    /// `vkQueueWaitIdle`.
+    fn wait_for_all(&mut self) -> Result<(), DeviceFailure> {
+        let mut want = Want::default();
+        loop {
+            // SAFETY: `&mut self`: no other thread uses the queue.
+            let Err(code) = (unsafe { self.device.raw().queue_wait_idle(self.raw) }) else {
+                return Ok(());
+            };
+            // Short of memory for the wait itself: what is in flight cannot go before it is complete.
+            if !is_want(code) || !want.is_borne(Instant::now(), None) {
+                return Err(self.device.failed("vkQueueWaitIdle", code));
+            }
+            want.pause();
+        }
+    }
+
     /// By the newest signal: the program's lock is not held meanwhile, and of the program's work only that
     /// is waited for which was submitted before it.
-    fn wait_for_own(&mut self) -> Result<(), DeviceLost> {
+    fn wait_for_own(&mut self) -> Result<(), DeviceFailure> {
         if self.in_flight.is_empty() {
             return Ok(());
         }
         if let Some((timeline, value)) = self.in_flight.last_signal() {
-            return timeline.wait(value, None).map(|_reached| ());
+            return timeline.wait_or_look(value);
         }
+        let mut want = Want::default();
         loop {
-            let end = Timeline::new(&self.device, 0);
-            let end = end.map_err(|_| SubmitError::OutOfMemory);
-            match end.and_then(|end| self.submit_one(None, None, (&end, 1)).map(|()| end)) {
-                Ok(end) => return end.wait(1, None).map(|_reached| ()),
+            match self.submit_end() {
+                Ok(end) => return end.wait_or_look(1),
                 // What is in flight cannot go before it is complete.
-                Err(SubmitError::OutOfMemory) => std::thread::yield_now(),
-                Err(_) => return Err(DeviceLost),
+                Err(failure) if failure.is_want() && want.is_borne(Instant::now(), None) => {
+                    want.pause();
+                }
+                Err(failure) => return Err(failure),
             }
         }
     }
+
+    /// What comes to 1 when all is complete that was submitted before.
+    fn submit_end(&mut self) -> Result<Timeline, DeviceFailure> {
+        let end = Timeline::new(&self.device, 0).map_err(OutOfMemory::of_device)?;
+        // An end runs nothing, so a queue that is given no more work may have it: it is how to learn what became of the last.
+        let failed = self.failed.take();
+        let submitted = self.submit_one(None, None, (&end, 1));
+        self.failed = failed.or(self.failed);
+        submitted.map_err(SubmitError::of_device)?;
+        Ok(end)
+    }
 }
 
+/// What a queue was given goes when it is not in use any more. Three answers tell of that:
+/// - It is idle: nothing is in use.
+/// - The device is lost. Then nothing runs on it any more, by the standard, and what is in flight may go as well.
+/// - The driver answers neither the call that waits for the queue, nor that which waits for its last signal, nor that which
+///   reads it. Nobody knows then. To free what is in flight is unsound: a shader that still runs would store into memory that
+///   others have by then, pages of the host among it. To ask again for ever is to hang whoever closes an adapter. So the
+///   device is kept, and with it all that was made on it (`Device::keep_for_good`), and the queue is not given out again.
 impl Drop for Queue {
     fn drop(&mut self) {
-        // On a lost device nothing runs any more, so what is in flight may go as well.
-        let _lost = self.wait_idle();
-        self.in_flight.forget_all();
-        self.device.give_back(self.index);
+        match self.wait_idle() {
+            Err(failure) if !failure.is_loss() => {
+                self.device.keep_for_good(failure);
+                std::mem::forget(std::mem::replace(&mut self.in_flight, InFlight::new()));
+            }
+            Ok(()) | Err(_) => {
+                self.in_flight.forget_all();
+                self.device.give_back(self.index);
+            }
+        }
     }
 }
 

@@ -29,6 +29,16 @@ impl Refusal {
 /// Times that a call is made to a driver that is short of memory for it.
 const TRIES: u32 = 1000;
 
+/// Whether the driver is short of memory for the call itself. Then nothing was done, and no object is the worse for it: the
+/// standard has "Out of memory errors do not damage any currently existing Vulkan objects", and of `vkQueueSubmit` that
+/// what a submission names is as it was, or the answer is another. So such a call may be made again.
+pub(super) fn is_want(code: vk::Result) -> bool {
+    matches!(
+        code,
+        vk::Result::ERROR_OUT_OF_HOST_MEMORY | vk::Result::ERROR_OUT_OF_DEVICE_MEMORY
+    )
+}
+
 /// Makes a call again where the driver is short of memory for the call itself: the device goes on, and what it was given is
 /// not over.
 pub(super) fn again_with_memory<T>(
@@ -36,32 +46,135 @@ pub(super) fn again_with_memory<T>(
 ) -> Result<T, vk::Result> {
     for _ in 1..TRIES {
         match call() {
-            Err(vk::Result::ERROR_OUT_OF_HOST_MEMORY | vk::Result::ERROR_OUT_OF_DEVICE_MEMORY) => {
-                std::thread::yield_now();
-            }
+            Err(code) if is_want(code) => std::thread::yield_now(),
             ended => return ended,
         }
     }
     call()
 }
 
-/// The device is gone: nothing submitted to it will complete, everything made on it is to be
-/// dropped and made anew on another device.
+/// Why a device is not relied on any more by who has called it. It names the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("the Vulkan device is lost; open another one and build its objects again")]
-pub struct DeviceLost;
+pub enum DeviceFailure {
+    /// The device is gone: nothing submitted to it will complete, everything made on it is to be dropped and made anew on
+    /// another device.
+    #[error("the Vulkan device is lost ({call}); open another one and build its objects again")]
+    Lost {
+        /// The Vulkan command.
+        call: &'static str,
+    },
+    /// The driver had no memory for the call, however often it was made. The device may go on.
+    #[error(
+        "the Vulkan driver is out of memory ({call}), and stays so; free memory and try again, or open another device"
+    )]
+    OutOfMemory {
+        /// The Vulkan command.
+        call: &'static str,
+    },
+    /// An error that says nothing of the device, `VK_ERROR_UNKNOWN` first of all. It may be well, and it may go on with what
+    /// it was given; it is not called lost, since of a lost one it is known that nothing runs.
+    #[error(
+        "{call} answered {:?}, and nobody knows what the Vulkan device does; open another one and build its objects again",
+        vk::Result::from_raw(*code)
+    )]
+    Unknown {
+        /// The Vulkan command.
+        call: &'static str,
+        /// Its result code.
+        code: i32,
+    },
+}
 
-/// Memory of the host or of the device ran out in a call that can fail in no other way.
+impl DeviceFailure {
+    pub(super) fn of(call: &'static str, code: vk::Result) -> Self {
+        match code {
+            vk::Result::ERROR_DEVICE_LOST => Self::Lost { call },
+            code if is_want(code) => Self::OutOfMemory { call },
+            code => Self::Unknown {
+                call,
+                code: code.as_raw(),
+            },
+        }
+    }
+
+    /// Whether the device is lost, on which nothing runs any more.
+    #[must_use]
+    pub fn is_loss(&self) -> bool {
+        matches!(self, Self::Lost { .. })
+    }
+
+    /// Whether memory was wanting, and nothing else.
+    #[must_use]
+    pub fn is_want(&self) -> bool {
+        matches!(self, Self::OutOfMemory { .. })
+    }
+}
+
+/// Memory of the host or of the device ran out in a call that can fail in no other way, but for an error that the driver does
+/// not explain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("the Vulkan driver is out of memory ({call}); free buffers or close devices and try again")]
+#[error("the Vulkan driver is out of memory ({call}); free buffers or close devices and try again{}", beside(*code))]
 pub struct OutOfMemory {
     /// The Vulkan command.
     pub call: &'static str,
+    /// What it answered.
+    code: i32,
+}
+
+/// What is said of an answer that is no want of memory.
+fn beside(code: i32) -> String {
+    match vk::Result::from_raw(code) {
+        code if is_want(code) => String::new(),
+        code => format!(" (so it is taken: its answer was {code:?})"),
+    }
 }
 
 impl OutOfMemory {
+    /// In this call.
+    pub(crate) fn in_call(call: &'static str) -> Self {
+        Self::of(call)(vk::Result::ERROR_OUT_OF_HOST_MEMORY)
+    }
+
     /// What a call's error is told as.
     pub(super) fn of(call: &'static str) -> impl Fn(vk::Result) -> Self {
-        move |_| Self { call }
+        move |code| Self {
+            call,
+            code: code.as_raw(),
+        }
+    }
+
+    /// What it says of a device that is to be waited for.
+    pub(super) fn of_device(self) -> DeviceFailure {
+        DeviceFailure::of(self.call, vk::Result::from_raw(self.code))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An answer that is not known is told by its name and not as a loss; each failure names its call.
+    ///
+    /// Kills `an-unknown-answer-is-a-loss`.
+    #[test]
+    fn a_failure_names_its_call_and_is_a_loss_where_the_driver_says_so() {
+        let told = |code| DeviceFailure::of("vkDance", code).to_string();
+        let lost = told(vk::Result::ERROR_DEVICE_LOST);
+        assert!(lost.contains("lost (vkDance)"), "{lost}");
+        let unknown = told(vk::Result::ERROR_UNKNOWN);
+        assert!(
+            unknown.contains("vkDance answered ERROR_UNKNOWN"),
+            "{unknown}"
+        );
+        assert!(!unknown.contains("lost"), "{unknown}");
+        let want = told(vk::Result::ERROR_OUT_OF_DEVICE_MEMORY);
+        assert!(want.contains("out of memory (vkDance)"), "{want}");
+        let taken = OutOfMemory::of("vkDance")(vk::Result::ERROR_UNKNOWN).to_string();
+        assert!(taken.contains("ERROR_UNKNOWN"), "{taken}");
+        assert!(
+            !OutOfMemory::in_call("vkDance")
+                .to_string()
+                .contains("answer")
+        );
     }
 }

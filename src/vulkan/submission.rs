@@ -17,9 +17,10 @@ use thiserror::Error;
 
 use super::Device;
 use super::command_buffer::{CommandBuffer, Reuse};
-use super::in_flight::Entry;
+use super::in_flight::{Entry, InFlight};
 use super::promises::{Promises, must_be_forward};
 use super::queue::Queue;
+use super::refusal::DeviceFailure;
 use super::timeline::Timeline;
 
 /// Why nothing was submitted.
@@ -46,6 +47,43 @@ pub enum SubmitError {
     /// A command buffer of [`Reuse::OneAtATime`] is not known to be complete.
     #[error("the command buffer is still in flight and was not recorded for simultaneous use")]
     StillInFlight,
+    /// An error that leaves open whether it was submitted, `VK_ERROR_UNKNOWN` first of all. The queue takes no more.
+    #[error(
+        "vkQueueSubmit answered {:?}, and nobody knows whether the Vulkan device does the work; open another one and build \
+         its objects again",
+        vk::Result::from_raw(*code)
+    )]
+    Unknown {
+        /// Its result code.
+        code: i32,
+    },
+}
+
+const CALL: &str = "vkQueueSubmit";
+
+impl SubmitError {
+    fn of(code: vk::Result) -> Self {
+        match DeviceFailure::of(CALL, code) {
+            DeviceFailure::Lost { .. } => Self::DeviceLost,
+            DeviceFailure::OutOfMemory { .. } => Self::OutOfMemory,
+            DeviceFailure::Unknown { code, .. } => Self::Unknown { code },
+        }
+    }
+
+    /// What it says of the device.
+    ///
+    /// # Panics
+    /// It is an error of what was submitted, which a new timeline and a new command buffer do not have.
+    pub(super) fn of_device(self) -> DeviceFailure {
+        match self {
+            Self::DeviceLost => DeviceFailure::Lost { call: CALL },
+            Self::OutOfMemory => DeviceFailure::OutOfMemory { call: CALL },
+            Self::Unknown { code } => DeviceFailure::Unknown { call: CALL, code },
+            Self::NotForward { .. } | Self::StillInFlight => {
+                unreachable!("what is new was never submitted: {self}")
+            }
+        }
+    }
 }
 
 /// Command buffers, with what they wait for and what they raise when all are complete.
@@ -78,7 +116,11 @@ impl Queue {
             .map(|(lists, values)| lists.info(values))
             .collect();
         let promises = Promises::make(submissions)?;
-        self.call(&infos)?;
+        self.call(&infos, |in_flight| {
+            for submission in submissions {
+                remember_doubtful(in_flight, submission);
+            }
+        })?;
         promises.keep();
         self.device.idle_waits().call();
         for submission in submissions {
@@ -125,12 +167,21 @@ impl Queue {
             .wait_dst_stage_mask(&stages[..waits_for.as_slice().len()])
             .signal_semaphores(&signals)
             .push_next(&mut values);
-        self.call(slice::from_ref(&info))?;
+        self.call(slice::from_ref(&info), |in_flight| {
+            if let Some(commands) = commands {
+                commands.note_last(timeline, value);
+            }
+            in_flight.remember_doubtful(Entry {
+                commands: commands.cloned(),
+                wait: wait.map(|(timeline, _)| timeline.clone()),
+                signal: Some((timeline.clone(), value)),
+            });
+        })?;
         *promised = value;
         drop(promised);
         self.device.idle_waits().call();
-        if let Some(commands) = commands.filter(|c| c.reuse() == Reuse::OneAtATime) {
-            *commands.last() = Some((timeline.clone(), value));
+        if let Some(commands) = commands {
+            commands.note_last(timeline, value);
         }
         self.in_flight.remember(Entry {
             commands: commands.cloned(),
@@ -140,22 +191,40 @@ impl Queue {
         Ok(())
     }
 
-    fn call(&mut self, infos: &[vk::SubmitInfo<'_>]) -> Result<(), SubmitError> {
+    /// The driver had no memory for a submission, however often it was made: that is why its device has failed.
+    pub fn note_want(&self) {
+        let _told = self
+            .device
+            .failed(CALL, vk::Result::ERROR_OUT_OF_HOST_MEMORY);
+    }
+
+    /// Calls the driver. `doubtful` remembers what was given to it where it is not known whether it was taken.
+    ///
+    /// Nothing is done twice: memory that was wanting means that nothing was done, and the caller may try again. After any
+    /// other error the driver may have taken the list, so the queue takes no other, which might be the same; and what the
+    /// list names is kept, though it was not submitted as far as the caller is told. A device that is lost runs nothing any
+    /// more, but who is told so by a call that was done is not hurt by the same care.
+    fn call(
+        &mut self,
+        infos: &[vk::SubmitInfo<'_>],
+        doubtful: impl FnOnce(&mut InFlight),
+    ) -> Result<(), SubmitError> {
+        if let Some(failed) = self.failed {
+            return Err(failed);
+        }
         // SAFETY: all handles are of this device, were checked by the callers, and are kept until they are
         // not in use any more.
-        match unsafe { self.submit_raw(infos) } {
-            Ok(()) => {
-                self.submits += 1;
-                Ok(())
-            }
-            Err(vk::Result::ERROR_OUT_OF_HOST_MEMORY | vk::Result::ERROR_OUT_OF_DEVICE_MEMORY) => {
-                Err(SubmitError::OutOfMemory)
-            }
-            Err(_) => {
-                self.device.idle_waits().note_loss();
-                Err(SubmitError::DeviceLost)
-            }
+        let Err(code) = (unsafe { self.submit_raw(infos) }) else {
+            self.submits += 1;
+            return Ok(());
+        };
+        let failed = SubmitError::of(code);
+        if failed != SubmitError::OutOfMemory {
+            doubtful(&mut self.in_flight);
+            self.failed = Some(failed);
+            let _told = self.device.failed(CALL, code);
         }
+        Err(failed)
     }
 
     fn check_all(&self, submissions: &[Submission<'_>]) -> Result<(), SubmitError> {
@@ -207,10 +276,8 @@ impl Queue {
             signals,
         } = *submission;
         for commands in commands {
-            if let (Reuse::OneAtATime, Some((timeline, value))) =
-                (commands.reuse(), signals.first())
-            {
-                *commands.last() = Some(((*timeline).clone(), *value));
+            if let Some((timeline, value)) = signals.first() {
+                commands.note_last(timeline, *value);
             }
             let commands = Some((*commands).clone());
             self.in_flight.remember(Entry {
@@ -232,6 +299,30 @@ impl Queue {
                 ..Entry::default()
             });
         }
+    }
+}
+
+/// All that it names.
+fn remember_doubtful(in_flight: &mut InFlight, submission: &Submission<'_>) {
+    let Submission {
+        commands,
+        waits,
+        signals,
+    } = *submission;
+    for commands in commands {
+        if let Some((timeline, value)) = signals.first() {
+            commands.note_last(timeline, *value);
+        }
+        in_flight.remember_doubtful(Entry {
+            commands: Some((*commands).clone()),
+            ..Entry::default()
+        });
+    }
+    for (timeline, _) in waits.iter().chain(signals) {
+        in_flight.remember_doubtful(Entry {
+            wait: Some((*timeline).clone()),
+            ..Entry::default()
+        });
     }
 }
 

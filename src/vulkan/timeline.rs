@@ -21,10 +21,14 @@ use thiserror::Error;
 use crate::sync::{AtomicU64, Ordering};
 
 use super::Device;
-use super::refusal::{DeviceLost, OutOfMemory, again_with_memory};
+use super::refusal::{DeviceFailure, OutOfMemory, again_with_memory, is_want};
+use super::want::Want;
 
 /// Who has waited for so long for what was not submitted sleeps apart from the driver.
 const IDLE_AFTER: Duration = Duration::from_millis(100);
+
+/// How often a driver that cannot wait is asked for the value.
+const LOOK: Duration = Duration::from_millis(1);
 
 /// How a wait ended, when the device is well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,9 +57,9 @@ pub enum SignalError {
         /// The value that the submission will raise it to.
         promised: u64,
     },
-    /// The device is lost.
+    /// The device is lost, or its driver gives up.
     #[error(transparent)]
-    DeviceLost(#[from] DeviceLost),
+    DeviceLost(#[from] DeviceFailure),
 }
 
 /// A timeline semaphore. A clone is the same timeline.
@@ -106,7 +110,7 @@ impl Timeline {
     /// Takes a timeline that the program made for itself. It stays the program's.
     ///
     /// # Errors
-    /// The device is lost.
+    /// The device is lost, or its driver gives up.
     ///
     /// # Safety
     /// It is a timeline semaphore of the device that `device` is, and valid until `kept` is dropped, on whichever
@@ -116,7 +120,7 @@ impl Timeline {
         device: &Arc<Device>,
         semaphore: vk::Semaphore,
         kept: Arc<dyn Any + Send + Sync>,
-    ) -> Result<Self, DeviceLost> {
+    ) -> Result<Self, DeviceFailure> {
         let timeline = Self(Arc::new(Inner {
             raw: semaphore,
             promised: Mutex::new(0),
@@ -132,18 +136,18 @@ impl Timeline {
     /// The value that it has.
     ///
     /// # Errors
-    /// The device is lost.
-    pub fn value(&self) -> Result<u64, DeviceLost> {
+    /// The device is lost, or its driver gives up.
+    pub fn value(&self) -> Result<u64, DeviceFailure> {
         let raw = self.device().raw();
         // SAFETY: it is a timeline of this device, alive through `self`.
         let ask = || unsafe { raw.get_semaphore_counter_value(self.0.raw) };
-        again_with_memory(ask).map_err(|_| self.lost())
+        again_with_memory(ask).map_err(|code| self.failed("vkGetSemaphoreCounterValue", code))
     }
 
     /// Raises it to `value`, from the CPU.
     ///
     /// # Errors
-    /// The value is not forward, a submission is still to raise it, or the device is lost.
+    /// The value is not forward, a submission is still to raise it, the device is lost, or its driver gives up.
     pub fn signal(&self, value: u64) -> Result<(), SignalError> {
         let promised = self.promised();
         let now = self.value()?;
@@ -154,7 +158,7 @@ impl Timeline {
     /// Raises it to `value` from the CPU, unless it has that or more.
     ///
     /// # Errors
-    /// A submission is still to raise it, or the device is lost.
+    /// A submission is still to raise it, the device is lost, or its driver gives up.
     pub fn raise_to(&self, value: u64) -> Result<(), SignalError> {
         let promised = self.promised();
         let now = self.value()?;
@@ -183,7 +187,8 @@ impl Timeline {
         // SAFETY: it is a timeline of this device; the value is above its own, and no signal is
         // pending, nor can one be added while `promised` is locked.
         let signal = || unsafe { raw.signal_semaphore(&info) };
-        again_with_memory(signal).map_err(|_| self.lost())?;
+        // Not made again after an answer that leaves open whether it was raised: the next signal asks what it has.
+        again_with_memory(signal).map_err(|code| self.failed("vkSignalSemaphore", code))?;
         *promised = value;
         drop(promised);
         self.device().idle_waits().call();
@@ -192,23 +197,46 @@ impl Timeline {
 
     /// Ends the waits for `value` on a device that is lost, where nothing raises it any more. A
     /// driver need not notice the loss for a thread that waits for what was never submitted.
+    ///
+    /// Where it is not known whether a submission was done that raises it so far, it may have come, and is left as it is; if
+    /// it comes yet, the driver is told to raise it to what it has, and calls the device lost that was given up before.
     pub fn end_waits(&self, value: u64) {
-        let info = vk::SemaphoreSignalInfo::default()
-            .semaphore(self.0.raw)
-            .value(value);
-        // SAFETY: it is a timeline of this device; `value` is above all that was promised, and
-        // what was promised does not come any more.
-        let _ = unsafe { self.device().raw().signal_semaphore(&info) };
-        // Not what is promised: who submits may have its lock for as long as the device hangs.
-        self.0.ended.fetch_max(value, Ordering::Relaxed);
+        // Not what is promised: who submits may have its lock for as long as the device hangs. Before the value: see
+        // `has_come_to`.
+        self.0.ended.fetch_max(value, Ordering::Release);
+        let has_come = self.value().is_ok_and(|now| now >= value);
+        if !has_come {
+            let info = vk::SemaphoreSignalInfo::default()
+                .semaphore(self.0.raw)
+                .value(value);
+            // SAFETY: it is a timeline of this device; `value` is above what it had, and what was promised does not come
+            // any more.
+            let _ = unsafe { self.device().raw().signal_semaphore(&info) };
+        }
         self.device().idle_waits().call_anyway();
+    }
+
+    /// Whether waits for `value` were ended: that it has the value says nothing then of what was to raise it so far.
+    pub(super) fn was_ended(&self, value: u64) -> bool {
+        self.0.ended.load(Ordering::Acquire) >= value
+    }
+
+    /// Whether what was to raise it to `value` has done so, as far as can be told.
+    pub(super) fn has_come_to(&self, value: u64) -> bool {
+        // In this order: who ends waits says so before he raises it.
+        self.value().is_ok_and(|now| now >= value) && !self.was_ended(value)
     }
 
     /// Sleeps until it has `value`, or `timeout` is over; without one, for ever.
     ///
     /// # Errors
-    /// The device is lost, or its driver gives up.
-    pub fn wait(&self, value: u64, timeout: Option<Duration>) -> Result<WaitOutcome, DeviceLost> {
+    /// The device is lost, or its driver gives up: a want of memory that lasts as long as the time-out is one, or for a
+    /// second.
+    pub fn wait(
+        &self,
+        value: u64,
+        timeout: Option<Duration>,
+    ) -> Result<WaitOutcome, DeviceFailure> {
         Self::wait_raw(self.device(), &[self.0.raw], &[value], timeout)
     }
 
@@ -218,21 +246,51 @@ impl Timeline {
     ///
     /// # Errors
     /// The device is lost, or its driver gives up.
-    pub fn wait_for_submission(&self, value: u64) -> Result<(), DeviceLost> {
+    pub fn wait_for_submission(&self, value: u64) -> Result<(), DeviceFailure> {
         let is_program_s = self.0.kept.is_some();
-        if !is_program_s && self.wait(value, Some(IDLE_AFTER))? == WaitOutcome::TimedOut {
-            let may_come =
-                || self.0.ended.load(Ordering::Relaxed) >= value || *self.promised() >= value;
+        if !is_program_s && self.is_late(value)? {
+            let may_come = || self.was_ended(value) || *self.promised() >= value;
             self.device().idle_waits().sleep_until(may_come);
         }
         let _reached = self.wait(value, None)?;
         Ok(())
     }
 
-    /// The device is, and who sleeps for it is to hear of it.
-    fn lost(&self) -> DeviceLost {
-        self.device().idle_waits().note_loss();
-        DeviceLost
+    /// Whether it has not come to `value` after a short wait.
+    fn is_late(&self, value: u64) -> Result<bool, DeviceFailure> {
+        match self.wait(value, Some(IDLE_AFTER)) {
+            // Memory may still come: the wait without a time-out has more patience than this.
+            Err(failure) if failure.is_want() => Ok(false),
+            waited => Ok(waited? == WaitOutcome::TimedOut),
+        }
+    }
+
+    /// Sleeps until it has `value`, for who may not go on before: a driver that cannot wait is asked for the value instead,
+    /// again and again, for as long as it answers that.
+    ///
+    /// # Errors
+    /// The device is lost; or it is not known what the timeline has, since the driver answers neither call.
+    pub(super) fn wait_or_look(&self, value: u64) -> Result<(), DeviceFailure> {
+        loop {
+            let failure = match self.wait(value, None) {
+                Ok(WaitOutcome::Reached | WaitOutcome::TimedOut) => return Ok(()),
+                Err(failure) => failure,
+            };
+            if failure.is_loss() {
+                return Err(failure);
+            }
+            match self.value() {
+                Ok(now) if now >= value => return Ok(()),
+                Ok(_) => std::thread::sleep(LOOK),
+                Err(lost) if lost.is_loss() => return Err(lost),
+                Err(_) => return Err(failure),
+            }
+        }
+    }
+
+    /// What a call's error is told as; who sleeps for the device hears of it.
+    fn failed(&self, call: &'static str, code: vk::Result) -> DeviceFailure {
+        self.device().failed(call, code)
     }
 
     /// Sleeps until each of several timelines has its value, or `timeout` is over, in one call.
@@ -245,7 +303,7 @@ impl Timeline {
     pub fn wait_all(
         waits: &[(&Self, u64)],
         timeout: Option<Duration>,
-    ) -> Result<WaitOutcome, DeviceLost> {
+    ) -> Result<WaitOutcome, DeviceFailure> {
         let device = waits[0].0.device();
         assert!(
             waits
@@ -264,32 +322,32 @@ impl Timeline {
         semaphores: &[vk::Semaphore],
         values: &[u64],
         timeout: Option<Duration>,
-    ) -> Result<WaitOutcome, DeviceLost> {
-        let began = Instant::now();
+    ) -> Result<WaitOutcome, DeviceFailure> {
+        // One that is out of all reach is none.
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let left = || {
-            timeout.map_or(u64::MAX, |timeout| {
-                let left = timeout.saturating_sub(began.elapsed());
+            deadline.map_or(u64::MAX, |deadline| {
+                let left = deadline.saturating_duration_since(Instant::now());
                 u64::try_from(left.as_nanos()).unwrap_or(u64::MAX)
             })
         };
+        let mut want = Want::default();
         let info = vk::SemaphoreWaitInfo::default()
             .semaphores(semaphores)
             .values(values);
         loop {
             // SAFETY: they are timelines of this device, alive through what the caller borrows; as
             // many values as semaphores.
-            match unsafe { device.raw().wait_semaphores(&info, left()) } {
+            let code = match unsafe { device.raw().wait_semaphores(&info, left()) } {
                 Ok(()) => return Ok(WaitOutcome::Reached),
                 Err(vk::Result::TIMEOUT) => return Ok(WaitOutcome::TimedOut),
-                // Short of memory for the wait itself; the device goes on.
-                Err(
-                    vk::Result::ERROR_OUT_OF_HOST_MEMORY | vk::Result::ERROR_OUT_OF_DEVICE_MEMORY,
-                ) => std::thread::yield_now(),
-                Err(_) => {
-                    device.idle_waits().note_loss();
-                    return Err(DeviceLost);
-                }
+                Err(code) => code,
+            };
+            // Short of memory for the wait itself, the device goes on.
+            if !is_want(code) || !want.is_borne(Instant::now(), deadline) {
+                return Err(device.failed("vkWaitSemaphores", code));
             }
+            want.pause();
         }
     }
 
@@ -326,7 +384,7 @@ fn must_be_forward(asked: u64, promised: u64) -> Result<(), SignalError> {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        if self.kept.is_some() {
+        if self.kept.is_some() || self.device.is_kept() {
             return;
         }
         // SAFETY: a queue keeps a clone until the submissions that name it are complete, and a

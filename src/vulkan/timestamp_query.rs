@@ -34,6 +34,9 @@ impl TimestampQuery {
 
 impl Drop for TimestampQuery {
     fn drop(&mut self) {
+        if self.device.is_kept() {
+            return;
+        }
         // SAFETY: whoever keeps it has let go, and so no work uses it.
         unsafe { self.device.raw().destroy_query_pool(self.raw, None) };
     }

@@ -2,7 +2,7 @@
 
 use super::play::NAME;
 use crate::shared::bind_to_parent;
-use crate::sweep::{Outcome, Planned, Played, judge};
+use crate::sweep::{Outcome, Planned, Played, judge, judge_by};
 use anyhow::Context;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -23,8 +23,13 @@ pub(super) struct Ran {
     pub(super) took: Duration,
 }
 
-/// Runs it, in time.
-pub(super) fn run(planned: Planned, device: Option<&str>, limit: Duration) -> anyhow::Result<Ran> {
+/// Runs it, in time; what came of it is judged by the run that counts, once there is one.
+pub(super) fn run(
+    planned: Planned,
+    counted: Option<&Played>,
+    device: Option<&str>,
+    limit: Duration,
+) -> anyhow::Result<Ran> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg(NAME).arg(planned.to_string());
     if let Some(device) = device {
@@ -55,7 +60,10 @@ pub(super) fn run(planned: Planned, device: Option<&str>, limit: Duration) -> an
     };
     let (played, outcome) = match ended {
         Ok(played) => {
-            let outcome = judge(planned, &played);
+            let outcome = match counted {
+                Some(counted) => judge_by(planned, &played, counted),
+                None => judge(planned, &played),
+            };
             (Some(played), outcome)
         }
         Err(why) if planned == Planned::Nothing => anyhow::bail!(why),

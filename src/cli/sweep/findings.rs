@@ -49,6 +49,8 @@ pub(super) struct Findings {
     pub(super) calls: Vec<Row>,
     /// Those that the story does not use on this device, and that never failed.
     pub(super) not_used: Vec<&'static str>,
+    /// Those of which all faults were played, and none struck: nothing is known of them.
+    pub(super) not_struck: Vec<&'static str>,
     pub(super) runs: Vec<Run>,
 }
 
@@ -73,6 +75,7 @@ impl Findings {
             most_uses,
             counting_ms: counting.as_secs_f64() * 1e3,
             interrupted: false,
+            not_struck: Vec::new(),
             calls: rows,
             runs: Vec::new(),
         }
@@ -102,6 +105,14 @@ impl Findings {
             played: ran.played,
         });
         &self.runs[self.runs.len() - 1]
+    }
+
+    /// No more runs come.
+    pub(super) fn end(&mut self, interrupted: bool) {
+        self.interrupted = interrupted;
+        let rows = self.calls.iter();
+        let not_struck = rows.filter(|row| row.runs > 0 && row.not_reached == row.runs);
+        self.not_struck = not_struck.map(|row| row.call).collect();
     }
 
     pub(super) fn failures(&self) -> impl Iterator<Item = &Run> {

@@ -13,7 +13,7 @@ use super::Ending;
 use super::interrupt::Interrupt;
 use super::output::{JsonOutput, colour, print};
 use super::progress::Bar;
-use crate::sweep::{Outcome, Part, Planned, all_parts, judge, parts, parts_of};
+use crate::sweep::{Outcome, Part, Planned, Played, all_parts, judge, parts, parts_of};
 use crate::sync::{cores, thread};
 use anyhow::Context;
 use child::{Ran, run};
@@ -36,18 +36,23 @@ Examples:
   nfence sweep --call mappings --call threads
   nfence sweep --list                         which calls there are, with which errors
   nfence sweep --play vkCreateBuffer#3=VK_ERROR_OUT_OF_HOST_MEMORY
+  nfence sweep --play vkWaitSemaphores#3+=VK_ERROR_OUT_OF_HOST_MEMORY    from the third use on
+  nfence sweep --play vkQueueSubmit#3:done=VK_ERROR_UNKNOWN              told when the driver has done it
   nfence sweep --device llvmpipe --json sweep.json
   nfence sweep --json - | jq '.runs[] | select(.outcome == \"failed\")'
 
-Exit codes: 0 every fault was told of, or rightly survived; 1 one was not, or something did not work; 2 usage; \
+Exit codes: 0 every fault was told of, or rightly survived; 1 one was not, or a call was never struck, or something \
+did not work; 2 usage; \
 130 ended by Ctrl-C (what was found until then is printed and written).";
 
 /// Has each Vulkan call fail at its first, second and later uses with each error that it may answer with, and each new file
 /// descriptor, mapping of shared memory and thread, and tells what comes of it.
 ///
 /// Each fault is a run of a short story of everything in a process of its own. It is well where the run ends in time with
-/// an error that names the call, no waiter hangs, another adapter goes on, and nothing is left behind: no thread, no child
-/// process, no descriptor, no mapping, no object of Vulkan's.
+/// an error that names the call, each waiter is told in time, another adapter goes on, and nothing is left behind: no thread,
+/// no child process, no descriptor, no mapping, no object of Vulkan's. What one use of a call has refused is tried again on
+/// the same adapter, on which the refused call has left nothing, and all goes on. Calls that are made again where the driver
+/// is short of memory fail for good as well.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Sweep {
@@ -56,7 +61,7 @@ pub(super) struct Sweep {
     call: Vec<String>,
 
     /// Only this fault, as the sweep names them; may be given several times
-    #[arg(long, value_name = "FAULT", conflicts_with = "call")]
+    #[arg(long, value_name = "FAULT", conflicts_with_all = ["call", "most_uses"])]
     play: Vec<Planned>,
 
     /// Uses of each call that fail: its first ones, and where there are more, later ones up to nine tenths of them
@@ -80,7 +85,7 @@ pub(super) struct Sweep {
     json: Option<PathBuf>,
 
     /// Nothing fails: tells which calls there are, and with which errors
-    #[arg(long)]
+    #[arg(long, conflicts_with = "play")]
     list: bool,
 }
 
@@ -98,19 +103,19 @@ impl Sweep {
         let colour = colour(to_stderr);
 
         let device = self.device.as_deref();
-        let counted = run(Planned::Nothing, device, self.limit())?;
-        let played = counted.played.context("the run that counts ended early")?;
-        if let Outcome::Failed(why) = judge(Planned::Nothing, &played) {
+        let counting = run(Planned::Nothing, None, device, self.limit())?;
+        let counted = counting.played.context("the run that counts ended early")?;
+        if let Outcome::Failed(why) = judge(Planned::Nothing, &counted) {
             anyhow::bail!("without a fault already: {why}");
         }
         let parts = if self.play.is_empty() {
-            self.chosen(parts(&played, self.most_uses))
+            self.chosen(parts(&counted, self.most_uses))
         } else {
             parts_of(&self.play)
         };
-        let mut findings = Findings::new(&played.device, self.most_uses, parts, counted.took);
+        let mut findings = Findings::new(&counted.device, self.most_uses, parts, counting.took);
         say(&text::head(&findings, colour));
-        self.sweep(&mut findings, &interrupt, &mut |run| {
+        self.sweep(&counted, &mut findings, &interrupt, &mut |run| {
             if !self.play.is_empty() || matches!(run.outcome, Outcome::Failed(_)) {
                 say(&text::run(run, colour));
             }
@@ -119,7 +124,8 @@ impl Sweep {
         if let Some(json) = json {
             json.write(&findings)?;
         }
-        Ok(if findings.failures().next().is_some() {
+        let is_well = findings.failures().next().is_none() && findings.not_struck.is_empty();
+        Ok(if !is_well {
             Ending::NotWell
         } else if findings.interrupted {
             Ending::Interrupted
@@ -131,6 +137,7 @@ impl Sweep {
     /// Runs all of them, some at a time.
     fn sweep(
         &self,
+        counted: &Played,
         findings: &mut Findings,
         interrupt: &Interrupt,
         say: &mut dyn FnMut(&findings::Run),
@@ -148,7 +155,8 @@ impl Sweep {
                     while !interrupt.is_pressed() {
                         let next = left.lock().ok().and_then(|mut left| left.next());
                         let Some(planned) = next else { break };
-                        if done.send((planned, run(planned, device, limit))).is_err() {
+                        let ran = run(planned, Some(counted), device, limit);
+                        if done.send((planned, ran)).is_err() {
                             break;
                         }
                     }
@@ -164,7 +172,7 @@ impl Sweep {
             }
             anyhow::Ok(())
         })?;
-        findings.interrupted = interrupt.is_pressed();
+        findings.end(interrupt.is_pressed());
         Ok(())
     }
 

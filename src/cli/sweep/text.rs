@@ -26,8 +26,14 @@ pub(super) fn list(parts: &[Part]) -> String {
     for part in parts {
         let errors: Vec<_> = part.faults.iter().map(ToString::to_string).collect();
         let errors = errors.iter().map(|name| {
-            name.split_once('=')
-                .map_or("none is left", |(_, error)| error)
+            let Some((at, error)) = name.split_once('=') else {
+                return "none is left".to_owned();
+            };
+            match at.trim_start_matches(|c| c != '+' && c != ':') {
+                "+" => format!("{error} from then on"),
+                ":done" => format!("{error} when it is done"),
+                _ => error.to_owned(),
+            }
         });
         let errors: Vec<_> = errors.collect();
         let _ = writeln!(text, "{}\n    {}", part.call, errors.join(", "));
@@ -95,6 +101,13 @@ pub(super) fn foot(findings: &Findings, device: Option<&str>, colour: bool) -> S
             let _ = writeln!(text, "{} {why}", painted("FAILED", RED, colour));
             let _ = writeln!(text, "    nfence sweep --play '{}'{device}", failure.fault);
         }
+    }
+    for call in &findings.not_struck {
+        let failed = painted("FAILED", RED, colour);
+        let _ = writeln!(
+            text,
+            "{failed} nothing was struck: no run came to the uses of {call} that were to fail"
+        );
     }
     let count = format!("{} failed", failures.len());
     let count = if failures.is_empty() {

@@ -148,6 +148,8 @@ pub(super) struct Inner {
     pub(super) life: Life,
     /// The engine's device said that it is lost: nothing that still runs there comes back to the driver.
     pub(super) device_lost: bool,
+    /// What the engine said of it, or the one before it.
+    pub(super) failure: Option<String>,
     /// Who waited for its slices was let go before it was replaced.
     pub(super) let_go: bool,
     /// A thread looks at the slices in flight beside the interrupt thread.
@@ -193,6 +195,7 @@ impl Inner {
             one_context: false,
             life: Life::Up,
             device_lost: false,
+            failure: None,
             let_go: false,
             looked_at: false,
             unsaved_faults: Vec::new(),

@@ -80,7 +80,17 @@ impl Node {
             self.keep_under_way(inner);
         }
         inner.device_lost = true;
+        // Before anything else is asked of the device, which may answer otherwise.
+        if let Some(failure) = inner.engine.failure() {
+            inner.failure = Some(failure);
+        }
         self.lose(inner);
+    }
+
+    /// What its engine's device answered when an engine of it was last lost by that.
+    #[must_use]
+    pub fn failure(&self) -> Option<String> {
+        lock(&self.inner).failure.clone()
     }
 
     /// What the engine is in now is what it is blamed for: the packet that it names, or where it names none that

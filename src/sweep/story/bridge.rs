@@ -4,7 +4,7 @@ use super::{Chapter, Teller};
 use crate::beside::{Crossing, CrossingError, FenceToTimeline, TimelineToFence};
 use crate::sweep::play::Told;
 use crate::sweep::step::step;
-use crate::sweep::waiters::LONG;
+use crate::sweep::waiters::woken;
 use crate::sync::Arc;
 use crate::vulkan::{self, AdapterInfo, DeviceOptions, Instance, Timeline};
 use crate::{Adapter, CommandList};
@@ -17,13 +17,13 @@ pub(super) fn tell(
     info: &AdapterInfo,
 ) -> Result<(), Told> {
     teller.begin(Chapter::Bridge)?;
-    let options = DeviceOptions::default();
-    let of_program = vulkan::Device::open(instance, info, options);
-    let of_program = step("a device of the program's", of_program)?;
-    let timeline = step("a timeline", Timeline::new(&of_program, 0))?;
+    let of_program = teller.again("a device of the program's", || {
+        vulkan::Device::open(instance, info, DeviceOptions::default())
+    })?;
+    let timeline = teller.again("a timeline", || Timeline::new(&of_program, 0))?;
     let device = adapter.create_device();
-    let fence = step("a fence", device.create_fence(0))?;
-    let mut queue = step("a queue", device.create_hw_queue())?;
+    let fence = teller.make("a fence", &device, || device.create_fence(0))?;
+    let mut queue = teller.make("a queue", &device, || device.create_hw_queue())?;
     teller.beat();
 
     let there = FenceToTimeline::new(&fence, &timeline);
@@ -33,12 +33,13 @@ pub(super) fn tell(
     step("a submission", queue.submit(&list))?;
     step("a fence's value on a timeline", ended(&crossing))?;
 
-    let back = TimelineToFence::new(&timeline, &fence);
-    let back = step("a bridge from a timeline", back)?;
+    let back = teller.make("a bridge from a timeline", &device, || {
+        TimelineToFence::new(&timeline, &fence)
+    })?;
     let crossing = step("a value over a bridge", back.signal_after(2, 2))?;
     step("a signal of a timeline", timeline.signal(2))?;
     step("a timeline's value on a fence", ended(&crossing))?;
-    step("a wait of the CPU", fence.wait(2, LONG))?;
+    step("a wait of the CPU", woken(|most| fence.wait(2, most)))?;
     drop((there, back, queue));
     teller.beat();
     Ok(())
@@ -46,6 +47,8 @@ pub(super) fn tell(
 
 /// How a value came over.
 fn ended(crossing: &Crossing) -> Result<(), String> {
-    let told = crossing.wait(LONG).ok_or("it has not come")?;
-    told.map_err(|error: CrossingError| error.to_string())
+    woken(|most| {
+        let told = crossing.wait(most).ok_or("it has not come")?;
+        told.map_err(|error: CrossingError| error.to_string())
+    })
 }

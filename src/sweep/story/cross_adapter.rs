@@ -4,7 +4,7 @@
 use super::{Chapter, Teller};
 use crate::sweep::play::Told;
 use crate::sweep::step::step;
-use crate::sweep::waiters::LONG;
+use crate::sweep::waiters::woken;
 use crate::{Adapter, CommandList, CrossAdapter, Fence, FenceOptions};
 
 /// Tells it.
@@ -18,16 +18,22 @@ pub(super) fn tell(teller: &mut Teller<'_>, adapter: &Adapter) -> Result<(), Tol
 }
 
 fn pass(teller: &mut Teller<'_>, adapter: &Adapter, mode: CrossAdapter) -> Result<(), Told> {
-    let (here, there) = (adapter.create_device(), teller.other.device());
+    let (here, there) = (adapter.create_device(), teller.other.device().clone());
     let options = FenceOptions {
         cross_adapter: Some(mode),
         ..FenceOptions::default()
     };
-    let fence = step("a cross-adapter fence", here.create_fence_with(options))?;
-    let shared = step("a handle to share", fence.share())?;
-    let opened = step("a fence of another adapter", there.open_fence(&shared))?;
-    let mut queue = step("a queue", here.create_hw_queue())?;
-    let mut answers = step("a queue of the other adapter", there.create_hw_queue())?;
+    let fence = teller.make("a cross-adapter fence", &here, || {
+        here.create_fence_with(options)
+    })?;
+    let shared = teller.make("a handle to share", &here, || fence.share())?;
+    let opened = teller.make("a fence of another adapter", &there, || {
+        there.open_fence(&shared)
+    })?;
+    let mut queue = teller.make("a queue", &here, || here.create_hw_queue())?;
+    let mut answers = teller.make("a queue of the other adapter", &there, || {
+        there.create_hw_queue()
+    })?;
     teller.beat();
     let mut list = CommandList::new();
     list.signal(&fence, 1).wait(&fence, 2).signal(&fence, 3);
@@ -39,8 +45,11 @@ fn pass(teller: &mut Teller<'_>, adapter: &Adapter, mode: CrossAdapter) -> Resul
     ];
     // One call waits on one adapter.
     let own: [(&Fence, u64); 1] = [(queue.progress_fence(), ends[1])];
-    step("the queue's progress", Fence::wait_all(&own, LONG))?;
+    let ended = woken(|most| Fence::wait_all(&own, most));
+    step("the queue's progress", ended)?;
     let progress = answers.progress_fence();
-    step("the other queue's progress", progress.wait(ends[0], LONG))?;
-    step("a wait on the other adapter", opened.wait(3, LONG))
+    let ended = woken(|most| progress.wait(ends[0], most));
+    step("the other queue's progress", ended)?;
+    let ended = woken(|most| opened.wait(3, most));
+    step("a wait on the other adapter", ended)
 }

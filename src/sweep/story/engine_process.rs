@@ -4,18 +4,20 @@
 use super::{Teller, WORDS, is_summed};
 use crate::sweep::play::Told;
 use crate::sweep::step::step;
-use crate::sweep::waiters::LONG;
+use crate::sweep::waiters::woken;
 use crate::vulkan::shaders::ADD_WORDS;
 use crate::{Adapter, CommandList, KernelCode, Parameters};
 
 /// Tells it.
 pub(super) fn tell(teller: &mut Teller<'_>, adapter: &Adapter) -> Result<(), Told> {
     let device = adapter.create_device();
-    let fence = step("a fence", device.create_fence(0))?;
-    let memory = step("an allocation", device.create_allocation(WORDS * 8))?;
-    let mut queue = step("a queue", device.create_hw_queue())?;
+    let fence = teller.make("a fence", &device, || device.create_fence(0))?;
+    let memory = teller.make("an allocation", &device, || {
+        device.create_allocation(WORDS * 8)
+    })?;
+    let mut queue = teller.make("a queue", &device, || device.create_hw_queue())?;
     let code = step("a kernel's code", KernelCode::new(ADD_WORDS.words, 32))?;
-    let kernel = step("a kernel", device.create_kernel(code))?;
+    let kernel = teller.make("a kernel", &device, || device.create_kernel(code.clone()))?;
     teller.beat();
     let sums = Parameters::new()
         .address(&memory, 0)
@@ -27,8 +29,9 @@ pub(super) fn tell(teller: &mut Teller<'_>, adapter: &Adapter) -> Result<(), Tol
     step("a dispatch", list.dispatch(&kernel, [2, 1, 1], &sums))?;
     list.signal(&fence, 1);
     let end = step("a submission", queue.submit(&list))?;
-    step("a queue's progress", queue.progress_fence().wait(end, LONG))?;
-    step("a wait of the CPU", fence.wait(1, LONG))?;
+    let progress = queue.progress_fence();
+    step("a queue's progress", woken(|most| progress.wait(end, most)))?;
+    step("a wait of the CPU", woken(|most| fence.wait(1, most)))?;
     is_summed(&memory)?;
     drop(queue);
     teller.beat();

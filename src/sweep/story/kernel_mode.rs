@@ -3,8 +3,8 @@
 
 use super::{Teller, WORDS};
 use crate::sweep::play::Told;
-use crate::sweep::step::step;
-use crate::sweep::waiters::LONG;
+use crate::sweep::step::{holds, step};
+use crate::sweep::waiters::woken;
 use crate::umd::MonitoredFenceOptions;
 use crate::{Adapter, CommandList};
 
@@ -12,13 +12,18 @@ use crate::{Adapter, CommandList};
 pub(super) fn tell(teller: &mut Teller<'_>, adapter: &Adapter) -> Result<(), Told> {
     let device = adapter.create_device();
     let options = MonitoredFenceOptions::default();
-    let fence = step(
-        "a monitored fence",
-        device.create_monitored_fence_with(options),
-    )?;
-    let gate = step("a monitored fence", device.create_monitored_fence(0))?;
-    let memory = step("an allocation", device.create_allocation(WORDS * 8))?;
-    let mut queue = step("a kernel-mode queue", device.create_kernel_queue())?;
+    let fence = teller.make("a monitored fence", &device, || {
+        device.create_monitored_fence_with(options)
+    })?;
+    let gate = teller.make("a monitored fence", &device, || {
+        device.create_monitored_fence(0)
+    })?;
+    let memory = teller.make("an allocation", &device, || {
+        device.create_allocation(WORDS * 8)
+    })?;
+    let mut queue = teller.make("a kernel-mode queue", &device, || {
+        device.create_kernel_queue()
+    })?;
     teller.beat();
     let armed = fence.arm(1);
     let mut list = CommandList::new();
@@ -42,14 +47,18 @@ pub(super) fn tell(teller: &mut Teller<'_>, adapter: &Adapter) -> Result<(), Tol
     )?;
     let end = step("a flush", queue.flush())?;
     step("a signal of the CPU", gate.signal(1))?;
-    step("a queue's progress", queue.progress_fence().wait(end, LONG))?;
-    step("a wait for a monitored fence", armed.wait(LONG))?;
+    let progress = queue.progress_fence();
+    step("a queue's progress", woken(|most| progress.wait(end, most)))?;
+    step(
+        "a wait for a monitored fence",
+        woken(|most| armed.wait(most)),
+    )?;
     let mut words = [0; 3];
     memory.read(0, &mut words);
     let [first, time, last] = words;
     let is_right = [first, last] == [7, 7] && (time != 7) == has_clock;
-    let right = is_right.then_some(()).ok_or("it stored something else");
-    step("what a kernel-mode queue stored", right)?;
+    let what = "what a kernel-mode queue stored";
+    holds(what, is_right, "it stored something else")?;
     teller.beat();
     Ok(())
 }

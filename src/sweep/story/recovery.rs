@@ -6,15 +6,14 @@ use super::{Chapter, NODES, Teller};
 use crate::gpu::{EngineUnit, Injection};
 use crate::soak::lost_work::{LostWork, is_blamed};
 use crate::sweep::play::Told;
-use crate::sweep::step::step;
-use crate::sweep::waiters::{LONG, Waiters};
+use crate::sweep::step::{holds, step};
+use crate::sweep::waiters::{LONG, Waiters, woken};
 use crate::sync::Arc;
 use crate::vulkan::{AdapterInfo, Instance};
 use crate::{
     Adapter, AdapterOptions, CommandList, Device, DeviceExecutionState, EventHandle, Fence,
     HwQueue, HwQueueOptions, WaitError,
 };
-use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
 /// Tells it.
@@ -24,9 +23,9 @@ pub(super) fn tell(
     info: &AdapterInfo,
 ) -> Result<(), Told> {
     teller.begin(Chapter::Recovery)?;
-    let injection = step("what loses a device", Injection::new(NODES))?;
+    let injection = step("what loses a device", Injection::new(NODES.get()))?;
     let options = AdapterOptions {
-        nodes: NonZeroU32::MIN.saturating_add(NODES - 1),
+        nodes: NODES,
         // So that one is lost alone.
         unit: Some(EngineUnit::Instance),
         injection: Some(Arc::clone(&injection)),
@@ -36,7 +35,7 @@ pub(super) fn tell(
     let adapter = step(what, Adapter::open_on(instance, info, &options))?;
     teller.beat();
     let guilty = adapter.create_device();
-    let never = step("a fence", guilty.create_fence(0))?;
+    let never = teller.make("a fence", &guilty, || guilty.create_fence(0))?;
     let (mut waiters, mut of_guilty) = (Waiters::default(), Waiters::default());
     let told = lose(
         teller,
@@ -59,9 +58,9 @@ pub(super) fn tell(
         WaitError::Closed
     };
     let as_due = ended.iter().filter(|(_, error)| *error == due);
-    let all = (as_due.count() == Waiters::WAYS).then_some(());
-    let all = all.ok_or_else(|| format!("they were told {ended:?}"));
-    step("the waiters of the guilty device", all)
+    let all = as_due.count() == Waiters::WAYS;
+    let told = format!("they were told {ended:?}");
+    holds("the waiters of the guilty device", all, told)
 }
 
 /// One that stands at a gate, for a device that is to blame for nothing.
@@ -72,19 +71,24 @@ struct Innocent {
     end: u64,
 }
 
-fn queue_on(device: &Device, node_ordinal: u32) -> Result<HwQueue, Told> {
+fn queue_on(teller: &mut Teller<'_>, device: &Device, node_ordinal: u32) -> Result<HwQueue, Told> {
     let options = HwQueueOptions {
         node_ordinal,
         ..HwQueueOptions::default()
     };
-    step("a queue", device.create_hw_queue_with(options))
+    teller.make("a queue", device, || device.create_hw_queue_with(options))
 }
 
 impl Innocent {
-    fn new(device: &Device, node_ordinal: u32, waiters: &mut Waiters) -> Result<Self, Told> {
-        let gate = step("a fence", device.create_fence(0))?;
-        let done = step("a fence", device.create_fence(0))?;
-        let mut queue = queue_on(device, node_ordinal)?;
+    fn new(
+        teller: &mut Teller<'_>,
+        device: &Device,
+        node_ordinal: u32,
+        waiters: &mut Waiters,
+    ) -> Result<Self, Told> {
+        let gate = teller.make("a fence", device, || device.create_fence(0))?;
+        let done = teller.make("a fence", device, || device.create_fence(0))?;
+        let mut queue = queue_on(teller, device, node_ordinal)?;
         let event = step("an event handle", EventHandle::new())?;
         let of = format!("a queue of node {node_ordinal}");
         let list = CommandList::new().wait(&gate, 1).signal(&done, 1).clone();
@@ -104,11 +108,10 @@ impl Innocent {
     fn go_on(&self) -> Result<(), Told> {
         let progress = self.queue.progress_fence();
         step("a signal of the CPU", self.gate.signal(1))?;
-        step(
-            "the progress of another device",
-            progress.wait(self.end, LONG),
-        )?;
-        step("a fence of another device", self.done.wait(1, LONG))
+        let ended = woken(|most| progress.wait(self.end, most));
+        step("the progress of another device", ended)?;
+        let ended = woken(|most| self.done.wait(1, most));
+        step("a fence of another device", ended)
     }
 }
 
@@ -127,21 +130,20 @@ fn lose(
     [waiters, of_guilty]: [&mut Waiters; 2],
 ) -> Result<bool, Told> {
     let innocent = adapter.create_device();
-    let mut queue = queue_on(guilty, 0)?;
-    let work = step("an allocation", LostWork::new(guilty))?;
+    let mut queue = queue_on(teller, guilty, 0)?;
+    let work = teller.make("an allocation", guilty, || LostWork::new(guilty))?;
     let event = step("an event handle", EventHandle::new())?;
     step(
         "a waiter",
         of_guilty.add("a fence of a lost device", never, u64::MAX, event),
     )?;
-    let others = (0..NODES).map(|node| Innocent::new(&innocent, node, waiters));
+    let others = (0..NODES.get()).map(|node| Innocent::new(teller, &innocent, node, waiters));
     let others = others.collect::<Result<Vec<_>, _>>()?;
     teller.beat();
 
     let end = step("a submission", work.submit(&mut queue, LostWork::JOBS))?;
     let is_under_way = LostWork::until_under_way(&queue, 0, LONG);
-    let at_work = is_under_way.then_some(()).ok_or("it timed out");
-    step("a queue's work", at_work)?;
+    holds("a queue's work", is_under_way, "it timed out")?;
     injection.device_loss(0).lose();
     let ended = ended(teller, queue.progress_fence(), end);
     let what = "a queue whose engine was lost";
@@ -151,20 +153,20 @@ fn lose(
         other.go_on()?;
     }
     let is_replaced = adapter.node_counters().resets > 0;
-    let replaced = is_replaced.then_some(()).ok_or("none took its place");
-    step("a spare for the engine that was lost", replaced)?;
+    let what_takes_it = "a spare for the engine that was lost";
+    holds(what_takes_it, is_replaced, "none took its place")?;
     // Where it had done all that it had, the loss may not have been noticed before.
     let blamed = step(what, is_blamed(ended, guilty.execution_state()))?;
     let is_well = innocent.execution_state() == DeviceExecutionState::ACTIVE;
-    let well = is_well.then_some(()).ok_or("it is in error");
-    step("the state of another device", well)?;
+    holds("the state of another device", is_well, "it is in error")?;
     teller.beat();
     drop((others, queue));
-    let mut queue = queue_on(&innocent, 0)?;
-    let fence = step("a fence", innocent.create_fence(0))?;
+    let mut queue = queue_on(teller, &innocent, 0)?;
+    let fence = teller.make("a fence", &innocent, || innocent.create_fence(0))?;
     let list = CommandList::new().signal(&fence, 1).clone();
     step("a submission", queue.submit(&list))?;
-    step("a wait for the spare engine", fence.wait(1, LONG))?;
+    let ended = woken(|most| fence.wait(1, most));
+    step("a wait for the spare engine", ended)?;
     Ok(blamed)
 }
 

@@ -6,7 +6,7 @@ use super::{Chapter, Teller};
 use crate::sweep::peer::Peer;
 use crate::sweep::play::Told;
 use crate::sweep::step::step;
-use crate::sweep::waiters::{LONG, Waiters};
+use crate::sweep::waiters::{Waiters, woken};
 use crate::{Adapter, CommandList, Device, EventHandle, Fence, FenceOptions, SharedHandle};
 
 /// Tells it.
@@ -35,8 +35,9 @@ fn pass(
     let device = adapter.create_device();
     let theirs = SharedHandle::receive(peer.socket());
     let theirs = step("a handle of a second process", theirs)?;
-    let theirs = device.open_fence(&theirs);
-    let theirs = step("a fence of a second process", theirs)?;
+    let theirs = teller.make("a fence of a second process", &device, || {
+        device.open_fence(&theirs)
+    })?;
     let told = answer(teller, &device, waiters, peer, &theirs);
     if told.is_err() {
         // What a waiter waits for may not come any more.
@@ -56,10 +57,12 @@ fn answer(
         shared: true,
         ..FenceOptions::default()
     };
-    let ours = step("a fence to share", device.create_fence_with(options))?;
-    let shared = step("a handle to share", ours.share())?;
+    let ours = teller.make("a fence to share", device, || {
+        device.create_fence_with(options)
+    })?;
+    let shared = teller.make("a handle to share", device, || ours.share())?;
     step("a handle to send", shared.send(peer.socket()))?;
-    let mut queue = step("a queue", device.create_hw_queue())?;
+    let mut queue = teller.make("a queue", device, || device.create_hw_queue())?;
     let event = step("an event handle", EventHandle::new())?;
     let waiter = waiters.add("a fence of a second process", theirs, 2, event);
     step("a waiter", waiter)?;
@@ -70,8 +73,10 @@ fn answer(
     list.signal(&ours, 1).wait(theirs, 1).signal(&ours, 2);
     let end = step("a submission", queue.submit(&list))?;
     let progress = queue.progress_fence();
-    step("the queue's progress", progress.wait(end, LONG))?;
-    step("a wait for a second process", theirs.wait(2, LONG))?;
+    let ended = woken(|most| progress.wait(end, most));
+    step("the queue's progress", ended)?;
+    let ended = woken(|most| theirs.wait(2, most));
+    step("a wait for a second process", ended)?;
     peer.hear()?;
     teller.beat();
     Ok(())

@@ -3,8 +3,8 @@
 
 use super::{Chapter, Teller};
 use crate::sweep::play::Told;
-use crate::sweep::step::step;
-use crate::sweep::waiters::LONG;
+use crate::sweep::step::{holds, step};
+use crate::sweep::waiters::{LONG, woken};
 use crate::{Adapter, CommandList};
 
 /// Packets of a context's ring.
@@ -16,31 +16,34 @@ const BYTES: u64 = 1 << 20;
 pub(super) fn tell(teller: &mut Teller<'_>, adapter: &Adapter) -> Result<(), Told> {
     teller.begin(Chapter::Suspension)?;
     let device = adapter.create_device();
-    let fence = step("a fence", device.create_fence(0))?;
-    let passed = step("a fence", device.create_fence(0))?;
-    let memory = step("an allocation", device.create_allocation(BYTES))?;
-    let context = step("a context", device.create_context(0, 1))?;
-    let mut queue = step("a queue of a context", context.create_hw_queue(RING))?;
-    let mut beside = step("a queue", device.create_hw_queue())?;
+    let fence = teller.make("a fence", &device, || device.create_fence(0))?;
+    let passed = teller.make("a fence", &device, || device.create_fence(0))?;
+    let memory = teller.make("an allocation", &device, || device.create_allocation(BYTES))?;
+    // Its save area is initialised by a queue of the adapter's own, which that keeps.
+    let context = teller.again("a context", || device.create_context(0, 1))?;
+    let mut queue = teller.make("a queue of a context", &device, || {
+        context.create_hw_queue(RING)
+    })?;
+    let mut beside = teller.make("a queue", &device, || device.create_hw_queue())?;
     teller.beat();
 
     let mut list = CommandList::new();
     list.signal(&fence, 1).wait(&fence, 2).signal(&fence, 3);
     let end = step("a submission", queue.submit(&list))?;
-    step("a wait of the CPU", fence.wait(1, LONG))?;
-    step("a suspension", context.suspend(LONG))?;
+    step("a wait of the CPU", woken(|most| fence.wait(1, most)))?;
+    step("a suspension", woken(|most| context.suspend(most)))?;
     step("a signal of the CPU", fence.signal(2))?;
     let list = CommandList::new().signal(&passed, 1).clone();
     step("a submission beside it", beside.submit(&list))?;
-    step("a wait for what goes on beside it", passed.wait(1, LONG))?;
-    let stands = (fence.current_value() == 2)
-        .then_some(())
-        .ok_or("it goes on");
-    step("a queue whose context is suspended", stands)?;
+    let goes_on = woken(|most| passed.wait(1, most));
+    step("a wait for what goes on beside it", goes_on)?;
+    let stands = fence.current_value() == 2;
+    holds("a queue whose context is suspended", stands, "it goes on")?;
     teller.beat();
     context.resume();
     let progress = queue.progress_fence();
-    step("the progress of a resumed queue", progress.wait(end, LONG))?;
+    let ended = woken(|most| progress.wait(end, most));
+    step("the progress of a resumed queue", ended)?;
     teller.beat();
 
     let mut list = CommandList::new();
@@ -51,8 +54,8 @@ pub(super) fn tell(teller: &mut Teller<'_>, adapter: &Adapter) -> Result<(), Tol
     let mut word = [0];
     memory.read(BYTES - 8, &mut word);
     let is_done = fence.current_value() == 4 && word == [7];
-    let is_done = is_done.then_some(()).ok_or("it has left something undone");
-    step("what a device had in flight", is_done)?;
+    let what = "what a device had in flight";
+    holds(what, is_done, "it has left something undone")?;
     teller.beat();
     Ok(())
 }

@@ -1,14 +1,17 @@
 //! Teller: who is told how a story goes, and looks meanwhile whether another adapter goes on.
 
 use super::Chapter;
-use crate::Adapter;
 use crate::sweep::Planned;
+use crate::sweep::kept::Kept;
 use crate::sweep::limit::{Limit, fill_gaps, highest_descriptor, open_descriptors};
 use crate::sweep::peer::StartPeer;
 use crate::sweep::play::{Played, Told};
 use crate::sweep::step::{Other, step};
+use crate::sweep::strike::{has_struck_here, struck_on};
 use crate::sweep::waiters::Waiters;
+use crate::{Adapter, Device};
 use rustix::fd::OwnedFd;
+use std::fmt::Display;
 
 /// See the file's head.
 pub(in crate::sweep) struct Teller<'a> {
@@ -73,6 +76,47 @@ impl Teller<'_> {
         self.chapter = None;
     }
 
+    /// Something is made for a device, at the second try where a fault has the first one refused. Then the first leaves
+    /// nothing on the adapter and the device, which live on.
+    pub(super) fn make<T, E: Display>(
+        &mut self,
+        what: &str,
+        device: &Device,
+        make: impl FnMut() -> Result<T, E>,
+    ) -> Result<T, Told> {
+        let before = Kept::of(device);
+        self.again_where(what, make, || before.left(device))
+    }
+
+    /// The same of what has more of an adapter than a device's, and may keep it.
+    pub(super) fn again<T, E: Display>(
+        &mut self,
+        what: &str,
+        act: impl FnMut() -> Result<T, E>,
+    ) -> Result<T, Told> {
+        self.again_where(what, act, Vec::new)
+    }
+
+    fn again_where<T, E: Display>(
+        &mut self,
+        what: &str,
+        mut act: impl FnMut() -> Result<T, E>,
+        left: impl FnOnce() -> Vec<String>,
+    ) -> Result<T, Told> {
+        let is_to_come = struck_on().is_none() && self.planned.strikes_once();
+        let ended = step(what, act());
+        // What strikes on another thread may stop all that there is.
+        let is_tried_again = is_to_come && has_struck_here();
+        match ended {
+            Err(refused) if is_tried_again => {
+                self.played.tried_again = Some(refused);
+                self.played.left.extend(left());
+                step(&format!("{what}, tried again"), act())
+            }
+            ended => ended,
+        }
+    }
+
     /// Waiters end: what each was told that did not end well, and those that hang.
     pub(super) fn end(&mut self, waiters: Waiters) {
         let (by_waiters, hung) = waiters.end();
@@ -97,8 +141,68 @@ impl Teller<'_> {
         if let Some(elsewhere) = adapter.providers().elsewhere() {
             announced.push(elsewhere.why);
         }
+        // Whoever waits for a lost engine is told no more than that it is lost. Where one is lost in any case, the call that
+        // met it says nothing of a fault.
+        let loses_one = matches!(self.chapter, Some((Chapter::Recovery, _)));
+        let nodes = 0..adapter.os().ddi().node_count();
+        let failures = nodes.filter_map(|node| adapter.engine_failure(node));
+        announced.extend(failures.filter(|_| !loses_one));
         if let Err(why) = adapter.os().native_fence_caps() {
             announced.push(why.to_string());
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+mod tests {
+    use super::*;
+    use crate::gpu::{ModelEngine, ModelOptions, NodePolicy};
+    use crate::supply::MAPPINGS;
+
+    fn device() -> Device {
+        let engine = Box::new(ModelEngine::new(ModelOptions::default()));
+        let adapter = Adapter::with_engines(vec![engine], NodePolicy::default());
+        adapter.unwrap().create_device()
+    }
+
+    /// What a fault has refused is made at the second try; what the first has left is seen on the adapter, which lives on.
+    ///
+    /// Kills `what-was-refused-is-not-tried-again`, `what-a-refused-call-leaves-is-not-looked-at`.
+    #[test]
+    fn what_was_refused_once_is_tried_again_and_what_it_left_is_seen() {
+        let mut other = Other::of(device()).unwrap();
+        let device = device();
+        let mut teller = Teller {
+            other: &mut other,
+            start_peer: &|_| unreachable!("nobody starts a second process"),
+            others: None,
+            highest_descriptor: 0,
+            played: Played::default(),
+            planned: Planned::Mapping(1),
+            chapter: None,
+            limited: None,
+        };
+        let mut tries = 0;
+        let made = teller.make("a mapping", &device, || {
+            tries += 1;
+            if tries == 1 {
+                std::mem::forget(device.create_fence(0));
+                MAPPINGS.refuse(1);
+            }
+            MAPPINGS.ask_for("a mapping")
+        });
+        assert_eq!(made, Ok(()));
+        let refused = teller.played.tried_again.unwrap();
+        assert_eq!(refused.step, "a mapping");
+        let left = teller.played.left;
+        assert!(
+            left.iter().any(|left| left.starts_with("native fence")),
+            "{left:?}"
+        );
+        assert!(
+            left.iter().any(|left| left.starts_with("handle")),
+            "{left:?}"
+        );
     }
 }

@@ -4,7 +4,7 @@
 use super::{Chapter, NODES, Teller, WORDS, is_summed};
 use crate::sweep::play::Told;
 use crate::sweep::step::step;
-use crate::sweep::waiters::{LONG, Waiters};
+use crate::sweep::waiters::{Waiters, woken};
 use crate::vulkan::shaders::ADD_WORDS;
 use crate::{
     Adapter, CommandList, Device, EventHandle, Fence, FenceMemory, FenceOptions, HwQueueOptions,
@@ -20,7 +20,7 @@ fn shared(memory: FenceMemory) -> FenceOptions {
 }
 
 /// Fences, one in each memory that is offered.
-fn fences(adapter: &Adapter, device: &Device) -> Result<Vec<Fence>, Told> {
+fn fences(teller: &mut Teller<'_>, adapter: &Adapter, device: &Device) -> Result<Vec<Fence>, Told> {
     let mut memories = vec![FenceMemory::System];
     memories.extend(
         adapter
@@ -31,7 +31,7 @@ fn fences(adapter: &Adapter, device: &Device) -> Result<Vec<Fence>, Told> {
     );
     let fences = memories.into_iter().map(|memory| {
         let what = format!("a fence in {memory:?} memory");
-        step(&what, device.create_fence_with(shared(memory)))
+        teller.make(&what, device, || device.create_fence_with(shared(memory)))
     });
     fences.collect()
 }
@@ -44,7 +44,7 @@ pub(super) fn tell(
 ) -> Result<(), Told> {
     teller.begin(Chapter::UserMode)?;
     let (device, second) = (adapter.create_device(), adapter.create_device());
-    let fences = fences(adapter, &device)?;
+    let fences = fences(teller, adapter, &device)?;
     teller.beat();
     let told = pass(teller, adapter, [&device, &second], &fences, waiters);
     if told.is_err() {
@@ -66,29 +66,38 @@ fn pass(
         node_ordinal,
         ..HwQueueOptions::default()
     };
-    let mut queue = step("a queue", device.create_hw_queue_with(on(0)))?;
-    let mut next = step("a queue", second.create_hw_queue_with(on(NODES - 1)))?;
+    let mut queue_on = |device: &Device, node_ordinal| {
+        teller.make("a queue", device, || {
+            device.create_hw_queue_with(on(node_ordinal))
+        })
+    };
+    let mut queue = queue_on(device, 0)?;
+    let mut next = queue_on(second, NODES.get() - 1)?;
     teller.beat();
-    let [from, to] = [(), ()].map(|()| device.create_allocation(WORDS * 8));
-    let (from, to) = (step("an allocation", from)?, step("an allocation", to)?);
+    let mut allocation = || {
+        teller.make("an allocation", device, || {
+            device.create_allocation(WORDS * 8)
+        })
+    };
+    let (from, to) = (allocation()?, allocation()?);
     let code = step("a kernel's code", KernelCode::new(ADD_WORDS.words, 32))?;
-    let kernel = step("a kernel", device.create_kernel(code))?;
+    let kernel = teller.make("a kernel", device, || device.create_kernel(code.clone()))?;
     teller.beat();
     for (at, fence) in fences.iter().enumerate() {
-        let shared = step("a handle to share", fence.share())?;
-        let opened = step("a fence that is opened", second.open_fence(&shared))?;
+        let shared = teller.make("a handle to share", device, || fence.share())?;
+        let opened = teller.make("a fence that is opened", second, || {
+            second.open_fence(&shared)
+        })?;
         let event = step("an event handle", EventHandle::new())?;
         let of = format!("fence {at}");
         step("a waiter", waiters.add(&of, fence, 4, event))?;
-        let recording = (at == 0)
-            .then(|| {
-                adapter.record(&RecordingOptions {
-                    verbose: true,
-                    ..RecordingOptions::default()
-                })
-            })
-            .transpose();
-        let recording = step("a recording", recording)?;
+        let recording = teller.make("a recording", device, || {
+            let options = RecordingOptions {
+                verbose: true,
+                ..RecordingOptions::default()
+            };
+            (at == 0).then(|| adapter.record(&options)).transpose()
+        })?;
         let sums = Parameters::new()
             .address(&from, 0)
             .address(&to, 0)
@@ -114,16 +123,18 @@ fn pass(
             (next.progress_fence(), ends[0]),
             (queue.progress_fence(), ends[1]),
         ];
-        step("the queues' progress", Fence::wait_all(&progress, LONG))?;
-        step("a wait of the CPU", opened.wait(4, LONG))?;
+        let ended = woken(|most| Fence::wait_all(&progress, most));
+        step("the queues' progress", ended)?;
+        step("a wait of the CPU", woken(|most| opened.wait(4, most)))?;
         is_summed(&to)?;
         if let Some(recording) = recording {
             drop(recording.stop(Vec::new()));
         }
         teller.beat();
     }
-    step("tracing", adapter.set_tracing(Tracing::On))?;
-    step("tracing", adapter.set_tracing(Tracing::Off))?;
+    for tracing in [Tracing::On, Tracing::Off] {
+        teller.make("tracing", device, || adapter.set_tracing(tracing))?;
+    }
     drop((queue, next));
     teller.beat();
     Ok(())

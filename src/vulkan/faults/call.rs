@@ -2,10 +2,11 @@
 //! a shim for each.
 //!
 //! Not listed are errors that need what is never asked for here (captured addresses, layers of a device), and those of a
-//! window's commands. `VK_ERROR_DEVICE_LOST` is [`LossyCall`](crate::vulkan::LossyCall)'s.
+//! window's commands. `VK_ERROR_DEVICE_LOST` is [`LossyCall`](crate::vulkan::LossyCall)'s. `VK_ERROR_UNKNOWN` is in no
+//! row and of all of them: every command that can return an error may return it, and it says nothing of what was done.
 
-use super::count::faults;
-use super::{Fault, Kind};
+use super::Kind;
+use super::count::{Struck, faults};
 use ash::vk;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::fmt;
@@ -22,6 +23,14 @@ pub struct Answer(vk::Result);
 impl Answer {
     pub(super) fn code(self) -> vk::Result {
         self.0
+    }
+
+    /// The one of this name, of those that any call has.
+    pub(super) fn of_name(name: &str) -> Option<Self> {
+        let calls = VulkanCall::ALL.iter();
+        let lists = calls.flat_map(|call| [call.errors(), call.errors_afterwards()]);
+        let mut all = lists.flatten().copied();
+        all.find(|error| error.to_string() == name)
     }
 }
 
@@ -68,7 +77,10 @@ macro_rules! calls {
             #[must_use]
             pub fn errors(self) -> &'static [Answer] {
                 match self {
-                    $(Self::$call => &[$(Answer(vk::Result::$error)),+],)+
+                    $(Self::$call => &[
+                        $(Answer(vk::Result::$error),)+
+                        Answer(vk::Result::ERROR_UNKNOWN),
+                    ],)+
                 }
             }
 
@@ -84,7 +96,8 @@ macro_rules! calls {
 
         $(
             unsafe extern "system" fn $shim($($arg: $kind),*) -> vk::Result {
-                if let Some(answer) = faults().strike(VulkanCall::$call) {
+                let struck = faults().strike(VulkanCall::$call);
+                if let Some(Struck::Instead(answer)) = struck {
                     return answer;
                 }
                 let real = real_of(VulkanCall::$call as usize);
@@ -97,7 +110,10 @@ macro_rules! calls {
                         faults().made(Kind::$made);
                     }
                 )?
-                answer
+                match struck {
+                    Some(Struck::Afterwards(told)) if answer == vk::Result::SUCCESS => told,
+                    _ => answer,
+                }
             }
         )+
     };
@@ -119,7 +135,7 @@ calls! {
             info: *const vk::DebugUtilsMessengerCreateInfoEXT<'_>,
             callbacks: Callbacks<'_>,
             made: *mut vk::DebugUtilsMessengerEXT,
-        ): ERROR_OUT_OF_HOST_MEMORY;
+        ) makes DebugUtilsMessenger: ERROR_OUT_OF_HOST_MEMORY;
     EnumeratePhysicalDevices enumerate_physical_devices "vkEnumeratePhysicalDevices" PFN_vkEnumeratePhysicalDevices
         (instance: vk::Instance, count: *mut u32, found: *mut vk::PhysicalDevice):
         ERROR_OUT_OF_HOST_MEMORY ERROR_OUT_OF_DEVICE_MEMORY ERROR_INITIALIZATION_FAILED;
@@ -276,6 +292,8 @@ macro_rules! ends {
 
 ends! {
     destroy_instance "vkDestroyInstance" PFN_vkDestroyInstance (gone: vk::Instance, callbacks: Callbacks<'_>) gone Instance;
+    destroy_debug_utils_messenger "vkDestroyDebugUtilsMessengerEXT" PFN_vkDestroyDebugUtilsMessengerEXT
+        (instance: vk::Instance, gone: vk::DebugUtilsMessengerEXT, callbacks: Callbacks<'_>) gone DebugUtilsMessenger;
     destroy_device "vkDestroyDevice" PFN_vkDestroyDevice (gone: vk::Device, callbacks: Callbacks<'_>) gone Device;
     destroy_buffer "vkDestroyBuffer" PFN_vkDestroyBuffer
         (device: vk::Device, gone: vk::Buffer, callbacks: Callbacks<'_>) gone Buffer;
@@ -314,21 +332,22 @@ impl VulkanCall {
         Self::ALL.iter().copied().find(|call| call.name() == name)
     }
 
-    /// The error of this name that it can answer with.
+    /// The errors that its caller may be told when the driver has done what was asked.
+    ///
+    /// A want of memory is none of them. Of a submission the standard says that what it names is as it was, or the
+    /// answer is that the device is lost; and of all calls that such a want does no damage to what is there, which a
+    /// semaphore's new value would be to whoever signals it again. Of an error that is not known it says nothing. What
+    /// makes something is not here: the caller would never learn what it is to destroy, in a driver that has gone wrong.
     #[must_use]
-    pub fn error_of_name(self, name: &str) -> Option<Answer> {
-        let mut errors = self.errors().iter().copied();
-        errors.find(|error| error.to_string() == name)
-    }
-}
-
-impl Fault {
-    /// By the names of the call and of its error.
-    #[must_use]
-    pub fn of_names(call: &str, at: u64, error: &str) -> Option<Self> {
-        let call = VulkanCall::of_name(call)?;
-        let answer = call.error_of_name(error)?;
-        Some(Self { call, at, answer })
+    pub fn errors_afterwards(self) -> &'static [Answer] {
+        match self {
+            Self::QueueSubmit => &[
+                Answer(vk::Result::ERROR_DEVICE_LOST),
+                Answer(vk::Result::ERROR_UNKNOWN),
+            ],
+            Self::SignalSemaphore => &[Answer(vk::Result::ERROR_UNKNOWN)],
+            _ => &[],
+        }
     }
 }
 

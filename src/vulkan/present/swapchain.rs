@@ -11,7 +11,7 @@
 //! free when its image is got again.
 
 use super::super::in_flight::Entry;
-use super::super::refusal::{DeviceLost, OutOfMemory};
+use super::super::refusal::{DeviceFailure, OutOfMemory, is_want};
 use super::super::{
     BringUpError, CommandBuffer, CommandRecorder, Device, Queue, Refusal, RegionImport, Reuse,
     Timeline, WaitOutcome,
@@ -66,9 +66,9 @@ pub enum Presented {
 /// A picture that cannot be shown.
 #[derive(Debug, thiserror::Error)]
 pub enum PresentError {
-    /// The device is lost.
+    /// The device is lost, or its driver gives up.
     #[error(transparent)]
-    DeviceLost(#[from] DeviceLost),
+    DeviceLost(#[from] DeviceFailure),
     /// Memory ran out.
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),
@@ -283,9 +283,9 @@ impl Swapchain {
         let commands = CommandRecorder::begin(self.device(), Reuse::Simultaneous)?;
         let got = &mut self.got[self.next];
         if let Some((timeline, value)) = got.used_by.take() {
-            let WaitOutcome::Reached = timeline.wait(value, None)? else {
-                return Err(DeviceLost.into());
-            };
+            match timeline.wait(value, None)? {
+                WaitOutcome::Reached | WaitOutcome::TimedOut => {}
+            }
         }
         let semaphore = got.semaphore;
         let timeout = GET_TIMEOUT.as_nanos() as u64;
@@ -371,20 +371,45 @@ impl Swapchain {
         assert!(copied.1 > *promised, "a timeline only goes up");
         // SAFETY: all of it is of this device, as was looked at; timelines and commands are kept below, semaphores by `self`, which waits for the
         // queue before it destroys them.
-        unsafe { self.queue.submit_raw(&[info]) }.map_err(|e| error("vkQueueSubmit", e))?;
-        *promised = copied.1;
-        drop(promised);
-        self.queue.in_flight.remember(Entry {
+        let submitted = unsafe { self.queue.submit_raw(&[info]) };
+        let entry = Entry {
             commands: Some(commands),
             wait: Some(drawn.0.clone()),
             signal: Some((copied.0.clone(), copied.1)),
-        });
-        Ok(())
+        };
+        match submitted {
+            Ok(()) => {
+                *promised = copied.1;
+                drop(promised);
+                self.queue.in_flight.remember(entry);
+                Ok(())
+            }
+            Err(code) => {
+                if !is_want(code) {
+                    // It may have been taken all the same.
+                    self.queue.in_flight.remember_doubtful(entry);
+                }
+                Err(error("vkQueueSubmit", code))
+            }
+        }
     }
 
-    /// Destroys what was made, when the device is done with it.
-    fn let_go(&mut self) -> Result<(), DeviceLost> {
+    /// Destroys what was made, when the device is done with it. Where nobody knows whether it is, nothing is destroyed, nor
+    /// will be.
+    fn let_go(&mut self) -> Result<(), DeviceFailure> {
         let idle = self.queue.wait_idle();
+        if let Err(failure) = idle
+            && !failure.is_loss()
+        {
+            self.queue.device().keep_for_good(failure);
+            self.images.clear();
+            self.got.clear();
+            self.next = 0;
+            self.raw = vk::SwapchainKHR::null();
+            // The window has it for as long.
+            std::mem::forget(Arc::clone(&self.surface));
+            return idle;
+        }
         let device = Arc::clone(self.queue.device());
         let of_images = self.images.drain(..).map(|image| image.is_copied);
         let of_got = self.got.drain(..).map(|got| got.semaphore);
@@ -443,10 +468,8 @@ fn choose_alpha(offered: vk::CompositeAlphaFlagsKHR) -> vk::CompositeAlphaFlagsK
 
 fn error(call: &'static str, code: vk::Result) -> PresentError {
     match code {
-        vk::Result::ERROR_DEVICE_LOST => DeviceLost.into(),
-        vk::Result::ERROR_OUT_OF_HOST_MEMORY | vk::Result::ERROR_OUT_OF_DEVICE_MEMORY => {
-            OutOfMemory { call }.into()
-        }
+        vk::Result::ERROR_DEVICE_LOST => DeviceFailure::of(call, code).into(),
+        code if is_want(code) => OutOfMemory::of(call)(code).into(),
         code => Refusal::of(call, code).into(),
     }
 }

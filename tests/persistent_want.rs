@@ -1,0 +1,310 @@
+//! A driver that is out of memory for good, or that answers with an error which it does not explain: who waits ends with an
+//! error that names the call, nothing is done twice, and nothing is freed that may be in use.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod support {
+    pub(crate) mod until;
+}
+mod vulkan_support;
+
+use native_fence::gpu::EngineUnit;
+use native_fence::vulkan::faults::{Kind, VulkanCall, faults};
+use native_fence::vulkan::{
+    Buffer, CommandBuffer, CommandRecorder, Device, DeviceOptions, Home, HostImport, Instance,
+    InstanceOptions, Queue, Reuse, SLICE_BEGIN, SignalError, Submission, SubmitError, Timeline,
+    WaitOutcome, choose,
+};
+use native_fence::{Adapter, AdapterOptions, CommandList, TdrLevel, TdrPolicy, WaitError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+use support::until::{LONG, until};
+use vulkan_support::{Memfd, PAGE};
+
+const NO_MEMORY: &str = "VK_ERROR_OUT_OF_HOST_MEMORY";
+const UNKNOWN: &str = "VK_ERROR_UNKNOWN";
+
+/// Faults and counts are the process's: tests take turns.
+struct Turn(#[expect(dead_code, reason = "held, not read")] MutexGuard<'static, ()>);
+
+impl Turn {
+    fn take() -> Self {
+        static TURN: Mutex<()> = Mutex::new(());
+        Self(TURN.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        faults().lift();
+    }
+}
+
+/// The next use of the call fails, in the manner that `mark` says.
+fn plan(call: VulkanCall, mark: &str, error: &str) {
+    let (name, at) = (call.name(), faults().uses(call) + 1);
+    let fault = format!("{name}#{at}{mark}={error}");
+    faults().plan(fault.parse().unwrap());
+}
+
+/// Each use fails from now on.
+fn plan_from_now_on(call: VulkanCall, error: &str) {
+    plan(call, "+", error);
+}
+
+/// What each call made that is still there.
+fn alive() -> [u64; Kind::ALL.len()] {
+    Kind::ALL.map(|kind| faults().alive(kind))
+}
+
+fn device() -> (Arc<Device>, Queue) {
+    let instance = Instance::with_faults(InstanceOptions::default()).unwrap();
+    let adapters = instance.adapters();
+    let adapter = choose(&adapters, None).unwrap();
+    let device = Device::open(&instance, adapter, DeviceOptions::default()).unwrap();
+    let queue = device.queue(0).unwrap();
+    (device, queue)
+}
+
+fn timelines(device: &Arc<Device>) -> [Timeline; 2] {
+    [(); 2].map(|()| Timeline::new(device, 0).unwrap())
+}
+
+fn commands(device: &Arc<Device>) -> CommandBuffer {
+    let recorder = CommandRecorder::begin(device, Reuse::OneAtATime).unwrap();
+    recorder.barrier(SLICE_BEGIN).end().unwrap()
+}
+
+/// On a thread of its own, since what never ends is not to hold up the test.
+fn ends<T: Send + 'static>(what: &str, run: impl FnOnce() -> T + Send + 'static) -> T {
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || tell.send(run()));
+    let told = told.recv_timeout(LONG);
+    told.unwrap_or_else(|_| panic!("{what} does not end"))
+}
+
+/// A wait for which the driver has no memory ends with an error that names the call: with its time, or without one by a
+/// bound of its own. A want of a moment is none of a wait's, however short; and the device is none the worse for any.
+///
+/// Kills `a-want-is-borne-for-ever`, `a-want-of-a-moment-ends-a-wait`, `a-wait-gives-up-before-its-time`,
+/// `a-lasting-fault-strikes-once`.
+#[test]
+fn a_wait_for_which_memory_never_comes_ends_and_names_the_call() {
+    let _turn = Turn::take();
+    let (device, _queue) = device();
+    let timeline = Timeline::new(&device, 0).unwrap();
+    for error in [NO_MEMORY, "VK_ERROR_OUT_OF_DEVICE_MEMORY"] {
+        plan_from_now_on(VulkanCall::WaitSemaphores, error);
+        let times = [Some(Duration::ZERO), Some(Duration::from_millis(100)), None];
+        for time in times {
+            let waits = timeline.clone();
+            let began = Instant::now();
+            let failure = ends("the wait", move || waits.wait(1, time)).unwrap_err();
+            let lasted = began.elapsed();
+            assert!(lasted >= time.unwrap_or_default(), "{time:?}: {lasted:?}");
+            let text = failure.to_string();
+            assert!(text.contains("out of memory (vkWaitSemaphores)"), "{text}");
+            assert!(!failure.is_loss());
+        }
+        faults().lift();
+    }
+    timeline.signal(1).unwrap();
+    plan(VulkanCall::WaitSemaphores, "", NO_MEMORY);
+    let strikes = faults().strikes();
+    let waited = timeline.wait(1, Some(Duration::ZERO));
+    assert_eq!(waited, Ok(WaitOutcome::Reached));
+    assert_eq!(faults().strikes(), strikes + 1);
+}
+
+/// A queue that the driver cannot wait for goes when what it was given is complete, which it learns in another way, and not
+/// before. Then all goes.
+///
+/// Kills `a-queue-that-is-not-waited-for-is-idle`, `who-cannot-wait-does-not-look`.
+#[test]
+fn a_queue_that_the_driver_cannot_wait_for_goes_when_it_is_idle() {
+    let _turn = Turn::take();
+    let cannot_wait = [VulkanCall::QueueWaitIdle, VulkanCall::WaitSemaphores];
+    let ways = [
+        (&cannot_wait[..1], VulkanCall::WaitSemaphores),
+        (&cannot_wait[..], VulkanCall::GetSemaphoreCounterValue),
+    ];
+    for (fail, asked) in ways {
+        for error in [NO_MEMORY, UNKNOWN] {
+            let before = alive();
+            let (device, mut queue) = device();
+            let [gate, done] = timelines(&device);
+            let waits = Some((&gate, 1));
+            queue.submit_one(None, waits, (&done, 1)).unwrap();
+            for call in fail {
+                plan_from_now_on(*call, error);
+            }
+            let uses = faults().uses(asked);
+            let (tell, told) = mpsc::channel();
+            let looks = done.clone();
+            thread::spawn(move || {
+                drop(queue);
+                tell.send(looks.value())
+            });
+            until("the drop asks in another way", || {
+                faults().uses(asked) > uses
+            });
+            gate.signal(1).unwrap();
+            let value = told.recv_timeout(LONG);
+            assert_eq!(value.expect("the drop does not end"), Ok(1));
+            faults().lift();
+            drop((gate, done, device));
+            until("all is destroyed", || alive() == before);
+        }
+    }
+}
+
+/// Where the driver answers none of the calls that tell whether a queue is idle, its drop ends, and nothing is freed that the
+/// device may still use, then or later: it goes on with what it was given.
+///
+/// Kills `what-may-be-in-use-is-freed`, `a-device-in-doubt-goes`, `pages-of-a-device-in-doubt-go`,
+/// `a-queue-in-doubt-is-given-out`.
+#[test]
+fn nothing_is_freed_of_a_device_of_which_nobody_knows_whether_it_is_done() {
+    let _turn = Turn::take();
+    let (device, mut queue) = device();
+    let memory = Arc::new(Memfd::new(PAGE));
+    let pages = Arc::downgrade(&memory);
+    let import = HostImport::new(&device, memory).unwrap();
+    let buffer = Buffer::new(&device, PAGE as u64, Home::CachedSystem, "a buffer").unwrap();
+    let commands = commands(&device);
+    let [gate, done] = timelines(&device);
+    let waits = Some((&gate, 1));
+    queue
+        .submit_one(Some(&commands), waits, (&done, 1))
+        .unwrap();
+    let before = alive();
+    for call in [
+        VulkanCall::QueueWaitIdle,
+        VulkanCall::WaitSemaphores,
+        VulkanCall::GetSemaphoreCounterValue,
+    ] {
+        plan_from_now_on(call, UNKNOWN);
+    }
+    ends("the drop", move || drop(queue));
+    faults().lift();
+
+    gate.signal(1).unwrap();
+    assert_eq!(done.wait(1, Some(LONG)), Ok(WaitOutcome::Reached));
+    assert!(device.queue(0).is_none(), "nobody knew what it runs");
+    drop((import, buffer, commands, gate, done, device));
+    assert_eq!(alive(), before, "{:?}", Kind::ALL);
+    assert!(pages.strong_count() > 0, "pages that it may write");
+}
+
+/// An engine whose driver gives up counts as lost, and the adapter says which call answered what; not that a device is lost,
+/// which nobody knows. Its waiters end, and so does the adapter, with all that it has.
+///
+/// Kills `a-lost-engine-names-no-call`, `an-unknown-answer-is-a-loss`.
+#[test]
+fn an_engine_whose_driver_gives_up_says_why_and_its_adapter_ends() {
+    let _turn = Turn::take();
+    for (error, told) in [(NO_MEMORY, "out of memory"), (UNKNOWN, "ERROR_UNKNOWN")] {
+        let instance = Instance::with_faults(InstanceOptions::default()).unwrap();
+        let adapters = instance.adapters();
+        let info = choose(&adapters, None).unwrap();
+        let before = alive();
+        let options = AdapterOptions {
+            unit: Some(EngineUnit::Instance),
+            // For good.
+            tdr: TdrPolicy {
+                level: TdrLevel::Off,
+                ..TdrPolicy::default()
+            },
+            ..AdapterOptions::default()
+        };
+        let adapter = Adapter::open_on(&instance, info, &options).unwrap();
+        let device = adapter.create_device();
+        let fence = device.create_fence(0).unwrap();
+        let mut queue = device.create_hw_queue().unwrap();
+        plan_from_now_on(VulkanCall::WaitSemaphores, error);
+        // The engine may be found lost before.
+        let _submitted = queue.submit(CommandList::new().signal(&fence, 1));
+        assert_eq!(fence.wait(2, LONG), Err(WaitError::DeviceLost));
+        let why = adapter.engine_failure(0).unwrap();
+        assert!(why.contains("vkWaitSemaphores"), "{why}");
+        assert!(why.contains(told) && !why.contains("lost"), "{why}");
+        ends("the adapter", move || drop((queue, fence, device, adapter)));
+        faults().lift();
+        until("all is destroyed", || alive() == before);
+    }
+}
+
+/// A submission that the driver has taken and answered with an error that leaves that open is not made again, by whomever; and
+/// what it names is there until it is complete.
+///
+/// Kills `what-may-be-submitted-is-submitted-again`, `what-may-be-submitted-is-forgotten`.
+#[test]
+fn what_may_have_been_submitted_is_not_submitted_again_nor_freed() {
+    let _turn = Turn::take();
+    for (error, is_list) in [
+        (UNKNOWN, false),
+        (UNKNOWN, true),
+        ("VK_ERROR_DEVICE_LOST", false),
+    ] {
+        let (device, mut queue) = device();
+        let pools = || faults().alive(Kind::CommandPool);
+        let before = pools();
+        let [gate, done] = timelines(&device);
+        let commands = commands(&device);
+        plan(VulkanCall::QueueSubmit, ":done", error);
+        let (waits, signal) = ((&gate, 1), (&done, 1));
+        let told = if is_list {
+            queue.submit(&[Submission {
+                commands: &[&commands],
+                waits: &[waits],
+                signals: &[signal],
+            }])
+        } else {
+            queue.submit_one(Some(&commands), Some(waits), signal)
+        };
+        let submissions = || faults().uses(VulkanCall::QueueSubmit);
+        let uses = submissions();
+        let again = queue.submit_one(None, None, signal);
+        let uses_again = submissions();
+        drop(commands);
+        let kept = pools();
+        // A test that fails waits for it as well.
+        gate.signal(1).unwrap();
+
+        let told = told.unwrap_err();
+        assert!(told.to_string().contains("vkQueueSubmit"), "{told}");
+        assert_eq!(told == SubmitError::DeviceLost, error != UNKNOWN);
+        assert_eq!((again, uses_again), (Err(told), uses), "it is done twice");
+        assert_eq!(kept, before + 1, "what may run is freed");
+        assert_eq!(done.wait(1, Some(LONG)), Ok(WaitOutcome::Reached));
+        drop(queue);
+        assert_eq!(pools(), before, "what has run is kept");
+        faults().lift();
+    }
+}
+
+/// A signal that the driver has done and answered with an error that leaves that open is not done again: the next one asks
+/// what the timeline has.
+///
+/// Kills `a-signal-believes-its-own-books`.
+#[test]
+fn a_signal_that_may_have_been_done_is_not_done_again() {
+    let _turn = Turn::take();
+    let (device, _queue) = device();
+    let timeline = Timeline::new(&device, 0).unwrap();
+    plan(VulkanCall::SignalSemaphore, ":done", UNKNOWN);
+    let told = timeline.signal(1).unwrap_err().to_string();
+    assert!(
+        told.contains("vkSignalSemaphore answered ERROR_UNKNOWN"),
+        "{told}"
+    );
+    assert_eq!(timeline.value(), Ok(1));
+    let again = SignalError::NotForward {
+        asked: 1,
+        promised: 1,
+    };
+    assert_eq!(timeline.signal(1), Err(again));
+    timeline.signal(2).unwrap();
+    assert_eq!(timeline.value(), Ok(2));
+}
