@@ -187,6 +187,13 @@ impl LogIndex {
         }
     }
 
+    /// Entries written since the log was made, for a log of `entries` entries, as long as the wrap count has not wrapped
+    /// itself.
+    #[must_use]
+    pub const fn total(self, entries: u32) -> u64 {
+        self.wraparound_count as u64 * entries as u64 + self.first_free_entry_index as u64
+    }
+
     /// Entries written since `earlier`, for a log of `entries` entries; `None` where the word
     /// cannot be (an index past the end: the writer is not trusted). The wrap count itself wraps,
     /// so the difference is taken modulo 2^32 of it.

@@ -10,7 +10,7 @@ use crate::os::Record;
 use crate::sync::Arc;
 use crate::sync::plain::{Mutex, lock};
 use crate::{Adapter, CommandList, Device, Fence, HwQueue, HwQueueOptions, KernelQueue};
-use anyhow::Context;
+use anyhow::{Context, ensure};
 
 /// See the file's head.
 #[derive(Debug)]
@@ -176,6 +176,30 @@ pub(super) fn until_completed(queue: &HwQueue, value: u64) -> anyhow::Result<()>
     until("the queue completes", || {
         queue.progress_fence().current_value() >= value
     })
+}
+
+/// Waits until a queue stands at a wait for a value.
+///
+/// # Errors
+/// It never does.
+pub(super) fn until_stands(bench: &Bench, queue: &HwQueue, value: u64) -> anyhow::Result<()> {
+    let handle = queue.os().handle();
+    until("the queue stands at its wait", || {
+        let wait = bench.adapter.os().ddi().hw_queue_wait(handle);
+        wait.is_some_and(|wait| wait.value == value)
+    })
+}
+
+/// Values of a fence that a queue has logged since the last look, of which nothing was lost.
+///
+/// # Errors
+/// Something was; it cannot be read.
+pub(super) fn logged(queue: &HwQueue, fence: &Fence) -> anyhow::Result<Vec<u64>> {
+    let log = queue.read_signal_log()?;
+    ensure!(log.lost == 0, "the log has lost {} entries", log.lost);
+    let entries = log.entries.iter();
+    let of_fence = entries.filter(|entry| entry.native_fence == fence.handle().raw());
+    Ok(of_fence.map(|entry| entry.fence_value).collect())
 }
 
 /// Waits until all that a kernel-mode queue was given has completed.

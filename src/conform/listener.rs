@@ -4,7 +4,8 @@ use super::until::LONG;
 use crate::{EventHandle, EventWait, Fence, MonitoredFence, WaitError};
 use anyhow::{Context, ensure};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::time::Duration;
+use rustix::io::Errno;
+use std::time::{Duration, Instant};
 
 /// See the file's head.
 #[derive(Debug)]
@@ -50,9 +51,17 @@ impl Listener {
     }
 
     fn is_told_within(&self, most: Duration) -> anyhow::Result<bool> {
-        let most = Timespec::try_from(most)?;
-        let told = poll(&mut [PollFd::new(&self.event, PollFlags::IN)], Some(&most))?;
-        Ok(told == 1)
+        let deadline = Instant::now() + most;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let left = Timespec::try_from(left)?;
+            let event = PollFd::new(&self.event, PollFlags::IN);
+            match poll(&mut [event], Some(&left)) {
+                // A signal to this process is no time-out.
+                Err(Errno::INTR) => {}
+                told => return Ok(told? == 1),
+            }
+        }
     }
 
     /// How its wait ended, which its event tells at some time, of which nobody has heard before. Who looks at the wait

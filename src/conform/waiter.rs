@@ -5,7 +5,7 @@ use super::until::{LONG, until, until_sleeping};
 use crate::{Fence, Timeout, WaitError, WaitManyError};
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// See the file's head. A wait for one fence ends as the default says.
 #[derive(Debug)]
@@ -37,7 +37,9 @@ impl Waiter<Result<usize, WaitManyError>> {
     pub fn for_any(waits: &[(&Fence, u64)]) -> anyhow::Result<Self> {
         let owned = owned(waits);
         Self::on(&fences(waits), move || {
-            Fence::wait_any(&borrowed(&owned), LONG)
+            told_within(LONG, WaitManyError::TimedOut, || {
+                Fence::wait_any(&borrowed(&owned), LONG)
+            })
         })
     }
 }
@@ -50,28 +52,46 @@ impl Waiter<Result<(), WaitManyError>> {
     pub fn for_all(waits: &[(&Fence, u64)]) -> anyhow::Result<Self> {
         let owned = owned(waits);
         Self::on(&fences(waits), move || {
-            Fence::wait_all(&borrowed(&owned), LONG)
+            told_within(LONG, WaitManyError::TimedOut, || {
+                Fence::wait_all(&borrowed(&owned), LONG)
+            })
         })
     }
 }
 
-/// A wait that somebody ends. One that finds its value by the last look of its time-out was woken by nobody, and has timed
-/// out here.
+/// A wait that somebody ends.
 ///
 /// # Errors
-/// As [`Fence::wait`].
+/// As [`Fence::wait`], and as [`told_within`].
 pub(super) fn woken(
     fence: &Fence,
     value: u64,
     timeout: impl Into<Timeout>,
 ) -> Result<(), WaitError> {
-    let (began, timeout) = (Instant::now(), timeout.into());
-    let ended = fence.wait(value, timeout);
+    let timeout = timeout.into();
+    let wait = || fence.wait(value, timeout);
     match timeout {
-        Timeout::After(most) if !most.is_zero() && began.elapsed() >= most => {
-            ended.and(Err(WaitError::TimedOut))
-        }
-        Timeout::After(_) | Timeout::Never => ended,
+        Timeout::After(most) if !most.is_zero() => told_within(most, WaitError::TimedOut, wait),
+        Timeout::After(_) | Timeout::Never => wait(),
+    }
+}
+
+/// How a wait has ended whose time-out is `most`, if somebody has ended it. One that finds its value, or that there is no
+/// chance, by the last look of its time-out was told by nobody: here it has timed out.
+///
+/// # Errors
+/// The wait's own; `timed_out`.
+pub(super) fn told_within<T, E>(
+    most: Duration,
+    timed_out: E,
+    wait: impl FnOnce() -> Result<T, E>,
+) -> Result<T, E> {
+    let began = Instant::now();
+    let ended = wait();
+    if began.elapsed() < most {
+        ended
+    } else {
+        Err(timed_out)
     }
 }
 

@@ -1,5 +1,7 @@
-//! Sleeper: a thread in a wait for a monitored fence.
+//! Sleeper: waits for a monitored fence that somebody ends: whose value is found by the last look of the time-out alone has
+//! timed out.
 
+use crate::conform::waiter::told_within;
 use crate::conform::{LONG, until, until_sleeping};
 use crate::{MonitoredFence, WaitError};
 use std::sync::mpsc;
@@ -15,7 +17,7 @@ pub(super) fn sleeper(
     let thread = std::thread::Builder::new().spawn(move || {
         // Who started it waits for the number.
         let _ = tell.send(rustix::thread::gettid());
-        waits.wait(value, LONG)
+        woken(&waits, value)
     })?;
     until("a wait stands", || fence.object().fence().waits() > stood)?;
     until_sleeping(told.recv()?)?;
@@ -28,4 +30,12 @@ pub(super) fn ended(thread: JoinHandle<Result<(), WaitError>>) -> Result<(), Wai
         Ok(ended) => ended,
         Err(panic) => std::panic::resume_unwind(panic),
     }
+}
+
+/// A wait of this thread.
+///
+/// # Errors
+/// As [`MonitoredFence::wait`], and as [`told_within`].
+pub(super) fn woken(fence: &MonitoredFence, value: u64) -> Result<(), WaitError> {
+    told_within(LONG, WaitError::TimedOut, || fence.wait(value, LONG))
 }

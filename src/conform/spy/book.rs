@@ -248,6 +248,14 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The failure of a call, if it is among those that are made to fail.
+pub(super) fn failure<T: PartialEq>(fails: &Mutex<Vec<T>>, call: &T) -> Result<(), DdiError> {
+    if lock(fails).contains(call) {
+        return Err(DdiError::InvalidParameter("it is made to fail"));
+    }
+    Ok(())
+}
+
 impl Book {
     pub(super) fn write(&self, call: Call) {
         lock(&self.calls).push(call);
@@ -275,10 +283,7 @@ impl Book {
 
     /// The driver's failure, if a test wants one.
     pub(super) fn failure(&self, call: Failing) -> Result<(), DdiError> {
-        if lock(&self.fails).contains(&call) {
-            return Err(DdiError::InvalidParameter("it is made to fail"));
-        }
-        Ok(())
+        failure(&self.fails, &call)
     }
 
     /// What the driver gets for a place of the system process.

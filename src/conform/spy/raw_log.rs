@@ -1,6 +1,6 @@
 //! Raw log: the bytes of a log, through a mapping of its own.
 
-use crate::abi::{LOG_BUFFER_BYTES, LogEntry, LogHeader, LogIndex};
+use crate::abi::{LOG_BUFFER_BYTES, LOG_BUFFER_ENTRIES, LogEntry, LogHeader, LogIndex};
 use crate::shared::{Block, Region};
 use std::sync::Arc;
 
@@ -34,8 +34,7 @@ impl RawLog {
     /// Entries written since the log was made.
     #[must_use]
     pub fn total(&self) -> u64 {
-        let index = self.index();
-        u64::from(index.wraparound_count) * 84 + u64::from(index.first_free_entry_index)
+        self.index().total(LOG_BUFFER_ENTRIES as u32)
     }
 
     /// What stands in a slot.
@@ -44,12 +43,12 @@ impl RawLog {
         bytemuck::cast(self.block.peek_words::<6>(LogIndex::entry_offset(slot)))
     }
 
-    /// The last `count` entries, oldest first; at most 84.
+    /// The last `count` entries, oldest first; at most [`LOG_BUFFER_ENTRIES`].
     #[must_use]
     pub fn last(&self, count: u64) -> Vec<LogEntry> {
         let total = self.total();
         (total - count..total)
-            .map(|number| self.entry((number % 84) as u32))
+            .map(|number| self.entry((number % LOG_BUFFER_ENTRIES) as u32))
             .collect()
     }
 

@@ -1,7 +1,7 @@
 //! TDR spy: the DDIs of hang detection and recovery, as they pass the DDI spy.
 
 use super::DdiSpy;
-use super::book::lock;
+use super::book::{failure, lock};
 use crate::kmd::{Activity, CollectDbgInfo, DdiError, Interrupt, ResetEngine, TdrDdi};
 use crate::sync::{AtomicU64, Ordering};
 use std::collections::BTreeSet;
@@ -165,10 +165,7 @@ impl DdiSpy {
         if let Some(before) = before {
             before(call);
         }
-        if lock(&self.tdr.fails).contains(&call) {
-            return Err(DdiError::InvalidParameter("it is made to fail"));
-        }
-        Ok(())
+        failure(&self.tdr.fails, &call)
     }
 }
 

@@ -1,8 +1,8 @@
 //! Fence: one fence of two adapters with native fences: where its values lie, who is told, and who needs not be.
 
-use super::scene::{cross_adapter, crossing, two, until_stands};
+use super::scene::{cross_adapter, crossing, two};
 use super::seen::{Seen, seen};
-use crate::conform::bench::{complete, monitored_value, until_completed};
+use crate::conform::bench::{complete, monitored_value, until_completed, until_stands};
 use crate::conform::seen::same;
 use crate::conform::{Bench, Check, Ground, until};
 use crate::kmd::Interrupt;

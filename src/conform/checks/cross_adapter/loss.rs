@@ -1,9 +1,9 @@
 //! Loss: an adapter that is lost, removed or stopped, and the fences that it shares with another one.
 
-use super::scene::{cross_adapter, crossing, of_two_kinds, until_stands};
+use super::scene::{cross_adapter, crossing, of_two_kinds};
 use super::seen::{Seen, seen};
 use crate::abi::FenceId;
-use crate::conform::bench::{complete, until_completed};
+use crate::conform::bench::{complete, until_completed, until_stands};
 use crate::conform::checks::sleeper::{ended, sleeper};
 use crate::conform::seen::same;
 use crate::conform::{Bench, Check, Ground, LONG, Waiter, Wanted, until};

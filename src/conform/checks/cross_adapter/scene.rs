@@ -3,7 +3,7 @@
 
 use super::order::GoneOn;
 use super::seen::{Seen, seen};
-use crate::conform::bench::{complete, until_completed};
+use crate::conform::bench::{complete, until_completed, until_stands};
 use crate::conform::checks::sleeper::{ended, sleeper};
 use crate::conform::listener::Listener;
 use crate::conform::seen::same;
@@ -100,15 +100,6 @@ pub(super) enum Standing {
     Thread(Waiter),
     /// For a monitored one.
     Sleeper(JoinHandle<Result<(), WaitError>>),
-}
-
-/// Waits until a queue stands at a wait for a value.
-pub(super) fn until_stands(bench: &Bench, queue: &HwQueue, value: u64) -> anyhow::Result<()> {
-    let handle = queue.os().handle();
-    until("the queue stands at its wait", || {
-        let wait = bench.adapter.os().ddi().hw_queue_wait(handle);
-        wait.is_some_and(|wait| wait.value == value)
-    })
 }
 
 /// An engine that is not let go within this is none that is: a check has several such waits.

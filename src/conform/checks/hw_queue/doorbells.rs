@@ -1,6 +1,6 @@
 //! Doorbells: fewer than queues.
 
-use super::scene::logged;
+use super::scene::signals_logged;
 use crate::abi::{DoorbellStatus, QueueProgress};
 use crate::conform::bench::{complete, until_completed};
 use crate::conform::seen::same;
@@ -68,10 +68,10 @@ fn turns(bench: &Bench, queues: &mut [HwQueue], fences: &[Fence]) -> anyhow::Res
         taken(bench)
     );
     for queue in queues {
-        until("all is logged", || logged(bench, queue) >= 20)?;
+        until("all is logged", || signals_logged(bench, queue) >= 20)?;
         same(
             "entries of ten signals with their progress, each once",
-            &logged(bench, queue),
+            &signals_logged(bench, queue),
             &20,
         )?;
     }
@@ -131,7 +131,7 @@ fn streams(bench: &Bench, queues: Vec<HwQueue>) -> anyhow::Result<()> {
         .collect::<Result<Vec<_>, _>>()?;
     let logged_before: Vec<_> = queues
         .iter()
-        .map(|queue| (queue.os().handle(), logged(bench, queue)))
+        .map(|queue| (queue.os().handle(), signals_logged(bench, queue)))
         .collect();
     let queues = thread::scope(|scope| {
         let threads = queues.into_iter().enumerate().map(|(place, mut queue)| {
@@ -165,11 +165,11 @@ fn streams(bench: &Bench, queues: Vec<HwQueue>) -> anyhow::Result<()> {
             &ROUNDS,
         )?;
         until("all is logged", || {
-            logged(bench, queue) >= before + 2 * ROUNDS
+            signals_logged(bench, queue) >= before + 2 * ROUNDS
         })?;
         same(
             "entries of a stream, each command once",
-            &(logged(bench, queue) - before),
+            &(signals_logged(bench, queue) - before),
             &(2 * ROUNDS),
         )?;
     }

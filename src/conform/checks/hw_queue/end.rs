@@ -1,8 +1,8 @@
 //! End: what becomes of the queues of a process that ends.
 
-use super::scene::{disconnected, until_stands, words};
+use super::scene::{disconnected, words};
 use crate::abi::DoorbellStatus;
-use crate::conform::bench::complete;
+use crate::conform::bench::{complete, until_stands};
 use crate::conform::seen::same;
 use crate::conform::spy::Call;
 use crate::conform::{Bench, Check, Ground, LONG, until};

@@ -49,7 +49,7 @@ fn malformed(ground: &Ground) -> anyhow::Result<()> {
     transfers(&bench)?;
     write_index(&bench)?;
     standing(&bench)?;
-    scribbled(&bench)
+    scribbled(ground, &bench)
 }
 
 /// Of control words, handles, numbers and progress values: each behind a good packet, which is executed. Access that a

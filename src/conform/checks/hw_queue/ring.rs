@@ -1,10 +1,10 @@
 //! Ring: what a producer finds when it is full.
 
 use super::scene::{disconnected, with_ring};
-use crate::conform::bench::{monitored_value, until_completed};
+use crate::conform::bench::{logged, monitored_value, until_completed};
 use crate::conform::seen::same;
 use crate::conform::{Bench, Check, Ground, LONG, until};
-use crate::{CommandList, Fence, HwQueue, SubmitError};
+use crate::{CommandList, HwQueue, SubmitError};
 use anyhow::{anyhow, ensure};
 use std::thread;
 use std::time::Duration;
@@ -22,16 +22,6 @@ fn memory(queue: &HwQueue) -> Vec<u64> {
     let words =
         blocks.flat_map(|block| (0..block.bytes() as u64 / 8).map(|i| block.word(8 * i).peek()));
     words.collect()
-}
-
-/// What a queue has logged of a fence, which nothing was lost of.
-fn logged(queue: &HwQueue, fence: &Fence) -> anyhow::Result<Vec<u64>> {
-    let read = queue.read_signal_log()?;
-    let of_fence = read
-        .entries
-        .iter()
-        .filter(|entry| entry.native_fence == fence.handle().raw());
-    Ok(of_fence.map(|entry| entry.fence_value).collect())
 }
 
 fn full(ground: &Ground) -> anyhow::Result<()> {

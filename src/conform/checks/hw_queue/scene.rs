@@ -133,17 +133,8 @@ pub(super) fn told_by(queue: &HwQueue) -> [u64; 3] {
 }
 
 /// Signals that a queue has logged, which tell of a packet that ran twice.
-pub(super) fn logged(bench: &Bench, queue: &HwQueue) -> u64 {
+pub(super) fn signals_logged(bench: &Bench, queue: &HwQueue) -> u64 {
     bench.spy.log(queue.os().handle(), LogType::Signals).total()
-}
-
-/// Waits until a queue stands at a wait for a value.
-pub(super) fn until_stands(bench: &Bench, queue: &HwQueue, value: u64) -> anyhow::Result<()> {
-    let handle = queue.os().handle();
-    until("the queue stands at its wait", || {
-        let wait = bench.adapter.os().ddi().hw_queue_wait(handle);
-        wait.is_some_and(|wait| wait.value == value)
-    })
 }
 
 /// All of an allocation.

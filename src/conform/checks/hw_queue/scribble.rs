@@ -1,11 +1,11 @@
 //! Scribble: packets that their user changes while they are executed. What is checked is the copy that is executed.
 
-use super::scene::{Ring, until_stands, words};
+use super::scene::{Ring, words};
 use crate::abi::FaultCode::{self, AccessDenied, Progress, Range};
 use crate::abi::{PACKET_BYTES, Packet};
-use crate::conform::Bench;
-use crate::conform::bench::complete;
+use crate::conform::bench::{complete, until_stands};
 use crate::conform::seen::same;
+use crate::conform::{Bench, Ground, Unfit, until};
 use crate::sync::{AtomicBool, Ordering};
 use crate::{CommandList, Fence, FenceOptions};
 use anyhow::ensure;
@@ -52,6 +52,32 @@ pub(super) fn standing(bench: &Bench) -> anyhow::Result<()> {
     }
 }
 
+/// How a packet ended of which one form would stop its queue.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    Executed,
+    Stopped,
+}
+
+/// Where all attempts ended the same way, the engine may have read none of them between two changes, and what it checks
+/// was hardly asked: that is told.
+fn hit(ground: &Ground, what: &str, endings: &[Ending]) -> anyhow::Result<()> {
+    for (missed, how) in [
+        (Ending::Executed, "was executed"),
+        (Ending::Stopped, "stopped its queue"),
+    ] {
+        if !endings.contains(&missed) {
+            let attempts = endings.len();
+            let why = format!(
+                "none of {attempts} {what} that changed while they were executed {how}: what is checked of them may have \
+                 been read at one moment alone"
+            );
+            ground.if_fit::<()>(Err(Unfit(why).into()))?;
+        }
+    }
+    Ok(())
+}
+
 /// A ring of packets, in one of which words go to and fro while it is executed: where, and their two values.
 struct Flickering<'a> {
     ring: Ring,
@@ -59,15 +85,13 @@ struct Flickering<'a> {
 }
 
 impl Flickering<'_> {
-    /// Until all is executed or the queue is stopped, which is for this reason and at this packet.
-    fn runs(&mut self, packets: &[Packet], fault: (FaultCode, u64)) -> anyhow::Result<()> {
+    /// Until all is executed or the queue is stopped, which is for this reason and at this packet; how it ended.
+    fn runs(&mut self, packets: &[Packet], fault: (FaultCode, u64)) -> anyhow::Result<Ending> {
         for packet in packets {
             self.ring.put(packet);
         }
-        let (memory, ended) = (
-            self.ring.queue.raw_memory().1.clone(),
-            AtomicBool::new(false),
-        );
+        let memory = self.ring.queue.raw_memory().1.clone();
+        let (began, ended) = (AtomicBool::new(false), AtomicBool::new(false));
         thread::scope(|scope| {
             scope.spawn(|| {
                 while !ended.load(Ordering::Acquire) {
@@ -76,41 +100,47 @@ impl Flickering<'_> {
                             memory.word(*at).publish(values[turn]);
                         }
                     }
+                    began.store(true, Ordering::Release);
                 }
             });
+            let flickers = until("a packet flickers", || began.load(Ordering::Acquire));
             self.ring.publish(packets.len() as u64);
-            let settled = self.ring.settle();
+            let settled = flickers.and_then(|()| self.ring.settle());
             ended.store(true, Ordering::Release);
             settled
         })?;
-        match self.ring.queue.error() {
-            None => Ok(()),
-            Some(_) => same(
-                "why a queue with a packet that flickers was stopped, and at which",
-                &self.ring.fault()?,
-                &fault,
-            ),
+        if self.ring.queue.error().is_none() {
+            return Ok(Ending::Executed);
         }
+        same(
+            "why a queue with a packet that flickers was stopped, and at which",
+            &self.ring.fault()?,
+            &fault,
+        )?;
+        Ok(Ending::Stopped)
     }
 }
 
 /// What flickers between two packets, one of which would stop the queue, is executed as the other one, or stops the queue;
 /// and what is logged is what was stored.
-pub(super) fn scribbled(bench: &Bench) -> anyhow::Result<()> {
+pub(super) fn scribbled(ground: &Ground, bench: &Bench) -> anyhow::Result<()> {
     let no_signal = FenceOptions {
         no_signal: true,
         ..FenceOptions::default()
     };
     let forbidden = bench.device.create_fence_with(no_signal)?;
+    let (mut of_signals, mut of_progress) = (Vec::new(), Vec::new());
     for _ in 0..ATTEMPTS {
-        signals(bench, &forbidden)?;
-        progress(bench)?;
+        of_signals.push(signals(bench, &forbidden)?);
+        of_progress.push(progress(bench)?);
     }
-    transfers(bench)
+    hit(ground, "signals", &of_signals)?;
+    hit(ground, "progress values", &of_progress)?;
+    hit(ground, "transfers", &transfers(bench)?)
 }
 
 /// Between a signal that its process may make and one that it may not; and another between two values.
-fn signals(bench: &Bench, forbidden: &Fence) -> anyhow::Result<()> {
+fn signals(bench: &Bench, forbidden: &Fence) -> anyhow::Result<Ending> {
     let (fence, allowed) = (bench.fence(0)?, bench.fence(0)?);
     let good = Packet::signal(allowed.handle(), 1, 1);
     let bad = Packet::signal(forbidden.handle(), 1, 1);
@@ -122,7 +152,7 @@ fn signals(bench: &Bench, forbidden: &Fence) -> anyhow::Result<()> {
         ],
     };
     let packets = [Packet::signal(fence.handle(), 1, 0), good];
-    flickering.runs(&packets, (AccessDenied, 1))?;
+    let ending = flickering.runs(&packets, (AccessDenied, 1))?;
     same(
         "a fence that the process may not signal",
         &forbidden.current_value(),
@@ -134,11 +164,12 @@ fn signals(bench: &Bench, forbidden: &Fence) -> anyhow::Result<()> {
         "the value that a signal has logged, and CurrentValue",
         &logged,
         &Some(fence.current_value()),
-    )
+    )?;
+    Ok(ending)
 }
 
 /// Between a value of the progress fence that rises and one that does not.
-fn progress(bench: &Bench) -> anyhow::Result<()> {
+fn progress(bench: &Bench) -> anyhow::Result<Ending> {
     let mut flickering = Flickering {
         ring: Ring::new(&bench.device)?,
         words: &[(PACKET_BYTES + Packet::VALUE, [3, 9])],
@@ -149,31 +180,33 @@ fn progress(bench: &Bench) -> anyhow::Result<()> {
         Packet::progress(handle, 5, 0),
         Packet::progress(handle, 9, 1),
     ];
-    flickering.runs(&packets, (Progress, 1))?;
-    let should = match flickering.ring.queue.error() {
-        None => 9,
-        Some(_) => 5,
+    let ending = flickering.runs(&packets, (Progress, 1))?;
+    let should = match ending {
+        Ending::Executed => 9,
+        Ending::Stopped => 5,
     };
     same(
         "the progress of a queue, after a value that flickers between 3 and 9 behind a 5",
         &progress.current_value(),
         &should,
-    )
+    )?;
+    Ok(ending)
 }
 
 /// Between a fill of an allocation and one behind its end, of many parts.
-fn transfers(bench: &Bench) -> anyhow::Result<()> {
+fn transfers(bench: &Bench) -> anyhow::Result<Vec<Ending>> {
     const BYTES: u64 = 4096;
     let device = &bench.device;
     let kept = || device.create_allocation(BYTES);
     let [left, middle, right] = [kept()?, kept()?, kept()?];
+    let mut endings = Vec::new();
     for attempt in 1..=ATTEMPTS as u64 {
         let mut flickering = Flickering {
             ring: Ring::new(device)?,
             words: &[(PACKET_BYTES + Packet::DESTINATION_OFFSET, [BYTES, 0])],
         };
         let fill = Packet::fill(middle.handle(), 0, BYTES, attempt);
-        flickering.runs(&[Packet::nop(), fill], (Range, 1))?;
+        endings.push(flickering.runs(&[Packet::nop(), fill], (Range, 1))?);
         for beside in [&left, &right] {
             ensure!(
                 words(beside).iter().all(|word| *word == 0),
@@ -181,5 +214,5 @@ fn transfers(bench: &Bench) -> anyhow::Result<()> {
             );
         }
     }
-    Ok(())
+    Ok(endings)
 }

@@ -1,6 +1,6 @@
 //! Submission: how a user hands work to a queue, and what the doorbell's status asks of him then.
 
-use super::scene::{Ring, disconnected, logged, told, told_by, with_ring};
+use super::scene::{Ring, disconnected, signals_logged, told, told_by, with_ring};
 use crate::abi::{DoorbellStatus, FaultCode, Opcode, PACKET_BYTES, Packet};
 use crate::conform::bench::{complete, until_completed};
 use crate::conform::seen::same;
@@ -201,10 +201,10 @@ fn not_rung(bench: &Bench) -> anyhow::Result<()> {
     queue.ring_doorbell()?;
     until_completed(&queue, 1)?;
     complete(&mut queue, CommandList::new().signal(&fence, 2))?;
-    until("both ran, once", || logged(bench, &queue) >= 4)?;
+    until("both ran, once", || signals_logged(bench, &queue) >= 4)?;
     same(
         "entries of two signals with their progress",
-        &logged(bench, &queue),
+        &signals_logged(bench, &queue),
         &4,
     )
 }
@@ -353,10 +353,12 @@ fn connecting(ground: &Ground) -> anyhow::Result<()> {
         )?;
         entries += 51;
     }
-    until("all is logged", || logged(&bench, &queue) >= entries)?;
+    until("all is logged", || {
+        signals_logged(&bench, &queue) >= entries
+    })?;
     same(
         "entries of its signals, each of which ran once",
-        &logged(&bench, &queue),
+        &signals_logged(&bench, &queue),
         &entries,
     )
 }

@@ -1,8 +1,8 @@
 //! Log buffer: which logs a queue has, and what the engine writes there.
 
-use super::scene::{logs, said, signal_all, signals, until_logged, until_stands};
-use crate::abi::{LogIndex, LogOperation, LogType};
-use crate::conform::bench::{complete, until_completed};
+use super::scene::{logs, said, signal_all, signals, until_logged};
+use crate::abi::{LOG_BUFFER_ENTRIES, LogIndex, LogOperation, LogType};
+use crate::conform::bench::{complete, until_completed, until_stands};
 use crate::conform::seen::same;
 use crate::conform::spy::RawLog;
 use crate::conform::{Bench, Check, Ground, Wanted, until};
@@ -160,7 +160,7 @@ fn entries(ground: &Ground) -> anyhow::Result<()> {
         let before = log.total();
         signal_all(clock, &bench.fence(0)?, [value])?;
         until_logged(log, before + 1)?;
-        Ok(log.entry((before % 84) as u32).end_ticks)
+        Ok(log.entry((before % LOG_BUFFER_ENTRIES) as u32).end_ticks)
     };
     let before = time(&mut clock, 1)?;
     let list = &mut CommandList::new();
@@ -241,8 +241,8 @@ fn one_word(ground: &Ground) -> anyhow::Result<()> {
         total += signalled + 1;
         until_logged(log, total)?;
         let expected = LogIndex {
-            first_free_entry_index: (total % 84) as u32,
-            wraparound_count: (total / 84) as u32,
+            first_free_entry_index: (total % LOG_BUFFER_ENTRIES) as u32,
+            wraparound_count: (total / LOG_BUFFER_ENTRIES) as u32,
         };
         same(
             &format!("the index word after {total} entries"),
@@ -265,10 +265,10 @@ fn watched(bench: &Bench, queue: &mut HwQueue, log: &RawLog) -> anyhow::Result<(
     let (mut last, mut wrong) = (total, None);
     until("all is logged", || {
         let index = log.index();
-        let now = u64::from(index.wraparound_count) * 84 + u64::from(index.first_free_entry_index);
+        let now = index.total(LOG_BUFFER_ENTRIES as u32);
         // Those of the fence, without the progress.
         let (logged, stored) = (now.saturating_sub(total).min(ALL), fence.current_value());
-        if index.first_free_entry_index >= 84 {
+        if u64::from(index.first_free_entry_index) >= LOG_BUFFER_ENTRIES {
             wrong = Some(format!("an index past the end: {index:?}"));
         } else if now < last {
             wrong = Some(format!(

@@ -1,8 +1,8 @@
 //! Moving logs: logs that get another place and size while their queues run.
 
-use super::scene::{logs, signal_all, signals, until_stands};
+use super::scene::{logs, signal_all, signals};
 use crate::abi::{LogEntry, LogHeader, LogIndex, LogType, WordGroup};
-use crate::conform::bench::{complete, until_completed};
+use crate::conform::bench::{complete, until_completed, until_stands};
 use crate::conform::seen::same;
 use crate::conform::{Bench, Check, Ground, LONG, until};
 use crate::kmd::{Ddi, Place, SetNativeFenceLogBuffer};
@@ -62,8 +62,7 @@ impl Log {
     }
 
     fn total(&self) -> u64 {
-        let index = self.index();
-        u64::from(index.wraparound_count) * self.entries + u64::from(index.first_free_entry_index)
+        self.index().total(self.entries as u32)
     }
 
     fn until_logged(&self, entries: u64) -> anyhow::Result<()> {

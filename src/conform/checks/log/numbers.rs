@@ -1,7 +1,7 @@
 //! Log numbers: which entry a packet gets, and who may write there.
 
 use super::scene::{logs, until_logged};
-use crate::abi::{FaultCode, PACKET_BYTES, Packet};
+use crate::abi::{FaultCode, LOG_BUFFER_ENTRIES, PACKET_BYTES, Packet};
 use crate::conform::bench::complete;
 use crate::conform::seen::same;
 use crate::conform::{Bench, Check, Ground, LONG};
@@ -51,7 +51,10 @@ fn running(bench: &Bench) -> anyhow::Result<()> {
                 &number,
             )?;
         }
-        let entry = |number: u64| signals.entry((number % 84) as u32).fence_value;
+        let entry = |number: u64| {
+            let slot = (number % LOG_BUFFER_ENTRIES) as u32;
+            signals.entry(slot).fence_value
+        };
         let entries = [0, 1, 2].map(|of| entry(3 * round + of));
         let expected = [2 * round + 1, 2 * round + 2, round + 1];
         same(

@@ -1,15 +1,16 @@
 //! Log reader: what the OS reads, when, and what it makes of an overrun; and the times that it finds.
 
-use super::scene::{logs, signal_all, signals, until_logged, values};
-use crate::CommandList;
-use crate::abi::{LogEntry, LogIndex, LogType};
+use super::scene::{logs, said, signal_all, signals, until_logged, values};
+use crate::abi::{LogEntry, LogIndex, LogOperation, LogType};
 use crate::conform::bench::{complete, until_completed};
 use crate::conform::seen::same;
 use crate::conform::spy::{Call, Moment};
-use crate::conform::{Check, Ground, Wanted};
+use crate::conform::until::until_tried;
+use crate::conform::{Bench, Check, Ground, Wanted};
 use crate::gpu::NodePolicy;
 use crate::sync::Arc;
 use crate::sync::plain::{Mutex, lock};
+use crate::{CommandList, HwQueueOptions};
 use anyhow::{bail, ensure};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -78,13 +79,21 @@ fn committed(ground: &Ground) -> anyhow::Result<()> {
     )
 }
 
-/// Six logs full at once, which nobody reads; then the engine goes on inside UpdateNativeFenceLogs, by less and by more
-/// than a log full.
 fn overrun(ground: &Ground) -> anyhow::Result<()> {
     let bench = ground.bench()?;
+    at_moments(&bench)?;
+    for behind in [1, 60, 80, 200] {
+        at_any_moment(&bench, behind)?;
+    }
+    Ok(())
+}
+
+/// Six logs full at once, which nobody reads; then the engine goes on inside UpdateNativeFenceLogs, by less and by more
+/// than a log full.
+fn at_moments(bench: &Bench) -> anyhow::Result<()> {
     let fence = bench.fence(0)?;
     let mut queue = bench.queue()?;
-    let [_, log] = logs(&bench, &queue);
+    let [_, log] = logs(bench, &queue);
     signal_all(&mut queue, &fence, 1..=500)?;
     until_logged(&log, 501)?;
     let read = queue.read_signal_log()?;
@@ -113,7 +122,7 @@ fn overrun(ground: &Ground) -> anyhow::Result<()> {
         let queue = Arc::new(Mutex::new(bench.queue()?));
         let fence = bench.fence(0)?;
         let os = Arc::clone(lock(&queue).os());
-        let [_, log] = logs(&bench, &lock(&queue));
+        let [_, log] = logs(bench, &lock(&queue));
         signal_all(&mut lock(&queue), &fence, 1..=80)?;
         until_logged(&log, 81)?;
         let (engine, goes_on) = (Arc::clone(&queue), fence.clone());
@@ -142,6 +151,53 @@ fn overrun(ground: &Ground) -> anyhow::Result<()> {
         same("entries that are told of afterwards", &told, &more)?;
     }
     Ok(())
+}
+
+/// A reader looks again and again while thousands are logged, each time when so many are new, and so the engine goes on
+/// while it copies as well: each entry is given once, in order and whole, or is lost. How often the engine overtakes the
+/// reader is chance.
+fn at_any_moment(bench: &Bench, behind: u64) -> anyhow::Result<()> {
+    const ALL: u64 = 12_000;
+    let options = HwQueueOptions {
+        ring_capacity: 1 << 14,
+        ..HwQueueOptions::default()
+    };
+    let mut queue = bench.device.create_hw_queue_with(options)?;
+    let fence = bench.fence(0)?;
+    let [_, log] = logs(bench, &queue);
+    let [signalled, progress] = [&fence, queue.progress_fence()].map(|of| of.handle().raw());
+    let signal = LogOperation::SignalExecuted as u32;
+    let end = queue.submit(&signals(&fence, 1..=ALL))?;
+    // Entries that were told of, given or lost, and the time of the last one.
+    let (mut told, mut ticks) = (0, 0);
+    until_tried("all entries are given or lost", || {
+        if log.total() < (told + behind).min(ALL + 1) {
+            return Ok(queue.error().is_some());
+        }
+        let read = queue.read_signal_log()?;
+        same("entries that are refused", &read.refused, &0)?;
+        told += read.lost;
+        for entry in read.entries {
+            told += 1;
+            let should = if told <= ALL {
+                (told, signalled, signal)
+            } else {
+                (end, progress, signal)
+            };
+            same(
+                &format!("what is given as entry {told}, of {ALL} signals and their progress"),
+                &said(&[entry]),
+                &vec![should],
+            )?;
+            ensure!(
+                entry.end_ticks >= ticks,
+                "entry {told} ended before the one ahead of it: {entry:?}"
+            );
+            ticks = entry.end_ticks;
+        }
+        Ok(told > ALL)
+    })?;
+    same("entries that are given or lost", &told, &(ALL + 1))
 }
 
 /// Two queues answer each other over many short slices, where the engine runs slices. Then the times of some entries are

@@ -44,15 +44,6 @@ pub(super) fn until_logged(log: &RawLog, entries: u64) -> anyhow::Result<()> {
     })
 }
 
-/// Waits until a queue stands at a wait for a value.
-pub(super) fn until_stands(bench: &Bench, queue: &HwQueue, value: u64) -> anyhow::Result<()> {
-    let handle = queue.os().handle();
-    until("the queue stands at its wait", || {
-        let wait = bench.adapter.os().ddi().hw_queue_wait(handle);
-        wait.is_some_and(|wait| wait.value == value)
-    })
-}
-
 /// What entries say beside their times: value, handle, operation.
 pub(super) fn said(entries: &[LogEntry]) -> Vec<(u64, u32, u32)> {
     let said = |entry: &LogEntry| (entry.fence_value, entry.native_fence, entry.operation);

@@ -1,8 +1,8 @@
 //! Trace: what the operating system makes of the logs: times, pairs, marks of what was lost.
 
-use super::scene::{logs, signals, until_logged, until_stands};
+use super::scene::{logs, signals, until_logged};
 use crate::abi::{LogOperation, LogType};
-use crate::conform::bench::{complete, until_completed};
+use crate::conform::bench::{complete, until_completed, until_stands};
 use crate::conform::seen::same;
 use crate::conform::spy::{Call, Moment};
 use crate::conform::{Bench, Check, Ground, LONG, until};

@@ -1,8 +1,8 @@
 //! Log types: what is logged at all times, what only while the OS traces verbosely, and who is told of it.
 
-use super::scene::{logs, said, until_logged, until_stands};
+use super::scene::{logs, said, until_logged};
 use crate::abi::{LogHeader, LogIndex, LogOperation, LogType, LogTypes};
-use crate::conform::bench::{complete, until_completed};
+use crate::conform::bench::{complete, until_completed, until_stands};
 use crate::conform::seen::same;
 use crate::conform::spy::Moment;
 use crate::conform::{Bench, Check, Ground, until};

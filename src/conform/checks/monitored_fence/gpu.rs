@@ -3,7 +3,7 @@
 use super::scene::{on_both, starts_at, store_silently};
 use crate::abi::{FaultCode, Packet, RingControl};
 use crate::conform::bench::{complete, finish};
-use crate::conform::checks::sleeper::{ended, sleeper};
+use crate::conform::checks::sleeper::{ended, sleeper, woken};
 use crate::conform::seen::same;
 use crate::conform::spy::Call;
 use crate::conform::{Bench, Check, Ground, LONG, Wanted, until};
@@ -158,7 +158,7 @@ fn waits(ground: &Ground) -> anyhow::Result<()> {
         queue.wait(&gate, 2)?;
         same(
             "what was recorded before a wait, flushed by it",
-            &earlier.wait(1, LONG),
+            &woken(&earlier, 1),
             &Ok(()),
         )?;
         queue.signal(&later, 1)?.flush()?;
@@ -180,13 +180,13 @@ fn waits(ground: &Ground) -> anyhow::Result<()> {
         gate.signal(2)?;
         same(
             "a wait for what follows, when the value is there",
-            &later.wait(1, LONG),
+            &woken(&later, 1),
             &Ok(()),
         )?;
         queue.wait(&gate, 1)?.signal(&later, 2)?.flush()?;
         same(
             "a wait for what follows a wait that is satisfied",
-            &later.wait(2, LONG),
+            &woken(&later, 2),
             &Ok(()),
         )
     })?;
@@ -201,7 +201,7 @@ fn waits(ground: &Ground) -> anyhow::Result<()> {
         second.flush()?;
         same(
             "a wait for the last of ten hand-overs",
-            &back.wait(10, LONG),
+            &woken(&back, 10),
             &Ok(()),
         )?;
         same(
@@ -248,7 +248,7 @@ fn software_signal(ground: &Ground) -> anyhow::Result<()> {
         for round in 1..=20 {
             same(
                 "a wait for a signal of the OS",
-                &done.wait(round, LONG),
+                &woken(&done, round),
                 &Ok(()),
             )?;
             target.read(target.bytes() - 8, &mut last);
@@ -374,7 +374,7 @@ fn user_mode(ground: &Ground) -> anyhow::Result<()> {
             queue.signal(&fence, 1)?.flush()?;
             same(
                 "a wait for a kernel-mode queue there",
-                &fence.wait(1, LONG),
+                &woken(&fence, 1),
                 &Ok(()),
             )
         }

@@ -2,7 +2,8 @@
 
 use super::scene::{on_both, starts_at, store_silently};
 use crate::conform::bench::finish;
-use crate::conform::checks::sleeper::{ended, sleeper};
+use crate::conform::checks::sleeper::{ended, sleeper, woken};
+use crate::conform::listener::Listener;
 use crate::conform::seen::same;
 use crate::conform::{Bench, Check, Ground, LONG, Unfit, Wanted, until};
 use crate::kmd::{DriverOptions, VidSchCaps};
@@ -54,10 +55,11 @@ fn wrap(bench: &Bench) -> anyhow::Result<()> {
         &(false, start),
     )?;
     let mut queue = bench.device.create_kernel_queue()?;
-    let (beyond, before) = (sleeper(&fence, start + 0x20)?, fence.arm(start + 5));
+    let beyond = sleeper(&fence, start + 0x20)?;
+    let before = Listener::of_monitored(&fence, start + 5)?;
     store_silently(&fence, 0xdead_beef_ffff_fff0)?;
     queue.signal(&fence, start + 5)?.flush()?;
-    same("a wait before the wrap", &before.wait(LONG), &Ok(()))?;
+    same("a wait before the wrap", &before.ended()?, &Ok(()))?;
     ensure!(
         !beyond.is_finished(),
         "a wait beyond the wrap is over before it"
@@ -89,7 +91,7 @@ fn wrap(bench: &Bench) -> anyhow::Result<()> {
         queue.flush()?;
         same(
             "a wait half of the range further",
-            &fence.wait(value, LONG),
+            &woken(&fence, value),
             &Ok(()),
         )?;
         let seen = (fence.current_value(), in_memory(&fence)? & 0xffff_ffff);
@@ -125,8 +127,12 @@ fn distance(bench: &Bench) -> anyhow::Result<()> {
         &fence.wait(far, LONG),
         &Err(WaitError::TooFar),
     )?;
-    let armed = fence.arm(near);
-    same("one that is just near enough", &armed.outcome(), &None)?;
+    let near_enough = Listener::of_monitored(&fence, near)?;
+    same(
+        "how often one is told of that is just near enough",
+        &near_enough.heard(),
+        &0,
+    )?;
     let too_far = SignalError::TooFar;
     let by_cpu = [fence.signal(far), fence.rewind(start - HALF - 1)];
     same(
@@ -158,7 +164,11 @@ fn distance(bench: &Bench) -> anyhow::Result<()> {
     )?;
     same("the value by then", &fence.current_value(), &start)?;
     gate.signal(1)?;
-    same("the wait that was near enough", &armed.wait(LONG), &Ok(()))?;
+    same(
+        "the wait that was near enough",
+        &near_enough.ended()?,
+        &Ok(()),
+    )?;
     finish(&mut queue)?;
     fence.rewind(start)?;
     until("the furthest one is outstanding no more", || {

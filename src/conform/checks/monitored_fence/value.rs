@@ -4,11 +4,13 @@ use super::scene::{on_both, starts_at};
 use crate::conform::bench::finish;
 use crate::conform::checks::sleeper::{ended, sleeper};
 use crate::conform::seen::same;
+use crate::conform::waiter::told_within;
 use crate::conform::{Bench, Check, Ground, LONG, Wanted, until};
 use crate::os::CpuWait;
 use crate::sync::{AtomicBool, Ordering};
 use crate::{
     CreateError, EventHandle, KernelQueueError, MonitoredFenceOptions, SignalError, WaitError,
+    WaitManyError,
 };
 use anyhow::{Context, ensure};
 use std::time::Duration;
@@ -269,8 +271,16 @@ fn both_kinds(bench: &Bench) -> anyhow::Result<()> {
         },
     ];
     let (any, all, early) = std::thread::scope(|scope| -> anyhow::Result<_> {
-        let any = scope.spawn(|| CpuWait::any(&waits, Some(LONG)));
-        let all = scope.spawn(|| CpuWait::all(&waits, Some(LONG)));
+        let any = scope.spawn(|| {
+            told_within(LONG, WaitManyError::TimedOut, || {
+                CpuWait::any(&waits, Some(LONG))
+            })
+        });
+        let all = scope.spawn(|| {
+            told_within(LONG, WaitManyError::TimedOut, || {
+                CpuWait::all(&waits, Some(LONG))
+            })
+        });
         let stands = until("both stand in both lists", || {
             native
                 .object()

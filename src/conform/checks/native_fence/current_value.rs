@@ -55,11 +55,18 @@ fn are_same(value: u64) -> bool {
     value >> 32 == value & 0xFFFF_FFFF
 }
 
-/// Each bit, from the CPU and from the GPU; then both store values while a thread reads the user's mapping, and queues
-/// wait for them. What a program's own kernel reads is `tests/load_torn_values.rs`.
+/// Each bit, from the CPU and from the GPU; then both store values while a thread reads the user's mapping, and while a
+/// queue and the OS wait for one that is never stored. What a program's own kernel reads is `tests/load_torn_values.rs`.
 fn never_torn(ground: &Ground) -> anyhow::Result<()> {
     let bench = ground.bench()?;
-    let (mut queue, from_cpu, from_gpu) = (bench.queue()?, bench.fence(0)?, bench.fence(0)?);
+    let mut queue = bench.queue()?;
+    each_bit(&bench, &mut queue)?;
+    read_while_stored(&bench, &mut queue)?;
+    awaited_while_stored(&bench, &mut queue)
+}
+
+fn each_bit(bench: &Bench, queue: &mut HwQueue) -> anyhow::Result<()> {
+    let (from_cpu, from_gpu) = (bench.fence(0)?, bench.fence(0)?);
     for fence in [&from_cpu, &from_gpu] {
         let address = fence
             .current_value_address()
@@ -75,12 +82,13 @@ fn never_torn(ground: &Ground) -> anyhow::Result<()> {
         from_cpu.signal(value)?;
         same("a value from the CPU", &from_cpu.current_value(), &value)?;
         let mut list = CommandList::new();
-        complete(
-            &mut queue,
-            list.signal(&from_gpu, value).wait(&from_gpu, value),
-        )?;
+        complete(queue, list.signal(&from_gpu, value).wait(&from_gpu, value))?;
         same("a value from the GPU", &from_gpu.current_value(), &value)?;
     }
+    Ok(())
+}
+
+fn read_while_stored(bench: &Bench, queue: &mut HwQueue) -> anyhow::Result<()> {
     let (fence, next, over) = (bench.fence(0)?, AtomicU64::new(1), AtomicBool::new(false));
     thread::scope(|scope| {
         let over = Ends(&over);
@@ -117,6 +125,44 @@ fn never_torn(ground: &Ground) -> anyhow::Result<()> {
         let torn = reader.join().ok().context("the reader panicked")?;
         same("a torn value that a reader saw", &torn, &None)
     })
+}
+
+/// Two values whose halves, mixed, are above both: a wait for what lies between passes by none that was stored. The engine
+/// looks at it all the time that it signals by the other queue; the CPU stores as the OS does.
+fn awaited_while_stored(bench: &Bench, queue: &mut HwQueue) -> anyhow::Result<()> {
+    const STORED: [u64; 2] = [1 << 32, 0xFFFF_FFFF];
+    const AWAITED: u64 = 0x1_8000_0000;
+    let (fence, mut waits) = (bench.fence(0)?, bench.queue()?);
+    let end = waits.submit(CommandList::new().wait(&fence, AWAITED))?;
+    let thread = Listener::of(&fence, AWAITED)?;
+    let mut list = CommandList::new();
+    for value in STORED.into_iter().cycle().take(200) {
+        list.signal(&fence, value);
+    }
+    for _ in 0..40 {
+        let stored = queue.submit(&list)?;
+        for value in STORED.into_iter().cycle().take(200) {
+            if queue.progress_fence().current_value() >= stored {
+                break;
+            }
+            fence.rewind(value)?;
+            thread::yield_now();
+        }
+        until_completed(queue, stored)?;
+    }
+    bench.until_told(queue)?;
+    let ended = (
+        waits.progress_fence().current_value() >= end,
+        thread.is_told()?,
+    );
+    same(
+        "whether a wait of a queue and one of the CPU are over by half of one value and half of another",
+        &ended,
+        &(false, false),
+    )?;
+    fence.signal(AWAITED)?;
+    until_completed(&waits, end)?;
+    same("the wait of the CPU", &thread.ended()?, &Ok(()))
 }
 
 /// A wait whose queue goes on to stand at another; a value that is taken back at once, by the engine and by a rewind while

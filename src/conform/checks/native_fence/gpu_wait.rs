@@ -5,6 +5,7 @@ use crate::conform::bench::{complete, until_completed};
 use crate::conform::seen::same;
 use crate::conform::spy::Call;
 use crate::conform::until::until_tried;
+use crate::conform::waiter::woken;
 use crate::conform::{Bench, Check, Ground, LONG, Unfit, Wanted};
 use crate::gpu::NodePolicy;
 use crate::kmd::{Interrupt, Parking};
@@ -155,7 +156,7 @@ fn does_not_stall(ground: &Ground) -> anyhow::Result<()> {
     queue.submit(list.signal(&done, 1))?;
     same(
         "a signal behind waits that are satisfied",
-        &done.wait(1, LONG),
+        &woken(&done, 1, LONG),
         &Ok(()),
     )?;
     let log = queue.read_wait_log()?.entries;

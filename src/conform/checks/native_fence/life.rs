@@ -5,6 +5,7 @@ use crate::conform::bench::{complete, monitored_value, until_completed};
 use crate::conform::seen::same;
 use crate::conform::spy::Call;
 use crate::conform::until::until;
+use crate::conform::waiter::woken;
 use crate::conform::{Bench, Check, Ground, LONG};
 use crate::sync::Arc;
 use crate::{CommandList, FenceOptions, WaitError};
@@ -138,7 +139,7 @@ fn opener(ground: &Ground) -> anyhow::Result<()> {
     a.signal(45)?;
     same(
         "a wait for what queues of both have handed on",
-        &b.wait(47, LONG),
+        &woken(&b, 47, LONG),
         &Ok(()),
     )?;
     until_completed(&queue_b, ends[0])?;

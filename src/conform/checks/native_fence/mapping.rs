@@ -4,8 +4,8 @@ use crate::conform::bench::{complete, monitored_value};
 use crate::conform::listener::Listener;
 use crate::conform::raw_fence::RawFence;
 use crate::conform::seen::same;
-use crate::conform::{Check, Ground, Unfit};
-use crate::{CommandList, Fence};
+use crate::conform::{Bench, Check, Ground, Unfit};
+use crate::{CommandList, Fence, HwQueue};
 use anyhow::{Context, ensure};
 
 pub(super) const CHECKS: &[Check] = &[
@@ -60,8 +60,8 @@ fn read_only(ground: &Ground) -> anyhow::Result<()> {
     same("what the GPU signalled, there", &fence.current_value(), &5)
 }
 
-/// The memory of MonitoredValue is not that which the user has mapped; packets leave it alone; and what somebody stores
-/// there makes no difference to an engine that has taken the posted value over.
+/// The memory of MonitoredValue is not that which the user has mapped; packets leave it alone; and nobody sleeps on for what
+/// somebody stores there.
 fn no_mapping(ground: &Ground) -> anyhow::Result<()> {
     let bench = ground.bench()?;
     let (fence, mut queue) = (bench.fence(0)?, bench.queue()?);
@@ -87,13 +87,34 @@ fn no_mapping(ground: &Ground) -> anyhow::Result<()> {
         &monitored_value(&fence),
         &u64::MAX,
     )?;
-    let wait = Listener::of(&fence, 5)?;
-    bench.until_told(&mut queue)?;
-    RawFence::of(&fence)?.store_monitored(u64::MAX);
-    complete(&mut queue, CommandList::new().signal(&fence, 5))?;
-    same(
-        "a wait whose MonitoredValue somebody has overwritten",
-        &wait.ended()?,
-        &Ok(()),
-    )
+    scribbled(&bench, &mut queue)
+}
+
+/// An engine has taken over what was posted when somebody stores what nobody waits for, before each of several slices; or 0,
+/// which every value is above. And somebody stores what the OS is about to post, which is posted all the same.
+fn scribbled(bench: &Bench, queue: &mut HwQueue) -> anyhow::Result<()> {
+    let fence = bench.fence(0)?;
+    let raw = RawFence::of(&fence)?;
+    let mut value = 0;
+    for scribble in [u64::MAX, 0] {
+        for slices in 0..4 {
+            value += 5;
+            raw.store_monitored(value - 1);
+            let wait = Listener::of(&fence, value)?;
+            bench.until_told(queue)?;
+            for _ in 0..slices {
+                raw.store_monitored(scribble);
+                // Each has a slice of its own, which ends by the interrupt that it waits for.
+                bench.until_told(queue)?;
+            }
+            raw.store_monitored(scribble);
+            complete(queue, CommandList::new().signal(&fence, value))?;
+            same(
+                &format!("a wait whose MonitoredValue somebody has overwritten with {scribble:#x}"),
+                &wait.ended()?,
+                &Ok(()),
+            )?;
+        }
+    }
+    Ok(())
 }

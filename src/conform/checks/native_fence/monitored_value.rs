@@ -49,7 +49,8 @@ fn least_waiter(ground: &Ground) -> anyhow::Result<()> {
     is("MonitoredValue after the handle is closed", u64::MAX)
 }
 
-/// Without a waiter any number of signals raises nothing; then the article's pictures with its own numbers.
+/// Without a waiter any number of signals raises nothing; then the article's pictures with its own numbers; then where the
+/// low half of a value begins anew, and where a signed number does.
 fn interrupts(ground: &Ground) -> anyhow::Result<()> {
     let bench = ground.bench()?;
     let mut queue = bench.queue()?;
@@ -79,7 +80,71 @@ fn interrupts(ground: &Ground) -> anyhow::Result<()> {
     bench.until_told(&mut queue)?;
     raised("interrupts of the signals of 42 and 43", &[42, 43])?;
     same("the values when nobody waits", &values(), &(43, u64::MAX))?;
+    for edge in [1 << 32, 1 << 63] {
+        at_an_edge(&bench, &mut queue, edge)?;
+    }
+    at_the_end(&bench, &mut queue)?;
     unanswered(&bench, &mut queue)
+}
+
+/// Signals of one below, of it, and of five above it, with waits for the last two.
+fn at_an_edge(bench: &Bench, queue: &mut HwQueue, edge: u64) -> anyhow::Result<()> {
+    let fence = bench.fence(edge - 2)?;
+    let id = fence.object().fence().id();
+    let far = bench.waiter(&fence, edge + 5)?;
+    complete(queue, CommandList::new().signal(&fence, edge - 1))?;
+    bench.until_told(queue)?;
+    same(
+        &format!("interrupts of a signal of one below {edge:#x} with a wait for more than that"),
+        &bench.spy.raised(id),
+        &Vec::<u64>::new(),
+    )?;
+    let near = bench.waiter(&fence, edge)?;
+    for (value, waiter) in [(edge, near), (edge + 5, far)] {
+        complete(queue, CommandList::new().signal(&fence, value))?;
+        same(
+            &format!("a wait for {value:#x}, signalled by the GPU"),
+            &waiter.join(),
+            &Ok(()),
+        )?;
+        bench.until_told(queue)?;
+    }
+    same(
+        &format!("interrupts of signals of {edge:#x} and of five more"),
+        &bench.spy.raised(id),
+        &vec![edge, edge + 5],
+    )
+}
+
+/// Nobody waits while all values but the last are signalled, which are no more than the MonitoredValue of nobody.
+fn at_the_end(bench: &Bench, queue: &mut HwQueue) -> anyhow::Result<()> {
+    let fence = bench.fence(u64::MAX - 3)?;
+    let id = fence.object().fence().id();
+    let mut list = CommandList::new();
+    complete(
+        queue,
+        list.signal(&fence, u64::MAX - 2)
+            .signal(&fence, u64::MAX - 1),
+    )?;
+    bench.until_told(queue)?;
+    same(
+        "interrupts of the last values but one, that nobody waits for",
+        &bench.spy.raised(id),
+        &Vec::<u64>::new(),
+    )?;
+    let last = bench.waiter(&fence, u64::MAX)?;
+    complete(queue, CommandList::new().signal(&fence, u64::MAX))?;
+    same(
+        "a wait for the last value, signalled by the GPU",
+        &last.join(),
+        &Ok(()),
+    )?;
+    bench.until_told(queue)?;
+    same(
+        "interrupts of the signal of the last value",
+        &bench.spy.raised(id),
+        &vec![u64::MAX],
+    )
 }
 
 /// The OS answers no raise of this fence: one alone comes, until MonitoredValue is posted again.

@@ -5,6 +5,7 @@ use crate::conform::bench::until_completed;
 use crate::conform::seen::same;
 use crate::conform::spy::Call;
 use crate::conform::until::until;
+use crate::conform::waiter::woken;
 use crate::conform::{Check, Ground, LONG};
 use anyhow::ensure;
 
@@ -44,7 +45,7 @@ fn progress(ground: &Ground) -> anyhow::Result<()> {
         gate.signal(value)?;
         same(
             "a CPU wait for progress",
-            &progress.wait(value, LONG),
+            &woken(&progress, value, LONG),
             &Ok(()),
         )?;
         same(

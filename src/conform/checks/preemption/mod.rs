@@ -5,6 +5,7 @@ mod context_switch;
 mod divided;
 mod granularity;
 mod order;
+mod rivals;
 mod save_area;
 pub(super) mod scene;
 mod submission;

@@ -1,9 +1,10 @@
 //! Order: who runs first, and for whom nobody has to stop.
 
+use super::rivals::{A_SHARE, Rivals};
 use super::scene::{context, fill, handed_to, initialised, large, last_word, nop, short, word};
 use crate::conform::seen::same;
 use crate::conform::spy::{Call, TdrCall};
-use crate::conform::{Bench, Check, Ground, LONG, Wanted, until};
+use crate::conform::{Bench, Check, Ground, LONG, Unfit, Wanted, until};
 use crate::kmd::{DriverOptions, Interrupt, VidSchCaps};
 use crate::os::{Features, OsError, Record};
 use crate::sync::Arc;
@@ -85,45 +86,48 @@ fn asked_before(ground: &Ground) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Of kernel-mode queues the order of what was held back; of user-mode queues a signal that comes before the end of
-/// long work of lower priority, and again when the two have changed places.
+/// Of kernel-mode queues the order of what was held back; which priorities there are; and of user-mode queues who stands
+/// back.
 fn priority(ground: &Ground) -> anyhow::Result<()> {
     let bench = ground.bench_with(&short())?;
     handed_over_by_priority(&bench)?;
-    let contexts = [context(&bench)?, context(&bench)?];
+    let one = context(&bench)?;
     for priority in [-8, 8] {
-        let refused = contexts[0].set_priority(priority);
+        let refused = one.set_priority(priority);
         let is_refused = matches!(refused, Err(CreateError::Os(OsError::Priority(_))));
         ensure!(is_refused, "a priority of {priority}: {refused:?}");
     }
-    let mut queues = [
-        contexts[0].create_hw_queue(64)?,
-        contexts[1].create_hw_queue(64)?,
-    ];
-    let target = bench.device.create_allocation(16 << 20)?;
-    let fence = bench.fence(0)?;
-    let mut value = 0;
-    for low in [0, 1] {
-        let high = 1 - low;
-        contexts[low].set_priority(-7)?;
-        contexts[high].set_priority(7)?;
-        let mut is_first = false;
-        for _ in 0..20 {
-            target.write(0, &vec![0; target.bytes() as usize / 8]);
-            value += 1;
-            let end = queues[low].submit(&fill(&target, 1))?;
-            until("the low work has begun", || word(&target, 0) == 1)?;
-            queues[high].submit(CommandList::new().signal(&fence, value))?;
-            until("the high work is done", || fence.current_value() == value)?;
-            is_first = last_word(&target) == 0;
-            queues[low].progress_fence().wait(end, LONG)?;
-            if is_first {
-                break;
-            }
+    ground.if_fit(others_stand_back(&bench)).map(|_| ())
+}
+
+/// Seven queues have work for long. Of what they execute while an eighth executes its own, all with one priority, they may
+/// execute no half when the eighth's is the highest and theirs the lowest; whichever it is, and whatever it was before. Who
+/// heeds priorities gives them three slices before each of its own at the most, even if each slice has one queue; who does
+/// not gives them seven.
+fn others_stand_back(bench: &Bench) -> anyhow::Result<()> {
+    let mut rivals = Rivals::on(bench)?;
+    let mut shared = 0;
+    for _ in 0..10 {
+        shared = rivals.contest(0, (0, 0))?.beside;
+        if shared >= A_SHARE {
+            break;
         }
+    }
+    if shared < A_SHARE {
+        let why = "its engine executes a whole list of packets before another queue's, or the times that it stores say so";
+        return Err(Unfit(why.into()).into());
+    }
+    for one in [0, 1, 0] {
+        let contest = rivals.contest(one, (7, -7))?;
         ensure!(
-            is_first,
-            "in 20 attempts a signal of priority 7 came after a long fill of priority -7"
+            contest.began_in_time,
+            "work of priority 7 begins when all that queues of priority -7 had to do has ended"
+        );
+        ensure!(
+            contest.beside * 2 <= shared,
+            "while a queue of priority 7 executes its packets, seven of priority -7 execute {} of theirs, and with one \
+             priority for all {shared}",
+            contest.beside
         );
     }
     Ok(())
@@ -181,7 +185,7 @@ fn not_preemptible(ground: &Ground) -> anyhow::Result<()> {
     let bench = ground.bench_with(&wanted)?;
     let os = bench.adapter.os();
     if os.vidsch_caps().has(VidSchCaps::PREEMPTION_AWARE) {
-        return Err(crate::conform::Unfit("the driver is PreemptionAware always".into()).into());
+        return Err(Unfit("the driver is PreemptionAware always".into()).into());
     }
     let refused = os.preempt(0);
     ensure!(

@@ -1,11 +1,10 @@
 //! Effects: what a reset ends and what it leaves, of packets and of those who wait.
 
 use super::scene::{
-    ENGINE, Trouble, codes, goes_on, hanging, is_one_engine_reset, logged, queue_of, tdr_calls,
-    until_reset,
+    ENGINE, Trouble, codes, goes_on, hanging, is_one_engine_reset, queue_of, tdr_calls, until_reset,
 };
 use crate::abi::{DoorbellStatus, LogType, StallKind};
-use crate::conform::bench::complete;
+use crate::conform::bench::{complete, logged};
 use crate::conform::checks::preemption::scene::short;
 use crate::conform::seen::same;
 use crate::conform::spy::{Call, TdrCall};

@@ -1,8 +1,8 @@
 //! Once: what was under way at a reset takes effect once.
 
-use super::scene::{ENGINE, Trouble, codes, hanging, logged, queue_of, until_reset};
+use super::scene::{ENGINE, Trouble, codes, hanging, queue_of, until_reset};
 use crate::abi::{RingControl, StallKind};
-use crate::conform::bench::complete;
+use crate::conform::bench::{complete, logged};
 use crate::conform::checks::preemption::scene::is_full_of;
 use crate::conform::seen::same;
 use crate::conform::{Bench, Check, Ground, LONG, Wanted, until};

@@ -13,7 +13,7 @@ use crate::kmd::{HwQueueHandle, ResetEngine};
 use crate::os::Record;
 use crate::sync::{Arc, AtomicBool, Ordering};
 use crate::{CommandList, Device, Fence, HwQueue, HwQueueOptions};
-use anyhow::{Context, ensure};
+use anyhow::Context;
 
 /// The codes of live records.
 pub(super) const ENGINE: u32 = Record::VIDEO_ENGINE_TIMEOUT_DETECTED;
@@ -36,15 +36,6 @@ pub(super) fn queue_of(device: &Device, node_ordinal: u32) -> anyhow::Result<HwQ
         ..HwQueueOptions::default()
     };
     Ok(device.create_hw_queue_with(options)?)
-}
-
-/// Values of a fence that a queue has logged since the last look.
-pub(super) fn logged(queue: &HwQueue, fence: &Fence) -> anyhow::Result<Vec<u64>> {
-    let log = queue.read_signal_log()?;
-    ensure!(log.lost == 0, "the log has lost {} entries", log.lost);
-    let entries = log.entries.iter();
-    let of_fence = entries.filter(|entry| entry.native_fence == fence.handle().raw());
-    Ok(of_fence.map(|entry| entry.fence_value).collect())
 }
 
 /// An adapter whose engines get into trouble.
