@@ -118,7 +118,10 @@ fn random_programs(engines: u32, first: u64, cases: u64) {
         let (model, memory, transfers) = model(number / CASES_OF_A_STAGE);
         let device = Bench::of_programs_on_device(engines).map(Stage::new);
         for seed in number..(first + cases).min(number + CASES_OF_A_STAGE) {
-            let program = draw(&mut Random(seed), Kinds::of_packets(transfers));
+            let mut program = draw(&mut Random(seed), Kinds::of_packets(transfers));
+            if transfers {
+                program.hand_over(&mut Random(!seed), |_, _| true);
+            }
             packets += program.packets();
             let foretold = foretell(&program);
             taken += foretold.packets();

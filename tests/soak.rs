@@ -7,17 +7,22 @@ mod engines;
 
 use assert_cmd::cargo::cargo_bin_cmd;
 use native_fence::CrossAdapter;
-use native_fence::soak::program::{Adder, Command, KernelSignals, Mode, Named};
+use native_fence::conform::spy::DdiSpy;
+use native_fence::kmd::{Ddi, Interrupt, NativeFenceSignaled};
+use native_fence::soak::program::{
+    Adder, Command, Held, KernelSignals, Mode, Named, Program, QueueProgram, Words,
+};
 use native_fence::soak::{
-    DeviceChoice, Disturbance, Expected, Failure, Ground, How, Joint, Outcome, ROUNDS_OF_A_GROUND,
-    Round, Scope, Soak, SoakError, Tally, Target, WaitEnd, difference,
+    Awaited, Burst, ContextPlan, CpuWait, DeviceChoice, DevicePlan, Disturbance, Expected, Failure,
+    FencePlan, Ground, How, Joint, Outcome, ROUNDS_OF_A_GROUND, Round, Scope, Soak, SoakError,
+    Tally, Target, WaitEnd, difference,
 };
 use native_fence::vulkan::validation;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::process::Output;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(200);
@@ -69,7 +74,7 @@ fn short_rounds(scope: Scope) -> impl Iterator<Item = u64> {
 }
 
 /// Kills `soak-bursts-are-not-executed`, `soak-the-last-submission-is-left-out`, `soak-additions-are-not-made`,
-/// `soak-kernel-mode-waits-for-nothing`.
+/// `soak-kernel-mode-waits-for-nothing`, `soak-own-words-are-taken`.
 #[test]
 fn rounds_go_well_on_the_model() {
     let soak = plays(scope(1), Target::Model, 0..30);
@@ -201,7 +206,8 @@ fn the_same_seed_gives_the_same_rounds() {
 /// What a program could ask for is asked for, sooner or later.
 ///
 /// Kills `soak-no-queue-is-of-kernel-mode`, `soak-no-fence-is-monitored`, `soak-an-adapter-is-alone`,
-/// `soak-no-fence-has-a-doorbell`, `soak-no-driver-names-queues`, `soak-no-driver-maps-twice`.
+/// `soak-no-fence-has-a-doorbell`, `soak-no-driver-names-queues`, `soak-no-driver-maps-twice`,
+/// `soak-all-fences-start-at-0`, `soak-bursts-start-at-0`, `soak-nothing-is-handed-over`.
 #[test]
 fn rounds_are_of_every_kind() {
     let rounds: Vec<_> = (0..200).map(|number| scope(9).round(number)).collect();
@@ -301,6 +307,44 @@ fn rounds_are_of_every_kind() {
             assert!(grounds.iter().any(is_so), "{form:?}");
         }
     }
+    for taker in [false, true] {
+        let takes = |round: &Round| {
+            let mut queues = round.program.queues.iter();
+            queues.any(|queue| {
+                let mut commands = queue.commands.iter();
+                queue.mode.is_kernel() == taker
+                    && commands.any(|command| matches!(command, Command::Take { .. }))
+            })
+        };
+        assert!(any(&takes), "of kernel mode: {taker}");
+    }
+    // Values that pass each edge of their arithmetic, but that monitored fences are narrow.
+    let passes = |edge: u64, from: u64, to: u64| from < edge && edge <= to;
+    for edge in [1 << 32, 1 << 63] {
+        let by_program = |monitored: bool| {
+            any(&|round| {
+                let to = Expected::of(round).program.values;
+                let mut fences = round
+                    .fences
+                    .iter()
+                    .zip(round.program.initial.iter().zip(to));
+                fences.any(|(fence, (from, to))| {
+                    fence.is_monitored == monitored && passes(edge, *from, to)
+                })
+            })
+        };
+        assert!(by_program(false), "{edge:#x}");
+        assert_eq!(by_program(true), edge == 1 << 32, "{edge:#x}");
+        let by_burst = |burst: &Burst| passes(edge, burst.initial, burst.last());
+        assert!(any(&|round| round.bursts.iter().any(by_burst)), "{edge:#x}");
+    }
+    let is_high = |value: &u64| *value > u64::MAX - (1 << 32);
+    assert!(any(&|round| round.program.initial.iter().any(is_high)));
+    assert!(any(&|round| {
+        let mut bursts = round.bursts.iter();
+        bursts.any(|burst| is_high(&burst.initial))
+    }));
+    assert!(any(&|round| round.program.initial.contains(&0)));
     // All of it comes to its end, as command lists can say it.
     for round in &rounds {
         let expected = Expected::of(round);
@@ -413,34 +457,35 @@ fn a_monitored_fence_that_stands_elsewhere_is_found_shrunk_and_told() {
 /// Each part of an outcome is compared: one that is spoilt in it is found.
 ///
 /// Kills `soak-logs-are-not-compared`, `soak-a-burst-is-not-counted`, `soak-a-waiter-that-was-not-woken-is-well`,
-/// `soak-values-are-not-compared`.
+/// `soak-values-are-not-compared`, `soak-an-entry-that-was-lost-is-well`, `soak-a-burst-may-lose-all`,
+/// `soak-a-value-left-low-is-well`, `soak-interrupts-for-nobody-are-well`, `soak-backward-signals-are-well`.
 #[test]
 fn whatever_is_wrong_is_found() {
-    type Spoil = fn(&mut Outcome) -> Option<()>;
-    let spoils: [(&str, Spoil); 9] = [
-        ("fence ", |outcome| {
+    type Spoil = fn(&Expected, &mut Outcome) -> Option<()>;
+    let spoils: [(&str, Spoil); 15] = [
+        ("fence ", |_, outcome| {
             outcome.values[0] += 1;
             Some(())
         }),
-        ("and came to progress", |outcome| {
+        ("and came to progress", |_, outcome| {
             outcome.queues[0].progress += 1;
             Some(())
         }),
-        ("packets and came to", |outcome| {
+        ("packets and came to", |_, outcome| {
             outcome.queues[0].read += 1;
             Some(())
         }),
-        ("was not woken", |outcome| {
+        ("was not woken", |_, outcome| {
             let mut ends = outcome.waits.iter_mut();
             *ends.find(|end| **end == WaitEnd::Came)? = WaitEnd::TimedOut;
             Some(())
         }),
-        ("its value never came", |outcome| {
+        ("its value never came", |_, outcome| {
             let mut ends = outcome.waits.iter_mut();
             *ends.find(|end| **end == WaitEnd::TimedOut)? = WaitEnd::Came;
             Some(())
         }),
-        ("is not due there", |outcome| {
+        ("is not due there", |_, outcome| {
             let mut queues = outcome.queues.iter_mut();
             let log = queues.find_map(|queue| {
                 let log = &mut queue.logs[1].entries;
@@ -449,18 +494,61 @@ fn whatever_is_wrong_is_found() {
             log.swap(0, 1);
             Some(())
         }),
-        ("entries instead of", |outcome| {
+        ("entries instead of", |_, outcome| {
             outcome.queues[0].logs[0].lost += 1;
             Some(())
         }),
-        ("entries logged", |outcome| {
+        ("entries logged", |_, outcome| {
             outcome.bursts[0].logged -= 1;
             Some(())
         }),
-        ("was stopped", |outcome| {
+        ("was stopped", |_, outcome| {
             outcome.queues[0].stopped = Some("by nobody".into());
             Some(())
         }),
+        ("and holds as many", |expected, outcome| {
+            let logs = outcome.queues.iter_mut().flat_map(|queue| &mut queue.logs);
+            let mut logs = logs.filter(|log| (1..84).contains(&log.entries.len()) && log.lost == 0);
+            let log = logs.next().filter(|_| expected.logs_stay)?;
+            log.entries.pop();
+            log.lost = 1;
+            Some(())
+        }),
+        ("when it had room for", |expected, outcome| {
+            let look = &mut outcome.bursts[0].last_look;
+            let all = Some(look[0] + look[1]).filter(|all| *all > 0 && expected.logs_stay)?;
+            *look = [0, all];
+            Some(())
+        }),
+        ("and its MonitoredValue is 7", |_, outcome| {
+            let fence = outcome.fences.iter_mut().flatten().next()?;
+            fence.monitored_value = 7;
+            Some(())
+        }),
+        ("its fence: nobody waits", |_, outcome| {
+            outcome.bursts[0].fence.monitored_value = 7;
+            Some(())
+        }),
+        ("interrupts named it", |_, outcome| {
+            let mut fences = outcome.fences.iter_mut().flatten();
+            fences.find(|fence| !fence.was_awaited)?.named = 1;
+            Some(())
+        }),
+        ("below the value before", |_, outcome| {
+            outcome.backward_signals = 1;
+            Some(())
+        }),
+    ];
+    let of_the_foretold_alone = [
+        "is not due there",
+        "entries instead of",
+        "entries logged",
+        "and holds as many",
+        "when it had room for",
+        "and its MonitoredValue is 7",
+        "its fence: nobody waits",
+        "interrupts named it",
+        "below the value before",
     ];
     let mut soak = Soak::new(scope(5), Target::Model);
     let (sent, outcomes) = std::sync::mpsc::channel();
@@ -476,14 +564,13 @@ fn whatever_is_wrong_is_found() {
         assert_eq!(expected.difference(&outcome, &round.bursts), None);
         for (number, (what, spoil)) in spoils.iter().enumerate() {
             let mut spoilt = outcome.clone();
-            if spoil(&mut spoilt).is_none() {
+            if spoil(&expected, &mut spoilt).is_none() {
                 continue;
             }
             let how = expected.difference(&spoilt, &round.bursts);
             let how = how.unwrap_or_else(|| panic!("{what} was not found"));
             assert!(how.contains(what), "{how}");
-            let is_of_both =
-                !["is not due there", "entries instead of", "entries logged"].contains(what);
+            let is_of_both = !of_the_foretold_alone.contains(what);
             assert_eq!(
                 difference(&outcome, &spoilt).is_some(),
                 is_of_both,
@@ -493,6 +580,219 @@ fn whatever_is_wrong_is_found() {
         }
     }
     assert_eq!(found.len(), spoils.len(), "{found:?}");
+}
+
+/// What is shrunk is the failure that was found, and not another that comes with less.
+///
+/// Kills `soak-the-least-shows-something-else`.
+#[test]
+fn the_least_shows_what_was_found() {
+    let copies = |round: &Round| {
+        let mut commands = round
+            .program
+            .queues
+            .iter()
+            .flat_map(|queue| &queue.commands);
+        commands.any(|command| matches!(command, Command::Copy(..)))
+    };
+    let spoil = move |round: &Round, outcome: &mut Outcome| {
+        if copies(round) {
+            outcome.queues[0].memory.0[2][7] ^= 1;
+        } else {
+            outcome.values[0] += 1;
+        }
+    };
+    let with_copies = short_rounds(scope(4)).filter(|round| copies(&scope(4).round(*round)));
+    let mut soak = Soak::new(scope(4), Target::Model).spoilt(Arc::new(spoil));
+    let failure = failure(&mut soak, with_copies);
+    assert!(failure.what.contains("allocation 2, word 7"), "{failure}");
+    assert!(copies(&failure.least), "{failure}");
+    let shows = failure.shows.as_deref().unwrap();
+    assert!(shows.contains("allocation 2, word 7"), "{failure}");
+}
+
+/// Words that one queue takes of another are there behind the taker's wait, and stay: a take without that wait is left out,
+/// and one of words that their owner stores to later.
+///
+/// Kills `soak-takes-are-not-guarded`, `soak-words-that-change-are-taken`.
+#[test]
+fn what_is_taken_is_there_and_stays() {
+    let takes = |program: &Program| {
+        let commands = program.queues.iter().flat_map(|queue| &queue.commands);
+        let takes = commands.filter_map(|command| match *command {
+            Command::Take {
+                queue,
+                from,
+                first,
+                to,
+            } => Some((
+                queue,
+                Words {
+                    of: from,
+                    first,
+                    count: to.count,
+                },
+            )),
+            _ => None,
+        });
+        takes.collect::<Vec<_>>()
+    };
+    let mut seen = 0;
+    for number in 0..60 {
+        let program = scope(9).round(number).program;
+        let all = takes(&program);
+        seen += all.len();
+        let left = |change: &dyn Fn(&mut Program)| {
+            let mut changed = program.clone();
+            change(&mut changed);
+            changed.leave_out_unguarded(|_, _| true);
+            takes(&changed).len()
+        };
+        assert_eq!(left(&|_| {}), all.len());
+        let no_waits = |program: &mut Program| {
+            let queues = program.queues.iter_mut();
+            for command in queues.flat_map(|queue| &mut queue.commands) {
+                if matches!(command, Command::Wait(..)) {
+                    *command = Command::Nop;
+                }
+            }
+        };
+        assert_eq!(left(&no_waits), 0);
+        let stores_later = |program: &mut Program| {
+            for (owner, words) in &all {
+                let later = Command::Fill(*words, 1);
+                program.queues[*owner].commands.push(later);
+            }
+        };
+        assert_eq!(left(&stores_later), 0);
+    }
+    assert!(seen > 20, "{seen}");
+}
+
+/// Nobody is told of values above this where [`deaf`] stands before a driver.
+const UNTOLD: u64 = 1000;
+
+/// Loses the names of fences in interrupts, of such values.
+fn deaf(driver: Arc<dyn Ddi>) -> Arc<dyn Ddi> {
+    let spy = DdiSpy::over(driver);
+    spy.on_interrupt(|interrupt| {
+        if let Interrupt::NativeFenceSignaled(NativeFenceSignaled {
+            fences: Some(fences),
+            ..
+        }) = interrupt
+        {
+            fences.retain(|fence| fence.value <= UNTOLD);
+        }
+    });
+    spy
+}
+
+/// A queue that is long at work before it signals the round's fence, of which nobody is told then.
+fn late_signal(waits: Vec<CpuWait>, bursts: Vec<Burst>) -> Round {
+    let all = Words {
+        of: Held::Parts,
+        first: 0,
+        count: Held::Parts.words(),
+    };
+    let mut commands = vec![Command::Fill(all, 1); 20];
+    commands.extend([Command::Signal(0, UNTOLD + 1), Command::Progress(1)]);
+    Round {
+        devices: vec![DevicePlan { adapter: 0 }],
+        contexts: vec![ContextPlan { device: 0, node: 0 }],
+        places: vec![0],
+        fences: vec![FencePlan {
+            home: 0,
+            is_local: false,
+            is_monitored: false,
+            crosses: CrossAdapter::Propagated,
+        }],
+        program: Program {
+            initial: vec![UNTOLD],
+            queues: vec![QueueProgram {
+                mode: Mode::User,
+                capacity: 64,
+                commands,
+                bad_index: None,
+            }],
+            cpu: Vec::new(),
+        },
+        waits,
+        disturbances: Vec::new(),
+        bursts,
+        fault: None,
+    }
+}
+
+/// Plays a round where wake-ups are lost, until one is: a wait that begins late needs none.
+fn played_deaf(round: &Round, lost: impl Fn(&Failure, Option<Vec<WaitEnd>>) -> bool) -> bool {
+    (17..20).any(|seed| {
+        let is_plain = |ground: &Ground| ground.adapters == 1 && !ground.names_queues;
+        let number = first_round_on(scope(seed), is_plain);
+        let (sent, outcomes) = mpsc::channel();
+        let told = move |_: &Round, outcome: &mut Outcome| {
+            sent.send(outcome.waits.clone()).unwrap_or_default();
+        };
+        let mut soak = Soak::new(scope(seed), Target::Model)
+            .over(Arc::new(deaf))
+            .within(Duration::from_millis(1500))
+            .spoilt(Arc::new(told));
+        match soak.play(number, round) {
+            Ok(()) => false,
+            Err(SoakError::Failed(failure)) => lost(&failure, outcomes.try_recv().ok()),
+            Err(error) => panic!("{error}"),
+        }
+    })
+}
+
+/// A value that is there when a wait's time is over has not ended it in time, by whatever it is waited for: nobody was
+/// told. So a wake-up that is lost is found.
+///
+/// Kills `soak-a-thread-that-looks-itself-is-woken`, `soak-an-event-that-tells-nothing-is-well`,
+/// `soak-a-future-that-nobody-wakes-is-well`.
+#[test]
+fn a_wait_that_nobody_woke_has_not_come() {
+    let mut waits = Vec::new();
+    for how in [How::Blocked, How::Event, How::Future] {
+        for joint in [Joint::One, Joint::Any, Joint::All] {
+            let of = vec![Awaited {
+                named: Named::Fence(0),
+                device: 0,
+                value: UNTOLD + 1,
+            }];
+            let thread = waits.len();
+            waits.push(CpuWait {
+                thread,
+                how,
+                joint,
+                of,
+            });
+        }
+    }
+    let count = waits.len();
+    let is_lost = played_deaf(&late_signal(waits, Vec::new()), |failure, ends| {
+        let all = vec![WaitEnd::TimedOut; count];
+        failure.what.contains("CPU wait 0 was not woken") && ends == Some(all)
+    });
+    assert!(is_lost, "some wait has come though nobody was told");
+}
+
+/// The same of those that sleep in the midst of a burst.
+///
+/// Kills `soak-a-sleeper-of-a-burst-that-looks-itself-is-woken`.
+#[test]
+fn a_sleeper_of_a_burst_that_nobody_woke_is_found() {
+    let burst = Burst {
+        context: 0,
+        capacity: 2048,
+        signals: 1000,
+        lists: 40,
+        is_local: false,
+        initial: UNTOLD,
+    };
+    let is_lost = played_deaf(&late_signal(Vec::new(), vec![burst]), |failure, _| {
+        failure.what.contains("burst 0: a wait for ") && failure.what.contains(" was not woken")
+    });
+    assert!(is_lost, "all sleepers are said to be woken");
 }
 
 fn soak(arguments: &[&str]) -> Output {

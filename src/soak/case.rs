@@ -27,8 +27,13 @@ impl Display for Round {
             .enumerate()
             .filter(|(at, _)| is_used(*at))
         {
+            let initial = self.program.initial[at];
             if fence.is_monitored {
-                writeln!(f, "fence {at}: monitored, of device {}", fence.home)?;
+                writeln!(
+                    f,
+                    "fence {at}: monitored, of device {}, starts at {initial}",
+                    fence.home
+                )?;
                 continue;
             }
             let place = match (self.crosses(at), fence.is_local) {
@@ -39,7 +44,7 @@ impl Display for Round {
             let openers = self.openers(at);
             writeln!(
                 f,
-                "fence {at}: of device {}, open in {openers:?}, {place}",
+                "fence {at}: of device {}, open in {openers:?}, {place}, starts at {initial}",
                 fence.home
             )?;
         }
@@ -83,8 +88,14 @@ impl Display for Round {
             let place = self.contexts[burst.context];
             writeln!(
                 f,
-                "burst {at}: device {}, node {}, context {}, ring of {}: {} submissions of {} signals",
-                place.device, place.node, burst.context, burst.capacity, burst.lists, burst.signals
+                "burst {at}: device {}, node {}, context {}, ring of {}: {} submissions of {} signals above {}",
+                place.device,
+                place.node,
+                burst.context,
+                burst.capacity,
+                burst.lists,
+                burst.signals,
+                burst.initial
             )?;
         }
         match self.fault {
@@ -104,10 +115,7 @@ impl Round {
     /// Whether a queue or a wait of the CPU names the fence.
     fn names(&self, fence: usize) -> bool {
         let of_queues = self.program.queues.iter().flat_map(|queue| &queue.commands);
-        let mut of_queues = of_queues.filter_map(|command| match command {
-            Command::Wait(Named::Fence(named), _) | Command::Signal(named, _) => Some(*named),
-            _ => None,
-        });
+        let mut of_queues = of_queues.filter_map(Command::fence);
         let mut awaited = self.waits.iter().flat_map(|wait| &wait.of);
         of_queues.any(|named| named == fence)
             || awaited.any(|awaited| awaited.named == Named::Fence(fence))
@@ -130,6 +138,17 @@ fn words(command: Command) -> String {
         ),
         Command::Copy(from, first, to) => format!(
             "copy {from:?} {first}..{} to {:?} {}",
+            first + to.count,
+            to.of,
+            to.first
+        ),
+        Command::Take {
+            queue,
+            from,
+            first,
+            to,
+        } => format!(
+            "take {from:?} {first}..{} of queue {queue} to {:?} {}",
             first + to.count,
             to.of,
             to.first

@@ -1,7 +1,9 @@
 //! Drawing a round, and the ground that it is played on.
 
 use super::Random;
-use super::program::{Command, Kinds, Named, Program, QueueProgram, draw, foretell};
+use super::program::{
+    Command, Kinds, Named, Program, QueueProgram, draw, foretell, initial_value, initial_values,
+};
 use super::round::{
     Awaited, Burst, ContextPlan, CpuWait, DevicePlan, Disturbance, Fault, FencePlan, Ground, How,
     Joint, ROUNDS_OF_A_GROUND, Round,
@@ -71,7 +73,7 @@ impl Scope {
         let program = draw(random, Kinds::OF_LISTS);
         let any_context = |random: &mut Random| random.below(contexts.len() as u64) as usize;
         let places = program.queues.iter().map(|_| any_context(random)).collect();
-        let fences = (0..program.fences).map(|fence| FencePlan {
+        let fences = (0..program.initial.len()).map(|fence| FencePlan {
             home: any_device(random),
             is_local: random.below(3) == 0,
             is_monitored: is_monitored(random, &program, fence),
@@ -110,6 +112,16 @@ impl Scope {
             fault,
         };
         round.put_in_order();
+        // By a chance of their own: others draw what they drew.
+        let apart = &mut self.chance(number, 1 << 62);
+        round.program.hand_over(apart, round.may_name());
+        round.put_in_order();
+        let is_narrow = |fence: usize| round.fences[fence].is_monitored;
+        let initial = initial_values(apart, &round.program, is_narrow);
+        round.start_at(initial);
+        for burst in &mut round.bursts {
+            burst.initial = initial_value(apart, (burst.total(), burst.signals), false);
+        }
         round.waits = waits(random, &round);
         round
     }
@@ -156,6 +168,7 @@ fn burst(random: &mut Random, context: usize, signals: u64) -> Burst {
         signals: a_list,
         lists: (signals / a_list).max(1),
         is_local: random.below(3) == 0,
+        initial: 0,
     }
 }
 
@@ -164,22 +177,26 @@ fn waits(random: &mut Random, round: &Round) -> Vec<CpuWait> {
     let end = foretell(&round.program);
     let threads = 1 + random.below(4);
     let awaited = |random: &mut Random| {
-        let fence = random.below(2 * round.program.fences as u64) as usize;
-        let (named, last, device) = if fence < round.program.fences {
+        let fence = random.below(2 * round.fences.len() as u64) as usize;
+        let (named, device) = if fence < round.fences.len() {
             let device = match round.fences[fence] {
                 plan if plan.is_monitored => plan.home,
                 _ => random.below(round.devices.len() as u64) as usize,
             };
-            (Named::Fence(fence), end.values[fence], device)
+            (Named::Fence(fence), device)
         } else {
             let queue = random.below(round.places.len() as u64) as usize;
-            let last = end.queues[queue].progress;
-            (Named::ProgressOf(queue), last, round.device_of(queue))
+            (Named::ProgressOf(queue), round.device_of(queue))
+        };
+        let last = end.value_of(named);
+        let least = match named {
+            Named::Fence(fence) => round.program.initial[fence],
+            Named::ProgressOf(_) => 0,
         };
         let value = match random.below(10) {
             0 => last + 1 + random.below(3),
             1..=5 => last,
-            _ => random.below(last + 1),
+            _ => least + random.below(last - least + 1),
         };
         Awaited {
             named,

@@ -1,11 +1,13 @@
 //! Soak: random workloads over random topologies, for as long as asked.
 //!
-//! A round is drawn from a seed and its number: processes, contexts, queues, fences and who opens them, what all of them
-//! do, and how the CPU waits. Its outcome depends on no order, so that the rules foretell it ([`Expected`]); the model
-//! plays it, the engines that are soaked play it, and what came of it is compared with what is foretold and with each
-//! other: values of fences, progress, words of transfers, entries of logs in their order, how each wait of the CPU ended,
-//! and that the operating system noted nothing. Bursts are foretold by arithmetic, and the model executes a sample of
-//! them: a thread that steps through packets would take hours for what an engine does in a minute.
+//! A round is drawn from a seed and its number: processes, contexts, queues, fences and who opens them, what all of
+//! them do, and how the CPU waits. Its outcome depends on no order, so that the rules foretell it ([`Expected`]); the
+//! model plays it, the engines that are soaked play it, and what came of it is compared with what is foretold and with
+//! each other: values of fences, progress, words of transfers and of what queues take from each other, entries of logs
+//! in their order, how each wait of the CPU ended, that fences which nobody waits for ask for no interrupt, that no
+//! signal was below the value before, and that the operating system noted nothing. A wait ends well only if it was told
+//! of its values. Bursts are foretold by arithmetic, and the model executes a sample of them: a thread that steps
+//! through packets would take hours for what an engine does in a minute.
 //!
 //! Where faults are asked for, a process of its own has an engine hang, or is at work when it is lost: it alone is in
 //! error then, and everybody else's outcome is the same as without.
@@ -27,7 +29,9 @@ mod stage;
 mod tally;
 
 pub use draw::Scope;
-pub use outcome::{BurstOutcome, Expected, Logged, Outcome, QueueOutcome, WaitEnd, difference};
+pub use outcome::{
+    BurstOutcome, Expected, FenceEnd, Logged, Outcome, QueueOutcome, WaitEnd, difference,
+};
 pub use random::Random;
 pub use round::{
     Awaited, Burst, ContextPlan, CpuWait, DevicePlan, Disturbance, Fault, FencePlan, Ground, How,
@@ -35,5 +39,5 @@ pub use round::{
 };
 pub use run::{Failure, Soak, SoakError, Spoil, Target};
 pub use shrink::shrink;
-pub use stage::{DeviceChoice, Stage};
+pub use stage::{Before, DeviceChoice, Stage};
 pub use tally::Tally;

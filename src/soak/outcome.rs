@@ -1,7 +1,11 @@
 //! Outcome: all of a round that must be the same on every engine, and what the rules foretell of it.
 
 use super::program::{Command, Foretold, Memory, Named, foretell};
-use super::round::{Burst, CpuWait, Joint, Round};
+use super::round::{Burst, CpuWait, Disturbance, Joint, Round};
+use crate::abi::LOG_BUFFER_ENTRIES;
+
+/// Entries that a log surely holds while nobody writes to it.
+const SURELY_HELD: u64 = LOG_BUFFER_ENTRIES - 1;
 
 /// What a log gave, until it was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,12 +33,23 @@ pub struct QueueOutcome {
     pub memory: Memory,
 }
 
+/// What stands of a native fence when nobody waits for it any more; of one that two adapters have open other rules hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FenceEnd {
+    /// What engines compare with.
+    pub monitored_value: u64,
+    /// Somebody may have waited for it at some time.
+    pub was_awaited: bool,
+    /// Interrupts that named it.
+    pub named: u64,
+}
+
 /// How a wait of the CPU ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WaitEnd {
-    /// The values were there.
+    /// The values were there, and it was told so.
     Came,
-    /// Not within its time.
+    /// Within its time nobody told of values.
     TimedOut,
     /// Otherwise.
     Failed(String),
@@ -49,8 +64,12 @@ pub struct BurstOutcome {
     pub progress: u64,
     /// Entries of the log of signals, those among them that were overwritten.
     pub logged: u64,
+    /// What the last look at that log found, when all was logged: entries that it gave, and such as were lost.
+    pub last_look: [u64; 2],
     /// The first entry that is not as it must be.
     pub wrong: Option<String>,
+    /// Of its fence.
+    pub fence: FenceEnd,
 }
 
 /// See the file's head.
@@ -58,8 +77,12 @@ pub struct BurstOutcome {
 pub struct Outcome {
     /// Of each fence of the program.
     pub values: Vec<u64>,
+    /// The same, of each native one of an adapter alone.
+    pub fences: Vec<Option<FenceEnd>>,
     /// Of each queue of the program.
     pub queues: Vec<QueueOutcome>,
+    /// Signals of engines below the value before, but in a round whose engine was struck.
+    pub backward_signals: u64,
     /// Of each wait of the CPU.
     pub waits: Vec<WaitEnd>,
     /// Of each burst.
@@ -75,6 +98,8 @@ pub struct Expected {
     pub logs: Vec<[Vec<(Named, u64)>; 2]>,
     /// Whether each wait of the CPU ends by its values.
     pub come: Vec<bool>,
+    /// Logs hold what they have room for: none moves, nor is one of an engine that is struck.
+    pub logs_stay: bool,
 }
 
 impl Expected {
@@ -104,6 +129,7 @@ impl Expected {
                 .iter()
                 .map(|wait| comes(wait, &program))
                 .collect(),
+            logs_stay: !round.disturbances.contains(&Disturbance::Tracing) && round.fault.is_none(),
             program,
         }
     }
@@ -129,13 +155,24 @@ impl Expected {
                 .iter()
                 .zip(got.logs.iter().zip(&self.logs[at]))
             {
-                if let Some(how) = log.difference(right) {
+                if let Some(how) = log.difference(right, self.logs_stay) {
                     return Some(format!("queue {at}, log of {kind}: {how}"));
                 }
             }
         }
         if let Some((at, (got, right))) = first_difference(&outcome.values, &self.program.values) {
             return Some(format!("fence {at} stands at {got} instead of {right}"));
+        }
+        for (at, fence) in outcome.fences.iter().enumerate() {
+            if let Some(how) = fence.and_then(|fence| fence.complaint()) {
+                return Some(format!("fence {at}: {how}"));
+            }
+        }
+        if outcome.backward_signals > 0 {
+            let count = outcome.backward_signals;
+            return Some(format!(
+                "{count} signals were below the value before, and every fence rises"
+            ));
         }
         for (at, (end, comes)) in outcome.waits.iter().zip(&self.come).enumerate() {
             match (end, comes) {
@@ -153,8 +190,17 @@ impl Expected {
             if let Some(how) = &got.wrong {
                 return Some(format!("burst {at}: {how}"));
             }
+            if let Some(how) = got.fence.complaint() {
+                return Some(format!("burst {at}, its fence: {how}"));
+            }
+            let [given, lost] = got.last_look;
+            if self.logs_stay && given < SURELY_HELD.min(given + lost) {
+                return Some(format!(
+                    "burst {at}: its log gave {given} entries and lost {lost}, when it had room for {SURELY_HELD}"
+                ));
+            }
             let told = (got.value, got.progress, got.logged);
-            let right = (burst.total(), burst.lists, burst.total() + burst.lists);
+            let right = (burst.last(), burst.lists, burst.total() + burst.lists);
             if told != right {
                 return Some(format!(
                     "burst {at}: value, progress, entries logged are {told:?} instead of {right:?}"
@@ -165,15 +211,28 @@ impl Expected {
     }
 }
 
+impl FenceEnd {
+    /// What of it cannot be.
+    fn complaint(&self) -> Option<String> {
+        let Self {
+            monitored_value,
+            was_awaited,
+            named,
+        } = *self;
+        if monitored_value != u64::MAX {
+            return Some(format!(
+                "nobody waits for it any more, and its MonitoredValue is {monitored_value}"
+            ));
+        }
+        (named > 0 && !was_awaited)
+            .then(|| format!("nobody ever waited for it, and {named} interrupts named it"))
+    }
+}
+
 /// Whether the wait ends by its values, at the latest when all is done.
 fn comes(wait: &CpuWait, end: &Foretold) -> bool {
-    let mut each = wait.of.iter().map(|awaited| {
-        let last = match awaited.named {
-            Named::Fence(fence) => end.values[fence],
-            Named::ProgressOf(queue) => end.queues[queue].progress,
-        };
-        last >= awaited.value
-    });
+    let of = wait.of.iter();
+    let mut each = of.map(|awaited| end.value_of(awaited.named) >= awaited.value);
     match wait.joint {
         Joint::One | Joint::All => each.all(|comes| comes),
         Joint::Any => each.any(|comes| comes),
@@ -181,14 +240,21 @@ fn comes(wait: &CpuWait, end: &Foretold) -> bool {
 }
 
 impl Logged {
-    /// Where it differs from all that was logged: some may be lost, wherever logs moved meanwhile, and nothing else.
-    fn difference(&self, all: &[(Named, u64)]) -> Option<String> {
+    /// Where it differs from all that was logged: some may be lost, where there are more than it holds or it does not stay,
+    /// and nothing else.
+    fn difference(&self, all: &[(Named, u64)], it_stays: bool) -> Option<String> {
         let total = self.entries.len() as u64 + self.lost;
         if self.refused > 0 {
             return Some(format!("{} words that it cannot hold", self.refused));
         }
         if total != all.len() as u64 {
             return Some(format!("{total} entries instead of {}", all.len()));
+        }
+        if self.lost > 0 && it_stays && total <= SURELY_HELD {
+            return Some(format!(
+                "it lost {} of {total}, and holds as many",
+                self.lost
+            ));
         }
         let mut rest = all.iter();
         let mut missing = self

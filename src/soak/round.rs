@@ -133,7 +133,7 @@ impl Disturbance {
     pub const ALL: [Self; 4] = [Self::Suspend, Self::Priority, Self::Tracing, Self::Doorbell];
 }
 
-/// A queue that signals a fence of its own with each value from 1 on.
+/// A queue that signals a fence of its own with each value above the one that it starts at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Burst {
     /// Where its queue is.
@@ -146,6 +146,8 @@ pub struct Burst {
     pub lists: u64,
     /// The fence lies in local memory, where that is offered.
     pub is_local: bool,
+    /// What the fence starts at.
+    pub initial: u64,
 }
 
 impl Burst {
@@ -153,6 +155,12 @@ impl Burst {
     #[must_use]
     pub fn total(&self) -> u64 {
         self.signals * self.lists
+    }
+
+    /// What the fence comes to.
+    #[must_use]
+    pub fn last(&self) -> u64 {
+        self.initial + self.total()
     }
 
     /// As much of it as the model executes.
@@ -213,12 +221,7 @@ impl Round {
     pub fn openers(&self, fence: usize) -> BTreeSet<usize> {
         let mut openers = BTreeSet::from([self.fences[fence].home]);
         for (queue, program) in self.program.queues.iter().enumerate() {
-            let names = |command: &Command| match command {
-                Command::Wait(Named::Fence(named), _) | Command::Signal(named, _) => {
-                    *named == fence
-                }
-                _ => false,
-            };
+            let names = |command: &Command| command.fence() == Some(fence);
             if program.commands.iter().any(names) {
                 openers.insert(self.device_of(queue));
             }
@@ -295,10 +298,28 @@ impl Round {
         }
     }
 
+    /// Whether a queue can name the memory of another: it is of the same process.
+    pub(super) fn may_name(&self) -> impl Fn(usize, usize) -> bool + use<> {
+        let queues = 0..self.places.len();
+        let devices: Vec<_> = queues.map(|queue| self.device_of(queue)).collect();
+        move |one, other| devices[one] == devices[other]
+    }
+
+    /// Has fences of the program start elsewhere: what is signalled and waited for moves with that.
+    pub(super) fn start_at(&mut self, initial: Vec<u64>) {
+        for awaited in self.waits.iter_mut().flat_map(|wait| &mut wait.of) {
+            if let Named::Fence(fence) = awaited.named {
+                let above = awaited.value.wrapping_sub(self.program.initial[fence]);
+                awaited.value = initial[fence].wrapping_add(above);
+            }
+        }
+        self.program.start_at(initial);
+    }
+
     /// Makes it one that command lists can say, after something was drawn or left out: submissions fit their ring, are
-    /// numbered as the queue numbers them, and all ends with one; a wait that a queue cannot do is left out. What the
-    /// operating system executes comes before the packets of its submission. What could go on before still can: no progress
-    /// value comes later than before.
+    /// numbered as the queue numbers them, and all ends with one; a wait that a queue cannot do is left out, and what it
+    /// would take behind it. What the operating system executes comes before the packets of its submission. What could go on
+    /// before still can: no progress value comes later than before.
     pub(super) fn put_in_order(&mut self) {
         self.settle_fences();
         for at in 0..self.program.queues.len() {
@@ -307,8 +328,11 @@ impl Round {
                 Command::Wait(named, _) if !self.can_wait(at, named) => Command::Nop,
                 other => other,
             });
-            let commands = commands.collect();
-            let queue = &mut self.program.queues[at];
+            self.program.queues[at].commands = commands.collect();
+        }
+        self.program.leave_out_unguarded(self.may_name());
+        for queue in &mut self.program.queues {
+            let commands = std::mem::take(&mut queue.commands);
             queue.commands = in_order(commands, queue, &self.fences);
         }
     }

@@ -5,7 +5,7 @@ use super::outcome::{Expected, Outcome, difference};
 use super::play::{Counted, Extent, bursts, play};
 use super::round::{Burst, ROUNDS_OF_A_GROUND, Round};
 use super::shrink::shrink;
-use super::stage::{DeviceChoice, Stage};
+use super::stage::{Before, DeviceChoice, Stage};
 use super::tally::Tally;
 use crate::OpenError;
 use crate::sync::Arc;
@@ -13,12 +13,24 @@ use std::cell::RefCell;
 use std::fmt;
 use std::time::Duration;
 
-/// Longer than anything takes that comes, on a machine with much else to do.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// The same while a case is shrunk, of which many hang.
-const SHRINKING_PATIENCE: Duration = Duration::from_secs(4);
-/// How long that may take: who waits for it sees a failure anyway.
-const SHRINKING: Duration = Duration::from_secs(60);
+/// How long is waited.
+#[derive(Clone, Copy, Debug)]
+struct Patience {
+    /// Longer than anything takes that comes, on a machine with much else to do.
+    round: Duration,
+    /// The same while a case is shrunk, of which many hang.
+    shrinking_round: Duration,
+    /// How long that may take: who waits for it sees a failure anyway.
+    shrinking: Duration,
+}
+
+const PATIENCE: Patience = Patience {
+    round: Duration::from_secs(60),
+    shrinking_round: Duration::from_secs(4),
+    shrinking: Duration::from_secs(60),
+};
+/// Words by which two failures are told to be of one kind: where it was, and what was wrong there.
+const WORDS_OF_A_KIND: usize = 7;
 
 /// What is soaked.
 #[derive(Clone, Debug)]
@@ -54,7 +66,8 @@ pub struct Failure {
     pub packets: u64,
     /// The least round that shows something.
     pub least: Round,
-    /// What that shows when it is played once more; nothing, if it comes and goes.
+    /// What that shows when it is played once more, the same kind of difference if that was seen again; nothing, if it
+    /// comes and goes.
     pub shows: Option<String>,
 }
 
@@ -116,6 +129,8 @@ pub struct Soak {
     scope: Scope,
     target: Target,
     spoil: Option<Spoil>,
+    before: Option<Before>,
+    patience: Patience,
     stages: Option<Stages>,
     tally: Tally,
 }
@@ -138,6 +153,8 @@ impl Soak {
             scope,
             target,
             spoil: None,
+            before: None,
+            patience: PATIENCE,
             stages: None,
             tally: Tally::default(),
         }
@@ -148,6 +165,28 @@ impl Soak {
     pub fn spoilt(self, spoil: Spoil) -> Self {
         Self {
             spoil: Some(spoil),
+            ..self
+        }
+    }
+
+    /// The same, before whose models' drivers this stands.
+    #[must_use]
+    pub fn over(self, before: Before) -> Self {
+        Self {
+            before: Some(before),
+            ..self
+        }
+    }
+
+    /// The same, in whose rounds all that comes does within so long, and of which what differs is shrunk for no longer.
+    #[must_use]
+    pub fn within(self, patience: Duration) -> Self {
+        Self {
+            patience: Patience {
+                round: patience,
+                shrinking_round: patience.min(PATIENCE.shrinking_round),
+                shrinking: patience,
+            },
             ..self
         }
     }
@@ -167,17 +206,24 @@ impl Soak {
     /// # Errors
     /// [`SoakError`]: something differed, and the least round that shows it.
     pub fn round(&mut self, number: u64) -> Result<(), SoakError> {
-        let round = self.scope.round(number);
-        let expected = Expected::of(&round);
+        self.play(number, &self.scope.round(number))
+    }
+
+    /// The same of a round that somebody has made, on the ground of the one of this number.
+    ///
+    /// # Errors
+    /// As [`Soak::round`].
+    pub fn play(&mut self, number: u64, round: &Round) -> Result<(), SoakError> {
+        let expected = Expected::of(round);
         let stages = match self.stages.take() {
             Some(stages) if stages.of_rounds == number / ROUNDS_OF_A_GROUND => stages,
             before => {
                 self.close(before);
-                self.open(number, PATIENCE)?
+                self.open(number, self.patience.round)?
             }
         };
         let counted = Counted::default();
-        let shown = self.shows(&stages, (&round, &expected), number, &counted);
+        let shown = self.shows(&stages, (round, &expected), number, &counted);
         // An adapter on which something is wrong is not used again, nor one whose engine is lost still.
         match shown {
             Shown::AsForetold => {}
@@ -188,17 +234,17 @@ impl Soak {
             }
             Shown::Wrong(what) => {
                 self.close(Some(stages));
-                let failure = self.failure(number, &round, what);
+                let failure = self.failure(number, round, what);
                 return Err(SoakError::Failed(Box::new(failure)));
             }
         }
-        let whole = bursts(&round, self.extent());
+        let whole = bursts(round, self.extent());
         let has_fault = self.scope.faults && round.fault.is_some();
         self.tally
-            .add_round(&round, &expected, (&whole, has_fault), &counted);
+            .add_round(round, &expected, (&whole, has_fault), &counted);
         if stages.device.is_some() {
             let sample: Vec<_> = whole.into_iter().map(Burst::sample).collect();
-            self.tally.add_oracle(&round, &expected, &sample);
+            self.tally.add_oracle(round, &expected, &sample);
         }
         self.stages = Some(stages);
         Ok(())
@@ -221,7 +267,12 @@ impl Soak {
         let is_oracle = device.is_some();
         Ok(Stages {
             of_rounds: number / ROUNDS_OF_A_GROUND,
-            model: Stage::of_models(&ground, faults && !is_oracle, patience)?,
+            model: Stage::of_models(
+                &ground,
+                self.before.as_ref(),
+                faults && !is_oracle,
+                patience,
+            )?,
             device,
         })
     }
@@ -277,7 +328,8 @@ impl Soak {
         let kept: RefCell<Option<Stages>> = RefCell::default();
         let shows = |round: &Round| {
             let stages = kept.take();
-            let stages = stages.map_or_else(|| self.open(number, SHRINKING_PATIENCE), Ok);
+            let stages =
+                stages.map_or_else(|| self.open(number, self.patience.shrinking_round), Ok);
             // That nothing can be opened any more is another thing.
             let stages = stages.ok()?;
             let expected = Expected::of(round);
@@ -291,17 +343,29 @@ impl Soak {
                 Shown::Wrong(what) => Some(what),
             }
         };
-        let fails = |round: &Round| (0..2).any(|_| shows(round).is_some());
-        let least = shrink(round, SHRINKING, fails);
+        // The least that shows it again may differ in something else. Where it is not seen again, whatever differs is better
+        // than nothing.
+        let is_it = |shown: &String| kind_of(shown) == kind_of(&what);
+        let comes_again = (0..2).any(|_| shows(round).is_some_and(|shown| is_it(&shown)));
+        let shows_it = |round: &Round| shows(round).filter(|shown| !comes_again || is_it(shown));
+        let fails = |round: &Round| (0..2).any(|_| shows_it(round).is_some());
+        let least = shrink(round, self.patience.shrinking, fails);
         Failure {
             seed: self.scope.seed,
             round: number,
-            what,
             packets: round.program.packets(),
-            shows: (0..3).find_map(|_| shows(&least)),
+            shows: (0..3).find_map(|_| shows_it(&least)),
             least,
+            what,
         }
     }
+}
+
+/// The first words of what differs, without those that number something: the numbers of a smaller case are others.
+fn kind_of(what: &str) -> Vec<&str> {
+    let words = what.split_whitespace();
+    let words = words.filter(|word| !word.contains(|c: char| c.is_ascii_digit()));
+    words.take(WORDS_OF_A_KIND).collect()
 }
 
 /// Plays a round, and judges what came of it by the rules.

@@ -12,9 +12,7 @@ pub fn shrink(round: &Round, patience: Duration, fails: impl Fn(&Round) -> bool)
         let mut ordered = candidate.clone();
         ordered.put_in_order();
         // What was left out may be what others wait for: queues that stand for ever are told so, which is another failure.
-        let end = foretell(&ordered.program);
-        let mut ends = ordered.program.queues.iter().zip(&end.queues);
-        let all_end = ends.all(|(queue, end)| queue.commands.len() as u64 == end.read);
+        let all_end = foretell(&ordered.program).ends(&ordered.program);
         all_end && Instant::now() < deadline && fails(&ordered)
     };
     let mut least = round.clone();
@@ -53,6 +51,12 @@ pub fn shrink(round: &Round, patience: Duration, fails: impl Fn(&Round) -> bool)
     try_it(&mut least, &fails, |round| {
         for fence in &mut round.fences {
             fence.is_monitored = false;
+        }
+    });
+    try_it(&mut least, &fails, |round| {
+        round.start_at(vec![0; round.fences.len()]);
+        for burst in &mut round.bursts {
+            burst.initial = 0;
         }
     });
     shrink_list(&mut least, |round| &mut round.bursts, &fails);

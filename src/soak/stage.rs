@@ -6,7 +6,7 @@ use crate::gpu::{
     Crowd, CutPlan, Engine, EngineUnit, Injection, ModelEngine, ModelMemory, ModelOptions, Node,
     NodePolicy, ShaderTuning, SpareEngines, SparePolicy,
 };
-use crate::kmd::{Driver, DriverOptions};
+use crate::kmd::{Ddi, Driver, DriverOptions};
 use crate::os::{Features, Record};
 use crate::sync::Arc;
 use crate::sync::plain::{Mutex, lock};
@@ -28,6 +28,10 @@ pub(super) enum Blow {
     /// Its device is lost.
     Loss,
 }
+
+/// For tests, which see that what goes wrong between driver and operating system is found: stands before the driver of
+/// models.
+pub type Before = Arc<dyn Fn(Arc<dyn Ddi>) -> Arc<dyn Ddi> + Send + Sync>;
 
 /// Which device, and how it is opened.
 #[derive(Clone, Debug, Default)]
@@ -56,6 +60,8 @@ pub struct Stage {
     injection: Option<Arc<Injection>>,
     /// What hangs an engine here, where something does.
     stall: Option<StallKind>,
+    /// Signals below the value before that were told of.
+    known_backward: Mutex<u64>,
     /// Held by who has logs move, or wants none to: a queue whose log moves is in no slice then.
     pub(super) log_moves: Mutex<()>,
     /// Longer than anything takes that comes.
@@ -67,7 +73,12 @@ impl Stage {
     ///
     /// # Errors
     /// [`OpenError`].
-    pub fn of_models(ground: &Ground, faults: bool, patience: Duration) -> Result<Self, OpenError> {
+    pub fn of_models(
+        ground: &Ground,
+        before: Option<&Before>,
+        faults: bool,
+        patience: Duration,
+    ) -> Result<Self, OpenError> {
         let [lanes, rounds, quantum] = ground.model;
         let options = ModelOptions {
             lanes,
@@ -81,13 +92,14 @@ impl Stage {
             },
             ..ModelOptions::default()
         };
-        let side = || Side::of_models(ground, &options, faults);
+        let side = || Side::of_models(ground, &options, before, faults);
         Ok(Self {
             sides: (0..ground.adapters)
                 .map(|_| side())
                 .collect::<Result<_, _>>()?,
             injection: None,
             stall: Some(StallKind::HeedsNothing),
+            known_backward: Mutex::default(),
             log_moves: Mutex::default(),
             patience,
         })
@@ -121,7 +133,7 @@ impl Stage {
                     stalls: faults,
                     ..ShaderTuning::default()
                 },
-                tdr: tdr(faults.then_some(TDR_DELAY)),
+                tdr: tdr(faults),
                 spares: SparePolicy::Kept,
                 injection: injection.clone().filter(|_| number == 0),
                 ..AdapterOptions::default()
@@ -136,6 +148,7 @@ impl Stage {
             injection,
             // Nobody takes a processor, or a GPU, from a packet that heeds nothing.
             stall: (!ends_loops).then_some(StallKind::HeedsAbort),
+            known_backward: Mutex::default(),
             log_moves: Mutex::default(),
             patience,
         })
@@ -183,6 +196,19 @@ impl Stage {
         }
     }
 
+    /// Signals below the value before that engines have executed since this was last asked: none in a round whose engine
+    /// was struck, since one that takes another's place may execute once more what that was at.
+    pub(super) fn backward_signals(&self, was_struck: bool) -> u64 {
+        let counters = self.adapters().map(Adapter::node_counters);
+        let total = counters.map(|counters| counters.backward_signals).sum();
+        let known = std::mem::replace(&mut *lock(&self.known_backward), total);
+        if was_struck {
+            0
+        } else {
+            total.saturating_sub(known)
+        }
+    }
+
     /// What is wrong with the adapters after a round, in which the engine of this node of the first was to be reset, and no
     /// other.
     pub(super) fn complaint(&self, node_reset: Option<u32>) -> Option<String> {
@@ -202,7 +228,12 @@ impl Side {
         }
     }
 
-    fn of_models(ground: &Ground, options: &ModelOptions, faults: bool) -> Result<Self, OpenError> {
+    fn of_models(
+        ground: &Ground,
+        options: &ModelOptions,
+        before: Option<&Before>,
+        faults: bool,
+    ) -> Result<Self, OpenError> {
         let crowd = Arc::new(Crowd::on_cores());
         let (mut nodes, mut memories) = (Vec::new(), Vec::new());
         for ordinal in 0..ground.nodes {
@@ -218,8 +249,11 @@ impl Side {
         };
         let spares = faults.then(|| SpareEngines::new(SparePolicy::OnSuspicion, make));
         let driver = Driver::with_spares(nodes, driver(ground, faults), spares);
-        let tdr = tdr(faults.then_some(TDR_DELAY));
-        let adapter = Adapter::with_driver_watched(driver, Features::default(), tdr)?;
+        let driver: Arc<dyn Ddi> = match before {
+            Some(before) => before(driver),
+            None => driver,
+        };
+        let adapter = Adapter::with_driver_watched(driver, Features::default(), tdr(faults))?;
         Ok(Self::new(adapter, memories))
     }
 
@@ -277,9 +311,9 @@ fn driver(ground: &Ground, faults: bool) -> DriverOptions {
     }
 }
 
-fn tdr(delay: Option<Duration>) -> TdrPolicy {
+fn tdr(faults: bool) -> TdrPolicy {
     TdrPolicy {
-        delay: delay.unwrap_or(PATIENT),
+        delay: if faults { TDR_DELAY } else { PATIENT },
         // One that hangs engines on purpose is no program that hangs.
         limit_count: u32::MAX,
         ..TdrPolicy::default()

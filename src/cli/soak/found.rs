@@ -5,24 +5,15 @@ use crate::soak::{Failure, Tally};
 use serde::Serialize;
 
 /// Why a soak ended.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(super) enum Ended {
     /// It came to what was asked for.
     Reached,
     /// By Ctrl-C.
     Interrupted,
     /// Something differed.
-    Failed(Box<Failure>),
-}
-
-impl Ended {
-    pub(super) fn name(&self) -> &'static str {
-        match self {
-            Self::Reached => "reached",
-            Self::Interrupted => "interrupted",
-            Self::Failed(_) => "failed",
-        }
-    }
+    Failed,
 }
 
 /// See the file's head.
@@ -34,8 +25,7 @@ pub(super) struct Found {
     pub(super) machine: Machine,
     pub(super) seed: u64,
     pub(super) faults: bool,
-    /// `reached`, `interrupted` or `failed`.
-    pub(super) ended: &'static str,
+    pub(super) ended: Ended,
     pub(super) seconds: f64,
     pub(super) signals_per_second: f64,
     /// Of the rounds that went well.
@@ -69,7 +59,8 @@ impl Found {
             machine,
             seed,
             faults,
-            ended: Ended::Reached.name(),
+            // Until it has come to another end.
+            ended: Ended::Interrupted,
             seconds: 0.0,
             signals_per_second: 0.0,
             tally: Tally::default(),
@@ -78,7 +69,6 @@ impl Found {
     }
 
     pub(super) fn fail(&mut self, failure: &Failure, again: String) {
-        self.ended = "failed";
         self.failure = Some(ToldFailure {
             round: failure.round,
             what: failure.what.clone(),

@@ -2,14 +2,15 @@
 
 mod found;
 mod goal;
+mod spoil;
 mod text;
 
 use super::interrupt::Interrupt;
 use super::output::{JsonOutput, colour, print};
 use super::progress::Bar;
 use super::{Ending, devices, driver_settings};
-use crate::report::{DeviceDescription, Machine};
-use crate::soak::{DeviceChoice, Scope, Soak, SoakError, Target};
+use crate::report::DeviceDescription;
+use crate::soak::{DeviceChoice, Failure, Scope, Soak, SoakError, Target};
 use crate::sync::Arc;
 use crate::vulkan;
 use anyhow::ensure;
@@ -51,9 +52,10 @@ enum Engine {
     Model,
 }
 
-/// Plays random workloads over random topologies, from a seed: processes, contexts, queues, fences, waits of the CPU,
-/// transfers, bursts of signals, while contexts are suspended and logs move. What comes of each is compared with the
-/// model engine and with what the rules foretell; what differs is shrunk, and told with the seed.
+/// Plays random workloads over random topologies, from a seed: processes, contexts, queues of both modes, native and
+/// monitored fences, two adapters, waits of the CPU, transfers, kernels, bursts of signals, while contexts are suspended
+/// and logs move. What comes of each is compared with the model engine and with what the rules foretell; what differs is
+/// shrunk, and told with the seed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct SoakCommand {
@@ -113,19 +115,9 @@ impl SoakCommand {
         let json = self.json.as_deref().map(JsonOutput::open).transpose()?;
         let to_stderr = json.as_ref().is_some_and(JsonOutput::takes_stdout);
         let device = self.described()?;
-        let machine = Machine {
-            driver_settings: driver_settings::in_force(),
-            ..Machine::this()
-        };
-        let mut found = Found::new(device, machine, self.seed, self.faults);
-        let ended = self.soak(&interrupt, &mut found)?;
-        let failure = match ended {
-            Ended::Failed(failure) => Some(failure),
-            other => {
-                found.ended = other.name();
-                None
-            }
-        };
+        let mut found = Found::new(device, driver_settings::machine(), self.seed, self.faults);
+        let (ended, failure) = self.soak(&interrupt, &mut found)?;
+        found.ended = ended;
         if let Some(failure) = &failure {
             found.fail(failure, self.again(failure.round));
         }
@@ -133,14 +125,13 @@ impl SoakCommand {
             &text::text(&found, failure.as_deref(), colour(to_stderr)),
             to_stderr,
         );
-        let interrupted = found.ended == Ended::Interrupted.name();
         if let Some(json) = json {
             json.write(&found)?;
         }
-        Ok(match failure {
-            Some(_) => Ending::NotWell,
-            None if interrupted => Ending::Interrupted,
-            None => Ending::Well,
+        Ok(match ended {
+            Ended::Failed => Ending::NotWell,
+            Ended::Interrupted => Ending::Interrupted,
+            Ended::Reached => Ending::Well,
         })
     }
 
@@ -175,7 +166,12 @@ impl SoakCommand {
         }
     }
 
-    fn soak(&self, interrupt: &Interrupt, found: &mut Found) -> anyhow::Result<Ended> {
+    /// How it ended, and what differed if it failed.
+    fn soak(
+        &self,
+        interrupt: &Interrupt,
+        found: &mut Found,
+    ) -> anyhow::Result<(Ended, Option<Box<Failure>>)> {
         let (target, burst_signals) = match self.engine {
             Engine::Model => (Target::Model, BURST_SIGNALS_OF_MODEL),
             Engine::Shader => {
@@ -199,7 +195,7 @@ impl SoakCommand {
         };
         let mut soak = Soak::new(scope, target);
         if self.spoil {
-            soak = soak.spoilt(Arc::new(goal::spoil));
+            soak = soak.spoilt(Arc::new(spoil::spoil));
         }
         let (goal, begin) = (self.goal(), Instant::now());
         let bar = Bar::new(goal.steps());
@@ -217,14 +213,14 @@ impl SoakCommand {
                 said = Instant::now();
             }
             if goal.is_reached(&tally, time) {
-                break Ended::Reached;
+                break (Ended::Reached, None);
             }
             if interrupt.is_pressed() {
-                break Ended::Interrupted;
+                break (Ended::Interrupted, None);
             }
             match soak.round(number) {
                 Ok(()) => number += 1,
-                Err(SoakError::Failed(failure)) => break Ended::Failed(failure),
+                Err(SoakError::Failed(failure)) => break (Ended::Failed, Some(failure)),
                 Err(SoakError::Open(error)) => return Err(error.into()),
             }
         };

@@ -1,7 +1,7 @@
 //! Text: what a soak did, for people.
 
 use super::super::paint::{BOLD, GREEN, RED, painted};
-use super::found::Found;
+use super::found::{Ended, Found};
 use crate::report::{DeviceDescription, rate};
 use crate::soak::{Failure, Tally};
 use std::fmt::Write;
@@ -108,15 +108,17 @@ pub(super) fn text(found: &Found, failure: Option<&Failure>, colour: bool) -> St
         found.seconds,
         rate(found.signals_per_second)
     );
-    match (failure, &found.failure) {
-        (Some(failure), Some(told)) => {
-            let _ = writeln!(text, "\n{} {failure}", painted("Differs:", RED, colour));
-            let _ = writeln!(text, "again: {}", told.again);
+    match found.ended {
+        Ended::Failed => {
+            if let (Some(failure), Some(told)) = (failure, &found.failure) {
+                let _ = writeln!(text, "\n{} {failure}", painted("Differs:", RED, colour));
+                let _ = writeln!(text, "again: {}", told.again);
+            }
         }
-        _ if found.ended == "interrupted" => {
+        Ended::Interrupted => {
             let _ = writeln!(text, "interrupted: until then all was as foretold");
         }
-        _ => {
+        Ended::Reached => {
             let all = "All was as foretold.";
             let _ = writeln!(text, "{}", painted(all, GREEN, colour));
         }

@@ -4,20 +4,32 @@
 //! signals that an engine executed is checked one by one, and their values and order as far as the log holds them.
 
 use super::Counted;
-use super::scene::Burster;
-use crate::CommandList;
-use crate::soak::Random;
-use crate::soak::outcome::BurstOutcome;
+use super::collect;
+use super::waits::{one, released};
+use crate::soak::outcome::{BurstOutcome, WaitEnd};
+use crate::soak::round::Burst;
+use crate::soak::{Random, Stage};
+use crate::{CommandList, Fence, HwQueue};
 use std::time::{Duration, Instant};
+
+/// A queue of a burst.
+#[derive(Debug)]
+pub(super) struct Burster {
+    pub(super) burst: Burst,
+    pub(super) queue: HwQueue,
+    pub(super) fence: Fence,
+    /// Interrupts may name its fence, though nobody ever waited for it.
+    pub(super) may_be_named: bool,
+}
 
 /// Executes all.
 pub(super) fn run(
+    stage: &Stage,
     bursts: &mut [Burster],
-    patience: Duration,
     seed: u64,
     counted: &Counted,
 ) -> Result<Vec<BurstOutcome>, String> {
-    let random = &mut Random(seed);
+    let (random, patience) = (&mut Random(seed), stage.patience);
     let deadline = Instant::now() + patience;
     let mut logs: Vec<_> = bursts.iter().map(|_| Checked::default()).collect();
     let mut list = CommandList::new();
@@ -32,11 +44,22 @@ pub(super) fn run(
                 .map_err(|how| format!("burst {at}: {how}"))?;
             if random.below(8) == 0 {
                 // Somebody sleeps for a value in the midst of it.
-                let first = number * burster.burst.signals;
+                let first = burster.burst.initial + number * burster.burst.signals;
                 let value = first + random.below(burster.burst.signals + 1);
                 Counted::add(&counted.cpu_waits, 1);
-                let woken = burster.fence.wait(value, patience);
-                woken.map_err(|error| format!("burst {at}: a wait for {value}: {error}"))?;
+                let end = released(patience, |time| one(burster.fence.wait(value, time)));
+                match end {
+                    WaitEnd::Came => {}
+                    WaitEnd::TimedOut => {
+                        let stands = burster.fence.current_value();
+                        return Err(format!(
+                            "burst {at}: a wait for {value} was not woken, and its fence is at {stands}"
+                        ));
+                    }
+                    WaitEnd::Failed(how) => {
+                        return Err(format!("burst {at}: a wait for {value}: {how}"));
+                    }
+                }
             }
             log.look(burster)?;
         }
@@ -49,13 +72,16 @@ pub(super) fn run(
         burster
             .until_taken(deadline)
             .map_err(|taken| format!("burst {at} takes {taken} packets only"))?;
+        let before = [log.read, log.lost];
         log.look(burster)?;
         Counted::add(&counted.entries_read, log.read);
         outcomes.push(BurstOutcome {
             value: burster.fence.current_value(),
             progress: progress.current_value(),
             logged: log.read + log.lost,
+            last_look: [log.read - before[0], log.lost - before[1]],
             wrong: log.wrong,
+            fence: collect::fence_end(&burster.fence, burster.may_be_named, deadline),
         });
     }
     Ok(outcomes)
@@ -69,7 +95,7 @@ impl Burster {
         patience: Duration,
     ) -> Result<(), String> {
         list.clear();
-        let first = number * self.burst.signals;
+        let first = self.burst.initial + number * self.burst.signals;
         for value in first + 1..=first + self.burst.signals {
             list.signal(&self.fence, value);
         }
@@ -93,7 +119,7 @@ impl Burster {
     fn place(&self, handle: u32, value: u64) -> Option<u64> {
         let signals = self.burst.signals;
         if handle == self.fence.handle().raw() {
-            let before = value.checked_sub(1)?;
+            let before = value.checked_sub(self.burst.initial + 1)?;
             Some(before + before / signals)
         } else if handle == self.queue.progress_fence().handle().raw() {
             Some((signals + 1).checked_mul(value)? - 1)

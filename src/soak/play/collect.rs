@@ -1,13 +1,17 @@
 //! Collecting what stands when all is done.
 
 use super::Counted;
-use super::opened::OpenedFence;
+use super::opened::{Opened, OpenedFence};
 use super::player::{Player, Queue};
-use super::scene::{Opened, Scene};
+use super::scene::Scene;
 use crate::abi::LocalHandle;
+use crate::abi::wddm::VidSchCaps;
 use crate::os::LogRead;
-use crate::soak::outcome::{Expected, Logged, Outcome, QueueOutcome};
-use crate::soak::program::Memory;
+use crate::soak::Stage;
+use crate::soak::outcome::{Expected, FenceEnd, Logged, Outcome, QueueOutcome};
+use crate::soak::program::{Command, Memory, Named};
+use crate::soak::round::Round;
+use crate::{Adapter, Fence};
 use std::time::{Duration, Instant};
 
 /// Waits until each queue and fence is where it must be.
@@ -55,12 +59,13 @@ pub(super) fn settle(
 
 /// All but what threads have told.
 pub(super) fn outcome(
-    scene: &Scene,
-    expected: &Expected,
+    (stage, scene): (&Stage, &Scene),
+    (round, expected): (&Round, &Expected),
     deadline: Instant,
     counted: &Counted,
 ) -> Result<Outcome, String> {
     let mut values = Vec::new();
+    let mut fences = Vec::new();
     for (at, opened) in scene.fences.iter().enumerate() {
         let mut stands = opened.values().map(OpenedFence::current_value);
         let value = stands.next().unwrap_or_default();
@@ -70,15 +75,56 @@ pub(super) fn outcome(
             ));
         }
         values.push(value);
+        let home = round.fences[at].home;
+        let native = opened[&home].native();
+        let native = native.filter(|_| round.crosses(at).is_none());
+        let adapter = stage.adapter(round.devices[home].adapter);
+        let is_excused = may_be_named(adapter, round) || queues_wait_for(round, at);
+        fences.push(native.map(|fence| fence_end(fence, is_excused, deadline)));
     }
     let queues = scene.queues.iter().zip(&expected.program.queues);
     let queues = queues.map(|(player, end)| queue(player, end.logged, deadline, counted));
     Ok(Outcome {
         values,
+        fences,
+        backward_signals: 0,
         queues: queues.collect::<Result<_, _>>()?,
         waits: Vec::new(),
         bursts: Vec::new(),
     })
+}
+
+/// Whether an interrupt may name a fence that nobody ever waited for (NF-06): where it names a queue, and such fences are
+/// found in its log; where an engine does not see what the host stores, and compares with nothing; and of an engine that
+/// takes another's place, which asks anew.
+pub(super) fn may_be_named(adapter: &Adapter, round: &Round) -> bool {
+    let caps = adapter.os().vidsch_caps();
+    let is_optimized = caps.has(VidSchCaps::OPTIMIZED_NATIVE_FENCE_SIGNALED_INTERRUPT);
+    is_optimized || !adapter.providers().is_system_memory_seen() || round.fault.is_some()
+}
+
+/// Engines that park, and the operating system for queues of kernel mode, wait for what queues do.
+fn queues_wait_for(round: &Round, fence: usize) -> bool {
+    let mut commands = round
+        .program
+        .queues
+        .iter()
+        .flat_map(|queue| &queue.commands);
+    commands.any(|command| matches!(command, Command::Wait(Named::Fence(of), _) if *of == fence))
+}
+
+/// What stands of a fence that nobody waits for any more, once it is so: an engine that was parked at it may have gone on
+/// before the operating system had it out of its list.
+pub(super) fn fence_end(fence: &Fence, may_be_named: bool, deadline: Instant) -> FenceEnd {
+    let fence = fence.object().fence();
+    while fence.monitored_value() != u64::MAX && Instant::now() < deadline {
+        std::thread::yield_now();
+    }
+    FenceEnd {
+        monitored_value: fence.monitored_value(),
+        was_awaited: may_be_named || fence.waits() > 0,
+        named: fence.notifications(),
+    }
 }
 
 fn queue(

@@ -1,8 +1,7 @@
 //! Feeding: submissions as rings have room, in an order of chance, with the CPU's signals between.
 
-use super::opened::OpenedFence;
+use super::opened::{Opened, OpenedFence};
 use super::player::{Player, Queue};
-use super::scene::Opened;
 use crate::Fence;
 use crate::soak::Random;
 use crate::soak::outcome::Expected;

@@ -74,7 +74,7 @@ pub(super) fn play(
     let fault = round.fault.filter(|_| extent.faults);
     // Before all others, see there.
     let guilty = fault.map(|fault| Guilty::new(stage, fault)).transpose()?;
-    let mut scene = Scene::new(stage, round, &bursts(round, extent))?;
+    let mut scene = Scene::new(stage, (round, expected), &bursts(round, extent))?;
     let deadline = Instant::now() + stage.patience;
     let is_done = AtomicBool::new(false);
     let Scene {
@@ -93,7 +93,7 @@ pub(super) fn play(
     let (ended, waits, of_bursts) = std::thread::scope(|scope| {
         let waiters = waits::spawn(scope, (round, expected), fences, &progress, deadline);
         let seed = random.bits();
-        let burster = scope.spawn(move || bursts::run(bursts, stage.patience, seed, counted));
+        let burster = scope.spawn(move || bursts::run(stage, bursts, seed, counted));
         let seed = random.bits();
         let is_done = &is_done;
         let disturber = scope.spawn(move || {
@@ -124,12 +124,13 @@ pub(super) fn play(
     if ended?.is_none() {
         return Ok(None);
     }
-    let outcome = Outcome {
+    let mut outcome = Outcome {
         waits: waits?,
         bursts: of_bursts?,
-        ..collect::outcome(&scene, expected, deadline, counted)?
+        ..collect::outcome((stage, &scene), (round, expected), deadline, counted)?
     };
     scene.end(stage.patience, random)?;
+    outcome.backward_signals = stage.backward_signals(fault.is_some());
     match stage.complaint(fault.map(|fault| fault.node)) {
         None => Ok(Some(outcome)),
         Some(complaint) => Err(complaint),

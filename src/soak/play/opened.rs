@@ -4,7 +4,11 @@ use crate::abi::LocalHandle;
 use crate::os::WaitError;
 use crate::umd::{EventWait, MonitoredFence, WaitFuture};
 use crate::{EventHandle, Fence};
+use std::collections::HashMap;
 use std::time::Duration;
+
+/// A fence of the program: by device, the handle of each that has it open.
+pub(super) type Opened = HashMap<usize, OpenedFence>;
 
 /// Of either kind.
 #[derive(Clone, Debug)]

@@ -2,8 +2,7 @@
 
 use super::kernel_mode::{KernelMode, Step};
 use super::kernels::Kernels;
-use super::opened::OpenedFence;
-use super::scene::Opened;
+use super::opened::{Opened, OpenedFence};
 use crate::abi::LocalHandle;
 use crate::soak::program::{Command, Held, Named};
 use crate::umd::RingError;
@@ -38,6 +37,8 @@ struct Hands<'a> {
     memory: &'a [Allocation; 4],
     fences: &'a [Opened],
     progress: &'a [OpenedFence],
+    /// Of all queues, of which it names those of its own process.
+    memories: &'a [[Allocation; 4]],
     kernels: &'a Kernels,
 }
 
@@ -92,13 +93,19 @@ impl Player {
     pub(super) fn prepare<'a>(
         &mut self,
         submissions: impl Iterator<Item = &'a [Command]>,
-        (fences, progress, kernels): (&[Opened], &[OpenedFence], &Kernels),
+        (fences, progress, memories, kernels): (
+            &[Opened],
+            &[OpenedFence],
+            &[[Allocation; 4]],
+            &Kernels,
+        ),
     ) -> Result<(), String> {
         let hands = Hands {
             device: self.device,
             memory: &self.memory,
             fences,
             progress,
+            memories,
             kernels,
         };
         for commands in submissions {
@@ -149,7 +156,7 @@ impl Hands<'_> {
     }
 
     fn record(&self, list: &mut CommandList, command: Command) -> Result<(), String> {
-        let of = |held: Held| &self.memory[1 + held as usize];
+        let of = |held: Held| &self.memory[held.place()];
         match command {
             Command::Wait(named, value) => list.wait(self.native(named)?, value),
             Command::Signal(fence, value) => list.signal(self.native(Named::Fence(fence))?, value),
@@ -161,6 +168,16 @@ impl Hands<'_> {
             Command::Copy(from, first, to) => {
                 let bytes = first * 8..(first + to.count) * 8;
                 list.copy(of(from), bytes, of(to.of), to.first * 8)
+            }
+            Command::Take {
+                queue,
+                from,
+                first,
+                to,
+            } => {
+                let bytes = first * 8..(first + to.count) * 8;
+                let theirs = &self.memories[queue][from.place()];
+                list.copy(theirs, bytes, of(to.of), to.first * 8)
             }
             Command::Add {
                 by,

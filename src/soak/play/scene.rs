@@ -1,26 +1,18 @@
 //! Scene: what a round's program has on a stage.
 
+use super::bursts::Burster;
+use super::collect;
 use super::kernel_mode::KernelMode;
 use super::kernels::{self, Kernels};
-use super::opened::OpenedFence;
+use super::opened::{Opened, OpenedFence};
 use super::player::{Player, Queue};
-use crate::soak::program::{Mode, Named, PARTS_BYTES, TIMES_BYTES, WORDS_BYTES};
+use crate::soak::outcome::Expected;
+use crate::soak::program::{MEMORY_BYTES, Mode, Named};
 use crate::soak::round::{Burst, Round};
 use crate::soak::{Random, Stage};
-use crate::{Device, Fence, FenceMemory, FenceOptions, HwContext, HwQueue};
+use crate::{Device, FenceMemory, FenceOptions, HwContext};
 use std::collections::HashMap;
 use std::time::Duration;
-
-/// A queue of a burst.
-#[derive(Debug)]
-pub(super) struct Burster {
-    pub(super) burst: Burst,
-    pub(super) queue: HwQueue,
-    pub(super) fence: Fence,
-}
-
-/// A fence of the program: by device, the handle of each that has it open.
-pub(super) type Opened = HashMap<usize, OpenedFence>;
 
 /// See the file's head.
 #[derive(Debug)]
@@ -41,7 +33,11 @@ fn wrong(what: &str) -> impl Fn(crate::umd::CreateError) -> String {
 }
 
 impl Scene {
-    pub(super) fn new(stage: &Stage, round: &Round, bursts: &[Burst]) -> Result<Self, String> {
+    pub(super) fn new(
+        stage: &Stage,
+        (round, expected): (&Round, &Expected),
+        bursts: &[Burst],
+    ) -> Result<Self, String> {
         let devices = round.devices.iter();
         let devices = devices.map(|plan| stage.adapter(plan.adapter).create_device());
         let devices: Vec<_> = devices.collect();
@@ -61,8 +57,9 @@ impl Scene {
         };
         let mut fences = Vec::new();
         for (at, plan) in round.fences.iter().enumerate() {
+            let initial = round.program.initial[at];
             if plan.is_monitored {
-                let made = devices[plan.home].create_monitored_fence(0);
+                let made = devices[plan.home].create_monitored_fence(initial);
                 let made = OpenedFence::Monitored(made.map_err(wrong("monitored fence"))?);
                 fences.push(Opened::from([(plan.home, made)]));
                 continue;
@@ -70,6 +67,7 @@ impl Scene {
             let openers = round.openers(at);
             let crosses = round.crosses(at).map(|mode| stage.crossing(mode));
             let options = FenceOptions {
+                initial,
                 memory: memory(plan.is_local && crosses.is_none()),
                 shared: openers.len() > 1,
                 cross_adapter: crosses,
@@ -108,9 +106,8 @@ impl Scene {
                     submissions: Vec::new(),
                 }),
             };
-            let sizes = [TIMES_BYTES, WORDS_BYTES, WORDS_BYTES, PARTS_BYTES];
             let [times, words, more, parts] =
-                sizes.map(|bytes| devices[device].create_allocation(bytes));
+                MEMORY_BYTES.map(|bytes| devices[device].create_allocation(bytes));
             let no_memory = wrong("allocation");
             queues.push(Player {
                 queue,
@@ -128,6 +125,7 @@ impl Scene {
             .iter()
             .map(|player| player.queue.progress())
             .collect();
+        let memories: Vec<_> = queues.iter().map(|player| player.memory.clone()).collect();
         for (at, player) in queues.iter_mut().enumerate() {
             for (fence, opened) in fences.iter().enumerate() {
                 let named = opened.get(&player.device);
@@ -138,17 +136,23 @@ impl Scene {
             let names = (0..progress.len()).filter(own);
             let names = names.map(|queue| (progress[queue].handle(), Named::ProgressOf(queue)));
             player.names.extend(names);
-            player.prepare(round.submissions(at), (&fences, &progress, &kernels))?;
+            player.prepare(
+                round.submissions(at),
+                (&fences, &progress, &memories, &kernels),
+            )?;
         }
         let burster = |burst: &Burst| -> Result<Burster, String> {
             let device = round.contexts[burst.context].device;
             let options = FenceOptions {
+                initial: burst.initial,
                 memory: memory(burst.is_local),
                 ..FenceOptions::default()
             };
             let queue = contexts[burst.context].create_hw_queue(burst.capacity);
+            let adapter = stage.adapter(round.devices[device].adapter);
             Ok(Burster {
                 burst: *burst,
+                may_be_named: collect::may_be_named(adapter, round),
                 queue: queue.map_err(wrong("queue"))?,
                 fence: devices[device]
                     .create_fence_with(options)
@@ -157,12 +161,7 @@ impl Scene {
         };
         Ok(Self {
             bursts: bursts.iter().map(burster).collect::<Result<_, _>>()?,
-            ends: round
-                .program
-                .queues
-                .iter()
-                .zip(&crate::soak::program::foretell(&round.program).queues)
-                .all(|(queue, end)| queue.commands.len() as u64 == end.read),
+            ends: expected.program.ends(&round.program),
             queues,
             fences,
             contexts,

@@ -1,15 +1,19 @@
 //! Waits of the CPU, on threads of their own: each is woken by its values, or times out where they never come.
+//!
+//! A wait that nobody tells of its values hangs until its time is over, and finds them there by a last look. It has not come
+//! then, though its call says so: an event has to be readable, a waker to be called, and a thread to return while all that
+//! comes still may.
 
 use super::joined;
-use super::opened::OpenedFence;
-use super::scene::Opened;
+use super::opened::{Opened, OpenedFence};
 use crate::os::{WaitError, WaitManyError};
 use crate::soak::outcome::{Expected, WaitEnd};
 use crate::soak::program::Named;
 use crate::soak::round::{CpuWait, How, Joint, Round};
-use crate::sync::Arc;
+use crate::sync::{Arc, AtomicBool, Ordering};
 use crate::{EventHandle, Fence};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use std::pin::pin;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{Scope, ScopedJoinHandle, Thread};
@@ -44,8 +48,12 @@ pub(super) fn spawn<'scope>(
                     })
                     .collect();
                 let left = deadline.saturating_duration_since(Instant::now());
-                let time = if expected.come[at] { left } else { SHORT };
-                ends.push((at, end_of(wait, &of, time)));
+                let end = match (expected.come[at], wait.how) {
+                    (true, How::Blocked) => released(left, |time| end_of(wait, &of, time)),
+                    (true, How::Event | How::Future) => end_of(wait, &of, left),
+                    (false, _) => end_of(wait, &of, SHORT),
+                };
+                ends.push((at, end));
             }
             Ok(ends)
         })
@@ -65,6 +73,16 @@ pub(super) fn join(
         }
     }
     Ok(ends)
+}
+
+/// The end of a thread's wait for what comes within `patience`. It has a quarter more: who returns in that was released by
+/// nobody. One that begins when all must have come looks once, and there is nobody to release it.
+pub(super) fn released(patience: Duration, wait: impl FnOnce(Duration) -> WaitEnd) -> WaitEnd {
+    let began = Instant::now();
+    match wait(patience + patience / 4) {
+        WaitEnd::Came if !patience.is_zero() && began.elapsed() >= patience => WaitEnd::TimedOut,
+        end => end,
+    }
 }
 
 fn end_of(wait: &CpuWait, of: &[(&OpenedFence, u64)], time: Duration) -> WaitEnd {
@@ -121,7 +139,7 @@ fn of_all(how: How, of: &[(&Fence, u64)], time: Duration) -> WaitEnd {
     }
 }
 
-fn one(end: Result<(), WaitError>) -> WaitEnd {
+pub(super) fn one(end: Result<(), WaitError>) -> WaitEnd {
     match end {
         Ok(()) => WaitEnd::Came,
         Err(WaitError::TimedOut) => WaitEnd::TimedOut,
@@ -160,25 +178,57 @@ fn by_event<E: Fn() -> Option<WaitEnd>>(
         Ok(end) => end,
         Err(error) => return WaitEnd::Failed(error.to_string()),
     };
-    let timeout = Timespec {
-        tv_sec: time.as_secs().cast_signed(),
-        tv_nsec: time.subsec_nanos().into(),
-    };
-    match poll(&mut [PollFd::new(&event, PollFlags::IN)], Some(&timeout)) {
-        Ok(0) => WaitEnd::TimedOut,
-        Ok(_) => end().unwrap_or_else(|| {
+    match is_readable(&event, time) {
+        Ok(false) => WaitEnd::TimedOut,
+        Ok(true) => end().unwrap_or_else(|| {
             WaitEnd::Failed("its event is readable, and the wait has not ended".into())
         }),
         Err(error) => WaitEnd::Failed(error.to_string()),
     }
 }
 
+/// Whether it comes to that within the time. A signal to this process is no time-out.
+fn is_readable(event: &EventHandle, time: Duration) -> Result<bool, Errno> {
+    let deadline = Instant::now() + time;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let timeout = Timespec {
+            tv_sec: left.as_secs().cast_signed(),
+            tv_nsec: left.subsec_nanos().into(),
+        };
+        match poll(&mut [PollFd::new(event, PollFlags::IN)], Some(&timeout)) {
+            Err(Errno::INTR) => {}
+            told => return Ok(told? > 0),
+        }
+    }
+}
+
 /// Wakes a thread that polls.
-struct Parked(Thread);
+struct Parked {
+    thread: Thread,
+    is_woken: AtomicBool,
+}
 
 impl Wake for Parked {
     fn wake(self: Arc<Self>) {
-        self.0.unpark();
+        // Released before the thread goes on: whoever finds it set polls what was done before.
+        self.is_woken.store(true, Ordering::Release);
+        self.thread.unpark();
+    }
+}
+
+impl Parked {
+    /// Whether it was woken before the deadline, since it was last asked.
+    fn until_woken(&self, deadline: Instant) -> bool {
+        // With what `wake` releases.
+        while !self.is_woken.swap(false, Ordering::Acquire) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            std::thread::park_timeout(left);
+        }
+        true
     }
 }
 
@@ -188,16 +238,18 @@ fn awaited<T>(
     end: impl FnOnce(T) -> WaitEnd,
 ) -> WaitEnd {
     let mut future = pin!(future);
-    let waker = Waker::from(Arc::new(Parked(std::thread::current())));
+    let parked = Arc::new(Parked {
+        thread: std::thread::current(),
+        is_woken: AtomicBool::new(false),
+    });
+    let waker = Waker::from(Arc::clone(&parked));
     let deadline = Instant::now() + time;
     loop {
         if let Poll::Ready(ended) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
             return end(ended);
         }
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
+        if !parked.until_woken(deadline) {
             return WaitEnd::TimedOut;
         }
-        std::thread::park_timeout(left);
     }
 }

@@ -120,7 +120,7 @@ pub fn draw(random: &mut Random, kinds: Kinds) -> Program {
     }
     let queues = drawn.into_iter().map(|drawn| drawn.program).collect();
     Program {
-        fences,
+        initial: vec![0; fences],
         queues,
         cpu,
     }

@@ -1,6 +1,6 @@
 //! Foretelling a program's outcome, by the rules alone: no ring, no slice, no log.
 
-use super::{Command, Held, Named, PARTS_BYTES, Program, TIMES_BYTES, WORDS_BYTES, Words};
+use super::{Command, Held, MEMORY_BYTES, Named, Program, Words};
 use crate::abi::FaultCode;
 
 /// What becomes of one queue.
@@ -26,14 +26,18 @@ pub struct Memory(
 
 impl Default for Memory {
     fn default() -> Self {
-        let sizes = [TIMES_BYTES, WORDS_BYTES, WORDS_BYTES, PARTS_BYTES];
-        Self(sizes.map(|bytes| vec![0; (bytes / 8) as usize]))
+        Self(MEMORY_BYTES.map(|bytes| vec![0; (bytes / 8) as usize]))
     }
 }
 
 impl Memory {
     fn held(&mut self, held: Held) -> &mut Vec<u64> {
-        &mut self.0[1 + held as usize]
+        &mut self.0[held.place()]
+    }
+
+    /// Some words of it.
+    fn words(&self, held: Held, first: u64, count: u64) -> &[u64] {
+        &self.0[held.place()][first as usize..(first + count) as usize]
     }
 
     fn put(&mut self, to: Words, words: &[u64]) {
@@ -71,6 +75,22 @@ pub struct Foretold {
 }
 
 impl Foretold {
+    /// What a fence comes to.
+    #[must_use]
+    pub fn value_of(&self, named: Named) -> u64 {
+        match named {
+            Named::Fence(fence) => self.values[fence],
+            Named::ProgressOf(queue) => self.queues[queue].progress,
+        }
+    }
+
+    /// Whether all queues come to the end of their commands: none stands at a wait for ever.
+    #[must_use]
+    pub fn ends(&self, program: &Program) -> bool {
+        let mut ends = program.queues.iter().zip(&self.queues);
+        ends.all(|(queue, end)| queue.commands.len() as u64 == end.read)
+    }
+
     /// Packets that are taken.
     #[must_use]
     pub fn packets(&self) -> u64 {
@@ -83,7 +103,10 @@ impl Foretold {
         self.taken(program, |command| {
             matches!(
                 command,
-                Command::Timestamp(_) | Command::Fill(..) | Command::Copy(..)
+                Command::Timestamp(_)
+                    | Command::Fill(..)
+                    | Command::Copy(..)
+                    | Command::Take { .. }
             )
         })
     }
@@ -104,7 +127,7 @@ impl Foretold {
 /// The least fixed point: every queue goes as far as it can, until none can.
 #[must_use]
 pub fn foretell(program: &Program) -> Foretold {
-    let mut values = vec![0; program.fences];
+    let mut values = program.initial.clone();
     for (fence, value) in &program.cpu {
         values[*fence] = *value;
     }
@@ -140,8 +163,16 @@ pub fn foretell(program: &Program) -> Foretold {
                         memory[at].put(to, &vec![value; to.count as usize]);
                     }
                     Command::Copy(from, first, to) => {
-                        let range = first as usize..(first + to.count) as usize;
-                        let words = memory[at].held(from)[range].to_vec();
+                        let words = memory[at].words(from, first, to.count).to_vec();
+                        memory[at].put(to, &words);
+                    }
+                    Command::Take {
+                        queue,
+                        from,
+                        first,
+                        to,
+                    } => {
+                        let words = memory[queue].words(from, first, to.count).to_vec();
                         memory[at].put(to, &words);
                     }
                     Command::Add {
@@ -151,8 +182,7 @@ pub fn foretell(program: &Program) -> Foretold {
                         number,
                         ..
                     } => {
-                        let range = first as usize..(first + to.count) as usize;
-                        let words = memory[at].held(from)[range].iter();
+                        let words = memory[at].words(from, first, to.count).iter();
                         let sums: Vec<_> = words.map(|word| word.wrapping_add(number)).collect();
                         memory[at].put(to, &sums);
                     }

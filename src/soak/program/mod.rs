@@ -7,8 +7,9 @@
 //! malformed, or that waits for what nobody signals; how far each comes is the least fixed point of
 //! that, whatever was run first, wherever slices end, and however often a packet was begun. What
 //! depends on the order, times and who raised, is no part of the outcome. Handles are closed before
-//! anything runs. Each queue fills, copies, times and adds to allocations of its own, which no other names;
-//! their words are part of the outcome, but of a time only that it is there.
+//! anything runs. Each queue fills, copies, times and adds to allocations of its own, which no other stores to;
+//! their words are part of the outcome, but of a time only that it is there. Another queue takes words of them
+//! behind a wait for a value after which their owner stores there no more (`hand_over.rs`).
 //!
 //! A queue of kernel mode is a party as the others, whose waits and signals the operating system executes; it dispatches no
 //! kernels, and a submission without packets has one that does nothing.
@@ -20,6 +21,8 @@
 mod add;
 mod draw;
 mod foretell;
+mod hand_over;
+mod initial;
 mod mode;
 mod shrink;
 mod transfer;
@@ -27,6 +30,7 @@ mod transfer;
 pub use add::Adder;
 pub use draw::{Kinds, draw};
 pub use foretell::{Foretold, Memory, QueueEnd, foretell};
+pub use initial::{initial_value, initial_values};
 pub use mode::{KernelSignals, Mode};
 pub(super) use shrink::try_it;
 pub use shrink::{shrink, shrink_list};
@@ -39,6 +43,8 @@ pub const TIMES_BYTES: u64 = 64;
 pub const WORDS_BYTES: u64 = 8 * 65;
 /// Of that of several parts of a transfer (64 loop passes of 64 bytes a lane), which a program has once or not at all.
 pub const PARTS_BYTES: u64 = 4096 * 8 * 3 + 8;
+/// Of all that a queue has: times, words, more words, parts.
+pub const MEMORY_BYTES: [u64; 4] = [TIMES_BYTES, WORDS_BYTES, WORDS_BYTES, PARTS_BYTES];
 
 /// A fence that a packet names rightly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +73,17 @@ pub enum Command {
     Fill(Words, u64),
     /// From the first word on to the others, which lie elsewhere.
     Copy(Held, u64, Words),
+    /// From the first word of another queue's on to own ones, behind a wait for what it signals when they are there.
+    Take {
+        /// Whose words.
+        queue: usize,
+        /// Where they lie.
+        from: Held,
+        /// The first of them.
+        first: u64,
+        /// Where they go.
+        to: Words,
+    },
     /// The words from the first one on, with the number added to each, to the others, which lie elsewhere.
     Add {
         /// By which kernel.
@@ -84,7 +101,30 @@ pub enum Command {
     Malformed(Malformed),
 }
 
-/// An allocation of a queue.
+impl Command {
+    /// The program's fence that it waits for or signals.
+    #[must_use]
+    pub fn fence(&self) -> Option<usize> {
+        match self {
+            Self::Wait(Named::Fence(fence), _) | Self::Signal(fence, _) => Some(*fence),
+            _ => None,
+        }
+    }
+
+    /// Own words that it stores.
+    #[must_use]
+    pub fn stores(&self) -> Option<Words> {
+        match self {
+            Self::Fill(to, _)
+            | Self::Copy(_, _, to)
+            | Self::Take { to, .. }
+            | Self::Add { to, .. } => Some(*to),
+            _ => None,
+        }
+    }
+}
+
+/// An allocation of a queue that transfers name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Held {
     /// Some words.
@@ -98,6 +138,18 @@ pub enum Held {
 impl Held {
     /// All.
     pub const ALL: [Self; 3] = [Self::Words, Self::MoreWords, Self::Parts];
+
+    /// Where it stands among what a queue has, as in [`MEMORY_BYTES`]: times come first.
+    #[must_use]
+    pub const fn place(self) -> usize {
+        1 + self as usize
+    }
+
+    /// How many words it has.
+    #[must_use]
+    pub const fn words(self) -> u64 {
+        MEMORY_BYTES[self.place()] / 8
+    }
 }
 
 /// A range of an allocation, in words.
@@ -109,6 +161,16 @@ pub struct Words {
     pub first: u64,
     /// How many.
     pub count: u64,
+}
+
+impl Words {
+    /// Whether a word is in both.
+    #[must_use]
+    pub fn overlaps(self, other: Self) -> bool {
+        self.of == other.of
+            && self.first < other.first + other.count
+            && other.first < self.first + self.count
+    }
 }
 
 /// Packets that stop their queue, each for one reason alone.
@@ -267,8 +329,8 @@ pub struct QueueProgram {
 /// See the module's page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// How many there are, each of one party.
-    pub fences: usize,
+    /// What each fence starts at; each is of one party.
+    pub initial: Vec<u64>,
     /// What each queue does.
     pub queues: Vec<QueueProgram>,
     /// What the CPU signals, in its order.

@@ -1,9 +1,7 @@
 //! Transfers of a program: how they are drawn.
 
 use super::super::Random;
-use super::{
-    Command, Held, MalformedTransfer, PARTS_BYTES, TIMES_BYTES, WORDS_BYTES, Words, WrongHandle,
-};
+use super::{Command, Held, MalformedTransfer, TIMES_BYTES, WORDS_BYTES, Words, WrongHandle};
 
 /// A transfer that is done. Few are of several parts: `has_parts` is whether the program has had
 /// those it may have.
@@ -20,7 +18,7 @@ pub(super) fn transfer(random: &mut Random, has_parts: &mut bool) -> Command {
             } else {
                 *random.pick(&Held::ALL)
             };
-            let (first, count) = range(random, words_of(of), long);
+            let (first, count) = range(random, of.words(), long);
             let value = random.bits();
             Command::Fill(Words { of, first, count }, value)
         }
@@ -28,13 +26,6 @@ pub(super) fn transfer(random: &mut Random, has_parts: &mut bool) -> Command {
             let (from, first, to) = disjoint(random, long);
             Command::Copy(from, first, to)
         }
-    }
-}
-
-fn words_of(held: Held) -> u64 {
-    match held {
-        Held::Words | Held::MoreWords => WORDS_BYTES / 8,
-        Held::Parts => PARTS_BYTES / 8,
     }
 }
 
@@ -58,19 +49,19 @@ pub(super) fn disjoint(random: &mut Random, long: bool) -> (Held, u64, Words) {
     } else {
         (*random.pick(&Held::ALL), *random.pick(&Held::ALL))
     };
-    let both = words_of(from).min(words_of(of));
+    let both = from.words().min(of.words());
     if from != of {
         let (source, count) = range(random, both, long);
-        let first = random.below(words_of(of) - count + 1);
+        let first = random.below(of.words() - count + 1);
         return (from, source, Words { of, first, count });
     }
-    let half = words_of(of) / 2;
+    let half = of.words() / 2;
     let (source, count) = range(random, half, long);
     // At the nearest, or as far as it goes.
     let nearest = source + count;
     let first = match random.below(2) {
         0 => nearest,
-        _ => nearest + random.below(words_of(of) - nearest - count + 1),
+        _ => nearest + random.below(of.words() - nearest - count + 1),
     };
     let turned = random.below(2) == 0;
     let (source, first) = if turned {

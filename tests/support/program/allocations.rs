@@ -2,7 +2,7 @@
 
 use native_fence::abi::{LocalHandle, Packet};
 use native_fence::soak::program::{
-    Held, MalformedTransfer, Memory, PARTS_BYTES, TIMES_BYTES, WORDS_BYTES, Words, WrongHandle,
+    Held, MEMORY_BYTES, MalformedTransfer, Memory, WORDS_BYTES, Words, WrongHandle,
 };
 use native_fence::{Allocation, Device};
 
@@ -14,18 +14,22 @@ pub(super) struct Allocations {
 
 impl Allocations {
     pub(super) fn new(device: &Device) -> Self {
-        let sizes = [TIMES_BYTES, WORDS_BYTES, WORDS_BYTES, PARTS_BYTES];
         let allocation = |bytes| device.create_allocation(bytes).unwrap();
         let closed = allocation(WORDS_BYTES);
         closed.close();
         Self {
-            held: sizes.map(allocation),
+            held: MEMORY_BYTES.map(allocation),
             closed,
         }
     }
 
     fn handle(&self, held: Held) -> LocalHandle {
-        self.held[1 + held as usize].handle()
+        self.held[held.place()].handle()
+    }
+
+    /// By which another queue names them.
+    pub(super) fn handles(&self) -> [LocalHandle; 4] {
+        self.held.each_ref().map(Allocation::handle)
     }
 
     pub(super) fn words(&self) -> LocalHandle {
@@ -41,7 +45,12 @@ impl Allocations {
     }
 
     pub(super) fn copy(&self, from: Held, first: u64, to: Words) -> Packet {
-        let source = (self.handle(from), first * 8);
+        self.take(self.handle(from), first, to)
+    }
+
+    /// From words of whoever's.
+    pub(super) fn take(&self, from: LocalHandle, first: u64, to: Words) -> Packet {
+        let source = (from, first * 8);
         Packet::copy((self.handle(to.of), to.first * 8), source, to.count * 8)
     }
 

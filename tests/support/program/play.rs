@@ -66,8 +66,9 @@ impl Stage {
         let random = &mut Random(seed);
         self.end_slices_anywhere(random.bits());
         let device = self.bench.adapter.create_device();
-        let fences: Vec<_> = (0..program.fences)
-            .map(|_| device.create_fence(0).unwrap())
+        let fences = program.initial.iter();
+        let fences: Vec<_> = fences
+            .map(|initial| device.create_fence(*initial).unwrap())
             .collect();
         let closed = device.create_fence(0).unwrap();
         closed.close();
@@ -98,6 +99,7 @@ impl Stage {
                 .iter()
                 .map(|f| f.queue.progress_fence().handle())
                 .collect(),
+            memories: fed.iter().map(|f| f.memory.handles()).collect(),
             closed: closed.handle(),
             foreign: self.foreign[self.foreign.len() - 1].handle(),
             foreign_memory: self.foreign_memory[self.foreign_memory.len() - 1].handle(),
@@ -290,6 +292,8 @@ fn until(mut holds: impl FnMut() -> bool) -> Result<(), ()> {
 struct Handles {
     fences: Vec<LocalHandle>,
     progress: Vec<LocalHandle>,
+    /// Allocations of each queue.
+    memories: Vec<[LocalHandle; 4]>,
     closed: LocalHandle,
     foreign: LocalHandle,
     foreign_memory: LocalHandle,
@@ -343,6 +347,14 @@ impl Fed<'_> {
             Command::Timestamp(word) => self.memory.timestamp(word),
             Command::Fill(to, value) => self.memory.fill(to, value),
             Command::Copy(from, first, to) => self.memory.copy(from, first, to),
+            Command::Take {
+                queue,
+                from,
+                first,
+                to,
+            } => self
+                .memory
+                .take(handles.memories[queue][from.place()], first, to),
             Command::Add { .. } => unreachable!("no kernel is drawn where packets are"),
             Command::Malformed(malformed) => self.malformed(malformed, handles),
         }
