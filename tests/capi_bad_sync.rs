@@ -151,13 +151,18 @@ fn waits_and_signals(walk: &mut Walk<'_>, [a, b]: [KmtHandle; 2], others: &Other
         "an unknown flag": |s: &mut Signal| s.flags = SignalFlags(8) => PARAMETER,
         "a value below": |s: &mut Signal| *s = signal_args(world.device, &pair, &lower) => PARAMETER,
     );
-    for (what, handles, status) in bad.iter().chain([&forbids_signal, &of_queue, &twice]) {
+    // What is wrong is as wrong with a value of 0.
+    let zero = [20_u64, 0];
+    let all = bad.iter().chain([&forbids_signal, &of_queue, &twice]);
+    let rows = all.map(|row| (row, &values[..2]));
+    let rows = rows.chain(bad.iter().map(|row| (row, &zero[..])));
+    for ((what, handles, status), values) in rows {
         for flags in [SignalFlags::default(), SignalFlags::ALLOW_FENCE_REWIND] {
-            let mut args = signal_args(world.device, handles, &values);
+            let mut args = signal_args(world.device, handles, values);
             args.flags = flags;
             // SAFETY: structures and arrays of this test's own.
             let call = |args: *mut _| unsafe { NfD3DKMTSignalSynchronizationObjectFromCpu(args) };
-            walk.refused(&format!("signal, {what}"), args, *status, call);
+            walk.refused(&format!("signal, {what}, {values:?}"), args, *status, call);
         }
     }
 }
@@ -168,10 +173,10 @@ fn waits_and_signals(walk: &mut Walk<'_>, [a, b]: [KmtHandle; 2], others: &Other
 ///
 /// Kills `a-fence-of-any-device-is-taken`, `any-number-of-objects`,
 /// `a-refused-wait-is-asked-of-none`, `no-signal-is-forgotten`, `monitored-flags-are-not-looked-at`,
-/// `a-shared-monitored-fence-is-made`.
+/// `a-shared-monitored-fence-is-made`, `a-signal-of-0-names-nothing`.
 #[test]
 fn nf_30_bad_waits_and_signals_are_refused_and_change_nothing() {
-    walk_over(500, all_tables, |world, kernel| {
+    walk_over(600, all_tables, |world, kernel| {
         let [a, b] = world.fences.map(|fence| fence.sync_object);
         let [c, d] = kernel.fences.map(|fence| fence.sync_object);
         let (all, values) = ([a, c, b, d], [11, 12, 13, 14]);

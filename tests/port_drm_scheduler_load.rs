@@ -16,7 +16,10 @@ use support::bench::{Bench, LONG, finish, on_every_bench, words};
 
 const JOBS: u64 = 1_000;
 
-/// A thousand jobs behind one that holds them up: when that goes on, all are done, in their order.
+/// A thousand jobs, each of which stores to a word of its own, behind one that holds them up: none stores. When that goes
+/// on, all are done, in their order, and what is said to be done has stored.
+///
+/// Kills `a-recorded-list-is-not-executed`.
 #[test]
 fn drm_sched_scheduler_queue_overhead() {
     on_every_bench(NodePolicy::default(), |bench| {
@@ -24,20 +27,27 @@ fn drm_sched_scheduler_queue_overhead() {
             bench.fence(0),
             bench.device.create_monitored_fence(0).unwrap(),
         );
+        let target = bench.device.create_allocation(8 * JOBS).unwrap();
         let mut entity = bench.device.create_kernel_queue().unwrap();
         entity.wait_native(&gate, 1).unwrap();
         let mut end = 0;
         for job in 1..=JOBS {
+            let mut list = CommandList::new();
+            list.fill(&target, 8 * (job - 1)..8 * job, job);
+            entity.record(&list).unwrap();
             entity.signal(&done, job).unwrap();
             end = entity.flush().unwrap();
         }
         assert_eq!(done.current_value(), 0);
+        assert_eq!(words(&target), [0; JOBS as usize]);
         gate.signal(1).unwrap();
         let mut last = 0;
         for job in (1..=JOBS).step_by(99) {
             done.wait(job, LONG).unwrap();
             let now = done.current_value();
             assert!(last <= now && job <= now);
+            let stored = words(&target).into_iter().take(now as usize);
+            assert!(stored.eq(1..=now), "{now} jobs are done");
             last = now;
         }
         finish(&mut entity);

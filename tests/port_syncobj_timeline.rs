@@ -13,7 +13,7 @@ mod support {
 
 use native_fence::gpu::NodePolicy;
 use native_fence::kmd::DriverOptions;
-use native_fence::{CommandList, Fence, WaitManyError};
+use native_fence::{CommandList, Fence, SignalError, WaitManyError};
 use std::time::Duration;
 use support::bench::{LONG, complete, on_every_bench, on_monitored_benches_with, until};
 use support::engines::Random;
@@ -66,7 +66,7 @@ fn syncobj_timeline_single_wait_of_each_state() {
 
 /// A wait for a point of any of several timelines ends with the first that is reached.
 ///
-/// Kills `a-look-takes-another-fence`.
+/// Kills `a-look-takes-another-fence`, `every-part-is-the-first`.
 #[test]
 fn syncobj_timeline_multi_wait_of_all_states() {
     run(&[
@@ -134,18 +134,26 @@ fn syncobj_timeline_multi_wait_available_of_all_states() {
     ]);
 }
 
-/// A signal of the host lets a wait for its point succeed, and for none above it.
+/// A signal of the host lets a wait for its point succeed, and for none above it. Point 0 is reached from the beginning:
+/// to signal it changes nothing then, and is refused when the fence is above it.
 ///
-/// Kills `a-look-in-no-time-is-for-one-less`.
+/// Kills `a-look-in-no-time-is-for-one-less`, `a-signal-of-0-takes-a-fence-back`.
 #[test]
 fn syncobj_timeline_signal() {
     on_every_bench(NodePolicy::default(), |bench| {
-        let object = Syncobj::new(bench, Kind::Native);
+        let fence = bench.fence(0);
+        let object = Syncobj::Native(fence.clone());
+        let at = |point| wait(&[(&object, point)], Needs::Any, Duration::ZERO);
+        assert_eq!(fence.signal(0), Ok(()));
+        assert_eq!((object.point(), at(0)), (0, Ok(0)));
+        assert_eq!(at(1), Err(WaitManyError::TimedOut));
         object.signal(POINT);
         assert_eq!(object.point(), POINT);
-        let at = |point| wait(&[(&object, point)], Needs::Any, Duration::ZERO);
         assert_eq!(at(POINT), Ok(0));
         assert_eq!(at(POINT + 1), Err(WaitManyError::TimedOut));
+        let below = SignalError::Backward { current: POINT };
+        assert_eq!(fence.signal(0), Err(below));
+        assert_eq!(object.point(), POINT);
     });
 }
 
@@ -254,6 +262,7 @@ fn syncobj_timeline_reset_during_wait_for_submit() {
     reset_during_wait(&[Kind::Native], POINT);
 }
 
+/// Kills `a-released-thread-sleeps-on`.
 #[test]
 fn syncobj_timeline_wait_delayed_signal() {
     Story::ANY.delayed(&[Kind::Native], POINT);
@@ -294,6 +303,7 @@ fn syncobj_timeline_wait_all_for_submit_snapshot() {
     Story::ALL.for_submit().snapshot(&[Kind::Native], POINT);
 }
 
+/// Kills `a-time-out-comes-late`.
 #[test]
 fn syncobj_timeline_wait_any_interrupted() {
     Story::ANY.interrupted(&[Kind::Native], POINT);
@@ -310,6 +320,7 @@ fn syncobj_timeline_wait_any_complex() {
     Story::ANY.complex(&[Kind::Native], POINT);
 }
 
+/// Kills `a-released-thread-sleeps-on`.
 #[test]
 fn syncobj_timeline_wait_all_complex() {
     Story::ALL.complex(&[Kind::Native], POINT);

@@ -115,6 +115,7 @@ fn syncobj_wait_reset_multiple_signaled() {
     reset_signaled(&Kind::BOTH, 3, SIGNALED);
 }
 
+/// Kills `a-released-thread-sleeps-on`.
 #[test]
 fn syncobj_wait_reset_during_wait_for_submit() {
     reset_during_wait(&Kind::BOTH, SIGNALED);
@@ -140,6 +141,7 @@ fn syncobj_wait_wait_all_for_submit_delayed_submit() {
     Story::ALL.for_submit().delayed(&Kind::BOTH, SIGNALED);
 }
 
+/// Kills `a-released-thread-sleeps-on`.
 #[test]
 fn syncobj_wait_wait_any_snapshot() {
     Story::ANY.snapshot(&Kind::BOTH, SIGNALED);
@@ -166,6 +168,7 @@ fn syncobj_wait_wait_any_interrupted() {
     Story::ANY.interrupted(&Kind::BOTH, SIGNALED);
 }
 
+/// Kills `a-time-out-comes-late`.
 #[test]
 fn syncobj_wait_wait_all_interrupted() {
     Story::ALL.interrupted(&Kind::BOTH, SIGNALED);

@@ -13,8 +13,9 @@ mod support {
 use native_fence::gpu::NodePolicy;
 use native_fence::kmd::DriverOptions;
 use native_fence::{CommandList, EventHandle, Fence, HwQueue, WaitManyError};
+use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use support::bench::{
     Bench, LONG, on_benches_of, on_every_bench, on_monitored_benches_with, signal, until,
     until_completed,
@@ -169,6 +170,7 @@ fn all_signal(by_queue: bool) {
             .iter()
             .map(|(fence, value)| (fence, *value))
             .collect();
+        let begun = Instant::now();
         thread::scope(|scope| {
             let waiter = scope.spawn(|| {
                 let mut calls = waits.chunks(32);
@@ -183,6 +185,8 @@ fn all_signal(by_queue: bool) {
             }
             assert_eq!(waiter.join().unwrap(), Ok(()));
         });
+        // A call that finds its values when its time is over was woken by nobody.
+        assert!(begun.elapsed() < LONG);
     });
 }
 
@@ -240,8 +244,11 @@ fn vulkan_wait_one_signal_from_host() {
     one_signal(false);
 }
 
-/// A chain of submissions that all stand, since the host has not signalled the first value: a wait of the host for any
-/// of theirs times out; then it signals, and the last one comes.
+/// The host waits before anything is submitted. Then comes a chain of submissions that all stand, since the host has not
+/// signalled the first value: another wait for any of theirs times out. When it signals, the last one comes, and ends the
+/// wait that began before them.
+///
+/// Kills `a-released-thread-sleeps-on`.
 #[test]
 fn vulkan_wait_host_wait_before_signal() {
     on_benches(|bench| {
@@ -249,36 +256,55 @@ fn vulkan_wait_host_wait_before_signal() {
         let mut values = vec![1 + random.below(10_000)];
         for _ in 0..12 {
             let last = *values.last().unwrap();
-            let next = last + 1 + random.below(10_000);
-            submit(&mut queue, Some((&fence, last)), (&fence, next));
-            values.push(next);
+            values.push(last + 1 + random.below(10_000));
         }
-        let early = bench.waiter(&fence, *values.last().unwrap());
+        let last = *values.last().unwrap();
+        let early = bench.waiter(&fence, last);
+        early.until_asleep();
+        for link in values.windows(2) {
+            submit(&mut queue, Some((&fence, link[0])), (&fence, link[1]));
+        }
         for value in &values {
             assert!(fence.wait(*value, Duration::ZERO).is_err());
         }
+        assert!(!early.is_finished());
         fence.signal(values[0]).unwrap();
         assert_eq!(early.join(), Ok(()));
-        assert_eq!(fence.current_value(), *values.last().unwrap());
+        assert_eq!(fence.current_value(), last);
     });
 }
 
-/// Whoever reads the value again and again sees it come, and no greater one.
+/// Whoever reads a value again and again, while another thread signals or submits, sees it come as a whole, and nothing
+/// but the one from before until then. Each fence is signalled when it has been looked at.
 fn poll_signal(by_queue: bool) {
     on_benches(|bench| {
-        let (fences, mut queue) = (hundred(bench), bench.queue());
-        for (fence, value) in &fences {
-            if by_queue {
-                submit(&mut queue, None, (fence, *value));
-            } else {
-                fence.signal(*value).unwrap();
-            }
+        let (mut fences, mut queue) = (hundred(bench), bench.queue());
+        for (_, value) in &mut fences {
+            // In both halves: one that comes before the other is seen.
+            *value |= *value << 32;
         }
-        let (last, value) = &fences[99];
-        until("the value is read", || {
-            let read = last.current_value();
-            assert!(read <= *value);
-            read == *value
+        let (fences, queue) = (&fences, &mut queue);
+        thread::scope(|scope| {
+            // Dropped where a look fails: then the other thread ends too.
+            let (look, looked) = mpsc::channel();
+            scope.spawn(move || {
+                for ((fence, value), ()) in fences.iter().zip(looked) {
+                    if by_queue {
+                        submit(queue, None, (fence, *value));
+                    } else {
+                        fence.signal(*value).unwrap();
+                    }
+                }
+            });
+            for (fence, value) in fences {
+                assert_eq!(fence.current_value(), 0);
+                look.send(()).unwrap();
+                until("the value is read", || {
+                    let read = fence.current_value();
+                    assert!(read == 0 || read == *value, "{read:#x} of {value:#x}");
+                    read == *value
+                });
+            }
         });
     });
 }
@@ -288,6 +314,7 @@ fn vulkan_wait_poll_signal_from_device() {
     poll_signal(true);
 }
 
+/// Kills `a-signal-is-stored-by-halves`.
 #[test]
 fn vulkan_wait_poll_signal_from_host() {
     poll_signal(false);

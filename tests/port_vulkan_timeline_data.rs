@@ -7,16 +7,20 @@
 mod support {
     pub(crate) mod bench;
     pub(crate) mod kernels;
+    pub(crate) mod passing;
     pub(crate) mod two_benches;
 }
 
 use native_fence::gpu::NodePolicy;
 use native_fence::{
-    Allocation, AllocationMemory, CommandList, Device, Fence, FenceOptions, HwQueue, Kernel,
+    Allocation, AllocationMemory, CommandList, Device, Fence, HwQueue, Kernel, SharedHandle,
+    SharedMemory,
 };
 use std::cell::RefCell;
-use support::bench::{Bench, LONG, on_every_bench, words};
+use std::os::unix::net::UnixStream;
+use support::bench::{Bench, LONG, memory, on_every_bench, words};
 use support::kernels::{add_words, groups_for, sums};
+use support::passing::shared;
 use support::two_benches::{cross_adapter, on_two_benches};
 
 /// More than an engine has lanes.
@@ -213,19 +217,30 @@ fn vulkan_wait_before_signal_write_read_buffer() {
     });
 }
 
+/// How fences and memory that are made on one device come to be open on another, or on the same.
+struct Passage<'a> {
+    /// A new fence: as its maker has it, and as the other.
+    fence: &'a dyn Fn() -> (Fence, Fence),
+    /// Memory on its way to the other.
+    memory: fn(SharedMemory) -> SharedMemory,
+    /// Where the other's engine is.
+    other: &'a Bench,
+}
+
 /// Of a queue's signals a later one says that all before are done: who waits for the last reads what was written before
-/// each, through fences and memory of the same device or of another.
-fn signal_order(maker: &Ops, taker: &Ops, open: impl Fn() -> (Fence, Fence)) {
+/// each, through fences and memory of the same device or of another. Its engine is let go at the wait before.
+fn signal_order(maker: &Ops, taker: &Ops, passage: &Passage<'_>) {
     const SIGNALS: usize = 4;
     for (write, read, value) in pairs() {
-        let fences: Vec<_> = (0..SIGNALS).map(|_| open()).collect();
+        let fences: Vec<_> = (0..SIGNALS).map(|_| (passage.fence)()).collect();
         let shared = |_| {
             let system = AllocationMemory::System;
             let made = maker
                 .device
                 .create_shared_allocation(system, BYTES)
                 .unwrap();
-            let opened = taker.device.open_allocation(&made.share().unwrap());
+            let passed = (passage.memory)(made.share().unwrap());
+            let opened = taker.device.open_allocation(&passed);
             (made, opened.unwrap(), taker.memory())
         };
         let memory: Vec<_> = (0..SIGNALS).map(shared).collect();
@@ -236,6 +251,7 @@ fn signal_order(maker: &Ops, taker: &Ops, open: impl Fn() -> (Fence, Fence)) {
             taker.read(&mut list, read, from, to);
         }
         let end = reader.submit(&list).unwrap();
+        passage.other.until_parked();
         for (at, ((fence, _), (to, _, _))) in fences.iter().zip(&memory).enumerate() {
             let mut list = CommandList::new();
             maker.write(&mut list, write, to, value + at as u64);
@@ -252,10 +268,16 @@ fn signal_order(maker: &Ops, taker: &Ops, open: impl Fn() -> (Fence, Fence)) {
 #[test]
 fn vulkan_signal_order_timeline_semaphore() {
     on_benches(|bench, ops| {
-        signal_order(ops, ops, || {
+        let fence = || {
             let fence = bench.fence(0);
             (fence.clone(), fence)
-        });
+        };
+        let passage = Passage {
+            fence: &fence,
+            memory: |memory| memory,
+            other: bench,
+        };
+        signal_order(ops, ops, &passage);
     });
 }
 
@@ -263,24 +285,60 @@ fn vulkan_signal_order_timeline_semaphore() {
 fn vulkan_signal_order_shared_timeline_semaphore() {
     on_benches(|bench, ops| {
         let other = bench.adapter.create_device();
-        signal_order(ops, &Ops::of(&other), || {
-            let options = FenceOptions {
-                shared: true,
-                ..FenceOptions::default()
-            };
-            let fence = bench.device.create_fence_with(options).unwrap();
+        let fence = || {
+            let fence = shared(&bench.device, 0);
             let opened = other.open_fence(&fence.share().unwrap()).unwrap();
             (fence, opened)
-        });
+        };
+        let passage = Passage {
+            fence: &fence,
+            memory: |memory| memory,
+            other: bench,
+        };
+        signal_order(ops, &Ops::of(&other), &passage);
     });
 }
 
 /// Two instances have one payload by a handle: what a queue of the one writes before its signal a queue of the other
-/// reads after its wait.
+/// reads after its wait. The handle is that of a cross-adapter fence; and a descriptor, by which another operating system
+/// has it, with memory that comes by a socket.
+///
+/// Kills `peers-are-told-of-nothing`.
 #[test]
 fn vulkan_cross_instance_timeline_semaphore() {
     on_two_benches(|one, other| {
         let (here, there) = (Ops::of(&one.device), Ops::of(&other.device));
-        signal_order(&here, &there, || cross_adapter(one, other, 0));
+        let of_one_system = Passage {
+            fence: &|| cross_adapter(one, other, 0),
+            memory: |memory| memory,
+            other,
+        };
+        signal_order(&here, &there, &of_one_system);
+        // What Vulkan allocated is passed to no other system.
+        if !memory::is_usual() {
+            return;
+        }
+        let of_two_systems = Passage {
+            fence: &|| by_descriptor(one, other),
+            memory: |memory| through_a_socket(&memory),
+            other,
+        };
+        signal_order(&here, &there, &of_two_systems);
     });
+}
+
+/// A fence that one makes, and the other opens by a descriptor.
+fn by_descriptor(one: &Bench, other: &Bench) -> (Fence, Fence) {
+    let fence = shared(&one.device, 0);
+    let descriptor = fence.share().unwrap().to_descriptor().unwrap();
+    let handle = SharedHandle::of_descriptor(&descriptor).unwrap();
+    let opened = other.device.open_fence(&handle).unwrap();
+    (fence, opened)
+}
+
+/// Memory as it comes out at the other end of a socket.
+fn through_a_socket(memory: &SharedMemory) -> SharedMemory {
+    let (here, there) = UnixStream::pair().unwrap();
+    memory.send(&here).unwrap();
+    SharedMemory::receive(&there).unwrap()
 }

@@ -18,21 +18,14 @@ pub(crate) const MAGIC: u32 = 0x0723_0203;
 pub(crate) mod op {
     pub(crate) const NAME: u16 = 5;
     pub(crate) const MEMBER_NAME: u16 = 6;
-    pub(crate) const EXTENSION: u16 = 10;
     pub(crate) const MEMORY_MODEL: u16 = 14;
-    pub(crate) const ENTRY_POINT: u16 = 15;
-    pub(crate) const EXECUTION_MODE: u16 = 16;
-    pub(crate) const CAPABILITY: u16 = 17;
     pub(crate) const TYPE_INT: u16 = 21;
-    pub(crate) const TYPE_ARRAY: u16 = 28;
-    pub(crate) const TYPE_RUNTIME_ARRAY: u16 = 29;
     pub(crate) const TYPE_STRUCT: u16 = 30;
     pub(crate) const TYPE_POINTER: u16 = 32;
     pub(crate) const CONSTANT: u16 = 43;
     pub(crate) const FUNCTION: u16 = 54;
     pub(crate) const FUNCTION_END: u16 = 56;
     pub(crate) const FUNCTION_CALL: u16 = 57;
-    pub(crate) const VARIABLE: u16 = 59;
     pub(crate) const LOAD: u16 = 61;
     pub(crate) const STORE: u16 = 62;
     pub(crate) const DECORATE: u16 = 71;
@@ -43,15 +36,11 @@ pub(crate) mod op {
     pub(crate) const ATOMIC_STORE: u16 = 228;
     pub(crate) const ATOMIC_EXCHANGE: u16 = 229;
     pub(crate) const ATOMIC_COMPARE_EXCHANGE: u16 = 230;
-    pub(crate) const ATOMIC_I_ADD: u16 = 234;
-    pub(crate) const ATOMIC_S_MIN: u16 = 236;
     pub(crate) const ATOMIC_XOR: u16 = 242;
-    pub(crate) const READ_CLOCK: u16 = 5056;
 }
 
 /// Values of `OpMemoryModel`'s operands.
 pub(crate) mod model {
-    pub(crate) const ADDRESSING_LOGICAL: u32 = 0;
     pub(crate) const ADDRESSING_PHYSICAL_STORAGE_BUFFER_64: u32 = 5348;
     pub(crate) const MEMORY_VULKAN: u32 = 3;
 }
@@ -60,9 +49,6 @@ pub(crate) mod model {
 pub(crate) mod scope {
     pub(crate) const DEVICE: u64 = 1;
     pub(crate) const WORKGROUP: u64 = 2;
-    pub(crate) const SUBGROUP: u64 = 3;
-    pub(crate) const INVOCATION: u64 = 4;
-    pub(crate) const QUEUE_FAMILY: u64 = 5;
 }
 
 /// Bits of memory semantics, "3.25 Memory Semantics <id>".
@@ -76,10 +62,8 @@ pub(crate) mod semantics {
     pub(crate) const WORKGROUP_MEMORY: u64 = 0x100;
     pub(crate) const MAKE_AVAILABLE: u64 = 0x2000;
     pub(crate) const MAKE_VISIBLE: u64 = 0x4000;
-    pub(crate) const VOLATILE: u64 = 0x8000;
 }
 
-const DECORATION_ARRAY_STRIDE: u32 = 6;
 const DECORATION_OFFSET: u32 = 35;
 
 /// Memory operands, "3.26 Memory Operands".
@@ -178,11 +162,6 @@ impl<'a> Module<'a> {
         (instruction.operands[0], instruction.operands[1])
     }
 
-    pub(crate) fn has_capability(self, capability: u32) -> bool {
-        self.all(op::CAPABILITY)
-            .any(|instruction| instruction.operands[0] == capability)
-    }
-
     /// The integer constant `id`, 32 or 64 bits wide, as it lies in the words.
     pub(crate) fn constant(self, id: u32) -> Option<u64> {
         let found = self
@@ -227,23 +206,6 @@ impl<'a> Module<'a> {
             .into_iter()
             .find(|m| m.name == member)
             .map(|m| m.offset)
-    }
-
-    /// Bytes from one element to the next of the array that is `member` of the struct `name`.
-    pub(crate) fn array_stride(self, name: &str, member: &str) -> Option<u32> {
-        self.all(op::TYPE_STRUCT)
-            .filter(|i| self.name(i.operands[0]).as_deref() == Some(name))
-            .find_map(|i| {
-                let members = self.members_of(i.operands[0])?;
-                let index = members.iter().position(|m| m.name == member)?;
-                let array = *i.operands.get(1 + index)?;
-                self.all(op::DECORATE)
-                    .map(|i| i.operands)
-                    .find_map(|operands| match *operands {
-                        [id, DECORATION_ARRAY_STRIDE, stride] if id == array => Some(stride),
-                        _ => None,
-                    })
-            })
     }
 
     /// The name that the source gave member `index` of the struct `id`.

@@ -13,7 +13,7 @@ use native_fence::{
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Which fence stands for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -201,6 +201,22 @@ pub(crate) fn wait(
     }
 }
 
+/// A wait that somebody ends. One that finds its points by the last look of its time-out was woken by nobody, and has
+/// timed out here.
+fn woken(
+    points: &[(&Syncobj, u64)],
+    needs: Needs,
+    timeout: Duration,
+) -> Result<usize, WaitManyError> {
+    let began = Instant::now();
+    let ended = wait(points, needs, timeout);
+    if began.elapsed() >= timeout {
+        ended.and(Err(WaitManyError::TimedOut))
+    } else {
+        ended
+    }
+}
+
 /// A thread in a wait.
 #[derive(Debug)]
 pub(crate) struct Sleeper {
@@ -210,7 +226,7 @@ pub(crate) struct Sleeper {
 }
 
 impl Sleeper {
-    /// Waits for points none of which is reached; returns when it stands at each, and sleeps.
+    /// Waits for points; returns when it stands at each that is not reached, and sleeps.
     pub(crate) fn at(points: &[(&Syncobj, u64)], needs: Needs) -> Self {
         let sleeper = Self::at_for(points, needs, LONG);
         sleeper.until_asleep();
@@ -219,19 +235,20 @@ impl Sleeper {
 
     /// The same with a time-out of its own, of which nobody waits until it sleeps.
     pub(crate) fn at_for(points: &[(&Syncobj, u64)], needs: Needs, timeout: Duration) -> Self {
-        let stood: Vec<_> = points.iter().map(|(object, _)| object.waits()).collect();
+        let open = points.iter().filter(|(object, at)| object.point() < *at);
+        let stood: Vec<_> = open.map(|(object, _)| (object, object.waits())).collect();
         let owned = points.iter().map(|(object, at)| ((*object).clone(), *at));
         let owned: Vec<_> = owned.collect();
         let (tell, told) = mpsc::channel();
         let thread = thread::spawn(move || {
             tell.send(rustix::thread::gettid()).unwrap();
             let points: Vec<_> = owned.iter().map(|(object, at)| (object, *at)).collect();
-            wait(&points, needs, timeout)
+            woken(&points, needs, timeout)
         });
         let number = told.recv().unwrap();
         until("a wait stands", || {
-            let mut both = points.iter().zip(&stood);
-            thread.is_finished() || both.all(|((object, _), stood)| object.waits() > *stood)
+            let mut each = stood.iter();
+            thread.is_finished() || each.all(|(object, stood)| object.waits() > *stood)
         });
         Self { thread, number }
     }
@@ -245,7 +262,7 @@ impl Sleeper {
         self.thread.is_finished()
     }
 
-    /// How the wait ended.
+    /// How the wait ended: with its points only if it was released before its time.
     pub(crate) fn join(self) -> Result<usize, WaitManyError> {
         self.thread.join().unwrap()
     }

@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use super::bench::{Bench, LONG, finish, until};
-use super::syncobj::{Jobs, Kind, Needs, Syncobj, wait};
+use super::syncobj::{Jobs, Kind, Needs, Sleeper, Syncobj, wait};
 use native_fence::{CommandList, EventHandle, Fence, KernelQueue, WaitManyError};
 use std::time::Duration;
 
@@ -19,12 +19,14 @@ enum State {
 const SHORT: Duration = Duration::from_millis(2);
 
 /// A wait, by its name: `[etime-](single|multi)-wait[-all][-for-submit][-available]`, and the states that its objects
-/// are in. A wait for what nobody has submitted is no mistake here, so `for-submit` changes nothing. `available` asks
-/// for less than the point: that the job which signals it was submitted.
+/// are in. A wait for what nobody has submitted is no mistake here, so `for-submit` changes nothing of how it ends: what
+/// it adds is that a wait which lasts is ended by what is submitted during it. `available` asks for less than the point:
+/// that the job which signals it was submitted.
 #[derive(Debug)]
 pub(crate) struct WaitCase<'a> {
     name: &'a str,
     needs: Needs,
+    is_for_submit: bool,
     is_available: bool,
     states: Vec<State>,
 }
@@ -46,7 +48,7 @@ impl<'a> WaitCase<'a> {
             None => false,
         };
         let needs = if has("-all") { Needs::All } else { Needs::Any };
-        has("-for-submit");
+        let is_for_submit = has("-for-submit");
         let is_available = has("-available");
         let states = [
             ("-unsubmitted", State::Unsubmitted),
@@ -60,6 +62,7 @@ impl<'a> WaitCase<'a> {
         Self {
             name,
             needs,
+            is_for_submit,
             is_available,
             states: states.repeat(copies),
         }
@@ -81,6 +84,12 @@ impl<'a> WaitCase<'a> {
             Needs::All => states.all(|state| self.is_there(*state)).then_some(0),
         };
         first.ok_or(WaitManyError::TimedOut)
+    }
+
+    /// Its objects in this state.
+    fn of(&self, state: State) -> impl Iterator<Item = usize> {
+        let states = self.states.iter().enumerate();
+        states.filter_map(move |(at, is)| (*is == state).then_some(at))
     }
 
     /// Holds the case's name to what its states say.
@@ -117,6 +126,11 @@ impl<'a> WaitCase<'a> {
             let is = if *state == State::Signaled { *at } else { 0 };
             assert_eq!(object.point(), is, "{}", self.name);
         }
+        let submit = |at: usize| {
+            let (object, point) = points[at];
+            jobs.submit(object, point);
+        };
+        self.end_by_submitting(&points, submit, || gate.signal(1));
     }
 
     /// The same, where the objects wait for what kernel-mode queues signal at submission (PR-17).
@@ -128,18 +142,14 @@ impl<'a> WaitCase<'a> {
             point: point(at),
         };
         let mut jobs: Vec<_> = (0..self.states.len()).map(create).collect();
-        let of = |state| {
-            let states = self.states.iter().enumerate();
-            states.filter_map(move |(at, is)| (*is == state).then_some(at))
-        };
-        for at in of(State::Signaled) {
+        for at in self.of(State::Signaled) {
             jobs[at].submit();
             jobs[at].done.wait(jobs[at].point, LONG).unwrap();
         }
         bench.initialised(0);
         bench.until_parked();
         let gate = bench.engine.close();
-        for at in of(State::Submitted) {
+        for at in self.of(State::Submitted) {
             jobs[at].submit();
             assert_eq!(jobs[at].done.current_value(), 0, "{}", self.name);
         }
@@ -151,10 +161,42 @@ impl<'a> WaitCase<'a> {
             .iter()
             .zip(&jobs)
             .map(|(object, job)| (object, job.point));
-        self.wait(&points.collect::<Vec<_>>(), Kind::Native);
+        let points: Vec<_> = points.collect();
+        self.wait(&points, Kind::Native);
+        // The engine stands: only what is submitted ends a wait.
+        self.end_by_submitting(&points, |at| jobs[at].submit(), || {});
         drop(gate);
         for job in &mut jobs {
             finish(&mut job.queue);
+        }
+    }
+
+    /// A wait for submissions that lasts ends with them. One for any needs one job, of the last object that has none, so
+    /// that it says which; if all have theirs it is the first that is let go. One for all needs each.
+    fn end_by_submitting(
+        &self,
+        points: &[(&Syncobj, u64)],
+        submit: impl FnMut(usize),
+        let_go: impl FnOnce(),
+    ) {
+        if !self.is_for_submit || self.expected().is_ok() {
+            return;
+        }
+        let sleeper = Sleeper::at(points, self.needs);
+        let missing = self.of(State::Unsubmitted);
+        match self.needs {
+            Needs::Any => {
+                let last = missing.last();
+                last.map_or_else(let_go, submit);
+                let ended = sleeper.join();
+                let which = last.map_or(ended.is_ok(), |last| ended == Ok(last));
+                assert!(which, "{}: {ended:?}", self.name);
+            }
+            Needs::All => {
+                missing.for_each(submit);
+                let_go();
+                assert_eq!(sleeper.join(), Ok(0), "{}", self.name);
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! The bench itself, on the model or on a Vulkan device.
 
+use super::left_out::opened_or_left_out;
 use super::{DdiSpy, EngineSpy, Waiter, memory, model_is_asked_for, until};
 use native_fence::abi::wddm::DeviceExecutionState;
 use native_fence::gpu::{
@@ -110,17 +111,7 @@ fn queues(
         let providers = with_host_stores_tried(providers, &queues[0], is_forced).unwrap();
         (queues, Arc::new(providers), info)
     });
-    match opened {
-        Ok(devices) => Some(devices),
-        Err(error) => {
-            assert!(
-                std::env::var_os("NFENCE_REQUIRE_DEVICE").is_none(),
-                "NFENCE_REQUIRE_DEVICE is set, and there is no device: {error}"
-            );
-            println!("left out on the device: {error}");
-            None
-        }
-    }
+    opened_or_left_out(opened)
 }
 
 /// Runs a body on the model, in which a wrong access to memory is found, and on the device.

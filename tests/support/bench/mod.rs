@@ -15,6 +15,9 @@ mod recovering;
 mod transfers;
 mod waiter;
 
+#[allow(clippy::duplicate_mod, reason = "a test may use left_out and bench")]
+#[path = "../left_out.rs"]
+mod left_out;
 #[allow(clippy::duplicate_mod, reason = "a test may use engines and bench")]
 #[path = "../memory.rs"]
 pub(crate) mod memory;
