@@ -229,7 +229,7 @@ fn reply(socket: &OwnedFd, number: u64, done: Result<u64, String>) -> anyhow::Re
 }
 
 /// The kernels that came with a request.
-fn received_kernels(
+pub(super) fn received_kernels(
     descriptor: Option<OwnedFd>,
     bytes: u64,
     known: &Kernels,

@@ -232,6 +232,11 @@ impl Request {
         Ok((Self::of(&message)?, message.0[NUMBER], descriptor))
     }
 
+    /// The words that it is sent as.
+    pub(super) fn words(&self, number: u64) -> Vec<u64> {
+        self.message(number).0.to_vec()
+    }
+
     fn message(&self, number: u64) -> Message {
         let message = |kind, values: &[u64]| Message::new(kind, number, values);
         match self {

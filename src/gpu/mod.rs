@@ -33,6 +33,8 @@ mod engine_unit;
 mod engine_word;
 #[cfg(loom)]
 mod explored_activity;
+#[cfg(not(loom))]
+mod fed_child;
 mod fence_table;
 mod handle_table;
 mod held_engine;
@@ -109,6 +111,10 @@ pub use engine_unit::{EngineUnit, EngineUnitError, SharedQueue};
 pub use engine_word::{EngineState, EngineWord, Taken, Wake};
 #[cfg(loom)]
 pub use explored_activity::ExploredActivity;
+// For `tests/fuzz`, as the ledger.
+#[cfg(not(loom))]
+#[doc(hidden)]
+pub use fed_child::HeardRequest;
 #[cfg(not(loom))]
 pub(crate) use held_engine::REAPER_THREAD;
 pub use held_engine::{HeldEngine, Reaper};

@@ -58,13 +58,22 @@ impl Report {
     /// It is not JSON, not a report, of another schema, or has figures that cannot be.
     pub fn read(json: &[u8]) -> Result<Self, ReadReportError> {
         let refused = |error: serde_json::Error| match error.classify() {
-            Category::Data => ReadReportError::SomethingElse(error.to_string()),
+            Category::Data => {
+                // It may say what stands there.
+                let mut what = error.to_string();
+                what.retain(|c| !c.is_control());
+                ReadReportError::SomethingElse(what)
+            }
             Category::Io | Category::Syntax | Category::Eof => ReadReportError::NotJson(error),
         };
         let mut something: Value = serde_json::from_slice(json).map_err(refused)?;
         match something.get("schema") {
             Some(schema) if *schema == SCHEMA => {}
-            Some(schema) => return Err(ReadReportError::OtherSchema(schema.clone())),
+            Some(schema) => {
+                let mut schema = schema.clone();
+                without_controls(&mut schema);
+                return Err(ReadReportError::OtherSchema(schema));
+            }
             None => return Err(ReadReportError::SomethingElse("it has no schema".into())),
         }
         // Once more from the text, so that an error says where.
@@ -108,8 +117,16 @@ fn without_controls(value: &mut Value) -> bool {
             values.fold(false, |had, value| without_controls(value) | had)
         }
         Value::Object(values) => {
+            let had_names = values.keys().any(|name| name.contains(char::is_control));
+            if had_names {
+                let named = std::mem::take(values).into_iter();
+                values.extend(named.map(|(mut name, value)| {
+                    name.retain(|c| !c.is_control());
+                    (name, value)
+                }));
+            }
             let values = values.values_mut();
-            values.fold(false, |had, value| without_controls(value) | had)
+            values.fold(had_names, |had, value| without_controls(value) | had)
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
@@ -156,5 +173,30 @@ impl Row {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// What a file says is shown on terminals, where it is refused as well.
+    ///
+    /// Kills `a-parts-name-controls-the-terminal`, `an-errors-words-control-the-terminal`.
+    #[test]
+    fn neither_names_nor_errors_control_a_terminal() {
+        let mut value = json!({"params": {"\u{1b}[31mengines": "two\u{9b}"}});
+        assert!(without_controls(&mut value));
+        assert_eq!(value, json!({"params": {"[31mengines": "two"}}));
+        for json in [
+            json!({"schema": SCHEMA, "not_run": [{"scenario": "\u{1b}[31m"}]}),
+            json!({"schema": "\u{9b}31m"}),
+        ] {
+            let refused = Report::read(json.to_string().as_bytes()).unwrap_err();
+            let said = refused.to_string();
+            assert!(said.contains("31m"), "{said:?}");
+            assert!(!said.contains(char::is_control), "{said:?}");
+        }
     }
 }

@@ -248,7 +248,7 @@ fn say(socket: &OwnedFd, bytes: &[u8], descriptors: u8) -> OwnedFd {
 }
 
 /// Whether nobody has the other end of a pipe.
-fn is_alone(pipe: &OwnedFd) -> bool {
+pub(crate) fn is_alone(pipe: &OwnedFd) -> bool {
     let mut descriptors = [PollFd::new(pipe, PollFlags::empty())];
     let at_once = Timespec {
         tv_sec: 0,

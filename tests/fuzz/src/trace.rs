@@ -1,8 +1,10 @@
 //! Trace: whatever bytes a file holds, they are read as a trace or refused, without a panic; and what was read is written
-//! and read back as it is, is written as Chrome's trace events that are JSON, and has arrows between what there is.
+//! and read back as it is, is written as Chrome's trace events that are JSON, has arrows between what there is, is brought
+//! together with others, and is looked at, wherever one looks.
 
 use arbitrary::{Arbitrary, Result, Unstructured};
-use native_fence::trace::{MAGIC, Trace};
+use native_fence::trace::{MAGIC, Together, Trace};
+use native_fence::viewer::{Scale, Scene, View};
 
 /// A trace that was recorded: two queues and dispatches between their fences.
 const GOOD: &[u8] = include_bytes!("../seeds/work.nftrace");
@@ -12,6 +14,17 @@ const GOOD: &[u8] = include_bytes!("../seeds/work.nftrace");
 pub struct File {
     any: Option<Vec<u8>>,
     bends: Vec<Bend>,
+    look: Look,
+}
+
+/// Where one looks: after all is shown, closer or farther by a quarter of a power of two at a point, then moved, in shares
+/// of the picture.
+#[derive(Clone, Copy, Debug, Arbitrary)]
+struct Look {
+    closer: i8,
+    at: u8,
+    moved: [i8; 2],
+    is_large: bool,
 }
 
 #[derive(Clone, Copy, Debug, Arbitrary)]
@@ -44,7 +57,9 @@ impl<'a> Arbitrary<'a> for File {
         let bends = (0..u.int_in_range(0..=most)?).map(|_| u.arbitrary());
         let bends = bends.collect::<Result<_>>()?;
         let any = is_any.then(|| u.arbitrary()).transpose()?;
-        Ok(Self { any, bends })
+        // The last: inputs that were found before it was there stay what they were.
+        let look = u.arbitrary()?;
+        Ok(Self { any, bends, look })
     }
 }
 
@@ -100,6 +115,70 @@ impl File {
         for release in trace.releases() {
             assert!(release.wait < trace.events.len(), "an arrow to nothing");
         }
+        self.look.at(&trace);
+        if trace.adapters.is_empty() {
+            self.look.at(&together(trace));
+        }
         true
+    }
+}
+
+/// The trace of two adapters of which each did this, as it is after it was asked for twice.
+fn together(trace: Trace) -> Trace {
+    let names = ["one".to_owned(), "two".to_owned()];
+    let mut together = Together::new(names.to_vec());
+    let first = together.join(vec![trace.clone(), trace.clone()]);
+    let events = trace.events.len();
+    let second = together.join(vec![trace.clone(), trace]);
+    assert_eq!(
+        format!("{first:?}"),
+        format!("{second:?}"),
+        "others by then"
+    );
+    assert_eq!(second.events.len(), 2 * events);
+    let mut pairs = second.events.windows(2);
+    assert!(pairs.all(|pair| pair[0].at <= pair[1].at), "not in order");
+    for release in second.releases() {
+        assert!(release.wait < second.events.len(), "an arrow to nothing");
+    }
+    let mut chrome = Vec::new();
+    second
+        .write_chrome(&mut chrome)
+        .expect("trace events are written to memory");
+    let json: serde_json::Value = serde_json::from_slice(&chrome).expect("they are JSON");
+    assert!(json["traceEvents"].is_array());
+    second
+}
+
+impl Look {
+    /// Looks at all of it and at a part, and what lies under some points of each.
+    fn at(self, trace: &Trace) {
+        const SIZE: [u16; 2] = [320, 240];
+        let scene = Scene::new(trace);
+        let scale = if self.is_large {
+            Scale::Two
+        } else {
+            Scale::One
+        };
+        let whole = View::new(scene.span(), SIZE.map(u32::from).into(), scale);
+        let [width, height] = SIZE.map(f32::from);
+        let share = |share: i8| f32::from(share) / 64.0;
+        let point = f32::from(self.at) / 256.0 * width;
+        let part = whole
+            .zoom((f64::from(self.closer) / 4.0).exp2(), point)
+            .pan(share(self.moved[0]) * width, share(self.moved[1]) * height);
+        for view in [whole, part] {
+            for at in 1..8_u8 {
+                let share = f32::from(at) / 8.0;
+                for (x, y) in [(share, share), (share, 1.0 - share)] {
+                    let place = [x * width, y * height];
+                    let _ = scene.details(&view, place);
+                    let cursor = Some(place);
+                    if at == 4 {
+                        let _ = scene.picture(&View { cursor, ..view });
+                    }
+                }
+            }
+        }
     }
 }

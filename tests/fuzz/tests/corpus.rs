@@ -1,7 +1,9 @@
 //! Plays what is checked in through the targets, with any Rust: the seeds that a fuzzer has found,
 //! each of which goes where no other goes.
 
-use nfence_fuzz::{capi, from_bytes, log, packets, records, reply, ring, spirv, trace};
+use nfence_fuzz::{
+    capi, from_bytes, log, packets, peers, records, reply, report, request, ring, spirv, trace,
+};
 use std::path::Path;
 
 /// Plays each file of a target's corpus; says which one it was, if it fails.
@@ -61,6 +63,33 @@ fn reply() {
     play("reply", |bytes| {
         if let Some(program) = from_bytes::<reply::Program>(bytes) {
             let _ = program.play();
+        }
+    });
+}
+
+#[test]
+fn request() {
+    play("request", |bytes| {
+        if let Some(program) = from_bytes::<request::Program>(bytes) {
+            let _ = program.play();
+        }
+    });
+}
+
+#[test]
+fn peers() {
+    play("peers", |bytes| {
+        if let Some(program) = from_bytes::<peers::Program>(bytes) {
+            let _ = program.play();
+        }
+    });
+}
+
+#[test]
+fn report() {
+    play("report", |bytes| {
+        if let Some(file) = from_bytes::<report::File>(bytes) {
+            let _ = file.play();
         }
     });
 }

@@ -3,23 +3,19 @@
 //! `NFENCE_RANDOM_CASES` sets how many cases of each target there are, `NFENCE_RANDOM_SEED` where
 //! they begin. A case that fails is printed with its number, and played alone with that as seed.
 
-use nfence_fuzz::{capi, from_bytes, log, packets, records, reply, ring, spirv, trace};
+mod support {
+    pub(crate) mod random_bytes;
+}
+
+use nfence_fuzz::{
+    capi, from_bytes, log, packets, peers, records, reply, report, request, ring, spirv, trace,
+};
 use std::time::Instant;
+use support::random_bytes::fill;
 
 fn setting(name: &str, usual: u64) -> u64 {
     let asked = std::env::var(name).ok();
     asked.map_or(usual, |asked| asked.parse().expect("a number"))
-}
-
-/// SplitMix64.
-fn fill(seed: u64, bytes: &mut [u8]) {
-    let mut state = seed.wrapping_mul(0x2545_f491_4f6c_dd1d);
-    for word in bytes.chunks_mut(8) {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        word.copy_from_slice(&(z ^ (z >> 31)).to_le_bytes()[..word.len()]);
-    }
 }
 
 /// Says which case it was, if it panics.
@@ -110,6 +106,54 @@ fn reply() {
     });
     println!("{taken} messages taken, {refused} refused");
     assert!(taken > 0 && refused > 0);
+}
+
+#[test]
+fn request() {
+    let (mut taken, mut refused, mut files) = (0, 0, 0);
+    cases("request", 1000, |bytes| {
+        if let Some(program) = from_bytes::<request::Program>(bytes) {
+            let played = program.play();
+            taken += played.taken;
+            refused += played.refused;
+            files += played.files;
+        }
+    });
+    println!("{taken} requests taken, {refused} refused, {files} files of kernels");
+    assert!(taken > 0 && refused > 0 && files > 0);
+}
+
+#[test]
+fn peers() {
+    let began = Instant::now();
+    let mut all = peers::Played::default();
+    cases("peers", 300, |bytes| {
+        if let Some(program) = from_bytes::<peers::Program>(bytes) {
+            let played = program.play();
+            all.satisfied += played.satisfied;
+            all.failed += played.failed;
+            all.scribbled += played.scribbled;
+            all.refused += played.refused;
+        }
+    });
+    println!("{all:?}, in {:?}", began.elapsed());
+    assert!(all.satisfied > 0 && all.failed > 0 && all.scribbled > 0 && all.refused > 0);
+}
+
+#[test]
+fn report() {
+    let (mut read, mut refused) = (0, 0);
+    cases("report", 1000, |bytes| {
+        if let Some(file) = from_bytes::<report::File>(bytes) {
+            if file.play() {
+                read += 1;
+            } else {
+                refused += 1;
+            }
+        }
+    });
+    println!("{read} reports read, {refused} refused");
+    assert!(read > 0 && refused > 0);
 }
 
 #[test]
