@@ -378,14 +378,14 @@ fn a_loss_of_the_programs_device_is_told() {
         back.signal_after(2, 2).unwrap(),
     );
     loss.lose();
-    let lost = |outcome| matches!(outcome, Some(Err(CrossingError::DeviceLost(_))));
+    let lost = |outcome| matches!(outcome, Some(Err(CrossingError::Device(_))));
     assert!(lost(two.wait(LONG)));
     sides.fence.signal(1).unwrap();
     assert!(lost(one.wait(LONG)));
     let refused = there.signal_after(2, 2).unwrap_err();
-    assert!(matches!(refused, AskError::DeviceLost(_)));
+    assert!(matches!(refused, AskError::Device(_)));
     let refused = back.signal_after(3, 3).unwrap_err();
-    assert!(matches!(refused, AskError::DeviceLost(_)));
+    assert!(matches!(refused, AskError::Device(_)));
 }
 
 /// Engines on the program's device itself, whose queue it shares: a value that is there when the program's work comes

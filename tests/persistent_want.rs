@@ -8,7 +8,14 @@ mod support {
 }
 mod vulkan_support;
 
-use native_fence::gpu::EngineUnit;
+use native_fence::gpu::{
+    AddressSpace, Crowd, CutOff, Engine, EngineAddress, EngineCaps, EngineLost, EngineMemory,
+    EngineUnit, GpuVa, MapError, ModelEngine, ModelOptions, Node, NodePolicy, SliceWork,
+    SpareEngines, SparePolicy,
+};
+use native_fence::kmd::{Driver, DriverOptions};
+use native_fence::os::Features;
+use native_fence::shared::{Providers, Region, RegionError};
 use native_fence::vulkan::faults::{Kind, VulkanCall, faults};
 use native_fence::vulkan::{
     Buffer, CommandBuffer, CommandRecorder, Device, DeviceOptions, Home, HostImport, Instance,
@@ -16,6 +23,7 @@ use native_fence::vulkan::{
     WaitOutcome, choose,
 };
 use native_fence::{Adapter, AdapterOptions, CommandList, TdrLevel, TdrPolicy, WaitError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -307,4 +315,341 @@ fn a_signal_that_may_have_been_done_is_not_done_again() {
     assert_eq!(timeline.signal(1), Err(again));
     timeline.signal(2).unwrap();
     assert_eq!(timeline.value(), Ok(2));
+}
+
+/// Who cannot wait looks for the value again soon: that the driver has no memory to wait was found out once.
+///
+/// Kills `each-look-waits-for-a-second`.
+#[test]
+fn who_cannot_wait_looks_again_soon() {
+    let _turn = Turn::take();
+    let (device, mut queue) = device();
+    let [gate, done] = timelines(&device);
+    let waits = Some((&gate, 1));
+    queue.submit_one(None, waits, (&done, 1)).unwrap();
+    for call in [VulkanCall::QueueWaitIdle, VulkanCall::WaitSemaphores] {
+        plan_from_now_on(call, NO_MEMORY);
+    }
+    let looks = || faults().uses(VulkanCall::GetSemaphoreCounterValue);
+    let before = looks();
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || {
+        drop(queue);
+        tell.send(())
+    });
+    until("the drop looks", || looks() > before);
+    let began = Instant::now();
+    until("it looks again", || looks() > before + 10);
+    let lasted = began.elapsed();
+    // A test that fails ends its thread as well.
+    gate.signal(1).unwrap();
+    assert_eq!(told.recv_timeout(LONG), Ok(()), "the drop does not end");
+    // Ten looks, and not a second for each.
+    assert!(lasted < Duration::from_secs(5), "{lasted:?}");
+}
+
+/// A submission that is answered with the loss of the device leaves open whether what was submitted before is over, and a wait
+/// that does not say so either does: nothing of it is freed.
+///
+/// Kills `a-lost-submission-is-an-end`, `a-queue-ends-by-any-loss`.
+#[test]
+fn a_loss_that_a_submission_tells_of_is_no_end_of_what_runs() {
+    let _turn = Turn::take();
+    let (device, mut queue) = device();
+    let pools = || faults().alive(Kind::CommandPool);
+    let before = pools();
+    let [gate, done] = timelines(&device);
+    let commands = commands(&device);
+    plan(VulkanCall::QueueSubmit, ":done", "VK_ERROR_DEVICE_LOST");
+    let told = queue.submit_one(Some(&commands), Some((&gate, 1)), (&done, 1));
+    assert_eq!(told, Err(SubmitError::DeviceLost));
+    drop(commands);
+    // Its drop asks by the end of a submission of its own.
+    plan_from_now_on(VulkanCall::QueueWaitIdle, UNKNOWN);
+    plan(VulkanCall::QueueSubmit, ":done", "VK_ERROR_DEVICE_LOST");
+    ends("the drop", move || drop(queue));
+    let kept = pools();
+    faults().lift();
+    // A test that fails waits for it as well.
+    gate.signal(1).unwrap();
+    assert_eq!(done.wait(1, Some(LONG)), Ok(WaitOutcome::Reached));
+    assert_eq!(kept, before + 1, "what may run is freed");
+}
+
+/// A command buffer of which the driver does not say whether it is complete is not submitted again.
+///
+/// Kills `what-cannot-be-read-is-complete`.
+#[test]
+fn a_command_buffer_whose_end_cannot_be_read_is_in_flight() {
+    let _turn = Turn::take();
+    let (device, mut queue) = device();
+    let [gate, done] = timelines(&device);
+    let commands = commands(&device);
+    let waits = Some((&gate, 1));
+    queue
+        .submit_one(Some(&commands), waits, (&done, 1))
+        .unwrap();
+    plan_from_now_on(VulkanCall::GetSemaphoreCounterValue, UNKNOWN);
+    let again = queue.submit_one(Some(&commands), None, (&done, 2));
+    faults().lift();
+    gate.signal(1).unwrap();
+    assert_eq!(again, Err(SubmitError::StillInFlight));
+    assert_eq!(done.wait(1, Some(LONG)), Ok(WaitOutcome::Reached));
+    queue.submit_one(Some(&commands), None, (&done, 2)).unwrap();
+    assert_eq!(done.wait(2, Some(LONG)), Ok(WaitOutcome::Reached));
+}
+
+/// What a submission will signal that may have been made, and may not, the CPU does not signal: it would be signalled twice, or
+/// back. When it has come, it goes on.
+///
+/// Kills `a-signal-overtakes-what-may-come`, `a-submission-in-doubt-promises-nothing`, `a-list-in-doubt-promises-nothing`.
+#[test]
+fn a_signal_does_not_overtake_what_may_have_been_submitted() {
+    let _turn = Turn::take();
+    for is_list in [false, true] {
+        let (device, mut queue) = device();
+        let [gate, done] = timelines(&device);
+        plan(VulkanCall::QueueSubmit, ":done", UNKNOWN);
+        let (waits, signal) = ((&gate, 1), (&done, 5));
+        let told = if is_list {
+            queue.submit(&[Submission {
+                commands: &[],
+                waits: &[waits],
+                signals: &[signal],
+            }])
+        } else {
+            queue.submit_one(None, Some(waits), signal)
+        };
+        let signals = [done.signal(4), done.raise_to(5), done.signal(6)];
+        gate.signal(1).unwrap();
+        assert!(matches!(told, Err(SubmitError::Unknown { .. })), "{told:?}");
+        let pending = SignalError::StillPending { promised: 5 };
+        assert_eq!(signals, [Err(pending); 3]);
+        assert_eq!(done.wait(5, Some(LONG)), Ok(WaitOutcome::Reached));
+        done.signal(6).unwrap();
+        assert_eq!(done.value(), Ok(6));
+    }
+}
+
+/// What is told to an engine, and what it tells.
+#[derive(Debug, Default)]
+struct Told {
+    /// Its driver answers nothing any more.
+    gives_up: AtomicBool,
+    /// Then its device is lost for certain.
+    is_surely_lost: bool,
+    /// How often it was to be cut off from memory.
+    cuts: AtomicU64,
+    /// What is gone of it, in this order.
+    gone: Mutex<Vec<&'static str>>,
+}
+
+impl Told {
+    fn goes(&self, what: &'static str) {
+        self.gone.lock().unwrap().push(what);
+    }
+}
+
+/// A model whose memory it cannot be cut off from, as that which a GPU has pinned.
+#[derive(Debug)]
+struct Pinned {
+    model: ModelEngine,
+    told: Arc<Told>,
+}
+
+#[derive(Debug)]
+struct PinnedMemory {
+    _of: Box<dyn EngineMemory>,
+    told: Arc<Told>,
+}
+
+impl Pinned {
+    fn boxed(told: &Arc<Told>) -> Box<dyn Engine> {
+        Box::new(Self {
+            model: ModelEngine::new(ModelOptions::default()),
+            told: Arc::clone(told),
+        })
+    }
+
+    fn answer<T>(&self, answer: Result<T, EngineLost>) -> Result<T, EngineLost> {
+        if self.told.gives_up.load(Ordering::Acquire) {
+            return Err(EngineLost);
+        }
+        answer
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        self.told.goes("the engine");
+    }
+}
+
+impl EngineMemory for PinnedMemory {
+    fn can_be_cut_off(&self) -> bool {
+        false
+    }
+
+    fn cut_off(&self, _: CutOff) -> Result<bool, RegionError> {
+        self.told.cuts.fetch_add(1, Ordering::Relaxed);
+        Ok(false)
+    }
+}
+
+impl Drop for PinnedMemory {
+    fn drop(&mut self) {
+        self.told.goes("memory");
+    }
+}
+
+impl AddressSpace for Pinned {
+    fn providers(&self) -> &Arc<Providers> {
+        self.model.providers()
+    }
+
+    fn map(&self, region: &Arc<Region>) -> Result<EngineAddress, MapError> {
+        let EngineAddress { va, memory } = self.model.map(region)?;
+        let told = Arc::clone(&self.told);
+        let memory = Box::new(PinnedMemory { _of: memory, told });
+        Ok(EngineAddress { va, memory })
+    }
+}
+
+impl Engine for Pinned {
+    fn is_surely_lost(&self) -> bool {
+        self.told.is_surely_lost
+    }
+
+    fn attach(&mut self, control: GpuVa, before: u64) -> Result<(), MapError> {
+        self.model.attach(control, before)
+    }
+
+    fn start(&self, slice: u64, work: SliceWork) -> Result<(), EngineLost> {
+        self.answer(Ok(()))?;
+        self.model.start(slice, work)
+    }
+
+    fn wait(&self, slice: u64, timeout: Option<Duration>) -> Result<bool, EngineLost> {
+        let ended = self.model.wait(slice, timeout);
+        self.answer(ended)
+    }
+
+    fn has_ended(&self, slice: u64) -> Result<bool, EngineLost> {
+        self.answer(self.model.has_ended(slice))
+    }
+
+    fn abandon(&self, slice: u64) {
+        self.model.abandon(slice);
+    }
+
+    fn prepare_doorbells(&self) -> Result<(), MapError> {
+        self.model.prepare_doorbells()
+    }
+
+    fn prepare_verbose(&self) -> Result<(), MapError> {
+        self.model.prepare_verbose()
+    }
+
+    fn caps(&self) -> EngineCaps {
+        self.model.caps()
+    }
+
+    fn base_ticks(&self) -> u64 {
+        self.model.base_ticks()
+    }
+
+    fn clock_bits(&self) -> u64 {
+        self.model.clock_bits()
+    }
+
+    fn ticks_in(&self, time: Duration) -> u64 {
+        self.model.ticks_in(time)
+    }
+}
+
+/// An adapter of such an engine, with a spare or without.
+fn adapter_of(told: &Arc<Told>, has_spare: bool) -> Adapter {
+    let (policy, crowd) = (NodePolicy::default(), Arc::new(Crowd::new(1)));
+    let node = Node::new(0, Pinned::boxed(told), policy, crowd).unwrap();
+    let spares = has_spare.then(|| {
+        SpareEngines::new(SparePolicy::OnSuspicion, || {
+            Ok(Box::new(ModelEngine::new(ModelOptions::default())))
+        })
+    });
+    let driver = Driver::with_spares(vec![node], DriverOptions::default(), spares);
+    // It is lost, and never late.
+    let tdr = TdrPolicy {
+        delay: Duration::from_secs(600),
+        ..TdrPolicy::default()
+    };
+    Adapter::with_driver_watched(driver, Features::default(), tdr).unwrap()
+}
+
+/// TD-22, TD-23: an engine of which nobody knows whether it runs, and that cannot be cut off from its memory, has no successor,
+/// which would execute the same packets beside it. One that is lost for certain has.
+///
+/// Kills `an-engine-in-doubt-has-a-successor`.
+#[test]
+fn an_engine_in_doubt_that_cannot_be_cut_off_has_no_successor() {
+    for is_surely_lost in [true, false] {
+        let told = Arc::new(Told {
+            is_surely_lost,
+            ..Told::default()
+        });
+        let adapter = adapter_of(&told, true);
+        let device = adapter.create_device();
+        let fence = device.create_fence(0).unwrap();
+        let mut queue = device.create_hw_queue().unwrap();
+        told.gives_up.store(true, Ordering::Release);
+        // It may be found before.
+        let _submitted = queue.submit(CommandList::new().nop());
+        let resets = || adapter.node_counters().resets;
+        if is_surely_lost {
+            until("another has its place", || resets() == 1);
+        } else {
+            // Its waiters end, as of an adapter that stops.
+            let ended = fence.wait(1, LONG);
+            assert!(ended.is_err_and(|error| error != WaitError::TimedOut));
+            assert_eq!(resets(), 0);
+        }
+    }
+}
+
+/// TD-23: an engine of which nobody knows whether it runs is cut off from what it can be cut off from also where none takes its
+/// place: what it had is given out again. Of one that is lost for certain nothing comes any more.
+///
+/// Kills `an-engine-in-doubt-without-a-successor-is-not-cut-off`.
+#[test]
+fn an_engine_in_doubt_without_a_successor_is_cut_off() {
+    for is_surely_lost in [true, false] {
+        let told = Arc::new(Told {
+            is_surely_lost,
+            ..Told::default()
+        });
+        let adapter = adapter_of(&told, false);
+        let device = adapter.create_device();
+        let fence = device.create_fence(0).unwrap();
+        let mut queue = device.create_hw_queue().unwrap();
+        told.gives_up.store(true, Ordering::Release);
+        let _submitted = queue.submit(CommandList::new().nop());
+        let ended = fence.wait(1, LONG);
+        assert!(ended.is_err_and(|error| error != WaitError::TimedOut));
+        let cuts = told.cuts.load(Ordering::Relaxed);
+        assert_eq!(cuts == 0, is_surely_lost, "{cuts}");
+    }
+}
+
+/// A spare whose driver gives up while it is made may run: what it stores to is there until it has gone.
+///
+/// Kills `a-spare-loses-its-blocks-first`.
+#[test]
+fn a_spare_in_doubt_goes_before_what_it_may_store_to() {
+    let told = Arc::<Told>::default();
+    told.gives_up.store(true, Ordering::Release);
+    let theirs = Arc::clone(&told);
+    let spares = SpareEngines::new(SparePolicy::OnSuspicion, move || Ok(Pinned::boxed(&theirs)));
+    let why = spares.take().unwrap_err();
+    assert!(why.contains("a new engine executes nothing"), "{why}");
+    let gone = told.gone.lock().unwrap().clone();
+    assert_eq!(gone, ["the engine", "memory", "memory"]);
 }

@@ -24,13 +24,13 @@ pub enum CrossingError {
     Timeline(vulkan::SignalError),
     /// The timeline's device is lost, or its driver gives up.
     #[error(transparent)]
-    DeviceLost(#[from] DeviceFailure),
+    Device(#[from] DeviceFailure),
 }
 
 impl From<vulkan::SignalError> for CrossingError {
     fn from(error: vulkan::SignalError) -> Self {
         match error {
-            vulkan::SignalError::DeviceLost(lost) => Self::DeviceLost(lost),
+            vulkan::SignalError::Device(failure) => Self::Device(failure),
             error => Self::Timeline(error),
         }
     }

@@ -241,9 +241,10 @@ impl Watched for Enrolled {
         let mut state = lock(&self.state);
         state.seen = match reached {
             Ok(reached) => reached,
-            // Nobody has looked: the wait is begun again.
-            Err(failure) if failure.is_want() => state.seen,
-            // Of a device that is lost nothing more comes, nor is more heard of one that nobody knows anything of.
+            // The device may go on, and store what CPU waiters wait for; there is nobody to be told that it is not looked for.
+            // So the wait is begun again, and the OS looks each time: the value may have come.
+            Err(failure) if !failure.is_loss() => state.seen,
+            // Of a device that is lost nothing more comes.
             Err(_) => state.submitted,
         };
         drop(state);
@@ -268,5 +269,33 @@ impl fmt::Debug for Enrolled {
 impl fmt::Debug for EnrolledFence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.enrolled.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// NF-06, NF-22: a driver that does not say whether a submission has ended is asked again, since what it stores is waited
+    /// for; one whose device is lost is not.
+    ///
+    /// Kills `an-unknown-answer-ends-a-watch`.
+    #[test]
+    fn who_watches_looks_again_but_where_the_device_is_lost() {
+        let call = "vkWaitSemaphores";
+        let enrolled = Enrolled::default();
+        enrolled.awaited(true);
+        enrolled.submitted(2);
+        for failure in [
+            DeviceFailure::Unknown { call, code: -13 },
+            DeviceFailure::OutOfMemory { call },
+        ] {
+            enrolled.woken(Err(failure));
+            assert_eq!(enrolled.next(), Some(1), "{failure}");
+        }
+        enrolled.woken(Ok(1));
+        assert_eq!(enrolled.next(), Some(2));
+        enrolled.woken(Err(DeviceFailure::Lost { call }));
+        assert_eq!(enrolled.next(), None);
     }
 }

@@ -33,7 +33,7 @@ pub enum AskError {
     Fence(SignalError),
     /// The timeline's device is lost, or its driver gives up.
     #[error(transparent)]
-    DeviceLost(#[from] DeviceFailure),
+    Device(#[from] DeviceFailure),
     /// There is no thread to wait for the timeline.
     #[error("no thread to wait for the timeline: {0}")]
     NoThread(String),

@@ -130,6 +130,8 @@ impl Watched for Carried {
         let Some(fence) = state.fence.clone() else {
             return;
         };
+        // After a driver that gives up as well, though the value may come yet: who asked is told, and may ask again. (An
+        // enrolled fence has nobody to tell, and looks again.)
         let count = if reached.is_ok() {
             1
         } else {
@@ -141,7 +143,7 @@ impl Watched for Carried {
         for asked in ended {
             let signalled = match reached {
                 Ok(_) => fence.signal(asked.fence_value).map_err(Into::into),
-                Err(lost) => Err(CrossingError::DeviceLost(lost)),
+                Err(failure) => Err(CrossingError::Device(failure)),
             };
             asked.crossing.end(signalled);
         }

@@ -9,7 +9,10 @@ use crate::sync::{Arc, Condvar, Mutex, MutexGuard, lock, sleep, sleep_until, thr
 use crate::vulkan::{Alive, DeviceFailure, EndsAtExit, InVulkan, Timeline, at_exit};
 use std::sync::Weak;
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// Between two waits of which the first has failed, at once as it may be: who waits again does not burn a core.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// What a watch is for.
 ///
@@ -18,7 +21,8 @@ pub(super) trait Watched: Send + Sync + 'static {
     /// The value to sleep for now.
     fn next(&self) -> Option<u64>;
 
-    /// The timeline has that value, and maybe more by now; or never will.
+    /// The timeline has that value, and maybe more by now; or the driver cannot say, and what is to be slept for is asked
+    /// again after a pause; or it never will.
     fn woken(&self, reached: Result<u64, DeviceFailure>);
 
     /// Nothing comes any more. Maybe more than once.
@@ -142,7 +146,14 @@ impl<W: Watched> Inner<W> {
         }
         drop(state);
         self.what.woken(reached);
-        lock(&self.core.state)
+        let state = lock(&self.core.state);
+        if reached.is_ok() || state.is_closed {
+            return state;
+        }
+        // A change, or the end, is not slept over: each is made under the lock, and notifies.
+        let again = Instant::now().checked_add(PAUSE);
+        let woken = sleep_until(&self.core.changed, state, again);
+        woken.unwrap_or_else(|| lock(&self.core.state))
     }
 
     /// Ends the thread, or leaves it where it is at the deadline: a waker of the program's may hold it up.

@@ -7,15 +7,12 @@
 
 use super::{EngineCaps, EngineLost, MapError, SharedQueue};
 use crate::shared::{Block, Providers, Region};
-use crate::sync::{Arc, Mutex, lock, thread};
+use crate::sync::{Arc, Mutex, lock};
 use crate::vulkan::{
     COPY_END, CommandBuffer, CommandRecorder, Device, OutOfMemory, RegionImport, Reuse, Submission,
     SubmitError, TRANSFER_ORDER, Timeline, WaitOutcome,
 };
 use std::time::Duration;
-
-/// Times that a command is submitted to a driver that has no memory for it.
-const SUBMISSION_TRIES: u32 = 1000;
 
 /// A region that the engine reaches, and the host's view of it.
 #[derive(Debug)]
@@ -159,7 +156,7 @@ impl CommandEngine {
     /// number of the last. Parts are numbered from 1.
     ///
     /// # Errors
-    /// [`CommandError`]: nothing runs then.
+    /// [`CommandError`]: of a want nothing runs then; of a lost engine nobody knows.
     pub fn submit(&self, parts: &[CommandBuffer]) -> Result<u64, CommandError> {
         let mut submitted = lock(&self.submitted);
         let parts: Vec<_> = parts
@@ -177,18 +174,17 @@ impl CommandEngine {
             .collect();
         let mut queue = lock(&self.queue);
         // A driver that is short of memory for a moment has not lost the device.
-        for _ in 0..SUBMISSION_TRIES {
-            match queue.submit(&submissions) {
-                Ok(()) => {
-                    *submitted += parts.len() as u64;
-                    return Ok(*submitted);
-                }
-                Err(SubmitError::OutOfMemory) => thread::yield_now(),
-                Err(_) => return Err(EngineLost.into()),
+        match queue.submit_patiently(&submissions) {
+            Ok(()) => {
+                *submitted += parts.len() as u64;
+                Ok(*submitted)
             }
+            Err(SubmitError::OutOfMemory) => {
+                let call = "vkQueueSubmit";
+                Err(CommandError::NoMemory(OutOfMemory::in_call(call)))
+            }
+            Err(_) => Err(EngineLost.into()),
         }
-        let call = "vkQueueSubmit";
-        Err(CommandError::NoMemory(OutOfMemory::in_call(call)))
     }
 
     /// The number of the last part that was submitted, 0 for none.

@@ -28,8 +28,10 @@ pub enum MapError {
 
 /// The engine executes no more: its device is lost. So it counts where the driver gives up on it, by memory that stays
 /// wanting or an error that it does not explain (choice): when a slice ends can then not be learned, nor what was taken of what
-/// was started, and the device may go on. Whoever has work on it is told the same, and what it has is kept from others as of
-/// one that is lost, until its queue is idle; what was answered to which call is told apart ([`Engine::failure`]).
+/// was started, and the device may go on ([`Engine::is_surely_lost`]). Whoever has work on it is told the same, and what it
+/// has stays mapped until its queue is idle. But what it still stores counts no more than what an engine stores that hangs: it
+/// is cut off (TD-23), and where it cannot be no other takes its place. What was answered to which call is told apart
+/// ([`Engine::failure`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the engine's device is lost")]
 pub struct EngineLost;
@@ -86,6 +88,12 @@ pub trait Engine: AddressSpace + Send + Sync + Debug {
     /// What its device answered when it last failed, and to which call: why it is lost, as a sentence.
     fn failure(&self) -> Option<String> {
         None
+    }
+
+    /// Asked of one that is lost ([`EngineLost`]): whether that is certain, so that nothing which it still does counts. Else it
+    /// may be well, and go on with what it was given.
+    fn is_surely_lost(&self) -> bool {
+        true
     }
 
     /// Tells an engine that was kept warm which node it is of from now on.

@@ -72,19 +72,19 @@ fn refused(error: impl std::fmt::Display) -> KernelError {
     KernelError::Refused(error.to_string())
 }
 
-/// A device that is lost says nothing of the kernel (TD-12). A driver that does not say what has become of the submission has
-/// refused, and is named with what it answered.
+/// A device that is lost says nothing of the kernel (TD-12). Nor does a driver that does not say what has become of the
+/// submission: the queue takes no other from then on, so its engine is at its end, and another takes the kernel.
 fn not_submitted(error: SubmitError) -> KernelError {
     match error {
-        SubmitError::DeviceLost => KernelError::Lost,
-        SubmitError::OutOfMemory
-        | SubmitError::NotForward { .. }
-        | SubmitError::StillInFlight
-        | SubmitError::Unknown { .. } => refused(error),
+        SubmitError::DeviceLost | SubmitError::Unknown { .. } => KernelError::Lost,
+        SubmitError::OutOfMemory | SubmitError::NotForward { .. } | SubmitError::StillInFlight => {
+            refused(error)
+        }
     }
 }
 
-/// The same of who waits.
+/// The same of who waits. An error that the driver does not explain leaves the queue as it was: it is told as a refusal, with
+/// what was answered.
 fn not_ended(failure: DeviceFailure) -> KernelError {
     if failure.is_loss() {
         KernelError::Lost
@@ -342,5 +342,23 @@ impl Dispatches {
         let kind = usize::from(work.transfers || work.verbose);
         let layout = usize::from(work.schedules_itself);
         &self.commands[(kind * SliceLayout::ALL.len() + layout) * SLICE_SLOTS as usize + slot]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// TD-12: after a submission that the driver does not explain the queue takes no other, so the engine is at its end, and the
+    /// kernel is none the worse for it; a want of memory is a refusal.
+    ///
+    /// Kills `a-submission-in-doubt-is-a-bad-kernel`.
+    #[test]
+    fn a_submission_of_which_nobody_knows_is_the_engines_end() {
+        for error in [SubmitError::DeviceLost, SubmitError::Unknown { code: -13 }] {
+            assert_eq!(not_submitted(error), KernelError::Lost);
+        }
+        let refused = not_submitted(SubmitError::OutOfMemory);
+        assert!(matches!(refused, KernelError::Refused(_)), "{refused}");
     }
 }

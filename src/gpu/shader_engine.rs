@@ -17,7 +17,7 @@ use super::{
 };
 use crate::abi::SLICE_SLOTS;
 use crate::shared::{Block, Mapping, Providers, Region, RegionError};
-use crate::sync::{Arc, Mutex, lock, thread};
+use crate::sync::{Arc, Mutex, lock};
 use crate::vulkan::{
     AdapterKind, CommandBuffer, CommandRecorder, ComputePipeline, Device, DeviceLoss,
     DeviceOptions, Driver, RegionImport, Reuse, SLICE_BEGIN, SLICE_END, SubmitError, Timeline,
@@ -25,9 +25,6 @@ use crate::vulkan::{
 };
 use std::sync::OnceLock;
 use std::time::Duration;
-
-/// Times that a slice is submitted to a driver that has no memory for it.
-const SUBMISSION_TRIES: u32 = 1000;
 
 /// What slices are made of, but for those that make dispatches.
 #[derive(Debug)]
@@ -331,6 +328,12 @@ impl Engine for ShaderEngine {
         Some(self.device.failure()?.to_string())
     }
 
+    fn is_surely_lost(&self) -> bool {
+        self.device
+            .failure()
+            .is_some_and(|failure| failure.is_loss())
+    }
+
     fn serve(&mut self, node_ordinal: u32) {
         if let (Some(kernels), Some(loss)) = (&mut self.kernels, &self.loss) {
             kernels.serve(node_ordinal, loss);
@@ -436,15 +439,8 @@ impl Engine for ShaderEngine {
             kernels.submit(&mut queue);
         }
         // A driver that is short of memory for a moment has not lost the device.
-        for _ in 0..SUBMISSION_TRIES {
-            match queue.submit_one(Some(commands), None, (&self.timeline, slice)) {
-                Ok(()) => return Ok(()),
-                Err(SubmitError::OutOfMemory) => thread::yield_now(),
-                Err(_) => return Err(EngineLost),
-            }
-        }
-        queue.note_want();
-        Err(EngineLost)
+        let submitted = queue.submit_one_patiently(Some(commands), (&self.timeline, slice));
+        submitted.map_err(|_| EngineLost)
     }
 
     fn wait(&self, slice: u64, timeout: Option<Duration>) -> Result<bool, EngineLost> {

@@ -224,8 +224,11 @@ impl SpareEngines {
     }
 
     fn make_warm(&self) -> Result<Box<dyn Engine>, String> {
+        // Made first, to go last, however this ends: as long as an engine is there it may run, and store to them. That it has
+        // gone means that its queue is idle, or that its device keeps what it imported.
+        let mut blocks = Vec::new();
         let mut engine = (self.make)()?;
-        warm_up(engine.as_mut())
+        warm_up(engine.as_mut(), &mut blocks)
             .map_err(|error| format!("a new engine executes nothing: {error}"))?;
         Ok(engine)
     }
@@ -237,14 +240,19 @@ const WARM_TIME: Duration = Duration::from_secs(60);
 /// Slices that an engine has executed when it is warm: one of each kind.
 pub(super) const WARM_SLICES: u64 = 4;
 
-/// Has an engine execute slices without a queue, over blocks of its own.
-fn warm_up(engine: &mut dyn Engine) -> Result<(), MapError> {
-    let map = |group, bytes| {
+/// Has an engine execute slices without a queue, over blocks of its own: the caller's, who lets them go after the engine, or
+/// when this has ended well.
+fn warm_up(engine: &mut dyn Engine, blocks: &mut Vec<EngineMapping>) -> Result<(), MapError> {
+    for (group, bytes) in [
+        (WordGroup::EngineControl, EngineControl::BLOCK_BYTES),
+        (WordGroup::EngineReport, EngineReport::BLOCK_BYTES),
+    ] {
         let region = engine.providers().for_words(group, bytes)?;
-        EngineMapping::new(engine, &region)
+        blocks.push(EngineMapping::new(engine, &region)?);
+    }
+    let [control, report] = &blocks[..] else {
+        unreachable!("both are mapped, and nothing was before");
     };
-    let control = map(WordGroup::EngineControl, EngineControl::BLOCK_BYTES)?;
-    let report = map(WordGroup::EngineReport, EngineReport::BLOCK_BYTES)?;
     super::node::attach(engine, control.host(), control.va(), report.va(), 0)?;
     let engine = &*engine;
     let lost = |_| {

@@ -335,7 +335,13 @@ impl CommandNode {
         self.changed.notify_all();
     }
 
-    /// The engine's device is lost: told once, and nothing else any more.
+    /// The engine's device is lost, or its driver gives up: told once, and nothing else any more.
+    ///
+    /// In the second case its device may go on with the parts that it has. They are cut off from nothing (choice): no other
+    /// engine takes the place of this one, so no part is executed twice; what they store to is given to nobody else, since
+    /// of what was removed it is told that it is done when they have ended and not before ([`CommandNode::remove`]); and it
+    /// stays mapped until the engine's queue is idle. What may be seen is that a fence still comes to a value for which who
+    /// waited was told of the loss.
     fn lose(&self, tell: &dyn Fn(News)) {
         let mut state = lock(&self.state);
         state.news.clear();

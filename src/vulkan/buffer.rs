@@ -51,7 +51,7 @@ pub enum BufferError {
     OutOfMemory(#[from] OutOfMemory),
     /// The device is lost, or its driver gives up.
     #[error(transparent)]
-    DeviceLost(#[from] DeviceFailure),
+    Device(#[from] DeviceFailure),
     /// The driver refuses.
     #[error("the driver gives no buffer: {0}")]
     Refused(Refusal),
@@ -154,24 +154,34 @@ impl Buffer {
     /// # Errors
     /// Memory ran out, the device is lost, or its driver gives up.
     pub fn zero(&self, queue: &mut Queue) -> Result<(), BufferError> {
+        // A queue that takes no work fills nothing, and nothing is in doubt.
+        let takes_work = queue.must_take_work();
+        takes_work.map_err(SubmitError::of_device)?;
         let done = Timeline::new(&self.device, 0)?;
         let commands = CommandRecorder::begin(&self.device, Reuse::OneAtATime)?
             .fill(self, 0)
             .barrier(AFTER_FILL)
             .end()?;
-        queue
-            .submit_one(Some(&commands), None, (&done, 1))
-            .map_err(|error| match error {
-                SubmitError::OutOfMemory => out_of_memory("vkQueueSubmit"),
-                error => self.doubt(error.of_device()),
-            })?;
         // No list keeps the buffer, so the fill must be over before the caller may drop it.
-        done.wait_or_look(1).map_err(|failure| self.doubt(failure))
+        let ended = match queue.submit_one(Some(&commands), None, (&done, 1)) {
+            Ok(()) => done.wait_or_look(1),
+            Err(SubmitError::OutOfMemory) => return Err(out_of_memory("vkQueueSubmit")),
+            // It may have been submitted, and be pending: a wait tells.
+            Err(SubmitError::DeviceLost) => {
+                let lost = SubmitError::DeviceLost.of_device();
+                if let Err(failure) = done.end_of_lost(1, lost) {
+                    let _kept = self.doubt(failure);
+                }
+                return Err(lost.into());
+            }
+            Err(error) => Err(error.of_device()),
+        };
+        ended.map_err(|failure| self.doubt(failure))
     }
 
-    /// It may still be filled, but on a device that is lost.
+    /// It may still be filled, but where a wait has said that the device is lost.
     fn doubt(&self, failure: DeviceFailure) -> BufferError {
-        if !failure.is_loss() {
+        if !failure.ends_work() {
             self.device.keep_for_good(failure);
         }
         failure.into()

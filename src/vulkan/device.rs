@@ -289,7 +289,7 @@ impl Device {
         &self.idle_waits
     }
 
-    /// What a wait, a signal or a submission on it was last told instead of being done.
+    /// What a wait, a signal or a submission on it was last told instead of being done; once it was called lost, that.
     #[must_use]
     pub fn failure(&self) -> Option<DeviceFailure> {
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner)
@@ -299,7 +299,12 @@ impl Device {
     /// come then.
     pub(super) fn failed(&self, call: &'static str, code: vk::Result) -> DeviceFailure {
         let failure = DeviceFailure::of(call, code);
-        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
+        let mut last = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        // A loss is for good, and what comes after it has that cause.
+        if !last.is_some_and(|last| last.is_loss()) {
+            *last = Some(failure);
+        }
+        drop(last);
         if !failure.is_want() {
             self.idle_waits.note_loss();
         }
@@ -342,7 +347,7 @@ impl Drop for Device {
             // what a driver does itself, and an answer other than that it is done changes nothing: nothing of ours is left.
             // SAFETY: queues hold an Arc of this, so none is in use by another thread.
             let wait = || unsafe { self.raw.device_wait_idle() };
-            let _lost = again_with_memory(wait);
+            let _ended = again_with_memory(wait);
         }
         // SAFETY: this is the only place that drops it, and nothing uses it afterwards; buffers hold
         // an Arc of this, so all of its memory was freed.

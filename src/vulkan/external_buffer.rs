@@ -7,6 +7,7 @@
 use super::Device;
 use super::buffer::USAGE;
 use ash::vk;
+use std::any::Any;
 use std::sync::Arc;
 
 /// A call that the driver refused.
@@ -27,6 +28,8 @@ pub(super) struct ExternalBuffer {
     buffer: vk::Buffer,
     memory: vk::DeviceMemory,
     gpu_va: u64,
+    /// What its memory lies in, where that is the host's: there for as long as the buffer is.
+    pages: Option<Arc<dyn Any + Send + Sync>>,
     device: Arc<Device>,
 }
 
@@ -49,8 +52,14 @@ impl ExternalBuffer {
             buffer,
             memory: vk::DeviceMemory::null(),
             gpu_va: 0,
+            pages: None,
             device: Arc::clone(device),
         })
+    }
+
+    /// Keeps the pages that it is given its memory from.
+    pub(super) fn keep(&mut self, pages: Arc<dyn Any + Send + Sync>) {
+        self.pages = Some(pages);
     }
 
     pub(super) fn needs(&self) -> Needs {
@@ -130,12 +139,16 @@ impl ExternalBuffer {
 
 impl Drop for ExternalBuffer {
     fn drop(&mut self) {
+        // Decided once, for the buffer and for its pages: the device may come to be kept while this runs, by who ends one of
+        // its queues, and an import that stays has its pages with it.
         if self.device.is_kept() {
+            std::mem::forget(self.pages.take());
             return;
         }
         // SAFETY: whoever submits work that uses the address keeps the buffer with it.
         unsafe { self.device.raw().destroy_buffer(self.buffer, None) };
-        // SAFETY: its only buffer is gone; null is allowed. A mapping of it ends with it.
+        // SAFETY: its only buffer is gone; null is allowed. A mapping of it ends with it, and pages that it lies in go
+        // after this.
         unsafe { self.device.raw().free_memory(self.memory, None) };
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Fences that are shared lie in pages that the program allocated itself, outside every device. A
 //! device imports its own mapping of them and reaches them by address; losing the device leaves the
-//! pages. The mapping must stay until the device has let go of it, so an import owns a part in it.
+//! pages. The mapping must stay until the device has let go of it, so an import's buffer owns a part in it.
 //!
 //! Not every driver takes every page: AMD's kernel driver refuses pages that a file backs.
 
@@ -45,17 +45,6 @@ unsafe impl HostPages for crate::shared::Mapping {
 pub struct HostImport {
     buffer: ExternalBuffer,
     bytes: u64,
-    // Last, so that the pages outlive the import.
-    pages: Arc<dyn Any + Send + Sync>,
-}
-
-/// Of a device that is kept the import stays, and the pages are mapped as long as that.
-impl Drop for HostImport {
-    fn drop(&mut self) {
-        if self.device().is_kept() {
-            std::mem::forget(Arc::clone(&self.pages));
-        }
-    }
 }
 
 impl HostImport {
@@ -95,12 +84,12 @@ impl HostImport {
             return Err(ImportError::Misaligned { alignment });
         }
         let mut buffer = create_buffer(device, size)?;
+        buffer.keep(keep_alive);
         // SAFETY: the caller's promise; aligned as above.
         unsafe { import(&mut buffer, start, size) }?;
         Ok(Self {
             buffer,
             bytes: size,
-            pages: keep_alive,
         })
     }
 

@@ -64,7 +64,7 @@ impl IdleWaits {
         self.changed.notify_all();
     }
 
-    /// The device is lost: nobody sleeps for its sake any more.
+    /// The device is lost, or its driver gives up, which counts the same here: nobody sleeps apart from the driver any more.
     pub(super) fn note_loss(&self) {
         lock(&self.called).is_lost = true;
         self.changed.notify_all();

@@ -21,7 +21,7 @@ impl<'a> Promises<'a> {
         let mut made = Self(Vec::new());
         for &(timeline, value) in submissions.iter().flat_map(|submission| submission.signals) {
             let mut promised = timeline.promised();
-            must_be_forward(value, *promised)?;
+            must_be_forward(value, timeline.doubtful().max(*promised))?;
             let before = std::mem::replace(&mut *promised, value);
             made.0.push(Promise {
                 timeline,

@@ -129,6 +129,18 @@ impl Queue {
         Ok(())
     }
 
+    /// Waits until all is complete, pictures that are shown among it: of those no signal here tells, so nothing stands in for
+    /// the driver's own answer.
+    ///
+    /// # Errors
+    /// The device is lost; or its driver gives up, and it is not known whether it is.
+    #[cfg(feature = "window")]
+    pub(super) fn wait_for_shown(&mut self) -> Result<(), DeviceFailure> {
+        self.wait_for_all()?;
+        self.in_flight.forget_all();
+        Ok(())
+    }
+
     /// `vkQueueWaitIdle`.
     fn wait_for_all(&mut self) -> Result<(), DeviceFailure> {
         let mut want = Want::default();
@@ -154,10 +166,13 @@ impl Queue {
         if let Some((timeline, value)) = self.in_flight.last_signal() {
             return timeline.wait_or_look(value);
         }
+        let end = Timeline::new(&self.device, 0).map_err(OutOfMemory::of_device)?;
         let mut want = Want::default();
         loop {
-            match self.submit_end() {
-                Ok(end) => return end.wait_or_look(1),
+            match self.submit_end(&end) {
+                Ok(()) => return end.wait_or_look(1),
+                // That there is no end says nothing of what it was to come after.
+                Err(failure) if failure.is_loss() => return end.end_of_lost(1, failure),
                 // What is in flight cannot go before it is complete.
                 Err(failure) if failure.is_want() && want.is_borne(Instant::now(), None) => {
                     want.pause();
@@ -167,21 +182,21 @@ impl Queue {
         }
     }
 
-    /// What comes to 1 when all is complete that was submitted before.
-    fn submit_end(&mut self) -> Result<Timeline, DeviceFailure> {
-        let end = Timeline::new(&self.device, 0).map_err(OutOfMemory::of_device)?;
+    /// Has it come to 1 when all is complete that was submitted before.
+    fn submit_end(&mut self, end: &Timeline) -> Result<(), DeviceFailure> {
         // An end runs nothing, so a queue that is given no more work may have it: it is how to learn what became of the last.
         let failed = self.failed.take();
-        let submitted = self.submit_one(None, None, (&end, 1));
+        let submitted = self.submit_one(None, None, (end, 1));
         self.failed = failed.or(self.failed);
-        submitted.map_err(SubmitError::of_device)?;
-        Ok(end)
+        submitted.map_err(SubmitError::of_device)
     }
 }
 
 /// What a queue was given goes when it is not in use any more. Three answers tell of that:
 /// - It is idle: nothing is in use.
-/// - The device is lost. Then nothing runs on it any more, by the standard, and what is in flight may go as well.
+/// - A call that waits says that the device is lost. For what is in use that is the same, by the standard, and what is in
+///   flight may go as well. Another call that says so, a submission first of all, leaves it in flight, and a wait is made
+///   (`DeviceFailure::ends_work`).
 /// - The driver answers neither the call that waits for the queue, nor that which waits for its last signal, nor that which
 ///   reads it. Nobody knows then. To free what is in flight is unsound: a shader that still runs would store into memory that
 ///   others have by then, pages of the host among it. To ask again for ever is to hang whoever closes an adapter. So the
@@ -189,7 +204,7 @@ impl Queue {
 impl Drop for Queue {
     fn drop(&mut self) {
         match self.wait_idle() {
-            Err(failure) if !failure.is_loss() => {
+            Err(failure) if !failure.ends_work() => {
                 self.device.keep_for_good(failure);
                 std::mem::forget(std::mem::replace(&mut self.in_flight, InFlight::new()));
             }

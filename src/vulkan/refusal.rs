@@ -7,6 +7,8 @@
 use ash::vk;
 use thiserror::Error;
 
+use super::want::while_wanting;
+
 /// A call that the driver answered with an error nobody can act on but by reading it.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{call} answered {code}")]
@@ -26,12 +28,10 @@ impl Refusal {
     }
 }
 
-/// Times that a call is made to a driver that is short of memory for it.
-const TRIES: u32 = 1000;
-
-/// Whether the driver is short of memory for the call itself. Then nothing was done, and no object is the worse for it: the
-/// standard has "Out of memory errors do not damage any currently existing Vulkan objects", and of `vkQueueSubmit` that
-/// what a submission names is as it was, or the answer is another. So such a call may be made again.
+/// Whether the driver is short of memory for the call itself. No object is the worse for it: the standard has "Out of memory
+/// errors do not damage any currently existing Vulkan objects". That nothing was done it says of `vkQueueSubmit` alone: what
+/// a submission names is as it was, or the answer is another. So a submission may be made again, and so may a call that asks
+/// or waits; before another signal of the CPU the value is to be read again.
 pub(super) fn is_want(code: vk::Result) -> bool {
     matches!(
         code,
@@ -39,19 +39,16 @@ pub(super) fn is_want(code: vk::Result) -> bool {
     )
 }
 
-/// Makes a call again where the driver is short of memory for the call itself: the device goes on, and what it was given is
-/// not over.
+/// Makes a call again, for a moment, where the driver is short of memory for the call itself.
 pub(super) fn again_with_memory<T>(
-    mut call: impl FnMut() -> Result<T, vk::Result>,
+    call: impl FnMut() -> Result<T, vk::Result>,
 ) -> Result<T, vk::Result> {
-    for _ in 1..TRIES {
-        match call() {
-            Err(code) if is_want(code) => std::thread::yield_now(),
-            ended => return ended,
-        }
-    }
-    call()
+    while_wanting(|code| is_want(*code), call)
 }
+
+/// The calls that wait. For whether something is in use, the standard has of what they answer that "`VK_ERROR_DEVICE_LOST` is
+/// equivalent to `VK_SUCCESS`".
+const WAITS: [&str; 3] = ["vkQueueWaitIdle", "vkDeviceWaitIdle", "vkWaitSemaphores"];
 
 /// Why a device is not relied on any more by who has called it. It names the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -72,7 +69,7 @@ pub enum DeviceFailure {
         call: &'static str,
     },
     /// An error that says nothing of the device, `VK_ERROR_UNKNOWN` first of all. It may be well, and it may go on with what
-    /// it was given; it is not called lost, since of a lost one it is known that nothing runs.
+    /// it was given; it is not called lost, since a lost one does nothing more that counts.
     #[error(
         "{call} answered {:?}, and nobody knows what the Vulkan device does; open another one and build its objects again",
         vk::Result::from_raw(*code)
@@ -97,7 +94,7 @@ impl DeviceFailure {
         }
     }
 
-    /// Whether the device is lost, on which nothing runs any more.
+    /// Whether the driver has called the device lost. That what it was given is over only a wait says.
     #[must_use]
     pub fn is_loss(&self) -> bool {
         matches!(self, Self::Lost { .. })
@@ -107,6 +104,13 @@ impl DeviceFailure {
     #[must_use]
     pub fn is_want(&self) -> bool {
         matches!(self, Self::OutOfMemory { .. })
+    }
+
+    /// Whether nothing that the call waited for is in use any more, so that it may be freed: the device is lost, and it is a
+    /// wait that says so. A submission that is answered so leaves what was submitted before, and maybe itself, pending; and
+    /// who reads a counter learns nothing of the work.
+    pub(super) fn ends_work(&self) -> bool {
+        matches!(self, Self::Lost { call } if WAITS.contains(call))
     }
 }
 
@@ -153,9 +157,10 @@ impl OutOfMemory {
 mod tests {
     use super::*;
 
-    /// An answer that is not known is told by its name and not as a loss; each failure names its call.
+    /// An answer that is not known is told by its name and not as a loss; each failure names its call. Of a loss a wait alone
+    /// tells that what was submitted is over.
     ///
-    /// Kills `an-unknown-answer-is-a-loss`.
+    /// Kills `an-unknown-answer-is-a-loss`, `a-lost-submission-is-an-end`.
     #[test]
     fn a_failure_names_its_call_and_is_a_loss_where_the_driver_says_so() {
         let told = |code| DeviceFailure::of("vkDance", code).to_string();
@@ -169,6 +174,11 @@ mod tests {
         assert!(!unknown.contains("lost"), "{unknown}");
         let want = told(vk::Result::ERROR_OUT_OF_DEVICE_MEMORY);
         assert!(want.contains("out of memory (vkDance)"), "{want}");
+        let ends = |call| DeviceFailure::of(call, vk::Result::ERROR_DEVICE_LOST).ends_work();
+        assert!(WAITS.into_iter().all(ends));
+        assert!(!ends("vkQueueSubmit") && !ends("vkGetSemaphoreCounterValue"));
+        let in_doubt = DeviceFailure::of(WAITS[0], vk::Result::ERROR_UNKNOWN);
+        assert!(!in_doubt.ends_work());
         let taken = OutOfMemory::of("vkDance")(vk::Result::ERROR_UNKNOWN).to_string();
         assert!(taken.contains("ERROR_UNKNOWN"), "{taken}");
         assert!(

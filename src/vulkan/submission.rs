@@ -22,8 +22,9 @@ use super::promises::{Promises, must_be_forward};
 use super::queue::Queue;
 use super::refusal::DeviceFailure;
 use super::timeline::Timeline;
+use super::want::while_wanting;
 
-/// Why nothing was submitted.
+/// Why nothing was submitted, or with [`SubmitError::Unknown`] and [`SubmitError::DeviceLost`] maybe all the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum SubmitError {
     /// The device is lost.
@@ -70,6 +71,10 @@ impl SubmitError {
         }
     }
 
+    fn is_want(&self) -> bool {
+        *self == Self::OutOfMemory
+    }
+
     /// What it says of the device.
     ///
     /// # Panics
@@ -99,7 +104,8 @@ pub struct Submission<'a> {
 }
 
 impl Queue {
-    /// Submits all of `submissions` in one `vkQueueSubmit`, or none of them.
+    /// Submits all of `submissions` in one `vkQueueSubmit`, or none of them; after [`SubmitError::Unknown`] or
+    /// [`SubmitError::DeviceLost`] nobody knows which.
     ///
     /// # Errors
     /// See [`SubmitError`].
@@ -108,6 +114,7 @@ impl Queue {
     /// Something is of another device.
     pub fn submit(&mut self, submissions: &[Submission<'_>]) -> Result<(), SubmitError> {
         self.check_all(submissions)?;
+        self.must_take_work()?;
         let lists: Vec<_> = submissions.iter().map(Lists::of).collect();
         let mut values: Vec<_> = lists.iter().map(Lists::values).collect();
         let infos: Vec<_> = lists
@@ -152,6 +159,9 @@ impl Queue {
         }
         let mut promised = timeline.promised();
         must_be_forward(value, *promised)?;
+        // In this order: of a value that was submitted it is told that it comes, and of one in doubt what the driver answered.
+        self.must_take_work()?;
+        must_be_forward(value, timeline.doubtful())?;
         let command = commands.map(CommandBuffer::raw);
         let waits_for = wait.map(|(timeline, _)| timeline.raw());
         let wait_value = wait.map(|(_, value)| value);
@@ -171,6 +181,7 @@ impl Queue {
             if let Some(commands) = commands {
                 commands.note_last(timeline, value);
             }
+            timeline.note_doubtful(value);
             in_flight.remember_doubtful(Entry {
                 commands: commands.cloned(),
                 wait: wait.map(|(timeline, _)| timeline.clone()),
@@ -191,40 +202,68 @@ impl Queue {
         Ok(())
     }
 
-    /// The driver had no memory for a submission, however often it was made: that is why its device has failed.
-    pub fn note_want(&self) {
-        let _told = self
-            .device
-            .failed(CALL, vk::Result::ERROR_OUT_OF_HOST_MEMORY);
+    /// As [`Queue::submit_one`], for who counts as lost where it is not submitted: made again for a moment where the driver
+    /// has no memory for it. A want that stays is why its device has failed.
+    pub(crate) fn submit_one_patiently(
+        &mut self,
+        commands: Option<&CommandBuffer>,
+        signal: (&Timeline, u64),
+    ) -> Result<(), SubmitError> {
+        let submit = || self.submit_one(commands, None, signal);
+        let submitted = while_wanting(SubmitError::is_want, submit);
+        if submitted == Err(SubmitError::OutOfMemory) {
+            let of_host = vk::Result::ERROR_OUT_OF_HOST_MEMORY;
+            let _told = self.device.failed(CALL, of_host);
+        }
+        submitted
+    }
+
+    /// As [`Queue::submit`], made again for a moment where the driver has no memory for it.
+    pub(crate) fn submit_patiently(
+        &mut self,
+        submissions: &[Submission<'_>],
+    ) -> Result<(), SubmitError> {
+        while_wanting(SubmitError::is_want, || self.submit(submissions))
+    }
+
+    /// After an answer that leaves open what was done it takes no more work, which might be the same.
+    pub(super) fn must_take_work(&self) -> Result<(), SubmitError> {
+        self.failed.map_or(Ok(()), Err)
     }
 
     /// Calls the driver. `doubtful` remembers what was given to it where it is not known whether it was taken.
     ///
     /// Nothing is done twice: memory that was wanting means that nothing was done, and the caller may try again. After any
     /// other error the driver may have taken the list, so the queue takes no other, which might be the same; and what the
-    /// list names is kept, though it was not submitted as far as the caller is told. A device that is lost runs nothing any
-    /// more, but who is told so by a call that was done is not hurt by the same care.
+    /// list names is kept, though it was not submitted as far as the caller is told. So also where the device is lost: of a
+    /// submission that is answered so the standard leaves open whether it is pending.
     fn call(
         &mut self,
         infos: &[vk::SubmitInfo<'_>],
         doubtful: impl FnOnce(&mut InFlight),
     ) -> Result<(), SubmitError> {
-        if let Some(failed) = self.failed {
-            return Err(failed);
-        }
         // SAFETY: all handles are of this device, were checked by the callers, and are kept until they are
         // not in use any more.
         let Err(code) = (unsafe { self.submit_raw(infos) }) else {
             self.submits += 1;
             return Ok(());
         };
+        Err(self.note_failed(code, doubtful))
+    }
+
+    /// A submission was answered with this error: what is told of it. `doubtful` as above.
+    pub(super) fn note_failed(
+        &mut self,
+        code: vk::Result,
+        doubtful: impl FnOnce(&mut InFlight),
+    ) -> SubmitError {
         let failed = SubmitError::of(code);
         if failed != SubmitError::OutOfMemory {
             doubtful(&mut self.in_flight);
             self.failed = Some(failed);
             let _told = self.device.failed(CALL, code);
         }
-        Err(failed)
+        failed
     }
 
     fn check_all(&self, submissions: &[Submission<'_>]) -> Result<(), SubmitError> {
@@ -255,8 +294,14 @@ impl Queue {
             return Ok(());
         }
         match &*commands.last() {
-            Some((timeline, end)) if timeline.value().is_ok_and(|now| now < *end) => {
-                Err(SubmitError::StillInFlight)
+            // A value that cannot be read, or that ended waits, says nothing of the end.
+            Some((timeline, end)) if !timeline.has_come_to(*end) => {
+                let is_lost = self.device.failure().is_some_and(|failed| failed.is_loss());
+                Err(if is_lost {
+                    SubmitError::DeviceLost
+                } else {
+                    SubmitError::StillInFlight
+                })
             }
             Some(_) | None => Ok(()),
         }
@@ -270,60 +315,53 @@ impl Queue {
     }
 
     fn remember(&mut self, submission: &Submission<'_>) {
-        let Submission {
-            commands,
-            waits,
-            signals,
-        } = *submission;
-        for commands in commands {
-            if let Some((timeline, value)) = signals.first() {
-                commands.note_last(timeline, *value);
-            }
-            let commands = Some((*commands).clone());
-            self.in_flight.remember(Entry {
-                commands,
-                ..Entry::default()
-            });
-        }
-        for (wait, _) in waits {
-            let wait = Some((*wait).clone());
-            self.in_flight.remember(Entry {
-                wait,
-                ..Entry::default()
-            });
-        }
-        for (timeline, value) in signals {
-            let signal = Some(((*timeline).clone(), *value));
-            self.in_flight.remember(Entry {
-                signal,
-                ..Entry::default()
-            });
+        note_last(submission);
+        for entry in entries(submission) {
+            self.in_flight.remember(entry);
         }
     }
 }
 
-/// All that it names.
+/// The same of what may have been submitted, or not.
 fn remember_doubtful(in_flight: &mut InFlight, submission: &Submission<'_>) {
+    note_last(submission);
+    for (timeline, value) in submission.signals {
+        timeline.note_doubtful(*value);
+    }
+    for entry in entries(submission) {
+        in_flight.remember_doubtful(entry);
+    }
+}
+
+/// By what each of its command buffers is known to be complete.
+fn note_last(submission: &Submission<'_>) {
+    if let Some((timeline, value)) = submission.signals.first() {
+        for commands in submission.commands {
+            commands.note_last(timeline, *value);
+        }
+    }
+}
+
+/// All that it names, its signals last.
+fn entries(submission: &Submission<'_>) -> impl Iterator<Item = Entry> {
     let Submission {
         commands,
         waits,
         signals,
     } = *submission;
-    for commands in commands {
-        if let Some((timeline, value)) = signals.first() {
-            commands.note_last(timeline, *value);
-        }
-        in_flight.remember_doubtful(Entry {
-            commands: Some((*commands).clone()),
-            ..Entry::default()
-        });
-    }
-    for (timeline, _) in waits.iter().chain(signals) {
-        in_flight.remember_doubtful(Entry {
-            wait: Some((*timeline).clone()),
-            ..Entry::default()
-        });
-    }
+    let commands = commands.iter().map(|commands| Entry {
+        commands: Some((*commands).clone()),
+        ..Entry::default()
+    });
+    let waits = waits.iter().map(|(wait, _)| Entry {
+        wait: Some((*wait).clone()),
+        ..Entry::default()
+    });
+    let signals = signals.iter().map(|(timeline, value)| Entry {
+        signal: Some(((*timeline).clone(), *value)),
+        ..Entry::default()
+    });
+    commands.chain(waits).chain(signals)
 }
 
 /// Shaders that an earlier stage of the same submission feeds do not exist here, so a wait holds up

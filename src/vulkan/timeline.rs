@@ -30,6 +30,10 @@ const IDLE_AFTER: Duration = Duration::from_millis(100);
 /// How often a driver that cannot wait is asked for the value.
 const LOOK: Duration = Duration::from_millis(1);
 
+/// Within this a wait on a lost device has said so: by the standard in a finite time, which is short where a driver notices it
+/// at all.
+const LOSS_TIME: Duration = Duration::from_secs(1);
+
 /// How a wait ended, when the device is well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
@@ -59,7 +63,7 @@ pub enum SignalError {
     },
     /// The device is lost, or its driver gives up.
     #[error(transparent)]
-    DeviceLost(#[from] DeviceFailure),
+    Device(#[from] DeviceFailure),
 }
 
 /// A timeline semaphore. A clone is the same timeline.
@@ -72,6 +76,8 @@ struct Inner {
     promised: Mutex<u64>,
     /// Waits for values up to this one were ended.
     ended: AtomicU64,
+    /// Highest value of a submission that may have been made, and may not.
+    doubtful: AtomicU64,
     /// Of a program's: dropped when nothing here uses it any more.
     kept: Option<Arc<dyn Any + Send + Sync>>,
     device: Arc<Device>,
@@ -101,6 +107,7 @@ impl Timeline {
             raw,
             promised: Mutex::new(initial),
             ended: AtomicU64::new(0),
+            doubtful: AtomicU64::new(0),
             kept: None,
             device: Arc::clone(device),
         };
@@ -125,6 +132,7 @@ impl Timeline {
             raw: semaphore,
             promised: Mutex::new(0),
             ended: AtomicU64::new(0),
+            doubtful: AtomicU64::new(0),
             kept: Some(kept),
             device: Arc::clone(device),
         }));
@@ -175,19 +183,30 @@ impl Timeline {
         now: u64,
         mut promised: MutexGuard<'_, u64>,
     ) -> Result<(), SignalError> {
-        if now < *promised {
-            return Err(SignalError::StillPending {
-                promised: *promised,
-            });
+        let pending = self.doubtful().max(*promised);
+        if now < pending {
+            return Err(SignalError::StillPending { promised: pending });
         }
         let info = vk::SemaphoreSignalInfo::default()
             .semaphore(self.0.raw)
             .value(value);
         let raw = self.device().raw();
-        // SAFETY: it is a timeline of this device; the value is above its own, and no signal is
-        // pending, nor can one be added while `promised` is locked.
-        let signal = || unsafe { raw.signal_semaphore(&info) };
-        // Not made again after an answer that leaves open whether it was raised: the next signal asks what it has.
+        // Not made again after an answer that leaves open whether it was raised: the next signal asks what it has. That a want
+        // leaves it as it was the standard does not say of this call, so before another try it is read again.
+        let mut is_again = false;
+        let signal = || {
+            if std::mem::replace(&mut is_again, true) {
+                // SAFETY: it is a timeline of this device, alive through `self`.
+                let now = unsafe { raw.get_semaphore_counter_value(self.0.raw) }?;
+                if now >= value {
+                    return Ok(());
+                }
+            }
+            // SAFETY: it is a timeline of this device; the value is above its own. No signal of lower or equal value is
+            // pending: what was promised has come, and so has what may have been submitted (`doubtful`), nor can one be
+            // added while `promised` is locked.
+            unsafe { raw.signal_semaphore(&info) }
+        };
         again_with_memory(signal).map_err(|code| self.failed("vkSignalSemaphore", code))?;
         *promised = value;
         drop(promised);
@@ -198,8 +217,11 @@ impl Timeline {
     /// Ends the waits for `value` on a device that is lost, where nothing raises it any more. A
     /// driver need not notice the loss for a thread that waits for what was never submitted.
     ///
-    /// Where it is not known whether a submission was done that raises it so far, it may have come, and is left as it is; if
-    /// it comes yet, the driver is told to raise it to what it has, and calls the device lost that was given up before.
+    /// Where it is not known whether a submission was done that raises it so far, it may have come, and is left as it is.
+    /// If it comes yet, after this, two signals of one value were pending at once, which the standard forbids (a breach that
+    /// is known, and made with open eyes: the other way is a waiter that sleeps for ever). What drivers do then is to leave
+    /// the value or to call the device lost, which was given up before; and nothing here takes the value for the end of
+    /// the work (`was_ended`).
     pub fn end_waits(&self, value: u64) {
         // Not what is promised: who submits may have its lock for as long as the device hangs. Before the value: see
         // `has_come_to`.
@@ -210,10 +232,24 @@ impl Timeline {
                 .semaphore(self.0.raw)
                 .value(value);
             // SAFETY: it is a timeline of this device; `value` is above what it had, and what was promised does not come
-            // any more.
+            // any more, but for a submission in doubt: see above.
             let _ = unsafe { self.device().raw().signal_semaphore(&info) };
         }
         self.device().idle_waits().call_anyway();
+    }
+
+    /// A submission that raises it to `value` may have been made, and may not. Until it has come nobody here signals that
+    /// value or one below it: it would be signalled twice, or back.
+    pub(super) fn note_doubtful(&self, value: u64) {
+        // Noted while the value is still promised: who submits one has `promised` locked until then (`Queue::submit_one`), and
+        // who submits a list takes his promises back afterwards (`Promises`). So whoever decides next, with `promised`
+        // locked, finds the one or the other, and that lock orders this before what he reads.
+        self.0.doubtful.fetch_max(value, Ordering::Relaxed);
+    }
+
+    /// See [`Timeline::note_doubtful`]; 0 for none. To be read with `promised` locked.
+    pub(super) fn doubtful(&self) -> u64 {
+        self.0.doubtful.load(Ordering::Relaxed)
     }
 
     /// Whether waits for `value` were ended: that it has the value says nothing then of what was to raise it so far.
@@ -271,11 +307,20 @@ impl Timeline {
     /// # Errors
     /// The device is lost; or it is not known what the timeline has, since the driver answers neither call.
     pub(super) fn wait_or_look(&self, value: u64) -> Result<(), DeviceFailure> {
+        let mut time = None;
         loop {
-            let failure = match self.wait(value, None) {
-                Ok(WaitOutcome::Reached | WaitOutcome::TimedOut) => return Ok(()),
+            let failure = match self.wait(value, time) {
+                Ok(WaitOutcome::Reached) => return Ok(()),
+                Ok(WaitOutcome::TimedOut) => {
+                    // It can wait again.
+                    time = None;
+                    continue;
+                }
                 Err(failure) => failure,
             };
+            // It is known now that it does not wait: to find that out anew would put a second between two looks. It is asked
+            // all the same, since a loss is told by a wait and not by the value.
+            time = Some(LOOK);
             if failure.is_loss() {
                 return Err(failure);
             }
@@ -285,6 +330,19 @@ impl Timeline {
                 Err(lost) if lost.is_loss() => return Err(lost),
                 Err(_) => return Err(failure),
             }
+        }
+    }
+
+    /// Whether all is over that was submitted before what was to raise it to `value`, and was answered with a loss: `told`. A
+    /// submission that is answered so leaves that open, and a wait does not. It has a bound here: drivers there are that do
+    /// not notice the loss for who waits for what was never submitted.
+    ///
+    /// # Errors
+    /// The loss, as the wait tells it; or as it was told, where the wait does not end.
+    pub(super) fn end_of_lost(&self, value: u64, told: DeviceFailure) -> Result<(), DeviceFailure> {
+        match self.wait(value, Some(LOSS_TIME))? {
+            WaitOutcome::Reached => Ok(()),
+            WaitOutcome::TimedOut => Err(told),
         }
     }
 
@@ -340,6 +398,8 @@ impl Timeline {
             // many values as semaphores.
             let code = match unsafe { device.raw().wait_semaphores(&info, left()) } {
                 Ok(()) => return Ok(WaitOutcome::Reached),
+                // A driver may have a longest time of its own: a wait without an end is not over with that.
+                Err(vk::Result::TIMEOUT) if deadline.is_none() => continue,
                 Err(vk::Result::TIMEOUT) => return Ok(WaitOutcome::TimedOut),
                 Err(code) => code,
             };

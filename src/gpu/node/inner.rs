@@ -146,7 +146,8 @@ pub(super) struct Inner {
     /// The engine is not preempted: it has one context at a time.
     pub(super) one_context: bool,
     pub(super) life: Life,
-    /// The engine's device said that it is lost: nothing that still runs there comes back to the driver.
+    /// The engine's device said that it is lost, or its driver gave up: nothing that still runs there comes back to the
+    /// driver.
     pub(super) device_lost: bool,
     /// What the engine said of it, or the one before it.
     pub(super) failure: Option<String>,
@@ -225,6 +226,12 @@ impl Inner {
     /// The engine's device is lost, and none has taken its place.
     pub(super) fn is_lost(&self) -> bool {
         matches!(self.life, Life::Lost | Life::LossTold)
+    }
+
+    /// The same for certain: nothing that it still does counts. Else, though its device failed, it may be well and run, and is
+    /// to be cut off as one that hangs (TD-23).
+    pub(super) fn is_surely_lost(&self) -> bool {
+        self.device_lost && self.engine.is_surely_lost()
     }
 
     /// Whether slices are submitted, to this engine.

@@ -243,10 +243,13 @@ impl Node {
         }
         self.end_waiting(inner);
         inner.parking.asked = false;
-        if self.is_replaceable() {
-            // From now on slices count as ended, and what they knew is used for others.
+        // From now on slices count as ended, and what they knew is used for others: also where no engine comes after, of fences
+        // and of slots that are given out again. There of one that is lost for certain nothing comes any more.
+        let is_in_doubt = inner.device_lost && !inner.is_surely_lost();
+        if self.is_replaceable() || is_in_doubt {
             self.cut_off(inner);
-        } else {
+        }
+        if !self.is_replaceable() {
             for queue in inner.run_list.queues() {
                 queue.set_status(DoorbellStatus::DisconnectedAbort);
             }

@@ -76,13 +76,12 @@ impl Node {
     /// The engine's device is lost. What it was in is what it had left by now: who brings work between this and
     /// the recovery has nothing to do with it.
     pub(super) fn lose_device(&self, inner: &mut Inner) {
+        // Who finds it later is answered otherwise, and by an engine that has taken this one's place not at all.
         if !inner.device_lost {
+            // Before anything else is asked of the device.
+            inner.failure = inner.engine.failure();
+            inner.device_lost = true;
             self.keep_under_way(inner);
-        }
-        inner.device_lost = true;
-        // Before anything else is asked of the device, which may answer otherwise.
-        if let Some(failure) = inner.engine.failure() {
-            inner.failure = Some(failure);
         }
         self.lose(inner);
     }

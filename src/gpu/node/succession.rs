@@ -103,7 +103,8 @@ impl Node {
         let live = inner.live_mappings();
         let all = self.all_mappings(inner, &live);
         for (mapping, is_cut_off) in cut_off_in_turn(&all) {
-            if !is_cut_off? && !inner.device_lost {
+            // One in doubt may run, and would store to what its successor has, and execute what that executes (TD-22).
+            if !is_cut_off? && !inner.is_surely_lost() {
                 return Err(ReplaceError::NotCutOff(mapping.region().name()));
             }
         }

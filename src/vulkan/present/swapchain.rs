@@ -10,11 +10,11 @@
 //! with is free when the submission that waits for it is complete, which its timeline says. One that the window waits for is
 //! free when its image is got again.
 
-use super::super::in_flight::Entry;
+use super::super::in_flight::{Entry, InFlight};
 use super::super::refusal::{DeviceFailure, OutOfMemory, is_want};
 use super::super::{
     BringUpError, CommandBuffer, CommandRecorder, Device, Queue, Refusal, RegionImport, Reuse,
-    Timeline, WaitOutcome,
+    SubmitError, Timeline, WaitOutcome,
 };
 use super::Surface;
 use ash::{khr, vk};
@@ -68,7 +68,7 @@ pub enum Presented {
 pub enum PresentError {
     /// The device is lost, or its driver gives up.
     #[error(transparent)]
-    DeviceLost(#[from] DeviceFailure),
+    Device(#[from] DeviceFailure),
     /// Memory ran out.
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),
@@ -280,11 +280,16 @@ impl Swapchain {
         if self.is_over || size != self.size {
             return Ok(Copied::Stale);
         }
+        // What it would submit may be the same as what may have been submitted.
+        let takes_work = self.queue.must_take_work();
+        takes_work.map_err(SubmitError::of_device)?;
         let commands = CommandRecorder::begin(self.device(), Reuse::Simultaneous)?;
         let got = &mut self.got[self.next];
-        if let Some((timeline, value)) = got.used_by.take() {
-            match timeline.wait(value, None)? {
-                WaitOutcome::Reached | WaitOutcome::TimedOut => {}
+        if let Some((timeline, value)) = &got.used_by {
+            // A wait that fails, which a want of memory may do, leaves it in use: the next copy waits again.
+            match timeline.wait(*value, None)? {
+                WaitOutcome::Reached => got.used_by = None,
+                WaitOutcome::TimedOut => return Ok(Copied::Busy),
             }
         }
         let semaphore = got.semaphore;
@@ -385,10 +390,12 @@ impl Swapchain {
                 Ok(())
             }
             Err(code) => {
-                if !is_want(code) {
-                    // It may have been taken all the same.
-                    self.queue.in_flight.remember_doubtful(entry);
-                }
+                // It may have been taken all the same.
+                let doubtful = |in_flight: &mut InFlight| {
+                    copied.0.note_doubtful(copied.1);
+                    in_flight.remember_doubtful(entry);
+                };
+                let _told = self.queue.note_failed(code, doubtful);
                 Err(error("vkQueueSubmit", code))
             }
         }
@@ -397,9 +404,14 @@ impl Swapchain {
     /// Destroys what was made, when the device is done with it. Where nobody knows whether it is, nothing is destroyed, nor
     /// will be.
     fn let_go(&mut self) -> Result<(), DeviceFailure> {
-        let idle = self.queue.wait_idle();
+        // What is shown waits with what is destroyed here, and with the swapchain.
+        let idle = if self.raw == vk::SwapchainKHR::null() {
+            self.queue.wait_idle()
+        } else {
+            self.queue.wait_for_shown()
+        };
         if let Err(failure) = idle
-            && !failure.is_loss()
+            && !failure.ends_work()
         {
             self.queue.device().keep_for_good(failure);
             self.images.clear();
@@ -429,7 +441,7 @@ impl Swapchain {
 
 impl Drop for Swapchain {
     fn drop(&mut self) {
-        // On a lost device nothing runs any more.
+        // What is not over is kept by this, and of a lost device all is over.
         let _lost = self.let_go();
     }
 }
