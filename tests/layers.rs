@@ -138,6 +138,11 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
         "soak",
         "the work of a queue whose engine is lost, and what becomes of it",
     ),
+    (
+        "sweep/story/own_loss.rs",
+        "os",
+        "what the OS notes of an engine that the story has lost itself",
+    ),
     ("cli/sweep/child.rs", "shared", "as apart.rs"),
     ("cli/sweep/peer.rs", "shared", "as apart.rs"),
     (

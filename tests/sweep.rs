@@ -325,6 +325,78 @@ fn what_came_of_a_fault_is_judged() {
     }
 }
 
+/// An error is named by itself, or by what the adapter that it is of says beside it: what another one has said of the fault
+/// does not explain it.
+///
+/// Kills `another-adapter-names-an-error`.
+#[test]
+fn an_error_is_not_explained_by_what_another_adapter_says() {
+    let fault = fault("vkQueueSubmit#9+=VK_ERROR_OUT_OF_HOST_MEMORY");
+    let said = || vec![String::from("the engine of node 0 was lost, and was reset")];
+    let elsewhere = Played {
+        struck: true,
+        told: told("it stored another sum"),
+        announced: said(),
+        ..Played::default()
+    };
+    let outcome = judge(fault, &elsewhere);
+    assert!(matches!(outcome, Outcome::Failed(why) if why.contains("no error names the call")));
+    let beside = Played {
+        announced_with_errors: said(),
+        ..elsewhere.clone()
+    };
+    assert!(matches!(judge(fault, &beside), Outcome::Told(_)));
+    let untold = Played {
+        told: Vec::new(),
+        ..elsewhere
+    };
+    assert!(matches!(judge(fault, &untold), Outcome::Survived(why) if why == said()[0]));
+}
+
+/// A call that every engine needs and that fails for good from early on is told; one that waits for what is in flight loses no
+/// device, and silence has another reason.
+///
+/// Kills `what-no-engine-can-do-without-fails-in-silence`, `a-wait-for-all-loses-a-device`.
+#[test]
+fn a_fault_that_lasts_is_silent_where_nobody_needs_the_call() {
+    let uses = ["vkQueueSubmit", "vkWaitSemaphores", "vkQueueWaitIdle"];
+    let counted = Played {
+        uses: uses.map(|call| (call.to_owned(), 8)).into(),
+        ..Played::default()
+    };
+    let silent = Played {
+        struck: true,
+        ..Played::default()
+    };
+    let outcome = |name: &str| judge_by(fault(name), &silent, &counted);
+    for name in [
+        "vkQueueSubmit#2+=VK_ERROR_UNKNOWN",
+        "vkWaitSemaphores#1+=VK_ERROR_OUT_OF_HOST_MEMORY",
+    ] {
+        let told = outcome(name);
+        assert!(matches!(told, Outcome::Failed(why) if why.contains("nobody was told")));
+    }
+    // All may have been done before; or another engine does it, which has what this one has not.
+    for name in [
+        "vkQueueSubmit#3+=VK_ERROR_UNKNOWN",
+        "vkQueueSubmit#1=VK_ERROR_UNKNOWN",
+        "vkQueueSubmit#1=lost",
+    ] {
+        let told = outcome(name);
+        assert!(matches!(told, Outcome::Survived(why) if why.contains("lost device")));
+    }
+    for name in [
+        "vkQueueWaitIdle#1+=VK_ERROR_OUT_OF_HOST_MEMORY",
+        "vkQueueWaitIdle#1=VK_ERROR_UNKNOWN",
+        "vkDeviceWaitIdle#1=VK_ERROR_UNKNOWN",
+    ] {
+        let told = outcome(name);
+        assert!(matches!(told, Outcome::Survived(why) if why.contains("in another way")));
+    }
+    let lost = outcome("vkQueueWaitIdle#1=lost");
+    assert!(matches!(lost, Outcome::Survived(why) if why.contains("lost device")));
+}
+
 /// A fault at a use that every run comes to has struck, or nothing was tried.
 ///
 /// Kills `a-sweep-that-strikes-nothing-is-well`.
@@ -377,7 +449,8 @@ const PATIENT: [&str; 2] = ["--limit", "120"];
 ///
 /// Kills `a-fault-strikes-one-use-late`, `a-pool-is-refused-without-a-name`, `what-is-not-said-is-absent`,
 /// `a-mapping-is-refused-without-a-name`, `a-refused-thread-is-started`, `a-chapter-has-no-limit`,
-/// `the-story-notes-no-time`, `the-story-looks-for-no-layers`, `released-and-nobody-told`.
+/// `the-story-notes-no-time`, `the-story-looks-for-no-layers`, `released-and-nobody-told`,
+/// `the-storys-own-loss-is-announced`.
 #[test]
 fn faults_end_as_they_should() {
     let faults = [
@@ -423,6 +496,11 @@ fn faults_end_as_they_should() {
         if fault.starts_with("vkEnumerateInstanceVersion") {
             let uses = &run["played"]["uses"]["vkEnumerateInstanceVersion"];
             assert_eq!(*uses, 1, "the first use is the one that fails");
+        }
+        if outcome == "survived" {
+            // The story goes to its end, and has lost an engine: what is said of that names no fault.
+            let announced = run["played"]["announced"].to_string();
+            assert!(!announced.contains("device is lost"), "{announced}");
         }
     }
     let calls = found["calls"].as_array().unwrap();

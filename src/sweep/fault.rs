@@ -23,6 +23,15 @@ pub(super) const CALLED_AGAIN: [VulkanCall; 6] = [
     VulkanCall::DeviceWaitIdle,
 ];
 
+/// What a driver answers that has no other word for what went wrong.
+const UNKNOWN: &str = "VK_ERROR_UNKNOWN";
+
+/// Whether a call that is made again where that helps fails in a way in which it does not: what it was for is given up.
+pub(super) fn is_as_a_loss(fault: Fault) -> bool {
+    let helps = fault.strikes == Strikes::Once && fault.answer.to_string() != UNKNOWN;
+    CALLED_AGAIN.contains(&fault.call) && !helps
+}
+
 /// See the file's head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Planned {
@@ -77,10 +86,11 @@ impl Planned {
         }
     }
 
-    /// Whether it is over when it has struck, and nothing was done of what was refused.
+    /// Whether it is over when it has struck, and nothing was done of what was refused. A queue of which nobody knows what it
+    /// has taken is given nothing more, by the rule, and nor is a device of which nobody knows what it does.
     pub(super) fn strikes_once(self) -> bool {
         match self {
-            Self::Call(fault) => fault.strikes == Strikes::Once,
+            Self::Call(fault) => fault.strikes == Strikes::Once && !is_as_a_loss(fault),
             Self::Mapping(_) | Self::Thread(_) => true,
             Self::Nothing | Self::Loss(..) | Self::Descriptor(_) | Self::DescriptorIn(..) => false,
         }
@@ -167,6 +177,33 @@ mod tests {
             "vkDance#1=lost",
         ] {
             assert!(name.parse::<Planned>().is_err(), "{name}");
+        }
+    }
+
+    /// What is refused once is tried again, but where nobody knows what was done of it: then the queue or the device goes on
+    /// refusing, and is right.
+    ///
+    /// Kills `who-refuses-rightly-is-asked-again`.
+    #[test]
+    fn what_is_refused_from_then_on_is_not_tried_again() {
+        let strikes_once = |name: &str| name.parse().is_ok_and(Planned::strikes_once);
+        for name in [
+            "vkCreateBuffer#1=VK_ERROR_UNKNOWN",
+            "vkQueueSubmit#1=VK_ERROR_OUT_OF_HOST_MEMORY",
+            "mappings#1",
+            "threads#1",
+        ] {
+            assert!(strikes_once(name), "{name}");
+        }
+        for name in [
+            "vkQueueSubmit#1=VK_ERROR_UNKNOWN",
+            "vkQueueSubmit#1+=VK_ERROR_OUT_OF_HOST_MEMORY",
+            "vkQueueSubmit#1:done=VK_ERROR_UNKNOWN",
+            "vkQueueSubmit#1=lost",
+            "descriptors#1",
+            "nothing",
+        ] {
+            assert!(!strikes_once(name), "{name}");
         }
     }
 }

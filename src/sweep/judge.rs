@@ -1,10 +1,10 @@
 //! Judge: whether what came of a fault is what should. Pure.
 
-use super::fault::CALLED_AGAIN;
+use super::fault::is_as_a_loss;
 use super::{Planned, Played, is_certain};
 use crate::gpu::{KERNEL_FILE, REAPER_THREAD, SPARE_THREAD};
 use crate::supply::{CUT_OFF, RECOVERY_THREAD};
-use crate::vulkan::faults::{Fault, Strikes};
+use crate::vulkan::faults::{Strikes, VulkanCall};
 use serde::Serialize;
 
 /// What came of it.
@@ -39,6 +39,16 @@ const AGAIN: &str = "it is called again, and all was done";
 /// All that was asked of the device was there.
 const DONE: &str =
     "all that was asked of the lost device was done before, or was done again by another";
+/// Calls that wait for all that a queue or a device was given. No device is given up for them.
+const IDLE: [VulkanCall; 2] = [VulkanCall::QueueWaitIdle, VulkanCall::DeviceWaitIdle];
+/// Why nobody hears of these.
+const WAITED_OTHERWISE: &str =
+    "what was in flight had come to its end, or was waited for in another way";
+
+/// Calls without which no engine works.
+const NEEDED: [VulkanCall; 2] = [VulkanCall::QueueSubmit, VulkanCall::WaitSemaphores];
+/// They failed from early on, with many uses to come.
+const NOT_TOLD: &str = "no engine can have worked since, and nobody was told";
 
 /// An engine that was late is suspected, and a spare made for it; and of one that was needed another was made.
 const MADE_AGAIN: &str = "a spare engine could not be made, and none was needed, or another was made; one that is needed and cannot be made is told";
@@ -63,9 +73,6 @@ const OF_MAPPINGS: [&str; 3] = ["mmap", "memfd_create", "ftruncate"];
 /// The call that makes a thread.
 const OF_THREADS: &str = "pthread_create";
 
-/// What a driver answers that has no other word for what went wrong.
-const UNKNOWN: &str = "VK_ERROR_UNKNOWN";
-
 /// Vulkan calls within which a loader or a driver opens files, or makes descriptors of memory and semaphores: one that gets
 /// none has no error that says so.
 const WANT_DESCRIPTORS: [&str; 8] = [
@@ -85,7 +92,7 @@ const OF_DESCRIPTORS: [&str; 3] = ["descriptor", "ulimit", "Too many open files"
 /// Judges a run by one without a fault as well: what that came to at its begin, every run comes to.
 #[must_use]
 pub fn judge_by(planned: Planned, played: &Played, counted: &Played) -> Outcome {
-    match judge(planned, played) {
+    match judged(planned, played, Some(counted)) {
         Outcome::NotReached if is_certain(planned, counted) => Outcome::Failed(
             "it was not struck, though the run that counts had many more uses of it".into(),
         ),
@@ -96,6 +103,11 @@ pub fn judge_by(planned: Planned, played: &Played, counted: &Played) -> Outcome 
 /// Judges a run that ended by itself.
 #[must_use]
 pub fn judge(planned: Planned, played: &Played) -> Outcome {
+    judged(planned, played, None)
+}
+
+/// By the run that counts, where there is one.
+fn judged(planned: Planned, played: &Played, counted: Option<&Played>) -> Outcome {
     let wrong = wrong(played);
     if !wrong.is_empty() {
         return Outcome::Failed(wrong.join("; "));
@@ -125,7 +137,13 @@ pub fn judge(planned: Planned, played: &Played) -> Outcome {
         }
     };
     let errors = played.told.iter().map(|told| &told.error);
-    let mut all = errors.chain(&played.announced).filter(|text| names(text));
+    // What another adapter has said of the fault says nothing of an error on this one.
+    let announced = if played.told.is_empty() {
+        &played.announced
+    } else {
+        &played.announced_with_errors
+    };
+    let mut all = errors.chain(announced).filter(|text| names(text));
     // One that says the call's own name says most.
     let by_name = all.clone().find(|text| text.contains(planned.call()));
     let named = by_name.or_else(|| all.next()).cloned();
@@ -136,11 +154,30 @@ pub fn judge(planned: Planned, played: &Played) -> Outcome {
             told.step, told.error
         )),
         (None, Some(named)) => Outcome::Survived(named),
-        (None, None) if is_loss(planned) => Outcome::Survived(DONE.into()),
-        (None, None) => match UNTOLD.iter().find(|(call, _)| *call == planned.call()) {
-            Some((_, why)) => Outcome::Survived((*why).to_owned()),
-            None => untold(played.struck_on.as_deref()),
-        },
+        (None, None) if is_told_for_sure(planned, counted) => Outcome::Failed(NOT_TOLD.into()),
+        (None, None) => untold(planned, played.struck_on.as_deref()),
+    }
+}
+
+/// Whether somebody hears of it in each run: the run that counts has many uses after that from which on it lasts.
+fn is_told_for_sure(planned: Planned, counted: Option<&Played>) -> bool {
+    let Planned::Call(fault) = planned else {
+        return false;
+    };
+    let lasts = fault.strikes == Strikes::FromThenOn && NEEDED.contains(&fault.call);
+    lasts && counted.is_some_and(|counted| is_certain(planned, counted))
+}
+
+/// A fault of which nobody was told.
+fn untold(planned: Planned, thread: Option<&str>) -> Outcome {
+    if is_loss(planned) {
+        let waits = matches!(planned, Planned::Call(fault) if IDLE.contains(&fault.call));
+        let why = if waits { WAITED_OTHERWISE } else { DONE };
+        return Outcome::Survived(why.into());
+    }
+    match UNTOLD.iter().find(|(call, _)| *call == planned.call()) {
+        Some((_, why)) => Outcome::Survived((*why).to_owned()),
+        None => untold_on(thread),
     }
 }
 
@@ -157,14 +194,8 @@ fn is_loss(planned: Planned) -> bool {
     }
 }
 
-/// Whether a call that is made again where that helps fails in a way in which it does not: its device is given up.
-fn is_as_a_loss(fault: Fault) -> bool {
-    let helps = fault.strikes == Strikes::Once && fault.answer.to_string() != UNKNOWN;
-    CALLED_AGAIN.contains(&fault.call) && !helps
-}
-
-/// A call of which nobody was told.
-fn untold(thread: Option<&str>) -> Outcome {
+/// A call that nobody makes again.
+fn untold_on(thread: Option<&str>) -> Outcome {
     match thread {
         Some(thread) if names(thread, SPARE_THREAD) => Outcome::Survived(MADE_AGAIN.into()),
         Some(thread) if names(thread, REAPER_THREAD) => Outcome::Survived(ENDED_LATER.into()),

@@ -58,6 +58,8 @@ pub struct Played {
     pub tried_again: Option<Told>,
     /// What the adapter says of itself beside errors: records of recoveries, memory that it passed over.
     pub announced: Vec<String>,
+    /// Those of them that an adapter said on which there was an error too.
+    pub announced_with_errors: Vec<String>,
     /// Waiters that did not end, or that nobody told.
     pub hung: Vec<String>,
     /// What the other adapter said, where it did not go on.
@@ -140,6 +142,7 @@ pub fn play(
         planned,
         chapter: None,
         limited: None,
+        has_lost_one: false,
     };
     if hook == Some(Hook::Others) {
         teller.others = step("the other adapter", Err::<(), _>("the hook")).err();
@@ -170,11 +173,18 @@ pub fn play(
         Some(Hook::Silent) => {
             played.told.clear();
             played.announced.clear();
+            played.announced_with_errors.clear();
         }
         Some(Hook::Leak) => std::mem::forget(crate::EventHandle::new()?),
     }
     played.others = others;
-    let left = until_nothing(SETTLES, || Holdings::now().more_than(&before));
+    // Who hangs keeps what it has, however long that is looked for.
+    let settles = if played.hung.is_empty() {
+        SETTLES
+    } else {
+        Duration::ZERO
+    };
+    let left = until_nothing(settles, || Holdings::now().more_than(&before));
     played.left.extend(left);
     let uses = VulkanCall::ALL.iter();
     played.uses = uses

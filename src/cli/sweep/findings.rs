@@ -125,3 +125,33 @@ impl Findings {
         self.calls.iter().map(of).sum()
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+mod tests {
+    use super::*;
+    use crate::sweep::parts_of;
+
+    /// Nothing is known of a call where all of its faults were played and none struck. Of one whose faults were not all
+    /// played, since the sweep was ended, that is not said.
+    ///
+    /// Kills `a-row-that-was-not-played-struck-nothing`.
+    #[test]
+    fn a_row_is_not_struck_where_all_of_it_was_played() {
+        let faults = [1, 2].map(|at| format!("vkCreateBuffer#{at}=VK_ERROR_UNKNOWN").parse());
+        let faults = faults.map(Result::unwrap);
+        let parts = parts_of(&faults);
+        let mut findings = Findings::new("a device", 4, parts, Duration::ZERO);
+        let not_reached = || Ran {
+            played: None,
+            outcome: Outcome::NotReached,
+            took: Duration::ZERO,
+        };
+        findings.note(faults[0], not_reached());
+        findings.end(true);
+        assert_eq!(findings.not_struck, [""; 0]);
+        findings.note(faults[1], not_reached());
+        findings.end(true);
+        assert_eq!(findings.not_struck, ["vkCreateBuffer"]);
+    }
+}

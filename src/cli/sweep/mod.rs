@@ -2,6 +2,7 @@
 
 mod child;
 mod findings;
+mod limit;
 mod peer;
 mod play;
 mod text;
@@ -13,6 +14,7 @@ use super::Ending;
 use super::interrupt::Interrupt;
 use super::output::{JsonOutput, colour, print};
 use super::progress::Bar;
+use super::usage::refuse;
 use crate::sweep::{Outcome, Part, Planned, Played, all_parts, judge, parts, parts_of};
 use crate::sync::{cores, thread};
 use anyhow::Context;
@@ -72,9 +74,10 @@ pub(super) struct Sweep {
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=256))]
     jobs: Option<u16>,
 
-    /// Seconds that a run may take: one that needs them has failed
-    #[arg(long, value_name = "SECONDS", default_value_t = 45, value_parser = clap::value_parser!(u64).range(1..=3600))]
-    limit: u64,
+    /// Seconds that a run may take: one that needs them has failed [default: 45, or five times what the run without a fault
+    /// takes, where that is more]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
+    limit: Option<u64>,
 
     /// The device with this in its name or driver, in any case of letters [default: the best]
     #[arg(long, value_name = "PART_OF_NAME", value_parser = NonEmptyStringValueParser::new())]
@@ -103,7 +106,9 @@ impl Sweep {
         let colour = colour(to_stderr);
 
         let device = self.device.as_deref();
-        let counting = run(Planned::Nothing, None, device, self.limit())?;
+        let limit = self.limit.map(Duration::from_secs);
+        let counting = run(Planned::Nothing, None, device, limit::of_counting(limit))?;
+        let limit = limit::of_run(limit, counting.took);
         let counted = counting.played.context("the run that counts ended early")?;
         if let Outcome::Failed(why) = judge(Planned::Nothing, &counted) {
             anyhow::bail!("without a fault already: {why}");
@@ -115,7 +120,7 @@ impl Sweep {
         };
         let mut findings = Findings::new(&counted.device, self.most_uses, parts, counting.took);
         say(&text::head(&findings, colour));
-        self.sweep(&counted, &mut findings, &interrupt, &mut |run| {
+        self.sweep(&counted, limit, &mut findings, &interrupt, &mut |run| {
             if !self.play.is_empty() || matches!(run.outcome, Outcome::Failed(_)) {
                 say(&text::run(run, colour));
             }
@@ -138,6 +143,7 @@ impl Sweep {
     fn sweep(
         &self,
         counted: &Played,
+        limit: Duration,
         findings: &mut Findings,
         interrupt: &Interrupt,
         say: &mut dyn FnMut(&findings::Run),
@@ -145,7 +151,6 @@ impl Sweep {
         let faults = findings.faults();
         let bar = Bar::new(faults.len() as u64);
         let left = Mutex::new(faults.into_iter());
-        let limit = self.limit();
         let jobs = self.jobs.map_or_else(cores, usize::from);
         let (done, ended) = channel();
         thread::scope(|scope| {
@@ -176,10 +181,6 @@ impl Sweep {
         Ok(())
     }
 
-    fn limit(&self) -> Duration {
-        Duration::from_secs(self.limit)
-    }
-
     fn chosen(&self, parts: Vec<Part>) -> Vec<Part> {
         let is_chosen =
             |part: &Part| self.call.is_empty() || self.call.iter().any(|name| name == part.call);
@@ -191,11 +192,10 @@ impl Sweep {
         let all = all_parts();
         for name in &self.call {
             if !all.iter().any(|part| part.call == name) {
-                let mut command = Self::augment_args(clap::Command::new("nfence sweep"));
                 let why = format!(
                     "there is no call {name:?} that is made to fail: `nfence sweep --list` tells which there are"
                 );
-                command.error(ErrorKind::InvalidValue, why).exit();
+                refuse::<Self>("nfence sweep", ErrorKind::InvalidValue, why);
             }
         }
     }

@@ -13,6 +13,7 @@ mod cross_adapter;
 mod engine_process;
 mod kernel_mode;
 mod layers;
+mod own_loss;
 mod recovery;
 mod second_process;
 mod suspension;
@@ -50,12 +51,12 @@ pub(super) fn tell(
     let same = adapters.iter().find(|info| info.is_same_device(other));
     let info = step("the device", same.ok_or("the device is not there any more"))?;
     teller.beat();
-    with_shaders(teller, &instance, info, injection)?;
-    with_command_buffers(teller, &instance, info)?;
+    teller.of_adapter(|teller| with_shaders(teller, &instance, info, injection))?;
+    teller.of_adapter(|teller| with_command_buffers(teller, &instance, info))?;
     layers::tell(teller)?;
-    recovery::tell(teller, &instance, info)?;
+    teller.of_adapter(|teller| recovery::tell(teller, &instance, info))?;
     // The last: a spare that is being made goes a while after it.
-    with_a_process(teller, &instance, info)
+    teller.of_adapter(|teller| with_a_process(teller, &instance, info))
 }
 
 /// Local memory too, where it is to be had.

@@ -144,6 +144,7 @@ fn lose(
     let end = step("a submission", work.submit(&mut queue, LostWork::JOBS))?;
     let is_under_way = LostWork::until_under_way(&queue, 0, LONG);
     holds("a queue's work", is_under_way, "it timed out")?;
+    teller.has_lost_one = true;
     injection.device_loss(0).lose();
     let ended = ended(teller, queue.progress_fence(), end);
     let what = "a queue whose engine was lost";

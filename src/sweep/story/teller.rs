@@ -1,6 +1,7 @@
 //! Teller: who is told how a story goes, and looks meanwhile whether another adapter goes on.
 
 use super::Chapter;
+use super::own_loss::{is_own_failure, records_beside};
 use crate::sweep::Planned;
 use crate::sweep::kept::Kept;
 use crate::sweep::limit::{Limit, fill_gaps, highest_descriptor, open_descriptors};
@@ -26,6 +27,8 @@ pub(in crate::sweep) struct Teller<'a> {
     pub(in crate::sweep) chapter: Option<(Chapter, u64)>,
     /// Its limit, with what fills the gaps below.
     pub(in crate::sweep) limited: Option<(Limit, Vec<OwnedFd>)>,
+    /// The story has lost an engine of the adapter that it is at ([`own_loss`](super::own_loss)).
+    pub(in crate::sweep) has_lost_one: bool,
 }
 
 impl Teller<'_> {
@@ -117,6 +120,22 @@ impl Teller<'_> {
         }
     }
 
+    /// What is told of an adapter, which has its own errors and says what it has to say beside them.
+    pub(super) fn of_adapter(
+        &mut self,
+        tell: impl FnOnce(&mut Self) -> Result<(), Told>,
+    ) -> Result<(), Told> {
+        let errors = |played: &Played| (played.told.len(), played.tried_again.is_some());
+        let (said, had) = (self.played.announced.len(), errors(&self.played));
+        let told = tell(self);
+        let played = &mut self.played;
+        if told.is_err() || errors(played) != had {
+            let beside = &played.announced[said..];
+            played.announced_with_errors.extend_from_slice(beside);
+        }
+        told
+    }
+
     /// Waiters end: what each was told that did not end well, and those that hang.
     pub(super) fn end(&mut self, waiters: Waiters) {
         let (by_waiters, hung) = waiters.end();
@@ -130,9 +149,11 @@ impl Teller<'_> {
 
     /// What an adapter says beside errors.
     pub(super) fn hear(&mut self, adapter: &Adapter) {
+        let has_lost_one = std::mem::take(&mut self.has_lost_one);
         let announced = &mut self.played.announced;
         let records = adapter.os().records();
-        announced.extend(records.iter().map(ToString::to_string));
+        let beside = records_beside(&records, has_lost_one);
+        announced.extend(beside.map(ToString::to_string));
         if let Some(stopped) = adapter.os().stopped() {
             announced.push(stopped.to_string());
         }
@@ -141,12 +162,11 @@ impl Teller<'_> {
         if let Some(elsewhere) = adapter.providers().elsewhere() {
             announced.push(elsewhere.why);
         }
-        // Whoever waits for a lost engine is told no more than that it is lost. Where one is lost in any case, the call that
-        // met it says nothing of a fault.
-        let loses_one = matches!(self.chapter, Some((Chapter::Recovery, _)));
+        // Whoever waits for a lost engine is told no more than that it is lost.
         let nodes = 0..adapter.os().ddi().node_count();
-        let failures = nodes.filter_map(|node| adapter.engine_failure(node));
-        announced.extend(failures.filter(|_| !loses_one));
+        let failures = nodes.filter_map(|node| Some((node, adapter.engine_failure(node)?)));
+        let beside = failures.filter(|(node, why)| !(has_lost_one && is_own_failure(*node, why)));
+        announced.extend(beside.map(|(_, why)| why));
         if let Err(why) = adapter.os().native_fence_caps() {
             announced.push(why.to_string());
         }
@@ -159,6 +179,20 @@ mod tests {
     use super::*;
     use crate::gpu::{ModelEngine, ModelOptions, NodePolicy};
     use crate::supply::MAPPINGS;
+
+    fn teller_of(other: &mut Other) -> Teller<'_> {
+        Teller {
+            other,
+            start_peer: &|_| unreachable!("nobody starts a second process"),
+            others: None,
+            highest_descriptor: 0,
+            played: Played::default(),
+            planned: Planned::Mapping(1),
+            chapter: None,
+            limited: None,
+            has_lost_one: false,
+        }
+    }
 
     fn device() -> Device {
         let engine = Box::new(ModelEngine::new(ModelOptions::default()));
@@ -173,16 +207,7 @@ mod tests {
     fn what_was_refused_once_is_tried_again_and_what_it_left_is_seen() {
         let mut other = Other::of(device()).unwrap();
         let device = device();
-        let mut teller = Teller {
-            other: &mut other,
-            start_peer: &|_| unreachable!("nobody starts a second process"),
-            others: None,
-            highest_descriptor: 0,
-            played: Played::default(),
-            planned: Planned::Mapping(1),
-            chapter: None,
-            limited: None,
-        };
+        let mut teller = teller_of(&mut other);
         let mut tries = 0;
         let made = teller.make("a mapping", &device, || {
             tries += 1;
@@ -204,5 +229,34 @@ mod tests {
             left.iter().any(|left| left.starts_with("handle")),
             "{left:?}"
         );
+    }
+
+    /// An adapter's error is of what that adapter said, whether the story ends by it or one of its waiters was told it.
+    ///
+    /// Kills `an-error-is-of-all-that-was-said`.
+    #[test]
+    fn what_an_adapter_says_stands_with_its_own_errors() {
+        let mut other = Other::of(device()).unwrap();
+        let mut teller = teller_of(&mut other);
+        let error = Told {
+            step: "a wait".into(),
+            error: "it is lost".into(),
+        };
+        let mut tell = |said: &str, waiters: &[Told], ended: Result<(), Told>| {
+            let told = teller.of_adapter(|teller| {
+                teller.played.announced.push(said.into());
+                teller.played.told.extend_from_slice(waiters);
+                ended.clone()
+            });
+            assert_eq!(told, ended);
+            teller.played.announced_with_errors.clone()
+        };
+        assert_eq!(tell("first", &[], Ok(())), [""; 0]);
+        assert_eq!(
+            tell("second", std::slice::from_ref(&error), Ok(())),
+            ["second"]
+        );
+        assert_eq!(tell("third", &[], Ok(())), ["second"]);
+        assert_eq!(tell("fourth", &[], Err(error)), ["second", "fourth"]);
     }
 }
