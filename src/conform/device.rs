@@ -117,6 +117,12 @@ impl Subject for DeviceSubject {
         name.starts_with("nf-") || self.info.kind == AdapterKind::Cpu
     }
 
+    /// An engine in a process of its own is the program `nfence`, which may have started itself. Others are helpers of the
+    /// driver's library.
+    fn may_be_its_process(&self, name: &str) -> bool {
+        ["nfence", "exe"].contains(&name) || self.info.kind == AdapterKind::Cpu
+    }
+
     fn take_misdeeds(&self) -> Vec<String> {
         let messages = validation::messages();
         let told = self.told.swap(messages.len() as u64, Ordering::Relaxed);

@@ -196,6 +196,12 @@ impl Ground {
         self.subject.may_be_its_thread(name)
     }
 
+    /// As the subject says ([`Subject::may_be_its_process`]).
+    #[must_use]
+    pub fn may_be_its_process(&self, name: &str) -> bool {
+        self.subject.may_be_its_process(name)
+    }
+
     /// The subject's driver with a spy before it, not started: for a check of how it comes up.
     ///
     /// # Errors

@@ -3,9 +3,7 @@
 use super::until::LONG;
 use crate::{EventHandle, EventWait, Fence, MonitoredFence, WaitError};
 use anyhow::{Context, ensure};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// See the file's head.
 #[derive(Debug)]
@@ -47,21 +45,7 @@ impl Listener {
     /// # Errors
     /// It cannot be asked.
     pub(super) fn is_told(&self) -> anyhow::Result<bool> {
-        self.is_told_within(Duration::ZERO)
-    }
-
-    fn is_told_within(&self, most: Duration) -> anyhow::Result<bool> {
-        let deadline = Instant::now() + most;
-        loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let left = Timespec::try_from(left)?;
-            let event = PollFd::new(&self.event, PollFlags::IN);
-            match poll(&mut [event], Some(&left)) {
-                // A signal to this process is no time-out.
-                Err(Errno::INTR) => {}
-                told => return Ok(told? == 1),
-            }
-        }
+        Ok(self.event.is_readable_within(Duration::ZERO)?)
     }
 
     /// How its wait ended, which its event tells at some time, of which nobody has heard before. Who looks at the wait
@@ -71,7 +55,7 @@ impl Listener {
     /// It never does.
     pub(super) fn ended(&self) -> anyhow::Result<Result<(), WaitError>> {
         ensure!(
-            self.is_told_within(LONG)?,
+            self.event.is_readable_within(LONG)?,
             "it never came to this: the event of a wait tells that it has ended (waited {} s)",
             LONG.as_secs()
         );

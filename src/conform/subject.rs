@@ -112,6 +112,12 @@ pub trait Subject: Debug + Send + Sync {
         true
     }
 
+    /// The same of a process of this name, of those that this one has started since its drivers began.
+    fn may_be_its_process(&self, name: &str) -> bool {
+        let _ = name;
+        true
+    }
+
     /// What it has found itself, since it was last asked, that no implementation may do, as sentences: a wrong access to
     /// memory, say. It fails the check that was running.
     fn take_misdeeds(&self) -> Vec<String> {

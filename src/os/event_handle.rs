@@ -10,9 +10,10 @@
 //! makes the event readable again.
 
 use crate::sync::Arc;
-use rustix::event::{EventfdFlags, eventfd};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::{Errno, read, write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::time::{Duration, Instant};
 
 /// Why there is no event handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -84,6 +85,29 @@ impl EventHandle {
         }
     }
 
+    /// Whether it is readable, or comes to be within this time: `Duration::ZERO` looks once,
+    /// `Duration::MAX` waits for as long as it takes. No count is taken: it stays readable until
+    /// somebody resets it.
+    ///
+    /// A signal to the program that disturbs the thread meanwhile is no time-out: it waits on for what
+    /// is left.
+    ///
+    /// # Errors
+    /// The system's, when it has no memory to wait with.
+    pub fn is_readable_within(&self, most: Duration) -> std::io::Result<bool> {
+        // A time that no clock reaches has no end.
+        let deadline = Instant::now().checked_add(most);
+        loop {
+            let left = deadline.and_then(|deadline| {
+                Timespec::try_from(deadline.saturating_duration_since(Instant::now())).ok()
+            });
+            match poll(&mut [PollFd::new(self, PollFlags::IN)], left.as_ref()) {
+                Err(Errno::INTR) => {}
+                told => return Ok(told? > 0),
+            }
+        }
+    }
+
     /// Makes it readable. Never blocks: a counter that is full is readable already.
     pub(super) fn signal(&self) {
         loop {
@@ -109,5 +133,26 @@ impl AsFd for EventHandle {
 impl AsRawFd for EventHandle {
     fn as_raw_fd(&self) -> RawFd {
         self.descriptor.as_raw_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Kills `an-event-is-looked-at-once`.
+    #[test]
+    fn an_event_is_waited_for_and_stays_readable() {
+        let (event, most) = (EventHandle::new().unwrap(), Duration::from_millis(20));
+        let began = Instant::now();
+        assert!(!event.is_readable_within(most).unwrap());
+        assert!(began.elapsed() >= most);
+        let signals = event.clone();
+        let thread = std::thread::spawn(move || signals.signal());
+        assert!(event.is_readable_within(Duration::MAX).unwrap());
+        thread.join().unwrap();
+        assert!(event.is_readable_within(Duration::ZERO).unwrap());
+        assert_eq!(event.reset(), 1);
+        assert!(!event.is_readable_within(Duration::ZERO).unwrap());
     }
 }

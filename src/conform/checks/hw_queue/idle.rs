@@ -22,7 +22,7 @@ struct Thread {
     name: String,
     /// How often it was put on a processor.
     switches: u64,
-    /// It is the first thread of a process that this one has started: the driver's, whatever its name is.
+    /// It is the first thread of a process that this one has started, and has that one's name.
     is_child: bool,
 }
 
@@ -32,11 +32,16 @@ type Threads = BTreeMap<(u32, u32), Thread>;
 /// All threads of this process but the one that looks, and of the processes that it has started, and they.
 fn threads() -> anyhow::Result<Threads> {
     let this = rustix::thread::gettid().as_raw_nonzero().get();
-    let mut threads = BTreeMap::new();
+    let (mut threads, mut is_this_met) = (BTreeMap::new(), false);
     for process in processes()? {
-        // One that has ended since has none.
-        let Ok(tasks) = std::fs::read_dir(format!("/proc/{process}/task")) else {
-            continue;
+        let tasks = match std::fs::read_dir(format!("/proc/{process}/task")) {
+            Ok(tasks) => tasks,
+            Err(error) if process == std::process::id() => {
+                let why = format!("the system lists no threads of this process: {error}");
+                return Err(Unfit(why).into());
+            }
+            // One that has ended since has none.
+            Err(_) => continue,
         };
         for thread in tasks.filter_map(|task| number(&task.ok()?)) {
             let status = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/status"));
@@ -46,7 +51,9 @@ fn threads() -> anyhow::Result<Threads> {
                 let counts = name.ends_with("voluntary_ctxt_switches");
                 counts.then(|| value.trim().parse::<u64>().ok()).flatten()
             };
-            if thread.cast_signed() != this {
+            if thread.cast_signed() == this {
+                is_this_met = true;
+            } else {
                 let seen = Thread {
                     name: field(&status, "Name:").to_owned(),
                     switches: status.lines().filter_map(count).sum(),
@@ -55,6 +62,10 @@ fn threads() -> anyhow::Result<Threads> {
                 threads.insert((process, thread), seen);
             }
         }
+    }
+    if !is_this_met {
+        let why = "the system lists threads by other numbers than this process has";
+        return Err(Unfit(why.into()).into());
     }
     Ok(threads)
 }
@@ -104,7 +115,7 @@ fn names_of_woken(before: &Threads, after: &Threads) -> String {
 
 /// Queues that are empty, queues that stand at waits which the CPU alone ends, and threads in waits: there is a third of a
 /// second in which no thread is put on a processor that was not there before the adapter, be it of this process or of one
-/// that an engine is in, and no call or interrupt passes. It watches for a time, since what is to be seen is that nothing
+/// that it has started since, and no call or interrupt passes. It watches for a time, since what is to be seen is that nothing
 /// comes; a busy machine only makes it watch again. A timer that goes off more seldom is not seen, and submissions that no
 /// thread takes part in are the driver's alone (`tests/idle.rs` counts those of this crate's). Threads of what lies below
 /// the subject are not its own: where such a one looks nevertheless, that is told as what was left out.
@@ -127,9 +138,13 @@ fn idle(ground: &Ground) -> anyhow::Result<()> {
     let look = || -> anyhow::Result<_> {
         let mut new = threads()?;
         new.retain(|numbers, _| !others.contains_key(numbers));
-        let (of_driver, below): (Threads, Threads) = new
-            .into_iter()
-            .partition(|(_, thread)| thread.is_child || ground.may_be_its_thread(&thread.name));
+        let (of_driver, below): (Threads, Threads) = new.into_iter().partition(|(_, thread)| {
+            if thread.is_child {
+                ground.may_be_its_process(&thread.name)
+            } else {
+                ground.may_be_its_thread(&thread.name)
+            }
+        });
         Ok(((of_driver, bench.spy.calls().len()), below))
     };
     let mut woken_below = String::new();

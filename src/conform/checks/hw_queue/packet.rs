@@ -1,7 +1,7 @@
 //! Packet: what cannot be executed stops its queue, and nothing else.
 
 use super::scene::{CAPACITY, Neighbour, Ring, words};
-use super::scribble::{scribbled, standing};
+use super::scribble::{flickering, standing};
 use crate::abi::FaultCode::{
     self, Handle, Length, LogNumber, Opcode, Overlap, Progress, Range, StaleHandle, WriteIndex,
 };
@@ -49,7 +49,7 @@ fn malformed(ground: &Ground) -> anyhow::Result<()> {
     transfers(&bench)?;
     write_index(&bench)?;
     standing(&bench)?;
-    scribbled(ground, &bench)
+    flickering(ground, &bench)
 }
 
 /// Of control words, handles, numbers and progress values: each behind a good packet, which is executed. Access that a

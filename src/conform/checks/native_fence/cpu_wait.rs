@@ -8,7 +8,6 @@ use crate::conform::{Bench, Check, Ground, LONG, Waiter};
 use crate::sync::{AtomicU64, Ordering};
 use crate::{CommandList, EventHandle, Fence, WaitError, WaitManyError};
 use anyhow::ensure;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::pin;
@@ -167,11 +166,7 @@ fn lost(bench: &Bench) -> anyhow::Result<()> {
 }
 
 fn is_readable(event: &EventHandle) -> anyhow::Result<bool> {
-    let now = Timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    Ok(poll(&mut [PollFd::new(event, PollFlags::IN)], Some(&now))? == 1)
+    Ok(event.is_readable_within(Duration::ZERO)?)
 }
 
 /// Waits that are satisfied at once, by the CPU and by the GPU, and that fail; then one event for 200 waits. That running

@@ -12,7 +12,7 @@ use crate::{CommandList, HwQueue, SignalError, WaitError};
 use anyhow::{Context, ensure};
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::by(
@@ -127,8 +127,13 @@ fn read_while_stored(bench: &Bench, queue: &mut HwQueue) -> anyhow::Result<()> {
     })
 }
 
+/// Stores of the CPU while an engine looks, and for how long they are made where an engine is too fast for so many.
+const REWINDS: u64 = 5000;
+const REWINDS_TIME: Duration = Duration::from_secs(3);
+
 /// Two values whose halves, mixed, are above both: a wait for what lies between passes by none that was stored. The engine
-/// looks at it all the time that it signals by the other queue; the CPU stores as the OS does.
+/// looks at it all the time that it signals by the other queue; the CPU stores as the OS does. Where looks and signals of an
+/// engine are in step with each other, stores of the CPU alone come between the halves of a look: so there are many.
 fn awaited_while_stored(bench: &Bench, queue: &mut HwQueue) -> anyhow::Result<()> {
     const STORED: [u64; 2] = [1 << 32, 0xFFFF_FFFF];
     const AWAITED: u64 = 0x1_8000_0000;
@@ -139,13 +144,19 @@ fn awaited_while_stored(bench: &Bench, queue: &mut HwQueue) -> anyhow::Result<()
     for value in STORED.into_iter().cycle().take(200) {
         list.signal(&fence, value);
     }
-    for _ in 0..40 {
+    let (mut rewinds, began) = (0, Instant::now());
+    for round in 0.. {
+        let is_enough = rewinds >= REWINDS || began.elapsed() >= REWINDS_TIME;
+        if round >= 40 && is_enough {
+            break;
+        }
         let stored = queue.submit(&list)?;
         for value in STORED.into_iter().cycle().take(200) {
             if queue.progress_fence().current_value() >= stored {
                 break;
             }
             fence.rewind(value)?;
+            rewinds += 1;
             thread::yield_now();
         }
         until_completed(queue, stored)?;

@@ -1,5 +1,6 @@
 //! Mapping: what a program can reach of a fence's values through its page tables.
 
+use super::scene::{SHARED, opened};
 use crate::conform::bench::{complete, monitored_value};
 use crate::conform::listener::Listener;
 use crate::conform::raw_fence::RawFence;
@@ -87,20 +88,21 @@ fn no_mapping(ground: &Ground) -> anyhow::Result<()> {
         &monitored_value(&fence),
         &u64::MAX,
     )?;
-    scribbled(&bench, &mut queue)
+    overwritten(&bench, &mut queue)
 }
 
-/// An engine has taken over what was posted when somebody stores what nobody waits for, before each of several slices; or 0,
-/// which every value is above. And somebody stores what the OS is about to post, which is posted all the same.
-fn scribbled(bench: &Bench, queue: &mut HwQueue) -> anyhow::Result<()> {
-    let fence = bench.fence(0)?;
+/// Another process waits. An engine has taken over what was posted when somebody stores what nobody waits for, before each of
+/// several slices; or 0, which every value is above. And somebody stores what the OS is about to post, which is posted all the
+/// same.
+fn overwritten(bench: &Bench, queue: &mut HwQueue) -> anyhow::Result<()> {
+    let (fence, _other, of_other) = opened(bench, SHARED)?;
     let raw = RawFence::of(&fence)?;
     let mut value = 0;
     for scribble in [u64::MAX, 0] {
         for slices in 0..4 {
             value += 5;
             raw.store_monitored(value - 1);
-            let wait = Listener::of(&fence, value)?;
+            let wait = Listener::of(&of_other, value)?;
             bench.until_told(queue)?;
             for _ in 0..slices {
                 raw.store_monitored(scribble);
@@ -110,7 +112,9 @@ fn scribbled(bench: &Bench, queue: &mut HwQueue) -> anyhow::Result<()> {
             raw.store_monitored(scribble);
             complete(queue, CommandList::new().signal(&fence, value))?;
             same(
-                &format!("a wait whose MonitoredValue somebody has overwritten with {scribble:#x}"),
+                &format!(
+                    "another process's wait whose MonitoredValue somebody has overwritten with {scribble:#x}"
+                ),
                 &wait.ended()?,
                 &Ok(()),
             )?;

@@ -1,6 +1,6 @@
 //! Order: who runs first, and for whom nobody has to stop.
 
-use super::rivals::{A_SHARE, Rivals};
+use super::rivals::{A_SHARE, Rivals, STAND_BACK};
 use super::scene::{context, fill, handed_to, initialised, large, last_word, nop, short, word};
 use crate::conform::seen::same;
 use crate::conform::spy::{Call, TdrCall};
@@ -97,38 +97,82 @@ fn priority(ground: &Ground) -> anyhow::Result<()> {
         let is_refused = matches!(refused, Err(CreateError::Os(OsError::Priority(_))));
         ensure!(is_refused, "a priority of {priority}: {refused:?}");
     }
-    ground.if_fit(others_stand_back(&bench)).map(|_| ())
+    ground.if_fit(others_stand_back(ground)).map(|_| ())
 }
 
-/// Seven queues have work for long. Of what they execute while an eighth executes its own, all with one priority, they may
-/// execute no half when the eighth's is the highest and theirs the lowest; whichever it is, and whatever it was before. Who
-/// heeds priorities gives them three slices before each of its own at the most, even if each slice has one queue; who does
-/// not gives them seven.
-fn others_stand_back(bench: &Bench) -> anyhow::Result<()> {
-    let mut rivals = Rivals::on(bench)?;
-    let mut shared = 0;
-    for _ in 0..10 {
-        shared = rivals.contest(0, (0, 0))?.beside;
-        if shared >= A_SHARE {
+/// Attempts at a contest: how soon a thread of the check runs is chance.
+const ATTEMPTS: usize = 20;
+
+/// Seven queues have work for long when an eighth comes to have some. Of what they execute while it executes its own, all
+/// with one priority, they may not execute the most when its is the highest and theirs the lowest; whichever it is, and
+/// whatever it was before. A contest in which the others had no more to do before the eighth had done its own says nothing,
+/// unless they had much to do when it could begin.
+///
+/// Work of high priority starts within three slices (PR-08). On an engine that runs queues beside each other it has started at
+/// once whatever the others do meanwhile; one that divides its time starts it slice by slice, and is asked alone.
+fn others_stand_back(ground: &Ground) -> anyhow::Result<()> {
+    let bench = ground.bench()?;
+    let mut rivals = Rivals::on(&bench)?;
+    divides_its_time(&mut rivals)?;
+    let mut is_shared = false;
+    for _ in 0..ATTEMPTS {
+        let beside = rivals.contest(0, (0, 0))?.beside;
+        is_shared = beside.is_some_and(|beside| beside >= A_SHARE);
+        if is_shared {
             break;
         }
     }
-    if shared < A_SHARE {
+    if !is_shared {
         let why = "its engine executes a whole list of packets before another queue's, or the times that it stores say so";
         return Err(Unfit(why.into()).into());
     }
     for one in [0, 1, 0] {
+        goes_first(&mut rivals, one)?;
+    }
+    Ok(())
+}
+
+/// The queue of the highest priority, in one of several attempts.
+fn goes_first(rivals: &mut Rivals, one: usize) -> anyhow::Result<()> {
+    let (mut least, mut is_asked) = (None, false);
+    for _ in 0..ATTEMPTS {
         let contest = rivals.contest(one, (7, -7))?;
-        ensure!(
-            contest.began_in_time,
-            "work of priority 7 begins when all that queues of priority -7 had to do has ended"
+        match contest.beside {
+            Some(beside) if beside <= STAND_BACK => return Ok(()),
+            Some(beside) => least = Some(least.map_or(beside, |least: u64| least.min(beside))),
+            None => is_asked |= contest.is_in_time,
+        }
+    }
+    if let Some(least) = least {
+        bail!(
+            "while a queue of priority 7 executes its packets, seven of priority -7 execute {least} of theirs at the least, \
+             and with one priority for all {A_SHARE} or more"
         );
-        ensure!(
-            contest.beside * 2 <= shared,
-            "while a queue of priority 7 executes its packets, seven of priority -7 execute {} of theirs, and with one \
-             priority for all {shared}",
-            contest.beside
-        );
+    }
+    if is_asked {
+        bail!("work of priority 7 is done when all that queues of priority -7 had to do is done");
+    }
+    let why = "the threads of the check came too late to see whose work goes first";
+    Err(Unfit(why.into()).into())
+}
+
+/// Goes on where a queue is held up by seven others that have work, at the same priority. The shortest of several times
+/// counts: how long an engine has no core does not.
+fn divides_its_time(rivals: &mut Rivals) -> anyhow::Result<()> {
+    let mut shortest = |is_alone| -> anyhow::Result<u64> {
+        let mut shortest = u64::MAX;
+        for _ in 0..5 {
+            let race = rivals.race(is_alone)?;
+            if is_alone || race.beside.is_some() {
+                shortest = shortest.min(race.ticks);
+            }
+        }
+        Ok(shortest)
+    };
+    let (alone, among_others) = (shortest(true)?, shortest(false)?);
+    if among_others < alone.max(1).saturating_mul(3) {
+        let why = "its engine runs queues beside each other: none is held up by others";
+        return Err(Unfit(why.into()).into());
     }
     Ok(())
 }

@@ -3,27 +3,33 @@
 //! Each of their packets stores the GPU's time. So packets are counted by the engine's own clock: how long a thread of the
 //! check has no core counts for nothing.
 
-use super::scene::context;
+use super::scene::{context, word};
 use crate::conform::bench::complete;
 use crate::conform::waiter::woken;
-use crate::conform::{Bench, LONG};
+use crate::conform::{Bench, LONG, until};
 use crate::{Allocation, CommandList, Fence, HwContext, HwQueue};
 use std::ops::Range;
 
-/// Packets of the one.
-const FEW: u64 = 48;
-/// Packets of each other, which the one begins behind: they are at work.
-const BEFORE: u64 = 8;
-/// Packets of each other in all: more than it comes to while the one executes its own, though all have the same share.
-const MANY: u64 = 160;
-/// Packets of a ring, with room for the waits and signals beside.
-const RING: u64 = 256;
-
 /// How many others there are: an engine whose slices have a queue each comes to less than half of them in three.
 const OTHERS: u64 = 7;
+/// Packets of the one.
+const FEW: u64 = 96;
+/// Packets of each other, which the one begins behind: they are at work.
+const BEFORE: u64 = 8;
+/// Packets of each other in all: so many more than it comes to while the one executes its own, though all have the same
+/// share, that a thread of the check may be late by some milliseconds.
+const MANY: u64 = 1000;
+/// The same of queues that all begin at once.
+const AS_MANY: u64 = 2 * FEW;
+/// Packets of a ring, with room for the waits and signals beside.
+const RING: u64 = 1024;
 
 /// Packets of the others beside those of the one, from which on they have a share worth the name: half of what is fair.
 pub(super) const A_SHARE: u64 = FEW * OTHERS / 2;
+/// As many at the most where the one goes first: three slices before each of its own, even if each slice has one queue, and
+/// what was under way at its begin and at its end.
+pub(super) const STAND_BACK: u64 = FEW * 3 + 2 * OTHERS;
+const _: () = assert!(STAND_BACK < A_SHARE);
 
 #[derive(Debug)]
 struct Rival {
@@ -51,9 +57,9 @@ impl Rival {
 #[derive(Debug)]
 pub(super) struct Rivals {
     all: Vec<Rival>,
-    /// All but the one wait for it.
+    /// All that begin at once wait for it.
     gate: Fence,
-    /// The one waits for it: the others signal it.
+    /// The others signal it when they are at work.
     begin: Fence,
     round: u64,
 }
@@ -61,10 +67,13 @@ pub(super) struct Rivals {
 /// What came of a contest.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Contest {
-    /// Packets of the others between the first of the one and its last.
-    pub(super) beside: u64,
-    /// Whether the one's first came before the last of the others.
-    pub(super) began_in_time: bool,
+    /// Packets of the others between the first of the one and its last; `None` where the others had no more to do by then,
+    /// or before it had begun.
+    pub(super) beside: Option<u64>,
+    /// How long that was, in the GPU's ticks.
+    pub(super) ticks: u64,
+    /// When the one could begin, each other had half of its packets to execute.
+    pub(super) is_in_time: bool,
 }
 
 impl Rivals {
@@ -82,8 +91,8 @@ impl Rivals {
         })
     }
 
-    /// One with a priority among others with another one. All have their work when the priorities are set, and stand at a
-    /// wait.
+    /// One with a priority comes to others with another one, which are at work: its context is resumed then. So whoever
+    /// decides that it runs knows all priorities, and that it can go on.
     ///
     /// # Errors
     /// Something is refused, or never ends.
@@ -93,11 +102,13 @@ impl Rivals {
         (priority, of_others): (i32, i32),
     ) -> anyhow::Result<Contest> {
         self.round += 1;
+        self.all[one].context.suspend(LONG)?;
         let mut ends = Vec::new();
         for (place, rival) in self.all.iter_mut().enumerate() {
+            let is_one = place == one;
+            rival.times.write(0, &[0; MANY as usize]);
             let mut list = CommandList::new();
-            if place == one {
-                list.wait(&self.begin, self.round);
+            if is_one {
                 stamp(&mut list, &rival.times, 0..FEW);
             } else {
                 list.wait(&self.gate, self.round);
@@ -106,18 +117,50 @@ impl Rivals {
                 stamp(&mut list, &rival.times, BEFORE..MANY);
             }
             ends.push(rival.queue.submit(&list)?);
-        }
-        for (place, rival) in self.all.iter().enumerate() {
-            let is_one = place == one;
             rival
                 .context
                 .set_priority(if is_one { priority } else { of_others })?;
         }
         self.gate.signal(self.round)?;
-        for (rival, end) in self.all.iter().zip(ends) {
-            woken(rival.queue.progress_fence(), end, LONG)?;
+        until("the others are at work", || {
+            self.begin.current_value() == self.round
+        })?;
+        self.all[one].context.resume();
+        let mut others = self.all.iter().enumerate();
+        let is_in_time =
+            others.all(|(place, rival)| place == one || word(&rival.times, MANY / 2 * 8) == 0);
+        self.ended(&ends)?;
+        Ok(Contest {
+            is_in_time,
+            ..self.outcome(one)
+        })
+    }
+
+    /// The first has its packets with those of all others, and all begin at the same time; or alone.
+    ///
+    /// # Errors
+    /// Something is refused, or never ends.
+    pub(super) fn race(&mut self, is_alone: bool) -> anyhow::Result<Contest> {
+        self.round += 1;
+        let racing = if is_alone { 1 } else { self.all.len() };
+        let mut ends = Vec::new();
+        for (place, rival) in self.all.iter_mut().take(racing).enumerate() {
+            let packets = if place == 0 { FEW } else { AS_MANY };
+            let mut list = CommandList::new();
+            list.wait(&self.gate, self.round);
+            stamp(&mut list, &rival.times, 0..packets);
+            ends.push(rival.queue.submit(&list)?);
         }
-        Ok(self.outcome(one))
+        self.gate.signal(self.round)?;
+        self.ended(&ends)?;
+        Ok(self.outcome(0))
+    }
+
+    fn ended(&self, ends: &[u64]) -> anyhow::Result<()> {
+        for (rival, end) in self.all.iter().zip(ends) {
+            woken(rival.queue.progress_fence(), *end, LONG)?;
+        }
+        Ok(())
     }
 
     fn outcome(&self, one: usize) -> Contest {
@@ -128,10 +171,12 @@ impl Rivals {
         let others: Vec<_> = others
             .flat_map(|(_, rival)| times(&rival.times, MANY))
             .collect();
+        let had_work = others.iter().any(|time| *time > last);
         let beside = others.iter().filter(|time| **time > first && **time < last);
         Contest {
-            beside: beside.count() as u64,
-            began_in_time: others.iter().any(|time| *time > first),
+            beside: had_work.then(|| beside.count() as u64),
+            is_in_time: true,
+            ticks: last.saturating_sub(first),
         }
     }
 }

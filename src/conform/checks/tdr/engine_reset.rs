@@ -5,12 +5,12 @@ use super::scene::{
     until_reset, until_stopped,
 };
 use crate::abi::StallKind;
+use crate::conform::bench::complete;
 use crate::conform::checks::preemption::scene::{
     AGAIN, NEW, PAGING, context, handed, initialised, is_full_of, nop,
 };
 use crate::conform::seen::same;
 use crate::conform::spy::TdrCall;
-use crate::conform::until::until_tried;
 use crate::conform::{Check, Ground, LONG, Unfit, Wanted, until};
 use crate::kmd::DriverOptions;
 use crate::os::{Features, Record, SystemDevice};
@@ -152,9 +152,10 @@ fn dependent(ground: &Ground) -> anyhow::Result<()> {
 /// How long a dependent engine has to be preempted.
 const DEPENDENT_TIME: Duration = Duration::from_millis(500);
 
-/// Of a group of the driver's own one engine is said to be lost while the other one is in a packet that it does not come
-/// out of, for which it has its time though the driver gives engines none otherwise. An attempt in which it was asked
-/// before it had begun that packet counts for nothing.
+/// Of a group of the driver's own the second engine is said to be lost while the first is in a packet that it does not come
+/// out of, for which it has its time though the driver gives engines none otherwise. It comes first in the order of resets:
+/// so nothing but its time lies between the request and its reset. An attempt in which it was asked before it had begun
+/// that packet counts for nothing; and an engine that answers in the middle of it is rightly left alone each time.
 fn has_its_time(ground: &Ground) -> anyhow::Result<()> {
     let wanted = Wanted {
         driver: DriverOptions {
@@ -167,7 +168,7 @@ fn has_its_time(ground: &Ground) -> anyhow::Result<()> {
     // The watch finds nobody hung, who hangs for as long as this takes.
     let tdr = TdrPolicy {
         delay: Duration::from_secs(600),
-        limit_count: 1000,
+        limit_count: 1_000_000,
         ..TdrPolicy::default()
     };
     let bench = ground.bench_watched(&wanted, Features::default(), tdr)?;
@@ -175,8 +176,8 @@ fn has_its_time(ground: &Ground) -> anyhow::Result<()> {
         .spy
         .driver()
         .tdr()
-        .map_or(0, |tdr| tdr.query_dependent_engine_group(0));
-    if group & 0b10 == 0 {
+        .map_or(0, |tdr| tdr.query_dependent_engine_group(1));
+    if group & 0b01 == 0 {
         return Err(Unfit("no engine of it depends on another one".into()).into());
     }
     let times = Arc::new(Mutex::new(Vec::new()));
@@ -185,24 +186,22 @@ fn has_its_time(ground: &Ground) -> anyhow::Result<()> {
         .spy
         .before_tdr(move |call| lock(&noted).push((call, Instant::now())));
     let guilty = bench.adapter.create_device();
-    let begun = guilty.create_fence(0)?;
-    let mut queue = queue_of(&guilty, 1)?;
-    let mut hangs = CommandList::new();
-    hangs
-        .signal(&begun, 1)
-        .stall(StallKind::HeedsAbort, FOR_EVER);
-    queue.submit(&hangs)?;
-    until("the packet before the one that hangs is executed", || {
-        begun.current_value() == 1
-    })?;
-    let mut attempts = 0;
-    until_tried("an engine is found in the packet that hangs", || {
+    let mut queue = queue_of(&guilty, 0)?;
+    complete(&mut queue, CommandList::new().nop())?;
+    queue.submit(CommandList::new().stall(StallKind::HeedsAbort, FOR_EVER))?;
+    let (mut attempts, deadline) = (0, Instant::now() + LONG / 2);
+    while tdr_calls(&bench, TdrCall::ResetEngine(0)) == 0 {
+        if Instant::now() >= deadline {
+            drop(bench.take_records());
+            return Err(
+                Unfit("its engine answers in the middle of a packet that hangs".into()).into(),
+            );
+        }
         lock(&times).clear();
         attempts += 1;
-        bench.spy.lose_engine(0);
-        until_reset(&bench, 0, attempts)?;
-        Ok(tdr_calls(&bench, TdrCall::ResetEngine(1)) > 0)
-    })?;
+        bench.spy.lose_engine(1);
+        until_reset(&bench, 1, attempts)?;
+    }
     let times = lock(&times).clone();
     let at = |of| {
         times
@@ -210,9 +209,9 @@ fn has_its_time(ground: &Ground) -> anyhow::Result<()> {
             .find(|(call, _)| *call == of)
             .map(|(_, at)| *at)
     };
-    let asked = at(TdrCall::RequestPreemption(1));
+    let asked = at(TdrCall::RequestPreemption(0));
     let asked = asked.context("a dependent engine is reset that was not asked to be preempted")?;
-    let reset = at(TdrCall::ResetEngine(1)).context("it is reset in this attempt")?;
+    let reset = at(TdrCall::ResetEngine(0)).context("it is reset in this attempt")?;
     let given = reset.saturating_duration_since(asked);
     ensure!(
         given >= DEPENDENT_TIME,
