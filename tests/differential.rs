@@ -120,7 +120,7 @@ fn random_programs(engines: u32, first: u64, cases: u64) {
         for seed in number..(first + cases).min(number + CASES_OF_A_STAGE) {
             let mut program = draw(&mut Random(seed), Kinds::of_packets(transfers));
             if transfers {
-                program.hand_over(&mut Random(!seed), |_, _| true);
+                program.add_takes(&mut Random(!seed), |_, _| true);
             }
             packets += program.packets();
             let foretold = foretell(&program);

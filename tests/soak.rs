@@ -7,7 +7,8 @@ mod engines;
 
 use assert_cmd::cargo::cargo_bin_cmd;
 use native_fence::CrossAdapter;
-use native_fence::conform::spy::DdiSpy;
+use native_fence::abi::FenceId;
+use native_fence::conform::spy::{DdiSpy, Moment};
 use native_fence::kmd::{Ddi, Interrupt, NativeFenceSignaled};
 use native_fence::soak::program::{
     Adder, Command, Held, KernelSignals, Mode, Named, Program, QueueProgram, Words,
@@ -19,10 +20,10 @@ use native_fence::soak::{
 };
 use native_fence::vulkan::validation;
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::num::NonZeroU32;
 use std::process::Output;
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(200);
@@ -207,7 +208,8 @@ fn the_same_seed_gives_the_same_rounds() {
 ///
 /// Kills `soak-no-queue-is-of-kernel-mode`, `soak-no-fence-is-monitored`, `soak-an-adapter-is-alone`,
 /// `soak-no-fence-has-a-doorbell`, `soak-no-driver-names-queues`, `soak-no-driver-maps-twice`,
-/// `soak-all-fences-start-at-0`, `soak-bursts-start-at-0`, `soak-nothing-is-handed-over`.
+/// `soak-all-fences-start-at-0`, `soak-bursts-start-at-0`, `soak-nothing-is-taken`,
+/// `soak-samples-of-bursts-pass-no-edge`.
 #[test]
 fn rounds_are_of_every_kind() {
     let rounds: Vec<_> = (0..200).map(|number| scope(9).round(number)).collect();
@@ -336,7 +338,11 @@ fn rounds_are_of_every_kind() {
         assert!(by_program(false), "{edge:#x}");
         assert_eq!(by_program(true), edge == 1 << 32, "{edge:#x}");
         let by_burst = |burst: &Burst| passes(edge, burst.initial, burst.last());
-        assert!(any(&|round| round.bursts.iter().any(by_burst)), "{edge:#x}");
+        let bursts = || rounds.iter().flat_map(|round| &round.bursts);
+        assert!(bursts().any(by_burst), "{edge:#x}");
+        // What the model executes of it does as well.
+        let mut of_both = bursts().filter(|burst| by_burst(burst));
+        assert!(of_both.all(|burst| by_burst(&burst.sample())), "{edge:#x}");
     }
     let is_high = |value: &u64| *value > u64::MAX - (1 << 32);
     assert!(any(&|round| round.program.initial.iter().any(is_high)));
@@ -672,8 +678,12 @@ fn what_is_taken_is_there_and_stays() {
 /// Nobody is told of values above this where [`deaf`] stands before a driver.
 const UNTOLD: u64 = 1000;
 
-/// Loses the names of fences in interrupts, of such values.
-fn deaf(driver: Arc<dyn Ddi>) -> Arc<dyn Ddi> {
+/// Within this all comes that does, where [`deaf`] stands before a driver.
+const IN_TIME: Duration = Duration::from_secs(4);
+
+/// Loses the names of fences in interrupts, of such values, and keeps the CPU's signals until so many fences are waited for:
+/// a wait that begins late needs no wake-up.
+fn deaf(driver: Arc<dyn Ddi>, waits: usize) -> Arc<dyn Ddi> {
     let spy = DdiSpy::over(driver);
     spy.on_interrupt(|interrupt| {
         if let Interrupt::NativeFenceSignaled(NativeFenceSignaled {
@@ -684,37 +694,74 @@ fn deaf(driver: Arc<dyn Ddi>) -> Arc<dyn Ddi> {
             fences.retain(|fence| fence.value <= UNTOLD);
         }
     });
+    let awaited: Mutex<HashSet<FenceId>> = Mutex::default();
+    let is_posted = Condvar::new();
+    spy.hook(move |moment, values| {
+        let mut awaited = awaited.lock().unwrap();
+        if moment == Moment::AfterUpdateOfMonitoredValues {
+            // Who waits for the next value is told of it above this one.
+            let posted = values.iter().filter(|(_, value)| *value == UNTOLD);
+            awaited.extend(posted.map(|(fence, _)| *fence));
+            is_posted.notify_all();
+        } else if moment == Moment::BeforeUpdateOfCurrentValues {
+            // No longer than the round has: another one is played then.
+            let is_missing = |awaited: &mut HashSet<_>| awaited.len() < waits;
+            let all = is_posted.wait_timeout_while(awaited, IN_TIME / 2, is_missing);
+            drop(all.unwrap());
+        }
+    });
     spy
 }
 
-/// A queue that is long at work before it signals the round's fence, of which nobody is told then.
-fn late_signal(waits: Vec<CpuWait>, bursts: Vec<Burst>) -> Round {
+/// A wait for the fence of this number, by a thread of its own, of whose value nobody is told.
+fn untold_wait(fence: usize, how: How, joint: Joint) -> CpuWait {
+    CpuWait {
+        thread: fence,
+        how,
+        joint,
+        of: vec![Awaited {
+            named: Named::Fence(fence),
+            device: 0,
+            value: UNTOLD + 1,
+        }],
+    }
+}
+
+/// A queue that signals a fence for each wait, of which nobody is told then: once the CPU has let it, and it was at work for
+/// a while.
+fn late_signals(waits: Vec<CpuWait>, bursts: Vec<Burst>) -> Round {
     let all = Words {
         of: Held::Parts,
         first: 0,
         count: Held::Parts.words(),
     };
-    let mut commands = vec![Command::Fill(all, 1); 20];
-    commands.extend([Command::Signal(0, UNTOLD + 1), Command::Progress(1)]);
+    let let_on = waits.len();
+    let mut commands = vec![Command::Wait(Named::Fence(let_on), 1)];
+    commands.extend([Command::Fill(all, 1); 20]);
+    commands.extend((0..let_on).map(|fence| Command::Signal(fence, UNTOLD + 1)));
+    commands.push(Command::Progress(1));
+    let fence = FencePlan {
+        home: 0,
+        is_local: false,
+        is_monitored: false,
+        crosses: CrossAdapter::Propagated,
+    };
+    let mut initial = vec![UNTOLD; let_on];
+    initial.push(0);
     Round {
         devices: vec![DevicePlan { adapter: 0 }],
         contexts: vec![ContextPlan { device: 0, node: 0 }],
         places: vec![0],
-        fences: vec![FencePlan {
-            home: 0,
-            is_local: false,
-            is_monitored: false,
-            crosses: CrossAdapter::Propagated,
-        }],
+        fences: vec![fence; initial.len()],
         program: Program {
-            initial: vec![UNTOLD],
+            initial,
             queues: vec![QueueProgram {
                 mode: Mode::User,
                 capacity: 64,
                 commands,
                 bad_index: None,
             }],
-            cpu: Vec::new(),
+            cpu: vec![(let_on, 1)],
         },
         waits,
         disturbances: Vec::new(),
@@ -723,8 +770,9 @@ fn late_signal(waits: Vec<CpuWait>, bursts: Vec<Burst>) -> Round {
     }
 }
 
-/// Plays a round where wake-ups are lost, until one is: a wait that begins late needs none.
+/// Plays a round where wake-ups are lost, until they are.
 fn played_deaf(round: &Round, lost: impl Fn(&Failure, Option<Vec<WaitEnd>>) -> bool) -> bool {
+    let waits = round.waits.len();
     (17..20).any(|seed| {
         let is_plain = |ground: &Ground| ground.adapters == 1 && !ground.names_queues;
         let number = first_round_on(scope(seed), is_plain);
@@ -733,8 +781,8 @@ fn played_deaf(round: &Round, lost: impl Fn(&Failure, Option<Vec<WaitEnd>>) -> b
             sent.send(outcome.waits.clone()).unwrap_or_default();
         };
         let mut soak = Soak::new(scope(seed), Target::Model)
-            .over(Arc::new(deaf))
-            .within(Duration::from_millis(1500))
+            .over(Arc::new(move |driver| deaf(driver, waits)))
+            .within(IN_TIME)
             .spoilt(Arc::new(told));
         match soak.play(number, round) {
             Ok(()) => false,
@@ -754,22 +802,11 @@ fn a_wait_that_nobody_woke_has_not_come() {
     let mut waits = Vec::new();
     for how in [How::Blocked, How::Event, How::Future] {
         for joint in [Joint::One, Joint::Any, Joint::All] {
-            let of = vec![Awaited {
-                named: Named::Fence(0),
-                device: 0,
-                value: UNTOLD + 1,
-            }];
-            let thread = waits.len();
-            waits.push(CpuWait {
-                thread,
-                how,
-                joint,
-                of,
-            });
+            waits.push(untold_wait(waits.len(), how, joint));
         }
     }
     let count = waits.len();
-    let is_lost = played_deaf(&late_signal(waits, Vec::new()), |failure, ends| {
+    let is_lost = played_deaf(&late_signals(waits, Vec::new()), |failure, ends| {
         let all = vec![WaitEnd::TimedOut; count];
         failure.what.contains("CPU wait 0 was not woken") && ends == Some(all)
     });
@@ -789,7 +826,7 @@ fn a_sleeper_of_a_burst_that_nobody_woke_is_found() {
         is_local: false,
         initial: UNTOLD,
     };
-    let is_lost = played_deaf(&late_signal(Vec::new(), vec![burst]), |failure, _| {
+    let is_lost = played_deaf(&late_signals(Vec::new(), vec![burst]), |failure, _| {
         failure.what.contains("burst 0: a wait for ") && failure.what.contains(" was not woken")
     });
     assert!(is_lost, "all sleepers are said to be woken");

@@ -114,13 +114,15 @@ impl Scope {
         round.put_in_order();
         // By a chance of their own: others draw what they drew.
         let apart = &mut self.chance(number, 1 << 62);
-        round.program.hand_over(apart, round.may_name());
+        round.program.add_takes(apart, round.may_name());
         round.put_in_order();
         let is_narrow = |fence: usize| round.fences[fence].is_monitored;
         let initial = initial_values(apart, &round.program, is_narrow);
         round.start_at(initial);
         for burst in &mut round.bursts {
-            burst.initial = initial_value(apart, (burst.total(), burst.signals), false);
+            // So soon that the model passes it as well.
+            let soon = burst.sample().signals;
+            burst.initial = initial_value(apart, (burst.total(), soon), false);
         }
         round.waits = waits(random, &round);
         round

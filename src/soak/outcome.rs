@@ -81,7 +81,7 @@ pub struct Outcome {
     pub fences: Vec<Option<FenceEnd>>,
     /// Of each queue of the program.
     pub queues: Vec<QueueOutcome>,
-    /// Signals of engines below the value before, but in a round whose engine was struck.
+    /// Signals of engines below the value before, but in a round whose engine was struck and in the one after it.
     pub backward_signals: u64,
     /// Of each wait of the CPU.
     pub waits: Vec<WaitEnd>,

@@ -60,8 +60,7 @@ pub struct Stage {
     injection: Option<Arc<Injection>>,
     /// What hangs an engine here, where something does.
     stall: Option<StallKind>,
-    /// Signals below the value before that were told of.
-    known_backward: Mutex<u64>,
+    backward: Mutex<Backward>,
     /// Held by who has logs move, or wants none to: a queue whose log moves is in no slice then.
     pub(super) log_moves: Mutex<()>,
     /// Longer than anything takes that comes.
@@ -99,7 +98,7 @@ impl Stage {
                 .collect::<Result<_, _>>()?,
             injection: None,
             stall: Some(StallKind::HeedsNothing),
-            known_backward: Mutex::default(),
+            backward: Mutex::default(),
             log_moves: Mutex::default(),
             patience,
         })
@@ -148,7 +147,7 @@ impl Stage {
             injection,
             // Nobody takes a processor, or a GPU, from a packet that heeds nothing.
             stall: (!ends_loops).then_some(StallKind::HeedsAbort),
-            known_backward: Mutex::default(),
+            backward: Mutex::default(),
             log_moves: Mutex::default(),
             patience,
         })
@@ -196,17 +195,12 @@ impl Stage {
         }
     }
 
-    /// Signals below the value before that engines have executed since this was last asked: none in a round whose engine
-    /// was struck, since one that takes another's place may execute once more what that was at.
+    /// Signals below the value before that engines have said to have executed since this was last asked, after a round
+    /// whose engine was struck or not.
     pub(super) fn backward_signals(&self, was_struck: bool) -> u64 {
         let counters = self.adapters().map(Adapter::node_counters);
         let total = counters.map(|counters| counters.backward_signals).sum();
-        let known = std::mem::replace(&mut *lock(&self.known_backward), total);
-        if was_struck {
-            0
-        } else {
-            total.saturating_sub(known)
-        }
+        lock(&self.backward).since(total, was_struck)
     }
 
     /// What is wrong with the adapters after a round, in which the engine of this node of the first was to be reset, and no
@@ -216,6 +210,28 @@ impl Stage {
             let complaint = side.complaint(node_reset.filter(|_| number == 0))?;
             Some(format!("of adapter {number}: {complaint}"))
         })
+    }
+}
+
+/// How many signals below the value before are known, and whether the last round's engine was struck.
+#[derive(Debug, Default)]
+struct Backward {
+    known: u64,
+    was_struck: bool,
+}
+
+impl Backward {
+    /// How many more there are: none in a round whose engine was struck, since one that takes another's place may execute
+    /// once more what that was at. Nor in the round after it: a slice says what it has counted when it ends, and one of the
+    /// struck round may have ended in this one.
+    fn since(&mut self, total: u64, is_struck: bool) -> u64 {
+        let known = std::mem::replace(&mut self.known, total);
+        let was_struck = std::mem::replace(&mut self.was_struck, is_struck);
+        if is_struck || was_struck {
+            0
+        } else {
+            total.saturating_sub(known)
+        }
     }
 }
 
@@ -317,5 +333,26 @@ fn tdr(faults: bool) -> TdrPolicy {
         // One that hangs engines on purpose is no program that hangs.
         limit_count: u32::MAX,
         ..TdrPolicy::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a struck round's slices say after it is not the next round's fault, and whatever comes later is told.
+    ///
+    /// Kills `soak-a-struck-round-counts-in-the-next`, `soak-a-struck-round-excuses-all-others`.
+    #[test]
+    fn what_a_struck_round_says_late_is_excused() {
+        let mut backward = Backward::default();
+        assert_eq!(backward.since(1, false), 1);
+        assert_eq!(backward.since(4, true), 0);
+        assert_eq!(backward.since(6, false), 0);
+        assert_eq!(backward.since(9, false), 3);
+        assert_eq!(backward.since(9, false), 0);
+        // An engine that takes another's place counts from 0.
+        assert_eq!(backward.since(2, false), 0);
+        assert_eq!(backward.since(3, false), 1);
     }
 }

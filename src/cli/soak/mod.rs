@@ -10,7 +10,7 @@ use super::output::{JsonOutput, colour, print};
 use super::progress::Bar;
 use super::{Ending, devices, driver_settings};
 use crate::report::DeviceDescription;
-use crate::soak::{DeviceChoice, Failure, Scope, Soak, SoakError, Target};
+use crate::soak::{DeviceChoice, Scope, Soak, SoakError, Tally, Target};
 use crate::sync::Arc;
 use crate::vulkan;
 use anyhow::ensure;
@@ -115,21 +115,25 @@ impl SoakCommand {
         let json = self.json.as_deref().map(JsonOutput::open).transpose()?;
         let to_stderr = json.as_ref().is_some_and(JsonOutput::takes_stdout);
         let device = self.described()?;
-        let mut found = Found::new(device, driver_settings::machine(), self.seed, self.faults);
-        let (ended, failure) = self.soak(&interrupt, &mut found)?;
-        found.ended = ended;
-        if let Some(failure) = &failure {
-            found.fail(failure, self.again(failure.round));
-        }
-        print(
-            &text::text(&found, failure.as_deref(), colour(to_stderr)),
-            to_stderr,
-        );
+        let machine = driver_settings::machine();
+        let (ended, tally, seconds) = self.soak(&interrupt)?;
+        let found = Found {
+            schema: Found::SCHEMA,
+            device,
+            machine,
+            seed: self.seed,
+            faults: self.faults,
+            seconds,
+            signals_per_second: per_second(tally.signals, seconds),
+            tally,
+            ended,
+        };
+        print(&text::text(&found, colour(to_stderr)), to_stderr);
         if let Some(json) = json {
             json.write(&found)?;
         }
-        Ok(match ended {
-            Ended::Failed => Ending::NotWell,
+        Ok(match found.ended {
+            Ended::Failed { .. } => Ending::NotWell,
             Ended::Interrupted => Ending::Interrupted,
             Ended::Reached => Ending::Well,
         })
@@ -166,12 +170,8 @@ impl SoakCommand {
         }
     }
 
-    /// How it ended, and what differed if it failed.
-    fn soak(
-        &self,
-        interrupt: &Interrupt,
-        found: &mut Found,
-    ) -> anyhow::Result<(Ended, Option<Box<Failure>>)> {
+    /// How it ended, and what was done in how many seconds until then.
+    fn soak(&self, interrupt: &Interrupt) -> anyhow::Result<(Ended, Tally, f64)> {
         let (target, burst_signals) = match self.engine {
             Engine::Model => (Target::Model, BURST_SIGNALS_OF_MODEL),
             Engine::Shader => {
@@ -201,11 +201,10 @@ impl SoakCommand {
         let bar = Bar::new(goal.steps());
         let mut said = begin;
         let mut number = self.round.unwrap_or(0);
-        let ended = loop {
+        let told = loop {
             let tally = soak.tally();
             let time = begin.elapsed();
-            (found.tally, found.seconds) = (tally, time.as_secs_f64());
-            found.signals_per_second = per_second(tally.signals, found.seconds);
+            let until_now = |ended| (ended, tally, time.as_secs_f64());
             bar.stand_at(goal.done(&tally, time));
             bar.begin(text::progress(&tally, time));
             if !std::io::stderr().is_terminal() && said.elapsed() >= LINE {
@@ -213,19 +212,22 @@ impl SoakCommand {
                 said = Instant::now();
             }
             if goal.is_reached(&tally, time) {
-                break (Ended::Reached, None);
+                break until_now(Ended::Reached);
             }
             if interrupt.is_pressed() {
-                break (Ended::Interrupted, None);
+                break until_now(Ended::Interrupted);
             }
             match soak.round(number) {
                 Ok(()) => number += 1,
-                Err(SoakError::Failed(failure)) => break (Ended::Failed, Some(failure)),
+                Err(SoakError::Failed(failure)) => {
+                    let again = self.again(failure.round);
+                    break until_now(Ended::Failed { failure, again });
+                }
                 Err(SoakError::Open(error)) => return Err(error.into()),
             }
         };
         drop(bar);
-        Ok(ended)
+        Ok(told)
     }
 
     /// What is typed to play a round again.

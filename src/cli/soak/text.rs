@@ -3,7 +3,7 @@
 use super::super::paint::{BOLD, GREEN, RED, painted};
 use super::found::{Ended, Found};
 use crate::report::{DeviceDescription, rate};
-use crate::soak::{Failure, Tally};
+use crate::soak::Tally;
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub(super) fn progress(tally: &Tally, time: Duration) -> String {
 }
 
 /// All of it.
-pub(super) fn text(found: &Found, failure: Option<&Failure>, colour: bool) -> String {
+pub(super) fn text(found: &Found, colour: bool) -> String {
     let mut text = String::new();
     let device = found.device.as_ref();
     let device = device.map_or_else(|| "the model engine".into(), DeviceDescription::line);
@@ -108,12 +108,10 @@ pub(super) fn text(found: &Found, failure: Option<&Failure>, colour: bool) -> St
         found.seconds,
         rate(found.signals_per_second)
     );
-    match found.ended {
-        Ended::Failed => {
-            if let (Some(failure), Some(told)) = (failure, &found.failure) {
-                let _ = writeln!(text, "\n{} {failure}", painted("Differs:", RED, colour));
-                let _ = writeln!(text, "again: {}", told.again);
-            }
+    match &found.ended {
+        Ended::Failed { failure, again } => {
+            let _ = writeln!(text, "\n{} {failure}", painted("Differs:", RED, colour));
+            let _ = writeln!(text, "again: {again}");
         }
         Ended::Interrupted => {
             let _ = writeln!(text, "interrupted: until then all was as foretold");

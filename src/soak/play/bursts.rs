@@ -30,7 +30,6 @@ pub(super) fn run(
     counted: &Counted,
 ) -> Result<Vec<BurstOutcome>, String> {
     let (random, patience) = (&mut Random(seed), stage.patience);
-    let deadline = Instant::now() + patience;
     let mut logs: Vec<_> = bursts.iter().map(|_| Checked::default()).collect();
     let mut list = CommandList::new();
     let most = bursts.iter().map(|burster| burster.burst.lists).max();
@@ -69,6 +68,8 @@ pub(super) fn run(
         let progress = burster.queue.progress_fence().clone();
         let ended = progress.wait(burster.burst.lists, patience);
         ended.map_err(|error| format!("burst {at} does not end: {error}"))?;
+        // Whatever the burst itself has taken is not taken from this.
+        let deadline = Instant::now() + patience;
         burster
             .until_taken(deadline)
             .map_err(|taken| format!("burst {at} takes {taken} packets only"))?;

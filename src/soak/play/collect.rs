@@ -57,13 +57,13 @@ pub(super) fn settle(
     Ok(())
 }
 
-/// All but what threads have told.
+/// All but what threads have told. It has a patience of its own: bursts may have taken longer than that.
 pub(super) fn outcome(
     (stage, scene): (&Stage, &Scene),
     (round, expected): (&Round, &Expected),
-    deadline: Instant,
     counted: &Counted,
 ) -> Result<Outcome, String> {
+    let deadline = Instant::now() + stage.patience;
     let mut values = Vec::new();
     let mut fences = Vec::new();
     for (at, opened) in scene.fences.iter().enumerate() {
@@ -171,5 +171,50 @@ fn logged(player: &Player, read: &LogRead) -> Logged {
         refused: read.refused + (read.entries.len() - named.len()) as u64,
         lost: read.lost,
         entries: named,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+    use super::*;
+    use crate::os::WaitError;
+    use crate::soak::{Ground, Scope};
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    /// Whoever is still in a fence's list when it is asked for its end is waited for.
+    ///
+    /// Kills `soak-a-fence-is-looked-at-once`.
+    #[test]
+    fn a_fence_has_its_end_when_nobody_is_in_its_list() {
+        let scope = Scope {
+            seed: 1,
+            burst_signals: 0,
+            faults: false,
+        };
+        let ground = Ground {
+            is_polled: false,
+            ..scope.ground(0)
+        };
+        let stage = Stage::of_models(&ground, None, false, LONG).unwrap();
+        let device = stage.adapter(0).create_device();
+        let fence = device.create_fence(0).unwrap();
+        std::thread::scope(|scope| {
+            let waiter = scope.spawn(|| fence.wait(1, Duration::from_secs(1)));
+            let deadline = Instant::now() + LONG;
+            while fence.object().fence().waits() == 0 {
+                assert!(Instant::now() < deadline, "nobody waits");
+                std::thread::yield_now();
+            }
+            let end = FenceEnd {
+                monitored_value: u64::MAX,
+                was_awaited: true,
+                named: 0,
+            };
+            assert_eq!(fence_end(&fence, false, Instant::now() + LONG), end);
+            assert_eq!(waiter.join().unwrap(), Err(WaitError::TimedOut));
+        });
     }
 }

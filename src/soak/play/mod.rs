@@ -127,7 +127,7 @@ pub(super) fn play(
     let mut outcome = Outcome {
         waits: waits?,
         bursts: of_bursts?,
-        ..collect::outcome((stage, &scene), (round, expected), deadline, counted)?
+        ..collect::outcome((stage, &scene), (round, expected), counted)?
     };
     scene.end(stage.patience, random)?;
     outcome.backward_signals = stage.backward_signals(fault.is_some());

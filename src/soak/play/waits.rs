@@ -12,8 +12,6 @@ use crate::soak::program::Named;
 use crate::soak::round::{CpuWait, How, Joint, Round};
 use crate::sync::{Arc, AtomicBool, Ordering};
 use crate::{EventHandle, Fence};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
 use std::pin::pin;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{Scope, ScopedJoinHandle, Thread};
@@ -75,8 +73,9 @@ pub(super) fn join(
     Ok(ends)
 }
 
-/// The end of a thread's wait for what comes within `patience`. It has a quarter more: who returns in that was released by
-/// nobody. One that begins when all must have come looks once, and there is nobody to release it.
+/// The end of a thread's wait for what comes within `patience`. It has a quarter more: who returns in that is taken for one
+/// that nobody released, though it may have had no core for as long. One that begins when all must have come looks once, and
+/// there is nobody to release it.
 pub(super) fn released(patience: Duration, wait: impl FnOnce(Duration) -> WaitEnd) -> WaitEnd {
     let began = Instant::now();
     match wait(patience + patience / 4) {
@@ -178,28 +177,12 @@ fn by_event<E: Fn() -> Option<WaitEnd>>(
         Ok(end) => end,
         Err(error) => return WaitEnd::Failed(error.to_string()),
     };
-    match is_readable(&event, time) {
+    match event.is_readable_within(time) {
         Ok(false) => WaitEnd::TimedOut,
         Ok(true) => end().unwrap_or_else(|| {
             WaitEnd::Failed("its event is readable, and the wait has not ended".into())
         }),
         Err(error) => WaitEnd::Failed(error.to_string()),
-    }
-}
-
-/// Whether it comes to that within the time. A signal to this process is no time-out.
-fn is_readable(event: &EventHandle, time: Duration) -> Result<bool, Errno> {
-    let deadline = Instant::now() + time;
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let timeout = Timespec {
-            tv_sec: left.as_secs().cast_signed(),
-            tv_nsec: left.subsec_nanos().into(),
-        };
-        match poll(&mut [PollFd::new(event, PollFlags::IN)], Some(&timeout)) {
-            Err(Errno::INTR) => {}
-            told => return Ok(told? > 0),
-        }
     }
 }
 

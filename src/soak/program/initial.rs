@@ -7,7 +7,8 @@ use super::{Command, Named, Program};
 const SPARE: u64 = 16;
 
 /// What a fence starts at that rises by so much in all: 0, a little below 2^32, where its low half begins anew, and, if it
-/// is not a narrow one, below 2^63 or 2^64. An edge is passed within the first `soon`.
+/// is not a narrow one, below 2^63 or 2^64. Of these edges the first two are passed within the first `soon` of its rise;
+/// to the last one it comes near and never passes it, since no fence of a round goes back.
 pub fn initial_value(random: &mut Random, (rise, soon): (u64, u64), is_narrow: bool) -> u64 {
     let edge = random.below(if is_narrow { 2 } else { 4 });
     let before = 1 + random.below(soon.max(1));

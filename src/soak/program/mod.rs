@@ -9,7 +9,7 @@
 //! depends on the order, times and who raised, is no part of the outcome. Handles are closed before
 //! anything runs. Each queue fills, copies, times and adds to allocations of its own, which no other stores to;
 //! their words are part of the outcome, but of a time only that it is there. Another queue takes words of them
-//! behind a wait for a value after which their owner stores there no more (`hand_over.rs`).
+//! behind a wait for a value after which their owner stores there no more (`take.rs`).
 //!
 //! A queue of kernel mode is a party as the others, whose waits and signals the operating system executes; it dispatches no
 //! kernels, and a submission without packets has one that does nothing.
@@ -21,10 +21,10 @@
 mod add;
 mod draw;
 mod foretell;
-mod hand_over;
 mod initial;
 mod mode;
 mod shrink;
+mod take;
 mod transfer;
 
 pub use add::Adder;

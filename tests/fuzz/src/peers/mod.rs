@@ -174,13 +174,18 @@ pub struct Played {
 /// Panics of the library's own threads, which end no case by themselves.
 static PANICS: AtomicU64 = AtomicU64::new(0);
 
+/// Whether a thread of this name is the library's own: what hears of others, takes interrupts, or is an engine. All of them
+/// read what others store.
+fn is_of_the_library(thread: &str) -> bool {
+    thread.starts_with("nf-")
+}
+
 fn watch_threads() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let usual = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            let is_own = |name: &str| name.starts_with("nf-peer");
-            if thread::current().name().is_some_and(is_own) {
+            if thread::current().name().is_some_and(is_of_the_library) {
                 PANICS.fetch_add(1, Ordering::Relaxed);
             }
             usual(panic);
@@ -205,5 +210,45 @@ impl Program {
         let played = world.end();
         assert_eq!(PANICS.load(Ordering::Relaxed), 0, "a thread panicked");
         played
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::message::{File, Text};
+    use super::*;
+
+    /// A fence has so many openers at a time and no more: who opens it again and again by messages may be refused.
+    #[test]
+    fn a_fence_is_opened_by_as_many_messages_as_there_are() {
+        for files in [
+            [File::Current, File::Monitored],
+            [File::OtherCurrent, File::OtherMonitored],
+        ] {
+            let message = |number: usize| {
+                Step::Message(Message {
+                    side: number.is_multiple_of(2),
+                    text: Text::Good,
+                    files: files.to_vec(),
+                    is_kept: false,
+                })
+            };
+            let program = Program {
+                initial: 0,
+                as_descriptors: false,
+                steps: (0..3 * MOST_STEPS).map(message).collect(),
+            };
+            let played = program.play();
+            assert_eq!((played.scribbled, played.refused), (0, 0));
+        }
+    }
+
+    /// Panics of all threads that read what others store are counted, and no other's.
+    #[test]
+    fn whoever_reads_what_others_store_is_of_the_library() {
+        for thread in ["nf-peer", "nf-peers", "nf-irq-0", "nf-model", "nf-stop"] {
+            assert!(is_of_the_library(thread), "{thread}");
+        }
+        assert!(!is_of_the_library("peers::tests::a_fence"));
     }
 }

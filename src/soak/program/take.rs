@@ -1,4 +1,4 @@
-//! Handing over: words that one queue stores and another one takes.
+//! Takes: words that one queue stores and another one copies to its own.
 //!
 //! The taker waits for a value that the owner signals; what the owner has stored before that signal, and stores to no more
 //! behind it, is what the taker reads (HQ-08), whatever was run first. Who reads it sooner, or an engine that signals
@@ -12,9 +12,9 @@ const MOST: u64 = 64;
 
 impl Program {
     /// Adds takes behind some waits; `may_name` is whether the first of two queues can name memory of the second.
-    pub fn hand_over(&mut self, random: &mut Random, may_name: impl Fn(usize, usize) -> bool) {
-        // Words that somebody takes: none is taken to there.
-        let mut handed: Vec<(usize, Words)> = Vec::new();
+    pub fn add_takes(&mut self, random: &mut Random, may_name: impl Fn(usize, usize) -> bool) {
+        // None is taken to there.
+        let mut taken: Vec<(usize, Words)> = Vec::new();
         for taker in 0..self.queues.len() {
             let mut at = 0;
             while let Some(command) = self.queues[taker].commands.get(at).copied() {
@@ -40,8 +40,8 @@ impl Program {
                     count: words.count,
                 };
                 let is_free = |(of, words): &(usize, Words)| *of != taker || !words.overlaps(to);
-                if handed.iter().all(is_free) {
-                    handed.push((owner, words));
+                if taken.iter().all(is_free) {
+                    taken.push((owner, words));
                     let take = Command::Take {
                         queue: owner,
                         from: words.of,
