@@ -362,6 +362,7 @@ fn a_loss_that_a_submission_tells_of_is_no_end_of_what_runs() {
     let commands = commands(&device);
     plan(VulkanCall::QueueSubmit, ":done", "VK_ERROR_DEVICE_LOST");
     let told = queue.submit_one(Some(&commands), Some((&gate, 1)), (&done, 1));
+    faults().lift();
     assert_eq!(told, Err(SubmitError::DeviceLost));
     drop(commands);
     // Its drop asks by the end of a submission of its own.
@@ -420,6 +421,7 @@ fn a_signal_does_not_overtake_what_may_have_been_submitted() {
         } else {
             queue.submit_one(None, Some(waits), signal)
         };
+        faults().lift();
         let signals = [done.signal(4), done.raise_to(5), done.signal(6)];
         gate.signal(1).unwrap();
         assert!(matches!(told, Err(SubmitError::Unknown { .. })), "{told:?}");
