@@ -87,9 +87,12 @@ fn commands(device: &Arc<Device>) -> CommandBuffer {
 /// On a thread of its own, since what never ends is not to hold up the test.
 fn ends<T: Send + 'static>(what: &str, run: impl FnOnce() -> T + Send + 'static) -> T {
     let (tell, told) = mpsc::channel();
-    thread::spawn(move || tell.send(run()));
+    let thread = thread::spawn(move || tell.send(run()));
     let told = told.recv_timeout(LONG);
-    told.unwrap_or_else(|_| panic!("{what} does not end"))
+    let told = told.unwrap_or_else(|_| panic!("{what} does not end"));
+    // What it had goes with it: the process may end then.
+    thread.join().unwrap().unwrap();
+    told
 }
 
 /// A wait for which the driver has no memory ends with an error that names the call: with its time, or without one by a
@@ -150,7 +153,7 @@ fn a_queue_that_the_driver_cannot_wait_for_goes_when_it_is_idle() {
             let uses = faults().uses(asked);
             let (tell, told) = mpsc::channel();
             let looks = done.clone();
-            thread::spawn(move || {
+            let drops = thread::spawn(move || {
                 drop(queue);
                 tell.send(looks.value())
             });
@@ -160,6 +163,8 @@ fn a_queue_that_the_driver_cannot_wait_for_goes_when_it_is_idle() {
             gate.signal(1).unwrap();
             let value = told.recv_timeout(LONG);
             assert_eq!(value.expect("the drop does not end"), Ok(1));
+            // The timeline that it has goes with it: the process may end then.
+            drops.join().unwrap().unwrap();
             faults().lift();
             drop((gate, done, device));
             until("all is destroyed", || alive() == before);
@@ -241,6 +246,28 @@ fn an_engine_whose_driver_gives_up_says_why_and_its_adapter_ends() {
         faults().lift();
         until("all is destroyed", || alive() == before);
     }
+}
+
+/// An engine whose driver gives up in its first slice, which may run on, comes to no adapter; and it is over before the memory
+/// goes that it stores to.
+///
+/// Kills `an-engine-that-does-not-come-up-outlives-its-memory`.
+#[test]
+fn an_engine_that_does_not_come_up_goes_before_what_it_stores_to() {
+    let _turn = Turn::take();
+    let instance = Instance::with_faults(InstanceOptions::default()).unwrap();
+    let adapters = instance.adapters();
+    let info = choose(&adapters, None).unwrap();
+    let before = alive();
+    for _ in 0..3 {
+        plan(VulkanCall::WaitSemaphores, "", UNKNOWN);
+        let opened = Adapter::open_on(&instance, info, &AdapterOptions::default());
+        assert!(opened.is_err(), "its engine has executed nothing");
+        drop(opened);
+        faults().lift();
+        until("all is destroyed", || alive() == before);
+    }
+    drop(Adapter::open_on(&instance, info, &AdapterOptions::default()).unwrap());
 }
 
 /// A submission that the driver has taken and answered with an error that leaves that open is not made again, by whomever; and
@@ -333,7 +360,7 @@ fn who_cannot_wait_looks_again_soon() {
     let looks = || faults().uses(VulkanCall::GetSemaphoreCounterValue);
     let before = looks();
     let (tell, told) = mpsc::channel();
-    thread::spawn(move || {
+    let drops = thread::spawn(move || {
         drop(queue);
         tell.send(())
     });
@@ -344,6 +371,7 @@ fn who_cannot_wait_looks_again_soon() {
     // A test that fails ends its thread as well.
     gate.signal(1).unwrap();
     assert_eq!(told.recv_timeout(LONG), Ok(()), "the drop does not end");
+    drops.join().unwrap().unwrap();
     // Ten looks, and not a second for each.
     assert!(lasted < Duration::from_secs(5), "{lasted:?}");
 }

@@ -132,8 +132,10 @@ impl Node {
             0,
         )?;
         let (caps, providers) = (engine.caps(), Arc::clone(engine.providers()));
+        let cuts_slices = engine.cuts_slices();
+        // The node's alone from here on, also where the node does not come up: it goes before what it may still store to.
         let engine = HeldEngine::new(engine);
-        let inner = Inner::new(Arc::clone(&engine), control.host(), report.host());
+        let inner = Inner::new(engine, control.host(), report.host());
         let pool = |group, bytes| Pool::new(&providers, group, bytes);
         let descriptors = pool(WordGroup::QueueDescriptor, QueueDescriptor::BYTES);
         let save_areas = pool(WordGroup::SaveArea, SaveArea::BYTES);
@@ -155,7 +157,7 @@ impl Node {
             reaper: plain::Mutex::default(),
             inner: Mutex::new(inner),
         };
-        if engine.cuts_slices() {
+        if cuts_slices {
             node.pass_budget = node.calibrate_passes()?;
         }
         Ok(node)
