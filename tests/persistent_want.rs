@@ -4,14 +4,14 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support {
+    pub(crate) mod forwarded_engine;
     pub(crate) mod until;
 }
 mod vulkan_support;
 
 use native_fence::gpu::{
-    AddressSpace, Crowd, CutOff, Engine, EngineAddress, EngineCaps, EngineLost, EngineMemory,
-    EngineUnit, GpuVa, MapError, ModelEngine, ModelOptions, Node, NodePolicy, SliceWork,
-    SpareEngines, SparePolicy,
+    AddressSpace, Crowd, CutOff, Engine, EngineAddress, EngineLost, EngineMemory, EngineUnit,
+    MapError, ModelEngine, ModelOptions, Node, NodePolicy, SliceWork, SpareEngines, SparePolicy,
 };
 use native_fence::kmd::{Driver, DriverOptions};
 use native_fence::os::Features;
@@ -27,6 +27,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
+use support::forwarded_engine::forwards_to;
 use support::until::{LONG, until};
 use vulkan_support::{Memfd, PAGE};
 
@@ -550,9 +551,7 @@ impl Engine for Pinned {
         self.told.is_surely_lost
     }
 
-    fn attach(&mut self, control: GpuVa, before: u64) -> Result<(), MapError> {
-        self.model.attach(control, before)
-    }
+    forwards_to!(model);
 
     fn start(&self, slice: u64, work: SliceWork) -> Result<(), EngineLost> {
         self.answer(Ok(()))?;
@@ -566,34 +565,6 @@ impl Engine for Pinned {
 
     fn has_ended(&self, slice: u64) -> Result<bool, EngineLost> {
         self.answer(self.model.has_ended(slice))
-    }
-
-    fn abandon(&self, slice: u64) {
-        self.model.abandon(slice);
-    }
-
-    fn prepare_doorbells(&self) -> Result<(), MapError> {
-        self.model.prepare_doorbells()
-    }
-
-    fn prepare_verbose(&self) -> Result<(), MapError> {
-        self.model.prepare_verbose()
-    }
-
-    fn caps(&self) -> EngineCaps {
-        self.model.caps()
-    }
-
-    fn base_ticks(&self) -> u64 {
-        self.model.base_ticks()
-    }
-
-    fn clock_bits(&self) -> u64 {
-        self.model.clock_bits()
-    }
-
-    fn ticks_in(&self, time: Duration) -> u64 {
-        self.model.ticks_in(time)
     }
 }
 

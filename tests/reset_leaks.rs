@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support {
+    pub(crate) mod forwarded_engine;
     pub(crate) mod holdings;
     pub(crate) mod left_out;
     pub(crate) mod resets;
@@ -13,9 +14,8 @@ mod support {
 }
 
 use native_fence::gpu::{
-    AddressSpace, Crowd, Engine, EngineAddress, EngineCaps, EngineLost, EngineUnit, GpuVa,
-    Injection, LongKernel, MapError, ModelEngine, ModelOptions, Node, NodePolicy, SliceWork,
-    SpareEngines, SparePolicy,
+    AddressSpace, Crowd, Engine, EngineAddress, EngineLost, EngineUnit, Injection, LongKernel,
+    MapError, ModelEngine, ModelOptions, Node, NodePolicy, SliceWork, SpareEngines, SparePolicy,
 };
 use native_fence::kmd::{Driver, DriverOptions};
 use native_fence::os::{Features, Record};
@@ -29,6 +29,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+use support::forwarded_engine::forwards_to;
 use support::holdings::{Holdings, has_thread};
 use support::left_out::opened_or_left_out;
 use support::resets::resets_or;
@@ -164,9 +165,7 @@ impl AddressSpace for Losable {
 }
 
 impl Engine for Losable {
-    fn attach(&mut self, control: GpuVa, before: u64) -> Result<(), MapError> {
-        self.model.attach(control, before)
-    }
+    forwards_to!(model);
 
     fn start(&self, slice: u64, work: SliceWork) -> Result<(), EngineLost> {
         self.unless_lost(Ok(()))?;
@@ -180,34 +179,6 @@ impl Engine for Losable {
 
     fn has_ended(&self, slice: u64) -> Result<bool, EngineLost> {
         self.unless_lost(self.model.has_ended(slice))
-    }
-
-    fn abandon(&self, slice: u64) {
-        self.model.abandon(slice);
-    }
-
-    fn prepare_doorbells(&self) -> Result<(), MapError> {
-        self.model.prepare_doorbells()
-    }
-
-    fn prepare_verbose(&self) -> Result<(), MapError> {
-        self.model.prepare_verbose()
-    }
-
-    fn caps(&self) -> EngineCaps {
-        self.model.caps()
-    }
-
-    fn base_ticks(&self) -> u64 {
-        self.model.base_ticks()
-    }
-
-    fn clock_bits(&self) -> u64 {
-        self.model.clock_bits()
-    }
-
-    fn ticks_in(&self, time: Duration) -> u64 {
-        self.model.ticks_in(time)
     }
 }
 
