@@ -39,6 +39,7 @@ pub mod request;
 pub mod ring;
 pub mod spirv;
 pub mod trace;
+mod unwatched;
 
 use arbitrary::{Arbitrary, Unstructured};
 

@@ -6,13 +6,12 @@ use super::call::{Expected, HANDLE, Pointer, check_last_error, reads};
 use super::events::Events;
 use super::steps::{Signaller, Step, What};
 use super::things::{Kind, Pick, Things};
+use crate::unwatched;
 use bytemuck::Zeroable;
+use native_fence::Adapter;
 use native_fence::abi::wddm::{self, KmtHandle, NtStatus};
 use native_fence::capi;
-use native_fence::gpu::{Crowd, ModelEngine, ModelMemory, ModelOptions, Node, NodePolicy};
-use native_fence::kmd::Driver;
-use native_fence::os::Features;
-use native_fence::{Adapter, TdrLevel, TdrPolicy};
+use native_fence::gpu::ModelMemory;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -44,21 +43,11 @@ pub(super) use play;
 impl Course {
     /// One that has an adapter, two devices, and on each of them a few things.
     pub(super) fn new() -> Self {
-        let engine = ModelEngine::new(ModelOptions::default());
-        let memory = Arc::clone(engine.memory());
-        let (policy, crowd) = (NodePolicy::default(), Arc::new(Crowd::new(1)));
-        let node = Node::new(0, Box::new(engine), policy, crowd).expect("a node over the model");
-        // Queues stand at waits for as long as they like.
-        let tdr = TdrPolicy {
-            level: TdrLevel::Off,
-            ..TdrPolicy::default()
-        };
-        let driver = Driver::new(vec![node]);
-        let adapter = Adapter::with_driver_watched(driver, Features::default(), tdr);
+        let (adapter, memory) = unwatched::adapter();
         let mut course = Self {
             things: Things::default(),
             events: Events::new(),
-            adapter: adapter.expect("the driver is right"),
+            adapter,
             memory,
             played: Played::default(),
             has_submitted: false,

@@ -1,14 +1,12 @@
 //! System: an operating system over an engine of its own, and a fence that two of them have open.
 
+use crate::unwatched;
 use native_fence::abi::OpenerSlot;
 use native_fence::conform::until;
-use native_fence::gpu::{Crowd, ModelEngine, ModelMemory, ModelOptions, Node, NodePolicy};
-use native_fence::kmd::Driver;
-use native_fence::os::{Features, NativeFence};
+use native_fence::gpu::ModelMemory;
+use native_fence::os::NativeFence;
 use native_fence::shared::Block;
-use native_fence::{
-    Adapter, Device, Fence, FenceOptions, HwQueue, SharedHandle, TdrLevel, TdrPolicy,
-};
+use native_fence::{Adapter, Device, Fence, FenceOptions, HwQueue, SharedHandle};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -25,18 +23,7 @@ pub(super) struct System {
 
 impl System {
     pub(super) fn new() -> Self {
-        let engine = ModelEngine::new(ModelOptions::default());
-        let memory = Arc::clone(engine.memory());
-        let (policy, crowd) = (NodePolicy::default(), Arc::new(Crowd::new(1)));
-        let node = Node::new(0, Box::new(engine), policy, crowd).expect("a node over the model");
-        // Queues stand at waits for as long as they like.
-        let tdr = TdrPolicy {
-            level: TdrLevel::Off,
-            ..TdrPolicy::default()
-        };
-        let driver = Driver::new(vec![node]);
-        let adapter = Adapter::with_driver_watched(driver, Features::default(), tdr);
-        let adapter = adapter.expect("the driver is right");
+        let (adapter, memory) = unwatched::adapter();
         let device = adapter.create_device();
         let queue = || device.create_hw_queue().expect("a queue");
         Self {
