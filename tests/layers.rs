@@ -143,6 +143,11 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
         "os",
         "what the OS notes of an engine that the story has lost itself",
     ),
+    (
+        "sweep/story/paging.rs",
+        "os",
+        "the OS's own device, whose packets page, is no program's",
+    ),
     ("cli/sweep/child.rs", "shared", "as apart.rs"),
     ("cli/sweep/peer.rs", "shared", "as apart.rs"),
     (

@@ -450,7 +450,8 @@ const PATIENT: [&str; 2] = ["--limit", "120"];
 /// Kills `a-fault-strikes-one-use-late`, `a-pool-is-refused-without-a-name`, `what-is-not-said-is-absent`,
 /// `a-mapping-is-refused-without-a-name`, `a-refused-thread-is-started`, `a-chapter-has-no-limit`,
 /// `the-story-notes-no-time`, `the-story-looks-for-no-layers`, `released-and-nobody-told`,
-/// `the-storys-own-loss-is-announced`.
+/// `the-storys-own-loss-is-announced`, `the-story-has-doorbells-enough`, `the-story-resets-no-adapter`,
+/// `a-fence-for-engines-alone-is-any-fence`, `a-program-enrols-nothing`.
 #[test]
 fn faults_end_as_they_should() {
     let faults = [
@@ -472,7 +473,11 @@ fn faults_end_as_they_should() {
         ("descriptors:bridge#1", "told"),
         ("descriptors:suspension#1", "told"),
         ("descriptors:second-process#1", "told"),
+        ("descriptors:program#1", "told"),
+        ("descriptors:intra-gpu#1", "told"),
+        ("descriptors:few-doorbells#1", "told"),
         ("descriptors:recovery#1", "told"),
+        ("descriptors:paging#1", "told"),
         ("mappings#1", "told"),
         ("threads#1", "told"),
         ("vkCreateQueryPool#1=VK_ERROR_OUT_OF_DEVICE_MEMORY", "told"),
@@ -512,7 +517,7 @@ fn faults_end_as_they_should() {
     };
     assert_eq!(
         (sum("runs"), sum("told"), sum("survived"), sum("failed")),
-        (14, 13, 1, 0)
+        (18, 17, 1, 0)
     );
 }
 
@@ -523,7 +528,7 @@ fn faults_end_as_they_should() {
 /// Kills `the-story-loses-no-engine`.
 #[test]
 fn a_recovery_goes_without_a_thread() {
-    let numbers: Vec<_> = (17..=20).map(|at| format!("threads#{at}")).collect();
+    let numbers: Vec<_> = (20..=23).map(|at| format!("threads#{at}")).collect();
     let mut arguments = Vec::new();
     for number in &numbers {
         arguments.extend(["--play", number]);

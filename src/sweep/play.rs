@@ -142,7 +142,7 @@ pub fn play(
         planned,
         chapter: None,
         limited: None,
-        has_lost_one: false,
+        own_loss: None,
     };
     if hook == Some(Hook::Others) {
         teller.others = step("the other adapter", Err::<(), _>("the hook")).err();

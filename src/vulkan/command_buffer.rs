@@ -92,7 +92,7 @@ pub enum Recorded {
 /// A command buffer that is being recorded.
 pub struct CommandRecorder {
     pub(super) inner: Inner,
-    bound: Option<ComputePipeline>,
+    pub(super) bound: Option<ComputePipeline>,
 }
 
 /// Recorded commands. A clone is the same command buffer.

@@ -3,12 +3,13 @@
 //! What is recorded can be read back, as that of this room's own command buffers: no validation layer replaces a test of
 //! the barriers.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
 use ash::vk;
 
-use super::{Barrier, ComputePipeline, Device, Recorded};
+use super::{Barrier, CommandRecorder, ComputePipeline, Device, Recorded};
 
 /// A command buffer is not of the device of what is to be recorded into it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -110,6 +111,27 @@ impl ProgramCommands {
         };
         self.recorded
             .push(Recorded::Barrier(Barrier::from_vk(&raw)));
+    }
+}
+
+impl CommandRecorder {
+    /// Has recorded here what goes into a program's command buffer, and keeps what it is of, which is all that `record` knows.
+    ///
+    /// # Errors
+    /// What `record` answers.
+    pub(crate) fn record_as_program<T: Any + Send + Sync, E>(
+        mut self,
+        of: &Arc<T>,
+        record: fn(&T, &mut ProgramCommands) -> Result<(), E>,
+    ) -> Result<Self, E> {
+        // SAFETY: the command buffer is being recorded, of a pool of this device's for a family that runs compute shaders, and
+        // `self` is its only handle; what is named in it is of `of`, which is kept below.
+        let mut commands = unsafe { ProgramCommands::new(&self.inner.device, self.inner.raw) };
+        record(of, &mut commands)?;
+        // Another pipeline is bound now.
+        self.bound = None;
+        let recorded = commands.recorded.into_iter();
+        Ok(recorded.fold(self.keep(Arc::clone(of) as _), Self::recorded))
     }
 }
 

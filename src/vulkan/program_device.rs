@@ -13,7 +13,7 @@ use ash::{ext, khr, vk};
 use thiserror::Error;
 
 use super::device::{Device, Owner, Parts};
-use super::opening::needs;
+use super::opening::{find, needs};
 use super::{
     AdapterInfo, BringUpError, DeviceLoss, DeviceNeeds, Features, Gap, Instance, QueueLock, gaps,
 };
@@ -211,6 +211,35 @@ impl Device {
             },
             loss,
         })?)
+    }
+
+    /// Takes a device of this library's as a program's, with its first queue: what a program does that is no code of C's, for
+    /// who may not promise anything.
+    ///
+    /// # Errors
+    /// As [`Device::import`].
+    ///
+    /// # Panics
+    /// Somebody has its first queue.
+    pub(crate) fn hand_over(self: &Arc<Self>) -> Result<Arc<Self>, DeviceImportError> {
+        let (physical, adapter) = find(self.instance(), self.adapter())?;
+        adapter.must_be_answered()?;
+        let turned_on = self.instance().device_needs(physical)?;
+        let taken = self.queue(0).expect("nobody has the first queue");
+        // SAFETY: the device has this queue of this family, without flags.
+        let raw = unsafe { self.raw().get_device_queue(self.family(), 0) };
+        let program = ProgramDevice {
+            physical,
+            raw: self.raw().clone(),
+            turned_on,
+            queues: vec![ProgramQueue::handed_over(raw, self.family())],
+            // The queue before the device that it is of; as long as it is kept nobody else has it.
+            kept: Arc::new((Mutex::new(taken), Arc::clone(self))),
+            loss: None,
+        };
+        // SAFETY: the device was made of that physical one of that instance, with all that is needed turned on; it and the
+        // queue, which nobody else uses, are kept.
+        unsafe { Self::import(self.instance(), program) }
     }
 }
 

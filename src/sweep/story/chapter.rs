@@ -15,25 +15,37 @@ pub enum Chapter {
     SecondProcess,
     /// Bridges to a timeline.
     Bridge,
+    /// A program's own command buffers beside.
+    Program,
+    /// A fence for engines alone.
+    IntraGpu,
+    /// An adapter whose engine has fewer doorbells than queues.
+    FewDoorbells,
     /// An adapter whose engines execute command buffers.
     CommandBuffers,
     /// An adapter whose engine loses its device, and is reset.
     Recovery,
+    /// An adapter that is reset as a whole, since its engine was paging.
+    Paging,
     /// An adapter whose engine has a process of its own.
     EngineProcess,
 }
 
 impl Chapter {
     /// Every one, as they come.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 13] = [
         Self::UserMode,
         Self::Suspension,
         Self::KernelMode,
         Self::CrossAdapter,
         Self::SecondProcess,
         Self::Bridge,
+        Self::Program,
+        Self::IntraGpu,
+        Self::FewDoorbells,
         Self::CommandBuffers,
         Self::Recovery,
+        Self::Paging,
         Self::EngineProcess,
     ];
 
@@ -47,8 +59,12 @@ impl Chapter {
             Self::CrossAdapter => "descriptors:cross-adapter",
             Self::SecondProcess => "descriptors:second-process",
             Self::Bridge => "descriptors:bridge",
+            Self::Program => "descriptors:program",
+            Self::IntraGpu => "descriptors:intra-gpu",
+            Self::FewDoorbells => "descriptors:few-doorbells",
             Self::CommandBuffers => "descriptors:command-buffers",
             Self::Recovery => "descriptors:recovery",
+            Self::Paging => "descriptors:paging",
             Self::EngineProcess => "descriptors:engine-process",
         }
     }

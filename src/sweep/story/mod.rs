@@ -1,19 +1,24 @@
 //! Story: a short life with something of everything, told through the public API.
 //!
 //! An adapter of two engines with shaders, on which queues of the user's and of the operating system's pass fences; fences
-//! that another adapter has open too, or another process; a context that is suspended; bridges to timelines of an ordinary
-//! program. Then one whose engines execute command buffers, an instance that is watched over by the validation layer, an
-//! adapter that recovers an engine whose device is lost, and one whose engine has a process of its own. All of it goes in
-//! order, or ends by the first error: but what is made on an adapter is made at the second try, where a fault that is over
-//! has refused the first, and the story goes on.
+//! that another adapter has open too, or another process, or engines alone; a context that is suspended; bridges to timelines
+//! of an ordinary program, and that program's own command buffers. Then one whose engine has fewer doorbells than queues, one
+//! whose engines execute command buffers, an instance that is watched over by the validation layer, an adapter that recovers
+//! an engine whose device is lost, one that is reset as a whole for such a loss, and one whose engine has a process of its
+//! own. All of it goes in order, or ends by the first error: but what is made on an adapter is made at the second try, where a
+//! fault that is over has refused the first, and the story goes on.
 
 mod bridge;
 mod chapter;
 mod cross_adapter;
 mod engine_process;
+mod few_doorbells;
+mod intra_gpu;
 mod kernel_mode;
 mod layers;
 mod own_loss;
+mod paging;
+mod program;
 mod recovery;
 mod second_process;
 mod suspension;
@@ -52,9 +57,11 @@ pub(super) fn tell(
     let info = step("the device", same.ok_or("the device is not there any more"))?;
     teller.beat();
     teller.of_adapter(|teller| with_shaders(teller, &instance, info, injection))?;
+    teller.of_adapter(|teller| with_few_doorbells(teller, &instance, info))?;
     teller.of_adapter(|teller| with_command_buffers(teller, &instance, info))?;
     layers::tell(teller)?;
     teller.of_adapter(|teller| recovery::tell(teller, &instance, info))?;
+    teller.of_adapter(|teller| paging::tell(teller, &instance, info))?;
     // The last: a spare that is being made goes a while after it.
     teller.of_adapter(|teller| with_a_process(teller, &instance, info))
 }
@@ -101,11 +108,29 @@ fn with_shaders(
         .and_then(|()| kernel_mode::tell(teller, &adapter))
         .and_then(|()| cross_adapter::tell(teller, &adapter))
         .and_then(|()| second_process::tell(teller, &adapter, &mut waiters))
-        .and_then(|()| bridge::tell(teller, &adapter, instance, info));
+        .and_then(|()| bridge::tell(teller, &adapter, instance, info))
+        .and_then(|()| program::tell(teller, &adapter, instance, info))
+        .and_then(|()| intra_gpu::tell(teller, &adapter));
     teller.hear(&adapter);
     drop(adapter);
     teller.end(waiters);
     teller.beat();
+    told
+}
+
+fn with_few_doorbells(
+    teller: &mut Teller<'_>,
+    instance: &Arc<Instance>,
+    info: &AdapterInfo,
+) -> Result<(), Told> {
+    let mut options = AdapterOptions::default();
+    options.driver.doorbells = Some(NonZeroU32::MIN);
+    teller.begin(Chapter::FewDoorbells)?;
+    let what = "an adapter with few doorbells";
+    let adapter = step(what, Adapter::open_on(instance, info, &options))?;
+    teller.beat();
+    let told = few_doorbells::tell(teller, &adapter);
+    teller.hear(&adapter);
     told
 }
 

@@ -8,18 +8,37 @@ use crate::os::Record;
 /// The node whose engine it is.
 const NODE: u32 = 0;
 
-/// An adapter's records, where the story has lost an engine all but the first reset of that node: another one, or that of
+/// What it was at, and so what is reset for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::sweep) enum OwnLoss {
+    /// A program's packet: the engine.
+    OfPrograms,
+    /// A packet that pages: the adapter. Between two of them it is the engine.
+    OfPaging,
+}
+
+impl OwnLoss {
+    /// Whether a record is of the reset that comes of it, and of no other cause.
+    fn led_to(self, record: &Record) -> bool {
+        let is_resets = match record.code {
+            Record::VIDEO_ENGINE_TIMEOUT_DETECTED => true,
+            Record::VIDEO_TDR_TIMEOUT_DETECTED => {
+                self == Self::OfPaging && record.reason.contains("was a paging packet")
+            }
+            _ => false,
+        };
+        is_resets && record.parameters[3] == u64::from(NODE)
+    }
+}
+
+/// An adapter's records, where the story has lost an engine all but the first reset that comes of it: another one, or that of
 /// another node, is none of the story's.
 pub(super) fn records_beside(
     records: &[Record],
-    has_lost_one: bool,
+    loss: Option<OwnLoss>,
 ) -> impl Iterator<Item = &Record> {
-    let is_of_node = |record: &Record| {
-        record.code == Record::VIDEO_ENGINE_TIMEOUT_DETECTED
-            && record.parameters[3] == u64::from(NODE)
-    };
-    let own = has_lost_one.then(|| records.iter().position(is_of_node));
-    let own = own.flatten();
+    let led_to = |loss: OwnLoss| records.iter().position(|record| loss.led_to(record));
+    let own = loss.and_then(led_to);
     let beside = records.iter().enumerate();
     beside.filter_map(move |(at, record)| (Some(at) != own).then_some(record))
 }
@@ -41,6 +60,14 @@ mod tests {
         }
     }
 
+    fn reset_of_all(why: &str) -> Record {
+        Record {
+            code: Record::VIDEO_TDR_TIMEOUT_DETECTED,
+            parameters: [0, 0, Record::ENGINE_TIMEOUT_PROMOTED, 0],
+            reason: format!("the adapter was reset for the engine of node 0: {why}"),
+        }
+    }
+
     /// What an adapter says of the engine that the story has lost names no fault; of any other, and of that one once more,
     /// it may.
     ///
@@ -48,15 +75,29 @@ mod tests {
     #[test]
     fn the_loss_that_every_run_has_is_passed_over_and_no_other() {
         let records = [reset_of(1), reset_of(0), reset_of(0)];
-        let beside = |has_lost_one| -> Vec<_> {
-            let beside = records_beside(&records, has_lost_one);
+        let beside = |loss| -> Vec<_> {
+            let beside = records_beside(&records, loss);
             beside.map(|record| record.parameters[3]).collect()
         };
-        assert_eq!(beside(false), [1, 0, 0]);
-        assert_eq!(beside(true), [1, 0]);
+        assert_eq!(beside(None), [1, 0, 0]);
+        assert_eq!(beside(Some(OwnLoss::OfPrograms)), [1, 0]);
+        assert_eq!(beside(Some(OwnLoss::OfPaging)), [1, 0]);
         let lost = "the Vulkan device is lost (vkQueueSubmit)";
         assert!(is_own_failure(0, lost));
         assert!(!is_own_failure(1, lost));
         assert!(!is_own_failure(0, "vkQueueSubmit answered ERROR_UNKNOWN"));
+    }
+
+    /// The reset of the adapter comes of the packet that paged, and where a spare could not be made of that.
+    ///
+    /// Kills `any-reset-of-the-adapter-is-the-storys`.
+    #[test]
+    fn a_reset_of_the_adapter_is_the_storys_where_it_paged() {
+        let paged = reset_of_all("the packet that was aborted was a paging packet");
+        let by_fault = reset_of_all("no spare engine (vkCreateDevice)");
+        let records = [by_fault.clone(), paged.clone(), paged.clone()];
+        let beside = |loss| -> Vec<_> { records_beside(&records, loss).cloned().collect() };
+        assert_eq!(beside(Some(OwnLoss::OfPaging)), [by_fault, paged]);
+        assert_eq!(beside(Some(OwnLoss::OfPrograms)), records);
     }
 }

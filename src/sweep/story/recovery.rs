@@ -2,6 +2,7 @@
 //! queue is in error, and all who wait for it are told; the queues of another device, on this engine and on the other
 //! one, do all that they have.
 
+use super::own_loss::OwnLoss;
 use super::{Chapter, NODES, Teller};
 use crate::gpu::{EngineUnit, Injection};
 use crate::soak::lost_work::{LostWork, is_blamed};
@@ -144,7 +145,7 @@ fn lose(
     let end = step("a submission", work.submit(&mut queue, LostWork::JOBS))?;
     let is_under_way = LostWork::until_under_way(&queue, 0, LONG);
     holds("a queue's work", is_under_way, "it timed out")?;
-    teller.has_lost_one = true;
+    teller.own_loss = Some(OwnLoss::OfPrograms);
     injection.device_loss(0).lose();
     let ended = ended(teller, queue.progress_fence(), end);
     let what = "a queue whose engine was lost";

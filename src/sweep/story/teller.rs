@@ -1,7 +1,7 @@
 //! Teller: who is told how a story goes, and looks meanwhile whether another adapter goes on.
 
 use super::Chapter;
-use super::own_loss::{is_own_failure, records_beside};
+use super::own_loss::{OwnLoss, is_own_failure, records_beside};
 use crate::sweep::Planned;
 use crate::sweep::kept::Kept;
 use crate::sweep::limit::{Limit, fill_gaps, highest_descriptor, open_descriptors};
@@ -28,7 +28,7 @@ pub(in crate::sweep) struct Teller<'a> {
     /// Its limit, with what fills the gaps below.
     pub(in crate::sweep) limited: Option<(Limit, Vec<OwnedFd>)>,
     /// The story has lost an engine of the adapter that it is at ([`own_loss`](super::own_loss)).
-    pub(in crate::sweep) has_lost_one: bool,
+    pub(in crate::sweep) own_loss: Option<OwnLoss>,
 }
 
 impl Teller<'_> {
@@ -149,10 +149,10 @@ impl Teller<'_> {
 
     /// What an adapter says beside errors.
     pub(super) fn hear(&mut self, adapter: &Adapter) {
-        let has_lost_one = std::mem::take(&mut self.has_lost_one);
+        let own_loss = self.own_loss.take();
         let announced = &mut self.played.announced;
         let records = adapter.os().records();
-        let beside = records_beside(&records, has_lost_one);
+        let beside = records_beside(&records, own_loss);
         announced.extend(beside.map(ToString::to_string));
         if let Some(stopped) = adapter.os().stopped() {
             announced.push(stopped.to_string());
@@ -165,10 +165,29 @@ impl Teller<'_> {
         // Whoever waits for a lost engine is told no more than that it is lost.
         let nodes = 0..adapter.os().ddi().node_count();
         let failures = nodes.filter_map(|node| Some((node, adapter.engine_failure(node)?)));
-        let beside = failures.filter(|(node, why)| !(has_lost_one && is_own_failure(*node, why)));
+        let beside =
+            failures.filter(|(node, why)| own_loss.is_none() || !is_own_failure(*node, why));
         announced.extend(beside.map(|(_, why)| why));
         if let Err(why) = adapter.os().native_fence_caps() {
             announced.push(why.to_string());
+        }
+    }
+}
+
+#[cfg(test)]
+impl<'a> Teller<'a> {
+    /// One of a chapter's test: a mapping may be refused, and there is no second process.
+    pub(super) fn of_test(other: &'a mut Other) -> Self {
+        Self {
+            other,
+            start_peer: &|_| unreachable!("nobody starts a second process"),
+            others: None,
+            highest_descriptor: 0,
+            played: Played::default(),
+            planned: Planned::Mapping(1),
+            chapter: None,
+            limited: None,
+            own_loss: None,
         }
     }
 }
@@ -179,20 +198,6 @@ mod tests {
     use super::*;
     use crate::gpu::{ModelEngine, ModelOptions, NodePolicy};
     use crate::supply::MAPPINGS;
-
-    fn teller_of(other: &mut Other) -> Teller<'_> {
-        Teller {
-            other,
-            start_peer: &|_| unreachable!("nobody starts a second process"),
-            others: None,
-            highest_descriptor: 0,
-            played: Played::default(),
-            planned: Planned::Mapping(1),
-            chapter: None,
-            limited: None,
-            has_lost_one: false,
-        }
-    }
 
     fn device() -> Device {
         let engine = Box::new(ModelEngine::new(ModelOptions::default()));
@@ -207,7 +212,7 @@ mod tests {
     fn what_was_refused_once_is_tried_again_and_what_it_left_is_seen() {
         let mut other = Other::of(device()).unwrap();
         let device = device();
-        let mut teller = teller_of(&mut other);
+        let mut teller = Teller::of_test(&mut other);
         let mut tries = 0;
         let made = teller.make("a mapping", &device, || {
             tries += 1;
@@ -237,7 +242,7 @@ mod tests {
     #[test]
     fn what_an_adapter_says_stands_with_its_own_errors() {
         let mut other = Other::of(device()).unwrap();
-        let mut teller = teller_of(&mut other);
+        let mut teller = Teller::of_test(&mut other);
         let error = Told {
             step: "a wait".into(),
             error: "it is lost".into(),
