@@ -4,12 +4,12 @@ use super::Unfit;
 use super::seen::same;
 use super::spy::{Call, DdiSpy};
 use super::until::{LONG, until};
-use super::waiter::Waiter;
+use super::waiter::{Waiter, woken};
 use crate::kmd::{Interrupt, TdrDdi, VidSchCaps};
 use crate::os::Record;
 use crate::sync::Arc;
 use crate::sync::plain::{Mutex, lock};
-use crate::{Adapter, CommandList, Device, Fence, HwQueue, HwQueueOptions, KernelQueue};
+use crate::{Adapter, CommandList, Device, Fence, HwQueue, HwQueueOptions, KernelQueue, WaitError};
 use anyhow::{Context, ensure};
 
 /// See the file's head.
@@ -178,6 +178,23 @@ pub(super) fn until_completed(queue: &HwQueue, value: u64) -> anyhow::Result<()>
     })
 }
 
+/// Waits until a queue has executed many packets, and tells of it. However long a slow machine takes for them, a queue that
+/// goes on is waited for; one that has come to its end, and tells nobody, does not go on.
+///
+/// # Errors
+/// It does not go on, or is stopped.
+pub(super) fn until_ended(queue: &HwQueue, value: u64) -> anyhow::Result<()> {
+    let progress = queue.progress_fence();
+    loop {
+        let before = queue.read_index();
+        let ended = woken(progress, value, LONG);
+        let goes_on = progress.current_value() < value && queue.read_index() > before;
+        if ended != Err(WaitError::TimedOut) || !goes_on {
+            return Ok(ended?);
+        }
+    }
+}
+
 /// Waits until a queue stands at a wait for a value.
 ///
 /// # Errors
@@ -187,6 +204,18 @@ pub(super) fn until_stands(bench: &Bench, queue: &HwQueue, value: u64) -> anyhow
     until("the queue stands at its wait", || {
         let wait = bench.adapter.os().ddi().hw_queue_wait(handle);
         wait.is_some_and(|wait| wait.value == value)
+    })
+}
+
+/// Waits until the engine of a node has come to the end of all that it had: no slice of it is in flight, as its driver says
+/// whatever is told of it otherwise.
+///
+/// # Errors
+/// It never does.
+pub(super) fn until_rests(bench: &Bench, node_ordinal: u32) -> anyhow::Result<()> {
+    let tdr = bench.spy.driver().tdr();
+    until("an engine has come to its end", || {
+        tdr.is_none_or(|tdr| tdr.engine_marks(node_ordinal).is_none())
     })
 }
 

@@ -89,7 +89,12 @@ impl Subject for DeviceSubject {
                 ..MemoryOptions::default()
             },
             driver: wanted.driver.clone(),
-            spares: SparePolicy::OnSuspicion,
+            // To make one when an engine is suspected takes seconds on a busy machine, which TD-13 does not allow.
+            spares: if wanted.hangs {
+                SparePolicy::Kept
+            } else {
+                SparePolicy::OnSuspicion
+            },
             ..AdapterOptions::default()
         };
         let opened = Adapter::driver_of(&self.instance, &self.info, &options);

@@ -130,14 +130,18 @@ fn read_while_stored(bench: &Bench, queue: &mut HwQueue) -> anyhow::Result<()> {
 /// Stores of the CPU while an engine looks, and for how long they are made where an engine is too fast for so many.
 const REWINDS: u64 = 5000;
 const REWINDS_TIME: Duration = Duration::from_secs(3);
+/// Stores to memory alone behind each of them.
+const STORES: usize = 200;
 
 /// Two values whose halves, mixed, are above both: a wait for what lies between passes by none that was stored. The engine
-/// looks at it all the time that it signals by the other queue; the CPU stores as the OS does. Where looks and signals of an
-/// engine are in step with each other, stores of the CPU alone come between the halves of a look: so there are many.
+/// looks at it all the time that it signals by the other queue; the CPU stores as the OS does, and between that to memory
+/// alone. Where looks and signals of an engine are in step with each other, stores of the CPU alone come between the halves
+/// of a look: so there are many, and such close behind each other.
 fn awaited_while_stored(bench: &Bench, queue: &mut HwQueue) -> anyhow::Result<()> {
     const STORED: [u64; 2] = [1 << 32, 0xFFFF_FFFF];
     const AWAITED: u64 = 0x1_8000_0000;
     let (fence, mut waits) = (bench.fence(0)?, bench.queue()?);
+    let raw = RawFence::of(&fence)?;
     let end = waits.submit(CommandList::new().wait(&fence, AWAITED))?;
     let thread = Listener::of(&fence, AWAITED)?;
     let mut list = CommandList::new();
@@ -157,6 +161,9 @@ fn awaited_while_stored(bench: &Bench, queue: &mut HwQueue) -> anyhow::Result<()
             }
             fence.rewind(value)?;
             rewinds += 1;
+            for value in STORED.into_iter().cycle().take(STORES) {
+                raw.store(value);
+            }
             thread::yield_now();
         }
         until_completed(queue, stored)?;

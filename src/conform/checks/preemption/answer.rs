@@ -4,6 +4,7 @@ use super::scene::{
     AGAIN, NEW, PAGING, context, handed, initialised, is_full_of, nop, told, until_answered,
     until_told,
 };
+use crate::conform::bench::until_rests;
 use crate::conform::seen::same;
 use crate::conform::spy::{Call, Failing};
 use crate::conform::{Bench, Check, Ground, LONG, until};
@@ -24,7 +25,7 @@ pub(super) const CHECKS: &[Check] = &[
     ),
     Check::by(
         "PR-07",
-        "a request is answered where the engine has nothing left",
+        "a request is answered where the engine has nothing left, which is not touched",
         nothing_left,
     ),
     Check::by(
@@ -97,7 +98,30 @@ fn answer(ground: &Ground) -> anyhow::Result<()> {
         "completions, and the answer among them",
         &told(&bench),
         &completed,
-    )
+    )?;
+    below_what_completed(&bench)
+}
+
+/// A command cannot run, and one with the next id has completed when they are preempted: the last completed id is below both.
+fn below_what_completed(bench: &Bench) -> anyhow::Result<()> {
+    let (waits, well) = (context(bench)?, context(bench)?);
+    let (mut held, mut beside) = (waits.create_kernel_queue()?, well.create_kernel_queue()?);
+    let before = initialised(bench, 0)?;
+    bench.spy.take();
+    waits.suspend(LONG)?;
+    let last = nop(&mut held)?;
+    let value = nop(&mut beside)?;
+    beside.progress_fence().wait(value, LONG)?;
+    until_told(bench, 1)?;
+    bench.preempt(0)?;
+    until_answered(bench)?;
+    same(
+        "a completion, and the answer while a lower id is outstanding",
+        &told(bench),
+        &[Ok(before + 2), Err(before)],
+    )?;
+    waits.resume();
+    Ok(held.progress_fence().wait(last, LONG)?)
 }
 
 /// A render command, and a fill and a copy of the system device behind it, none of which can run when they are
@@ -150,8 +174,8 @@ fn paging_first(ground: &Ground) -> anyhow::Result<()> {
     })
 }
 
-/// All has completed; the answer has the last completed id, and the engine goes on. That no engine is touched for it
-/// is left to `tests/preemption.rs`, which sees engines.
+/// All has completed, and the engine has come to its end: it has no slice in flight after the answer either, and none was
+/// submitted for it, where the driver counts them. The answer has the last completed id, and the engine goes on.
 fn nothing_left(ground: &Ground) -> anyhow::Result<()> {
     let bench = ground.bench()?;
     let mut queue = bench.device.create_kernel_queue()?;
@@ -160,8 +184,18 @@ fn nothing_left(ground: &Ground) -> anyhow::Result<()> {
     let value = nop(&mut queue)?;
     queue.progress_fence().wait(value, LONG)?;
     until_told(&bench, 1)?;
+    until_rests(&bench, 0)?;
+    let driver = bench.spy.driver();
+    let slices = || driver.node_counters(0).map(|counters| counters.slices);
+    let is_at_work = || driver.tdr().and_then(|tdr| tdr.engine_marks(0)).is_some();
+    let before = slices();
     bench.preempt(0)?;
     until_answered(&bench)?;
+    same(
+        "slices of an engine that has nothing left, and whether it is at work, after the answer",
+        &(slices(), is_at_work()),
+        &(before, false),
+    )?;
     until_told(&bench, 2)?;
     same(
         "what the driver told",

@@ -4,8 +4,7 @@
 //! check has no core counts for nothing.
 
 use super::scene::{context, word};
-use crate::conform::bench::complete;
-use crate::conform::waiter::woken;
+use crate::conform::bench::{complete, until_ended};
 use crate::conform::{Bench, LONG, until};
 use crate::{Allocation, CommandList, Fence, HwContext, HwQueue};
 use std::ops::Range;
@@ -16,13 +15,15 @@ const OTHERS: u64 = 7;
 const FEW: u64 = 96;
 /// Packets of each other, which the one begins behind: they are at work.
 const BEFORE: u64 = 8;
-/// Packets of each other in all: so many more than it comes to while the one executes its own, though all have the same
-/// share, that a thread of the check may be late by some milliseconds.
-const MANY: u64 = 1000;
+/// Packets of each other in all, at first: twice as many as it comes to while the one executes its own and all have the same
+/// share. Where a thread of the check was late, and the others had no more to do, they get twice as many the next time.
+const MANY_AT_FIRST: u64 = BEFORE + 2 * FEW;
+/// The most that they get.
+const MOST: u64 = 8 * MANY_AT_FIRST;
 /// The same of queues that all begin at once.
 const AS_MANY: u64 = 2 * FEW;
 /// Packets of a ring, with room for the waits and signals beside.
-const RING: u64 = 1024;
+const RING: u64 = (MOST + 8).next_power_of_two();
 
 /// Packets of the others beside those of the one, from which on they have a share worth the name: half of what is fair.
 pub(super) const A_SHARE: u64 = FEW * OTHERS / 2;
@@ -44,7 +45,7 @@ impl Rival {
         let context = context(bench)?;
         let mut queue = context.create_hw_queue(RING)?;
         complete(&mut queue, CommandList::new().nop())?;
-        let times = bench.device.create_allocation(MANY * 8)?;
+        let times = bench.device.create_allocation(MOST * 8)?;
         Ok(Self {
             context,
             queue,
@@ -62,6 +63,8 @@ pub(super) struct Rivals {
     /// The others signal it when they are at work.
     begin: Fence,
     round: u64,
+    /// Packets of each other in a contest.
+    many: u64,
 }
 
 /// What came of a contest.
@@ -88,6 +91,7 @@ impl Rivals {
             gate: bench.fence(0)?,
             begin: bench.fence(0)?,
             round: 0,
+            many: MANY_AT_FIRST,
         })
     }
 
@@ -106,7 +110,7 @@ impl Rivals {
         let mut ends = Vec::new();
         for (place, rival) in self.all.iter_mut().enumerate() {
             let is_one = place == one;
-            rival.times.write(0, &[0; MANY as usize]);
+            rival.times.write(0, &[0; MOST as usize]);
             let mut list = CommandList::new();
             if is_one {
                 stamp(&mut list, &rival.times, 0..FEW);
@@ -114,7 +118,7 @@ impl Rivals {
                 list.wait(&self.gate, self.round);
                 stamp(&mut list, &rival.times, 0..BEFORE);
                 list.signal(&self.begin, self.round);
-                stamp(&mut list, &rival.times, BEFORE..MANY);
+                stamp(&mut list, &rival.times, BEFORE..self.many);
             }
             ends.push(rival.queue.submit(&list)?);
             rival
@@ -128,12 +132,16 @@ impl Rivals {
         self.all[one].context.resume();
         let mut others = self.all.iter().enumerate();
         let is_in_time =
-            others.all(|(place, rival)| place == one || word(&rival.times, MANY / 2 * 8) == 0);
+            others.all(|(place, rival)| place == one || word(&rival.times, self.many / 2 * 8) == 0);
         self.ended(&ends)?;
-        Ok(Contest {
+        let contest = Contest {
             is_in_time,
             ..self.outcome(one)
-        })
+        };
+        if contest.beside.is_none() {
+            self.many = MOST.min(2 * self.many);
+        }
+        Ok(contest)
     }
 
     /// The first has its packets with those of all others, and all begin at the same time; or alone.
@@ -158,7 +166,7 @@ impl Rivals {
 
     fn ended(&self, ends: &[u64]) -> anyhow::Result<()> {
         for (rival, end) in self.all.iter().zip(ends) {
-            woken(rival.queue.progress_fence(), *end, LONG)?;
+            until_ended(&rival.queue, *end)?;
         }
         Ok(())
     }
@@ -169,7 +177,7 @@ impl Rivals {
         let others = self.all.iter().enumerate();
         let others = others.filter(|(place, _)| *place != one);
         let others: Vec<_> = others
-            .flat_map(|(_, rival)| times(&rival.times, MANY))
+            .flat_map(|(_, rival)| times(&rival.times, MOST))
             .collect();
         let had_work = others.iter().any(|time| *time > last);
         let beside = others.iter().filter(|time| **time > first && **time < last);

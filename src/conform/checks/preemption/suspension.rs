@@ -9,7 +9,7 @@ use crate::conform::seen::same;
 use crate::conform::{Bench, Check, Ground, LONG, until};
 use crate::kmd::Interrupt;
 use crate::sync::Arc;
-use crate::{CommandList, HwQueueOptions};
+use crate::{Allocation, CommandList, HwQueueOptions};
 use anyhow::{Context, ensure};
 
 pub(super) const CHECKS: &[Check] = &[
@@ -25,7 +25,7 @@ pub(super) const CHECKS: &[Check] = &[
     ),
     Check::by(
         "PR-10",
-        "a queue that disables its time-out is preempted like any other",
+        "a queue of the highest priority that disables its time-out is preempted like any other",
         without_a_time_out,
     ),
 ];
@@ -177,7 +177,15 @@ fn suspended(ground: &Ground) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// It leaves the engine in the middle of a fill and of a copy, and both are right when it has gone on.
+/// How many words are not 0.
+fn stored(memory: &Allocation) -> usize {
+    let mut words = vec![0; memory.bytes() as usize / 8];
+    memory.read(0, &mut words);
+    words.iter().filter(|word| **word != 0).count()
+}
+
+/// One of the highest priority. It leaves the engine in the middle of a fill and of a copy, of which nothing more is stored
+/// while another context's queue runs, and both are right when it has gone on.
 fn without_a_time_out(ground: &Ground) -> anyhow::Result<()> {
     let bench = ground.bench_with(&short())?;
     let options = HwQueueOptions {
@@ -186,13 +194,20 @@ fn without_a_time_out(ground: &Ground) -> anyhow::Result<()> {
     };
     let mut queue = bench.device.create_hw_queue_with(options)?;
     let context = Arc::clone(queue.os().context());
+    context.set_priority(7)?;
+    let (mut beside, passed) = (bench.queue()?, bench.fence(0)?);
     let [from, to] = [large(&bench)?, large(&bench)?];
     for (list, target) in [(fill(&from, 7), &from), (copy(&from, &to), &to)] {
         let end = taken_out_in_the_middle(&context, &mut queue, &list, target)?;
+        let before = stored(target);
+        for _ in 0..5 {
+            let value = passed.current_value() + 1;
+            complete(&mut beside, CommandList::new().signal(&passed, value))?;
+        }
         same(
-            "the last word of a transfer that was taken out",
-            &last_word(target),
-            &0,
+            "words of a transfer that was taken out, when another context's queue has run",
+            &stored(target),
+            &before,
         )?;
         context.resume();
         queue.progress_fence().wait(end, LONG)?;

@@ -5,7 +5,7 @@ use super::scene::{
     until_reset, until_stopped,
 };
 use crate::abi::StallKind;
-use crate::conform::bench::complete;
+use crate::conform::bench::{complete, until_rests};
 use crate::conform::checks::preemption::scene::{
     AGAIN, NEW, PAGING, context, handed, initialised, is_full_of, nop,
 };
@@ -102,6 +102,9 @@ fn dependent(ground: &Ground) -> anyhow::Result<()> {
         }
     }
     let mut queue = bench.queue_on(1)?;
+    // One that is at work yet may have no core to answer in time.
+    complete(&mut queue, CommandList::new().nop())?;
+    until_rests(&bench, 1)?;
     bench.spy.answer_group(|_| 0b111);
     bench.silence_engine(2)?;
     bench.spy.lose_engine(0);

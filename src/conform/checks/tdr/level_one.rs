@@ -1,8 +1,6 @@
 //! Level one: who is in the driver, and with whom.
 
-use super::scene::{
-    blame_nobody, codes, is_one_engine_reset, queue_of, until_reset, until_stopped,
-};
+use super::scene::{codes, is_one_engine_reset, queue_of, until_reset, until_stopped};
 use crate::conform::checks::preemption::scene::nop;
 use crate::conform::seen::same;
 use crate::conform::spy::{Call, Moment, TdrCall};
@@ -24,22 +22,29 @@ pub(super) const CHECKS: &[Check] = &[Check::by(
 )];
 
 /// Threads that submit to two engines while one is preempted and reset; one that stays inside; and calls that come while
-/// the adapter is reset.
+/// the adapter is reset. Whose packet the driver has aborted, since its engine was slow to end, has an error instead.
 fn level_one(ground: &Ground) -> anyhow::Result<()> {
     let bench = ground.bench_with(&Wanted::nodes(2))?;
     let mut queues = Vec::new();
     for node in [0, 1, 0, 1] {
         queues.push(bench.adapter.create_device().create_kernel_queue_on(node)?);
     }
-    blame_nobody(&bench);
+    let aborted = Arc::new(Mutex::new(None));
+    let noted = Arc::clone(&aborted);
+    bench.spy.answer_reset(move |reset| {
+        *lock(&noted) = reset.hw_queue;
+        Ok(reset)
+    });
     thread::scope(|scope| {
         let submits = |mut queue: KernelQueue| {
+            let aborted = &aborted;
             move || -> anyhow::Result<()> {
-                for _ in 0..30 {
+                let ended = (0..30).try_for_each(|_| {
                     let value = nop(&mut queue)?;
-                    queue.progress_fence().wait(value, LONG)?;
-                }
-                Ok(())
+                    Ok(queue.progress_fence().wait(value, LONG)?)
+                });
+                let is_aborted = *lock(aborted) == Some(queue.os().handle());
+                if is_aborted { Ok(()) } else { ended }
             }
         };
         let threads = queues.drain(..).map(|queue| scope.spawn(submits(queue)));
