@@ -227,3 +227,31 @@ fn hq_08_counts_are_what_stands_there_when_the_queue_comes_to_them() {
         assert_eq!((b[0], b[1], b[127], b[128]), (7, 4, 4, 0));
     });
 }
+
+/// HQ-08: a dispatch of no workgroups runs nothing of a kernel, whatever that does besides its words; what follows goes on.
+///
+/// Kills `model-no-workgroups-run-the-kernel`.
+#[test]
+fn hq_08_no_workgroups_run_nothing() {
+    on_every_engine_and_process(|adapter| {
+        let device = adapter.create_device();
+        let kernel = device.create_kernel(sum_parameters()).unwrap();
+        let mut queue = device.create_hw_queue().unwrap();
+        let found = device.create_allocation(3 * 8).unwrap();
+        // Of none in x, of none in z, and of one.
+        let counts = device
+            .create_allocation(3 * Dispatch::COUNTS_BYTES)
+            .unwrap();
+        counts.write(0, &[1 << 32, 1, 1 | 1 << 32, 0, 1 | 1 << 32, 1]);
+        let mut list = CommandList::new();
+        for packet in 0..3 {
+            let given = Parameters::new().address(&found, 8 * packet);
+            let given = (1..32).fold(given, |given, _| given.word(1));
+            let groups = Groups::Indirect(&counts, Dispatch::COUNTS_BYTES * packet);
+            list.dispatch(&kernel, groups, &given).unwrap();
+        }
+        let end = queue.submit(&list).unwrap();
+        queue.progress_fence().wait(end, LONG).unwrap();
+        assert_eq!(words(&found), [0, 0, 31]);
+    });
+}

@@ -251,7 +251,10 @@ impl Inner {
             let code = kernels.get(job.kernel);
             let of_kernel = released.iter().filter(|other| other.kernel == job.kernel);
             let together = of_kernel.map(Job::workgroups).sum();
-            if let Some(model) = code.and_then(|code| code.model()) {
+            // Of no workgroups nothing runs.
+            if let Some(model) = code.and_then(|code| code.model())
+                && job.workgroups() > 0
+            {
                 let dispatch = ModelDispatch::new(job, together, &self.memory, clock)?;
                 model.run(&dispatch)?;
                 plain::lock(&self.shared.released)[number].signals = dispatch.into_signals();

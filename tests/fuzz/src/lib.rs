@@ -20,11 +20,13 @@
 //! | [`capi`] | calls of C, good, bent and out of order, with wild arguments | the C interface |
 //!
 //! A target is a type that is made of bytes and a function that plays it. The same input is the same course of events;
-//! of [`peers`] nearly so, which has threads that listen. `tests/corpus.rs` plays what is checked in, with any Rust, and
+//! of [`peers`] nearly so, which has threads that listen. `tests/corpus.rs` plays what is checked in, with any Rust,
+//! `tests/device.rs` that of [`packets`] and [`ring`] on a device's shader beside the model, and
 //! `tests/leaks.rs` sees that what has threads and descriptors leaves none behind.
 
 pub mod capi;
 mod forwarding;
+mod kernels;
 mod liar;
 pub mod log;
 mod memory;
@@ -38,6 +40,7 @@ pub mod report;
 pub mod request;
 pub mod ring;
 pub mod spirv;
+pub mod stage;
 pub mod trace;
 mod unwatched;
 

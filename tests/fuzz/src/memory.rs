@@ -2,9 +2,10 @@
 //!
 //! No other queue names them, so what they hold depends on the queue's own packets alone. A transfer
 //! whose handle was closed between two of its parts is done in part: what was counted is there, and
-//! of the part that was not, any word may be.
+//! of the part that was not, any word may be. A dispatch is done whole or not at all.
 
-use crate::node::ModelNode;
+use crate::node::CaseNode;
+use crate::packets::Run;
 use native_fence::abi::{LocalHandle, Opcode, Packet};
 use native_fence::shared::{Block, PoolPlace};
 
@@ -40,13 +41,24 @@ impl Allocation {
     }
 
     pub(crate) fn write_pattern(&self) {
-        for (at, value) in (0..).step_by(8).zip(self.pattern()) {
-            self.block.word(at).put(value);
-        }
+        let words: Vec<_> = self.pattern().collect();
+        self.write(0, &words);
     }
 
     fn word(&self, at: usize) -> u64 {
         self.block.word(at as u64 * 8).peek()
+    }
+
+    /// Stores words, as the CPU.
+    pub(crate) fn write(&self, offset: u64, words: &[u64]) {
+        for (at, word) in (offset..).step_by(8).zip(words) {
+            self.block.word(at).put(*word);
+        }
+    }
+
+    pub(crate) fn read(&self, offset: u64, bytes: u64) -> Vec<u64> {
+        let words = (offset..offset + bytes).step_by(8);
+        words.map(|at| self.block.word(at).peek()).collect()
     }
 
     /// # Panics
@@ -57,7 +69,7 @@ impl Allocation {
         }
     }
 
-    pub(crate) fn close(&mut self, node: &ModelNode) {
+    pub(crate) fn close(&mut self, node: &CaseNode) {
         self.is_open = false;
         node.close(self.process, self.handle);
     }
@@ -68,13 +80,24 @@ impl Allocation {
 enum Content {
     Value(u64),
     /// The time of the so-manieth TIMESTAMP: one number wherever it was copied to, and no less than
-    /// those before.
-    Time(u64),
+    /// those before. Then what kernels have added to it.
+    Time(u64, u64),
+}
+
+impl Content {
+    fn plus(self, number: u64) -> Self {
+        match self {
+            Self::Value(value) => Self::Value(value.wrapping_add(number)),
+            Self::Time(time, more) => Self::Time(time, more.wrapping_add(number)),
+        }
+    }
 }
 
 /// See the file's head.
 pub(crate) struct Memory {
     pub(crate) allocations: Vec<Allocation>,
+    /// Parameters and counts of its dispatches; to which the CPU alone stores.
+    pub(crate) arguments: Option<Allocation>,
     contents: Vec<Vec<Content>>,
     /// Of one part of a transfer.
     part_bytes: u64,
@@ -83,7 +106,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    pub(crate) fn new(node: &mut ModelNode, process: u64, part_bytes: u64) -> Self {
+    pub(crate) fn new(node: &mut CaseNode, process: u64, part_bytes: u64) -> Self {
         let allocations: Vec<_> = SIZES
             .into_iter()
             .map(|bytes| node.allocation(process, bytes))
@@ -95,9 +118,15 @@ impl Memory {
         Self {
             contents: contents.collect(),
             allocations,
+            arguments: None,
             part_bytes,
             times: 0,
         }
+    }
+
+    /// What the queue has, and a case may not name by another's packets.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Allocation> {
+        self.allocations.iter().chain(&self.arguments)
     }
 
     pub(crate) fn find(&self, handle: LocalHandle) -> Option<&Allocation> {
@@ -115,7 +144,7 @@ impl Memory {
         let contents = match packet.opcode() {
             Some(Opcode::Timestamp) => {
                 self.times += 1;
-                vec![Content::Time(self.times)]
+                vec![Content::Time(self.times, 0)]
             }
             Some(Opcode::Fill) => vec![Content::Value(packet.value); words],
             Some(Opcode::Copy) => {
@@ -145,6 +174,34 @@ impl Memory {
         self.contents[to][first..first + contents.len()].copy_from_slice(&contents);
     }
 
+    /// The queue has taken a dispatch that does this.
+    pub(crate) fn run(&mut self, run: Run) {
+        match run {
+            Run::Nothing => {}
+            Run::Add {
+                from,
+                to,
+                words,
+                number,
+            } => {
+                let (words, [from, to]) = (
+                    words as usize,
+                    [from, to].map(|(of, offset)| (self.place(of), (offset / 8) as usize)),
+                );
+                let sums = self.contents[from.0][from.1..from.1 + words].iter();
+                let sums: Vec<_> = sums.map(|content| content.plus(number)).collect();
+                self.contents[to.0][to.1..to.1 + words].copy_from_slice(&sums);
+            }
+            Run::Store {
+                to: (of, offset),
+                value,
+            } => {
+                let place = self.place(of);
+                self.contents[place][(offset / 8) as usize] = Content::Value(value);
+            }
+        }
+    }
+
     /// The queue was stopped at this transfer, of which so many bytes were counted.
     pub(crate) fn take_in_part(&mut self, packet: &Packet, counted: u64) {
         let (to, first, contents) = self.effect(packet);
@@ -155,10 +212,10 @@ impl Memory {
             let counts = (at as u64) < counted / 8;
             *content = match (*content, new) {
                 (_, Content::Value(value)) if counts || there == value => new,
-                (_, Content::Time(_)) if counts => new,
-                (Content::Value(old), Content::Time(_)) if there != old => new,
+                (_, Content::Time(..)) if counts => new,
+                (Content::Value(old), Content::Time(..)) if there != old => new,
                 // Either: what it is cannot be told.
-                (Content::Time(_), Content::Time(_)) => Content::Value(there),
+                (Content::Time(..), Content::Time(..)) => Content::Value(there),
                 (old, _) => old,
             };
         }
@@ -177,7 +234,9 @@ impl Memory {
                         "word {at} of {:?}: {there:x}, not {value:x}",
                         allocation.handle
                     ),
-                    Content::Time(number) => times.push((*number, there)),
+                    Content::Time(number, more) => {
+                        times.push((*number, there.wrapping_sub(*more)));
+                    }
                 }
             }
         }

@@ -1,10 +1,11 @@
 //! Neighbour: a queue of another process, which has done nothing wrong and must not notice who has.
 
 use crate::memory::Allocation;
-use crate::node::{Fence, ModelNode, Queue};
+use crate::node::{CaseNode, Fence, Queue};
 use native_fence::abi::{HandleAccess, Packet};
 
-const PROCESS: u64 = 2;
+/// Whose it is.
+pub(crate) const PROCESS: u64 = 2;
 /// What its fence stands at.
 const INITIAL: u64 = 5;
 /// Slices in which any engine takes its three packets, however short each is cut.
@@ -18,7 +19,7 @@ pub(crate) struct Neighbour {
 }
 
 impl Neighbour {
-    pub(crate) fn new(node: &mut ModelNode) -> Self {
+    pub(crate) fn new(node: &mut CaseNode) -> Self {
         let allocation = node.allocation(PROCESS, 128);
         allocation.write_pattern();
         Self {
@@ -29,7 +30,7 @@ impl Neighbour {
     }
 
     /// Its fence is as it left it, and its queue goes on.
-    pub(crate) fn ends_well(mut self, node: &mut ModelNode) {
+    pub(crate) fn ends_well(mut self, node: &mut CaseNode) {
         assert_eq!(
             self.fence.value(),
             INITIAL,

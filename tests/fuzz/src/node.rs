@@ -1,27 +1,34 @@
-//! A node over the model, all of it on one thread.
+//! The node of a case, all of it on one thread.
 //!
 //! The operating system and the driver's threads are left out: what they would tell the node, a case
-//! tells it, and a slice runs when the case asks for it. So one input is one course of events, and
-//! the time goes into packets. The oracle of the model watches every access to memory.
+//! tells it. Over the model a slice runs when the case asks for it, so one input is one course of events,
+//! and the time goes into packets; the oracle of the model watches every access to memory. Over the shader a
+//! slice runs while the case goes on, and the case waits for its end. There one node serves many cases, each of
+//! which finds the handles as the one before found them.
 
 use crate::memory::Allocation;
+use crate::stage::PROCESS;
+use native_fence::KernelCode;
 use native_fence::abi::{
-    AllocationId, CURRENT_VALUE_STRIDE, Doorbell, DoorbellStatus, FenceId, HandleAccess,
-    LOG_BUFFER_BYTES, LOG_BUFFER_ENTRIES, LocalHandle, LogHeader, LogIndex, LogType,
-    MONITORED_VALUE_STRIDE, PACKET_BYTES, PAGE_BYTES, QueueProgress, QueueState, RingControl,
-    WordGroup,
+    AllocationId, CURRENT_VALUE_STRIDE, Doorbell, DoorbellStatus, FaultCode, FenceId, HandleAccess,
+    KernelId, LOG_BUFFER_BYTES, LOG_BUFFER_ENTRIES, LocalHandle, LogEntry, LogHeader, LogIndex,
+    LogType, MONITORED_VALUE_STRIDE, PACKET_BYTES, PAGE_BYTES, QueueProgress, QueueState,
+    RingControl, WordGroup,
 };
 use native_fence::gpu::{
     AddressSpace, ContextKind, Crowd, CutPlan, Engine, EngineAddress, EngineCaps, EngineLost,
-    GpuVa, MapError, MemoryObserver, ModelClock, ModelEngine, ModelMemory, ModelOptions,
-    ModelThreads, Node, NodePolicy, Parking, QueueFault, QueuePlaces, QueueSlot, QueueStanding,
-    RingPlaces, SliceWork,
+    GpuVa, KernelError, Kernels, MapError, MemoryAccess, MemoryObserver, ModelClock, ModelEngine,
+    ModelMemory, ModelOptions, ModelThreads, Node, NodePolicy, Parking, QueueFault, QueuePlaces,
+    QueueSlot, QueueStanding, RingPlaces, ShaderEngine, SliceInFlight, SliceReport, SliceWork,
 };
 use native_fence::shared::{Block, Pool, PoolPlace, Providers, Region};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// A slice of a device that has not ended by then does not end: lavapipe may have no core for seconds.
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Looks at the clock are what makes it go on, by ten microseconds each: a slice that finds nothing
 /// ends after a few.
@@ -64,6 +71,10 @@ impl Engine for Quiet {
 
     fn prepare_verbose(&self) -> Result<(), MapError> {
         self.0.prepare_verbose()
+    }
+
+    fn set_kernels(&self, kernels: &Kernels) -> Result<(), KernelError> {
+        self.0.set_kernels(kernels)
     }
 
     fn cuts_slices(&self) -> bool {
@@ -112,6 +123,8 @@ pub(crate) struct Shape {
 
 /// Handles of a case at most.
 pub(crate) const HANDLES: u32 = 4096;
+/// Where those of the other process begin: what is closed there was never open here.
+pub(crate) const OTHERS: u32 = HANDLES / 2;
 
 /// Of storage that is given out in pieces of one size.
 struct Pools {
@@ -125,14 +138,34 @@ struct Pools {
     allocations: HashMap<u64, Pool>,
 }
 
+/// What a case has entered.
+#[derive(Default)]
+struct Entered {
+    handles: Vec<(u64, LocalHandle)>,
+    fences: Vec<FenceId>,
+    allocations: Vec<AllocationId>,
+    kernels: Vec<KernelId>,
+}
+
 /// See the file's head.
-pub(crate) struct ModelNode {
+pub(crate) struct CaseNode {
     node: Node,
-    memory: Arc<ModelMemory>,
+    /// Of a model.
+    oracle: Option<Arc<ModelMemory>>,
+    /// Of a device: called at each look at whether a slice has ended.
+    observer: Option<Arc<dyn MemoryObserver>>,
     values: [Arc<Region>; 2],
     current_values: Block,
     monitored_values: Block,
+    /// Slots of kernels that stay from case to case, which come first.
+    kernels: Vec<LocalHandle>,
     handles: u32,
+    others: u32,
+    entered: Entered,
+    /// Cases so far, and this one.
+    cases: u32,
+    /// Allocations and kernels so far.
+    ids: u64,
     /// Queues given out so far.
     numbers: u32,
     /// A queue that is made anew costs no region.
@@ -164,8 +197,25 @@ pub(crate) struct Queue {
     _storage: [PoolPlace; 4],
 }
 
-impl ModelNode {
-    pub(crate) fn new(shape: Shape) -> Self {
+/// How a queue ended, in what does not depend on the time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueueEnd {
+    /// Packets that were executed.
+    pub read_index: u64,
+    /// Why it was stopped, and at which packet.
+    pub fault: Option<(FaultCode, u64)>,
+    /// Value of its progress fence.
+    pub progress: u64,
+    /// Numbers of the next wait and signal.
+    pub numbers: [u64; 2],
+    /// Entries that its logs of waits and signals have had.
+    pub logged: [u64; 2],
+    /// Those that are still there, by their places: value, handle, operation.
+    pub entries: [Vec<(u64, u32, u32)>; 2],
+}
+
+impl CaseNode {
+    pub(crate) fn of_model(shape: Shape) -> Self {
         let engine = ModelEngine::new(ModelOptions {
             lanes: shape.lanes,
             rounds: shape.rounds,
@@ -177,26 +227,47 @@ impl ModelNode {
             ..ModelOptions::default()
         });
         let memory = Arc::clone(engine.memory());
+        let slice_time = shape.slice_time;
+        Self::over(Box::new(Quiet(engine)), slice_time, Some(memory))
+    }
+
+    /// Over a device's shader.
+    pub(crate) fn of_device(engine: ShaderEngine, slice_time: Duration) -> Self {
+        Self::over(Box::new(engine), slice_time, None)
+    }
+
+    fn over(
+        engine: Box<dyn Engine>,
+        slice_time: Duration,
+        oracle: Option<Arc<ModelMemory>>,
+    ) -> Self {
         let providers = Arc::clone(engine.providers());
         let policy = NodePolicy {
-            slice_time: shape.slice_time,
+            slice_time,
             ..NodePolicy::default()
         };
-        let node = Node::new(0, Box::new(Quiet(engine)), policy, Arc::new(Crowd::new(1)))
-            .expect("a node over the model");
-        let region =
-            |group, stride| Region::for_words(group, u64::from(HANDLES) * stride).expect("memory");
+        let node = Node::new(0, engine, policy, Arc::new(Crowd::new(1))).expect("a node");
+        let region = |group, stride| {
+            let bytes = u64::from(HANDLES) * stride;
+            providers.for_words(group, bytes).expect("memory")
+        };
         let values = [
             region(WordGroup::CurrentValues, CURRENT_VALUE_STRIDE),
             region(WordGroup::MonitoredValues, MONITORED_VALUE_STRIDE),
         ];
         Self {
             node,
-            memory,
-            current_values: Block::whole(&values[0].map().expect("memory")),
-            monitored_values: Block::whole(&values[1].map().expect("memory")),
+            oracle,
+            observer: None,
+            current_values: values[0].host().expect("memory"),
+            monitored_values: values[1].host().expect("memory"),
             values,
+            kernels: Vec::new(),
             handles: 0,
+            others: OTHERS,
+            entered: Entered::default(),
+            cases: 1,
+            ids: 0,
             numbers: 0,
             pools: Pools {
                 rings: HashMap::new(),
@@ -211,25 +282,101 @@ impl ModelNode {
         }
     }
 
-    /// Slots given out so far.
+    /// The same with kernels of these codes, each for its process.
+    pub(crate) fn with_kernels<'a>(
+        mut self,
+        codes: impl Iterator<Item = (u64, &'a Arc<KernelCode>)>,
+    ) -> Self {
+        for (process, code) in codes {
+            let kernel = self.kernel(process, code);
+            self.kernels.push(kernel);
+        }
+        // These stay.
+        self.entered = Entered::default();
+        self
+    }
+
+    /// The kernels that all cases have.
+    pub(crate) fn kernels(&self) -> &[LocalHandle] {
+        &self.kernels
+    }
+
+    /// Begins another case, on a device.
+    pub(crate) fn begin(&mut self, observer: Option<Arc<dyn MemoryObserver>>) {
+        self.observer = observer;
+    }
+
+    /// Takes out all that the case has entered; how many cases there were.
+    pub(crate) fn end(&mut self) -> u32 {
+        for queue in std::mem::take(&mut self.queues) {
+            let _ = self
+                .node
+                .disconnect(&queue, DoorbellStatus::DisconnectedAbort);
+        }
+        let entered = std::mem::take(&mut self.entered);
+        for (process, handle) in entered.handles {
+            self.close(process, handle);
+        }
+        self.settle(64);
+        // Nothing is in flight that refers to any of it.
+        for id in entered.fences {
+            let _ = self.node.remove_fence(id);
+        }
+        for id in entered.allocations {
+            let _ = self.node.remove_allocation(id);
+        }
+        for id in entered.kernels {
+            let _ = self.node.remove_kernel(id);
+        }
+        self.observer = None;
+        let own = self.kernels.iter().filter(|kernel| kernel.slot() < OTHERS);
+        self.handles = own.count() as u32;
+        self.others = OTHERS + self.kernels.len() as u32 - self.handles;
+        self.cases += 1;
+        self.cases
+    }
+
+    /// Slots of the process whose packets may be malformed, given out so far.
     pub(crate) fn handles(&self) -> u32 {
         self.handles
     }
 
     /// Handles of one process may be those of another: slots are its own. Here they differ, so that
-    /// a foreign one is no handle at all or, where `process` has as many, a strange one.
-    fn handle(&mut self) -> LocalHandle {
-        let slot = self.handles;
-        self.handles += 1;
-        LocalHandle::new(slot, 1).expect("a handle")
+    /// a foreign one is no handle at all.
+    fn handle(&mut self, process: u64) -> LocalHandle {
+        let next = if process == PROCESS {
+            &mut self.handles
+        } else {
+            &mut self.others
+        };
+        let slot = *next;
+        *next += 1;
+        let handle = LocalHandle::new(slot, 1).expect("a handle");
+        self.entered.handles.push((process, handle));
+        handle
+    }
+
+    fn id(&mut self) -> u64 {
+        self.ids += 1;
+        self.ids
+    }
+
+    pub(crate) fn kernel(&mut self, process: u64, code: &Arc<KernelCode>) -> LocalHandle {
+        let (handle, id) = (self.handle(process), KernelId(self.id()));
+        self.node
+            .add_kernel(id, (process, handle), code)
+            .expect("a kernel");
+        self.entered.kernels.push(id);
+        handle
     }
 
     pub(crate) fn fence(&mut self, process: u64, access: HandleAccess, initial: u64) -> Fence {
-        let handle = self.handle();
+        let handle = self.handle(process);
         let id = FenceId {
             slot: handle.slot(),
-            generation: 1,
+            generation: self.cases,
         };
+        self.entered.fences.push(id);
         let strides = [CURRENT_VALUE_STRIDE, MONITORED_VALUE_STRIDE];
         let offsets = strides.map(|stride| stride * u64::from(handle.slot()));
         let current = self.current_values.part(offsets[0], 8);
@@ -257,8 +404,8 @@ impl ModelNode {
 
     /// Those of one size lie side by side, in one region where they find room.
     pub(crate) fn allocation(&mut self, process: u64, bytes: u64) -> Allocation {
-        let handle = self.handle();
-        let id = AllocationId(u64::from(handle.slot()));
+        let (handle, id) = (self.handle(process), AllocationId(self.id()));
+        self.entered.allocations.push(id);
         let pool = self.pools.allocations.entry(bytes);
         let pool = pool.or_insert_with(|| Pool::new(&self.providers, WordGroup::Allocation, bytes));
         let place = pool.allocate().expect("memory");
@@ -367,14 +514,30 @@ impl ModelNode {
             return false;
         };
         self.slices += 1;
-        let report = self.node.try_service(&slice).expect("it was executed here");
+        let report = self.report(&slice);
         assert!(
             !report.lost,
-            "the engine is lost: {:?}",
-            self.memory.violations()
+            "the engine is lost: {:?}, {:?}",
+            self.oracle.as_ref().map(|oracle| oracle.violations()),
+            self.node.failure()
         );
         self.take(report.parking.as_ref());
         true
+    }
+
+    /// The report of a slice that runs here, or on a device meanwhile.
+    fn report(&self, slice: &SliceInFlight) -> SliceReport {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(report) = self.node.try_service(slice) {
+                return report;
+            }
+            assert!(Instant::now() < deadline, "a slice does not end");
+            match &self.observer {
+                Some(observer) => observer.touched(MemoryAccess::Load, "a look", 0),
+                None => std::thread::yield_now(),
+            }
+        }
     }
 
     /// As the operating system: it waits in the queues' stead, and lets the engine go.
@@ -413,7 +576,9 @@ impl ModelNode {
     /// # Panics
     /// If the engine touched what it may not.
     pub(crate) fn check(&self) {
-        assert_eq!(self.memory.violations(), []);
+        if let Some(oracle) = &self.oracle {
+            assert_eq!(oracle.violations(), []);
+        }
         assert_eq!(
             self.node.counters().refused_words,
             0,
@@ -468,6 +633,33 @@ impl Queue {
         self.slot.fault()
     }
 
+    pub(crate) fn end(&self) -> QueueEnd {
+        let state = self.state();
+        let logged = self.logged();
+        let entries = [0, 1].map(|log: usize| {
+            let there = logged[log].min(LOG_BUFFER_ENTRIES) as u32;
+            let entry = |index| {
+                let (block, at) = (&self.logs[log], LogIndex::entry_offset(index));
+                let word = |offset| block.word(at + offset).peek();
+                let named = word(LogEntry::NATIVE_FENCE);
+                (
+                    word(LogEntry::FENCE_VALUE),
+                    named as u32,
+                    (named >> 32) as u32,
+                )
+            };
+            (0..there).map(entry).collect()
+        });
+        QueueEnd {
+            read_index: self.read_index(),
+            fault: self.fault().map(|fault| (fault.code, fault.packet)),
+            progress: self.progress.value(),
+            numbers: [state.wait_number, state.signal_number],
+            logged,
+            entries,
+        }
+    }
+
     /// Entries that were ever written to the logs of waits and of signals.
     pub(crate) fn logged(&self) -> [u64; 2] {
         [0, 1].map(|log| {
@@ -478,7 +670,7 @@ impl Queue {
     }
 }
 
-impl Drop for ModelNode {
+impl Drop for CaseNode {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             let _ = self.node.stop();

@@ -3,21 +3,26 @@
 //!
 //! Each packet is judged when it is put, by what the contract says of it and by nothing of the
 //! engine's; where each queue came to stand is compared with that, and its allocations, word by word,
-//! with what the transfers that it took say. Slices are cut wherever the input says, the CPU stores
+//! with what the transfers and dispatches that it took say. Slices are cut wherever the input says, the CPU stores
 //! values and closes handles between them, and a queue of another process must go on in any case.
 
+mod dispatch;
+
+use crate::kernels::{KERNELS, codes};
 use crate::memory::Memory;
 use crate::neighbour::Neighbour;
-use crate::node::{Fence, HANDLES, ModelNode, Queue, Shape};
+use crate::node::{CaseNode, Fence, HANDLES, OTHERS, Queue, QueueEnd, Shape};
+use crate::stage::{PROCESS, Pace, Stage};
 use arbitrary::{Arbitrary, Result, Unstructured};
+use dispatch::{Launch, Not, OpenedKernel, Wrong};
 use native_fence::abi::{FaultCode, HandleAccess, LocalHandle, Opcode, Packet, QueueStatus};
 use native_fence::gpu::CutPlan;
 use std::time::Duration;
 
-/// The process whose packets may be malformed.
-const PROCESS: u64 = 1;
+pub(crate) use dispatch::Run;
+
 /// Of a part of a transfer, a lane's.
-const PART_BYTES: u64 = 4096;
+pub(crate) const PART_BYTES: u64 = 4096;
 
 /// A course of events.
 #[derive(Debug)]
@@ -46,6 +51,15 @@ enum Named {
     Memory(u8),
     /// Open in the other process alone.
     ForeignMemory,
+    /// A kernel of the process's, of which one may be closed by [`Step::CloseKernel`].
+    #[arbitrary(skip)]
+    Kernel(u8),
+    /// Open in the other process alone.
+    #[arbitrary(skip)]
+    ForeignKernel,
+    /// Where the parameters of the queue's dispatches lie.
+    #[arbitrary(skip)]
+    Arguments,
 }
 
 /// A byte of an allocation. Most are words of the queue's own.
@@ -89,7 +103,7 @@ fn length(byte: u8, left: u64) -> u64 {
     }
 }
 
-/// A packet, before it is bent. A new opcode is a new kind here and a line in `Case::judge`.
+/// A packet but DISPATCH, before it is bent. A new opcode is a new kind here and a line in `Case::judge`.
 #[derive(Clone, Copy, Debug, Arbitrary)]
 enum Kind {
     Nop,
@@ -122,6 +136,7 @@ enum Bend {
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Put(u8, Kind, Option<Bend>),
+    Dispatch(u8, Launch, Option<Wrong>, Option<Bend>),
     Ring(u8),
     Slice,
     Settle,
@@ -129,6 +144,8 @@ enum Step {
     Close(u8),
     /// Of a queue, one of its allocations.
     CloseMemory(u8, u8),
+    /// One of its own.
+    CloseKernel,
 }
 
 /// Small numbers mostly, and those at which arithmetic turns over.
@@ -144,14 +161,20 @@ fn value(byte: u8) -> u64 {
 impl<'a> Arbitrary<'a> for Step {
     fn arbitrary(u: &mut Unstructured<'a>) -> Result<Self> {
         Ok(match u.int_in_range(0..=31)? {
-            0..=19 => Self::Put(u.arbitrary()?, u.arbitrary()?, None),
-            20..=22 => Self::Put(u.arbitrary()?, u.arbitrary()?, Some(u.arbitrary()?)),
+            0..=17 => Self::Put(u.arbitrary()?, u.arbitrary()?, None),
+            18 => Self::Dispatch(u.arbitrary()?, u.arbitrary()?, None, None),
+            19 => Self::Dispatch(u.arbitrary()?, u.arbitrary()?, u.arbitrary()?, None),
+            20..=21 => Self::Put(u.arbitrary()?, u.arbitrary()?, Some(u.arbitrary()?)),
+            22 => Self::Dispatch(u.arbitrary()?, u.arbitrary()?, None, Some(u.arbitrary()?)),
             23..=25 => Self::Ring(u.arbitrary()?),
             26..=27 => Self::Slice,
             28 => Self::Settle,
             29..=30 => Self::Signal(u.arbitrary()?, value(u.arbitrary()?)),
             _ if u.arbitrary()? => Self::CloseMemory(u.arbitrary()?, u.arbitrary()?),
-            _ => Self::Close(u.arbitrary()?),
+            _ => match u.arbitrary()? {
+                0xe0.. => Self::CloseKernel,
+                fence => Self::Close(fence),
+            },
         })
     }
 }
@@ -201,6 +224,16 @@ enum Verdict {
     Stopped(FaultCode),
 }
 
+/// What was put into a queue.
+struct Put {
+    verdict: Verdict,
+    packet: Packet,
+    /// What it does, if it is a dispatch that is taken.
+    run: Option<Run>,
+    /// What it can be found to name, when its turn comes.
+    names: Vec<LocalHandle>,
+}
+
 /// A queue, its allocations, and what was put into it.
 struct Written {
     queue: Queue,
@@ -209,7 +242,7 @@ struct Written {
     waits: u64,
     signals: u64,
     progress: u64,
-    verdicts: Vec<(Verdict, Packet)>,
+    put: Vec<Put>,
 }
 
 impl Written {
@@ -220,7 +253,7 @@ impl Written {
             waits: 0,
             signals: 0,
             progress: 0,
-            verdicts: Vec::new(),
+            put: Vec::new(),
         }
     }
 
@@ -228,15 +261,21 @@ impl Written {
     /// it has come to stand.
     fn check_memory(&mut self) {
         let is_transfer = |packet: &Packet| packet.opcode().is_some_and(Opcode::is_transfer);
-        let (taken, rest) = self.verdicts.split_at(self.queue.read_index() as usize);
-        for (_, packet) in taken.iter().filter(|(_, packet)| is_transfer(packet)) {
-            self.memory.take(packet);
+        let (taken, rest) = self.put.split_at(self.queue.read_index() as usize);
+        for put in taken {
+            if is_transfer(&put.packet) {
+                self.memory.take(&put.packet);
+            }
+            if let Some(run) = put.run {
+                self.memory.run(run);
+            }
         }
-        if let (Some(_), Some((Verdict::Taken, packet))) = (self.queue.fault(), rest.first())
-            && is_transfer(packet)
+        if let (Some(_), Some(put)) = (self.queue.fault(), rest.first())
+            && put.verdict == Verdict::Taken
+            && is_transfer(&put.packet)
         {
             let counted = self.queue.state().transferred;
-            self.memory.take_in_part(packet, counted);
+            self.memory.take_in_part(&put.packet, counted);
         }
         self.memory.check();
     }
@@ -261,8 +300,11 @@ pub(crate) fn most_bytes(cut: CutPlan) -> Option<u64> {
 }
 
 struct Case {
-    node: ModelNode,
+    node: CaseNode,
+    pace: Pace,
     own: Vec<(Fence, bool)>,
+    /// Those that it has; the last is its own, where it closes one.
+    kernels: Vec<OpenedKernel>,
     no_signal: Fence,
     no_wait: Fence,
     always_signaled: Fence,
@@ -278,8 +320,8 @@ struct Case {
     played: Played,
 }
 
-/// What a case was, for who counts.
-#[derive(Clone, Copy, Debug, Default)]
+/// What a case was, for who counts and compares.
+#[derive(Clone, Debug, Default)]
 pub struct Played {
     /// Packets that were put into rings.
     pub packets: u64,
@@ -287,45 +329,89 @@ pub struct Played {
     pub faults: u64,
     /// Transfers that were taken.
     pub transfers: u64,
+    /// Dispatches that were taken.
+    pub dispatches: u64,
+    /// How each queue ended, those that were made anew among them.
+    pub ends: Vec<QueueEnd>,
+    /// Values of the fences.
+    pub values: Vec<u64>,
 }
 
 impl Program {
-    /// Plays the program.
+    /// Plays the program on a model.
     ///
     /// # Panics
     /// If the engine did something that the contract forbids.
     #[must_use]
     pub fn play(self) -> Played {
-        let mut case = Case::new(self.shape, &self.rings);
+        self.play_on(&mut Stage::of_models(), Pace::AsSaid)
+    }
+
+    /// Plays the program.
+    ///
+    /// # Panics
+    /// As [`Program::play`].
+    #[must_use]
+    pub fn play_on(self, stage: &mut Stage, pace: Pace) -> Played {
+        let dispatches = |step: &Step| matches!(step, Step::Dispatch(..));
+        let closes = |step: &Step| matches!(step, Step::CloseKernel);
+        let has_kernels = pace == Pace::Settled || self.steps.iter().any(dispatches);
+        // No slice is cut where all engines are to do the same, nor is it said to a device.
+        let cut = if stage.is_of_models() && pace == Pace::AsSaid {
+            self.shape.cut
+        } else {
+            CutPlan::Never
+        };
+        let shape = Shape { cut, ..self.shape };
+        let part = stage.part_bytes(shape.lanes);
+        let node = stage.node(shape, has_kernels);
+        let mut case = Case::new(node, (cut, part, pace), &self.rings);
+        if has_kernels && self.steps.iter().any(closes) {
+            case.add_own_kernel();
+        }
         for step in self.steps {
             case.step(step);
         }
-        case.end()
+        let (played, node) = case.end();
+        stage.take_back(node);
+        played
     }
 }
 
 impl Case {
-    fn new(shape: Shape, rings: &[u64]) -> Self {
-        let (most_bytes, part) = (most_bytes(shape.cut), PART_BYTES * u64::from(shape.lanes));
-        let mut node = ModelNode::new(shape);
+    fn new(mut node: CaseNode, (cut, part, pace): (CutPlan, u64, Pace), rings: &[u64]) -> Self {
+        let kernels: Vec<_> = (node.kernels().iter().zip(KERNELS))
+            .map(|(handle, does)| OpenedKernel {
+                handle: *handle,
+                does,
+                is_open: true,
+            })
+            .collect();
         let mut with = |access| node.fence(PROCESS, access, 5);
         let own = (0..4).map(|_| (with(HandleAccess::FULL), true)).collect();
         let (no_signal, no_wait) = (with(HandleAccess::NO_SIGNAL), with(HandleAccess::NO_WAIT));
         let always_signaled = with(HandleAccess::ALWAYS_SIGNALED);
         let queues = rings.iter().map(|ring| {
             let queue = node.queue(PROCESS, *ring);
-            Written::new(queue, Memory::new(&mut node, PROCESS, part))
+            let mut memory = Memory::new(&mut node, PROCESS, part);
+            if !kernels.is_empty() {
+                let bytes = dispatch::bytes_of_places(*ring);
+                memory.arguments = Some(node.allocation(PROCESS, bytes));
+            }
+            Written::new(queue, memory)
         });
         let queues = queues.collect();
         let neighbour = Neighbour::new(&mut node);
         Self {
             node,
+            pace,
             own,
+            kernels,
             no_signal,
             no_wait,
             always_signaled,
             queues,
-            most_bytes,
+            most_bytes: most_bytes(cut),
             parts: 0,
             past: Vec::new(),
             neighbour,
@@ -334,17 +420,32 @@ impl Case {
         }
     }
 
+    fn add_own_kernel(&mut self) {
+        self.kernels.push(OpenedKernel {
+            handle: self.node.kernel(PROCESS, &codes()[0]),
+            does: KERNELS[0],
+            is_open: true,
+        });
+    }
+
     fn step(&mut self, step: Step) {
         self.steps += 1;
         match step {
             Step::Put(queue, kind, bend) => {
-                self.put(queue as usize % self.queues.len(), kind, bend);
+                if let Some(at) = self.queue_with_room(queue) {
+                    let packet = self.packet(at, kind);
+                    self.put(at, &packet, bend);
+                }
             }
-            Step::Ring(queue) => {
-                let queue = &self.queues[queue as usize % self.queues.len()].queue;
-                queue.publish(queue.written);
-                self.node.ring();
+            Step::Dispatch(queue, launch, wrong, bend) => {
+                if let Some(at) = self.queue_with_room(queue) {
+                    let packet = self.dispatch(at, launch, wrong);
+                    self.put(at, &packet, bend);
+                }
             }
+            // Whatever was put is done.
+            Step::Ring(_) | Step::Slice | Step::Settle if self.pace == Pace::Settled => {}
+            Step::Ring(queue) => self.ring(queue as usize % self.queues.len()),
             Step::Slice => {
                 self.node.slice();
             }
@@ -364,7 +465,34 @@ impl Case {
                 let at = at as usize % memory.allocations.len();
                 memory.allocations[at].close(&self.node);
             }
+            Step::CloseKernel => {
+                if let Some(own) = self.kernels.get_mut(KERNELS.len()) {
+                    own.is_open = false;
+                    self.node.close(PROCESS, own.handle);
+                }
+            }
         }
+        if self.pace == Pace::Settled {
+            self.settle();
+        }
+    }
+
+    fn ring(&mut self, at: usize) {
+        let queue = &self.queues[at].queue;
+        queue.publish(queue.written);
+        self.node.ring();
+    }
+
+    /// A queue into which a packet can be put; one that was stopped is made anew. Where nothing is to depend on who is
+    /// quicker, none that stands at a wait: what lies behind that would run while others do.
+    fn queue_with_room(&mut self, queue: u8) -> Option<usize> {
+        let at = queue as usize % self.queues.len();
+        if self.queues[at].queue.fault().is_some() {
+            self.renew(at);
+        }
+        let queue = &self.queues[at].queue;
+        let stands = self.pace == Pace::Settled && queue.read_index() < queue.written;
+        (queue.room() > 0 && !stands).then_some(at)
     }
 
     /// What queue `at` calls it.
@@ -385,17 +513,14 @@ impl Case {
                 allocations[own as usize % allocations.len()].handle
             }
             Named::ForeignMemory => self.neighbour.allocation.handle,
+            Named::Kernel(kernel) => self.kernels[kernel as usize % self.kernels.len()].handle,
+            // Of the other process, behind those of this.
+            Named::ForeignKernel => self.node.kernels()[KERNELS.len()],
+            Named::Arguments => self.arguments(at).handle,
         }
     }
 
-    fn put(&mut self, at: usize, kind: Kind, bend: Option<Bend>) {
-        if self.queues[at].queue.fault().is_some() {
-            self.renew(at);
-        }
-        if self.queues[at].queue.room() == 0 {
-            return;
-        }
-        let packet = self.packet(at, kind);
+    fn put(&mut self, at: usize, packet: &Packet, bend: Option<Bend>) {
         let mut words = packet.words();
         if let Some(bend) = bend {
             self.bend(at, &mut words, bend);
@@ -403,6 +528,11 @@ impl Case {
         self.keep_known(at, &mut words);
         let packet: Packet = bytemuck::cast(words);
         let verdict = self.judge(at, &packet);
+        let is_dispatch = packet.opcode() == Some(Opcode::Dispatch);
+        let run = (is_dispatch && verdict == Verdict::Taken)
+            .then(|| self.judge_dispatch(at, &packet).ok())
+            .flatten();
+        let names = self.names_of(at, &packet);
         let written = &mut self.queues[at];
         match packet.opcode() {
             Some(Opcode::Wait) => written.waits += 1,
@@ -414,6 +544,7 @@ impl Case {
             Some(Opcode::Timestamp | Opcode::Fill | Opcode::Copy) if verdict == Verdict::Taken => {
                 self.parts += 1 + packet.bytes / PART_BYTES;
             }
+            Some(Opcode::Dispatch) if run.is_some() => self.parts += 1,
             Some(
                 Opcode::Nop
                 | Opcode::Timestamp
@@ -424,21 +555,42 @@ impl Case {
             )
             | None => {}
         }
-        written.verdicts.push((verdict, packet));
+        written.put.push(Put {
+            verdict,
+            packet,
+            run,
+            names,
+        });
         written.queue.put(&words);
+        if self.pace == Pace::Settled {
+            self.ring(at);
+        }
     }
 
-    /// Makes handles of what is not known to be the same when the packet's turn comes: of a slot that
-    /// is opened later, and of another queue's allocation, what no process ever opens.
+    /// Whether it names the same when the packet's turn comes: nothing that is opened later, and no memory of another queue
+    /// or case.
+    fn is_known(&self, at: usize, handle: LocalHandle) -> bool {
+        let slot = handle.slot();
+        let others = self.queues.iter().enumerate().filter(|(of, _)| *of != at);
+        let mut theirs = others.flat_map(|(_, other)| other.memory.all());
+        !(self.node.handles()..OTHERS).contains(&slot)
+            && theirs.all(|theirs| theirs.handle.slot() != slot)
+    }
+
+    /// The handle, or one that no process ever opens.
+    fn known(&self, at: usize, handle: LocalHandle) -> LocalHandle {
+        if self.is_known(at, handle) {
+            handle
+        } else {
+            LocalHandle::from_raw(handle.raw() | HANDLES)
+        }
+    }
+
+    /// Makes handles of what is not known to be the same when the packet's turn comes, or would do harm, what no process ever
+    /// opens.
     fn keep_known(&self, at: usize, words: &mut [u64; 8]) {
         const FAR: u64 = HANDLES as u64;
-        let is_known = |word: u64| {
-            let slot = LocalHandle::from_raw(word as u32).slot();
-            let others = self.queues.iter().enumerate().filter(|(of, _)| *of != at);
-            let mut theirs = others.flat_map(|(_, other)| &other.memory.allocations);
-            !(self.node.handles()..HANDLES).contains(&slot)
-                && theirs.all(|theirs| theirs.handle.slot() != slot)
-        };
+        let is_known = |word: u64| self.is_known(at, LocalHandle::from_raw(word as u32));
         if !is_known(words[0] >> 32) {
             words[0] |= FAR << 32;
         }
@@ -446,9 +598,15 @@ impl Case {
             words[5] |= FAR;
         }
         let packet: Packet = bytemuck::cast(*words);
+        let is_dispatch = packet.opcode() == Some(Opcode::Dispatch);
+        if is_dispatch && !is_known(words[5] >> 32) {
+            words[5] |= FAR << 32;
+        }
+        let packet: Packet = bytemuck::cast(*words);
         let bytes = match packet.opcode() {
             Some(Opcode::Timestamp) => 8,
             Some(Opcode::Fill | Opcode::Copy) => packet.bytes,
+            Some(Opcode::Dispatch) if !self.kernels.is_empty() => u64::MAX,
             Some(
                 Opcode::Nop
                 | Opcode::Wait
@@ -459,8 +617,24 @@ impl Case {
             )
             | None => return,
         };
+        // The CPU alone stores to them, and of what is there the memory knows nothing.
+        let arguments = self.queues[at].memory.arguments.as_ref();
+        let arguments = arguments.map(|arguments| arguments.handle.slot());
+        let is_arguments = |word: u64| Some(LocalHandle::from_raw(word as u32).slot()) == arguments;
         match self.most_bytes {
             None => words[0] = words[0] & !0xff | Opcode::Nop as u64,
+            Some(most) if is_dispatch && most < u64::MAX => {
+                words[0] = words[0] & !0xff | Opcode::Nop as u64;
+            }
+            Some(_) if is_dispatch => {
+                let is_long = packet.control as u32 >> 8 != 1;
+                if !is_long && self.judge_dispatch(at, &packet) == Err(Not::Allowed) {
+                    words[0] |= FAR << 32;
+                }
+            }
+            Some(_) if is_arguments(words[0] >> 32) || is_arguments(words[5]) => {
+                words[0] |= FAR << 32;
+            }
             Some(most) if bytes > most && self.judge(at, &packet) == Verdict::Taken => {
                 words[0] |= FAR << 32;
             }
@@ -484,15 +658,15 @@ impl Case {
     }
 
     fn count(&mut self, at: usize) {
-        let Written {
-            queue, verdicts, ..
-        } = &self.queues[at];
+        let Written { queue, put, .. } = &self.queues[at];
         self.played.packets += queue.written;
         self.played.faults += u64::from(queue.fault().is_some());
-        let mut taken = verdicts[..queue.read_index() as usize].iter();
-        let is_transfer = |packet: &Packet| packet.opcode().is_some_and(Opcode::is_transfer);
-        let transfers = taken.by_ref().filter(|(_, packet)| is_transfer(packet));
-        self.played.transfers += transfers.count() as u64;
+        for put in &put[..queue.read_index() as usize] {
+            let is_transfer = put.packet.opcode().is_some_and(Opcode::is_transfer);
+            self.played.transfers += u64::from(is_transfer);
+            self.played.dispatches += u64::from(put.run.is_some());
+        }
+        self.played.ends.push(queue.end());
     }
 
     fn packet(&self, at: usize, kind: Kind) -> Packet {
@@ -565,8 +739,12 @@ impl Case {
             Some(Opcode::Stall) | None => Err(FaultCode::Opcode),
             Some(_) if packet.control as u32 >> 8 != 1 => Err(FaultCode::Length),
             Some(Opcode::Nop) => Ok(()),
-            // Nor has any of them a kernel.
-            Some(Opcode::Dispatch) => Err(FaultCode::Handle),
+            Some(Opcode::Dispatch) if self.kernels.is_empty() => Err(FaultCode::Handle),
+            Some(Opcode::Dispatch) => match self.judge_dispatch(at, packet) {
+                Ok(_) => Ok(()),
+                Err(Not::Fault(code)) => Err(code),
+                Err(Not::Allowed) => unreachable!("{packet:x?} is not put"),
+            },
             Some(opcode @ (Opcode::Wait | Opcode::Signal)) => self.judge_fence(at, opcode, packet),
             Some(Opcode::Progress) => {
                 let written = &self.queues[at];
@@ -666,12 +844,17 @@ impl Case {
                 true,
             ),
         ];
-        let memory = self.queues.iter().flat_map(|w| &w.memory.allocations);
+        let memory = self.queues.iter().flat_map(|w| w.memory.all());
         let memory = memory.map(|own| (own.handle, HandleAccess::ALLOCATION, own.is_open));
-        own.chain(progress).chain(others).chain(memory)
+        let kernels = self.kernels.iter();
+        let kernels = kernels.map(|own| (own.handle, HandleAccess::KERNEL, own.is_open));
+        own.chain(progress)
+            .chain(others)
+            .chain(memory)
+            .chain(kernels)
     }
 
-    /// What the process may do by a handle, which is to be that of an `ALLOCATION` or, `FULL`, a
+    /// What the process may do by a handle, which is to be that of an `ALLOCATION`, a `KERNEL` or, `FULL`, a
     /// fence.
     fn resolve(
         &self,
@@ -684,8 +867,9 @@ impl Case {
             None => Err(FaultCode::Handle),
             Some((opened, _, open)) if opened != handle || !open => Err(FaultCode::StaleHandle),
             Some((_, access, _)) => {
-                let is_allocation = access == HandleAccess::ALLOCATION;
-                if is_allocation == (kind == HandleAccess::ALLOCATION) {
+                let kinds = [HandleAccess::ALLOCATION, HandleAccess::KERNEL];
+                let kind_of = |access| kinds.into_iter().find(|kind| *kind == access);
+                if kind_of(access) == kind_of(kind) {
                     Ok(access)
                 } else {
                     Err(FaultCode::Handle)
@@ -695,12 +879,9 @@ impl Case {
     }
 
     /// Whether the packet names something by a handle that is closed by now.
-    fn names_closed(&self, packet: &Packet) -> bool {
-        let source = LocalHandle::from_raw(packet.source_handle as u32);
-        let copies = packet.opcode() == Some(Opcode::Copy);
-        self.opened().any(|(opened, _, open)| {
-            !open && (opened == packet.handle() || copies && opened == source)
-        })
+    fn names_closed(&self, put: &Put) -> bool {
+        self.opened()
+            .any(|(opened, _, open)| !open && put.names.contains(&opened))
     }
 
     fn settle(&mut self) {
@@ -710,7 +891,7 @@ impl Case {
             .settle(64 + 16 * (packets + self.steps) + 64 * self.parts);
     }
 
-    fn end(mut self) -> Played {
+    fn end(mut self) -> (Played, CaseNode) {
         self.settle();
         for at in 0..self.queues.len() {
             self.check_queue(&self.queues[at]);
@@ -729,7 +910,9 @@ impl Case {
         );
         self.neighbour.ends_well(&mut self.node);
         self.node.check();
-        self.played
+        let own = self.own.iter().map(|(own, _)| own.value());
+        self.played.values = own.collect();
+        (self.played, self.node)
     }
 
     fn check_queue(&self, written: &Written) {
@@ -740,30 +923,34 @@ impl Case {
             read <= published,
             "{read} packets of {published} were executed"
         );
-        let (taken, rest) = written.verdicts.split_at(read as usize);
-        for (verdict, packet) in taken {
-            assert!(
-                !matches!(verdict, Verdict::Stopped(_)),
-                "{packet:x?} was taken"
-            );
+        let (taken, rest) = written.put.split_at(read as usize);
+        for put in taken {
+            assert_eq!(put.verdict, Verdict::Taken, "{:x?} was taken", put.packet);
         }
         let count = |of: &[Opcode]| {
-            let is = |packet: &Packet| packet.opcode().is_some_and(|opcode| of.contains(&opcode));
-            taken.iter().filter(|(_, packet)| is(packet)).count() as u64
+            let is = |put: &&Put| {
+                put.packet
+                    .opcode()
+                    .is_some_and(|opcode| of.contains(&opcode))
+            };
+            taken.iter().filter(is).count() as u64
         };
         let waits = count(&[Opcode::Wait]);
         let signals = count(&[Opcode::Signal, Opcode::Progress]);
         assert_eq!(queue.logged(), [waits, signals], "each is logged once");
         let progress = taken.iter().rev();
-        let mut progress = progress.filter(|(_, p)| p.opcode() == Some(Opcode::Progress));
-        let last = progress.next().map_or(0, |(_, packet)| packet.value);
+        let mut progress = progress.filter(|p| p.packet.opcode() == Some(Opcode::Progress));
+        let last = progress.next().map_or(0, |put| put.packet.value);
         assert_eq!(queue.progress.value(), last, "the progress fence");
 
         let head = rest.first().filter(|_| read < published);
         match (queue.fault(), head) {
-            (Some(fault), Some((verdict, packet))) => {
+            (Some(fault), Some(put)) => {
+                let Put {
+                    packet, verdict, ..
+                } = put;
                 assert_eq!((fault.packet, fault.control), (read, packet.control));
-                let closed = self.names_closed(packet);
+                let closed = self.names_closed(put);
                 let stale = closed && fault.code == FaultCode::StaleHandle;
                 assert!(
                     stale || *verdict == Verdict::Stopped(fault.code),
@@ -771,10 +958,11 @@ impl Case {
                 );
             }
             (Some(fault), None) => panic!("there was nothing to stop at: {fault}"),
-            (None, Some((verdict, packet))) => {
+            (None, Some(put)) => {
+                let packet = &put.packet;
                 let stands = packet.opcode() == Some(Opcode::Wait);
                 assert!(
-                    stands && !matches!(verdict, Verdict::Stopped(_)),
+                    stands && put.verdict == Verdict::Taken,
                     "{packet:x?} at the head"
                 );
                 assert_eq!(
@@ -782,7 +970,7 @@ impl Case {
                     Some(QueueStatus::Blocked)
                 );
                 assert!(
-                    !self.names_closed(packet),
+                    !self.names_closed(put),
                     "{packet:x?} waits for a fence whose handle was closed"
                 );
                 let reached = self

@@ -5,19 +5,22 @@
 //! worst moment there is. What the packets do is the other target's; here it is what the engine has
 //! counted that must agree with itself.
 
+use crate::kernels::{Does, HARMLESS};
 use crate::memory::Allocation;
 use crate::neighbour::Neighbour;
-use crate::node::{Fence, ModelNode, Queue, Shape};
+use crate::node::{CaseNode, Fence, Queue, QueueEnd, Shape};
 use crate::packets::{arbitrary_shape, most_bytes};
+use crate::stage::{PROCESS, Pace, Stage};
 use arbitrary::{Arbitrary, Result, Unstructured};
-use native_fence::abi::{HandleAccess, Opcode, PACKET_BYTES, Packet, RingControl};
-use native_fence::gpu::{MemoryAccess, MemoryObserver};
+use native_fence::abi::{
+    Dispatch, HandleAccess, LocalHandle, Opcode, PACKET_BYTES, Packet, RingControl,
+};
+use native_fence::gpu::{CutPlan, MemoryAccess, MemoryObserver};
 use native_fence::shared::Block;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-const PROCESS: u64 = 1;
 /// Several parts for an engine of few lanes.
 const ALLOCATION_BYTES: u64 = 16_448;
 
@@ -59,10 +62,10 @@ enum Scribble {
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// Good packets: signals, waits that pass, and transfers of several parts.
+    /// Good packets: signals, waits that pass, transfers of several parts, and dispatches of a kernel that does nothing.
     Put(u8),
     Now(Scribble),
-    /// After so many accesses of the engine from now on.
+    /// After so many accesses of the engine from now on; on a device, looks at whether its slice has ended.
     Within(u8, Scribble),
     Ring,
     Slice,
@@ -122,37 +125,65 @@ impl MemoryObserver for Scribbler {
     }
 }
 
+/// What a case was, for who counts and compares.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Played {
+    /// Packets that were put.
+    pub packets: u64,
+    /// How the queue ended.
+    pub end: QueueEnd,
+    /// What the fence stands at.
+    pub value: u64,
+}
+
 struct Case {
-    node: ModelNode,
+    node: CaseNode,
+    pace: Pace,
     scribbler: Arc<Scribbler>,
     queue: Queue,
     fence: Fence,
     allocation: Allocation,
-    /// Whether slices are long enough for parts of transfers.
-    transfers: bool,
+    /// Which packets run, where slices are long enough for them and for parts of transfers.
+    kernel: Option<LocalHandle>,
     neighbour: Neighbour,
     numbers: [u64; 2],
     steps: u64,
 }
 
 impl Program {
-    /// Plays the program; how many packets were put.
+    /// Plays the program on a model.
     ///
     /// # Panics
     /// If the engine did something that the contract forbids.
     #[must_use]
-    pub fn play(self) -> u64 {
+    pub fn play(self) -> Played {
+        self.play_on(&mut Stage::of_models(), Pace::AsSaid)
+    }
+
+    /// Plays the program.
+    ///
+    /// # Panics
+    /// As [`Program::play`].
+    #[must_use]
+    pub fn play_on(self, stage: &mut Stage, pace: Pace) -> Played {
         let scribbler = Arc::new(Scribbler::default());
-        let transfers = most_bytes(self.shape.cut) == Some(u64::MAX);
+        let cut = if stage.is_of_models() && pace == Pace::AsSaid {
+            self.shape.cut
+        } else {
+            CutPlan::Never
+        };
         let shape = Shape {
             observer: Some(Arc::clone(&scribbler) as _),
+            cut,
             ..self.shape
         };
-        let mut node = ModelNode::new(shape);
+        let has_kernels = most_bytes(cut) == Some(u64::MAX);
+        let mut node = stage.node(shape, has_kernels);
         let mut case = Case {
+            pace,
             fence: node.fence(PROCESS, HandleAccess::FULL, 0),
             allocation: node.allocation(PROCESS, ALLOCATION_BYTES),
-            transfers,
+            kernel: node.kernels().get(HARMLESS).copied(),
             queue: node.queue(PROCESS, self.capacity),
             neighbour: Neighbour::new(&mut node),
             node,
@@ -163,7 +194,9 @@ impl Program {
         for step in self.steps {
             case.step(step);
         }
-        case.end()
+        let (played, node) = case.end();
+        stage.take_back(node);
+        played
     }
 }
 
@@ -172,10 +205,8 @@ impl Case {
         self.steps += 1;
         match step {
             Step::Put(count) => self.put(count % 16),
-            Step::Now(scribble) => {
-                let (block, offset, value) = self.place_of(scribble);
-                block.word(offset).publish(value);
-            }
+            Step::Within(_, scribble) if self.pace == Pace::Settled => self.scribble(scribble),
+            Step::Now(scribble) => self.scribble(scribble),
             Step::Within(after, scribble) => {
                 let (block, offset, value) = self.place_of(scribble);
                 let mut waiting = self
@@ -193,6 +224,15 @@ impl Case {
             }
             Step::Settle => self.settle(),
         }
+        if self.pace == Pace::Settled {
+            self.node.ring();
+            self.settle();
+        }
+    }
+
+    fn scribble(&self, scribble: Scribble) {
+        let (block, offset, value) = self.place_of(scribble);
+        block.word(offset).publish(value);
     }
 
     fn put(&mut self, count: u8) {
@@ -200,9 +240,13 @@ impl Case {
             let handle = self.fence.handle;
             let (memory, half) = (self.allocation.handle, ALLOCATION_BYTES / 2);
             let [waits, signals] = &mut self.numbers;
-            let packet = if self.transfers && at % 8 == 6 {
+            let packet = if let (Some(kernel), 5) = (self.kernel, at % 8) {
+                let packet = Dispatch::direct(kernel, [1, 1, 1]);
+                let bytes = Does::Nothing.bytes() as u32;
+                Dispatch::with_parameters(packet, (memory, 0), bytes, 0)
+            } else if self.kernel.is_some() && at % 8 == 6 {
                 Packet::fill(memory, 8 * u64::from(at), half, *signals)
-            } else if self.transfers && at % 8 == 7 {
+            } else if self.kernel.is_some() && at % 8 == 7 {
                 Packet::copy((memory, half), (memory, 0), half)
             } else if at % 3 == 0 {
                 *waits += 1;
@@ -219,15 +263,18 @@ impl Case {
     fn place_of(&self, scribble: Scribble) -> (Block, u64, u64) {
         let (control, packets) = (self.queue.control.clone(), self.queue.packets.clone());
         let written = self.queue.written;
-        // An engine whose slices are too short for a part of a transfer does not even refuse one (`most_bytes`).
+        // An engine whose slices are too short for a part of a transfer does not even refuse one (`most_bytes`). And a
+        // dispatch has few workgroups or too many: those between would take long on a device.
         let becomes = |offset, value: u64| {
             let opcode = Opcode::from_bits(value & 0xff);
-            let is_transfer =
-                offset % PACKET_BYTES == Packet::CONTROL && opcode.is_some_and(Opcode::is_transfer);
-            if is_transfer && !self.transfers {
-                Opcode::Nop as u64
-            } else {
-                value
+            match offset % PACKET_BYTES {
+                Packet::CONTROL
+                    if self.kernel.is_none() && opcode.is_some_and(Opcode::is_transfer) =>
+                {
+                    Opcode::Nop as u64
+                }
+                Packet::VALUE => value & !0x0000_fffc_0000_fffc,
+                _ => value,
             }
         };
         let packet = |place: u8, word: u8| {
@@ -271,7 +318,7 @@ impl Case {
         self.node.settle(64 + 16 * (packets + self.steps));
     }
 
-    fn end(mut self) -> u64 {
+    fn end(mut self) -> (Played, CaseNode) {
         self.settle();
         let state = self.queue.state();
         assert_eq!(
@@ -282,6 +329,11 @@ impl Case {
         assert!(state.wait_number + state.signal_number <= state.read_index);
         self.neighbour.ends_well(&mut self.node);
         self.node.check();
-        self.queue.written
+        let played = Played {
+            packets: self.queue.written,
+            end: self.queue.end(),
+            value: self.fence.value(),
+        };
+        (played, self.node)
     }
 }

@@ -4,6 +4,7 @@
 //! they begin. A case that fails is printed with its number, and played alone with that as seed.
 
 mod support {
+    pub(crate) mod cases;
     pub(crate) mod random_bytes;
 }
 
@@ -11,23 +12,8 @@ use nfence_fuzz::{
     capi, from_bytes, log, packets, peers, records, reply, report, request, ring, spirv, trace,
 };
 use std::time::Instant;
+use support::cases::{Which, setting};
 use support::random_bytes::fill;
-
-fn setting(name: &str, usual: u64) -> u64 {
-    let asked = std::env::var(name).ok();
-    asked.map_or(usual, |asked| asked.parse().expect("a number"))
-}
-
-/// Says which case it was, if it panics.
-struct Which(&'static str, u64);
-
-impl Drop for Which {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("{}: case {}", self.0, self.1);
-        }
-    }
-}
 
 fn cases(target: &'static str, usual: u64, mut play: impl FnMut(&[u8])) {
     let first = setting("NFENCE_RANDOM_SEED", 0);
@@ -42,20 +28,22 @@ fn cases(target: &'static str, usual: u64, mut play: impl FnMut(&[u8])) {
 
 #[test]
 fn packets() {
-    let (began, mut put, mut faults, mut transfers) = (Instant::now(), 0, 0, 0);
+    let (began, mut put, mut faults) = (Instant::now(), 0, 0);
+    let (mut transfers, mut dispatches) = (0, 0);
     cases("packets", 300, |bytes| {
         if let Some(program) = from_bytes::<packets::Program>(bytes) {
             let played = program.play();
             put += played.packets;
             faults += played.faults;
             transfers += played.transfers;
+            dispatches += played.dispatches;
         }
     });
     println!(
-        "{put} packets, {transfers} transfers done, {faults} queues stopped, in {:?}",
+        "{put} packets, {transfers} transfers and {dispatches} dispatches done, {faults} queues stopped, in {:?}",
         began.elapsed()
     );
-    assert!(put > 0 && faults > 0 && transfers > 0);
+    assert!(put > 0 && faults > 0 && transfers > 0 && dispatches > 0);
 }
 
 #[test]
@@ -63,7 +51,7 @@ fn ring() {
     let mut put = 0;
     cases("ring", 300, |bytes| {
         if let Some(program) = from_bytes::<ring::Program>(bytes) {
-            put += program.play();
+            put += program.play().packets;
         }
     });
     println!("{put} packets");
