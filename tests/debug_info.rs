@@ -9,7 +9,7 @@ mod support {
 
 use native_fence::kmd::{CollectDbgInfo, DriverOptions, Level};
 use native_fence::os::{Record, TdrReport};
-use native_fence::{CommandList, Device, HwQueue, WaitError};
+use native_fence::{CommandList, Device, FenceOptions, HwQueue, WaitError};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use support::bench::{
@@ -173,5 +173,36 @@ fn td_11_what_a_driver_says_too_much_is_left_out() {
         let expected = begin(TdrReport::MOST_BYTES / 2 - 1);
         assert_eq!(expected.len(), TdrReport::MOST_BYTES - 1);
         assert!(reports[0].driver == Ok(expected));
+    });
+}
+
+/// TD-11, NF-13: a queue of the engine stands at a fence of type INTRA_GPU. The report says so, without a value, which no CPU
+/// reads; the engine is recovered, and the queue goes on when the fence is signalled.
+///
+/// Kills `a-report-reads-what-no-cpu-reads`.
+#[test]
+fn td_11_a_report_does_not_read_an_intra_gpu_fence() {
+    on_recovering_benches(1, soon(), &DriverOptions::default(), |bench| {
+        let device = bench.adapter.create_device();
+        let options = FenceOptions {
+            intra_gpu: true,
+            ..FenceOptions::default()
+        };
+        let fence = device.create_fence_with(options).unwrap();
+        let (mut waits, mut signals) = (queue_of(&device, 0), queue_of(&device, 0));
+        let end = waits.submit(CommandList::new().wait(&fence, 9)).unwrap();
+        bench.until_parked();
+        let mut guilty = bench.queue();
+        hang(&mut guilty);
+        let ended = guilty.progress_fence().wait(1, LONG);
+        assert_eq!(ended, Err(WaitError::DeviceLost));
+        until("it is noted", || !bench.adapter.os().records().is_empty());
+        assert_eq!(bench.take_records().len(), 1);
+        let report = bench.adapter.os().tdr_reports()[0].to_string();
+        assert!(report.contains("which no CPU reads"), "{report}");
+        signals
+            .submit(CommandList::new().signal(&fence, 9))
+            .unwrap();
+        assert_eq!(waits.progress_fence().wait(end, LONG), Ok(()));
     });
 }

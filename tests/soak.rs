@@ -14,9 +14,9 @@ use native_fence::soak::program::{
     Adder, Command, Held, KernelSignals, Mode, Named, Program, QueueProgram, Words,
 };
 use native_fence::soak::{
-    Awaited, Burst, ContextPlan, CpuWait, DeviceChoice, DevicePlan, Disturbance, Expected, Failure,
-    FencePlan, Ground, How, Joint, Outcome, ROUNDS_OF_A_GROUND, Round, Scope, Soak, SoakError,
-    Tally, Target, WaitEnd, difference,
+    Awaited, Burst, Cancel, ContextPlan, CpuWait, DeviceChoice, DevicePlan, Disturbance, Expected,
+    Failure, FencePlan, Ground, HeirOutcome, How, Joint, Lap, Leaving, Outcome, ROUNDS_OF_A_GROUND,
+    Round, Scope, Soak, SoakError, Tally, Target, Visit, WaitEnd, difference,
 };
 use native_fence::vulkan::validation;
 use serde_json::Value;
@@ -75,7 +75,8 @@ fn short_rounds(scope: Scope) -> impl Iterator<Item = u64> {
 }
 
 /// Kills `soak-bursts-are-not-executed`, `soak-the-last-submission-is-left-out`, `soak-additions-are-not-made`,
-/// `soak-kernel-mode-waits-for-nothing`, `soak-own-words-are-taken`.
+/// `soak-kernel-mode-waits-for-nothing`, `soak-own-words-are-taken`, `soak-nothing-is-rewound`,
+/// `soak-a-queue-goes-without-work`.
 #[test]
 fn rounds_go_well_on_the_model() {
     let soak = plays(scope(1), Target::Model, 0..30);
@@ -88,6 +89,13 @@ fn rounds_go_well_on_the_model() {
     assert!(tally.interrupts > 0 && tally.notifications > 0);
     assert!(tally.transfers > 0 && tally.dispatches > 0, "{tally:?}");
     assert_has_kernel_mode(&tally);
+    let of_what_goes = [
+        tally.cancelled_waits,
+        tally.visits,
+        tally.visits_with_work,
+        tally.rewinds,
+    ];
+    assert!(of_what_goes.iter().all(|count| *count > 0), "{tally:?}");
 }
 
 fn assert_has_kernel_mode(tally: &Tally) {
@@ -209,7 +217,8 @@ fn the_same_seed_gives_the_same_rounds() {
 /// Kills `soak-no-queue-is-of-kernel-mode`, `soak-no-fence-is-monitored`, `soak-an-adapter-is-alone`,
 /// `soak-no-fence-has-a-doorbell`, `soak-no-driver-names-queues`, `soak-no-driver-maps-twice`,
 /// `soak-all-fences-start-at-0`, `soak-bursts-start-at-0`, `soak-nothing-is-taken`,
-/// `soak-samples-of-bursts-pass-no-edge`.
+/// `soak-samples-of-bursts-pass-no-edge`, `soak-nobody-visits`, `soak-no-wait-is-dropped`, `soak-no-handle-is-closed`,
+/// `soak-the-guilty-has-no-heir`.
 #[test]
 fn rounds_are_of_every_kind() {
     let rounds: Vec<_> = (0..200).map(|number| scope(9).round(number)).collect();
@@ -351,6 +360,65 @@ fn rounds_are_of_every_kind() {
         bursts.any(|burst| is_high(&burst.initial))
     }));
     assert!(any(&|round| round.program.initial.contains(&0)));
+    for how in [How::Blocked, How::Event, How::Future] {
+        for joint in [Joint::One, Joint::Any, Joint::All] {
+            for cancel in [Cancel::Dropped, Cancel::Closed] {
+                let form = (how, joint, Some(cancel));
+                let is = |wait: &CpuWait| (wait.how, wait.joint, wait.cancel) == form;
+                let can_be = (how, cancel) != (How::Blocked, Cancel::Dropped);
+                let drawn = any(&|round| round.waits.iter().any(is));
+                assert_eq!(drawn, can_be, "{form:?}");
+            }
+        }
+    }
+    let any_visit = |is: &dyn Fn(&Round, &Visit) -> bool| {
+        any(&|round| round.visits.iter().any(|visit| is(round, visit)))
+    };
+    for leaving in Leaving::ALL {
+        assert!(
+            any_visit(&|_, visit| visit.leaving == leaving),
+            "{leaving:?}"
+        );
+    }
+    assert!(any_visit(&|_, visit| visit.rewinds() > 1));
+    assert!(any_visit(&|_, visit| visit.thread > 0));
+    assert!(any_visit(&|_, visit| visit
+        .laps
+        .iter()
+        .any(|lap| lap.by_cpu)));
+    let crosses = |round: &Round, one: usize, other: usize| {
+        let adapter = |context: usize| round.devices[round.contexts[context].device].adapter;
+        adapter(one) != adapter(other)
+    };
+    for crossing in [CrossAdapter::Propagated, CrossAdapter::Doorbell] {
+        assert!(any_visit(&|round, visit| {
+            visit.crosses == crossing && crosses(round, visit.signaller, visit.waiter)
+        }));
+    }
+    assert!(any_visit(&|_, visit| {
+        let mut falls = visit
+            .laps
+            .windows(2)
+            .map(|pair| pair[0].to() - pair[1].from);
+        falls.any(|fall| fall > 1 << 32)
+    }));
+    // What rises again passes each value that it fell back below.
+    assert!(rounds.iter().flat_map(|round| &round.visits).all(|visit| {
+        let mut falls = visit.laps.windows(2);
+        !visit.laps.is_empty() && falls.all(|pair| pair[1].from < pair[0].to())
+    }));
+    let faulty = Scope {
+        faults: true,
+        ..scope(9)
+    };
+    let heirs = (0..200).filter_map(|number| {
+        let round = faulty.round(number);
+        let heir = round.fault?.heir?;
+        let device = round.contexts[heir.context].device;
+        Some((heir.goes_on, round.devices[device].adapter))
+    });
+    let heirs: BTreeSet<_> = heirs.collect();
+    assert_eq!(heirs.len(), 4, "{heirs:?}");
     // All of it comes to its end, as command lists can say it.
     for round in &rounds {
         let expected = Expected::of(round);
@@ -464,11 +532,14 @@ fn a_monitored_fence_that_stands_elsewhere_is_found_shrunk_and_told() {
 ///
 /// Kills `soak-logs-are-not-compared`, `soak-a-burst-is-not-counted`, `soak-a-waiter-that-was-not-woken-is-well`,
 /// `soak-values-are-not-compared`, `soak-an-entry-that-was-lost-is-well`, `soak-a-burst-may-lose-all`,
-/// `soak-a-value-left-low-is-well`, `soak-interrupts-for-nobody-are-well`, `soak-backward-signals-are-well`.
+/// `soak-a-value-left-low-is-well`, `soak-interrupts-for-nobody-are-well`, `soak-backward-signals-are-well`,
+/// `soak-a-rewound-fence-is-anywhere`, `soak-a-queue-may-pass-its-wait`, `soak-a-satisfied-wait-is-forgotten`,
+/// `soak-a-cancelled-wait-may-come`, `soak-what-is-left-undone-is-done`, `soak-words-of-a-visit-are-not-compared`,
+/// `soak-logs-of-a-visit-are-not-compared`, `soak-what-goes-is-not-told`, `soak-a-closed-handle-tells-nobody`.
 #[test]
 fn whatever_is_wrong_is_found() {
     type Spoil = fn(&Expected, &mut Outcome) -> Option<()>;
-    let spoils: [(&str, Spoil); 15] = [
+    let spoils: [(&str, Spoil); 28] = [
         ("fence ", |_, outcome| {
             outcome.values[0] += 1;
             Some(())
@@ -544,6 +615,69 @@ fn whatever_is_wrong_is_found() {
             outcome.backward_signals = 1;
             Some(())
         }),
+        ("is not told that its handle is closed", |_, outcome| {
+            let mut ends = outcome.waits.iter_mut();
+            *ends.find(|end| **end == WaitEnd::Closed)? = WaitEnd::TimedOut;
+            Some(())
+        }),
+        ("ended otherwise: Closed", |_, outcome| {
+            let mut ends = outcome.waits.iter_mut();
+            *ends.find(|end| **end == WaitEnd::Dropped)? = WaitEnd::Closed;
+            Some(())
+        }),
+        ("its fence stood at", |_, outcome| {
+            outcome.visits.first_mut()?.values[0][1] += 1;
+            Some(())
+        }),
+        ("the queue that waits had done", |_, outcome| {
+            outcome.visits.first_mut()?.passed[0] = 1;
+            Some(())
+        }),
+        ("the wait for the end of lap 0", |_, outcome| {
+            outcome.visits.first_mut()?.waits[0][0] = WaitEnd::TimedOut;
+            Some(())
+        }),
+        ("satisfied in lap 0 is not any more", |_, outcome| {
+            outcome.visits.first_mut()?.waits[0][1] = WaitEnd::TimedOut;
+            Some(())
+        }),
+        ("more than comes in lap 0: Came", |_, outcome| {
+            outcome.visits.first_mut()?.waits[0][2] = WaitEnd::Came;
+            Some(())
+        }),
+        ("behind its waits stands", |_, outcome| {
+            outcome.visits.first_mut()?.words[0] = 9;
+            Some(())
+        }),
+        ("its log of signals: ", |_, outcome| {
+            outcome.visits.first_mut()?.logs[1].lost += 1;
+            Some(())
+        }),
+        ("its fence: nobody waits for it", |_, outcome| {
+            let mut visits = outcome.visits.iter_mut();
+            let fence = visits.find_map(|visit| visit.fence.as_mut())?;
+            fence.monitored_value = 7;
+            Some(())
+        }),
+        ("progress of the queue that goes", |_, outcome| {
+            let end = &mut outcome.visits.first_mut()?.left[0];
+            let is_well = *end == WaitEnd::Came;
+            *end = if is_well {
+                WaitEnd::Lost
+            } else {
+                WaitEnd::Came
+            };
+            Some(())
+        }),
+        ("by the handle of the queue that goes", |_, outcome| {
+            let mut ends = outcome.visits.iter_mut().map(|visit| &mut visit.left[1]);
+            *ends.find(|end| **end == WaitEnd::Came)? = WaitEnd::TimedOut;
+            Some(())
+        }),
+        ("in the end instead of", |_, outcome| {
+            outcome.visits.first_mut()?.last += 1;
+            Some(())
+        }),
     ];
     let of_the_foretold_alone = [
         "is not due there",
@@ -555,6 +689,8 @@ fn whatever_is_wrong_is_found() {
         "its fence: nobody waits",
         "interrupts named it",
         "below the value before",
+        "its log of signals: ",
+        "its fence: nobody waits for it",
     ];
     let mut soak = Soak::new(scope(5), Target::Model);
     let (sent, outcomes) = std::sync::mpsc::channel();
@@ -567,13 +703,13 @@ fn whatever_is_wrong_is_found() {
     let mut found = BTreeSet::new();
     while let Ok((round, outcome)) = outcomes.try_recv() {
         let expected = Expected::of(&round);
-        assert_eq!(expected.difference(&outcome, &round.bursts), None);
+        assert_eq!(expected.difference(&outcome, &round, &round.bursts), None);
         for (number, (what, spoil)) in spoils.iter().enumerate() {
             let mut spoilt = outcome.clone();
             if spoil(&expected, &mut spoilt).is_none() {
                 continue;
             }
-            let how = expected.difference(&spoilt, &round.bursts);
+            let how = expected.difference(&spoilt, &round, &round.bursts);
             let how = how.unwrap_or_else(|| panic!("{what} was not found"));
             assert!(how.contains(what), "{how}");
             let is_of_both = !of_the_foretold_alone.contains(what);
@@ -586,6 +722,93 @@ fn whatever_is_wrong_is_found() {
         }
     }
     assert_eq!(found.len(), spoils.len(), "{found:?}");
+}
+
+/// A fence that is not where it was rewound to is found; the case that is told has one visit, with one rewind.
+///
+/// Kills `soak-visits-are-not-shrunk`, `soak-a-case-says-no-visit`.
+#[test]
+fn a_rewind_that_goes_wrong_is_found_shrunk_and_told() {
+    let spoil = |_: &Round, outcome: &mut Outcome| {
+        let mut visits = outcome.visits.iter_mut();
+        if let Some(visit) = visits.find(|visit| visit.values.len() > 2) {
+            visit.values[2][0] += 1;
+        }
+    };
+    let mut soak = Soak::new(scope(21), Target::Model).spoilt(Arc::new(spoil));
+    let failure = failure(&mut soak, short_rounds(scope(21)));
+    assert!(failure.what.contains("its fence stood at"), "{failure}");
+    assert_eq!(failure.least.program.packets(), 0, "{failure}");
+    assert!(failure.least.waits.is_empty() && failure.least.bursts.is_empty());
+    let visits = &failure.least.visits;
+    assert_eq!(visits.len(), 1, "{failure}");
+    assert!(matches!(visits[0].laps[..], [_, Lap { signals: 1, .. }]));
+    let told = failure.to_string();
+    assert!(
+        told.contains("visit 0, thread ") && told.contains(", rewound to "),
+        "{told}"
+    );
+}
+
+/// TD-14, XA-11: who has a fence open that a lost device could signal is told of the loss, and its queue goes on, on the
+/// adapter of the loss and on the other; unless the fence was made to go on.
+///
+/// Kills `soak-what-an-heir-sees-is-well`, `soak-no-fence-goes-on`.
+#[test]
+fn td_14_heirs_of_a_lost_fence_are_told_or_go_on() {
+    let faulty = Scope {
+        faults: true,
+        burst_signals: 0,
+        ..scope(22)
+    };
+    let form = |number: &u64| {
+        let round = faulty.round(*number);
+        let heir = round.fault?.heir?;
+        let device = round.contexts[heir.context].device;
+        Some((heir.goes_on, round.devices[device].adapter))
+    };
+    let targets = [Some(Target::Model), device()];
+    for target in targets.into_iter().flatten() {
+        // Engines of a device are the same on both adapters.
+        let forms = match target {
+            Target::Model => &[(false, 0), (true, 1), (true, 0), (false, 1)][..],
+            Target::Device(_) => &[(false, 1), (true, 0)],
+        };
+        for wanted in forms.iter().copied() {
+            let mut numbers = 0..10_000;
+            let number = numbers.find(|number| form(number) == Some(wanted)).unwrap();
+            let (sent, outcomes) = mpsc::channel();
+            let told = move |_: &Round, outcome: &mut Outcome| {
+                sent.send(outcome.heir.clone()).unwrap_or_default();
+            };
+            let mut soak = Soak::new(faulty, target.clone()).spoilt(Arc::new(told));
+            soak.round(number).unwrap();
+            assert_eq!(soak.tally().heirs, soak.tally().faults, "{wanted:?}");
+            let Ok(seen) = outcomes.try_recv() else {
+                // The guilty had done all before.
+                assert_eq!(soak.tally().unforetold, 1);
+                continue;
+            };
+            let seen = seen.expect("there is one");
+            let heir = faulty.round(number).fault.unwrap().heir.unwrap();
+            assert_eq!(heir.difference(&seen), None);
+            let otherwise = HeirOutcome {
+                by_loss: seen.by_loss.clone().map(|_| WaitEnd::Closed),
+                ..seen.clone()
+            };
+            assert!(heir.difference(&otherwise).is_some());
+            let elsewhere = HeirOutcome {
+                values: [1, 1],
+                ..seen.clone()
+            };
+            assert!(heir.difference(&elsewhere).is_some());
+            let is_left = HeirOutcome {
+                by_signal: [WaitEnd::Came, WaitEnd::TimedOut],
+                ..seen
+            };
+            assert!(heir.difference(&is_left).is_some());
+        }
+    }
 }
 
 /// What is shrunk is the failure that was found, and not another that comes with less.
@@ -724,6 +947,7 @@ fn untold_wait(fence: usize, how: How, joint: Joint) -> CpuWait {
             device: 0,
             value: UNTOLD + 1,
         }],
+        cancel: None,
     }
 }
 
@@ -766,6 +990,7 @@ fn late_signals(waits: Vec<CpuWait>, bursts: Vec<Burst>) -> Round {
         waits,
         disturbances: Vec::new(),
         bursts,
+        visits: Vec::new(),
         fault: None,
     }
 }

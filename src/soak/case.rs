@@ -1,7 +1,8 @@
 //! Case: a round as it is printed, for who looks for what is wrong.
 
 use super::program::{Command, Mode, Named};
-use super::round::Round;
+use super::round::{Cancel, Round};
+use super::visit::{Leaving, Visit};
 use std::fmt::{self, Display, Formatter};
 
 impl Display for Round {
@@ -77,11 +78,17 @@ impl Display for Round {
                 of.map(|of| format!("{} ≥ {} (device {})", name(of.named), of.value, of.device));
             writeln!(
                 f,
-                "CPU wait {at}, thread {}: {:?}, {:?} of {}",
+                "CPU wait {at}, thread {}: {:?}, {:?} of {}{}",
                 wait.thread,
                 wait.how,
                 wait.joint,
-                of.collect::<Vec<_>>().join(", ")
+                of.collect::<Vec<_>>().join(", "),
+                match wait.cancel {
+                    Some(Cancel::Dropped) => ", dropped",
+                    Some(Cancel::Closed) =>
+                        ", by a handle of its own to the first, which is closed",
+                    None => "",
+                }
             )?;
         }
         for (at, burst) in self.bursts.iter().enumerate() {
@@ -98,20 +105,79 @@ impl Display for Round {
                 burst.initial
             )?;
         }
-        match self.fault {
-            Some(fault) => writeln!(
+        for (at, visit) in self.visits.iter().enumerate() {
+            writeln!(
                 f,
-                "the engine of node {} of adapter 0 {}, after {} submissions of the guilty",
-                fault.node,
-                if fault.hangs { "hangs" } else { "is lost" },
-                fault.after
-            ),
+                "visit {at}, thread {}: {}",
+                visit.thread,
+                self.told(visit)
+            )?;
+        }
+        match self.fault {
+            Some(fault) => {
+                writeln!(
+                    f,
+                    "the engine of node {} of adapter 0 {}, after {} submissions of the guilty",
+                    fault.node,
+                    if fault.hangs { "hangs" } else { "is lost" },
+                    fault.after
+                )?;
+                fault.heir.map_or(Ok(()), |heir| {
+                    let place = self.contexts[heir.context];
+                    writeln!(
+                        f,
+                        "a queue of device {}, node {} waits for a fence of the guilty's, which {}",
+                        place.device,
+                        place.node,
+                        if heir.goes_on {
+                            "goes on"
+                        } else {
+                            "is signalled for ever then"
+                        }
+                    )
+                })
+            }
             None => Ok(()),
         }
     }
 }
 
 impl Round {
+    /// A visit in words.
+    fn told(&self, visit: &Visit) -> String {
+        let place = |context: usize| {
+            let place = self.contexts[context];
+            format!("device {}, node {}", place.device, place.node)
+        };
+        let laps = visit.laps.iter().map(|lap| {
+            let by = if lap.by_cpu { " by the CPU" } else { "" };
+            format!("{} to {}{by}", lap.from, lap.to())
+        });
+        let laps: Vec<_> = laps.collect();
+        format!(
+            "a queue of {} signals {}{}; one of {}{} waits, and {}",
+            place(visit.signaller),
+            laps.join(", rewound to "),
+            if visit.is_local {
+                " in local memory"
+            } else {
+                ""
+            },
+            place(visit.waiter),
+            if visit.is_apart {
+                " in a process of its own"
+            } else {
+                ""
+            },
+            match visit.leaving {
+                Leaving::InOrder => "ends",
+                Leaving::Destroyed => "is destroyed at a wait",
+                Leaving::Closed => "waits by a handle that is closed",
+                Leaving::Terminated => "is terminated at a wait",
+            }
+        )
+    }
+
     /// Whether a queue or a wait of the CPU names the fence.
     fn names(&self, fence: usize) -> bool {
         let of_queues = self.program.queues.iter().flat_map(|queue| &queue.commands);

@@ -1,13 +1,15 @@
 //! Drawing a round, and the ground that it is played on.
 
 use super::Random;
+use super::heir::Heir;
 use super::program::{
     Command, Kinds, Named, Program, QueueProgram, draw, foretell, initial_value, initial_values,
 };
 use super::round::{
-    Awaited, Burst, ContextPlan, CpuWait, DevicePlan, Disturbance, Fault, FencePlan, Ground, How,
-    Joint, ROUNDS_OF_A_GROUND, Round,
+    Awaited, Burst, Cancel, ContextPlan, CpuWait, DevicePlan, Disturbance, Fault, FencePlan,
+    Ground, How, Joint, ROUNDS_OF_A_GROUND, Round,
 };
+use super::visit::{Lap, Leaving, Visit};
 use crate::CrossAdapter;
 use std::num::NonZeroU32;
 
@@ -99,6 +101,7 @@ impl Scope {
             node: random.below(nodes.into()) as u32,
             after: random.below(4),
             hangs: random.below(4) == 0,
+            heir: None,
         });
         let mut round = Round {
             devices,
@@ -109,6 +112,7 @@ impl Scope {
             waits: Vec::new(),
             disturbances,
             bursts,
+            visits: Vec::new(),
             fault,
         };
         round.put_in_order();
@@ -125,6 +129,13 @@ impl Scope {
             burst.initial = initial_value(apart, (burst.total(), soon), false);
         }
         round.waits = waits(random, &round);
+        let of_goers = &mut self.chance(number, 1 << 61);
+        cancel_some(of_goers, &mut round);
+        round.visits = visits(of_goers, &round, nodes);
+        if let Some(fault) = &mut round.fault {
+            let contexts = round.contexts.len() as u64;
+            fault.heir = heir(of_goers, contexts, nodes);
+        }
         round
     }
 }
@@ -228,7 +239,82 @@ fn waits(random: &mut Random, round: &Round) -> Vec<CpuWait> {
             how: *random.pick(&[How::Blocked, How::Blocked, How::Event, How::Future]),
             joint,
             of,
+            cancel: None,
         }
     };
     (0..random.below(20)).map(|_| wait(random)).collect()
+}
+
+/// One of three is cancelled: dropped where no thread blocks in it, or by the handle of its first fence, if that is one that
+/// can be opened once more.
+fn cancel_some(random: &mut Random, round: &mut Round) {
+    let end = foretell(&round.program);
+    for at in 0..round.waits.len() {
+        if random.below(3) > 0 {
+            continue;
+        }
+        let first = round.waits[at].of[0];
+        let can_close = matches!(first.named, Named::Fence(_)) && round.is_native(first.named);
+        let can_drop = round.waits[at].how != How::Blocked;
+        let by_handle = random.below(2) == 0;
+        if can_close && (by_handle || !can_drop) {
+            round.waits[at].of[0].value = end.value_of(first.named) + 1 + random.below(3);
+            round.waits[at].cancel = Some(Cancel::Closed);
+        } else if can_drop {
+            round.waits[at].cancel = Some(Cancel::Dropped);
+        }
+    }
+}
+
+/// Up to six, by a thread or two.
+fn visits(random: &mut Random, round: &Round, nodes: u32) -> Vec<Visit> {
+    let threads = 1 + random.below(2);
+    let contexts = round.contexts.len() as u64;
+    let visit = |random: &mut Random| {
+        let leaving = *random.pick(&Leaving::ALL);
+        Visit {
+            thread: random.below(threads) as usize,
+            signaller: random.below(contexts) as usize,
+            waiter: random.below(contexts) as usize,
+            is_apart: leaving == Leaving::Terminated || random.below(3) == 0,
+            is_local: random.below(3) == 0,
+            crosses: crossing(random, nodes),
+            laps: laps(random),
+            leaving,
+        }
+    };
+    (0..random.below(7)).map(|_| visit(random)).collect()
+}
+
+/// In three of four rounds with a fault.
+fn heir(random: &mut Random, contexts: u64, nodes: u32) -> Option<Heir> {
+    (random.below(4) > 0).then(|| Heir {
+        context: random.below(contexts) as usize,
+        crosses: crossing(random, nodes),
+        goes_on: random.below(3) == 0,
+    })
+}
+
+/// Each of them begins below where the one before ended, far below or hardly.
+fn laps(random: &mut Random) -> Vec<Lap> {
+    let count = 1 + random.below(4);
+    let signals = |random: &mut Random| *random.pick(&[1, 1, 2, 5, 12]);
+    let rise = 12 * count;
+    let mut from = initial_value(random, (rise, rise), false);
+    let mut laps = Vec::new();
+    for _ in 0..count {
+        let lap = Lap {
+            from,
+            signals: signals(random),
+            by_cpu: random.below(4) == 0,
+        };
+        let back = match random.below(3) {
+            0 => 1,
+            1 => 1 + random.below(lap.to().min(16)),
+            _ => 1 + random.below(lap.to()),
+        };
+        from = lap.to() - back;
+        laps.push(lap);
+    }
+    laps
 }

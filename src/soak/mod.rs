@@ -6,17 +6,22 @@
 //! each other: values of fences, progress, words of transfers and of what queues take from each other, entries of logs
 //! in their order, how each wait of the CPU ended, that fences which nobody waits for ask for no interrupt, that no
 //! signal was below the value before, and that the operating system noted nothing. A wait ends well only if it was told
-//! of its values. Bursts are foretold by arithmetic, and the model executes a sample of them: a thread that steps
-//! through packets would take hours for what an engine does in a minute.
+//! of its values, or it is cancelled, and nobody is told of it then. Bursts are foretold by arithmetic, and the model
+//! executes a sample of them: a thread that steps through packets would take hours for what an engine does in a minute.
+//!
+//! Meanwhile fences and queues come and go: fences that the CPU rewinds, and queues that are destroyed at a wait, of which
+//! nothing is done or told any more.
 //!
 //! Where faults are asked for, a process of its own has an engine hang, or is at work when it is lost: it alone is in
-//! error then, and everybody else's outcome is the same as without.
+//! error then, and everybody else's outcome is the same as without; but who has a fence of its open is told, on whichever
+//! adapter, or goes on.
 //!
 //! A round that differs is shrunk: the least of it that still does is told with the seed.
 #![forbid(unsafe_code)]
 
 mod case;
 mod draw;
+mod heir;
 pub(crate) mod lost_work;
 mod outcome;
 mod play;
@@ -27,17 +32,20 @@ mod run;
 mod shrink;
 mod stage;
 mod tally;
+mod visit;
 
 pub use draw::Scope;
+pub use heir::{Heir, HeirOutcome};
 pub use outcome::{
-    BurstOutcome, Expected, FenceEnd, Logged, Outcome, QueueOutcome, WaitEnd, difference,
+    BurstOutcome, Due, Expected, FenceEnd, Logged, Outcome, QueueOutcome, WaitEnd, difference,
 };
 pub use random::Random;
 pub use round::{
-    Awaited, Burst, ContextPlan, CpuWait, DevicePlan, Disturbance, Fault, FencePlan, Ground, How,
-    Joint, ROUNDS_OF_A_GROUND, Round,
+    Awaited, Burst, Cancel, ContextPlan, CpuWait, DevicePlan, Disturbance, Fault, FencePlan,
+    Ground, How, Joint, ROUNDS_OF_A_GROUND, Round,
 };
 pub use run::{Failure, Soak, SoakError, Spoil, Target};
 pub use shrink::shrink;
 pub use stage::{Before, DeviceChoice, Stage};
 pub use tally::Tally;
+pub use visit::{Lap, Leaving, MOST_LAPS, Visit, VisitOutcome};

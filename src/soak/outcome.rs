@@ -1,7 +1,9 @@
 //! Outcome: all of a round that must be the same on every engine, and what the rules foretell of it.
 
+use super::heir::HeirOutcome;
 use super::program::{Command, Foretold, Memory, Named, foretell};
-use super::round::{Burst, CpuWait, Disturbance, Joint, Round};
+use super::round::{Awaited, Burst, Cancel, CpuWait, Disturbance, Joint, Round};
+use super::visit::VisitOutcome;
 use crate::abi::LOG_BUFFER_ENTRIES;
 
 /// Entries that a log surely holds while nobody writes to it.
@@ -51,6 +53,12 @@ pub enum WaitEnd {
     Came,
     /// Within its time nobody told of values.
     TimedOut,
+    /// It was dropped, and nobody had told of a value that had not come.
+    Dropped,
+    /// It was told that its handle is closed.
+    Closed,
+    /// It was told that a device is lost which could have signalled.
+    Lost,
     /// Otherwise.
     Failed(String),
 }
@@ -87,6 +95,10 @@ pub struct Outcome {
     pub waits: Vec<WaitEnd>,
     /// Of each burst.
     pub bursts: Vec<BurstOutcome>,
+    /// Of each visit.
+    pub visits: Vec<VisitOutcome>,
+    /// Of the heir, where an engine was struck and somebody was one.
+    pub heir: Option<HeirOutcome>,
 }
 
 /// What a round must come to.
@@ -96,8 +108,8 @@ pub struct Expected {
     pub program: Foretold,
     /// All that the queues log: waits, and signals.
     pub logs: Vec<[Vec<(Named, u64)>; 2]>,
-    /// Whether each wait of the CPU ends by its values.
-    pub come: Vec<bool>,
+    /// How each wait of the CPU ends.
+    pub waits: Vec<Due>,
     /// Logs hold what they have room for: none moves, nor is one of an engine that is struck.
     pub logs_stay: bool,
 }
@@ -124,11 +136,7 @@ impl Expected {
         });
         Self {
             logs: logs.collect(),
-            come: round
-                .waits
-                .iter()
-                .map(|wait| comes(wait, &program))
-                .collect(),
+            waits: round.waits.iter().map(|wait| due(wait, &program)).collect(),
             logs_stay: !round.disturbances.contains(&Disturbance::Tracing) && round.fault.is_none(),
             program,
         }
@@ -136,7 +144,7 @@ impl Expected {
 
     /// Where an outcome differs from this; `bursts` are those that were played.
     #[must_use]
-    pub fn difference(&self, outcome: &Outcome, bursts: &[Burst]) -> Option<String> {
+    pub fn difference(&self, outcome: &Outcome, round: &Round, bursts: &[Burst]) -> Option<String> {
         for (at, (got, end)) in outcome.queues.iter().zip(&self.program.queues).enumerate() {
             if let Some(why) = &got.stopped {
                 return Some(format!("queue {at} was stopped: {why}"));
@@ -174,17 +182,12 @@ impl Expected {
                 "{count} signals were below the value before, and every fence rises"
             ));
         }
-        for (at, (end, comes)) in outcome.waits.iter().zip(&self.come).enumerate() {
-            match (end, comes) {
-                (WaitEnd::Came, true) | (WaitEnd::TimedOut, false) => {}
-                (WaitEnd::Came, false) => {
-                    return Some(format!("CPU wait {at} returned, and its value never came"));
-                }
-                (WaitEnd::TimedOut, true) => {
-                    return Some(format!("CPU wait {at} was not woken, and its value came"));
-                }
-                (WaitEnd::Failed(how), _) => return Some(format!("CPU wait {at}: {how}")),
-            }
+        let mut waits = outcome.waits.iter().zip(&self.waits).enumerate();
+        if let Some(how) = waits.find_map(|(at, (end, due))| {
+            let how = due.complaint(end)?;
+            Some(format!("CPU wait {at}{how}"))
+        }) {
+            return Some(how);
         }
         for (at, (got, burst)) in outcome.bursts.iter().zip(bursts).enumerate() {
             if let Some(how) = &got.wrong {
@@ -207,13 +210,47 @@ impl Expected {
                 ));
             }
         }
-        None
+        let heir = round.fault.and_then(|fault| fault.heir);
+        if let Some((heir, got)) = heir.zip(outcome.heir.as_ref())
+            && let Some(how) = heir.difference(got)
+        {
+            return Some(format!("the heir: {how}"));
+        }
+        let mut visits = outcome.visits.iter().zip(&round.visits).enumerate();
+        visits.find_map(|(at, (got, visit))| {
+            let how = visit.difference(got, self.logs_stay)?;
+            Some(format!("visit {at}: {how}"))
+        })
+    }
+}
+
+impl Due {
+    /// What of a wait's end is not as it must be.
+    fn complaint(self, end: &WaitEnd) -> Option<String> {
+        let is_due = match self {
+            Self::Comes => WaitEnd::Came,
+            Self::TimesOut => WaitEnd::TimedOut,
+            Self::Dropped(_) => WaitEnd::Dropped,
+            Self::Closed => WaitEnd::Closed,
+        };
+        if *end == is_due {
+            return None;
+        }
+        Some(match (end, self) {
+            (WaitEnd::Failed(how), _) => format!(": {how}"),
+            (WaitEnd::TimedOut, Self::Closed) => " is not told that its handle is closed".into(),
+            (WaitEnd::TimedOut, _) => " was not woken, and its value came".into(),
+            (WaitEnd::Came, _) => " returned, and its value never came".into(),
+            (WaitEnd::Dropped | WaitEnd::Closed | WaitEnd::Lost, _) => {
+                format!(" ended otherwise: {end:?}")
+            }
+        })
     }
 }
 
 impl FenceEnd {
     /// What of it cannot be.
-    fn complaint(&self) -> Option<String> {
+    pub(super) fn complaint(&self) -> Option<String> {
         let Self {
             monitored_value,
             was_awaited,
@@ -229,20 +266,44 @@ impl FenceEnd {
     }
 }
 
-/// Whether the wait ends by its values, at the latest when all is done.
-fn comes(wait: &CpuWait, end: &Foretold) -> bool {
-    let of = wait.of.iter();
-    let mut each = of.map(|awaited| end.value_of(awaited.named) >= awaited.value);
-    match wait.joint {
-        Joint::One | Joint::All => each.all(|comes| comes),
-        Joint::Any => each.any(|comes| comes),
+/// How a wait of the CPU ends, at the latest when all is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// By its values.
+    Comes,
+    /// Nobody tells it anything.
+    TimesOut,
+    /// It is dropped; whether its values come.
+    Dropped(bool),
+    /// By the handle that is closed.
+    Closed,
+}
+
+/// A handle that is closed is passed over by who waits for any fence, while another can come; who waits for all waits for
+/// none then.
+fn due(wait: &CpuWait, end: &Foretold) -> Due {
+    let comes = |awaited: &Awaited| end.value_of(awaited.named) >= awaited.value;
+    let others = match wait.cancel {
+        Some(Cancel::Closed) => &wait.of[1..],
+        Some(Cancel::Dropped) | None => &wait.of[..],
+    };
+    let values_come = match wait.joint {
+        Joint::One | Joint::All => others.iter().all(comes),
+        Joint::Any => others.iter().any(comes),
+    };
+    match (wait.cancel, wait.joint) {
+        (Some(Cancel::Dropped), _) => Due::Dropped(values_come),
+        (Some(Cancel::Closed), Joint::One | Joint::All) => Due::Closed,
+        (Some(Cancel::Closed), Joint::Any) if others.is_empty() => Due::Closed,
+        (Some(Cancel::Closed) | None, _) if values_come => Due::Comes,
+        (Some(Cancel::Closed) | None, _) => Due::TimesOut,
     }
 }
 
 impl Logged {
     /// Where it differs from all that was logged: some may be lost, where there are more than it holds or it does not stay,
     /// and nothing else.
-    fn difference(&self, all: &[(Named, u64)], it_stays: bool) -> Option<String> {
+    pub(super) fn difference(&self, all: &[(Named, u64)], it_stays: bool) -> Option<String> {
         let total = self.entries.len() as u64 + self.lost;
         if self.refused > 0 {
             return Some(format!("{} words that it cannot hold", self.refused));
@@ -283,8 +344,11 @@ pub fn difference(one: &Outcome, other: &Outcome) -> Option<String> {
     if let Some((at, (a, b))) = first_difference(&one.values, &other.values) {
         return Some(format!("fence {at}: {a} and {b}"));
     }
-    first_difference(&one.waits, &other.waits)
-        .map(|(at, (a, b))| format!("CPU wait {at}: {a:?} and {b:?}"))
+    if let Some((at, (a, b))) = first_difference(&one.waits, &other.waits) {
+        return Some(format!("CPU wait {at}: {a:?} and {b:?}"));
+    }
+    let mut visits = one.visits.iter().zip(&other.visits).enumerate();
+    visits.find_map(|(at, (a, b))| Some(format!("visit {at}: {}", a.difference(b)?)))
 }
 
 fn first_difference<'a, T: PartialEq>(a: &'a [T], b: &'a [T]) -> Option<(usize, (&'a T, &'a T))> {

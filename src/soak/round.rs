@@ -4,9 +4,12 @@
 //! open, on the other adapter too.
 //! Their queues execute a program whose outcome depends on no order ([`super::program`]); the CPU waits for what comes
 //! and for what does not, in each way that there is, while somebody disturbs the engines in each way that changes
-//! nothing. Beside them queues execute bursts: long runs of signals, which are what most signals of a soak are.
+//! nothing. Beside them queues execute bursts: long runs of signals, which are what most signals of a soak are; and others
+//! come and go ([`super::visit`]).
 
+use super::heir::Heir;
 use super::program::{Command, KernelSignals, Mode, Named, Program, QueueProgram};
+use super::visit::Visit;
 use crate::CrossAdapter;
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
@@ -91,6 +94,15 @@ pub enum Joint {
     All,
 }
 
+/// How a wait of the CPU is cancelled, at a moment of chance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cancel {
+    /// It is dropped, which a thread that blocks cannot do.
+    Dropped,
+    /// The handle of its first fence, which is one of its own, is closed. The value that it waits for by that never comes.
+    Closed,
+}
+
 /// A fence that the CPU waits for, by the handle of a device, and the value. A progress fence is waited for by its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Awaited {
@@ -113,6 +125,8 @@ pub struct CpuWait {
     pub joint: Joint,
     /// For what.
     pub of: Vec<Awaited>,
+    /// How it is cancelled, if it is.
+    pub cancel: Option<Cancel>,
 }
 
 /// What changes nothing, and is done all the time while the program runs.
@@ -184,6 +198,8 @@ pub struct Fault {
     /// It hangs; else its device is lost. The model has no device, and where the driver ends loops nothing hangs: there it
     /// is the other of the two.
     pub hangs: bool,
+    /// Who has a fence of its open, if somebody does.
+    pub heir: Option<Heir>,
 }
 
 /// See the file's head.
@@ -205,6 +221,8 @@ pub struct Round {
     pub disturbances: Vec<Disturbance>,
     /// Long runs of signals.
     pub bursts: Vec<Burst>,
+    /// What comes and goes meanwhile.
+    pub visits: Vec<Visit>,
     /// What happens to an engine, where faults are asked for.
     pub fault: Option<Fault>,
 }
@@ -230,6 +248,17 @@ impl Round {
         let awaited = awaited.filter(|awaited| awaited.named == Named::Fence(fence));
         openers.extend(awaited.map(|awaited| awaited.device));
         openers
+    }
+
+    /// Whether a fence of the program is made so that it can be opened once more: by others, or by one that closes its
+    /// handle.
+    #[must_use]
+    pub fn is_shared(&self, fence: usize) -> bool {
+        let closes = |wait: &CpuWait| {
+            let first = wait.of.first().map(|awaited| awaited.named);
+            wait.cancel == Some(Cancel::Closed) && first == Some(Named::Fence(fence))
+        };
+        self.openers(fence).len() > 1 || self.waits.iter().any(closes)
     }
 
     /// How the adapters that have a fence of the program open hear of each other's signals; `None` where it is one alone.

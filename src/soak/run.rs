@@ -389,7 +389,7 @@ fn judged(
     if let Some(spoil) = spoil {
         spoil(round, &mut outcome);
     }
-    match expected.difference(&outcome, &bursts(round, extent)) {
+    match expected.difference(&outcome, round, &bursts(round, extent)) {
         None => Ok(Some(outcome)),
         Some(how) => Err(how),
     }

@@ -2,6 +2,7 @@
 
 use super::program::{Mode, foretell, shrink_list, try_it};
 use super::round::{DevicePlan, Round};
+use super::visit::Leaving;
 use std::time::{Duration, Instant};
 
 /// A smaller round that still `fails`, as far as one is found within `patience`.
@@ -17,8 +18,14 @@ pub fn shrink(round: &Round, patience: Duration, fails: impl Fn(&Round) -> bool)
     };
     let mut least = round.clone();
     try_it(&mut least, &fails, |round| round.fault = None);
+    try_it(&mut least, &fails, |round| {
+        if let Some(fault) = &mut round.fault {
+            fault.heir = None;
+        }
+    });
     try_it(&mut least, &fails, |round| round.disturbances.clear());
     try_it(&mut least, &fails, |round| round.bursts.clear());
+    try_it(&mut least, &fails, |round| round.visits.clear());
     try_it(&mut least, &fails, |round| round.waits.clear());
     for queue in 0..least.places.len() {
         try_it(&mut least, &fails, |round| {
@@ -62,6 +69,10 @@ pub fn shrink(round: &Round, patience: Duration, fails: impl Fn(&Round) -> bool)
     shrink_list(&mut least, |round| &mut round.bursts, &fails);
     shrink_list(&mut least, |round| &mut round.disturbances, &fails);
     shrink_list(&mut least, |round| &mut round.waits, &fails);
+    shrink_list(&mut least, |round| &mut round.visits, &fails);
+    for visit in 0..least.visits.len() {
+        shrink_visit(&mut least, visit, &fails);
+    }
     // A submission can go once nobody waits for it any more.
     loop {
         let before = least.clone();
@@ -82,4 +93,23 @@ pub fn shrink(round: &Round, patience: Duration, fails: impl Fn(&Round) -> bool)
     }
     least.put_in_order();
     least
+}
+
+/// Fewer laps and signals, by queues of one process that lasts, where it is the same then.
+fn shrink_visit(least: &mut Round, visit: usize, fails: &impl Fn(&Round) -> bool) {
+    try_it(least, fails, |round| {
+        let visit = &mut round.visits[visit];
+        visit.is_apart &= visit.leaving == Leaving::Terminated;
+        (visit.is_local, visit.waiter) = (false, visit.signaller);
+    });
+    let keeps_one = |round: &Round| !round.visits[visit].laps.is_empty() && fails(round);
+    shrink_list(least, |round| &mut round.visits[visit].laps, &keeps_one);
+    try_it(least, fails, |round| {
+        for lap in &mut round.visits[visit].laps {
+            lap.signals = 1;
+        }
+    });
+    try_it(least, fails, |round| {
+        round.visits[visit].leaving = Leaving::InOrder;
+    });
 }

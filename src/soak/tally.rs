@@ -1,10 +1,11 @@
 //! Tally: what a soak has done, all of it checked.
 
-use super::outcome::Expected;
+use super::outcome::{Due, Expected};
 use super::play::Counted;
 use super::program::Command;
 use super::round::{Burst, Round};
 use super::stage::Stage;
+use super::visit::Visit;
 use crate::Adapter;
 use crate::abi::wddm::VidSchCaps;
 use crate::os::Record;
@@ -58,6 +59,14 @@ pub struct Tally {
     pub cpu_waits: u64,
     /// Waits of the CPU that timed out, as they should.
     pub timed_out: u64,
+    /// Those that were dropped, or whose handle was closed while they stood; of visits, beside the waits that are counted.
+    pub cancelled_waits: u64,
+    /// Fences and pairs of queues that came and went while all others worked.
+    pub visits: u64,
+    /// Those whose queue went with work behind a wait, among them.
+    pub visits_with_work: u64,
+    /// Rewinds of their fences by the CPU.
+    pub rewinds: u64,
     /// Log entries that were read, and compared; all others were counted.
     pub log_entries: u64,
     /// Contexts suspended, priorities changed, times that tracing was switched.
@@ -76,6 +85,8 @@ pub struct Tally {
     pub recoveries: u64,
     /// Those whose place another took; others let go of what hung them.
     pub replaced: u64,
+    /// Processes that had a fence open which the guilty could signal.
+    pub heirs: u64,
     /// Rounds of which nothing could be foretold, since the guilty had done all before its engine was found lost.
     pub unforetold: u64,
     /// Signals that the model executed as oracle.
@@ -120,16 +131,57 @@ impl Tally {
         self.cpu_signals += round.program.cpu.len() as u64;
         let of = |counter: &crate::sync::AtomicU64| counter.load(Ordering::Relaxed);
         self.cpu_waits += of(&counted.cpu_waits);
-        self.timed_out += expected.come.iter().filter(|comes| !**comes).count() as u64;
+        let ends_so =
+            |is: fn(&Due) -> bool| expected.waits.iter().filter(|due| is(due)).count() as u64;
+        self.timed_out += ends_so(|due| *due == Due::TimesOut);
+        self.cancelled_waits += ends_so(|due| matches!(due, Due::Dropped(_) | Due::Closed));
+        self.add_visits(&round.visits);
         self.log_entries += of(&counted.entries_read);
         self.disturbances += of(&counted.disturbed);
         self.faults += u64::from(has_fault);
+        let heir = round.fault.and_then(|fault| fault.heir);
+        self.add_heirs(u64::from(heir.is_some() && has_fault));
+    }
+
+    /// Each has a queue with a wait.
+    fn add_heirs(&mut self, heirs: u64) {
+        self.heirs += heirs;
+        self.queues += heirs;
+        self.fences += heirs;
+        self.packets += 2 * heirs;
+        self.gpu_waits += heirs;
+        self.progress_signals += heirs;
+    }
+
+    fn add_visits(&mut self, visits: &[Visit]) {
+        self.visits += visits.len() as u64;
+        self.queues += 2 * visits.len() as u64;
+        self.fences += visits.len() as u64;
+        for visit in visits {
+            let [signals, packets] = visit.signals_and_packets();
+            let laps = visit.laps.len() as u64;
+            self.signals += signals;
+            self.packets += packets;
+            self.progress_signals += 2 * laps;
+            self.gpu_waits += laps;
+            self.transfers += 2 * laps;
+            self.cancelled_waits += laps;
+            self.rewinds += visit.rewinds();
+            self.visits_with_work += u64::from(visit.leaves_work());
+            self.devices += u64::from(visit.is_apart);
+            self.contexts += u64::from(visit.is_apart);
+        }
     }
 
     /// The model executed a round, whose bursts were these.
     pub(super) fn add_oracle(&mut self, round: &Round, expected: &Expected, bursts: &[Burst]) {
         self.model_signals += counts(round, expected).0.signals;
         self.model_signals += bursts.iter().map(Burst::total).sum::<u64>();
+        let of_visits = round
+            .visits
+            .iter()
+            .map(|visit| visit.signals_and_packets()[0]);
+        self.model_signals += of_visits.sum::<u64>();
     }
 
     /// Adapters are closed, and were counted for until now.

@@ -54,8 +54,8 @@ enum Engine {
 
 /// Plays random workloads over random topologies, from a seed: processes, contexts, queues of both modes, native and
 /// monitored fences, two adapters, waits of the CPU, transfers, kernels, bursts of signals, while contexts are suspended
-/// and logs move. What comes of each is compared with the model engine and with what the rules foretell; what differs is
-/// shrunk, and told with the seed.
+/// and logs move, waits are cancelled, and fences are rewound, come and go. What comes of each is compared with the model
+/// engine and with what the rules foretell; what differs is shrunk, and told with the seed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct SoakCommand {

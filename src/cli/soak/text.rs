@@ -27,7 +27,7 @@ pub(super) fn text(found: &Found, colour: bool) -> String {
     let _ = writeln!(text, "{}", painted(&device, BOLD, colour));
     let _ = writeln!(text, "{}; seed {}", found.machine.line(), found.seed);
     let tally = &found.tally;
-    let lines: [(&str, Vec<(u64, &str)>); 7] = [
+    let lines: [(&str, Vec<(u64, &str)>); 8] = [
         (
             "played",
             vec![
@@ -67,8 +67,17 @@ pub(super) fn text(found: &Found, colour: bool) -> String {
             vec![
                 (tally.cpu_waits, "waits"),
                 (tally.timed_out, "of them timed out as they should"),
+                (tally.cancelled_waits, "cancelled"),
                 (tally.cpu_signals, "signals"),
                 (tally.disturbances, "disturbances"),
+            ],
+        ),
+        (
+            "gone again",
+            vec![
+                (tally.visits, "fences with two queues each"),
+                (tally.visits_with_work, "of them with work behind a wait"),
+                (tally.rewinds, "rewinds"),
             ],
         ),
         (
@@ -87,6 +96,7 @@ pub(super) fn text(found: &Found, colour: bool) -> String {
                 (tally.faults, "faults"),
                 (tally.recoveries, "recoveries"),
                 (tally.replaced, "engines replaced"),
+                (tally.heirs, "heirs of the guilty's fences"),
                 (tally.unforetold, "rounds of which nothing was foretold"),
             ],
         ),

@@ -9,8 +9,9 @@ use std::fmt;
 pub struct ReportedWait {
     /// For what.
     pub wait: HwQueueWait,
-    /// The value that the fence has, and who could signal it; none of a handle that is not open any more.
-    pub fence: Option<(u64, Signallers)>,
+    /// The value that the fence has, but of one of type INTRA_GPU, and who could signal it; none of a handle that is not open
+    /// any more.
+    pub fence: Option<(Option<u64>, Signallers)>,
 }
 
 /// A queue of the engine, as it stood.
@@ -70,8 +71,11 @@ impl fmt::Display for TdrReport {
                         ", waits for {value} of the fence with handle {handle:#x}"
                     )?;
                     match fence {
-                        Some((now, by)) => {
+                        Some((Some(now), by)) => {
                             writeln!(f, ", whose value is {now}, to be signaled by {by}")?;
+                        }
+                        Some((None, by)) => {
+                            writeln!(f, ", which no CPU reads, to be signaled by {by}")?;
                         }
                         None => writeln!(f)?,
                     }

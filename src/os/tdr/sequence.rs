@@ -242,7 +242,11 @@ impl AdapterState {
 
     fn reported(&self, process: Option<ProcessId>, wait: HwQueueWait) -> ReportedWait {
         let fence = process.and_then(|process| self.fence_of_handle(process, wait.handle));
-        let fence = fence.map(|fence| (fence.current_value(), fence.signallers(&self.devices)));
+        let fence = fence.map(|fence| {
+            // What no CPU reads (NF-13) is not read for a report.
+            let value = Some(fence.current_value());
+            (value, fence.signallers(&self.devices))
+        });
         ReportedWait { wait, fence }
     }
 

@@ -58,6 +58,9 @@ pub(super) fn run(
                     WaitEnd::Failed(how) => {
                         return Err(format!("burst {at}: a wait for {value}: {how}"));
                     }
+                    WaitEnd::Dropped | WaitEnd::Closed | WaitEnd::Lost => {
+                        return Err(format!("burst {at}: a wait for {value} ended: {end:?}"));
+                    }
                 }
             }
             log.look(burster)?;

@@ -12,6 +12,7 @@ use crate::soak::outcome::{Expected, FenceEnd, Logged, Outcome, QueueOutcome};
 use crate::soak::program::{Command, Memory, Named};
 use crate::soak::round::Round;
 use crate::{Adapter, Fence};
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 /// Waits until each queue and fence is where it must be.
@@ -91,6 +92,8 @@ pub(super) fn outcome(
         queues: queues.collect::<Result<_, _>>()?,
         waits: Vec::new(),
         bursts: Vec::new(),
+        visits: Vec::new(),
+        heir: None,
     })
 }
 
@@ -148,7 +151,7 @@ fn queue(
     for time in &mut memory.0[0] {
         *time = u64::from(*time != 0);
     }
-    let logs = logs.map(|log| logged(player, &log));
+    let logs = logs.map(|log| logged(&player.names, &log));
     let read = logs.iter().map(|log| log.entries.len() as u64).sum();
     Counted::add(&counted.entries_read, read);
     Ok(QueueOutcome {
@@ -160,8 +163,9 @@ fn queue(
     })
 }
 
-fn logged(player: &Player, read: &LogRead) -> Logged {
-    let name = |handle| player.names.get(&LocalHandle::from_raw(handle)).copied();
+/// Entries by what their handles name.
+pub(super) fn logged(names: &HashMap<LocalHandle, Named>, read: &LogRead) -> Logged {
+    let name = |handle| names.get(&LocalHandle::from_raw(handle)).copied();
     let named: Vec<_> = read
         .entries
         .iter()

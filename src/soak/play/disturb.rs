@@ -86,7 +86,7 @@ fn trace(
 }
 
 /// For some time: nobody tells when it is time to disturb.
-fn pause(random: &mut Random, most: Duration) {
+pub(super) fn pause(random: &mut Random, most: Duration) {
     let most = u64::try_from(most.as_nanos()).unwrap_or(u64::MAX);
     let end = Instant::now() + Duration::from_nanos(random.below(most.max(1)));
     while Instant::now() < end {

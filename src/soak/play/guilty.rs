@@ -1,12 +1,13 @@
 //! Guilty: a process that has an engine hang, or that is at work on it when its device is lost. Nobody shares anything
-//! with it, and it alone is in error in the end.
+//! with it but an heir its fence, and it alone is in error in the end.
 
 use crate::soak::Stage;
+use crate::soak::heir::Heir;
 use crate::soak::lost_work::{LostWork, is_blamed};
-use crate::soak::round::Fault;
+use crate::soak::round::{Fault, Round};
 use crate::soak::stage::Blow;
 use crate::sync::plain::lock;
-use crate::{CommandList, Device, HwContext, HwQueue};
+use crate::{CommandList, Device, Fence, FenceOptions, HwContext, HwQueue};
 
 /// Packets that its ring holds.
 const CAPACITY: u64 = 1024;
@@ -23,19 +24,33 @@ pub(super) struct Guilty {
     queue: HwQueue,
     _context: HwContext,
     work: LostWork,
+    /// Which the heir opens.
+    fence: Option<Fence>,
 }
 
 impl Guilty {
     /// Of an engine that says nothing of its packet the first queue of its slices that can go on is blamed, and a queue
     /// has its place there since its doorbell was connected. So it is made before all others of its round, and is in
     /// every slice, since nobody has its priority.
-    pub(super) fn new(stage: &Stage, fault: Fault) -> Result<Self, String> {
+    pub(super) fn new(stage: &Stage, round: &Round, fault: Fault) -> Result<Self, String> {
         let refused = |error: crate::CreateError| format!("the guilty has nothing: {error}");
         let device = stage.adapter(0).create_device();
         let context = device.create_context(fault.node, 1).map_err(refused)?;
         context.set_priority(PRIORITY).map_err(refused)?;
+        let fence = fault.heir.map(|heir| {
+            let device_of_heir = round.contexts[heir.context].device;
+            let crosses = round.devices[device_of_heir].adapter != 0;
+            device.create_fence_with(FenceOptions {
+                shared: true,
+                cross_adapter: crosses.then(|| stage.crossing(heir.crosses)),
+                no_signal_max_value_on_tdr: heir.goes_on,
+                ..FenceOptions::default()
+            })
+        });
+        let fence = fence.transpose().map_err(refused)?;
         Ok(Self {
             fault,
+            fence,
             queue: context.create_hw_queue(CAPACITY).map_err(refused)?,
             work: LostWork::new(&device).map_err(refused)?,
             _context: context,
@@ -43,8 +58,13 @@ impl Guilty {
         })
     }
 
+    /// Who sees it, and the fence that it opens.
+    pub(super) fn heir(&self) -> Option<(Heir, &Fence)> {
+        self.fault.heir.zip(self.fence.as_ref())
+    }
+
     /// Does it, and looks what becomes of itself: whether it is in error.
-    pub(super) fn run(mut self, stage: &Stage) -> Result<bool, String> {
+    pub(super) fn run(&mut self, stage: &Stage) -> Result<bool, String> {
         let refused =
             |error: crate::SubmitError| format!("the guilty queue takes nothing: {error}");
         let progress = self.queue.progress_fence().clone();

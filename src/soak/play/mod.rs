@@ -8,21 +8,29 @@ mod collect;
 mod disturb;
 mod feed;
 mod guilty;
+mod heir;
 mod kernel_mode;
 mod kernels;
 mod opened;
 mod player;
 mod scene;
+mod threads;
+mod visit;
 mod waits;
 
 use super::Random;
+use super::heir::HeirOutcome;
 use super::outcome::{Expected, Outcome};
 use super::round::{Burst, Round};
 use super::stage::Stage;
+use super::visit::{Visit, VisitOutcome};
+use crate::Fence;
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use guilty::Guilty;
+use heir::Inheriting;
 use scene::Scene;
 use std::time::Instant;
+use waits::Waited;
 
 /// How much of a round is played.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,8 +81,11 @@ pub(super) fn play(
 ) -> Result<Option<Outcome>, String> {
     let fault = round.fault.filter(|_| extent.faults);
     // Before all others, see there.
-    let guilty = fault.map(|fault| Guilty::new(stage, fault)).transpose()?;
+    let guilty = fault.map(|fault| Guilty::new(stage, round, fault));
+    let guilty = guilty.transpose()?;
     let mut scene = Scene::new(stage, (round, expected), &bursts(round, extent))?;
+    let struck = guilty.map(|guilty| Struck::new(stage, round, &scene, guilty));
+    let struck = struck.transpose()?;
     let deadline = Instant::now() + stage.patience;
     let is_done = AtomicBool::new(false);
     let Scene {
@@ -82,16 +93,28 @@ pub(super) fn play(
         queues,
         fences,
         bursts,
+        devices,
         ..
     } = &mut scene;
-    let (contexts, fences) = (&*contexts, &*fences);
+    let (contexts, fences, devices) = (&*contexts, &*fences, &*devices);
     let progress: Vec<_> = queues
         .iter()
         .map(|player| player.queue.progress())
         .collect();
     let random = &mut Random(moments);
-    let (ended, waits, of_bursts) = std::thread::scope(|scope| {
-        let waiters = waits::spawn(scope, (round, expected), fences, &progress, deadline);
+    let waited = Waited {
+        devices,
+        fences,
+        progress: &progress,
+    };
+    let (ended, waits, of_bursts, visits) = std::thread::scope(|scope| {
+        let chance = (random.bits(), deadline);
+        let waiters = waits::spawn(scope, (round, expected), waited, chance);
+        let visits = (round.visits.as_slice(), |visit: &Visit| visit.thread);
+        let visits = threads::spawn(scope, visits, random.bits(), move |at, visit, random| {
+            let visited = visit::run(stage, (round, visit), (devices, contexts), random);
+            visited.map_err(|how| format!("visit {at}: {how}"))
+        });
         let seed = random.bits();
         let burster = scope.spawn(move || bursts::run(stage, bursts, seed, counted));
         let seed = random.bits();
@@ -105,28 +128,32 @@ pub(super) fn play(
                 counted,
             )
         });
-        let guilty = guilty.map(|guilty| scope.spawn(move || guilty.run(stage)));
+        let struck = struck.map(|struck| scope.spawn(move || struck.run(stage)));
         let fed = feed::feed((round, expected), queues, fences, random, deadline);
         let settled = fed.and_then(|()| collect::settle(expected, queues, fences, deadline));
-        let waits = waits::join(waiters, round.waits.len());
+        let waits = waits::join(waiters);
         let of_bursts = joined(burster);
-        let is_blamed = guilty.map_or(Ok(true), joined);
+        let visits = threads::join(visits);
+        let struck = struck.map(joined).transpose();
         is_done.store(true, Ordering::Release);
         let disturbed = joined(disturber);
         Counted::add(&counted.cpu_waits, round.waits.len() as u64);
         // Who goes wrong first is the one to be told of: the others wait for it.
-        let ended = is_blamed.and_then(|is_blamed| {
-            let ended = is_blamed.then(|| settled.and(disturbed));
-            ended.transpose()
+        let ended = struck.and_then(|struck| match struck {
+            Some(Blamed::No) => Ok(None),
+            Some(Blamed::Yes(heir)) => settled.and(disturbed).map(|()| Some(heir)),
+            None => settled.and(disturbed).map(|()| Some(None)),
         });
-        (ended, waits, of_bursts)
+        (ended, waits, of_bursts, visits)
     });
-    if ended?.is_none() {
+    let Some(heir) = ended? else {
         return Ok(None);
-    }
+    };
     let mut outcome = Outcome {
         waits: waits?,
         bursts: of_bursts?,
+        visits: visits?.into_iter().map(seen_at_last).collect(),
+        heir,
         ..collect::outcome((stage, &scene), (round, expected), counted)?
     };
     scene.end(stage.patience, random)?;
@@ -135,6 +162,51 @@ pub(super) fn play(
         None => Ok(Some(outcome)),
         Some(complaint) => Err(complaint),
     }
+}
+
+/// Who strikes an engine, and who sees it.
+#[derive(Debug)]
+struct Struck {
+    guilty: Guilty,
+    heir: Option<(Inheriting, bool)>,
+}
+
+/// Whether the guilty is in error, and what its heir has seen then.
+enum Blamed {
+    No,
+    Yes(Option<HeirOutcome>),
+}
+
+impl Struck {
+    fn new(stage: &Stage, round: &Round, scene: &Scene, guilty: Guilty) -> Result<Self, String> {
+        let heir = guilty.heir().map(|(plan, fence)| {
+            let device = &scene.devices[round.contexts[plan.context].device];
+            let context = &scene.contexts[plan.context];
+            let inheriting = Inheriting::new(stage, fence, device, context)?;
+            Ok::<_, String>((inheriting, plan.goes_on))
+        });
+        Ok(Self {
+            heir: heir.transpose()?,
+            guilty,
+        })
+    }
+
+    fn run(mut self, stage: &Stage) -> Result<Blamed, String> {
+        if !self.guilty.run(stage)? {
+            return Ok(Blamed::No);
+        }
+        let heir = self.heir.as_ref();
+        let seen = heir.map(|(inheriting, goes_on)| inheriting.end(*goes_on));
+        Ok(Blamed::Yes(seen.transpose()?))
+    }
+}
+
+/// What was left undone stays so.
+fn seen_at_last((mut outcome, fence): (VisitOutcome, Option<Fence>)) -> VisitOutcome {
+    if let Some(fence) = fence {
+        outcome.last = fence.current_value();
+    }
+    outcome
 }
 
 /// What a thread of ours gives.

@@ -4,7 +4,7 @@ use super::kernel_mode::{KernelMode, Step};
 use super::kernels::Kernels;
 use super::opened::{Opened, OpenedFence};
 use crate::abi::LocalHandle;
-use crate::soak::program::{Command, Held, Named};
+use crate::soak::program::{Command, Held, Named, Words};
 use crate::umd::RingError;
 use crate::{Allocation, CommandList, Fence, HwQueue, Parameters, SubmitError};
 use std::collections::HashMap;
@@ -155,6 +155,18 @@ impl Hands<'_> {
         })
     }
 
+    /// From own words on, or those of another queue.
+    fn copy<'l>(
+        &self,
+        list: &'l mut CommandList,
+        (whose, from, first): (&[Allocation; 4], Held, u64),
+        to: Words,
+    ) -> &'l mut CommandList {
+        let bytes = first * 8..(first + to.count) * 8;
+        let own = &self.memory[to.of.place()];
+        list.copy(&whose[from.place()], bytes, own, to.first * 8)
+    }
+
     fn record(&self, list: &mut CommandList, command: Command) -> Result<(), String> {
         let of = |held: Held| &self.memory[held.place()];
         match command {
@@ -165,20 +177,13 @@ impl Hands<'_> {
                 let bytes = to.first * 8..(to.first + to.count) * 8;
                 list.fill(of(to.of), bytes, value)
             }
-            Command::Copy(from, first, to) => {
-                let bytes = first * 8..(first + to.count) * 8;
-                list.copy(of(from), bytes, of(to.of), to.first * 8)
-            }
+            Command::Copy(from, first, to) => self.copy(list, (self.memory, from, first), to),
             Command::Take {
                 queue,
                 from,
                 first,
                 to,
-            } => {
-                let bytes = first * 8..(first + to.count) * 8;
-                let theirs = &self.memories[queue][from.place()];
-                list.copy(theirs, bytes, of(to.of), to.first * 8)
-            }
+            } => self.copy(list, (&self.memories[queue], from, first), to),
             Command::Add {
                 by,
                 from,

@@ -23,7 +23,7 @@ pub(super) struct Scene {
     pub(super) contexts: Vec<HwContext>,
     /// A packet that names one which has gone is malformed.
     _kernels: Kernels,
-    devices: Vec<Device>,
+    pub(super) devices: Vec<Device>,
     /// No queue stands at a wait for ever.
     ends: bool,
 }
@@ -69,7 +69,7 @@ impl Scene {
             let options = FenceOptions {
                 initial,
                 memory: memory(plan.is_local && crosses.is_none()),
-                shared: openers.len() > 1,
+                shared: round.is_shared(at),
                 cross_adapter: crosses,
                 ..FenceOptions::default()
             };

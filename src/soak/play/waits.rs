@@ -3,74 +3,137 @@
 //! A wait that nobody tells of its values hangs until its time is over, and finds them there by a last look. It has not come
 //! then, though its call says so: an event has to be readable, a waker to be called, and a thread to return while all that
 //! comes still may.
+//!
+//! Some are cancelled, at moments of chance: dropped, of which nobody is told any more, or by a handle of their own that
+//! another thread closes.
 
-use super::joined;
+use super::disturb::pause;
 use super::opened::{Opened, OpenedFence};
+use super::threads::{self, Threads};
 use crate::os::{WaitError, WaitManyError};
-use crate::soak::outcome::{Expected, WaitEnd};
+use crate::soak::Random;
+use crate::soak::outcome::{Due, Expected, WaitEnd};
 use crate::soak::program::Named;
-use crate::soak::round::{CpuWait, How, Joint, Round};
+use crate::soak::round::{Awaited, Cancel, CpuWait, How, Joint, Round};
 use crate::sync::{Arc, AtomicBool, Ordering};
-use crate::{EventHandle, Fence};
-use std::pin::pin;
+use crate::umd::EventWait;
+use crate::{Device, EventHandle, Fence};
+use std::pin::Pin;
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{Scope, ScopedJoinHandle, Thread};
+use std::thread::{Scope, Thread};
 use std::time::{Duration, Instant};
 
 /// How long a wait lasts whose value never comes.
 const SHORT: Duration = Duration::from_millis(2);
+/// How long one does that is cancelled, at most.
+const SOON: Duration = Duration::from_millis(1);
 
-/// The number of each wait, and how it ended.
-type Ends = Vec<(usize, WaitEnd)>;
+/// Within this a handle is closed, and who waits by it told.
+const SURELY_CLOSED: Duration = Duration::from_secs(20);
+
+/// A fence, and the value that is waited for.
+type Of<'a> = (&'a OpenedFence, u64);
+
+/// How a wait ended, and what nobody may signal any more.
+type End = (WaitEnd, Option<EventHandle>);
+
+/// What of a scene is waited for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waited<'a> {
+    pub(super) devices: &'a [Device],
+    pub(super) fences: &'a [Opened],
+    pub(super) progress: &'a [OpenedFence],
+}
 
 /// Starts the threads.
 pub(super) fn spawn<'scope>(
     scope: &'scope Scope<'scope, '_>,
     (round, expected): (&'scope Round, &'scope Expected),
-    fences: &'scope [Opened],
-    progress: &'scope [OpenedFence],
-    deadline: Instant,
-) -> Vec<ScopedJoinHandle<'scope, Result<Ends, String>>> {
-    let threads = round.waits.iter().map(|wait| wait.thread + 1).max();
-    let thread = |thread: usize| {
-        scope.spawn(move || {
-            let mut ends = Vec::new();
-            let waits = round.waits.iter().enumerate();
-            for (at, wait) in waits.filter(|(_, wait)| wait.thread == thread) {
-                let of: Vec<_> = wait
-                    .of
-                    .iter()
-                    .map(|awaited| match awaited.named {
-                        Named::Fence(fence) => (&fences[fence][&awaited.device], awaited.value),
-                        Named::ProgressOf(queue) => (&progress[queue], awaited.value),
-                    })
-                    .collect();
-                let left = deadline.saturating_duration_since(Instant::now());
-                let end = match (expected.come[at], wait.how) {
-                    (true, How::Blocked) => released(left, |time| end_of(wait, &of, time)),
-                    (true, How::Event | How::Future) => end_of(wait, &of, left),
-                    (false, _) => end_of(wait, &of, SHORT),
-                };
-                ends.push((at, end));
-            }
-            Ok(ends)
-        })
-    };
-    (0..threads.unwrap_or(0)).map(thread).collect()
+    waited: Waited<'scope>,
+    (seed, deadline): (u64, Instant),
+) -> Threads<'scope, End> {
+    let waits = (round.waits.as_slice(), |wait: &CpuWait| wait.thread);
+    threads::spawn(scope, waits, seed, move |at, wait, random| {
+        let left = deadline.saturating_duration_since(Instant::now());
+        waited.end(wait, expected.waits[at], left, random)
+    })
 }
 
-/// How each wait ended, in their order.
-pub(super) fn join(
-    threads: Vec<ScopedJoinHandle<'_, Result<Ends, String>>>,
-    waits: usize,
-) -> Result<Vec<WaitEnd>, String> {
-    let mut ends = vec![WaitEnd::Failed("it was not waited for".into()); waits];
-    for thread in threads {
-        for (at, end) in joined(thread)? {
-            ends[at] = end;
+/// How each wait ended, in their order, when all is done.
+pub(super) fn join(threads: Threads<'_, End>) -> Result<Vec<WaitEnd>, String> {
+    threads::join(threads)?.into_iter().map(at_last).collect()
+}
+
+/// What was dropped is told of nothing until then.
+fn at_last((end, quiet): End) -> Result<WaitEnd, String> {
+    Ok(match quiet {
+        Some(event) if is_readable(&event, Duration::ZERO)? => WaitEnd::Failed(
+            "it was dropped, and its event is signalled for a value that never came".into(),
+        ),
+        Some(_) | None => end,
+    })
+}
+
+impl<'a> Waited<'a> {
+    fn handle(self, awaited: &Awaited) -> &'a OpenedFence {
+        match awaited.named {
+            Named::Fence(fence) => &self.fences[fence][&awaited.device],
+            Named::ProgressOf(queue) => &self.progress[queue],
         }
     }
-    Ok(ends)
+
+    fn end(
+        self,
+        wait: &CpuWait,
+        due: Due,
+        left: Duration,
+        random: &mut Random,
+    ) -> Result<End, String> {
+        let of = wait.of.iter();
+        let mut of: Vec<_> = of.map(|of| (self.handle(of), of.value)).collect();
+        if wait.cancel != Some(Cancel::Closed) {
+            return match due {
+                Due::Dropped(comes) => dropped(wait, &of, comes, random),
+                Due::Comes | Due::TimesOut | Due::Closed => {
+                    Ok((until_due(wait, &of, due, left), None))
+                }
+            };
+        }
+        // To close it takes nobody else's time.
+        let left = left.max(SURELY_CLOSED);
+        let own = self.own_handle(&wait.of[0])?;
+        let opened = OpenedFence::Native(own.clone());
+        of[0].0 = &opened;
+        let seed = random.bits();
+        let end = std::thread::scope(|scope| {
+            scope.spawn(move || {
+                pause(&mut Random(seed), SOON);
+                own.close();
+            });
+            until_due(wait, &of, due, left)
+        });
+        Ok((end, None))
+    }
+
+    /// Another handle of the same device.
+    fn own_handle(self, awaited: &Awaited) -> Result<Fence, String> {
+        let fence = self.handle(awaited).native();
+        let fence = fence.ok_or("a handle is to be closed that cannot be opened once more")?;
+        let shared = fence
+            .share()
+            .map_err(|error| format!("not shared once more: {error}"))?;
+        let opened = self.devices[awaited.device].open_fence(&shared);
+        opened.map_err(|error| format!("not opened once more: {error}"))
+    }
+}
+
+/// Lets a wait end by itself.
+fn until_due(wait: &CpuWait, of: &[Of<'_>], due: Due, left: Duration) -> WaitEnd {
+    match (due, wait.how) {
+        (Due::TimesOut, _) => end_of(wait, of, SHORT),
+        (_, How::Blocked) => released(left, |time| end_of(wait, of, time)),
+        (_, How::Event | How::Future) => end_of(wait, of, left),
+    }
 }
 
 /// The end of a thread's wait for what comes within `patience`. It has a quarter more: who returns in that is taken for one
@@ -84,64 +147,124 @@ pub(super) fn released(patience: Duration, wait: impl FnOnce(Duration) -> WaitEn
     }
 }
 
-fn end_of(wait: &CpuWait, of: &[(&OpenedFence, u64)], time: Duration) -> WaitEnd {
-    let native = of
-        .iter()
-        .map(|(fence, value)| Some((fence.native()?, *value)));
-    let natives: Option<Vec<_>> = native.collect();
-    match (wait.joint, natives) {
-        (Joint::One, _) => of_one(wait.how, of[0], time),
-        (Joint::Any, Some(of)) => of_any(wait.how, &of, time),
-        (Joint::All, Some(of)) => of_all(wait.how, &of, time),
-        (Joint::Any | Joint::All, None) => {
-            WaitEnd::Failed("several fences are waited for, and not all of them are native".into())
+fn end_of(wait: &CpuWait, of: &[Of<'_>], time: Duration) -> WaitEnd {
+    let end = match wait.how {
+        How::Blocked => blocked(wait.joint, of, time),
+        How::Event => event().and_then(|event| {
+            let end = armed(wait.joint, of, &event)?;
+            Ok(told_by(&event, time, end))
+        }),
+        How::Future => awaited(wait.joint, of).map(|mut future| woken(future.as_mut(), time)),
+    };
+    end.unwrap_or_else(WaitEnd::Failed)
+}
+
+/// Begins a wait, and drops it at a moment of chance. Of one whose values never come the event is given, which nobody may
+/// signal.
+fn dropped(
+    wait: &CpuWait,
+    of: &[Of<'_>],
+    values_come: bool,
+    random: &mut Random,
+) -> Result<End, String> {
+    let (end, event) = match wait.how {
+        How::Blocked => return Err("a thread that blocks drops nothing".into()),
+        How::Event => {
+            let event = event()?;
+            let end = armed(wait.joint, of, &event)?;
+            pause(random, SOON);
+            (end(), Some(event))
         }
-    }
+        How::Future => {
+            let mut future = awaited(wait.joint, of)?;
+            let context = &mut Context::from_waker(Waker::noop());
+            let first = future.as_mut().poll(context);
+            pause(random, SOON);
+            let end = match first {
+                Poll::Ready(end) => Poll::Ready(end),
+                Poll::Pending => future.as_mut().poll(context),
+            };
+            let Poll::Ready(end) = end.map(Some) else {
+                return Ok((WaitEnd::Dropped, None));
+            };
+            (end, None)
+        }
+    };
+    Ok(match end {
+        None => (WaitEnd::Dropped, event.filter(|_| !values_come)),
+        Some(WaitEnd::Came) if values_come => (WaitEnd::Dropped, None),
+        Some(end) => (end, None),
+    })
 }
 
-fn of_one(how: How, (fence, value): (&OpenedFence, u64), time: Duration) -> WaitEnd {
-    match how {
-        How::Blocked => one(fence.wait(value, time)),
-        How::Event => by_event(time, |event| {
-            let wait = fence.wait_event(value, event);
-            Ok(move || wait.outcome().map(one))
-        }),
-        How::Future => awaited(fence.wait_async(value), time, one),
-    }
+/// All native, as those are that are waited for with others.
+fn natives<'a>(of: &[Of<'a>]) -> Result<Vec<(&'a Fence, u64)>, String> {
+    let native = of.iter();
+    let native = native.map(|(fence, value)| Some((fence.native()?, *value)));
+    let all: Option<Vec<_>> = native.collect();
+    all.ok_or_else(|| "several fences are waited for, and not all of them are native".into())
 }
 
-fn of_any(how: How, of: &[(&Fence, u64)], time: Duration) -> WaitEnd {
-    match how {
-        How::Blocked => any(of, Fence::wait_any(of, time)),
-        How::Event => by_event(time, |event| {
-            let wait = Fence::wait_any_event(of, event)?;
-            Ok(move || wait.outcome().map(|end| any(of, end)))
-        }),
-        How::Future => match Fence::wait_any_async(of) {
-            Ok(future) => awaited(future, time, |end| any(of, end)),
-            Err(error) => WaitEnd::Failed(error.to_string()),
-        },
-    }
+fn blocked(joint: Joint, of: &[Of<'_>], time: Duration) -> Result<WaitEnd, String> {
+    Ok(match joint {
+        Joint::One => one(of[0].0.wait(of[0].1, time)),
+        Joint::Any => {
+            let of = natives(of)?;
+            any(&of, Fence::wait_any(&of, time))
+        }
+        Joint::All => all(Fence::wait_all(&natives(of)?, time)),
+    })
 }
 
-fn of_all(how: How, of: &[(&Fence, u64)], time: Duration) -> WaitEnd {
-    match how {
-        How::Blocked => all(Fence::wait_all(of, time)),
-        How::Event => by_event(time, |event| {
-            let wait = Fence::wait_all_event(of, event)?;
-            Ok(move || wait.outcome().map(all))
-        }),
-        How::Future => match Fence::wait_all_async(of) {
-            Ok(future) => awaited(future, time, all),
-            Err(error) => WaitEnd::Failed(error.to_string()),
-        },
-    }
+/// A wait that signals an event, whose end can be asked for.
+type Armed<'a> = Box<dyn Fn() -> Option<WaitEnd> + 'a>;
+
+fn armed<'a>(joint: Joint, of: &[Of<'a>], event: &EventHandle) -> Result<Armed<'a>, String> {
+    let refused = |error: WaitManyError| error.to_string();
+    Ok(match joint {
+        Joint::One => {
+            let wait = of[0].0.wait_event(of[0].1, event);
+            Box::new(move || wait.outcome().map(one))
+        }
+        Joint::Any => {
+            let of = natives(of)?;
+            let wait = Fence::wait_any_event(&of, event).map_err(refused)?;
+            Box::new(move || wait.outcome().map(|end| any(&of, end)))
+        }
+        Joint::All => {
+            let wait = Fence::wait_all_event(&natives(of)?, event).map_err(refused)?;
+            Box::new(move || wait.outcome().map(all))
+        }
+    })
+}
+
+type Awaitable<'a> = Pin<Box<dyn Future<Output = WaitEnd> + 'a>>;
+
+fn awaited<'a>(joint: Joint, of: &[Of<'a>]) -> Result<Awaitable<'a>, String> {
+    let refused = |error: WaitManyError| error.to_string();
+    Ok(match joint {
+        Joint::One => {
+            let wait = of[0].0.wait_async(of[0].1);
+            Box::pin(async move { one(wait.await) })
+        }
+        Joint::Any => {
+            let of = natives(of)?;
+            let wait = Fence::wait_any_async(&of).map_err(refused)?;
+            Box::pin(async move { any(&of, wait.await) })
+        }
+        Joint::All => {
+            let wait = Fence::wait_all_async(&natives(of)?).map_err(refused)?;
+            Box::pin(async move { all(wait.await) })
+        }
+    })
 }
 
 pub(super) fn one(end: Result<(), WaitError>) -> WaitEnd {
     match end {
         Ok(()) => WaitEnd::Came,
         Err(WaitError::TimedOut) => WaitEnd::TimedOut,
+        Err(WaitError::Closed) => WaitEnd::Closed,
+        Err(WaitError::DeviceLost) => WaitEnd::Lost,
         Err(error) => WaitEnd::Failed(error.to_string()),
     }
 }
@@ -150,6 +273,10 @@ fn all(end: Result<(), WaitManyError>) -> WaitEnd {
     match end {
         Ok(()) => WaitEnd::Came,
         Err(WaitManyError::TimedOut) => WaitEnd::TimedOut,
+        Err(WaitManyError::Failed {
+            error: WaitError::Closed,
+            ..
+        }) => WaitEnd::Closed,
         Err(error) => WaitEnd::Failed(error.to_string()),
     }
 }
@@ -164,25 +291,43 @@ fn any(of: &[(&Fence, u64)], end: Result<usize, WaitManyError>) -> WaitEnd {
     }
 }
 
+fn event() -> Result<EventHandle, String> {
+    EventHandle::new().map_err(|error| error.to_string())
+}
+
+fn is_readable(event: &EventHandle, time: Duration) -> Result<bool, String> {
+    let readable = event.is_readable_within(time);
+    readable.map_err(|error| error.to_string())
+}
+
 /// Asks for the end when the event says that there is one, and no sooner.
-fn by_event<E: Fn() -> Option<WaitEnd>>(
-    time: Duration,
-    wait: impl FnOnce(&EventHandle) -> Result<E, WaitManyError>,
-) -> WaitEnd {
-    let event = match EventHandle::new() {
-        Ok(event) => event,
-        Err(error) => return WaitEnd::Failed(error.to_string()),
-    };
-    let end = match wait(&event) {
-        Ok(end) => end,
-        Err(error) => return WaitEnd::Failed(error.to_string()),
-    };
-    match event.is_readable_within(time) {
+fn told_by(event: &EventHandle, time: Duration, end: impl Fn() -> Option<WaitEnd>) -> WaitEnd {
+    match is_readable(event, time) {
         Ok(false) => WaitEnd::TimedOut,
         Ok(true) => end().unwrap_or_else(|| {
             WaitEnd::Failed("its event is readable, and the wait has not ended".into())
         }),
-        Err(error) => WaitEnd::Failed(error.to_string()),
+        Err(error) => WaitEnd::Failed(error),
+    }
+}
+
+/// A wait that signals an event of its own.
+#[derive(Debug)]
+pub(super) struct Told {
+    wait: EventWait,
+    event: EventHandle,
+}
+
+impl Told {
+    pub(super) fn new(fence: &Fence, value: u64) -> Result<Self, String> {
+        let event = event()?;
+        let wait = fence.wait_event(value, &event);
+        Ok(Self { wait, event })
+    }
+
+    /// How it ends within this time, as the event tells.
+    pub(super) fn end(&self, time: Duration) -> WaitEnd {
+        told_by(&self.event, time, || self.wait.outcome().map(one))
     }
 }
 
@@ -215,12 +360,8 @@ impl Parked {
     }
 }
 
-fn awaited<T>(
-    future: impl Future<Output = T>,
-    time: Duration,
-    end: impl FnOnce(T) -> WaitEnd,
-) -> WaitEnd {
-    let mut future = pin!(future);
+/// Polls when it is woken, and no sooner.
+fn woken(mut future: Pin<&mut dyn Future<Output = WaitEnd>>, time: Duration) -> WaitEnd {
     let parked = Arc::new(Parked {
         thread: std::thread::current(),
         is_woken: AtomicBool::new(false),
@@ -228,11 +369,41 @@ fn awaited<T>(
     let waker = Waker::from(Arc::clone(&parked));
     let deadline = Instant::now() + time;
     loop {
-        if let Poll::Ready(ended) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            return end(ended);
+        if let Poll::Ready(end) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return end;
         }
         if !parked.until_woken(deadline) {
             return WaitEnd::TimedOut;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+    use super::*;
+    use crate::soak::{Scope, Stage};
+
+    /// Of a wait that was dropped, and whose value never came, nobody may be told until all is done.
+    ///
+    /// Kills `soak-a-dropped-wait-may-be-told`.
+    #[test]
+    fn a_dropped_wait_is_told_of_nothing() {
+        let scope = Scope {
+            seed: 1,
+            burst_signals: 0,
+            faults: false,
+        };
+        let ground = scope.ground(0);
+        let stage = Stage::of_models(&ground, None, false, Duration::from_secs(60)).unwrap();
+        let fence = stage.adapter(0).create_device().create_fence(0).unwrap();
+        let end = |value: u64| {
+            let event = event().unwrap();
+            drop(fence.wait_event(value, &event));
+            at_last((WaitEnd::Dropped, Some(event))).unwrap()
+        };
+        assert_eq!(end(1), WaitEnd::Dropped);
+        assert!(matches!(end(0), WaitEnd::Failed(how) if how.contains("never came")));
     }
 }

@@ -124,6 +124,16 @@ impl Foretold {
     }
 }
 
+/// From words of one queue on, which may be the other.
+fn copy(
+    memory: &mut [Memory],
+    (queue, from, first): (usize, Held, u64),
+    (taker, to): (usize, Words),
+) {
+    let words = memory[queue].words(from, first, to.count).to_vec();
+    memory[taker].put(to, &words);
+}
+
 /// The least fixed point: every queue goes as far as it can, until none can.
 #[must_use]
 pub fn foretell(program: &Program) -> Foretold {
@@ -163,18 +173,14 @@ pub fn foretell(program: &Program) -> Foretold {
                         memory[at].put(to, &vec![value; to.count as usize]);
                     }
                     Command::Copy(from, first, to) => {
-                        let words = memory[at].words(from, first, to.count).to_vec();
-                        memory[at].put(to, &words);
+                        copy(&mut memory, (at, from, first), (at, to));
                     }
                     Command::Take {
                         queue,
                         from,
                         first,
                         to,
-                    } => {
-                        let words = memory[queue].words(from, first, to.count).to_vec();
-                        memory[at].put(to, &words);
-                    }
+                    } => copy(&mut memory, (queue, from, first), (at, to)),
                     Command::Add {
                         from,
                         first,
