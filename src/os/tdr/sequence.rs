@@ -244,7 +244,7 @@ impl AdapterState {
         let fence = process.and_then(|process| self.fence_of_handle(process, wait.handle));
         let fence = fence.map(|fence| {
             // What no CPU reads (NF-13) is not read for a report.
-            let value = Some(fence.current_value());
+            let value = (!fence.terms().is_intra_gpu()).then(|| fence.current_value());
             (value, fence.signallers(&self.devices))
         });
         ReportedWait { wait, fence }
