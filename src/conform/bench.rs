@@ -212,8 +212,8 @@ pub(super) fn until_stands(bench: &Bench, queue: &HwQueue, value: u64) -> anyhow
 ///
 /// # Errors
 /// It never does.
-pub(super) fn until_rests(bench: &Bench, node_ordinal: u32) -> anyhow::Result<()> {
-    let tdr = bench.spy.driver().tdr();
+pub(super) fn until_rests(spy: &DdiSpy, node_ordinal: u32) -> anyhow::Result<()> {
+    let tdr = spy.driver().tdr();
     until("an engine has come to its end", || {
         tdr.is_none_or(|tdr| tdr.engine_marks(node_ordinal).is_none())
     })

@@ -14,6 +14,8 @@ mod holdings;
 mod judge;
 mod kept;
 mod limit;
+#[cfg(test)]
+mod model_adapter;
 mod peer;
 mod plan;
 mod play;

@@ -81,16 +81,14 @@ impl Other {
 #[allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 mod tests {
     use super::*;
-    use crate::Adapter;
-    use crate::gpu::{ModelEngine, ModelOptions, NodePolicy};
+    use crate::sweep::model_adapter::model_adapter;
 
     /// The other adapter goes on where it passes its fence in time, and not where it has done so in the end.
     ///
     /// Kills `the-other-adapter-may-be-held-up`.
     #[test]
     fn an_adapter_that_is_held_up_does_not_go_on() {
-        let engine = Box::new(ModelEngine::new(ModelOptions::default()));
-        let adapter = Adapter::with_engines(vec![engine], NodePolicy::default()).unwrap();
+        let adapter = model_adapter();
         let mut other = Other::of(adapter.create_device()).unwrap();
         assert_eq!(other.pass(), Ok(()));
         let held_up = other.pass_within(Duration::ZERO).unwrap_err();

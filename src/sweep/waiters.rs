@@ -191,8 +191,8 @@ fn by_waker(future: impl Future<Output = Result<(), WaitError>>) -> Result<(), W
 #[allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 mod tests {
     use super::*;
-    use crate::gpu::{ModelEngine, ModelOptions, NodePolicy};
-    use crate::{Adapter, CommandList};
+    use crate::CommandList;
+    use crate::sweep::model_adapter::model_adapter;
     use std::future::poll_fn;
 
     const SHORT: Duration = Duration::from_millis(200);
@@ -274,8 +274,7 @@ mod tests {
     /// Kills `released-and-nobody-told`.
     #[test]
     fn the_waiters_of_a_fence_are_told_when_it_is_signalled() {
-        let engine = Box::new(ModelEngine::new(ModelOptions::default()));
-        let adapter = Adapter::with_engines(vec![engine], NodePolicy::default()).unwrap();
+        let adapter = model_adapter();
         let device = adapter.create_device();
         let fence = device.create_fence(0).unwrap();
         let mut waiters = Waiters::default();

@@ -75,7 +75,7 @@ fn ring((queue, fence): &mut (HwQueue, Fence), value: u64) -> Result<(), Told> {
 #[allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 mod tests {
     use super::*;
-    use crate::gpu::{ModelEngine, ModelOptions, NodePolicy};
+    use crate::sweep::model_adapter::model_adapter;
     use crate::sweep::step::Other;
 
     /// Where each queue has a doorbell of its own none is taken, and the chapter has shown nothing.
@@ -83,13 +83,9 @@ mod tests {
     /// Kills `no-doorbell-need-be-taken`.
     #[test]
     fn a_chapter_without_a_want_of_doorbells_fails() {
-        let adapter = || {
-            let engine = Box::new(ModelEngine::new(ModelOptions::default()));
-            Adapter::with_engines(vec![engine], NodePolicy::default()).unwrap()
-        };
-        let mut other = Other::of(adapter().create_device()).unwrap();
+        let mut other = Other::of(model_adapter().create_device()).unwrap();
         let mut teller = Teller::of_test(&mut other);
-        let told = tell(&mut teller, &adapter()).unwrap_err();
+        let told = tell(&mut teller, &model_adapter()).unwrap_err();
         assert_eq!(told.step, "doorbells that are taken");
     }
 }

@@ -5,7 +5,7 @@ use super::{Chapter, NODES, Teller};
 use crate::sweep::play::Told;
 use crate::sweep::step::{holds, step};
 use crate::sweep::waiters::{LONG, woken};
-use crate::{Adapter, CommandList, Fence, FenceOptions, HwQueueOptions, WaitError};
+use crate::{Adapter, CommandList, Fence, FenceOptions, WaitError};
 use std::time::{Duration, Instant};
 
 /// Tells it.
@@ -29,11 +29,7 @@ pub(super) fn tell(teller: &mut Teller<'_>, adapter: &Adapter) -> Result<(), Tol
     let done = teller.make("a fence", &second, || second.create_fence(0))?;
     let mut queue = teller.make("a queue", &device, || device.create_hw_queue())?;
     let last = NODES.get() - 1;
-    let on_last = HwQueueOptions {
-        node_ordinal: last,
-        ..HwQueueOptions::default()
-    };
-    let mut waits = teller.make("a queue", &second, || second.create_hw_queue_with(on_last))?;
+    let mut waits = teller.queue_on(&second, last)?;
     teller.beat();
 
     let mut answer = CommandList::new();
@@ -89,7 +85,7 @@ fn stands(
 #[allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 mod tests {
     use super::*;
-    use crate::gpu::{ModelEngine, ModelOptions, NodePolicy};
+    use crate::sweep::model_adapter::model_adapter;
     use crate::sweep::step::Other;
 
     /// A queue stands where its engine parks at the wait, and not where it goes through it.
@@ -97,8 +93,7 @@ mod tests {
     /// Kills `who-goes-through-a-wait-stands`.
     #[test]
     fn a_queue_that_goes_through_its_wait_does_not_stand() {
-        let engine = Box::new(ModelEngine::new(ModelOptions::default()));
-        let adapter = Adapter::with_engines(vec![engine], NodePolicy::default()).unwrap();
+        let adapter = model_adapter();
         let device = adapter.create_device();
         let mut other = Other::of(device.clone()).unwrap();
         let mut teller = Teller::of_test(&mut other);

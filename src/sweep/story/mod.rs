@@ -16,6 +16,7 @@ mod few_doorbells;
 mod intra_gpu;
 mod kernel_mode;
 mod layers;
+mod losing;
 mod own_loss;
 mod paging;
 mod program;

@@ -4,8 +4,8 @@
 //! on, on both, and so does the operating system.
 
 use super::own_loss::OwnLoss;
-use super::{Chapter, NODES, Teller};
-use crate::gpu::{EngineUnit, Injection};
+use super::{Chapter, NODES, Teller, losing};
+use crate::gpu::Injection;
 use crate::os::{PagedAllocation, SystemDevice};
 use crate::sweep::play::Told;
 use crate::sweep::step::{holds, step};
@@ -13,8 +13,7 @@ use crate::sweep::waiters::{LONG, Waiters, woken};
 use crate::sync::Arc;
 use crate::vulkan::{AdapterInfo, Instance};
 use crate::{
-    Adapter, AdapterOptions, Allocation, CommandList, Device, DeviceExecutionState, EventHandle,
-    Fence, HwQueue, HwQueueOptions, WaitError,
+    Adapter, Allocation, CommandList, Device, DeviceExecutionState, EventHandle, Fence, WaitError,
 };
 use std::time::{Duration, Instant};
 
@@ -35,16 +34,7 @@ pub(super) fn tell(
     info: &AdapterInfo,
 ) -> Result<(), Told> {
     teller.begin(Chapter::Paging)?;
-    let injection = step("what loses a device", Injection::new(NODES.get()))?;
-    let options = AdapterOptions {
-        nodes: NODES,
-        // So that one is lost alone.
-        unit: Some(EngineUnit::Instance),
-        injection: Some(Arc::clone(&injection)),
-        ..AdapterOptions::default()
-    };
-    let what = "an adapter that is reset";
-    let adapter = step(what, Adapter::open_on(instance, info, &options))?;
+    let (adapter, injection) = losing::opened("an adapter that is reset", instance, info)?;
     teller.beat();
     let loser = adapter.create_device();
     let never = teller.make("a fence", &loser, || loser.create_fence(0))?;
@@ -63,15 +53,7 @@ pub(super) fn tell(
     teller.hear(&adapter);
     drop((never, loser, adapter));
     teller.beat();
-    let due = if told? {
-        WaitError::DeviceLost
-    } else {
-        WaitError::Closed
-    };
-    let as_due = ended.iter().filter(|(_, error)| *error == due);
-    let all = as_due.count() == Waiters::WAYS;
-    let told = format!("they were told {ended:?}");
-    holds("the waiters of a device that was reset", all, told)
+    losing::told_of_loss("the waiters of a device that was reset", told?, &ended)
 }
 
 /// Memory of a device's that the operating system has open too.
@@ -135,26 +117,6 @@ impl<'a> Paged<'a> {
         }
         Ok(end)
     }
-
-    /// How that ended; meanwhile what the recovery opens is counted.
-    fn ended(&self, teller: &mut Teller<'_>, end: u64) -> Result<(), WaitError> {
-        let progress = self.system.progress_fence();
-        let late = Instant::now() + RESET;
-        loop {
-            match progress.wait(end, Some(LOOK)) {
-                Err(WaitError::TimedOut) if Instant::now() < late => teller.count(),
-                ended => return ended,
-            }
-        }
-    }
-}
-
-fn queue_on(teller: &mut Teller<'_>, device: &Device, node_ordinal: u32) -> Result<HwQueue, Told> {
-    let options = HwQueueOptions {
-        node_ordinal,
-        ..HwQueueOptions::default()
-    };
-    teller.make("a queue", device, || device.create_hw_queue_with(options))
 }
 
 /// Whether the adapter is reset in the end. On a busy machine the packets may have come to their end before the loss is
@@ -172,8 +134,8 @@ fn page(
         Paged::new(teller, &system, &owner)?,
         Paged::new(teller, &system, &idle)?,
     ];
-    let mut stands = queue_on(teller, loser, OTHER)?;
-    let mut goes_on = [queue_on(teller, &idle, 0)?, queue_on(teller, &idle, OTHER)?];
+    let mut stands = teller.queue_on(loser, OTHER)?;
+    let mut goes_on = [teller.queue_on(&idle, 0)?, teller.queue_on(&idle, OTHER)?];
     let done = teller.make("a fence", &idle, || idle.create_fence(0))?;
     teller.beat();
     kept.page(7)?;
@@ -187,7 +149,8 @@ fn page(
     let end = lost.fill_on()?;
     teller.own_loss = Some(OwnLoss::OfPaging);
     injection.device_loss(0).lose();
-    let ended = lost.ended(teller, end);
+    let progress = system.progress_fence();
+    let ended = losing::ended(teller, RESET, |most| progress.wait(end, Some(most)));
     teller.beat();
     for (at, queue) in (1..).zip(&mut goes_on) {
         let armed = done.arm(at);

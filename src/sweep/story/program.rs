@@ -156,15 +156,14 @@ fn is_stored(memory: &Allocation) -> Result<(), Told> {
 #[allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 mod tests {
     use super::*;
-    use crate::gpu::{ModelEngine, ModelOptions, NodePolicy};
+    use crate::sweep::model_adapter::model_adapter;
 
     /// What a program has stored, and what it has taken away, is looked for where it is to be.
     ///
     /// Kills `what-a-program-stores-is-not-looked-at`, `a-condition-may-hold-or-not`.
     #[test]
     fn what_a_program_has_not_stored_is_missed() {
-        let engine = Box::new(ModelEngine::new(ModelOptions::default()));
-        let adapter = Adapter::with_engines(vec![engine], NodePolicy::default()).unwrap();
+        let adapter = model_adapter();
         let memory = adapter.create_device().create_allocation(COPIED + BYTES);
         let memory = memory.unwrap();
         let missed = || is_stored(&memory).unwrap_err().step;

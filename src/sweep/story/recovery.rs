@@ -3,19 +3,15 @@
 //! one, do all that they have.
 
 use super::own_loss::OwnLoss;
-use super::{Chapter, NODES, Teller};
-use crate::gpu::{EngineUnit, Injection};
+use super::{Chapter, NODES, Teller, losing};
+use crate::gpu::Injection;
 use crate::soak::lost_work::{LostWork, is_blamed};
 use crate::sweep::play::Told;
 use crate::sweep::step::{holds, step};
 use crate::sweep::waiters::{LONG, Waiters, woken};
 use crate::sync::Arc;
 use crate::vulkan::{AdapterInfo, Instance};
-use crate::{
-    Adapter, AdapterOptions, CommandList, Device, DeviceExecutionState, EventHandle, Fence,
-    HwQueue, HwQueueOptions, WaitError,
-};
-use std::time::{Duration, Instant};
+use crate::{Adapter, CommandList, Device, DeviceExecutionState, EventHandle, Fence, HwQueue};
 
 /// Tells it.
 pub(super) fn tell(
@@ -24,16 +20,7 @@ pub(super) fn tell(
     info: &AdapterInfo,
 ) -> Result<(), Told> {
     teller.begin(Chapter::Recovery)?;
-    let injection = step("what loses a device", Injection::new(NODES.get()))?;
-    let options = AdapterOptions {
-        nodes: NODES,
-        // So that one is lost alone.
-        unit: Some(EngineUnit::Instance),
-        injection: Some(Arc::clone(&injection)),
-        ..AdapterOptions::default()
-    };
-    let what = "an adapter that recovers";
-    let adapter = step(what, Adapter::open_on(instance, info, &options))?;
+    let (adapter, injection) = losing::opened("an adapter that recovers", instance, info)?;
     teller.beat();
     let guilty = adapter.create_device();
     let never = teller.make("a fence", &guilty, || guilty.create_fence(0))?;
@@ -53,15 +40,7 @@ pub(super) fn tell(
     drop((never, guilty, adapter));
     teller.end(waiters);
     teller.beat();
-    let due = if told? {
-        WaitError::DeviceLost
-    } else {
-        WaitError::Closed
-    };
-    let as_due = ended.iter().filter(|(_, error)| *error == due);
-    let all = as_due.count() == Waiters::WAYS;
-    let told = format!("they were told {ended:?}");
-    holds("the waiters of the guilty device", all, told)
+    losing::told_of_loss("the waiters of the guilty device", told?, &ended)
 }
 
 /// One that stands at a gate, for a device that is to blame for nothing.
@@ -70,14 +49,6 @@ struct Innocent {
     gate: Fence,
     done: Fence,
     end: u64,
-}
-
-fn queue_on(teller: &mut Teller<'_>, device: &Device, node_ordinal: u32) -> Result<HwQueue, Told> {
-    let options = HwQueueOptions {
-        node_ordinal,
-        ..HwQueueOptions::default()
-    };
-    teller.make("a queue", device, || device.create_hw_queue_with(options))
 }
 
 impl Innocent {
@@ -89,7 +60,7 @@ impl Innocent {
     ) -> Result<Self, Told> {
         let gate = teller.make("a fence", device, || device.create_fence(0))?;
         let done = teller.make("a fence", device, || device.create_fence(0))?;
-        let mut queue = queue_on(teller, device, node_ordinal)?;
+        let mut queue = teller.queue_on(device, node_ordinal)?;
         let event = step("an event handle", EventHandle::new())?;
         let of = format!("a queue of node {node_ordinal}");
         let list = CommandList::new().wait(&gate, 1).signal(&done, 1).clone();
@@ -131,7 +102,7 @@ fn lose(
     [waiters, of_guilty]: [&mut Waiters; 2],
 ) -> Result<bool, Told> {
     let innocent = adapter.create_device();
-    let mut queue = queue_on(teller, guilty, 0)?;
+    let mut queue = teller.queue_on(guilty, 0)?;
     let work = teller.make("an allocation", guilty, || LostWork::new(guilty))?;
     let event = step("an event handle", EventHandle::new())?;
     step(
@@ -147,7 +118,8 @@ fn lose(
     holds("a queue's work", is_under_way, "it timed out")?;
     teller.own_loss = Some(OwnLoss::OfPrograms);
     injection.device_loss(0).lose();
-    let ended = ended(teller, queue.progress_fence(), end);
+    let progress = queue.progress_fence();
+    let ended = losing::ended(teller, LONG, |most| progress.wait(end, most));
     let what = "a queue whose engine was lost";
     step(what, is_blamed(ended, guilty.execution_state()))?;
     teller.beat();
@@ -163,23 +135,11 @@ fn lose(
     holds("the state of another device", is_well, "it is in error")?;
     teller.beat();
     drop((others, queue));
-    let mut queue = queue_on(teller, &innocent, 0)?;
+    let mut queue = teller.queue_on(&innocent, 0)?;
     let fence = teller.make("a fence", &innocent, || innocent.create_fence(0))?;
     let list = CommandList::new().signal(&fence, 1).clone();
     step("a submission", queue.submit(&list))?;
     let ended = woken(|most| fence.wait(1, most));
     step("a wait for the spare engine", ended)?;
     Ok(blamed)
-}
-
-/// How the wait for a queue that is lost ends; meanwhile what its recovery opens is counted.
-fn ended(teller: &mut Teller<'_>, progress: &Fence, end: u64) -> Result<(), WaitError> {
-    const LOOK: Duration = Duration::from_millis(2);
-    let late = Instant::now() + LONG;
-    loop {
-        match progress.wait(end, LOOK) {
-            Err(WaitError::TimedOut) if Instant::now() < late => teller.count(),
-            ended => return ended,
-        }
-    }
 }

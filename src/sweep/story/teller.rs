@@ -10,7 +10,7 @@ use crate::sweep::play::{Played, Told};
 use crate::sweep::step::{Other, step};
 use crate::sweep::strike::{has_struck_here, struck_on};
 use crate::sweep::waiters::Waiters;
-use crate::{Adapter, Device};
+use crate::{Adapter, Device, HwQueue, HwQueueOptions};
 use rustix::fd::OwnedFd;
 use std::fmt::Display;
 
@@ -98,6 +98,15 @@ impl Teller<'_> {
         act: impl FnMut() -> Result<T, E>,
     ) -> Result<T, Told> {
         self.again_where(what, act, Vec::new)
+    }
+
+    /// A queue on a node.
+    pub(super) fn queue_on(&mut self, device: &Device, node_ordinal: u32) -> Result<HwQueue, Told> {
+        let options = HwQueueOptions {
+            node_ordinal,
+            ..HwQueueOptions::default()
+        };
+        self.make("a queue", device, || device.create_hw_queue_with(options))
     }
 
     fn again_where<T, E: Display>(
@@ -196,13 +205,11 @@ impl<'a> Teller<'a> {
 #[allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 mod tests {
     use super::*;
-    use crate::gpu::{ModelEngine, ModelOptions, NodePolicy};
     use crate::supply::MAPPINGS;
+    use crate::sweep::model_adapter::model_adapter;
 
     fn device() -> Device {
-        let engine = Box::new(ModelEngine::new(ModelOptions::default()));
-        let adapter = Adapter::with_engines(vec![engine], NodePolicy::default());
-        adapter.unwrap().create_device()
+        model_adapter().create_device()
     }
 
     /// What a fault has refused is made at the second try; what the first has left is seen on the adapter, which lives on.

@@ -7,8 +7,8 @@ use crate::sweep::step::step;
 use crate::sweep::waiters::{Waiters, woken};
 use crate::vulkan::shaders::ADD_WORDS;
 use crate::{
-    Adapter, CommandList, Device, EventHandle, Fence, FenceMemory, FenceOptions, HwQueueOptions,
-    KernelCode, Parameters, RecordingOptions, Tracing,
+    Adapter, CommandList, Device, EventHandle, Fence, FenceMemory, FenceOptions, KernelCode,
+    Parameters, RecordingOptions, Tracing,
 };
 
 fn shared(memory: FenceMemory) -> FenceOptions {
@@ -62,17 +62,8 @@ fn pass(
     fences: &[Fence],
     waiters: &mut Waiters,
 ) -> Result<(), Told> {
-    let on = |node_ordinal| HwQueueOptions {
-        node_ordinal,
-        ..HwQueueOptions::default()
-    };
-    let mut queue_on = |device: &Device, node_ordinal| {
-        teller.make("a queue", device, || {
-            device.create_hw_queue_with(on(node_ordinal))
-        })
-    };
-    let mut queue = queue_on(device, 0)?;
-    let mut next = queue_on(second, NODES.get() - 1)?;
+    let mut queue = teller.queue_on(device, 0)?;
+    let mut next = teller.queue_on(second, NODES.get() - 1)?;
     teller.beat();
     let mut allocation = || {
         teller.make("an allocation", device, || {

@@ -6,6 +6,7 @@
 
 mod support {
     pub(crate) mod cases;
+    pub(crate) mod corpus;
     #[path = "../../../support/left_out.rs"]
     pub(crate) mod left_out;
     pub(crate) mod random_bytes;
@@ -14,28 +15,14 @@ mod support {
 use native_fence::vulkan::validation;
 use nfence_fuzz::stage::{Pace, Stage};
 use nfence_fuzz::{from_bytes, packets, ring};
-use std::path::Path;
 use std::time::Instant;
 use support::cases::{Which, setting};
+use support::corpus::corpus;
 use support::left_out::opened_or_left_out;
 use support::random_bytes::fill;
 
 /// Bytes of a case, as of the corpora's files at most.
 const MOST_BYTES: usize = 512;
-
-/// The corpus of a target, by the files' names.
-fn corpus(target: &str) -> Vec<Vec<u8>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("corpus")
-        .join(target);
-    let files = folder.read_dir().expect("the target has a corpus");
-    let mut paths: Vec<_> = files.map(|file| file.expect("a file").path()).collect();
-    paths.sort();
-    let read = paths
-        .iter()
-        .map(|path| std::fs::read(path).expect("it can be read"));
-    read.collect()
-}
 
 /// Pieces of the corpus joined, and a few bytes of it others: the same from the same number.
 fn mutated(corpus: &[Vec<u8>], number: u64) -> Vec<u8> {
@@ -67,7 +54,8 @@ fn on_device(target: &'static str, usual: u64, mut play: impl FnMut(&[u8], &mut 
     let Some(mut stage) = opened_or_left_out(Stage::of_device()) else {
         return;
     };
-    let (began, corpus) = (Instant::now(), corpus(target));
+    let (began, files) = (Instant::now(), corpus(target));
+    let corpus: Vec<_> = files.into_iter().map(|(_, bytes)| bytes).collect();
     for (at, bytes) in corpus.iter().enumerate() {
         let _which = Which("file", at as u64);
         play(bytes, &mut stage);

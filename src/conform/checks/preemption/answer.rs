@@ -184,7 +184,7 @@ fn nothing_left(ground: &Ground) -> anyhow::Result<()> {
     let value = nop(&mut queue)?;
     queue.progress_fence().wait(value, LONG)?;
     until_told(&bench, 1)?;
-    until_rests(&bench, 0)?;
+    until_rests(&bench.spy, 0)?;
     let driver = bench.spy.driver();
     let slices = || driver.node_counters(0).map(|counters| counters.slices);
     let is_at_work = || driver.tdr().and_then(|tdr| tdr.engine_marks(0)).is_some();

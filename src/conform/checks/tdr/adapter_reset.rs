@@ -183,7 +183,7 @@ fn of_quiet_engines(ground: &Ground) -> anyhow::Result<()> {
         let mut queue = queue_of(&bench.device, node)?;
         complete(&mut queue, CommandList::new().nop())?;
         // One that has not come to its end yet may have no core to answer in time.
-        until_rests(&bench, node)?;
+        until_rests(&bench.spy, node)?;
         let answers = tdr.query_engine_status(node);
         ensure!(answers, "the idle engine of node {node} does not answer");
     }

@@ -104,7 +104,7 @@ fn dependent(ground: &Ground) -> anyhow::Result<()> {
     let mut queue = bench.queue_on(1)?;
     // One that is at work yet may have no core to answer in time.
     complete(&mut queue, CommandList::new().nop())?;
-    until_rests(&bench, 1)?;
+    until_rests(&bench.spy, 1)?;
     bench.spy.answer_group(|_| 0b111);
     bench.silence_engine(2)?;
     bench.spy.lose_engine(0);

@@ -36,7 +36,7 @@ fn sequence(ground: &Ground) -> anyhow::Result<()> {
     let bench = watched(ground)?;
     let mut queue = bench.queue()?;
     complete(&mut queue, CommandList::new().nop())?;
-    until_rests(&bench, 0)?;
+    until_rests(&bench.spy, 0)?;
     // It may have been asked on its way there.
     let before = bench.spy.tdr_calls().len();
     bench.silence_engine(0)?;
@@ -81,9 +81,7 @@ fn nothing_left(bench: &Bench) -> anyhow::Result<()> {
     bench.spy.on_detection(move || {
         if let Some(spy) = spy.upgrade() {
             spy.hear_engine(0);
-            let tdr = spy.driver().tdr();
-            let rests = || tdr.is_none_or(|tdr| tdr.engine_marks(0).is_none());
-            let _ = until("the engine has come to its end", rests);
+            let _ = until_rests(&spy, 0);
         }
     });
     bench.silence_engine(0)?;

@@ -96,7 +96,7 @@ fn does_not_answer(bench: &Bench) -> anyhow::Result<()> {
         !bench.adapter.os().records().is_empty()
     })?;
     until_reset(bench, 0, 1)?;
-    until_rests(bench, 0)?;
+    until_rests(&bench.spy, 0)?;
     ensure!(
         is_responsive(bench, 0)?,
         "after its reset an engine is not Responsive"
