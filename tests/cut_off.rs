@@ -28,6 +28,10 @@ use support::until::{LONG, until};
 
 #[derive(Debug, Default)]
 struct State {
+    /// The engine stops at whatever it touches, when it begins to run.
+    begins_held: bool,
+    /// It does.
+    has_begun: bool,
     /// The engine stops when it reads a packet.
     holds: bool,
     /// So many others come before it.
@@ -73,6 +77,13 @@ impl MemoryObserver for Hold {
         let is_packet =
             region == WordGroup::Ring.name() && offset % PACKET_BYTES == Packet::LOG_NUMBER;
         let mut state = self.state.lock().unwrap();
+        if state.begins_held {
+            state.has_begun = true;
+            self.changed.notify_all();
+            let waited = self.changed.wait_while(state, |state| state.begins_held);
+            state = waited.unwrap();
+            state.has_begun = false;
+        }
         if access == MemoryAccess::Load && is_packet && state.holds {
             if let Some(left) = state.passes.checked_sub(1) {
                 state.passes = left;
@@ -343,8 +354,8 @@ impl Player {
 /// queue that is not blamed takes effect once, with one log entry if it is one that is logged, whether or not it
 /// leaves a mark of its own.
 ///
-/// Kills `a-cut-engine-keeps-its-packets`, `rings-are-cut-after-logs`, `rings-are-cut-before-saved-states` and
-/// `a-ring-loses-the-operands-too`.
+/// Kills `a-cut-engine-keeps-its-packets`, `rings-are-cut-after-logs`, `rings-are-cut-before-saved-states`,
+/// `values-are-cut-before-logs` and `a-ring-loses-the-operands-too`.
 #[test]
 fn td_22_what_is_executed_between_two_cuts_takes_effect_once() {
     const GROUPS: [WordGroup; 6] = [
@@ -367,10 +378,16 @@ fn td_22_what_is_executed_between_two_cuts_takes_effect_once() {
             let is_parked = driver.engine_state(0) == Some(EngineState::Parked);
             is_parked && players.iter().all(|player| player.stands(&driver))
         });
-        hold.change(|state| (state.holds, state.passes) = (true, passes));
+        // It finds all of them able to go on, whenever the machine runs it: its lanes step by turns, so each case holds
+        // the same queues at the same packets.
+        hold.change(|state| state.begins_held = true);
         for player in &players {
             player.begin.signal(1).unwrap();
         }
+        hold.wait(|state| state.has_begun);
+        hold.change(|state| {
+            (state.begins_held, state.holds, state.passes) = (false, true, passes);
+        });
         hold.wait(|state| state.is_held);
         hold.change(|state| state.is_lost = true);
 

@@ -12,6 +12,7 @@ use native_fence::abi::{EngineControl, EngineReport, LogOperation, LogType, RECO
 use native_fence::kmd::{HwQueueHandle, Interrupt, NativeFenceSignaled};
 use native_fence::shared::Block;
 use native_fence::{CommandList, WaitError};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use support::bench::{Bench, Call, LONG, until};
 
@@ -162,12 +163,12 @@ fn in_02_the_queue_handle_is_ignored_without_the_optimized_cap() {
     let bench = Bench::new();
     let mut queue = bench.queue();
     let fence = bench.fence(0);
-    let mut round = 0;
+    let round = AtomicU32::new(0);
     bench.spy.on_interrupt(move |interrupt| {
         let Interrupt::NativeFenceSignaled(payload) = interrupt else {
             return;
         };
-        round += 1;
+        let round = 1 + round.fetch_add(1, Ordering::AcqRel);
         for named in payload.fences.iter_mut().flatten() {
             named.hw_queue = (round % 2 == 0).then_some(HwQueueHandle {
                 node_ordinal: 9,
@@ -311,14 +312,15 @@ fn in_06_interrupts_that_pile_up_lose_no_waiter() {
     let fences: Vec<_> = (0..64).map(|_| bench.fence(0)).collect();
     let mut queues: Vec<_> = (0..64).map(|_| bench.queue()).collect();
     let waiters: Vec<_> = fences.iter().map(|fence| bench.waiter(fence, 1)).collect();
-    let mut first = true;
+    let first = AtomicBool::new(true);
     let submitter = std::thread::current().id();
     let (release, held) = std::sync::mpsc::channel::<()>();
+    let held = Mutex::new(held);
     bench.spy.on_interrupt(move |_| {
         // The submitting thread may take an interrupt itself; it cannot wait for its own end.
-        if std::thread::current().id() != submitter && std::mem::take(&mut first) {
+        if std::thread::current().id() != submitter && first.swap(false, Ordering::AcqRel) {
             // Until every queue was rung.
-            held.recv_timeout(LONG).unwrap();
+            held.lock().unwrap().recv_timeout(LONG).unwrap();
         }
     });
     for (queue, fence) in queues.iter_mut().zip(&fences) {

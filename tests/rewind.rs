@@ -10,7 +10,7 @@ use native_fence::gpu::NodePolicy;
 use native_fence::kmd::{DriverOptions, Interrupt};
 use native_fence::umd::MonitoredFenceOptions;
 use native_fence::{CommandList, Fence};
-use std::sync::mpsc;
+use std::sync::{Mutex, mpsc};
 use support::bench::{
     Bench, LONG, complete, monitored, monitored_value, native, on_benches_with, on_every_bench,
     until,
@@ -32,6 +32,7 @@ fn nf_26_a_rewind_ends_what_was_reached_and_no_later_wait() {
         let id = native(&fence).id();
         let (come, has_come) = mpsc::channel();
         let (let_go, held) = mpsc::channel::<()>();
+        let held = Mutex::new(held);
         bench.spy.on_interrupt(move |interrupt| {
             let Interrupt::NativeFenceSignaled(payload) = interrupt else {
                 return;
@@ -44,7 +45,7 @@ fn nf_26_a_rewind_ends_what_was_reached_and_no_later_wait() {
             {
                 come.send(()).unwrap();
                 // Ends with a test that failed, too.
-                let _ = held.recv();
+                let _ = held.lock().unwrap().recv();
             }
         });
 

@@ -205,7 +205,7 @@ pub(super) type Instead = Box<dyn Fn(&'static str) -> Option<SystemProcessPlace>
 pub(super) type Segments = Box<dyn Fn(&mut FenceStorageSurfaceData) + Send>;
 /// Which interrupts are held back.
 pub(super) type Held = Box<dyn Fn(&Interrupt) -> bool + Send>;
-pub(super) type InterruptHook = Box<dyn FnMut(&mut Interrupt) + Send>;
+pub(super) type InterruptHook = Arc<dyn Fn(&mut Interrupt) + Send + Sync>;
 pub(super) type Hook = Arc<dyn Fn(Moment, &[(FenceId, u64)]) + Send + Sync>;
 pub(super) type OnceHook = Box<dyn FnOnce() + Send>;
 
@@ -349,11 +349,10 @@ impl Callbacks for SpyCallbacks {
             | Interrupt::SuspendContextCompleted { .. }
             | Interrupt::EngineLost { .. } => Some(0),
         };
-        // A hook that holds an interrupt up does not hold the next one, which may come on the thread
-        // that would release the first.
-        if let Ok(mut hook) = self.book.interrupt.try_lock()
-            && let Some(hook) = hook.as_mut()
-        {
+        // Without the lock: one that a hook holds up does not keep the next from it, which may come on the thread that
+        // would release the first.
+        let hook = lock(&self.book.interrupt).clone();
+        if let Some(hook) = hook {
             hook(&mut interrupt);
         }
         if let Some(published) = interrupt.published() {

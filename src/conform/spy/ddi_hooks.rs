@@ -11,9 +11,10 @@ use crate::sync::Ordering;
 use std::sync::Arc;
 
 impl DdiSpy {
-    /// Calls `hook` with each interrupt before the OS gets it; it may change it.
-    pub fn on_interrupt(&self, hook: impl FnMut(&mut Interrupt) + Send + 'static) {
-        *lock(&self.book.interrupt) = Some(Box::new(hook));
+    /// Calls `hook` with each interrupt before the OS gets it; it may change it. With several at once where they come at
+    /// once.
+    pub fn on_interrupt(&self, hook: impl Fn(&mut Interrupt) + Send + Sync + 'static) {
+        *lock(&self.book.interrupt) = Some(Arc::new(hook));
     }
 
     /// From now on the OS learns of no interrupt: no raise is answered.

@@ -11,6 +11,7 @@ use crate::conform::spy::Call;
 use crate::conform::until::until;
 use crate::conform::{Bench, Check, Ground, LONG, Wanted};
 use crate::kmd::{HwQueueHandle, Interrupt, NativeFenceSignaled};
+use crate::sync::{AtomicU64, Ordering};
 use crate::{CommandList, WaitError};
 use anyhow::ensure;
 use std::time::Instant;
@@ -99,17 +100,17 @@ fn looked_at(bench: &Bench) -> anyhow::Result<()> {
 fn queue_is_ignored(bench: &Bench) -> anyhow::Result<()> {
     let (mut queue, wrong) = (bench.queue()?, bench.queue()?.os().handle());
     let fence = bench.fence(0)?;
-    let mut round = 0;
+    let round = AtomicU64::new(0);
     bench.spy.on_interrupt(move |interrupt| {
         let Interrupt::NativeFenceSignaled(payload) = interrupt else {
             return;
         };
-        round += 1;
+        let round = 1 + round.fetch_add(1, Ordering::AcqRel);
         let odd = HwQueueHandle {
             node_ordinal: 9,
             number: 12345,
         };
-        payload.hw_queue = [None, Some(odd), Some(wrong)][round % 3];
+        payload.hw_queue = [None, Some(odd), Some(wrong)][(round % 3) as usize];
         for named in payload.fences.iter_mut().flatten() {
             named.hw_queue = payload.hw_queue;
         }

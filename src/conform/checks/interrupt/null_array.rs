@@ -7,6 +7,8 @@ use crate::conform::raw_fence::{RawFence, word_at};
 use crate::conform::seen::same;
 use crate::conform::{Bench, Check, Ground, LONG};
 use crate::kmd::{Interrupt, NativeFenceSignaled};
+use crate::sync::plain::{Mutex, lock};
+use crate::sync::{AtomicBool, Ordering};
 use crate::{CommandList, MonitoredFence};
 use anyhow::ensure;
 use std::sync::mpsc;
@@ -182,12 +184,12 @@ fn piled_up(bench: &Bench) -> anyhow::Result<()> {
     let waits = waits.collect::<Result<Vec<_>, _>>()?;
     let submitter = std::thread::current().id();
     let (release, held) = mpsc::channel::<()>();
-    let mut first = true;
+    let (first, held) = (AtomicBool::new(true), Mutex::new(held));
     bench.spy.on_interrupt(move |_| {
         // Who submits may be interrupted itself, and cannot wait for its own end.
-        if std::thread::current().id() != submitter && std::mem::take(&mut first) {
+        if std::thread::current().id() != submitter && first.swap(false, Ordering::AcqRel) {
             // Until every queue was rung, or the check has failed.
-            let _ = held.recv_timeout(LONG);
+            let _ = lock(&held).recv_timeout(LONG);
         }
     });
     for (queue, fence) in queues.iter_mut().zip(&fences) {

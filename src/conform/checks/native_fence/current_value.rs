@@ -7,6 +7,7 @@ use crate::conform::seen::same;
 use crate::conform::until::until;
 use crate::conform::{Bench, Check, Ground, LONG};
 use crate::kmd::Interrupt;
+use crate::sync::plain::{Mutex, lock};
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use crate::{CommandList, HwQueue, SignalError, WaitError};
 use anyhow::{Context, ensure};
@@ -235,6 +236,7 @@ fn rewound(bench: &Bench, queue: &mut HwQueue) -> anyhow::Result<()> {
     bench.until_told(queue)?;
     let (come, has_come) = mpsc::channel();
     let (let_go, held) = mpsc::channel::<()>();
+    let held = Mutex::new(held);
     bench.spy.on_interrupt(move |interrupt| {
         let Interrupt::NativeFenceSignaled(payload) = interrupt else {
             return;
@@ -247,7 +249,7 @@ fn rewound(bench: &Bench, queue: &mut HwQueue) -> anyhow::Result<()> {
         {
             let _ = come.send(());
             // Ends with a check that failed, too.
-            let _ = held.recv();
+            let _ = lock(&held).recv();
         }
     });
     complete(queue, CommandList::new().signal(&fence, 5))?;
