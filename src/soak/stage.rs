@@ -13,7 +13,7 @@ use crate::sync::plain::{Mutex, lock};
 use crate::vulkan::AdapterInfo;
 use crate::{Adapter, AdapterOptions, CrossAdapter, OpenError, TdrPolicy};
 use std::num::NonZeroU32;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Nobody finds within this that an engine does not answer: on a busy machine one may have no core for seconds.
 const PATIENT: Duration = Duration::from_secs(600);
@@ -195,6 +195,19 @@ impl Stage {
         }
     }
 
+    /// Waits until the operating system of the first adapter has noted, in this round, that it recovered an engine: all that
+    /// the loss is for others has come to pass then.
+    pub(super) fn until_noted(&self) -> Result<(), String> {
+        let deadline = Instant::now() + self.patience;
+        while !self.sides[0].has_news() {
+            if Instant::now() > deadline {
+                return Err("the operating system notes no recovery".into());
+            }
+            std::thread::yield_now();
+        }
+        Ok(())
+    }
+
     /// Signals below the value before that engines have said to have executed since this was last asked, after a round
     /// whose engine was struck or not.
     pub(super) fn backward_signals(&self, was_struck: bool) -> u64 {
@@ -271,6 +284,11 @@ impl Side {
         };
         let adapter = Adapter::with_driver_watched(driver, Features::default(), tdr(faults))?;
         Ok(Self::new(adapter, memories))
+    }
+
+    /// Whether there is a record that no round has looked at.
+    fn has_news(&self) -> bool {
+        self.adapter.os().records().len() > *lock(&self.known_records)
     }
 
     fn complaint(&self, node_reset: Option<u32>) -> Option<String> {

@@ -143,13 +143,14 @@ impl Tally {
         self.add_heirs(u64::from(heir.is_some() && has_fault));
     }
 
-    /// Each has a queue with a wait.
+    /// Each has a queue with a wait, and a copy behind it.
     fn add_heirs(&mut self, heirs: u64) {
         self.heirs += heirs;
         self.queues += heirs;
         self.fences += heirs;
-        self.packets += 2 * heirs;
+        self.packets += 3 * heirs;
         self.gpu_waits += heirs;
+        self.transfers += heirs;
         self.progress_signals += heirs;
     }
 

@@ -85,7 +85,7 @@ pub struct VisitOutcome {
     /// Progress of the queue that waits, before each lap's first signal.
     pub passed: Vec<u64>,
     /// For each lap, how the wait of the CPU for its last value ended; the same, asked when the fence was rewound behind it;
-    /// and the wait for one value more, which is cancelled then.
+    /// and the wait for one value more, which is cancelled then, and of which nobody is told when a later lap passes it.
     pub waits: Vec<[WaitEnd; 3]>,
     /// What the queue that waits has stored behind each wait.
     pub words: Vec<u64>,
@@ -132,6 +132,13 @@ impl Visit {
     pub fn rewinds(&self) -> u64 {
         let pairs = self.laps.windows(2);
         pairs.filter(|pair| pair[1].from < pair[0].to()).count() as u64
+    }
+
+    /// Whether each lap begins below where the one before ended: what rises again passes values that were there.
+    #[must_use]
+    pub fn falls(&self) -> bool {
+        let mut pairs = self.laps.windows(2);
+        pairs.all(|pair| pair[1].from < pair[0].to())
     }
 
     /// Whether its queue goes with work behind a wait.

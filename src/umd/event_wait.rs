@@ -10,7 +10,8 @@ use crate::os::{self, EventHandle, WaitError, WaitManyError};
 /// The event says that a wait has ended, this one or another that it serves, well or with an error;
 /// [`EventWait::outcome`] says how (NF-25). It keeps the fences' handles open, as a clone of each
 /// would. Dropping it cancels the wait: when that has returned, MonitoredValue is that of the waits
-/// that are left (NF-04). The event may have been signalled for it by then.
+/// that are left (NF-04). A wait that has not ended before signals nothing any more; for one that has, the event may have been
+/// signalled by then, or is a moment later, by whoever ended it.
 ///
 /// Where interrupts are polled for ([`Delivery::Polled`](crate::Delivery::Polled)) no thread watches
 /// for it, as with [`WaitFuture`](crate::WaitFuture).

@@ -17,7 +17,8 @@ use std::task::{Context, Poll};
 ///
 /// It begins with its first poll: what is there by then makes it ready without a call. It keeps the
 /// fences' handles open, as a clone of each would. Dropping it cancels the wait: when that has
-/// returned, MonitoredValue is that of the waits that are left (NF-04).
+/// returned, MonitoredValue is that of the waits that are left (NF-04). The waker of a wait that had ended before may be woken
+/// a moment later; that of another never is.
 ///
 /// Where interrupts are polled for ([`Delivery::Polled`](crate::Delivery::Polled)) no thread watches
 /// for it: it is woken when the slice that signalled ends (4 ms at most where nothing else is asked

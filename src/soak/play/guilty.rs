@@ -63,7 +63,8 @@ impl Guilty {
         self.fault.heir.zip(self.fence.as_ref())
     }
 
-    /// Does it, and looks what becomes of itself: whether it is in error.
+    /// Does it, and looks what becomes of itself: whether it is in error. If it is, its fences are lost as well when this
+    /// returns: its own wait is told before that.
     pub(super) fn run(&mut self, stage: &Stage) -> Result<bool, String> {
         let refused =
             |error: crate::SubmitError| format!("the guilty queue takes nothing: {error}");
@@ -109,6 +110,74 @@ impl Guilty {
         if !is_blamed && replaced() != before {
             return Err("the guilty queue's engine was replaced, and it is not blamed".into());
         }
+        if is_blamed {
+            stage.until_noted()?;
+        }
         Ok(is_blamed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+    use super::super::heir::Inheriting;
+    use super::*;
+    use crate::soak::Scope;
+    use crate::sync::Arc;
+    use std::task::{Context, Poll, Wake, Waker};
+    use std::time::Duration;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    /// Keeps whoever wakes it for a time, in which a look that comes too soon is taken.
+    struct Keeps;
+
+    impl Wake for Keeps {
+        fn wake(self: Arc<Self>) {
+            std::thread::sleep(Duration::from_secs(1));
+        }
+    }
+
+    /// TD-14: a fence that does not go on, though it is said to, is found, however long the operating system takes between
+    /// the guilty's queue and its fence.
+    ///
+    /// Kills `soak-an-heir-looks-too-soon`, `soak-a-recovery-is-not-awaited`.
+    #[test]
+    fn td_14_a_fence_that_should_go_on_is_looked_at_when_all_is_lost() {
+        let scope = Scope {
+            seed: 22,
+            burst_signals: 0,
+            faults: true,
+        };
+        let has_own_heir = |number: &u64| {
+            let round = scope.round(*number);
+            let heir = round.fault.and_then(|fault| fault.heir);
+            heir.is_some_and(|heir| {
+                let device = round.contexts[heir.context].device;
+                !heir.goes_on && round.devices[device].adapter == 0
+            })
+        };
+        let number = (0..10_000).find(has_own_heir).unwrap();
+        let (round, ground) = (scope.round(number), scope.ground(number));
+        let stage = Stage::of_models(&ground, None, true, LONG).unwrap();
+        let mut guilty = Guilty::new(&stage, &round, round.fault.unwrap()).unwrap();
+        let device = stage.adapter(0).create_device();
+        let context = device.create_context(0, 1).unwrap();
+        let (heir, fence) = guilty.heir().unwrap();
+        let inheriting = Inheriting::new(&stage, fence, &device, &context).unwrap();
+        // Told as the guilty itself is.
+        let mut kept = Box::pin(guilty.queue.progress_fence().wait_async(FOR_EVER));
+        let keeps = Waker::from(Arc::new(Keeps));
+        let polled = kept.as_mut().poll(&mut Context::from_waker(&keeps));
+        assert_eq!(polled, Poll::Pending);
+        assert!(guilty.run(&stage).unwrap());
+        let seen = inheriting.end(true).unwrap();
+        let heir = Heir {
+            goes_on: true,
+            ..heir
+        };
+        let told = heir.difference(&seen).expect("it was lost");
+        assert!(told.contains("by the loss: [Lost, "), "{told}");
     }
 }

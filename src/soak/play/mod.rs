@@ -6,6 +6,7 @@
 mod bursts;
 mod collect;
 mod disturb;
+mod dropped;
 mod feed;
 mod guilty;
 mod heir;
@@ -23,13 +24,13 @@ use super::heir::HeirOutcome;
 use super::outcome::{Expected, Outcome};
 use super::round::{Burst, Round};
 use super::stage::Stage;
-use super::visit::{Visit, VisitOutcome};
-use crate::Fence;
+use super::visit::Visit;
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use guilty::Guilty;
 use heir::Inheriting;
 use scene::Scene;
 use std::time::Instant;
+use visit::Visited;
 use waits::Waited;
 
 /// How much of a round is played.
@@ -131,7 +132,7 @@ pub(super) fn play(
         let struck = struck.map(|struck| scope.spawn(move || struck.run(stage)));
         let fed = feed::feed((round, expected), queues, fences, random, deadline);
         let settled = fed.and_then(|()| collect::settle(expected, queues, fences, deadline));
-        let waits = waits::join(waiters);
+        let waits = threads::join(waiters);
         let of_bursts = joined(burster);
         let visits = threads::join(visits);
         let struck = struck.map(joined).transpose();
@@ -149,12 +150,14 @@ pub(super) fn play(
     let Some(heir) = ended? else {
         return Ok(None);
     };
+    let (waits, of_bursts, visits) = (waits?, of_bursts?, visits?);
+    let of_program = collect::outcome((stage, &scene), (round, expected), counted)?;
     let mut outcome = Outcome {
-        waits: waits?,
-        bursts: of_bursts?,
-        visits: visits?.into_iter().map(seen_at_last).collect(),
+        waits: waits.into_iter().map(waits::at_last).collect(),
+        bursts: of_bursts,
+        visits: visits.into_iter().map(Visited::at_last).collect(),
         heir,
-        ..collect::outcome((stage, &scene), (round, expected), counted)?
+        ..of_program
     };
     scene.end(stage.patience, random)?;
     outcome.backward_signals = stage.backward_signals(fault.is_some());
@@ -199,14 +202,6 @@ impl Struck {
         let seen = heir.map(|(inheriting, goes_on)| inheriting.end(*goes_on));
         Ok(Blamed::Yes(seen.transpose()?))
     }
-}
-
-/// What was left undone stays so.
-fn seen_at_last((mut outcome, fence): (VisitOutcome, Option<Fence>)) -> VisitOutcome {
-    if let Some(fence) = fence {
-        outcome.last = fence.current_value();
-    }
-    outcome
 }
 
 /// What a thread of ours gives.

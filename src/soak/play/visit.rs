@@ -2,6 +2,7 @@
 
 use super::collect;
 use super::disturb::pause;
+use super::dropped::Quiet;
 use super::waits::{Told, one};
 use crate::soak::outcome::WaitEnd;
 use crate::soak::program::Named;
@@ -76,16 +77,43 @@ pub(super) struct Visiting<'a> {
     takes: bool,
     /// The wait for the end of the lap before, and how that has ended, as has the one that was cancelled.
     before: Option<(Told, [WaitEnd; 2])>,
+    /// Of each lap, who listened to the wait that was cancelled.
+    quiet: Vec<Quiet>,
     outcome: VisitOutcome,
 }
 
-/// Does all of a visit. Where its queue goes with work, the fence is given, to be looked at once more when all is over.
+/// A visit that is over, of which some is looked at once more when all others are.
+#[derive(Debug)]
+pub(super) struct Visited {
+    outcome: VisitOutcome,
+    /// Where its queue has gone with work.
+    fence: Option<Fence>,
+    quiet: Vec<Quiet>,
+}
+
+impl Visited {
+    /// What was left undone stays so, and who listened to what was cancelled is told of nothing.
+    pub(super) fn at_last(self) -> VisitOutcome {
+        let mut outcome = self.outcome;
+        if let Some(fence) = self.fence {
+            outcome.last = fence.current_value();
+        }
+        for ([_, _, more], quiet) in outcome.waits.iter_mut().zip(self.quiet) {
+            if let Some(how) = quiet.complaint() {
+                *more = WaitEnd::Failed(how);
+            }
+        }
+        outcome
+    }
+}
+
+/// Does all of a visit.
 pub(super) fn run(
     stage: &Stage,
     (round, visit): (&Round, &Visit),
     (devices, contexts): (&[Device], &[HwContext]),
     random: &mut Random,
-) -> Result<(VisitOutcome, Option<Fence>), String> {
+) -> Result<Visited, String> {
     let mut visiting = Visiting::new(stage, (round, visit), (devices, contexts))?;
     for (number, lap) in (1..).zip(&visit.laps) {
         visiting.lap(number, *lap, random)?;
@@ -151,6 +179,7 @@ impl<'a> Visiting<'a> {
             apart,
             takes: is_one_process,
             before: None,
+            quiet: Vec::new(),
             outcome: VisitOutcome::default(),
         })
     }
@@ -180,6 +209,8 @@ impl<'a> Visiting<'a> {
         self.signaller.settle(number, self.patience)?;
         self.outcome.values.push(self.values());
         self.before = Some((told, [came, more.end(Duration::ZERO)]));
+        // The next lap may pass its value, and what is signalled in the end passes that of the last one.
+        self.quiet.push(more.given_up());
         Ok(())
     }
 
@@ -255,7 +286,7 @@ impl<'a> Visiting<'a> {
     }
 
     /// The queue that waits goes, with work or without.
-    fn leave(mut self) -> Result<(VisitOutcome, Option<Fence>), String> {
+    fn leave(mut self) -> Result<Visited, String> {
         self.look_again();
         self.collect()?;
         let Self {
@@ -264,6 +295,7 @@ impl<'a> Visiting<'a> {
             mut waiter,
             apart,
             patience,
+            quiet,
             mut outcome,
             ..
         } = self;
@@ -310,6 +342,48 @@ impl<'a> Visiting<'a> {
         signalled.map_err(|error| format!("a CPU signal was refused: {error}"))?;
         outcome.left = vec![of_queue, told.end(patience)];
         outcome.last = signaller.fence.current_value();
-        Ok((outcome, visit.leaves_work().then_some(signaller.fence)))
+        Ok(Visited {
+            outcome,
+            fence: visit.leaves_work().then_some(signaller.fence),
+            quiet,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+    use super::*;
+    use crate::EventHandle;
+    use crate::soak::Scope;
+
+    /// Who is told of a wait that was cancelled in a lap is found, whichever lap brought what it waited for.
+    ///
+    /// Kills `soak-a-visit-forgets-what-it-cancelled`.
+    #[test]
+    fn who_is_told_of_a_lap_that_is_over_is_found() {
+        let scope = Scope {
+            seed: 1,
+            burst_signals: 0,
+            faults: false,
+        };
+        let ground = scope.ground(0);
+        let stage = Stage::of_models(&ground, None, false, Duration::from_secs(60)).unwrap();
+        let fence = stage.adapter(0).create_device().create_fence(0).unwrap();
+        let events = [EventHandle::new().unwrap(), EventHandle::new().unwrap()];
+        drop(fence.wait_event(0, &events[1]));
+        let lap = [WaitEnd::Came, WaitEnd::Came, WaitEnd::TimedOut];
+        let visited = Visited {
+            outcome: VisitOutcome {
+                waits: vec![lap.clone(); 2],
+                ..VisitOutcome::default()
+            },
+            fence: None,
+            quiet: events.map(Quiet::before_it_came).into(),
+        };
+        let waits = visited.at_last().waits;
+        assert_eq!(waits[0], lap);
+        assert!(matches!(waits[1][2], WaitEnd::Failed(_)), "{waits:?}");
     }
 }

@@ -4,10 +4,11 @@
 //! then, though its call says so: an event has to be readable, a waker to be called, and a thread to return while all that
 //! comes still may.
 //!
-//! Some are cancelled, at moments of chance: dropped, of which nobody is told any more, or by a handle of their own that
-//! another thread closes.
+//! Some are cancelled, at moments of chance: dropped ([`super::dropped`]), or by a handle of their own that another thread
+//! closes.
 
 use super::disturb::pause;
+use super::dropped::{Quiet, drop_soon};
 use super::opened::{Opened, OpenedFence};
 use super::threads::{self, Threads};
 use crate::os::{WaitError, WaitManyError};
@@ -25,17 +26,17 @@ use std::time::{Duration, Instant};
 
 /// How long a wait lasts whose value never comes.
 const SHORT: Duration = Duration::from_millis(2);
-/// How long one does that is cancelled, at most.
+/// How long one does by a handle that is closed, at most.
 const SOON: Duration = Duration::from_millis(1);
 
 /// Within this a handle is closed, and who waits by it told.
 const SURELY_CLOSED: Duration = Duration::from_secs(20);
 
 /// A fence, and the value that is waited for.
-type Of<'a> = (&'a OpenedFence, u64);
+pub(super) type Of<'a> = (&'a OpenedFence, u64);
 
-/// How a wait ended, and what nobody may signal any more.
-type End = (WaitEnd, Option<EventHandle>);
+/// How a wait ended, and who listened to it, if it was dropped.
+pub(super) type End = (WaitEnd, Option<Quiet>);
 
 /// What of a scene is waited for.
 #[derive(Clone, Copy, Debug)]
@@ -59,19 +60,12 @@ pub(super) fn spawn<'scope>(
     })
 }
 
-/// How each wait ended, in their order, when all is done.
-pub(super) fn join(threads: Threads<'_, End>) -> Result<Vec<WaitEnd>, String> {
-    threads::join(threads)?.into_iter().map(at_last).collect()
-}
-
-/// What was dropped is told of nothing until then.
-fn at_last((end, quiet): End) -> Result<WaitEnd, String> {
-    Ok(match quiet {
-        Some(event) if is_readable(&event, Duration::ZERO)? => WaitEnd::Failed(
-            "it was dropped, and its event is signalled for a value that never came".into(),
-        ),
-        Some(_) | None => end,
-    })
+/// How a wait has ended when all is done, and nobody is in a fence's list any more.
+pub(super) fn at_last((end, quiet): End) -> WaitEnd {
+    match quiet.and_then(Quiet::complaint) {
+        Some(how) => WaitEnd::Failed(how),
+        None => end,
+    }
 }
 
 impl<'a> Waited<'a> {
@@ -93,7 +87,7 @@ impl<'a> Waited<'a> {
         let mut of: Vec<_> = of.map(|of| (self.handle(of), of.value)).collect();
         if wait.cancel != Some(Cancel::Closed) {
             return match due {
-                Due::Dropped(comes) => dropped(wait, &of, comes, random),
+                Due::Dropped(comes) => drop_soon(wait, &of, comes, random),
                 Due::Comes | Due::TimesOut | Due::Closed => {
                     Ok((until_due(wait, &of, due, left), None))
                 }
@@ -159,44 +153,6 @@ fn end_of(wait: &CpuWait, of: &[Of<'_>], time: Duration) -> WaitEnd {
     end.unwrap_or_else(WaitEnd::Failed)
 }
 
-/// Begins a wait, and drops it at a moment of chance. Of one whose values never come the event is given, which nobody may
-/// signal.
-fn dropped(
-    wait: &CpuWait,
-    of: &[Of<'_>],
-    values_come: bool,
-    random: &mut Random,
-) -> Result<End, String> {
-    let (end, event) = match wait.how {
-        How::Blocked => return Err("a thread that blocks drops nothing".into()),
-        How::Event => {
-            let event = event()?;
-            let end = armed(wait.joint, of, &event)?;
-            pause(random, SOON);
-            (end(), Some(event))
-        }
-        How::Future => {
-            let mut future = awaited(wait.joint, of)?;
-            let context = &mut Context::from_waker(Waker::noop());
-            let first = future.as_mut().poll(context);
-            pause(random, SOON);
-            let end = match first {
-                Poll::Ready(end) => Poll::Ready(end),
-                Poll::Pending => future.as_mut().poll(context),
-            };
-            let Poll::Ready(end) = end.map(Some) else {
-                return Ok((WaitEnd::Dropped, None));
-            };
-            (end, None)
-        }
-    };
-    Ok(match end {
-        None => (WaitEnd::Dropped, event.filter(|_| !values_come)),
-        Some(WaitEnd::Came) if values_come => (WaitEnd::Dropped, None),
-        Some(end) => (end, None),
-    })
-}
-
 /// All native, as those are that are waited for with others.
 fn natives<'a>(of: &[Of<'a>]) -> Result<Vec<(&'a Fence, u64)>, String> {
     let native = of.iter();
@@ -217,9 +173,13 @@ fn blocked(joint: Joint, of: &[Of<'_>], time: Duration) -> Result<WaitEnd, Strin
 }
 
 /// A wait that signals an event, whose end can be asked for.
-type Armed<'a> = Box<dyn Fn() -> Option<WaitEnd> + 'a>;
+pub(super) type Armed<'a> = Box<dyn Fn() -> Option<WaitEnd> + 'a>;
 
-fn armed<'a>(joint: Joint, of: &[Of<'a>], event: &EventHandle) -> Result<Armed<'a>, String> {
+pub(super) fn armed<'a>(
+    joint: Joint,
+    of: &[Of<'a>],
+    event: &EventHandle,
+) -> Result<Armed<'a>, String> {
     let refused = |error: WaitManyError| error.to_string();
     Ok(match joint {
         Joint::One => {
@@ -238,9 +198,9 @@ fn armed<'a>(joint: Joint, of: &[Of<'a>], event: &EventHandle) -> Result<Armed<'
     })
 }
 
-type Awaitable<'a> = Pin<Box<dyn Future<Output = WaitEnd> + 'a>>;
+pub(super) type Awaitable<'a> = Pin<Box<dyn Future<Output = WaitEnd> + 'a>>;
 
-fn awaited<'a>(joint: Joint, of: &[Of<'a>]) -> Result<Awaitable<'a>, String> {
+pub(super) fn awaited<'a>(joint: Joint, of: &[Of<'a>]) -> Result<Awaitable<'a>, String> {
     let refused = |error: WaitManyError| error.to_string();
     Ok(match joint {
         Joint::One => {
@@ -291,7 +251,7 @@ fn any(of: &[(&Fence, u64)], end: Result<usize, WaitManyError>) -> WaitEnd {
     }
 }
 
-fn event() -> Result<EventHandle, String> {
+pub(super) fn event() -> Result<EventHandle, String> {
     EventHandle::new().map_err(|error| error.to_string())
 }
 
@@ -328,6 +288,13 @@ impl Told {
     /// How it ends within this time, as the event tells.
     pub(super) fn end(&self, time: Duration) -> WaitEnd {
         told_by(&self.event, time, || self.wait.outcome().map(one))
+    }
+
+    /// Drops it before its value has come.
+    pub(super) fn given_up(self) -> Quiet {
+        let Self { wait, event } = self;
+        drop(wait);
+        Quiet::before_it_came(event)
     }
 }
 
@@ -385,11 +352,11 @@ mod tests {
     use super::*;
     use crate::soak::{Scope, Stage};
 
-    /// Of a wait that was dropped, and whose value never came, nobody may be told until all is done.
+    /// Nobody is told of a value that comes when the wait for it was given up.
     ///
-    /// Kills `soak-a-dropped-wait-may-be-told`.
+    /// Kills `soak-what-is-told-outlives-its-wait`.
     #[test]
-    fn a_dropped_wait_is_told_of_nothing() {
+    fn a_wait_that_was_given_up_is_told_of_nothing() {
         let scope = Scope {
             seed: 1,
             burst_signals: 0,
@@ -398,12 +365,10 @@ mod tests {
         let ground = scope.ground(0);
         let stage = Stage::of_models(&ground, None, false, Duration::from_secs(60)).unwrap();
         let fence = stage.adapter(0).create_device().create_fence(0).unwrap();
-        let end = |value: u64| {
-            let event = event().unwrap();
-            drop(fence.wait_event(value, &event));
-            at_last((WaitEnd::Dropped, Some(event))).unwrap()
-        };
-        assert_eq!(end(1), WaitEnd::Dropped);
-        assert!(matches!(end(0), WaitEnd::Failed(how) if how.contains("never came")));
+        let told = Told::new(&fence, 1).unwrap();
+        assert_eq!(told.end(Duration::ZERO), WaitEnd::TimedOut);
+        let quiet = told.given_up();
+        fence.signal(1).unwrap();
+        assert_eq!(quiet.complaint(), None);
     }
 }
