@@ -46,6 +46,8 @@ impl Record {
     pub const PREEMPT_TIMEOUT: u64 = 2;
     /// The reason of an engine's reset (choice, as [`Record::PREEMPT_TIMEOUT`]).
     pub const ENGINE_TIMEOUT: u64 = 6;
+    /// Why an adapter was reset whose engine was at a packet that pages, as the reason has it.
+    pub(crate) const PAGING_PACKET: &str = "the packet that was aborted was a paging packet";
     /// P1 of 0x119: the node that is reset is none of its own dependent group.
     pub const NODE_WITHOUT_ITSELF: u64 = 0x8;
     /// P1 of 0x119: LastAbortedFenceId is none that can be.
@@ -100,7 +102,7 @@ impl Record {
     }
 
     /// TD-08, TD-20: the adapter was reset; `why` the reset of an engine did not do, if there was one.
-    pub(super) fn adapter_timeout(nodes: &BTreeSet<u32>, why: Option<&dyn fmt::Display>) -> Self {
+    pub(crate) fn adapter_timeout(nodes: &BTreeSet<u32>, why: Option<&dyn fmt::Display>) -> Self {
         let tdr_reason = match why {
             Some(_) => Self::ENGINE_TIMEOUT_PROMOTED,
             None => Self::PREEMPT_TIMEOUT,

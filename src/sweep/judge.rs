@@ -67,6 +67,10 @@ const ANOTHER_TOOK_IT: &str =
 /// A kernel was destroyed, of which an engine in a process of its own was not told: a registration would have been.
 const KEPT: &str = "an engine keeps a kernel that no packet names any more";
 
+/// The run that counts has not come to all that there is.
+const NO_RESET: &str = "no adapter was reset as a whole, though its engine was lost while it paged, three times: each time the \
+                        loss fell between two packets. Sweep again";
+
 /// Calls that map shared memory, or make the file for it.
 const OF_MAPPINGS: [&str; 3] = ["mmap", "memfd_create", "ftruncate"];
 
@@ -114,6 +118,7 @@ fn judged(planned: Planned, played: &Played, counted: Option<&Played>) -> Outcom
     }
     if !played.struck {
         return match (planned, played.told.first()) {
+            (Planned::Nothing, None) if !played.resets_adapter => Outcome::Failed(NO_RESET.into()),
             (Planned::Nothing, None) => Outcome::Survived("there is no fault".into()),
             (_, None) => Outcome::NotReached,
             (_, Some(told)) => Outcome::Failed(format!(

@@ -66,6 +66,8 @@ pub struct Played {
     pub others: Option<Told>,
     /// What the process had more in the end than when it began; and an adapter after a call that was refused than before.
     pub left: Vec<String>,
+    /// An adapter was reset as a whole, since its engine was lost while it paged: the story came to what that is about.
+    pub resets_adapter: bool,
     /// How often each call was used.
     pub uses: BTreeMap<String, u64>,
     /// How often each call that can lose a device was, on the first engine's.

@@ -46,7 +46,7 @@ enum Promotion {
     #[error(transparent)]
     NotReset(DdiError),
     /// What it aborted was a paging packet: the memory that it was about is in nobody knows what state.
-    #[error("the packet that was aborted was a paging packet")]
+    #[error("{}", Record::PAGING_PACKET)]
     PagingPacket,
 }
 

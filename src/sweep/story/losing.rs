@@ -1,5 +1,5 @@
-//! Losing: what the chapters have in common that lose an engine: an adapter on which that can be done, who looks how it ends, and
-//! whether those who waited were told.
+//! Losing: what the chapters have in common that lose an engine: an adapter on which that can be done, who looks how it ends, the
+//! chapter's end, and whether those who waited were told.
 
 use super::{NODES, Teller};
 use crate::gpu::{EngineUnit, Injection};
@@ -8,7 +8,7 @@ use crate::sweep::step::{holds, step};
 use crate::sweep::waiters::Waiters;
 use crate::sync::Arc;
 use crate::vulkan::{AdapterInfo, Instance};
-use crate::{Adapter, AdapterOptions, WaitError};
+use crate::{Adapter, AdapterOptions, Device, Fence, WaitError};
 use std::time::{Duration, Instant};
 
 /// An adapter each of whose engines can lose its device, alone.
@@ -43,6 +43,21 @@ pub(super) fn ended(
             ended => return ended,
         }
     }
+}
+
+/// A chapter's end: who waited for what was lost ends, and the adapter goes with what the chapter had of it: how they were told.
+pub(super) fn end(
+    teller: &mut Teller<'_>,
+    adapter: Adapter,
+    had: (Fence, Device),
+    waiters: Waiters,
+) -> Vec<(String, WaitError)> {
+    let (ended, hung) = waiters.end();
+    teller.played.hung.extend(hung);
+    teller.hear(&adapter);
+    drop((had, adapter));
+    teller.beat();
+    ended
 }
 
 /// Whether all who waited were told what is due: of the loss, or, where their device was not lost, that their fence was closed.

@@ -40,6 +40,8 @@ use std::num::NonZeroU32;
 
 /// Engines of the adapter.
 pub(super) const NODES: NonZeroU32 = NonZeroU32::MIN.saturating_add(1);
+/// Adapters that lose an engine while it pages, at most.
+const PAGED_ADAPTERS: u32 = 3;
 /// Words that are filled, copied and added to.
 const WORDS: u64 = 128;
 
@@ -62,7 +64,12 @@ pub(super) fn tell(
     teller.of_adapter(|teller| with_command_buffers(teller, &instance, info))?;
     layers::tell(teller)?;
     teller.of_adapter(|teller| recovery::tell(teller, &instance, info))?;
-    teller.of_adapter(|teller| paging::tell(teller, &instance, info))?;
+    // Where the loss has fallen between two packets another adapter is reset.
+    for _ in 0..PAGED_ADAPTERS {
+        if !teller.played.resets_adapter {
+            teller.of_adapter(|teller| paging::tell(teller, &instance, info))?;
+        }
+    }
     // The last: a spare that is being made goes a while after it.
     teller.of_adapter(|teller| with_a_process(teller, &instance, info))
 }

@@ -23,7 +23,7 @@ impl OwnLoss {
         let is_resets = match record.code {
             Record::VIDEO_ENGINE_TIMEOUT_DETECTED => true,
             Record::VIDEO_TDR_TIMEOUT_DETECTED => {
-                self == Self::OfPaging && record.reason.contains("was a paging packet")
+                self == Self::OfPaging && record.reason.ends_with(Record::PAGING_PACKET)
             }
             _ => false,
         };
@@ -61,11 +61,7 @@ mod tests {
     }
 
     fn reset_of_all(why: &str) -> Record {
-        Record {
-            code: Record::VIDEO_TDR_TIMEOUT_DETECTED,
-            parameters: [0, 0, Record::ENGINE_TIMEOUT_PROMOTED, 0],
-            reason: format!("the adapter was reset for the engine of node 0: {why}"),
-        }
+        Record::adapter_timeout(&[0, 1].into(), Some(&why))
     }
 
     /// What an adapter says of the engine that the story has lost names no fault; of any other, and of that one once more,
@@ -93,7 +89,7 @@ mod tests {
     /// Kills `any-reset-of-the-adapter-is-the-storys`.
     #[test]
     fn a_reset_of_the_adapter_is_the_storys_where_it_paged() {
-        let paged = reset_of_all("the packet that was aborted was a paging packet");
+        let paged = reset_of_all(Record::PAGING_PACKET);
         let by_fault = reset_of_all("no spare engine (vkCreateDevice)");
         let records = [by_fault.clone(), paged.clone(), paged.clone()];
         let beside = |loss| -> Vec<_> { records_beside(&records, loss).cloned().collect() };

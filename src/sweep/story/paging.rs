@@ -48,12 +48,10 @@ pub(super) fn tell(
     if told != Ok(true) {
         never.close();
     }
-    let (ended, hung) = waiters.end();
-    teller.played.hung.extend(hung);
-    teller.hear(&adapter);
-    drop((never, loser, adapter));
-    teller.beat();
-    losing::told_of_loss("the waiters of a device that was reset", told?, &ended)
+    let ended = losing::end(teller, adapter, (never, loser), waiters);
+    let is_reset = told?;
+    teller.played.resets_adapter |= is_reset;
+    losing::told_of_loss("the waiters of a device that was reset", is_reset, &ended)
 }
 
 /// Memory of a device's that the operating system has open too.
@@ -112,15 +110,18 @@ impl<'a> Paged<'a> {
         while self.word(0) == 0 {
             match progress.wait(end, Some(LOOK)) {
                 Err(WaitError::TimedOut) if Instant::now() < late => {}
-                ended => step("packets that page", ended)?,
+                ended => {
+                    step("packets that page", ended)?;
+                    let is_paged = self.word(0) != 0;
+                    holds("what was paged", is_paged, "nothing was stored")?;
+                }
             }
         }
         Ok(end)
     }
 }
 
-/// Whether the adapter is reset in the end. On a busy machine the packets may have come to their end before the loss is
-/// noticed, or it falls between two of them: then the engine is, and nobody is in error.
+/// Whether the adapter is reset in the end. Where the loss falls between two packets the engine is, and nobody is in error.
 fn page(
     teller: &mut Teller<'_>,
     (adapter, injection): (&Adapter, &Injection),
@@ -146,11 +147,24 @@ fn page(
     step("a waiter", waiter)?;
     let list = CommandList::new().wait(never, 1).signal(never, 2).clone();
     step("a submission", stands.submit(&list))?;
-    let end = lost.fill_on()?;
+    let mut end = lost.fill_on()?;
     teller.own_loss = Some(OwnLoss::OfPaging);
     injection.device_loss(0).lose();
+    let resets = |node| {
+        let counters = adapter.os().ddi().node_counters(node);
+        counters.map_or(0, |counters| counters.resets)
+    };
     let progress = system.progress_fence();
-    let ended = losing::ended(teller, RESET, |most| progress.wait(end, Some(most)));
+    let late = Instant::now() + RESET;
+    let ended = loop {
+        let ended = losing::ended(teller, RESET, |most| progress.wait(end, Some(most)));
+        let is_noticed = ended.is_err() || resets(0) > 0;
+        if is_noticed || Instant::now() >= late {
+            break ended;
+        }
+        // All was done before anybody looked at the engine.
+        end = lost.fill_on()?;
+    };
     teller.beat();
     for (at, queue) in (1..).zip(&mut goes_on) {
         let armed = done.arm(at);
@@ -159,10 +173,7 @@ fn page(
         let ended = woken(|most| armed.wait(most));
         step("a wait for the spare engines", ended)?;
     }
-    let resets = [0, OTHER].map(|node| {
-        let counters = adapter.os().ddi().node_counters(node);
-        counters.map_or(0, |counters| counters.resets)
-    });
+    let resets = [0, OTHER].map(resets);
     let is_replaced = resets[0] > 0;
     let what_takes_it = "a spare for the engine that was lost";
     holds(what_takes_it, is_replaced, "none took its place")?;

@@ -34,12 +34,8 @@ pub(super) fn tell(
     if told != Ok(true) {
         never.close();
     }
-    let (ended, hung) = of_guilty.end();
-    teller.played.hung.extend(hung);
-    teller.hear(&adapter);
-    drop((never, guilty, adapter));
+    let ended = losing::end(teller, adapter, (never, guilty), of_guilty);
     teller.end(waiters);
-    teller.beat();
     losing::told_of_loss("the waiters of the guilty device", told?, &ended)
 }
 
