@@ -27,6 +27,10 @@ use support::queue_of::queue_of;
 use support::until::{LONG, until};
 
 #[derive(Debug, Default)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "what a test sets and what it sees, one a name"
+)]
 struct State {
     /// The engine stops at whatever it touches, when it begins to run.
     begins_held: bool,

@@ -163,6 +163,18 @@ fn a_driver_that_resets_nothing_that_runs_is_asked_no_more() {
     }
 }
 
+/// Whether an engine has come to its end is told by the part of TDR alone: what is asked of one at its end is left out then,
+/// and told.
+///
+/// Kills `what-tells-of-no-end-is-at-its-end`.
+#[test]
+fn a_driver_that_tells_of_no_end_is_asked_the_rest() {
+    let ran = asked("PR-07", Fault::RecoversNothing);
+    assert_eq!(ran.verdict, Verdict::Holds);
+    let is_told = |why: &String| why.contains("no part of TDR");
+    assert!(ran.left_out.iter().any(is_told), "{ran:?}");
+}
+
 /// Kills `any-stride-will-do`.
 #[test]
 fn an_adapter_whose_values_would_stand_in_two_pages_does_not_come_up() {

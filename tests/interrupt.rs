@@ -170,7 +170,7 @@ fn in_02_the_queue_handle_is_ignored_without_the_optimized_cap() {
         };
         let round = 1 + round.fetch_add(1, Ordering::AcqRel);
         for named in payload.fences.iter_mut().flatten() {
-            named.hw_queue = (round % 2 == 0).then_some(HwQueueHandle {
+            named.hw_queue = round.is_multiple_of(2).then_some(HwQueueHandle {
                 node_ordinal: 9,
                 number: 12345,
             });

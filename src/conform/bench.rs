@@ -211,11 +211,14 @@ pub(super) fn until_stands(bench: &Bench, queue: &HwQueue, value: u64) -> anyhow
 /// whatever is told of it otherwise.
 ///
 /// # Errors
-/// It never does.
+/// [`Unfit`] where the driver has no part of TDR, in which it would say so; or it never does.
 pub(super) fn until_rests(spy: &DdiSpy, node_ordinal: u32) -> anyhow::Result<()> {
-    let tdr = spy.driver().tdr();
+    let tdr = spy.driver().tdr().ok_or_else(|| {
+        let why = "the driver has no part of TDR, which says whether an engine is at its end";
+        Unfit(why.into())
+    })?;
     until("an engine has come to its end", || {
-        tdr.is_none_or(|tdr| tdr.engine_marks(node_ordinal).is_none())
+        tdr.engine_marks(node_ordinal).is_none()
     })
 }
 

@@ -309,24 +309,22 @@ impl CaseNode {
     /// Takes out all that the case has entered; how many cases there were.
     pub(crate) fn end(&mut self) -> u32 {
         for queue in std::mem::take(&mut self.queues) {
-            let _ = self
-                .node
-                .disconnect(&queue, DoorbellStatus::DisconnectedAbort);
+            self.disconnect(&queue);
         }
         let entered = std::mem::take(&mut self.entered);
         for (process, handle) in entered.handles {
             self.close(process, handle);
         }
         self.settle(64);
-        // Nothing is in flight that refers to any of it.
+        let in_flight = "a slice that refers to it is in flight";
         for id in entered.fences {
-            let _ = self.node.remove_fence(id);
+            assert!(self.node.remove_fence(id), "{id:?}: {in_flight}");
         }
         for id in entered.allocations {
-            let _ = self.node.remove_allocation(id);
+            assert!(self.node.remove_allocation(id), "{id:?}: {in_flight}");
         }
         for id in entered.kernels {
-            let _ = self.node.remove_kernel(id);
+            assert!(self.node.remove_kernel(id), "{id:?}: {in_flight}");
         }
         self.observer = None;
         let own = self.kernels.iter().filter(|kernel| kernel.slot() < OTHERS);
@@ -480,12 +478,14 @@ impl CaseNode {
 
     /// Takes a queue out for good: no slice refers to it any more.
     pub(crate) fn destroy(&mut self, queue: &Queue) {
-        let reports = self
-            .node
-            .disconnect(&queue.slot, DoorbellStatus::DisconnectedAbort);
+        self.disconnect(&queue.slot);
         self.queues.retain(|slot| slot.number != queue.slot.number);
-        for report in reports {
-            self.take(report.parking.as_ref());
+    }
+
+    fn disconnect(&self, slot: &QueueSlot) {
+        let aborted = DoorbellStatus::DisconnectedAbort;
+        for report in self.node.disconnect(slot, aborted) {
+            self.take(&report);
         }
     }
 
@@ -504,7 +504,7 @@ impl CaseNode {
     pub(crate) fn ring(&mut self) {
         let report = self.node.work_submitted();
         if let Some(report) = report {
-            self.take(report.parking.as_ref());
+            self.take(&report);
         }
     }
 
@@ -515,13 +515,7 @@ impl CaseNode {
         };
         self.slices += 1;
         let report = self.report(&slice);
-        assert!(
-            !report.lost,
-            "the engine is lost: {:?}, {:?}",
-            self.oracle.as_ref().map(|oracle| oracle.violations()),
-            self.node.failure()
-        );
-        self.take(report.parking.as_ref());
+        self.take(&report);
         true
     }
 
@@ -541,8 +535,14 @@ impl CaseNode {
     }
 
     /// As the operating system: it waits in the queues' stead, and lets the engine go.
-    fn take(&self, parking: Option<&Parking>) {
-        if let Some(Parking::Asked { attempt, .. }) = parking {
+    fn take(&self, report: &SliceReport) {
+        assert!(
+            !report.lost,
+            "the engine is lost: {:?}, {:?}",
+            self.oracle.as_ref().map(|oracle| oracle.violations()),
+            self.node.failure()
+        );
+        if let Some(Parking::Asked { attempt, .. }) = &report.parking {
             let _ = self.node.finish_parking(*attempt);
         }
     }

@@ -48,7 +48,9 @@ impl ForeignDriver {
 
 impl Ddi for ForeignDriver {
     fn tdr(&self) -> Option<&dyn TdrDdi> {
-        self.engines.tdr().map(|_| self as _)
+        let has_none = self.fault == Some(Fault::RecoversNothing);
+        let tdr = self.engines.tdr().filter(|_| !has_none);
+        tdr.map(|_| self as _)
     }
 
     fn look_for_interrupts(&self, done: &dyn Fn() -> bool, deadline: Option<Instant>) -> bool {

@@ -17,6 +17,8 @@ pub(crate) enum Fault {
     FailsAdapterResets,
     /// The same, of a driver that says it resets no engine that still runs.
     ResetsNothingThatRuns,
+    /// It has no part of TDR.
+    RecoversNothing,
     /// Its caps have values lie where some would stand in two pages.
     AsksForOddStrides,
 }

@@ -4,6 +4,7 @@ mod aborted;
 mod adapter_reset;
 mod effects;
 mod engine_reset;
+mod hold;
 mod level_one;
 mod lost_device;
 mod once;

@@ -1,5 +1,6 @@
 //! Watch: which engines are asked, and who is held up by one that hangs.
 
+use super::hold::Holds;
 use super::scene::{ENGINE, codes, hanging, queue_of, tdr_calls, until_reset};
 use crate::abi::StallKind;
 use crate::conform::bench::complete;
@@ -8,11 +9,10 @@ use crate::conform::spy::TdrCall;
 use crate::conform::waiter::woken;
 use crate::conform::{Bench, Check, Ground, LONG, Waiter, Wanted};
 use crate::os::Features;
-use crate::sync::plain::{Mutex, lock};
-use crate::sync::{Arc, AtomicBool, Ordering};
+use crate::sync::{AtomicBool, Ordering};
 use crate::{CommandList, Fence, HwQueue, TdrPolicy, WaitError};
 use anyhow::{Context, bail, ensure};
-use std::sync::mpsc;
+use std::ops::Range;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -147,7 +147,7 @@ fn never_ends(ground: &Ground) -> anyhow::Result<()> {
     let watched = |tdr| ground.bench_watched(&hanging(2), Features::default(), tdr);
     let mut passes = passes_of(&watched(patient)?, PACKET)?;
     let bench = watched(tdr)?;
-    let (mut programs, never) = (Programs::on(&bench)?, bench.fence(0)?);
+    let mut programs = Programs::on(&bench)?;
     let mut seen = Vec::new();
     for _ in 0..10 {
         let Some(delays) = programs.beside_a_hang(&bench, passes)? else {
@@ -170,9 +170,9 @@ fn never_ends(ground: &Ground) -> anyhow::Result<()> {
             "with a TdrDelay of {:?} fences of an engine that hangs, and of another one, are delayed by {seen:?}",
             tdr.delay
         );
-        // The old engine goes on, and has a core.
-        let rest = never.wait(1, PACKET);
-        same("a wait that nobody ends", &rest, &Err(WaitError::TimedOut))?;
+        // The old engine has a core until it comes to the end of its packet. No DDI tells of an engine that was given up:
+        // there is nothing but the time to wait for.
+        thread::sleep(PACKET);
     }
     bail!("in 10 attempts no packet was longer than its engine had to answer")
 }
@@ -183,18 +183,29 @@ const BESIDE: &str = "a program beside an engine that hangs";
 /// How long the latest fences came after what signals them was submitted.
 #[derive(Clone, Copy, Debug, Default)]
 struct Delays {
+    /// Without the time for which the check itself held the recovery up.
     of_same: Duration,
     of_other: Duration,
+}
+
+/// From when something was submitted, or stood, until it was over.
+type Span = Range<Instant>;
+
+fn length(span: &Span) -> Duration {
+    span.end.saturating_duration_since(span.start)
+}
+
+/// How long a span is without what it has in common with another.
+fn length_beside(span: &Span, other: &Span) -> Duration {
+    let common = span.start.max(other.start)..span.end.min(other.end);
+    length(span).saturating_sub(length(&common))
 }
 
 /// Of innocent devices: one on the engine that hangs, and one on another.
 struct Programs {
     same: Program,
     other: Program,
-    /// Recoveries stand, until they may go on.
-    holds: Arc<AtomicBool>,
-    stands: mpsc::Receiver<Instant>,
-    go_on: mpsc::Sender<()>,
+    holds: Holds,
 }
 
 struct Program {
@@ -211,47 +222,33 @@ impl Program {
         Ok(Self { queue, fence })
     }
 
-    /// One more fence; how long after its submission who waits for it is told.
-    fn signal(&mut self) -> anyhow::Result<Duration> {
+    /// One more fence, until who waits for it is told.
+    fn signal(&mut self) -> anyhow::Result<Span> {
         let (value, begin) = (self.fence.current_value() + 1, Instant::now());
         let list = &mut CommandList::new();
         self.queue.submit(list.signal(&self.fence, value))?;
         woken(&self.fence, value, LONG).context(BESIDE)?;
-        Ok(begin.elapsed())
+        Ok(begin..Instant::now())
     }
 
     /// The same of one who sleeps by then, and is woken.
-    fn wake(&mut self) -> anyhow::Result<Duration> {
+    fn wake(&mut self) -> anyhow::Result<Span> {
         let value = self.fence.current_value() + 1;
         let waiter = Waiter::standing(&self.fence, value, LONG)?;
         waiter.until_asleep()?;
         let (list, begin) = (&mut CommandList::new(), Instant::now());
         self.queue.submit(list.signal(&self.fence, value))?;
         waiter.join().context(BESIDE)?;
-        Ok(begin.elapsed())
+        Ok(begin..Instant::now())
     }
 }
 
 impl Programs {
     fn on(bench: &Bench) -> anyhow::Result<Self> {
-        let (tell, stands) = mpsc::channel();
-        let (go_on, goes) = mpsc::channel::<()>();
-        let goes = Mutex::new(goes);
-        let holds = Arc::new(AtomicBool::new(false));
-        let is_held = Arc::clone(&holds);
-        bench.spy.before_tdr(move |call| {
-            if matches!(call, TdrCall::CollectDbgInfo(_)) && is_held.load(Ordering::Acquire) {
-                // Who waited long enough is gone.
-                let _ = tell.send(Instant::now());
-                let _ = lock(&goes).recv_timeout(LONG);
-            }
-        });
         Ok(Self {
             same: Program::on(bench, 0)?,
             other: Program::on(bench, 1)?,
-            holds,
-            stands,
-            go_on,
+            holds: Holds::on(&bench.spy),
         })
     }
 
@@ -261,39 +258,38 @@ impl Programs {
         let mut hangs = queue_of(&guilty, 0)?;
         complete(&mut hangs, CommandList::new().nop())?;
         let (is_over, same_program) = (AtomicBool::new(false), &mut self.same);
-        self.holds.store(true, Ordering::Release);
+        let (other, hold) = (&mut self.other, self.holds.next());
         let (of_same, others) = thread::scope(|scope| {
             let of_same = scope.spawn(|| -> anyhow::Result<_> {
-                let mut latest = Duration::ZERO;
+                let mut spans = Vec::new();
                 while !is_over.load(Ordering::Acquire) {
-                    latest = latest.max(same_program.signal()?);
+                    spans.push(same_program.signal()?);
                 }
                 // One that comes behind the recovery.
-                Ok(latest.max(same_program.signal()?))
+                spans.push(same_program.signal()?);
+                Ok(spans)
             });
             let list = &mut CommandList::new();
             let value = hangs.submit(list.stall(StallKind::HeedsNothing, passes));
             let others = value.map_err(anyhow::Error::from).and_then(|value| {
                 let hung = hangs.progress_fence().arm(value);
                 let mut latest = Duration::ZERO;
-                let mut held = Duration::ZERO;
+                let mut held = None;
                 while hung.outcome().is_none() {
-                    latest = latest.max(self.other.signal()?);
-                    if let Ok(since) = self.stands.try_recv() {
+                    latest = latest.max(length(&other.signal()?));
+                    if let Some(standing) = hold.standing() {
                         for _ in 0..4 {
-                            latest = latest.max(self.other.wake()?);
+                            latest = latest.max(length(&other.wake()?));
                         }
-                        self.go_on.send(())?;
-                        held += since.elapsed();
+                        // It goes on.
+                        held = Some(standing.since..Instant::now());
+                        drop(standing);
                     }
-                }
-                // The packet was over while the recovery stood.
-                self.holds.store(false, Ordering::Release);
-                for _ in self.stands.try_iter() {
-                    self.go_on.send(())?;
                 }
                 anyhow::Ok((hung.outcome(), latest, held))
             });
+            // The packet may be over, and then nobody looks any more whether a recovery stands.
+            drop(hold);
             is_over.store(true, Ordering::Release);
             let of_same = of_same.join();
             (
@@ -310,8 +306,11 @@ impl Programs {
             &ended,
             &Some(Err(WaitError::DeviceLost)),
         )?;
+        let held =
+            held.context("an engine is reset, and nobody collected what its driver knows")?;
+        let of_same = of_same.iter().map(|span| length_beside(span, &held));
         Ok(Some(Delays {
-            of_same: of_same.saturating_sub(held),
+            of_same: of_same.max().unwrap_or_default(),
             of_other,
         }))
     }
