@@ -537,14 +537,14 @@ fn faults_end_as_they_should() {
     );
 }
 
-/// Threads that the recovery of an engine asks for are refused, and those that an adapter's reset asks for: that of a spare,
-/// that of its interrupts, and that which ends the engine before it. Their numbers go up where the story comes to have more
-/// threads before them.
+/// Threads that the recovery of an engine asks for are refused: that of a spare, that of its interrupts, and that which ends
+/// the engine before it; and one that an adapter's reset asks for, of a spare's interrupts. Their numbers go up where the
+/// story comes to have more threads before them.
 ///
 /// Kills `the-story-loses-no-engine`.
 #[test]
 fn a_recovery_goes_without_a_thread() {
-    let numbers = [20, 21, 22, 26, 27, 28].map(|at| format!("threads#{at}"));
+    let numbers = [20, 21, 22, 27].map(|at| format!("threads#{at}"));
     let mut arguments = Vec::new();
     for number in &numbers {
         arguments.extend(["--play", number]);
@@ -554,8 +554,14 @@ fn a_recovery_goes_without_a_thread() {
     let struck = runs.iter().map(|run| run["played"]["struck_on"].as_str());
     let mut struck: Vec<_> = struck.map(Option::unwrap_or_default).collect();
     struck.sort_unstable();
-    let of_each = ["nf-tdr/nf-irq-0", "nf-tdr/nf-reaper", "nf-tdr/nf-spare"];
-    assert_eq!(struck, of_each.map(|name| [name; 2]).concat(), "{found}");
+    let of_interrupts = "nf-tdr/nf-irq-0";
+    let due = [
+        of_interrupts,
+        of_interrupts,
+        "nf-tdr/nf-reaper",
+        "nf-tdr/nf-spare",
+    ];
+    assert_eq!(struck, due, "{found}");
 }
 
 /// A run that hangs, is silent, leaves something behind, panics, or holds up others is a failure, with what plays it again.
