@@ -392,16 +392,19 @@ fn nf_08_an_epilogue_looks_for_waiters_that_came() {
 #[test]
 fn pr_09_a_suspension_comes_before_the_next_table() {
     on_every_bench(unhurried(), |bench| {
-        let context = bench.device.create_context(0, 1).unwrap();
-        let queues = [0; 2].map(|_| context.create_hw_queue(64).unwrap());
-        let holding = Holding::new(bench, queues);
-        let early = context.suspend(Duration::ZERO);
-        assert!(matches!(early, Err(SuspendError::TimedOut)), "{early:?}");
-        holding.first.write(0, &[1]);
-        context.suspend(VERY_LONG).unwrap();
-        assert_eq!(holding.ended(), 0, "it has not begun");
-        context.resume();
-        holding.let_end();
+        // Now and then the epilogue leaves the second kernel to the engine anyway, which says nothing.
+        for _ in 0..5 {
+            let context = bench.device.create_context(0, 1).unwrap();
+            let queues = [0; 2].map(|_| context.create_hw_queue(64).unwrap());
+            let holding = Holding::new(bench, queues);
+            let early = context.suspend(Duration::ZERO);
+            assert!(matches!(early, Err(SuspendError::TimedOut)), "{early:?}");
+            holding.first.write(0, &[1]);
+            context.suspend(VERY_LONG).unwrap();
+            assert_eq!(holding.ended(), 0, "it has not begun");
+            context.resume();
+            holding.let_end();
+        }
     });
 }
 
