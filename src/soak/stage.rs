@@ -355,6 +355,21 @@ fn tdr(faults: bool) -> TdrPolicy {
 }
 
 #[cfg(test)]
+impl Stage {
+    /// Of models, without faults, for the test of a part that needs a fence.
+    pub(super) fn of_test() -> Self {
+        let scope = super::Scope {
+            seed: 1,
+            burst_signals: 0,
+            faults: false,
+        };
+        let patience = Duration::from_secs(60);
+        let stage = Self::of_models(&scope.ground(0), None, false, patience);
+        stage.expect("models need no device")
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

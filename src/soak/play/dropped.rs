@@ -124,18 +124,7 @@ mod tests {
     use super::super::waits::at_last;
     use super::*;
     use crate::soak::program::Named;
-    use crate::soak::{Awaited, Cancel, Scope, Stage};
-
-    const SCOPE: Scope = Scope {
-        seed: 1,
-        burst_signals: 0,
-        faults: false,
-    };
-
-    fn stage() -> Stage {
-        let ground = SCOPE.ground(0);
-        Stage::of_models(&ground, None, false, Duration::from_secs(60)).unwrap()
-    }
+    use crate::soak::{Awaited, Cancel, Stage};
 
     fn waits(joint: Joint, how: How) -> CpuWait {
         let of = Awaited {
@@ -157,7 +146,7 @@ mod tests {
     /// Kills `soak-an-event-outlives-its-wait`, `soak-a-task-outlives-its-wait`, `soak-what-came-may-not-be-told`.
     #[test]
     fn a_dropped_wait_is_told_of_nothing() {
-        let stage = stage();
+        let stage = Stage::of_test();
         let device = stage.adapter(0).create_device();
         for how in [How::Event, How::Future] {
             for joint in [Joint::One, Joint::Any, Joint::All] {
@@ -187,7 +176,7 @@ mod tests {
     /// Kills `soak-a-dropped-wait-may-be-told`, `soak-a-dropped-wait-may-be-told-again`, `soak-who-is-told-is-well`.
     #[test]
     fn who_is_told_of_a_dropped_wait_is_found() {
-        let stage = stage();
+        let stage = Stage::of_test();
         let fence = stage.adapter(0).create_device().create_fence(0).unwrap();
         let told = |had_come: bool, times: u64| {
             let event = event().unwrap();

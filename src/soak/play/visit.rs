@@ -356,20 +356,13 @@ mod tests {
 
     use super::*;
     use crate::EventHandle;
-    use crate::soak::Scope;
 
     /// Who is told of a wait that was cancelled in a lap is found, whichever lap brought what it waited for.
     ///
     /// Kills `soak-a-visit-forgets-what-it-cancelled`.
     #[test]
     fn who_is_told_of_a_lap_that_is_over_is_found() {
-        let scope = Scope {
-            seed: 1,
-            burst_signals: 0,
-            faults: false,
-        };
-        let ground = scope.ground(0);
-        let stage = Stage::of_models(&ground, None, false, Duration::from_secs(60)).unwrap();
+        let stage = Stage::of_test();
         let fence = stage.adapter(0).create_device().create_fence(0).unwrap();
         let events = [EventHandle::new().unwrap(), EventHandle::new().unwrap()];
         drop(fence.wait_event(0, &events[1]));

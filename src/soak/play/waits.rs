@@ -350,20 +350,14 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
     use super::*;
-    use crate::soak::{Scope, Stage};
+    use crate::soak::Stage;
 
     /// Nobody is told of a value that comes when the wait for it was given up.
     ///
     /// Kills `soak-what-is-told-outlives-its-wait`.
     #[test]
     fn a_wait_that_was_given_up_is_told_of_nothing() {
-        let scope = Scope {
-            seed: 1,
-            burst_signals: 0,
-            faults: false,
-        };
-        let ground = scope.ground(0);
-        let stage = Stage::of_models(&ground, None, false, Duration::from_secs(60)).unwrap();
+        let stage = Stage::of_test();
         let fence = stage.adapter(0).create_device().create_fence(0).unwrap();
         let told = Told::new(&fence, 1).unwrap();
         assert_eq!(told.end(Duration::ZERO), WaitEnd::TimedOut);
